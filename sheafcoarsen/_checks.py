@@ -1,0 +1,123 @@
+"""Casts and checks input once, with messages that say what was expected, what came and what to do."""
+
+import numbers
+
+import numpy as np
+
+from sheafcoarsen._kernels.sheaf import scan
+
+SCALARS = (np.float32, np.float64, np.complex64, np.complex128)
+
+
+def scalar_array(name: str, value) -> np.ndarray:
+    """Cast to an array of one of the four scalar types; integers become float64, anything else is a TypeError."""
+    try:
+        array = np.asarray(value)
+    except ValueError as error:  # a ragged nested list
+        raise ValueError(f"`{name}` must be a rectangular array of numbers: {error}") from None
+    if array.dtype.type in SCALARS and array.dtype.isnative:
+        return array
+    if array.dtype.kind in "fc" and array.dtype.newbyteorder("=").type in SCALARS:
+        return array.astype(array.dtype.newbyteorder("="))
+    if array.dtype.kind in "iu" or array.size == 0 and array.dtype.kind == "f":
+        return array.astype(np.float64)
+    raise TypeError(
+        f"`{name}` must hold float32, float64, complex64, complex128 or integers, got dtype {array.dtype}"
+    )
+
+
+def integer_array(name: str, value, *, ndim: int = 1) -> np.ndarray:
+    """Cast to int64; whole floats are accepted, other numbers name the first offender."""
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"`{name}` must be a rectangular array of integers: {error}") from None
+    if array.size == 0 and array.dtype.kind in "fiu":
+        array = array.astype(np.int64)
+    if array.ndim != ndim:
+        raise ValueError(f"`{name}` must be {ndim}-dimensional, got shape {array.shape}")
+    if array.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):
+            bad = np.flatnonzero(~np.isfinite(array.ravel()) | (array.ravel() != np.floor(array.ravel())))
+        if bad.size:
+            where = np.unravel_index(bad[0], array.shape)
+            raise ValueError(f"`{name}` must hold whole numbers, got {array[where]} at {_place(where)}")
+        bad = np.flatnonzero(np.abs(array.ravel()) >= 2.0**62)
+        if bad.size:
+            where = np.unravel_index(bad[0], array.shape)
+            raise ValueError(f"`{name}` must hold 64-bit integers, got {array[where]} at {_place(where)}")
+    elif array.dtype.kind == "u" and array.dtype.itemsize == 8:
+        bad = np.flatnonzero(array.ravel() >= 2**62)
+        if bad.size:
+            where = np.unravel_index(bad[0], array.shape)
+            raise ValueError(f"`{name}` must hold 64-bit integers, got {array[where]} at {_place(where)}")
+    elif array.dtype.kind not in "iu":
+        raise TypeError(f"`{name}` must hold integers, got dtype {array.dtype}")
+    return array.astype(np.int64)
+
+
+def _place(where) -> str:
+    return "index " + (str(int(where[0])) if len(where) == 1 else str(tuple(int(i) for i in where)))
+
+
+def whole_number(name: str, value, *, at_least: int | None = None) -> int:
+    """Return an int, refusing floats, bools and numbers that are too small."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"`{name}` must be an integer, got {value!r}")
+    if at_least is not None and value < at_least:
+        raise ValueError(f"`{name}` must be at least {at_least}, got {int(value)}")
+    return int(value)
+
+
+def dimensions(name: str, value, count: int, what: str) -> np.ndarray:
+    """Return int64 stalk dimensions, one for each of ``count`` vertices or edges; a single integer serves for all."""
+    if np.ndim(value) == 0:
+        return np.full(count, whole_number(name, value, at_least=0), dtype=np.int64)
+    dims = integer_array(name, value)
+    if len(dims) != count:
+        raise ValueError(f"`{name}` must have one entry per {what}, {count} in all, got {len(dims)}")
+    negative = np.flatnonzero(dims < 0)
+    if negative.size:
+        raise ValueError(
+            f"`{name}` must not be negative, got {dims[negative[0]]} at index {negative[0]}"
+        )
+    return dims
+
+
+def choice(name: str, value, choices) -> str:
+    """Return ``value`` when it is one of the named choices."""
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(repr(c) for c in choices)
+        raise ValueError(f"`{name}` must be one of {listed}, got {value!r}")
+    return value
+
+
+def range_limits(dtype) -> tuple[float, float]:
+    """Return the smallest and largest allowed size of a sheaf's largest entry: L squares the maps (MATH.md section 1)."""
+    info = np.finfo(dtype)
+    return float(np.sqrt(info.tiny)) * 1e4, float(np.sqrt(info.max)) / 1e4
+
+
+def check_range(name: str, largest: float, dtype) -> None:
+    """Refuse maps whose squares would over- or underflow."""
+    low, high = range_limits(dtype)
+    if largest > high or 0 < largest < low:
+        raise ValueError(
+            f"the largest entry of `{name}` is {largest:.3g}, outside {low:.2g} .. {high:.2g}, where squares of "
+            f"{np.dtype(dtype)} are safe: rescale the maps (L scales with the square)"
+        )
+
+
+def cochain(sheaf, x, name: str = "x") -> np.ndarray:
+    """Return a 0-cochain as a C-ordered array of shape (dim_c0,) or (dim_c0, h), finite, in the common scalar type."""
+    array = scalar_array(name, x)
+    if array.ndim not in (1, 2) or array.shape[0] != sheaf.dim_c0:
+        raise ValueError(
+            f"`{name}` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = {sheaf.dim_c0}, got shape {array.shape}"
+        )
+    array = np.ascontiguousarray(array, dtype=np.result_type(array.dtype, sheaf.dtype))
+    bad, _ = scan(array.reshape(-1))
+    if bad >= 0:
+        row = bad // (array.shape[1] if array.ndim == 2 else 1)
+        raise ValueError(f"`{name}` must be finite, got {array.reshape(-1)[bad]} in row {row}")
+    return array

@@ -1,0 +1,172 @@
+"""Local Laplacians and their lowest eigenpairs, cluster by cluster, in a workspace that is never stored.
+
+``f`` is a ``SheafArrays``, ``c`` a ``Clusters``, ``s`` a LAPACK ``Workspace``.
+"""
+
+import math
+
+import numpy as np
+
+from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.lapack import eigh_lowest
+
+
+@kernel
+def add_lower_gram(out, n, at, a, fa, d, rows):
+    """Add A* A to the lower triangle of the diagonal block at ``at``."""
+    for q in range(rows):
+        for i in range(d):
+            x = np.conj(a[fa + q * d + i])
+            for j in range(i + 1):
+                out[(at + i) * n + at + j] += x * a[fa + q * d + j]
+
+
+@kernel
+def add_edge(out, n, at_u, at_v, f, e):
+    """Add edge e's [A | -B]* [A | -B] to the lower triangle of a dense n x n matrix."""
+    u, v = f.edges[e, 0], f.edges[e, 1]
+    du, dv, rows = f.vertex_dims[u], f.vertex_dims[v], f.edge_dims[e]
+    a, b = f.tail_offsets[e], f.head_offsets[e]
+    if u == v:
+        for q in range(rows):
+            for i in range(du):
+                x = np.conj(f.tail_data[a + q * du + i] - f.head_data[b + q * du + i])
+                for j in range(i + 1):
+                    out[(at_u + i) * n + at_u + j] += x * (f.tail_data[a + q * du + j] - f.head_data[b + q * du + j])
+        return
+    add_lower_gram(out, n, at_u, f.tail_data, a, du, rows)
+    add_lower_gram(out, n, at_v, f.head_data, b, dv, rows)
+    for q in range(rows):
+        if at_u > at_v:
+            for i in range(du):
+                x = np.conj(f.tail_data[a + q * du + i])
+                for j in range(dv):
+                    out[(at_u + i) * n + at_v + j] -= x * f.head_data[b + q * dv + j]
+        else:
+            for i in range(dv):
+                x = np.conj(f.head_data[b + q * dv + i])
+                for j in range(du):
+                    out[(at_v + i) * n + at_u + j] -= x * f.tail_data[a + q * du + j]
+
+
+@kernel
+def crossing_diagonal(f, c, starts, out):
+    """Add up F* F of the crossing edges at every vertex: what the principal block holds beyond L_a."""
+    for k in range(c.crossing_edges.size):
+        e = c.crossing_edges[k]
+        for end in range(2):
+            v = f.edges[e, end]
+            d = f.vertex_dims[v]
+            data = f.tail_data if end == 0 else f.head_data
+            at = f.tail_offsets[e] if end == 0 else f.head_offsets[e]
+            for q in range(f.edge_dims[e]):
+                for i in range(d):
+                    x = np.conj(data[at + q * d + i])
+                    for j in range(d):
+                        out[starts[v] + i * d + j] += x * data[at + q * d + j]
+
+
+@kernel
+def assemble(a, f, c, principal, extra_starts, extra, out):
+    """Fill the lower triangle of cluster a's local operator, N_a x N_a row-major; the rest is zero."""
+    n = c.dims[a]
+    for i in range(n * n):
+        out[i] = 0
+    for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
+        e = c.internal_edges[k]
+        add_edge(out, n, c.local_offsets[f.edges[e, 0]], c.local_offsets[f.edges[e, 1]], f, e)
+    if principal:
+        for k in range(c.member_ptr[a], c.member_ptr[a + 1]):
+            v = c.members[k]
+            d, at = f.vertex_dims[v], c.local_offsets[v]
+            for i in range(d):
+                for j in range(i + 1):
+                    out[(at + i) * n + at + j] += extra[extra_starts[v] + i * d + j]
+
+
+@kernel
+def sizes_of(a, n):
+    """Return (largest modulus, norm(A, inf)) of a Hermitian matrix given by its lower triangle."""
+    largest = 0.0
+    sums = np.zeros(n)
+    for i in range(n):
+        for j in range(i + 1):
+            size = float(abs(a[i * n + j]))
+            largest = max(largest, size)
+            sums[i] += size
+            if j < i:
+                sums[j] += size
+    top = 0.0
+    for i in range(n):
+        top = max(top, sums[i])
+    return largest, top
+
+
+@kernel
+def fix_phase(z, at, n, sqrt_eps):
+    """Make the first entry whose modulus is nearly the largest real and positive, so that runs repeat."""
+    largest = 0.0
+    for i in range(n):
+        largest = max(largest, float(abs(z[at + i])))
+    for i in range(n):
+        size = float(abs(z[at + i]))
+        if size >= (1 - sqrt_eps) * largest and size > 0:
+            turn = np.conj(z[at + i]) / size
+            for k in range(n):
+                z[at + k] *= turn
+            z[at + i] = size
+            return
+
+
+@kernel
+def local_modes(
+    lo, hi, f, c, principal, extra_starts, extra, ranks, sqrt_eps, s,
+    indptr, data, value_starts, values, next_values, norms, tied,
+):  # fmt: skip
+    """Lowest modes of clusters lo .. hi.
+
+    Mode vectors go to the rows of R (``data`` at ``indptr``), eigenvalues to ``values``. Returns -1, or the first cluster at
+    which LAPACK failed.
+    """
+    for a in range(lo, hi):
+        n, r = c.dims[a], ranks[a]
+        next_values[a] = np.inf
+        norms[a] = 0
+        tied[a] = False
+        if n == 0:
+            continue
+        assemble(a, f, c, principal, extra_starts, extra, s.a)
+        largest, top = sizes_of(s.a, n)
+        wanted = min(r + 1, n)
+        at = value_starts[a]
+        if largest == 0:
+            # L_a = 0: every vector is an eigenvector, and the first coordinates are as good as any
+            for j in range(r):
+                values[at + j] = 0
+                for i in range(n):
+                    s.z[j * n + i] = 1 if i == j else 0
+            if r < n:
+                next_values[a] = 0
+                tied[a] = r > 0
+        else:
+            scale = math.ldexp(1.0, math.frexp(largest)[1])  # a power of two: exact
+            for i in range(n * n):
+                s.a[i] *= 1 / scale
+            if eigh_lowest(n, wanted, s) != 0:
+                return a
+            for j in range(r):
+                values[at + j] = max(float(s.w[j]), 0.0) * scale
+                fix_phase(s.z, j * n, n, sqrt_eps)
+            if r < n:
+                next_values[a] = max(float(s.w[r]), 0.0) * scale
+                if r > 0:
+                    tied[a] = (float(s.w[r]) - float(s.w[r - 1])) * scale <= sqrt_eps * top
+            norms[a] = top
+        for k in range(c.member_ptr[a], c.member_ptr[a + 1]):
+            v = c.members[k]
+            row = f.vertex_offsets[v]
+            for i in range(f.vertex_dims[v]):
+                p = indptr[row + i]
+                for j in range(r):
+                    data[p + j] = s.z[j * n + c.local_offsets[v] + i]
+    return -1

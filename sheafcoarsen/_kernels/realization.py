@@ -1,0 +1,156 @@
+"""Coarse restriction maps, retained internal energy and its factor, one coarse edge or one cluster at a time.
+
+``f`` is a ``SheafArrays``, ``c`` a ``Clusters``; R is given by its csr ``indptr`` and ``data`` (see ``prolongation.py``).
+"""
+
+import math
+
+import numpy as np
+
+from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.lapack import eigh_lowest
+
+
+@kernel
+def map_times_block(a, at, rows, d, indptr, data, first_row, r, sign, out, to):
+    """out[to ...] = sign * F U_v for a rows x d map and the d x r block of R that begins in row first_row."""
+    for q in range(rows):
+        for j in range(r):
+            out[to + q * r + j] = 0
+        for i in range(d):
+            x = sign * a[at + q * d + i]
+            p = indptr[first_row + i]
+            for j in range(r):
+                out[to + q * r + j] += x * data[p + j]
+
+
+@kernel
+def crossing_maps(lo, hi, f, c, ranks, indptr, data, tail_starts, head_starts, tail, head):
+    """Maps of the coarse edges lo .. hi: fine maps times blocks of R, stacked in increasing fine edge index.
+
+    A fine edge stored with its tail in b has both rows negated, so that the coarse coboundary equals the fine one row for row.
+    """
+    for p in range(lo, hi):
+        a, b = c.pairs[p, 0], c.pairs[p, 1]
+        ra, rb = ranks[a], ranks[b]
+        to_tail, to_head = tail_starts[p], head_starts[p]
+        for k in range(c.pair_ptr[p], c.pair_ptr[p + 1]):
+            e = c.crossing_edges[k]
+            u, v = f.edges[e, 0], f.edges[e, 1]
+            du, dv, rows = f.vertex_dims[u], f.vertex_dims[v], f.edge_dims[e]
+            fu, fv = f.tail_offsets[e], f.head_offsets[e]
+            ou, ov = f.vertex_offsets[u], f.vertex_offsets[v]
+            if c.labels[u] == a:
+                map_times_block(f.tail_data, fu, rows, du, indptr, data, ou, ra, 1, tail, to_tail)
+                map_times_block(f.head_data, fv, rows, dv, indptr, data, ov, rb, 1, head, to_head)
+            else:
+                map_times_block(f.head_data, fv, rows, dv, indptr, data, ov, ra, -1, tail, to_tail)
+                map_times_block(f.tail_data, fu, rows, du, indptr, data, ou, rb, -1, head, to_head)
+            to_tail += rows * ra
+            to_head += rows * rb
+
+
+@kernel
+def internal_traces(f, c, out):
+    """out[v] += trace of the diagonal block that the internal edges put at vertex v."""
+    for k in range(c.internal_edges.size):
+        e = c.internal_edges[k]
+        u, v = f.edges[e, 0], f.edges[e, 1]
+        if u == v:
+            begin = f.head_offsets[e]
+            for i in range(f.tail_offsets[e + 1] - f.tail_offsets[e]):
+                out[u] += abs(f.tail_data[f.tail_offsets[e] + i] - f.head_data[begin + i]) ** 2
+            continue
+        for i in range(f.tail_offsets[e], f.tail_offsets[e + 1]):
+            out[u] += abs(f.tail_data[i]) ** 2
+        for i in range(f.head_offsets[e], f.head_offsets[e + 1]):
+            out[v] += abs(f.head_data[i]) ** 2
+
+
+@kernel
+def retained_energy(lo, hi, f, c, ranks, indptr, data, starts, out):
+    """H_a = (delta_a R_a)* (delta_a R_a) of clusters lo .. hi, r_a x r_a at starts[a]."""
+    for a in range(lo, hi):
+        r = ranks[a]
+        at = starts[a]
+        for i in range(at, at + r * r):
+            out[i] = 0
+        y = np.empty(r, data.dtype)
+        for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
+            e = c.internal_edges[k]
+            u, v = f.edges[e, 0], f.edges[e, 1]
+            du, dv = f.vertex_dims[u], f.vertex_dims[v]
+            for q in range(f.edge_dims[e]):
+                for j in range(r):
+                    y[j] = 0
+                if u == v:
+                    for i in range(du):
+                        x = f.tail_data[f.tail_offsets[e] + q * du + i] - f.head_data[f.head_offsets[e] + q * du + i]
+                        p = indptr[f.vertex_offsets[u] + i]
+                        for j in range(r):
+                            y[j] += x * data[p + j]
+                else:
+                    for i in range(du):
+                        x = f.tail_data[f.tail_offsets[e] + q * du + i]
+                        p = indptr[f.vertex_offsets[u] + i]
+                        for j in range(r):
+                            y[j] += x * data[p + j]
+                    for i in range(dv):
+                        x = f.head_data[f.head_offsets[e] + q * dv + i]
+                        p = indptr[f.vertex_offsets[v] + i]
+                        for j in range(r):
+                            y[j] -= x * data[p + j]
+                for i in range(r):
+                    z = np.conj(y[i])
+                    for j in range(r):
+                        out[at + i * r + j] += z * y[j]
+
+
+@kernel
+def largest_columns(lo, hi, f, c, ranks, indptr, data, out):
+    """out[a] = largest squared norm of a column of R_a, clusters lo .. hi."""
+    for a in range(lo, hi):
+        r = ranks[a]
+        sums = np.zeros(r)
+        for k in range(c.member_ptr[a], c.member_ptr[a + 1]):
+            v = c.members[k]
+            for i in range(f.vertex_dims[v]):
+                p = indptr[f.vertex_offsets[v] + i]
+                for j in range(r):
+                    sums[j] += abs(data[p + j]) ** 2
+        out[a] = 0
+        for j in range(r):
+            out[a] = max(out[a], sums[j])
+
+
+@kernel
+def factor(lo, hi, ranks, starts, energy, levels, s, out, kept):
+    """H_a = B_a* B_a for clusters lo .. hi: B_a = diag(sqrt(mu)) V*, rows with mu <= levels[a] left out.
+
+    Returns -1, or the first cluster at which LAPACK failed.
+    """
+    for a in range(lo, hi):
+        r = ranks[a]
+        at = starts[a]
+        kept[a] = 0
+        largest = 0.0
+        for i in range(r * r):
+            largest = max(largest, float(abs(energy[at + i])))
+        if largest <= 0:
+            continue
+        scale = math.ldexp(1.0, math.frexp(largest)[1])
+        for i in range(r):
+            for j in range(i + 1):
+                s.a[i * r + j] = energy[at + i * r + j] * (1 / scale)
+        if eigh_lowest(r, r, s) != 0:
+            return a
+        for j in range(r):
+            mu = float(s.w[j]) * scale
+            if mu <= levels[a] or mu <= 0:
+                continue
+            root = math.sqrt(mu)
+            to = at + kept[a] * r
+            for i in range(r):
+                out[to + i] = root * np.conj(s.z[j * r + i])
+            kept[a] += 1
+    return -1

@@ -1,0 +1,13 @@
+"""One warning class for each thing a user may want to silence."""
+
+
+class TiedModesWarning(UserWarning):
+    """The cut between kept and discarded modes splits a multiple eigenvalue: the coarse space is not unique."""
+
+
+class SingularDegreeWarning(UserWarning):
+    """A diagonal block of the Laplacian is singular, and the pseudo-inverse was taken."""
+
+
+class SingularProblemWarning(UserWarning):
+    """A linear problem has more than one solution, and the one of least norm was taken."""

@@ -1,0 +1,128 @@
+"""Text files, plain or gzipped, as lines and numbers; every complaint begins with path and line."""
+
+import gzip
+import zlib
+from bisect import bisect_right
+from collections.abc import Callable
+
+import numpy as np
+
+from sheafcoarsen.sheaf import CellularSheaf
+
+
+def file_error(path: str, line: int | None, message: str) -> ValueError:
+    """Return the error for a file that cannot be used, as one line ``path:line: message``."""
+    place = path if line is None else f"{path}:{line}"
+    return ValueError(f"{place}: {' '.join(message.split())}")
+
+
+def shown(word: str) -> str:
+    """Quote a word of a file for a message; a line of garbage is cut short."""
+    return repr(word if len(word) <= 40 else word[:37] + "...")
+
+
+def read_bytes(path: str) -> bytes:
+    """Return a file's content, decompressed where the name ends in ``.gz``."""
+    if not path.lower().endswith(".gz"):
+        with open(path, "rb") as file:
+            return file.read()
+    try:
+        with gzip.open(path, "rb") as file:
+            return file.read()
+    except EOFError:
+        message = "the gzip file is truncated: fetch or write it again"
+        raise file_error(path, None, message) from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise file_error(path, None, f"not a gzip file, or a damaged one: {error}") from None
+
+
+def read_lines(path: str) -> list[str]:
+    """Return the lines of a UTF-8 text file, without their ends."""
+    content = read_bytes(path)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        byte = error.object[error.start]
+        hint = "; it is gzipped, so its name must end in .gz" if content[:2] == b"\x1f\x8b" else ""
+        message = f"not a text file: byte 0x{byte:02x} is not UTF-8{hint}"
+        raise file_error(path, line, message) from None
+    # not str.splitlines, which also ends lines at form feeds and the like and so would count others
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+class Words:
+    """Words of one kind gathered over the lines of a file, converted to numbers in one go.
+
+    Parameters
+    ----------
+    path : str
+    what : str
+        What a message calls such a word.
+    """
+
+    def __init__(self, path: str, what: str):
+        self.path = path
+        self.what = what
+        self.words: list[str] = []
+        self.lines: list[int] = []
+        self.ends: list[int] = []  # where in `words` each of the lines ends
+
+    def add(self, line: int, words: list[str]) -> None:
+        """Append the words of a line."""
+        self.words += words
+        self.lines.append(line)
+        self.ends.append(len(self.words))
+
+    def line(self, k: int) -> int:
+        """Return the line of word k."""
+        return self.lines[bisect_right(self.ends, k)]
+
+    def integers(self) -> list[int]:
+        """Return the words as Python integers of any size."""
+        return self._convert(int, "a whole number")
+
+    def numbers(self) -> np.ndarray:
+        """Return the words as finite float64."""
+        values = np.array(self._convert(float, "a number"), dtype=np.float64)
+        bad = np.flatnonzero(~np.isfinite(values))
+        if bad.size:
+            k = int(bad[0])
+            message = f"{self.what} must be finite, got {shown(self.words[k])}"
+            raise file_error(self.path, self.line(k), message)
+        return values
+
+    def _convert(self, kind: Callable, wanted: str) -> list:
+        if _plain("".join(self.words)):
+            try:
+                return list(map(kind, self.words))
+            except ValueError:
+                pass
+        for k, word in enumerate(self.words):
+            try:
+                if _plain(word):
+                    kind(word)
+                    continue
+            except ValueError:
+                pass
+            message = f"{self.what} must be {wanted}, got {shown(word)}"
+            raise file_error(self.path, self.line(k), message)
+        raise AssertionError("every single word converts, all together do not")
+
+
+def _plain(text: str) -> bool:
+    """Tell whether ``text`` is free of 1_000 and foreign digits, which Python reads as numbers."""
+    return text.isascii() and "_" not in text
+
+
+def named(sheaf: CellularSheaf, names) -> CellularSheaf:
+    """Return the same sheaf with the file's own names as ``vertex_labels``."""
+    return CellularSheaf._trusted(
+        sheaf.edges,
+        sheaf.vertex_dims,
+        sheaf.edge_dims,
+        sheaf.tail_data,
+        sheaf.head_data,
+        tuple(names),
+    )

@@ -1,0 +1,77 @@
+"""The prolongation R = blockdiag(R_a) (``eq:global_block_prolongation``): K dense blocks, kept in the order of csr.
+
+Row i of R belongs to a stalk coordinate of some vertex v and holds exactly r_a entries, a the cluster of v. So the csr data is
+the blocks themselves, row by row, the rows of vertex v consecutive: kernels read a vertex's d_v x r_a block at
+``data[indptr[vertex_offsets[v]]]``, and the user gets the same memory as a sparse matrix.
+"""
+
+import numpy as np
+import scipy.sparse
+
+from sheafcoarsen._checks import scalar_array
+from sheafcoarsen._kernels.sheaf import scan
+from sheafcoarsen._ragged import offsets, ranges, read_only
+from sheafcoarsen.clusters import Clusters
+from sheafcoarsen.operators import canonical_csr, index_dtype
+from sheafcoarsen.partition import Partition
+from sheafcoarsen.sheaf import CellularSheaf
+
+
+def block_layout(sheaf: CellularSheaf, partition: Partition, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (indptr, indices) of R for the given ranks."""
+    rank_of_row = np.repeat(ranks[partition.labels], sheaf.vertex_dims)
+    first_column = np.repeat(offsets(ranks)[:-1][partition.labels], sheaf.vertex_dims)
+    indptr = offsets(rank_of_row)
+    itype = index_dtype(max(int(indptr[-1]), int(ranks.sum()), sheaf.dim_c0))
+    return indptr.astype(itype), ranges(first_column, rank_of_row).astype(itype)
+
+
+def as_matrix(indptr, indices, data, n_columns: int) -> scipy.sparse.csr_array:
+    """Wrap the blocks as a read-only csr matrix."""
+    for array in (indptr, indices, data):
+        read_only(array)
+    return canonical_csr(data, indices, indptr, (len(indptr) - 1, n_columns))
+
+
+def coordinates(sheaf: CellularSheaf, partition: Partition, a: int) -> np.ndarray:
+    """Return the rows of C^0 that belong to cluster ``a``: vertices ascending, stalk coordinates inside."""
+    vertices = partition.cluster(a)
+    return ranges(sheaf.vertex_offsets[vertices], sheaf.vertex_dims[vertices])
+
+
+def block(R, sheaf: CellularSheaf, partition: Partition, ranks: np.ndarray, a: int) -> np.ndarray:
+    """Return R_a, shape (N_a, r_a)."""
+    a = range(partition.n_clusters)[a]
+    first = int(ranks[:a].sum())
+    rows = R[coordinates(sheaf, partition, a)]
+    return rows[:, first : first + int(ranks[a])].toarray()
+
+
+def from_blocks(sheaf: CellularSheaf, partition: Partition, clusters: Clusters, basis) -> scipy.sparse.csr_array:
+    """Build R from the user's own blocks R_0 .. R_{K-1}, each of shape (N_a, r_a)."""
+    if isinstance(basis, np.ndarray) and basis.dtype == object:
+        basis = list(basis)
+    try:
+        count = len(basis)
+    except TypeError:
+        raise TypeError(f"`basis` must be a sequence of arrays, one per cluster, got {type(basis).__name__}") from None
+    if count != clusters.n_clusters:
+        raise ValueError(f"`basis` must hold one array per cluster, {clusters.n_clusters} in all, got {count}")
+    blocks = [scalar_array(f"basis[{a}]", item) for a, item in enumerate(basis)]
+    dtype = np.result_type(sheaf.dtype, *[item.dtype for item in blocks])
+    for a, item in enumerate(blocks):
+        if item.ndim != 2 or item.shape[0] != clusters.dims[a]:
+            raise ValueError(
+                f"`basis[{a}]` must have shape ({clusters.dims[a]}, r), the dimension of its cluster first, got {item.shape}"
+            )
+        bad, _ = scan(np.ascontiguousarray(item).reshape(-1))
+        if bad >= 0:
+            raise ValueError(f"`basis[{a}]` must be finite, got {item.reshape(-1)[bad]} in row {bad // item.shape[1]}")
+    ranks = np.array([item.shape[1] for item in blocks], dtype=np.int64)
+    indptr, indices = block_layout(sheaf, partition, ranks)
+    by_cluster = [item.reshape(-1).astype(dtype) for item in blocks]
+    data = np.empty(len(indices), dtype)
+    rows = ranges(sheaf.vertex_offsets[partition.members], sheaf.vertex_dims[partition.members])
+    where = ranges(indptr[rows].astype(np.int64), np.diff(indptr)[rows])
+    data[where] = np.concatenate(by_cluster) if by_cluster else np.zeros(0, dtype)
+    return as_matrix(indptr, indices, data, int(ranks.sum()))

@@ -1,0 +1,333 @@
+"""Select: partitions of the vertices into connected clusters of about equal weight, an exact number of them."""
+
+import warnings
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+import scipy.sparse.csgraph
+import scipy.sparse.linalg
+from scipy.cluster.vq import kmeans2
+
+from sheafcoarsen._checks import choice, whole_number
+from sheafcoarsen._kernels import selection as kernels
+from sheafcoarsen._progress import bar
+from sheafcoarsen._ragged import read_only
+from sheafcoarsen.graphs import edge_weights, graph_arrays
+from sheafcoarsen.partition import Partition
+from sheafcoarsen.sheaf import CellularSheaf, largest_entry
+
+LIGHTEST, HEAVIEST = 1 / 3, 1.5
+"""Cluster weights that refinement and merging keep to where they can, relative to the mean."""
+SWEEPS = 4
+"""Refinement sweeps: the cut fraction of 3-D nearest neighbours is .233, .203, .197, .195 after 0, 1, 2, 4."""
+MOST_SPECTRAL = 500
+"""Clusters that spectral clustering takes on: it needs as many eigenvectors."""
+DENSE_SPECTRAL = 1000
+"""Vertices of a component up to which all of its eigenvectors are cheaper than a few."""
+
+
+class Links(NamedTuple):
+    """A weighted graph as neighbour lists: those of v are ``ends[starts[v]:starts[v + 1]]``, each once, without v.
+
+    starts : (n + 1,) int64
+    ends : (2m,) int32
+    weights : (2m,) float64, >= 0, the largest edge weight being 1
+    sizes : (n,) int64, >= 1, what a vertex weighs in the balance
+    """
+
+    starts: np.ndarray
+    ends: np.ndarray
+    weights: np.ndarray
+    sizes: np.ndarray
+
+
+def select(F_or_graph, n_clusters, method="auto", weights="graph", seed=0, progress=False) -> Partition:
+    """Partition the vertices into clusters that are strongly linked inside (the Select phase of a pooling layer).
+
+    For every method, in this order of priority: there are exactly ``n_clusters`` clusters, none empty; no cluster joins
+    two components of the graph, unless there are more components than clusters (then whole components are packed
+    together); clusters are connected; and they weigh about the same, a vertex weighing its stalk's dimension (at least
+    1; 1 for a plain graph). The same arguments give the same partition.
+
+    Parameters
+    ----------
+    F_or_graph : CellularSheaf, networkx Graph or MultiGraph, symmetric scipy sparse adjacency, or (m, 2) integer array
+        Loops are ignored, parallel edges summed.
+    n_clusters : int
+        1 .. n.
+    method : {"auto", "balls", "matching", "spectral", "metis"}
+        "balls"
+            Breadth-first balls, each taking next the vertex with the heaviest links into it, then refinement by moves of
+            single vertices. Linear time but for the logarithm of a heap; about a second for a million vertices.
+        "matching"
+            Level upon level of matching along heavy links, as Graclus does, then the same refinement. Linear time.
+        "spectral"
+            Spectral clustering on the adjacency, as in the paper: k-means on the rows, normalized, of the lowest
+            eigenvectors of the normalized graph Laplacian, component by component. At most 500 clusters. Balance is left
+            to the eigenvectors.
+        "metis"
+            METIS, through the optional package pymetis; its empty and disconnected parts are repaired.
+        "auto"
+            "balls".
+    weights : {"graph", "sheaf"}
+        "graph": the graph's weights (a networkx edge's "weight", an adjacency's entries, missing = 1); a sheaf stores
+        none: 1 per edge. "sheaf": norm(F_{u->e}* F_{v->e})_F, so that strong maps keep vertices together.
+    seed : int
+        Chooses the starting vertex, or whatever is random in the method.
+    progress : bool
+        Show a bar over the stages.
+
+    Raises
+    ------
+    ValueError
+        ``n_clusters`` not in 1 .. n, or too many of them for "spectral"; negative weights; ``weights="sheaf"`` without a
+        sheaf.
+    ImportError
+        "metis" without pymetis.
+
+    Examples
+    --------
+    Two cliques joined by an edge:
+
+    >>> import networkx as nx
+    >>> from sheafcoarsen.selection import select
+    >>> select(nx.barbell_graph(4, 0), 2).labels
+    array([0, 0, 0, 0, 1, 1, 1, 1])
+    """
+    choice("method", method, ("auto", *_METHODS))
+    choice("weights", weights, ("graph", "sheaf"))
+    n_clusters = whole_number("n_clusters", n_clusters)
+    rng = np.random.default_rng(whole_number("seed", seed, at_least=0))
+    find = _METHODS["balls" if method == "auto" else method]
+    with bar(3, "select", progress) as shown:
+        links = _links(F_or_graph, weights)
+        n = len(links.sizes)
+        if not 1 <= n_clusters <= n:
+            raise ValueError(
+                f"`n_clusters` must be between 1 and the number of vertices, {n}, got {n_clusters}"
+            )
+        if method == "spectral" and n_clusters > MOST_SPECTRAL:
+            raise ValueError(
+                f'`n_clusters` must be at most {MOST_SPECTRAL} for method "spectral", which needs as many eigenvectors, '
+                f'got {n_clusters}; use "balls"'
+            )
+        shown.update()
+        if n_clusters == n:
+            labels = np.arange(n, dtype=np.int32)
+        elif n_clusters == 1:
+            labels = np.zeros(n, dtype=np.int32)
+        else:
+            labels = find(links, n_clusters, rng)
+            shown.update()
+            labels = _repair(links, labels, n_clusters, LIGHTEST if method != "spectral" else 0.0)
+        shown.update(3 - shown.n)
+    return Partition(labels)
+
+
+# ---------------------------------------------------------------- the graph and its weights
+
+
+def _links(F_or_graph, weights: str) -> Links:
+    """Read a sheaf or a graph as neighbour lists."""
+    if isinstance(F_or_graph, CellularSheaf):
+        edges = F_or_graph.edges
+        sizes = np.maximum(F_or_graph.vertex_dims, 1)
+        if weights == "sheaf":
+            values = np.empty(len(edges))
+            largest = max(largest_entry(F_or_graph), np.finfo(float).tiny)
+            kernels.strengths(F_or_graph._arrays, 1 / largest, values)
+        else:
+            values = np.ones(len(edges))
+    else:
+        if weights == "sheaf":
+            raise ValueError(
+                f'`weights` = "sheaf" takes the weights from a sheaf\'s maps, but `F_or_graph` is a '
+                f'{type(F_or_graph).__name__}: pass a CellularSheaf, or use weights="graph"'
+            )
+        arrays = graph_arrays(F_or_graph)
+        edges = read_only(arrays.edges)
+        sizes = np.ones(arrays.n_vertices, dtype=np.int64)
+        values = edge_weights(arrays, "weight").astype(np.float64)
+    return _neighbour_lists(edges, values, sizes)
+
+
+def _neighbour_lists(edges, values, sizes) -> Links:
+    """Sum parallel edges and leave loops out; scale the weights so that sums of them neither overflow nor vanish."""
+    starts = np.empty(len(sizes) + 1, dtype=np.int64)
+    ends = np.empty(2 * len(edges), dtype=np.int32)
+    weights = np.empty(2 * len(edges))
+    largest = values.max(initial=0)
+    if largest not in (0, 1):
+        values = values / largest
+    count = kernels.neighbours(edges, values, starts, ends, weights)
+    return Links(starts, ends[:count], weights[:count], sizes)
+
+
+def _bounds(links: Links, n_clusters: int) -> tuple[float, float]:
+    mean = links.sizes.sum() / n_clusters
+    return LIGHTEST * mean, HEAVIEST * mean
+
+
+# ---------------------------------------------------------------- methods: labels 0 .. about n_clusters
+
+
+def _balls(links: Links, n_clusters: int, rng) -> np.ndarray:
+    n = len(links.sizes)
+    labels = np.empty(n, dtype=np.int32)
+    keys = np.empty(len(links.ends) + 1)
+    items = np.empty(len(links.ends) + 1, dtype=np.int64)
+    kernels.grow(links, n_clusters, int(rng.integers(n)), labels, keys, items)
+    _refine(links, labels, n_clusters)
+    return labels
+
+
+def _refine(links: Links, labels, n_clusters: int) -> None:
+    weight = _sums(labels, links.sizes)
+    kernels.refine(links, labels, weight, *_bounds(links, n_clusters), SWEEPS)
+
+
+def _matching(links: Links, n_clusters: int, rng) -> np.ndarray:
+    labels = np.arange(len(links.sizes), dtype=np.int32)
+    high = _bounds(links, n_clusters)[1]
+    level = links
+    while len(level.sizes) > n_clusters:
+        n = len(level.sizes)
+        start = int(rng.integers(n))
+        order = (np.argsort(np.roll(level.sizes, -start), kind="stable") + start) % n  # the lightest first
+        groups = np.empty(n, dtype=np.int32)
+        count = kernels.match(level, order, n_clusters, high, groups)
+        labels = groups[labels]
+        if count > 0.95 * n:  # stars of full clusters: the repair merges them
+            break
+        rows = np.repeat(np.arange(n), np.diff(level.starts))
+        upper = rows < level.ends
+        edges = np.stack([groups[rows[upper]], groups[level.ends[upper]]], axis=1).astype(np.int64)
+        level = _neighbour_lists(read_only(edges), level.weights[upper], _sums(groups, level.sizes))
+    _refine(links, labels, n_clusters)
+    return labels
+
+
+def _spectral(links: Links, n_clusters: int, rng) -> np.ndarray:
+    n = len(links.sizes)
+    weights = np.maximum(links.weights, np.finfo(float).eps)  # keeps what is linked by zeros together
+    matrix = scipy.sparse.csr_array((weights, links.ends, links.starts), shape=(n, n))
+    n_components, component = scipy.sparse.csgraph.connected_components(matrix, directed=False)
+    labels = component.astype(np.int32)
+    if n_components >= n_clusters:
+        return labels
+    parts = np.empty(n_components, dtype=np.int64)
+    kernels.apportion(_sums(labels, links.sizes), np.bincount(component), n_clusters, parts)
+    first = np.cumsum(parts) - parts
+    for c in range(n_components):  # fewer than MOST_SPECTRAL
+        members = np.flatnonzero(component == c)
+        labels[members] = first[c] + _spectral_clusters(matrix[members][:, members], int(parts[c]), rng)
+    return labels
+
+
+def _spectral_clusters(matrix, k: int, rng) -> np.ndarray:
+    """Cluster a connected graph by its k lowest eigenvectors (von Luxburg 2007, after Ng, Jordan and Weiss)."""
+    n = matrix.shape[0]
+    if k in (1, n):
+        return np.arange(n) * (k > 1)
+    roots = scipy.sparse.diags_array(1 / np.sqrt(matrix.sum(axis=1)))
+    normalized = scipy.sparse.csr_array(roots @ matrix @ roots)  # I - the normalized Laplacian
+    if n <= DENSE_SPECTRAL or 3 * k > n:
+        vectors = scipy.linalg.eigh(normalized.toarray(), subset_by_index=[n - k, n - 1])[1]
+    else:
+        vectors = _largest_eigenvectors(normalized, k, rng)
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    rows = vectors / np.where(norms == 0, 1, norms)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "One of the clusters is empty")  # the repair makes up for it
+        return kmeans2(rows, k, iter=30, minit="++", seed=rng)[1]
+
+
+def _largest_eigenvectors(matrix, k: int, rng) -> np.ndarray:
+    """Lanczos; where the eigenvalues are too close for it, as on long paths, with the matrix shifted and inverted."""
+    v0 = rng.standard_normal(matrix.shape[0])
+    try:
+        return scipy.sparse.linalg.eigsh(matrix, k, which="LA", v0=v0, tol=1e-6, maxiter=100)[1]
+    except scipy.sparse.linalg.ArpackNoConvergence:
+        return scipy.sparse.linalg.eigsh(matrix.tocsc(), k, sigma=1.001, v0=v0, tol=1e-6)[1]
+
+
+def _metis(links: Links, n_clusters: int, rng) -> np.ndarray:
+    try:
+        import pymetis
+    except ImportError:
+        raise ImportError(
+            'method "metis" needs the package pymetis: pip install sheafcoarsen[metis]'
+        ) from None
+    same = (links.weights == 1).all()
+    _, labels = pymetis.part_graph(
+        n_clusters,
+        xadj=links.starts.astype(np.int32),
+        adjncy=links.ends,
+        vweights=None if (links.sizes == 1).all() else _small_integers(links.sizes),
+        eweights=None if same else _small_integers(links.weights),
+        options=pymetis.Options(seed=int(rng.integers(2**31))),
+    )
+    return np.asarray(labels, dtype=np.int32)
+
+
+def _small_integers(values) -> np.ndarray:
+    """Scale to integers from 1 whose sum stays in 31 bits, which is what METIS counts in; integers that fit are kept."""
+    if values.dtype.kind == "f":
+        values = values * (1000 / max(values.max(initial=0), 1e-300))
+    room = 2**30 / max(float(values.sum()), 1.0)
+    return np.maximum(np.rint(values * min(room, 1.0)), 1).astype(np.int32)
+
+
+_METHODS: dict[str, Callable[[Links, int, np.random.Generator], np.ndarray]] = {
+    "balls": _balls,
+    "matching": _matching,
+    "spectral": _spectral,
+    "metis": _metis,
+}
+
+# ---------------------------------------------------------------- repair
+
+
+def _repair(links: Links, labels, n_clusters: int, lightest: float) -> np.ndarray:
+    """Turn any labels into exactly ``n_clusters`` clusters, connected where there are components enough.
+
+    The connected pieces of all clusters are merged into neighbours as long as they are too light or too many, whole
+    components are packed, and the heaviest clusters are split.
+    """
+    n = len(labels)
+    pieces = np.empty(n, dtype=np.int32)
+    count = kernels.fragments(links, labels, pieces)
+    weight = _sums(pieces, links.sizes)
+    home = np.empty(count, dtype=np.int64)  # the cluster that a piece comes from
+    home[pieces] = labels
+    order = np.lexsort((-weight, home))
+    main = np.zeros(count, dtype=np.uint8)
+    main[order[np.flatnonzero(np.diff(home[order], prepend=-1))]] = 1
+    low, high = _bounds(links, n_clusters)
+    low *= lightest / LIGHTEST
+    kernels.merge(links, pieces, weight, main, n_clusters, low, high)
+
+    left = np.flatnonzero(weight)
+    left = left[np.argsort(home[left], kind="stable")]
+    number = np.full(count, -1, dtype=np.int32)
+    number[left] = np.arange(len(left), dtype=np.int32)
+    labels, weight = number[pieces], weight[left]
+    if len(left) > n_clusters:  # whole components
+        bins = np.empty(len(left), dtype=np.int32)
+        kernels.pack(weight, np.argsort(-weight, kind="stable"), bins, n_clusters)
+        return bins[labels]
+    if len(left) < n_clusters:
+        parts = np.empty(len(left), dtype=np.int64)
+        kernels.apportion(weight, np.bincount(labels), n_clusters, parts)
+        first = np.empty(len(left), dtype=np.int32)
+        first[labels] = np.arange(n, dtype=np.int32)
+        kernels.split(links, labels, first, weight, parts)
+    return labels
+
+
+def _sums(labels, sizes) -> np.ndarray:
+    """Return the total size of each cluster."""
+    return np.bincount(labels, weights=sizes).astype(np.int64)

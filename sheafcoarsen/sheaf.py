@@ -1,0 +1,644 @@
+"""The container: a cellular sheaf on a graph, as flat arrays."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from sheafcoarsen._checks import check_range, choice, dimensions, integer_array, scalar_array
+from sheafcoarsen._kernels.sheaf import scan
+from sheafcoarsen._linalg import norm
+from sheafcoarsen._ragged import offsets, ranges, read_only
+from sheafcoarsen.graphs import edge_array, edge_values, edge_weights, graph_arrays
+
+
+class SheafArrays(NamedTuple):
+    """What a kernel sees of a sheaf; shapes as in :class:`CellularSheaf`."""
+
+    edges: np.ndarray
+    vertex_dims: np.ndarray
+    vertex_offsets: np.ndarray
+    edge_dims: np.ndarray
+    edge_offsets: np.ndarray
+    tail_data: np.ndarray
+    tail_offsets: np.ndarray
+    head_data: np.ndarray
+    head_offsets: np.ndarray
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class CellularSheaf:
+    """A vector space on every vertex and edge of a graph, and a linear map for every incident pair.
+
+    The coboundary (``eq:coboundary``) compares the two ends of an edge ``e = (u, v)`` in its stalk::
+
+        (delta x)_e = F_{u->e} x_u - F_{v->e} x_v
+
+    and the Laplacian is ``L = delta* delta`` (``eq:sheaf-laplacian``). Vertices and edges are numbered from 0. Loops
+    (u = v), parallel edges, isolated vertices, several components and stalks of dimension 0 are all allowed.
+
+    Parameters
+    ----------
+    edges : array_like of int, shape (m, 2)
+        Row e is (tail u, head v); order and orientation are kept.
+    tail_maps, head_maps : array_like, shape (m, d_e, d_v), or sequence of m 2-D arrays
+        Map e has shape (d_e, d_u) at the tail and (d_e, d_v) at the head. Integers become float64.
+    vertex_dims : array_like of int, shape (n,), optional
+        Needed only for vertices that no edge touches; otherwise read off the maps.
+
+    Raises
+    ------
+    ValueError
+        Endpoints out of range, maps whose shapes disagree, entries that are not finite, or a largest entry whose square
+        would over- or underflow.
+    TypeError
+        Maps of another scalar type than float32, float64, complex64, complex128 or integers.
+
+    Examples
+    --------
+    Two vertices of dimension 1 and 2, compared in a plane:
+
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf([[0, 1]], [[[1.0], [0.0]]], [[[1.0, 0.0], [0.0, 2.0]]])
+    >>> F
+    CellularSheaf(n_vertices=2, n_edges=1, dim_c0=3, dim_c1=2, dtype=float64)
+    >>> sc.coboundary(F).toarray()
+    array([[ 1., -1.,  0.],
+           [ 0.,  0., -2.]])
+    """
+
+    edges: np.ndarray  # (m, 2) int64, row e = (tail, head)
+    vertex_dims: np.ndarray  # (n,) int64
+    edge_dims: np.ndarray  # (m,) int64
+    tail_data: np.ndarray  # flat, row-major: map e is tail_data[tail_offsets[e]:tail_offsets[e + 1]]
+    head_data: np.ndarray  # the same for the heads
+    vertex_labels: tuple | None  # the graph's own node names in vertex order, or None
+
+    def __init__(self, edges, tail_maps, head_maps, vertex_dims=None):
+        edges = edge_array("edges", edges)
+        tail, tail_rows, tail_cols = _flat_maps("tail_maps", tail_maps, len(edges))
+        head, head_rows, head_cols = _flat_maps("head_maps", head_maps, len(edges))
+        differ = np.flatnonzero(tail_rows != head_rows)
+        if differ.size:
+            e = int(differ[0])
+            raise ValueError(
+                f"`tail_maps[{e}]` has {tail_rows[e]} rows and `head_maps[{e}]` has {head_rows[e]}; both must have the "
+                f"dimension of the edge's stalk"
+            )
+        dims = _vertex_dims(edges, tail_cols, head_cols, vertex_dims)
+        self._fill(edges, dims, tail_rows, tail, head, None)
+        self._check_maps()
+
+    def _fill(self, edges, vertex_dims, edge_dims, tail_data, head_data, vertex_labels):
+        """Take ownership of arrays that are known to be consistent."""
+        dtype = np.result_type(tail_data.dtype, head_data.dtype)
+        for name, value in (
+            ("edges", edges),
+            ("vertex_dims", vertex_dims),
+            ("edge_dims", edge_dims),
+            ("tail_data", np.ascontiguousarray(tail_data, dtype=dtype)),
+            ("head_data", np.ascontiguousarray(head_data, dtype=dtype)),
+        ):
+            object.__setattr__(self, name, read_only(value))
+        object.__setattr__(self, "vertex_labels", vertex_labels)
+
+    @classmethod
+    def _trusted(cls, edges, vertex_dims, edge_dims, tail_data, head_data, vertex_labels=None):
+        """Build from arrays that are known to be consistent and belong to us: no check, no copy."""
+        sheaf = object.__new__(cls)
+        sheaf._fill(edges, vertex_dims, edge_dims, tail_data, head_data, vertex_labels)
+        return sheaf
+
+    @classmethod
+    def from_flat(cls, edges, tail_data, head_data, vertex_dims, edge_dims) -> "CellularSheaf":
+        """Build from flat map data: for large ragged sheaves, where a list of m arrays is slow.
+
+        Parameters
+        ----------
+        edges : array_like of int, shape (m, 2)
+        tail_data, head_data : array_like, shape (sum of d_e d_v,)
+            The maps one after the other in edge order, each row-major.
+        vertex_dims, edge_dims : array_like of int, shape (n,) and (m,), or int
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.from_flat([[0, 1]], [1.0, 0.0], [1.0, 0.0, 0.0, 2.0], [1, 2], [2])
+        >>> F.head_map(0)
+        array([[1., 0.],
+               [0., 2.]])
+        """
+        edges = edge_array("edges", edges)
+        n = int(edges.max(initial=-1)) + 1
+        if np.ndim(vertex_dims) == 0:
+            dims = dimensions("vertex_dims", vertex_dims, n, "vertex")
+        else:
+            dims = dimensions("vertex_dims", vertex_dims, len(np.asarray(vertex_dims)), "vertex")
+        _check_endpoints(edges, len(dims))
+        edge_dims = dimensions("edge_dims", edge_dims, len(edges), "edge")
+        sheaf = object.__new__(cls)
+        data = []
+        for name, given, end in (("tail_data", tail_data, 0), ("head_data", head_data, 1)):
+            flat = scalar_array(name, given).copy()
+            wanted = int((edge_dims * dims[edges[:, end]]).sum())
+            if flat.shape != (wanted,):
+                raise ValueError(f"`{name}` must have shape ({wanted},), the sum of d_e d_v, got {flat.shape}")
+            data.append(flat)
+        sheaf._fill(edges, dims, edge_dims, *data, None)
+        sheaf._check_maps()
+        return sheaf
+
+    def _check_maps(self, *, lower_limit: bool = True):
+        largest = 0.0
+        for name, data, starts in (
+            ("tail_maps", self.tail_data, self.tail_offsets),
+            ("head_maps", self.head_data, self.head_offsets),
+        ):
+            bad, size = scan(data)
+            if bad >= 0:
+                e = int(np.searchsorted(starts, bad, side="right")) - 1
+                u, v = self.edges[e].tolist()
+                raise ValueError(f"`{name}[{e}]` (edge {u} -> {v}) must be finite, got {data[bad]}")
+            largest = max(largest, size)
+        if lower_limit or largest > 1:
+            check_range("tail_maps and head_maps", largest, self.dtype)
+
+    # ---------------------------------------------------------------- sizes and views
+
+    @property
+    def n_vertices(self) -> int:
+        """Number of vertices n."""
+        return len(self.vertex_dims)
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges m, loops included."""
+        return len(self.edges)
+
+    @property
+    def dim_c0(self) -> int:
+        """Dimension of C^0, the sum of the vertex stalks' dimensions."""
+        return int(self.vertex_offsets[-1])
+
+    @property
+    def dim_c1(self) -> int:
+        """Dimension of C^1, the sum of the edge stalks' dimensions."""
+        return int(self.edge_offsets[-1])
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The scalar type of the maps."""
+        return self.tail_data.dtype
+
+    @cached_property
+    def vertex_offsets(self) -> np.ndarray:
+        """Where each vertex's stalk begins in C^0, shape (n + 1,)."""
+        return read_only(offsets(self.vertex_dims))
+
+    @cached_property
+    def edge_offsets(self) -> np.ndarray:
+        """Where each edge's stalk begins in C^1, shape (m + 1,)."""
+        return read_only(offsets(self.edge_dims))
+
+    @cached_property
+    def tail_offsets(self) -> np.ndarray:
+        """Where each map begins in ``tail_data``, shape (m + 1,)."""
+        return read_only(offsets(self.edge_dims * self.vertex_dims[self.edges[:, 0]]))
+
+    @cached_property
+    def head_offsets(self) -> np.ndarray:
+        """Where each map begins in ``head_data``, shape (m + 1,)."""
+        return read_only(offsets(self.edge_dims * self.vertex_dims[self.edges[:, 1]]))
+
+    @cached_property
+    def _arrays(self) -> SheafArrays:
+        return SheafArrays(
+            self.edges,
+            self.vertex_dims,
+            self.vertex_offsets,
+            self.edge_dims,
+            self.edge_offsets,
+            self.tail_data,
+            self.tail_offsets,
+            self.head_data,
+            self.head_offsets,
+        )
+
+    def _map(self, e: int, data, starts, end: int) -> np.ndarray:
+        if not -self.n_edges <= e < self.n_edges:
+            raise IndexError(f"edge {e} is out of range for {self.n_edges} edges")
+        e = range(self.n_edges)[e]
+        shape = (self.edge_dims[e], self.vertex_dims[self.edges[e, end]])
+        return data[starts[e] : starts[e + 1]].reshape(shape)
+
+    def tail_map(self, e: int) -> np.ndarray:
+        """Return F_{u->e} of edge ``e = (u, v)``, a read-only view of shape (d_e, d_u)."""
+        return self._map(e, self.tail_data, self.tail_offsets, 0)
+
+    def head_map(self, e: int) -> np.ndarray:
+        """Return F_{v->e} of edge ``e = (u, v)``, a read-only view of shape (d_e, d_v)."""
+        return self._map(e, self.head_data, self.head_offsets, 1)
+
+    def __repr__(self) -> str:
+        return (
+            f"CellularSheaf(n_vertices={self.n_vertices}, n_edges={self.n_edges}, dim_c0={self.dim_c0}, "
+            f"dim_c1={self.dim_c1}, dtype={self.dtype})"
+        )
+
+    # ---------------------------------------------------------------- new sheaves from this one
+
+    def with_maps(self, tail_maps, head_maps) -> "CellularSheaf":
+        """Return the same graph and stalks with new maps; the graph is not validated again.
+
+        Parameters
+        ----------
+        tail_maps, head_maps : array_like or sequence
+            As in the constructor, or flat like ``tail_data`` and ``head_data``. Shapes must be those of this sheaf.
+        """
+        data = []
+        for name, maps, end, wanted in (
+            ("tail_maps", tail_maps, 0, len(self.tail_data)),
+            ("head_maps", head_maps, 1, len(self.head_data)),
+        ):
+            if isinstance(maps, np.ndarray) and maps.ndim == 1 and maps.dtype != object:
+                flat = scalar_array(name, maps).copy()
+                if len(flat) != wanted:
+                    raise ValueError(f"flat `{name}` must have length {wanted}, got {len(flat)}")
+            else:
+                flat, rows, cols = _flat_maps(name, maps, self.n_edges)
+                differ = np.flatnonzero((rows != self.edge_dims) | (cols != self.vertex_dims[self.edges[:, end]]))
+                if differ.size:
+                    e = int(differ[0])
+                    wanted_shape = (int(self.edge_dims[e]), int(self.vertex_dims[self.edges[e, end]]))
+                    raise ValueError(
+                        f"`{name}[{e}]` must have shape {wanted_shape}, as in the sheaf it replaces, got "
+                        f"{(int(rows[e]), int(cols[e]))}"
+                    )
+            data.append(flat)
+        sheaf = object.__new__(type(self))
+        sheaf._fill(self.edges, self.vertex_dims, self.edge_dims, *data, self.vertex_labels)
+        for name in ("vertex_offsets", "edge_offsets", "tail_offsets", "head_offsets"):
+            sheaf.__dict__[name] = getattr(self, name)
+        sheaf._check_maps()
+        return sheaf
+
+    # ---------------------------------------------------------------- sheaves from graphs
+
+    @classmethod
+    def constant(cls, graph, dim: int = 1, weight="weight", n_vertices: int | None = None) -> "CellularSheaf":
+        """Build the constant sheaf: sqrt(w) I on both ends of every edge (``eq:app-scalar-restrictions``).
+
+        For ``dim=1`` its Laplacian is the weighted graph Laplacian.
+
+        Parameters
+        ----------
+        graph : networkx Graph or MultiGraph, symmetric scipy sparse adjacency, or (m, 2) integer array
+        dim : int
+            Dimension of every stalk.
+        weight : str or array_like, shape (m,), or None
+            An edge attribute (missing = 1; an adjacency's entries are its "weight"), the weights, or None for 1.
+        n_vertices : int, optional
+            For an edge array with isolated last vertices.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> sc.laplacian(sc.CellularSheaf.constant(nx.path_graph(3))).toarray()
+        array([[ 1., -1.,  0.],
+               [-1.,  2., -1.],
+               [ 0., -1.,  1.]])
+        """
+        arrays = graph_arrays(graph, n_vertices)
+        dims = dimensions("dim", dim, arrays.n_vertices, "vertex") if np.ndim(dim) == 0 else None
+        if dims is None:
+            raise TypeError(f"`dim` must be an integer, got {dim!r}")
+        roots = np.sqrt(edge_weights(arrays, weight))
+        d = int(dim)
+        maps = roots[:, None, None] * np.eye(d, dtype=roots.dtype)
+        return cls._uniform(arrays, d, d, maps, maps.copy())
+
+    @classmethod
+    def connection(cls, graph, transports, weight="weight", n_vertices: int | None = None) -> "CellularSheaf":
+        """Build a connection: sqrt(w) I at the tail, sqrt(w) U_e at the head (``eq:app-connection-restrictions``).
+
+        Parameters
+        ----------
+        graph, weight, n_vertices : as in :meth:`constant`
+        transports : str or array_like, shape (m, d, d)
+            U_e for e = (u, v) carries the head's stalk to the tail's; orthogonal or unitary to sqrt(eps).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.connection([[0, 1]], [[[0.0, -1.0], [1.0, 0.0]]])
+        >>> float(sc.energy(F, np.array([0.0, 1.0, 1.0, 0.0])))  # x_0 = U x_1
+        0.0
+        """
+        arrays = graph_arrays(graph, n_vertices)
+        m = len(arrays.edges)
+        U = edge_values(arrays, transports, "transports", shape=(-1, -1))
+        if U.shape[1] != U.shape[2]:
+            raise ValueError(f"`transports` must be square, got shape {U.shape}")
+        d = U.shape[1] if m or not isinstance(transports, np.ndarray) or transports.ndim != 3 else transports.shape[1]
+        deviation = np.abs(U.conj().swapaxes(1, 2) @ U - np.eye(U.shape[1], dtype=U.dtype)).max(axis=(1, 2), initial=0)
+        allowed = np.sqrt(np.finfo(U.dtype).eps)
+        bad = np.flatnonzero(~(deviation <= allowed))
+        if bad.size:
+            e = int(bad[0])
+            raise ValueError(
+                f"`transports[{e}]` (edge {tuple(arrays.edges[e].tolist())}) must be orthogonal or unitary: an entry of "
+                f"U* U - I is {deviation[e]:.3g}, allowed is {allowed:.1g}"
+            )
+        roots = np.sqrt(edge_weights(arrays, weight)).astype(U.real.dtype)
+        eye = np.eye(d, dtype=U.dtype)
+        return cls._uniform(arrays, d, d, roots[:, None, None] * eye, roots[:, None, None] * U)
+
+    @classmethod
+    def diagonal(cls, graph, tail, head, n_vertices: int | None = None) -> "CellularSheaf":
+        """Build a sheaf with diagonal maps.
+
+        Parameters
+        ----------
+        graph, n_vertices : as in :meth:`constant`
+        tail, head : str or array_like, shape (m, d)
+            Diagonals of the maps at the tails and heads.
+        """
+        arrays = graph_arrays(graph, n_vertices)
+        diagonals = [edge_values(arrays, v, name, shape=(-1,)) for name, v in (("tail", tail), ("head", head))]
+        if diagonals[0].shape != diagonals[1].shape:
+            raise ValueError(
+                f"`tail` and `head` must have one shape, got {diagonals[0].shape} and {diagonals[1].shape}"
+            )
+        d = diagonals[0].shape[1]
+        maps = [values[:, :, None] * np.eye(d, dtype=values.dtype) for values in diagonals]
+        return cls._uniform(arrays, d, d, *maps)
+
+    @classmethod
+    def signed(cls, graph, sign="sign", weight="weight", n_vertices: int | None = None) -> "CellularSheaf":
+        """Build the O(1) sheaf of a signed graph: sqrt(w) at the tail, sign sqrt(w) at the head.
+
+        Its Laplacian is the signed graph Laplacian, degrees on the diagonal and -sign w beside it.
+
+        Parameters
+        ----------
+        graph, n_vertices : as in :meth:`constant`
+        sign : str or array_like, shape (m,)
+            An edge attribute or the values, each 1 or -1. An adjacency carries its signs in its entries.
+        weight : as in :meth:`constant`
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.signed([[0, 1], [1, 2]], sign=[1, -1])
+        >>> sc.laplacian(F).toarray()
+        array([[ 1., -1.,  0.],
+               [-1.,  2.,  1.],
+               [ 0.,  1.,  1.]])
+        """
+        arrays = graph_arrays(graph, n_vertices)
+        if isinstance(sign, str) and sign == "sign" and arrays.labels is None and _stores_weights(arrays):
+            entries = edge_values(arrays, "weight", "graph")
+            signs = np.where(entries < 0, -1.0, 1.0)
+            if isinstance(weight, str) and weight == "weight":
+                weight = np.abs(entries)
+        else:
+            signs = edge_values(arrays, sign, "sign")
+        bad = np.flatnonzero(np.abs(signs) != 1)
+        bad = bad if bad.size or signs.dtype.kind != "c" else np.flatnonzero(signs.imag != 0)
+        if bad.size:
+            e = int(bad[0])
+            raise ValueError(f"`sign` must be 1 or -1, got {signs[e]} for edge {e} {tuple(arrays.edges[e].tolist())}")
+        roots = np.sqrt(edge_weights(arrays, weight))
+        return cls._uniform(arrays, 1, 1, roots[:, None, None], (signs.real * roots)[:, None, None])
+
+    @classmethod
+    def random(
+        cls, graph, vertex_dims, edge_dims, kind: str = "general", seed=None, dtype=float
+    ) -> "CellularSheaf":
+        """Build a sheaf with random maps.
+
+        Parameters
+        ----------
+        graph : as in :meth:`constant`
+        vertex_dims, edge_dims : int or array_like of int, shape (n,) and (m,)
+        kind : {"general", "orthogonal", "diagonal"}
+            Standard normal entries; maps with orthonormal rows or columns, whichever are fewer; or standard normal
+            entries on the diagonal alone.
+        seed : None, int or numpy Generator
+        dtype : float32, float64, complex64 or complex128
+        """
+        choice("kind", kind, ("general", "orthogonal", "diagonal"))
+        scalar = scalar_array("dtype", np.zeros(0, dtype=dtype)).dtype
+        arrays = graph_arrays(graph)
+        n, m = arrays.n_vertices, len(arrays.edges)
+        if arrays.labels is None and np.ndim(vertex_dims) == 1 and len(vertex_dims) > n:
+            n = len(vertex_dims)  # an edge array does not know its isolated last vertices
+        dims = dimensions("vertex_dims", vertex_dims, n, "vertex")
+        edge_dims = dimensions("edge_dims", edge_dims, m, "edge")
+        rng = np.random.default_rng(seed)
+        data = [_random_maps(rng, edge_dims, dims[arrays.edges[:, end]], kind, scalar) for end in (0, 1)]
+        return cls._trusted(arrays.edges, dims, edge_dims, *data, arrays.labels)
+
+    @classmethod
+    def _uniform(cls, arrays, d_v: int, d_e: int, tail: np.ndarray, head: np.ndarray) -> "CellularSheaf":
+        """Build from (m, d_e, d_v) arrays of our own; values are checked, shapes are known."""
+        vertex_dims = np.full(arrays.n_vertices, d_v, dtype=np.int64)
+        edge_dims = np.full(len(arrays.edges), d_e, dtype=np.int64)
+        sheaf = cls._trusted(arrays.edges, vertex_dims, edge_dims, tail.reshape(-1), head.reshape(-1), arrays.labels)
+        sheaf._check_maps()
+        return sheaf
+
+
+def _stores_weights(arrays) -> bool:
+    try:
+        arrays.attribute("weight")
+    except KeyError:
+        return False
+    return True
+
+
+def _flat_maps(name: str, maps, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return (flat data of our own, rows per map, columns per map)."""
+    if isinstance(maps, np.ndarray) and maps.dtype == object:
+        raise TypeError(f"`{name}` must be an (m, d_e, d_v) array or a list of 2-D arrays, got an object array")
+    if isinstance(maps, np.ndarray) and maps.ndim == 3:
+        array = scalar_array(name, maps)
+        if array.shape[0] != m:
+            raise ValueError(f"`{name}` must hold one map per edge, {m} in all, got {array.shape[0]}")
+        rows, cols = (np.full(m, size, dtype=np.int64) for size in array.shape[1:])
+        return np.array(array, order="C").reshape(-1), rows, cols
+    if isinstance(maps, np.ndarray) and not (maps.size == 0 and m == 0):
+        raise ValueError(f"`{name}` must have shape (m, d_e, d_v), got {maps.shape}")
+    if not isinstance(maps, Sequence | np.ndarray) or isinstance(maps, str | bytes):
+        raise TypeError(f"`{name}` must be an (m, d_e, d_v) array or a sequence of 2-D arrays, got {type(maps).__name__}")
+    if len(maps) != m:
+        raise ValueError(f"`{name}` must hold one map per edge, {m} in all, got {len(maps)}")
+    arrays = [scalar_array(f"{name}[{e}]", item) for e, item in enumerate(maps)]
+    for e, array in enumerate(arrays):
+        if array.ndim != 2:
+            raise ValueError(f"`{name}[{e}]` must be 2-D, got shape {array.shape}")
+    if not arrays:
+        return np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    shapes = np.array([array.shape for array in arrays], dtype=np.int64)
+    return np.concatenate([array.reshape(-1) for array in arrays]), shapes[:, 0].copy(), shapes[:, 1].copy()
+
+
+def _check_endpoints(edges, n: int) -> None:
+    beyond = np.flatnonzero((edges >= n).any(axis=1))
+    if beyond.size:
+        e = int(beyond[0])
+        raise ValueError(f"`edges[{e}]` = {tuple(edges[e].tolist())} is out of range for {n} vertices (0 .. {n - 1})")
+
+
+def _vertex_dims(edges, tail_cols, head_cols, vertex_dims) -> np.ndarray:
+    """Return the stalk dimensions, from ``vertex_dims`` or read off the maps, and check every map against them."""
+    if vertex_dims is None:
+        dims = np.full(int(edges.max(initial=-1)) + 1, -1, dtype=np.int64)
+        ends = edges.reshape(-1)
+        cols = np.stack([tail_cols, head_cols], axis=1).reshape(-1)
+        dims[ends[::-1]] = cols[::-1]  # the first map that touches a vertex decides
+        untouched = np.flatnonzero(dims < 0)
+        if untouched.size:
+            raise ValueError(
+                f"vertex {untouched[0]} touches no edge, so its dimension cannot be read off the maps: pass `vertex_dims`"
+            )
+        said = "by the first map that touches it"
+    else:
+        dims = integer_array("vertex_dims", vertex_dims)
+        dims = dimensions("vertex_dims", dims, len(dims), "vertex")
+        said = "by `vertex_dims`"
+    _check_endpoints(edges, len(dims))
+    for name, cols, end in (("tail_maps", tail_cols, 0), ("head_maps", head_cols, 1)):
+        differ = np.flatnonzero(cols != dims[edges[:, end]])
+        if differ.size:
+            e = int(differ[0])
+            v = int(edges[e, end])
+            raise ValueError(f"`{name}[{e}]` has {cols[e]} columns, but vertex {v} has dimension {dims[v]} {said}")
+    return dims
+
+
+def _normal(rng, shape, dtype) -> np.ndarray:
+    real = np.zeros(0, dtype).real.dtype
+    values = rng.standard_normal(shape).astype(real)
+    if dtype.kind == "c":
+        values = (values + 1j * rng.standard_normal(shape).astype(real)).astype(dtype)
+    return values
+
+
+def _random_maps(rng, rows, cols, kind: str, dtype) -> np.ndarray:
+    starts = offsets(rows * cols)
+    if kind == "general":
+        return _normal(rng, int(starts[-1]), dtype)
+    data = np.zeros(int(starts[-1]), dtype)
+    shapes, which = np.unique(np.stack([rows, cols], axis=1), axis=0, return_inverse=True)
+    for s, (r, c) in enumerate(shapes.tolist()):  # one round per shape, not per edge
+        here = np.flatnonzero(which.reshape(-1) == s)
+        k = min(r, c)
+        maps = np.zeros((len(here), r, c), dtype)
+        if kind == "diagonal":
+            maps[:, np.arange(k), np.arange(k)] = _normal(rng, (len(here), k), dtype)
+        elif k:
+            q, t = np.linalg.qr(_normal(rng, (len(here), max(r, c), k), dtype))
+            diagonal = np.einsum("eii->ei", t)
+            q = q * (diagonal / np.abs(diagonal))[:, None, :]  # makes the distribution uniform
+            maps = q if r >= c else q.swapaxes(1, 2)
+        data[ranges(starts[:-1][here], np.full(len(here), r * c))] = maps.reshape(-1)
+    return data
+
+
+def disjoint_union(sheaves) -> tuple[CellularSheaf, np.ndarray, np.ndarray]:
+    """Put several sheaves side by side in one.
+
+    Parameters
+    ----------
+    sheaves : sequence of CellularSheaf
+
+    Returns
+    -------
+    union : CellularSheaf
+        In the common scalar type; vertices and edges in the order of the parts, no vertex labels.
+    vertex_starts, edge_starts : ndarray of int, shape (k + 1,)
+        Where each part begins.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F, vertex_starts, edge_starts = sc.disjoint_union([sc.CellularSheaf.constant(nx.path_graph(n)) for n in (2, 3)])
+    >>> vertex_starts, edge_starts
+    (array([0, 2, 5]), array([0, 1, 3]))
+    """
+    parts = list(sheaves)
+    for i, part in enumerate(parts):
+        if not isinstance(part, CellularSheaf):
+            raise TypeError(f"`sheaves[{i}]` must be a CellularSheaf, got {type(part).__name__}")
+    vertex_starts = offsets([part.n_vertices for part in parts])
+    edge_starts = offsets([part.n_edges for part in parts])
+    dtype = np.result_type(np.float32, *[part.dtype for part in parts]) if parts else np.dtype(float)
+
+    def joined(arrays, empty):
+        return np.concatenate(arrays) if arrays else empty
+
+    none = np.zeros(0, dtype=np.int64)
+    union = CellularSheaf._trusted(
+        joined([part.edges + start for part, start in zip(parts, vertex_starts, strict=False)], none.reshape(0, 2)),
+        joined([part.vertex_dims for part in parts], none),
+        joined([part.edge_dims for part in parts], none.copy()),
+        joined([part.tail_data for part in parts], np.zeros(0)).astype(dtype),
+        joined([part.head_data for part in parts], np.zeros(0)).astype(dtype),
+    )
+    if union.n_edges:
+        union._check_maps(lower_limit=False)
+    return union, vertex_starts, edge_starts
+
+
+def split(sheaf: CellularSheaf, vertex_starts) -> list[CellularSheaf]:
+    """Take a disjoint union apart again.
+
+    Parameters
+    ----------
+    sheaf : CellularSheaf
+    vertex_starts : array_like of int, shape (k + 1,)
+        Part i holds the vertices ``vertex_starts[i] .. vertex_starts[i + 1] - 1``; no edge may join two parts.
+    """
+    starts = integer_array("vertex_starts", vertex_starts)
+    n = sheaf.n_vertices
+    if len(starts) == 0 or starts[0] != 0 or starts[-1] != n or (np.diff(starts) < 0).any():
+        raise ValueError(f"`vertex_starts` must ascend from 0 to {n}, the number of vertices, got {starts.tolist()}")
+    part = np.searchsorted(starts, sheaf.edges, side="right") - 1
+    across = np.flatnonzero(part[:, 0] != part[:, 1])
+    if across.size:
+        e = int(across[0])
+        raise ValueError(
+            f"edge {e} {tuple(sheaf.edges[e].tolist())} joins parts {part[e, 0]} and {part[e, 1]} of `vertex_starts`"
+        )
+    order = np.argsort(part[:, 0], kind="stable")
+    edge_starts = offsets(np.bincount(part[:, 0], minlength=len(starts) - 1))
+    pieces = []
+    for i, (lo, hi) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
+        chosen = order[edge_starts[i] : edge_starts[i + 1]]
+        flat = [
+            data[ranges(begins[:-1][chosen], np.diff(begins)[chosen])]
+            for data, begins in ((sheaf.tail_data, sheaf.tail_offsets), (sheaf.head_data, sheaf.head_offsets))
+        ]
+        labels = sheaf.vertex_labels[lo:hi] if sheaf.vertex_labels is not None else None
+        pieces.append(
+            CellularSheaf._trusted(
+                sheaf.edges[chosen] - lo, sheaf.vertex_dims[lo:hi].copy(), sheaf.edge_dims[chosen], *flat, labels
+            )
+        )
+    return pieces
+
+
+def largest_entry(sheaf: CellularSheaf) -> float:
+    """Return the largest modulus of a map entry, by which norms are scaled."""
+    return max(scan(sheaf.tail_data)[1], scan(sheaf.head_data)[1])
+
+
+def coboundary_norm(sheaf: CellularSheaf) -> float:
+    """Return norm(delta)_F straight from the maps; loops count both maps, which bounds it from above."""
+    return float(np.hypot(norm(sheaf.tail_data), norm(sheaf.head_data)))

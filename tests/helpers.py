@@ -1,0 +1,132 @@
+"""The one assertion for numbers, and dense linear algebra that says what a rank is."""
+
+import numpy as np
+import scipy.sparse
+
+LIMIT = 30.0
+"""A residual of this many ``n eps`` times its operands' norms is the most that rounding explains."""
+
+
+def _values(item) -> np.ndarray:
+    if scipy.sparse.issparse(item):
+        if not np.isfinite(item.data).all():  # as it would be after summing duplicates
+            return np.array([np.nan])
+        item = item.toarray()  # duplicates are summed
+    return np.asarray(item)
+
+
+def eps_of(*items) -> float:
+    """Return the largest eps among arrays, sparse matrices and dtypes; plain numbers count as double."""
+    found = [np.finfo(np.float64).eps]
+    for item in items:
+        if isinstance(item, type | np.dtype):
+            dtype = np.dtype(item)
+        else:
+            dtype = item.dtype if hasattr(item, "dtype") else np.asarray(item).dtype
+        if dtype.kind in "fc":
+            found.append(np.finfo(dtype).eps)
+    return float(max(found))
+
+
+def size(item) -> float:
+    """Return the Frobenius norm in double precision, or the modulus of a number, at any scale."""
+    moduli = np.abs(_values(item)).astype(np.float64).ravel()
+    largest = float(moduli.max(initial=0.0))
+    if largest == 0.0 or not np.isfinite(largest):
+        return largest
+    return largest * float(np.linalg.norm(moduli / largest))
+
+
+def residual(error, *operands, n: int, eps: float | None = None) -> float:
+    """Return ``norm(error) / (n eps product of norms)``; 0/0 is 0. Arguments as in `assert_residual`."""
+    ratio = size(error)
+    if ratio == 0.0:
+        return 0.0
+    ratio /= max(n, 1) * (eps_of(error, *operands) if eps is None else eps)
+    for norm in sorted((size(operand) for operand in operands), reverse=ratio > 1):
+        if norm == 0.0:
+            return np.inf
+        ratio /= norm  # one after the other: a product of norms may overflow
+    return ratio
+
+
+def assert_residual(error, *operands, n: int, eps: float | None = None) -> None:
+    """Assert that an error is rounding, as LAPACK judges: ``norm(error) / (n eps product of norms) < 30``.
+
+    Parameters
+    ----------
+    error : array or number
+        A difference that vanishes in exact arithmetic.
+    *operands : arrays or numbers
+        The *factors* of the identity, not its result, which may be far smaller; a matrix that enters twice
+        stands twice. With none, the error is measured against 1.
+    n : int
+        Size of the block that is tested.
+    eps : float, optional
+        Of the scalar type in which the library computed; by default the coarsest among the arguments, so
+        pass it when none of them has that type.
+    """
+    ratio = residual(error, *operands, n=n, eps=eps)
+    norms = ", ".join(f"{size(operand):.3g}" for operand in operands)
+    assert ratio < LIMIT, (
+        f"norm(error) / (n eps product of norms) = {ratio:.3g}, allowed is {LIMIT:g}: norm(error) = "
+        f"{size(error):.3g}, n = {n}, norms of the operands = ({norms})"
+    )
+
+
+def singular_values(A) -> np.ndarray:
+    """Return all singular values, descending, at any scale."""
+    A = _values(A)
+    if 0 in A.shape:
+        return np.zeros(0)
+    largest = float(np.abs(A).max())
+    return largest * np.linalg.svd(A / largest, compute_uv=False) if largest else np.zeros(min(A.shape))
+
+
+def dense_rank(A) -> int:
+    """Return the number of singular values above ``max(shape) eps sigma_max`` (MATH.md section 6)."""
+    A = _values(A)
+    sigma = singular_values(A)
+    return int((sigma > max(A.shape) * eps_of(A) * sigma.max(initial=0)).sum())
+
+
+def dense_kernel(A) -> np.ndarray:
+    """Return an orthonormal basis of ker A: the right singular vectors beyond `dense_rank`."""
+    A = _values(A)
+    columns = A.shape[1]
+    if 0 in A.shape or not A.any():
+        return np.eye(columns, dtype=A.dtype)
+    vh = np.linalg.svd(A / np.abs(A).max())[2]
+    return vh[dense_rank(A) :].conj().T
+
+
+def dense_range(A) -> np.ndarray:
+    """Return an orthonormal basis of im A."""
+    A = _values(A)
+    if 0 in A.shape or not A.any():
+        return np.zeros((A.shape[0], 0), dtype=A.dtype)
+    u = np.linalg.svd(A / np.abs(A).max())[0]
+    return u[:, : dense_rank(A)]
+
+
+def subspace_difference(U, V) -> float:
+    """Return the Frobenius norm of the difference of the orthogonal projectors onto im U and im V."""
+    return size(_projector(U) - _projector(V))
+
+
+def _projector(U) -> np.ndarray:
+    Q = dense_range(U)
+    return Q @ Q.conj().T
+
+
+def same_subspace(U, V, *, condition: float = 1.0, eps: float | None = None) -> bool:
+    """Return whether two bases span one space up to rounding.
+
+    ``condition`` is how far the space moves with a unit of relative perturbation: norm(L) / gap for
+    eigenvectors of L whose eigenvalues are a gap away from all others.
+    """
+    U, V = _values(U), _values(V)
+    if U.shape[0] != V.shape[0] or dense_rank(U) != dense_rank(V):
+        return False
+    error = subspace_difference(U, V)
+    return residual(error, condition, n=max(U.shape[0], 1), eps=eps or eps_of(U, V)) < LIMIT

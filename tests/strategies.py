@@ -1,0 +1,267 @@
+"""Hypothesis strategies: graphs, sheaves, partitions and cochains, small, nasty and readable when they fail.
+
+Structure (ends, dimensions, kind, scale) is drawn and therefore shrinks; entries come from a drawn seed. The failing sheaf
+is printed as the code that rebuilds it.
+"""
+
+from typing import NamedTuple
+
+import networkx as nx
+import numpy as np
+from hypothesis import note
+from hypothesis import strategies as st
+
+from sheafcoarsen import CellularSheaf, Partition
+
+MAX_DIM = 6
+
+KINDS = (
+    "integer",  # entries -2 .. 2: exact ties, exactly repeated eigenvalues
+    "repeated",  # one small integer map for each shape, the same on all edges
+    "zero",  # most maps, or all, are zero
+    "rank-deficient",  # products of integer factors that are too thin
+    "diagonal",
+    "orthogonal",  # orthonormal rows or columns, whichever are fewer
+    "bundle",  # gauge-equivalent to constant: one global section per dimension and component
+    "general",  # normal entries
+)
+
+DTYPES = (np.float64, np.float32, np.complex128, np.complex64)
+
+SCALES = {  # by the size of a real scalar
+    8: (1.0, 1e-100, 1e100),
+    4: (1.0, 1e-12, 1e12),
+}
+
+SPREAD = 1e-12
+"""In double precision the maps of some edges may be this much smaller than those of the others."""
+
+
+class DrawnGraph(NamedTuple):
+    """A multigraph: (m, 2) ends, and the number of vertices, of which some may be isolated."""
+
+    n_vertices: int
+    edges: np.ndarray
+
+
+def _often(low, usual, high):
+    """Integers low .. high, half of them from ``usual`` on, so that small cases do not crowd out the others."""
+    return st.integers(low, high) | st.integers(max(low, min(usual, high)), high)
+
+
+@st.composite
+def graphs(draw, *, min_vertices=0, max_vertices=7, min_edges=0, max_edges=12):
+    """Multigraphs with loops, parallel edges in both directions, isolated vertices and several components."""
+    fewest = min(max(min_vertices, int(min_edges > 0)), max_vertices)
+    n = draw(_often(fewest, 3, max_vertices))
+    if n == 0:
+        return DrawnGraph(0, np.zeros((0, 2), dtype=np.int64))
+    end = st.integers(0, n - 1)
+    some = max(min_edges, min(4, max_edges))
+    pairs = st.tuples(end, end)
+    lists = [st.lists(pairs, min_size=k, max_size=max_edges) for k in (min_edges, some)]
+    edges = draw(lists[0] | lists[1])
+    edges = np.array(edges, dtype=np.int64).reshape(-1, 2)
+    return DrawnGraph(n, edges)
+
+
+@st.composite
+def multigraphs(draw, *, weighted=True, **graph_options):
+    """networkx MultiGraphs whose node names say nothing about their order, some edges without a weight."""
+    n, edges = draw(graphs(**graph_options))
+    names = ["z", 7, ("x", 1), "a", 0, 2.5, frozenset({3}), "m", -1, "q"][:n]
+    G = nx.MultiGraph()
+    G.add_nodes_from(names)
+    for u, v in edges.tolist():
+        G.add_edge(names[u], names[v])
+        if weighted and draw(st.booleans()):
+            key = max(G[names[u]][names[v]])
+            G.edges[names[u], names[v], key]["weight"] = draw(st.sampled_from([0, 1, 0.25, 3.5]))
+    return G
+
+
+@st.composite
+def sheaves(
+    draw,
+    graph=None,
+    *,
+    kinds=KINDS,
+    dtypes=DTYPES,
+    max_dim=MAX_DIM,
+    min_dim=0,
+    uniform=None,
+    scales=None,
+    spread=True,
+):
+    """Sheaves of every kind the library accepts.
+
+    Parameters
+    ----------
+    graph : strategy of DrawnGraph, optional
+    kinds, dtypes : which to draw from
+    min_dim, max_dim : int
+        Bounds of every stalk's dimension.
+    uniform : bool, optional
+        One dimension for all vertex stalks and one for all edge stalks; None draws it.
+    scales : sequence of float, optional
+        By which all maps are multiplied; None takes `SCALES` of the scalar type.
+    spread : bool
+        Whether the maps of some edges may be smaller than the others' by `SPREAD`, in double precision.
+    """
+    n, edges = draw(graphs() if graph is None else graph)
+    m = len(edges)
+    kind = draw(st.sampled_from(kinds))
+    dtype = np.dtype(draw(st.sampled_from(dtypes)))
+    dim = _often(min_dim, 1, max_dim)
+    if kind == "bundle":
+        d = draw(dim)
+        vertex_dims, edge_dims = [d] * n, [d] * m
+    elif draw(st.booleans()) if uniform is None else uniform:
+        d_v = draw(dim)
+        vertex_dims, edge_dims = [d_v] * n, [draw(st.just(d_v) | dim)] * m
+    else:
+        vertex_dims = draw(st.lists(dim, min_size=n, max_size=n))
+        edge_dims = draw(st.lists(dim, min_size=m, max_size=m))
+    real = np.zeros(0, dtype).real.dtype
+    scale = draw(st.sampled_from(SCALES[real.itemsize] if scales is None else scales))
+    spread = spread and real.itemsize == 8 and draw(st.booleans())
+    rng = np.random.default_rng(draw(st.integers(0, 2**16)))
+
+    tails, heads = _maps(rng, kind, edges, vertex_dims, edge_dims, dtype.kind == "c")
+    factors = np.full(m, scale)
+    if spread:
+        factors *= rng.choice([1.0, SPREAD], size=m)
+    largest = max((np.abs(M).max(initial=0) for M in tails + heads), default=0)
+    if 0 < largest < 0.5:  # a lucky draw of small entries must not leave the allowed range
+        factors /= largest
+    if m == 0:
+        tails = heads = np.zeros((0, 1, 1), dtype)
+    else:
+        tails, heads = (
+            [(f * M).astype(dtype) for f, M in zip(factors, maps, strict=True)]
+            for maps in (tails, heads)
+        )
+    F = CellularSheaf(edges, tails, heads, vertex_dims=vertex_dims)
+    note(_Recipe(F, kind))
+    return F
+
+
+def _maps(rng, kind, edges, vertex_dims, edge_dims, is_complex):
+    """Draw tail and head maps in double precision, entries of the size of 1."""
+
+    def integers(rows, columns):
+        M = rng.integers(-2, 3, size=(rows, columns)).astype(float)
+        return M + 1j * rng.integers(-2, 3, size=(rows, columns)) if is_complex else M
+
+    def normal(rows, columns):
+        M = rng.standard_normal((rows, columns))
+        return M + 1j * rng.standard_normal((rows, columns)) if is_complex else M
+
+    def orthonormal(rows, columns):
+        Q = np.linalg.qr(normal(max(rows, columns), min(rows, columns)))[0]
+        return Q if rows >= columns else Q.T
+
+    def diagonal(rows, columns):
+        return normal(rows, columns) * np.eye(rows, columns)
+
+    def rank_deficient(rows, columns):
+        k = int(rng.integers(0, max(min(rows, columns), 1)))
+        return integers(rows, k) @ integers(k, columns)
+
+    def mostly_zero(rows, columns):
+        return integers(rows, columns) * (rng.random() < 0.2)
+
+    shared = {}
+
+    def repeated(rows, columns):
+        if (rows, columns) not in shared:
+            shared[rows, columns] = integers(rows, columns)
+        return shared[rows, columns]
+
+    if kind == "bundle":
+        gauge = [orthonormal(d, d) for d in vertex_dims]
+        frames = [orthonormal(d, d) for d in edge_dims]
+        return tuple(
+            [Q @ gauge[v].conj().T for Q, v in zip(frames, edges[:, end], strict=True)]
+            for end in (0, 1)
+        )
+    make = {
+        "integer": integers,
+        "repeated": repeated,
+        "zero": mostly_zero,
+        "rank-deficient": rank_deficient,
+        "diagonal": diagonal,
+        "orthogonal": orthonormal,
+        "general": normal,
+    }[kind]
+    return tuple(
+        [make(d_e, vertex_dims[v]) for d_e, v in zip(edge_dims, edges[:, end], strict=True)]
+        for end in (0, 1)
+    )
+
+
+class _Recipe:
+    """Prints a sheaf as the code that rebuilds it; formatted for a failing example only."""
+
+    def __init__(self, sheaf, kind):
+        self.sheaf, self.kind = sheaf, kind
+
+    def __repr__(self):
+        F = self.sheaf
+        tails, heads = (
+            ", ".join(_array(get(e)) for e in range(F.n_edges)) for get in (F.tail_map, F.head_map)
+        )
+        dims = f"vertex_dims={F.vertex_dims.tolist()}"
+        if not F.n_edges:
+            empty = f"np.zeros((0, 1, 1), {F.dtype.name!r})"
+            return f"# {self.kind}\nF = CellularSheaf([], {empty}, {empty}, {dims})"
+        return (
+            f"# {self.kind}\nF = CellularSheaf(\n    {F.edges.tolist()},\n    [{tails}],\n    [{heads}],\n    "
+            f"{dims},\n)"
+        )
+
+
+def _array(M):
+    values = M.tolist() if M.size else f"np.zeros({M.shape})"
+    return f"np.array({values}, {M.dtype.name!r})"
+
+
+@st.composite
+def partitions(draw, n):
+    """Partitions of n vertices: one cluster, singletons, or any labels, so that clusters need not be connected."""
+    kind = draw(st.sampled_from(["one", "any", "any", "singletons"]))
+    if n == 0 or kind == "one":
+        labels = [0] * n
+    elif kind == "singletons":
+        labels = draw(st.permutations(range(n)))
+    else:
+        most = draw(st.integers(min(2, n), n))
+        labels = draw(st.lists(st.integers(0, most - 1), min_size=n, max_size=n))
+        rank = {label: a for a, label in enumerate(sorted(set(labels)))}
+        labels = [rank[label] for label in labels]
+    note(f"P = Partition({list(labels)})")
+    return Partition(labels)
+
+
+@st.composite
+def sheaves_with_partitions(draw, **sheaf_options):
+    """Pairs (F, P); options as for `sheaves`."""
+    F = draw(sheaves(**sheaf_options))
+    return F, draw(partitions(F.n_vertices))
+
+
+@st.composite
+def cochains(draw, F, *, columns=(None, 1, 3)):
+    """0-cochains in the sheaf's scalar type, (dim_c0,) or (dim_c0, h); zero, a unit vector or random."""
+    h = draw(st.sampled_from(columns))
+    shape = (F.dim_c0,) if h is None else (F.dim_c0, h)
+    kind = draw(st.sampled_from(["random", "unit", "zero"]))
+    x = np.zeros(shape, F.dtype)
+    if kind == "unit" and x.size:
+        x[draw(st.integers(0, F.dim_c0 - 1))] = 1
+    elif kind == "random":
+        rng = np.random.default_rng(draw(st.integers(0, 2**16)))
+        x = rng.standard_normal(shape)
+        x = (x + 1j * rng.standard_normal(shape) if F.dtype.kind == "c" else x).astype(F.dtype)
+    note(f"x = {_array(x)}")
+    return x
