@@ -1,7 +1,73 @@
-"""Coarsening of cellular sheaves."""
-from sheafcoarsen import ranks
-from sheafcoarsen.sheaf import CellularSheaf, disjoint_union, split
-from sheafcoarsen.partition import Partition
-from sheafcoarsen.operators import *
-from sheafcoarsen.modes import LocalModes, local_modes
+"""Coarsening of cellular sheaves, exactly and with an account of what was lost.
+
+A sheaf goes in at the bottom, a coarse sheaf comes out, and the coarse sheaf is a sheaf again::
+
+    F = sc.CellularSheaf.connection(graph, transports)   # containers: CellularSheaf, Partition, gallery
+    L = sc.laplacian(F)                                  # operators: coboundary, laplacian, normalize, energy
+    P = sc.select(F, n_clusters=50)                      # selection
+    C = sc.coarsen(F, P, rank=4)                         # local modes, R, the coarse sheaf
+    sc.laplacian(C.sheaf)                                # equals C.galerkin(), R* L R
+    sc.energy_ledger(C, x)                               # what was lost of a cochain
+    sc.verify(C)                                         # every statement of the theory, on this coarsening
+    sc.save("coarse.npz", C)                             # files: save, load, read_g2o, read_graph
+
+Labels such as ``thm:Galerkin_realization`` in the documentation name statements of the paper "Hierarchical Pooling for Sheaf
+Neural Networks".
+"""
+
+from importlib.metadata import version
+
+from sheafcoarsen import gallery, ranks
 from sheafcoarsen.coarsening import Coarsening, coarsen
+from sheafcoarsen.exceptions import SingularDegreeWarning, SingularProblemWarning, TiedModesWarning
+from sheafcoarsen.io import load, read_g2o, read_graph, save
+from sheafcoarsen.ledger import EnergyLedger, energy_ledger
+from sheafcoarsen.modes import LocalModes, local_modes
+from sheafcoarsen.operators import (
+    LaplacianPattern,
+    coboundary,
+    edge_energy,
+    energy,
+    laplacian,
+    laplacian_operator,
+    normalize,
+)
+from sheafcoarsen.partition import Partition
+from sheafcoarsen.selection import select
+from sheafcoarsen.sheaf import CellularSheaf, disjoint_union, split
+from sheafcoarsen.verification import Check, Verification, verify
+
+__version__ = version("sheafcoarsen")
+
+__all__ = [
+    "CellularSheaf",
+    "Check",
+    "Coarsening",
+    "EnergyLedger",
+    "LaplacianPattern",
+    "LocalModes",
+    "Partition",
+    "SingularDegreeWarning",
+    "SingularProblemWarning",
+    "TiedModesWarning",
+    "Verification",
+    "coarsen",
+    "coboundary",
+    "disjoint_union",
+    "edge_energy",
+    "energy",
+    "energy_ledger",
+    "gallery",
+    "laplacian",
+    "laplacian_operator",
+    "load",
+    "local_modes",
+    "normalize",
+    "ranks",
+    "read_g2o",
+    "read_graph",
+    "save",
+    "select",
+    "split",
+    "verify",
+]

@@ -6,6 +6,9 @@ import numpy as np
 
 from sheafcoarsen._kernels.sheaf import scan
 
+MAX_DIMENSION = 2**53
+"""Largest dimension of C^0 or C^1: far beyond any memory, and sums of dimensions stay exact."""
+
 SCALARS = (np.float32, np.float64, np.complex64, np.complex128)
 
 
@@ -19,7 +22,7 @@ def scalar_array(name: str, value) -> np.ndarray:
         return array
     if array.dtype.kind in "fc" and array.dtype.newbyteorder("=").type in SCALARS:
         return array.astype(array.dtype.newbyteorder("="))
-    if array.dtype.kind in "iu" or array.size == 0 and array.dtype.kind == "f":
+    if array.dtype.kind in "iu":
         return array.astype(np.float64)
     raise TypeError(
         f"`{name}` must hold float32, float64, complex64, complex128 or integers, got dtype {array.dtype}"
@@ -42,7 +45,7 @@ def integer_array(name: str, value, *, ndim: int = 1) -> np.ndarray:
         if bad.size:
             where = np.unravel_index(bad[0], array.shape)
             raise ValueError(f"`{name}` must hold whole numbers, got {array[where]} at {_place(where)}")
-        bad = np.flatnonzero(np.abs(array.ravel()) >= 2.0**62)
+        bad = np.flatnonzero(np.abs(array.ravel().astype(np.float64)) >= 2.0**62)
         if bad.size:
             where = np.unravel_index(bad[0], array.shape)
             raise ValueError(f"`{name}` must hold 64-bit integers, got {array[where]} at {_place(where)}")
@@ -72,7 +75,8 @@ def whole_number(name: str, value, *, at_least: int | None = None) -> int:
 def dimensions(name: str, value, count: int, what: str) -> np.ndarray:
     """Return int64 stalk dimensions, one for each of ``count`` vertices or edges; a single integer serves for all."""
     if np.ndim(value) == 0:
-        return np.full(count, whole_number(name, value, at_least=0), dtype=np.int64)
+        one = whole_number(name, value[()] if isinstance(value, np.ndarray) else value, at_least=0)
+        value = np.full(count, min(one, MAX_DIMENSION + 1), dtype=np.int64)
     dims = integer_array(name, value)
     if len(dims) != count:
         raise ValueError(f"`{name}` must have one entry per {what}, {count} in all, got {len(dims)}")
@@ -81,6 +85,8 @@ def dimensions(name: str, value, count: int, what: str) -> np.ndarray:
         raise ValueError(
             f"`{name}` must not be negative, got {dims[negative[0]]} at index {negative[0]}"
         )
+    if dims.sum(dtype=np.float64) > MAX_DIMENSION:
+        raise ValueError(f"`{name}` must sum to at most {MAX_DIMENSION}, got {dims.sum(dtype=np.float64):.3g}")
     return dims
 
 

@@ -16,13 +16,13 @@ def eps_of(dtype) -> float:
 
 def norm(array) -> float:
     """Frobenius norm that neither overflows nor vanishes: divides by the largest entry first."""
-    array = np.asarray(array)
-    if array.size == 0:
+    moduli = np.abs(array).ravel()  # dividing complex numbers by a subnormal one would overflow
+    if moduli.size == 0:
         return 0.0
-    largest = float(np.abs(array).max())
+    largest = float(moduli.max())
     if largest == 0.0 or not np.isfinite(largest):
         return largest
-    return largest * float(np.linalg.norm((array / array.dtype.type(largest)).ravel()))
+    return largest * float(np.linalg.norm(moduli / moduli.dtype.type(largest)))
 
 
 def zero_level(n, eps: float, size):

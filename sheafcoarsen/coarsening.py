@@ -131,7 +131,7 @@ def coarsen(
     rank : int, array_like of int of shape (K,), rule from ``sc.ranks``, or LocalModes
         Exactly one of ``rank`` and ``basis``. LocalModes bring their own local operator.
     basis : sequence of arrays, R_a of shape (N_a, r_a), optional
-        Your own prolongation blocks; they need not be orthonormal.
+        Your own prolongation blocks; they need not be orthonormal. They are cast to the sheaf's precision.
     local_operator : {"internal", "principal"}
         See :func:`local_modes`.
     loops : bool

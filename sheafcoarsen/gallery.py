@@ -18,8 +18,8 @@ def bundle(graph, dim: int, noise: float = 0.0, seed=None) -> CellularSheaf:
 
     The transports are ``U_e = g_u g_v^T`` for e = (u, v), so that ``x_v = g_v c`` is a section for
     every c: without noise the dimension of H^0 is ``dim`` in every component, and the spectrum is
-    that of ``CellularSheaf.constant(graph, dim)``. Noise multiplies each transport by its own random
-    rotation ``exp(noise K)``, which leaves it orthogonal.
+    that of ``CellularSheaf.constant(graph, dim)``. Noise multiplies each transport by its own
+    random rotation ``exp(noise K)``, which leaves it orthogonal.
 
     Parameters
     ----------
@@ -88,8 +88,8 @@ def cycle(n: int, holonomy) -> CellularSheaf:
     Parameters
     ----------
     n : int
-        Number of vertices and of edges ``0 -> 1 -> ... -> n - 1 -> 0``, at least 1: one vertex has a
-        loop, two have parallel edges.
+        Number of vertices and of edges ``0 -> 1 -> ... -> n - 1 -> 0``, at least 1: one vertex has
+        a loop, two have parallel edges.
     holonomy : float or array_like, shape (d, d)
         The angle of a rotation of the plane, or an orthogonal or unitary matrix.
 
@@ -139,11 +139,11 @@ def cycle(n: int, holonomy) -> CellularSheaf:
 def tangent_bundle(points, faces) -> CellularSheaf:
     """Build parallel transport on a surface mesh: an O(2) connection on its tangent planes.
 
-    Each vertex gets an orthonormal basis T_v of the plane orthogonal to its normal, counterclockwise
-    seen from the normal's tip. The transport of an edge (u, v) is the orthogonal matrix nearest to
-    ``T_u^T T_v`` (its polar factor), which carries tangent vectors at v to tangent vectors at u. Its
-    determinant is the sign of the two normals' scalar product: -1 where the orientation flips, as it
-    must somewhere on a one-sided surface.
+    Each vertex gets an orthonormal basis T_v of the plane orthogonal to its normal,
+    counterclockwise seen from the normal's tip. The transport of an edge (u, v) is the orthogonal
+    matrix nearest to ``T_u^T T_v`` (its polar factor), which carries tangent vectors at v to
+    tangent vectors at u. Its determinant is the sign of the two normals' scalar product: -1 where
+    the orientation flips, as it must somewhere on a one-sided surface.
 
     Parameters
     ----------
@@ -194,9 +194,8 @@ def _faces(value, n: int) -> np.ndarray:
     bad = np.flatnonzero(((faces < 0) | (faces >= n)).any(axis=1))
     if bad.size:
         f = int(bad[0])
-        raise ValueError(
-            f"`faces[{f}]` = {tuple(faces[f].tolist())} is out of range for {n} points (0 .. {n - 1})"
-        )
+        face = tuple(faces[f].tolist())
+        raise ValueError(f"`faces[{f}]` = {face} is out of range for {n} points (0 .. {n - 1})")
     ascending = np.sort(faces, axis=1)
     bad = np.flatnonzero((ascending[:, 1:] == ascending[:, :-1]).any(axis=1))
     if bad.size:
@@ -233,12 +232,12 @@ def _frames(normals) -> np.ndarray:
 
 
 def bar_framework(graph, points) -> CellularSheaf:
-    """Build the sheaf of a framework of bars: does a motion of its joints stretch any bar?
+    """Build the sheaf of a framework of bars: which motions of its joints stretch no bar.
 
     Joint v has the stalk R^d of its velocities, bar e = (u, v) the stalk R^1, and both maps are the
-    bar's unit direction from u to v: ``(delta x)_e = direction_e . (x_u - x_v)`` is the rate at which
-    the bar gets shorter. H^0 is the space of infinitesimal motions, rigid ones included; L is the
-    stiffness matrix of bars of stiffness 1.
+    bar's unit direction from u to v: ``(delta x)_e = direction_e . (x_u - x_v)`` is the rate at
+    which the bar gets shorter. H^0 is the space of infinitesimal motions, rigid ones included; L is
+    the stiffness matrix of bars of stiffness 1.
 
     Parameters
     ----------
@@ -260,9 +259,7 @@ def bar_framework(graph, points) -> CellularSheaf:
     n, d = points.shape
     knows_its_size = isinstance(graph, nx.Graph) or scipy.sparse.issparse(graph)
     if n < arrays.n_vertices or (n > arrays.n_vertices and knows_its_size):
-        raise ValueError(
-            f"`points` must have one row per vertex, {arrays.n_vertices} in all, got {n}"
-        )
+        raise ValueError(f"`points` must have one row per vertex, {arrays.n_vertices} in all, got {n}")
     scaled = _scaled(points)
     tails, heads = arrays.edges.T
     bars = scaled[heads] - scaled[tails]
@@ -336,7 +333,7 @@ def _points(value, columns: int | None = None) -> np.ndarray:
 
 
 def _scaled(points) -> np.ndarray:
-    """Return float64 points times a power of two, below 1, so that squares neither overflow nor vanish."""
+    """Return float64 points times the power of two that makes squares safe."""
     _, exponent = np.frexp(np.abs(points).max(initial=0))
     return np.ldexp(points.astype(np.float64), -int(exponent))
 

@@ -74,6 +74,10 @@ def _from_adjacency(adjacency) -> GraphArrays:
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
+    bad = np.flatnonzero(~np.isfinite(matrix.data))
+    if bad.size:
+        i = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
+        raise ValueError(f"`graph` must be finite, got {matrix.data[bad[0]]} at ({i}, {matrix.indices[bad[0]]})")
     if matrix.dtype.kind in "ub":  # their difference would wrap around
         matrix = matrix.astype(np.int64)
     difference = scipy.sparse.coo_array(matrix - matrix.T)
@@ -163,8 +167,8 @@ def edge_values(arrays: GraphArrays, value, name: str, *, shape: tuple[int, ...]
     else:
         given = value
     wanted = "x".join("any" if s == -1 else str(s) for s in shape) or "a number"
-    if len(shape) and m == 0:
-        return np.zeros((0, *(max(s, 1) for s in shape)))
+    if len(shape) and m == 0 and not (isinstance(given, np.ndarray) and given.ndim == 1 + len(shape)):
+        return np.zeros((0, *(max(s, 1) for s in shape)))  # an empty list does not say how large a value is
     try:
         array = scalar_array(name, given)
     except (TypeError, ValueError) as error:

@@ -63,6 +63,11 @@ def canonical_csr(data, indices, indptr, shape) -> scipy.sparse.csr_array:
     return matrix
 
 
+def as_columns(x: np.ndarray) -> np.ndarray:
+    """View a cochain of shape (dim,) or (dim, h) as (dim, h)."""
+    return x if x.ndim == 2 else x[:, None]
+
+
 def apply_coboundary(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
     """Return delta x for a checked x of shape (dim_c0, h), straight from the maps."""
     y = np.empty((sheaf.dim_c1, x.shape[1]), np.result_type(sheaf.dtype, x.dtype))
@@ -207,9 +212,10 @@ def laplacian(sheaf: CellularSheaf, format: str = "csr") -> scipy.sparse.csr_arr
     """
     pattern = LaplacianPattern(sheaf, format)
     matrix = pattern.fill(sheaf)
-    for array in (matrix.indices, matrix.indptr):  # nobody shares them
-        if array.base is None:
-            array.setflags(write=True)
+    for name in ("indices", "indptr"):  # nobody shares them; scipy may hold a view, which stays frozen
+        own = getattr(pattern, name)
+        own.setflags(write=True)
+        setattr(matrix, name, own)
     return matrix
 
 
@@ -228,7 +234,7 @@ def laplacian_operator(sheaf: CellularSheaf) -> LinearOperator:
 
     def matmat(x):
         x = np.ascontiguousarray(x, dtype=np.result_type(x.dtype, sheaf.dtype))
-        flat = x.reshape(len(x), -1)
+        flat = as_columns(x)
         out = np.zeros_like(flat)
         kernels.apply_adjoint(sheaf._arrays, apply_coboundary(sheaf, flat), out)
         return out.reshape(x.shape)
@@ -262,9 +268,9 @@ def edge_energy(sheaf: CellularSheaf, x) -> np.ndarray:
     array([1., 4.])
     """
     x = cochain(sheaf, x)
-    y = apply_coboundary(sheaf, x.reshape(len(x), -1))
+    y = apply_coboundary(sheaf, as_columns(x))
     out = np.empty((sheaf.n_edges, y.shape[1]), y.real.dtype)
-    kernels.sum_squares(sheaf.edge_offsets, y, out)
+    kernels.sum_products(sheaf.edge_offsets, y, y, out)
     return out.reshape(sheaf.n_edges, *x.shape[1:])
 
 

@@ -92,10 +92,15 @@ class Partition:
         ----------
         S : array_like or scipy sparse, shape (N, K)
         """
-        matrix = scipy.sparse.coo_array(S if scipy.sparse.issparse(S) else np.atleast_2d(np.asarray(S)))
+        try:
+            matrix = S if scipy.sparse.issparse(S) else np.asarray(S)
+        except ValueError as error:  # a ragged nested list
+            raise ValueError(f"`S` must be N x K: {error}") from None
         if matrix.dtype.kind not in "fiub":
             raise TypeError(f"`S` must hold zeros and ones, got dtype {matrix.dtype}")
-        matrix = matrix.astype(np.float64)
+        if matrix.ndim != 2:
+            raise ValueError(f"`S` must be N x K, got shape {matrix.shape}")
+        matrix = scipy.sparse.coo_array(matrix.astype(np.float64))
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
         rows, columns = matrix.coords

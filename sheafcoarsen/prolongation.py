@@ -48,7 +48,7 @@ def block(R, sheaf: CellularSheaf, partition: Partition, ranks: np.ndarray, a: i
 
 
 def from_blocks(sheaf: CellularSheaf, partition: Partition, clusters: Clusters, basis) -> scipy.sparse.csr_array:
-    """Build R from the user's own blocks R_0 .. R_{K-1}, each of shape (N_a, r_a)."""
+    """Build R from the user's own blocks R_0 .. R_{K-1}, each of shape (N_a, r_a), in the sheaf's precision."""
     if isinstance(basis, np.ndarray) and basis.dtype == object:
         basis = list(basis)
     try:
@@ -58,18 +58,23 @@ def from_blocks(sheaf: CellularSheaf, partition: Partition, clusters: Clusters, 
     if count != clusters.n_clusters:
         raise ValueError(f"`basis` must hold one array per cluster, {clusters.n_clusters} in all, got {count}")
     blocks = [scalar_array(f"basis[{a}]", item) for a, item in enumerate(basis)]
-    dtype = np.result_type(sheaf.dtype, *[item.dtype for item in blocks])
+    complex_ones = any(item.dtype.kind == "c" for item in blocks)
+    dtype = np.result_type(sheaf.dtype, np.complex64) if complex_ones else sheaf.dtype  # the sheaf's own precision
     for a, item in enumerate(blocks):
         if item.ndim != 2 or item.shape[0] != clusters.dims[a]:
             raise ValueError(
                 f"`basis[{a}]` must have shape ({clusters.dims[a]}, r), the dimension of its cluster first, got {item.shape}"
             )
-        bad, _ = scan(np.ascontiguousarray(item).reshape(-1))
+        with np.errstate(over="ignore"):
+            blocks[a] = np.ascontiguousarray(item, dtype=dtype)
+        bad, _ = scan(blocks[a].reshape(-1))
         if bad >= 0:
-            raise ValueError(f"`basis[{a}]` must be finite, got {item.reshape(-1)[bad]} in row {bad // item.shape[1]}")
+            raise ValueError(
+                f"`basis[{a}]` must be finite as {dtype}, got {item.reshape(-1)[bad]} in row {bad // item.shape[1]}"
+            )
     ranks = np.array([item.shape[1] for item in blocks], dtype=np.int64)
     indptr, indices = block_layout(sheaf, partition, ranks)
-    by_cluster = [item.reshape(-1).astype(dtype) for item in blocks]
+    by_cluster = [item.reshape(-1) for item in blocks]
     data = np.empty(len(indices), dtype)
     rows = ranges(sheaf.vertex_offsets[partition.members], sheaf.vertex_dims[partition.members])
     where = ranges(indptr[rows].astype(np.int64), np.diff(indptr)[rows])

@@ -21,8 +21,10 @@ from sheafcoarsen.sheaf import CellularSheaf, largest_entry
 
 LIGHTEST, HEAVIEST = 1 / 3, 1.5
 """Cluster weights that refinement and merging keep to where they can, relative to the mean."""
+TOO_HEAVY = 2.0
+"""Clusters heavier than this, relative to the mean, are split where that helps."""
 SWEEPS = 4
-"""Refinement sweeps: the cut fraction of 3-D nearest neighbours is .233, .203, .197, .195 after 0, 1, 2, 4."""
+"""Refinement sweeps; on a 3-D nearest-neighbour graph a fraction .230, .201, .196, .195 of the edges is cut after 0, 1, 2, 4."""
 MOST_SPECTRAL = 500
 """Clusters that spectral clustering takes on: it needs as many eigenvectors."""
 DENSE_SPECTRAL = 1000
@@ -122,7 +124,7 @@ def select(F_or_graph, n_clusters, method="auto", weights="graph", seed=0, progr
         else:
             labels = find(links, n_clusters, rng)
             shown.update()
-            labels = _repair(links, labels, n_clusters, LIGHTEST if method != "spectral" else 0.0)
+            labels = _repair(links, labels, n_clusters, balanced=method != "spectral")
         shown.update(3 - shown.n)
     return Partition(labels)
 
@@ -166,39 +168,36 @@ def _neighbour_lists(edges, values, sizes) -> Links:
     return Links(starts, ends[:count], weights[:count], sizes)
 
 
-def _bounds(links: Links, n_clusters: int) -> tuple[float, float]:
-    mean = links.sizes.sum() / n_clusters
-    return LIGHTEST * mean, HEAVIEST * mean
-
-
 # ---------------------------------------------------------------- methods: labels 0 .. about n_clusters
 
 
 def _balls(links: Links, n_clusters: int, rng) -> np.ndarray:
     n = len(links.sizes)
     labels = np.empty(n, dtype=np.int32)
-    keys = np.empty(len(links.ends) + 1)
-    items = np.empty(len(links.ends) + 1, dtype=np.int64)
-    kernels.grow(links, n_clusters, int(rng.integers(n)), labels, keys, items)
+    heap = np.empty(len(links.ends) + 1, dtype=np.int64)
+    kernels.grow(links, n_clusters, int(rng.integers(n)), labels, heap)
     _refine(links, labels, n_clusters)
     return labels
 
 
 def _refine(links: Links, labels, n_clusters: int) -> None:
+    mean = links.sizes.sum() / n_clusters
     weight = _sums(labels, links.sizes)
-    kernels.refine(links, labels, weight, *_bounds(links, n_clusters), SWEEPS)
+    kernels.refine(links, labels, weight, LIGHTEST * mean, HEAVIEST * mean, SWEEPS)
 
 
 def _matching(links: Links, n_clusters: int, rng) -> np.ndarray:
     labels = np.arange(len(links.sizes), dtype=np.int32)
-    high = _bounds(links, n_clusters)[1]
+    high = HEAVIEST * links.sizes.sum() / n_clusters
     level = links
     while len(level.sizes) > n_clusters:
         n = len(level.sizes)
-        start = int(rng.integers(n))
-        order = (np.argsort(np.roll(level.sizes, -start), kind="stable") + start) % n  # the lightest first
+        order = rng.permutation(n)
+        order = order[np.argsort(level.sizes[order], kind="stable")]  # the lightest first
+        levels_left = np.ceil(np.log2(n / n_clusters))
+        aim = int(np.ceil(n * (n_clusters / n) ** (1 / levels_left)))  # levels alike, so that sizes stay alike
         groups = np.empty(n, dtype=np.int32)
-        count = kernels.match(level, order, n_clusters, high, groups)
+        count = kernels.match(level, order, aim, high, groups)
         labels = groups[labels]
         if count > 0.95 * n:  # stars of full clusters: the repair merges them
             break
@@ -262,10 +261,14 @@ def _metis(links: Links, n_clusters: int, rng) -> np.ndarray:
             'method "metis" needs the package pymetis: pip install sheafcoarsen[metis]'
         ) from None
     same = (links.weights == 1).all()
+    starts = links.starts.astype(np.int32)
+    if hasattr(pymetis, "CSRAdjacency"):  # 2025.2 and later, which deprecate the other form
+        graph = {"adjacency": pymetis.CSRAdjacency(starts, links.ends)}
+    else:
+        graph = {"xadj": starts, "adjncy": links.ends}
     _, labels = pymetis.part_graph(
         n_clusters,
-        xadj=links.starts.astype(np.int32),
-        adjncy=links.ends,
+        **graph,
         vweights=None if (links.sizes == 1).all() else _small_integers(links.sizes),
         eweights=None if same else _small_integers(links.weights),
         options=pymetis.Options(seed=int(rng.integers(2**31))),
@@ -291,41 +294,63 @@ _METHODS: dict[str, Callable[[Links, int, np.random.Generator], np.ndarray]] = {
 # ---------------------------------------------------------------- repair
 
 
-def _repair(links: Links, labels, n_clusters: int, lightest: float) -> np.ndarray:
-    """Turn any labels into exactly ``n_clusters`` clusters, connected where there are components enough.
+def _repair(links: Links, labels, n_clusters: int, balanced: bool) -> np.ndarray:
+    """Turn any labels into exactly ``n_clusters`` clusters, connected unless there are more components.
 
-    The connected pieces of all clusters are merged into neighbours as long as they are too light or too many, whole
-    components are packed, and the heaviest clusters are split.
+    Pieces cut off from their cluster and light clusters join a neighbour, heavy clusters are split; then the lightest
+    are merged, whole components packed or the heaviest split until the count is exact. Without ``balanced`` only what
+    connectedness and the count ask for is done.
     """
-    n = len(labels)
-    pieces = np.empty(n, dtype=np.int32)
-    count = kernels.fragments(links, labels, pieces)
-    weight = _sums(pieces, links.sizes)
-    home = np.empty(count, dtype=np.int64)  # the cluster that a piece comes from
-    home[pieces] = labels
-    order = np.lexsort((-weight, home))
-    main = np.zeros(count, dtype=np.uint8)
-    main[order[np.flatnonzero(np.diff(home[order], prepend=-1))]] = 1
-    low, high = _bounds(links, n_clusters)
-    low *= lightest / LIGHTEST
-    kernels.merge(links, pieces, weight, main, n_clusters, low, high)
-
-    left = np.flatnonzero(weight)
-    left = left[np.argsort(home[left], kind="stable")]
-    number = np.full(count, -1, dtype=np.int32)
-    number[left] = np.arange(len(left), dtype=np.int32)
-    labels, weight = number[pieces], weight[left]
-    if len(left) > n_clusters:  # whole components
-        bins = np.empty(len(left), dtype=np.int32)
+    labels, weight, main = _pieces(links, labels)
+    mean = links.sizes.sum() / n_clusters
+    if balanced:
+        labels, weight = _merge(links, labels, weight, main, len(labels), LIGHTEST * mean, HEAVIEST * mean)
+        wanted = np.where(weight > TOO_HEAVY * mean, np.rint(weight / mean), 1).astype(np.int64)
+        labels, weight = _split(links, labels, weight, np.minimum(wanted, np.bincount(labels)))
+        main = np.ones(len(weight), dtype=np.uint8)
+    labels, weight = _merge(links, labels, weight, main, n_clusters, 0.0, HEAVIEST * mean)
+    if len(weight) > n_clusters:  # nothing but whole components
+        bins = np.empty(len(weight), dtype=np.int32)
         kernels.pack(weight, np.argsort(-weight, kind="stable"), bins, n_clusters)
         return bins[labels]
-    if len(left) < n_clusters:
-        parts = np.empty(len(left), dtype=np.int64)
-        kernels.apportion(weight, np.bincount(labels), n_clusters, parts)
-        first = np.empty(len(left), dtype=np.int32)
-        first[labels] = np.arange(n, dtype=np.int32)
-        kernels.split(links, labels, first, weight, parts)
-    return labels
+    parts = np.empty(len(weight), dtype=np.int64)
+    kernels.apportion(weight, np.bincount(labels), n_clusters, parts)
+    return _split(links, labels, weight, parts)[0]
+
+
+def _pieces(links: Links, labels) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Number the connected pieces, in the order of ``labels``; return labels, weights and which is its cluster's heaviest."""
+    pieces = np.empty(len(labels), dtype=np.int32)
+    count = kernels.fragments(links, labels, pieces)
+    weight = _sums(pieces, links.sizes)
+    home = np.empty(count, dtype=np.int64)
+    home[pieces] = labels
+    order = np.lexsort((-weight, home))
+    number = np.empty(count, dtype=np.int32)
+    number[order] = np.arange(count, dtype=np.int32)
+    main = np.diff(home[order], prepend=-1) > 0
+    return number[pieces], weight[order], main.astype(np.uint8)
+
+
+def _merge(links: Links, labels, weight, main, n_clusters: int, low: float, high: float):
+    """Merge clusters below ``low``, and the lightest while there are too many; return labels and weights."""
+    if len(weight) <= n_clusters and (weight >= low).all():
+        return labels, weight
+    kernels.merge(links, labels, weight, main, n_clusters, low, high)
+    left = np.flatnonzero(weight)
+    number = np.empty(len(weight), dtype=np.int32)
+    number[left] = np.arange(len(left), dtype=np.int32)
+    return number[labels], weight[left]
+
+
+def _split(links: Links, labels, weight, parts):
+    """Split cluster a in ``parts[a]``; return labels and weights."""
+    if (parts == 1).all():
+        return labels, weight
+    first = np.empty(len(weight), dtype=np.int32)
+    first[labels] = np.arange(len(labels), dtype=np.int32)
+    kernels.split(links, labels, first, weight, parts)
+    return labels, _sums(labels, links.sizes)
 
 
 def _sums(labels, sizes) -> np.ndarray:

@@ -130,24 +130,26 @@ class CellularSheaf:
         array([[1., 0.],
                [0., 2.]])
         """
+        return cls._from_flat(edges, tail_data, head_data, vertex_dims, edge_dims, None, lower_limit=True)
+
+    @classmethod
+    def _from_flat(cls, edges, tail_data, head_data, vertex_dims, edge_dims, labels, *, lower_limit: bool):
+        """Check and build; a coarse sheaf read from a file may have maps below the limit for a caller's own."""
         edges = edge_array("edges", edges)
-        n = int(edges.max(initial=-1)) + 1
-        if np.ndim(vertex_dims) == 0:
-            dims = dimensions("vertex_dims", vertex_dims, n, "vertex")
-        else:
-            dims = dimensions("vertex_dims", vertex_dims, len(np.asarray(vertex_dims)), "vertex")
+        count = int(edges.max(initial=-1)) + 1 if np.ndim(vertex_dims) == 0 else len(vertex_dims)
+        dims = dimensions("vertex_dims", vertex_dims, count, "vertex")
         _check_endpoints(edges, len(dims))
         edge_dims = dimensions("edge_dims", edge_dims, len(edges), "edge")
-        sheaf = object.__new__(cls)
         data = []
         for name, given, end in (("tail_data", tail_data, 0), ("head_data", head_data, 1)):
             flat = scalar_array(name, given).copy()
-            wanted = int((edge_dims * dims[edges[:, end]]).sum())
+            wanted = float((edge_dims.astype(np.float64) * dims[edges[:, end]]).sum())  # in integers it might wrap around
             if flat.shape != (wanted,):
-                raise ValueError(f"`{name}` must have shape ({wanted},), the sum of d_e d_v, got {flat.shape}")
+                raise ValueError(f"`{name}` must have shape ({wanted:.0f},), the sum of d_e d_v, got {flat.shape}")
             data.append(flat)
-        sheaf._fill(edges, dims, edge_dims, *data, None)
-        sheaf._check_maps()
+        sheaf = object.__new__(cls)
+        sheaf._fill(edges, dims, edge_dims, *data, labels)
+        sheaf._check_maps(lower_limit=lower_limit)
         return sheaf
 
     def _check_maps(self, *, lower_limit: bool = True):
@@ -339,11 +341,10 @@ class CellularSheaf:
         0.0
         """
         arrays = graph_arrays(graph, n_vertices)
-        m = len(arrays.edges)
         U = edge_values(arrays, transports, "transports", shape=(-1, -1))
         if U.shape[1] != U.shape[2]:
             raise ValueError(f"`transports` must be square, got shape {U.shape}")
-        d = U.shape[1] if m or not isinstance(transports, np.ndarray) or transports.ndim != 3 else transports.shape[1]
+        d = U.shape[1]
         deviation = np.abs(U.conj().swapaxes(1, 2) @ U - np.eye(U.shape[1], dtype=U.dtype)).max(axis=(1, 2), initial=0)
         allowed = np.sqrt(np.finfo(U.dtype).eps)
         bad = np.flatnonzero(~(deviation <= allowed))
@@ -497,11 +498,16 @@ def _check_endpoints(edges, n: int) -> None:
 def _vertex_dims(edges, tail_cols, head_cols, vertex_dims) -> np.ndarray:
     """Return the stalk dimensions, from ``vertex_dims`` or read off the maps, and check every map against them."""
     if vertex_dims is None:
-        dims = np.full(int(edges.max(initial=-1)) + 1, -1, dtype=np.int64)
         ends = edges.reshape(-1)
-        cols = np.stack([tail_cols, head_cols], axis=1).reshape(-1)
-        dims[ends[::-1]] = cols[::-1]  # the first map that touches a vertex decides
-        untouched = np.flatnonzero(dims < 0)
+        n = int(edges.max(initial=-1)) + 1
+        if n > len(ends):  # vertices are missing, perhaps because names were taken for numbers: no array of that length
+            touched = np.unique(ends)
+            untouched = np.flatnonzero(touched != np.arange(len(touched)))
+        else:
+            dims = np.full(n, -1, dtype=np.int64)
+            cols = np.stack([tail_cols, head_cols], axis=1).reshape(-1)
+            dims[ends[::-1]] = cols[::-1]  # the first map that touches a vertex decides
+            untouched = np.flatnonzero(dims < 0)
         if untouched.size:
             raise ValueError(
                 f"vertex {untouched[0]} touches no edge, so its dimension cannot be read off the maps: pass `vertex_dims`"

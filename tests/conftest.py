@@ -37,9 +37,7 @@ def pytest_collection_modifyitems(items):
     """Skip tests of real data where no folder is named; a folder that is named must be there."""
     if _data_variable():
         return
-    skip = pytest.mark.skip(
-        reason="real data is not part of the repository: SHEAFCOARSEN_DATA names no folder"
-    )
+    skip = pytest.mark.skip(reason="real data is not part of the repository: SHEAFCOARSEN_DATA names no folder")
     for item in items:
         if item.get_closest_marker("real_data"):
             item.add_marker(skip)

@@ -1,8 +1,9 @@
 """The oracle: every object of the paper, dense, slow and obvious, to be read beside it.
 
-One function for one object, named after it, with the paper's label. Loops over edges, no cleverness, nothing imported from
-the library. ``F`` is a sheaf (used: ``n_vertices``, ``edges``, ``vertex_dims``, ``edge_dims``, ``tail_map``, ``head_map``,
-``dtype``), ``P`` a partition (``labels``), ``a`` a cluster, ``bases`` the list of R_a, ``x`` a fine cochain.
+One function for one object, named after it, with the paper's label. Loops over edges, no
+cleverness, nothing imported from the library. ``F`` is a sheaf (used: ``n_vertices``, ``edges``,
+``vertex_dims``, ``edge_dims``, ``tail_map``, ``head_map``, ``dtype``), ``P`` a partition (used:
+``labels``), ``a`` a cluster, ``bases`` the list of R_a, ``x`` a fine cochain. "MATH" is MATH.md.
 """
 
 from typing import NamedTuple
@@ -11,17 +12,23 @@ import numpy as np
 
 
 def norm2(y):
-    """Squared Euclidean norm of a cochain, per column where it has columns."""
+    """Return the squared Euclidean norm of a cochain, per column where it has columns."""
     return np.sum(np.abs(y) ** 2, axis=0)
 
 
+def norm(A):
+    """Return the Frobenius norm of a matrix of any scale: divided by its largest entry first (MATH 1)."""
+    largest = np.abs(A).max(initial=0)
+    return float(largest) * float(np.linalg.norm(np.abs(A) / largest)) if largest else 0.0
+
+
 def inner(y, z):
-    """<y, z>, conjugate-linear in y, per column where they have columns."""
+    """Return <y, z>, conjugate-linear in y, per column where they have columns."""
     return np.sum(np.conj(y) * z, axis=0)
 
 
 def block_diagonal(blocks, dtype):
-    """The direct sum of matrices, empty ones included."""
+    """Return the direct sum of matrices, empty ones included."""
     out = np.zeros((sum(b.shape[0] for b in blocks), sum(b.shape[1] for b in blocks)), dtype)
     row = column = 0
     for block in blocks:
@@ -34,19 +41,19 @@ def block_diagonal(blocks, dtype):
 
 
 def vertex_coordinates(F, v):
-    """Indices of F(v) in C^0 (``eq:zero-cochains``)."""
+    """Return the indices of F(v) in C^0 (``eq:zero-cochains``)."""
     start = sum(int(d) for d in F.vertex_dims[:v])
     return list(range(start, start + int(F.vertex_dims[v])))
 
 
 def edge_coordinates(F, e):
-    """Indices of F(e) in C^1."""
+    """Return the indices of F(e) in C^1."""
     start = sum(int(d) for d in F.edge_dims[:e])
     return list(range(start, start + int(F.edge_dims[e])))
 
 
 def coboundary(F):
-    """Delta: (delta x)_e = F_{u->e} x_u - F_{v->e} x_v for e = (u, v), loops included (``eq:coboundary``)."""
+    """Return delta: (delta x)_e = F_{u->e} x_u - F_{v->e} x_v for e = (u, v) (``eq:coboundary``)."""
     delta = np.zeros((int(F.edge_dims.sum()), int(F.vertex_dims.sum())), F.dtype)
     for e, (u, v) in enumerate(F.edges):
         rows = edge_coordinates(F, e)
@@ -56,39 +63,40 @@ def coboundary(F):
 
 
 def laplacian(F):
-    """L = delta* delta (``eq:sheaf-laplacian``)."""
+    """Return L = delta* delta (``eq:sheaf-laplacian``)."""
     delta = coboundary(F)
     return delta.conj().T @ delta
 
 
 def energy(F, x):
-    """norm(delta x)^2 (``eq:sheaf-energy``)."""
+    """Return norm(delta x)^2 (``eq:sheaf-energy``)."""
     return norm2(coboundary(F) @ x)
 
 
 def edge_energy(F, x):
-    """norm((delta x)_e)^2 of every edge, the terms of ``eq:sheaf-energy``."""
+    """Return norm((delta x)_e)^2 of every edge, the terms of ``eq:sheaf-energy``."""
     y = coboundary(F) @ x
     terms = [norm2(y[edge_coordinates(F, e)]) for e in range(len(F.edges))]
     return np.array(terms).reshape(len(F.edges), *y.shape[1:])
 
 
 def diagonal_blocks(F):
-    """D_v = L_vv of every vertex, loops included (``eq:app-sheaf-degree``, MATH.md section 1)."""
+    """Return D_v = L_vv of every vertex, loops included (``eq:app-sheaf-degree``, MATH 1)."""
     L = laplacian(F)
     coordinates = [vertex_coordinates(F, v) for v in range(F.n_vertices)]
     return [L[np.ix_(c, c)] for c in coordinates]
 
 
 def normalized(F, singular="pinv", eps=1e-8):
-    """Delta = D^{-1/2} L D^{-1/2} and D^{-1/2} (``eq:app-normalized-sheaf-laplacian``, MATH.md section 5.5).
+    """Return D^{-1/2} L D^{-1/2} and D^{-1/2} (``eq:app-normalized-sheaf-laplacian``, MATH 5.5).
 
-    ``"pinv"`` takes D^{-1/2} on the range of each block, ``"regularize"`` D + eps max_v norm(D_v) I, ``"augment"`` D + I.
+    ``"pinv"`` takes D^{-1/2} on the range of each block, ``"regularize"`` stands for D + eps
+    max_v norm(D_v) I, ``"augment"`` for D + I.
     """
     blocks = diagonal_blocks(F)
     shift = {
         "pinv": 0.0,
-        "regularize": eps * max((np.linalg.norm(D) for D in blocks), default=0.0),
+        "regularize": eps * max((norm(D) for D in blocks), default=0.0),
         "augment": 1.0,
     }[singular]
     roots = []
@@ -102,7 +110,7 @@ def normalized(F, singular="pinv", eps=1e-8):
 
 
 def global_sections(F):
-    """An orthonormal basis of ker delta by singular values (``eq:global-sections``, MATH.md section 6)."""
+    """Return an orthonormal basis of ker delta, by singular values (``eq:global-sections``, MATH 6)."""
     delta = coboundary(F)
     _, sigma, vh = np.linalg.svd(delta)
     level = max(delta.shape) * np.finfo(F.dtype).eps * sigma.max(initial=0)
@@ -113,49 +121,55 @@ def global_sections(F):
 
 
 def cluster(P, a):
-    """The vertices of C_a, ascending (``eq:vertex_partition``)."""
+    """Return the vertices of C_a, ascending (``eq:vertex_partition``)."""
     return [v for v in range(len(P.labels)) if P.labels[v] == a]
 
 
 def n_clusters(P):
-    """K (``eq:vertex_partition``)."""
+    """Return K (``eq:vertex_partition``)."""
     return max(P.labels.tolist(), default=-1) + 1
 
 
 def cluster_coordinates(F, P, a):
-    """Indices of C^0(G[C_a]) in C^0: vertices ascending, stalk coordinates inside (``eq:local_cochain_space``)."""
+    """Return the indices of C^0(G[C_a]) in C^0 (``eq:local_cochain_space``).
+
+    Vertices ascending, stalk coordinates inside.
+    """
     return [i for v in cluster(P, a) for i in vertex_coordinates(F, v)]
 
 
 def internal_edges(F, P, a):
-    """E_a: the edges with both ends in C_a, loops included (``eq:internal_coboundary_domain``)."""
+    """Return E_a: edges with both ends in C_a, loops too (``eq:internal_coboundary_domain``)."""
     return [e for e, (u, v) in enumerate(F.edges) if P.labels[u] == a and P.labels[v] == a]
 
 
 def internal_coboundary(F, P, a):
-    """delta_a: the rows of E_a and columns of C_a (``eq:internal_coboundary``)."""
+    """Return delta_a: the rows of E_a and columns of C_a (``eq:internal_coboundary``)."""
     rows = [i for e in internal_edges(F, P, a) for i in edge_coordinates(F, e)]
     return coboundary(F)[np.ix_(rows, cluster_coordinates(F, P, a))]
 
 
 def internal_laplacian(F, P, a):
-    """L_a = delta_a* delta_a (``eq:internal_sheaf_laplacian``)."""
+    """Return L_a = delta_a* delta_a (``eq:internal_sheaf_laplacian``)."""
     delta_a = internal_coboundary(F, P, a)
     return delta_a.conj().T @ delta_a
 
 
 def principal_block(F, P, a):
-    """L[C_a, C_a], what the paper's layer takes instead of L_a (section 5.1, Reduce)."""
+    """Return L[C_a, C_a], what the paper's layer takes instead of L_a (section 5.1, Reduce)."""
     c = cluster_coordinates(F, P, a)
     return laplacian(F)[np.ix_(c, c)]
 
 
 LOCAL_OPERATORS = {"internal": internal_laplacian, "principal": principal_block}
-"""The two operators of MATH.md section 2 whose eigenvectors are the modes."""
+"""The two operators of MATH 2 whose eigenvectors are the modes."""
 
 
 def local_modes(F, P, a, r, local_operator="internal"):
-    """All N_a eigenvalues of L_a, ascending, and U_a, the first r eigenvectors (``eq:local_spectral_basis``)."""
+    """Return all N_a eigenvalues, ascending, and U_a (``eq:local_spectral_basis``).
+
+    U_a holds the first r eigenvectors.
+    """
     values, vectors = np.linalg.eigh(LOCAL_OPERATORS[local_operator](F, P, a))
     return values, vectors[:, :r]
 
@@ -164,7 +178,7 @@ def local_modes(F, P, a, r, local_operator="internal"):
 
 
 def prolongation(F, P, bases):
-    """R = blockdiag(R_a), rows in the order of the fine C^0 (``eq:global_block_prolongation``)."""
+    """Return R = blockdiag(R_a), rows in the order of the fine C^0 (``eq:global_block_prolongation``)."""
     ranks = [R_a.shape[1] for R_a in bases]
     R = np.zeros((int(F.vertex_dims.sum()), sum(ranks)), np.result_type(F.dtype, *bases))
     for a, R_a in enumerate(bases):
@@ -174,13 +188,13 @@ def prolongation(F, P, bases):
 
 
 def coarse_coordinates(bases, a):
-    """Indices of the stalk V_a in C_c^0 (``eq:global_coarse_cochain_space``)."""
+    """Return the indices of the stalk V_a in C_c^0 (``eq:global_coarse_cochain_space``)."""
     start = sum(R_b.shape[1] for R_b in bases[:a])
     return list(range(start, start + bases[a].shape[1]))
 
 
 def galerkin(F, P, bases):
-    """L_Gal = R* L R (``eq:sheaf_galerkin_operator``)."""
+    """Return L_Gal = R* L R (``eq:sheaf_galerkin_operator``)."""
     R = prolongation(F, P, bases)
     return R.conj().T @ laplacian(F) @ R
 
@@ -189,12 +203,12 @@ def galerkin(F, P, bases):
 
 
 def crossing_edges(F, P):
-    """The edges whose ends lie in two clusters, ascending (``eq:crossing_edge_set``)."""
+    """Return the edges whose ends lie in two clusters, ascending (``eq:crossing_edge_set``)."""
     return [e for e, (u, v) in enumerate(F.edges) if P.labels[u] != P.labels[v]]
 
 
 def crossing_groups(F, P):
-    """{(a, b): E_ab} for a < b, sorted, edges ascending (``eq:crossing_edge_set``)."""
+    """Return {(a, b): E_ab} for a < b, sorted, edges ascending (``eq:crossing_edge_set``)."""
     groups = {}
     for e in crossing_edges(F, P):
         u, v = F.edges[e]
@@ -204,20 +218,22 @@ def crossing_groups(F, P):
 
 
 def crossing_rows(F, P):
-    """The row of the fine C^1 that each row of the crossing part of the coarse C^1 comes from."""
+    """Return the row of the fine C^1 that each crossing row of the coarse C^1 comes from."""
     return [i for group in crossing_groups(F, P).values() for e in group for i in edge_coordinates(F, e)]
 
 
 def fine_crossing_coboundary(F, P):
-    """delta_X: the rows of delta that belong to crossing edges, in coarse order, on the fine C^0 (MATH.md section 2)."""
+    """Return delta_X: the crossing rows of delta, in coarse order, on the fine C^0 (MATH 2)."""
     return coboundary(F)[crossing_rows(F, P)]
 
 
 def crossing_maps(F, P, bases):
-    """{(a, b): (tail map, head map)} of the coarse edges (``eq:coarse_restriction_left``, ``eq:coarse_restriction_right``).
+    """Return {(a, b): (tail map, head map)} of the coarse edges.
 
-    Rows F_{u->e} pi_u R_a and F_{v->e} pi_v R_b of the fine edges e = (u, v); an edge stored with its tail in b has both
-    rows negated, so that the rows of delta_x z equal those of delta(Rz), sign included (MATH.md section 2).
+    Rows F_{u->e} pi_u R_a (``eq:coarse_restriction_left``) and F_{v->e} pi_v R_b
+    (``eq:coarse_restriction_right``) of the fine edges e = (u, v); an edge stored with its tail in b
+    has both rows negated, so that the rows of delta_x z equal those of delta(Rz), sign included
+    (MATH 2).
     """
     maps = {}
     for (a, b), group in crossing_groups(F, P).items():
@@ -240,7 +256,10 @@ def crossing_maps(F, P, bases):
 
 
 def crossing_coboundary(F, P, bases):
-    """delta_x: (delta_x z)_ab = F_{c,a->ab} z_a - F_{c,b->ab} z_b, pairs (a, b) sorted (``eq:crossing_coboundary``)."""
+    """Return delta_x (``eq:crossing_coboundary``), pairs (a, b) sorted.
+
+    (delta_x z)_ab = F_{c,a->ab} z_a - F_{c,b->ab} z_b.
+    """
     columns = sum(R_a.shape[1] for R_a in bases)
     rows = [np.zeros((0, columns), np.result_type(F.dtype, *bases))]
     for (a, b), (tail, head) in crossing_maps(F, P, bases).items():
@@ -252,18 +271,18 @@ def crossing_coboundary(F, P, bases):
 
 
 def retained_internal_operator(F, P, bases, a):
-    """H_a = R_a* L_a R_a, what the loop-cell at a realizes (``eq:local_residual_operator``)."""
+    """Return H_a = R_a* L_a R_a, what the loop-cell at a realizes (``eq:local_residual_operator``)."""
     return bases[a].conj().T @ internal_laplacian(F, P, a) @ bases[a]
 
 
 def coarse_laplacian(F, P, bases):
-    """delta_x* delta_x + blockdiag(R_a* L_a R_a) (``eq:galerkin_operator_decomposition``)."""
+    """Return delta_x* delta_x + blockdiag(R_a* L_a R_a) (``eq:galerkin_operator_decomposition``)."""
     delta_x = crossing_coboundary(F, P, bases)
     loops = [retained_internal_operator(F, P, bases, a) for a in range(len(bases))]
     return delta_x.conj().T @ delta_x + block_diagonal(loops, delta_x.dtype)
 
 
-# ---------------------------------------------------------------- the ledger, MATH.md section 4
+# ---------------------------------------------------------------- the ledger, MATH 4
 
 
 class Ledger(NamedTuple):
@@ -284,7 +303,7 @@ class Ledger(NamedTuple):
 
 
 def energy_ledger(F, P, bases, x):
-    """Where the energy of x goes, for orthonormal R_a (``cor:truncation_realization_errors``, MATH.md section 4).
+    """Say where the energy of x goes (``cor:truncation_realization_errors``, MATH 4), for orthonormal R_a.
 
     x_ret = R R* x and x_disc = x - x_ret (``eq:retained_discarded_definition``).
     """
@@ -319,7 +338,7 @@ def energy_ledger(F, P, bases, x):
 
 
 def truncation_bound(F, P, a, r, x):
-    """E_a / lambda_{r+1}, the bound on norm(x_disc)^2 in cluster a (``eq:spectral_gap_truncation_bound``).
+    """Return E_a / lambda_{r+1}, the bound on norm(x_disc)^2 in cluster a (``eq:spectral_gap_truncation_bound``).
 
     0 where nothing is discarded, inf where lambda_{r+1} is zero to working accuracy.
     """

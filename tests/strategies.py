@@ -1,13 +1,14 @@
 """Hypothesis strategies: graphs, sheaves, partitions and cochains, small, nasty and readable when they fail.
 
-Structure (ends, dimensions, kind, scale) is drawn and therefore shrinks; entries come from a drawn seed. The failing sheaf
-is printed as the code that rebuilds it.
+Structure (ends, dimensions, kind, scale) is drawn and therefore shrinks; entries come from a drawn
+seed. The failing sheaf is printed as the code that rebuilds it.
 """
 
 from typing import NamedTuple
 
 import networkx as nx
 import numpy as np
+import scipy.sparse
 from hypothesis import note
 from hypothesis import strategies as st
 
@@ -67,7 +68,7 @@ def graphs(draw, *, min_vertices=0, max_vertices=7, min_edges=0, max_edges=12):
 
 @st.composite
 def multigraphs(draw, *, weighted=True, **graph_options):
-    """networkx MultiGraphs whose node names say nothing about their order, some edges without a weight."""
+    """Draw networkx MultiGraphs whose node names say nothing about their order, some edges without a weight."""
     n, edges = draw(graphs(**graph_options))
     names = ["z", 7, ("x", 1), "a", 0, 2.5, frozenset({3}), "m", -1, "q"][:n]
     G = nx.MultiGraph()
@@ -137,10 +138,7 @@ def sheaves(
     if m == 0:
         tails = heads = np.zeros((0, 1, 1), dtype)
     else:
-        tails, heads = (
-            [(f * M).astype(dtype) for f, M in zip(factors, maps, strict=True)]
-            for maps in (tails, heads)
-        )
+        tails, heads = ([(f * M).astype(dtype) for f, M in zip(factors, maps, strict=True)] for maps in (tails, heads))
     F = CellularSheaf(edges, tails, heads, vertex_dims=vertex_dims)
     note(_Recipe(F, kind))
     return F
@@ -181,10 +179,7 @@ def _maps(rng, kind, edges, vertex_dims, edge_dims, is_complex):
     if kind == "bundle":
         gauge = [orthonormal(d, d) for d in vertex_dims]
         frames = [orthonormal(d, d) for d in edge_dims]
-        return tuple(
-            [Q @ gauge[v].conj().T for Q, v in zip(frames, edges[:, end], strict=True)]
-            for end in (0, 1)
-        )
+        return tuple([Q @ gauge[v].conj().T for Q, v in zip(frames, edges[:, end], strict=True)] for end in (0, 1))
     make = {
         "integer": integers,
         "repeated": repeated,
@@ -194,10 +189,7 @@ def _maps(rng, kind, edges, vertex_dims, edge_dims, is_complex):
         "orthogonal": orthonormal,
         "general": normal,
     }[kind]
-    return tuple(
-        [make(d_e, vertex_dims[v]) for d_e, v in zip(edge_dims, edges[:, end], strict=True)]
-        for end in (0, 1)
-    )
+    return tuple([make(d_e, vertex_dims[v]) for d_e, v in zip(edge_dims, edges[:, end], strict=True)] for end in (0, 1))
 
 
 class _Recipe:
@@ -208,9 +200,7 @@ class _Recipe:
 
     def __repr__(self):
         F = self.sheaf
-        tails, heads = (
-            ", ".join(_array(get(e)) for e in range(F.n_edges)) for get in (F.tail_map, F.head_map)
-        )
+        tails, heads = (", ".join(_array(get(e)) for e in range(F.n_edges)) for get in (F.tail_map, F.head_map))
         dims = f"vertex_dims={F.vertex_dims.tolist()}"
         if not F.n_edges:
             empty = f"np.zeros((0, 1, 1), {F.dtype.name!r})"
@@ -251,6 +241,47 @@ def sheaves_with_partitions(draw, **sheaf_options):
 
 
 @st.composite
+def mode_counts(draw, P):
+    """Ranks as `local_modes` takes them: one integer, or one for each cluster; some beyond the cluster's dimension."""
+    if draw(st.booleans()):
+        rank = draw(st.integers(0, 8))
+    else:
+        rank = draw(st.lists(st.integers(0, 8), min_size=P.n_clusters, max_size=P.n_clusters))
+    note(f"rank = {rank}")
+    return rank
+
+
+BASIS_KINDS = ("orthonormal", "general", "scaled", "rank-deficient", "zero column", "complex")
+
+
+@st.composite
+def bases(draw, F, P, *, kinds=BASIS_KINDS):
+    """A user's own blocks [R_0, ..., R_{K-1}], R_a of shape (N_a, r_a), of one kind; r_a may exceed N_a."""
+    kind = draw(st.sampled_from(kinds))
+    columns = draw(st.lists(st.integers(0, 5), min_size=P.n_clusters, max_size=P.n_clusters))
+    rng = np.random.default_rng(draw(st.integers(0, 2**16)))
+    is_complex = F.dtype.kind == "c" or kind == "complex"
+    dtype = np.result_type(F.dtype, np.complex64) if is_complex else F.dtype
+    blocks = []
+    for a, r in enumerate(columns):
+        N = int(F.vertex_dims[P.cluster(a)].sum())
+        r = min(r, N) if kind == "orthonormal" else r
+        R = rng.standard_normal((N, r))
+        R = R + 1j * rng.standard_normal((N, r)) if is_complex else R
+        if kind == "orthonormal" and r:
+            R = np.linalg.qr(R)[0]
+        elif kind == "scaled":
+            R = R * 10.0 ** rng.integers(-3, 4)
+        elif kind == "rank-deficient" and r > 1:
+            R[:, -1] = R[:, 0]
+        elif kind == "zero column" and r:
+            R[:, rng.integers(r)] = 0
+        blocks.append(R.astype(dtype))
+    note(f"basis: {kind}, columns {columns}")
+    return blocks
+
+
+@st.composite
 def cochains(draw, F, *, columns=(None, 1, 3)):
     """0-cochains in the sheaf's scalar type, (dim_c0,) or (dim_c0, h); zero, a unit vector or random."""
     h = draw(st.sampled_from(columns))
@@ -265,3 +296,29 @@ def cochains(draw, F, *, columns=(None, 1, 3)):
         x = (x + 1j * rng.standard_normal(shape) if F.dtype.kind == "c" else x).astype(F.dtype)
     note(f"x = {_array(x)}")
     return x
+
+
+_NUMBERS = st.one_of(
+    st.integers(-3, 6),
+    st.sampled_from([2**31, 2**63, 10**30, -1.5, 0.5, 1e200, np.nan, np.inf, 1j, True, None]),
+    st.sampled_from(["", "weight", "0", b"1"]),
+)
+_ARRAYS = st.builds(
+    lambda shape, dtype, seed: np.random.default_rng(seed).integers(0, 4, size=shape).astype(dtype),
+    st.lists(st.integers(0, 3), max_size=4).map(tuple),
+    st.sampled_from([bool, np.int8, np.uint64, np.float16, float, np.complex64, object, "U3", ">f8"]),
+    st.integers(0, 99),
+)
+JUNK = st.one_of(
+    _NUMBERS,
+    _ARRAYS,
+    st.lists(_ARRAYS, max_size=3),
+    _ARRAYS.filter(lambda a: 0 < a.ndim <= 2 and a.size and a.dtype.kind in "biufc" and a.itemsize > 2).map(
+        lambda a: scipy.sparse.coo_array(a)
+    ),
+    st.recursive(_NUMBERS, lambda inner: st.lists(inner, max_size=4), max_leaves=12),
+    st.dictionaries(st.integers(0, 2), _NUMBERS, max_size=2),
+    st.sets(st.integers(0, 3), max_size=3),
+    st.sampled_from([nx.path_graph(3), nx.DiGraph([(0, 1)]), nx.MultiGraph([(0, 0), (0, "a")]), int, len]),
+)
+"""Arguments of every wrong shape and type, and some right ones among them."""

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from sheafcoarsen import Partition
 from tests import reference
-from tests.strategies import partitions
-from tests.test_graphs import JUNK
+from tests.strategies import JUNK, partitions
 
 PARTITIONS = st.integers(0, 9).flatmap(partitions)
 
@@ -17,7 +16,7 @@ PARTITIONS = st.integers(0, 9).flatmap(partitions)
 @given(PARTITIONS)
 def test_clusters_are_those_of_the_labels(P):
     K = P.n_clusters
-    assert K == reference.n_clusters(P)
+    assert reference.n_clusters(P) == K
     assert [P.cluster(a).tolist() for a in range(K)] == [reference.cluster(P, a) for a in range(K)]
     assert P.sizes.tolist() == [len(reference.cluster(P, a)) for a in range(K)]
     assert P.n_vertices == len(P.labels)
@@ -99,8 +98,7 @@ def test_arrays_are_read_only_and_belong_to_the_partition():
 
 def test_partitions_compare_by_identity():
     P = Partition([0, 1])
-    assert P == P  # noqa: PLR0124
-    assert Partition([0, 1]) != P
+    assert len({P, P, Partition([0, 1])}) == 2
 
 
 def test_repr_says_what_it_is():

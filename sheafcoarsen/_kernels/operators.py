@@ -287,13 +287,12 @@ def apply_adjoint(f, y, x):
 
 
 @kernel
-def sum_squares(starts, y, out):
-    """out[k, c] = sum of |y[r, c]|^2 over the rows starts[k] .. starts[k+1]."""
+def sum_products(starts, y, z, out):
+    """out[k, c] = Re sum of conj(y[r, c]) z[r, c] over the rows starts[k] .. starts[k+1]."""
     h = y.shape[1]
     for k in range(starts.size - 1):
         for c in range(h):
             out[k, c] = 0
         for r in range(starts[k], starts[k + 1]):
             for c in range(h):
-                z = y[r, c]
-                out[k, c] += (z * np.conj(z)).real
+                out[k, c] += (np.conj(y[r, c]) * z[r, c]).real

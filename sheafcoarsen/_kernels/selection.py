@@ -8,48 +8,61 @@ import numpy as np
 
 from sheafcoarsen._kernels.jit import kernel
 
-# ---------------------------------------------------------------- a binary min-heap of (key, item)
+PATIENCE = 4.0
+"""In :func:`merge`, the growth of a neighbour after which a cluster looks at its neighbours again."""
+
+# ---------------------------------------------------------------- a binary min-heap of int64 codes (key, item)
+# One integer is compared and moved where two arrays would be: growing takes 3/4 of the time. Keys count to 24 bits.
 
 
 @kernel
-def _push(keys, items, size, key, item):
-    """Add an entry to a heap of ``size`` entries; return the new size. Equal keys: the lower item comes first."""
+def _ascending(key, item):
+    """Return a code that sorts by ``key`` >= 0, then by ``item`` < 2^32."""
+    return (np.int64(np.float32(key).view(np.int32)) << 32) | item
+
+
+@kernel
+def _descending(key, item):
+    """Return a code that sorts by ``key`` >= 0 from above, then by ``item`` < 2^32."""
+    return (np.int64(0x7FFFFFFF - np.float32(key).view(np.int32)) << 32) | item
+
+
+@kernel
+def _item(code):
+    return code & 0xFFFFFFFF
+
+
+@kernel
+def _push(heap, size, code):
+    """Add a code to a heap of ``size`` codes; return the new size."""
     i = size
     while i > 0:
         up = (i - 1) >> 1
-        if keys[up] < key or (keys[up] == key and items[up] <= item):
+        if heap[up] <= code:
             break
-        keys[i] = keys[up]
-        items[i] = items[up]
+        heap[i] = heap[up]
         i = up
-    keys[i] = key
-    items[i] = item
+    heap[i] = code
     return size + 1
 
 
 @kernel
-def _pop(keys, items, size):
-    """Remove the entry at the top, which the caller has read; return the new size."""
+def _pop(heap, size):
+    """Remove ``heap[0]``, which the caller has read; return the new size."""
     size -= 1
-    key = keys[size]
-    item = items[size]
+    code = heap[size]
     i = 0
     while True:
         child = 2 * i + 1
         if child >= size:
             break
-        other = child + 1
-        if other < size and (
-            keys[other] < keys[child] or (keys[other] == keys[child] and items[other] < items[child])
-        ):
-            child = other
-        if key < keys[child] or (key == keys[child] and item <= items[child]):
+        if child + 1 < size and heap[child + 1] < heap[child]:
+            child += 1
+        if code <= heap[child]:
             break
-        keys[i] = keys[child]
-        items[i] = items[child]
+        heap[i] = heap[child]
         i = child
-    keys[i] = key
-    items[i] = item
+    heap[i] = code
     return size
 
 
@@ -149,12 +162,14 @@ def _best_linked(near, n_near, tally, cluster_weights, own, high):
 
 
 @kernel
-def grow(links, n_clusters, start, labels, keys, items):
+def grow(links, n_clusters, start, labels, heap):
     """Cover the graph with connected balls of about equal weight, about ``n_clusters`` of them; return how many.
 
-    A ball starts at the vertex that has waited longest next to the earlier balls (``start`` for the first one), and takes
-    the vertex with the largest total link into it, ties by waiting time. A ball that is stuck below a third of the mean
-    joins a ball next to it. The weight aimed at follows what is left to cover and how much such pockets have added.
+    A ball starts at the vertex that has waited longest next to the earlier balls (``start`` for the first one). It takes
+    next the vertex with the largest total link into it, relative to the root of all its links (else balls run through
+    hubs: 205 instead of 283 balls for 293 on a graph of degrees up to 2138), ties by waiting time. A ball that is stuck
+    below a third of the mean joins a ball next to it. The weight aimed at follows what is left to cover and how much
+    such pockets have added.
     """
     n = labels.size
     total = links.sizes.sum()
@@ -163,6 +178,13 @@ def grow(links, n_clusters, start, labels, keys, items):
     high = 1.5 * mean
     labels[:] = -1
     link = np.zeros(n)
+    scale = np.ones(n)
+    for v in range(n):
+        strength = 0.0
+        for p in range(links.starts[v], links.starts[v + 1]):
+            strength += links.weights[p]
+        if strength > 0:
+            scale[v] = 1 / np.sqrt(strength)
     turn = np.full(n, -1, np.int32)  # the ball that last touched a vertex, and which link[v] counts into
     place = np.empty(n, np.int32)  # where a vertex stands among those touched by that ball
     touched = np.empty(n, np.int32)
@@ -195,17 +217,18 @@ def grow(links, n_clusters, start, labels, keys, items):
             aim = min(max(aim, 0.5 * mean), 1.25 * mean)
         turn[v] = turns
         link[v] = 0.0
+        place[v] = 0
         touched[0] = v
         n_touched = 1
-        size = _push(keys, items, 0, 0.0, 0)
+        size = _push(heap, 0, _descending(0.0, 0))
         taken = 0
         own = 0
         full = False
         while size > 0:
-            v = touched[items[0]]
-            key = keys[0]
-            size = _pop(keys, items, size)
-            if labels[v] >= 0 or -key != link[v]:
+            code = heap[0]
+            size = _pop(heap, size)
+            v = touched[_item(code)]
+            if labels[v] >= 0 or code != _descending(link[v] * scale[v], place[v]):
                 continue
             if taken and own + 0.5 * links.sizes[v] > aim:
                 full = True
@@ -230,7 +253,7 @@ def grow(links, n_clusters, start, labels, keys, items):
                 elif links.weights[p] == 0:
                     continue
                 link[u] += links.weights[p]
-                size = _push(keys, items, size, -link[u], place[u])
+                size = _push(heap, size, _descending(link[u] * scale[u], place[u]))
         turns += 1
         covered += own
         home = -1
@@ -385,13 +408,21 @@ def fragments(links, labels, out):
 
 
 @kernel
+def _turn(main, share, a):
+    """Return the code of a cluster in :func:`merge`; bit 62 of a code is free for a share of at most 1."""
+    return (np.int64(main) << 62) | _ascending(share, a)
+
+
+@kernel
 def merge(links, labels, weight, main, n_clusters, low, high):
     """Merge connected clusters into neighbours: those below ``low``, and more until ``n_clusters`` are left.
 
-    Pieces cut off from their cluster (not ``main``) come first, then the lightest. ``labels`` are changed in place; a
-    cluster that has gone has ``weight`` 0. Returns the number left: above ``n_clusters`` only where all of them are whole
-    components. Each cluster that moves is no heavier than where it goes (or a piece of its own kind), so that a vertex
-    moves at most about log2(total weight) times.
+    Pieces cut off from their cluster (not ``main``) come first, then the lightest; one that has no neighbour with room
+    waits until nothing makes a lighter cluster than it would. ``labels`` are changed in place; a cluster that has gone
+    has ``weight`` 0. Returns the number left: above ``n_clusters`` only where all of them are whole components.
+
+    The lighter of two moves, so that a vertex moves at most log2(total weight) times; and one that waits is looked at
+    again only after what it waits for has grown by ``PATIENCE``, so that a star takes no quadratic time.
     """
     n = labels.size
     count = weight.size
@@ -403,24 +434,23 @@ def merge(links, labels, weight, main, n_clusters, low, high):
         if f < 0:
             first[labels[v]] = v
         else:
-            following[v], following[f] = following[f], v
+            following[v], following[f] = following[f], following[v]
     tally = np.full(count, -1.0)
     near = np.empty(count, np.int32)
-    keys = np.empty(count)
-    items = np.empty(count, np.int64)
+    heap = np.empty(count, np.int64)
+    turn = weight.copy()  # the weight by which a cluster waits
     size = 0
     for a in range(count):
-        key = float(weight[a] if main[a] else weight[a] - total - 1)
-        size = _push(keys, items, size, key, a)
+        size = _push(heap, size, _turn(main[a], turn[a] / total, a))
     while size > 0:
-        a = items[0]
-        key = keys[0]
-        size = _pop(keys, items, size)
+        code = heap[0]
+        size = _pop(heap, size)
+        a = _item(code)
         if weight[a] == 0:
             continue
-        current = float(weight[a] if main[a] else weight[a] - total - 1)
-        if key != current:  # it has grown since
-            size = _push(keys, items, size, current, a)
+        if turn[a] < weight[a]:  # it has grown since
+            turn[a] = weight[a]
+            size = _push(heap, size, _turn(main[a], turn[a] / total, a))
             continue
         if count <= n_clusters and weight[a] >= low:
             continue
@@ -443,12 +473,20 @@ def merge(links, labels, weight, main, n_clusters, low, high):
             tally[near[i]] = -1.0
         if best < 0:
             continue
+        result = weight[a] + weight[best]
+        if result > high and result > PATIENCE * turn[a]:
+            turn[a] = result
+            size = _push(heap, size, _turn(main[a], turn[a] / total, a))
+            continue
+        if weight[best] < weight[a]:
+            a, best = best, a
+        v = first[a]
         while labels[v] == a:
             labels[v] = best
             v = following[v]
         f = first[best]
         following[v], following[f] = following[f], following[v]
-        weight[best] += weight[a]
+        weight[best] = result
         weight[a] = 0
         main[best] |= main[a]
         count -= 1
@@ -458,32 +496,31 @@ def merge(links, labels, weight, main, n_clusters, low, high):
 @kernel
 def pack(weight, order, bins, n_bins):
     """Put items, heaviest first, each into the bin that is lightest so far: bins[item] = bin."""
-    keys = np.zeros(n_bins)
-    items = np.arange(n_bins)
+    heap = np.arange(n_bins)  # all with key 0
+    load = np.zeros(n_bins)
     for i in range(order.size):
-        lightest = items[0]
-        key = keys[0] + weight[order[i]]
-        _pop(keys, items, n_bins)
-        _push(keys, items, n_bins - 1, key, lightest)
+        lightest = _item(heap[0])
         bins[order[i]] = lightest
+        load[lightest] += weight[order[i]]
+        size = _pop(heap, n_bins)
+        _push(heap, size, _ascending(load[lightest], lightest))
 
 
 @kernel
 def apportion(weight, limits, total, parts):
     """Share ``total`` parts out, one each first, then one at a time to the largest weight per part; at most ``limits``."""
-    keys = np.empty(weight.size)
-    items = np.empty(weight.size, np.int64)
+    heap = np.empty(weight.size, np.int64)
     size = 0
     for a in range(weight.size):
         parts[a] = 1
         if limits[a] > 1:
-            size = _push(keys, items, size, -float(weight[a]), a)
+            size = _push(heap, size, _descending(weight[a], a))
     for _ in range(total - weight.size):
-        a = items[0]
-        size = _pop(keys, items, size)
+        a = _item(heap[0])
+        size = _pop(heap, size)
         parts[a] += 1
         if parts[a] < limits[a]:
-            size = _push(keys, items, size, -weight[a] / parts[a], a)
+            size = _push(heap, size, _descending(weight[a] / parts[a], a))
 
 
 @kernel

@@ -29,7 +29,7 @@ _TAGS = ", ".join([*_VERTEX_TAGS, *_EDGE_TAGS])
 
 
 def read_g2o(path, weights: str = "information") -> CellularSheaf:
-    """Read a pose graph, SE(2) or SE(3), as an O(2) or O(3) connection.
+    r"""Read a pose graph, SE(2) or SE(3), as an O(2) or O(3) connection.
 
     A line ``EDGE_SE2 i j dx dy dtheta`` or ``EDGE_SE3:QUAT i j dx dy dz qx qy qz qw``, followed by
     the upper triangle of the information matrix row by row, measures the pose of j seen from i. It
@@ -61,8 +61,8 @@ def read_g2o(path, weights: str = "information") -> CellularSheaf:
     ------
     FileNotFoundError
     ValueError
-        ``path:line: ...`` for landmarks and other tags that are not poses, SE2 mixed with SE3, wrong
-        or missing numbers, a quaternion of length zero, or rotation information that is not
+        ``path:line: ...`` for landmarks and other tags that are not poses, SE2 mixed with SE3,
+        wrong or missing numbers, a quaternion of length zero, or rotation information that is not
         positive definite.
 
     Examples
@@ -71,7 +71,7 @@ def read_g2o(path, weights: str = "information") -> CellularSheaf:
     >>> from sheafcoarsen.io import read_g2o
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "two_poses.g2o"
-    ...     _ = path.write_text("EDGE_SE2 7 3 1.0 0.0 1.5707963267948966 1 0 0 1 0 4\\n")
+    ...     _ = path.write_text("EDGE_SE2 7 3 1.0 0.0 1.5707963267948966 1 0 0 1 0 4\n")
     ...     F = read_g2o(path)
     >>> F.vertex_labels
     (7, 3)

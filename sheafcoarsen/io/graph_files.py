@@ -28,7 +28,7 @@ class _Edges(NamedTuple):
 
 
 def read_graph(path, dim: int = 1) -> CellularSheaf:
-    """Read a weighted graph as the constant sheaf: sqrt(w) I on both ends of every edge.
+    r"""Read a weighted graph as the constant sheaf: sqrt(w) I on both ends of every edge.
 
     The ending decides the format; each may be followed by ``.gz``:
 
@@ -65,7 +65,7 @@ def read_graph(path, dim: int = 1) -> CellularSheaf:
     >>> from sheafcoarsen.io import read_graph
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "triangle.csv"
-    ...     _ = path.write_text("# from, to, weight\\nb,a,4\\na,c\\nc,b\\n")
+    ...     _ = path.write_text("# from, to, weight\nb,a,4\na,c\nc,b\n")
     ...     F = read_graph(path, dim=2)
     >>> F.vertex_labels, F.edges.tolist()
     (('b', 'a', 'c'), [[0, 1], [1, 2], [2, 0]])
@@ -100,17 +100,15 @@ def _read_mtx(path: str) -> _Edges:
     try:
         given = scipy.io.mmread(io.StringIO("\n".join([*lines, ""])))
     except (ValueError, TypeError, OverflowError) as error:
-        said = re.match(r"Line (\d+): (.*)", str(error), flags=re.DOTALL)
-        line, message = (int(said[1]), said[2]) if said else (None, str(error))
+        numbered = re.match(r"Line (\d+): (.*)", str(error), flags=re.DOTALL)
+        line, message = (int(numbered[1]), numbered[2]) if numbered else (None, str(error))
         raise file_error(path, line, f"not a MatrixMarket matrix: {message}") from None
     matrix = scipy.sparse.coo_array(given)
     n = matrix.shape[0]
 
     def refuse(k: int, message: str):
         i, j = int(rows[k]), int(columns[k])
-        raise file_error(
-            path, _mtx_line(lines, i + 1, j + 1), f"entry ({i + 1}, {j + 1}) {message}"
-        )
+        raise file_error(path, _mtx_line(lines, i + 1, j + 1), f"entry ({i + 1}, {j + 1}) {message}")
 
     if matrix.shape[0] != matrix.shape[1]:
         message = f"an adjacency is a square matrix, got {matrix.shape[0]} x {matrix.shape[1]}"
@@ -132,12 +130,10 @@ def _read_mtx(path: str) -> _Edges:
         if why == "repeated":
             refuse(k, "occurs a second time")
         mirror = f"mirror image ({columns[k] + 1}, {rows[k] + 1})"
-        said = (
-            f"has no {mirror}"
-            if why == "alone"
-            else f"is {weights[k]:.17g}, but its {mirror} is {weights[other]:.17g}"
-        )
-        refuse(k, f"{said}; an adjacency is symmetric")
+        if why == "alone":
+            refuse(k, f"has no {mirror}; an adjacency is symmetric")
+        values = f"is {weights[k]:.17g}, but its {mirror} is {weights[other]:.17g}"
+        refuse(k, f"{values}; an adjacency is symmetric")
     upper = np.flatnonzero(rows <= columns)
     upper = upper[np.lexsort((columns[upper], rows[upper]))]
     return _Edges(n, np.stack([rows[upper], columns[upper]], axis=1), weights[upper], None)
@@ -159,7 +155,7 @@ def _mtx_line(lines: list[str], i: int, j: int) -> int | None:
 
 
 def _first_unpaired(rows, columns, weights, n: int) -> tuple[int, str, int] | None:
-    """Return the first entry that is repeated or differs from its mirror image: entry, why, other."""
+    """Return (entry, why, other) for the first one repeated or unlike its mirror image."""
     if not len(rows):
         return None
     keys = rows * n + columns
@@ -243,11 +239,10 @@ def _read_metis(path: str) -> _Edges:
         if why == "repeated":
             refuse(k, f"vertex {u} has neighbour {v} twice")
         elif why == "alone":
-            there = f"vertex {v} (line {body[v - 1][0]})"
-            refuse(k, f"vertex {u} has neighbour {v}, but {there} does not have {u}")
-        here, there = (f"{weights[i]:.17g}" for i in (k, other))
-        line = neighbours.line(other)
-        refuse(k, f"edge {u} {v} has weight {here} here and {there} at its other end (line {line})")
+            other_end = f"vertex {v} (line {body[v - 1][0]})"
+            refuse(k, f"vertex {u} has neighbour {v}, but {other_end} does not have {u}")
+        values = f"weight {weights[k]:.17g} here and {weights[other]:.17g} at its other end"
+        refuse(k, f"edge {u} {v} has {values} (line {neighbours.line(other)})")
     once = np.flatnonzero(rows < columns)
     if len(once) != m:
         raise file_error(path, header, f"the header promises {m} edges, the lines hold {len(once)}")
@@ -324,10 +319,11 @@ def _read_edge_list(path: str) -> _Edges:
         index = dict(zip(labels, range(len(labels)), strict=True))
         place = {name: index[number_of[name]] for name in names}
     else:
-        if numbers[2:] and numbers[:2] == [None, None] and None not in numbers[2:]:
+        once = not {*ends[:2]}.intersection(ends[2:])
+        if once and numbers[:2] == [None, None] and None not in numbers[2:] and len(lines) > 2:
             message = (
-                f"{shown(ends[0])} and {shown(ends[1])} look like the headings of a table, because all "
-                f"other names are integers; begin that line with #"
+                f"{shown(ends[0])} and {shown(ends[1])} look like the headings of a table, because "
+                f"all other names are integers; begin that line with #"
             )
             raise file_error(path, lines[0], message)
         labels = tuple(names)
@@ -358,10 +354,7 @@ def _read_graphml(path: str) -> nx.Graph:
         said = str(error) or type(error).__name__
         raise file_error(path, None, f"not a GraphML graph: {said}") from None
     if graph.is_directed():
-        message = (
-            'the graph is directed; write it with edgedefault="undirected" '
-            "(networkx: graph.to_undirected())"
-        )
+        message = 'the graph is directed; write it with edgedefault="undirected" (networkx: graph.to_undirected())'
         raise file_error(path, None, message)
     return graph
 

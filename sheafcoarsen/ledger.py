@@ -1,0 +1,199 @@
+"""What a cochain's energy becomes under coarsening, line by line, so that the lines add up."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse
+
+from sheafcoarsen._checks import cochain
+from sheafcoarsen._kernels.operators import sum_products
+from sheafcoarsen._linalg import RESIDUAL_LIMIT, eps_of, residual_ratio, zero_level
+from sheafcoarsen._ragged import read_only
+from sheafcoarsen.coarsening import Coarsening
+from sheafcoarsen.operators import apply_coboundary, as_columns
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EnergyLedger:
+    """The energy of a fine cochain x, split by what the coarse space keeps, x_ret = R R* x, and what it discards.
+
+    Per cluster, shape (K,) or (K, h)::
+
+        retained_internal    norm(delta_a x_ret)^2   what a crossing-only sheaf omits (eq:loss_accounting_realization)
+        discarded_internal   norm(delta_a x_disc)^2  truncation loss (eq:loss_accounting_truncation)
+        internal_coupling    2 Re <delta_a x_ret, delta_a x_disc>, zero for spectral internal modes alone
+        discarded_norm2      norm(x_disc)^2 on the cluster
+        truncation_bound     E_a / lambda_{r_a+1}, which bounds discarded_norm2 (eq:spectral_gap_truncation_bound);
+                             None unless the modes are spectral and internal
+
+    Totals, float or (h,): the rest. ``closure`` is (sum of lines - fine_energy) / (sum of their moduli).
+    """
+
+    retained_internal: np.ndarray
+    discarded_internal: np.ndarray
+    internal_coupling: np.ndarray
+    discarded_norm2: np.ndarray
+    truncation_bound: np.ndarray | None
+    retained_crossing: float | np.ndarray
+    crossing_coupling: float | np.ndarray
+    discarded_crossing: float | np.ndarray
+    fine_energy: float | np.ndarray
+
+    @property
+    def galerkin_energy(self) -> float | np.ndarray:
+        """Energy of the lifted coarse cochain, z* L_Gal z = norm(delta x_ret)^2 (``eq:galerkin_energy_identity``)."""
+        return self.realization_loss + self.retained_crossing
+
+    @property
+    def realization_loss(self) -> float | np.ndarray:
+        """Retained internal energy, which a sheaf of crossing edges alone omits."""
+        return _total(self.retained_internal)
+
+    @property
+    def truncation_loss(self) -> float | np.ndarray:
+        """Internal energy of the discarded part."""
+        return _total(self.discarded_internal)
+
+    @property
+    def lines(self) -> dict[str, float | np.ndarray]:
+        """The six lines that add up to the fine energy."""
+        return {
+            "retained internal": self.realization_loss,
+            "discarded internal": self.truncation_loss,
+            "internal coupling": _total(self.internal_coupling),
+            "retained crossing": self.retained_crossing,
+            "crossing coupling": self.crossing_coupling,
+            "discarded crossing": self.discarded_crossing,
+        }
+
+    @property
+    def closure(self) -> float | np.ndarray:
+        """(sum of lines - fine energy) / (sum of their moduli), 0 where all vanish."""
+        lines = np.array(list(self.lines.values()))
+        gap, size = lines.sum(axis=0) - self.fine_energy, np.abs(lines).sum(axis=0)
+        result = np.divide(gap, size, out=np.zeros_like(size), where=size != 0)
+        return result if result.ndim else float(result)
+
+    def __repr__(self) -> str:
+        rows = [*self.lines.items(), ("fine energy", self.fine_energy), ("closure", self.closure)]
+        shown = (f"  {name:<20}{np.array2string(np.asarray(value), precision=6)}" for name, value in rows)
+        return "EnergyLedger\n" + "\n".join(shown)
+
+
+def _total(per_cluster: np.ndarray) -> float | np.ndarray:
+    total = per_cluster.sum(axis=0)
+    return total if total.ndim else float(total)
+
+
+def sum_by(members: np.ndarray, starts: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the sums of ``values[members[starts[a]:starts[a+1]]]``, shape (K, h)."""
+    select = scipy.sparse.csr_array((np.ones(len(members)), members, starts), shape=(len(starts) - 1, len(values)))
+    return select @ values
+
+
+def isometry_defect(C: Coarsening) -> np.ndarray:
+    """Return norm(R_a* R_a - I) in units of n eps norm(R_a)^2 for every cluster, shape (K,)."""
+    R = C.prolongation
+    gram = scipy.sparse.coo_array(R.conj().T @ R - scipy.sparse.eye_array(R.shape[1], dtype=R.dtype))
+    column_cluster = np.repeat(np.arange(len(C.ranks)), C.ranks)
+    rows, _ = gram.coords
+    with np.errstate(over="ignore"):
+        squares = np.bincount(column_cluster[rows], np.abs(gram.data).astype(np.float64) ** 2, minlength=len(C.ranks))
+    return residual_ratio(np.sqrt(squares), np.maximum(C.clusters.dims, C.ranks), eps_of(R.dtype), np.maximum(C.ranks, 1))
+
+
+def energy_ledger(C: Coarsening, x) -> EnergyLedger:
+    """Account for the energy of a fine cochain: norm(delta x)^2 as a sum of six lines (MATH.md section 4).
+
+    With x_ret = R R* x and x_disc = x - x_ret, each line is computed from the cochains themselves, none as a remainder, so
+    that the closure is a check. For spectral internal modes the internal lines are the paper's two losses
+    (``cor:truncation_realization_errors``).
+
+    Parameters
+    ----------
+    C : Coarsening
+        Its R must be an isometry.
+    x : array_like, shape (dim_c0,) or (dim_c0, h)
+
+    Returns
+    -------
+    EnergyLedger
+
+    Raises
+    ------
+    ValueError
+        For a basis that is not orthonormal.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> C = sc.coarsen(sc.CellularSheaf.constant(nx.path_graph(4)), sc.Partition([0, 0, 1, 1]), 1)
+    >>> E = sc.energy_ledger(C, [0.0, 1.0, 2.0, 4.0])
+    >>> E.fine_energy, round(E.truncation_loss, 12), round(E.retained_crossing, 12)
+    (6.0, 5.0, 6.25)
+    """
+    x = cochain(C.fine, x)
+    defect = isometry_defect(C)
+    if (defect > RESIDUAL_LIMIT).any():
+        a = int(np.argmax(defect > RESIDUAL_LIMIT))
+        raise ValueError(
+            f"the ledger needs an isometry, but R_a* R_a is not the identity in cluster {a} (nor in "
+            f"{int((defect > RESIDUAL_LIMIT).sum()) - 1} others): orthonormalize each block, e.g. numpy.linalg.qr(R_a)[0]"
+        )
+    R = C.prolongation
+    columns = as_columns(x)
+    retained = np.ascontiguousarray(R @ (R.conj().T @ columns))
+    discarded = columns - retained
+    y, y_ret, y_disc = (apply_coboundary(C.fine, part) for part in (columns, retained, discarded))
+    clusters = C.clusters
+    h = columns.shape[1]
+
+    def per_edge(left, right):
+        out = np.empty((C.fine.n_edges, h))
+        sum_products(C.fine.edge_offsets, left, right, out)
+        return out
+
+    def internal(values):
+        return sum_by(clusters.internal_edges, clusters.internal_ptr, values)
+
+    def crossing(values):
+        return values[clusters.crossing_edges].sum(axis=0)
+
+    fine, ret, disc, coupling = per_edge(y, y), per_edge(y_ret, y_ret), per_edge(y_disc, y_disc), 2 * per_edge(y_ret, y_disc)
+    norms = np.empty((C.fine.n_vertices, h))
+    sum_products(C.fine.vertex_offsets, discarded, discarded, norms)
+    discarded_norm2 = sum_by(clusters.members, clusters.member_ptr, norms)
+    bound = None
+    if C.modes is not None and C.modes.local_operator == "internal":
+        bound = _truncation_bound(C, internal(fine))
+
+    def shaped(values):
+        return read_only(values.reshape(values.shape[0], *x.shape[1:]))
+
+    def total(values):
+        return float(values[0]) if x.ndim == 1 else values
+
+    return EnergyLedger(
+        retained_internal=shaped(internal(ret)),
+        discarded_internal=shaped(internal(disc)),
+        internal_coupling=shaped(internal(coupling)),
+        discarded_norm2=shaped(discarded_norm2),
+        truncation_bound=None if bound is None else shaped(bound),
+        retained_crossing=total(crossing(ret)),
+        crossing_coupling=total(crossing(coupling)),
+        discarded_crossing=total(crossing(disc)),
+        fine_energy=total(fine.sum(axis=0)),
+    )
+
+
+def _truncation_bound(C: Coarsening, internal_energy: np.ndarray) -> np.ndarray:
+    """Return E_a / lambda_{r_a+1}: 0 where nothing is discarded, inf where that eigenvalue is zero to working accuracy."""
+    modes = C.modes
+    assert modes is not None
+    gap = modes.next_eigenvalues.astype(np.float64)
+    level = zero_level(C.clusters.dims, eps_of(C.fine.dtype), modes.operator_norms.astype(np.float64))
+    gap = np.where(gap <= level, 0.0, gap)[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bound = np.where(gap == 0, np.inf, internal_energy / gap)
+    return np.where(np.isinf(gap), 0.0, bound)

@@ -1,0 +1,243 @@
+"""`save` and `load`: round trips are exact, a crash leaves the old file whole, and a bad file is one clear error."""
+
+import os
+import zipfile
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from tests.strategies import sheaves_with_partitions
+
+pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+
+
+def same_sheaf(F, G):
+    assert F.dtype == G.dtype
+    assert F.vertex_labels == G.vertex_labels
+    for name in ("edges", "vertex_dims", "edge_dims", "tail_data", "head_data"):
+        np.testing.assert_array_equal(getattr(F, name), getattr(G, name))
+        assert not getattr(G, name).flags.writeable
+
+
+def same_coarsening(C, D):
+    same_sheaf(C.fine, D.fine)
+    same_sheaf(C.sheaf, D.sheaf)
+    np.testing.assert_array_equal(C.partition.labels, D.partition.labels)
+    for name in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(C.prolongation, name), getattr(D.prolongation, name))
+    np.testing.assert_array_equal(C.crossing_rows, D.crossing_rows)
+    assert C.loops == D.loops
+    assert (C.modes is None) == (D.modes is None)
+    if C.modes is not None:
+        assert C.modes.local_operator == D.modes.local_operator
+        for name in ("ranks", "scores", "next_eigenvalues", "tied", "operator_norms"):
+            np.testing.assert_array_equal(getattr(C.modes, name), getattr(D.modes, name))
+
+
+@given(sheaves_with_partitions(), st.sampled_from(["internal", "principal", "basis"]), st.booleans())
+@settings(max_examples=25)
+def test_round_trip_is_exact(tmp_path_factory, case, kind, loops):
+    F, P = case
+    path = tmp_path_factory.mktemp("npz") / "file.npz"
+    sc.save(path, F)
+    same_sheaf(F, sc.load(path))
+    sc.save(path, P)
+    np.testing.assert_array_equal(sc.load(path).labels, P.labels)
+    if kind == "basis":
+        dims = [int(F.vertex_dims[P.cluster(a)].sum()) for a in range(P.n_clusters)]
+        C = sc.coarsen(F, P, basis=[np.eye(n, min(n, 2)) for n in dims], loops=loops)
+    else:
+        C = sc.coarsen(F, P, 2, local_operator=kind, loops=loops)
+    sc.save(path, C)
+    D = sc.load(path)
+    same_coarsening(C, D)
+    assert sc.verify(D).passed
+    deeper = sc.coarsen(C.sheaf, sc.Partition(np.zeros(P.n_clusters, int)), 1)
+    sc.save(path, deeper)  # its fine sheaf is a coarse one
+    same_coarsening(deeper, sc.load(path))
+
+
+def test_a_coarse_sheaf_with_tiny_maps_is_not_refused(tmp_path):
+    """Exact kernels leave crossing maps of rounding size; the limit for a caller's own maps does not hold for them."""
+    F = sc.CellularSheaf.constant(nx.path_graph(4))
+    small = [np.eye(2, 1) * 1e-170, np.eye(2, 1) * 1e-170]
+    C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), basis=small)
+    sc.save(tmp_path / "c.npz", C)
+    same_sheaf(C.sheaf, sc.load(tmp_path / "c.npz").sheaf)
+
+
+def test_labels_of_every_kind(tmp_path):
+    graph = nx.Graph([((0, "a"), 3), (3, "three"), ("three", (1.5, (True, None)))])
+    F = sc.CellularSheaf.constant(graph)
+    sc.save(tmp_path / "f.npz", F)
+    assert sc.load(tmp_path / "f.npz").vertex_labels == tuple(graph.nodes)
+
+
+def test_labels_that_cannot_be_saved(tmp_path):
+    F = sc.CellularSheaf.constant(nx.Graph([(frozenset({1}), 2)]))
+    with pytest.raises(TypeError, match=r"vertex label frozenset.*cannot be saved.*relabel"):
+        sc.save(tmp_path / "f.npz", F)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_path_is_used_as_it_is(tmp_path):
+    sc.save(tmp_path / "no_ending", sc.Partition([0, 0]))
+    sc.save(str(tmp_path / "text.npz"), sc.Partition([0, 1]))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["no_ending", "text.npz"]
+    assert sc.load(tmp_path / "no_ending").n_clusters == 1
+
+
+def test_a_crash_leaves_the_old_file_whole(tmp_path, monkeypatch):
+    path = tmp_path / "f.npz"
+    sc.save(path, sc.Partition([0, 1, 0]))
+    before = path.read_bytes()
+
+    def crash(stream, **arrays):
+        stream.write(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np, "savez", crash)
+    with pytest.raises(KeyboardInterrupt):
+        sc.save(path, sc.Partition([0]))
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["f.npz"]
+
+
+def test_no_such_folder(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        sc.save(tmp_path / "none" / "f.npz", sc.Partition([0]))
+    with pytest.raises(FileNotFoundError):
+        sc.load(tmp_path / "none.npz")
+
+
+def test_what_cannot_be_saved(tmp_path):
+    with pytest.raises(TypeError, match="`obj` must be a CellularSheaf, a Partition or a Coarsening, got ndarray"):
+        sc.save(tmp_path / "f.npz", np.zeros(3))
+
+
+@pytest.fixture
+def file(tmp_path):
+    F = sc.CellularSheaf.random(nx.cycle_graph(6), 2, 2, seed=5)
+    path = tmp_path / "c.npz"
+    sc.save(path, sc.coarsen(F, sc.Partition([0, 0, 0, 1, 1, 1]), 2))
+    return path
+
+
+def rewrite(path, **changes):
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    for name, value in changes.items():
+        name = name.replace("__", ".")
+        if value is None:
+            arrays.pop(name)
+        else:
+            arrays[name] = value(arrays[name]) if callable(value) else np.asarray(value)
+    with open(path, "wb") as stream:
+        np.savez(stream, **arrays)
+
+
+def nan_first(array):
+    array = array.copy()
+    array[0] = np.nan
+    return array
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"version": 99}, "format version 99; this library reads up to 1: upgrade"),
+        ({"version": 0}, "format version 0"),
+        ({"format": "other"}, "not a sheafcoarsen file"),
+        ({"format": None}, "not a sheafcoarsen file"),
+        ({"kind": "galaxy"}, "holds a 'galaxy'"),
+        ({"fine__edges": None}, "has no array 'fine.edges'"),
+        ({"fine__edges": lambda a: a + 4}, r"`edges\[1\]` = .* is out of range for 6 vertices"),
+        ({"fine__edges": lambda a: a[:, :1]}, r"`edges` must have shape \(m, 2\)"),
+        ({"fine__edges": lambda a: -a}, "negative endpoint"),
+        ({"fine__vertex_dims": lambda a: -a}, "`vertex_dims` must not be negative"),
+        ({"fine__vertex_dims": lambda a: a * 2**60}, "`vertex_dims` must sum to at most"),
+        ({"fine__vertex_dims": lambda a: a[:-1]}, "6 names for 5 vertices"),
+        ({"fine__vertex_dims": 3}, "must be one-dimensional"),
+        ({"fine__edge_dims": lambda a: a + 1}, "`tail_data` must have shape"),
+        ({"fine__tail_data": nan_first}, r"`tail_maps\[0\]` \(edge 0 -> 1\) must be finite"),
+        ({"fine__tail_data": lambda a: a.astype(str)}, "got dtype <U"),
+        ({"fine__vertex_labels": np.frombuffer(b"[1, 2", np.uint8)}, "`vertex_labels` cannot be read"),
+        ({"fine__vertex_labels": np.frombuffer(b"[1, 2]", np.uint8)}, "2 names for 6 vertices"),
+        ({"partition__labels": [0, 0, 0, 0, 1]}, "its parts do not fit"),
+        ({"partition__labels": [0, 0, 0, 0, 0, 0]}, "its parts do not fit"),
+        ({"R__indptr": lambda a: a[:-1]}, "R does not have 12 rows"),
+        ({"R__indptr": lambda a: a[::-1].copy()}, "R does not have 12 rows"),
+        ({"R__indices": lambda a: a + 99}, "R does not have 4 columns"),
+        ({"R__indices": lambda a: a - 1}, "R does not have 4 columns"),
+        ({"R__data": nan_first}, "R must be finite"),
+        ({"crossing_rows": [10**6]}, "`crossing_rows` must lie in"),
+        ({"modes__ranks": [1, 2]}, "ranks of its modes"),
+        ({"modes__scores": [1.0]}, "`modes.scores` must hold 4 real numbers"),
+        ({"modes__scores": nan_first}, "`modes.scores` must hold 4 real numbers"),
+        ({"modes__tied": [0, 1]}, "`modes.tied` must hold 2 booleans"),
+        ({"modes__local_operator": "spectral"}, "local operator 'spectral'"),
+    ],
+)
+def test_damaged_contents(file, changes, message):
+    if "fine__vertex_labels" in changes:
+        with np.load(file) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        arrays["fine.vertex_labels"] = changes["fine__vertex_labels"]
+        with open(file, "wb") as stream:
+            np.savez(stream, **arrays)
+    else:
+        rewrite(file, **changes)
+    with pytest.raises(ValueError, match=message) as caught:
+        sc.load(file)
+    assert str(caught.value).startswith(str(file))
+    assert "\n" not in str(caught.value)
+
+
+def test_object_arrays_are_refused(file):
+    rewrite(file, fine__edges=np.array([{"a": 1}], dtype=object))
+    with pytest.raises(ValueError, match="truncated or damaged"):
+        sc.load(file)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"not a zip at all", b"PK\x03\x04 and then rubbish"])
+def test_foreign_files(tmp_path, content):
+    path = tmp_path / "f.npz"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"f\.npz: (not a sheafcoarsen file|truncated or damaged)"):
+        sc.load(path)
+
+
+def test_a_zip_of_something_else(tmp_path):
+    path = tmp_path / "f.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("readme.txt", "hello")
+    with pytest.raises(ValueError, match="not a sheafcoarsen file"):
+        sc.load(path)
+
+
+def test_a_folder(tmp_path):
+    with pytest.raises(OSError, match=os.strerror(21) if os.name == "posix" else ""):
+        sc.load(tmp_path)
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_fuzzed_bytes_load_or_are_one_clear_error(tmp_path_factory, data):
+    F = sc.CellularSheaf.random(nx.cycle_graph(4), 1, 1, seed=5)
+    C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), 1)
+    path = tmp_path_factory.getbasetemp() / "fuzzed.npz"
+    sc.save(path, data.draw(st.sampled_from([F, C, C.partition])))
+    content = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    if data.draw(st.booleans()):
+        del content[data.draw(st.integers(0, len(content) - 1)) :]
+    path.write_bytes(bytes(content))
+    try:
+        sc.load(path)
+    except ValueError as error:
+        assert "\n" not in str(error)
