@@ -44,7 +44,7 @@ lint: $(VENV)/installed-dev
 	$(BIN)/lint-imports
 
 bench: $(VENV)/installed-bench
-	$(BIN)/python benchmarks/first_road.py
+	$(BIN)/python benchmarks/large_sparse.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist

@@ -30,8 +30,8 @@ def zero_level(n, eps: float, size):
     return ZERO_FACTOR * n * eps * size
 
 
-def residual_ratio(error, n: float, eps: float, *norms) -> float | np.ndarray:
-    """Return ``error / (n eps product of norms)``; 0/0 is 0. ``error`` and ``norms`` are numbers or arrays of equal shape.
+def residual_ratio(error, n, eps: float, *norms) -> np.ndarray:
+    """Return ``error / (n eps product of norms)``; 0/0 is 0. ``error``, ``n`` and ``norms`` are numbers or arrays that broadcast.
 
     The norms are divided out one after the other, so that no product overflows.
     """
@@ -40,5 +40,4 @@ def residual_ratio(error, n: float, eps: float, *norms) -> float | np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for size in norms:
             ratio = ratio / size
-    ratio = np.where(zero, 0.0, ratio)
-    return ratio if ratio.ndim else float(ratio)
+    return np.where(zero, 0.0, ratio)

@@ -9,7 +9,7 @@ import scipy.sparse
 from sheafcoarsen._checks import choice, cochain
 from sheafcoarsen._ragged import offsets, ranges, read_only
 from sheafcoarsen.clusters import Clusters, check_partition, clusters_of
-from sheafcoarsen.modes import LOCAL_OPERATORS, LocalModes, local_modes
+from sheafcoarsen.modes import LOCAL_OPERATORS, LocalModes, compute_modes, warn_if_tied
 from sheafcoarsen.operators import laplacian
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.prolongation import coordinates, from_blocks
@@ -170,7 +170,8 @@ def coarsen(
         if isinstance(rank, LocalModes):
             modes = _matching(rank, sheaf, P, local_operator)
         else:
-            modes = local_modes(sheaf, P, rank, local_operator, progress=progress)
+            modes = compute_modes(sheaf, P, rank, local_operator, progress=progress)
+            warn_if_tied(modes, stacklevel=3)
         clusters, R, ranks = modes.clusters, modes.prolongation, modes.ranks
         if not loops:
             loop_data = None

@@ -70,10 +70,9 @@ def _from_adjacency(adjacency) -> GraphArrays:
         raise ValueError(f"`graph` must be a square adjacency, got shape {adjacency.shape}")
     if adjacency.dtype.kind not in "fiub":
         raise TypeError(f"`graph` must be a real adjacency, got dtype {adjacency.dtype}")
-    matrix = scipy.sparse.csr_array(adjacency)
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
+    matrix = scipy.sparse.csr_array(adjacency, copy=True)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
     bad = np.flatnonzero(~np.isfinite(matrix.data))
     if bad.size:
         i = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
@@ -173,11 +172,12 @@ def edge_values(arrays: GraphArrays, value, name: str, *, shape: tuple[int, ...]
         array = scalar_array(name, given)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{error} (each edge needs {wanted})") from None
-    fits = array.ndim == 1 + len(shape) and all(s in (-1, t) for s, t in zip(shape, array.shape[1:], strict=True))
-    if not fits or array.shape[0] != m:
+    found: tuple[int, ...] = array.shape
+    fits = len(found) == 1 + len(shape) and all(s in (-1, t) for s, t in zip((m, *shape), found, strict=True))
+    if not fits:
         raise ValueError(f"`{name}` must hold {wanted} for each of the {m} edges, got shape {array.shape}")
-    bad = np.flatnonzero(~np.isfinite(array).reshape(m, -1).all(axis=1)) if m else ()
-    if len(bad):
+    bad = np.flatnonzero([] if m == 0 else ~np.isfinite(array).reshape(m, -1).all(axis=1))
+    if bad.size:
         e = int(bad[0])
         raise ValueError(f"`{name}` must be finite, got {array[e]} for edge {e} {tuple(arrays.edges[e].tolist())}")
     return array

@@ -1,7 +1,7 @@
 """Local modes: the low eigenvectors of each cluster's own operator, which become the coarse stalk."""
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -45,19 +45,16 @@ class LocalModes:
     tied: np.ndarray  # (K,) bool: the cut splits a multiple eigenvalue, so the kept space is not unique
     operator_norms: np.ndarray  # (K,) norm(., inf) of the local operators
     prolongation: scipy.sparse.csr_array  # R = blockdiag(U_a), rows in the order of C^0
-    _clusters: Clusters = field(default=None)  # type: ignore[assignment]
 
     @cached_property
     def rank_offsets(self) -> np.ndarray:
         """Where each cluster begins in ``scores`` and among the columns of R, shape (K + 1,)."""
         return read_only(offsets(self.ranks))
 
-    @property
+    @cached_property
     def clusters(self) -> Clusters:
         """The index structure of the graph with its partition."""
-        if self._clusters is None:
-            object.__setattr__(self, "_clusters", clusters_of(self.sheaf, self.partition))
-        return self._clusters
+        return clusters_of(self.sheaf, self.partition)
 
     def eigenvalues(self, a: int) -> np.ndarray:
         """Return the r_a eigenvalues kept in cluster ``a``, ascending."""
@@ -123,17 +120,12 @@ def local_modes(
     >>> M.next_eigenvalues
     array([2., 2.])
     """
-    check_partition(sheaf, P)
-    choice("local_operator", local_operator, LOCAL_OPERATORS)
-    rule = as_rule(rank, P.n_clusters)
-    clusters = clusters_of(sheaf, P)
-    ranks = rule.ranks(clusters.dims)
-    modes = compute_modes(sheaf, P, clusters, ranks, local_operator, progress=progress)
-    warn_if_tied(modes)
+    modes = compute_modes(sheaf, P, rank, local_operator, progress=progress)
+    warn_if_tied(modes, stacklevel=3)
     return modes
 
 
-def warn_if_tied(modes: LocalModes) -> None:
+def warn_if_tied(modes: LocalModes, stacklevel: int) -> None:
     """Warn once, naming the first cluster whose cut splits a multiple eigenvalue."""
     tied = np.flatnonzero(modes.tied)
     if tied.size:
@@ -143,14 +135,17 @@ def warn_if_tied(modes: LocalModes) -> None:
             f"(r = {modes.ranks[a]}, eigenvalue {modes.next_eigenvalues[a]:.4g}): the coarse space is one of many there; "
             f"another rank avoids it",
             TiedModesWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
 
 
-def compute_modes(
-    sheaf: CellularSheaf, P: Partition, clusters: Clusters, ranks: np.ndarray, local_operator: str, *, progress: bool = False
-) -> LocalModes:
-    """Compute the lowest ``ranks[a]`` modes of each cluster from checked arguments."""
+def compute_modes(sheaf: CellularSheaf, P: Partition, rank, local_operator: str, *, progress: bool = False) -> LocalModes:
+    """Compute the modes without a word about ties."""
+    check_partition(sheaf, P)
+    choice("local_operator", local_operator, LOCAL_OPERATORS)
+    rule = as_rule(rank, P.n_clusters)
+    clusters = clusters_of(sheaf, P)
+    ranks = rule.ranks(clusters.dims)
     K = clusters.n_clusters
     largest = int(clusters.dims.max(initial=0))
     if largest > MAX_DENSE:
@@ -192,4 +187,6 @@ def compute_modes(
     R = as_matrix(indptr, indices, data, int(value_starts[-1]))
     for array in (ranks, scores, next_values, norms, tied):
         read_only(array)
-    return LocalModes(sheaf, P, local_operator, ranks, scores, next_values, tied, norms, R, clusters)
+    result = LocalModes(sheaf, P, local_operator, ranks, scores, next_values, tied, norms, R)
+    result.__dict__["clusters"] = clusters  # not a field, so that dataclasses.replace does not carry it over
+    return result

@@ -368,4 +368,4 @@ def normalize(sheaf: CellularSheaf, singular: str = "pinv", eps: float = 1e-8) -
         out = np.empty_like(data)
         kernels.multiply_maps(f.edges, end, f.edge_dims, f.vertex_dims, data, begins, roots, starts, out)
         scaled.append(out)
-    return CellularSheaf._trusted(sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims, *scaled, sheaf.vertex_labels)
+    return CellularSheaf._trusted(sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims, scaled[0], scaled[1], sheaf.vertex_labels)

@@ -24,7 +24,7 @@ LIGHTEST, HEAVIEST = 1 / 3, 1.5
 TOO_HEAVY = 2.0
 """Clusters heavier than this, relative to the mean, are split where that helps."""
 SWEEPS = 4
-"""Refinement sweeps; on a 3-D nearest-neighbour graph a fraction .230, .201, .196, .195 of the edges is cut after 0, 1, 2, 4."""
+"""Refinement sweeps; on a 3-D nearest-neighbour graph .226, .201, .197, .196 of the edges are cut after 0, 1, 2, 4."""
 MOST_SPECTRAL = 500
 """Clusters that spectral clustering takes on: it needs as many eigenvectors."""
 DENSE_SPECTRAL = 1000
@@ -62,14 +62,15 @@ def select(F_or_graph, n_clusters, method="auto", weights="graph", seed=0, progr
         1 .. n.
     method : {"auto", "balls", "matching", "spectral", "metis"}
         "balls"
-            Breadth-first balls, each taking next the vertex with the heaviest links into it, then refinement by moves of
-            single vertices. Linear time but for the logarithm of a heap; about a second for a million vertices.
+            Breadth-first balls, each taking next the vertex with the heaviest links into it, then refinement by
+            moves of single vertices. Linear time but for the logarithm of a heap: a million vertices in a second.
         "matching"
-            Level upon level of matching along heavy links, as Graclus does, then the same refinement. Linear time.
+            Level upon level of matching along heavy links, as Graclus does, then the same refinement. Linear time
+            too; slower than balls, and often with the smaller cut.
         "spectral"
             Spectral clustering on the adjacency, as in the paper: k-means on the rows, normalized, of the lowest
-            eigenvectors of the normalized graph Laplacian, component by component. At most 500 clusters. Balance is left
-            to the eigenvectors.
+            eigenvectors of the normalized graph Laplacian, component by component, then disconnected clusters are
+            repaired. At most 500 clusters; balance is left to the eigenvectors.
         "metis"
             METIS, through the optional package pymetis; its empty and disconnected parts are repaired.
         "auto"
@@ -85,8 +86,8 @@ def select(F_or_graph, n_clusters, method="auto", weights="graph", seed=0, progr
     Raises
     ------
     ValueError
-        ``n_clusters`` not in 1 .. n, or too many of them for "spectral"; negative weights; ``weights="sheaf"`` without a
-        sheaf.
+        ``n_clusters`` not in 1 .. n, or too many of them for "spectral"; negative weights; ``weights="sheaf"``
+        without a sheaf.
     ImportError
         "metis" without pymetis.
 
@@ -97,7 +98,7 @@ def select(F_or_graph, n_clusters, method="auto", weights="graph", seed=0, progr
     >>> import networkx as nx
     >>> from sheafcoarsen.selection import select
     >>> select(nx.barbell_graph(4, 0), 2).labels
-    array([0, 0, 0, 0, 1, 1, 1, 1])
+    array([1, 1, 1, 1, 0, 0, 0, 0])
     """
     choice("method", method, ("auto", *_METHODS))
     choice("weights", weights, ("graph", "sheaf"))
@@ -107,14 +108,14 @@ def select(F_or_graph, n_clusters, method="auto", weights="graph", seed=0, progr
     with bar(3, "select", progress) as shown:
         links = _links(F_or_graph, weights)
         n = len(links.sizes)
+        if n == 0:
+            raise ValueError(f"`n_clusters` = {n_clusters} clusters need vertices, but the graph has no vertices")
         if not 1 <= n_clusters <= n:
-            raise ValueError(
-                f"`n_clusters` must be between 1 and the number of vertices, {n}, got {n_clusters}"
-            )
+            raise ValueError(f"`n_clusters` must be between 1 and the number of vertices, {n}, got {n_clusters}")
         if method == "spectral" and n_clusters > MOST_SPECTRAL:
             raise ValueError(
-                f'`n_clusters` must be at most {MOST_SPECTRAL} for method "spectral", which needs as many eigenvectors, '
-                f'got {n_clusters}; use "balls"'
+                f'`n_clusters` must be at most {MOST_SPECTRAL} for method "spectral", which needs as many '
+                f'eigenvectors, got {n_clusters}; use "balls"'
             )
         shown.update()
         if n_clusters == n:
@@ -257,9 +258,7 @@ def _metis(links: Links, n_clusters: int, rng) -> np.ndarray:
     try:
         import pymetis
     except ImportError:
-        raise ImportError(
-            'method "metis" needs the package pymetis: pip install sheafcoarsen[metis]'
-        ) from None
+        raise ImportError('method "metis" needs the package pymetis: pip install sheafcoarsen[metis]') from None
     same = (links.weights == 1).all()
     starts = links.starts.astype(np.int32)
     if hasattr(pymetis, "CSRAdjacency"):  # 2025.2 and later, which deprecate the other form
@@ -272,12 +271,14 @@ def _metis(links: Links, n_clusters: int, rng) -> np.ndarray:
         vweights=None if (links.sizes == 1).all() else _small_integers(links.sizes),
         eweights=None if same else _small_integers(links.weights),
         options=pymetis.Options(seed=int(rng.integers(2**31))),
+        # k-way takes 3 times as long, and may cut 155 edges of a 12 x 13 grid where this cuts 57, whatever the seed
+        recursive=True,
     )
     return np.asarray(labels, dtype=np.int32)
 
 
 def _small_integers(values) -> np.ndarray:
-    """Scale to integers from 1 whose sum stays in 31 bits, which is what METIS counts in; integers that fit are kept."""
+    """Scale to integers from 1 whose sum stays in METIS's 31 bits; integers that fit are kept."""
     if values.dtype.kind == "f":
         values = values * (1000 / max(values.max(initial=0), 1e-300))
     room = 2**30 / max(float(values.sum()), 1.0)
@@ -319,7 +320,7 @@ def _repair(links: Links, labels, n_clusters: int, balanced: bool) -> np.ndarray
 
 
 def _pieces(links: Links, labels) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Number the connected pieces, in the order of ``labels``; return labels, weights and which is its cluster's heaviest."""
+    """Return labels of the connected pieces in the order of ``labels``, their weights, and who is its cluster's main one."""
     pieces = np.empty(len(labels), dtype=np.int32)
     count = kernels.fragments(links, labels, pieces)
     weight = _sums(pieces, links.sizes)

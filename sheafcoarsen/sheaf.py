@@ -148,7 +148,7 @@ class CellularSheaf:
                 raise ValueError(f"`{name}` must have shape ({wanted:.0f},), the sum of d_e d_v, got {flat.shape}")
             data.append(flat)
         sheaf = object.__new__(cls)
-        sheaf._fill(edges, dims, edge_dims, *data, labels)
+        sheaf._fill(edges, dims, edge_dims, data[0], data[1], labels)
         sheaf._check_maps(lower_limit=lower_limit)
         return sheaf
 
@@ -280,7 +280,7 @@ class CellularSheaf:
                     )
             data.append(flat)
         sheaf = object.__new__(type(self))
-        sheaf._fill(self.edges, self.vertex_dims, self.edge_dims, *data, self.vertex_labels)
+        sheaf._fill(self.edges, self.vertex_dims, self.edge_dims, data[0], data[1], self.vertex_labels)
         for name in ("vertex_offsets", "edge_offsets", "tail_offsets", "head_offsets"):
             sheaf.__dict__[name] = getattr(self, name)
         sheaf._check_maps()
@@ -442,7 +442,7 @@ class CellularSheaf:
         edge_dims = dimensions("edge_dims", edge_dims, m, "edge")
         rng = np.random.default_rng(seed)
         data = [_random_maps(rng, edge_dims, dims[arrays.edges[:, end]], kind, scalar) for end in (0, 1)]
-        return cls._trusted(arrays.edges, dims, edge_dims, *data, arrays.labels)
+        return cls._trusted(arrays.edges, dims, edge_dims, data[0], data[1], arrays.labels)
 
     @classmethod
     def _uniform(cls, arrays, d_v: int, d_e: int, tail: np.ndarray, head: np.ndarray) -> "CellularSheaf":
@@ -634,7 +634,7 @@ def split(sheaf: CellularSheaf, vertex_starts) -> list[CellularSheaf]:
         labels = sheaf.vertex_labels[lo:hi] if sheaf.vertex_labels is not None else None
         pieces.append(
             CellularSheaf._trusted(
-                sheaf.edges[chosen] - lo, sheaf.vertex_dims[lo:hi].copy(), sheaf.edge_dims[chosen], *flat, labels
+                sheaf.edges[chosen] - lo, sheaf.vertex_dims[lo:hi].copy(), sheaf.edge_dims[chosen], flat[0], flat[1], labels
             )
         )
     return pieces
@@ -646,5 +646,5 @@ def largest_entry(sheaf: CellularSheaf) -> float:
 
 
 def coboundary_norm(sheaf: CellularSheaf) -> float:
-    """Return norm(delta)_F straight from the maps; loops count both maps, which bounds it from above."""
+    """Return norm(delta)_F straight from the maps; a loop counts its two maps, which may add up to sqrt(2) of that."""
     return float(np.hypot(norm(sheaf.tail_data), norm(sheaf.head_data)))

@@ -256,7 +256,7 @@ BASIS_KINDS = ("orthonormal", "general", "scaled", "rank-deficient", "zero colum
 
 @st.composite
 def bases(draw, F, P, *, kinds=BASIS_KINDS):
-    """A user's own blocks [R_0, ..., R_{K-1}], R_a of shape (N_a, r_a), of one kind; r_a may exceed N_a."""
+    """Draw a user's own blocks [R_0, ..., R_{K-1}], R_a of shape (N_a, r_a), of one kind; r_a may exceed N_a."""
     kind = draw(st.sampled_from(kinds))
     columns = draw(st.lists(st.integers(0, 5), min_size=P.n_clusters, max_size=P.n_clusters))
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
@@ -309,13 +309,12 @@ _ARRAYS = st.builds(
     st.sampled_from([bool, np.int8, np.uint64, np.float16, float, np.complex64, object, "U3", ">f8"]),
     st.integers(0, 99),
 )
+_SPARSE_DTYPES = [np.dtype(t) for t in (bool, np.int8, np.uint64, float, np.complex64)]  # of those above
 JUNK = st.one_of(
     _NUMBERS,
     _ARRAYS,
     st.lists(_ARRAYS, max_size=3),
-    _ARRAYS.filter(lambda a: 0 < a.ndim <= 2 and a.size and a.dtype.kind in "biufc" and a.itemsize > 2).map(
-        lambda a: scipy.sparse.coo_array(a)
-    ),
+    _ARRAYS.filter(lambda a: 0 < a.ndim <= 2 and a.dtype in _SPARSE_DTYPES).map(scipy.sparse.coo_array),
     st.recursive(_NUMBERS, lambda inner: st.lists(inner, max_size=4), max_leaves=12),
     st.dictionaries(st.integers(0, 2), _NUMBERS, max_size=2),
     st.sets(st.integers(0, 3), max_size=3),

@@ -144,6 +144,14 @@ def test_mtx_is_symmetric_up_to_rounding(write):
     check(F, [[0, 1]], [1], n=2)
 
 
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+def test_mirror_images_that_differ_by_more_than_rounding_are_refused(write, scale):
+    text = GENERAL + f"2 2 2\n1 2 {scale!r}\n2 1 {scale * (1 + 1e-14)!r}\n"
+    refuses(write(text, "g.mtx"), 3, "but its mirror image (2, 1) is")
+    text = f"2 1 1\n2 {scale!r}\n1 {scale * (1 + 1e-14)!r}\n"
+    refuses(write(text, "g.graph"), 2, "at its other end (line 3)")
+
+
 @given(st.integers(1, 8), st.integers(0, 2**32), st.booleans())
 def test_what_scipy_writes_is_read_as_the_adjacency(tmp_path_factory, n, seed, as_general):
     A = scipy.sparse.random_array((n, n), density=0.4, rng=seed, format="coo")

@@ -17,6 +17,7 @@ import os
 import secrets
 import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -56,7 +57,8 @@ def save(path, obj) -> None:
     CellularSheaf(n_vertices=3, n_edges=2, dim_c0=3, dim_c1=2, dtype=float64)
     """
     if isinstance(obj, CellularSheaf):
-        kind, arrays = "sheaf", _sheaf_arrays(obj)
+        kind = "sheaf"
+        arrays = _sheaf_arrays(obj)
     elif isinstance(obj, Partition):
         kind, arrays = "partition", {"labels": obj.labels}
     elif isinstance(obj, Coarsening):
@@ -68,7 +70,7 @@ def save(path, obj) -> None:
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         with open(beside, "xb") as stream:
-            np.savez(stream, **header, **arrays)
+            np.savez(stream, **header, **arrays)  # type: ignore[arg-type]
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(beside, target)
@@ -97,7 +99,7 @@ def load(path) -> CellularSheaf | Partition | Coarsening:
                 f"written in format version {version}; this library reads up to {VERSION}: upgrade sheafcoarsen"
             )
         kind = str(arrays.get("kind"))
-        readers = {"sheaf": _sheaf, "partition": _partition, "coarsening": _coarsening}
+        readers: dict[str, Callable] = {"sheaf": _sheaf, "partition": _partition, "coarsening": _coarsening}
         if kind not in readers:
             raise ValueError(f"holds a {kind!r}, which this version does not know")
         return readers[kind](arrays)

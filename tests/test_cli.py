@@ -1,0 +1,202 @@
+"""The command line as a user types it: what it prints, its exit status, one line for every mistake."""
+
+import re
+import subprocess
+import sys
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen.cli import main
+
+pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+
+
+@pytest.fixture
+def graph_file(tmp_path):
+    path = tmp_path / "karate.edges"
+    nx.write_edgelist(nx.karate_club_graph(), path, data=False)
+    return str(path)
+
+
+@pytest.fixture
+def pose_file(tmp_path):
+    rng = np.random.default_rng(7)
+    lines = [
+        f"EDGE_SE2 {i} {j} 1 0 {rng.uniform(-3, 3):.6f} 1 0 0 1 0 {rng.uniform(1, 9):.6f}"
+        for i, j in [*((i, i + 1) for i in range(19)), (19, 0), (3, 12)]
+    ]
+    path = tmp_path / "loop.g2o"
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+def test_coarsen_says_sizes_losses_and_times(graph_file, capsys):
+    assert main(["coarsen", graph_file, "--clusters", "5", "--rank", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "fine    34 vertices (stalks 1 .. 1), 78 edges, dim C^0 34" in out
+    assert "coarse  5 vertices (stalks 2 .. 2)" in out
+    for word in ("truncation loss", "realization loss", "retained crossing", "first discarded eigenvalue"):
+        assert word in out
+    for stage in ("read", "select", "local modes", "coarse maps"):
+        assert re.search(rf"{stage} \d+\.\d+ s", out)
+
+
+def test_the_losses_it_prints_add_up(graph_file, capsys):
+    main(["coarsen", graph_file, "--clusters", "5", "--rank", "2"])
+    out = capsys.readouterr().out
+    total, lines = re.search(r"its energy (\S+) = (.*)", out).groups()
+    parts = [float(part.split()[0]) for part in lines.split(" + ")]
+    assert len(parts) == 6
+    assert abs(sum(parts) - float(total)) < 1e-3 * sum(map(abs, parts))  # four digits are printed
+    assert float(total) > 0
+
+
+def test_out_holds_the_coarsening_and_verify_passes(pose_file, tmp_path, capsys):
+    out = str(tmp_path / "c.npz")
+    assert main(["coarsen", pose_file, "--clusters", "4", "--rank", "3", "--out", out]) == 0
+    C = sc.load(out)
+    assert (C.sheaf.n_vertices, C.fine.n_vertices) == (4, 20)
+    np.testing.assert_array_equal(C.ranks, 3)
+    capsys.readouterr()
+    assert main(["verify", out]) == 0
+    assert "all that apply hold" in capsys.readouterr().out
+
+
+def test_every_option_of_coarsen_matters(graph_file, tmp_path):
+    def coarsened(*options):
+        path = str(tmp_path / "c.npz")
+        assert main(["coarsen", graph_file, "--clusters", "5", "--rank", "2", "--out", path, *options]) == 0
+        return sc.load(path)
+
+    plain = coarsened()
+    assert plain.modes.local_operator == "internal"
+    assert coarsened("--local-operator", "principal").modes.local_operator == "principal"
+    assert coarsened("--dim", "3").fine.dim_c0 == 3 * 34
+    assert not np.array_equal(coarsened("--method", "matching").partition.labels, plain.partition.labels)
+    seeds = [coarsened("--seed", str(seed)).partition.labels for seed in range(5)]
+    assert any(not np.array_equal(seeds[0], other) for other in seeds[1:])
+    np.testing.assert_array_equal(coarsened("--seed", "0").partition.labels, plain.partition.labels)
+
+
+def test_verify_exits_1_on_a_damaged_coarsening(pose_file, tmp_path, capsys):
+    path = tmp_path / "c.npz"
+    main(["coarsen", pose_file, "--clusters", "4", "--rank", "3", "--out", str(path)])
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    arrays["sheaf.tail_data"] = arrays["sheaf.tail_data"] * (1 + 1e-6)
+    np.savez(path, **arrays)
+    capsys.readouterr()
+    assert main(["verify", str(path)]) == 1
+    assert "FAILED" in capsys.readouterr().out
+
+
+def test_verify_makes_a_coarsening_of_any_input(graph_file, capsys):
+    assert main(["verify", graph_file, "--clusters", "4", "--rank", "2"]) == 0
+    assert "34 -> 4 vertices" in capsys.readouterr().out
+
+
+def test_info(graph_file, pose_file, tmp_path, capsys):
+    assert main(["info", pose_file]) == 0
+    assert "20 vertices (stalks 2 .. 2), 21 edges, dim C^0 40" in capsys.readouterr().out
+    assert main(["info", graph_file, "--dim", "2"]) == 0
+    assert "1 components, 0 loops" in capsys.readouterr().out
+    out = str(tmp_path / "c.npz")
+    main(["coarsen", pose_file, "--clusters", "4", "--rank", "3", "--out", out])
+    capsys.readouterr()
+    assert main(["info", out]) == 0
+    assert "Coarsening(internal modes: 20 -> 4 vertices" in capsys.readouterr().out
+    sc.save(tmp_path / "p.npz", sc.Partition([0, 1, 0]))
+    assert main(["info", str(tmp_path / "p.npz")]) == 0
+    assert "Partition(n_vertices=3, n_clusters=2" in capsys.readouterr().out
+
+
+def test_coarsening_a_saved_coarsening_goes_one_level_deeper(pose_file, tmp_path):
+    first, second = str(tmp_path / "1.npz"), str(tmp_path / "2.npz")
+    main(["coarsen", pose_file, "--clusters", "8", "--rank", "2", "--out", first])
+    assert main(["coarsen", first, "--clusters", "3", "--rank", "2", "--out", second]) == 0
+    assert sc.load(second).fine.n_vertices == 8
+    assert main(["verify", second]) == 0
+
+
+def test_demo(capsys):
+    assert main(["demo"]) == 0
+    out = capsys.readouterr().out
+    assert "34 vertices" in out
+    assert "all that apply hold" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "arguments are required: command"),
+        (["fold", "x"], "invalid choice: 'fold'"),
+        (["coarsen", "GRAPH"], "required: --clusters, --rank"),
+        (["coarsen", "GRAPH", "--clusters", "three", "--rank", "1"], "invalid int value: 'three'"),
+        (["coarsen", "GRAPH", "--clusters", "0", "--rank", "1"], "`n_clusters`"),
+        (["coarsen", "GRAPH", "--clusters", "99", "--rank", "1"], "`n_clusters`"),
+        (["coarsen", "GRAPH", "--clusters", "2", "--rank", "-1"], "`rank` must be at least 0, got -1"),
+        (["coarsen", "GRAPH", "--clusters", "2", "--rank", "1", "--dim", "-2"], "`dim` must be at least 0"),
+        (["coarsen", "GRAPH", "--clusters", "2", "--rank", "1", "--method", "magic"], "invalid choice: 'magic'"),
+        (["coarsen", "missing.mtx", "--clusters", "2", "--rank", "1"], "missing.mtx"),
+        (["coarsen", "picture.png", "--clusters", "2", "--rank", "1"], "picture.png"),
+        (["verify", "GRAPH"], "does not hold a coarsening: give --clusters and --rank"),
+        (["verify", "GRAPH", "--rank", "1"], "--clusters and --rank go together"),
+        (["info", "BROKEN"], "broken.g2o:2: "),
+        (["verify", "CUT"], "cut.npz: "),
+    ],
+)
+def test_a_mistake_is_one_line_and_status_2(arguments, message, graph_file, tmp_path, capsys):
+    (tmp_path / "broken.g2o").write_text("EDGE_SE2 0 1 1 0 0 1 0 0 1 0 1\nEDGE_SE2 1 2 1 zero 0 1 0 0 1 0 1\n")
+    sc.save(tmp_path / "cut.npz", sc.Partition([0, 1]))
+    (tmp_path / "cut.npz").write_bytes((tmp_path / "cut.npz").read_bytes()[:99])
+    names = {"GRAPH": graph_file, "BROKEN": str(tmp_path / "broken.g2o"), "CUT": str(tmp_path / "cut.npz")}
+    assert main([names.get(word, word) for word in arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("sheafcoarsen: ")
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_a_mistake_leaves_an_existing_output_untouched(tmp_path, capsys):
+    out = tmp_path / "c.npz"
+    out.write_bytes(b"precious")
+    bad = tmp_path / "bad.edges"
+    bad.write_text("0 1\n1 2 x\n")
+    assert main(["coarsen", str(bad), "--clusters", "2", "--rank", "1", "--out", str(out)]) == 2
+    assert "bad.edges:2" in capsys.readouterr().err
+    assert out.read_bytes() == b"precious"
+
+
+def test_as_a_process(tmp_path):
+    run = subprocess.run(
+        [sys.executable, "-m", "sheafcoarsen", "info", str(tmp_path / "none.npz")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 2
+    assert run.stdout == ""
+    assert re.fullmatch(r"sheafcoarsen: .*none\.npz.*\n", run.stderr)
+
+
+# ---------------------------------------------------------------- real data
+
+REAL = [
+    *((f"g2o_{name}.g2o.gz", 250 if name == "city10000" else 40, 4)
+      for name in ("city10000", "sphere2500", "torus3d", "parking_garage", "intel", "csail", "m3500")),
+    ("graph_minnesota.mtx.gz", 66, 4),
+    ("graph_wing.graph.gz", 1500, 6),
+]  # fmt: skip
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(("name", "clusters", "rank"), REAL, ids=[name for name, *_ in REAL])
+def test_real_data_coarsens_and_verifies(name, clusters, rank, data_folder, tmp_path, capsys):
+    out = str(tmp_path / "c.npz")
+    command = ["coarsen", str(data_folder / name), "--clusters", str(clusters), "--rank", str(rank), "--out", out]
+    assert main(command) == 0
+    assert main(["verify", out]) == 0, capsys.readouterr().out
