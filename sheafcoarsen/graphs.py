@@ -81,7 +81,7 @@ def _from_adjacency(adjacency) -> GraphArrays:
         matrix = matrix.astype(np.int64)
     difference = scipy.sparse.coo_array(matrix - matrix.T)
     scale = np.abs(matrix.data).max(initial=0)
-    allowed = 8 * np.finfo(np.float64).eps * scale if matrix.dtype.kind == "f" else 0
+    allowed = 8 * np.finfo(matrix.dtype).eps * scale if matrix.dtype.kind == "f" else 0
     bad = np.flatnonzero(~(np.abs(difference.data) <= allowed))
     if bad.size:
         i, j = (int(axis[bad[0]]) for axis in difference.coords)

@@ -100,11 +100,11 @@ def select(F_or_graph, n_clusters, method="auto", weights="graph", seed=0, progr
     >>> select(nx.barbell_graph(4, 0), 2).labels
     array([1, 1, 1, 1, 0, 0, 0, 0])
     """
-    choice("method", method, ("auto", *_METHODS))
+    choice("method", method, METHODS)
     choice("weights", weights, ("graph", "sheaf"))
     n_clusters = whole_number("n_clusters", n_clusters)
     rng = np.random.default_rng(whole_number("seed", seed, at_least=0))
-    find = _METHODS["balls" if method == "auto" else method]
+    find = _FIND["balls" if method == "auto" else method]
     with bar(3, "select", progress) as shown:
         links = _links(F_or_graph, weights)
         n = len(links.sizes)
@@ -285,12 +285,14 @@ def _small_integers(values) -> np.ndarray:
     return np.maximum(np.rint(values * min(room, 1.0)), 1).astype(np.int32)
 
 
-_METHODS: dict[str, Callable[[Links, int, np.random.Generator], np.ndarray]] = {
+_FIND: dict[str, Callable[[Links, int, np.random.Generator], np.ndarray]] = {
     "balls": _balls,
     "matching": _matching,
     "spectral": _spectral,
     "metis": _metis,
 }
+METHODS = ("auto", *_FIND)
+"""The names that ``method`` may take."""
 
 # ---------------------------------------------------------------- repair
 
@@ -320,7 +322,7 @@ def _repair(links: Links, labels, n_clusters: int, balanced: bool) -> np.ndarray
 
 
 def _pieces(links: Links, labels) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return labels of the connected pieces in the order of ``labels``, their weights, and who is its cluster's main one."""
+    """Label the connected pieces in the order of ``labels``; return labels, weights and which are the main ones."""
     pieces = np.empty(len(labels), dtype=np.int32)
     count = kernels.fragments(links, labels, pieces)
     weight = _sums(pieces, links.sizes)

@@ -103,6 +103,19 @@ def test_repair_gives_a_fragment_to_its_neighbour_and_the_main_piece_keeps_the_l
     assert repaired.tolist() == [0] * 4 + [1] * 6
 
 
+def test_repair_merges_a_fragment_before_a_lighter_cluster():
+    labels = np.array([0] * 4 + [1] + [2] * 5 + [0] * 2, dtype=np.int32)
+    repaired = _repair(_links(nx.path_graph(12), "graph"), labels, 3, False)
+    assert repaired.tolist() == [0] * 4 + [1] + [2] * 7
+
+
+def test_repair_splits_heavy_clusters_and_merges_light_ones_instead():
+    labels = np.repeat(np.arange(10), [24] + [4] * 9).astype(np.int32)
+    links = _links(nx.path_graph(60), "graph")
+    assert np.bincount(_repair(links, labels, 10, True)).max() <= 9
+    assert np.bincount(_repair(links, labels, 10, False)).max() == 24
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_as_many_clusters_as_vertices_are_singletons_and_one_is_everything(method):
     G = grid(4, 5)
