@@ -34,7 +34,8 @@ from sheafcoarsen.operators import (
 )
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.selection import select
-from sheafcoarsen.sheaf import CellularSheaf, disjoint_union, split
+from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.unions import disjoint_union, split
 from sheafcoarsen.verification import Check, Verification, verify
 
 __version__ = version("sheafcoarsen")

@@ -24,9 +24,7 @@ def scalar_array(name: str, value) -> np.ndarray:
         return array.astype(array.dtype.newbyteorder("="))
     if array.dtype.kind in "iu":
         return array.astype(np.float64)
-    raise TypeError(
-        f"`{name}` must hold float32, float64, complex64, complex128 or integers, got dtype {array.dtype}"
-    )
+    raise TypeError(f"`{name}` must hold float32, float64, complex64, complex128 or integers, got dtype {array.dtype}")
 
 
 def integer_array(name: str, value, *, ndim: int = 1) -> np.ndarray:
@@ -82,9 +80,7 @@ def dimensions(name: str, value, count: int, what: str) -> np.ndarray:
         raise ValueError(f"`{name}` must have one entry per {what}, {count} in all, got {len(dims)}")
     negative = np.flatnonzero(dims < 0)
     if negative.size:
-        raise ValueError(
-            f"`{name}` must not be negative, got {dims[negative[0]]} at index {negative[0]}"
-        )
+        raise ValueError(f"`{name}` must not be negative, got {dims[negative[0]]} at index {negative[0]}")
     if dims.sum(dtype=np.float64) > MAX_DIMENSION:
         raise ValueError(f"`{name}` must sum to at most {MAX_DIMENSION}, got {dims.sum(dtype=np.float64):.3g}")
     return dims
@@ -99,7 +95,7 @@ def choice(name: str, value, choices) -> str:
 
 
 def range_limits(dtype) -> tuple[float, float]:
-    """Return the smallest and largest allowed size of a sheaf's largest entry: L squares the maps (MATH.md section 1)."""
+    """Return the smallest and largest allowed size of a sheaf's largest entry: L squares the maps (docs/conventions.md, section 1)."""
     info = np.finfo(dtype)
     return float(np.sqrt(info.tiny)) * 1e4, float(np.sqrt(info.max)) / 1e4
 

@@ -87,5 +87,3 @@ def single_threaded_blas():
             if _blas_users == 0 and _blas_limit is not None:
                 _blas_limit.restore_original_limits()
                 _blas_limit = None
-
-

@@ -54,7 +54,9 @@ def _parser() -> argparse.ArgumentParser:
     info.set_defaults(run=_info)
 
     check = commands.add_parser("verify", help="check every statement of the theory on a coarsening")
-    check.add_argument("input", metavar="INPUT", help="an .npz that holds a coarsening; or any input with coarsen's options")
+    check.add_argument(
+        "input", metavar="INPUT", help="an .npz that holds a coarsening; or any input with coarsen's options"
+    )
     _coarsening_options(check, required=False)
     check.set_defaults(run=_verify)
 
@@ -132,7 +134,9 @@ def _show_losses(C: Coarsening) -> None:
     x = _smooth_cochain(C.fine)
     E = energy_ledger(C, x)
     kept = 1 - E.discarded_norm2.sum() / max(float(np.vdot(x, x).real), np.finfo(float).tiny)
-    print(f"lost    of a random cochain after {SMOOTHING_STEPS} smoothing steps: {100 * (1 - kept):.2f} % of its squared norm;")
+    print(
+        f"lost    of a random cochain after {SMOOTHING_STEPS} smoothing steps: {100 * (1 - kept):.2f} % of its squared norm;"
+    )
     print(f"        its energy {E.fine_energy:.4g} is the sum of")
     for name, value in E.lines.items():
         print(f"        {value:12.4g}  {name}{REMARKS.get(name, '')}")
@@ -215,7 +219,9 @@ def _verify(args) -> int:
 
 def _demo(args) -> int:
     graph = nx.karate_club_graph()
-    print("Zachary's karate club: 34 members, how often they met; the constant sheaf on it is its weighted Laplacian.\n")
+    print(
+        "Zachary's karate club: 34 members, how often they met; the constant sheaf on it is its weighted Laplacian.\n"
+    )
     times: dict[str, float] = {}
     C = _coarsened(CellularSheaf.constant(graph), 5, 2, "auto", "internal", 0, times)
     _show(C, times)
@@ -223,8 +229,12 @@ def _demo(args) -> int:
     for a in range(C.partition.n_clusters):
         members = C.partition.cluster(a).tolist()
         officers = sum(graph.nodes[v]["club"] == "Officer" for v in members)
-        print(f"  cluster {a}: {len(members)} members, {len(members) - officers} with Mr. Hi, {officers} with the Officer")
-    print("\nThe coarse sheaf's Laplacian is R* L R exactly; every statement of the theory, checked on this coarsening:\n")
+        print(
+            f"  cluster {a}: {len(members)} members, {len(members) - officers} with Mr. Hi, {officers} with the Officer"
+        )
+    print(
+        "\nThe coarse sheaf's Laplacian is R* L R exactly; every statement of the theory, checked on this coarsening:\n"
+    )
     result = verify(C)
     print(result)
     return 0 if result.passed else 1

@@ -76,7 +76,10 @@ class Coarsening:
         R = self.block(a)
         H = np.zeros((R.shape[1], R.shape[1]), np.result_type(self.fine.dtype, R.dtype))
         for e, (u, v) in zip(edges.tolist(), local.tolist(), strict=True):
-            y = self.fine.tail_map(e) @ R[starts[u] : starts[u + 1]] - self.fine.head_map(e) @ R[starts[v] : starts[v + 1]]
+            y = (
+                self.fine.tail_map(e) @ R[starts[u] : starts[u + 1]]
+                - self.fine.head_map(e) @ R[starts[v] : starts[v + 1]]
+            )
             H += y.conj().T @ y
         return H
 
@@ -190,7 +193,9 @@ def coarsen(
 def _matching(modes: LocalModes, sheaf: CellularSheaf, P: Partition, local_operator: str) -> LocalModes:
     """Refuse modes that belong to another sheaf or partition."""
     if modes.sheaf is not sheaf:
-        raise ValueError("`rank` holds LocalModes of another sheaf: compute them with local_modes(sheaf, P, ...) for this one")
+        raise ValueError(
+            "`rank` holds LocalModes of another sheaf: compute them with local_modes(sheaf, P, ...) for this one"
+        )
     if not np.array_equal(modes.partition.labels, P.labels):
         raise ValueError("`rank` holds LocalModes of another partition: compute them with local_modes(sheaf, P, ...)")
     if local_operator not in ("internal", modes.local_operator):

@@ -99,11 +99,13 @@ def isometry_defect(C: Coarsening) -> np.ndarray:
     rows, _ = gram.coords
     with np.errstate(over="ignore"):
         squares = np.bincount(column_cluster[rows], np.abs(gram.data).astype(np.float64) ** 2, minlength=len(C.ranks))
-    return residual_ratio(np.sqrt(squares), np.maximum(C.clusters.dims, C.ranks), eps_of(R.dtype), np.maximum(C.ranks, 1))
+    return residual_ratio(
+        np.sqrt(squares), np.maximum(C.clusters.dims, C.ranks), eps_of(R.dtype), np.maximum(C.ranks, 1)
+    )
 
 
 def energy_ledger(C: Coarsening, x) -> EnergyLedger:
-    """Account for the energy of a fine cochain: norm(delta x)^2 as a sum of six lines (MATH.md section 4).
+    """Account for the energy of a fine cochain: norm(delta x)^2 as a sum of six lines (docs/conventions.md, section 4).
 
     With x_ret = R R* x and x_disc = x - x_ret, each line is computed from the cochains themselves, none as a remainder, so
     that the closure is a check. For spectral internal modes the internal lines are the paper's two losses
@@ -160,7 +162,12 @@ def energy_ledger(C: Coarsening, x) -> EnergyLedger:
     def crossing(values):
         return values[clusters.crossing_edges].sum(axis=0)
 
-    fine, ret, disc, coupling = per_edge(y, y), per_edge(y_ret, y_ret), per_edge(y_disc, y_disc), 2 * per_edge(y_ret, y_disc)
+    fine, ret, disc, coupling = (
+        per_edge(y, y),
+        per_edge(y_ret, y_ret),
+        per_edge(y_disc, y_disc),
+        2 * per_edge(y_ret, y_disc),
+    )
     norms = np.empty((C.fine.n_vertices, h))
     sum_products(C.fine.vertex_offsets, discarded, discarded, norms)
     discarded_norm2 = sum_by(clusters.members, clusters.member_ptr, norms)

@@ -85,7 +85,7 @@ def local_modes(
 
     ``"internal"`` takes the internal Laplacian L_a of the paper's theory (``eq:internal_sheaf_laplacian``): edges with both
     ends in the cluster. ``"principal"`` takes the block L[C_a, C_a] of the paper's layer (section 5.1, Reduce), which also holds
-    the crossing edges' F* F on boundary vertices; it loses global sections and the low spectrum (MATH.md section 2).
+    the crossing edges' F* F on boundary vertices; it loses global sections and the low spectrum (docs/conventions.md, section 2).
 
     Parameters
     ----------
@@ -139,7 +139,9 @@ def warn_if_tied(modes: LocalModes, stacklevel: int) -> None:
         )
 
 
-def compute_modes(sheaf: CellularSheaf, P: Partition, rank, local_operator: str, *, progress: bool = False) -> LocalModes:
+def compute_modes(
+    sheaf: CellularSheaf, P: Partition, rank, local_operator: str, *, progress: bool = False
+) -> LocalModes:
     """Compute the modes without a word about ties."""
     check_partition(sheaf, P)
     choice("local_operator", local_operator, LOCAL_OPERATORS)
@@ -183,7 +185,9 @@ def compute_modes(sheaf: CellularSheaf, P: Partition, rank, local_operator: str,
         )
     for a in failed:
         if a >= 0:
-            raise np.linalg.LinAlgError(f"the eigenproblem of cluster {a} (dimension {clusters.dims[a]}) did not converge")
+            raise np.linalg.LinAlgError(
+                f"the eigenproblem of cluster {a} (dimension {clusters.dims[a]}) did not converge"
+            )
     R = as_matrix(indptr, indices, data, int(value_starts[-1]))
     for array in (ranks, scores, next_values, norms, tied):
         read_only(array)

@@ -73,9 +73,7 @@ def apply_coboundary(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
     y = np.empty((sheaf.dim_c1, x.shape[1]), np.result_type(sheaf.dtype, x.dtype))
     cost = sheaf.edge_dims + 1.0
     serial_below = SERIAL_BELOW / max(x.shape[1], 1)
-    run_ranges(
-        lambda lo, hi: kernels.apply_coboundary(lo, hi, sheaf._arrays, x, y), cost, serial_below=serial_below
-    )
+    run_ranges(lambda lo, hi: kernels.apply_coboundary(lo, hi, sheaf._arrays, x, y), cost, serial_below=serial_below)
     return y
 
 
@@ -368,4 +366,6 @@ def normalize(sheaf: CellularSheaf, singular: str = "pinv", eps: float = 1e-8) -
         out = np.empty_like(data)
         kernels.multiply_maps(f.edges, end, f.edge_dims, f.vertex_dims, data, begins, roots, starts, out)
         scaled.append(out)
-    return CellularSheaf._trusted(sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims, scaled[0], scaled[1], sheaf.vertex_labels)
+    return CellularSheaf._trusted(
+        sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims, scaled[0], scaled[1], sheaf.vertex_labels
+    )

@@ -59,9 +59,7 @@ def retained_energy(sheaf: CellularSheaf, clusters: Clusters, R, ranks: np.ndarr
     starts = offsets(ranks * ranks)
     out = np.empty(int(starts[-1]), np.result_type(sheaf.dtype, R.dtype))
     run_ranges(
-        lambda lo, hi: kernels.retained_energy(
-            lo, hi, sheaf._arrays, clusters, ranks, R.indptr, R.data, starts, out
-        ),
+        lambda lo, hi: kernels.retained_energy(lo, hi, sheaf._arrays, clusters, ranks, R.indptr, R.data, starts, out),
         clusters.dims * (ranks + 1.0) ** 2,
         serial_below=SERIAL_BELOW,
     )

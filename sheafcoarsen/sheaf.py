@@ -1,16 +1,15 @@
 """The container: a cellular sheaf on a graph, as flat arrays."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._checks import check_range, choice, dimensions, integer_array, scalar_array
+from sheafcoarsen._checks import check_range, choice, dimensions, scalar_array
 from sheafcoarsen._kernels.sheaf import scan
-from sheafcoarsen._linalg import norm
-from sheafcoarsen._ragged import offsets, ranges, read_only
+from sheafcoarsen._maps import check_endpoints, flat_maps, random_maps, stalk_dims
+from sheafcoarsen._ragged import offsets, read_only
 from sheafcoarsen.graphs import edge_array, edge_values, edge_weights, graph_arrays
 
 
@@ -78,8 +77,8 @@ class CellularSheaf:
 
     def __init__(self, edges, tail_maps, head_maps, vertex_dims=None):
         edges = edge_array("edges", edges)
-        tail, tail_rows, tail_cols = _flat_maps("tail_maps", tail_maps, len(edges))
-        head, head_rows, head_cols = _flat_maps("head_maps", head_maps, len(edges))
+        tail, tail_rows, tail_cols = flat_maps("tail_maps", tail_maps, len(edges))
+        head, head_rows, head_cols = flat_maps("head_maps", head_maps, len(edges))
         differ = np.flatnonzero(tail_rows != head_rows)
         if differ.size:
             e = int(differ[0])
@@ -87,7 +86,7 @@ class CellularSheaf:
                 f"`tail_maps[{e}]` has {tail_rows[e]} rows and `head_maps[{e}]` has {head_rows[e]}; both must have the "
                 f"dimension of the edge's stalk"
             )
-        dims = _vertex_dims(edges, tail_cols, head_cols, vertex_dims)
+        dims = stalk_dims(edges, tail_cols, head_cols, vertex_dims)
         self._fill(edges, dims, tail_rows, tail, head, None)
         self._check_maps()
 
@@ -138,12 +137,14 @@ class CellularSheaf:
         edges = edge_array("edges", edges)
         count = int(edges.max(initial=-1)) + 1 if np.ndim(vertex_dims) == 0 else len(vertex_dims)
         dims = dimensions("vertex_dims", vertex_dims, count, "vertex")
-        _check_endpoints(edges, len(dims))
+        check_endpoints(edges, len(dims))
         edge_dims = dimensions("edge_dims", edge_dims, len(edges), "edge")
         data = []
         for name, given, end in (("tail_data", tail_data, 0), ("head_data", head_data, 1)):
             flat = scalar_array(name, given).copy()
-            wanted = float((edge_dims.astype(np.float64) * dims[edges[:, end]]).sum())  # in integers it might wrap around
+            wanted = float(
+                (edge_dims.astype(np.float64) * dims[edges[:, end]]).sum()
+            )  # in integers it might wrap around
             if flat.shape != (wanted,):
                 raise ValueError(f"`{name}` must have shape ({wanted:.0f},), the sum of d_e d_v, got {flat.shape}")
             data.append(flat)
@@ -269,7 +270,7 @@ class CellularSheaf:
                 if len(flat) != wanted:
                     raise ValueError(f"flat `{name}` must have length {wanted}, got {len(flat)}")
             else:
-                flat, rows, cols = _flat_maps(name, maps, self.n_edges)
+                flat, rows, cols = flat_maps(name, maps, self.n_edges)
                 differ = np.flatnonzero((rows != self.edge_dims) | (cols != self.vertex_dims[self.edges[:, end]]))
                 if differ.size:
                     e = int(differ[0])
@@ -417,9 +418,7 @@ class CellularSheaf:
         return cls._uniform(arrays, 1, 1, roots[:, None, None], (signs.real * roots)[:, None, None])
 
     @classmethod
-    def random(
-        cls, graph, vertex_dims, edge_dims, kind: str = "general", seed=None, dtype=float
-    ) -> "CellularSheaf":
+    def random(cls, graph, vertex_dims, edge_dims, kind: str = "general", seed=None, dtype=float) -> "CellularSheaf":
         """Build a sheaf with random maps.
 
         Parameters
@@ -441,7 +440,7 @@ class CellularSheaf:
         dims = dimensions("vertex_dims", vertex_dims, n, "vertex")
         edge_dims = dimensions("edge_dims", edge_dims, m, "edge")
         rng = np.random.default_rng(seed)
-        data = [_random_maps(rng, edge_dims, dims[arrays.edges[:, end]], kind, scalar) for end in (0, 1)]
+        data = [random_maps(rng, edge_dims, dims[arrays.edges[:, end]], kind, scalar) for end in (0, 1)]
         return cls._trusted(arrays.edges, dims, edge_dims, data[0], data[1], arrays.labels)
 
     @classmethod
@@ -462,189 +461,6 @@ def _stores_weights(arrays) -> bool:
     return True
 
 
-def _flat_maps(name: str, maps, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (flat data of our own, rows per map, columns per map)."""
-    if isinstance(maps, np.ndarray) and maps.dtype == object:
-        raise TypeError(f"`{name}` must be an (m, d_e, d_v) array or a list of 2-D arrays, got an object array")
-    if isinstance(maps, np.ndarray) and maps.ndim == 3:
-        array = scalar_array(name, maps)
-        if array.shape[0] != m:
-            raise ValueError(f"`{name}` must hold one map per edge, {m} in all, got {array.shape[0]}")
-        rows, cols = (np.full(m, size, dtype=np.int64) for size in array.shape[1:])
-        return np.array(array, order="C").reshape(-1), rows, cols
-    if isinstance(maps, np.ndarray) and not (maps.size == 0 and m == 0):
-        raise ValueError(f"`{name}` must have shape (m, d_e, d_v), got {maps.shape}")
-    if not isinstance(maps, Sequence | np.ndarray) or isinstance(maps, str | bytes):
-        raise TypeError(f"`{name}` must be an (m, d_e, d_v) array or a sequence of 2-D arrays, got {type(maps).__name__}")
-    if len(maps) != m:
-        raise ValueError(f"`{name}` must hold one map per edge, {m} in all, got {len(maps)}")
-    arrays = [scalar_array(f"{name}[{e}]", item) for e, item in enumerate(maps)]
-    for e, array in enumerate(arrays):
-        if array.ndim != 2:
-            raise ValueError(f"`{name}[{e}]` must be 2-D, got shape {array.shape}")
-    if not arrays:
-        return np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    shapes = np.array([array.shape for array in arrays], dtype=np.int64)
-    return np.concatenate([array.reshape(-1) for array in arrays]), shapes[:, 0].copy(), shapes[:, 1].copy()
-
-
-def _check_endpoints(edges, n: int) -> None:
-    beyond = np.flatnonzero((edges >= n).any(axis=1))
-    if beyond.size:
-        e = int(beyond[0])
-        raise ValueError(f"`edges[{e}]` = {tuple(edges[e].tolist())} is out of range for {n} vertices (0 .. {n - 1})")
-
-
-def _vertex_dims(edges, tail_cols, head_cols, vertex_dims) -> np.ndarray:
-    """Return the stalk dimensions, from ``vertex_dims`` or read off the maps, and check every map against them."""
-    if vertex_dims is None:
-        ends = edges.reshape(-1)
-        n = int(edges.max(initial=-1)) + 1
-        if n > len(ends):  # vertices are missing, perhaps because names were taken for numbers: no array of that length
-            touched = np.unique(ends)
-            untouched = np.flatnonzero(touched != np.arange(len(touched)))
-        else:
-            dims = np.full(n, -1, dtype=np.int64)
-            cols = np.stack([tail_cols, head_cols], axis=1).reshape(-1)
-            dims[ends[::-1]] = cols[::-1]  # the first map that touches a vertex decides
-            untouched = np.flatnonzero(dims < 0)
-        if untouched.size:
-            raise ValueError(
-                f"vertex {untouched[0]} touches no edge, so its dimension cannot be read off the maps: pass `vertex_dims`"
-            )
-        said = "by the first map that touches it"
-    else:
-        dims = integer_array("vertex_dims", vertex_dims)
-        dims = dimensions("vertex_dims", dims, len(dims), "vertex")
-        said = "by `vertex_dims`"
-    _check_endpoints(edges, len(dims))
-    for name, cols, end in (("tail_maps", tail_cols, 0), ("head_maps", head_cols, 1)):
-        differ = np.flatnonzero(cols != dims[edges[:, end]])
-        if differ.size:
-            e = int(differ[0])
-            v = int(edges[e, end])
-            raise ValueError(f"`{name}[{e}]` has {cols[e]} columns, but vertex {v} has dimension {dims[v]} {said}")
-    return dims
-
-
-def _normal(rng, shape, dtype) -> np.ndarray:
-    real = np.zeros(0, dtype).real.dtype
-    values = rng.standard_normal(shape).astype(real)
-    if dtype.kind == "c":
-        values = (values + 1j * rng.standard_normal(shape).astype(real)).astype(dtype)
-    return values
-
-
-def _random_maps(rng, rows, cols, kind: str, dtype) -> np.ndarray:
-    starts = offsets(rows * cols)
-    if kind == "general":
-        return _normal(rng, int(starts[-1]), dtype)
-    data = np.zeros(int(starts[-1]), dtype)
-    shapes, which = np.unique(np.stack([rows, cols], axis=1), axis=0, return_inverse=True)
-    for s, (r, c) in enumerate(shapes.tolist()):  # one round per shape, not per edge
-        here = np.flatnonzero(which.reshape(-1) == s)
-        k = min(r, c)
-        maps = np.zeros((len(here), r, c), dtype)
-        if kind == "diagonal":
-            maps[:, np.arange(k), np.arange(k)] = _normal(rng, (len(here), k), dtype)
-        elif k:
-            q, t = np.linalg.qr(_normal(rng, (len(here), max(r, c), k), dtype))
-            diagonal = np.einsum("eii->ei", t)
-            q = q * (diagonal / np.abs(diagonal))[:, None, :]  # makes the distribution uniform
-            maps = q if r >= c else q.swapaxes(1, 2)
-        data[ranges(starts[:-1][here], np.full(len(here), r * c))] = maps.reshape(-1)
-    return data
-
-
-def disjoint_union(sheaves) -> tuple[CellularSheaf, np.ndarray, np.ndarray]:
-    """Put several sheaves side by side in one.
-
-    Parameters
-    ----------
-    sheaves : sequence of CellularSheaf
-
-    Returns
-    -------
-    union : CellularSheaf
-        In the common scalar type; vertices and edges in the order of the parts, no vertex labels.
-    vertex_starts, edge_starts : ndarray of int, shape (k + 1,)
-        Where each part begins.
-
-    Examples
-    --------
-    >>> import networkx as nx
-    >>> import sheafcoarsen as sc
-    >>> F, vertex_starts, edge_starts = sc.disjoint_union([sc.CellularSheaf.constant(nx.path_graph(n)) for n in (2, 3)])
-    >>> vertex_starts, edge_starts
-    (array([0, 2, 5]), array([0, 1, 3]))
-    """
-    parts = list(sheaves)
-    for i, part in enumerate(parts):
-        if not isinstance(part, CellularSheaf):
-            raise TypeError(f"`sheaves[{i}]` must be a CellularSheaf, got {type(part).__name__}")
-    vertex_starts = offsets([part.n_vertices for part in parts])
-    edge_starts = offsets([part.n_edges for part in parts])
-    dtype = np.result_type(np.float32, *[part.dtype for part in parts]) if parts else np.dtype(float)
-
-    def joined(arrays, empty):
-        return np.concatenate(arrays) if arrays else empty
-
-    none = np.zeros(0, dtype=np.int64)
-    union = CellularSheaf._trusted(
-        joined([part.edges + start for part, start in zip(parts, vertex_starts, strict=False)], none.reshape(0, 2)),
-        joined([part.vertex_dims for part in parts], none),
-        joined([part.edge_dims for part in parts], none.copy()),
-        joined([part.tail_data for part in parts], np.zeros(0)).astype(dtype),
-        joined([part.head_data for part in parts], np.zeros(0)).astype(dtype),
-    )
-    if union.n_edges:
-        union._check_maps(lower_limit=False)
-    return union, vertex_starts, edge_starts
-
-
-def split(sheaf: CellularSheaf, vertex_starts) -> list[CellularSheaf]:
-    """Take a disjoint union apart again.
-
-    Parameters
-    ----------
-    sheaf : CellularSheaf
-    vertex_starts : array_like of int, shape (k + 1,)
-        Part i holds the vertices ``vertex_starts[i] .. vertex_starts[i + 1] - 1``; no edge may join two parts.
-    """
-    starts = integer_array("vertex_starts", vertex_starts)
-    n = sheaf.n_vertices
-    if len(starts) == 0 or starts[0] != 0 or starts[-1] != n or (np.diff(starts) < 0).any():
-        raise ValueError(f"`vertex_starts` must ascend from 0 to {n}, the number of vertices, got {starts.tolist()}")
-    part = np.searchsorted(starts, sheaf.edges, side="right") - 1
-    across = np.flatnonzero(part[:, 0] != part[:, 1])
-    if across.size:
-        e = int(across[0])
-        raise ValueError(
-            f"edge {e} {tuple(sheaf.edges[e].tolist())} joins parts {part[e, 0]} and {part[e, 1]} of `vertex_starts`"
-        )
-    order = np.argsort(part[:, 0], kind="stable")
-    edge_starts = offsets(np.bincount(part[:, 0], minlength=len(starts) - 1))
-    pieces = []
-    for i, (lo, hi) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
-        chosen = order[edge_starts[i] : edge_starts[i + 1]]
-        flat = [
-            data[ranges(begins[:-1][chosen], np.diff(begins)[chosen])]
-            for data, begins in ((sheaf.tail_data, sheaf.tail_offsets), (sheaf.head_data, sheaf.head_offsets))
-        ]
-        labels = sheaf.vertex_labels[lo:hi] if sheaf.vertex_labels is not None else None
-        pieces.append(
-            CellularSheaf._trusted(
-                sheaf.edges[chosen] - lo, sheaf.vertex_dims[lo:hi].copy(), sheaf.edge_dims[chosen], flat[0], flat[1], labels
-            )
-        )
-    return pieces
-
-
 def largest_entry(sheaf: CellularSheaf) -> float:
     """Return the largest modulus of a map entry, by which norms are scaled."""
     return max(scan(sheaf.tail_data)[1], scan(sheaf.head_data)[1])
-
-
-def coboundary_norm(sheaf: CellularSheaf) -> float:
-    """Return norm(delta)_F straight from the maps; a loop counts its two maps, which may add up to sqrt(2) of that."""
-    return float(np.hypot(norm(sheaf.tail_data), norm(sheaf.head_data)))

@@ -64,7 +64,9 @@ class Verification:
                 verdict = "ok" if check.passed else "FAILED"
                 rows.append((check.name, check.label, f"{check.ratio:.3g}", check.how or "", verdict))
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
-        lines = ["  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[4]]).rstrip() for row in rows]
+        lines = [
+            "  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[4]]).rstrip() for row in rows
+        ]
         verdict = "all that apply hold" if self.passed else "SOME FAILED"
         return "\n".join([*lines, f"{verdict} (a statement holds when its ratio is below {RESIDUAL_LIMIT:g})"])
 
@@ -408,7 +410,10 @@ def _two_losses(b: _Bench) -> Outcome:
         E.internal_coupling,
         E.retained_internal + E.discarded_internal - whole,
     ):
-        worst = max(worst, _worst(residual_ratio(np.abs(error), b.n[:, None], b.eps, b.internal_norms[:, None] * np.ones(2), x2)))
+        worst = max(
+            worst,
+            _worst(residual_ratio(np.abs(error), b.n[:, None], b.eps, b.internal_norms[:, None] * np.ones(2), x2)),
+        )
     return worst, "probe"
 
 
@@ -444,7 +449,7 @@ def _loopless_realization(b: _Bench) -> Outcome:
 
 
 def _kernel_preservation(b: _Bench) -> Outcome:
-    """delta R has delta_x as its crossing rows and zero internal rows, so that both have one kernel."""
+    """Delta R has delta_x as its crossing rows and zero internal rows, so that both have one kernel."""
     if reason := _loopless_reason(b):
         return reason
     if b.C.crossing_rows is None:
@@ -470,7 +475,7 @@ def verify(C: Coarsening, seed: int = 0) -> Verification:
     """Check every statement of the theory that applies to a coarsening, on that coarsening.
 
     Each is judged by ``norm(error) / (n eps norms)`` below 30, n the size of the block compared, and the worst block counts
-    (MATH.md section 3), so the verdict does not depend on the scale of the maps.
+    (docs/conventions.md, section 3), so the verdict does not depend on the scale of the maps.
 
     Parameters
     ----------
@@ -522,4 +527,6 @@ def _check_shapes(C: Coarsening) -> None:
             f"{C.fine.dim_c0} and {C.sheaf.dim_c0}"
         )
     if C.modes is not None and not np.array_equal(C.modes.ranks, C.sheaf.vertex_dims):
-        raise ValueError("`C` does not fit together: the ranks of its modes are not the dimensions of the coarse stalks")
+        raise ValueError(
+            "`C` does not fit together: the ranks of its modes are not the dimensions of the coarse stalks"
+        )

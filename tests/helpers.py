@@ -90,7 +90,7 @@ def singular_values(A) -> np.ndarray:
 
 
 def dense_rank(A) -> int:
-    """Return the number of singular values above ``max(shape) eps sigma_max`` (MATH.md section 6)."""
+    """Return the number of singular values above ``max(shape) eps sigma_max`` (docs/conventions.md, section 6)."""
     A = _values(A)
     sigma = singular_values(A)
     return int((sigma > max(A.shape) * eps_of(A) * sigma.max(initial=0)).sum())

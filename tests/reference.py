@@ -3,7 +3,7 @@
 One function for one object, named after it, with the paper's label. Loops over edges, no
 cleverness, nothing imported from the library. ``F`` is a sheaf (used: ``n_vertices``, ``edges``,
 ``vertex_dims``, ``edge_dims``, ``tail_map``, ``head_map``, ``dtype``), ``P`` a partition (used:
-``labels``), ``a`` a cluster, ``bases`` the list of R_a, ``x`` a fine cochain. "MATH" is MATH.md.
+``labels``), ``a`` a cluster, ``bases`` the list of R_a, ``x`` a fine cochain. Numbers such as "conventions 4" are sections of docs/conventions.md.
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ def norm2(y):
 
 
 def norm(A):
-    """Return the Frobenius norm of a matrix of any scale: divided by its largest entry first (MATH 1)."""
+    """Return the Frobenius norm of a matrix of any scale: divided by its largest entry first (conventions 1)."""
     largest = np.abs(A).max(initial=0)
     return float(largest) * float(np.linalg.norm(np.abs(A) / largest)) if largest else 0.0
 
@@ -81,14 +81,14 @@ def edge_energy(F, x):
 
 
 def diagonal_blocks(F):
-    """Return D_v = L_vv of every vertex, loops included (``eq:app-sheaf-degree``, MATH 1)."""
+    """Return D_v = L_vv of every vertex, loops included (``eq:app-sheaf-degree``, conventions 1)."""
     L = laplacian(F)
     coordinates = [vertex_coordinates(F, v) for v in range(F.n_vertices)]
     return [L[np.ix_(c, c)] for c in coordinates]
 
 
 def normalized(F, singular="pinv", eps=1e-8):
-    """Return D^{-1/2} L D^{-1/2} and D^{-1/2} (``eq:app-normalized-sheaf-laplacian``, MATH 5.5).
+    """Return D^{-1/2} L D^{-1/2} and D^{-1/2} (``eq:app-normalized-sheaf-laplacian``, conventions 5).
 
     ``"pinv"`` takes D^{-1/2} on the range of each block, ``"regularize"`` stands for D + eps
     max_v norm(D_v) I, ``"augment"`` for D + I.
@@ -110,7 +110,7 @@ def normalized(F, singular="pinv", eps=1e-8):
 
 
 def global_sections(F):
-    """Return an orthonormal basis of ker delta, by singular values (``eq:global-sections``, MATH 6)."""
+    """Return an orthonormal basis of ker delta, by singular values (``eq:global-sections``, conventions 6)."""
     delta = coboundary(F)
     _, sigma, vh = np.linalg.svd(delta)
     level = max(delta.shape) * np.finfo(F.dtype).eps * sigma.max(initial=0)
@@ -162,7 +162,7 @@ def principal_block(F, P, a):
 
 
 LOCAL_OPERATORS = {"internal": internal_laplacian, "principal": principal_block}
-"""The two operators of MATH 2 whose eigenvectors are the modes."""
+"""The two operators of conventions 2 whose eigenvectors are the modes."""
 
 
 def local_modes(F, P, a, r, local_operator="internal"):
@@ -223,7 +223,7 @@ def crossing_rows(F, P):
 
 
 def fine_crossing_coboundary(F, P):
-    """Return delta_X: the crossing rows of delta, in coarse order, on the fine C^0 (MATH 2)."""
+    """Return delta_X: the crossing rows of delta, in coarse order, on the fine C^0 (conventions 2)."""
     return coboundary(F)[crossing_rows(F, P)]
 
 
@@ -233,7 +233,7 @@ def crossing_maps(F, P, bases):
     Rows F_{u->e} pi_u R_a (``eq:coarse_restriction_left``) and F_{v->e} pi_v R_b
     (``eq:coarse_restriction_right``) of the fine edges e = (u, v); an edge stored with its tail in b
     has both rows negated, so that the rows of delta_x z equal those of delta(Rz), sign included
-    (MATH 2).
+    (conventions 2).
     """
     maps = {}
     for (a, b), group in crossing_groups(F, P).items():
@@ -282,7 +282,7 @@ def coarse_laplacian(F, P, bases):
     return delta_x.conj().T @ delta_x + block_diagonal(loops, delta_x.dtype)
 
 
-# ---------------------------------------------------------------- the ledger, MATH 4
+# ---------------------------------------------------------------- the ledger, conventions 4
 
 
 class Ledger(NamedTuple):
@@ -303,7 +303,7 @@ class Ledger(NamedTuple):
 
 
 def energy_ledger(F, P, bases, x):
-    """Say where the energy of x goes (``cor:truncation_realization_errors``, MATH 4), for orthonormal R_a.
+    """Say where the energy of x goes (``cor:truncation_realization_errors``, conventions 4), for orthonormal R_a.
 
     x_ret = R R* x and x_disc = x - x_ret (``eq:retained_discarded_definition``).
     """

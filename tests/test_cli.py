@@ -48,7 +48,9 @@ def test_the_losses_it_prints_add_up(graph_file, capsys):
     main(["coarsen", graph_file, "--clusters", "5", "--rank", "2"])
     out = capsys.readouterr().out
     total = re.search(r"its energy (\S+) is the sum of", out)[1]
-    parts = [float(value) for value in re.findall(r"^ +(\S+)  (?:retained|discarded|internal|crossing) ", out, re.MULTILINE)]
+    parts = [
+        float(value) for value in re.findall(r"^ +(\S+)  (?:retained|discarded|internal|crossing) ", out, re.MULTILINE)
+    ]
     assert len(parts) == 6
     assert abs(sum(parts) - float(total)) < 1e-3 * sum(map(abs, parts))  # four digits are printed
     assert float(total) > 0

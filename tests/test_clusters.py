@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,7 @@ from tests.strategies import sheaves_with_partitions
 
 
 def groups(members, starts):
-    return [members[i:j].tolist() for i, j in zip(starts[:-1], starts[1:], strict=True)]
+    return [members[i:j].tolist() for i, j in itertools.pairwise(starts)]
 
 
 @given(sheaves_with_partitions())

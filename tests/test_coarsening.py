@@ -288,13 +288,13 @@ def test_three_levels_compose(F, data):
     sheaf, labels, R = F, np.arange(F.n_vertices), np.eye(F.dim_c0, dtype=F.dtype)
     for _ in range(3):
         P = data.draw(partitions(sheaf.n_vertices))
-        C = coarsen(sheaf, P, data.draw(st.integers(1, 6)), local_operator=data.draw(st.sampled_from(["internal", "principal"])))
+        C = coarsen(
+            sheaf, P, data.draw(st.integers(1, 6)), local_operator=data.draw(st.sampled_from(["internal", "principal"]))
+        )
         sheaf, labels, R = C.sheaf, P.labels[labels], R @ C.prolongation.toarray()
     P = Partition(labels)
     columns = sheaf.vertex_offsets
-    bases_ = [
-        R[reference.cluster_coordinates(F, P, a), columns[a] : columns[a + 1]] for a in range(P.n_clusters)
-    ]
+    bases_ = [R[reference.cluster_coordinates(F, P, a), columns[a] : columns[a + 1]] for a in range(P.n_clusters)]
     np.testing.assert_array_equal(reference.prolongation(F, P, bases_), R)
     assert_is_galerkin(sc.laplacian(sheaf).toarray(), F, P, bases_)
 

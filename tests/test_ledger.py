@@ -69,7 +69,7 @@ def assert_same_ledger(C, E, x):
 
 
 def assert_closes(lines, fine, bound, n, eps):
-    """MATH.md section 4: residual <= 30 n eps B (sqrt(M) + n eps B), M the sum of the lines' moduli."""
+    """docs/conventions.md, section 4: residual <= 30 n eps B (sqrt(M) + n eps B), M the sum of the lines' moduli."""
     # in units of B^2, which may be near the end of the range
     if bound == 0:
         assert fine == 0
@@ -277,7 +277,7 @@ def test_a_basis_that_is_not_orthonormal_is_refused_with_the_remedy(case, data):
 def test_a_basis_that_is_nearly_orthonormal_is_refused_too(defect):
     F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
     skew = np.array([[1.0, defect], [0.0, 1.0]])
-    with pytest.raises(ValueError, match="the ledger needs an isometry.*cluster 1"):
+    with pytest.raises(ValueError, match=r"the ledger needs an isometry.*cluster 1"):
         sc.energy_ledger(sc.coarsen(F, P, basis=[np.eye(2), skew]), np.zeros(4))
 
 

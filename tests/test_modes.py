@@ -24,8 +24,6 @@ def _one_thread_for_the_dense_solver():
         yield
 
 
-
-
 def one_cluster(F):
     return Partition(np.zeros(F.n_vertices, int))
 
@@ -163,7 +161,9 @@ def large_sheaf(kind, dtype, seed):
     P = Partition(rng.permutation(np.repeat(np.arange(3), sizes)))
     graph = nx.gnm_random_graph(100, 300, seed=seed)
     if kind == "general":
-        F = CellularSheaf.random(graph, rng.integers(0, 6, size=100), rng.integers(1, 5, size=300), seed=rng, dtype=dtype)
+        F = CellularSheaf.random(
+            graph, rng.integers(0, 6, size=100), rng.integers(1, 5, size=300), seed=rng, dtype=dtype
+        )
     elif kind == "orthogonal":
         F = CellularSheaf.random(graph, 3, 3, kind="orthogonal", seed=rng, dtype=dtype)
     elif kind == "few edges":  # most of L_a vanishes
@@ -202,7 +202,7 @@ def test_large_clusters_at_any_scale_and_rank(dtype, scale):
 
 
 def every_value_twice(dtype):
-    """A bundle of planes over a random graph: consistent rotations, so every eigenvalue is double."""
+    """Return a bundle of planes over a random graph: consistent rotations, so every eigenvalue is double."""
     F = gallery.bundle(nx.gnm_random_graph(45, 120, seed=3), 2, seed=5)
     maps = [data.astype(dtype) for data in (F.tail_data, F.head_data)]
     if F.with_maps(*maps).dtype.kind == "c":
@@ -392,13 +392,13 @@ def test_empty_sheaves_have_no_modes():
 
 def test_wrong_arguments_are_refused(monkeypatch):
     F, P = CellularSheaf.constant(nx.path_graph(3)), Partition([0, 0, 1])
-    with pytest.raises(ValueError, match="`local_operator` must be one of 'internal', 'principal'.*got 'dirichlet'"):
+    with pytest.raises(ValueError, match=r"`local_operator` must be one of 'internal', 'principal'.*got 'dirichlet'"):
         sc.local_modes(F, P, 1, "dirichlet")
     with pytest.raises(ValueError, match="`rank` must be at least 0, got -1"):
         sc.local_modes(F, P, -1)
     with pytest.raises(ValueError, match="`rank` must hold one integer per cluster, 2 in all, got 3"):
         sc.local_modes(F, P, [1, 1, 1])
-    with pytest.raises(TypeError, match="`rank` must be an integer, got 1.5"):
+    with pytest.raises(TypeError, match=r"`rank` must be an integer, got 1\.5"):
         sc.local_modes(F, P, 1.5)
     with pytest.raises(TypeError, match="`P` must be a Partition, got list"):
         sc.local_modes(F, [0, 0, 1], 1)
@@ -407,5 +407,5 @@ def test_wrong_arguments_are_refused(monkeypatch):
     with pytest.raises(TypeError, match="must be a CellularSheaf, got Graph"):
         sc.local_modes(nx.path_graph(3), P, 1)
     monkeypatch.setattr(modes, "MAX_DENSE", 1)
-    with pytest.raises(ValueError, match="cluster 0 has dimension 2.*densely up to 1: use more clusters"):
+    with pytest.raises(ValueError, match=r"cluster 0 has dimension 2.*densely up to 1: use more clusters"):
         sc.local_modes(F, P, 1)

@@ -10,14 +10,14 @@ from sheafcoarsen import CellularSheaf, Partition
 from sheafcoarsen.prolongation import coordinates
 from tests import reference
 from tests.helpers import ties_allowed
-from tests.strategies import bases, mode_counts, sheaves_with_partitions
+from tests.strategies import DTYPES, bases, mode_counts, sheaves_with_partitions
 
 PATH = CellularSheaf.constant(nx.path_graph(3))
 PAIR_AND_ONE = Partition([0, 1, 0])
 
 
 def assert_prolongation(R, F, n_columns, dtype):
-    """A canonical csr matrix that nobody can change."""
+    """Assert a canonical csr matrix that nobody can change."""
     assert isinstance(R, scipy.sparse.csr_array)
     assert R.shape == (F.dim_c0, n_columns)
     assert R.dtype == dtype
@@ -72,6 +72,23 @@ def test_blocks_may_be_lists_integers_or_an_object_array():
         R = sc.coarsen(PATH, PAIR_AND_ONE, basis=basis).prolongation
         assert R.dtype == float
         assert R.toarray().tolist() == [[1, 0], [0, 3], [2, 0]]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("given_dtype", [*DTYPES, int])
+def test_own_blocks_are_cast_to_the_precision_of_the_sheaf(dtype, given_dtype):
+    F = CellularSheaf.random(nx.path_graph(3), 1, 1, seed=3, dtype=dtype)
+    basis = [np.ones((2, 1), given_dtype), np.ones((1, 1), np.float32)]
+    C = sc.coarsen(F, PAIR_AND_ONE, basis=basis)
+    is_complex = np.iscomplexobj(basis[0]) or F.dtype.kind == "c"
+    expected = np.result_type(F.dtype, np.complex64) if is_complex else F.dtype
+    assert C.prolongation.dtype == C.sheaf.dtype == expected
+
+
+def test_own_blocks_beyond_the_precision_of_the_sheaf_are_refused():
+    F = CellularSheaf.random(nx.path_graph(3), 1, 1, seed=3, dtype=np.float32)
+    with pytest.raises(ValueError, match=r"`basis\[0\]` must be finite as float32, got 1e\+300 in row 1"):
+        sc.coarsen(F, PAIR_AND_ONE, basis=[[[1.0], [1e300]], [[1.0]]])
 
 
 def test_own_blocks_stay_the_callers():

@@ -15,7 +15,7 @@ from tests.strategies import DTYPES, bases, mode_counts, sheaves_with_partitions
 
 @st.composite
 def coarsenings(draw, **options):
-    """A coarsening of any kind: internal or principal modes, or own blocks."""
+    """Draw a coarsening of any kind: internal or principal modes, or own blocks."""
     F, P = draw(sheaves_with_partitions())
     kind = draw(st.sampled_from(["internal", "principal", "basis"]))
     if kind == "basis":
@@ -29,7 +29,7 @@ def blocks_of(C):
 
 
 def rows_of_pairs(C):
-    """The rows of the coarse C^1 that belong to each crossing edge."""
+    """Return the rows of the coarse C^1 that belong to each crossing edge."""
     ends = C.sheaf.edge_offsets
     return [slice(int(ends[p]), int(ends[p + 1])) for p in range(C.n_crossing_edges)]
 
@@ -105,7 +105,7 @@ def test_a_coarse_edge_by_hand(ends):
 @given(coarsenings())
 def test_loops_hold_half_a_factor_of_the_retained_energy_at_either_end(C):
     F, P, bases_ = C.fine, C.partition, blocks_of(C)
-    loops = dict(zip(C.sheaf.edges[C.n_crossing_edges :, 0].tolist(), range(C.n_crossing_edges, C.sheaf.n_edges)))
+    loops = {int(C.sheaf.edges[e, 0]): e for e in range(C.n_crossing_edges, C.sheaf.n_edges)}
     for a, R_a in enumerate(bases_):
         B = np.zeros((0, R_a.shape[1]), C.sheaf.dtype)
         if a in loops:

@@ -80,8 +80,12 @@ def test_guarantees_hold_on_any_multigraph(method, problem, weights, seed):
     assert_guarantees(partition, n_clusters, len(dims), edges)
 
 
-@settings(deadline=None)
+FORKED = [(0, 0), (0, 0), (0, 1), (0, 2), (4, 5), (5, 7), (7, 9), (11, 13), (13, 0), (0, 3), (0, 4)]
+
+
+@settings(deadline=None, max_examples=300)
 @given(problem=problems(), seed=st.integers(0, 99))
+@example(problem=(FORKED, [0, 0, 0, 2, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0], [0] * 11, 4), seed=0)
 def test_repair_mends_any_labels(problem, seed):
     edges, dims, edge_dims, n_clusters = problem
     links = _links(sheaf_on(edges, dims, edge_dims), "sheaf")

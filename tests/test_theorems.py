@@ -49,7 +49,7 @@ def coarsenings(draw, kinds=("internal", "principal", "isometric", "any"), **opt
 
 
 def block_norms(C):
-    """(size n of each cluster's blocks, norm(R_a), norm(L[C_a, C_a])) for the factors of MATH.md section 3."""
+    """(size n of each cluster's blocks, norm(R_a), norm(L[C_a, C_a])) for the factors of docs/conventions.md, section 3."""
     F, P = C.fine, C.partition
     L = reference.laplacian(F)
     where = [reference.cluster_coordinates(F, P, a) for a in range(P.n_clusters)]
@@ -194,7 +194,7 @@ def test_truncation_realization_errors(case, seed):
     C, blocks = case
     x = np.random.default_rng(seed).standard_normal(C.fine.dim_c0).astype(C.fine.dtype)
     E, z = sc.energy_ledger(C, x), C.pool(x)
-    for a, U in enumerate(blocks):
+    for a in range(len(blocks)):
         lo, hi = C.sheaf.vertex_offsets[a : a + 2]
         L = reference.internal_laplacian(C.fine, C.partition, a)
         loss = (C.modes.eigenvalues(a).astype(float) * np.abs(z[lo:hi]).astype(float) ** 2).sum()
@@ -206,13 +206,15 @@ def test_truncation_realization_errors(case, seed):
 
 @given(coarsenings(kinds=("internal", "principal", "isometric")), st.integers(0, 999))
 def test_energy_ledger_closes(case, seed):
-    """MATH.md section 4: the six lines add up to the fine energy for every isometric R, near global sections too."""
+    """docs/conventions.md, section 4: the six lines add up to the fine energy for every isometric R, near global sections too."""
     C, _ = case
     F = C.fine
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((F.dim_c0, 2)).astype(F.dtype)
     if F.dim_c0:
-        x[:, 1] = np.linalg.svd(reference.coboundary(F) / max(size(reference.coboundary(F)), np.finfo(F.dtype).tiny))[2][-1].conj()
+        x[:, 1] = np.linalg.svd(reference.coboundary(F) / max(size(reference.coboundary(F)), np.finfo(F.dtype).tiny))[
+            2
+        ][-1].conj()
     E = sc.energy_ledger(C, x)
     lines = np.array(list(E.lines.values()))
     n_eps = max(F.dim_c0, 1) * eps_of(F.dtype)
@@ -241,7 +243,7 @@ def test_loopless_exact_realization(case):
 
 
 def _kernel(delta):
-    """Right singular vectors of delta_a of singular value zero to working accuracy (MATH.md section 6)."""
+    """Right singular vectors of delta_a of singular value zero to working accuracy (docs/conventions.md, section 6)."""
     if 0 in delta.shape or not delta.any():
         return np.eye(delta.shape[1], dtype=delta.dtype)
     _, s, vh = np.linalg.svd(delta / np.abs(delta).max())

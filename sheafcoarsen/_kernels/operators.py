@@ -120,7 +120,7 @@ def add_gram(out, at, stride, a, fa, da, b, fb, db, rows, sign):
 
 @kernel
 def add_loop_gram(out, at, stride, a, fa, b, fb, d, rows):
-    """out += (A - B)* (A - B): what a loop with maps A and B adds to the diagonal block."""
+    """Out += (A - B)* (A - B): what a loop with maps A and B adds to the diagonal block."""
     for q in range(rows):
         for i in range(d):
             x = np.conj(a[fa + q * d + i] - b[fb + q * d + i])
@@ -163,7 +163,9 @@ def fill(lo, hi, f, block_ptr, block_col, entry_ptr, entries, row_starts, bsr, o
                 e = entries[p] >> 1
                 rows = f.edge_dims[e]
                 if j == i:
-                    add_loop_gram(out, at, stride, f.tail_data, f.tail_offsets[e], f.head_data, f.head_offsets[e], d, rows)
+                    add_loop_gram(
+                        out, at, stride, f.tail_data, f.tail_offsets[e], f.head_data, f.head_offsets[e], d, rows
+                    )
                 elif entries[p] & 1 == 0:
                     a, b = f.tail_offsets[e], f.head_offsets[e]
                     add_gram(out, diagonal, stride, f.tail_data, a, d, f.tail_data, a, d, rows, 1)
@@ -191,7 +193,7 @@ def diagonal_blocks(f, starts, out):
 
 @kernel
 def multiply_maps(edges, end, edge_dims, vertex_dims, data, data_offsets, roots, root_offsets, out):
-    """out = F_{v->e} W_v for every edge, W_v the d_v x d_v matrix roots[root_offsets[v] ...]."""
+    """Out = F_{v->e} W_v for every edge, W_v the d_v x d_v matrix roots[root_offsets[v] ...]."""
     for e in range(edges.shape[0]):
         v = edges[e, end]
         d = vertex_dims[v]
@@ -232,7 +234,7 @@ def coboundary_csr(f, indptr, indices, data):
 
 @kernel
 def apply_coboundary(lo, hi, f, x, y):
-    """y = delta x in the rows of edges lo .. hi; x is (dim_c0, h), y is (dim_c1, h)."""
+    """Y = delta x in the rows of edges lo .. hi; x is (dim_c0, h), y is (dim_c1, h)."""
     h = x.shape[1]
     for e in range(lo, hi):
         u, v = f.edges[e, 0], f.edges[e, 1]
@@ -261,7 +263,7 @@ def apply_coboundary(lo, hi, f, x, y):
 
 @kernel
 def apply_adjoint(f, y, x):
-    """x += delta* y; x is (dim_c0, h), y is (dim_c1, h)."""
+    """X += delta* y; x is (dim_c0, h), y is (dim_c1, h)."""
     h = x.shape[1]
     for e in range(f.edges.shape[0]):
         u, v = f.edges[e, 0], f.edges[e, 1]

@@ -472,7 +472,8 @@ def merge(links, labels, weight, main, n_clusters, low, high):
             turn[a] = result
             size = _push(heap, size, _turn(main[a], turn[a] / total, a))
             continue
-        if weight[best] < weight[a]:
+        taken_over = weight[best] < weight[a]
+        if taken_over:
             a, best = best, a
         v = first[a]
         while labels[v] == a:
@@ -484,6 +485,9 @@ def merge(links, labels, weight, main, n_clusters, low, high):
         weight[a] = 0
         main[best] |= main[a]
         count -= 1
+        if taken_over:  # its code has been popped
+            turn[best] = result
+            size = _push(heap, size, _turn(main[best], result / total, best))
     return count
 
 

@@ -116,7 +116,15 @@ def _read(path) -> dict[str, np.ndarray]:
             stream.seek(0)
             with np.load(stream, allow_pickle=False) as archive:
                 return {name: archive[name] for name in archive.files}
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, KeyError, MemoryError, RuntimeError) as error:
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        NotImplementedError,
+        KeyError,
+        MemoryError,
+        RuntimeError,
+    ) as error:
         raise ValueError(f"{path}: truncated or damaged ({error or type(error).__name__})") from None
     except ValueError as error:
         if str(error).startswith(str(path)):
@@ -210,7 +218,7 @@ def _csr(arrays, prefix: str, shape) -> scipy.sparse.csr_array:
         raise ValueError("R must be finite")
     if len(indptr) != shape[0] + 1 or indptr[0] != 0 or (np.diff(indptr) < 0).any() or indptr[-1] != len(data):
         raise ValueError(f"R does not have {shape[0]} rows")
-    if len(indices) != len(data) or (len(indices) and not (0 <= indices.min() and indices.max() < shape[1])):
+    if len(indices) != len(data) or (len(indices) and not (indices.min() >= 0 and indices.max() < shape[1])):
         raise ValueError(f"R does not have {shape[1]} columns")
     itype = np.int32 if max(len(data), *shape) <= np.iinfo(np.int32).max else np.int64
     R = scipy.sparse.csr_array((data.copy(), indices.astype(itype), indptr.astype(itype)), shape=shape)
@@ -233,7 +241,7 @@ def _coarsening(arrays) -> Coarsening:
     rows = None
     if "crossing_rows" in arrays:
         rows = integer_array("crossing_rows", arrays["crossing_rows"])
-        if len(rows) and not (0 <= rows.min() and rows.max() < fine.dim_c1):
+        if len(rows) and not (rows.min() >= 0 and rows.max() < fine.dim_c1):
             raise ValueError(f"`crossing_rows` must lie in 0 .. {fine.dim_c1 - 1}")
         rows = read_only(rows)
     modes = None
