@@ -292,6 +292,20 @@ def test_wheel_is_cut_into_arcs(method):
     assert sizes.max() <= 2 * sizes.mean()
 
 
+def test_splitting_a_wheel_goes_along_its_rim():
+    links = _links(nx.wheel_graph(201), "graph")
+    sizes = np.bincount(_repair(links, np.zeros(201, dtype=np.int32), 4, False))
+    assert sizes.max() <= 60  # the spokes alone are a star: three single vertices and the rest
+
+
+def test_balls_do_not_run_through_hubs():
+    links = _links(nx.barabasi_albert_graph(4000, 3, seed=23), "graph")
+    labels = np.empty(4000, dtype=np.int32)
+    heap = np.empty(len(links.ends) + 1, dtype=np.int64)
+    count = kernels.grow(links, 100, 29, labels, heap)
+    assert 90 <= count <= 110
+
+
 @pytest.mark.parametrize("method", ["balls", "matching"])
 def test_trees_are_balanced(method):
     sizes = select(nx.balanced_tree(2, 11), 100, method=method).sizes
