@@ -9,7 +9,7 @@ import scipy.sparse
 
 from sheafcoarsen._checks import choice
 from sheafcoarsen._kernels import modes as kernels
-from sheafcoarsen._kernels.lapack import workspace
+from sheafcoarsen._kernels.lapack import svd_workspace, workspace
 from sheafcoarsen._linalg import eps_of
 from sheafcoarsen._ragged import offsets, read_only
 from sheafcoarsen._threads import run_ranges, single_threaded_blas
@@ -17,7 +17,7 @@ from sheafcoarsen.clusters import Clusters, check_partition, clusters_of
 from sheafcoarsen.exceptions import TiedModesWarning
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.prolongation import as_matrix, block, block_layout
-from sheafcoarsen.ranks import as_rule
+from sheafcoarsen.ranks import Rule, Spectra, as_rule
 from sheafcoarsen.sheaf import CellularSheaf
 
 LOCAL_OPERATORS = ("internal", "principal")
@@ -133,7 +133,7 @@ def warn_if_tied(modes: LocalModes, stacklevel: int) -> None:
         warnings.warn(
             f"the cut splits a multiple eigenvalue in {tied.size} of {len(modes.ranks)} clusters, first in cluster {a} "
             f"(r = {modes.ranks[a]}, eigenvalue {modes.next_eigenvalues[a]:.4g}): the coarse space is one of many there; "
-            f"another rank avoids it",
+            f"rank rules have .whole_multiplets(), which keeps multiplets whole",
             TiedModesWarning,
             stacklevel=stacklevel,
         )
@@ -146,51 +146,124 @@ def compute_modes(
     check_partition(sheaf, P)
     choice("local_operator", local_operator, LOCAL_OPERATORS)
     rule = as_rule(rank, P.n_clusters)
-    clusters = clusters_of(sheaf, P)
-    ranks = rule.ranks(clusters.dims)
-    K = clusters.n_clusters
-    largest = int(clusters.dims.max(initial=0))
-    if largest > MAX_DENSE:
-        a = int(clusters.dims.argmax())
-        raise ValueError(
-            f"cluster {a} has dimension {largest}; local modes are computed densely up to {MAX_DENSE}: use more clusters"
-        )
-    indptr, indices = block_layout(sheaf, P, ranks)
-    real = np.zeros(0, sheaf.dtype).real.dtype
-    value_starts = offsets(ranks)
-    data = np.empty(len(indices), sheaf.dtype)
-    scores = np.empty(int(value_starts[-1]), real)
-    next_values, norms, tied = np.empty(K, real), np.empty(K, real), np.zeros(K, np.bool_)
-    principal = local_operator == "principal"
-    extra_starts = offsets(sheaf.vertex_dims**2 if principal else np.zeros(0))
-    extra = np.zeros(int(extra_starts[-1]), sheaf.dtype)
-    if principal:
-        kernels.crossing_diagonal(sheaf._arrays, clusters, extra_starts, extra)
-    sqrt_eps = float(np.sqrt(eps_of(sheaf.dtype)))
+    local = _LocalProblems(sheaf, P, local_operator, progress)
+    ranks = rule.ranks(local.spectra(rule))
+    return local.modes(ranks, singular=rule.needs_kernels)
 
-    def work(lo, hi):
-        room = workspace(int(clusters.dims[lo:hi].max()), int(ranks[lo:hi].max()) + 1, sheaf.dtype)
-        return kernels.local_modes(
-            lo, hi, sheaf._arrays, clusters, principal, extra_starts, extra, ranks, sqrt_eps, room,
-            indptr, data, value_starts, scores, next_values, norms, tied,
-        )  # fmt: skip
 
-    with single_threaded_blas():
-        failed = run_ranges(
-            work,
-            clusters.dims.astype(np.float64) ** 3 + 1e3,
-            serial_below=SERIAL_BELOW,
-            description="local modes",
-            progress=progress,
-        )
-    for a in failed:
-        if a >= 0:
-            raise np.linalg.LinAlgError(
-                f"the eigenproblem of cluster {a} (dimension {clusters.dims[a]}) did not converge"
+class _LocalProblems:
+    """The local operators of all clusters, solved range by range in private workspaces."""
+
+    def __init__(self, sheaf: CellularSheaf, P: Partition, local_operator: str, progress: bool):
+        self.sheaf, self.partition, self.local_operator, self.progress = sheaf, P, local_operator, progress
+        self.clusters = clusters_of(sheaf, P)
+        dims = self.clusters.dims
+        if dims.max(initial=0) > MAX_DENSE:
+            a = int(dims.argmax())
+            raise ValueError(
+                f"cluster {a} has dimension {dims[a]}; local modes are computed densely up to {MAX_DENSE}: use more clusters"
             )
-    R = as_matrix(indptr, indices, data, int(value_starts[-1]))
-    for array in (ranks, scores, next_values, norms, tied):
-        read_only(array)
-    result = LocalModes(sheaf, P, local_operator, ranks, scores, next_values, tied, norms, R)
-    result.__dict__["clusters"] = clusters  # not a field, so that dataclasses.replace does not carry it over
-    return result
+        self.real = np.zeros(0, sheaf.dtype).real.dtype
+        self.eps = eps_of(sheaf.dtype)
+        self.cubes = dims.astype(np.float64) ** 3 + 1e3
+        self.principal = local_operator == "principal"
+        starts = offsets(sheaf.vertex_dims**2 if self.principal else np.zeros(0))
+        diagonal = np.zeros(int(starts[-1]), sheaf.dtype)
+        if self.principal:
+            kernels.crossing_diagonal(sheaf._arrays, self.clusters, starts, diagonal)
+        self.operator = (self.principal, starts, diagonal)
+
+    def stacks(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return what the matrix G_a with G_a* G_a = local operator is stacked from.
+
+        Its number of rows, (K,); and the crossing half-edges, as 2 e + end, that belong to the principal operator: where each
+        cluster's begin, and all of them.
+        """
+        f, K = self.sheaf, self.clusters.n_clusters
+        inner = self.clusters.internal_edges
+        rows = np.bincount(self.partition.labels[f.edges[inner, 0]], f.edge_dims[inner], minlength=K)
+        crossing = self.clusters.crossing_edges if self.principal else inner[:0]
+        halves = np.concatenate([2 * crossing, 2 * crossing + 1])
+        cluster = self.partition.labels[f.edges[halves >> 1, halves & 1]]
+        rows = rows + np.bincount(cluster, f.edge_dims[halves >> 1], minlength=K)
+        starts = offsets(np.bincount(cluster, minlength=K))
+        return rows.astype(np.int64), starts, halves[np.argsort(cluster, kind="stable")]
+
+    def run(self, what: str, work, room_for) -> None:
+        """Call ``work(lo, hi, workspace)`` over all clusters with BLAS at one thread; name the cluster where LAPACK failed."""
+        with single_threaded_blas():
+            failed = run_ranges(
+                lambda lo, hi: work(lo, hi, room_for(lo, hi)),
+                self.cubes,
+                serial_below=SERIAL_BELOW,
+                description=what,
+                progress=self.progress,
+            )
+        for a in failed:
+            if a >= 0:
+                raise np.linalg.LinAlgError(
+                    f"{what}: the problem of cluster {a} (dimension {self.clusters.dims[a]}) did not converge"
+                )
+
+    def room(self, wanted):
+        """Return a function that allocates work space for a range of clusters."""
+        dims = self.clusters.dims
+        return lambda lo, hi: workspace(int(dims[lo:hi].max()), int(wanted[lo:hi].max()), self.sheaf.dtype)
+
+    def svd_room(self, rows):
+        """Return the same for singular value decompositions."""
+        dims = self.clusters.dims
+        return lambda lo, hi: svd_workspace(int(rows[lo:hi].max()), int(dims[lo:hi].max()), self.sheaf.dtype)
+
+    def spectra(self, rule: Rule) -> Spectra:
+        """Return what the rule must be shown."""
+        f, c = self.sheaf._arrays, self.clusters
+        K = c.n_clusters
+        starts = offsets(c.dims)
+        scores, norms = np.zeros(int(starts[-1]) if rule.needs_scores else 0, self.real), np.zeros(K, self.real)
+        if rule.needs_scores:
+            self.run(
+                "local spectra",
+                lambda lo, hi, s: kernels.local_spectra(lo, hi, f, c, *self.operator, s, starts, scores, norms),
+                self.room(np.ones(K)),
+            )
+        dims = np.zeros(K, np.int64)
+        if rule.needs_kernels:
+            stacks = self.stacks()
+            self.run(
+                "local kernels",
+                lambda lo, hi, s: kernels.kernel_dims(lo, hi, f, c, *stacks, self.eps, s, dims),
+                self.svd_room(stacks[0]),
+            )
+        return Spectra(c.dims, starts, scores, dims, np.sqrt(self.eps) * norms.astype(np.float64))
+
+    def modes(self, ranks: np.ndarray, *, singular: bool) -> LocalModes:
+        """Compute the lowest modes: eigenvectors, or right singular vectors where kernels must be exact."""
+        f, c, K = self.sheaf._arrays, self.clusters, self.clusters.n_clusters
+        indptr, indices = block_layout(self.sheaf, self.partition, ranks)
+        starts = offsets(ranks)
+        data, scores = np.empty(len(indices), self.sheaf.dtype), np.empty(int(starts[-1]), self.real)
+        next_values, norms, tied = np.empty(K, self.real), np.empty(K, self.real), np.zeros(K, np.bool_)
+        sqrt_eps = float(np.sqrt(self.eps))
+        out = (indptr, data, starts, scores, next_values, norms, tied)
+        if singular:
+            stacks = self.stacks()
+            self.run(
+                "local modes",
+                lambda lo, hi, s: kernels.singular_modes(
+                    lo, hi, f, c, *self.operator, *stacks, ranks, sqrt_eps, s, *out
+                ),
+                self.svd_room(stacks[0]),
+            )
+        else:
+            self.run(
+                "local modes",
+                lambda lo, hi, s: kernels.local_modes(lo, hi, f, c, *self.operator, ranks, sqrt_eps, s, *out),
+                self.room(ranks + 1),
+            )
+        R = as_matrix(indptr, indices, data, int(starts[-1]))
+        for array in (ranks, scores, next_values, norms, tied):
+            read_only(array)
+        modes = LocalModes(self.sheaf, self.partition, self.local_operator, ranks, scores, next_values, tied, norms, R)
+        modes.__dict__["clusters"] = c
+        return modes

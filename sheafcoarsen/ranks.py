@@ -1,21 +1,162 @@
-"""How many modes each cluster keeps."""
+"""How many modes each cluster keeps: rules that look at the clusters' spectra, or do not.
 
+A rule is a small frozen object; ``rule.whole_multiplets()`` widens it so that no multiple eigenvalue is split.
+"""
+
+import numbers
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from sheafcoarsen._checks import integer_array, whole_number
 
 
+class Spectra(NamedTuple):
+    """What a rule sees of the clusters.
+
+    dims : (K,) N_a
+    starts : (K + 1,) where each cluster's scores begin
+    scores : (sum N_a,) all scores of cluster after cluster, ascending inside each; None unless the rule looks at them
+    kernels : (K,) dimension of the local kernel, decided by singular values; None unless the rule looks at it
+    ties : (K,) the gap at or below which two neighbouring scores count as one multiplet
+    """
+
+    dims: np.ndarray
+    starts: np.ndarray
+    scores: np.ndarray
+    kernels: np.ndarray
+    ties: np.ndarray
+
+
 @dataclass(frozen=True)
-class Fixed:
-    """Keep ``r`` modes per cluster, or all where a cluster has fewer."""
+class Rule:
+    """Base of all rules: how it chooses, and what it must be shown."""
+
+    needs_scores = True
+    needs_kernels = False
+
+    def ranks(self, spectra: Spectra) -> np.ndarray:
+        """Return how many modes each cluster keeps, shape (K,), at most N_a."""
+        raise TypeError(f"{type(self).__name__} chooses no ranks: use one of the rules in sheafcoarsen.ranks")
+
+    def whole_multiplets(self) -> "Rule":
+        """Return this rule widened to the end of a multiplet wherever it would split one.
+
+        Two neighbouring scores belong together when their gap is at most sqrt(eps) times the norm of the local operator.
+
+        Examples
+        --------
+        A square of four vertices has the eigenvalues 0, 2, 2, 4:
+
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F, P = sc.CellularSheaf.constant(nx.cycle_graph(4)), sc.Partition([0, 0, 0, 0])
+        >>> sc.local_modes(F, P, sc.ranks.fixed(2).whole_multiplets()).ranks
+        array([3])
+        """
+        return WholeMultiplets(self)
+
+
+@dataclass(frozen=True)
+class Fixed(Rule):
+    """See :func:`fixed`."""
 
     r: int | tuple[int, ...]
+    needs_scores = False
 
-    def ranks(self, dims: np.ndarray) -> np.ndarray:
-        """Return the ranks for clusters of dimension ``dims``, shape (K,)."""
-        return np.minimum(np.asarray(self.r, dtype=np.int64), dims)
+    def ranks(self, spectra: Spectra) -> np.ndarray:
+        """Return r, clipped to each cluster's dimension."""
+        return np.minimum(np.asarray(self.r, dtype=np.int64), spectra.dims)
+
+
+@dataclass(frozen=True)
+class Kernel(Rule):
+    """See :func:`kernel`."""
+
+    needs_scores = False
+    needs_kernels = True
+
+    def ranks(self, spectra: Spectra) -> np.ndarray:
+        """Return the dimension of each local kernel."""
+        return spectra.kernels.copy()
+
+
+@dataclass(frozen=True)
+class Below(Rule):
+    """See :func:`below`."""
+
+    tau: float
+
+    def ranks(self, spectra: Spectra) -> np.ndarray:
+        """Return how many scores are at most tau."""
+        return _count(spectra, spectra.scores <= self.tau)
+
+
+@dataclass(frozen=True)
+class Budget(Rule):
+    """See :func:`budget`."""
+
+    total: int
+
+    def ranks(self, spectra: Spectra) -> np.ndarray:
+        """Return the split of the budget."""
+        chosen = np.zeros(len(spectra.scores), dtype=bool)
+        chosen[np.argsort(spectra.scores, kind="stable")[: self.total]] = True  # stable: ties go by cluster index
+        return _count(spectra, chosen)
+
+
+@dataclass(frozen=True)
+class Gap(Rule):
+    """See :func:`gap`."""
+
+    max_rank: int
+
+    def ranks(self, spectra: Spectra) -> np.ndarray:
+        """Return the place of the widest gap among the first max_rank + 1 scores."""
+        ranks = spectra.dims.copy()
+        jump = np.diff(spectra.scores, append=0.0)
+        first = np.flatnonzero(spectra.dims > 1)
+        length = np.minimum(self.max_rank, spectra.dims[first] - 1)  # candidates r = 1 .. length
+        widest = np.full(len(first), -1.0)
+        for k in range(int(length.max(initial=0))):  # one round per candidate rank, not per cluster
+            here = np.flatnonzero(k < length)
+            gaps = jump[spectra.starts[:-1][first[here]] + k]
+            better = here[gaps > widest[here]]
+            widest[better] = jump[spectra.starts[:-1][first[better]] + k]
+            ranks[first[better]] = k + 1
+        return ranks
+
+
+@dataclass(frozen=True)
+class WholeMultiplets(Rule):
+    """Another rule, widened to the end of a multiplet."""
+
+    rule: Rule
+
+    @property
+    def needs_kernels(self) -> bool:  # type: ignore[override]
+        """Whether the rule inside looks at kernels."""
+        return self.rule.needs_kernels
+
+    def ranks(self, spectra: Spectra) -> np.ndarray:
+        """Return the widened ranks."""
+        ranks = self.rule.ranks(spectra)
+        n = len(spectra.scores)
+        cluster = np.repeat(np.arange(len(spectra.dims)), spectra.dims)
+        jump = np.diff(spectra.scores, append=np.inf)
+        last = np.zeros(n, dtype=bool)
+        last[spectra.starts[1:][spectra.dims > 0] - 1] = True
+        ends = np.where(last | (jump > spectra.ties[cluster]), np.arange(n), n)
+        end = np.minimum.accumulate(ends[::-1])[::-1]  # where the multiplet of each score ends
+        kept = np.flatnonzero(ranks > 0)
+        ranks[kept] = end[spectra.starts[:-1][kept] + ranks[kept] - 1] - spectra.starts[:-1][kept] + 1
+        return ranks
+
+
+def _count(spectra: Spectra, chosen: np.ndarray) -> np.ndarray:
+    cluster = np.repeat(np.arange(len(spectra.dims)), spectra.dims)
+    return np.bincount(cluster[chosen], minlength=len(spectra.dims)).astype(np.int64)
 
 
 def fixed(r) -> Fixed:
@@ -28,23 +169,110 @@ def fixed(r) -> Fixed:
 
     Examples
     --------
-    >>> import numpy as np
+    >>> import networkx as nx
     >>> import sheafcoarsen as sc
-    >>> sc.ranks.fixed(3).ranks(np.array([2, 5]))
-    array([2, 3])
+    >>> F, P = sc.CellularSheaf.constant(nx.path_graph(5)), sc.Partition([0, 0, 0, 0, 1])
+    >>> sc.local_modes(F, P, sc.ranks.fixed(3)).ranks
+    array([3, 1])
     """
     return Fixed(whole_number("r", r, at_least=0))
 
 
-def as_rule(rank, n_clusters: int) -> Fixed:
+def kernel() -> Kernel:
+    """Keep all modes of zero energy: the local sections.
+
+    The dimension is decided by the singular values of the local coboundary, at most ``max(rows, N_a) eps`` times the largest, and
+    the basis is its right singular vectors: eigenvalues of L_a would resolve maps only to about sqrt(eps) of each other. The
+    coarse sheaf then needs no loops (``eq:loopless_condition``).
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F = sc.gallery.bundle(nx.path_graph(6), 2, seed=5)
+    >>> sc.coarsen(F, sc.Partition([0, 0, 0, 1, 1, 1]), sc.ranks.kernel())
+    Coarsening(internal modes: 6 -> 2 vertices, dim C^0 12 -> 4, 5 -> 1 edges + 0 loops)
+    """
+    return Kernel()
+
+
+def below(tau) -> Below:
+    """Keep the modes whose score is at most ``tau``.
+
+    Parameters
+    ----------
+    tau : float
+        At least 0; in units of the local operator's eigenvalues.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F, P = sc.CellularSheaf.constant(nx.path_graph(5)), sc.Partition([0, 0, 0, 1, 1])
+    >>> sc.local_modes(F, P, sc.ranks.below(1.5)).ranks  # eigenvalues 0, 1, 3 and 0, 2
+    array([2, 1])
+    """
+    if isinstance(tau, bool | np.bool_) or not isinstance(tau, numbers.Real):
+        raise TypeError(f"`tau` must be a real number, got {tau!r}")
+    if not float(tau) >= 0:
+        raise ValueError(f"`tau` must be at least 0, got {tau!r}")
+    return Below(float(tau))
+
+
+def budget(total) -> Budget:
+    """Keep the ``total`` smallest scores over all clusters, ties by cluster index.
+
+    The ranks add up to ``min(total, dim_c0)``. One global order serves better than equal ranks: hard clusters get more modes.
+
+    Parameters
+    ----------
+    total : int
+        At least 0.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F, P = sc.CellularSheaf.constant(nx.path_graph(7)), sc.Partition([0, 0, 0, 0, 0, 1, 1])
+    >>> sc.local_modes(F, P, sc.ranks.budget(4)).ranks
+    array([3, 1])
+    """
+    return Budget(whole_number("total", total, at_least=0))
+
+
+def gap(max_rank) -> Gap:
+    """Cut each spectrum at its widest gap: the r in 1 .. min(max_rank, N_a - 1) with the largest score_{r+1} - score_r.
+
+    The first if several; N_a where N_a is at most 1.
+
+    Parameters
+    ----------
+    max_rank : int
+        At least 1.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F, P = sc.CellularSheaf.constant(nx.barbell_graph(4, 0)), sc.Partition([0] * 8)
+    >>> sc.local_modes(F, P, sc.ranks.gap(4)).ranks  # two cliques: two low modes
+    array([2])
+    """
+    return Gap(whole_number("max_rank", max_rank, at_least=1))
+
+
+def as_rule(rank, n_clusters: int) -> Rule:
     """Return the rule that ``rank`` stands for: an integer, one integer per cluster, or a rule already."""
-    if isinstance(rank, Fixed):
+    if isinstance(rank, Rule):
         return rank
-    if np.ndim(rank) == 0:
-        if isinstance(rank, np.ndarray):
-            rank = rank[()]
-        return Fixed(whole_number("rank", rank, at_least=0))
-    array = np.asarray(rank)
+    if isinstance(rank, str | bytes | dict | set) or callable(rank):
+        raise TypeError(f"`rank` must be an integer, one integer per cluster, or a rule from sc.ranks, got {rank!r}")
+    try:
+        array = np.asarray(rank)
+    except ValueError as error:
+        raise ValueError(f"`rank` must hold one integer per cluster: {error}") from None
+    if array.ndim == 0:
+        return Fixed(whole_number("rank", array[()], at_least=0))
     if array.dtype.kind == "f" and array.size:
         raise TypeError(f"`rank` must hold integers, got dtype {array.dtype}")
     ranks = integer_array("rank", array)

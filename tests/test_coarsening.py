@@ -12,7 +12,7 @@ import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
 from tests import reference
 from tests.helpers import assert_residual, dense_rank, eps_of, residual, same_subspace, size, ties_allowed
-from tests.strategies import bases, cochains, mode_counts, partitions, sheaves, sheaves_with_partitions
+from tests.strategies import DTYPES, bases, cochains, mode_counts, partitions, sheaves, sheaves_with_partitions
 
 KINDS = ("internal", "principal", "basis")
 
@@ -57,6 +57,22 @@ def assert_is_galerkin(operator, F, P, bases_, levels=1):
 @given(coarsenings())
 def test_the_coarse_sheafs_own_laplacian_is_the_galerkin_operator(C):
     assert_is_galerkin(sc.laplacian(C.sheaf).toarray(), C.fine, C.partition, blocks_of(C))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_realization_of_a_sheaf_with_everything(kind, dtype):
+    edges = [[0, 1], [1, 0], [2, 1], [2, 2], [3, 4], [5, 3], [4, 2], [0, 5], [5, 1], [5, 5], [1, 4], [4, 5]]
+    F = CellularSheaf.random(edges, [2, 3, 1, 2, 3, 2, 0], [2, 1, 3, 2, 1, 2, 2, 3, 1, 1, 0, 2], seed=3, dtype=dtype)
+    P = Partition([0, 0, 0, 1, 1, 1, 0])
+    if kind == "basis":
+        rng = np.random.default_rng(5)
+        C = sc.coarsen(F, P, basis=[rng.standard_normal((N, 4)).astype(dtype) for N in (6, 7)])
+    else:
+        C = sc.coarsen(F, P, [4, 5], local_operator=kind)
+    assert C.n_crossing_edges == 1
+    assert C.sheaf.n_edges == 3
+    assert_is_galerkin(sc.laplacian(C.sheaf).toarray(), F, P, blocks_of(C))
 
 
 @given(coarsenings())

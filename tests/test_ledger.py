@@ -241,6 +241,14 @@ def test_the_bound_is_zero_infinite_or_sharp():
     assert sc.energy_ledger(sections, np.zeros(12)).truncation_bound.tolist() == [np.inf]
 
 
+def test_the_bound_takes_the_whole_internal_energy_retained_and_discarded():
+    F = CellularSheaf.constant(nx.path_graph(3))  # eigenvalues 0, 1, 3
+    x = np.array([1, 0, -1]) / np.sqrt(2) + np.array([1, -2, 1]) / np.sqrt(6)
+    E = sc.energy_ledger(sc.coarsen(F, Partition([0, 0, 0]), 2), x)
+    assert_residual(E.truncation_bound[0] - 4 / 3, 4.0, n=3)  # E_a = 1 + 3
+    assert_residual(E.discarded_norm2[0] - 1, 4.0, n=3)
+
+
 def test_a_path_by_hand():
     F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
     E = sc.energy_ledger(sc.coarsen(F, P, 1), [0.0, 1.0, 2.0, 4.0])
@@ -252,6 +260,14 @@ def test_a_path_by_hand():
     assert E.fine_energy == 6
     assert_residual(np.array([E.truncation_loss - 5, E.realization_loss]), 6.0, n=2)
     assert_residual(E.closure, n=2)
+
+
+def test_the_fine_energy_is_not_the_sum_of_the_lines():
+    C = sc.coarsen(CellularSheaf.constant(nx.path_graph(6)), Partition([0, 0, 0, 1, 1, 1]), 2)
+    x = np.random.default_rng(5).integers(-9, 10, size=(6, 60))
+    E = sc.energy_ledger(C, x)
+    assert E.fine_energy.tolist() == (np.diff(x, axis=0) ** 2).sum(axis=0).tolist()  # integers, so without rounding
+    assert (sum(E.lines.values()) != E.fine_energy).any()  # which the lines do have
 
 
 # ---------------------------------------------------------------- which R, which x

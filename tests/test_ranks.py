@@ -4,27 +4,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf, Partition
 from sheafcoarsen.ranks import as_rule
+from tests.helpers import ties_allowed
 
-DIMS = st.lists(st.integers(0, 9), max_size=6).map(lambda dims: np.array(dims, np.int64))
+DIMS = st.lists(st.integers(0, 9), max_size=6)
+
+
+def ranks_of(dims, rank):
+    """Return the ranks of clusters that are single vertices of the given dimensions."""
+    nothing = np.zeros((0, 1, 1))
+    F = CellularSheaf([], nothing, nothing, vertex_dims=np.array(dims, np.int64))
+    with ties_allowed():
+        return sc.local_modes(F, Partition(np.arange(len(dims))), rank).ranks
 
 
 @given(DIMS, st.integers(0, 12))
 def test_an_integer_is_the_rule_fixed_and_is_clipped(dims, r):
-    expected = [min(r, N) for N in dims]
     for rank in (r, np.int64(r), np.uint8(r), np.array(r), sc.ranks.fixed(r)):
-        ranks = as_rule(rank, len(dims)).ranks(dims)
-        assert ranks.tolist() == expected
+        ranks = ranks_of(dims, rank)
+        assert ranks.tolist() == [min(r, N) for N in dims]
         assert ranks.dtype == np.int64
 
 
 @given(DIMS, st.data())
 def test_one_integer_for_each_cluster(dims, data):
     rank = data.draw(st.lists(st.integers(0, 12), min_size=len(dims), max_size=len(dims)))
-    expected = [min(r, N) for r, N in zip(rank, dims, strict=True)]
     for form in (rank, tuple(rank), np.array(rank, np.int32)):
-        ranks = as_rule(form, len(dims)).ranks(dims)
-        assert ranks.tolist() == expected
+        ranks = ranks_of(dims, form)
+        assert ranks.tolist() == [min(r, N) for r, N in zip(rank, dims, strict=True)]
         assert ranks.dtype == np.int64
 
 
@@ -43,10 +51,10 @@ def test_rules_are_values():
         ([1, 2, 3], ValueError, "`rank` must hold one integer per cluster, 2 in all, got 3"),
         ([], ValueError, "`rank` must hold one integer per cluster, 2 in all, got 0"),
         ([[1, 2]], ValueError, "`rank` must be 1-dimensional"),
-        (2.0, TypeError, "`rank` must be an integer, got 2.0"),
-        (True, TypeError, "`rank` must be an integer, got True"),
-        ("2", TypeError, "`rank` must be an integer, got '2'"),
-        (None, TypeError, "`rank` must be an integer, got None"),
+        (2.0, TypeError, r"`rank` must be an integer.*, got .*2\.0"),
+        (True, TypeError, r"`rank` must be an integer.*, got .*True"),
+        ("2", TypeError, r"`rank` must be an integer.*, got '2'"),
+        (None, TypeError, r"`rank` must be an integer.*, got None"),
         (np.array(2.0), TypeError, "`rank` must be an integer"),
         ([1.0, 2.0], TypeError, "`rank` must hold integers, got dtype float64"),
         ([True, False], TypeError, "`rank` must hold integers, got dtype bool"),
@@ -56,7 +64,7 @@ def test_rules_are_values():
 )
 def test_wrong_ranks_are_refused(rank, error, message):
     with pytest.raises(error, match=message):
-        as_rule(rank, 2)
+        ranks_of([2, 3], rank)
 
 
 def test_fixed_takes_a_natural_number():

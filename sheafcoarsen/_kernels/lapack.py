@@ -34,9 +34,11 @@ _ssyevr, _dsyevr = _external("ssyevr", 21), _external("dsyevr", 21)
 _cheevr, _zheevr = _external("cheevr", 23), _external("zheevr", 23)
 _ssyevd, _dsyevd = _external("ssyevd", 11), _external("dsyevd", 11)
 _cheevd, _zheevd = _external("cheevd", 13), _external("zheevd", 13)
+_sgesvd, _dgesvd = _external("sgesvd", 14), _external("dgesvd", 14)
+_cgesvd, _zgesvd = _external("cgesvd", 15), _external("zgesvd", 15)
 
-_INT32_REAL = {types.float32: (_ssyevr, _ssyevd), types.float64: (_dsyevr, _dsyevd)}
-_INT32_COMPLEX = {types.complex64: (_cheevr, _cheevd), types.complex128: (_zheevr, _zheevd)}
+_INT32_REAL = {types.float32: (_ssyevr, _ssyevd, _sgesvd), types.float64: (_dsyevr, _dsyevd, _dgesvd)}
+_INT32_COMPLEX = {types.complex64: (_cheevr, _cheevd, _cgesvd), types.complex128: (_zheevr, _zheevd, _zgesvd)}
 
 
 class Workspace(NamedTuple):
@@ -59,6 +61,18 @@ class Workspace(NamedTuple):
     chars: np.ndarray
 
 
+def svd_workspace(rows: int, columns: int, dtype) -> Workspace:
+    """Allocate room for the singular value decomposition of matrices up to ``rows`` by ``columns``, all right vectors included."""
+    rows, columns = max(int(rows), 1), max(int(columns), 1)
+    room = workspace(columns, columns, dtype)
+    small, large = min(rows, columns), max(rows, columns)
+    return room._replace(
+        a=np.empty(max(rows * columns, columns * columns), room.a.dtype),
+        work=np.empty(small * small + 70 * (small + large) + 1024, room.a.dtype),
+        rwork=np.empty(5 * small + 1, room.w.dtype),
+    )
+
+
 def workspace(n: int, wanted: int, dtype) -> Workspace:
     """Allocate room for matrices up to ``n`` by ``n`` of which up to ``wanted`` eigenvectors are asked."""
     n = max(int(n), 1)
@@ -76,12 +90,12 @@ def workspace(n: int, wanted: int, dtype) -> Workspace:
         support=np.empty(2 * n + 2, np.int32),
         ints=np.zeros(8, np.int32),
         reals=np.zeros(4, real),
-        chars=np.frombuffer(b"VIUN", np.uint8).copy(),
+        chars=np.frombuffer(b"VIUNA", np.uint8).copy(),
     )
 
 
 # ints: 0 n, 1 first index, 2 last index, 3 number found, 4 info, 5 lwork, 6 lrwork, 7 liwork
-# chars: V = vectors, I = by index, U = Fortran's upper triangle (row-major lower), N = no vectors
+# chars: V = vectors, I = by index, U = Fortran's upper triangle (row-major lower), N = no vectors, A = all of them
 
 
 def _syevr(a, n, last, s):
@@ -95,14 +109,26 @@ def _syevr(a, n, last, s):
     return info if info != 0 or m == last else -99
 
 
-def _syevd(a, n, s):
-    """All eigenpairs: values into s.w, vectors into the rows of ``a``; returns LAPACK's info."""
+def _syevd(a, n, vectors, s):
+    """All eigenvalues into s.w and, where asked, eigenvectors into the rows of ``a``; returns LAPACK's info."""
     name = _PREFIX[a.dtype.type]
     full = a[: n * n].reshape(n, n).T
     solver = getattr(scipy_lapack, name + ("heevd" if a.dtype.kind == "c" else "syevd"))
-    w, v, info = solver(full, compute_v=1, lower=0)
+    w, v, info = solver(full, compute_v=int(vectors), lower=0)
     s.w[:n] = w
-    a[: n * n] = v.T.ravel()
+    if vectors:
+        a[: n * n] = v.T.ravel()
+    return info
+
+
+def _gesvd(a, rows, columns, vectors, s):
+    """Singular values, descending, of the rows x columns matrix ``a`` into s.w; see ``singular_rows`` for the vectors."""
+    name = _PREFIX[a.dtype.type]
+    full = a[: rows * columns].reshape(rows, columns).T  # as Fortran sees it
+    u, w, _, info = getattr(scipy_lapack, name + "gesvd")(full, compute_uv=int(vectors), full_matrices=1)
+    s.w[: len(w)] = w
+    if vectors:
+        s.z[: columns * columns] = u.T.ravel()
     return info
 
 
@@ -149,15 +175,16 @@ if not JIT_IS_OFF:
         return hermitian
 
     @overload(_syevd)
-    def _compiled_syevd(a, n, s):
+    def _compiled_syevd(a, n, vectors, s):
         if a.dtype in _INT32_REAL:
             solver = _INT32_REAL[a.dtype][1]
 
-            def real(a, n, s):
+            def real(a, n, vectors, s):
                 i = s.ints
+                job = 0 if vectors else 3
                 i[0], i[4], i[5], i[7] = n, 0, s.work.size, s.iwork.size
                 solver(
-                    s.chars.ctypes, s.chars[2:].ctypes, i.ctypes, a.ctypes, i.ctypes, s.w.ctypes,
+                    s.chars[job:].ctypes, s.chars[2:].ctypes, i.ctypes, a.ctypes, i.ctypes, s.w.ctypes,
                     s.work.ctypes, i[5:].ctypes, s.iwork.ctypes, i[7:].ctypes, i[4:].ctypes,
                 )  # fmt: skip
                 return np.int64(i[4])
@@ -165,12 +192,43 @@ if not JIT_IS_OFF:
             return real
         solver = _INT32_COMPLEX[a.dtype][1]
 
-        def hermitian(a, n, s):
+        def hermitian(a, n, vectors, s):
             i = s.ints
+            job = 0 if vectors else 3
             i[0], i[4], i[5], i[6], i[7] = n, 0, s.work.size, s.rwork.size, s.iwork.size
             solver(
-                s.chars.ctypes, s.chars[2:].ctypes, i.ctypes, a.ctypes, i.ctypes, s.w.ctypes,
+                s.chars[job:].ctypes, s.chars[2:].ctypes, i.ctypes, a.ctypes, i.ctypes, s.w.ctypes,
                 s.work.ctypes, i[5:].ctypes, s.rwork.ctypes, i[6:].ctypes, s.iwork.ctypes, i[7:].ctypes, i[4:].ctypes,
+            )  # fmt: skip
+            return np.int64(i[4])
+
+        return hermitian
+
+    @overload(_gesvd)
+    def _compiled_gesvd(a, rows, columns, vectors, s):
+        if a.dtype in _INT32_REAL:
+            solver = _INT32_REAL[a.dtype][2]
+
+            def real(a, rows, columns, vectors, s):
+                i = s.ints
+                job = 4 if vectors else 3
+                i[0], i[1], i[2], i[4], i[5] = columns, rows, 1, 0, s.work.size
+                solver(
+                    s.chars[job:].ctypes, s.chars[3:].ctypes, i.ctypes, i[1:].ctypes, a.ctypes, i.ctypes, s.w.ctypes,
+                    s.z.ctypes, i.ctypes, s.z.ctypes, i[2:].ctypes, s.work.ctypes, i[5:].ctypes, i[4:].ctypes,
+                )  # fmt: skip
+                return np.int64(i[4])
+
+            return real
+        solver = _INT32_COMPLEX[a.dtype][2]
+
+        def hermitian(a, rows, columns, vectors, s):
+            i = s.ints
+            job = 4 if vectors else 3
+            i[0], i[1], i[2], i[4], i[5] = columns, rows, 1, 0, s.work.size
+            solver(
+                s.chars[job:].ctypes, s.chars[3:].ctypes, i.ctypes, i[1:].ctypes, a.ctypes, i.ctypes, s.w.ctypes,
+                s.z.ctypes, i.ctypes, s.z.ctypes, i[2:].ctypes, s.work.ctypes, i[5:].ctypes, s.rwork.ctypes, i[4:].ctypes,
             )  # fmt: skip
             return np.int64(i[4])
 
@@ -220,7 +278,33 @@ def eigh_lowest(n, wanted, s):
             return 0
         for i in range(n * n):
             a[i] = s.spare[i]
-    info = _syevd(a, n, s)
+    info = _syevd(a, n, True, s)
     for i in range(wanted * n):
         s.z[i] = np.conj(a[i])
+    return info
+
+
+@kernel
+def eigvalsh(n, s):
+    """All eigenvalues of the Hermitian n x n matrix in s.a, as in ``eigh_lowest``, ascending in s.w; returns LAPACK's info."""
+    return _syevd(s.a, n, False, s)
+
+
+@kernel
+def singular_rows(rows, columns, vectors, s):
+    """Singular values of the row-major rows x columns matrix in s.a, descending in s.w (min(rows, columns) of them).
+
+    With ``vectors`` all right singular vectors, those of the null space last, are the rows of s.z. Returns LAPACK's info.
+    """
+    if rows == 0:
+        if vectors:
+            for i in range(columns * columns):
+                s.z[i] = 0
+            for i in range(columns):
+                s.z[i * columns + i] = 1
+        return 0
+    info = _gesvd(s.a, rows, columns, vectors, s)
+    if vectors:  # Fortran saw the transpose, whose left singular vectors are the conjugates
+        for i in range(columns * columns):
+            s.z[i] = np.conj(s.z[i])
     return info

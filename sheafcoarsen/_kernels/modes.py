@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from sheafcoarsen._kernels.jit import kernel
-from sheafcoarsen._kernels.lapack import eigh_lowest
+from sheafcoarsen._kernels.lapack import eigh_lowest, eigvalsh, singular_rows
 
 
 @kernel
@@ -119,6 +119,32 @@ def fix_phase(z, at, n, sqrt_eps):
 
 
 @kernel
+def store(a, r, f, c, z, n, indptr, data):
+    """Write the first r rows of z, vectors of length n, as the columns of R_a."""
+    for k in range(c.member_ptr[a], c.member_ptr[a + 1]):
+        v = c.members[k]
+        row = f.vertex_offsets[v]
+        for i in range(f.vertex_dims[v]):
+            p = indptr[row + i]
+            for j in range(r):
+                data[p + j] = z[j * n + c.local_offsets[v] + i]
+
+
+@kernel
+def normalized(out, count):
+    """Divide by a power of two near the largest entry, which is exact; return it, or 0 where all entries are zero."""
+    largest = 0.0
+    for i in range(count):
+        largest = max(largest, float(abs(out[i])))
+    if largest == 0:
+        return 0.0
+    scale = math.ldexp(1.0, math.frexp(largest)[1])
+    for i in range(count):
+        out[i] *= 1 / scale
+    return scale
+
+
+@kernel
 def local_modes(
     lo, hi, f, c, principal, extra_starts, extra, ranks, sqrt_eps, s,
     indptr, data, value_starts, values, next_values, norms, tied,
@@ -162,11 +188,114 @@ def local_modes(
                 if r > 0:
                     tied[a] = (float(s.w[r]) - float(s.w[r - 1])) * scale <= sqrt_eps * top
             norms[a] = top
-        for k in range(c.member_ptr[a], c.member_ptr[a + 1]):
-            v = c.members[k]
-            row = f.vertex_offsets[v]
-            for i in range(f.vertex_dims[v]):
-                p = indptr[row + i]
-                for j in range(r):
-                    data[p + j] = s.z[j * n + c.local_offsets[v] + i]
+        store(a, r, f, c, s.z, n, indptr, data)
+    return -1
+
+
+@kernel
+def local_spectra(lo, hi, f, c, principal, extra_starts, extra, s, value_starts, values, norms):
+    """All eigenvalues of the local operators of clusters lo .. hi, without vectors; returns as ``local_modes``."""
+    for a in range(lo, hi):
+        n = c.dims[a]
+        norms[a] = 0
+        if n == 0:
+            continue
+        assemble(a, f, c, principal, extra_starts, extra, s.a)
+        norms[a] = sizes_of(s.a, n)[1]
+        scale = normalized(s.a, n * n)
+        if scale > 0 and eigvalsh(n, s) != 0:
+            return a
+        for i in range(n):
+            values[value_starts[a] + i] = max(float(s.w[i]), 0.0) * scale if scale > 0 else 0
+    return -1
+
+
+@kernel
+def stack(a, f, c, rows, half_ptr, half_edges, out):
+    """Write the matrix whose Gram matrix is cluster a's local operator, row-major, rows[a] x N_a.
+
+    Its rows are delta_a and then, for the principal operator, the near maps of the crossing half-edges.
+    """
+    n = c.dims[a]
+    for i in range(rows[a] * n):
+        out[i] = 0
+    row = 0
+    for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
+        e = c.internal_edges[k]
+        u, v = f.edges[e, 0], f.edges[e, 1]
+        du, dv = f.vertex_dims[u], f.vertex_dims[v]
+        for q in range(f.edge_dims[e]):
+            at = row * n + c.local_offsets[u]
+            for i in range(du):
+                out[at + i] += f.tail_data[f.tail_offsets[e] + q * du + i]
+            at = row * n + c.local_offsets[v]
+            for i in range(dv):
+                out[at + i] -= f.head_data[f.head_offsets[e] + q * dv + i]
+            row += 1
+    for k in range(half_ptr[a], half_ptr[a + 1]):
+        e, end = half_edges[k] >> 1, half_edges[k] & 1
+        v = f.edges[e, end]
+        d = f.vertex_dims[v]
+        data = f.tail_data if end == 0 else f.head_data
+        begin = f.tail_offsets[e] if end == 0 else f.head_offsets[e]
+        for q in range(f.edge_dims[e]):
+            at = row * n + c.local_offsets[v]
+            for i in range(d):
+                out[at + i] = data[begin + q * d + i]
+            row += 1
+
+
+@kernel
+def kernel_dims(lo, hi, f, c, rows, half_ptr, half_edges, eps, s, dims):
+    """dims[a] = dimension of the kernel of cluster a's local operator, by singular values; returns as ``local_modes``."""
+    for a in range(lo, hi):
+        n = c.dims[a]
+        dims[a] = n
+        if n == 0:
+            continue
+        stack(a, f, c, rows, half_ptr, half_edges, s.a)
+        if normalized(s.a, rows[a] * n) == 0:
+            continue
+        if singular_rows(rows[a], n, False, s) != 0:
+            return a
+        for j in range(min(rows[a], n)):
+            if float(s.w[j]) > max(rows[a], n) * eps * float(s.w[0]):
+                dims[a] -= 1
+    return -1
+
+
+@kernel
+def singular_modes(
+    lo, hi, f, c, principal, extra_starts, extra, rows, half_ptr, half_edges, ranks, sqrt_eps, s,
+    indptr, data, value_starts, values, next_values, norms, tied,
+):  # fmt: skip
+    """The lowest modes of clusters lo .. hi as right singular vectors of the local stack; otherwise as ``local_modes``."""
+    for a in range(lo, hi):
+        n, r = c.dims[a], ranks[a]
+        next_values[a] = np.inf
+        norms[a] = 0
+        tied[a] = False
+        if n == 0:
+            continue
+        assemble(a, f, c, principal, extra_starts, extra, s.spare)
+        norms[a] = sizes_of(s.spare, n)[1]
+        stack(a, f, c, rows, half_ptr, half_edges, s.a)
+        scale = normalized(s.a, rows[a] * n)
+        found = 0 if scale == 0 else min(rows[a], n)
+        if singular_rows(0 if scale == 0 else rows[a], n, True, s) != 0:
+            return a
+        for j in range(n // 2):  # ascending: the null space first
+            for i in range(n):
+                other = s.z[(n - 1 - j) * n + i]
+                s.z[(n - 1 - j) * n + i] = s.z[j * n + i]
+                s.z[j * n + i] = other
+        for j in range(r):
+            sigma = float(s.w[n - 1 - j]) * scale if n - 1 - j < found else 0.0
+            values[value_starts[a] + j] = sigma * sigma
+            fix_phase(s.z, j * n, n, sqrt_eps)
+        if r < n:
+            sigma = float(s.w[n - 1 - r]) * scale if n - 1 - r < found else 0.0
+            next_values[a] = sigma * sigma
+            tied[a] = r > 0 and next_values[a] - values[value_starts[a] + r - 1] <= sqrt_eps * norms[a]
+        store(a, r, f, c, s.z, n, indptr, data)
     return -1

@@ -1,0 +1,325 @@
+"""What the checks of a coarsening are made of: operators computed a second time, norms of blocks, ratios in units of rounding.
+
+Sparse products of the coboundary and R stand in for the library's own block by block assembly.
+"""
+
+import warnings
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse
+
+from sheafcoarsen._linalg import eps_of, norm, residual_ratio, zero_level
+from sheafcoarsen._ragged import offsets, ranges
+from sheafcoarsen.clusters import edge_clusters
+from sheafcoarsen.coarsening import Coarsening
+from sheafcoarsen.exceptions import SingularDegreeWarning
+from sheafcoarsen.ledger import EnergyLedger, energy_ledger, isometry_defect
+from sheafcoarsen.modes import LocalModes
+from sheafcoarsen.operators import coboundary, laplacian, normalize
+
+DENSE_BUDGET = 3e10
+"""Sum of N_a^3 up to which the modes of *every* cluster are checked against a dense solver (seconds); else a sample."""
+
+SAMPLE = 16
+"""Clusters on which statements that need all of a cluster's eigenvectors are checked."""
+
+
+class Workbench:
+    """What several checks need, computed once from the coarsening's fields."""
+
+    def __init__(self, C: Coarsening, seed: int):
+        self.C, self.seed = C, seed
+        self.eps = eps_of(np.result_type(C.fine.dtype, C.prolongation.dtype))
+        self.K = C.partition.n_clusters
+        self.row_cluster = np.repeat(C.partition.labels, C.fine.vertex_dims)
+        self.column_cluster = np.repeat(np.arange(self.K), C.ranks)
+        self.dims = C.clusters.dims
+        self.n = np.maximum(self.dims, C.ranks)
+        self.edge_cluster = edge_clusters(C.fine, C.partition)
+        self.c1_cluster = np.repeat(self.edge_cluster, C.fine.edge_dims)  # -1: crossing
+
+    @cached_property
+    def R(self):
+        return self.C.prolongation
+
+    @cached_property
+    def delta(self):
+        return coboundary(self.C.fine)
+
+    @cached_property
+    def L(self):
+        return laplacian(self.C.fine)
+
+    @cached_property
+    def galerkin(self):
+        return scipy.sparse.csr_array(self.R.conj().T @ (self.L @ self.R))
+
+    @cached_property
+    def delta_R(self):
+        return scipy.sparse.csr_array(self.delta @ self.R)
+
+    @cached_property
+    def internal_delta_R(self):
+        return self.delta_R[np.flatnonzero(self.c1_cluster >= 0)]
+
+    @cached_property
+    def retained(self):
+        """blockdiag(R_a* L_a R_a), from the fine sheaf."""
+        Y = self.internal_delta_R
+        return scipy.sparse.csr_array(Y.conj().T @ Y)
+
+    @cached_property
+    def coarse_delta(self):
+        return coboundary(self.C.sheaf)
+
+    @cached_property
+    def crossing_delta(self):
+        """The coarse crossing coboundary delta_x, from the coarse sheaf."""
+        crossing = self.C.sheaf.edges[:, 0] != self.C.sheaf.edges[:, 1]
+        return self.coarse_delta[np.flatnonzero(np.repeat(crossing, self.C.sheaf.edge_dims))]
+
+    @cached_property
+    def R_norms(self):
+        """norm(R_a)_F, shape (K,)."""
+        return norms_by(self.R, self.row_cluster, None, self.K)
+
+    @cached_property
+    def principal_norms(self):
+        """norm(L[C_a, C_a])_F, shape (K,)."""
+        return norms_by(self.L, self.row_cluster, self.row_cluster, self.K)
+
+    @cached_property
+    def internal_laplacian(self):
+        """blockdiag(L_a) in double precision, the reference for the modes."""
+        inner = self.delta[np.flatnonzero(self.c1_cluster >= 0)]
+        inner = inner.astype(np.result_type(inner.dtype, np.float64))
+        return scipy.sparse.csr_array(inner.conj().T @ inner)
+
+    @cached_property
+    def internal_norms(self):
+        """norm(L_a)_F, shape (K,)."""
+        return norms_by(self.internal_laplacian, self.row_cluster, self.row_cluster, self.K)
+
+    @cached_property
+    def internal_delta_norms(self):
+        """norm(delta_a)_F, shape (K,)."""
+        inner = np.flatnonzero(self.c1_cluster >= 0)
+        return norms_by(self.delta[inner], self.c1_cluster[inner], None, self.K)
+
+    @cached_property
+    def cluster_rows(self):
+        """Rows of C^0 by cluster, and where each cluster's begin."""
+        return np.argsort(self.row_cluster, kind="stable"), offsets(self.dims)
+
+    def rows(self, a: int) -> np.ndarray:
+        order, starts = self.cluster_rows
+        return order[starts[a] : starts[a + 1]]
+
+    @cached_property
+    def sample(self) -> np.ndarray:
+        """A few clusters: the largest, one that truncates most, and random ones, never too large for dense work."""
+        fits = np.flatnonzero((self.dims > 0) & (self.dims.astype(float) ** 3 <= DENSE_BUDGET / SAMPLE))
+        if len(fits) <= SAMPLE:
+            return fits
+        chosen = np.random.default_rng(self.seed).choice(fits, SAMPLE - 1, replace=False)
+        return np.union1d(chosen, fits[[np.argmax(self.dims[fits])]])
+
+    @cached_property
+    def internal_rows_ratio(self):
+        """norm(delta_a R_a) in units of rounding, shape (K,): small exactly where im R_a lies in ker L_a."""
+        inner = np.flatnonzero(self.c1_cluster >= 0)
+        size = norms_by(self.internal_delta_R, self.c1_cluster[inner], None, self.K)
+        return residual_ratio(size, self.n, self.eps, self.internal_delta_norms, self.R_norms)
+
+    def dense_blocks(self, clusters: np.ndarray, size: int) -> np.ndarray:
+        """Return the dense L_a of clusters of one size in double precision, shape (len(clusters), size, size)."""
+        order, starts = self.cluster_rows
+        rows = order[ranges(starts[clusters], np.full(len(clusters), size))]
+        local = np.zeros(self.C.fine.dim_c0, np.int64)
+        local[rows] = np.tile(np.arange(size), len(clusters))
+        part = scipy.sparse.coo_array(self.internal_laplacian[rows])
+        out = np.zeros((len(clusters), size, size), part.dtype)
+        out[part.coords[0] // size, part.coords[0] % size, local[part.coords[1]]] = part.data
+        return out
+
+    def dense(self, a: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return (R_a, L_a) of one cluster, dense, in double precision."""
+        return self.C.block(a).astype(self.internal_laplacian.dtype), self.dense_blocks(
+            np.array([a]), int(self.dims[a])
+        )[0]
+
+    @cached_property
+    def double(self):
+        """Double precision, real or complex: that of the reference computations."""
+        return np.result_type(self.C.fine.dtype, self.R.dtype, np.float64)
+
+    @property
+    def modes(self) -> LocalModes:
+        """The modes, for statements that apply to spectral ones alone."""
+        assert self.C.modes is not None
+        return self.C.modes
+
+    @cached_property
+    def scores(self) -> np.ndarray:
+        """All retained eigenvalues in double precision."""
+        return self.modes.scores.astype(np.float64)
+
+    @cached_property
+    def score_matrix(self):
+        """diag(lambda) over all clusters."""
+        return scipy.sparse.diags_array(self.scores, shape=(len(self.scores),) * 2, format="csr")
+
+    def eigenvalues(self, a: int) -> np.ndarray:
+        """Return the retained eigenvalues of cluster ``a``."""
+        return self.modes.eigenvalues(a)
+
+    @cached_property
+    def all_clusters_dense(self) -> bool:
+        """Whether there is time for a dense solver on every cluster."""
+        return bool((self.dims.astype(np.float64) ** 3).sum() <= DENSE_BUDGET)
+
+    def worst_eigenvalue(self) -> float:
+        """Worst ratio between retained and first discarded eigenvalues and numpy's, on all clusters or a sample."""
+        modes, ratio = self.modes, 0.0
+        checked = np.flatnonzero(self.dims > 0) if self.all_clusters_dense else self.sample
+        for size in np.unique(self.dims[checked]).tolist():  # one batch per size of cluster
+            members = checked[self.dims[checked] == size]
+            for part in np.array_split(members, -(-len(members) * size**2 // 2_000_000)):
+                values = np.linalg.eigvalsh(self.dense_blocks(part, size))
+                for a, exact in zip(part.tolist(), values, strict=True):
+                    r = int(modes.ranks[a])
+                    ours = np.append(modes.eigenvalues(a), modes.next_eigenvalues[a])[: min(r + 1, size)]
+                    error = norm(ours.astype(np.float64) - exact[: len(ours)].clip(min=0))
+                    ratio = max(ratio, worst(residual_ratio(error, size, self.eps, self.internal_norms[a])))
+        return ratio
+
+    def global_sections(self) -> np.ndarray:
+        """Return an orthonormal basis of ker delta, by a dense singular value decomposition."""
+        delta = self.delta.toarray().astype(self.double)
+        if 0 in delta.shape or not delta.any():
+            return np.eye(delta.shape[1], dtype=self.double)
+        _, sigma, vh = np.linalg.svd(delta / np.abs(delta).max())
+        rank = int((sigma > max(delta.shape) * self.eps * sigma[0]).sum())
+        return vh[rank:].conj().T
+
+    @cached_property
+    def normalized(self):
+        """normalize(F), and D^{-1/2} from the dense diagonal blocks of L."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SingularDegreeWarning)
+            sheaf = normalize(self.C.fine)
+        dims, starts = self.C.fine.vertex_dims, self.C.fine.vertex_offsets
+        vertex = np.repeat(np.arange(len(dims)), dims)
+        L = scipy.sparse.coo_array(self.L)
+        inside = vertex[L.coords[0]] == vertex[L.coords[1]]
+        i, j, value = L.coords[0][inside], L.coords[1][inside], L.data[inside]
+        rows, columns, data = [], [], []
+        for d in np.unique(dims[dims > 0]).tolist():  # one batch per dimension
+            members = np.flatnonzero(dims == d)
+            number = np.zeros(len(dims), np.int64)
+            number[members] = np.arange(len(members))
+            here = dims[vertex[i]] == d
+            blocks = np.zeros((len(members), d, d), self.double)
+            blocks[number[vertex[i[here]]], i[here] - starts[vertex[i[here]]], j[here] - starts[vertex[i[here]]]] = (
+                value[here]
+            )
+            top = np.abs(blocks).max(axis=(1, 2), keepdims=True)
+            top = np.where(top > 0, top, 1.0)
+            w, V = np.linalg.eigh(blocks / top)
+            zero = w <= zero_level(d, self.eps, w[:, -1:])
+            root = (V * np.where(zero, 0, 1 / np.sqrt(np.where(zero, 1, w)))[:, None, :]) @ V.conj().swapaxes(1, 2)
+            where = starts[members][:, None] + np.arange(d)
+            rows.append(np.repeat(where, d, axis=1).reshape(-1))
+            columns.append(np.tile(where, (1, d)).reshape(-1))
+            data.append((root / np.sqrt(top)).reshape(-1))
+        empty = np.zeros(0, np.int64)
+        coords = tuple(np.concatenate(axis) if axis else empty for axis in (rows, columns))
+        values = np.concatenate(data) if data else np.zeros(0)
+        return sheaf, scipy.sparse.csr_array((values, coords), shape=self.L.shape)
+
+    @cached_property
+    def probe_norms2(self) -> np.ndarray:
+        """norm(x)^2 of the probes on each cluster, shape (K, number of probes)."""
+        return np.stack([scaled_norms(np.abs(x), self.row_cluster, self.K) for x in self.probes.T], axis=1) ** 2
+
+    def worst_block(self, difference) -> float:
+        """Worst ratio over the blocks (a, b) of a coarse matrix that ought to vanish, each against its own factors."""
+        D = scipy.sparse.coo_array(difference)
+        keep = D.data != 0
+        if not keep.any():
+            return 0.0
+        a, b = (self.column_cluster[axis[keep]] for axis in D.coords)
+        pairs, which = np.unique(a * self.K + b, return_inverse=True)
+        a, b = pairs // self.K, pairs % self.K
+        sizes = scaled_norms(np.abs(D.data[keep]), which, len(pairs))
+        return worst(residual_ratio(
+            sizes, np.maximum(self.n[a], self.n[b]), self.eps, self.R_norms[a], self.R_norms[b],
+            np.sqrt(self.principal_norms[a]), np.sqrt(self.principal_norms[b]),
+        ))  # fmt: skip
+
+    def worst_crossing_row_block(self) -> float:
+        """Worst ratio between delta_x and the matching rows of delta R, one coarse edge at a time."""
+        C = self.C
+        if C.crossing_rows is None:
+            return 0.0
+        if len(C.crossing_rows) != self.crossing_delta.shape[0]:
+            return np.inf
+        D = scipy.sparse.coo_array(self.crossing_delta - self.delta_R[C.crossing_rows])
+        keep = D.data != 0
+        if not keep.any():
+            return 0.0
+        crossing = np.flatnonzero(C.sheaf.edges[:, 0] != C.sheaf.edges[:, 1])
+        edge = np.repeat(np.arange(len(crossing)), C.sheaf.edge_dims[crossing])
+        sizes = scaled_norms(np.abs(D.data[keep]), edge[D.coords[0][keep]], len(crossing))
+        fine_rows = self.delta[C.crossing_rows]
+        fine = norms_by(fine_rows, edge, None, len(crossing))
+        a, b = C.sheaf.edges[crossing].T
+        factor = np.maximum(self.R_norms[a], self.R_norms[b])
+        return worst(residual_ratio(sizes, np.maximum(self.n[a], self.n[b]), self.eps, fine, factor))
+
+    @cached_property
+    def isometry(self) -> float:
+        """Worst norm(R_a* R_a - I) in units of rounding."""
+        return worst(isometry_defect(self.C))
+
+    @cached_property
+    def ledger(self) -> EnergyLedger:
+        """The ledger of the probes; R must be an isometry."""
+        return energy_ledger(self.C, self.probes)
+
+    @cached_property
+    def probes(self) -> np.ndarray:
+        """Random fine cochains; the second one is smooth, so that small energies are seen as well."""
+        rng = np.random.default_rng(self.seed)
+        x = rng.standard_normal((self.C.fine.dim_c0, 2))
+        if self.R.dtype.kind == "c":
+            x = x + 1j * rng.standard_normal(x.shape)
+        x[:, 1] = self.R @ (self.R.conj().T @ x[:, 1]) + 0.1 * x[:, 1]
+        return x.astype(self.R.dtype)
+
+
+def scaled_norms(moduli, which, count) -> np.ndarray:
+    """Frobenius norms of groups of entries, scaled by the largest of each against over- and underflow."""
+    moduli = moduli.astype(np.float64)
+    largest = np.zeros(count)
+    np.maximum.at(largest, which, moduli)
+    scale = np.where(largest > 0, largest, 1.0)
+    return scale * np.sqrt(np.bincount(which, (moduli / scale[which]) ** 2, minlength=count))
+
+
+def norms_by(matrix, row_group, column_group, count) -> np.ndarray:
+    """Frobenius norms of the row groups of a sparse matrix, or of its diagonal blocks when columns are grouped too."""
+    M = scipy.sparse.coo_array(matrix)
+    group = row_group[M.coords[0]]
+    moduli = np.abs(M.data)
+    if column_group is not None:
+        inside = group == column_group[M.coords[1]]
+        group, moduli = group[inside], moduli[inside]
+    return scaled_norms(moduli, group, count)
+
+
+def worst(ratios) -> float:
+    """Return the largest ratio; NaN counts as infinite."""
+    ratios = np.asarray(ratios, dtype=np.float64)
+    return float(np.where(np.isnan(ratios), np.inf, ratios).max(initial=0.0))
