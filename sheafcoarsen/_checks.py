@@ -63,7 +63,9 @@ def _place(where) -> str:
 
 def whole_number(name: str, value, *, at_least: int | None = None) -> int:
     """Return an int, refusing floats, bools and numbers that are too small."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"`{name}` must be an integer, got {value!r}")
     if at_least is not None and value < at_least:
         raise ValueError(f"`{name}` must be at least {at_least}, got {int(value)}")

@@ -1,5 +1,6 @@
 """The linear operators of a sheaf: coboundary, Laplacian, normalization, energy."""
 
+import numbers
 import warnings
 
 import numpy as np
@@ -326,8 +327,10 @@ def normalize(sheaf: CellularSheaf, singular: str = "pinv", eps: float = 1e-8) -
            [-1.,  1.]])
     """
     choice("singular", singular, ("pinv", "regularize", "augment"))
-    if singular == "regularize" and not (np.isreal(eps) and 0 < eps < np.inf):
-        raise ValueError(f"`eps` must be a positive number, got {eps!r}")
+    if isinstance(eps, bool) or not isinstance(eps, numbers.Real):
+        raise TypeError(f"`eps` must be a real number, got {eps!r}")
+    if not 0 < float(eps) < np.inf:
+        raise ValueError(f"`eps` must be positive and finite, got {eps!r}")
     f = sheaf._arrays
     starts = offsets(f.vertex_dims**2)
     blocks = np.zeros(int(starts[-1]), sheaf.dtype)
@@ -347,7 +350,7 @@ def normalize(sheaf: CellularSheaf, singular: str = "pinv", eps: float = 1e-8) -
     first_singular, n_singular = sheaf.n_vertices, 0
     for d, vertices, where, values, vectors in grouped:
         values = values.clip(min=0) + values.dtype.type(shift)
-        zero = values <= zero_level(d, machine_eps, values[:, -1:])
+        zero = values <= (zero_level(d, machine_eps, values[:, -1:]) if singular == "pinv" else 0)
         inverse = np.where(zero, 0, 1 / np.sqrt(np.where(zero, 1, values)))
         roots[where] = ((vectors * inverse[:, None, :]) @ vectors.conj().swapaxes(1, 2)).reshape(-1)
         bad = vertices[zero.any(axis=1)]

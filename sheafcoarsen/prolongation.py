@@ -8,13 +8,13 @@ the blocks themselves, row by row, the rows of vertex v consecutive: kernels rea
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._checks import scalar_array
+from sheafcoarsen._checks import range_limits, scalar_array
 from sheafcoarsen._kernels.sheaf import scan
 from sheafcoarsen._ragged import offsets, ranges, read_only
 from sheafcoarsen.clusters import Clusters
 from sheafcoarsen.operators import canonical_csr, index_dtype
 from sheafcoarsen.partition import Partition
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sheaf import CellularSheaf, largest_entry
 
 
 def block_layout(sheaf: CellularSheaf, partition: Partition, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -60,6 +60,8 @@ def from_blocks(sheaf: CellularSheaf, partition: Partition, clusters: Clusters, 
     blocks = [scalar_array(f"basis[{a}]", item) for a, item in enumerate(basis)]
     complex_ones = any(item.dtype.kind == "c" for item in blocks)
     dtype = np.result_type(sheaf.dtype, np.complex64) if complex_ones else sheaf.dtype  # the sheaf's own precision
+    # coarse maps may grow beyond the limit for a caller's own, as long as their squares do not overflow
+    limit, entry = 100 * range_limits(dtype)[1], largest_entry(sheaf)
     for a, item in enumerate(blocks):
         if item.ndim != 2 or item.shape[0] != clusters.dims[a]:
             raise ValueError(
@@ -67,7 +69,12 @@ def from_blocks(sheaf: CellularSheaf, partition: Partition, clusters: Clusters, 
             )
         with np.errstate(over="ignore"):
             blocks[a] = np.ascontiguousarray(item, dtype=dtype)
-        bad, _ = scan(blocks[a].reshape(-1))
+        bad, size = scan(blocks[a].reshape(-1))
+        if size * np.sqrt(max(item.shape[0], 1)) * max(entry, 1.0) > limit:
+            raise ValueError(
+                f"`basis[{a}]` has entries up to {size:.3g}: with maps up to {entry:.3g} the coarse maps would exceed {limit:.2g}, "
+                f"where squares of {dtype} are safe: rescale the basis"
+            )
         if bad >= 0:
             raise ValueError(
                 f"`basis[{a}]` must be finite as {dtype}, got {item.reshape(-1)[bad]} in row {bad // item.shape[1]}"

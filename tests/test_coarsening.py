@@ -372,3 +372,11 @@ def test_a_path_by_hand():
     assert_residual(C.sheaf.head_map(0) - root, n=2)
     assert_residual(C.pool([1.0, 3.0, 0.0, 2.0]) - [4 * root, 2 * root], 4.0, n=2)
     assert_residual(C.lift([2.0, 0.0]) - [2 * root, 2 * root, 0, 0], 2.0, n=2)
+
+
+@pytest.mark.parametrize("block", [np.full((2, 1), 1e60), np.array([[1e160], [0.0]])])
+def test_a_basis_whose_coarse_maps_would_overflow_is_refused(block):
+    F = CellularSheaf.constant(nx.path_graph(4))
+    F = F.with_maps(F.tail_data * 1e100, F.head_data * 1e100)
+    with pytest.raises(ValueError, match=r"`basis\[1\]` has entries up to .*rescale the basis"):
+        sc.coarsen(F, Partition([0, 0, 1, 1]), basis=[np.eye(2, 1), block])

@@ -485,8 +485,8 @@ def test_normalize_refuses_unknown_options():
     F = CellularSheaf.constant(nx.path_graph(3))
     with pytest.raises(ValueError, match="`singular` must be one of 'pinv', 'regularize', 'augment', got 'shift'"):
         sc.normalize(F, "shift")
-    for eps in (0, -1e-8, np.nan, np.inf, 1j):
-        with pytest.raises(ValueError, match="`eps` must be a positive number"):
+    for eps in (0, -1e-8, np.nan, np.inf, 1j, None, [1e-8]):
+        with pytest.raises((ValueError, TypeError), match="`eps` must be (positive and finite|a real number)"):
             sc.normalize(F, "regularize", eps=eps)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen.ranks import Spectra
 from tests import reference
-from tests.helpers import assert_residual, dense_kernel, eps_of, same_subspace
+from tests.helpers import assert_residual, dense_kernel, eps_of, same_subspace, singular_values, size
 from tests.strategies import sheaves_with_partitions
 
 quiet = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
@@ -146,7 +146,7 @@ def test_kernel_is_that_of_the_local_coboundary_by_singular_values(case, operato
 
 
 @quiet
-@given(sheaves_with_partitions())
+@given(sheaves_with_partitions(spread=False))
 def test_kernels_need_no_loops_and_keep_global_sections(case):
     """Fact 2: with every local section kept and nothing else, H^0 of the loopless coarse sheaf is that of the fine one."""
     F, P = case
@@ -161,17 +161,18 @@ def test_kernels_need_no_loops_and_keep_global_sections(case):
     fine = reference.global_sections(F)
     if _well_conditioned(F):
         assert_residual(fine - R @ (R.conj().T @ fine), fine, n=F.dim_c0, eps=1e3 * eps_of(F.dtype))
-        assert dense_kernel(reference.coboundary(C.sheaf)).shape[1] == fine.shape[1]
+        # zero crossing maps are of rounding size, so the fine coboundary says what zero is
+        zero = 30 * max(F.dim_c0, F.dim_c1) * eps_of(F.dtype) * size(reference.coboundary(F))
+        sigma = singular_values(reference.coboundary(C.sheaf))
+        assert C.sheaf.dim_c0 - int((sigma > zero).sum()) == fine.shape[1]
 
 
 def _well_conditioned(F):
     """Whether all positive singular values of delta are within 1e3 of each other."""
     delta = reference.coboundary(F)
-    if not delta.any():
-        return False
-    sigma = np.linalg.svd(delta / np.abs(delta).max(), compute_uv=False)
-    positive = sigma[sigma > max(delta.shape) * eps_of(F.dtype) * sigma[0]]
-    return positive.min() > 1e-3 * positive.max()
+    sigma = singular_values(delta)
+    positive = sigma[sigma > max(delta.shape) * eps_of(F.dtype) * sigma.max(initial=0)]
+    return positive.size > 0 and positive.min() > 1e-3 * positive.max()
 
 
 def test_kernel_finds_what_eigenvalues_cannot_resolve():
