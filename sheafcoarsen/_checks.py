@@ -3,6 +3,7 @@
 import numbers
 
 import numpy as np
+import scipy.sparse
 
 from sheafcoarsen._kernels.sheaf import scan
 
@@ -14,6 +15,8 @@ SCALARS = (np.float32, np.float64, np.complex64, np.complex128)
 
 def scalar_array(name: str, value) -> np.ndarray:
     """Cast to an array of one of the four scalar types; integers become float64, anything else is a TypeError."""
+    if scipy.sparse.issparse(value):
+        raise TypeError(f"`{name}` must be a dense array, got a sparse one: use .toarray()")
     try:
         array = np.asarray(value)
     except ValueError as error:  # a ragged nested list
@@ -72,9 +75,25 @@ def whole_number(name: str, value, *, at_least: int | None = None) -> int:
     return int(value)
 
 
+def random_generator(name: str, seed) -> np.random.Generator:
+    """Return a numpy generator from None, an integer or a generator."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise TypeError(f"`{name}` must be None, an integer of at least 0 or a numpy Generator, got {seed!r}") from None
+
+
+def is_scalar(name: str, value) -> bool:
+    """Tell a single value from a sequence, also a ragged one."""
+    try:
+        return np.ndim(value) == 0
+    except ValueError as error:
+        raise ValueError(f"`{name}` must be a rectangular array: {error}") from None
+
+
 def dimensions(name: str, value, count: int, what: str) -> np.ndarray:
     """Return int64 stalk dimensions, one for each of ``count`` vertices or edges; a single integer serves for all."""
-    if np.ndim(value) == 0:
+    if is_scalar(name, value):
         one = whole_number(name, value[()] if isinstance(value, np.ndarray) else value, at_least=0)
         value = np.full(count, min(one, MAX_DIMENSION + 1), dtype=np.int64)
     dims = integer_array(name, value)
@@ -112,15 +131,25 @@ def check_range(name: str, largest: float, dtype) -> None:
         )
 
 
-def cochain(sheaf, x, name: str = "x") -> np.ndarray:
+def cochain(sheaf, x, name: str = "x", what: str = "") -> np.ndarray:
     """Return a 0-cochain as a C-ordered array of shape (dim_c0,) or (dim_c0, h), finite, in the common scalar type."""
     array = scalar_array(name, x)
     if array.ndim not in (1, 2) or array.shape[0] != sheaf.dim_c0:
+        hint = ""
+        if array.ndim == 2 and array.size == sheaf.dim_c0:
+            hint = f"; {name}.reshape(-1) stacks the stalks of one cochain"
         raise ValueError(
-            f"`{name}` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = {sheaf.dim_c0}, got shape {array.shape}"
+            f"`{name}` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = {sheaf.dim_c0}{what}, got shape "
+            f"{array.shape}{hint}"
         )
     array = np.ascontiguousarray(array, dtype=np.result_type(array.dtype, sheaf.dtype))
-    bad, _ = scan(array.reshape(-1))
+    bad, size = scan(array.reshape(-1))
+    limit = 100 * range_limits(array.dtype)[1]
+    if size * max(sheaf.largest_entry, 1.0) > limit and bad < 0:
+        raise ValueError(
+            f"`{name}` has entries up to {size:.3g}: with maps up to {sheaf.largest_entry:.3g} energies of {array.dtype} would "
+            f"overflow: rescale `{name}`"
+        )
     if bad >= 0:
         row = bad // (array.shape[1] if array.ndim == 2 else 1)
         raise ValueError(f"`{name}` must be finite, got {array.reshape(-1)[bad]} in row {row}")

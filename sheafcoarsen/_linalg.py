@@ -36,7 +36,9 @@ def residual_ratio(error, n, eps: float, *norms) -> np.ndarray:
     The norms are divided out one after the other, so that no product overflows.
     """
     ratio = np.asarray(error, dtype=np.float64) / (np.maximum(n, 1) * eps)
-    zero = ratio == 0
+    zero = (
+        np.asarray(error) <= 64 * np.maximum(n, 1) * np.finfo(np.float64).smallest_subnormal
+    )  # below what doubles resolve
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for size in norms:
             ratio = ratio / size

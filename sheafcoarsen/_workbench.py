@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._linalg import eps_of, norm, residual_ratio, zero_level
+from sheafcoarsen._linalg import eps_of, residual_ratio, zero_level
 from sheafcoarsen._ragged import offsets, ranges
 from sheafcoarsen.clusters import edge_clusters
 from sheafcoarsen.coarsening import Coarsening
@@ -132,13 +132,13 @@ class Workbench:
         size = norms_by(self.internal_delta_R, self.c1_cluster[inner], None, self.K)
         return residual_ratio(size, self.n, self.eps, self.internal_delta_norms, self.R_norms)
 
-    def dense_blocks(self, clusters: np.ndarray, size: int) -> np.ndarray:
-        """Return the dense L_a of clusters of one size in double precision, shape (len(clusters), size, size)."""
+    def dense_blocks(self, clusters: np.ndarray, size: int, operator=None) -> np.ndarray:
+        """Return the dense blocks of clusters of one size, L_a unless told otherwise, shape (len(clusters), size, size)."""
         order, starts = self.cluster_rows
         rows = order[ranges(starts[clusters], np.full(len(clusters), size))]
         local = np.zeros(self.C.fine.dim_c0, np.int64)
         local[rows] = np.tile(np.arange(size), len(clusters))
-        part = scipy.sparse.coo_array(self.internal_laplacian[rows])
+        part = scipy.sparse.coo_array((self.internal_laplacian if operator is None else operator)[rows])
         out = np.zeros((len(clusters), size, size), part.dtype)
         out[part.coords[0] // size, part.coords[0] % size, local[part.coords[1]]] = part.data
         return out
@@ -179,19 +179,47 @@ class Workbench:
         """Whether there is time for a dense solver on every cluster."""
         return bool((self.dims.astype(np.float64) ** 3).sum() <= DENSE_BUDGET)
 
+    @cached_property
+    def local_operator(self):
+        """The operator whose modes were taken, block diagonal in double precision, and norm(.)_F of its blocks."""
+        if self.modes.local_operator == "internal":
+            return self.internal_laplacian, self.internal_norms
+        whole = scipy.sparse.coo_array(self.delta.astype(self.double).conj().T @ self.delta.astype(self.double))
+        inside = self.row_cluster[whole.coords[0]] == self.row_cluster[whole.coords[1]]
+        coords = tuple(axis[inside] for axis in whole.coords)
+        blocks = scipy.sparse.csr_array((whole.data[inside], coords), shape=whole.shape)
+        return blocks, norms_by(blocks, self.row_cluster, self.row_cluster, self.K)
+
+    @cached_property
+    def ties(self) -> np.ndarray:
+        """Where the cut splits a multiple eigenvalue, by the modes' own eigenvalues and norms, shape (K,)."""
+        modes, ranks = self.modes, self.modes.ranks
+        last = np.zeros(self.K)
+        last[ranks > 0] = self.scores[modes.rank_offsets[1:][ranks > 0] - 1]
+        gap = modes.next_eigenvalues.astype(np.float64) - last
+        near = gap <= np.sqrt(self.eps) * modes.operator_norms.astype(np.float64)
+        doubtful = np.abs(gap - np.sqrt(self.eps) * modes.operator_norms) <= 1e-3 * np.abs(gap)
+        cut = (ranks > 0) & (ranks < self.dims)
+        return np.where(cut & ~doubtful, near, modes.tied & cut)
+
+    @cached_property
     def worst_eigenvalue(self) -> float:
         """Worst ratio between retained and first discarded eigenvalues and numpy's, on all clusters or a sample."""
         modes, ratio = self.modes, 0.0
+        operator, norms = self.local_operator
         checked = np.flatnonzero(self.dims > 0) if self.all_clusters_dense else self.sample
         for size in np.unique(self.dims[checked]).tolist():  # one batch per size of cluster
             members = checked[self.dims[checked] == size]
             for part in np.array_split(members, -(-len(members) * size**2 // 2_000_000)):
-                values = np.linalg.eigvalsh(self.dense_blocks(part, size))
-                for a, exact in zip(part.tolist(), values, strict=True):
-                    r = int(modes.ranks[a])
-                    ours = np.append(modes.eigenvalues(a), modes.next_eigenvalues[a])[: min(r + 1, size)]
-                    error = norm(ours.astype(np.float64) - exact[: len(ours)].clip(min=0))
-                    ratio = max(ratio, worst(residual_ratio(error, size, self.eps, self.internal_norms[a])))
+                exact = np.linalg.eigvalsh(self.dense_blocks(part, size, operator)).clip(min=0)
+                ranks = modes.ranks[part]
+                ours = np.full((len(part), size + 1), np.inf)
+                kept = np.arange(size) < ranks[:, None]
+                ours[:, :size][kept] = self.scores[ranges(modes.rank_offsets[:-1][part], ranks)]
+                ours[np.arange(len(part)), ranks] = modes.next_eigenvalues[part]
+                known = np.arange(size) <= ranks[:, None]
+                error = np.abs(np.where(known, ours[:, :size], exact) - exact).max(axis=1)
+                ratio = max(ratio, worst(residual_ratio(error, size, self.eps, norms[part])))
         return ratio
 
     def global_sections(self) -> np.ndarray:
@@ -239,6 +267,13 @@ class Workbench:
         return sheaf, scipy.sparse.csr_array((values, coords), shape=self.L.shape)
 
     @cached_property
+    def internal_energy(self) -> np.ndarray:
+        """norm(delta_a x)^2 of the probes on each cluster, shape (K, number of probes)."""
+        inner = np.flatnonzero(self.c1_cluster >= 0)
+        y = np.abs(self.delta[inner] @ self.probes)
+        return np.stack([scaled_norms(column, self.c1_cluster[inner], self.K) for column in y.T], axis=1) ** 2
+
+    @cached_property
     def probe_norms2(self) -> np.ndarray:
         """norm(x)^2 of the probes on each cluster, shape (K, number of probes)."""
         return np.stack([scaled_norms(np.abs(x), self.row_cluster, self.K) for x in self.probes.T], axis=1) ** 2
@@ -261,8 +296,6 @@ class Workbench:
     def worst_crossing_row_block(self) -> float:
         """Worst ratio between delta_x and the matching rows of delta R, one coarse edge at a time."""
         C = self.C
-        if C.crossing_rows is None:
-            return 0.0
         if len(C.crossing_rows) != self.crossing_delta.shape[0]:
             return np.inf
         D = scipy.sparse.coo_array(self.crossing_delta - self.delta_R[C.crossing_rows])

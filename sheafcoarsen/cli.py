@@ -24,8 +24,12 @@ SMOOTHING_STEPS = 50
 """Damped steps that turn a random cochain into the smooth one whose losses are reported."""
 
 REMARKS = {
-    "retained internal": ", carried by the loops: without them the realization loss",
-    "discarded internal": ": the truncation loss",
+    "retained internal": "   in the loops; without them this is the realization loss",
+    "discarded internal": "  the truncation loss",
+    "internal coupling": "   between the two, zero for internal modes",
+    "retained crossing": "   in the crossing edges",
+    "crossing coupling": "   between kept and discarded, either sign",
+    "discarded crossing": "  lost with the discarded part",
 }
 
 
@@ -33,7 +37,7 @@ class _Parser(argparse.ArgumentParser):
     """An argument parser that complains in one line."""
 
     def error(self, message):
-        raise ValueError(f"{message} (sheafcoarsen {self.prog.split()[-1]} --help tells the usage)".replace("\n", " "))
+        raise ValueError(f"{message} ({self.prog} --help tells the usage)".replace("\n", " "))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -50,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
 
     info = commands.add_parser("info", help="say what a file holds")
     info.add_argument("input", metavar="INPUT", help=inputs)
-    info.add_argument("--dim", type=int, default=1, help="stalk dimension for a graph (default 1)")
+    info.add_argument("--dim", type=int, help="stalk dimension for a graph (default 1)")
     info.set_defaults(run=_info)
 
     check = commands.add_parser("verify", help="check every statement of the theory on a coarsening")
@@ -68,10 +72,10 @@ def _parser() -> argparse.ArgumentParser:
 def _coarsening_options(parser, *, required: bool) -> None:
     parser.add_argument("--clusters", type=int, metavar="K", required=required, help="number of clusters")
     parser.add_argument("--rank", type=int, metavar="R", required=required, help="modes kept per cluster")
-    parser.add_argument("--method", choices=METHODS, default="auto", help="how to choose clusters (default auto)")
-    parser.add_argument("--local-operator", choices=LOCAL_OPERATORS, default="internal", help="(default internal)")
-    parser.add_argument("--dim", type=int, default=1, help="stalk dimension for a graph (default 1)")
-    parser.add_argument("--seed", type=int, default=0, help="for the choice of clusters (default 0)")
+    parser.add_argument("--method", choices=METHODS, help="how to choose clusters (default auto)")
+    parser.add_argument("--local-operator", choices=LOCAL_OPERATORS, help="whose modes to keep (default internal)")
+    parser.add_argument("--dim", type=int, help="stalk dimension for a graph (default 1)")
+    parser.add_argument("--seed", type=int, help="for the choice of clusters (default 0)")
 
 
 @contextlib.contextmanager
@@ -81,16 +85,28 @@ def _stage(times: dict, name: str):
     times[name] = time.perf_counter() - start
 
 
-def _read(path: str, dim: int) -> CellularSheaf | Partition | Coarsening:
+def _read(path: str, dim: int | None) -> CellularSheaf | Partition | Coarsening:
     plain = path.lower().removesuffix(".gz")
-    if plain.endswith(".npz"):
+    ours = plain.endswith(".npz") or _is_zip(path)
+    if dim is not None and (ours or plain.endswith(".g2o")):
+        raise ValueError(f"--dim is the stalk dimension for a graph; {path} brings its own")
+    if ours:
         return load(path)
     if plain.endswith(".g2o"):
         return read_g2o(path)
-    return read_graph(path, dim=dim)
+    return read_graph(path, dim=1 if dim is None else dim)
 
 
-def _read_sheaf(path: str, dim: int) -> CellularSheaf:
+def _is_zip(path: str) -> bool:
+    """Tell an .npz by its first bytes, whatever its name."""
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(4) == b"PK\x03\x04"
+    except OSError:
+        return False  # the reader will say what is wrong
+
+
+def _read_sheaf(path: str, dim: int | None) -> CellularSheaf:
     obj = _read(path, dim)
     if isinstance(obj, Coarsening):
         return obj.sheaf
@@ -102,12 +118,13 @@ def _read_sheaf(path: str, dim: int) -> CellularSheaf:
 def _make(args, times: dict) -> Coarsening:
     with _stage(times, "read"):
         sheaf = _read_sheaf(args.input, args.dim)
-    return _coarsened(sheaf, args.clusters, args.rank, args.method, args.local_operator, args.seed, times)
+    method, operator = args.method or "auto", args.local_operator or "internal"
+    return _coarsened(sheaf, args.clusters, args.rank, method, operator, args.seed or 0, times)
 
 
 def _coarsened(sheaf, clusters, rank, method, local_operator, seed, times) -> Coarsening:
     with _stage(times, "select"):
-        P = select(sheaf, clusters, method=method, seed=seed)
+        P = select(sheaf, clusters, method=method, weights="sheaf", seed=seed)  # the sheaf carries the file's weights
     with _stage(times, "local modes"):
         modes = compute_modes(sheaf, P, rank, local_operator)  # the number of ties is printed, not warned of
     with _stage(times, "coarse maps"):
@@ -133,20 +150,26 @@ def _show(C: Coarsening, times: dict) -> None:
 def _show_losses(C: Coarsening) -> None:
     x = _smooth_cochain(C.fine)
     E = energy_ledger(C, x)
-    kept = 1 - E.discarded_norm2.sum() / max(float(np.vdot(x, x).real), np.finfo(float).tiny)
+    norm2 = max(float(np.vdot(x, x).real), np.finfo(float).tiny)
+    kept = 1 - float(E.discarded_norm2.sum()) / norm2
     print(
-        f"lost    of a random cochain after {SMOOTHING_STEPS} smoothing steps: {100 * (1 - kept):.2f} % of its squared norm;"
+        f"lost    of a random cochain, smoothed in {SMOOTHING_STEPS} steps x - L x / (2 norm(L)): {100 * (1 - kept):.2f} % of its"
     )
-    print(f"        its energy {E.fine_energy:.4g} is the sum of")
-    for name, value in E.lines.items():
-        print(f"        {value:12.4g}  {name}{REMARKS.get(name, '')}")
+    print(
+        f"        squared norm; its energy was {E.fine_energy:.4g}, what is kept has {E.galerkin_energy:.4g}. The account:"
+    )
+    lines = {name: float(value) for name, value in E.lines.items()}
+    noise = 30 * np.finfo(C.fine.dtype).eps * int(C.clusters.dims.max(initial=1)) * sum(map(abs, lines.values()))
+    for name, value in lines.items():
+        shown = "0" if abs(value) <= noise else f"{value:.4g}"
+        print(f"        {shown:>12}  {name}{REMARKS[name]}")
     if C.modes is not None and len(C.ranks):
         gaps = C.modes.next_eigenvalues[np.isfinite(C.modes.next_eigenvalues)]
         if len(gaps):
             print(
-                f"        first discarded eigenvalue {gaps.min():.4g} at least, {np.median(gaps):.4g} in the median cluster; "
-                f"cut splits a multiplet in {int(C.modes.tied.sum())} of {len(C.ranks)} clusters"
+                f"        first discarded eigenvalue {gaps.min():.4g} at least, {np.median(gaps):.4g} in the median cluster"
             )
+        print(f"        the cut splits a multiple eigenvalue in {int(C.modes.tied.sum())} of {len(C.ranks)} clusters")
 
 
 def _smooth_cochain(sheaf: CellularSheaf) -> np.ndarray:
@@ -167,14 +190,27 @@ def _smooth_cochain(sheaf: CellularSheaf) -> np.ndarray:
 
 def _coarsen(args) -> int:
     times: dict[str, float] = {}
+    if args.out is not None:
+        _check_output(args.out)
     C = _make(args, times)
-    if args.out:
+    if args.out is not None:
         with _stage(times, "save"):
             save(args.out, C)
     _show(C, times)
-    if args.out:
+    if args.out is not None:
         print(f"saved   {args.out}")
     return 0
+
+
+def _check_output(path: str) -> None:
+    """Refuse an output that cannot be written before the work is done."""
+    folder = os.path.dirname(path) or "."
+    if not path.endswith(".npz"):
+        raise ValueError(f"--out must name an .npz file, got {path!r}")
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"--out {path}: there is no folder {folder}")
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"--out {path}: is a folder, not a file")
 
 
 def _info(args) -> int:
@@ -189,7 +225,9 @@ def _info(args) -> int:
         loops = int((obj.edges[:, 0] == obj.edges[:, 1]).sum())
         components = nx.number_connected_components(_graph(obj))
         print(f"sheaf   {_describe(obj)}")
-        print(f"graph   {components} components, {loops} loops, {int((obj.vertex_dims == 0).sum())} empty stalks")
+        print(
+            f"graph   {components} component{'' if components == 1 else 's'}, {loops} loops, {int((obj.vertex_dims == 0).sum())} empty stalks"
+        )
     return 0
 
 
@@ -205,11 +243,16 @@ def _verify(args) -> int:
     if (args.clusters is None) != (args.rank is None):
         raise ValueError("--clusters and --rank go together")
     if args.clusters is None:
+        for option in ("method", "local_operator", "seed"):
+            if getattr(args, option) is not None:
+                raise ValueError(f"--{option.replace('_', '-')} goes with --clusters and --rank")
         obj = _read(args.input, args.dim)
         if not isinstance(obj, Coarsening):
             raise ValueError(f"{args.input}: does not hold a coarsening: give --clusters and --rank to make one")
         C = obj
     else:
+        if isinstance(_read(args.input, args.dim), Coarsening):
+            raise ValueError(f"{args.input}: holds a coarsening already: leave --clusters and --rank out to verify it")
         C = _make(args, times)
     result = verify(C)
     print(C)
@@ -251,6 +294,6 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("sheafcoarsen: interrupted", file=sys.stderr)
         return 130
-    except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
+    except (ValueError, TypeError, OSError, MemoryError, ImportError, OverflowError) as error:
         print(f"sheafcoarsen: {' '.join(str(error).split()) or type(error).__name__}", file=sys.stderr)
         return 2

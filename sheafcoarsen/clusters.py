@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels import clusters as kernels
+from sheafcoarsen._ragged import offsets, read_only
 from sheafcoarsen.partition import Partition
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 
 class Clusters(NamedTuple):
@@ -40,8 +41,7 @@ class Clusters(NamedTuple):
 
 def check_partition(sheaf: CellularSheaf, partition: Partition) -> None:
     """Refuse a partition of another number of vertices, and arguments of the wrong type."""
-    if not isinstance(sheaf, CellularSheaf):
-        raise TypeError(f"the first argument must be a CellularSheaf, got {type(sheaf).__name__}")
+    check_sheaf(sheaf)
     if not isinstance(partition, Partition):
         raise TypeError(f"`P` must be a Partition, got {type(partition).__name__}: Partition(labels) makes one")
     if partition.n_vertices != sheaf.n_vertices:
@@ -55,9 +55,10 @@ def clusters_of(sheaf: CellularSheaf, partition: Partition) -> Clusters:
     dims = np.zeros(partition.n_clusters, np.int64)
     local = np.empty(sheaf.n_vertices, np.int64)
     kernels.local_offsets(partition.members, sheaf.vertex_dims, partition.labels, dims, local)
-    internal_ptr, internal_edges, crossing_edges, pair_ptr, pairs = kernels.sort_edges(
-        sheaf.edges, partition.labels, partition.n_clusters
-    )
+    sorted_edges = kernels.sort_edges(sheaf.edges, partition.labels, partition.n_clusters)
+    internal_ptr, internal_edges, crossing_edges, pair_ptr, pairs = sorted_edges
+    for array in (local, dims, *sorted_edges):
+        read_only(array)
     return Clusters(
         partition.labels, partition.members, partition.cluster_offsets, local, dims,
         internal_edges, internal_ptr, crossing_edges, pair_ptr, pairs,
@@ -68,3 +69,17 @@ def edge_clusters(sheaf: CellularSheaf, partition: Partition) -> np.ndarray:
     """Return the cluster each edge is internal to, or -1 for a crossing edge, shape (m,)."""
     ends = partition.labels[sheaf.edges]
     return np.where(ends[:, 0] == ends[:, 1], ends[:, 0], -1)
+
+
+def crossing_half_edges(
+    sheaf: CellularSheaf, partition: Partition, clusters: Clusters, *, principal: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the crossing half-edges, as 2 e + end, by cluster: where each cluster's begin, shape (K + 1,), and all of them.
+
+    They are what the principal operator holds beyond the internal one; for the internal one there are none.
+    """
+    crossing = clusters.crossing_edges if principal else clusters.crossing_edges[:0]
+    halves = np.concatenate([2 * crossing, 2 * crossing + 1])
+    cluster = partition.labels[sheaf.edges[halves >> 1, halves & 1]]
+    starts = offsets(np.bincount(cluster, minlength=clusters.n_clusters))
+    return starts, halves[np.argsort(cluster, kind="stable")]

@@ -7,12 +7,12 @@ import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._checks import choice, cochain
-from sheafcoarsen._ragged import offsets, ranges, read_only
+from sheafcoarsen._ragged import ranges, read_only
 from sheafcoarsen.clusters import Clusters, check_partition, clusters_of
 from sheafcoarsen.modes import LOCAL_OPERATORS, LocalModes, compute_modes, warn_if_tied
-from sheafcoarsen.operators import laplacian
+from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.partition import Partition
-from sheafcoarsen.prolongation import coordinates, from_blocks
+from sheafcoarsen.prolongation import check_layout, cluster_number, coordinates, from_blocks
 from sheafcoarsen.realization import factored_loops, realize, spectral_loops
 from sheafcoarsen.sheaf import CellularSheaf
 
@@ -29,7 +29,7 @@ class Coarsening:
     modes: LocalModes | None  # None with a basis of the user's own
     prolongation: scipy.sparse.csr_array  # R, (dim_c0, sum r_a), rows in the order of the fine C^0
     sheaf: CellularSheaf  # the coarse sheaf: crossing edges sorted by (a, b), then loops sorted by a
-    crossing_rows: np.ndarray | None  # row of C^1(fine) that each crossing row of C^1(sheaf) comes from
+    crossing_rows: np.ndarray  # row of C^1(fine) that each crossing row of C^1(sheaf) comes from
     loops: bool = True  # whether loop-cells were asked for
 
     @cached_property
@@ -51,7 +51,7 @@ class Coarsening:
 
     def block(self, a: int) -> np.ndarray:
         """Return R_a, shape (N_a, r_a): rows are the cluster's vertices ascending, stalk coordinates inside."""
-        a = range(self.partition.n_clusters)[a]
+        a = cluster_number(self.partition, a)
         lo, hi = self.sheaf.vertex_offsets[a : a + 2]
         return self.prolongation[coordinates(self.fine, self.partition, a)][:, lo:hi].toarray()
 
@@ -68,28 +68,20 @@ class Coarsening:
         array([[0., 0.],
                [0., 2.]])
         """
-        a = range(self.partition.n_clusters)[a]
+        a = cluster_number(self.partition, a)
         edges = self.clusters.internal_edges[self.clusters.internal_ptr[a] : self.clusters.internal_ptr[a + 1]]
-        vertices = self.partition.cluster(a)
-        local = np.searchsorted(vertices, self.fine.edges[edges])
-        starts = offsets(self.fine.vertex_dims[vertices])
-        R = self.block(a)
-        H = np.zeros((R.shape[1], R.shape[1]), np.result_type(self.fine.dtype, R.dtype))
-        for e, (u, v) in zip(edges.tolist(), local.tolist(), strict=True):
-            y = (
-                self.fine.tail_map(e) @ R[starts[u] : starts[u + 1]]
-                - self.fine.head_map(e) @ R[starts[v] : starts[v + 1]]
-            )
-            H += y.conj().T @ y
-        return H
+        rows = ranges(self.fine.edge_offsets[edges], self.fine.edge_dims[edges])
+        lo, hi = self.sheaf.vertex_offsets[a : a + 2]
+        y = (coboundary(self.fine)[rows] @ self.prolongation[:, lo:hi]).toarray()
+        return y.conj().T @ y
 
     def lift(self, z) -> np.ndarray:
         """Return R z, a fine cochain, for a coarse one of shape (sum r_a,) or (sum r_a, h) (``eq:local_lift``)."""
-        return self.prolongation @ cochain(self.sheaf, z, "z")
+        return self.prolongation @ cochain(self.sheaf, z, "z", " of the coarse sheaf")
 
     def pool(self, x) -> np.ndarray:
         """Return R* x, a coarse cochain, for a fine one of shape (dim_c0,) or (dim_c0, h)."""
-        return self.prolongation.conj().T @ cochain(self.fine, x)
+        return self.prolongation.conj().T @ cochain(self.fine, x, "x", " of the fine sheaf")
 
     def galerkin(self) -> scipy.sparse.csr_array:
         """Return L_Gal = R* L R (``eq:sheaf_galerkin_operator``), computed from R and the fine L.
@@ -159,6 +151,12 @@ def coarsen(
     """
     check_partition(sheaf, P)
     choice("local_operator", local_operator, LOCAL_OPERATORS)
+    if not isinstance(loops, bool | np.bool_):
+        raise TypeError(f"`loops` must be True or False, got {loops!r}")
+    if basis is not None and local_operator != "internal":
+        raise ValueError(
+            f"`local_operator` = {local_operator!r} chooses modes, but `basis` brings its own: leave it out"
+        )
     if (rank is None) == (basis is None):
         raise ValueError(
             "exactly one of `rank` and `basis` must be given, got " + ("neither" if rank is None else "both")
@@ -168,7 +166,7 @@ def coarsen(
         clusters = clusters_of(sheaf, P)
         R = from_blocks(sheaf, P, clusters, basis)
         ranks = np.array([np.shape(item)[1] for item in basis], dtype=np.int64)
-        loop_data = factored_loops(sheaf, clusters, R, ranks) if loops else None
+        loop_data = factored_loops(sheaf, P, clusters, R, ranks) if loops else None
     else:
         if isinstance(rank, LocalModes):
             modes = _matching(rank, sheaf, P, local_operator)
@@ -181,7 +179,7 @@ def coarsen(
         elif modes.local_operator == "internal":
             loop_data = spectral_loops(modes)
         else:
-            loop_data = factored_loops(sheaf, clusters, R, ranks)
+            loop_data = factored_loops(sheaf, P, clusters, R, ranks)
     coarse = realize(sheaf, clusters, R, ranks, loop_data)
     crossing = clusters.crossing_edges
     rows = read_only(ranges(sheaf.edge_offsets[crossing], sheaf.edge_dims[crossing]))
@@ -202,4 +200,5 @@ def _matching(modes: LocalModes, sheaf: CellularSheaf, P: Partition, local_opera
         raise ValueError(
             f"`local_operator` = {local_operator!r} contradicts the LocalModes in `rank`, which are {modes.local_operator!r}"
         )
+    check_layout(modes.prolongation, sheaf, P, modes.ranks, "the LocalModes in `rank`")
     return modes

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse
 from scipy.spatial import cKDTree
 
-from sheafcoarsen._checks import integer_array, scalar_array, whole_number
+from sheafcoarsen._checks import integer_array, random_generator, scalar_array, whole_number
 from sheafcoarsen._linalg import eps_of, zero_level
 from sheafcoarsen.graphs import graph_arrays
 from sheafcoarsen.sheaf import CellularSheaf
@@ -53,7 +53,7 @@ def bundle(graph, dim: int, noise: float = 0.0, seed=None) -> CellularSheaf:
     if not 0 <= noise < np.inf:
         raise ValueError(f"`noise` must be finite and at least 0, got {noise}")
     arrays = graph_arrays(graph)
-    rng = np.random.default_rng(seed)
+    rng = random_generator("seed", seed)
     gauge = _random_orthogonal(rng, arrays.n_vertices, dim)
     tails, heads = arrays.edges.T
     transports = gauge[tails] @ gauge[heads].swapaxes(1, 2)

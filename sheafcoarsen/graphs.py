@@ -48,8 +48,8 @@ def graph_arrays(graph, n_vertices: int | None = None) -> GraphArrays:
 def _from_networkx(graph) -> GraphArrays:
     if graph.is_directed():
         raise ValueError(
-            "`graph` must be undirected, got a directed networkx graph: the orientation of an edge is a convention here; "
-            "pass graph.to_undirected(), or an (m, 2) edge array to choose the orientation"
+            "`graph` must be undirected, got a directed networkx graph: pass an (m, 2) array of its edges, with values in the "
+            "same order, to keep their orientation; graph.to_undirected() forgets it"
         )
     labels = tuple(graph.nodes)
     number = {label: i for i, label in enumerate(labels)}
@@ -77,7 +77,7 @@ def _from_adjacency(adjacency) -> GraphArrays:
     if bad.size:
         i = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
         raise ValueError(f"`graph` must be finite, got {matrix.data[bad[0]]} at ({i}, {matrix.indices[bad[0]]})")
-    if matrix.dtype.kind in "ub":  # their difference would wrap around
+    if matrix.dtype.kind in "iub":  # their differences and moduli could wrap around
         matrix = matrix.astype(np.int64)
     difference = scipy.sparse.coo_array(matrix - matrix.T)
     scale = np.abs(matrix.data).max(initial=0)
@@ -125,9 +125,20 @@ def edge_array(name: str, value) -> np.ndarray:
         raise TypeError(f"`{name}` must be a networkx graph, a scipy adjacency or an (m, 2) array, got {value!r}")
     if hasattr(value, "__len__") and len(value) == 0:
         return np.zeros((0, 2), dtype=np.int64)
+    if isinstance(value, nx.Graph) or scipy.sparse.issparse(value):
+        raise TypeError(
+            f"`{name}` must be an (m, 2) array, got {type(value).__name__}: the vertices' numbers, edge by edge"
+        )
+    given = np.asarray(value) if isinstance(value, np.ndarray) else None
+    if given is not None and given.dtype.kind == "f" and given.size:
+        raise TypeError(
+            f"`{name}` must hold integers, got dtype {given.dtype}: for a dense adjacency write scipy.sparse.csr_array(A), for "
+            f"edges .astype(int)"
+        )
     edges = integer_array(name, value, ndim=2)
     if edges.shape[1] != 2:
-        raise ValueError(f"`{name}` must have shape (m, 2), got {edges.shape}")
+        hint = ": for a dense adjacency write scipy.sparse.csr_array(A)" if edges.shape[0] == edges.shape[1] else ""
+        raise ValueError(f"`{name}` must have shape (m, 2), got {edges.shape}{hint}")
     negative = np.flatnonzero((edges < 0).any(axis=1))
     if negative.size:
         e = int(negative[0])
@@ -152,9 +163,9 @@ def edge_values(arrays: GraphArrays, value, name: str, *, shape: tuple[int, ...]
         try:
             given = arrays.attribute(value)
         except KeyError:
-            if missing is None and m:
+            if (missing is None or (value != "weight" and arrays.labels is None)) and m:
                 raise ValueError(
-                    f"`{name}` = {value!r} names an edge attribute that the graph does not store: pass an array"
+                    f"`{name}` = {value!r} names an edge attribute that no edge of the graph has: pass its name or an array"
                 ) from None
             given = np.full(m, missing if missing is not None else 0)
         if isinstance(given, list):
@@ -165,7 +176,8 @@ def edge_values(arrays: GraphArrays, value, name: str, *, shape: tuple[int, ...]
             given = [missing if item is None else item for item in given]
     else:
         given = value
-    wanted = "x".join("any" if s == -1 else str(s) for s in shape) or "a number"
+    sizes = ", ".join("d" if s == -1 else str(s) for s in shape)
+    wanted = f"an array of shape ({sizes})" if shape else "a number"
     if len(shape) and m == 0 and not (isinstance(given, np.ndarray) and given.ndim == 1 + len(shape)):
         return np.zeros((0, *(max(s, 1) for s in shape)))  # an empty list does not say how large a value is
     try:

@@ -135,7 +135,9 @@ def energy_ledger(C: Coarsening, x) -> EnergyLedger:
     >>> E.fine_energy, round(E.truncation_loss, 12), round(E.retained_crossing, 12)
     (6.0, 5.0, 6.25)
     """
-    x = cochain(C.fine, x)
+    if not isinstance(C, Coarsening):
+        raise TypeError(f"`C` must be a Coarsening, got {type(C).__name__}")
+    x = cochain(C.fine, x, "x", " of the fine sheaf")
     defect = isometry_defect(C)
     if (defect > RESIDUAL_LIMIT).any():
         a = int(np.argmax(defect > RESIDUAL_LIMIT))
@@ -179,7 +181,7 @@ def energy_ledger(C: Coarsening, x) -> EnergyLedger:
         return read_only(values.reshape(values.shape[0], *x.shape[1:]))
 
     def total(values):
-        return float(values[0]) if x.ndim == 1 else values
+        return float(values[0]) if x.ndim == 1 else read_only(values)
 
     return EnergyLedger(
         retained_internal=shaped(internal(ret)),

@@ -13,17 +13,17 @@ from sheafcoarsen._kernels.lapack import svd_workspace, workspace
 from sheafcoarsen._linalg import eps_of
 from sheafcoarsen._ragged import offsets, read_only
 from sheafcoarsen._threads import run_ranges, single_threaded_blas
-from sheafcoarsen.clusters import Clusters, check_partition, clusters_of
+from sheafcoarsen.clusters import Clusters, check_partition, clusters_of, crossing_half_edges
 from sheafcoarsen.exceptions import TiedModesWarning
 from sheafcoarsen.partition import Partition
-from sheafcoarsen.prolongation import as_matrix, block, block_layout
+from sheafcoarsen.prolongation import as_matrix, block, block_layout, cluster_number
 from sheafcoarsen.ranks import Rule, Spectra, as_rule
 from sheafcoarsen.sheaf import CellularSheaf
 
 LOCAL_OPERATORS = ("internal", "principal")
 
 MAX_DENSE = 12_000
-"""Largest cluster dimension solved as a dense matrix (2.3 GB of work space in double precision)."""
+"""Largest cluster dimension solved as a dense matrix: five times its square of work space, 5.8 GB in double precision."""
 
 SERIAL_BELOW = 2e6
 """Sum of N_a^3 below which one thread does all."""
@@ -58,7 +58,7 @@ class LocalModes:
 
     def eigenvalues(self, a: int) -> np.ndarray:
         """Return the r_a eigenvalues kept in cluster ``a``, ascending."""
-        a = range(len(self.ranks))[a]
+        a = cluster_number(self.partition, a)
         return self.scores[self.rank_offsets[a] : self.rank_offsets[a + 1]]
 
     def basis(self, a: int) -> np.ndarray:
@@ -166,28 +166,15 @@ class _LocalProblems:
         self.real = np.zeros(0, sheaf.dtype).real.dtype
         self.eps = eps_of(sheaf.dtype)
         self.cubes = dims.astype(np.float64) ** 3 + 1e3
-        self.principal = local_operator == "principal"
-        starts = offsets(sheaf.vertex_dims**2 if self.principal else np.zeros(0))
-        diagonal = np.zeros(int(starts[-1]), sheaf.dtype)
-        if self.principal:
-            kernels.crossing_diagonal(sheaf._arrays, self.clusters, starts, diagonal)
-        self.operator = (self.principal, starts, diagonal)
+        self.half_edges = crossing_half_edges(sheaf, P, self.clusters, principal=local_operator == "principal")
 
-    def stacks(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return what the matrix G_a with G_a* G_a = local operator is stacked from.
-
-        Its number of rows, (K,); and the crossing half-edges, as 2 e + end, that belong to the principal operator: where each
-        cluster's begin, and all of them.
-        """
+    def stack_rows(self) -> np.ndarray:
+        """Return the number of rows of the matrix G_a with G_a* G_a = local operator, shape (K,)."""
         f, K = self.sheaf, self.clusters.n_clusters
-        inner = self.clusters.internal_edges
+        inner, halves = self.clusters.internal_edges, self.half_edges[1]
         rows = np.bincount(self.partition.labels[f.edges[inner, 0]], f.edge_dims[inner], minlength=K)
-        crossing = self.clusters.crossing_edges if self.principal else inner[:0]
-        halves = np.concatenate([2 * crossing, 2 * crossing + 1])
         cluster = self.partition.labels[f.edges[halves >> 1, halves & 1]]
-        rows = rows + np.bincount(cluster, f.edge_dims[halves >> 1], minlength=K)
-        starts = offsets(np.bincount(cluster, minlength=K))
-        return rows.astype(np.int64), starts, halves[np.argsort(cluster, kind="stable")]
+        return (rows + np.bincount(cluster, f.edge_dims[halves >> 1], minlength=K)).astype(np.int64)
 
     def run(self, what: str, work, room_for) -> None:
         """Call ``work(lo, hi, workspace)`` over all clusters with BLAS at one thread; name the cluster where LAPACK failed."""
@@ -224,16 +211,16 @@ class _LocalProblems:
         if rule.needs_scores:
             self.run(
                 "local spectra",
-                lambda lo, hi, s: kernels.local_spectra(lo, hi, f, c, *self.operator, s, starts, scores, norms),
+                lambda lo, hi, s: kernels.local_spectra(lo, hi, f, c, *self.half_edges, s, starts, scores, norms),
                 self.room(np.ones(K)),
             )
         dims = np.zeros(K, np.int64)
         if rule.needs_kernels:
-            stacks = self.stacks()
+            rows = self.stack_rows()
             self.run(
                 "local kernels",
-                lambda lo, hi, s: kernels.kernel_dims(lo, hi, f, c, *stacks, self.eps, s, dims),
-                self.svd_room(stacks[0]),
+                lambda lo, hi, s: kernels.kernel_dims(lo, hi, f, c, *self.half_edges, rows, self.eps, s, dims),
+                self.svd_room(rows),
             )
         return Spectra(c.dims, starts, scores, dims, np.sqrt(self.eps) * norms.astype(np.float64))
 
@@ -247,18 +234,18 @@ class _LocalProblems:
         sqrt_eps = float(np.sqrt(self.eps))
         out = (indptr, data, starts, scores, next_values, norms, tied)
         if singular:
-            stacks = self.stacks()
+            rows = self.stack_rows()
             self.run(
                 "local modes",
                 lambda lo, hi, s: kernels.singular_modes(
-                    lo, hi, f, c, *self.operator, *stacks, ranks, sqrt_eps, s, *out
+                    lo, hi, f, c, *self.half_edges, rows, ranks, sqrt_eps, s, *out
                 ),
-                self.svd_room(stacks[0]),
+                self.svd_room(rows),
             )
         else:
             self.run(
                 "local modes",
-                lambda lo, hi, s: kernels.local_modes(lo, hi, f, c, *self.operator, ranks, sqrt_eps, s, *out),
+                lambda lo, hi, s: kernels.local_modes(lo, hi, f, c, *self.half_edges, ranks, sqrt_eps, s, *out),
                 self.room(ranks + 1),
             )
         R = as_matrix(indptr, indices, data, int(starts[-1]))

@@ -13,7 +13,7 @@ from sheafcoarsen._linalg import eps_of, zero_level
 from sheafcoarsen._ragged import offsets, ranges, read_only
 from sheafcoarsen._threads import run_ranges
 from sheafcoarsen.exceptions import SingularDegreeWarning
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 SERIAL_BELOW = 200_000.0
 """Map entries below which one thread does all: handing ranges to threads costs more."""
@@ -45,7 +45,7 @@ def coboundary(sheaf: CellularSheaf) -> scipy.sparse.csr_array:
     array([[ 1., -1.,  0.],
            [ 0., -1.,  1.]])
     """
-    f = sheaf._arrays
+    f = check_sheaf(sheaf)._arrays
     tails, heads = f.edges[:, 0], f.edges[:, 1]
     width = f.vertex_dims[tails] + np.where(tails != heads, f.vertex_dims[heads], 0)
     indptr = offsets(np.repeat(width, f.edge_dims))
@@ -102,6 +102,7 @@ class LaplacianPattern:
     """
 
     def __init__(self, sheaf: CellularSheaf, format: str = "csr"):
+        check_sheaf(sheaf)
         self.format = choice("format", format, ("csr", "bsr"))
         self._edges, self._vertex_dims, self._edge_dims = sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims
         n = sheaf.n_vertices
@@ -144,6 +145,7 @@ class LaplacianPattern:
         out : sparse, optional
             An earlier result of this pattern with the same scalar type; its memory is reused and it is returned.
         """
+        check_sheaf(sheaf)
         for name, mine, other in (
             ("edges", self._edges, sheaf.edges),
             ("vertex_dims", self._vertex_dims, sheaf.vertex_dims),
@@ -155,8 +157,18 @@ class LaplacianPattern:
             data = np.empty(self._nnz, sheaf.dtype)
         else:
             wanted = scipy.sparse.bsr_array if self.format == "bsr" else scipy.sparse.csr_array
-            if not isinstance(out, wanted) or out.shape != self.shape or out.data.size != self._nnz:
-                raise ValueError("`out` must be an earlier result of this pattern")
+            if not (
+                isinstance(out, wanted)
+                and out.shape == self.shape
+                and out.data.size == self._nnz
+                and np.array_equal(out.indptr, self.indptr)
+                and np.array_equal(out.indices, self.indices)
+                and out.data.flags.c_contiguous
+                and out.data.flags.writeable
+            ):
+                raise ValueError(
+                    "`out` must be an earlier result of this pattern, with its own memory unchanged in layout"
+                )
             if out.dtype != sheaf.dtype:
                 raise ValueError(f"`out` must have the sheaf's scalar type {sheaf.dtype}, got {out.dtype}")
             data = out.data.reshape(-1)
@@ -230,6 +242,7 @@ def laplacian_operator(sheaf: CellularSheaf) -> LinearOperator:
     >>> A @ np.array([1.0, 0.0, 0.0])
     array([ 1., -1.,  0.])
     """
+    check_sheaf(sheaf)
 
     def matmat(x):
         x = np.ascontiguousarray(x, dtype=np.result_type(x.dtype, sheaf.dtype))
@@ -266,7 +279,7 @@ def edge_energy(sheaf: CellularSheaf, x) -> np.ndarray:
     >>> sc.edge_energy(sc.CellularSheaf.constant([[0, 1], [1, 2]]), [0.0, 1.0, 3.0])
     array([1., 4.])
     """
-    x = cochain(sheaf, x)
+    x = cochain(check_sheaf(sheaf), x)
     y = apply_coboundary(sheaf, as_columns(x))
     out = np.empty((sheaf.n_edges, y.shape[1]), y.real.dtype)
     kernels.sum_products(sheaf.edge_offsets, y, y, out)
@@ -311,7 +324,8 @@ def normalize(sheaf: CellularSheaf, singular: str = "pinv", eps: float = 1e-8) -
     singular : {"pinv", "regularize", "augment"}
         What to do about singular D_v: take the pseudo-inverse; use D + eps max_v norm(D_v) I; or use D + I.
     eps : float
-        For "regularize", relative to the largest Frobenius norm of a block.
+        For "regularize", relative to the largest Frobenius norm of a block. Below the precision of the maps (1e-7 in single
+        precision, so choose it larger there) what it adds to a singular block drowns in rounding.
 
     Warns
     -----
@@ -326,6 +340,7 @@ def normalize(sheaf: CellularSheaf, singular: str = "pinv", eps: float = 1e-8) -
     array([[ 1., -1.],
            [-1.,  1.]])
     """
+    check_sheaf(sheaf)
     choice("singular", singular, ("pinv", "regularize", "augment"))
     if isinstance(eps, bool) or not isinstance(eps, numbers.Real):
         raise TypeError(f"`eps` must be a real number, got {eps!r}")

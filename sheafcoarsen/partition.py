@@ -1,5 +1,6 @@
 """The container: a partition of the vertices into non-empty clusters."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -55,13 +56,27 @@ class Partition:
     def from_clusters(cls, clusters) -> "Partition":
         """Build from the vertices of each cluster; every vertex 0 .. n-1 must occur exactly once.
 
+        Vertices are numbers, in the order of ``graph.nodes``; for clusters of networkx node names, such as communities, map the
+        names first: ``number = {name: i for i, name in enumerate(F.vertex_labels)}``.
+
         Examples
         --------
         >>> import sheafcoarsen as sc
         >>> sc.Partition.from_clusters([[0, 2], [1]]).labels
         array([0, 1, 0])
         """
-        members = [integer_array(f"clusters[{a}]", np.asarray(list(c))) for a, c in enumerate(clusters)]
+        if not isinstance(clusters, Iterable) or isinstance(clusters, str | bytes | dict):
+            raise TypeError(f"`clusters` must be a sequence of clusters, got {type(clusters).__name__}")
+        members = []
+        for a, c in enumerate(clusters):
+            if not isinstance(c, Iterable):
+                raise TypeError(f"`clusters[{a}]` must be a sequence of vertices, got {type(c).__name__}")
+            listed = list(c)
+            if any(isinstance(v, str) for v in listed):
+                raise TypeError(
+                    f"`clusters[{a}]` must hold vertex numbers 0 .. n-1, got names: a sheaf's vertex_labels tell which is which"
+                )
+            members.append(integer_array(f"clusters[{a}]", np.asarray(listed)))
         for a, c in enumerate(members):
             if len(c) == 0:
                 raise ValueError(f"`clusters[{a}]` is empty; every cluster needs a vertex")
@@ -148,6 +163,8 @@ class Partition:
 
     def cluster(self, a: int) -> np.ndarray:
         """Return the vertices of cluster ``a``, ascending."""
+        if isinstance(a, bool) or not isinstance(a, int | np.integer):
+            raise TypeError(f"a cluster is named by an integer, got {a!r}")
         if not -self.n_clusters <= a < self.n_clusters:
             raise IndexError(f"cluster {a} is out of range for {self.n_clusters} clusters")
         a = range(self.n_clusters)[a]

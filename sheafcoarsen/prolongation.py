@@ -14,7 +14,7 @@ from sheafcoarsen._ragged import offsets, ranges, read_only
 from sheafcoarsen.clusters import Clusters
 from sheafcoarsen.operators import canonical_csr, index_dtype
 from sheafcoarsen.partition import Partition
-from sheafcoarsen.sheaf import CellularSheaf, largest_entry
+from sheafcoarsen.sheaf import CellularSheaf
 
 
 def block_layout(sheaf: CellularSheaf, partition: Partition, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -39,9 +39,28 @@ def coordinates(sheaf: CellularSheaf, partition: Partition, a: int) -> np.ndarra
     return ranges(sheaf.vertex_offsets[vertices], sheaf.vertex_dims[vertices])
 
 
+def cluster_number(partition: Partition, a: int) -> int:
+    """Return a valid cluster number, counting from the end where negative as sequences do."""
+    K = partition.n_clusters
+    if isinstance(a, bool) or not isinstance(a, int | np.integer):
+        raise TypeError(f"a cluster is named by an integer, got {a!r}")
+    if not -K <= a < K:
+        raise IndexError(f"cluster {a} is out of range for {K} clusters")
+    return int(a) % K
+
+
+def check_layout(R, sheaf: CellularSheaf, partition: Partition, ranks: np.ndarray, what: str) -> None:
+    """Refuse an R whose rows are not whole rows of blocks, which kernels rely on."""
+    indptr, indices = block_layout(sheaf, partition, ranks)
+    if R.shape != (sheaf.dim_c0, int(ranks.sum())) or not (
+        np.array_equal(R.indptr, indptr) and np.array_equal(R.indices, indices)
+    ):
+        raise ValueError(f"{what}: R must hold a full block for every cluster, as local_modes makes it")
+
+
 def block(R, sheaf: CellularSheaf, partition: Partition, ranks: np.ndarray, a: int) -> np.ndarray:
     """Return R_a, shape (N_a, r_a)."""
-    a = range(partition.n_clusters)[a]
+    a = cluster_number(partition, a)
     first = int(ranks[:a].sum())
     rows = R[coordinates(sheaf, partition, a)]
     return rows[:, first : first + int(ranks[a])].toarray()
@@ -61,7 +80,7 @@ def from_blocks(sheaf: CellularSheaf, partition: Partition, clusters: Clusters, 
     complex_ones = any(item.dtype.kind == "c" for item in blocks)
     dtype = np.result_type(sheaf.dtype, np.complex64) if complex_ones else sheaf.dtype  # the sheaf's own precision
     # coarse maps may grow beyond the limit for a caller's own, as long as their squares do not overflow
-    limit, entry = 100 * range_limits(dtype)[1], largest_entry(sheaf)
+    limit, entry = 100 * range_limits(dtype)[1], sheaf.largest_entry
     for a, item in enumerate(blocks):
         if item.ndim != 2 or item.shape[0] != clusters.dims[a]:
             raise ValueError(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._checks import integer_array, whole_number
+from sheafcoarsen._checks import MAX_DIMENSION, integer_array, whole_number
 
 
 class Spectra(NamedTuple):
@@ -175,7 +175,7 @@ def fixed(r) -> Fixed:
     >>> sc.local_modes(F, P, sc.ranks.fixed(3)).ranks
     array([3, 1])
     """
-    return Fixed(whole_number("r", r, at_least=0))
+    return Fixed(min(whole_number("r", r, at_least=0), MAX_DIMENSION))
 
 
 def kernel() -> Kernel:
@@ -272,7 +272,7 @@ def as_rule(rank, n_clusters: int) -> Rule:
     except ValueError as error:
         raise ValueError(f"`rank` must hold one integer per cluster: {error}") from None
     if array.ndim == 0:
-        return Fixed(whole_number("rank", array[()], at_least=0))
+        return Fixed(min(whole_number("rank", array[()], at_least=0), MAX_DIMENSION))
     if array.dtype.kind == "f" and array.size:
         raise TypeError(f"`rank` must hold integers, got dtype {array.dtype}")
     ranks = integer_array("rank", array)

@@ -7,8 +7,9 @@ from sheafcoarsen._kernels.lapack import workspace
 from sheafcoarsen._linalg import eps_of, zero_level
 from sheafcoarsen._ragged import offsets, ranges
 from sheafcoarsen._threads import run_ranges, single_threaded_blas
-from sheafcoarsen.clusters import Clusters
+from sheafcoarsen.clusters import Clusters, crossing_half_edges
 from sheafcoarsen.modes import LocalModes
+from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf
 
 SERIAL_BELOW = 300_000.0
@@ -54,38 +55,36 @@ def spectral_loops(modes: LocalModes):
     return counts, data
 
 
-def retained_energy(sheaf: CellularSheaf, clusters: Clusters, R, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (starts, flat H) with H_a = R_a* L_a R_a (``eq:local_residual_operator``), straight from the maps."""
-    starts = offsets(ranks * ranks)
-    out = np.empty(int(starts[-1]), np.result_type(sheaf.dtype, R.dtype))
-    run_ranges(
-        lambda lo, hi: kernels.retained_energy(lo, hi, sheaf._arrays, clusters, ranks, R.indptr, R.data, starts, out),
-        clusters.dims * (ranks + 1.0) ** 2,
-        serial_below=SERIAL_BELOW,
-    )
-    return starts, out
+def factored_loops(sheaf: CellularSheaf, partition: Partition, clusters: Clusters, R, ranks: np.ndarray):
+    """Return (kept rows per cluster, B data) with H_a = R_a* L_a R_a = B_a* B_a (``eq:local_residual_factorization``), any R.
 
-
-def factored_loops(sheaf: CellularSheaf, clusters: Clusters, R, ranks: np.ndarray):
-    """Return (kept rows per cluster, B data) with H_a = B_a* B_a (``eq:local_residual_factorization``) for any R.
-
-    Rows whose energy is zero to working accuracy, measured against L_a and R_a, are left out.
+    H_a comes straight from the maps, maps and R_a scaled by powers of two of their cluster before anything is squared. Rows whose
+    energy is zero to working accuracy, measured against L_a and R_a, are left out.
     """
-    starts, energy = retained_energy(sheaf, clusters, R, ranks)
+    f, K = sheaf._arrays, clusters.n_clusters
+    starts = offsets(ranks * ranks)
+    energy = np.empty(int(starts[-1]), np.result_type(sheaf.dtype, R.dtype))
+    map_units, block_units, columns = np.empty(K), np.empty(K), np.empty(K)
+    halves = crossing_half_edges(sheaf, partition, clusters, principal=False)
+
+    def energies(lo, hi):
+        kernels.units(lo, hi, f, clusters, *halves, ranks, R.indptr, R.data, map_units, block_units)
+        kernels.largest_columns(lo, hi, f, clusters, ranks, R.indptr, R.data, block_units, columns)
+        kernels.retained_energy(lo, hi, f, clusters, ranks, R.indptr, R.data, map_units, block_units, starts, energy)
+
+    run_ranges(energies, clusters.dims * (ranks + 1.0) ** 2, serial_below=SERIAL_BELOW)
     traces = np.zeros(sheaf.n_vertices)
-    kernels.internal_traces(sheaf._arrays, clusters, traces)
-    sizes = np.zeros(clusters.n_clusters)
+    kernels.internal_traces(f, clusters, map_units, traces)
+    sizes = np.zeros(K)
     np.maximum.at(sizes, clusters.labels, traces)
-    columns = np.zeros(clusters.n_clusters)
-    kernels.largest_columns(0, clusters.n_clusters, sheaf._arrays, clusters, ranks, R.indptr, R.data, columns)
     levels = zero_level(np.maximum(clusters.dims, ranks), eps_of(energy.dtype), sizes * columns)
     factors = np.empty_like(energy)
-    kept = np.zeros(clusters.n_clusters, np.int64)
+    kept = np.zeros(K, np.int64)
 
     def work(lo, hi):
         largest = int(ranks[lo:hi].max())
         room = workspace(largest, largest, energy.dtype)
-        return kernels.factor(lo, hi, ranks, starts, energy, levels, room, factors, kept)
+        return kernels.factor(lo, hi, ranks, starts, energy, levels, map_units, block_units, room, factors, kept)
 
     with single_threaded_blas():
         failed = run_ranges(work, (ranks + 1.0) ** 3, serial_below=SERIAL_BELOW)

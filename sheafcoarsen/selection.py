@@ -17,7 +17,7 @@ from sheafcoarsen._progress import bar
 from sheafcoarsen._ragged import read_only
 from sheafcoarsen.graphs import edge_weights, graph_arrays
 from sheafcoarsen.partition import Partition
-from sheafcoarsen.sheaf import CellularSheaf, largest_entry
+from sheafcoarsen.sheaf import CellularSheaf
 
 LIGHTEST, HEAVIEST = 1 / 3, 1.5
 """Cluster weights that refinement and merging keep to where they can, relative to the mean."""
@@ -77,7 +77,7 @@ def select(F_or_graph, n_clusters, method="auto", weights="graph", seed=0, progr
             "balls".
     weights : {"graph", "sheaf"}
         "graph": the graph's weights (a networkx edge's "weight", an adjacency's entries, missing = 1); a sheaf stores
-        none: 1 per edge. "sheaf": norm(F_{u->e}* F_{v->e})_F, so that strong maps keep vertices together.
+        none, not even the ones it was made with: 1 per edge. "sheaf": norm(F_{u->e}* F_{v->e})_F, so that strong maps keep vertices together.
     seed : int
         Chooses the starting vertex, or whatever is random in the method.
     progress : bool
@@ -140,7 +140,7 @@ def _links(F_or_graph, weights: str) -> Links:
         sizes = np.maximum(F_or_graph.vertex_dims, 1)
         if weights == "sheaf":
             values = np.empty(len(edges))
-            largest = max(largest_entry(F_or_graph), np.finfo(float).tiny)
+            largest = max(F_or_graph.largest_entry, np.finfo(float).tiny)
             kernels.strengths(F_or_graph._arrays, 1 / largest, values)
         else:
             values = np.ones(len(edges))

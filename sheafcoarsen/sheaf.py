@@ -4,9 +4,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+import networkx as nx
 import numpy as np
+import scipy.sparse
 
-from sheafcoarsen._checks import check_range, choice, dimensions, scalar_array
+from sheafcoarsen._checks import (
+    check_range,
+    choice,
+    dimensions,
+    is_scalar,
+    random_generator,
+    range_limits,
+    scalar_array,
+    whole_number,
+)
 from sheafcoarsen._kernels.sheaf import scan
 from sheafcoarsen._maps import check_endpoints, flat_maps, random_maps, stalk_dims
 from sheafcoarsen._ragged import offsets, read_only
@@ -129,13 +140,13 @@ class CellularSheaf:
         array([[1., 0.],
                [0., 2.]])
         """
-        return cls._from_flat(edges, tail_data, head_data, vertex_dims, edge_dims, None, lower_limit=True)
+        return cls._from_flat(edges, tail_data, head_data, vertex_dims, edge_dims, None, limits=True)
 
     @classmethod
-    def _from_flat(cls, edges, tail_data, head_data, vertex_dims, edge_dims, labels, *, lower_limit: bool):
-        """Check and build; a coarse sheaf read from a file may have maps below the limit for a caller's own."""
+    def _from_flat(cls, edges, tail_data, head_data, vertex_dims, edge_dims, labels, *, limits: bool):
+        """Check and build; a coarse sheaf read from a file may have maps beyond the limits for a caller's own."""
         edges = edge_array("edges", edges)
-        count = int(edges.max(initial=-1)) + 1 if np.ndim(vertex_dims) == 0 else len(vertex_dims)
+        count = int(edges.max(initial=-1)) + 1 if is_scalar("vertex_dims", vertex_dims) else len(vertex_dims)
         dims = dimensions("vertex_dims", vertex_dims, count, "vertex")
         check_endpoints(edges, len(dims))
         edge_dims = dimensions("edge_dims", edge_dims, len(edges), "edge")
@@ -150,10 +161,15 @@ class CellularSheaf:
             data.append(flat)
         sheaf = object.__new__(cls)
         sheaf._fill(edges, dims, edge_dims, data[0], data[1], labels)
-        sheaf._check_maps(lower_limit=lower_limit)
+        sheaf._check_maps(limits=limits)
         return sheaf
 
-    def _check_maps(self, *, lower_limit: bool = True):
+    @cached_property
+    def largest_entry(self) -> float:
+        """Largest modulus of a map entry, by which norms are scaled."""
+        return max(scan(self.tail_data)[1], scan(self.head_data)[1])
+
+    def _check_maps(self, *, limits: bool = True):
         largest = 0.0
         for name, data, starts in (
             ("tail_maps", self.tail_data, self.tail_offsets),
@@ -165,7 +181,8 @@ class CellularSheaf:
                 u, v = self.edges[e].tolist()
                 raise ValueError(f"`{name}[{e}]` (edge {u} -> {v}) must be finite, got {data[bad]}")
             largest = max(largest, size)
-        if lower_limit or largest > 1:
+        self.__dict__["largest_entry"] = largest
+        if limits:
             check_range("tail_maps and head_maps", largest, self.dtype)
 
     # ---------------------------------------------------------------- sizes and views
@@ -230,6 +247,8 @@ class CellularSheaf:
         )
 
     def _map(self, e: int, data, starts, end: int) -> np.ndarray:
+        if isinstance(e, bool) or not isinstance(e, int | np.integer):
+            raise TypeError(f"an edge is named by an integer, got {e!r}")
         if not -self.n_edges <= e < self.n_edges:
             raise IndexError(f"edge {e} is out of range for {self.n_edges} edges")
         e = range(self.n_edges)[e]
@@ -284,7 +303,13 @@ class CellularSheaf:
         sheaf._fill(self.edges, self.vertex_dims, self.edge_dims, data[0], data[1], self.vertex_labels)
         for name in ("vertex_offsets", "edge_offsets", "tail_offsets", "head_offsets"):
             sheaf.__dict__[name] = getattr(self, name)
-        sheaf._check_maps()
+        sheaf._check_maps(limits=False)
+        low, high = range_limits(sheaf.dtype)
+        mine = self.largest_entry if self.dtype == sheaf.dtype else 0.0
+        if not min(low, mine or low) <= sheaf.largest_entry <= max(high, mine) and sheaf.largest_entry > 0:
+            check_range(
+                "tail_maps and head_maps", sheaf.largest_entry, sheaf.dtype
+            )  # a coarse sheaf keeps its own range
         return sheaf
 
     # ---------------------------------------------------------------- sheaves from graphs
@@ -315,11 +340,10 @@ class CellularSheaf:
                [ 0., -1.,  1.]])
         """
         arrays = graph_arrays(graph, n_vertices)
-        dims = dimensions("dim", dim, arrays.n_vertices, "vertex") if np.ndim(dim) == 0 else None
-        if dims is None:
-            raise TypeError(f"`dim` must be an integer, got {dim!r}")
+        d = whole_number("dim", dim, at_least=0)
+        if d > 2**20:
+            raise ValueError(f"`dim` must be at most {2**20}, got {d}")
         roots = np.sqrt(edge_weights(arrays, weight))
-        d = int(dim)
         maps = roots[:, None, None] * np.eye(d, dtype=roots.dtype)
         return cls._uniform(arrays, d, d, maps, maps.copy())
 
@@ -331,7 +355,9 @@ class CellularSheaf:
         ----------
         graph, weight, n_vertices : as in :meth:`constant`
         transports : str or array_like, shape (m, d, d)
-            U_e for e = (u, v) carries the head's stalk to the tail's; orthogonal or unitary to sqrt(eps).
+            U_e for e = (u, v) carries the head's stalk to the tail's, x_u = U_e x_v; orthogonal or unitary to sqrt(eps). If yours
+            carry the tail to the head, x_v = R x_u, pass their conjugate transposes. Mind that an undirected networkx graph orients
+            an edge by the order in which its nodes were added; an (m, 2) edge array keeps the orientation you give.
 
         Examples
         --------
@@ -389,7 +415,8 @@ class CellularSheaf:
         ----------
         graph, n_vertices : as in :meth:`constant`
         sign : str or array_like, shape (m,)
-            An edge attribute or the values, each 1 or -1. An adjacency carries its signs in its entries.
+            An edge attribute or the values, each 1 or -1. An adjacency carries its signs in its entries. A negative loop of weight
+            w adds 4 w to the diagonal.
         weight : as in :meth:`constant`
 
         Examples
@@ -432,14 +459,20 @@ class CellularSheaf:
         dtype : float32, float64, complex64 or complex128
         """
         choice("kind", kind, ("general", "orthogonal", "diagonal"))
-        scalar = scalar_array("dtype", np.zeros(0, dtype=dtype)).dtype
+        try:
+            scalar = scalar_array("dtype", np.zeros(1, dtype=dtype)).dtype
+        except (TypeError, ValueError):
+            raise TypeError(f"`dtype` must be float32, float64, complex64 or complex128, got {dtype!r}") from None
         arrays = graph_arrays(graph)
         n, m = arrays.n_vertices, len(arrays.edges)
-        if arrays.labels is None and np.ndim(vertex_dims) == 1 and len(vertex_dims) > n:
+        if arrays.labels is None and not is_scalar("vertex_dims", vertex_dims) and len(vertex_dims) > n:
             n = len(vertex_dims)  # an edge array does not know its isolated last vertices
         dims = dimensions("vertex_dims", vertex_dims, n, "vertex")
         edge_dims = dimensions("edge_dims", edge_dims, m, "edge")
-        rng = np.random.default_rng(seed)
+        entries = float((edge_dims.astype(np.float64) * dims[arrays.edges].sum(axis=1)).sum())
+        if entries > 2**40:
+            raise ValueError(f"`vertex_dims` and `edge_dims` ask for {entries:.3g} map entries, more than memory holds")
+        rng = random_generator("seed", seed)
         data = [random_maps(rng, edge_dims, dims[arrays.edges[:, end]], kind, scalar) for end in (0, 1)]
         return cls._trusted(arrays.edges, dims, edge_dims, data[0], data[1], arrays.labels)
 
@@ -461,6 +494,13 @@ def _stores_weights(arrays) -> bool:
     return True
 
 
-def largest_entry(sheaf: CellularSheaf) -> float:
-    """Return the largest modulus of a map entry, by which norms are scaled."""
-    return max(scan(sheaf.tail_data)[1], scan(sheaf.head_data)[1])
+def check_sheaf(value, name: str = "sheaf") -> CellularSheaf:
+    """Refuse anything but a sheaf, with the way from what came to one."""
+    if isinstance(value, CellularSheaf):
+        return value
+    remedy = ""
+    if isinstance(getattr(value, "sheaf", None), CellularSheaf):
+        remedy = ": it has one in its attribute `sheaf`"
+    elif isinstance(value, nx.Graph) or scipy.sparse.issparse(value) or isinstance(value, np.ndarray):
+        remedy = ": CellularSheaf.constant(graph) makes one"
+    raise TypeError(f"`{name}` must be a CellularSheaf, got {type(value).__name__}{remedy}")

@@ -1,10 +1,12 @@
 """Several sheaves side by side in one, and apart again."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from sheafcoarsen._checks import integer_array
 from sheafcoarsen._ragged import offsets, ranges
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 
 def disjoint_union(sheaves) -> tuple[CellularSheaf, np.ndarray, np.ndarray]:
@@ -29,10 +31,9 @@ def disjoint_union(sheaves) -> tuple[CellularSheaf, np.ndarray, np.ndarray]:
     >>> vertex_starts, edge_starts
     (array([0, 2, 5]), array([0, 1, 3]))
     """
-    parts = list(sheaves)
-    for i, part in enumerate(parts):
-        if not isinstance(part, CellularSheaf):
-            raise TypeError(f"`sheaves[{i}]` must be a CellularSheaf, got {type(part).__name__}")
+    if not isinstance(sheaves, Iterable):
+        raise TypeError(f"`sheaves` must be a sequence of sheaves, got {type(sheaves).__name__}")
+    parts = [check_sheaf(part, f"sheaves[{i}]") for i, part in enumerate(sheaves)]
     vertex_starts = offsets([part.n_vertices for part in parts])
     edge_starts = offsets([part.n_edges for part in parts])
     dtype = np.result_type(np.float32, *[part.dtype for part in parts]) if parts else np.dtype(float)
@@ -48,8 +49,6 @@ def disjoint_union(sheaves) -> tuple[CellularSheaf, np.ndarray, np.ndarray]:
         joined([part.tail_data for part in parts], np.zeros(0)).astype(dtype),
         joined([part.head_data for part in parts], np.zeros(0)).astype(dtype),
     )
-    if union.n_edges:
-        union._check_maps(lower_limit=False)
     return union, vertex_starts, edge_starts
 
 
@@ -62,6 +61,7 @@ def split(sheaf: CellularSheaf, vertex_starts) -> list[CellularSheaf]:
     vertex_starts : array_like of int, shape (k + 1,)
         Part i holds the vertices ``vertex_starts[i] .. vertex_starts[i + 1] - 1``; no edge may join two parts.
     """
+    check_sheaf(sheaf)
     starts = integer_array("vertex_starts", vertex_starts)
     n = sheaf.n_vertices
     if len(starts) == 0 or starts[0] != 0 or starts[-1] != n or (np.diff(starts) < 0).any():

@@ -70,5 +70,5 @@ def test_wrong_arguments_are_refused():
         check_partition(F, Partition([0, 1]))
     with pytest.raises(TypeError, match=r"`P` must be a Partition, got list: Partition\(labels\) makes one"):
         check_partition(F, [0, 0, 1])
-    with pytest.raises(TypeError, match="the first argument must be a CellularSheaf, got Partition"):
+    with pytest.raises(TypeError, match="`sheaf` must be a CellularSheaf, got Partition"):
         check_partition(Partition([0, 0, 1]), F)

@@ -111,7 +111,7 @@ def test_adjacency_may_be_asymmetric_by_rounding_only():
 @given(graphs())
 def test_edge_arrays_are_taken_as_they_are(graph):
     n, edges = graph
-    for given_edges in (edges, edges.tolist(), edges.astype(np.uint16), edges.astype(float)):
+    for given_edges in (edges, edges.tolist(), edges.astype(np.uint16)):
         arrays = graph_arrays(given_edges, n_vertices=n)
         assert arrays.edges.tolist() == edges.tolist()
         assert arrays.edges.dtype == np.int64
@@ -140,6 +140,8 @@ def test_a_missing_attribute_is_one_where_a_default_is_given():
     assert edge_weights(arrays, "no such attribute").tolist() == [1.0, 1.0]
     assert edge_weights(arrays, None).tolist() == [1.0, 1.0]
     assert edge_weights(graph_arrays([[0, 1]]), "weight").tolist() == [1.0]
+    with pytest.raises(ValueError, match="`weight` = 'length' names an edge attribute that no edge of the graph has"):
+        edge_weights(graph_arrays([[0, 1]]), "length")
 
 
 @pytest.mark.parametrize("m_and_shape", [(0, (0, 3, 3)), (0, (0, 2, 5))])
@@ -223,11 +225,11 @@ def test_bad_graphs(case):
 BAD_VALUES = {
     "too few": ([1.0], (), "`x` must hold a number for each of the 2 edges, got shape (1,)"),
     "too deep": ([[1.0], [2.0]], (), "got shape (2, 1)"),
-    "wrong matrix": (np.ones((2, 3, 4)), (3, 3), "`x` must hold 3x3 for each of the 2 edges"),
-    "no matrix": (np.ones(2), (-1, -1), "`x` must hold anyxany for each of the 2 edges"),
+    "wrong matrix": (np.ones((2, 3, 4)), (3, 3), "`x` must hold an array of shape (3, 3) for each of the 2 edges"),
+    "no matrix": (np.ones(2), (-1, -1), "`x` must hold an array of shape (d, d) for each of the 2 edges"),
     "ragged": ([np.eye(2), np.eye(3)], (-1, -1), "rectangular array of numbers"),
     "nan": ([1.0, np.nan], (), "`x` must be finite, got nan for edge 1 (2, 3)"),
-    "no such attribute": ("colour", (), "names an edge attribute that the graph does not store"),
+    "no such attribute": ("colour", (), "names an edge attribute that no edge of the graph has"),
     "absent attribute": ("only one", (), "edge 0 (0, 2) has no attribute 'only one' for `x`"),
 }
 

@@ -299,7 +299,7 @@ def test_a_basis_that_is_nearly_orthonormal_is_refused_too(defect):
 
 def test_cochains_that_do_not_fit_are_refused():
     C = sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
-    with pytest.raises(ValueError, match="with dim_c0 = 4, got shape"):
+    with pytest.raises(ValueError, match="with dim_c0 = 4 of the fine sheaf, got shape"):
         sc.energy_ledger(C, np.zeros(2))
     with pytest.raises(ValueError, match="`x` must be finite, got nan in row 3"):
         sc.energy_ledger(C, [0, 0, 0, np.nan])

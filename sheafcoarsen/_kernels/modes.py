@@ -12,94 +12,106 @@ from sheafcoarsen._kernels.lapack import eigh_lowest, eigvalsh, singular_rows
 
 
 @kernel
-def add_lower_gram(out, n, at, a, fa, d, rows):
-    """Add A* A to the lower triangle of the diagonal block at ``at``."""
-    for q in range(rows):
-        for i in range(d):
-            x = np.conj(a[fa + q * d + i])
-            for j in range(i + 1):
-                out[(at + i) * n + at + j] += x * a[fa + q * d + j]
+def power_of_two(size):
+    """The power of two just above ``size``, kept away from where its inverse would overflow; 1 for 0."""
+    if size == 0:
+        return 1.0
+    return math.ldexp(1.0, min(max(math.frexp(size)[1], -1000), 1000))
 
 
 @kernel
-def add_edge(out, n, at_u, at_v, f, e):
-    """Add edge e's [A | -B]* [A | -B] to the lower triangle of a dense n x n matrix."""
+def add_lower_gram(out, n, at, a, fa, d, rows, unit):
+    """Add A* A, maps times ``unit``, to the lower triangle of the diagonal block at ``at``."""
+    for q in range(rows):
+        for i in range(d):
+            x = np.conj(a[fa + q * d + i] * unit)
+            for j in range(i + 1):
+                out[(at + i) * n + at + j] += x * (a[fa + q * d + j] * unit)
+
+
+@kernel
+def add_edge(out, n, at_u, at_v, f, e, unit):
+    """Add edge e's [A | -B]* [A | -B], maps times ``unit``, to the lower triangle of a dense n x n matrix."""
     u, v = f.edges[e, 0], f.edges[e, 1]
     du, dv, rows = f.vertex_dims[u], f.vertex_dims[v], f.edge_dims[e]
     a, b = f.tail_offsets[e], f.head_offsets[e]
     if u == v:
         for q in range(rows):
             for i in range(du):
-                x = np.conj(f.tail_data[a + q * du + i] - f.head_data[b + q * du + i])
+                x = np.conj((f.tail_data[a + q * du + i] - f.head_data[b + q * du + i]) * unit)
                 for j in range(i + 1):
-                    out[(at_u + i) * n + at_u + j] += x * (f.tail_data[a + q * du + j] - f.head_data[b + q * du + j])
+                    y = (f.tail_data[a + q * du + j] - f.head_data[b + q * du + j]) * unit
+                    out[(at_u + i) * n + at_u + j] += x * y
         return
-    add_lower_gram(out, n, at_u, f.tail_data, a, du, rows)
-    add_lower_gram(out, n, at_v, f.head_data, b, dv, rows)
+    add_lower_gram(out, n, at_u, f.tail_data, a, du, rows, unit)
+    add_lower_gram(out, n, at_v, f.head_data, b, dv, rows, unit)
     for q in range(rows):
         if at_u > at_v:
             for i in range(du):
-                x = np.conj(f.tail_data[a + q * du + i])
+                x = np.conj(f.tail_data[a + q * du + i] * unit)
                 for j in range(dv):
-                    out[(at_u + i) * n + at_v + j] -= x * f.head_data[b + q * dv + j]
+                    out[(at_u + i) * n + at_v + j] -= x * (f.head_data[b + q * dv + j] * unit)
         else:
             for i in range(dv):
-                x = np.conj(f.head_data[b + q * dv + i])
+                x = np.conj(f.head_data[b + q * dv + i] * unit)
                 for j in range(du):
-                    out[(at_v + i) * n + at_u + j] -= x * f.tail_data[a + q * du + j]
+                    out[(at_v + i) * n + at_u + j] -= x * (f.tail_data[a + q * du + j] * unit)
 
 
 @kernel
-def crossing_diagonal(f, c, starts, out):
-    """Add up F* F of the crossing edges at every vertex: what the principal block holds beyond L_a."""
-    for k in range(c.crossing_edges.size):
-        e = c.crossing_edges[k]
-        for end in range(2):
-            v = f.edges[e, end]
-            d = f.vertex_dims[v]
-            data = f.tail_data if end == 0 else f.head_data
-            at = f.tail_offsets[e] if end == 0 else f.head_offsets[e]
-            for q in range(f.edge_dims[e]):
-                for i in range(d):
-                    x = np.conj(data[at + q * d + i])
-                    for j in range(d):
-                        out[starts[v] + i * d + j] += x * data[at + q * d + j]
+def cluster_unit(a, f, c, half_ptr, half_edges):
+    """One over the power of two just above the largest entry of the maps that enter cluster a's local operator."""
+    largest = 0.0
+    for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
+        e = c.internal_edges[k]
+        for i in range(f.tail_offsets[e], f.tail_offsets[e + 1]):
+            largest = max(largest, float(abs(f.tail_data[i])))
+        for i in range(f.head_offsets[e], f.head_offsets[e + 1]):
+            largest = max(largest, float(abs(f.head_data[i])))
+    for k in range(half_ptr[a], half_ptr[a + 1]):
+        e = half_edges[k] >> 1
+        data = f.tail_data if half_edges[k] & 1 == 0 else f.head_data
+        starts = f.tail_offsets if half_edges[k] & 1 == 0 else f.head_offsets
+        for i in range(starts[e], starts[e + 1]):
+            largest = max(largest, float(abs(data[i])))
+    return 1 / power_of_two(largest)
 
 
 @kernel
-def assemble(a, f, c, principal, extra_starts, extra, out):
-    """Fill the lower triangle of cluster a's local operator, N_a x N_a row-major; the rest is zero."""
+def assemble(a, f, c, half_ptr, half_edges, unit, out):
+    """Fill the lower triangle of unit^2 times cluster a's local operator, N_a x N_a row-major; the rest is zero.
+
+    The maps are scaled before they are squared, so that neither over- nor underflows. Half-edges, 2 e + end, are what the
+    principal block holds beyond L_a.
+    """
     n = c.dims[a]
     for i in range(n * n):
         out[i] = 0
     for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
         e = c.internal_edges[k]
-        add_edge(out, n, c.local_offsets[f.edges[e, 0]], c.local_offsets[f.edges[e, 1]], f, e)
-    if principal:
-        for k in range(c.member_ptr[a], c.member_ptr[a + 1]):
-            v = c.members[k]
-            d, at = f.vertex_dims[v], c.local_offsets[v]
-            for i in range(d):
-                for j in range(i + 1):
-                    out[(at + i) * n + at + j] += extra[extra_starts[v] + i * d + j]
+        add_edge(out, n, c.local_offsets[f.edges[e, 0]], c.local_offsets[f.edges[e, 1]], f, e, unit)
+    for k in range(half_ptr[a], half_ptr[a + 1]):
+        e, end = half_edges[k] >> 1, half_edges[k] & 1
+        v = f.edges[e, end]
+        data = f.tail_data if end == 0 else f.head_data
+        at = f.tail_offsets[e] if end == 0 else f.head_offsets[e]
+        add_lower_gram(out, n, c.local_offsets[v], data, at, f.vertex_dims[v], f.edge_dims[e], unit)
 
 
 @kernel
-def sizes_of(a, n):
-    """Return (largest modulus, norm(A, inf)) of a Hermitian matrix given by its lower triangle."""
-    largest = 0.0
+def inf_norm(a, n):
+    """norm(A, inf) of a Hermitian matrix given by its lower triangle."""
     sums = np.zeros(n)
     for i in range(n):
         for j in range(i + 1):
             size = float(abs(a[i * n + j]))
-            largest = max(largest, size)
             sums[i] += size
             if j < i:
                 sums[j] += size
     top = 0.0
     for i in range(n):
         top = max(top, sums[i])
-    return largest, top
+    return top
 
 
 @kernel
@@ -138,7 +150,7 @@ def normalized(out, count):
         largest = max(largest, float(abs(out[i])))
     if largest == 0:
         return 0.0
-    scale = math.ldexp(1.0, math.frexp(largest)[1])
+    scale = power_of_two(largest)
     for i in range(count):
         out[i] *= 1 / scale
     return scale
@@ -146,7 +158,7 @@ def normalized(out, count):
 
 @kernel
 def local_modes(
-    lo, hi, f, c, principal, extra_starts, extra, ranks, sqrt_eps, s,
+    lo, hi, f, c, half_ptr, half_edges, ranks, sqrt_eps, s,
     indptr, data, value_starts, values, next_values, norms, tied,
 ):  # fmt: skip
     """Lowest modes of clusters lo .. hi.
@@ -161,11 +173,12 @@ def local_modes(
         tied[a] = False
         if n == 0:
             continue
-        assemble(a, f, c, principal, extra_starts, extra, s.a)
-        largest, top = sizes_of(s.a, n)
-        wanted = min(r + 1, n)
+        unit = cluster_unit(a, f, c, half_ptr, half_edges)
+        assemble(a, f, c, half_ptr, half_edges, unit, s.a)
+        top = inf_norm(s.a, n)
         at = value_starts[a]
-        if largest == 0:
+        scale = normalized(s.a, n * n)
+        if scale == 0:
             # L_a = 0: every vector is an eigenvector, and the first coordinates are as good as any
             for j in range(r):
                 values[at + j] = 0
@@ -175,43 +188,41 @@ def local_modes(
                 next_values[a] = 0
                 tied[a] = r > 0
         else:
-            scale = math.ldexp(1.0, math.frexp(largest)[1])  # a power of two: exact
-            for i in range(n * n):
-                s.a[i] *= 1 / scale
-            if eigh_lowest(n, wanted, s) != 0:
+            if eigh_lowest(n, min(r + 1, n), s) != 0:
                 return a
             for j in range(r):
-                values[at + j] = max(float(s.w[j]), 0.0) * scale
+                values[at + j] = max(float(s.w[j]), 0.0) * scale / unit / unit
                 fix_phase(s.z, j * n, n, sqrt_eps)
             if r < n:
-                next_values[a] = max(float(s.w[r]), 0.0) * scale
+                next_values[a] = max(float(s.w[r]), 0.0) * scale / unit / unit
                 if r > 0:
                     tied[a] = (float(s.w[r]) - float(s.w[r - 1])) * scale <= sqrt_eps * top
-            norms[a] = top
+            norms[a] = top / unit / unit
         store(a, r, f, c, s.z, n, indptr, data)
     return -1
 
 
 @kernel
-def local_spectra(lo, hi, f, c, principal, extra_starts, extra, s, value_starts, values, norms):
+def local_spectra(lo, hi, f, c, half_ptr, half_edges, s, value_starts, values, norms):
     """All eigenvalues of the local operators of clusters lo .. hi, without vectors; returns as ``local_modes``."""
     for a in range(lo, hi):
         n = c.dims[a]
         norms[a] = 0
         if n == 0:
             continue
-        assemble(a, f, c, principal, extra_starts, extra, s.a)
-        norms[a] = sizes_of(s.a, n)[1]
+        unit = cluster_unit(a, f, c, half_ptr, half_edges)
+        assemble(a, f, c, half_ptr, half_edges, unit, s.a)
+        norms[a] = inf_norm(s.a, n) / unit / unit
         scale = normalized(s.a, n * n)
         if scale > 0 and eigvalsh(n, s) != 0:
             return a
         for i in range(n):
-            values[value_starts[a] + i] = max(float(s.w[i]), 0.0) * scale if scale > 0 else 0
+            values[value_starts[a] + i] = max(float(s.w[i]), 0.0) * scale / unit / unit if scale > 0 else 0
     return -1
 
 
 @kernel
-def stack(a, f, c, rows, half_ptr, half_edges, out):
+def stack(a, f, c, half_ptr, half_edges, rows, out):
     """Write the matrix whose Gram matrix is cluster a's local operator, row-major, rows[a] x N_a.
 
     Its rows are delta_a and then, for the principal operator, the near maps of the crossing half-edges.
@@ -246,14 +257,14 @@ def stack(a, f, c, rows, half_ptr, half_edges, out):
 
 
 @kernel
-def kernel_dims(lo, hi, f, c, rows, half_ptr, half_edges, eps, s, dims):
+def kernel_dims(lo, hi, f, c, half_ptr, half_edges, rows, eps, s, dims):
     """dims[a] = dimension of the kernel of cluster a's local operator, by singular values; returns as ``local_modes``."""
     for a in range(lo, hi):
         n = c.dims[a]
         dims[a] = n
         if n == 0:
             continue
-        stack(a, f, c, rows, half_ptr, half_edges, s.a)
+        stack(a, f, c, half_ptr, half_edges, rows, s.a)
         if normalized(s.a, rows[a] * n) == 0:
             continue
         if singular_rows(rows[a], n, False, s) != 0:
@@ -266,7 +277,7 @@ def kernel_dims(lo, hi, f, c, rows, half_ptr, half_edges, eps, s, dims):
 
 @kernel
 def singular_modes(
-    lo, hi, f, c, principal, extra_starts, extra, rows, half_ptr, half_edges, ranks, sqrt_eps, s,
+    lo, hi, f, c, half_ptr, half_edges, rows, ranks, sqrt_eps, s,
     indptr, data, value_starts, values, next_values, norms, tied,
 ):  # fmt: skip
     """The lowest modes of clusters lo .. hi as right singular vectors of the local stack; otherwise as ``local_modes``."""
@@ -277,9 +288,10 @@ def singular_modes(
         tied[a] = False
         if n == 0:
             continue
-        assemble(a, f, c, principal, extra_starts, extra, s.spare)
-        norms[a] = sizes_of(s.spare, n)[1]
-        stack(a, f, c, rows, half_ptr, half_edges, s.a)
+        unit = cluster_unit(a, f, c, half_ptr, half_edges)
+        assemble(a, f, c, half_ptr, half_edges, unit, s.spare)
+        norms[a] = inf_norm(s.spare, n) / unit / unit
+        stack(a, f, c, half_ptr, half_edges, rows, s.a)
         scale = normalized(s.a, rows[a] * n)
         found = 0 if scale == 0 else min(rows[a], n)
         if singular_rows(0 if scale == 0 else rows[a], n, True, s) != 0:

@@ -9,6 +9,7 @@ import numpy as np
 
 from sheafcoarsen._kernels.jit import kernel
 from sheafcoarsen._kernels.lapack import eigh_lowest
+from sheafcoarsen._kernels.modes import cluster_unit, normalized, power_of_two
 
 
 @kernel
@@ -51,28 +52,45 @@ def crossing_maps(lo, hi, f, c, ranks, indptr, data, tail_starts, head_starts, t
 
 
 @kernel
-def internal_traces(f, c, out):
-    """out[v] += trace of the diagonal block that the internal edges put at vertex v."""
-    for k in range(c.internal_edges.size):
-        e = c.internal_edges[k]
-        u, v = f.edges[e, 0], f.edges[e, 1]
-        if u == v:
-            begin = f.head_offsets[e]
-            for i in range(f.tail_offsets[e + 1] - f.tail_offsets[e]):
-                out[u] += abs(f.tail_data[f.tail_offsets[e] + i] - f.head_data[begin + i]) ** 2
-            continue
-        for i in range(f.tail_offsets[e], f.tail_offsets[e + 1]):
-            out[u] += abs(f.tail_data[i]) ** 2
-        for i in range(f.head_offsets[e], f.head_offsets[e + 1]):
-            out[v] += abs(f.head_data[i]) ** 2
+def units(lo, hi, f, c, half_ptr, half_edges, ranks, indptr, data, map_units, block_units):
+    """One over powers of two just above the largest entries of cluster a's internal maps and of R_a, clusters lo .. hi."""
+    for a in range(lo, hi):
+        map_units[a] = cluster_unit(a, f, c, half_ptr, half_edges)
+        largest = 0.0
+        for k in range(c.member_ptr[a], c.member_ptr[a + 1]):
+            v = c.members[k]
+            for i in range(f.vertex_dims[v]):
+                p = indptr[f.vertex_offsets[v] + i]
+                for j in range(ranks[a]):
+                    largest = max(largest, float(abs(data[p + j])))
+        block_units[a] = 1 / power_of_two(largest)
 
 
 @kernel
-def retained_energy(lo, hi, f, c, ranks, indptr, data, starts, out):
-    """H_a = (delta_a R_a)* (delta_a R_a) of clusters lo .. hi, r_a x r_a at starts[a]."""
+def internal_traces(f, c, map_units, out):
+    """out[v] += trace of the diagonal block that the internal edges, maps in units of their cluster, put at vertex v."""
+    for k in range(c.internal_edges.size):
+        e = c.internal_edges[k]
+        u, v = f.edges[e, 0], f.edges[e, 1]
+        unit = map_units[c.labels[u]]
+        if u == v:
+            begin = f.head_offsets[e]
+            for i in range(f.tail_offsets[e + 1] - f.tail_offsets[e]):
+                out[u] += abs((f.tail_data[f.tail_offsets[e] + i] - f.head_data[begin + i]) * unit) ** 2
+            continue
+        for i in range(f.tail_offsets[e], f.tail_offsets[e + 1]):
+            out[u] += abs(f.tail_data[i] * unit) ** 2
+        for i in range(f.head_offsets[e], f.head_offsets[e + 1]):
+            out[v] += abs(f.head_data[i] * unit) ** 2
+
+
+@kernel
+def retained_energy(lo, hi, f, c, ranks, indptr, data, map_units, block_units, starts, out):
+    """H_a = (delta_a R_a)* (delta_a R_a) of clusters lo .. hi, r_a x r_a at starts[a], maps and R_a in units of their own."""
     for a in range(lo, hi):
         r = ranks[a]
         at = starts[a]
+        unit, block_unit = map_units[a], block_units[a]
         for i in range(at, at + r * r):
             out[i] = 0
         y = np.empty(r, data.dtype)
@@ -88,18 +106,20 @@ def retained_energy(lo, hi, f, c, ranks, indptr, data, starts, out):
                         x = f.tail_data[f.tail_offsets[e] + q * du + i] - f.head_data[f.head_offsets[e] + q * du + i]
                         p = indptr[f.vertex_offsets[u] + i]
                         for j in range(r):
-                            y[j] += x * data[p + j]
+                            y[j] += x * unit * data[p + j]
                 else:
                     for i in range(du):
-                        x = f.tail_data[f.tail_offsets[e] + q * du + i]
+                        x = f.tail_data[f.tail_offsets[e] + q * du + i] * unit
                         p = indptr[f.vertex_offsets[u] + i]
                         for j in range(r):
                             y[j] += x * data[p + j]
                     for i in range(dv):
-                        x = f.head_data[f.head_offsets[e] + q * dv + i]
+                        x = f.head_data[f.head_offsets[e] + q * dv + i] * unit
                         p = indptr[f.vertex_offsets[v] + i]
                         for j in range(r):
                             y[j] -= x * data[p + j]
+                for i in range(r):
+                    y[i] *= block_unit
                 for i in range(r):
                     z = np.conj(y[i])
                     for j in range(r):
@@ -107,8 +127,8 @@ def retained_energy(lo, hi, f, c, ranks, indptr, data, starts, out):
 
 
 @kernel
-def largest_columns(lo, hi, f, c, ranks, indptr, data, out):
-    """out[a] = largest squared norm of a column of R_a, clusters lo .. hi."""
+def largest_columns(lo, hi, f, c, ranks, indptr, data, block_units, out):
+    """out[a] = largest squared norm of a column of R_a, in its unit, clusters lo .. hi."""
     for a in range(lo, hi):
         r = ranks[a]
         sums = np.zeros(r)
@@ -117,38 +137,34 @@ def largest_columns(lo, hi, f, c, ranks, indptr, data, out):
             for i in range(f.vertex_dims[v]):
                 p = indptr[f.vertex_offsets[v] + i]
                 for j in range(r):
-                    sums[j] += abs(data[p + j]) ** 2
+                    sums[j] += abs(data[p + j] * block_units[a]) ** 2
         out[a] = 0
         for j in range(r):
             out[a] = max(out[a], sums[j])
 
 
 @kernel
-def factor(lo, hi, ranks, starts, energy, levels, s, out, kept):
+def factor(lo, hi, ranks, starts, energy, levels, map_units, block_units, s, out, kept):
     """H_a = B_a* B_a for clusters lo .. hi: B_a = diag(sqrt(mu)) V*, rows with mu <= levels[a] left out.
 
-    Returns -1, or the first cluster at which LAPACK failed.
+    ``energy`` and ``levels`` are in units of the cluster, B_a is not. Returns -1, or the first cluster at which LAPACK failed.
     """
     for a in range(lo, hi):
         r = ranks[a]
         at = starts[a]
         kept[a] = 0
-        largest = 0.0
         for i in range(r * r):
-            largest = max(largest, float(abs(energy[at + i])))
-        if largest <= 0:
+            s.a[i] = energy[at + i]
+        scale = normalized(s.a, r * r)
+        if scale == 0:
             continue
-        scale = math.ldexp(1.0, math.frexp(largest)[1])
-        for i in range(r):
-            for j in range(i + 1):
-                s.a[i * r + j] = energy[at + i * r + j] * (1 / scale)
         if eigh_lowest(r, r, s) != 0:
             return a
         for j in range(r):
             mu = float(s.w[j]) * scale
-            if mu <= levels[a] or mu <= 0:
+            if not mu > levels[a]:
                 continue
-            root = math.sqrt(mu)
+            root = math.sqrt(mu) / map_units[a] / block_units[a]
             to = at + kept[a] * r
             for i in range(r):
                 out[to + i] = root * np.conj(s.z[j * r + i])

@@ -7,7 +7,7 @@ prefixed:
 ``sheaf``      ``edges``, ``vertex_dims``, ``edge_dims``, ``tail_data``, ``head_data``; ``vertex_labels``: JSON in UTF-8 bytes
 ``partition``  ``labels``
 ``coarsening`` ``fine.*`` and ``sheaf.*``: two sheaves; ``partition.*``; ``R.data``, ``R.indices``, ``R.indptr``; ``loops``;
-               ``crossing_rows`` unless compressed; ``modes.*`` unless the basis was the user's own: ``local_operator``, ``ranks``,
+               ``crossing_rows``; ``modes.*`` unless the basis was the user's own: ``local_operator``, ``ranks``,
                ``scores``, ``next_eigenvalues``, ``tied``, ``operator_norms``, and ``modes.R.*`` where it is not R itself
 =============  ==========================================================================================================
 """
@@ -28,7 +28,7 @@ from sheafcoarsen._ragged import read_only
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.modes import LOCAL_OPERATORS, LocalModes
 from sheafcoarsen.partition import Partition
-from sheafcoarsen.prolongation import as_matrix
+from sheafcoarsen.prolongation import as_matrix, check_layout
 from sheafcoarsen.sheaf import CellularSheaf
 
 VERSION = 1
@@ -56,6 +56,7 @@ def save(path, obj) -> None:
     ...     sc.load(pathlib.Path(folder) / "path.npz")
     CellularSheaf(n_vertices=3, n_edges=2, dim_c0=3, dim_c1=2, dtype=float64)
     """
+    target = Path(_checked_path(path))
     if isinstance(obj, CellularSheaf):
         kind = "sheaf"
         arrays = _sheaf_arrays(obj)
@@ -66,7 +67,10 @@ def save(path, obj) -> None:
     else:
         raise TypeError(f"`obj` must be a CellularSheaf, a Partition or a Coarsening, got {type(obj).__name__}")
     header = {"format": np.array("sheafcoarsen"), "version": np.array(VERSION), "kind": np.array(kind)}
-    target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{target}: there is no folder {target.parent}")
+    if target.is_dir():
+        raise IsADirectoryError(f"{target}: is a folder, not a file")
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         with open(beside, "xb") as stream:
@@ -79,6 +83,15 @@ def save(path, obj) -> None:
         raise
 
 
+def _checked_path(path) -> str:
+    """Return a path as text; an integer would name an open file of the process."""
+    if isinstance(path, bytes) or not isinstance(path, str | os.PathLike):
+        raise TypeError(f"`path` must be a path, got {type(path).__name__}")
+    if not str(path):
+        raise ValueError("`path` must name a file, got an empty path")
+    return os.fspath(path)
+
+
 def load(path) -> CellularSheaf | Partition | Coarsening:
     """Load what :func:`save` wrote.
 
@@ -89,7 +102,7 @@ def load(path) -> CellularSheaf | Partition | Coarsening:
     ValueError
         The file is truncated, damaged, not one of ours, or from a newer version.
     """
-    arrays = _read(path)
+    arrays = _read(_checked_path(path))
     try:
         if str(arrays.get("format")) != "sheafcoarsen":
             raise ValueError("not a sheafcoarsen file")
@@ -126,8 +139,8 @@ def _read(path) -> dict[str, np.ndarray]:
         RuntimeError,
     ) as error:
         raise ValueError(f"{path}: truncated or damaged ({error or type(error).__name__})") from None
-    except ValueError as error:
-        if str(error).startswith(str(path)):
+    except (ValueError, OSError) as error:
+        if (isinstance(error, OSError) and error.filename is not None) or str(error).startswith(str(path)):
             raise
         raise ValueError(f"{path}: truncated or damaged ({error})") from None
 
@@ -165,9 +178,8 @@ def _coarsening_arrays(C: Coarsening) -> dict[str, np.ndarray]:
         "partition.labels": C.partition.labels,
         **_csr_arrays(C.prolongation, "R."),
         "loops": np.array(C.loops),
+        "crossing_rows": C.crossing_rows,
     }
-    if C.crossing_rows is not None:
-        arrays["crossing_rows"] = C.crossing_rows
     if C.modes is not None:
         arrays["modes.local_operator"] = np.array(C.modes.local_operator)
         for name in ("ranks", "scores", "next_eigenvalues", "tied", "operator_norms"):
@@ -184,7 +196,7 @@ def _csr_arrays(R, prefix: str) -> dict[str, np.ndarray]:
 # -------------------------------------------------------------------- from arrays
 
 
-def _sheaf(arrays, prefix: str = "", *, coarse: bool = False) -> CellularSheaf:
+def _sheaf(arrays, prefix: str = "") -> CellularSheaf:
     labels = None
     if prefix + "vertex_labels" in arrays:
         try:
@@ -198,7 +210,7 @@ def _sheaf(arrays, prefix: str = "", *, coarse: bool = False) -> CellularSheaf:
         raise ValueError("`vertex_dims` and `edge_dims` must be one-dimensional")
     if labels is not None and len(labels) != len(vertex_dims):
         raise ValueError(f"`vertex_labels` has {len(labels)} names for {len(vertex_dims)} vertices")
-    return CellularSheaf._from_flat(edges, tail, head, vertex_dims, edge_dims, labels, lower_limit=not coarse)
+    return CellularSheaf._from_flat(edges, tail, head, vertex_dims, edge_dims, labels, limits=False)
 
 
 def _label(item):
@@ -228,8 +240,7 @@ def _csr(arrays, prefix: str, shape) -> scipy.sparse.csr_array:
 
 
 def _coarsening(arrays) -> Coarsening:
-    # a fine sheaf may itself be a coarse one, so the lower limit for a caller's maps holds for neither
-    fine, coarse = _sheaf(arrays, "fine.", coarse=True), _sheaf(arrays, "sheaf.", coarse=True)
+    fine, coarse = _sheaf(arrays, "fine."), _sheaf(arrays, "sheaf.")
     partition = _partition(arrays, "partition.")
     if partition.n_vertices != fine.n_vertices or partition.n_clusters != coarse.n_vertices:
         raise ValueError(
@@ -238,12 +249,11 @@ def _coarsening(arrays) -> Coarsening:
         )
     shape = (fine.dim_c0, coarse.dim_c0)
     R = _csr(arrays, "R.", shape)
-    rows = None
-    if "crossing_rows" in arrays:
-        rows = integer_array("crossing_rows", arrays["crossing_rows"])
-        if len(rows) and not (rows.min() >= 0 and rows.max() < fine.dim_c1):
-            raise ValueError(f"`crossing_rows` must lie in 0 .. {fine.dim_c1 - 1}")
-        rows = read_only(rows)
+    check_layout(R, fine, partition, coarse.vertex_dims, "`R`")
+    rows = integer_array("crossing_rows", arrays["crossing_rows"])
+    if len(rows) and not (rows.min() >= 0 and rows.max() < fine.dim_c1):
+        raise ValueError(f"`crossing_rows` must lie in 0 .. {fine.dim_c1 - 1}")
+    rows = read_only(rows)
     modes = None
     if "modes.ranks" in arrays:
         modes = _modes(arrays, fine, partition, coarse, R)
@@ -266,7 +276,10 @@ def _modes(arrays, fine, partition, coarse, R) -> LocalModes:
     tied = arrays["modes.tied"]
     if tied.shape != (K,) or tied.dtype != np.bool_:
         raise ValueError(f"`modes.tied` must hold {K} booleans")
-    own = _csr(arrays, "modes.R.", R.shape) if "modes.R.data" in arrays else R
+    own = R
+    if "modes.R.data" in arrays:
+        own = _csr(arrays, "modes.R.", R.shape)
+        check_layout(own, fine, partition, ranks, "`modes.R`")
     return LocalModes(
         fine, partition, operator, read_only(ranks), read_only(values["scores"]), read_only(values["next_eigenvalues"]),
         read_only(tied), read_only(values["operator_norms"]), own,
