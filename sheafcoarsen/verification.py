@@ -304,11 +304,11 @@ def _sections_kept(b: Workbench) -> Outcome:
     if b.C.fine.dim_c0 > DENSE:
         return b.isometry, "exact"  # a global section restricts to local ones, and all of those lie in im R
     sections = b.global_sections()
-    discarded = sections - b.R @ (b.R.conj().T @ sections)
-    inner = norms_by(b.internal_laplacian @ discarded, b.row_cluster, None, b.K)
-    # a dense solver finds sections to eps norm(delta), however small the maps inside a cluster are
+    discarded = norms_by(sections - b.R @ (b.R.conj().T @ sections), b.row_cluster, None, b.K)
+    # a dense solver finds sections to eps norm(delta), and what is discarded has at least the first discarded eigenvalue
+    gap = np.minimum(b.modes.next_eigenvalues, b.modes.operator_norms).astype(np.float64)
     factors = (b.internal_delta_norms, norm(b.delta.data), norm(sections))
-    return worst(residual_ratio(inner, max(b.C.fine.dim_c0, b.C.fine.dim_c1), b.eps, *factors)), "dense"
+    return worst(residual_ratio(discarded * gap, max(b.C.fine.dim_c0, b.C.fine.dim_c1), b.eps, *factors)), "dense"
 
 
 def _normalization(b: Workbench) -> Outcome:

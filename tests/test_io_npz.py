@@ -174,6 +174,11 @@ def nan_first(array):
         ({"R__indices": lambda a: a + 99}, "R does not have 4 columns"),
         ({"R__indices": lambda a: a - 1}, "R does not have 4 columns"),
         ({"R__data": nan_first}, "R must be finite"),
+        (
+            {"R__data": lambda a: a[:1], "R__indices": lambda a: a[:1], "R__indptr": lambda a: np.minimum(a, 1)},
+            "full block",
+        ),
+        ({"crossing_rows": None}, "has no array 'crossing_rows'"),
         ({"crossing_rows": [10**6]}, "`crossing_rows` must lie in"),
         ({"modes__ranks": [1, 2]}, "ranks of its modes"),
         ({"modes__scores": [1.0]}, "`modes.scores` must hold 4 real numbers"),

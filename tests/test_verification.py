@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 import sheafcoarsen as sc
-from tests.helpers import eps_of
+from tests.helpers import eps_of, same_subspace
 from tests.strategies import sheaves_with_partitions
 from tests.test_theorems import coarsenings
 
@@ -215,3 +215,104 @@ def test_clusters_beyond_the_small_solver(dtype):
 def test_bad_input(C, build, error, message):
     with pytest.raises(error, match=message):
         build(C)
+
+
+def test_catches_wrong_principal_modes():
+    """The theorems are silent on them, so the modes themselves are checked: values, vectors and ties."""
+    F, P = sc.CellularSheaf.constant(nx.path_graph(8)), sc.Partition([0] * 4 + [1] * 4)
+    right = sc.coarsen(F, P, 2, local_operator="principal")
+    assert sc.verify(right).passed
+    more = sc.local_modes(F, P, 3, "principal")
+    shifted = sc.coarsen(F, P, basis=[more.basis(a)[:, 1:] for a in (0, 1)])
+    modes = right.modes
+    for damage in (
+        {"scores": modes.scores * (1 + 1e-6)},
+        {"next_eigenvalues": modes.next_eigenvalues * (1 + 1e-6)},
+        {"tied": ~modes.tied},
+        {"prolongation": shifted.prolongation},
+    ):
+        assert failed(dataclasses.replace(right, modes=dataclasses.replace(modes, **damage))) == {"section-2"}
+    scores = np.concatenate([more.eigenvalues(a)[1:] for a in (0, 1)])
+    modes = dataclasses.replace(
+        more, ranks=modes.ranks, scores=scores, prolongation=shifted.prolongation, tied=modes.tied
+    )
+    assert failed(dataclasses.replace(shifted, modes=modes)) == {"section-2"}
+
+
+def test_catches_wrong_ties(C):
+    assert failed(dataclasses.replace(C, modes=dataclasses.replace(C.modes, tied=~C.modes.tied))) >= {"section-2"}
+
+
+def test_catches_a_lost_section():
+    """A kernel direction left out: H^0 of the fine sheaf does not lie in im R, and the modes are not the lowest."""
+    F, P = sc.CellularSheaf.constant(nx.path_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1])
+    more = sc.local_modes(F, P, 2)
+    shifted = sc.coarsen(F, P, basis=[more.basis(a)[:, 1:] for a in (0, 1)])
+    scores = np.concatenate([more.eigenvalues(a)[1:] for a in (0, 1)])
+    modes = dataclasses.replace(more, ranks=np.array([1, 1]), scores=scores, prolongation=shifted.prolongation)
+    assert failed(dataclasses.replace(shifted, modes=modes)) >= {"fact-2", "thm:local_spectral_optimality"}
+
+
+def test_table_in_a_notebook(C):
+    page = sc.verify(C)._repr_html_()
+    for check in sc.verify(C).checks:
+        assert check.label in page
+    assert page.count("<tr>") == len(sc.verify(C).checks) + 1
+
+
+def test_truth_is_the_verdict(C):
+    assert bool(sc.verify(C))
+    zero = with_sheaf(C, tail=np.zeros_like(C.sheaf.tail_data), head=np.zeros_like(C.sheaf.head_data))
+    assert not sc.verify(zero)
+    assert "FAILED" in str(sc.verify(zero))
+
+
+@pytest.mark.parametrize("operator", ["internal", "principal"])
+@pytest.mark.parametrize("scale", [1e-138, 1e-140, 1e-142, 1e-145, 1e-149, 1e150])
+def test_the_ends_of_the_range(scale, operator):
+    """Squares of squares leave the range of doubles here: what is squared is scaled first."""
+    G = sc.CellularSheaf.random(nx.gnm_random_graph(12, 20, seed=3), 2, 2, kind="orthogonal", seed=3)
+    F = (
+        G.with_maps(G.tail_data * 0.5 * scale, G.head_data * 0.5 * scale)
+        if scale > 1
+        else G.with_maps(G.tail_data * 20 * scale, G.head_data * 20 * scale)
+    )
+    C = sc.coarsen(F, sc.Partition([0] * 6 + [1] * 6), 3, local_operator=operator)
+    assert np.isfinite(C.sheaf.tail_data).all()
+    assert C.sheaf.n_edges > C.n_crossing_edges
+    assert sc.verify(C).passed, str(sc.verify(C))
+    deeper = sc.coarsen(C.sheaf, sc.Partition([0, 0]), 4, local_operator=operator)
+    assert sc.verify(deeper).passed, str(sc.verify(deeper))
+
+
+@pytest.mark.parametrize("kind", ["internal", "basis"])
+def test_one_cluster_is_far_weaker_than_the_others(kind):
+    """The range is about the largest entry alone: a cluster 1e-155 times weaker has modes like any other."""
+    F = sc.CellularSheaf.constant(nx.path_graph(6))
+    weak = np.where(np.arange(5) < 2, 1e-155, 1.0)
+    F = F.with_maps(F.tail_data * weak, F.head_data * weak)
+    P = sc.Partition([0, 0, 0, 1, 1, 1])
+    strong = sc.coarsen(sc.CellularSheaf.constant(nx.path_graph(6)), P, 2)
+    C = sc.coarsen(F, P, 2) if kind == "internal" else sc.coarsen(F, P, basis=[strong.block(a) for a in (0, 1)])
+    assert np.isfinite(C.sheaf.tail_data).all()
+    assert same_subspace(C.block(0), strong.block(0), condition=3)
+    loops = {int(C.sheaf.edges[e, 0]): C.sheaf.tail_map(e) for e in range(C.n_crossing_edges, C.sheaf.n_edges)}
+    assert sorted(loops) == [0, 1]
+    ratio = np.linalg.norm(loops[0] / 1e-155) / np.linalg.norm(loops[1])
+    subnormal = np.finfo(float).smallest_subnormal / 1e-310  # what an eigenvalue of 1e-310 resolves
+    assert abs(ratio - 1) < 30 * 3 * (np.finfo(float).eps + subnormal)
+
+
+def test_maps_of_any_size_survive_saving(tmp_path):
+    """Loop maps are sqrt(lambda) / 2, larger than any fine map, and kernels leave crossing maps of rounding size."""
+    limit = np.sqrt(np.finfo(float).max) / 1e4 * 0.9
+    F = sc.CellularSheaf.constant(nx.star_graph(30))
+    F = F.with_maps(F.tail_data * limit, F.head_data * limit)
+    C = sc.coarsen(F, sc.Partition([0] * 31), 31)
+    sc.save(tmp_path / "c.npz", C)
+    assert sc.verify(sc.load(tmp_path / "c.npz")).passed
+    sc.save(tmp_path / "s.npz", C.sheaf)
+    np.testing.assert_array_equal(sc.load(tmp_path / "s.npz").tail_data, C.sheaf.tail_data)
+    union, starts, _ = sc.disjoint_union([C.sheaf, C.sheaf])
+    assert len(sc.split(union, starts)) == 2
+    C.sheaf.with_maps(C.sheaf.tail_data, C.sheaf.head_data)
