@@ -22,6 +22,22 @@ class Coarsening:
     """A coarsened sheaf and how it came about; :func:`coarsen` makes it.
 
     ``sheaf`` is a :class:`CellularSheaf` again, so that everything, coarsening included, runs on it.
+
+    Attributes
+    ----------
+    fine : CellularSheaf
+    partition : Partition
+    modes : LocalModes or None
+        None with a basis of the user's own.
+    prolongation : csr_array, shape (dim_c0, sum r_a)
+        R = blockdiag(R_a), rows in the order of the fine C^0 (``eq:global_block_prolongation``).
+    sheaf : CellularSheaf
+        The coarse sheaf: crossing edges sorted by (a, b), then loops sorted by a. With the coarsening of a coarsening,
+        ``C.prolongation @ D.prolongation`` leads from the coarsest cochains to the finest.
+    crossing_rows : ndarray of int
+        The row of C^1(fine) that each crossing row of C^1(sheaf) comes from.
+    loops : bool
+        Whether loop-cells were asked for; there is none where a cluster keeps no internal energy.
     """
 
     fine: CellularSheaf

@@ -26,7 +26,19 @@ class EnergyLedger:
         truncation_bound     E_a / lambda_{r_a+1}, which bounds discarded_norm2 (eq:spectral_gap_truncation_bound);
                              None unless the modes are spectral and internal
 
-    Totals, float or (h,): the rest. ``closure`` is (sum of lines - fine_energy) / (sum of their moduli).
+    Totals, float or (h,), delta_X being the rows of delta of edges that cross between clusters::
+
+        retained_crossing    norm(delta_X x_ret)^2
+        crossing_coupling    2 Re <delta_X x_ret, delta_X x_disc>, either sign
+        discarded_crossing   norm(delta_X x_disc)^2
+        fine_energy          norm(delta x)^2, computed on its own: the six lines add up to it
+        galerkin_energy      norm(delta x_ret)^2, the energy of what is kept
+        realization_loss     sum of retained_internal
+        truncation_loss      sum of discarded_internal
+        closure              (sum of lines - fine_energy) / (sum of their moduli)
+
+    Near a global section every line is rounding and ``closure`` says nothing; the gap is then to be measured against
+    norm(delta)^2 norm(x)^2.
     """
 
     retained_internal: np.ndarray
@@ -75,8 +87,13 @@ class EnergyLedger:
         return result if result.ndim else float(result)
 
     def __repr__(self) -> str:
-        rows = [*self.lines.items(), ("fine energy", self.fine_energy), ("closure", self.closure)]
-        shown = (f"  {name:<20}{np.array2string(np.asarray(value), precision=6)}" for name, value in rows)
+        totals = {
+            "fine energy": self.fine_energy,
+            "kept (Galerkin) energy": self.galerkin_energy,
+            "closure": self.closure,
+        }
+        rows = [*self.lines.items(), *totals.items()]
+        shown = (f"  {name:<24}{np.array2string(np.asarray(value), precision=6)}" for name, value in rows)
         return "EnergyLedger\n" + "\n".join(shown)
 
 

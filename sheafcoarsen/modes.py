@@ -33,7 +33,24 @@ SERIAL_BELOW = 2e6
 class LocalModes:
     """The first r_a modes of every cluster (``eq:local_spectral_basis``) and what is known of the next one.
 
-    ``eigenvalues(a)`` and ``basis(a)`` give one cluster's; the arrays below hold all of them.
+    ``eigenvalues(a)`` and ``basis(a)`` give one cluster's; the arrays below hold those of all K clusters.
+
+    Attributes
+    ----------
+    sheaf, partition : what the modes were computed for
+    local_operator : {"internal", "principal"}
+    ranks : ndarray of int, shape (K,)
+        How many modes each cluster keeps, r_a.
+    scores : ndarray, shape (sum r_a,)
+        The kept eigenvalues, cluster after cluster, ascending inside each.
+    next_eigenvalues : ndarray, shape (K,)
+        The first discarded eigenvalue, inf where nothing is discarded.
+    tied : ndarray of bool, shape (K,)
+        Where the cut splits a multiple eigenvalue, so that the kept space is one of many.
+    operator_norms : ndarray, shape (K,)
+        norm(., inf) of the local operators, against which a tie is judged.
+    prolongation : csr_array, shape (dim_c0, sum r_a)
+        R = blockdiag(U_a), rows in the order of C^0.
     """
 
     sheaf: CellularSheaf

@@ -58,6 +58,16 @@ class CellularSheaf:
     vertex_dims : array_like of int, shape (n,), optional
         Needed only for vertices that no edge touches; otherwise read off the maps.
 
+    Attributes
+    ----------
+    edges : ndarray of int, shape (m, 2)
+    vertex_dims, edge_dims : ndarray of int, shape (n,) and (m,)
+        Dimensions of the stalks.
+    tail_data, head_data : ndarray
+        The maps one after the other, each row-major: map e is ``tail_data[tail_offsets[e]:tail_offsets[e + 1]]``.
+    vertex_labels : tuple or None
+        The graph's own node names in vertex order.
+
     Raises
     ------
     ValueError

@@ -50,7 +50,13 @@ class Check:
 
 @dataclass(frozen=True, eq=False)
 class Verification:
-    """The table of checks; ``str`` shows it, and so do notebooks."""
+    """The table of checks; ``str`` shows it, and so do notebooks. It is true when ``passed`` is.
+
+    Attributes
+    ----------
+    checks : tuple of Check
+        One for each statement, in the order of the table.
+    """
 
     checks: tuple[Check, ...]
 
