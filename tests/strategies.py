@@ -321,3 +321,65 @@ JUNK = st.one_of(
     st.sampled_from([nx.path_graph(3), nx.DiGraph([(0, 1)]), nx.MultiGraph([(0, 0), (0, "a")]), int, len]),
 )
 """Arguments of every wrong shape and type, and some right ones among them."""
+
+
+class KnownSections(NamedTuple):
+    """A sheaf whose H^0 is known: an orthonormal basis of its global sections, shape (dim_c0, h0)."""
+
+    sheaf: CellularSheaf
+    sections: np.ndarray
+
+
+def _orthogonal(rng, d, is_complex):
+    M = rng.standard_normal((d, d)) + (1j * rng.standard_normal((d, d)) if is_complex else 0)
+    return np.linalg.qr(M)[0] if d else M
+
+
+@st.composite
+def known_sections(draw, kinds=("tree", "cycle", "bundle"), max_vertices=9):
+    """Connections with known global sections, in double precision: trees, cycles with holonomy, bundles on any graph.
+
+    On a tree every value at the root extends; around a cycle what the holonomy fixes; in a bundle as on a constant sheaf. Edges
+    come in any order and orientation. There are no loops: their two maps would cancel to rounding, and nothing else be left.
+    """
+    kind = draw(st.sampled_from(kinds))
+    n, d = draw(st.integers(1, max_vertices)), draw(st.integers(1, 3))
+    is_complex = draw(st.booleans())
+    rng = np.random.default_rng(draw(st.integers(0, 2**16)))
+    if kind == "tree":
+        edges = [(draw(st.integers(0, v - 1)), v) for v in range(1, n)]
+    elif kind == "cycle":
+        n = max(n, 2)
+        edges = [(v, (v + 1) % n) for v in range(n)]
+    else:
+        edges = [e for e in draw(graphs(min_vertices=n, max_vertices=n)).edges.tolist() if e[0] != e[1]]
+    gauge = [_orthogonal(rng, d, is_complex) for _ in range(n)]
+    transports = [gauge[u] @ gauge[v].conj().T for u, v in edges]
+    fixed = np.eye(d)
+    if kind == "cycle":
+        moved = draw(st.integers(0, d))  # this many coordinates change sign around the cycle
+        holonomy = np.diag([-1.0] * moved + [1.0] * (d - moved))
+        u, v = edges[-1]
+        transports[-1] = gauge[u] @ holonomy @ gauge[v].conj().T
+        fixed = fixed[:, moved:]
+    if kind == "bundle":
+        component = np.arange(n)
+        for _ in range(n):
+            for u, v in edges:
+                component[component == max(component[u], component[v])] = min(component[u], component[v])
+    else:
+        component = np.zeros(n, int)
+    blocks = []
+    for c in sorted(set(component.tolist())):
+        part = [gauge[v] @ fixed if component[v] == c else np.zeros((d, fixed.shape[1])) for v in range(n)]
+        blocks.append(np.concatenate(part) / np.sqrt((component == c).sum()))
+    order = draw(st.permutations(range(len(edges)))) if edges else []
+    flipped = [draw(st.booleans()) for _ in edges]
+    ends = [edges[e][:: -1 if flipped[e] else 1] for e in order]
+    turned = [transports[e].conj().T if flipped[e] else transports[e] for e in order]
+    if not edges:
+        none = np.zeros((0, d, d), complex if is_complex else float)
+        return KnownSections(CellularSheaf([], none, none, vertex_dims=[d] * n), np.concatenate(blocks, axis=1))
+    F = CellularSheaf(ends, [np.eye(d)] * len(ends), turned, vertex_dims=[d] * n)
+    note(_Recipe(F, kind))
+    return KnownSections(F, np.concatenate(blocks, axis=1))
