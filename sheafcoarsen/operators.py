@@ -1,13 +1,12 @@
 """The linear operators of a sheaf: coboundary, Laplacian, normalization, energy."""
 
-import numbers
 import warnings
 
 import numpy as np
 import scipy.sparse
 from scipy.sparse.linalg import LinearOperator
 
-from sheafcoarsen._checks import choice, cochain
+from sheafcoarsen._checks import choice, cochain, real_number
 from sheafcoarsen._kernels import operators as kernels
 from sheafcoarsen._linalg import eps_of, zero_level
 from sheafcoarsen._ragged import offsets, ranges, read_only
@@ -324,8 +323,7 @@ def normalize(sheaf: CellularSheaf, singular: str = "pinv", eps: float = 1e-8) -
     singular : {"pinv", "regularize", "augment"}
         What to do about singular D_v: take the pseudo-inverse; use D + eps max_v norm(D_v) I; or use D + I.
     eps : float
-        For "regularize", relative to the largest Frobenius norm of a block. Below the precision of the maps (1e-7 in single
-        precision, so choose it larger there) what it adds to a singular block drowns in rounding.
+        For "regularize", relative to the largest Frobenius norm of a block.
 
     Warns
     -----
@@ -342,13 +340,12 @@ def normalize(sheaf: CellularSheaf, singular: str = "pinv", eps: float = 1e-8) -
     """
     check_sheaf(sheaf)
     choice("singular", singular, ("pinv", "regularize", "augment"))
-    if isinstance(eps, bool) or not isinstance(eps, numbers.Real):
-        raise TypeError(f"`eps` must be a real number, got {eps!r}")
-    if not 0 < float(eps) < np.inf:
+    if not 0 < real_number("eps", eps) < np.inf:
         raise ValueError(f"`eps` must be positive and finite, got {eps!r}")
     f = sheaf._arrays
     starts = offsets(f.vertex_dims**2)
-    blocks = np.zeros(int(starts[-1]), sheaf.dtype)
+    # in double precision also for single, where a shift of 1e-8 would drown
+    blocks = np.zeros(int(starts[-1]), np.result_type(sheaf.dtype, np.float64))
     kernels.diagonal_blocks(f, starts, blocks)
     roots = np.zeros_like(blocks)
     machine_eps = eps_of(sheaf.dtype)

@@ -93,7 +93,10 @@ def normalized(F, singular="pinv", eps=1e-8):
     ``"pinv"`` takes D^{-1/2} on the range of each block, ``"regularize"`` stands for D + eps
     max_v norm(D_v) I, ``"augment"`` for D + I.
     """
-    blocks = diagonal_blocks(F)
+    # in double precision, where a shift of 1e-8 does not drown
+    delta = coboundary(F).astype(np.result_type(F.dtype, np.float64))
+    L = delta.conj().T @ delta
+    blocks = [L[np.ix_(c, c)] for c in (vertex_coordinates(F, v) for v in range(F.n_vertices))]
     shift = {
         "pinv": 0.0,
         "regularize": eps * max((norm(D) for D in blocks), default=0.0),
@@ -101,12 +104,13 @@ def normalized(F, singular="pinv", eps=1e-8):
     }[singular]
     roots = []
     for D in blocks:
-        values, vectors = np.linalg.eigh(D + D.real.dtype.type(shift) * np.eye(len(D), dtype=D.dtype))
-        zero = 4 * len(D) * np.finfo(D.dtype).eps * values.max(initial=0)
-        inverse = np.array([1 / np.sqrt(w) if w > zero else 0 for w in values], values.dtype)
+        values, vectors = np.linalg.eigh(D)
+        zero = 4 * len(D) * np.finfo(F.dtype).eps * values.max(initial=0) if singular == "pinv" else 0
+        values = [max(w, 0) + shift for w in values]
+        inverse = np.array([1 / np.sqrt(w) if w > zero else 0 for w in values])
         roots.append(vectors * inverse @ vectors.conj().T)
-    root = block_diagonal(roots, F.dtype)
-    return root @ laplacian(F) @ root, root
+    root = block_diagonal(roots, L.dtype)
+    return root @ L @ root, root
 
 
 def global_sections(F):
