@@ -5,12 +5,16 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-nojit lint bench clean
+.PHONY: help demo test test-deep test-nojit lint bench clean
+
+# the statements of the paper and what holds for any sheaf; the deep profile draws 20 times the examples
+DEEP := tests/test_theorems.py tests/test_rank_rules.py tests/test_verification.py $(wildcard tests/test_invariances.py)
 
 help:
 	@echo "make demo        set up and coarsen a real graph that ships with networkx"
 	@echo "make test        set up and run the whole verification suite"
-	@echo "make test-nojit  the same with kernels as plain Python, fewer examples"
+	@echo "make test-deep   theorems and properties with 20 times the examples"
+	@echo "make test-nojit  the suite with kernels as plain Python, fewer examples, and its coverage"
 	@echo "make lint        ruff, types and import contracts"
 	@echo "make bench       benchmarks against named yardsticks (small size)"
 	@echo "make clean       remove the virtual environment and caches"
@@ -24,6 +28,10 @@ $(VENV)/installed: pyproject.toml | $(BIN)/python
 	$(PIP) install --quiet --editable .
 	@touch $@
 
+$(VENV)/installed-coverage: | $(BIN)/python
+	$(PIP) install --quiet coverage
+	@touch $@
+
 $(VENV)/installed-%: pyproject.toml | $(BIN)/python
 	$(PIP) install --quiet --editable ".[$*]"
 	@touch $@
@@ -34,8 +42,13 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-test
 	$(BIN)/python -m pytest
 
-test-nojit: $(VENV)/installed-test
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not real_data"
+test-deep: $(VENV)/installed-test
+	SHEAFCOARSEN_DEEP=1 $(BIN)/python -m pytest $(DEEP)
+
+test-nojit: $(VENV)/installed-test $(VENV)/installed-coverage
+	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=$(VENV)/coverage $(BIN)/python -m coverage run --branch --source=sheafcoarsen \
+	  -m pytest -m "not real_data"
+	COVERAGE_FILE=$(VENV)/coverage $(BIN)/python -m coverage report --show-missing --skip-covered
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

@@ -1,6 +1,7 @@
 """Casts and checks input once, with messages that say what was expected, what came and what to do."""
 
 import numbers
+import os
 
 import numpy as np
 import scipy.sparse
@@ -9,6 +10,12 @@ from sheafcoarsen._kernels.sheaf import scan
 
 MAX_DIMENSION = 2**53
 """Largest dimension of C^0 or C^1: far beyond any memory, and sums of dimensions stay exact."""
+
+MAX_VERTICES = 2**31 - 1
+"""Most vertices: kernels label them in 32 bits."""
+
+MAX_ENTRIES = 2**40
+"""Most map entries that one call may ask for: 8 TiB in double precision."""
 
 SCALARS = (np.float32, np.float64, np.complex64, np.complex128)
 
@@ -28,6 +35,17 @@ def scalar_array(name: str, value) -> np.ndarray:
     if array.dtype.kind in "iu":
         return array.astype(np.float64)
     raise TypeError(f"`{name}` must hold float32, float64, complex64, complex128 or integers, got dtype {array.dtype}")
+
+
+def scalar_type(name: str, value) -> np.dtype:
+    """Return one of the four scalar types, in native byte order."""
+    try:
+        dtype = np.dtype(value).newbyteorder("=")
+    except (TypeError, ValueError, SyntaxError):
+        dtype = np.dtype(object)
+    if dtype.type not in SCALARS:
+        raise TypeError(f"`{name}` must be float32, float64, complex64 or complex128, got {value!r}")
+    return dtype
 
 
 def integer_array(name: str, value, *, ndim: int = 1) -> np.ndarray:
@@ -56,6 +74,10 @@ def integer_array(name: str, value, *, ndim: int = 1) -> np.ndarray:
             where = np.unravel_index(bad[0], array.shape)
             raise ValueError(f"`{name}` must hold 64-bit integers, got {array[where]} at {_place(where)}")
     elif array.dtype.kind not in "iu":
+        for i, item in enumerate(array.ravel().tolist() if array.dtype == object else []):
+            if isinstance(item, int) and not -(2**62) <= item < 2**62:
+                place = _place(np.unravel_index(i, array.shape))
+                raise ValueError(f"`{name}` must hold 64-bit integers, got {item} at {place}")
         raise TypeError(f"`{name}` must hold integers, got dtype {array.dtype}")
     return array.astype(np.int64)
 
@@ -75,12 +97,54 @@ def whole_number(name: str, value, *, at_least: int | None = None) -> int:
     return int(value)
 
 
+def real_number(name: str, value) -> float:
+    """Return a float, refusing bools, complex numbers, text and integers beyond the range of doubles."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise TypeError(f"`{name}` must be a real number, got {value!r}")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"`{name}` must fit into double precision, got a number beyond it") from None
+
+
+def flag(name: str, value) -> bool:
+    """Return True or False; other values that count as true, like "no", are refused."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"`{name}` must be True or False, got {value!r}")
+    return bool(value)
+
+
 def random_generator(name: str, seed) -> np.random.Generator:
     """Return a numpy generator from None, an integer or a generator."""
-    try:
+    if seed is None or isinstance(seed, np.random.Generator):
         return np.random.default_rng(seed)
-    except (TypeError, ValueError):
-        raise TypeError(f"`{name}` must be None, an integer of at least 0 or a numpy Generator, got {seed!r}") from None
+    if isinstance(seed, bool | np.bool_) or not isinstance(seed, numbers.Integral):
+        raise TypeError(f"`{name}` must be None, an integer of at least 0 or a numpy Generator, got {seed!r}")
+    return np.random.default_rng(whole_number(name, seed, at_least=0))
+
+
+def vertex_count(name: str, count: int) -> None:
+    """Refuse more vertices than kernels can number."""
+    if count > MAX_VERTICES:
+        raise ValueError(f"`{name}` asks for {count} vertices, but there may be at most {MAX_VERTICES}")
+
+
+def entry_count(name: str, entries: float) -> None:
+    """Refuse more map entries than memory holds before they are allocated."""
+    if entries > MAX_ENTRIES:
+        raise ValueError(f"`{name}` asks for {float(entries):.3g} map entries, more than memory holds")
+
+
+def file_path(value) -> str:
+    """Return a path as text; an integer would name an open file of the process."""
+    if isinstance(value, bytes) or not isinstance(value, str | os.PathLike):
+        raise TypeError(f"`path` must be a path, got {type(value).__name__}")
+    path = os.fsdecode(value)
+    if not path:
+        raise ValueError("`path` must name a file, got an empty path")
+    if "\0" in path:
+        raise ValueError(f"`path` must not hold a null character, got {path!r}")
+    return path
 
 
 def is_scalar(name: str, value) -> bool:

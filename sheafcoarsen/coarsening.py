@@ -6,13 +6,13 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._checks import choice, cochain
+from sheafcoarsen._checks import choice, cochain, flag
 from sheafcoarsen._ragged import ranges, read_only
 from sheafcoarsen.clusters import Clusters, check_partition, clusters_of
-from sheafcoarsen.modes import LOCAL_OPERATORS, LocalModes, compute_modes, warn_if_tied
+from sheafcoarsen.modes import LOCAL_OPERATORS, LocalModes, check_modes, compute_modes, warn_if_tied
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.partition import Partition
-from sheafcoarsen.prolongation import check_layout, cluster_number, coordinates, from_blocks
+from sheafcoarsen.prolongation import cluster_number, coordinates, from_blocks
 from sheafcoarsen.realization import factored_loops, realize, spectral_loops
 from sheafcoarsen.sheaf import CellularSheaf
 
@@ -167,8 +167,7 @@ def coarsen(
     """
     check_partition(sheaf, P)
     choice("local_operator", local_operator, LOCAL_OPERATORS)
-    if not isinstance(loops, bool | np.bool_):
-        raise TypeError(f"`loops` must be True or False, got {loops!r}")
+    loops, progress = flag("loops", loops), flag("progress", progress)
     if basis is not None and local_operator != "internal":
         raise ValueError(
             f"`local_operator` = {local_operator!r} chooses modes, but `basis` brings its own: leave it out"
@@ -199,22 +198,22 @@ def coarsen(
     coarse = realize(sheaf, clusters, R, ranks, loop_data)
     crossing = clusters.crossing_edges
     rows = read_only(ranges(sheaf.edge_offsets[crossing], sheaf.edge_dims[crossing]))
-    result = Coarsening(sheaf, P, modes, R, coarse, rows, bool(loops))
+    result = Coarsening(sheaf, P, modes, R, coarse, rows, loops)
     result.__dict__["clusters"] = clusters
     return result
 
 
 def _matching(modes: LocalModes, sheaf: CellularSheaf, P: Partition, local_operator: str) -> LocalModes:
-    """Refuse modes that belong to another sheaf or partition."""
+    """Refuse modes that belong to another sheaf or partition, or that were put together from parts that do not fit."""
     if modes.sheaf is not sheaf:
         raise ValueError(
             "`rank` holds LocalModes of another sheaf: compute them with local_modes(sheaf, P, ...) for this one"
         )
-    if not np.array_equal(modes.partition.labels, P.labels):
+    if not isinstance(modes.partition, Partition) or not np.array_equal(modes.partition.labels, P.labels):
         raise ValueError("`rank` holds LocalModes of another partition: compute them with local_modes(sheaf, P, ...)")
     if local_operator not in ("internal", modes.local_operator):
         raise ValueError(
             f"`local_operator` = {local_operator!r} contradicts the LocalModes in `rank`, which are {modes.local_operator!r}"
         )
-    check_layout(modes.prolongation, sheaf, P, modes.ranks, "the LocalModes in `rank`")
+    check_modes(modes, "the LocalModes in `rank`")
     return modes

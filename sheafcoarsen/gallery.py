@@ -1,13 +1,19 @@
 """Sheaves with known answers, and sheaves from points, meshes and frameworks."""
 
-import numbers
-
 import networkx as nx
 import numpy as np
 import scipy.sparse
 from scipy.spatial import cKDTree
 
-from sheafcoarsen._checks import integer_array, random_generator, scalar_array, whole_number
+from sheafcoarsen._checks import (
+    entry_count,
+    integer_array,
+    random_generator,
+    real_number,
+    scalar_array,
+    vertex_count,
+    whole_number,
+)
 from sheafcoarsen._linalg import eps_of, zero_level
 from sheafcoarsen.graphs import graph_arrays
 from sheafcoarsen.sheaf import CellularSheaf
@@ -47,12 +53,11 @@ def bundle(graph, dim: int, noise: float = 0.0, seed=None) -> CellularSheaf:
     True
     """
     dim = whole_number("dim", dim, at_least=0)
-    if isinstance(noise, bool) or not isinstance(noise, numbers.Real):
-        raise TypeError(f"`noise` must be a real number, got {noise!r}")
-    noise = float(noise)
+    noise = real_number("noise", noise)
     if not 0 <= noise < np.inf:
         raise ValueError(f"`noise` must be finite and at least 0, got {noise}")
     arrays = graph_arrays(graph)
+    entry_count("dim", max(arrays.n_vertices, len(arrays.edges), 1) * dim * dim)
     rng = random_generator("seed", seed)
     gauge = _random_orthogonal(rng, arrays.n_vertices, dim)
     tails, heads = arrays.edges.T
@@ -105,6 +110,7 @@ def cycle(n: int, holonomy) -> CellularSheaf:
            [ 0.866,  0.5  ]])
     """
     n = whole_number("n", n, at_least=1)
+    vertex_count("n", n)
     H = scalar_array("holonomy", holonomy)
     if H.ndim == 0:
         if H.dtype.kind == "c":

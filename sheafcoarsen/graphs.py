@@ -7,7 +7,7 @@ import networkx as nx
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._checks import integer_array, scalar_array, whole_number
+from sheafcoarsen._checks import MAX_VERTICES, integer_array, scalar_array, vertex_count, whole_number
 
 
 class GraphArrays(NamedTuple):
@@ -68,6 +68,7 @@ def _from_networkx(graph) -> GraphArrays:
 def _from_adjacency(adjacency) -> GraphArrays:
     if adjacency.ndim != 2 or adjacency.shape[0] != adjacency.shape[1]:
         raise ValueError(f"`graph` must be a square adjacency, got shape {adjacency.shape}")
+    vertex_count("graph", adjacency.shape[0])
     if adjacency.dtype.kind not in "fiub":
         raise TypeError(f"`graph` must be a real adjacency, got dtype {adjacency.dtype}")
     matrix = scipy.sparse.csr_array(adjacency, copy=True)
@@ -104,8 +105,15 @@ def _from_adjacency(adjacency) -> GraphArrays:
 def _from_edges(graph, n_vertices: int | None) -> GraphArrays:
     edges = edge_array("graph", graph)
     n = int(edges.max(initial=-1)) + 1
+    if n > MAX_VERTICES:
+        e = int(np.flatnonzero(edges.max(axis=1) == n - 1)[0])
+        raise ValueError(
+            f"`graph[{e}]` = {tuple(edges[e].tolist())} has a vertex beyond {MAX_VERTICES - 1}; vertices count from 0 without "
+            f"gaps: numpy.unique(edges, return_inverse=True)[1].reshape(-1, 2) renumbers names"
+        )
     if n_vertices is not None:
         n_vertices = whole_number("n_vertices", n_vertices, at_least=0)
+        vertex_count("n_vertices", n_vertices)
         if n_vertices < n:
             e = int(np.flatnonzero(edges.max(axis=1) >= n_vertices)[0])
             raise ValueError(
@@ -123,12 +131,17 @@ def edge_array(name: str, value) -> np.ndarray:
     """Return an (m, 2) int64 array of non-negative endpoints."""
     if isinstance(value, str | bytes) or value is None:
         raise TypeError(f"`{name}` must be a networkx graph, a scipy adjacency or an (m, 2) array, got {value!r}")
-    if hasattr(value, "__len__") and len(value) == 0:
-        return np.zeros((0, 2), dtype=np.int64)
     if isinstance(value, nx.Graph) or scipy.sparse.issparse(value):
         raise TypeError(
             f"`{name}` must be an (m, 2) array, got {type(value).__name__}: the vertices' numbers, edge by edge"
         )
+    if not hasattr(value, "__len__") and not hasattr(value, "__array__"):
+        hint = ": it has a sheaf in its attribute `sheaf`" if hasattr(value, "sheaf") else ""
+        raise TypeError(
+            f"`{name}` must be a networkx graph, a scipy adjacency or an (m, 2) array, got {type(value).__name__}{hint}"
+        )
+    if getattr(value, "shape", None) != () and len(value) == 0:
+        return np.zeros((0, 2), dtype=np.int64)
     given = np.asarray(value) if isinstance(value, np.ndarray) else None
     if given is not None and given.dtype.kind == "f" and given.size:
         raise TypeError(

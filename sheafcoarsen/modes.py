@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._checks import choice
+from sheafcoarsen._checks import choice, flag
 from sheafcoarsen._kernels import modes as kernels
 from sheafcoarsen._kernels.lapack import svd_workspace, workspace
 from sheafcoarsen._linalg import eps_of
@@ -16,7 +16,7 @@ from sheafcoarsen._threads import run_ranges, single_threaded_blas
 from sheafcoarsen.clusters import Clusters, check_partition, clusters_of, crossing_half_edges
 from sheafcoarsen.exceptions import TiedModesWarning
 from sheafcoarsen.partition import Partition
-from sheafcoarsen.prolongation import as_matrix, block, block_layout, cluster_number
+from sheafcoarsen.prolongation import as_matrix, block, block_layout, check_layout, cluster_number
 from sheafcoarsen.ranks import Rule, Spectra, as_rule
 from sheafcoarsen.sheaf import CellularSheaf
 
@@ -162,10 +162,34 @@ def compute_modes(
     """Compute the modes without a word about ties."""
     check_partition(sheaf, P)
     choice("local_operator", local_operator, LOCAL_OPERATORS)
+    flag("progress", progress)
     rule = as_rule(rank, P.n_clusters)
     local = _LocalProblems(sheaf, P, local_operator, progress)
     ranks = rule.ranks(local.spectra(rule))
     return local.modes(ranks, singular=rule.needs_kernels)
+
+
+def check_modes(modes: LocalModes, what: str) -> None:
+    """Refuse modes whose fields do not fit together, as after ``dataclasses.replace``: kernels rely on them."""
+    choice("local_operator", modes.local_operator, LOCAL_OPERATORS)
+    K = modes.partition.n_clusters
+    ranks = modes.ranks
+    if not isinstance(ranks, np.ndarray) or ranks.dtype != np.int64 or ranks.shape != (K,) or (ranks < 0).any():
+        raise ValueError(f"{what}: `ranks` must hold {K} integers of at least 0")
+    check_layout(modes.prolongation, modes.sheaf, modes.partition, ranks, what)
+    real = np.zeros(0, modes.sheaf.dtype).real.dtype
+    for name, length in (("scores", int(ranks.sum())), ("next_eigenvalues", K), ("operator_norms", K)):
+        values = getattr(modes, name)
+        if not isinstance(values, np.ndarray) or values.dtype != real or values.shape != (length,):
+            raise ValueError(f"{what}: `{name}` must hold {length} numbers of type {real}")
+        bad = np.flatnonzero(np.isnan(values) | (np.isinf(values) if name != "next_eigenvalues" else False))
+        if bad.size:
+            raise ValueError(f"{what}: `{name}` must be finite, got {values[bad[0]]} at index {bad[0]}")
+    if not isinstance(modes.tied, np.ndarray) or modes.tied.dtype != np.bool_ or modes.tied.shape != (K,):
+        raise ValueError(f"{what}: `tied` must hold {K} booleans")
+    bad = np.flatnonzero(~np.isfinite(modes.prolongation.data))
+    if bad.size:
+        raise ValueError(f"{what}: `prolongation` must be finite, got {modes.prolongation.data[bad[0]]}")
 
 
 class _LocalProblems:

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._checks import integer_array
+from sheafcoarsen._checks import integer_array, vertex_count
 from sheafcoarsen._ragged import offsets, read_only
 
 
@@ -76,7 +76,7 @@ class Partition:
                 raise TypeError(
                     f"`clusters[{a}]` must hold vertex numbers 0 .. n-1, got names: a sheaf's vertex_labels tell which is which"
                 )
-            members.append(integer_array(f"clusters[{a}]", np.asarray(listed)))
+            members.append(integer_array(f"clusters[{a}]", listed))
         for a, c in enumerate(members):
             if len(c) == 0:
                 raise ValueError(f"`clusters[{a}]` is empty; every cluster needs a vertex")
@@ -115,6 +115,7 @@ class Partition:
             raise TypeError(f"`S` must hold zeros and ones, got dtype {matrix.dtype}")
         if matrix.ndim != 2:
             raise ValueError(f"`S` must be N x K, got shape {matrix.shape}")
+        vertex_count("S", max(matrix.shape))
         matrix = scipy.sparse.coo_array(matrix.astype(np.float64))
         matrix.sum_duplicates()
         matrix.eliminate_zeros()

@@ -8,7 +8,7 @@ the blocks themselves, row by row, the rows of vertex v consecutive: kernels rea
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._checks import range_limits, scalar_array
+from sheafcoarsen._checks import SCALARS, range_limits, scalar_array
 from sheafcoarsen._kernels.sheaf import scan
 from sheafcoarsen._ragged import offsets, ranges, read_only
 from sheafcoarsen.clusters import Clusters
@@ -51,6 +51,8 @@ def cluster_number(partition: Partition, a: int) -> int:
 
 def check_layout(R, sheaf: CellularSheaf, partition: Partition, ranks: np.ndarray, what: str) -> None:
     """Refuse an R whose rows are not whole rows of blocks, which kernels rely on."""
+    if not isinstance(R, scipy.sparse.csr_array) or R.dtype.type not in SCALARS:
+        raise TypeError(f"{what}: R must be a csr_array of one of the four scalar types, got {type(R).__name__}")
     indptr, indices = block_layout(sheaf, partition, ranks)
     if R.shape != (sheaf.dim_c0, int(ranks.sum())) or not (
         np.array_equal(R.indptr, indptr) and np.array_equal(R.indices, indices)

@@ -3,13 +3,12 @@
 A rule is a small frozen object; ``rule.whole_multiplets()`` widens it so that no multiple eigenvalue is split.
 """
 
-import numbers
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._checks import MAX_DIMENSION, integer_array, whole_number
+from sheafcoarsen._checks import MAX_DIMENSION, integer_array, real_number, whole_number
 
 
 class Spectra(NamedTuple):
@@ -212,11 +211,10 @@ def below(tau) -> Below:
     >>> sc.local_modes(F, P, sc.ranks.below(1.5)).ranks  # eigenvalues 0, 1, 3 and 0, 2
     array([2, 1])
     """
-    if isinstance(tau, bool | np.bool_) or not isinstance(tau, numbers.Real):
-        raise TypeError(f"`tau` must be a real number, got {tau!r}")
-    if not float(tau) >= 0:
+    number = real_number("tau", tau)
+    if not number >= 0:
         raise ValueError(f"`tau` must be at least 0, got {tau!r}")
-    return Below(float(tau))
+    return Below(number)
 
 
 def budget(total) -> Budget:
@@ -237,7 +235,7 @@ def budget(total) -> Budget:
     >>> sc.local_modes(F, P, sc.ranks.budget(4)).ranks
     array([3, 1])
     """
-    return Budget(whole_number("total", total, at_least=0))
+    return Budget(min(whole_number("total", total, at_least=0), MAX_DIMENSION))
 
 
 def gap(max_rank) -> Gap:
@@ -258,7 +256,7 @@ def gap(max_rank) -> Gap:
     >>> sc.local_modes(F, P, sc.ranks.gap(4)).ranks  # two cliques: two low modes
     array([2])
     """
-    return Gap(whole_number("max_rank", max_rank, at_least=1))
+    return Gap(min(whole_number("max_rank", max_rank, at_least=1), MAX_DIMENSION))
 
 
 def as_rule(rank, n_clusters: int) -> Rule:
@@ -267,6 +265,8 @@ def as_rule(rank, n_clusters: int) -> Rule:
         return rank
     if isinstance(rank, str | bytes | dict | set) or callable(rank):
         raise TypeError(f"`rank` must be an integer, one integer per cluster, or a rule from sc.ranks, got {rank!r}")
+    if isinstance(rank, list | tuple):  # clipped like a single integer, before 64 bits are too few
+        rank = [min(r, MAX_DIMENSION) if type(r) is int else r for r in rank]
     try:
         array = np.asarray(rank)
     except ValueError as error:

@@ -11,7 +11,7 @@ import scipy.sparse.csgraph
 import scipy.sparse.linalg
 from scipy.cluster.vq import kmeans2
 
-from sheafcoarsen._checks import choice, whole_number
+from sheafcoarsen._checks import choice, flag, whole_number
 from sheafcoarsen._kernels import selection as kernels
 from sheafcoarsen._progress import bar
 from sheafcoarsen._ragged import read_only
@@ -102,6 +102,7 @@ def select(F_or_graph, n_clusters, method="auto", weights="graph", seed=0, progr
     """
     choice("method", method, METHODS)
     choice("weights", weights, ("graph", "sheaf"))
+    flag("progress", progress)
     n_clusters = whole_number("n_clusters", n_clusters)
     rng = np.random.default_rng(whole_number("seed", seed, at_least=0))
     find = _FIND["balls" if method == "auto" else method]

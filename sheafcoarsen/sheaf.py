@@ -12,10 +12,13 @@ from sheafcoarsen._checks import (
     check_range,
     choice,
     dimensions,
+    entry_count,
     is_scalar,
     random_generator,
     range_limits,
     scalar_array,
+    scalar_type,
+    vertex_count,
     whole_number,
 )
 from sheafcoarsen._kernels.sheaf import scan
@@ -157,6 +160,7 @@ class CellularSheaf:
         """Check and build; a coarse sheaf read from a file may have maps beyond the limits for a caller's own."""
         edges = edge_array("edges", edges)
         count = int(edges.max(initial=-1)) + 1 if is_scalar("vertex_dims", vertex_dims) else len(vertex_dims)
+        vertex_count("edges", count)
         dims = dimensions("vertex_dims", vertex_dims, count, "vertex")
         check_endpoints(edges, len(dims))
         edge_dims = dimensions("edge_dims", edge_dims, len(edges), "edge")
@@ -351,8 +355,7 @@ class CellularSheaf:
         """
         arrays = graph_arrays(graph, n_vertices)
         d = whole_number("dim", dim, at_least=0)
-        if d > 2**20:
-            raise ValueError(f"`dim` must be at most {2**20}, got {d}")
+        entry_count("dim", max(len(arrays.edges), 1) * d * d)
         roots = np.sqrt(edge_weights(arrays, weight))
         maps = roots[:, None, None] * np.eye(d, dtype=roots.dtype)
         return cls._uniform(arrays, d, d, maps, maps.copy())
@@ -469,10 +472,7 @@ class CellularSheaf:
         dtype : float32, float64, complex64 or complex128
         """
         choice("kind", kind, ("general", "orthogonal", "diagonal"))
-        try:
-            scalar = scalar_array("dtype", np.zeros(1, dtype=dtype)).dtype
-        except (TypeError, ValueError):
-            raise TypeError(f"`dtype` must be float32, float64, complex64 or complex128, got {dtype!r}") from None
+        scalar = scalar_type("dtype", dtype)
         arrays = graph_arrays(graph)
         n, m = arrays.n_vertices, len(arrays.edges)
         if arrays.labels is None and not is_scalar("vertex_dims", vertex_dims) and len(vertex_dims) > n:
@@ -480,8 +480,7 @@ class CellularSheaf:
         dims = dimensions("vertex_dims", vertex_dims, n, "vertex")
         edge_dims = dimensions("edge_dims", edge_dims, m, "edge")
         entries = float((edge_dims.astype(np.float64) * dims[arrays.edges].sum(axis=1)).sum())
-        if entries > 2**40:
-            raise ValueError(f"`vertex_dims` and `edge_dims` ask for {entries:.3g} map entries, more than memory holds")
+        entry_count("vertex_dims` with `edge_dims", entries)
         rng = random_generator("seed", seed)
         data = [random_maps(rng, edge_dims, dims[arrays.edges[:, end]], kind, scalar) for end in (0, 1)]
         return cls._trusted(arrays.edges, dims, edge_dims, data[0], data[1], arrays.labels)

@@ -340,7 +340,10 @@ def _dirichlet(b: Workbench) -> Outcome:
     y = roots @ x
     exact = np.real(np.sum(np.conj(y) * (b.L @ y), axis=0))
     size = norms_by(b.L, b.row_cluster * 0, None, 1)[0] if b.L.nnz else 0.0
-    x2 = np.array([norm(column) for column in y.T]) ** 2
+    # not norm(y): D^{-1/2} x may cancel, and does in the sheaf's maps too
+    vertex = np.repeat(np.arange(b.C.fine.n_vertices), b.C.fine.vertex_dims)
+    spread = norms_by(roots, vertex, None, b.C.fine.n_vertices)[vertex][:, None] * np.abs(x)
+    x2 = np.array([norm(column) for column in spread.T]) ** 2
     return worst(residual_ratio(np.abs(exact - energy(sheaf, x)), b.C.fine.dim_c0, b.eps, size, x2)), "probe"
 
 

@@ -1,4 +1,4 @@
-"""Hypothesis profiles, and the folder of real data."""
+"""Hypothesis profiles, the table of worst residuals per statement, and the folder of real data."""
 
 import os
 from pathlib import Path
@@ -27,6 +27,53 @@ def _profile() -> str:
 
 
 settings.load_profile(_profile())
+
+
+# ---------------------------------------------------------------- worst residuals per statement
+
+
+def pytest_addoption(parser):
+    """Add the option that keeps the table of residuals."""
+    parser.addoption(
+        "--residuals",
+        metavar="FILE",
+        help="write the worst residual of every statement to a markdown table (or set SHEAFCOARSEN_RESIDUALS)",
+    )
+
+
+def pytest_configure(config):
+    """Register the marker that says which statement a test is about."""
+    config.addinivalue_line(
+        "markers", "statement(label): the statement of the paper, or the fact, that the test is about"
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Record the residuals of a test under the label of its statement."""
+    from tests.helpers import recording
+
+    marker = item.get_closest_marker("statement")
+    with recording(marker.args[0] if marker else None):
+        return (yield)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Print the table, and write it where a file is named."""
+    from tests.helpers import LIMIT, WORST, residual_table
+
+    if not WORST:
+        return
+    lines = residual_table()
+    terminalreporter.section(f"worst residuals, in units of rounding; the limit is {LIMIT:g}")
+    for line in lines:
+        terminalreporter.line(line)
+    path = config.getoption("--residuals") or os.environ.get("SHEAFCOARSEN_RESIDUALS", "")
+    if path:
+        Path(path).expanduser().write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+# ---------------------------------------------------------------- real data
 
 
 def _data_variable() -> str:

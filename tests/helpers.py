@@ -11,6 +11,41 @@ from sheafcoarsen import TiedModesWarning
 LIMIT = 30.0
 """A residual of this many ``n eps`` times its operands' norms is the most that rounding explains."""
 
+WORST: dict[str, tuple[float, int]] = {}
+"""Label of a statement -> (worst ratio, number of comparisons), of all tests marked ``statement(label)`` that have run."""
+
+_running: list[str] = []
+
+
+@contextlib.contextmanager
+def recording(label: str | None):
+    """Keep the ratios of all comparisons made inside under a statement's label; None keeps none."""
+    if label is None:
+        yield
+        return
+    WORST.setdefault(label, (0.0, 0))
+    _running.append(label)
+    try:
+        yield
+    finally:
+        _running.pop()
+
+
+def _record(ratio: float) -> None:
+    if _running:
+        worst, count = WORST[_running[-1]]
+        WORST[_running[-1]] = max(worst, float(ratio)), count + 1
+
+
+def residual_table() -> list[str]:
+    """Return the lines of a markdown table of `WORST`."""
+    rows = [("statement", "worst ratio", "comparisons")]
+    rows += [(f"`{label}`", f"{worst:.3g}", f"{count:,}") for label, (worst, count) in WORST.items()]
+    first, second, third = (max(len(row[k]) for row in rows) for k in range(3))
+    lines = [f"| {a:<{first}} | {b:>{second}} | {c:>{third}} |" for a, b, c in rows]
+    lines.insert(1, f"|{'-' * (first + 2)}|{'-' * (second + 1)}:|{'-' * (third + 1)}:|")
+    return lines
+
 
 def _values(item) -> np.ndarray:
     if scipy.sparse.issparse(item):
@@ -73,10 +108,28 @@ def assert_residual(error, *operands, n: int, eps: float | None = None) -> None:
         pass it when none of them has that type.
     """
     ratio = residual(error, *operands, n=n, eps=eps)
+    _record(ratio)
     norms = ", ".join(f"{size(operand):.3g}" for operand in operands)
     assert ratio < LIMIT, (
         f"norm(error) / (n eps product of norms) = {ratio:.3g}, allowed is {LIMIT:g}: norm(error) = "
         f"{size(error):.3g}, n = {n}, norms of the operands = ({norms})"
+    )
+
+
+def assert_closes(lines, total, bound, *, n: int, eps: float) -> None:
+    """Assert that a ledger closes: ``abs(sum - total) <= 30 n eps B (sqrt(M) + n eps B)``, M the sum of the moduli.
+
+    ``bound`` is B = norm(delta) norm(x); see docs/conventions.md, section 4.
+    """
+    lines = np.asarray(lines, dtype=np.float64)
+    gap = abs(lines.sum() - float(total))
+    ratio = 0.0
+    if gap > 0:
+        allowed = np.sqrt(np.abs(lines).sum()) + n * eps * bound
+        ratio = residual(gap, bound, allowed, n=n, eps=eps)
+    _record(ratio)
+    assert ratio < LIMIT, (
+        f"the lines {lines} miss {total:.6g} by {gap:.3g}, {ratio:.3g} times rounding, allowed is {LIMIT:g}"
     )
 
 

@@ -1,12 +1,11 @@
 """Pose graphs in g2o text: the measured rotations as a connection sheaf."""
 
-import os
 from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from sheafcoarsen._checks import choice
+from sheafcoarsen._checks import choice, file_path
 from sheafcoarsen._linalg import eps_of, zero_level
 from sheafcoarsen.io.text import Words, file_error, named, read_lines, shown
 from sheafcoarsen.sheaf import CellularSheaf
@@ -79,7 +78,7 @@ def read_g2o(path, weights: str = "information") -> CellularSheaf:
     array([[ 0., -2.],
            [ 2.,  0.]])
     """
-    path = os.fsdecode(path)
+    path = file_path(path)
     choice("weights", weights, ("information", "unit"))
     ids = Words(path, "a vertex id")
     poses = Words(path, "an entry of a pose")

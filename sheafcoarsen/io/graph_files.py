@@ -12,7 +12,7 @@ import numpy as np
 import scipy.io
 import scipy.sparse
 
-from sheafcoarsen._checks import whole_number
+from sheafcoarsen._checks import file_path, whole_number
 from sheafcoarsen._linalg import eps_of
 from sheafcoarsen.io.text import Words, file_error, named, read_bytes, read_lines, shown
 from sheafcoarsen.sheaf import CellularSheaf
@@ -73,7 +73,7 @@ def read_graph(path, dim: int = 1) -> CellularSheaf:
     array([[2., 0.],
            [0., 2.]])
     """
-    path = os.fsdecode(path)
+    path = file_path(path)
     dim = whole_number("dim", dim, at_least=0)
     stem = path[:-3] if path.lower().endswith(".gz") else path
     ending = os.path.splitext(stem)[1].lower()

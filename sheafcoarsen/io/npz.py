@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._checks import integer_array, scalar_array
+from sheafcoarsen._checks import file_path, integer_array, scalar_array
 from sheafcoarsen._ragged import read_only
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.modes import LOCAL_OPERATORS, LocalModes
@@ -56,7 +56,7 @@ def save(path, obj) -> None:
     ...     sc.load(pathlib.Path(folder) / "path.npz")
     CellularSheaf(n_vertices=3, n_edges=2, dim_c0=3, dim_c1=2, dtype=float64)
     """
-    target = Path(_checked_path(path))
+    target = Path(file_path(path))
     if isinstance(obj, CellularSheaf):
         kind = "sheaf"
         arrays = _sheaf_arrays(obj)
@@ -83,15 +83,6 @@ def save(path, obj) -> None:
         raise
 
 
-def _checked_path(path) -> str:
-    """Return a path as text; an integer would name an open file of the process."""
-    if isinstance(path, bytes) or not isinstance(path, str | os.PathLike):
-        raise TypeError(f"`path` must be a path, got {type(path).__name__}")
-    if not str(path):
-        raise ValueError("`path` must name a file, got an empty path")
-    return os.fspath(path)
-
-
 def load(path) -> CellularSheaf | Partition | Coarsening:
     """Load what :func:`save` wrote.
 
@@ -102,7 +93,7 @@ def load(path) -> CellularSheaf | Partition | Coarsening:
     ValueError
         The file is truncated, damaged, not one of ours, or from a newer version.
     """
-    arrays = _read(_checked_path(path))
+    arrays = _read(file_path(path))
     try:
         if str(arrays.get("format")) != "sheafcoarsen":
             raise ValueError("not a sheafcoarsen file")
