@@ -19,6 +19,7 @@ from tests.strategies import BASIS_KINDS, bases, sheaves, sheaves_with_partition
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 RANKS = st.integers(0, 4)
+HALVES = sc.Partition([0, 0, 0, 1, 1, 1])
 KINDS = ("internal", "principal", "isometric", "any")
 ISOMETRIC = ("internal", "principal", "isometric")
 STRUCTURED = ("integer", "repeated", "zero", "bundle")  # whose singular values are zero or well away from it
@@ -237,6 +238,19 @@ def test_galerkin_realization(case):
     for e in range(C.n_crossing_edges, C.sheaf.n_edges):
         np.testing.assert_array_equal(C.sheaf.tail_map(e), -C.sheaf.head_map(e))
         assert 0 < C.sheaf.edge_dims[e] <= C.ranks[C.sheaf.edges[e, 0]]
+
+
+@pytest.mark.statement("thm:Galerkin_realization")
+@pytest.mark.parametrize("power", [-530, -40, 40, 400])
+def test_a_scaled_basis_scales_the_coarse_sheaf(power):
+    """delta_c is linear in R, though loops come from the square R_a* L_a R_a, which would underflow for the smallest."""
+    F = sc.CellularSheaf.random(nx.complete_graph(6), 2, 2, seed=3)
+    blocks, s = [np.linalg.qr(np.random.default_rng(a).standard_normal((6, 3)))[0] for a in (0, 1)], 2.0**power
+    one = sc.coarsen(F, HALVES, basis=blocks)
+    scaled = sc.coarsen(F, HALVES, basis=[s * B for B in blocks])
+    assert scaled.sheaf.edge_dims.tolist() == one.sheaf.edge_dims.tolist() == [18, 3, 3]
+    for ours, exact in ((scaled.sheaf.tail_data, one.sheaf.tail_data), (scaled.sheaf.head_data, one.sheaf.head_data)):
+        assert_residual(ours - s * exact, s, exact, n=6)
 
 
 def pairwise(n):
@@ -534,10 +548,19 @@ def test_the_dirichlet_energy_counts_every_edge_once(F, seed):
     assert_residual(sc.energy(N, X).sum() - 5 * value, delta, delta, x, x, n=n, eps=eps)
 
 
+# ---------------------------------------------------------------- docs/conventions.md, section 6
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e-3, 1.0, 1e3, 1e100])
+def test_multiplets_are_the_same_at_every_scale(scale):
+    """The gap that counts as a tie is relative to the operator: a square has 0, 2, 2, 4 whatever its maps are scaled by."""
+    F = sc.CellularSheaf.constant(nx.cycle_graph(4))
+    F = F.with_maps(scale * F.tail_data, scale * F.head_data)
+    ranks = [sc.ranks.fixed(r).whole_multiplets() for r in (1, 2, 3)]
+    assert [int(sc.local_modes(F, sc.Partition([0] * 4), rule).ranks[0]) for rule in ranks] == [1, 3, 3]
+
+
 # ---------------------------------------------------------------- hypotheses are needed
-
-
-HALVES = sc.Partition([0, 0, 0, 1, 1, 1])
 
 
 def _path(n=6):
