@@ -575,6 +575,18 @@ def test_multiplets_are_the_same_at_every_scale(scale):
     F = F.with_maps(scale * F.tail_data, scale * F.head_data)
     ranks = [sc.ranks.fixed(r).whole_multiplets() for r in (1, 2, 3)]
     assert [int(sc.local_modes(F, sc.Partition([0] * 4), rule).ranks[0]) for rule in ranks] == [1, 3, 3]
+    for rule in (1, sc.ranks.kernel()):  # by eigenvectors and by singular vectors: norm(L, inf) = 4
+        M = sc.local_modes(F, sc.Partition([0] * 4), rule)
+        assert_residual(M.operator_norms[0] - 4 * scale**2, 4 * scale**2, n=4)
+        assert_residual(M.next_eigenvalues[0] - 2 * scale**2, 4 * scale**2, n=4)
+
+
+def test_scores_by_singular_values_are_squares():
+    """A kernel widened to its multiplet keeps a direction of small energy: its score is sigma^2, 1.5e-10, and not sigma."""
+    F = sc.CellularSheaf([[0, 1], [1, 2]], [[[1.0]], [[1e-5]]], [[[1.0]], [[1e-5]]])
+    M = sc.local_modes(F, sc.Partition([0, 0, 0]), sc.ranks.kernel().whole_multiplets())
+    assert M.ranks.tolist() == [2]
+    assert_residual(M.scores - np.linalg.eigvalsh(reference.laplacian(F))[:2], 2.0, n=3)
 
 
 # ---------------------------------------------------------------- hypotheses are needed
