@@ -152,7 +152,7 @@ def normalized(out, count):
         return 0.0
     scale = power_of_two(largest)
     for i in range(count):
-        out[i] *= 1 / scale
+        out[i] /= scale  # not times 1 / scale, which single precision may not hold
     return scale
 
 
