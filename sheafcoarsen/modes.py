@@ -15,10 +15,12 @@ from sheafcoarsen._ragged import offsets, read_only
 from sheafcoarsen._threads import run_ranges, single_threaded_blas
 from sheafcoarsen.clusters import Clusters, check_partition, clusters_of, crossing_half_edges
 from sheafcoarsen.exceptions import TiedModesWarning
+from sheafcoarsen.operators import laplacian
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.prolongation import as_matrix, block, block_layout, check_layout, cluster_number
 from sheafcoarsen.ranks import Rule, Spectra, as_rule
 from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sparse_modes import SPARSE_ABOVE, SPARSE_SHARE, local_sheaf, lowest_sparse
 
 LOCAL_OPERATORS = ("internal", "principal")
 
@@ -198,16 +200,18 @@ class _LocalProblems:
     def __init__(self, sheaf: CellularSheaf, P: Partition, local_operator: str, progress: bool):
         self.sheaf, self.partition, self.local_operator, self.progress = sheaf, P, local_operator, progress
         self.clusters = clusters_of(sheaf, P)
-        dims = self.clusters.dims
+        self.real = np.zeros(0, sheaf.dtype).real.dtype
+        self.eps = eps_of(sheaf.dtype)
+        self.half_edges = crossing_half_edges(sheaf, P, self.clusters, principal=local_operator == "principal")
+
+    def check_dense(self, dims: np.ndarray, why: str) -> None:
+        """Refuse a cluster that is too large for a dense matrix."""
         if dims.max(initial=0) > MAX_DENSE:
             a = int(dims.argmax())
             raise ValueError(
-                f"cluster {a} has dimension {dims[a]}; local modes are computed densely up to {MAX_DENSE}: use more clusters"
+                f"cluster {a} has dimension {dims[a]}; {why} needs dense matrices, which are limited to dimension {MAX_DENSE}: "
+                f"use more clusters, or keep few modes by an integer `rank`"
             )
-        self.real = np.zeros(0, sheaf.dtype).real.dtype
-        self.eps = eps_of(sheaf.dtype)
-        self.cubes = dims.astype(np.float64) ** 3 + 1e3
-        self.half_edges = crossing_half_edges(sheaf, P, self.clusters, principal=local_operator == "principal")
 
     def stack_rows(self) -> np.ndarray:
         """Return the number of rows of the matrix G_a with G_a* G_a = local operator, shape (K,)."""
@@ -217,12 +221,15 @@ class _LocalProblems:
         cluster = self.partition.labels[f.edges[halves >> 1, halves & 1]]
         return (rows + np.bincount(cluster, f.edge_dims[halves >> 1], minlength=K)).astype(np.int64)
 
-    def run(self, what: str, work, room_for) -> None:
-        """Call ``work(lo, hi, workspace)`` over all clusters with BLAS at one thread; name the cluster where LAPACK failed."""
+    def run(self, what: str, work, dims: np.ndarray, room) -> None:
+        """Call ``work(lo, hi, workspace)`` over all clusters with BLAS at one thread; name the cluster where LAPACK failed.
+
+        ``dims`` are the sizes of the dense problems, ``room(lo, hi)`` allocates the workspace of a range.
+        """
         with single_threaded_blas():
             failed = run_ranges(
-                lambda lo, hi: work(lo, hi, room_for(lo, hi)),
-                self.cubes,
+                lambda lo, hi: work(lo, hi, room(lo, hi)),
+                dims.astype(np.float64) ** 3 + 1e3,
                 serial_below=SERIAL_BELOW,
                 description=what,
                 progress=self.progress,
@@ -230,12 +237,11 @@ class _LocalProblems:
         for a in failed:
             if a >= 0:
                 raise np.linalg.LinAlgError(
-                    f"{what}: the problem of cluster {a} (dimension {self.clusters.dims[a]}) did not converge"
+                    f"{what}: the problem of cluster {a} (dimension {dims[a]}) did not converge"
                 )
 
-    def room(self, wanted):
+    def room(self, dims, wanted):
         """Return a function that allocates work space for a range of clusters."""
-        dims = self.clusters.dims
         return lambda lo, hi: workspace(int(dims[lo:hi].max()), int(wanted[lo:hi].max()), self.sheaf.dtype)
 
     def svd_room(self, rows):
@@ -246,14 +252,19 @@ class _LocalProblems:
     def spectra(self, rule: Rule) -> Spectra:
         """Return what the rule must be shown."""
         f, c = self.sheaf._arrays, self.clusters
+        if rule.needs_scores or rule.needs_kernels:
+            self.check_dense(c.dims, "a rule that looks at whole spectra")
         K = c.n_clusters
         starts = offsets(c.dims)
         scores, norms = np.zeros(int(starts[-1]) if rule.needs_scores else 0, self.real), np.zeros(K, self.real)
         if rule.needs_scores:
             self.run(
                 "local spectra",
-                lambda lo, hi, s: kernels.local_spectra(lo, hi, f, c, *self.half_edges, s, starts, scores, norms),
-                self.room(np.ones(K)),
+                lambda lo, hi, s: kernels.local_spectra(
+                    lo, hi, f, c, *self.half_edges, self.eps, s, starts, scores, norms
+                ),
+                c.dims,
+                self.room(c.dims, np.ones(K)),
             )
         dims = np.zeros(K, np.int64)
         if rule.needs_kernels:
@@ -261,6 +272,7 @@ class _LocalProblems:
             self.run(
                 "local kernels",
                 lambda lo, hi, s: kernels.kernel_dims(lo, hi, f, c, *self.half_edges, rows, self.eps, s, dims),
+                c.dims,
                 self.svd_room(rows),
             )
         return Spectra(c.dims, starts, scores, dims, np.sqrt(self.eps) * norms.astype(np.float64))
@@ -272,26 +284,54 @@ class _LocalProblems:
         starts = offsets(ranks)
         data, scores = np.empty(len(indices), self.sheaf.dtype), np.empty(int(starts[-1]), self.real)
         next_values, norms, tied = np.empty(K, self.real), np.empty(K, self.real), np.zeros(K, np.bool_)
-        sqrt_eps = float(np.sqrt(self.eps))
         out = (indptr, data, starts, scores, next_values, norms, tied)
         if singular:
             rows = self.stack_rows()
             self.run(
                 "local modes",
                 lambda lo, hi, s: kernels.singular_modes(
-                    lo, hi, f, c, *self.half_edges, rows, ranks, sqrt_eps, s, *out
+                    lo, hi, f, c, *self.half_edges, rows, ranks, self.eps, s, *out
                 ),
+                c.dims,
                 self.svd_room(rows),
             )
         else:
+            wanted = np.minimum(ranks + 1, c.dims)
+            large = (c.dims > SPARSE_ABOVE) & (SPARSE_SHARE * wanted <= c.dims)
+            dense = np.where(large, 0, c.dims)
+            self.check_dense(dense, "keeping so large a share of its modes")
             self.run(
                 "local modes",
-                lambda lo, hi, s: kernels.local_modes(lo, hi, f, c, *self.half_edges, ranks, sqrt_eps, s, *out),
-                self.room(ranks + 1),
+                lambda lo, hi, s: kernels.local_modes(lo, hi, f, c, *self.half_edges, ranks, large, self.eps, s, *out),
+                dense,
+                self.room(dense, wanted),
             )
+            for a in np.flatnonzero(large).tolist():  # each is larger than SPARSE_ABOVE, so they are few
+                self.large_modes(a, int(ranks[a]), *out)
         R = as_matrix(indptr, indices, data, int(starts[-1]))
         for array in (ranks, scores, next_values, norms, tied):
             read_only(array)
         modes = LocalModes(self.sheaf, self.partition, self.local_operator, ranks, scores, next_values, tied, norms, R)
         modes.__dict__["clusters"] = c
         return modes
+
+    def large_modes(self, a, r, indptr, data, value_starts, values, next_values, norms, tied) -> None:
+        """Compute what ``kernels.local_modes`` computes for one cluster that is too large for a dense matrix."""
+        halves = self.half_edges[1][self.half_edges[0][a] : self.half_edges[0][a + 1]]
+        local, unit = local_sheaf(self.sheaf, self.clusters, a, halves)
+        A = laplacian(local)
+        top = float(abs(A).sum(axis=1).max())
+        if top == 0:  # every vector is an eigenvector
+            w, Z = np.zeros(r + 1), np.eye(A.shape[0], r)
+        else:
+            try:
+                w, Z = lowest_sparse(A, r + 1, eps_of(A.dtype))
+            except np.linalg.LinAlgError as error:
+                raise np.linalg.LinAlgError(f"local modes of cluster {a} (dimension {A.shape[0]}): {error}") from None
+        w = w.clip(min=0)
+        values[value_starts[a] : value_starts[a + 1]] = w[:r] / unit / unit
+        next_values[a] = w[r] / unit / unit
+        norms[a] = top / unit / unit
+        tied[a] = r > 0 and w[r] - w[r - 1] <= np.sqrt(self.eps) * top
+        rows = np.ascontiguousarray(Z[:, :r].T, dtype=data.dtype)
+        kernels.store_rows(a, r, self.sheaf._arrays, self.clusters, rows.reshape(-1), self.eps, indptr, data)

@@ -84,7 +84,9 @@ def factored_loops(sheaf: CellularSheaf, partition: Partition, clusters: Cluster
     def work(lo, hi):
         largest = int(ranks[lo:hi].max())
         room = workspace(largest, largest, energy.dtype)
-        return kernels.factor(lo, hi, ranks, starts, energy, levels, map_units, block_units, room, factors, kept)
+        return kernels.factor(
+            lo, hi, ranks, starts, energy, levels, map_units, block_units, eps_of(energy.dtype), room, factors, kept
+        )
 
     with single_threaded_blas():
         failed = run_ranges(work, (ranks + 1.0) ** 3, serial_below=SERIAL_BELOW)

@@ -10,7 +10,6 @@ from threadpoolctl import threadpool_limits
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, _threads, gallery, modes
-from sheafcoarsen._kernels.lapack import SMALL
 from tests import reference
 from tests.helpers import assert_residual, eps_of, residual, same_subspace, size, ties_allowed
 from tests.strategies import DTYPES, mode_counts, sheaves_with_partitions
@@ -183,7 +182,7 @@ def large_sheaf(kind, dtype, seed):
 def test_large_clusters(kind, local_operator, dtype):
     F, P = large_sheaf(kind, dtype, seed=13)
     M = modes_of(F, P, [7, 1, 23], local_operator)
-    assert min(len(M.basis(a)) for a in range(3)) > SMALL
+    assert min(len(M.basis(a)) for a in range(3)) > 12
     for a in range(3):
         assert_lowest_eigenpairs(M, a)
 
@@ -432,5 +431,61 @@ def test_wrong_arguments_are_refused(monkeypatch):
     with pytest.raises(TypeError, match="must be a CellularSheaf, got Graph"):
         sc.local_modes(nx.path_graph(3), P, 1)
     monkeypatch.setattr(modes, "MAX_DENSE", 1)
-    with pytest.raises(ValueError, match=r"cluster 0 has dimension 2.*densely up to 1: use more clusters"):
+    with pytest.raises(ValueError, match=r"cluster 0 has dimension 2.*limited to dimension 1: use more clusters"):
         sc.local_modes(F, P, 1)
+
+
+SPARSE = {
+    "general": CellularSheaf.random(nx.gnm_random_graph(60, 150, seed=3), 2, 2, seed=5),
+    "ragged": CellularSheaf.random(
+        nx.gnm_random_graph(60, 150, seed=3), np.arange(60) % 5, 1 + np.arange(150) % 3, seed=5
+    ),
+    "triple": CellularSheaf.constant(nx.grid_2d_graph(6, 7), 3),  # every eigenvalue at least three times
+    "components": CellularSheaf.constant(nx.gnm_random_graph(80, 70, seed=3), 1),  # a large kernel
+    "star": CellularSheaf.constant(nx.star_graph(80)),  # 1, 79 times
+    "loops": CellularSheaf.random([*nx.cycle_graph(40).edges, (3, 3), (7, 7), (3, 4)], 2, 3, seed=5),
+    "nothing": CellularSheaf.constant(np.zeros((0, 2), int), 2, n_vertices=50),
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("local_operator", OPERATORS)
+@pytest.mark.parametrize("name", SPARSE)
+def test_clusters_too_large_for_a_dense_matrix(name, local_operator, dtype, monkeypatch):
+    monkeypatch.setattr(modes, "SPARSE_ABOVE", 35)
+    monkeypatch.setattr(modes, "SPARSE_SHARE", 4)
+    called = []
+    solver = modes.lowest_sparse
+    monkeypatch.setattr(modes, "lowest_sparse", lambda *args: called.append(1) or solver(*args))
+    F = SPARSE[name]
+    turn = np.exp(1j * np.arange(F.dim_c1)) if np.dtype(dtype).kind == "c" else np.ones(F.dim_c1)
+    tails, heads = (
+        np.repeat(turn, F.vertex_dims[F.edges[np.repeat(np.arange(F.n_edges), F.edge_dims), end]]) for end in (0, 1)
+    )
+    F = F.with_maps((F.tail_data * tails).astype(dtype), (F.head_data * heads).astype(dtype))
+    labels = np.zeros(F.n_vertices, int)
+    labels[-5:] = 1  # a small cluster is computed densely beside the large one
+    P = Partition(labels)
+    for rank in (0, 1, 4, 7):
+        M = modes_of(F, P, rank, local_operator)
+        for a in range(2):
+            assert_lowest_eigenpairs(M, a)
+    assert len(called) == (0 if name == "nothing" else 4)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_large_clusters_by_the_sparse_method_at_any_scale(scale, monkeypatch):
+    monkeypatch.setattr(modes, "SPARSE_ABOVE", 35)
+    F = CellularSheaf.random(nx.gnm_random_graph(60, 150, seed=3), 2, 2, seed=5)
+    unscaled = sc.local_modes(F, one_cluster(F), 3)
+    M = sc.local_modes(F.with_maps(F.tail_data * scale, F.head_data * scale), one_cluster(F), 3)
+    assert_residual(M.scores / scale / scale - unscaled.scores, *[unscaled.operator_norms.max()], n=120)
+    assert_lowest_eigenpairs(M, 0)
+
+
+def test_rules_that_look_at_whole_spectra_refuse_a_huge_cluster(monkeypatch):
+    monkeypatch.setattr(modes, "MAX_DENSE", 30)
+    F = CellularSheaf.constant(nx.path_graph(40))
+    for rank in (sc.ranks.below(0.1), sc.ranks.kernel(), 35):
+        with pytest.raises(ValueError, match="cluster 0 has dimension 40.*limited to dimension 30: use more clusters"):
+            sc.local_modes(F, one_cluster(F), rank)

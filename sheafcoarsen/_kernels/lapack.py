@@ -18,9 +18,6 @@ from numba.extending import get_cython_function_address, overload
 
 from sheafcoarsen._kernels.jit import JIT_IS_OFF, kernel
 
-SMALL = 24
-"""Up to this size all pairs are computed by divide and conquer, which needs no repair of orthogonality."""
-
 _PREFIX = {np.float32: "s", np.float64: "d", np.complex64: "c", np.complex128: "z"}
 
 
@@ -30,34 +27,53 @@ def _external(name: str, n_arguments: int):
     return types.ExternalFunction(symbol, types.void(*[types.voidptr] * n_arguments))
 
 
-_ssyevr, _dsyevr = _external("ssyevr", 21), _external("dsyevr", 21)
-_cheevr, _zheevr = _external("cheevr", 23), _external("zheevr", 23)
 _ssyevd, _dsyevd = _external("ssyevd", 11), _external("dsyevd", 11)
 _cheevd, _zheevd = _external("cheevd", 13), _external("zheevd", 13)
 _sgesvd, _dgesvd = _external("sgesvd", 14), _external("dgesvd", 14)
 _cgesvd, _zgesvd = _external("cgesvd", 15), _external("zgesvd", 15)
+_dsterf = _external("dsterf", 4)
 
-_INT32_REAL = {types.float32: (_ssyevr, _ssyevd, _sgesvd), types.float64: (_dsyevr, _dsyevd, _dgesvd)}
-_INT32_COMPLEX = {types.complex64: (_cheevr, _cheevd, _cgesvd), types.complex128: (_zheevr, _zheevd, _zgesvd)}
+_INT32_REAL = {types.float32: (_ssyevd, _sgesvd), types.float64: (_dsyevd, _dgesvd)}
+_INT32_COMPLEX = {types.complex64: (_cheevd, _cgesvd), types.complex128: (_zheevd, _zgesvd)}
+
+
+LANES = 8
+"""Eigenpairs of a tridiagonal matrix that are computed side by side: the width of a vector register."""
+
+PANEL = 4
+"""Reflections by which a tridiagonalization may be behind."""
+
+
+class TridiagonalRoom(NamedTuple):
+    """Room for a real tridiagonal eigenproblem, in double precision always; see ``hermitian.py``."""
+
+    d: np.ndarray  # (n,) diagonal
+    e: np.ndarray  # (n,) subdiagonal
+    e2: np.ndarray  # (n,) its squares
+    w: np.ndarray  # (wanted,) eigenvalues
+    z: np.ndarray  # (wanted, n) eigenvectors as rows
+    lanes: np.ndarray  # (7, n + 2, LANES)
 
 
 class Workspace(NamedTuple):
     """Room for eigenproblems up to one size and one number of vectors; private to a thread.
 
     a : (n * n,) the matrix, destroyed; w : (n,) eigenvalues; z : (wanted * n,) eigenvectors as rows; spare : room for a copy of
-    the matrix; the rest is LAPACK's.
+    the matrix; tau, panel, p, t : for the reduction to a tridiagonal matrix and its eigenproblem; the rest is LAPACK's.
     """
 
     a: np.ndarray
     spare: np.ndarray
     w: np.ndarray
     z: np.ndarray
+    tau: np.ndarray
+    panel: np.ndarray
+    p: np.ndarray
+    t: TridiagonalRoom
     work: np.ndarray
     rwork: np.ndarray
     iwork: np.ndarray
-    support: np.ndarray
     ints: np.ndarray
-    reals: np.ndarray
     chars: np.ndarray
 
 
@@ -75,41 +91,34 @@ def svd_workspace(rows: int, columns: int, dtype) -> Workspace:
 
 def workspace(n: int, wanted: int, dtype) -> Workspace:
     """Allocate room for matrices up to ``n`` by ``n`` of which up to ``wanted`` eigenvectors are asked."""
-    n = max(int(n), 1)
+    n, wanted = max(int(n), 1), max(int(wanted), 1)
     dtype = np.dtype(dtype)
     real = np.zeros(0, dtype).real.dtype
-    square = 2 * n * n + 80 * n + 1024  # syevd asks for 1 + 6n + 2n^2, syevr runs best with a block of 64
+    square = 2 * n * n + 6 * n + 64  # what ?syevd and ?heevd ask for
     return Workspace(
         a=np.empty(n * n, dtype),
         spare=np.empty(n * n, dtype),
         w=np.empty(n, real),
-        z=np.empty(max(int(wanted), 1) * n, dtype),
+        z=np.empty(wanted * n, dtype),
+        tau=np.empty(n, dtype),
+        panel=np.empty((2 * PANEL, n), dtype),
+        p=np.empty(n, dtype),
+        t=TridiagonalRoom(
+            np.empty(n), np.empty(n), np.empty(n), np.empty(wanted), np.empty((wanted, n)), np.empty((7, n + 2, LANES))
+        ),
         work=np.empty(square, dtype),
         rwork=np.empty(square if dtype.kind == "c" else 1, real),
-        iwork=np.empty(16 * n + 64, np.int32),
-        support=np.empty(2 * n + 2, np.int32),
+        iwork=np.empty(5 * n + 64, np.int32),
         ints=np.zeros(8, np.int32),
-        reals=np.zeros(4, real),
-        chars=np.frombuffer(b"VIUNA", np.uint8).copy(),
+        chars=np.frombuffer(b"VUNA", np.uint8).copy(),
     )
 
 
-# ints: 0 n, 1 first index, 2 last index, 3 number found, 4 info, 5 lwork, 6 lrwork, 7 liwork
-# chars: V = vectors, I = by index, U = Fortran's upper triangle (row-major lower), N = no vectors, A = all of them
+# ints: 0 n or columns, 1 rows, 2 one, 4 info, 5 lwork, 6 lrwork, 7 liwork
+# chars: V = vectors, U = Fortran's upper triangle (row-major lower), N = no vectors, A = all of them
 
 
-def _syevr(a, n, last, s):
-    """Eigenpairs 1..last of the n x n matrix ``a`` into s.w and the first rows of s.z; returns LAPACK's info, -99 if some are missing."""
-    name = _PREFIX[a.dtype.type]
-    full = a[: n * n].reshape(n, n).T  # as Fortran sees it
-    solver = getattr(scipy_lapack, name + ("heevr" if a.dtype.kind == "c" else "syevr"))
-    w, z, m, _, info = solver(full, range="I", il=1, iu=last, lower=0)
-    s.w[:last] = w[:last]
-    s.z[: last * n] = z[:, :last].T.ravel()
-    return info if info != 0 or m == last else -99
-
-
-def _syevd(a, n, vectors, s):
+def heevd(a, n, vectors, s):
     """All eigenvalues into s.w and, where asked, eigenvectors into the rows of ``a``; returns LAPACK's info."""
     name = _PREFIX[a.dtype.type]
     full = a[: n * n].reshape(n, n).T
@@ -134,70 +143,30 @@ def _gesvd(a, rows, columns, vectors, s):
 
 if not JIT_IS_OFF:
 
-    @overload(_syevr)
-    def _compiled_syevr(a, n, last, s):
+    @overload(heevd)
+    def _compiled_heevd(a, n, vectors, s):
         if a.dtype in _INT32_REAL:
             solver = _INT32_REAL[a.dtype][0]
 
-            def real(a, n, last, s):
+            def real(a, n, vectors, s):
                 i = s.ints
-                i[0], i[1], i[2], i[3], i[4] = n, 1, last, 0, 0
-                i[5], i[7] = s.work.size, s.iwork.size
-                s.reals[:] = 0
+                job = 0 if vectors else 2
+                i[0], i[4], i[5], i[7] = n, 0, s.work.size, s.iwork.size
                 solver(
-                    s.chars.ctypes, s.chars[1:].ctypes, s.chars[2:].ctypes, i.ctypes, a.ctypes, i.ctypes,
-                    s.reals.ctypes, s.reals[1:].ctypes, i[1:].ctypes, i[2:].ctypes, s.reals[2:].ctypes, i[3:].ctypes,
-                    s.w.ctypes, s.z.ctypes, i.ctypes, s.support.ctypes,
+                    s.chars[job:].ctypes, s.chars[1:].ctypes, i.ctypes, a.ctypes, i.ctypes, s.w.ctypes,
                     s.work.ctypes, i[5:].ctypes, s.iwork.ctypes, i[7:].ctypes, i[4:].ctypes,
                 )  # fmt: skip
-                if i[4] == 0 and i[3] != last:
-                    return -99
                 return np.int64(i[4])
 
             return real
         solver = _INT32_COMPLEX[a.dtype][0]
 
-        def hermitian(a, n, last, s):
-            i = s.ints
-            i[0], i[1], i[2], i[3], i[4] = n, 1, last, 0, 0
-            i[5], i[6], i[7] = s.work.size, s.rwork.size, s.iwork.size
-            s.reals[:] = 0
-            solver(
-                s.chars.ctypes, s.chars[1:].ctypes, s.chars[2:].ctypes, i.ctypes, a.ctypes, i.ctypes,
-                s.reals.ctypes, s.reals[1:].ctypes, i[1:].ctypes, i[2:].ctypes, s.reals[2:].ctypes, i[3:].ctypes,
-                s.w.ctypes, s.z.ctypes, i.ctypes, s.support.ctypes,
-                s.work.ctypes, i[5:].ctypes, s.rwork.ctypes, i[6:].ctypes, s.iwork.ctypes, i[7:].ctypes, i[4:].ctypes,
-            )  # fmt: skip
-            if i[4] == 0 and i[3] != last:
-                return -99
-            return np.int64(i[4])
-
-        return hermitian
-
-    @overload(_syevd)
-    def _compiled_syevd(a, n, vectors, s):
-        if a.dtype in _INT32_REAL:
-            solver = _INT32_REAL[a.dtype][1]
-
-            def real(a, n, vectors, s):
-                i = s.ints
-                job = 0 if vectors else 3
-                i[0], i[4], i[5], i[7] = n, 0, s.work.size, s.iwork.size
-                solver(
-                    s.chars[job:].ctypes, s.chars[2:].ctypes, i.ctypes, a.ctypes, i.ctypes, s.w.ctypes,
-                    s.work.ctypes, i[5:].ctypes, s.iwork.ctypes, i[7:].ctypes, i[4:].ctypes,
-                )  # fmt: skip
-                return np.int64(i[4])
-
-            return real
-        solver = _INT32_COMPLEX[a.dtype][1]
-
         def hermitian(a, n, vectors, s):
             i = s.ints
-            job = 0 if vectors else 3
+            job = 0 if vectors else 2
             i[0], i[4], i[5], i[6], i[7] = n, 0, s.work.size, s.rwork.size, s.iwork.size
             solver(
-                s.chars[job:].ctypes, s.chars[2:].ctypes, i.ctypes, a.ctypes, i.ctypes, s.w.ctypes,
+                s.chars[job:].ctypes, s.chars[1:].ctypes, i.ctypes, a.ctypes, i.ctypes, s.w.ctypes,
                 s.work.ctypes, i[5:].ctypes, s.rwork.ctypes, i[6:].ctypes, s.iwork.ctypes, i[7:].ctypes, i[4:].ctypes,
             )  # fmt: skip
             return np.int64(i[4])
@@ -207,27 +176,27 @@ if not JIT_IS_OFF:
     @overload(_gesvd)
     def _compiled_gesvd(a, rows, columns, vectors, s):
         if a.dtype in _INT32_REAL:
-            solver = _INT32_REAL[a.dtype][2]
+            solver = _INT32_REAL[a.dtype][1]
 
             def real(a, rows, columns, vectors, s):
                 i = s.ints
-                job = 4 if vectors else 3
+                job = 3 if vectors else 2
                 i[0], i[1], i[2], i[4], i[5] = columns, rows, 1, 0, s.work.size
                 solver(
-                    s.chars[job:].ctypes, s.chars[3:].ctypes, i.ctypes, i[1:].ctypes, a.ctypes, i.ctypes, s.w.ctypes,
+                    s.chars[job:].ctypes, s.chars[2:].ctypes, i.ctypes, i[1:].ctypes, a.ctypes, i.ctypes, s.w.ctypes,
                     s.z.ctypes, i.ctypes, s.z.ctypes, i[2:].ctypes, s.work.ctypes, i[5:].ctypes, i[4:].ctypes,
                 )  # fmt: skip
                 return np.int64(i[4])
 
             return real
-        solver = _INT32_COMPLEX[a.dtype][2]
+        solver = _INT32_COMPLEX[a.dtype][1]
 
         def hermitian(a, rows, columns, vectors, s):
             i = s.ints
-            job = 4 if vectors else 3
+            job = 3 if vectors else 2
             i[0], i[1], i[2], i[4], i[5] = columns, rows, 1, 0, s.work.size
             solver(
-                s.chars[job:].ctypes, s.chars[3:].ctypes, i.ctypes, i[1:].ctypes, a.ctypes, i.ctypes, s.w.ctypes,
+                s.chars[job:].ctypes, s.chars[2:].ctypes, i.ctypes, i[1:].ctypes, a.ctypes, i.ctypes, s.w.ctypes,
                 s.z.ctypes, i.ctypes, s.z.ctypes, i[2:].ctypes, s.work.ctypes, i[5:].ctypes, s.rwork.ctypes, i[4:].ctypes,
             )  # fmt: skip
             return np.int64(i[4])
@@ -236,58 +205,11 @@ if not JIT_IS_OFF:
 
 
 @kernel
-def orthonormalize_rows(z, n, r):
-    """Make the first r rows of length n orthonormal by Gram-Schmidt, twice; they are nearly so already."""
-    for _ in range(2):
-        for j in range(r):
-            for k in range(j):
-                s = z[0] * 0
-                for i in range(n):
-                    s += np.conj(z[k * n + i]) * z[j * n + i]
-                for i in range(n):
-                    z[j * n + i] -= s * z[k * n + i]
-            size = 0.0
-            for i in range(n):
-                size += abs(z[j * n + i]) ** 2
-            size = np.sqrt(size)
-            for i in range(n):
-                z[j * n + i] /= size
-
-
-@kernel
-def eigh_lowest(n, wanted, s):
-    """Lowest eigenpairs of the Hermitian n x n matrix in s.a (entries at most about 1 in modulus).
-
-    s.a is row-major with the lower triangle filled, and is destroyed. The ``wanted`` lowest eigenvalues ascend in s.w, their orthonormal eigenvectors are the first rows of s.z.
-    Returns 0, or LAPACK's info when even the most robust solver failed.
-    """
-    a = s.a
-    if n == 1:
-        s.w[0] = a[0].real
-        s.z[0] = 1
-        return 0
-    if n > SMALL and wanted < n:
-        for i in range(n * n):
-            s.spare[i] = a[i]
-        info = _syevr(a, n, wanted, s)
-        if info == 0:
-            # inverse iteration leaves vectors orthogonal to eps over their relative gap; one pass makes that eps
-            for i in range(wanted * n):
-                s.z[i] = np.conj(s.z[i])
-            orthonormalize_rows(s.z, n, wanted)
-            return 0
-        for i in range(n * n):
-            a[i] = s.spare[i]
-    info = _syevd(a, n, True, s)
-    for i in range(wanted * n):
-        s.z[i] = np.conj(a[i])
-    return info
-
-
-@kernel
-def eigvalsh(n, s):
-    """All eigenvalues of the Hermitian n x n matrix in s.a, as in ``eigh_lowest``, ascending in s.w; returns LAPACK's info."""
-    return _syevd(s.a, n, False, s)
+def sterf(n, d, e, s):
+    """All eigenvalues of a real tridiagonal matrix, ascending into d; returns LAPACK's info. Only from compiled code."""
+    s.ints[0], s.ints[4] = n, 0
+    _dsterf(s.ints.ctypes, d.ctypes, e.ctypes, s.ints[4:].ctypes)
+    return np.int64(s.ints[4])
 
 
 @kernel

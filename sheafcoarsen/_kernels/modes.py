@@ -7,8 +7,9 @@ import math
 
 import numpy as np
 
+from sheafcoarsen._kernels.hermitian import eigh_lowest, eigvalsh
 from sheafcoarsen._kernels.jit import kernel
-from sheafcoarsen._kernels.lapack import eigh_lowest, eigvalsh, singular_rows
+from sheafcoarsen._kernels.lapack import singular_rows
 
 
 @kernel
@@ -143,6 +144,14 @@ def store(a, r, f, c, z, n, indptr, data):
 
 
 @kernel
+def store_rows(a, r, f, c, z, eps, indptr, data):
+    """Fix the phases of the first r rows of z and write them as the columns of R_a."""
+    for j in range(r):
+        fix_phase(z, j * c.dims[a], c.dims[a], math.sqrt(eps))
+    store(a, r, f, c, z, c.dims[a], indptr, data)
+
+
+@kernel
 def normalized(out, count):
     """Divide by a power of two near the largest entry, which is exact; return it, or 0 where all entries are zero."""
     largest = 0.0
@@ -158,15 +167,18 @@ def normalized(out, count):
 
 @kernel
 def local_modes(
-    lo, hi, f, c, half_ptr, half_edges, ranks, sqrt_eps, s,
+    lo, hi, f, c, half_ptr, half_edges, ranks, left_out, eps, s,
     indptr, data, value_starts, values, next_values, norms, tied,
 ):  # fmt: skip
     """Lowest modes of clusters lo .. hi.
 
-    Mode vectors go to the rows of R (``data`` at ``indptr``), eigenvalues to ``values``. Returns -1, or the first cluster at
-    which LAPACK failed.
+    Mode vectors go to the rows of R (``data`` at ``indptr``), eigenvalues to ``values``. Clusters ``left_out`` are not touched.
+    Returns -1, or the first cluster at which LAPACK failed.
     """
+    sqrt_eps = math.sqrt(eps)
     for a in range(lo, hi):
+        if left_out[a]:
+            continue
         n, r = c.dims[a], ranks[a]
         next_values[a] = np.inf
         norms[a] = 0
@@ -188,7 +200,7 @@ def local_modes(
                 next_values[a] = 0
                 tied[a] = r > 0
         else:
-            if eigh_lowest(n, min(r + 1, n), s) != 0:
+            if eigh_lowest(n, min(r + 1, n), eps, s) != 0:
                 return a
             for j in range(r):
                 values[at + j] = max(float(s.w[j]), 0.0) * scale / unit / unit
@@ -203,7 +215,7 @@ def local_modes(
 
 
 @kernel
-def local_spectra(lo, hi, f, c, half_ptr, half_edges, s, value_starts, values, norms):
+def local_spectra(lo, hi, f, c, half_ptr, half_edges, eps, s, value_starts, values, norms):
     """All eigenvalues of the local operators of clusters lo .. hi, without vectors; returns as ``local_modes``."""
     for a in range(lo, hi):
         n = c.dims[a]
@@ -214,7 +226,7 @@ def local_spectra(lo, hi, f, c, half_ptr, half_edges, s, value_starts, values, n
         assemble(a, f, c, half_ptr, half_edges, unit, s.a)
         norms[a] = inf_norm(s.a, n) / unit / unit
         scale = normalized(s.a, n * n)
-        if scale > 0 and eigvalsh(n, s) != 0:
+        if scale > 0 and eigvalsh(n, eps, s) != 0:
             return a
         for i in range(n):
             values[value_starts[a] + i] = max(float(s.w[i]), 0.0) * scale / unit / unit if scale > 0 else 0
@@ -277,10 +289,11 @@ def kernel_dims(lo, hi, f, c, half_ptr, half_edges, rows, eps, s, dims):
 
 @kernel
 def singular_modes(
-    lo, hi, f, c, half_ptr, half_edges, rows, ranks, sqrt_eps, s,
+    lo, hi, f, c, half_ptr, half_edges, rows, ranks, eps, s,
     indptr, data, value_starts, values, next_values, norms, tied,
 ):  # fmt: skip
     """The lowest modes of clusters lo .. hi as right singular vectors of the local stack; otherwise as ``local_modes``."""
+    sqrt_eps = math.sqrt(eps)
     for a in range(lo, hi):
         n, r = c.dims[a], ranks[a]
         next_values[a] = np.inf

@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 
+from sheafcoarsen._kernels.hermitian import eigh_lowest
 from sheafcoarsen._kernels.jit import kernel
-from sheafcoarsen._kernels.lapack import eigh_lowest
 from sheafcoarsen._kernels.modes import cluster_unit, normalized, power_of_two
 
 
@@ -144,7 +144,7 @@ def largest_columns(lo, hi, f, c, ranks, indptr, data, block_units, out):
 
 
 @kernel
-def factor(lo, hi, ranks, starts, energy, levels, map_units, block_units, s, out, kept):
+def factor(lo, hi, ranks, starts, energy, levels, map_units, block_units, eps, s, out, kept):
     """H_a = B_a* B_a for clusters lo .. hi: B_a = diag(sqrt(mu)) V*, rows with mu <= levels[a] left out.
 
     ``energy`` and ``levels`` are in units of the cluster, B_a is not. Returns -1, or the first cluster at which LAPACK failed.
@@ -158,7 +158,7 @@ def factor(lo, hi, ranks, starts, energy, levels, map_units, block_units, s, out
         scale = normalized(s.a, r * r)
         if scale == 0:
             continue
-        if eigh_lowest(r, r, s) != 0:
+        if eigh_lowest(r, r, eps, s) != 0:
             return a
         for j in range(r):
             mu = float(s.w[j]) * scale

@@ -1,0 +1,401 @@
+"""The lowest eigenpairs of small dense Hermitian matrices, faster than LAPACK finds them at the size of a cluster.
+
+Householder reduction to a real tridiagonal T (``tridiagonalize``), the wanted eigenvalues of T by bisection and their vectors by
+inverse iteration, eight at a time (``lowest_of_tridiagonal``), and the reflections applied to these few vectors alone
+(``reflect``). What comes out is checked; where it does not hold, LAPACK does it all again.
+
+Rows are cut out as slices before they are looped over: numba then knows that no index is negative, and LLVM vectorizes.
+"""
+
+import math
+
+import numpy as np
+
+from sheafcoarsen._kernels.jit import JIT_IS_OFF, kernel, summing_kernel
+from sheafcoarsen._kernels.lapack import LANES, PANEL, heevd, sterf
+
+DENSE_SHARE = 3
+"""LAPACK computes all pairs where more than one in so many is wanted."""
+
+SOLVES = 3
+"""Inverse iterations. The shifts are eigenvalues to working accuracy, so that one would do but for an unlucky start."""
+
+
+@summing_kernel
+def multiply(a, i, x, p):
+    """P = A x for the leading i x i block of a Hermitian matrix given by its lower triangle, four rows at a time."""
+    for k in range(i):
+        p[k] = 0
+    zero = p[0] * 0
+    j = 0
+    while j + 4 <= i:
+        r0, r1, r2, r3 = a[j, : j + 4], a[j + 1, : j + 4], a[j + 2, : j + 4], a[j + 3, : j + 4]
+        x0, x1, x2, x3 = x[j], x[j + 1], x[j + 2], x[j + 3]
+        s0, s1, s2, s3 = zero, zero, zero, zero
+        for k in range(j):
+            y = x[k]
+            s0 += r0[k] * y
+            s1 += r1[k] * y
+            s2 += r2[k] * y
+            s3 += r3[k] * y
+            p[k] += np.conj(r0[k]) * x0 + np.conj(r1[k]) * x1 + np.conj(r2[k]) * x2 + np.conj(r3[k]) * x3
+        p[j] += s0 + r0[j] * x0 + np.conj(r1[j]) * x1 + np.conj(r2[j]) * x2 + np.conj(r3[j]) * x3
+        p[j + 1] += s1 + r1[j] * x0 + r1[j + 1] * x1 + np.conj(r2[j + 1]) * x2 + np.conj(r3[j + 1]) * x3
+        p[j + 2] += s2 + r2[j] * x0 + r2[j + 1] * x1 + r2[j + 2] * x2 + np.conj(r3[j + 2]) * x3
+        p[j + 3] += s3 + r3[j] * x0 + r3[j + 1] * x1 + r3[j + 2] * x2 + r3[j + 3] * x3
+        j += 4
+    while j < i:
+        r = a[j, : j + 1]
+        y, s = x[j], zero
+        for k in range(j):
+            s += r[k] * x[k]
+            p[k] += np.conj(r[k]) * y
+        p[j] += s + r[j] * y
+        j += 1
+
+
+@summing_kernel
+def update(a, i, v, w):
+    """A -= V W* + W V* in the lower triangle of the leading i x i block, for a full panel of columns."""
+    v0, v1, v2, v3 = v[0], v[1], v[2], v[3]
+    w0, w1, w2, w3 = w[0], w[1], w[2], w[3]
+    for j in range(i):
+        r = a[j, : j + 1]
+        x0, x1, x2, x3 = v0[j], v1[j], v2[j], v3[j]
+        y0, y1, y2, y3 = w0[j], w1[j], w2[j], w3[j]
+        for k in range(j + 1):
+            r[k] -= (
+                x0 * np.conj(w0[k]) + y0 * np.conj(v0[k]) + x1 * np.conj(w1[k]) + y1 * np.conj(v1[k])
+                + x2 * np.conj(w2[k]) + y2 * np.conj(v2[k]) + x3 * np.conj(w3[k]) + y3 * np.conj(v3[k])
+            )  # fmt: skip
+
+
+@summing_kernel
+def tridiagonalize(n, a, d, e, tau, panel, p, eps):
+    """Reduce the Hermitian matrix a, lower triangle, to T = Q* A Q with diagonal d and real subdiagonal e.
+
+    Row i of ``a`` then holds the vector v of the reflection H_i = I - tau_i v v*; Q = H_{n-1} ... H_1. As LAPACK's ``?hetrd``:
+    multiplications run on a matrix that is up to PANEL updates behind, and are corrected for that.
+    """
+    v, w = panel[:PANEL], panel[PANEL:]
+    behind = 0
+    for i in range(n - 1, 0, -1):
+        row = a[i, : i + 1]
+        for q in range(behind):
+            vq, wq = v[q], w[q]
+            x, y = vq[i], wq[i]
+            for k in range(i + 1):
+                row[k] -= x * np.conj(wq[k]) + y * np.conj(vq[k])
+        d[i] = row[i].real
+        rest = d[0] * 0
+        for k in range(i - 1):
+            rest += row[k].real * row[k].real + row[k].imag * row[k].imag
+        alpha = np.conj(row[i - 1])
+        if rest + alpha.imag * alpha.imag <= eps**4:  # below eps^2 of norm(A), and squares might underflow
+            e[i - 1] = alpha.real
+            tau[i] = 0
+            continue
+        size = math.sqrt(rest + alpha.real * alpha.real + alpha.imag * alpha.imag)
+        beta = -size if alpha.real > 0 else size
+        e[i - 1] = beta
+        t = (beta - alpha) / beta
+        scale = 1 / (alpha - beta)
+        for k in range(i - 1):
+            row[k] = np.conj(row[k]) * scale
+        row[i - 1] = 1
+        tau[i] = t
+        multiply(a, i, row, p)
+        for q in range(behind):
+            vq, wq = v[q], w[q]
+            x, y = row[0] * 0, row[0] * 0
+            for k in range(i):
+                x += np.conj(wq[k]) * row[k]
+                y += np.conj(vq[k]) * row[k]
+            for k in range(i):
+                p[k] -= x * vq[k] + y * wq[k]
+        inner = row[0] * 0
+        for k in range(i):
+            inner += np.conj(p[k]) * row[k]
+        h = np.conj(t) * t * inner / 2
+        vq, wq = v[behind], w[behind]
+        for k in range(i):
+            wq[k] = t * p[k] - h * row[k]
+            vq[k] = row[k]
+        behind += 1
+        if behind == PANEL:
+            update(a, i, v, w)
+            behind = 0
+    top = a[0, 0].real
+    for q in range(behind):
+        top -= 2 * (v[q, 0] * np.conj(w[q, 0])).real
+    d[0] = top
+
+
+@summing_kernel
+def reflect(n, a, tau, z, first, last):
+    """Z <- Q z for rows first .. last of z, vectors of length n, two at a time; Q as ``tridiagonalize`` left it."""
+    zero = z[0, 0] * 0
+    for i in range(1, n):
+        t = tau[i]
+        if t == 0:
+            continue
+        v = a[i, :i]
+        j = first
+        while j + 2 <= last:
+            x, y = z[j, :i], z[j + 1, :i]
+            s0, s1 = zero, zero
+            for k in range(i):
+                s0 += np.conj(v[k]) * x[k]
+                s1 += np.conj(v[k]) * y[k]
+            s0 *= t
+            s1 *= t
+            for k in range(i):
+                x[k] -= s0 * v[k]
+                y[k] -= s1 * v[k]
+            j += 2
+        if j < last:
+            x = z[j, :i]
+            s0 = zero
+            for k in range(i):
+                s0 += np.conj(v[k]) * x[k]
+            s0 *= t
+            for k in range(i):
+                x[k] -= s0 * v[k]
+
+
+@kernel
+def count_below(n, d, e2, x, q, below):
+    """below[l] = how many eigenvalues of T are less than x[l], by Sturm's sequence; e2 holds the squares of e, none of them zero.
+
+    A pivot of zero becomes an infinity in the next step and vanishes in the one after.
+    """
+    for lane in range(LANES):
+        q[lane] = d[0] - x[lane]
+        below[lane] = 1.0 if q[lane] < 0 else 0.0
+    for i in range(1, n):
+        center, square = d[i], e2[i - 1]
+        for lane in range(LANES):
+            y = center - x[lane] - square / q[lane]
+            q[lane] = y
+            below[lane] += 1.0 if y < 0 else 0.0
+
+
+@kernel
+def bisect(n, d, e2, start, stop, low, high, tolerance, lanes, out):
+    """Eigenvalues number start .. stop of T, all in low .. high, ascending into ``out``, each to ``tolerance``.
+
+    Eigenvalues whose intervals are still the same share them out among their lanes; every count serves every lane.
+    """
+    x, q, below, lows, highs = lanes[0, :LANES], lanes[1, :LANES], lanes[2, :LANES], lanes[3, :LANES], lanes[4, :LANES]
+    count = stop - start
+    for j in range(LANES):
+        lows[j], highs[j], x[j] = low, high, high
+    while True:
+        widest = 0.0
+        j = 0
+        while j < count:
+            k = j + 1
+            while k < count and lows[k] == lows[j] and highs[k] == highs[j]:
+                k += 1
+            width = highs[j] - lows[j]
+            widest = max(widest, width)
+            for i in range(j, k):
+                x[i] = lows[j] + width * ((i - j + 1) / (k - j + 1))
+            j = k
+        if widest <= tolerance:
+            break
+        count_below(n, d, e2, x, q, below)
+        for i in range(count):
+            for j in range(count):
+                if below[i] <= start + j:
+                    lows[j] = max(lows[j], x[i])
+                else:
+                    highs[j] = min(highs[j], x[i])
+    for j in range(start, stop):  # counts are monotonic but for rounding
+        out[j] = (lows[j - start] + highs[j - start]) / 2
+        if j > 0:
+            out[j] = max(out[j], out[j - 1])
+
+
+@kernel
+def factor_shifted(n, d, e, x, tiny, lanes):
+    """LU factors, rows swapped for the larger pivot, of T - x[l] I in every lane.
+
+    lanes : (5, n, LANES) inverse pivots, first and second superdiagonal, multipliers, and 1 where row i was swapped with i + 1.
+    """
+    inverse, first, second, multiplier, swapped = lanes[0], lanes[1], lanes[2], lanes[3], lanes[4]
+    a, b = lanes[5, 0], lanes[5, 1]
+    for lane in range(LANES):
+        a[lane] = d[0] - x[lane]
+        b[lane] = e[0] if n > 1 else 0.0
+    for i in range(n - 1):
+        below, center, beyond = e[i], d[i + 1], e[i + 1] if i + 2 < n else 0.0
+        p, q, t, m, s = inverse[i], first[i], second[i], multiplier[i], swapped[i]
+        for lane in range(LANES):
+            swap = abs(a[lane]) < abs(below)
+            diagonal = center - x[lane]
+            pivot = below if swap else a[lane]
+            pivot = tiny if abs(pivot) < tiny else pivot
+            m[lane] = (a[lane] if swap else below) / pivot
+            q[lane] = diagonal if swap else b[lane]
+            t[lane] = beyond if swap else 0.0
+            a[lane] = (b[lane] if swap else diagonal) - m[lane] * q[lane]
+            b[lane] = (0.0 if swap else beyond) - m[lane] * t[lane]
+            p[lane] = 1 / pivot
+            s[lane] = 1.0 if swap else 0.0
+    p, q, t = inverse[n - 1], first[n - 1], second[n - 1]
+    for lane in range(LANES):
+        p[lane] = 1 / (tiny if abs(a[lane]) < tiny else a[lane])
+        q[lane] = 0.0
+        t[lane] = 0.0
+
+
+@kernel
+def solve_shifted(n, lanes, y):
+    """Y <- (T - x[l] I)^{-1} y in every lane, y of shape (n + 2, LANES) with two rows of zeros at the end."""
+    inverse, first, second, multiplier, swapped = lanes[0], lanes[1], lanes[2], lanes[3], lanes[4]
+    for i in range(n - 1):
+        m, s, here, after = multiplier[i], swapped[i], y[i], y[i + 1]
+        for lane in range(LANES):
+            top = after[lane] if s[lane] > 0 else here[lane]
+            other = here[lane] if s[lane] > 0 else after[lane]
+            here[lane] = top
+            after[lane] = other - m[lane] * top
+    for i in range(n - 1, -1, -1):
+        p, q, t, here, after, last = inverse[i], first[i], second[i], y[i], y[i + 1], y[i + 2]
+        for lane in range(LANES):
+            here[lane] = (here[lane] - q[lane] * after[lane] - t[lane] * last[lane]) * p[lane]
+
+
+@summing_kernel
+def orthonormalize(z, n, first, last):
+    """Make rows first .. last of z orthonormal, also to the rows before them, by Gram-Schmidt, twice."""
+    for j in range(first, last):
+        x = z[j, :n]
+        for _ in range(2):
+            largest = 0.0
+            for k in range(n):
+                largest = max(largest, abs(x[k]))
+            for k in range(n):
+                x[k] /= largest
+            for i in range(j):
+                y = z[i, :n]
+                s = z[0, 0] * 0
+                for k in range(n):
+                    s += y[k] * x[k]
+                for k in range(n):
+                    x[k] -= s * y[k]
+            size = 0.0
+            for k in range(n):
+                size += x[k] * x[k]
+            size = 1 / math.sqrt(size)
+            for k in range(n):
+                x[k] *= size
+
+
+@kernel
+def worst_residual(n, d, e, w, z, first, last):
+    """Largest entry of T z - w z over rows first .. last of z; NaN counts as infinite."""
+    worst = 0.0
+    for j in range(first, last):
+        x = z[j]
+        for i in range(n):
+            y = (d[i] - w[j]) * x[i]
+            if i > 0:
+                y += e[i - 1] * x[i - 1]
+            if i + 1 < n:
+                y += e[i] * x[i + 1]
+            if not abs(y) <= worst:
+                worst = abs(y) if abs(y) > worst else np.inf
+    return worst
+
+
+@kernel
+def lowest_of_tridiagonal(n, d, e, wanted, eps, e2, lanes, w, z):
+    """The ``wanted`` lowest eigenpairs of T, accurate to eps norm(T): values ascending in w, unit vectors in the rows of z.
+
+    Returns whether the vectors hold what they promise.
+    """
+    low, high = d[0], d[0]
+    for i in range(n):
+        radius = (abs(e[i - 1]) if i > 0 else 0.0) + (abs(e[i]) if i + 1 < n else 0.0)
+        low = min(low, d[i] - radius)
+        high = max(high, d[i] + radius)
+    size = max(abs(low), abs(high))
+    for i in range(n - 1):
+        e2[i] = max(e[i] * e[i], 1e-290)
+    slack = 2 * n * eps * size
+    y = lanes[6]
+    for start in range(0, wanted, LANES):
+        stop = min(start + LANES, wanted)
+        bisect(n, d, e2, start, stop, low - slack, high + slack, 2 * eps * size, lanes[:5, 0], w)
+        x = lanes[5, 2]
+        for lane in range(LANES):
+            x[lane] = w[min(start + lane, stop - 1)]
+        factor_shifted(n, d, e, x, eps * size, lanes)
+        seed = np.uint64(88172645463325252 + start)
+        for i in range(n):
+            for lane in range(LANES):  # any start will do that is no eigenvector's complement: xorshift
+                seed ^= seed << np.uint64(13)
+                seed ^= seed >> np.uint64(7)
+                seed ^= seed << np.uint64(17)
+                y[i, lane] = (seed >> np.uint64(11)) * 2.0**-53 - 0.5
+        for step in range(SOLVES):
+            if step > 0:
+                for lane in range(stop - start):
+                    for i in range(n):
+                        y[i, lane] = z[start + lane, i]
+            for lane in range(LANES):
+                y[n, lane] = 0
+                y[n + 1, lane] = 0
+            solve_shifted(n, lanes, y)
+            for lane in range(stop - start):
+                for i in range(n):
+                    z[start + lane, i] = y[i, lane]
+            orthonormalize(z, n, start, stop)
+        if not worst_residual(n, d, e, w, z, start, stop) <= 2 * n * eps * size:
+            return False
+    return True
+
+
+@kernel
+def eigh_lowest(n, wanted, eps, s):
+    """Lowest eigenpairs of the Hermitian n x n matrix in s.a (entries at most about 1 in modulus).
+
+    s.a is row-major with the lower triangle filled, and is destroyed. The ``wanted`` lowest eigenvalues ascend in s.w, their
+    orthonormal eigenvectors are the first rows of s.z. Returns 0, or LAPACK's info when it too failed.
+    """
+    if n == 1:
+        s.w[0] = s.a[0].real
+        s.z[0] = 1
+        return 0
+    if not JIT_IS_OFF and DENSE_SHARE * wanted <= n:
+        a, z, t = s.a[: n * n].reshape(n, n), s.z[: wanted * n].reshape(wanted, n), s.t
+        for i in range(n * n):
+            s.spare[i] = s.a[i]
+        tridiagonalize(n, a, t.d, t.e, s.tau, s.panel, s.p, eps)
+        if lowest_of_tridiagonal(n, t.d, t.e, wanted, eps, t.e2, t.lanes, t.w, t.z):
+            for j in range(wanted):
+                s.w[j] = t.w[j]
+                for i in range(n):
+                    z[j, i] = t.z[j, i]
+            reflect(n, a, s.tau, z, 0, wanted)
+            return 0
+        for i in range(n * n):
+            s.a[i] = s.spare[i]
+    info = heevd(s.a, n, True, s)
+    for i in range(wanted * n):
+        s.z[i] = np.conj(s.a[i])
+    return info
+
+
+@kernel
+def eigvalsh(n, eps, s):
+    """All eigenvalues of the Hermitian n x n matrix in s.a, as in ``eigh_lowest``, ascending in s.w; returns LAPACK's info."""
+    if JIT_IS_OFF:
+        return heevd(s.a, n, False, s)
+    tridiagonalize(n, s.a[: n * n].reshape(n, n), s.t.d, s.t.e, s.tau, s.panel, s.p, eps)
+    info = sterf(n, s.t.d, s.t.e, s)
+    for i in range(n):
+        s.w[i] = s.t.d[i]
+    return info

@@ -1,0 +1,125 @@
+"""Local modes of a cluster that is too large for a dense matrix: Lanczos on the inverse, made sure of and polished."""
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
+
+from sheafcoarsen._kernels.modes import power_of_two
+from sheafcoarsen._ragged import ranges
+from sheafcoarsen.clusters import Clusters
+from sheafcoarsen.sheaf import CellularSheaf
+
+SPARSE_ABOVE = 800
+"""Cluster dimension beyond which few modes are computed by a sparse method; dense work takes as long there."""
+
+SPARSE_SHARE = 20
+"""The sparse method is worth it where at most one mode in so many is wanted."""
+
+POLISH = 12
+"""Rounds of inverse iteration after which a residual that is still too large is an error."""
+
+
+def local_sheaf(
+    sheaf: CellularSheaf, clusters: Clusters, a: int, half_edges: np.ndarray
+) -> tuple[CellularSheaf, float]:
+    """Return the sheaf whose Laplacian is cluster a's local operator, maps times a power of two, and that power.
+
+    Half-edges, 2 e + end, are what the principal operator holds beyond the internal one: as edges whose other end is one more
+    vertex, with a stalk of dimension 0. Computed in double precision.
+    """
+    members = clusters.members[clusters.member_ptr[a] : clusters.member_ptr[a + 1]]
+    inner = clusters.internal_edges[clusters.internal_ptr[a] : clusters.internal_ptr[a + 1]]
+    place = np.empty(sheaf.n_vertices, np.int64)
+    place[members] = np.arange(len(members))
+
+    def maps(edges, end):
+        data, starts = (sheaf.tail_data, sheaf.tail_offsets) if end == 0 else (sheaf.head_data, sheaf.head_offsets)
+        return data[ranges(starts[edges], starts[edges + 1] - starts[edges])]
+
+    ends = [place[sheaf.edges[inner]]]
+    edges, tails, heads = [inner], [maps(inner, 0)], [maps(inner, 1)]
+    for end in (0, 1):
+        halves = half_edges[(half_edges & 1) == end] >> 1
+        at = place[sheaf.edges[halves, end]]
+        ends.append(np.stack([at, np.full_like(at, len(members))], axis=1))
+        edges.append(halves)
+        tails.append(maps(halves, end))
+    tail, head = np.concatenate(tails), np.concatenate(heads)
+    double = np.result_type(sheaf.dtype, np.float64)
+    unit = 1 / power_of_two(max(float(np.abs(tail).max(initial=0.0)), float(np.abs(head).max(initial=0.0))))
+    local = CellularSheaf._trusted(
+        np.concatenate(ends),
+        np.append(sheaf.vertex_dims[members], 0),
+        sheaf.edge_dims[np.concatenate(edges)],
+        tail.astype(double) * unit,
+        head.astype(double) * unit,
+    )
+    return local, unit
+
+
+def lowest_sparse(A: scipy.sparse.csr_array, count: int, eps: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ``count`` lowest eigenvalues, ascending, and orthonormal eigenvectors of a sparse semidefinite matrix.
+
+    Lanczos (ARPACK) on (A + s I)^{-1} finds a multiple eigenvalue once, and more often only by rounding. So it is run again beside
+    what was found until nothing lower turns up, and inverse iteration brings every residual to n eps norm(A).
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        Where a residual does not come down.
+    """
+    n = A.shape[0]
+    rng = np.random.default_rng(0)
+    bound = float(abs(A).sum(axis=1).max())
+    shift = 1e-4 * float(A.diagonal().real.sum()) / n
+    factors = splu(
+        scipy.sparse.csc_array(A + shift * scipy.sparse.eye_array(n, format="csr")),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+    solve = factors.solve
+    found = np.zeros((n, 0), A.dtype)
+    values = np.zeros(0)
+    while True:
+        fresh = _lanczos(solve, found, max(count - len(values), 1 + count // 4), n, A.dtype, rng)
+        found = scipy.linalg.qr(np.hstack([found, fresh]), mode="economic")[0]
+        found, worst = _polish(A, solve, found, count, 2 * n * eps * bound)
+        if worst > 2 * n * eps * bound:
+            raise np.linalg.LinAlgError(f"residual {worst:.3g} after {POLISH} rounds of inverse iteration")
+        before = values
+        values, turn = scipy.linalg.eigh(found.conj().T @ (A @ found))
+        found = found @ turn
+        if len(before) >= count and values[count - 1] >= before[count - 1] - n * eps * bound:
+            return values[:count], np.ascontiguousarray(found[:, :count])
+
+
+def _lanczos(solve, found, count, n, dtype, rng) -> np.ndarray:
+    """Return the eigenvectors of the inverse to its largest eigenvalues in the complement of ``found``, shape (n, count)."""
+
+    def beside(x):
+        return x - found @ (found.conj().T @ x)
+
+    operator = LinearOperator(
+        (n, n), matvec=lambda x: beside(solve(beside(np.asarray(x, dtype).reshape(n)))), dtype=dtype
+    )
+    start = beside(rng.standard_normal(n).astype(dtype))
+    try:
+        return eigsh(operator, k=count, which="LM", v0=start, ncv=min(n - 1, max(4 * count, 40)), tol=1e-10)[1]
+    except ArpackNoConvergence as error:
+        raise np.linalg.LinAlgError(f"Lanczos found {len(error.eigenvalues)} of {count} modes") from None
+
+
+def _polish(A, solve, X, count, level) -> tuple[np.ndarray, float]:
+    """Inverse iteration with Rayleigh-Ritz until the residuals of the ``count`` lowest pairs are below ``level``."""
+    worst = np.inf
+    for _ in range(POLISH):
+        X = scipy.linalg.qr(solve(X), mode="economic")[0]
+        Y = A @ X
+        values, turn = scipy.linalg.eigh(X.conj().T @ Y)
+        residuals = np.linalg.norm(Y @ turn - (X @ turn) * values, axis=0)[:count]
+        X, worst = X @ turn, float(residuals.max())
+        if worst <= level:
+            break
+    return X, worst
