@@ -17,8 +17,8 @@ from sheafcoarsen._kernels.lapack import LANES, PANEL, heevd, sterf
 DENSE_SHARE = 3
 """LAPACK computes all pairs where more than one in so many is wanted."""
 
-SOLVES = 3
-"""Inverse iterations. The shifts are eigenvalues to working accuracy, so that one would do but for an unlucky start."""
+SOLVES = 6
+"""Inverse iterations at most. The shifts are eigenvalues to working accuracy, so that two do but for multiple ones."""
 
 
 @summing_kernel
@@ -87,7 +87,7 @@ def tridiagonalize(n, a, d, e, tau, panel, p, eps):
             for k in range(i + 1):
                 row[k] -= x * np.conj(wq[k]) + y * np.conj(vq[k])
         d[i] = row[i].real
-        rest = d[0] * 0
+        rest = 0.0
         for k in range(i - 1):
             rest += row[k].real * row[k].real + row[k].imag * row[k].imag
         alpha = np.conj(row[i - 1])
@@ -190,7 +190,7 @@ def bisect(n, d, e2, start, stop, low, high, tolerance, lanes, out):
     count = stop - start
     for j in range(LANES):
         lows[j], highs[j], x[j] = low, high, high
-    while True:
+    for _ in range(200):  # 60 halve an interval to working accuracy; NaN would go on forever
         widest = 0.0
         j = 0
         while j < count:
@@ -280,7 +280,7 @@ def orthonormalize(z, n, first, last):
                 x[k] /= largest
             for i in range(j):
                 y = z[i, :n]
-                s = z[0, 0] * 0
+                s = 0.0
                 for k in range(n):
                     s += y[k] * x[k]
                 for k in range(n):
@@ -353,7 +353,9 @@ def lowest_of_tridiagonal(n, d, e, wanted, eps, e2, lanes, w, z):
                 for i in range(n):
                     z[start + lane, i] = y[i, lane]
             orthonormalize(z, n, start, stop)
-        if not worst_residual(n, d, e, w, z, start, stop) <= 2 * n * eps * size:
+            if step > 0 and worst_residual(n, d, e, w, z, start, stop) <= 2 * n * eps * size:
+                break
+        else:
             return False
     return True
 
