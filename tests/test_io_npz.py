@@ -149,7 +149,7 @@ def nan_first(array):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"version": 99}, "format version 99; this library reads up to 1: upgrade"),
+        ({"version": 99}, "format version 99; this library reads up to 2: upgrade"),
         ({"version": 0}, "format version 0"),
         ({"format": "other"}, "not a sheafcoarsen file"),
         ({"format": None}, "not a sheafcoarsen file"),
