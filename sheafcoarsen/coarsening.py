@@ -145,14 +145,15 @@ class Coarsening:
         --------
         >>> import networkx as nx
         >>> import sheafcoarsen as sc
-        >>> F = sc.CellularSheaf.constant(nx.path_graph(6))
+        >>> F = sc.CellularSheaf.constant(nx.complete_graph(6))
         >>> C = sc.coarsen(F, sc.Partition([0, 0, 0, 1, 1, 1]), rank=1)
         >>> C.recoarsen(F.with_maps(2 * F.tail_data, 2 * F.head_data))
-        Coarsening(internal modes: 6 -> 2 vertices, dim C^0 6 -> 2, 5 -> 1 edges + 0 loops)
-        >>> C.recoarsen(F.with_maps(F.tail_data, 2 * F.head_data))  # no constants are left: their energy needs loops
-        Coarsening(internal modes: 6 -> 2 vertices, dim C^0 6 -> 2, 5 -> 1 edges + 2 loops, loop rows put back in 2 clusters)
+        Coarsening(internal modes: 6 -> 2 vertices, dim C^0 6 -> 2, 15 -> 1 edges + 0 loops)
+        >>> C.recoarsen(F.with_maps(F.tail_data, 2 * F.head_data)).restored_loops  # constants have energy now
+        array([0, 1])
         """
         _check_topology(self.fine, check_sheaf(sheaf))
+        check_partition(sheaf, self.partition)
         if self.modes is not None:
             _check_topology(self.modes.sheaf, sheaf)
             if not np.array_equal(self.modes.partition.labels, self.partition.labels):

@@ -118,7 +118,10 @@ def _check_size(sheaf: CellularSheaf, name: str, size: float, height: int, dtype
 
 
 def in_precision_of(sheaf: CellularSheaf, clusters: Clusters, R) -> scipy.sparse.csr_array:
-    """Return the user's own R for another sheaf on the same graph, in that sheaf's precision as ``from_blocks`` casts it."""
+    """Return the user's own R for another sheaf on the same graph, in that sheaf's precision as ``from_blocks`` casts it.
+
+    Complex zeros beside real numbers do not count: they may come from the old sheaf's maps.
+    """
     dtype, data = sheaf.dtype, R.data
     if R.dtype.kind == "c" and dtype.kind != "c":
         if data.imag.any():

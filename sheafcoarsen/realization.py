@@ -167,16 +167,18 @@ def realize(
     else:
         starts["tail_offsets"] = read_only(offsets(edge_dims * ranks[edges[:, 0]]))
         starts["head_offsets"] = read_only(offsets(edge_dims * ranks[edges[:, 1]]))
+    tail_starts, head_starts = starts["tail_offsets"], starts["head_offsets"]
     dtype = np.result_type(sheaf.dtype, R.dtype)
-    tail, head = (np.empty(int(starts[name][-1]), dtype) for name in OFFSETS[:2])
-    write_crossing_maps(sheaf, clusters, R, ranks, rows, edge_dims, *(starts[name] for name in OFFSETS[:2]), tail, head)
-    if len(edges) > len(clusters.pairs):
-        begins = starts["tail_offsets"][len(clusters.pairs)]
-        tail[begins:] = 0
-        to = np.zeros(len(ranks), np.int64)
-        to[at] = starts["tail_offsets"][len(clusters.pairs) : -1]
-        write(to, tail)
-        np.negative(tail[begins:], out=head[starts["head_offsets"][len(clusters.pairs)] :])
+    tail, head = np.empty(int(tail_starts[-1]), dtype), np.empty(int(head_starts[-1]), dtype)
+    write_crossing_maps(sheaf, clusters, R, ranks, rows, edge_dims, tail_starts, head_starts, tail, head)
+    n_pairs = len(clusters.pairs)
+    if len(edges) > n_pairs:
+        first_entry = np.zeros(len(ranks), np.int64)
+        first_entry[at] = tail_starts[n_pairs:-1]
+        halves = tail[tail_starts[n_pairs] :]
+        halves[:] = 0
+        write(first_entry, tail)
+        np.negative(halves, out=head[head_starts[n_pairs] :])
     coarse = CellularSheaf._trusted(edges, ranks, edge_dims, tail, head)
     coarse.__dict__.update(starts)
     return coarse

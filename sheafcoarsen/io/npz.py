@@ -249,7 +249,7 @@ def _coarsening(arrays) -> Coarsening:
     R = _csr(arrays, "R.", shape)
     check_layout(R, fine, partition, coarse.vertex_dims, "`R`")
     rows = None
-    if not arrays.get("compress", False):
+    if not _flag(arrays, "compress"):
         rows = _within(arrays, "crossing_rows", fine.dim_c1)
     restored = read_only(np.zeros(0, np.int64))
     if "restored_loops" in arrays:
@@ -258,6 +258,14 @@ def _coarsening(arrays) -> Coarsening:
     if "modes.ranks" in arrays:
         modes = _modes(arrays, fine, partition, coarse, R)
     return Coarsening(fine, partition, modes, R, coarse, rows, bool(arrays["loops"]), restored)
+
+
+def _flag(arrays, name: str) -> bool:
+    """Read a boolean that version 1 did not know."""
+    value = arrays.get(name, np.array(False))
+    if value.shape != () or value.dtype != np.bool_:
+        raise ValueError(f"`{name}` must be true or false")
+    return bool(value)
 
 
 def _within(arrays, name: str, count: int) -> np.ndarray:
@@ -290,5 +298,5 @@ def _modes(arrays, fine, partition, coarse, R) -> LocalModes:
         check_layout(own, fine, partition, ranks, "`modes.R`")
     return LocalModes(
         fine, partition, operator, read_only(ranks), read_only(values["scores"]), read_only(values["next_eigenvalues"]),
-        read_only(tied), read_only(values["operator_norms"]), own, bool(arrays.get("modes.singular", False)),
+        read_only(tied), read_only(values["operator_norms"]), own, _flag(arrays, "modes.singular"),
     )  # fmt: skip
