@@ -96,11 +96,10 @@ def from_blocks(sheaf: CellularSheaf, partition: Partition, clusters: Clusters, 
             )
     ranks = np.array([item.shape[1] for item in blocks], dtype=np.int64)
     indptr, indices = block_layout(sheaf, partition, ranks)
-    by_cluster = [item.reshape(-1) for item in blocks]
     data = np.empty(len(indices), dtype)
-    rows = ranges(sheaf.vertex_offsets[partition.members], sheaf.vertex_dims[partition.members])
-    where = ranges(indptr[rows].astype(np.int64), np.diff(indptr)[rows])
-    data[where] = np.concatenate(by_cluster) if by_cluster else np.zeros(0, dtype)
+    for a, item in enumerate(blocks):
+        vertices = partition.cluster(a)
+        kernels.place_block(vertices, sheaf.vertex_offsets, sheaf.vertex_dims, indptr, item.reshape(-1), data)
     return as_matrix(indptr, indices, data, int(ranks.sum()))
 
 

@@ -33,3 +33,15 @@ def has_block_indices(labels, vertex_dims, ranks, first_columns, indptr, indices
             at += ranks[a]
             row += 1
     return indptr[row] == at and at == indices.size
+
+
+@kernel
+def place_block(vertices, vertex_offsets, vertex_dims, indptr, block, data):
+    """Write a cluster's row-major block to the rows of its vertices in R's ``data``."""
+    at = 0
+    for k in range(vertices.size):
+        v = vertices[k]
+        begin, end = indptr[vertex_offsets[v]], indptr[vertex_offsets[v] + vertex_dims[v]]
+        for p in range(begin, end):
+            data[p] = block[at]
+            at += 1
