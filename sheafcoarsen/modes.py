@@ -203,6 +203,8 @@ def check_modes(modes: LocalModes, what: str) -> None:
             raise ValueError(f"{what}: `{name}` must be finite, got {values[bad[0]]} at index {bad[0]}")
     if not isinstance(modes.tied, np.ndarray) or modes.tied.dtype != np.bool_ or modes.tied.shape != (K,):
         raise ValueError(f"{what}: `tied` must hold {K} booleans")
+    if not isinstance(modes.singular, bool):
+        raise TypeError(f"{what}: `singular` must be True or False, got {modes.singular!r}")
     dims = np.bincount(modes.partition.labels, modes.sheaf.vertex_dims, minlength=K)
     if (ranks > dims).any():
         a = int(np.argmax(ranks > dims))

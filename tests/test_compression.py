@@ -171,9 +171,3 @@ def test_the_number_of_threads_does_not_change_a_bit(dtype, monkeypatch):
         results.append(sc.coarsen(F, P, basis=basis, compress=True).sheaf)
     for name in ("edge_dims", "tail_data", "head_data"):
         np.testing.assert_array_equal(getattr(results[0], name), getattr(results[1], name))
-
-
-def test_compress_is_a_flag():
-    F = CellularSheaf.constant(nx.path_graph(2))
-    with pytest.raises(TypeError, match="`compress` must be True or False, got 'no'"):
-        sc.coarsen(F, Partition([0, 1]), 1, compress="no")

@@ -92,11 +92,11 @@ def triangular_factor(m, rows, w, v, s):
             s[j] *= np.conj(tau)
             m[k * w + j] -= s[j]
         for i in range(k + 1, rows):
+            m[i * w + k] = 0
             if v[i] == 0:
                 continue
             for j in range(k + 1, w):
                 m[i * w + j] -= v[i] * s[j]
-            m[i * w + k] = 0
         m[k * w + k] = beta * scale
 
 
@@ -240,7 +240,8 @@ def largest_columns(lo, hi, f, c, ranks, indptr, data, block_units, out):
 def factor(lo, hi, ranks, starts, energy, levels, map_units, block_units, s, out, kept):
     """H_a = B_a* B_a for clusters lo .. hi: B_a = diag(sqrt(mu)) V*, rows with mu <= levels[a] left out.
 
-    ``energy`` and ``levels`` are in units of the cluster, B_a is not; ``out`` may be ``energy``. Returns -1, or the first cluster at which LAPACK failed.
+    ``energy`` and ``levels`` are in units of the cluster, B_a is not; ``out`` may be ``energy``. Returns -1, or the first
+    cluster at which LAPACK failed.
     """
     for a in range(lo, hi):
         r = ranks[a]
