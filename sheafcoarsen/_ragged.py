@@ -12,10 +12,14 @@ def offsets(lengths) -> np.ndarray:
 
 def ranges(starts, lengths) -> np.ndarray:
     """Concatenate ``arange(start, start + length)`` over all blocks."""
-    lengths = np.asarray(lengths, dtype=np.int64)
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total, dtype=np.int64) + np.repeat(np.asarray(starts, dtype=np.int64) - (ends - lengths), lengths)
+    starts, lengths = np.asarray(starts, dtype=np.int64), np.asarray(lengths, dtype=np.int64)
+    before = np.cumsum(lengths) - lengths
+    out = np.repeat(starts - before, lengths)
+    for lo in range(
+        0, len(out), 1 << 16
+    ):  # piece by piece: a second array of this length would be the largest of the caller's
+        out[lo : lo + (1 << 16)] += np.arange(lo, min(lo + (1 << 16), len(out)))
+    return out
 
 
 def read_only(array: np.ndarray) -> np.ndarray:

@@ -293,23 +293,63 @@ class Workbench:
             np.sqrt(self.principal_norms[a]), np.sqrt(self.principal_norms[b]),
         ))  # fmt: skip
 
-    def worst_crossing_row_block(self) -> float:
-        """Worst ratio between delta_x and the matching rows of delta R, one coarse edge at a time."""
+    @cached_property
+    def crossing(self) -> np.ndarray:
+        """Which edges of the coarse sheaf are crossing edges."""
+        return np.flatnonzero(self.C.sheaf.edges[:, 0] != self.C.sheaf.edges[:, 1])
+
+    def worst_crossing_edge(self) -> float:
+        """Worst ratio between delta_x and delta R one coarse edge at a time: row by row, or by Gram matrices where compressed."""
         C = self.C
-        if len(C.crossing_rows) != self.crossing_delta.shape[0]:
-            return np.inf
-        D = scipy.sparse.coo_array(self.crossing_delta - self.delta_R[C.crossing_rows])
+        edge = np.repeat(np.arange(len(self.crossing)), C.sheaf.edge_dims[self.crossing])
+        a, b = C.sheaf.edges[self.crossing].T
+        if C.crossing_rows is None:
+            rows, fine_edge = self.fine_crossing_rows
+            if (fine_edge < 0).any():
+                return np.inf
+            D = self.edge_grams(self.crossing_delta, edge) - self.edge_grams(self.delta_R[rows], fine_edge)
+            starts = offsets(C.ranks[a] + C.ranks[b])
+            edge = np.repeat(np.arange(len(self.crossing)), np.diff(starts))
+            powers = 2
+        else:
+            if len(C.crossing_rows) != self.crossing_delta.shape[0]:
+                return np.inf
+            rows, fine_edge, powers = C.crossing_rows, edge, 1
+            D = self.crossing_delta - self.delta_R[rows]
+        D = scipy.sparse.coo_array(D)
         keep = D.data != 0
-        if not keep.any():
-            return 0.0
-        crossing = np.flatnonzero(C.sheaf.edges[:, 0] != C.sheaf.edges[:, 1])
-        edge = np.repeat(np.arange(len(crossing)), C.sheaf.edge_dims[crossing])
-        sizes = scaled_norms(np.abs(D.data[keep]), edge[D.coords[0][keep]], len(crossing))
-        fine_rows = self.delta[C.crossing_rows]
-        fine = norms_by(fine_rows, edge, None, len(crossing))
-        a, b = C.sheaf.edges[crossing].T
-        factor = np.maximum(self.R_norms[a], self.R_norms[b])
-        return worst(residual_ratio(sizes, np.maximum(self.n[a], self.n[b]), self.eps, fine, factor))
+        sizes = scaled_norms(np.abs(D.data[keep]), edge[D.coords[0][keep]], len(self.crossing))
+        fine = norms_by(self.delta[rows], fine_edge, None, len(self.crossing))
+        factors = (fine, np.maximum(self.R_norms[a], self.R_norms[b])) * powers
+        return worst(residual_ratio(sizes, np.maximum(self.n[a], self.n[b]), self.eps, *factors))
+
+    @cached_property
+    def fine_crossing_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of C^1(fine) that cross, and the place of their coarse edge among the crossing ones, -1 where there is none."""
+        rows = np.flatnonzero(self.c1_cluster < 0)
+        ends = np.sort(self.C.partition.labels[self.C.fine.edges], axis=1)
+        wanted = np.repeat(ends[:, 0] * self.K + ends[:, 1], self.C.fine.edge_dims)[rows]
+        ends = np.sort(self.C.sheaf.edges[self.crossing], axis=1)
+        keys = ends[:, 0] * self.K + ends[:, 1]
+        order = np.argsort(keys, kind="stable")
+        place = np.searchsorted(keys[order], wanted)
+        if not len(keys):
+            return rows, np.full(len(rows), -1)
+        place = order[np.minimum(place, len(keys) - 1)]
+        return rows, np.where(keys[place] == wanted, place, -1)
+
+    def edge_grams(self, matrix, edge) -> scipy.sparse.csr_array:
+        """Return blockdiag(X* X) over crossing edges, X the rows of one of them in the coordinates of its two ends."""
+        M = scipy.sparse.coo_array(matrix)
+        ends = self.C.sheaf.edges[self.crossing]
+        ranks, starts = self.C.ranks[ends], self.C.sheaf.vertex_offsets[:-1][ends]
+        row, column = M.coords
+        e = edge[row]
+        at_second = (self.column_cluster[column] == ends[e, 1]).astype(np.int64)
+        begin = offsets(ranks.sum(axis=1))
+        own = begin[:-1][e] + at_second * ranks[e, 0] + column - starts[e, at_second]
+        X = scipy.sparse.csr_array((M.data, (row, own)), shape=(M.shape[0], int(begin[-1])))
+        return scipy.sparse.csr_array(X.conj().T @ X)
 
     @cached_property
     def isometry(self) -> float:

@@ -1,6 +1,6 @@
 """One level: a sheaf and a partition go in, a prolongation and a coarse sheaf come out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -9,12 +9,12 @@ import scipy.sparse
 from sheafcoarsen._checks import choice, cochain, flag
 from sheafcoarsen._ragged import ranges, read_only
 from sheafcoarsen.clusters import Clusters, check_partition, clusters_of
-from sheafcoarsen.modes import LOCAL_OPERATORS, LocalModes, check_modes, compute_modes, warn_if_tied
+from sheafcoarsen.modes import LOCAL_OPERATORS, LocalModes, check_modes, compute_modes, refresh_modes, warn_if_tied
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.partition import Partition
-from sheafcoarsen.prolongation import cluster_number, coordinates, from_blocks
-from sheafcoarsen.realization import factored_loops, realize, spectral_loops
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.prolongation import check_layout, cluster_number, coordinates, from_blocks, in_precision_of
+from sheafcoarsen.realization import factored_loops, loop_rows, realize, spectral_loops
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,10 +34,12 @@ class Coarsening:
     sheaf : CellularSheaf
         The coarse sheaf: crossing edges sorted by (a, b), then loops sorted by a. With the coarsening of a coarsening,
         ``C.prolongation @ D.prolongation`` leads from the coarsest cochains to the finest.
-    crossing_rows : ndarray of int
-        The row of C^1(fine) that each crossing row of C^1(sheaf) comes from.
+    crossing_rows : ndarray of int or None
+        The row of C^1(fine) that each crossing row of C^1(sheaf) comes from; None where edge stalks are compressed.
     loops : bool
         Whether loop-cells were asked for; there is none where a cluster keeps no internal energy.
+    restored_loops : ndarray of int
+        After :meth:`recoarsen`: the clusters whose loop gained rows because the new maps give them energy.
     """
 
     fine: CellularSheaf
@@ -45,8 +47,11 @@ class Coarsening:
     modes: LocalModes | None  # None with a basis of the user's own
     prolongation: scipy.sparse.csr_array  # R, (dim_c0, sum r_a), rows in the order of the fine C^0
     sheaf: CellularSheaf  # the coarse sheaf: crossing edges sorted by (a, b), then loops sorted by a
-    crossing_rows: np.ndarray  # row of C^1(fine) that each crossing row of C^1(sheaf) comes from
+    crossing_rows: (
+        np.ndarray | None
+    )  # row of C^1(fine) that each crossing row of C^1(sheaf) comes from; None: compressed
     loops: bool = True  # whether loop-cells were asked for
+    restored_loops: np.ndarray = field(default_factory=lambda: read_only(np.zeros(0, np.int64)))  # by `recoarsen`
 
     @cached_property
     def n_crossing_edges(self) -> int:
@@ -109,12 +114,72 @@ class Coarsening:
         product.sort_indices()
         return product
 
+    def recoarsen(self, sheaf: CellularSheaf) -> "Coarsening":
+        """Coarsen another sheaf on the same graph in the same way: same partition, same ranks (or basis), new maps.
+
+        Index work is not repeated, and patterns survive: the result shares the index arrays of this coarsening, its loops keep
+        their rows even where the new maps leave them zero, so ``LaplacianPattern(C.sheaf)`` fills the new coarse sheaf. Exactness
+        comes first: where the new maps give energy to a loop row that was left out, it is put back, and
+        ``restored_loops`` names the cluster.
+
+        Parameters
+        ----------
+        sheaf : CellularSheaf
+            On the graph of ``fine``, with stalks of the same dimensions; its scalar type may be another.
+
+        Returns
+        -------
+        Coarsening
+
+        Raises
+        ------
+        ValueError
+            For a sheaf on another graph or with other stalks.
+
+        Warns
+        -----
+        TiedModesWarning
+            As :func:`coarsen` does.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.complete_graph(6))
+        >>> C = sc.coarsen(F, sc.Partition([0, 0, 0, 1, 1, 1]), rank=1)
+        >>> C.recoarsen(F.with_maps(2 * F.tail_data, 2 * F.head_data))
+        Coarsening(internal modes: 6 -> 2 vertices, dim C^0 6 -> 2, 15 -> 1 edges + 0 loops)
+        >>> C.recoarsen(F.with_maps(F.tail_data, 2 * F.head_data)).restored_loops  # constants have energy now
+        array([0, 1])
+        """
+        _check_topology(self.fine, check_sheaf(sheaf))
+        check_partition(sheaf, self.partition)
+        if self.modes is not None:
+            _check_topology(self.modes.sheaf, sheaf)
+            if not np.array_equal(self.modes.partition.labels, self.partition.labels):
+                raise ValueError("the coarsening does not fit together: its modes belong to another partition")
+            modes = refresh_modes(self.modes, sheaf)
+            warn_if_tied(modes, stacklevel=3)
+            R, ranks = modes.prolongation, modes.ranks
+        else:
+            check_layout(self.prolongation, self.fine, self.partition, self.ranks, "the prolongation of the coarsening")
+            modes, R, ranks = None, in_precision_of(sheaf, self.clusters, self.prolongation), self.ranks
+        if not np.array_equal(ranks, self.ranks):
+            raise ValueError(
+                "the coarsening does not fit together: its modes are not as many as its coarse stalks hold"
+            )
+        compress = self.crossing_rows is None
+        return _realized(sheaf, self.partition, modes, R, ranks, self.clusters, self.loops, compress, like=self)
+
     def __repr__(self) -> str:
         what = f"{self.modes.local_operator} modes" if self.modes is not None else "own basis"
         n_loops = self.sheaf.n_edges - self.n_crossing_edges
+        compressed = " (compressed)" if self.crossing_rows is None else ""
+        n_restored = len(self.restored_loops)
+        restored = f", loop rows put back in {n_restored} clusters" if n_restored else ""
         return (
             f"Coarsening({what}: {self.fine.n_vertices} -> {self.sheaf.n_vertices} vertices, dim C^0 {self.fine.dim_c0} -> "
-            f"{self.sheaf.dim_c0}, {self.fine.n_edges} -> {self.n_crossing_edges} edges + {n_loops} loops)"
+            f"{self.sheaf.dim_c0}, {self.fine.n_edges} -> {self.n_crossing_edges} edges{compressed} + {n_loops} loops{restored})"
         )
 
 
@@ -126,6 +191,7 @@ def coarsen(
     basis=None,
     local_operator: str = "internal",
     loops: bool = True,
+    compress: bool = False,
     progress: bool = False,
 ) -> Coarsening:
     """Coarsen a sheaf: one coarse vertex per cluster, whose stalk holds the cluster's lowest modes.
@@ -147,6 +213,9 @@ def coarsen(
         See :func:`local_modes`.
     loops : bool
         False leaves the loop-cells out: the coarse sheaf then lacks the retained internal energy (realization loss).
+    compress : bool
+        Replace the maps [A | -B] of every coarse edge of more than r_a + r_b rows by the triangular factor of their QR, its diagonal
+        non-negative: min(rows, r_a + r_b) rows, the same Laplacian. ``crossing_rows`` is then None.
     progress : bool
         Show a progress bar.
 
@@ -167,7 +236,7 @@ def coarsen(
     """
     check_partition(sheaf, P)
     choice("local_operator", local_operator, LOCAL_OPERATORS)
-    loops, progress = flag("loops", loops), flag("progress", progress)
+    loops, compress, progress = flag("loops", loops), flag("compress", compress), flag("progress", progress)
     if basis is not None and local_operator != "internal":
         raise ValueError(
             f"`local_operator` = {local_operator!r} chooses modes, but `basis` brings its own: leave it out"
@@ -176,31 +245,60 @@ def coarsen(
         raise ValueError(
             "exactly one of `rank` and `basis` must be given, got " + ("neither" if rank is None else "both")
         )
-    modes = None
     if basis is not None:
         clusters = clusters_of(sheaf, P)
         R = from_blocks(sheaf, P, clusters, basis)
-        ranks = np.array([np.shape(item)[1] for item in basis], dtype=np.int64)
-        loop_data = factored_loops(sheaf, P, clusters, R, ranks) if loops else None
+        ranks = read_only(np.array([np.shape(item)[1] for item in basis], dtype=np.int64))
+        return _realized(sheaf, P, None, R, ranks, clusters, loops, compress)
+    if isinstance(rank, LocalModes):
+        modes = _matching(rank, sheaf, P, local_operator)
     else:
-        if isinstance(rank, LocalModes):
-            modes = _matching(rank, sheaf, P, local_operator)
-        else:
-            modes = compute_modes(sheaf, P, rank, local_operator, progress=progress)
-            warn_if_tied(modes, stacklevel=3)
-        clusters, R, ranks = modes.clusters, modes.prolongation, modes.ranks
-        if not loops:
-            loop_data = None
-        elif modes.local_operator == "internal":
-            loop_data = spectral_loops(modes)
-        else:
-            loop_data = factored_loops(sheaf, P, clusters, R, ranks)
-    coarse = realize(sheaf, clusters, R, ranks, loop_data)
-    crossing = clusters.crossing_edges
-    rows = read_only(ranges(sheaf.edge_offsets[crossing], sheaf.edge_dims[crossing]))
-    result = Coarsening(sheaf, P, modes, R, coarse, rows, loops)
+        modes = compute_modes(sheaf, P, rank, local_operator, progress=progress)
+        warn_if_tied(modes, stacklevel=3)
+    return _realized(sheaf, P, modes, modes.prolongation, modes.ranks, modes.clusters, loops, compress)
+
+
+def _realized(
+    sheaf, P, modes, R, ranks, clusters, loops: bool, compress: bool, like: Coarsening | None = None
+) -> Coarsening:
+    """Build the coarse sheaf of an R, and with it the result; ``like`` is a coarsening whose pattern is to survive."""
+    least = np.zeros(len(ranks), np.int64) if like is None else loop_rows(like.sheaf)
+    loop_data = None
+    if loops and modes is not None and modes.local_operator == "internal":
+        loop_data = spectral_loops(modes, least)
+    elif loops:
+        loop_data = factored_loops(sheaf, P, clusters, R, ranks, least)
+    coarse = realize(sheaf, clusters, R, ranks, loop_data, compress=compress, like=None if like is None else like.sheaf)
+    if compress:
+        rows = None
+    elif like is not None:
+        rows = like.crossing_rows
+    else:
+        crossing = clusters.crossing_edges
+        rows = read_only(ranges(sheaf.edge_offsets[crossing], sheaf.edge_dims[crossing]))
+    restored = np.zeros(0, np.int64)
+    if like is not None and loop_data is not None:
+        restored = np.flatnonzero(loop_data[0] > least)
+    result = Coarsening(sheaf, P, modes, R, coarse, rows, loops, read_only(restored))
     result.__dict__["clusters"] = clusters
     return result
+
+
+def _check_topology(fine: CellularSheaf, sheaf: CellularSheaf) -> None:
+    """Refuse a sheaf on another graph or with other stalks than the one that was coarsened."""
+    for name in ("edges", "vertex_dims", "edge_dims"):
+        mine, other = getattr(fine, name), getattr(sheaf, name)
+        if mine is other or np.array_equal(mine, other):
+            continue
+        if len(mine) != len(other):
+            what = f"there are {len(other)} of them, not {len(mine)}"
+        else:
+            i = int(np.argmax((mine != other).reshape(len(mine), -1).any(axis=1)))
+            what = f"first at index {i}, where {other[i].tolist()} stands for {mine[i].tolist()}"
+        raise ValueError(
+            f"`sheaf` must have the graph and the stalks of the sheaf that was coarsened, but its {name} differ, {what}: "
+            f"use coarsen for another graph"
+        )
 
 
 def _matching(modes: LocalModes, sheaf: CellularSheaf, P: Partition, local_operator: str) -> LocalModes:

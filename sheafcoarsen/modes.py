@@ -53,6 +53,8 @@ class LocalModes:
         norm(., inf) of the local operators, against which a tie is judged.
     prolongation : csr_array, shape (dim_c0, sum r_a)
         R = blockdiag(U_a), rows in the order of C^0.
+    singular : bool
+        Whether the modes are singular vectors of the local coboundary, as for kernels, or eigenvectors.
     """
 
     sheaf: CellularSheaf
@@ -64,6 +66,7 @@ class LocalModes:
     tied: np.ndarray  # (K,) bool: the cut splits a multiple eigenvalue, so the kept space is not unique
     operator_norms: np.ndarray  # (K,) norm(., inf) of the local operators
     prolongation: scipy.sparse.csr_array  # R = blockdiag(U_a), rows in the order of C^0
+    singular: bool = False  # singular vectors of the local coboundary rather than eigenvectors
 
     @cached_property
     def rank_offsets(self) -> np.ndarray:
@@ -74,6 +77,12 @@ class LocalModes:
     def clusters(self) -> Clusters:
         """The index structure of the graph with its partition."""
         return clusters_of(self.sheaf, self.partition)
+
+    @cached_property
+    def half_edges(self) -> tuple[np.ndarray, np.ndarray]:
+        """What the local operator holds beyond the internal edges, as ``crossing_half_edges`` gives it."""
+        principal = self.local_operator == "principal"
+        return crossing_half_edges(self.sheaf, self.partition, self.clusters, principal=principal)
 
     def eigenvalues(self, a: int) -> np.ndarray:
         """Return the r_a eigenvalues kept in cluster ``a``, ascending."""
@@ -171,6 +180,13 @@ def compute_modes(
     return local.modes(ranks, singular=rule.needs_kernels)
 
 
+def refresh_modes(modes: LocalModes, sheaf: CellularSheaf) -> LocalModes:
+    """Compute as many modes of the same operator, in the same way, for a sheaf on the same graph; index arrays are shared."""
+    check_modes(modes, "the modes of the coarsening")
+    local = _LocalProblems(sheaf, modes.partition, modes.local_operator, False, like=modes)
+    return local.modes(modes.ranks, singular=modes.singular)
+
+
 def check_modes(modes: LocalModes, what: str) -> None:
     """Refuse modes whose fields do not fit together, as after ``dataclasses.replace``: kernels rely on them."""
     choice("local_operator", modes.local_operator, LOCAL_OPERATORS)
@@ -189,6 +205,12 @@ def check_modes(modes: LocalModes, what: str) -> None:
             raise ValueError(f"{what}: `{name}` must be finite, got {values[bad[0]]} at index {bad[0]}")
     if not isinstance(modes.tied, np.ndarray) or modes.tied.dtype != np.bool_ or modes.tied.shape != (K,):
         raise ValueError(f"{what}: `tied` must hold {K} booleans")
+    if not isinstance(modes.singular, bool):
+        raise TypeError(f"{what}: `singular` must be True or False, got {modes.singular!r}")
+    dims = np.bincount(modes.partition.labels, modes.sheaf.vertex_dims, minlength=K)
+    if (ranks > dims).any():
+        a = int(np.argmax(ranks > dims))
+        raise ValueError(f"{what}: `ranks[{a}]` = {ranks[a]} is more than the cluster's dimension {dims[a]:.0f}")
     bad = np.flatnonzero(~np.isfinite(modes.prolongation.data))
     if bad.size:
         raise ValueError(f"{what}: `prolongation` must be finite, got {modes.prolongation.data[bad[0]]}")
@@ -197,12 +219,16 @@ def check_modes(modes: LocalModes, what: str) -> None:
 class _LocalProblems:
     """The local operators of all clusters, solved range by range in private workspaces."""
 
-    def __init__(self, sheaf: CellularSheaf, P: Partition, local_operator: str, progress: bool):
+    def __init__(self, sheaf: CellularSheaf, P: Partition, local_operator: str, progress: bool, like=None):
         self.sheaf, self.partition, self.local_operator, self.progress = sheaf, P, local_operator, progress
-        self.clusters = clusters_of(sheaf, P)
+        self.like = like  # LocalModes of another sheaf on the same graph, whose index arrays serve here too
+        self.clusters = clusters_of(sheaf, P) if like is None else like.clusters
         self.real = np.zeros(0, sheaf.dtype).real.dtype
         self.eps = eps_of(sheaf.dtype)
-        self.half_edges = crossing_half_edges(sheaf, P, self.clusters, principal=local_operator == "principal")
+        principal = local_operator == "principal"
+        self.half_edges = (
+            crossing_half_edges(sheaf, P, self.clusters, principal=principal) if like is None else like.half_edges
+        )
 
     def check_dense(self, dims: np.ndarray, why: str) -> None:
         """Refuse a cluster that is too large for a dense matrix."""
@@ -280,8 +306,16 @@ class _LocalProblems:
     def modes(self, ranks: np.ndarray, *, singular: bool) -> LocalModes:
         """Compute the lowest modes: eigenvectors, or right singular vectors where kernels must be exact."""
         f, c, K = self.sheaf._arrays, self.clusters, self.clusters.n_clusters
-        indptr, indices = block_layout(self.sheaf, self.partition, ranks)
+        if self.like is None:
+            indptr, indices = block_layout(self.sheaf, self.partition, ranks)
+        else:
+            indptr, indices = self.like.prolongation.indptr, self.like.prolongation.indices
         starts = offsets(ranks)
+        for array in (
+            ranks,
+            indptr,
+        ):  # frozen before kernels see them, which would be compiled for either kind of array
+            read_only(array)
         data, scores = np.empty(len(indices), self.sheaf.dtype), np.empty(int(starts[-1]), self.real)
         next_values, norms, tied = np.empty(K, self.real), np.empty(K, self.real), np.zeros(K, np.bool_)
         out = (indptr, data, starts, scores, next_values, norms, tied)
@@ -309,10 +343,12 @@ class _LocalProblems:
             for a in np.flatnonzero(large).tolist():  # each is larger than SPARSE_ABOVE, so they are few
                 self.large_modes(a, int(ranks[a]), *out)
         R = as_matrix(indptr, indices, data, int(starts[-1]))
-        for array in (ranks, scores, next_values, norms, tied):
+        for array in (scores, next_values, norms, tied):
             read_only(array)
-        modes = LocalModes(self.sheaf, self.partition, self.local_operator, ranks, scores, next_values, tied, norms, R)
-        modes.__dict__["clusters"] = c
+        modes = LocalModes(
+            self.sheaf, self.partition, self.local_operator, ranks, scores, next_values, tied, norms, R, singular
+        )
+        modes.__dict__.update(clusters=c, half_edges=self.half_edges)
         return modes
 
     def large_modes(self, a, r, indptr, data, value_starts, values, next_values, norms, tied) -> None:

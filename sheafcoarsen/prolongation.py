@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._checks import SCALARS, range_limits, scalar_array
+from sheafcoarsen._kernels import prolongation as kernels
 from sheafcoarsen._kernels.sheaf import scan
 from sheafcoarsen._ragged import offsets, ranges, read_only
 from sheafcoarsen.clusters import Clusters
@@ -19,11 +20,11 @@ from sheafcoarsen.sheaf import CellularSheaf
 
 def block_layout(sheaf: CellularSheaf, partition: Partition, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return (indptr, indices) of R for the given ranks."""
-    rank_of_row = np.repeat(ranks[partition.labels], sheaf.vertex_dims)
-    first_column = np.repeat(offsets(ranks)[:-1][partition.labels], sheaf.vertex_dims)
-    indptr = offsets(rank_of_row)
-    itype = index_dtype(max(int(indptr[-1]), int(ranks.sum()), sheaf.dim_c0))
-    return indptr.astype(itype), ranges(first_column, rank_of_row).astype(itype)
+    count = int((ranks[partition.labels] * sheaf.vertex_dims).sum())
+    itype = index_dtype(max(count, int(ranks.sum()), sheaf.dim_c0))
+    indptr, indices = np.empty(sheaf.dim_c0 + 1, itype), np.empty(count, itype)
+    kernels.block_indices(partition.labels, sheaf.vertex_dims, ranks, offsets(ranks), indptr, indices)
+    return indptr, indices
 
 
 def as_matrix(indptr, indices, data, n_columns: int) -> scipy.sparse.csr_array:
@@ -53,9 +54,8 @@ def check_layout(R, sheaf: CellularSheaf, partition: Partition, ranks: np.ndarra
     """Refuse an R whose rows are not whole rows of blocks, which kernels rely on."""
     if not isinstance(R, scipy.sparse.csr_array) or R.dtype.type not in SCALARS:
         raise TypeError(f"{what}: R must be a csr_array of one of the four scalar types, got {type(R).__name__}")
-    indptr, indices = block_layout(sheaf, partition, ranks)
-    if R.shape != (sheaf.dim_c0, int(ranks.sum())) or not (
-        np.array_equal(R.indptr, indptr) and np.array_equal(R.indices, indices)
+    if R.shape != (sheaf.dim_c0, int(ranks.sum())) or not kernels.has_block_indices(
+        partition.labels, sheaf.vertex_dims, ranks, offsets(ranks), R.indptr, R.indices
     ):
         raise ValueError(f"{what}: R must hold a full block for every cluster, as local_modes makes it")
 
@@ -81,8 +81,6 @@ def from_blocks(sheaf: CellularSheaf, partition: Partition, clusters: Clusters, 
     blocks = [scalar_array(f"basis[{a}]", item) for a, item in enumerate(basis)]
     complex_ones = any(item.dtype.kind == "c" for item in blocks)
     dtype = np.result_type(sheaf.dtype, np.complex64) if complex_ones else sheaf.dtype  # the sheaf's own precision
-    # coarse maps may grow beyond the limit for a caller's own, as long as their squares do not overflow
-    limit, entry = 100 * range_limits(dtype)[1], sheaf.largest_entry
     for a, item in enumerate(blocks):
         if item.ndim != 2 or item.shape[0] != clusters.dims[a]:
             raise ValueError(
@@ -91,20 +89,48 @@ def from_blocks(sheaf: CellularSheaf, partition: Partition, clusters: Clusters, 
         with np.errstate(over="ignore"):
             blocks[a] = np.ascontiguousarray(item, dtype=dtype)
         bad, size = scan(blocks[a].reshape(-1))
-        if size * np.sqrt(max(item.shape[0], 1)) * max(entry, 1.0) > limit:
-            raise ValueError(
-                f"`basis[{a}]` has entries up to {size:.3g}: with maps up to {entry:.3g} the coarse maps would exceed {limit:.2g}, "
-                f"where squares of {dtype} are safe: rescale the basis"
-            )
+        _check_size(sheaf, f"`basis[{a}]`", size, item.shape[0], dtype)
         if bad >= 0:
             raise ValueError(
                 f"`basis[{a}]` must be finite as {dtype}, got {item.reshape(-1)[bad]} in row {bad // item.shape[1]}"
             )
     ranks = np.array([item.shape[1] for item in blocks], dtype=np.int64)
     indptr, indices = block_layout(sheaf, partition, ranks)
-    by_cluster = [item.reshape(-1) for item in blocks]
     data = np.empty(len(indices), dtype)
-    rows = ranges(sheaf.vertex_offsets[partition.members], sheaf.vertex_dims[partition.members])
-    where = ranges(indptr[rows].astype(np.int64), np.diff(indptr)[rows])
-    data[where] = np.concatenate(by_cluster) if by_cluster else np.zeros(0, dtype)
+    for a, item in enumerate(blocks):
+        vertices = partition.cluster(a)
+        kernels.place_block(vertices, sheaf.vertex_offsets, sheaf.vertex_dims, indptr, item.reshape(-1), data)
     return as_matrix(indptr, indices, data, int(ranks.sum()))
+
+
+def _check_size(sheaf: CellularSheaf, name: str, size: float, height: int, dtype) -> None:
+    """Refuse blocks of so many rows and such large entries that the squares of the coarse maps might overflow.
+
+    Coarse maps may grow beyond the limit for a caller's own.
+    """
+    limit, entry = 100 * range_limits(dtype)[1], sheaf.largest_entry
+    if size * np.sqrt(max(height, 1)) * max(entry, 1.0) > limit:
+        raise ValueError(
+            f"{name} has entries up to {size:.3g}: with maps up to {entry:.3g} the coarse maps would exceed {limit:.2g}, "
+            f"where squares of {dtype} are safe: rescale the basis"
+        )
+
+
+def in_precision_of(sheaf: CellularSheaf, clusters: Clusters, R) -> scipy.sparse.csr_array:
+    """Return the user's own R for another sheaf on the same graph, in that sheaf's precision as ``from_blocks`` casts it.
+
+    Complex zeros beside real numbers do not count: they may come from the old sheaf's maps.
+    """
+    dtype, data = sheaf.dtype, R.data
+    if R.dtype.kind == "c" and dtype.kind != "c":
+        if data.imag.any():
+            dtype = np.result_type(dtype, np.complex64)
+        else:
+            data = data.real
+    bad, size = scan(R.data)
+    if bad >= 0:
+        raise ValueError(f"the coarsening's prolongation must be finite, got {R.data[bad]}")
+    _check_size(sheaf, "the coarsening's basis", size, int(clusters.dims.max(initial=0)), dtype)
+    if R.dtype == dtype:
+        return R
+    return as_matrix(R.indptr, R.indices, data.astype(dtype), R.shape[1])

@@ -115,9 +115,9 @@ def _energy_identity(b: Workbench) -> Outcome:
 
 
 def _decomposition(b: Workbench) -> Outcome:
-    """L_Gal = delta_x* delta_x + blockdiag(R_a* L_a R_a), and delta_x is delta R on the crossing edges, sign included."""
+    """L_Gal = delta_x* delta_x + blockdiag(R_a* L_a R_a), and delta_x is delta R on the crossing edges: sign included, or in Gram matrices where compressed."""
     X = b.crossing_delta
-    return max(b.worst_block(b.galerkin - (X.conj().T @ X + b.retained)), b.worst_crossing_row_block()), "exact"
+    return max(b.worst_block(b.galerkin - (X.conj().T @ X + b.retained)), b.worst_crossing_edge()), "exact"
 
 
 def _realization(b: Workbench) -> Outcome:
@@ -272,10 +272,13 @@ def _loopless_realization(b: Workbench) -> Outcome:
 
 
 def _kernel_preservation(b: Workbench) -> Outcome:
-    """R* L R and delta have one kernel on im R: delta R has delta_x as its crossing rows and zero internal rows."""
+    """R* L R and delta have one kernel on im R: delta R has delta_x as its crossing rows and zero internal rows.
+
+    Compressed, delta_x has the Gram matrices of those crossing rows instead, edge by edge, and so their kernel.
+    """
     if reason := _loopless_reason(b):
         return reason
-    return max(worst(b.internal_rows_ratio), b.worst_crossing_row_block()), "exact"
+    return max(worst(b.internal_rows_ratio), b.worst_crossing_edge()), "exact"
 
 
 # ---------------------------------------------------------------- further facts

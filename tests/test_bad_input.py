@@ -63,6 +63,7 @@ TAKES_A_SHEAF = {
     "disjoint_union": lambda value: sc.disjoint_union([F, value]),
     "local_modes": lambda value: sc.local_modes(value, P, 1),
     "coarsen": lambda value: sc.coarsen(value, P, 1),
+    "recoarsen": C.recoarsen,
 }
 
 INSTEAD_OF_A_SHEAF = {
@@ -322,6 +323,7 @@ REFUSED = {
     ),
     # ---- coarsening
     "loops a word": (lambda: sc.coarsen(F, P, 1, loops="no"), TypeError, "`loops` must be True or False, got 'no'"),
+    "compress a word": (lambda: sc.coarsen(F, P, 1, compress="no"), TypeError, "`compress` must be True or False, got"),
     "loops a number": (lambda: sc.coarsen(F, P, 1, loops=1), TypeError, "`loops` must be True or False, got 1"),
     "progress a word": (lambda: sc.coarsen(F, P, 1, progress="no"), TypeError, "`progress` must be True or False, got"),
     "progress of select": (lambda: sc.select(F, 2, progress=1), TypeError, "`progress` must be True or False, got 1"),
@@ -531,7 +533,7 @@ CALLS = {
     "ranks.budget": (sc.ranks.budget, {"total": 1}),
     "ranks.gap": (sc.ranks.gap, {"max_rank": 1}),
     "ranks.kernel": (sc.ranks.kernel, {}),
-    "coarsen": (sc.coarsen, {**MODES, "loops": True}),
+    "coarsen": (sc.coarsen, {**MODES, "loops": True, "compress": True}),
     "coarsen by modes": (sc.coarsen, {**MODES, "rank": M, "loops": True}),
     "coarsen by a basis": (sc.coarsen, {**SHEAF, "P": P, "basis": BASIS, "loops": True}),
     "coarsen by one block": (
@@ -547,6 +549,7 @@ CALLS = {
     "Coarsening.lift": (C.lift, {"z": np.ones(4)}),
     "Coarsening.pool": (C.pool, {"x": X}),
     "Coarsening.galerkin": (C.galerkin, {}),
+    "Coarsening.recoarsen": (C.recoarsen, {"sheaf": F}),
     "energy_ledger": (sc.energy_ledger, {"C": C, "x": X}),
     "verify": (sc.verify, {"C": C, "seed": 0}),
     "save": (sc.save, {"path": "c.npz", "obj": C}),

@@ -29,18 +29,22 @@ def same_coarsening(C, D):
     np.testing.assert_array_equal(C.partition.labels, D.partition.labels)
     for name in ("data", "indices", "indptr"):
         np.testing.assert_array_equal(getattr(C.prolongation, name), getattr(D.prolongation, name))
-    np.testing.assert_array_equal(C.crossing_rows, D.crossing_rows)
+    assert (C.crossing_rows is None) == (D.crossing_rows is None)
+    if C.crossing_rows is not None:
+        np.testing.assert_array_equal(C.crossing_rows, D.crossing_rows)
+    np.testing.assert_array_equal(C.restored_loops, D.restored_loops)
     assert C.loops == D.loops
     assert (C.modes is None) == (D.modes is None)
     if C.modes is not None:
         assert C.modes.local_operator == D.modes.local_operator
+        assert C.modes.singular is D.modes.singular
         for name in ("ranks", "scores", "next_eigenvalues", "tied", "operator_norms"):
             np.testing.assert_array_equal(getattr(C.modes, name), getattr(D.modes, name))
 
 
-@given(sheaves_with_partitions(), st.sampled_from(["internal", "principal", "basis"]), st.booleans())
+@given(sheaves_with_partitions(), st.sampled_from(["internal", "principal", "basis"]), st.booleans(), st.booleans())
 @settings(max_examples=25)
-def test_round_trip_is_exact(tmp_path_factory, case, kind, loops):
+def test_round_trip_is_exact(tmp_path_factory, case, kind, loops, compress):
     F, P = case
     path = tmp_path_factory.mktemp("npz") / "file.npz"
     sc.save(path, F)
@@ -49,9 +53,9 @@ def test_round_trip_is_exact(tmp_path_factory, case, kind, loops):
     np.testing.assert_array_equal(sc.load(path).labels, P.labels)
     if kind == "basis":
         dims = [int(F.vertex_dims[P.cluster(a)].sum()) for a in range(P.n_clusters)]
-        C = sc.coarsen(F, P, basis=[np.eye(n, min(n, 2)) for n in dims], loops=loops)
+        C = sc.coarsen(F, P, basis=[np.eye(n, min(n, 2)) for n in dims], loops=loops, compress=compress)
     else:
-        C = sc.coarsen(F, P, 2, local_operator=kind, loops=loops)
+        C = sc.coarsen(F, P, 2, local_operator=kind, loops=loops, compress=compress)
     sc.save(path, C)
     D = sc.load(path)
     same_coarsening(C, D)
@@ -59,6 +63,29 @@ def test_round_trip_is_exact(tmp_path_factory, case, kind, loops):
     deeper = sc.coarsen(C.sheaf, sc.Partition(np.zeros(P.n_clusters, int)), 1)
     sc.save(path, deeper)  # its fine sheaf is a coarse one
     same_coarsening(deeper, sc.load(path))
+
+
+def test_a_loaded_coarsening_is_refreshed_like_the_one_that_was_saved(tmp_path):
+    F = sc.gallery.bundle(nx.grid_2d_graph(6, 6), 2, seed=5)
+    P = sc.Partition(np.arange(36) // 12)
+    bent = F.with_maps(F.tail_data, F.head_data * np.linspace(1, 2, len(F.head_data)))
+    C = sc.coarsen(F, P, sc.ranks.kernel(), compress=True)
+    C2 = C.recoarsen(bent)
+    assert C2.restored_loops.tolist() == [0, 1, 2]
+    for saved in (C, C2):
+        sc.save(tmp_path / "c.npz", saved)
+        loaded = sc.load(tmp_path / "c.npz")
+        same_coarsening(saved, loaded)
+        assert loaded.modes.singular
+        for sheaf in (F, bent):
+            same_coarsening(saved.recoarsen(sheaf), loaded.recoarsen(sheaf))
+
+
+def test_files_of_version_1(file):
+    """They had no compression, no restored loops, and did not say how modes were computed."""
+    C = sc.load(file)
+    rewrite(file, version=1, compress=None, restored_loops=None, modes__singular=None)
+    same_coarsening(C, sc.load(file))
 
 
 def test_a_coarse_sheaf_with_tiny_maps_is_not_refused(tmp_path):
@@ -149,7 +176,7 @@ def nan_first(array):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"version": 99}, "format version 99; this library reads up to 1: upgrade"),
+        ({"version": 99}, "format version 99; this library reads up to 2: upgrade"),
         ({"version": 0}, "format version 0"),
         ({"format": "other"}, "not a sheafcoarsen file"),
         ({"format": None}, "not a sheafcoarsen file"),
@@ -180,6 +207,9 @@ def nan_first(array):
         ),
         ({"crossing_rows": None}, "has no array 'crossing_rows'"),
         ({"crossing_rows": [10**6]}, "`crossing_rows` must lie in"),
+        ({"restored_loops": [2]}, "`restored_loops` must lie in 0 .. 1"),
+        ({"compress": "maybe"}, "`compress` must be true or false"),
+        ({"modes__singular": [True, False]}, "`modes.singular` must be true or false"),
         ({"modes__ranks": [1, 2]}, "ranks of its modes"),
         ({"modes__scores": [1.0]}, "`modes.scores` must hold 4 real numbers"),
         ({"modes__scores": nan_first}, "`modes.scores` must hold 4 real numbers"),

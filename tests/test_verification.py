@@ -146,6 +146,55 @@ def test_catches_a_row_negated_in_both_maps(C):
     assert failed(with_sheaf(C, **data)) == {"thm:galerkin_energy_decomposition"}
 
 
+@pytest.fixture(scope="module")
+def compressed(C):
+    result = sc.coarsen(C.fine, C.partition, C.modes, compress=True)
+    assert result.sheaf.edge_dims[:3].tolist() == [8] * 3 < C.sheaf.edge_dims[:3].tolist()
+    return result
+
+
+@pytest.mark.parametrize("side", ["tail", "head"])
+def test_catches_one_entry_of_a_compressed_map_off_by_a_millionth(compressed, side):
+    assert sc.verify(compressed).passed
+    data = {"tail": compressed.sheaf.tail_data.copy(), "head": compressed.sheaf.head_data.copy()}
+    starts = compressed.sheaf.tail_offsets if side == "tail" else compressed.sheaf.head_offsets
+    part = data[side][starts[2] : starts[3]]
+    part[np.abs(part).argmax()] += 1e-6 * np.linalg.norm(part)
+    assert failed(with_sheaf(compressed, **data)) == {"thm:Galerkin_realization", "thm:galerkin_energy_decomposition"}
+
+
+def test_catches_energy_at_the_wrong_compressed_edge(compressed):
+    """The Laplacian does not see at which of two edges of a vertex its diagonal block comes from, the Gram matrices do."""
+    data = {"tail": compressed.sheaf.tail_data.copy(), "head": compressed.sheaf.head_data.copy()}
+    first, second = np.flatnonzero(compressed.sheaf.edges[: compressed.n_crossing_edges, 0] == 0)[:2]
+    for e, moved in ((first, 1e-6), (second, -1e-6)):
+        X = np.hstack([compressed.sheaf.tail_map(e), -compressed.sheaf.head_map(e)])
+        gram = X.T @ X
+        gram[:4, :4] += moved * np.eye(4)
+        T = np.linalg.cholesky(gram).T
+        data["tail"][compressed.sheaf.tail_offsets[e] :][: T[:, :4].size] = T[:, :4].ravel()
+        data["head"][compressed.sheaf.head_offsets[e] :][: T[:, 4:].size] = -T[:, 4:].ravel()
+    assert failed(with_sheaf(compressed, **data)) == {"thm:galerkin_energy_decomposition"}
+
+
+def test_catches_a_dropped_compressed_edge(compressed):
+    kept = np.delete(np.arange(compressed.sheaf.n_edges), 1)
+    assert failed(with_sheaf(compressed, edges=kept)) >= {
+        "thm:Galerkin_realization",
+        "thm:galerkin_energy_decomposition",
+    }
+
+
+def test_kernel_preservation_where_edges_are_compressed():
+    bundle = sc.gallery.bundle(nx.grid_2d_graph(8, 8), 2, seed=5)
+    C = sc.coarsen(bundle, sc.select(bundle, 4), 2, compress=True)
+    V = sc.verify(C)
+    assert V.passed, str(V)
+    assert applied(V) >= LOOPLESS
+    tail = C.sheaf.tail_data * (1 + 1e-6)
+    assert failed(with_sheaf(C, tail=tail)) >= {*LOOPLESS, "thm:galerkin_energy_decomposition"}
+
+
 def test_catches_a_dropped_loop(C):
     kept = np.delete(np.arange(C.sheaf.n_edges), C.n_crossing_edges + 1)
     assert failed(with_sheaf(C, edges=kept)) == {"thm:Galerkin_realization"}

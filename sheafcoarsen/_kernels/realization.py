@@ -13,42 +13,135 @@ from sheafcoarsen._kernels.modes import cluster_unit, normalized, power_of_two
 
 
 @kernel
-def map_times_block(a, at, rows, d, indptr, data, first_row, r, sign, out, to):
-    """out[to ...] = sign * F U_v for a rows x d map and the d x r block of R that begins in row first_row."""
+def map_times_block(a, at, rows, d, indptr, data, first_row, r, sign, out, to, stride):
+    """out[to + q * stride + j] = sign * (F U_v)[q, j] for a rows x d map and the d x r block of R that begins in row first_row."""
     for q in range(rows):
+        begin = to + q * stride
         for j in range(r):
-            out[to + q * r + j] = 0
+            out[begin + j] = 0
         for i in range(d):
             x = sign * a[at + q * d + i]
             p = indptr[first_row + i]
             for j in range(r):
-                out[to + q * r + j] += x * data[p + j]
+                out[begin + j] += x * data[p + j]
+
+
+@kernel
+def edge_rows(e, a, ra, rb, f, c, indptr, data, head_sign, tail, to_tail, tail_stride, head, to_head, head_stride):
+    """Write what a fine edge puts into the coarse maps A and head_sign * B of the coarse edge that begins in cluster a.
+
+    A fine edge stored with its tail in b has both rows negated, so that the coarse coboundary equals the fine one row for row.
+    """
+    u, v = f.edges[e, 0], f.edges[e, 1]
+    du, dv, rows = f.vertex_dims[u], f.vertex_dims[v], f.edge_dims[e]
+    fu, fv = f.tail_offsets[e], f.head_offsets[e]
+    ou, ov = f.vertex_offsets[u], f.vertex_offsets[v]
+    if c.labels[u] == a:
+        map_times_block(f.tail_data, fu, rows, du, indptr, data, ou, ra, 1, tail, to_tail, tail_stride)
+        map_times_block(f.head_data, fv, rows, dv, indptr, data, ov, rb, head_sign, head, to_head, head_stride)
+    else:
+        map_times_block(f.head_data, fv, rows, dv, indptr, data, ov, ra, -1, tail, to_tail, tail_stride)
+        map_times_block(f.tail_data, fu, rows, du, indptr, data, ou, rb, -head_sign, head, to_head, head_stride)
 
 
 @kernel
 def crossing_maps(lo, hi, f, c, ranks, indptr, data, tail_starts, head_starts, tail, head):
-    """Maps of the coarse edges lo .. hi: fine maps times blocks of R, stacked in increasing fine edge index.
-
-    A fine edge stored with its tail in b has both rows negated, so that the coarse coboundary equals the fine one row for row.
-    """
+    """Maps of the coarse edges lo .. hi: fine maps times blocks of R, stacked in increasing fine edge index."""
     for p in range(lo, hi):
-        a, b = c.pairs[p, 0], c.pairs[p, 1]
-        ra, rb = ranks[a], ranks[b]
+        a = c.pairs[p, 0]
+        ra, rb = ranks[a], ranks[c.pairs[p, 1]]
         to_tail, to_head = tail_starts[p], head_starts[p]
         for k in range(c.pair_ptr[p], c.pair_ptr[p + 1]):
             e = c.crossing_edges[k]
-            u, v = f.edges[e, 0], f.edges[e, 1]
-            du, dv, rows = f.vertex_dims[u], f.vertex_dims[v], f.edge_dims[e]
-            fu, fv = f.tail_offsets[e], f.head_offsets[e]
-            ou, ov = f.vertex_offsets[u], f.vertex_offsets[v]
-            if c.labels[u] == a:
-                map_times_block(f.tail_data, fu, rows, du, indptr, data, ou, ra, 1, tail, to_tail)
-                map_times_block(f.head_data, fv, rows, dv, indptr, data, ov, rb, 1, head, to_head)
-            else:
-                map_times_block(f.head_data, fv, rows, dv, indptr, data, ov, ra, -1, tail, to_tail)
-                map_times_block(f.tail_data, fu, rows, du, indptr, data, ou, rb, -1, head, to_head)
-            to_tail += rows * ra
-            to_head += rows * rb
+            edge_rows(e, a, ra, rb, f, c, indptr, data, 1, tail, to_tail, ra, head, to_head, rb)
+            to_tail += f.edge_dims[e] * ra
+            to_head += f.edge_dims[e] * rb
+
+
+@kernel
+def triangular_factor(m, rows, w, v, s):
+    """Overwrite the row-major rows x w matrix in m by the triangular factor of its QR, by Householder reflections.
+
+    Only norms are squares, and they are taken of columns divided by a power of two, so that nothing over- or underflows.
+    Rows are skipped where a reflection does not touch them: those of an earlier factor. The diagonal is left real, of either
+    sign. ``v`` and ``s`` have room for a column and a row.
+    """
+    for k in range(min(rows, w)):
+        largest = 0.0
+        for i in range(k, rows):
+            largest = max(largest, float(abs(m[i * w + k].real)), float(abs(m[i * w + k].imag)))
+        if largest == 0:
+            continue
+        scale = power_of_two(largest)
+        size = 0.0
+        for i in range(k, rows):
+            v[i] = m[i * w + k] / scale
+            size += float(v[i].real) ** 2 + float(v[i].imag) ** 2
+        beta = -math.copysign(math.sqrt(size), float(v[k].real))
+        tau = (beta - v[k]) / beta
+        turn = 1 / (v[k] - beta)
+        for j in range(k + 1, w):
+            s[j] = m[k * w + j]
+        for i in range(k + 1, rows):
+            if v[i] == 0:
+                continue
+            v[i] *= turn
+            for j in range(k + 1, w):
+                s[j] += np.conj(v[i]) * m[i * w + j]
+        for j in range(k + 1, w):
+            s[j] *= np.conj(tau)
+            m[k * w + j] -= s[j]
+        for i in range(k + 1, rows):
+            m[i * w + k] = 0
+            if v[i] == 0:
+                continue
+            for j in range(k + 1, w):
+                m[i * w + j] -= v[i] * s[j]
+        m[k * w + k] = beta * scale
+
+
+@kernel
+def compressed_maps(
+    lo, hi, f, c, ranks, edge_dims, rows, chunk, indptr, data, tail_starts, head_starts, m, v, s, tail, head
+):
+    """Maps of the coarse edges lo .. hi, those of more rows than r_a + r_b compressed.
+
+    [A | -B] of one edge goes through ``m``, at least ``chunk`` rows at a time, and becomes the triangular factor of its QR, whose
+    Gram matrix is the same; its diagonal is made non-negative. ``rows``: of each edge before, ``edge_dims``: after compression.
+    """
+    for p in range(lo, hi):
+        if rows[p] == edge_dims[p]:
+            crossing_maps(p, p + 1, f, c, ranks, indptr, data, tail_starts, head_starts, tail, head)
+            continue
+        a = c.pairs[p, 0]
+        ra, rb = ranks[a], ranks[c.pairs[p, 1]]
+        w = ra + rb
+        if w == 0:
+            continue
+        filled = 0
+        for k in range(c.pair_ptr[p], c.pair_ptr[p + 1]):
+            e = c.crossing_edges[k]
+            if filled + f.edge_dims[e] > w + max(w, chunk):
+                triangular_factor(m, filled, w, v, s)
+                filled = min(filled, w)
+            at = filled * w
+            edge_rows(e, a, ra, rb, f, c, indptr, data, -1, m, at, w, m, at + ra, w)
+            filled += f.edge_dims[e]
+        triangular_factor(m, filled, w, v, s)
+        for q in range(w):
+            sign = -1 if m[q * w + q].real < 0 else 1
+            for j in range(ra):
+                tail[tail_starts[p] + q * ra + j] = sign * m[q * w + j]
+            for j in range(rb):
+                head[head_starts[p] + q * rb + j] = -sign * m[q * w + ra + j]
+
+
+@kernel
+def half_factors(lo, hi, ranks, starts, factors, kept, to, out):
+    """out[to[a] ...] = B_a / 2, the first kept[a] rows that stand in factors at starts[a], clusters lo .. hi."""
+    for a in range(lo, hi):
+        for i in range(kept[a] * ranks[a]):
+            out[to[a] + i] = factors[starts[a] + i] / 2
 
 
 @kernel
@@ -147,7 +240,8 @@ def largest_columns(lo, hi, f, c, ranks, indptr, data, block_units, out):
 def factor(lo, hi, ranks, starts, energy, levels, map_units, block_units, eps, s, out, kept):
     """H_a = B_a* B_a for clusters lo .. hi: B_a = diag(sqrt(mu)) V*, rows with mu <= levels[a] left out.
 
-    ``energy`` and ``levels`` are in units of the cluster, B_a is not. Returns -1, or the first cluster at which LAPACK failed.
+    ``energy`` and ``levels`` are in units of the cluster, B_a is not; ``out`` may be ``energy``. Returns -1, or the first
+    cluster at which LAPACK failed.
     """
     for a in range(lo, hi):
         r = ranks[a]

@@ -1,15 +1,18 @@
 """Saves and loads the library's objects: one ``.npz`` file, no pickle, written beside and then renamed.
 
-Schema, version 1. Every file holds ``format`` = "sheafcoarsen", ``version`` and ``kind``; the rest by kind, names of parts
+Schema, version 2. Every file holds ``format`` = "sheafcoarsen", ``version`` and ``kind``; the rest by kind, names of parts
 prefixed:
 
 =============  ==========================================================================================================
 ``sheaf``      ``edges``, ``vertex_dims``, ``edge_dims``, ``tail_data``, ``head_data``; ``vertex_labels``: JSON in UTF-8 bytes
 ``partition``  ``labels``
 ``coarsening`` ``fine.*`` and ``sheaf.*``: two sheaves; ``partition.*``; ``R.data``, ``R.indices``, ``R.indptr``; ``loops``;
-               ``crossing_rows``; ``modes.*`` unless the basis was the user's own: ``local_operator``, ``ranks``,
-               ``scores``, ``next_eigenvalues``, ``tied``, ``operator_norms``, and ``modes.R.*`` where it is not R itself
+               ``compress`` and, where it is false, ``crossing_rows``; ``restored_loops``; ``modes.*`` unless the basis
+               was the user's own: ``local_operator``, ``ranks``, ``scores``, ``next_eigenvalues``, ``tied``,
+               ``operator_norms``, ``singular``, and ``modes.R.*`` where it is not R itself
 =============  ==========================================================================================================
+
+Version 1 had no ``compress``, ``restored_loops`` and ``modes.singular``: nothing, no cluster and false.
 """
 
 import json
@@ -31,7 +34,7 @@ from sheafcoarsen.partition import Partition
 from sheafcoarsen.prolongation import as_matrix, check_layout
 from sheafcoarsen.sheaf import CellularSheaf
 
-VERSION = 1
+VERSION = 2
 
 
 def save(path, obj) -> None:
@@ -169,10 +172,14 @@ def _coarsening_arrays(C: Coarsening) -> dict[str, np.ndarray]:
         "partition.labels": C.partition.labels,
         **_csr_arrays(C.prolongation, "R."),
         "loops": np.array(C.loops),
-        "crossing_rows": C.crossing_rows,
+        "compress": np.array(C.crossing_rows is None),
+        "restored_loops": C.restored_loops,
     }
+    if C.crossing_rows is not None:
+        arrays["crossing_rows"] = C.crossing_rows
     if C.modes is not None:
         arrays["modes.local_operator"] = np.array(C.modes.local_operator)
+        arrays["modes.singular"] = np.array(C.modes.singular)
         for name in ("ranks", "scores", "next_eigenvalues", "tied", "operator_norms"):
             arrays[f"modes.{name}"] = getattr(C.modes, name)
         if C.modes.prolongation is not C.prolongation:
@@ -241,14 +248,32 @@ def _coarsening(arrays) -> Coarsening:
     shape = (fine.dim_c0, coarse.dim_c0)
     R = _csr(arrays, "R.", shape)
     check_layout(R, fine, partition, coarse.vertex_dims, "`R`")
-    rows = integer_array("crossing_rows", arrays["crossing_rows"])
-    if len(rows) and not (rows.min() >= 0 and rows.max() < fine.dim_c1):
-        raise ValueError(f"`crossing_rows` must lie in 0 .. {fine.dim_c1 - 1}")
-    rows = read_only(rows)
+    rows = None
+    if not _flag(arrays, "compress"):
+        rows = _within(arrays, "crossing_rows", fine.dim_c1)
+    restored = read_only(np.zeros(0, np.int64))
+    if "restored_loops" in arrays:
+        restored = _within(arrays, "restored_loops", partition.n_clusters)
     modes = None
     if "modes.ranks" in arrays:
         modes = _modes(arrays, fine, partition, coarse, R)
-    return Coarsening(fine, partition, modes, R, coarse, rows, bool(arrays["loops"]))
+    return Coarsening(fine, partition, modes, R, coarse, rows, bool(arrays["loops"]), restored)
+
+
+def _flag(arrays, name: str) -> bool:
+    """Read a boolean that version 1 did not know."""
+    value = arrays.get(name, np.array(False))
+    if value.shape != () or value.dtype != np.bool_:
+        raise ValueError(f"`{name}` must be true or false")
+    return bool(value)
+
+
+def _within(arrays, name: str, count: int) -> np.ndarray:
+    """Read numbers of rows or clusters, of which there are ``count``."""
+    numbers = integer_array(name, arrays[name])
+    if len(numbers) and not (numbers.min() >= 0 and numbers.max() < count):
+        raise ValueError(f"`{name}` must lie in 0 .. {count - 1}")
+    return read_only(numbers)
 
 
 def _modes(arrays, fine, partition, coarse, R) -> LocalModes:
@@ -273,5 +298,5 @@ def _modes(arrays, fine, partition, coarse, R) -> LocalModes:
         check_layout(own, fine, partition, ranks, "`modes.R`")
     return LocalModes(
         fine, partition, operator, read_only(ranks), read_only(values["scores"]), read_only(values["next_eigenvalues"]),
-        read_only(tied), read_only(values["operator_norms"]), own,
+        read_only(tied), read_only(values["operator_norms"]), own, _flag(arrays, "modes.singular"),
     )  # fmt: skip
