@@ -16,3 +16,8 @@ def kernel(function):
         return numba.njit(nogil=True, cache=True, error_model="numpy")(function)
     except RuntimeError:  # numba found no folder to cache in: compile in memory
         return numba.njit(nogil=True, error_model="numpy")(function)
+
+
+def inlined(function):
+    """As `kernel`, for parts of kernels: compiled into every caller, so that arrays are not handed over on the stack."""
+    return numba.njit(nogil=True, error_model="numpy", forceinline=True)(function)
