@@ -238,8 +238,9 @@ class LaplacianPattern:
         if self._small:
             rows = int(self._edge_dims[0]) if len(self._edge_dims) else 0
             columns = (0,) * int(self._vertex_dims[0])
+            square = (0,) if rows == len(columns) else ()
             return lambda lo, hi: assembly.fill_uniform(
-                lo, hi, sheaf.tail_data, sheaf.head_data, rows, blocks.block_ptr, blocks.codes, bsr, columns, data
+                lo, hi, sheaf.tail_data, sheaf.head_data, rows, blocks.block_ptr, blocks.codes, bsr, columns, square, data
             )
         return lambda lo, hi: assembly.fill(lo, hi, sheaf._arrays, *blocks, self._row_starts, bsr, data)
 

@@ -251,12 +251,15 @@ def entry(a, b, p, rows, out, at, stride, s, columns):
 
 
 @kernel
-def fill_uniform(lo, hi, tail_data, head_data, rows, block_ptr, codes, bsr, columns, out):
+def fill_uniform(lo, hi, tail_data, head_data, rows, block_ptr, codes, bsr, columns, square, out):
     """Write the values of L in the rows of vertices lo .. hi, where all maps are rows x d, d at most 3, and no two edges join the same ends.
 
-    ``columns`` is any tuple of d integers: its length is known to the compiler, which makes one kernel of this for every d.
+    ``columns`` is any tuple of d integers: its length is known to the compiler, which makes one kernel of this for every d, and
+    another for rows = d where ``square`` is not empty.
     """
     d = len(columns)
+    if len(square) > 0:
+        rows = d
     size = rows * d
     zero = out.dtype.type(0)
     for i in range(lo, hi):
@@ -290,54 +293,62 @@ def fill_uniform(lo, hi, tail_data, head_data, rows, block_ptr, codes, bsr, colu
 
 
 @inlined
-def column_products(columns, a, p, da, b, q, db, rows):
-    """The products of column A[p ...] with columns b[q], b[q + 1], ..., as many as ``columns`` is long, at most 4."""
+def add_columns(columns, out, at, stride, a, p, da, b, q, db, rows, sign):
+    """Add sign A* B to a block, as many columns of it as ``columns`` is long, at most 6."""
     zero = a.dtype.type(0)
-    t0, t1, t2, t3 = zero, zero, zero, zero
-    for _ in range(rows):
-        x, j = np.conj(a[p & NOT_NEGATIVE]), q & NOT_NEGATIVE
-        t0 += x * b[j]
-        if len(columns) > 1:
-            t1 += x * b[j + 1]
-        if len(columns) > 2:
-            t2 += x * b[j + 2]
-        if len(columns) > 3:
-            t3 += x * b[j + 3]
-        p += da
-        q += db
-    return t0, t1, t2, t3
-
-
-@inlined
-def add_columns(columns, out, at, stride, a, p, da, b, q, db, rows, minus):
-    """Add as many columns of A* B to a block as ``columns`` is long, or take them off."""
     for i in range(da):
-        t = column_products(columns, a, p + i, da, b, q, db, rows)
+        t0, t1, t2, t3, t4, t5 = zero, zero, zero, zero, zero, zero
+        g, h = p + i, q
+        for _ in range(rows):
+            x, j = np.conj(a[g & NOT_NEGATIVE]), h & NOT_NEGATIVE
+            t0 += x * b[j]
+            if len(columns) > 1:
+                t1 += x * b[j + 1]
+            if len(columns) > 2:
+                t2 += x * b[j + 2]
+            if len(columns) > 3:
+                t3 += x * b[j + 3]
+            if len(columns) > 4:
+                t4 += x * b[j + 4]
+            if len(columns) > 5:
+                t5 += x * b[j + 5]
+            g += da
+            h += db
         z = (at + i * stride) & NOT_NEGATIVE
-        for j in range(len(columns)):
-            if minus:
-                out[z + j] -= t[j]
-            else:
-                out[z + j] += t[j]
+        out[z] += sign * t0
+        if len(columns) > 1:
+            out[z + 1] += sign * t1
+        if len(columns) > 2:
+            out[z + 2] += sign * t2
+        if len(columns) > 3:
+            out[z + 3] += sign * t3
+        if len(columns) > 4:
+            out[z + 4] += sign * t4
+        if len(columns) > 5:
+            out[z + 5] += sign * t5
 
 
 @kernel
-def add_product(out, at, stride, a, p, da, b, q, db, rows, minus):
-    """Add A* B to the block at ``at``, or take it off, for row-major maps A (rows x da) and B (rows x db), four columns at a time."""
+def add_product(out, at, stride, a, p, da, b, q, db, rows, sign):
+    """Add sign A* B to the block at ``at`` for row-major maps A (rows x da) and B (rows x db), six columns at a time."""
     left = db
-    while left > 4:
-        add_columns((0, 0, 0, 0), out, at, stride, a, p, da, b, q, db, rows, minus)
-        at += 4
-        q += 4
-        left -= 4
-    if left == 4:
-        add_columns((0, 0, 0, 0), out, at, stride, a, p, da, b, q, db, rows, minus)
-    elif left == 3:
-        add_columns((0, 0, 0), out, at, stride, a, p, da, b, q, db, rows, minus)
+    while left > 6:
+        add_columns((0, 0, 0, 0, 0, 0), out, at, stride, a, p, da, b, q, db, rows, sign)
+        at += 6
+        q += 6
+        left -= 6
+    if left == 1:
+        add_columns((0,), out, at, stride, a, p, da, b, q, db, rows, sign)
     elif left == 2:
-        add_columns((0, 0), out, at, stride, a, p, da, b, q, db, rows, minus)
-    elif left == 1:
-        add_columns((0,), out, at, stride, a, p, da, b, q, db, rows, minus)
+        add_columns((0, 0), out, at, stride, a, p, da, b, q, db, rows, sign)
+    elif left == 3:
+        add_columns((0, 0, 0), out, at, stride, a, p, da, b, q, db, rows, sign)
+    elif left == 4:
+        add_columns((0, 0, 0, 0), out, at, stride, a, p, da, b, q, db, rows, sign)
+    elif left == 5:
+        add_columns((0, 0, 0, 0, 0), out, at, stride, a, p, da, b, q, db, rows, sign)
+    elif left == 6:
+        add_columns((0, 0, 0, 0, 0, 0), out, at, stride, a, p, da, b, q, db, rows, sign)
 
 
 @kernel
@@ -359,6 +370,7 @@ def fill(lo, hi, f, row_ptr, codes, block_ptr, block_col, row_starts, bsr, out):
     With ``bsr`` blocks follow each other; otherwise their rows are interleaved, in CSR order. A block and its mirror image sum the same
     products in the same order, which makes L exactly Hermitian.
     """
+    one = out.dtype.type(1).real
     for i in range(lo, hi):
         d = f.vertex_dims[i]
         first, last = row_starts[i], row_starts[i + 1]
@@ -393,5 +405,5 @@ def fill(lo, hi, f, row_ptr, codes, block_ptr, block_col, row_starts, bsr, out):
                 a, pa, b, pb = f.head_data, head, f.tail_data, tail
             else:
                 a, pa, b, pb = f.tail_data, tail, f.head_data, head
-            add_product(out, diagonal, stride, a, pa, d, a, pa, d, rows, False)
-            add_product(out, at, stride, a, pa, d, b, pb, dj, rows, True)
+            add_product(out, diagonal, stride, a, pa, d, a, pa, d, rows, one)
+            add_product(out, at, stride, a, pa, d, b, pb, dj, rows, -one)
