@@ -84,7 +84,9 @@ class BlockPattern(NamedTuple):
 
     row_ptr: np.ndarray  # (n + 1,) int64, where each row's codes begin
     codes: np.ndarray  # int32 while it fits
-    block_ptr: np.ndarray  # (n + 1,) int64, where each row's blocks begin; row_ptr itself where there is a code per block
+    block_ptr: (
+        np.ndarray
+    )  # (n + 1,) int64, where each row's blocks begin; row_ptr itself where there is a code per block
     columns: np.ndarray  # int32, the block's column
 
 
@@ -240,7 +242,17 @@ class LaplacianPattern:
             columns = (0,) * int(self._vertex_dims[0])
             square = (0,) if rows == len(columns) else ()
             return lambda lo, hi: assembly.fill_uniform(
-                lo, hi, sheaf.tail_data, sheaf.head_data, rows, blocks.block_ptr, blocks.codes, bsr, columns, square, data
+                lo,
+                hi,
+                sheaf.tail_data,
+                sheaf.head_data,
+                rows,
+                blocks.block_ptr,
+                blocks.codes,
+                bsr,
+                columns,
+                square,
+                data,
             )
         return lambda lo, hi: assembly.fill(lo, hi, sheaf._arrays, *blocks, self._row_starts, bsr, data)
 
