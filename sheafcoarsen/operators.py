@@ -194,7 +194,7 @@ class LaplacianPattern:
             The same edges and dimensions as the pattern's.
         out : sparse, optional
             An earlier result of this pattern with the same scalar type; its memory is reused and it is returned. New memory takes
-            several times as long: the system hands it out page by page.
+            longer to fill: the system hands it out page by page.
         """
         check_sheaf(sheaf)
         for name, mine, other in (
