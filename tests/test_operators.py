@@ -251,6 +251,122 @@ def test_fill_refuses_an_out_that_does_not_fit(format):
         pattern.fill(F, out=pattern.fill(F).astype(np.float32))
 
 
+# ---------------------------------------------------------------- every way to fill
+
+
+def arranged(kind):
+    """Edges of one graph in an order and orientation, perhaps with a loop or parallel edges."""
+    edges = np.array(sorted(nx.gnm_random_graph(8, 15, seed=6).edges), dtype=np.int64)  # u < v, sorted: canonical
+    assert (edges[:, 0] < edges[:, 1]).all()
+    rng = np.random.default_rng(8)
+    if kind == "reversed":
+        return edges[:, ::-1]
+    if kind in ("shuffled", "parallel", "loops"):
+        edges = rng.permutation(edges)
+        edges = np.where(rng.random((len(edges), 1)) < 0.5, edges[:, ::-1], edges)
+    if kind == "unsorted":  # oriented as canonical edges are
+        return edges[::-1]
+    if kind == "twice":  # sorted and oriented, but with one pair of parallel edges
+        return np.concatenate([edges[:3], edges[2:]])
+    if kind == "parallel":
+        return np.concatenate([edges, edges[2:5], edges[4:8, ::-1], edges[4:5]])
+    if kind == "loops":
+        return np.concatenate([[[7, 7], [0, 0]], edges, [[3, 3], [0, 0]]])
+    return edges
+
+
+ARRANGEMENTS = ["canonical", "unsorted", "reversed", "shuffled", "twice", "parallel", "loops"]
+SHAPES = [(1, 1), (2, 2), (3, 3), (1, 3), (2, 1), (3, 4), (4, 4), (7, 2), (3, 0), "edges", "mixed"]
+
+
+def of_shape(shape, edges, dtype, seed=5):
+    """A sheaf with maps of one shape (d_v, d_e), with mixed edge stalks, or with mixed stalks; a vertex more than edges touch."""
+    n, m = 9, len(edges)
+    if shape == "mixed":
+        return CellularSheaf.random(edges, np.arange(n) % 8, 1 + np.arange(m) % 6, seed=seed, dtype=dtype)
+    if shape == "edges":
+        return CellularSheaf.random(edges, [2] * n, 1 + np.arange(m) % 3, seed=seed, dtype=dtype)
+    return CellularSheaf.random(edges, [shape[0]] * n, [shape[1]] * m, seed=seed, dtype=dtype)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("arrangement", ARRANGEMENTS)
+def test_every_way_to_fill_gives_the_same_matrix(arrangement, shape):
+    edges = arranged(arrangement)
+    for dtype in DTYPES:
+        F = of_shape(shape, edges, dtype)
+        formats = ["csr"] if shape == "mixed" else ["csr", "bsr"]
+        filled = []
+        for format in formats:
+            pattern = sc.LaplacianPattern(F, format)
+            assert pattern._small == (
+                arrangement not in ("twice", "parallel", "loops") and isinstance(shape, tuple) and shape[0] <= 3
+            )
+            L = pattern.fill(F)
+            L.data[:] = np.nan  # whatever was there must be overwritten
+            L = pattern.fill(F, out=L)
+            assert L.dtype == F.dtype
+            filled.append(L.toarray())
+            np.testing.assert_array_equal(filled[-1], filled[-1].conj().T)
+            pattern._small = False  # the kernel for all others
+            general = pattern.fill(F).toarray()
+            assert_equals_delta_star_delta(general, F)
+            np.testing.assert_array_equal(general, general.conj().T)
+            delta = reference.coboundary(F)
+            assert_residual(filled[-1] - general, delta, delta, n=int(F.vertex_dims.max()), eps=eps_of(F.dtype))
+        assert_equals_delta_star_delta(filled[0], F)
+        np.testing.assert_array_equal(filled[0], filled[-1])
+
+
+@given(graphs(min_vertices=1))
+def test_blocks_and_their_half_edges_are_those_of_the_graph(graph):
+    n, edges = graph
+    blocks = operators.block_pattern(edges, n)
+    wanted = {(v, v): [] for v in range(n)}
+    for e, (u, v) in enumerate(edges.tolist()):
+        wanted.setdefault((u, v), []).append((e, 0))
+        if u != v:
+            wanted.setdefault((v, u), []).append((e, 1))
+    found, k = {}, -1
+    for i in range(n):
+        assert blocks.block_ptr[i] == k + 1
+        for code in blocks.codes[blocks.row_ptr[i] : blocks.row_ptr[i + 1]].tolist():
+            if code == -1 or not code & 2:
+                k += 1
+                at = found.setdefault((i, int(blocks.columns[k])), [])
+            if code != -1:
+                at.append((code >> 2, code & 1))
+    assert found == wanted
+    assert list(found) == sorted(wanted)
+    assert len(blocks.columns) == len(wanted) == blocks.block_ptr[-1]
+    alone = all(len(found[i, j]) == (i != j) for i, j in found)
+    assert (blocks.block_ptr is blocks.row_ptr) == alone
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (4, 3), "mixed"], ids=str)
+def test_entries_that_vanish_are_plain_zeros(shape):
+    edges = arranged("canonical")
+    F = of_shape(shape, edges, np.float64)
+    L = sc.laplacian(F.with_maps(-np.abs(F.tail_data), np.zeros_like(F.head_data)))
+    assert (L.data == 0).any()
+    assert not np.signbit(L.data[L.data == 0]).any()  # 0 - t, not -t
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 2), (3, 3), (5, 4), "mixed"], ids=str)
+@pytest.mark.parametrize("arrangement", ["canonical", "parallel"])
+def test_filling_gives_the_same_bits_for_any_number_of_threads(arrangement, shape, monkeypatch):
+    F = of_shape(shape, arranged(arrangement), np.complex128)
+    monkeypatch.setattr(operators, "SERIAL_BELOW", 0.0)
+    results = []
+    for threads in (1, 2, 5):
+        monkeypatch.setattr(_threads, "thread_count", lambda threads=threads: threads)
+        L = sc.laplacian(F)
+        results.append((L.data, L.indices, L.indptr))
+    for other in results[1:]:
+        for one, two in zip(results[0], other, strict=True):
+            np.testing.assert_array_equal(one, two)
+
+
 # ---------------------------------------------------------------- the operator without the matrix
 
 

@@ -1,4 +1,5 @@
 import threading
+import time
 
 import numba
 import numpy as np
@@ -72,6 +73,37 @@ def test_ranges_get_about_equal_shares_of_the_cost(four_threads):
     assert len(pieces) == 4 * _threads.CHUNKS_PER_THREAD
     shares = [cost[lo:hi].sum() for lo, hi in pieces]
     assert max(shares) <= cost.sum() / len(pieces) + cost.max()
+
+
+@given(st.lists(st.integers(0, 1000), max_size=60), st.sampled_from([np.int64, np.float64]))
+def test_offsets_say_the_same_as_costs(cost, dtype):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_threads, "thread_count", lambda: 3)
+        by_cost = run_ranges(lambda lo, hi: (lo, hi), np.array(cost))
+        starts = np.concatenate([[0], np.cumsum(cost)]).astype(dtype)
+        by_offsets = run_ranges(lambda lo, hi: (lo, hi), starts, cumulative=True)
+    ends = [hi for _, hi in by_offsets]
+    assert [lo for lo, _ in by_offsets] == [0, *ends[:-1]][: len(ends)]
+    assert ends[-1:] == ([len(cost)] if cost else [])
+    if dtype == np.float64:
+        assert by_offsets == by_cost
+
+
+def test_an_error_stops_ranges_that_have_not_begun(four_threads):
+    begun, failing = [], threading.Event()
+
+    def work(lo, hi):
+        begun.append(lo)
+        if lo == 0:
+            failing.set()
+            raise KeyboardInterrupt
+        failing.wait(20)
+        time.sleep(0.05)  # the error is on its way
+
+    with pytest.raises(KeyboardInterrupt):
+        run_ranges(work, np.ones(3200))
+    assert len(begun) < 4 * _threads.CHUNKS_PER_THREAD
+    assert sum(run_ranges(lambda lo, hi: hi - lo, np.ones(8))) == 8  # and nothing is left behind
 
 
 def test_no_items_no_call():

@@ -37,6 +37,11 @@ def summing_kernel(function):
     return _compiled(function, fastmath={"reassoc", "contract"})
 
 
+def inlined(function):
+    """Compile as ``kernel`` does, into every caller, so that arrays are not handed over on the stack."""
+    return numba.njit(nogil=True, error_model="numpy", forceinline=True)(function)
+
+
 def _compiled(function, **options):
     if not JIT_IS_OFF:
         function.__qualname__ += f"-{SOURCES}"  # numba names the file of the compiled code after it

@@ -1,4 +1,4 @@
-"""Kernels of the coboundary and the Laplacian: block pattern, numeric fill, and their action on cochains.
+"""Kernels of the coboundary and of what is summed edge by edge: their action on cochains, diagonal blocks, energies.
 
 ``f`` is a ``SheafArrays``; ranges ``lo .. hi`` are vertices or edges, as the first line of each kernel says.
 """
@@ -6,106 +6,6 @@
 import numpy as np
 
 from sheafcoarsen._kernels.jit import kernel
-
-
-@kernel
-def sort_half_edges(edges, n):
-    """Sort all (row, column) incidences by row, then column, then edge, in two counting sorts.
-
-    Entry h is edge ``h >> 1`` seen from its tail (h even: row = tail) or its head (h odd); a loop is seen once.
-    Returns the entries and where each row's begin.
-    """
-    m = edges.shape[0]
-    by_column = np.zeros(n + 1, np.int64)
-    row_ptr = np.zeros(n + 1, np.int64)
-    for e in range(m):
-        u, v = edges[e, 0], edges[e, 1]
-        row_ptr[u + 1] += 1
-        by_column[v + 1] += 1
-        if u != v:
-            row_ptr[v + 1] += 1
-            by_column[u + 1] += 1
-    for i in range(n):
-        row_ptr[i + 1] += row_ptr[i]
-        by_column[i + 1] += by_column[i]
-    count = row_ptr[n]
-    middle = np.empty(count, np.int64)
-    for e in range(m):
-        u, v = edges[e, 0], edges[e, 1]
-        middle[by_column[v]] = 2 * e
-        by_column[v] += 1
-        if u != v:
-            middle[by_column[u]] = 2 * e + 1
-            by_column[u] += 1
-    place = row_ptr.copy()
-    entries = np.empty(count, np.int64)
-    for k in range(count):
-        h = middle[k]
-        row = edges[h >> 1, h & 1]
-        entries[place[row]] = h
-        place[row] += 1
-    return entries, row_ptr
-
-
-@kernel
-def block_pattern(edges, n, entries, row_ptr):
-    """Group sorted entries into blocks, the diagonal included in every row.
-
-    Returns (block_ptr, block_col, entry_ptr): blocks block_ptr[i] .. block_ptr[i+1] stand in row i, with ascending columns;
-    block k collects entries entry_ptr[k] .. entry_ptr[k+1].
-    """
-    block_ptr = np.zeros(n + 1, np.int64)
-    block_col = np.empty(entries.size + n, np.int32)
-    entry_ptr = np.empty(entries.size + n + 1, np.int64)
-    blocks = 0
-    for i in range(n):
-        last = -1
-        diagonal_done = False
-        for k in range(row_ptr[i], row_ptr[i + 1]):
-            h = entries[k]
-            j = edges[h >> 1, 1 - (h & 1)]
-            if j > i and not diagonal_done:
-                block_col[blocks] = i
-                entry_ptr[blocks] = k
-                blocks += 1
-                diagonal_done = True
-            if j != last:
-                block_col[blocks] = j
-                entry_ptr[blocks] = k
-                blocks += 1
-                last = j
-                if j == i:
-                    diagonal_done = True
-        if not diagonal_done:
-            block_col[blocks] = i
-            entry_ptr[blocks] = row_ptr[i + 1]
-            blocks += 1
-        block_ptr[i + 1] = blocks
-    entry_ptr[blocks] = entries.size
-    return block_ptr, block_col[:blocks].copy(), entry_ptr[: blocks + 1].copy()
-
-
-@kernel
-def scalar_row_widths(block_ptr, block_col, dims, widths):
-    """Number of scalar columns stored in each block row."""
-    for i in range(block_ptr.size - 1):
-        w = 0
-        for k in range(block_ptr[i], block_ptr[i + 1]):
-            w += dims[block_col[k]]
-        widths[i] = w
-
-
-@kernel
-def scalar_indices(lo, hi, block_ptr, block_col, dims, offsets, row_starts, indices):
-    """Fill the scalar column indices of vertices lo .. hi; row_starts[i] is where vertex i's scalar rows begin."""
-    for i in range(lo, hi):
-        p = row_starts[i]
-        for _ in range(dims[i]):
-            for k in range(block_ptr[i], block_ptr[i + 1]):
-                j = block_col[k]
-                for c in range(offsets[j], offsets[j + 1]):
-                    indices[p] = c
-                    p += 1
 
 
 @kernel
@@ -126,55 +26,6 @@ def add_loop_gram(out, at, stride, a, fa, b, fb, d, rows):
             x = np.conj(a[fa + q * d + i] - b[fb + q * d + i])
             for j in range(d):
                 out[at + i * stride + j] += x * (a[fa + q * d + j] - b[fb + q * d + j])
-
-
-@kernel
-def fill(lo, hi, f, block_ptr, block_col, entry_ptr, entries, row_starts, bsr, out):
-    """Write the values of L in the rows of vertices lo .. hi.
-
-    With ``bsr`` block k is out[k * d * d ...]; otherwise the scalar rows of vertex i begin at row_starts[i] in CSR order.
-    A block and its mirror image sum the same products in the same order, which makes L exactly Hermitian.
-    """
-    for i in range(lo, hi):
-        d = f.vertex_dims[i]
-        begin, end = block_ptr[i], block_ptr[i + 1]
-        if bsr:
-            stride = d
-            first = begin * d * d
-            total = (end - begin) * d * d
-        else:
-            stride = 0
-            for k in range(begin, end):
-                stride += f.vertex_dims[block_col[k]]
-            first = row_starts[i]
-            total = stride * d
-        for z in range(first, first + total):
-            out[z] = 0
-        diagonal = first
-        for k in range(begin, end):
-            if block_col[k] == i:
-                break
-            diagonal += d * d if bsr else f.vertex_dims[block_col[k]]
-        at = first
-        for k in range(begin, end):
-            j = block_col[k]
-            dj = f.vertex_dims[j]
-            for p in range(entry_ptr[k], entry_ptr[k + 1]):
-                e = entries[p] >> 1
-                rows = f.edge_dims[e]
-                if j == i:
-                    add_loop_gram(
-                        out, at, stride, f.tail_data, f.tail_offsets[e], f.head_data, f.head_offsets[e], d, rows
-                    )
-                elif entries[p] & 1 == 0:
-                    a, b = f.tail_offsets[e], f.head_offsets[e]
-                    add_gram(out, diagonal, stride, f.tail_data, a, d, f.tail_data, a, d, rows, 1)
-                    add_gram(out, at, stride, f.tail_data, a, d, f.head_data, b, dj, rows, -1)
-                else:
-                    a, b = f.head_offsets[e], f.tail_offsets[e]
-                    add_gram(out, diagonal, stride, f.head_data, a, d, f.head_data, a, d, rows, 1)
-                    add_gram(out, at, stride, f.head_data, a, d, f.tail_data, b, dj, rows, -1)
-            at += d * dj if bsr else dj
 
 
 @kernel
