@@ -1,15 +1,20 @@
 """Sheaf diffusion: the flow exp(-t L), and one step of a sheaf network with weights that someone else trained."""
 
 import numpy as np
+import scipy.sparse
 import scipy.special
 
 from sheafcoarsen._checks import cochain, real_number, scalar_array
 from sheafcoarsen._linalg import eps_of
-from sheafcoarsen.operators import as_columns, laplacian, laplacian_operator, normalize
+from sheafcoarsen.operators import as_columns, coboundary, laplacian, laplacian_operator, normalize
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 LONGEST = 1e6
-"""Largest t norm(L) that `diffuse` takes: about 6,300 products with L, and rounding of at most 1e-10 norm(X)."""
+"""Largest t norm(L) that `diffuse` takes: about 6,300 products with L."""
+
+STAGES = (1e2, 1e4)
+"""Values of t norm(L) at which `diffuse` starts anew: once the high modes are gone, later terms add no rounding in their size to the
+low ones. On a complete graph at t norm(L) = 1e6 that brings the error from 42 n eps to 0.06, for 10 % more products."""
 
 
 def diffuse(sheaf: CellularSheaf, X, t) -> np.ndarray:
@@ -40,8 +45,9 @@ def diffuse(sheaf: CellularSheaf, X, t) -> np.ndarray:
     -----
     With tau = t beta / 2 and the modified Bessel functions I_k, ``exp(-t L) = sum_k c_k T_k(I - 2 L / beta)``,
     c_k = (2 - [k = 0]) exp(-tau) I_k(tau). The c_k are positive and sum to 1, and no T_k exceeds 1 on the spectrum, so that the
-    sum of the terms left out bounds the error: at most 2 eps norm(X). Rounding adds what changing L by a few eps would do,
-    a multiple of eps t beta norm(X) at worst. All is computed in double precision.
+    sum of the terms left out bounds the error: at most 2 eps norm(X), in each of three stages. Rounding adds what changing the
+    maps by a few eps would do. Products are taken as delta* (delta x), with which global sections keep still a hundred times
+    better than with an assembled L. All is computed in double precision.
 
     Examples
     --------
@@ -64,8 +70,8 @@ def diffuse(sheaf: CellularSheaf, X, t) -> np.ndarray:
     # maps of the size of 1, exactly proportional, so that nothing over- or underflows; as reals, because numpy divides
     # complex numbers through a reciprocal
     tail, head = ((d.astype(work).view(np.float64) / scale).view(work) for d in (sheaf.tail_data, sheaf.head_data))
-    L = laplacian(CellularSheaf._trusted(sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims, tail, head))
-    beta = float(abs(L).sum(axis=1).max())
+    scaled = CellularSheaf._trusted(sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims, tail, head)
+    beta = float(abs(laplacian(scaled)).sum(axis=1).max())
     if beta == 0:
         return X.copy()
     reach = t * scale * scale * beta
@@ -74,15 +80,26 @@ def diffuse(sheaf: CellularSheaf, X, t) -> np.ndarray:
             f"`t` times norm(L, inf) must be at most {LONGEST:.0e}, got {reach:.3g}: coarsen first and diffuse on the coarse "
             f"sheaf, or let only the low eigenvectors of L flow, or take implicit steps, (I + s L)^-1"
         )
-    L.data *= 2 / beta
-    previous = as_columns(X).astype(np.result_type(X.dtype, np.float64))
-    coefficients = _coefficients(reach / 2, eps_of(X.dtype))
-    total = coefficients[0] * previous
-    current = previous - L @ previous
-    for c in coefficients[1:]:
-        total += c * current
-        previous, current = current, 2 * (current - L @ current) - previous
-    return total.reshape(X.shape).astype(X.dtype)
+    delta = coboundary(scaled)
+    adjoint = scipy.sparse.csr_array(delta.conj().T)
+    x = as_columns(X).astype(np.result_type(X.dtype, np.float64))
+    for part in np.diff([0.0, *(stop for stop in STAGES if stop < reach), reach]):
+        x = _flow(delta, adjoint, beta, x, part / 2, eps_of(X.dtype))
+    return x.reshape(X.shape).astype(X.dtype)
+
+
+def _flow(delta, adjoint, beta: float, x, tau: float, eps: float) -> np.ndarray:
+    """Return exp(-2 tau L / beta) x up to an error of 2 eps norm(x)."""
+    coefficients = _coefficients(tau, eps)
+    term = x.copy()
+    total = coefficients[0] * term
+    # T_{k+1} x - T_k x = T_k x - T_{k-1} x - (4 / beta) L T_k x: in differences, which are small where L x is (Reinsch)
+    step = np.zeros_like(term)
+    for k, c in enumerate(coefficients[1:]):
+        step -= (4 if k else 2) / beta * (adjoint @ (delta @ term))
+        term += step
+        total += c * term
+    return total
 
 
 def _coefficients(tau: float, eps: float) -> np.ndarray:
