@@ -10,7 +10,7 @@ from sheafcoarsen.operators import as_columns, coboundary, laplacian, laplacian_
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 LONGEST = 1e6
-"""Largest t norm(L) that `diffuse` takes: about 6,300 products with L."""
+"""Largest t norm(L) that `diffuse` takes: about 7,000 products with L."""
 
 STAGES = (1e2, 1e4)
 """Values of t norm(L) at which `diffuse` starts anew: once the high modes are gone, later terms add no rounding in their size to the

@@ -348,8 +348,10 @@ def _connect(edges, weights, partition: Partition, *, keep_loops: bool) -> scipy
     K = partition.n_clusters
     ends = np.sort(partition.labels[edges], axis=1)
     internal = ends[:, 0] == ends[:, 1]
-    weights = np.where(internal & (edges[:, 0] != edges[:, 1]), 2, 1).astype(weights.dtype) * weights
-    if not keep_loops:
+    if keep_loops:
+        with np.errstate(over="ignore"):  # told below
+            weights = np.where(internal & (edges[:, 0] != edges[:, 1]), 2 * weights, weights)
+    else:
         ends, weights = ends[~internal], weights[~internal]
     upper = scipy.sparse.csr_array((weights, (ends[:, 0], ends[:, 1])), shape=(K, K))  # sums duplicates
     A_c = scipy.sparse.csr_array(upper + scipy.sparse.triu(upper, 1).T)

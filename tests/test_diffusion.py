@@ -76,7 +76,8 @@ def test_long_times_are_as_accurate_as_short_ones(reach, dtype):
             centre = np.concatenate([[n - 1.0], -np.ones(n - 1)])[:, None] / np.sqrt(n * (n - 1.0))
             against = centre @ (centre.T @ wide)
             expected = mean + np.exp(-n * t) * against + np.exp(-t) * (wide - mean - against)
-        assert_residual(y - expected, x, n=n, eps=eps_of(dtype))
+        # rounding that grew with the number of terms would show: n is 60, but held to 3
+        assert_residual(y - expected, x, n=3, eps=eps_of(dtype))
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100, 2.5e140])
