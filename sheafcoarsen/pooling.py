@@ -7,7 +7,7 @@ import networkx as nx
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._checks import choice, cochain, entry_count, scalar_array, whole_number
+from sheafcoarsen._checks import MAX_ENTRIES, choice, cochain, scalar_array, whole_number
 from sheafcoarsen._ragged import ranges, read_only
 from sheafcoarsen.coarsening import Coarsening, coarsen
 from sheafcoarsen.graphs import graph_arrays
@@ -225,7 +225,9 @@ class HiSP:
             raise ValueError(
                 f"`partition` must label the sheaf's {sheaf.n_vertices} vertices, got a partition of {partition.n_vertices}"
             )
-        entry_count("n_modes", float(self.n_modes) * partition.n_clusters * max(lifted.shape[1], 1))
+        entries = float(self.n_modes) * partition.n_clusters * lifted.shape[1]
+        if entries > MAX_ENTRIES:
+            raise ValueError(f"`n_modes` pads the pooled features to {entries:.3g} entries, more than memory holds")
         modes = compute_modes(sheaf, partition, self.n_modes, self.local_operator)
         warn_if_tied(modes, stacklevel=3)
         C = coarsen(sheaf, partition, modes)

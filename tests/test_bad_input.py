@@ -644,7 +644,8 @@ def assert_valid(result, name=""):
         assert result.adjacency.shape == (K, K)
         assert_valid({**vars(result), "lifted": result.lift(result.x)})
     elif isinstance(result, sc.HiSP):
-        assert_valid(result(F, np.ones((4, 6)), partition=P))
+        if result.n_modes < 1000:  # a row of x is as long as that
+            assert_valid(result(F, np.ones((4, 6)), partition=P))
     elif isinstance(result, sc.EnergyLedger):
         assert_valid({**vars(result), **result.lines, "closure": result.closure})
     elif isinstance(result, sc.Verification):

@@ -517,7 +517,7 @@ def test_too_many_clusters_are_refused():
     large = CellularSheaf.constant(nx.path_graph(700))
     with pytest.raises(ValueError, match='must be at most 500 for method "spectral".*use "balls"'):
         HiSP(1, 600)(large, np.ones((700, 1)))
-    with pytest.raises(ValueError, match="`n_modes` asks for 6e.30 map entries"):
+    with pytest.raises(ValueError, match="`n_modes` pads the pooled features to 6e.30 entries, more than memory holds"):
         HiSP(10**30, 2)(F, X)
 
 
