@@ -80,6 +80,17 @@ def test_long_times_are_as_accurate_as_short_ones(reach, dtype):
         assert_residual(y - expected, x, n=3, eps=eps_of(dtype))
 
 
+def test_single_precision_is_as_accurate_as_it_can_be():
+    F = CellularSheaf.random(nx.random_regular_graph(4, 40, seed=1), 2, 2, seed=2)
+    x = np.random.default_rng(0).standard_normal((80, 2)).astype(np.float32)
+    single = F.with_maps(F.tail_data.astype(np.float32), F.head_data.astype(np.float32))
+    double = F.with_maps(*(m.astype(np.float64) for m in (single.tail_data, single.head_data)))
+    for reach in (1.0, 10.0, 1e4, 9e5):
+        t = time_for(F, reach)
+        expected = sc.diffuse(double, x.astype(np.float64), t)
+        assert size(sc.diffuse(single, x, t) - expected) < eps_of(np.float32) * size(x)
+
+
 @pytest.mark.parametrize("scale", [1e-100, 1e100, 2.5e140])
 def test_only_the_product_of_time_and_norm_matters(scale):
     F = PATH.with_maps(PATH.tail_data * scale, PATH.head_data * scale)

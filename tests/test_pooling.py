@@ -426,6 +426,13 @@ def test_readout_is_numpys(dtype):
     assert size(sc.readout(x, "sum") - sc.readout(x, "mean")) > 0.1
 
 
+def test_single_precision_is_summed_in_double():
+    x = np.ones((65, 1), np.float32)
+    x[0] = 2**24  # to which single precision cannot add 1
+    assert sc.readout(x, "sum") == 2**24 + 64
+    assert sc.readout(x, "mean") == np.float32((2**24 + 64) / 65)
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
