@@ -9,6 +9,7 @@ A sheaf goes in at the bottom, a coarse sheaf comes out, and the coarse sheaf is
     sc.laplacian(C.sheaf)                                # equals C.galerkin(), R* L R
     sc.energy_ledger(C, x)                               # what was lost of a cochain
     sc.verify(C)                                         # every statement of the theory, on this coarsening
+    sc.HiSP(n_modes=4, n_clusters=50)(F, X)              # the paper's pooling layer; readout, diffuse, diffusion_step
     sc.save("coarse.npz", C)                             # files: save, load, read_g2o, read_graph
 
 Labels such as ``thm:Galerkin_realization`` in the documentation name statements of the paper "Hierarchical Pooling for Sheaf
@@ -19,6 +20,7 @@ from importlib.metadata import version
 
 from sheafcoarsen import gallery, ranks
 from sheafcoarsen.coarsening import Coarsening, coarsen
+from sheafcoarsen.diffusion import diffuse, diffusion_step
 from sheafcoarsen.exceptions import SingularDegreeWarning, SingularProblemWarning, TiedModesWarning
 from sheafcoarsen.io import load, read_g2o, read_graph, save
 from sheafcoarsen.ledger import EnergyLedger, energy_ledger
@@ -33,6 +35,7 @@ from sheafcoarsen.operators import (
     normalize,
 )
 from sheafcoarsen.partition import Partition
+from sheafcoarsen.pooling import HiSP, Pooling, readout
 from sheafcoarsen.selection import select
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.unions import disjoint_union, split
@@ -45,15 +48,19 @@ __all__ = [
     "Check",
     "Coarsening",
     "EnergyLedger",
+    "HiSP",
     "LaplacianPattern",
     "LocalModes",
     "Partition",
+    "Pooling",
     "SingularDegreeWarning",
     "SingularProblemWarning",
     "TiedModesWarning",
     "Verification",
     "coarsen",
     "coboundary",
+    "diffuse",
+    "diffusion_step",
     "disjoint_union",
     "edge_energy",
     "energy",
@@ -67,6 +74,7 @@ __all__ = [
     "ranks",
     "read_g2o",
     "read_graph",
+    "readout",
     "save",
     "select",
     "split",

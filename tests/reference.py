@@ -353,3 +353,68 @@ def truncation_bound(F, P, a, r, x):
     if values[r] <= 4 * len(values) * np.finfo(F.dtype).eps * values[-1]:
         return np.full_like(energy_a, np.inf)
     return energy_a / values[r]
+
+
+# ---------------------------------------------------------------- pooling, section 5.1, conventions 7
+
+
+def lifted(F, X, h):
+    """Return X, (N, d h), as (dim_c0, h): X_lifted[v d + i, c] = X[v, i h + c]."""
+    out = np.zeros((int(F.vertex_dims.sum()), h), X.dtype)
+    for v in range(F.n_vertices):
+        for i, row in enumerate(vertex_coordinates(F, v)):
+            for c in range(h):
+                out[row, c] = X[v, i * h + c]
+    return out
+
+
+def pooled(F, P, bases, M, x):
+    """Return X_pool = U_a* X_a in row a, mode i and channel c at i h + c, zero-padded to M modes (Reduce)."""
+    h = x.shape[1]
+    out = np.zeros((len(bases), M * h), np.result_type(F.dtype, x))
+    for a, U_a in enumerate(bases):
+        z = U_a.conj().T @ x[cluster_coordinates(F, P, a)]
+        for i in range(len(z)):
+            for c in range(h):
+                out[a, i * h + c] = z[i, c]
+    return out
+
+
+def adjacency(F):
+    """Return A of the sheaf's graph: 1 per edge, a loop once on the diagonal."""
+    A = np.zeros((F.n_vertices, F.n_vertices))
+    for u, v in F.edges:
+        A[u, v] += 1
+        if u != v:
+            A[v, u] += 1
+    return A
+
+
+def connect(A, P):
+    """Return A_c = S^T A S (Connect)."""
+    S = np.zeros((len(P.labels), n_clusters(P)))
+    for v, a in enumerate(P.labels):
+        S[v, a] = 1
+    return S.T @ A @ S
+
+
+def local_fourier_basis(A, vertices, H):
+    """Return U_{j,H}, the first H eigenvectors of D - A of the induced subgraph (``eq:graph_fourier_modes``)."""
+    A_j = np.array([[A[u, v] for v in vertices] for u in vertices], dtype=float)
+    return np.linalg.eigh(np.diag(A_j.sum(axis=1)) - A_j)[1][:, :H]
+
+
+# ---------------------------------------------------------------- diffusion, section 2.2
+
+
+def diffuse(F, x, t):
+    """Return exp(-t L) x by all eigenvectors of L (``eq:app-sheaf-diffusion``), in double precision."""
+    delta = coboundary(F).astype(np.result_type(F.dtype, np.float64))
+    values, V = np.linalg.eigh(delta.conj().T @ delta)
+    return (V * np.exp(-t * np.maximum(values, 0))) @ (V.conj().T @ x)
+
+
+def diffusion_step(F, X, W1, W2, activation):
+    """Return X - activation(Delta (I (x) W1) X W2) (``eq:nsd-layer``)."""
+    Delta, _ = normalized(F)
+    return X - activation(Delta @ np.kron(np.eye(F.n_vertices), W1) @ X @ W2)

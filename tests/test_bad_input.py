@@ -39,6 +39,8 @@ EMPTY = CellularSheaf.from_flat([], [], [], [], [])
 P = Partition([0, 0, 1, 1])
 M = sc.local_modes(F, P, 2)
 C = sc.coarsen(F, P, M)
+POOL = sc.HiSP(2, 2)
+POOLED = POOL(F, np.ones((4, 6)))
 PATTERN = sc.LaplacianPattern(F)
 L = PATTERN.fill(F)
 X = np.ones(8)
@@ -64,6 +66,9 @@ TAKES_A_SHEAF = {
     "local_modes": lambda value: sc.local_modes(value, P, 1),
     "coarsen": lambda value: sc.coarsen(value, P, 1),
     "recoarsen": C.recoarsen,
+    "HiSP": lambda value: POOL(value, X[:, None]),
+    "diffuse": lambda value: sc.diffuse(value, X, 1.0),
+    "diffusion_step": lambda value: sc.diffusion_step(value, X[:, None], np.eye(2), np.eye(1)),
 }
 
 INSTEAD_OF_A_SHEAF = {
@@ -550,6 +555,26 @@ CALLS = {
     "Coarsening.pool": (C.pool, {"x": X}),
     "Coarsening.galerkin": (C.galerkin, {}),
     "Coarsening.recoarsen": (C.recoarsen, {"sheaf": F}),
+    "HiSP": (
+        sc.HiSP,
+        {
+            "n_modes": 2,
+            "n_clusters": 2,
+            "method": "balls",
+            "local_operator": "internal",
+            "self_loops": "keep",
+            "seed": 0,
+        },
+    ),
+    "HiSP called": (POOL, {**SHEAF, "X": np.ones((4, 6)), "adjacency": ADJACENCY, "partition": P}),
+    "HiSP that selects": (POOL, {**SHEAF, "X": np.ones((8, 2)), "adjacency": ADJACENCY}),
+    "Pooling.lift": (POOLED.lift, {"x": POOLED.x}),
+    "readout": (sc.readout, {"x": np.ones((3, 2)), "how": "max"}),
+    "diffuse": (sc.diffuse, {**SHEAF, "X": X, "t": 2.0}),
+    "diffusion_step": (
+        sc.diffusion_step,
+        {**SHEAF, "X": np.ones((8, 3)), "W1": np.eye(2), "W2": np.eye(3), "activation": np.tanh},
+    ),
     "energy_ledger": (sc.energy_ledger, {"C": C, "x": X}),
     "verify": (sc.verify, {"C": C, "seed": 0}),
     "save": (sc.save, {"path": "c.npz", "obj": C}),
@@ -616,6 +641,14 @@ def assert_valid(result, name=""):
     elif isinstance(result, sc.Coarsening):
         assert result.prolongation.shape == (result.fine.dim_c0, result.sheaf.dim_c0)
         assert_valid({field.name: getattr(result, field.name) for field in dataclasses.fields(result)})
+    elif isinstance(result, sc.Pooling):
+        K = result.partition.n_clusters
+        assert result.x.shape == (K, result.n_modes * result.x_lifted.shape[1])
+        assert result.adjacency.shape == (K, K)
+        assert_valid({**vars(result), "lifted": result.lift(result.x)})
+    elif isinstance(result, sc.HiSP):
+        if result.n_modes < 1000:  # a row of x is as long as that
+            assert_valid(result(F, np.ones((4, 6)), partition=P))
     elif isinstance(result, sc.EnergyLedger):
         assert_valid({**vars(result), **result.lines, "closure": result.closure})
     elif isinstance(result, sc.Verification):
@@ -688,6 +721,7 @@ def test_every_public_function_gets_junk():
         "Coarsening",
         "EnergyLedger",
         "LocalModes",
+        "Pooling",
         "Verification",
     }  # plain dataclasses: they hold what they get
     warnings = {name for name in sc.__all__ if name.endswith("Warning")}
@@ -700,7 +734,7 @@ def test_every_public_function_gets_junk():
             if inspect.isfunction(getattr(owner, name)) and getattr(owner, name).__module__ == owner.__name__
         }
         assert {prefix + name for name in own - {"as_rule"}} <= covered
-    for owner in (CellularSheaf, Partition, sc.Coarsening, sc.LocalModes, sc.LaplacianPattern):
+    for owner in (CellularSheaf, Partition, sc.Coarsening, sc.LocalModes, sc.LaplacianPattern, sc.Pooling):
         own = {name for name in vars(owner) if not name.startswith("_")}
         without_arguments = {"assignment_matrix"}
         assert {f"{owner.__name__}.{name}" for name in public(owner, own) - without_arguments} <= covered

@@ -1,0 +1,213 @@
+"""Sheaf diffusion: the flow exp(-t L), and one step of a sheaf network with weights that someone else trained."""
+
+import numpy as np
+import scipy.sparse
+import scipy.special
+
+from sheafcoarsen._checks import cochain, real_number, scalar_array
+from sheafcoarsen._linalg import eps_of
+from sheafcoarsen.operators import as_columns, coboundary, laplacian, laplacian_operator, normalize
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+
+LONGEST = 1e6
+"""Largest t norm(L) that `diffuse` takes: about 7,000 products with L."""
+
+STAGES = (1e2, 1e4)
+"""Values of t norm(L) at which `diffuse` starts anew: once the high modes are gone, later terms add no rounding in their size to the
+low ones. On a complete graph at t norm(L) = 1e6 that brings the error from 42 n eps to 0.06, for 10 % more products."""
+
+
+def diffuse(sheaf: CellularSheaf, X, t) -> np.ndarray:
+    """Return exp(-t L) X, the sheaf diffusion of X for a time t (``eq:app-sheaf-diffusion``).
+
+    The paper's flow is that of the normalized Laplacian: ``diffuse(normalize(sheaf), X, t)``. In the limit of large t the
+    flow projects on the global sections.
+
+    Parameters
+    ----------
+    sheaf : CellularSheaf
+    X : array_like, shape (dim_c0,) or (dim_c0, h)
+    t : float
+        At least 0. With beta = norm(L, inf), t beta may be at most 1e6: the number of products with L grows like
+        6 sqrt(t beta).
+
+    Returns
+    -------
+    ndarray, shape of X
+        In the common scalar type of X and the sheaf.
+
+    Raises
+    ------
+    ValueError
+        t negative, not finite, or so long that t beta exceeds 1e6.
+
+    Notes
+    -----
+    With tau = t beta / 2 and the modified Bessel functions I_k, ``exp(-t L) = sum_k c_k T_k(I - 2 L / beta)``,
+    c_k = (2 - [k = 0]) exp(-tau) I_k(tau). The c_k are positive and sum to 1, and no T_k exceeds 1 on the spectrum, so that the
+    sum of the terms left out bounds the error: at most 2 eps norm(X), in each of three stages. Rounding adds what changing the
+    maps by a few eps would do. Products are taken as delta* (delta x), with which global sections keep still a hundred times
+    better than with an assembled L. All is computed in double precision.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.constant(nx.path_graph(3))
+    >>> sc.diffuse(F, [3.0, 0.0, 0.0], 1.0).round(3)
+    array([1.577, 0.95 , 0.473])
+    >>> sc.diffuse(F, [3.0, 0.0, 0.0], 100.0).round(3)
+    array([1., 1., 1.])
+    """
+    X = cochain(check_sheaf(sheaf), X, "X")
+    t = real_number("t", t)
+    if not 0 <= t < np.inf:
+        raise ValueError(f"`t` must be finite and at least 0, got {t}")
+    if sheaf.largest_entry == 0:
+        return X.copy()
+    scale = float(2.0 ** np.floor(np.log2(sheaf.largest_entry)))
+    work = np.result_type(sheaf.dtype, np.float64)
+    # maps of the size of 1, exactly proportional, so that nothing over- or underflows; as reals, because numpy divides
+    # complex numbers through a reciprocal
+    tail, head = ((d.astype(work).view(np.float64) / scale).view(work) for d in (sheaf.tail_data, sheaf.head_data))
+    scaled = CellularSheaf._trusted(sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims, tail, head)
+    beta = float(abs(laplacian(scaled)).sum(axis=1).max())
+    if beta == 0:
+        return X.copy()
+    reach = t * scale * scale * beta
+    if reach > LONGEST:
+        raise ValueError(
+            f"`t` times norm(L, inf) must be at most {LONGEST:.0e}, got {reach:.3g}: coarsen first and diffuse on the coarse "
+            f"sheaf, or let only the low eigenvectors of L flow, or take implicit steps, (I + s L)^-1"
+        )
+    delta = coboundary(scaled)
+    adjoint = scipy.sparse.csr_array(delta.conj().T)
+    x = as_columns(X).astype(np.result_type(X.dtype, np.float64))
+    for part in np.diff([0.0, *(stop for stop in STAGES if stop < reach), reach]):
+        x = _flow(delta, adjoint, beta, x, part / 2, eps_of(X.dtype))
+    return x.reshape(X.shape).astype(X.dtype)
+
+
+def _flow(delta, adjoint, beta: float, x, tau: float, eps: float) -> np.ndarray:
+    """Return exp(-2 tau L / beta) x up to an error of 2 eps norm(x)."""
+    coefficients = _coefficients(tau, eps)
+    term = x.copy()
+    total = coefficients[0] * term
+    # T_{k+1} x - T_k x = T_k x - T_{k-1} x - (4 / beta) L T_k x: in differences, which are small where L x is (Reinsch)
+    step = np.zeros_like(term)
+    for k, c in enumerate(coefficients[1:]):
+        step -= (4 if k else 2) / beta * (adjoint @ (delta @ term))
+        term += step
+        total += c * term
+    return total
+
+
+def _coefficients(tau: float, eps: float) -> np.ndarray:
+    """Return the c_k of exp(-tau (1 - z)) = sum_k c_k T_k(z) but for a tail that sums to less than 2 eps."""
+    # c_k is the chance that a random walk in continuous time is k steps away, left or right; Bernstein's inequality
+    decay = np.log(2 / eps)
+    last = int(decay / 3 + np.sqrt(decay**2 / 9 + 2 * decay * tau)) + 1
+    c = scipy.special.ive(np.arange(last + 1), tau)
+    c[1:] *= 2
+    c = c[np.cumsum(c[::-1])[::-1] > eps]
+    return c / c.sum()
+
+
+def diffusion_step(sheaf: CellularSheaf, X, W1, W2, activation=np.tanh) -> np.ndarray:
+    """Return X - activation(Delta (I (x) W1) X W2), a discrete step of neural sheaf diffusion (``eq:nsd-layer``).
+
+    Delta is the normalized sheaf Laplacian, as in the paper: the step normalizes the sheaf itself, with the pseudo-inverse
+    where a diagonal block is singular. A sheaf that is normalized already stays as it is.
+
+    Parameters
+    ----------
+    sheaf : CellularSheaf
+        All vertex stalks of one dimension d.
+    X : array_like, shape (N d, f)
+        Lifted features: one row per stalk coordinate, one column per channel.
+    W1 : array_like, shape (d, d)
+        Acts on the stalks.
+    W2 : array_like, shape (f, f)
+        Acts on the channels.
+    activation : callable
+        Array to array of the same shape, such as ``np.tanh``.
+
+    Returns
+    -------
+    ndarray, shape (N d, f)
+        In the common scalar type of all four.
+
+    Warns
+    -----
+    SingularDegreeWarning
+        Where a diagonal block of L is singular, as in :func:`normalize`.
+
+    Notes
+    -----
+    With another operator the step is a line: ``X - np.tanh(sc.laplacian_operator(F) @ Y)``, where
+    ``Y = (W1 @ X.reshape(N, d, f)).reshape(N * d, f) @ W2``; without the normalization, or with
+    ``sc.normalize(F, "augment")`` for F.
+
+    Examples
+    --------
+    One round of a sheaf network, whose maps come from elsewhere, here from a fixed function of the features; then pooling:
+
+    >>> import networkx as nx
+    >>> import numpy as np
+    >>> import sheafcoarsen as sc
+    >>> graph, d, h = nx.cycle_graph(8), 2, 3
+    >>> rng = np.random.default_rng(0)
+    >>> X, W1, W2, weights = (rng.standard_normal(s) for s in ((8, d * h), (d, d), (h, h), (2 * d * h, d * d)))
+    >>> def maps(x_u, x_v):
+    ...     return np.tanh(np.hstack([x_u, x_v]) @ weights).reshape(-1, d, d)
+    >>> F = sc.CellularSheaf.constant(graph, d)                 # the graph and its stalks
+    >>> u, v = F.edges.T
+    >>> F = F.with_maps(maps(X[u], X[v]), maps(X[v], X[u]))     # learned maps (eq:learned-restriction-maps)
+    >>> Y = sc.diffusion_step(F, X.reshape(-1, h), W1, W2)
+    >>> out = sc.HiSP(n_modes=4, n_clusters=2)(F, Y)
+    >>> out.x.shape, sc.readout(out.x, "mean").shape
+    ((2, 12), (12,))
+    """
+    check_sheaf(sheaf)
+    dims = sheaf.vertex_dims
+    if (dims != dims[:1]).any():
+        v = int(np.flatnonzero(dims != dims[0])[0])
+        raise ValueError(
+            f"`sheaf` must have vertex stalks of one dimension, on which `W1` acts; vertex {v} has dimension {dims[v]}, "
+            f"vertex 0 has {dims[0]}: write the step with one matrix per dimension and laplacian_operator(normalize(sheaf))"
+        )
+    X = cochain(sheaf, X, "X")
+    if X.ndim != 2:
+        raise ValueError(f"`X` must have shape (N d, f), got {X.shape}: X[:, None] makes a single channel")
+    n, f = sheaf.n_vertices, X.shape[1]
+    d = int(dims[0]) if n else len(np.atleast_1d(scalar_array("W1", W1)))
+    W1, W2 = _weights("W1", W1, d, "the dimension of the stalks"), _weights("W2", W2, f, "the number of channels")
+    if not callable(activation):
+        raise TypeError(f"`activation` must be a function of arrays, such as numpy.tanh, got {activation!r}")
+    Delta = laplacian_operator(normalize(sheaf))
+    with np.errstate(over="ignore", invalid="ignore"):
+        Y = Delta @ ((W1 @ X.reshape(n, d, f)).reshape(n * d, f) @ W2)
+    _all_finite("Delta (I (x) W1) X W2", Y, "rescale the weights or X")
+    change = scalar_array("activation(...)", activation(Y))
+    if change.shape != Y.shape:
+        raise ValueError(f"`activation` must keep the shape of its argument, {Y.shape}, got {change.shape}")
+    _all_finite("activation(...)", change, "it must be finite wherever its argument is")
+    with np.errstate(over="ignore"):
+        result = X - change
+    _all_finite("X - activation(...)", result, "rescale X or the weights")
+    return result
+
+
+def _weights(name: str, value, size: int, what: str) -> np.ndarray:
+    array = scalar_array(name, value)
+    if array.shape != (size, size):
+        raise ValueError(f"`{name}` must have shape ({size}, {size}), {what} twice, got {array.shape}")
+    _all_finite(f"`{name}`", array, "check where the weights come from")
+    return array
+
+
+def _all_finite(what: str, array: np.ndarray, remedy: str) -> None:
+    bad = np.argwhere(~np.isfinite(array))
+    if bad.size:
+        where = tuple(bad[0].tolist())
+        raise ValueError(f"{what} must be finite, got {array[where]} at {where}: {remedy}")

@@ -1,0 +1,365 @@
+"""The paper's pooling layer: Select, Reduce, Connect and Lift for features on a sheaf (section 5.1)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import networkx as nx
+import numpy as np
+import scipy.sparse
+
+from sheafcoarsen._checks import MAX_ENTRIES, choice, cochain, scalar_array, whole_number
+from sheafcoarsen._ragged import ranges, read_only
+from sheafcoarsen.coarsening import Coarsening, coarsen
+from sheafcoarsen.graphs import graph_arrays
+from sheafcoarsen.modes import LOCAL_OPERATORS, compute_modes, warn_if_tied
+from sheafcoarsen.operators import canonical_csr
+from sheafcoarsen.partition import Partition
+from sheafcoarsen.selection import METHODS, select
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pooling:
+    """Features pooled by :class:`HiSP`, and the way back.
+
+    For another layer take ``coarsening.sheaf``, ``x_lifted`` and ``adjacency``.
+
+    Attributes
+    ----------
+    coarsening : Coarsening
+        R and the coarse sheaf, which the paper's layer does not build.
+    x_lifted : ndarray, shape (sum r_a, h)
+        R* X, a cochain of the coarse sheaf, r_a = min(n_modes, N_a).
+    x : ndarray, shape (K, M h)
+        The same, one row per cluster, M = ``n_modes``: mode i, channel c at position i h + c, zero where i >= r_a. It shares the
+        memory of ``x_lifted`` where no cluster is padded.
+    adjacency : csr_array, shape (K, K)
+        A_c = S^T A S, exactly symmetric.
+    n_modes : int
+        M.
+    node_major : bool
+        Whether X came as (N, d h), the form that :meth:`lift` returns; else it came lifted.
+    """
+
+    coarsening: Coarsening
+    x_lifted: np.ndarray  # (sum r_a, h)
+    adjacency: scipy.sparse.csr_array  # S^T A S, (K, K)
+    n_modes: int  # M
+    node_major: bool  # X came as (N, d h), not lifted
+
+    @property
+    def partition(self) -> Partition:
+        """The clusters, which Select found or the caller gave."""
+        return self.coarsening.partition
+
+    @cached_property
+    def x(self) -> np.ndarray:
+        """U_a* X_a in row a, zero-padded to M modes, shape (K, M h)."""
+        ranks, h = self.coarsening.ranks, self.x_lifted.shape[1]
+        shape = (len(ranks), self.n_modes * h)
+        if (ranks == self.n_modes).all():
+            return self.x_lifted.reshape(shape)
+        x = np.zeros((len(ranks) * self.n_modes, h), self.x_lifted.dtype)
+        x[self._kept_rows] = self.x_lifted
+        return read_only(x.reshape(shape))
+
+    @property
+    def _kept_rows(self) -> np.ndarray:
+        """The rows of x, seen as (K M, h), that are not padding."""
+        ranks = self.coarsening.ranks
+        return ranges(self.n_modes * np.arange(len(ranks)), ranks)
+
+    def lift(self, x) -> np.ndarray:
+        """Return R x in the form X had.
+
+        Parameters
+        ----------
+        x : array_like, shape (K, M g) or (sum r_a, g)
+            Coarse features like ``x`` or ``x_lifted``, with any number g of channels. What stands in the padding is ignored, so that
+            Lift is the adjoint of Reduce.
+
+        Returns
+        -------
+        ndarray, shape (N, d g) or, where X came lifted, (dim_c0, g)
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import numpy as np
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+        >>> out = sc.HiSP(1, 2, local_operator="internal")(F, [[1.0], [3.0], [5.0], [5.0]])
+        >>> out.lift(out.x).round(12)
+        array([[2.],
+               [2.],
+               [5.],
+               [5.]])
+        """
+        x = _feature_array("x", x)
+        C, M = self.coarsening, self.n_modes
+        K, dim, width = len(C.ranks), C.sheaf.dim_c0, x.shape[1]
+        h = self.x_lifted.shape[1]
+        if dim == K and M > 1 and len(x) == K and width not in (h, M * h):
+            raise ValueError(
+                f"`x` of shape {x.shape} may be (K, M g) or (sum r_a, g), because both have {K} rows: take "
+                f"`coarsening.lift(z)` for lifted z"
+            )
+        if len(x) == dim and not (dim == K and width == M * h):
+            z = x
+        elif len(x) == K and width % M == 0:
+            z = x.reshape(K * M, width // M)[self._kept_rows]
+        else:
+            raise ValueError(
+                f"`x` must have shape (K, M g) = ({K}, {M} g) or, lifted, (sum r_a, g) = ({dim}, g), got {x.shape}"
+            )
+        result = C.prolongation @ cochain(C.sheaf, z, "x", " of the coarse sheaf")
+        n = C.fine.n_vertices
+        return result.reshape(n, C.fine.dim_c0 // n * result.shape[1]) if self.node_major else result
+
+    def __repr__(self) -> str:
+        return (
+            f"Pooling({self.coarsening.fine.n_vertices} -> {len(self.coarsening.ranks)} vertices, {self.n_modes} modes, "
+            f"{self.x_lifted.shape[1]} channels, dim C^0 {self.coarsening.fine.dim_c0} -> {len(self.x_lifted)})"
+        )
+
+
+@dataclass(frozen=True)
+class HiSP:
+    """The hierarchical sheaf pooling layer of the paper, section 5.1: calling it pools a sheaf and features on it.
+
+    *Select* partitions the vertices. *Reduce* takes U_a* X_a, the coefficients of each cluster's features in its
+    M lowest modes. *Connect* gives the coarse adjacency S^T A S, whose diagonal counts an internal edge twice and an input self-loop
+    once. *Lift* applies R = blockdiag(U_a).
+
+    On the trivial scalar sheaf, with ``local_operator="internal"``, Reduce is the pooling of EigenPool
+    (``eq:local_spectral_reduction``). A disjoint union, pooled with the union of the parts' partitions, gives what the parts give.
+
+    Parameters
+    ----------
+    n_modes : int
+        M, the modes kept per cluster, at most the cluster's dimension N_a; pooled features are padded where N_a < M.
+    n_clusters : int
+        K; not used where a partition is given.
+    method : {"auto", "balls", "matching", "spectral", "metis"}
+        See :func:`select`. "spectral" is the paper's, for at most a few hundred clusters.
+    local_operator : {"internal", "principal"}
+        See :func:`local_modes`. "principal" is the paper's layer, "internal" its theory, which keeps global sections.
+    self_loops : {"remove", "keep"}
+        What becomes of the diagonal of S^T A S.
+    seed : int
+        For Select.
+
+    Examples
+    --------
+    Two layers and a readout; the coarse sheaf of one layer is the sheaf of the next:
+
+    >>> import networkx as nx
+    >>> import numpy as np
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.random(nx.grid_2d_graph(6, 6), 2, 2, seed=0)
+    >>> X = np.random.default_rng(0).standard_normal((36, 2 * 5))    # 5 channels on each of 2 stalk coordinates
+    >>> first = sc.HiSP(n_modes=3, n_clusters=9)(F, X)
+    >>> second = sc.HiSP(n_modes=3, n_clusters=2)(first.coarsening.sheaf, first.x_lifted, first.adjacency)
+    >>> first.x.shape, second.x.shape, sc.readout(second.x, "mean").shape
+    ((9, 15), (2, 15), (15,))
+    >>> first.lift(second.lift(second.x)).shape
+    (36, 10)
+    """
+
+    n_modes: int
+    n_clusters: int
+    method: str = "spectral"
+    local_operator: str = "principal"
+    self_loops: str = "remove"
+    seed: int = 0
+
+    def __post_init__(self):
+        choice("method", self.method, METHODS)
+        choice("local_operator", self.local_operator, LOCAL_OPERATORS)
+        choice("self_loops", self.self_loops, ("remove", "keep"))
+        for name, least in (("n_modes", 1), ("n_clusters", 1), ("seed", 0)):
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), at_least=least))
+
+    def __call__(self, sheaf: CellularSheaf, X, adjacency=None, partition: Partition | None = None) -> Pooling:
+        """Pool.
+
+        Parameters
+        ----------
+        sheaf : CellularSheaf
+        X : array_like, shape (N, d h) or (dim_c0, h)
+            Features: one row per vertex, stalk coordinate i and channel c at position i h + c, where all stalks have one
+            dimension d; or lifted, one row per stalk coordinate.
+        adjacency : scipy sparse or array_like, shape (N, N), optional
+            Symmetric weights, for Connect and Select. By default those of the sheaf's graph: 1 per edge, parallel edges
+            summed, a loop once on the diagonal.
+        partition : Partition, optional
+            Your own clusters instead of Select's.
+
+        Returns
+        -------
+        Pooling
+
+        Raises
+        ------
+        ValueError
+            Features, adjacency or partition of another size than the sheaf; whatever :func:`select` refuses, such as more
+            than a few hundred clusters for "spectral".
+
+        Warns
+        -----
+        TiedModesWarning
+            Where the cut after M modes splits a multiple eigenvalue.
+        """
+        check_sheaf(sheaf)
+        lifted, node_major = _lifted(sheaf, X)
+        matrix = None if adjacency is None else _adjacency_matrix(sheaf, adjacency)
+        edges, weights = (sheaf.edges, np.ones(sheaf.n_edges)) if matrix is None else _upper_triangle(matrix)
+        if partition is None:
+            _refuse_negative(edges, weights)
+            partition = select(sheaf if matrix is None else matrix, self.n_clusters, self.method, seed=self.seed)
+        elif not isinstance(partition, Partition):
+            raise TypeError(
+                f"`partition` must be a Partition, got {type(partition).__name__}: Partition(labels) makes one"
+            )
+        elif partition.n_vertices != sheaf.n_vertices:
+            raise ValueError(
+                f"`partition` must label the sheaf's {sheaf.n_vertices} vertices, got a partition of {partition.n_vertices}"
+            )
+        entries = float(self.n_modes) * partition.n_clusters * lifted.shape[1]
+        if entries > MAX_ENTRIES:
+            raise ValueError(f"`n_modes` pads the pooled features to {entries:.3g} entries, more than memory holds")
+        modes = compute_modes(sheaf, partition, self.n_modes, self.local_operator)
+        warn_if_tied(modes, stacklevel=3)
+        C = coarsen(sheaf, partition, modes)
+        A_c = _connect(edges, weights, partition, keep_loops=self.self_loops == "keep")
+        return Pooling(C, read_only(C.pool(lifted)), A_c, self.n_modes, node_major)
+
+
+def readout(x, how: str = "mean") -> np.ndarray:
+    """Return one row for a whole graph out of one per vertex: the last stage of a graph-level model.
+
+    Parameters
+    ----------
+    x : array_like, shape (K, c)
+        Such as the ``x`` of the last :class:`HiSP`; zeros that pad it count like any other.
+    how : {"mean", "sum", "max"}
+        "max" is for real features.
+
+    Returns
+    -------
+    ndarray, shape (c,)
+
+    Examples
+    --------
+    >>> import sheafcoarsen as sc
+    >>> sc.readout([[1.0, 4.0], [3.0, 0.0]], "max")
+    array([3., 4.])
+    """
+    choice("how", how, ("mean", "sum", "max"))
+    x = _feature_array("x", x)
+    if len(x) == 0 and how != "sum":
+        raise ValueError(f'`x` has no rows, of which there is no {how}: `how` = "sum" gives zeros')
+    if how == "max":
+        if x.dtype.kind == "c":
+            raise TypeError(f"`x` is {x.dtype}, of which there is no largest: take another `how`, or abs(x)")
+        return x.max(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = x.sum(axis=0, dtype=np.result_type(x.dtype, np.float64))
+        result = (total / len(x) if how == "mean" else total).astype(x.dtype)
+    if not np.isfinite(result).all():
+        raise ValueError(f"the {how} of `x` exceeds the range of {x.dtype}: rescale `x`")
+    return result
+
+
+# ---------------------------------------------------------------- features
+
+
+def _feature_array(name: str, value) -> np.ndarray:
+    """Return a finite 2-D array, C-ordered so that its views share memory."""
+    array = np.ascontiguousarray(scalar_array(name, value))
+    if np.ndim(value) != 2:
+        raise ValueError(
+            f"`{name}` must be 2-dimensional, got shape {np.shape(value)}: {name}[:, None] makes a single channel"
+        )
+    bad = np.argwhere(~np.isfinite(array))
+    if bad.size:
+        raise ValueError(f"`{name}` must be finite, got {array[tuple(bad[0])]} in row {bad[0, 0]}")
+    return array
+
+
+def _lifted(sheaf: CellularSheaf, X) -> tuple[np.ndarray, bool]:
+    """Return X as (dim_c0, h), and whether it came as (N, d h)."""
+    X = _feature_array("X", X)
+    n, dims, dim = sheaf.n_vertices, sheaf.vertex_dims, sheaf.dim_c0
+    if len(X) == dim:
+        return cochain(sheaf, X, "X"), False
+    odd = np.flatnonzero(dims != dims[:1])
+    if odd.size:
+        v = int(odd[0])
+        raise ValueError(
+            f"`X` must be lifted, shape (dim_c0, h) with dim_c0 = {dim}, because vertex {v} has dimension {dims[v]} and "
+            f"vertex 0 has {dims[0]}: stack the vertices' (d_v, h) blocks, numpy.concatenate(blocks); got shape {X.shape}"
+        )
+    d = int(dims[0]) if n else 0
+    if len(X) != n or (X.shape[1] % d if d else X.shape[1]):
+        raise ValueError(
+            f"`X` must have shape (N, d h) = ({n}, {d} h) or, lifted, (dim_c0, h) = ({dim}, h), got {X.shape}"
+        )
+    return cochain(sheaf, X.reshape(dim, X.shape[1] // d if d else 0), "X"), True
+
+
+# ---------------------------------------------------------------- Connect
+
+
+def _adjacency_matrix(sheaf: CellularSheaf, adjacency) -> scipy.sparse.csr_array:
+    """Return a real csr matrix of the sheaf's size from a sparse or dense one."""
+    if isinstance(adjacency, nx.Graph):
+        raise TypeError("`adjacency` must be a matrix, got a networkx graph: nx.to_scipy_sparse_array(graph) makes one")
+    if not scipy.sparse.issparse(adjacency):
+        adjacency = np.asarray(adjacency) if isinstance(adjacency, np.ndarray) else scalar_array("adjacency", adjacency)
+    n = sheaf.n_vertices
+    if adjacency.shape != (n, n):
+        raise ValueError(f"`adjacency` must have shape (N, N) = ({n}, {n}), got {adjacency.shape}")
+    if adjacency.dtype.kind in "biu":
+        adjacency = adjacency.astype(np.float64)
+    if adjacency.dtype.type not in (np.float32, np.float64):
+        raise TypeError(f"`adjacency` must hold real numbers of single or double precision, got {adjacency.dtype}")
+    return scipy.sparse.csr_array(adjacency)
+
+
+def _upper_triangle(matrix: scipy.sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:
+    """Return the edges (i <= j) of a symmetric adjacency and their weights."""
+    try:
+        arrays = graph_arrays(matrix)
+    except ValueError as error:  # not finite or not symmetric
+        raise ValueError(str(error).replace("`graph`", "`adjacency`")) from None
+    return arrays.edges, np.asarray(arrays.attribute("weight"))
+
+
+def _refuse_negative(edges: np.ndarray, weights: np.ndarray) -> None:
+    negative = np.flatnonzero(weights < 0)
+    if negative.size:
+        e = int(negative[0])
+        raise ValueError(
+            f"`adjacency` must not be negative for Select, got {weights[e]} at {tuple(edges[e].tolist())}: pass `partition`"
+        )
+
+
+def _connect(edges, weights, partition: Partition, *, keep_loops: bool) -> scipy.sparse.csr_array:
+    """Return A_c = S^T A S for A given by the edges of its upper triangle, read-only and exactly symmetric."""
+    K = partition.n_clusters
+    ends = np.sort(partition.labels[edges], axis=1)
+    internal = ends[:, 0] == ends[:, 1]
+    if keep_loops:
+        with np.errstate(over="ignore"):  # told below
+            weights = np.where(internal & (edges[:, 0] != edges[:, 1]), 2 * weights, weights)
+    else:
+        ends, weights = ends[~internal], weights[~internal]
+    upper = scipy.sparse.csr_array((weights, (ends[:, 0], ends[:, 1])), shape=(K, K))  # sums duplicates
+    A_c = scipy.sparse.csr_array(upper + scipy.sparse.triu(upper, 1).T)
+    A_c.sort_indices()
+    if not np.isfinite(A_c.data).all():
+        raise ValueError(f"sums of `adjacency` exceed the range of {A_c.dtype}: rescale it")
+    for array in (A_c.data, A_c.indices, A_c.indptr):
+        read_only(array)
+    return canonical_csr(A_c.data, A_c.indices, A_c.indptr, A_c.shape)
