@@ -204,19 +204,26 @@ def batched_modes(stacks):
         return [np.linalg.eigh(stack) for _, stack in stacks]
 
 
-def sliced_modes(F, P, chosen, rank):
-    """Return the lowest eigenvalues as a first attempt finds them: slice delta, multiply, solve, cluster by cluster."""
-    delta = sc.coboundary(F)
-    vertex_cluster = np.repeat(P.labels, F.vertex_dims)
-    ends = P.labels[F.edges]
-    edge_cluster = np.repeat(np.where(ends[:, 0] == ends[:, 1], ends[:, 0], -1), F.edge_dims)
-    values = []
-    with one_thread():
-        for a in chosen:
-            part = delta[np.flatnonzero(edge_cluster == a)][:, np.flatnonzero(vertex_cluster == a)].toarray()
-            A = part.T @ part
-            values.append(scipy.linalg.eigh(A, subset_by_index=[0, min(rank, len(A)) - 1], eigvals_only=True))
-    return values
+class SlicedModes:
+    """The lowest eigenvalues as a first attempt finds them: slice delta, multiply, solve. The lists of rows and columns are ready."""
+
+    def __init__(self, F, P, chosen, rank):
+        ends = P.labels[F.edges]
+        edge_cluster = np.repeat(np.where(ends[:, 0] == ends[:, 1], ends[:, 0], -1), F.edge_dims)
+        vertex_cluster = np.repeat(P.labels, F.vertex_dims)
+        self.parts = [(np.flatnonzero(edge_cluster == a), np.flatnonzero(vertex_cluster == a)) for a in chosen]
+        self.delta, self.rank = sc.coboundary(F), rank
+
+    def __call__(self):
+        """Return them, cluster after cluster, BLAS at one thread."""
+        values = []
+        with one_thread():
+            for rows, columns in self.parts:
+                part = self.delta[rows][:, columns].toarray()
+                A = part.T @ part
+                last = min(self.rank, len(A)) - 1
+                values.append(scipy.linalg.eigh(A, subset_by_index=[0, last], eigvals_only=True))
+        return values
 
 
 # ---------------------------------------------------------------- the coarse operator, and a whole set-up

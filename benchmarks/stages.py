@@ -75,9 +75,8 @@ class Case:
         delta = peers.coboundary_csr(self.F)
         checks.same_products("L", L, delta.T @ delta, int(np.bincount(delta.indices).max()))
 
-    def check_coarse(self, C, coarse, L=None):
-        """Compare the Laplacian of a coarse sheaf with R* L R."""
-        L = sc.laplacian(C.fine) if L is None else L
+    def check_coarse(self, C, coarse, L):
+        """Compare the Laplacian of a coarse sheaf with R* L R, L being the fine sheaf's."""
         galerkin = peers.triple_product(C.prolongation, L.tocsr())
         checks.same_coarse("the coarse L", coarse, galerkin, L, C.clusters.dims.max())
 
@@ -86,6 +85,7 @@ class Case:
         C, L, coarse = result
         self.check_laplacian(L)
         self.check_coarse(C, coarse, L)
+        checks.local_modes(C.modes, peers.internal_laplacian(self.F, C.partition))
         checks.connected(C.partition, self.F.edges)
 
     def row(self, claim, against, **found):
@@ -193,7 +193,7 @@ def local_modes(case, rounds):
     yield case.compare(claim, "numpy batched eigh, blocks ready", times, "ours", "batched", floor=3, scale=scale)
 
     few = np.unique(np.linspace(0, K - 1, SLICED).astype(int))
-    alone = paired({"sliced": lambda: peers.sliced_modes(case.F, case.P, few, RANK)}, 1)
+    alone = paired({"sliced": peers.SlicedModes(case.F, case.P, few, RANK)}, 1)
     checks.same_spectra(
         "slices", [M.eigenvalues(a) for a in few], alone.answers["sliced"], peers.dense_blocks(M, case.internal, few)
     )
@@ -278,8 +278,12 @@ def recoarsen(case, rounds):
         },
         rounds,
     )
+    L, internal = peers.scipy_laplacian(F), peers.internal_laplacian(F, case.P)
     for answer in times.answers.values():
-        case.check_coarse(answer, sc.laplacian(answer.sheaf))
+        case.check_coarse(answer, sc.laplacian(answer.sheaf), L)
+        checks.local_modes(answer.modes, internal)
+    scores, wanted = (times.answers[key].modes.scores for key in ("ours", "anew"))  # select sees the graph alone
+    checks.require("the lowest modes", abs(scores - wanted), C.clusters.dims.max() * abs(L).sum(axis=0).max())
     yield case.compare(claim, against, times, "ours", "anew", "<=", 0.95)
 
 
@@ -334,11 +338,13 @@ def memory(case, rounds):
 
 
 def threads(case, rounds):
-    """One thread against two, each in a process of its own."""
-    one, two = (child.run("threads", case.name, case.F.n_vertices, rounds, threads=count) for count in (1, 2))
+    """One thread against two, in processes of their own that take turns."""
+    half = (rounds + 1) // 2
+    runs = [[child.run("threads", case.name, case.F.n_vertices, half, threads=count) for count in (1, 2)] for _ in "ab"]
     for key, claim in (("modes", f"{RANK} local modes"), ("whole", "select, coarsen, L and coarse L")):
-        ratio = one[key] / two[key]
-        yield case.row(f"{claim}, 2 threads", "1 thread", ours=two[key], theirs=one[key], ratio=ratio)
+        one, two = (statistics.median(run[i][key] for run in runs) for i in (0, 1))
+        ratio = statistics.median(first[key] / second[key] for first, second in runs)
+        yield case.row(f"{claim}, 2 threads", "1 thread", ours=two, theirs=one, ratio=ratio)
 
 
 def second_process(case, rounds):
