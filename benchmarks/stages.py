@@ -16,10 +16,8 @@ import sheafcoarsen as sc
 
 RANK, SIZE = 6, 40
 """Modes kept and vertices per cluster."""
-SAMPLE = 2500
-"""Clusters that peers solve; their time is scaled up."""
-SLICED = 100
-"""Clusters for the slow loop of slices."""
+SAMPLE, SLICED = 2500, 100
+"""Clusters that peers solve, the slow loop of slices fewer; their time is scaled up."""
 PAUSE = 0.15
 """Idle seconds before whatever runs with BLAS at its default."""
 
@@ -167,9 +165,9 @@ def selection(case, rounds):
 
 
 def local_modes(case, rounds):
-    """Time the lowest modes of all clusters against loops over dense blocks that are ready."""
-    K = case.n_clusters
-    chosen = np.unique(np.linspace(0, K - 1, SAMPLE).astype(int))
+    """Time the lowest modes of all clusters against loops over some of them, scaled up."""
+    K, claim = case.n_clusters, f"{RANK} local modes"
+    chosen, few = (np.unique(np.linspace(0, K - 1, count).astype(int)) for count in (SAMPLE, SLICED))
     blocks = peers.dense_blocks(case.M, case.internal, chosen)
     stacks = peers.by_size(blocks)
     times = paired(
@@ -177,6 +175,7 @@ def local_modes(case, rounds):
             "ours": case.local_modes,
             "scipy": lambda: peers.scipy_modes(blocks, RANK),
             "batched": lambda: peers.batched_modes(stacks),
+            "sliced": peers.SlicedModes(case.F, case.P, few, RANK),
         },
         rounds,
         PAUSE,
@@ -187,18 +186,14 @@ def local_modes(case, rounds):
     checks.same_spectra("scipy.linalg.eigh", found, [values for values, _ in times.answers["scipy"]], blocks)
     for (group, stack), (values, _) in zip(stacks, times.answers["batched"], strict=True):
         checks.same_spectra("numpy.linalg.eigh", [found[i] for i in group], values, stack)
-    scale = K / len(chosen)
-    claim = f"{RANK} local modes"
-    yield case.compare(claim, "scipy eigh (evr) loop, blocks ready", times, "ours", "scipy", floor=1.8, scale=scale)
-    yield case.compare(claim, "numpy batched eigh, blocks ready", times, "ours", "batched", floor=3, scale=scale)
-
-    few = np.unique(np.linspace(0, K - 1, SLICED).astype(int))
-    alone = paired({"sliced": peers.SlicedModes(case.F, case.P, few, RANK)}, 1)
-    checks.same_spectra(
-        "slices", [M.eigenvalues(a) for a in few], alone.answers["sliced"], peers.dense_blocks(M, case.internal, few)
-    )
-    mine, theirs = times.median("ours"), alone.median("sliced") * K / len(few)
-    yield case.row(claim, "slices of delta, product, eigh: a loop", ours=mine, theirs=theirs, ratio=theirs / mine)
+    few_blocks = peers.dense_blocks(M, case.internal, few)
+    checks.same_spectra("slices", [M.eigenvalues(a) for a in few], times.answers["sliced"], few_blocks)
+    for key, against, floor, count in (
+        ("scipy", "scipy eigh (evr) loop, blocks ready", 1.8, len(chosen)),
+        ("batched", "numpy batched eigh, blocks ready", 3, len(chosen)),
+        ("sliced", "slices of delta, product, eigh: a loop", None, len(few)),
+    ):
+        yield case.compare(claim, against, times, "ours", key, floor=floor, scale=K / count)
 
 
 def blas_threads(case, rounds):
