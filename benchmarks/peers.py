@@ -115,6 +115,7 @@ class BatchedRefill:
         degrees = np.bincount(ends, minlength=n)
         self.starts = np.cumsum(degrees) - degrees
         self.matrix = L.copy()
+        self.matrix.data[...] = 0
 
     def __call__(self, F):
         """Write the values of L."""

@@ -84,11 +84,9 @@ def machine():
 
 
 def machine_line(data):
-    threads = (
-        f"{data['processors']} processors ({data['architecture']}), threads: {data['numba threads']} of the library, "
-    )
+    threads = f"{data['numba threads']} threads of the library, {data['BLAS threads']} of BLAS by default"
     versions = ", ".join(f"{name} {data[name]}" for name in ("python", "numpy", "scipy", "numba", "pyamg", "pymetis"))
-    return f"{threads}{data['BLAS threads']} of BLAS by default; {versions}"
+    return f"{data['processors']} processors ({data['architecture']}), {threads}; {versions}"
 
 
 def markdown(rows, data):
@@ -101,10 +99,13 @@ def markdown(rows, data):
         mine = {row.workload: row for row in rows if (row.claim, row.against) == (claim, against)}
         cells = [_cell(mine[name]) if name in mine else "" for name in COLUMNS]
         limits = [mine[name].limit for name in COLUMNS if name in mine]
+        if len(set(limits)) > 1:  # the sense once, then the values
+            limits = [limits[0], *(limit.split()[1] for limit in limits[1:])]
+        else:
+            limits = limits[:1]
         limit = (
-            limits[0] if len(set(limits)) == 1 else ", ".join([limits[0], *(text.split()[1] for text in limits[1:])])
+            ", ".join(limits).replace(">=", "\N{GREATER-THAN OR EQUAL TO}").replace("<=", "\N{LESS-THAN OR EQUAL TO}")
         )
-        limit = limit.replace(">=", "\N{GREATER-THAN OR EQUAL TO}").replace("<=", "\N{LESS-THAN OR EQUAL TO}")
         lines.append(f"| {claim} | {against} | {' | '.join(cells)} | {limit} |")
     return "\n".join([*lines, "", f"Measured on {machine_line(data)}."])
 
