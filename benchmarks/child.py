@@ -1,0 +1,112 @@
+"""Measurements that need a process of their own; each prints one line of JSON. :mod:`large_sparse` starts them.
+
+python benchmarks/child.py start                     seconds to import the library and to coarsen a small sheaf
+python benchmarks/child.py threads W1 10000 ROUNDS   seconds for local modes and for the whole set-up
+python benchmarks/child.py memory W1 10000 [L]       peak memory above the input, and bytes of what is returned
+"""
+
+import ctypes
+import gc
+import json
+import os
+import subprocess
+import sys
+import time
+import warnings
+
+
+def run(*arguments, threads=None):
+    """Start this file as a process and return what it prints."""
+    environment = dict(os.environ)
+    if threads is not None:
+        environment["NUMBA_NUM_THREADS"] = str(threads)
+    done = subprocess.run(
+        [sys.executable, __file__, *map(str, arguments)], env=environment, check=True, stdout=subprocess.PIPE, text=True
+    )
+    return json.loads(done.stdout)
+
+
+def start():
+    begin = time.perf_counter()
+    import sheafcoarsen as sc
+
+    imported = time.perf_counter() - begin
+    import checks
+    import workloads
+
+    F = workloads.build("W1", 600)
+    warnings.simplefilter("ignore", sc.TiedModesWarning)
+    begin = time.perf_counter()
+    P = sc.select(F, 15)
+    C = sc.coarsen(F, P, 6)
+    coarsened = time.perf_counter() - begin
+    checks.same_coarse("coarse L", sc.laplacian(C.sheaf), C.galerkin(), sc.laplacian(F), C.clusters.dims.max())
+    return {"import": imported, "coarsen": coarsened}
+
+
+def threads(name, n, rounds):
+    import stages
+    from timing import paired
+
+    case = stages.Case(name, int(n))
+    times = paired({"modes": case.local_modes, "whole": case.whole}, int(rounds))
+    case.check_whole(times.answers["whole"])
+    return {key: times.median(key) for key in times.seconds}
+
+
+def memory(name, n, what=""):
+    import stages
+
+    if sys.platform != "linux":
+        return {"peak": None}
+    stages.Case(name, 2000).whole()  # the kernels are loaded
+    case = stages.Case(name, int(n))
+    gc.collect()
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "malloc_trim"):  # what building the input left behind would hide what comes
+        libc.malloc_trim(0)
+    known = buffers(case.F)
+    try:
+        with open("/proc/self/clear_refs", "w") as stream:
+            stream.write("5")  # the peak starts anew
+        before = status("VmRSS")
+        result = case.whole() if what else case.coarsened()
+        peak = status("VmHWM") - before
+    except OSError:
+        return {"peak": None}
+    new = {address: size for address, size in buffers(result).items() if address not in known}
+    return {"peak": peak, "returned": sum(new.values())}
+
+
+def status(key):
+    with open("/proc/self/status") as stream:
+        return next(1024 * int(line.split()[1]) for line in stream if line.startswith(key))
+
+
+def buffers(*items):
+    """Return address and size of the memory behind all arrays that can be reached from some objects."""
+    import numpy as np
+    import scipy.sparse
+
+    found, seen, queue = {}, set(), list(items)
+    while queue:
+        item = queue.pop()
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        if isinstance(item, np.ndarray):
+            while isinstance(item.base, np.ndarray):
+                item = item.base
+            found[item.ctypes.data] = item.nbytes
+        elif scipy.sparse.issparse(item):
+            queue += [item.data, item.indices, item.indptr]
+        elif isinstance(item, tuple):
+            queue += item
+        elif type(item).__module__.startswith("sheafcoarsen"):
+            queue += vars(item).values()
+    return found
+
+
+if __name__ == "__main__":
+    mode, *arguments = sys.argv[1:]
+    print(json.dumps({"start": start, "threads": threads, "memory": memory}[mode](*arguments)))

@@ -1,0 +1,128 @@
+"""Rows of the benchmark, as lines on the terminal, as JSON and as the README's table."""
+
+import dataclasses
+import importlib.metadata
+import os
+import platform
+import re
+import sys
+from pathlib import Path
+
+import numba
+from peers import blas
+
+README = Path(__file__).parent.parent / "README.md"
+COLUMNS = ("W1", "W2", "W3")
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One claim on one workload."""
+
+    claim: str
+    against: str  # the yardstick
+    workload: str  # "W1", "W2" or "W3"
+    vertices: int
+    sense: str = ">="  # the ratio says ">=" how many times faster than the yardstick, or "<=" what share of its time
+    floor: float | None = None  # what the ratio should reach, or the time where there is no yardstick
+    ours: float | None = None
+    theirs: float | None = None
+    ratio: float | None = None
+    unit: str = "s"  # "s", "B"
+    note: str = ""
+
+    @property
+    def result(self):
+        """The ratio, or a bare time where there is no yardstick."""
+        if self.ratio is not None:
+            return f"{self.ratio:.3g}"
+        return amount(self.ours, self.unit) if self.ours is not None else "-"
+
+    @property
+    def limit(self):
+        """The floor, with its sense."""
+        if self.floor is None:
+            return ""
+        return f"{self.sense} {self.floor:g}{'' if self.against else ' ' + self.unit}"
+
+
+def amount(value, unit):
+    """Return a number of seconds or bytes with a handy unit."""
+    if value is None:
+        return "-"
+    scales = {"s": ((1, "s"), (1e-3, "ms"), (1e-6, "us")), "B": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))}[unit]
+    scale, name = next((pair for pair in scales if value >= pair[0]), scales[-1])
+    return f"{value / scale:.3g} {name}"
+
+
+def line(row):
+    """Return a row of the terminal's table."""
+    workload = f"{row.workload} {row.vertices:,}"
+    ours, theirs = amount(row.ours, row.unit), amount(row.theirs, row.unit)
+    claim = f"{row.claim} / {row.against}" if row.against else row.claim
+    return f"{claim:<78.78} {workload:<13} {ours:>8} {theirs:>8} {row.result:>8}  {row.limit:<9} {row.note}".rstrip()
+
+
+def heading():
+    names = ("ours / yardstick", "workload", "ours", "theirs", "ratio", "floor", "")
+    return "{:<78} {:<13} {:>8} {:>8} {:>8}  {:<9} {}".format(*names).rstrip()
+
+
+def machine():
+    """Return what the figures were measured on."""
+    data = {"processors": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()}
+    data["architecture"] = platform.machine()
+    data["numba threads"] = numba.config.NUMBA_NUM_THREADS
+    data["BLAS threads"] = max((pool["num_threads"] for pool in blas.info() if pool["user_api"] == "blas"), default=1)
+    data["python"] = ".".join(map(str, sys.version_info[:3]))
+    for package in ("numpy", "scipy", "numba", "pyamg", "pymetis"):
+        try:
+            data[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            data[package] = "not installed"
+    return data
+
+
+def machine_line(data):
+    threads = f"{data['numba threads']} threads of the library, {data['BLAS threads']} of BLAS by default"
+    versions = ", ".join(f"{name} {data[name]}" for name in ("python", "numpy", "scipy", "numba", "pyamg", "pymetis"))
+    return f"{data['processors']} processors ({data['architecture']}), {threads}; {versions}"
+
+
+def markdown(rows, data):
+    """Return the README's table: a row per claim, a column per workload."""
+    claims = dict.fromkeys((row.claim, row.against) for row in rows)
+    sizes = {row.workload: f"{row.vertices:,}" for row in reversed(rows)}
+    heads = " | ".join(f"{name}, n = {sizes.get(name, '-')}" for name in COLUMNS)
+    lines = [f"| ours | yardstick | {heads} | floor |", "|---|---|" + "---:|" * len(COLUMNS) + "---|"]
+    for claim, against in claims:
+        mine = {row.workload: row for row in rows if (row.claim, row.against) == (claim, against)}
+        cells = [_cell(mine[name]) if name in mine else "" for name in COLUMNS]
+        limits = [mine[name].limit for name in COLUMNS if name in mine]
+        if len(set(limits)) > 1:  # the sense once, then the values
+            limits = [limits[0], *(limit.split()[1] for limit in limits[1:])]
+        else:
+            limits = limits[:1]
+        limit = (
+            ", ".join(limits).replace(">=", "\N{GREATER-THAN OR EQUAL TO}").replace("<=", "\N{LESS-THAN OR EQUAL TO}")
+        )
+        lines.append(f"| {claim} | {against} | {' | '.join(cells)} | {limit} |")
+    return "\n".join([*lines, "", f"Measured on {machine_line(data)}."])
+
+
+def _cell(row):
+    if row.ratio is None and row.ours is None:
+        return row.note or "-"
+    if row.theirs is None:
+        return " ".join(filter(None, [row.result, row.note]))
+    return f"**{row.result}** ({amount(row.ours, row.unit)} : {amount(row.theirs, row.unit)}{', ' * bool(row.note)}{row.note})"
+
+
+def write_readme(rows, data):
+    """Put the table between the README's two markers."""
+    text = README.read_text(encoding="utf-8")
+    marker = "<!-- benchmark -->"
+    if text.count(marker) != 2:
+        raise SystemExit(f"README.md must hold {marker} twice, where the table begins and ends")
+    table = f"{marker}\n{markdown(rows, data)}\n{marker}"
+    README.write_text(re.sub(f"{marker}.*{marker}", lambda _: table, text, flags=re.DOTALL), encoding="utf-8")

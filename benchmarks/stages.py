@@ -1,0 +1,362 @@
+"""What is measured: each function times one stage beside its yardsticks, checks all answers and returns rows."""
+
+import inspect
+import statistics
+from functools import cached_property
+
+import checks
+import child
+import numpy as np
+import peers
+import workloads
+from report import Row
+from timing import paired
+
+import sheafcoarsen as sc
+
+RANK, SIZE = 6, 40
+"""Modes kept and vertices per cluster."""
+SAMPLE, SLICED = 2500, 100
+"""Clusters that peers solve, the slow loop of slices fewer; their time is scaled up."""
+PAUSE = 0.15
+"""Idle seconds before whatever runs with BLAS at its default."""
+
+
+class Case:
+    """A workload and what several stages need of it, made once and outside the clock."""
+
+    def __init__(self, name, n):
+        self.name = name
+        self.F = workloads.build(name, n)
+        self.n_clusters = max(self.F.n_vertices // SIZE, 2)
+        self.format = "bsr" if peers.uniform(self.F) else "csr"
+
+    def select(self):
+        """Return clusters of about SIZE vertices."""
+        return sc.select(self.F, self.n_clusters, "balls")
+
+    def local_modes(self):
+        """Return modes of ready clusters."""
+        return sc.local_modes(self.F, self.P, RANK)
+
+    def coarsened(self):
+        """Select and coarsen."""
+        return sc.coarsen(self.F, self.select(), RANK)
+
+    def whole(self):
+        """Select, coarsen, and both Laplacians."""
+        C = self.coarsened()
+        return C, sc.laplacian(self.F, self.format), sc.laplacian(C.sheaf)
+
+    @cached_property
+    def P(self):
+        """The clusters."""
+        return self.select()
+
+    @cached_property
+    def M(self):
+        """Their modes."""
+        return self.local_modes()
+
+    @cached_property
+    def L(self):
+        """The fine Laplacian, in blocks where stalks allow."""
+        return sc.laplacian(self.F, self.format)
+
+    @cached_property
+    def internal(self):
+        """The direct sum of the local Laplacians, from scipy."""
+        return peers.internal_laplacian(self.F, self.P)
+
+    def check_laplacian(self, L):
+        """Compare L of this sheaf with scipy's."""
+        delta = peers.coboundary_csr(self.F)
+        checks.same_products("L", L, delta.T @ delta, int(np.bincount(delta.indices).max()))
+
+    def check_coarse(self, C, coarse, L):
+        """Compare the Laplacian of a coarse sheaf with R* L R, L being the fine sheaf's."""
+        galerkin = peers.triple_product(C.prolongation, L.tocsr())
+        checks.same_coarse("the coarse L", coarse, galerkin, L, C.clusters.dims.max())
+
+    def check_whole(self, result):
+        """Check all that ``whole`` returns."""
+        C, L, coarse = result
+        self.check_laplacian(L)
+        self.check_coarse(C, coarse, L)
+        checks.local_modes(C.modes, peers.internal_laplacian(self.F, C.partition))
+        checks.connected(C.partition, self.F.edges)
+
+    def row(self, claim, against, **found):
+        """Return a row about this workload."""
+        return Row(claim, against, self.name[:2], self.F.n_vertices, **found)
+
+    def compare(self, claim, against, times, ours, theirs, sense=">=", floor=None, scale=1.0, note=""):
+        """Return a row from the times of two candidates, theirs times ``scale``."""
+        ratio = times.ratio(theirs, ours) * scale if sense == ">=" else times.ratio(ours, theirs) / scale
+        ours, theirs = times.median(ours), times.median(theirs) * scale
+        return self.row(claim, against, sense=sense, floor=floor, ours=ours, theirs=theirs, ratio=ratio, note=note)
+
+
+# ---------------------------------------------------------------- the fine Laplacian
+
+
+def touched(pattern, F):
+    """Return an L whose memory has been written to, and holds zeros, so that a refill that does nothing is found out."""
+    out = pattern.fill(F)
+    out.data[...] = 0
+    return out
+
+
+def refill(case, rounds):
+    """Time new values in memory that has been touched, against streaming the same bytes."""
+    F, pattern = case.F, sc.LaplacianPattern(case.F, case.format)
+    out = touched(pattern, F)
+    ordered, uniform = case.name in workloads.ORDERED, peers.uniform(F)
+    candidates = {"refill": lambda: pattern.fill(F, out=out), "stream": peers.Stream(F, out.data.size)}
+    if ordered and uniform:
+        batched = peers.BatchedRefill(F, out)
+        candidates["batched"] = lambda: batched(F)
+    times = paired(candidates, 3 * rounds)
+    maps = np.concatenate([F.tail_data, F.head_data])
+    checks.require("sum of the maps", abs(times.answers["stream"].sum() - maps.sum()), len(maps) * abs(maps).sum())
+    case.check_laplacian(times.answers["refill"])
+    claim = f"refill of L, neighbours {'near' if ordered else 'far from'} each other"
+    floor = {(True, True): 1.5, (False, True): 4, (True, False): 6, (False, False): 10}[ordered, uniform]
+    yield case.compare(claim, "streaming the same bytes", times, "refill", "stream", "<=", floor)
+    if ordered and uniform:
+        case.check_laplacian(times.answers["batched"])
+        yield case.compare("refill of L", "numpy, batched products and sums", times, "refill", "batched", floor=12)
+
+
+def assembly(case, rounds):
+    """Time pattern and values of L against delta* delta."""
+    F, out = case.F, touched(sc.LaplacianPattern(case.F, case.format), case.F)
+    times = paired(
+        {
+            "ours": lambda: sc.LaplacianPattern(F, case.format).fill(F, out=out),
+            "scipy": lambda: peers.scipy_laplacian(F),
+        },
+        rounds,
+    )
+    case.check_laplacian(times.answers["ours"])
+    case.check_laplacian(times.answers["scipy"])
+    yield case.compare("pattern and values of L", "scipy, delta* delta", times, "ours", "scipy", floor=5)
+
+
+# ---------------------------------------------------------------- clusters and modes
+
+
+def selection(case, rounds):
+    """Time select against METIS; both cuts are shown."""
+    claim, against = "select", "fastest pymetis"
+    pymetis = peers.installed("pymetis")
+    if pymetis is None:
+        yield case.row(claim, against, floor=8, note="not installed")
+        return
+    metis = peers.Metis(pymetis, case.F, case.n_clusters)
+    candidates = {"ours": case.select, "recursive": lambda: metis(True)}
+    if case.F.n_vertices <= 200_000:  # it takes 3 times as long, and half a minute for a million
+        candidates["k-way"] = lambda: metis(False)
+    times = paired(candidates, rounds)
+    P = times.answers["ours"]
+    checks.connected(P, case.F.edges)
+    if P.n_clusters != case.n_clusters:
+        raise checks.WrongAnswerError(f"{P.n_clusters} clusters instead of {case.n_clusters}")
+    best = times.fastest([name for name in candidates if name != "ours"])
+    labels = times.answers[best]
+    if labels.shape != (case.F.n_vertices,) or labels.min() < 0 or labels.max() >= case.n_clusters:
+        raise checks.WrongAnswerError("pymetis: labels out of range")
+    cuts = [np.mean(np.diff(found[case.F.edges], axis=1) != 0) for found in (P.labels, labels)]
+    note = f"cut {cuts[0]:.3f} : {cuts[1]:.3f}"
+    yield case.compare(claim, against, times, "ours", best, floor=8, note=note)
+
+
+def local_modes(case, rounds):
+    """Time the lowest modes of all clusters against loops over some of them, scaled up."""
+    K, claim = case.n_clusters, f"{RANK} local modes"
+    chosen, few = (np.unique(np.linspace(0, K - 1, count).astype(int)) for count in (SAMPLE, SLICED))
+    blocks = peers.dense_blocks(case.M, case.internal, chosen)
+    stacks = peers.by_size(blocks)
+    times = paired(
+        {
+            "ours": case.local_modes,
+            "scipy": lambda: peers.scipy_modes(blocks, RANK),
+            "batched": lambda: peers.batched_modes(stacks),
+            "sliced": peers.SlicedModes(case.F, case.P, few, RANK),
+        },
+        rounds,
+        PAUSE,
+    )
+    M = times.answers["ours"]
+    checks.local_modes(M, case.internal)
+    found = [M.eigenvalues(a) for a in chosen]
+    checks.same_spectra("scipy.linalg.eigh", found, [values for values, _ in times.answers["scipy"]], blocks)
+    for (group, stack), (values, _) in zip(stacks, times.answers["batched"], strict=True):
+        checks.same_spectra("numpy.linalg.eigh", [found[i] for i in group], values, stack)
+    few_blocks = peers.dense_blocks(M, case.internal, few)
+    checks.same_spectra("slices", [M.eigenvalues(a) for a in few], times.answers["sliced"], few_blocks)
+    for key, against, floor, count in (
+        ("scipy", "scipy eigh (evr) loop, blocks ready", 1.8, len(chosen)),
+        ("batched", "numpy batched eigh, blocks ready", 3, len(chosen)),
+        ("sliced", "slices of delta, product, eigh: a loop", None, len(few)),
+    ):
+        yield case.compare(claim, against, times, "ours", key, floor=floor, scale=K / count)
+
+
+def blas_threads(case, rounds):
+    """Time local modes when the user does not know about BLAS threads."""
+
+    def limited():
+        with peers.one_thread():
+            return case.local_modes()
+
+    times = paired({"default": case.local_modes, "limited": limited}, rounds, PAUSE)
+    checks.local_modes(times.answers["default"], case.internal)
+    claim = f"{RANK} local modes, BLAS at its default"
+    yield case.compare(claim, "BLAS limited by the user", times, "default", "limited", "<=", 1.1)
+
+
+# ---------------------------------------------------------------- the coarse sheaf
+
+
+def coarse_operator(case, rounds):
+    """Time coarse maps and coarse L against sparse triple products."""
+    F, P, M, R = case.F, case.P, case.M, case.M.prolongation
+    fine = case.L.tocsr()
+    candidates = {
+        "csr": lambda: sc.laplacian(sc.coarsen(F, P, M).sheaf),
+        "scipy csr": lambda: peers.triple_product(R, fine),
+    }
+    blocks = case.format == "bsr" and (M.ranks == RANK).all()
+    if blocks:
+        block_R = peers.prolongation_bsr(M)
+        candidates["bsr"] = lambda: sc.laplacian(sc.coarsen(F, P, M).sheaf, "bsr")
+        candidates["scipy bsr"] = lambda: peers.triple_product(block_R, case.L)
+    times = paired(candidates, rounds)
+    for answer in times.answers.values():
+        checks.same_coarse("the coarse L", answer, times.answers["scipy csr"], fine, M.clusters.dims.max())
+    claim = "coarse sheaf and its L"
+    yield case.compare(claim, "scipy R* (L R), csr", times, "csr", "scipy csr", floor=5)
+    if blocks:
+        yield case.compare(claim, "scipy R* (L R), bsr", times, "bsr", "scipy bsr", floor=2)
+
+
+def compression(case, rounds):
+    """Time what the compression of edge stalks adds to a level."""
+    claim, against = "compression of edge stalks", "set-up of its level"
+    if "compress" not in inspect.signature(sc.coarsen).parameters:
+        yield case.row(claim, against, sense="<=", floor=0.15)
+        return
+    F, P, M = case.F, case.P, case.M
+    times = paired(
+        {
+            "plain": lambda: sc.coarsen(F, P, M),
+            "compressed": lambda: sc.coarsen(F, P, M, compress=True),
+            "level": case.coarsened,
+        },
+        rounds,
+    )
+    C = times.answers["compressed"]
+    case.check_coarse(C, sc.laplacian(C.sheaf), case.L)
+    rows = zip(*(times.seconds[key] for key in ("compressed", "plain", "level")), strict=True)
+    shares = [(compressed - plain) / level for compressed, plain, level in rows]
+    ours = max(times.median("compressed") - times.median("plain"), 0.0)
+    ratio = statistics.median(shares)
+    level = times.median("level")
+    yield case.row(claim, against, sense="<=", floor=0.15, ours=ours, theirs=level, ratio=ratio)
+
+
+def recoarsen(case, rounds):
+    """Time coarsening for new maps on the same graph against doing all anew."""
+    claim, against = "recoarsen with new maps", "select and coarsen"
+    C, F = sc.coarsen(case.F, case.P, case.M), workloads.other_maps(case.F)
+    if not hasattr(C, "recoarsen"):
+        yield case.row(claim, against, sense="<=", floor=0.95)
+        return
+    times = paired(
+        {
+            "ours": lambda: C.recoarsen(F),
+            "anew": lambda: sc.coarsen(F, sc.select(F, case.n_clusters, "balls"), RANK),
+        },
+        rounds,
+    )
+    L, internal = peers.scipy_laplacian(F), peers.internal_laplacian(F, case.P)
+    for answer in times.answers.values():
+        case.check_coarse(answer, sc.laplacian(answer.sheaf), L)
+        checks.local_modes(answer.modes, internal)
+    scores, wanted = (times.answers[key].modes.scores for key in ("ours", "anew"))  # select sees the graph alone
+    checks.require("the lowest modes", abs(scores - wanted), C.clusters.dims.max() * abs(L).sum(axis=0).max())
+    yield case.compare(claim, against, times, "ours", "anew", "<=", 0.95)
+
+
+def whole(case, rounds):
+    """Time the whole set-up against that of an algebraic multigrid solver, everybody's BLAS at its default."""
+    claim, against = "select, coarsen, L and coarse L", "pyamg smoothed aggregation, L ready"
+    floor = 0.6 if peers.uniform(case.F) else 1.2
+    candidates = {"ours": case.whole}
+    pyamg = peers.installed("pyamg")
+    if pyamg:
+        candidates["pyamg"] = peers.SmoothedAggregation(pyamg, case.F, case.L)
+    times = paired(candidates, rounds, PAUSE)
+    case.check_whole(times.answers["ours"])
+    if pyamg is None:
+        yield case.row(claim, against, sense="<=", floor=floor, ours=times.median("ours"), note="not installed")
+        return
+    fine, coarse = times.answers["pyamg"].levels[:2]
+    checks.same_products(
+        "pyamg's coarse operator", coarse.A, fine.R @ fine.A @ fine.P, int(np.diff(fine.P.tocsc().indptr).max())
+    )
+    yield case.compare(claim, against, times, "ours", "pyamg", "<=", floor)
+
+
+# ---------------------------------------------------------------- sizes and processes of their own
+
+
+def growth(sizes, rounds):
+    """Time the whole set-up of W1 at several sizes."""
+    cases = {n: Case("W1", n) for n in sizes}
+    times = paired({n: case.whole for n, case in cases.items()}, rounds)
+    for n, case in cases.items():
+        case.check_whole(times.answers[n])
+    each = [times.median(n) / n for n in sizes]
+    note = f"us per vertex for n = {', '.join(f'{n:,}' for n in sizes)}: {', '.join(f'{1e6 * t:.3g}' for t in each)}"
+    first, last = sizes[0], sizes[-1]
+    ratio = times.ratio(last, first) * first / last
+    claim, against = f"time per vertex, n = {last:,}", f"n = {first:,}"
+    yield cases[last].row(claim, against, sense="<=", floor=1.5, ours=each[-1], theirs=each[0], ratio=ratio, note=note)
+
+
+def memory(case, rounds):
+    """Peak memory above the input, in a process of its own."""
+    for claim, option in (("peak memory of select and coarsen", ()), ("peak memory with L and coarse L", ("L",))):
+        found = child.run("memory", case.name, case.F.n_vertices, *option)
+        row = case.row(claim, "arrays returned", sense="<=", floor=1.5, unit="B", note="needs /proc")
+        if found["peak"] is not None:
+            row = case.row(
+                claim, "arrays returned", sense="<=", floor=1.5, unit="B",
+                ours=found["peak"], theirs=found["returned"], ratio=found["peak"] / found["returned"],
+            )  # fmt: skip
+        yield row
+
+
+def threads(case, rounds):
+    """One thread against two, in processes of their own that take turns."""
+    half = (rounds + 1) // 2
+    runs = [[child.run("threads", case.name, case.F.n_vertices, half, threads=count) for count in (1, 2)] for _ in "ab"]
+    for key, claim in (("modes", f"{RANK} local modes"), ("whole", "select, coarsen, L and coarse L")):
+        one, two = (statistics.median(run[i][key] for run in runs) for i in (0, 1))
+        ratio = statistics.median(first[key] / second[key] for first, second in runs)
+        yield case.row(f"{claim}, 2 threads", "1 thread", ours=two, theirs=one, ratio=ratio)
+
+
+def second_process(case, rounds):
+    """Import and first use where the kernels have been compiled before."""
+    child.run("start")
+    found = [child.run("start") for _ in range(3)]
+    imported = statistics.median(one["import"] for one in found)
+    both = statistics.median(one["import"] + one["coarsen"] for one in found)
+    yield case.row("second process: import and a small coarsening", "", sense="<=", floor=3, ours=both)
+    yield case.row("of which import", "", sense="<=", floor=1, ours=imported)
+
+
+STAGES = (assembly, selection, local_modes, blas_threads, coarse_operator, compression, recoarsen, whole)
