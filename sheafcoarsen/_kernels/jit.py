@@ -4,6 +4,9 @@ import hashlib
 from pathlib import Path
 
 import numba
+from llvmlite import ir
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 JIT_IS_OFF = bool(numba.config.DISABLE_JIT)
 
@@ -49,3 +52,25 @@ def _compiled(function, **options):
         return numba.njit(nogil=True, cache=True, error_model="numpy", **options)(function)
     except RuntimeError:  # numba found no folder to cache in: compile in memory
         return numba.njit(nogil=True, error_model="numpy", **options)(function)
+
+
+if JIT_IS_OFF:
+
+    def prefetch(array, index):
+        """Ask for ``array[index]`` to be brought into the cache; the index must be in range."""
+else:
+
+    @intrinsic
+    def prefetch(typingctx, array, index):
+        """Ask for ``array[index]`` to be brought into the cache; the index must be in range."""
+
+        def codegen(context, builder, signature, args):
+            struct = context.make_array(signature.args[0])(context, builder, args[0])
+            address = builder.bitcast(builder.gep(struct.data, [args[1]]), cgutils.voidptr_t)
+            kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, *[ir.IntType(32)] * 3])
+            function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+            read, keep, data = (ir.Constant(ir.IntType(32), value) for value in (0, 3, 1))
+            builder.call(function, [address, read, keep, data])
+            return context.get_dummy_value()
+
+        return numba.types.none(array, index), codegen

@@ -8,11 +8,9 @@ it: parallel edges, and loops, which are seen once and follow ``DIAGONAL``. ``f`
 import numpy as np
 
 from sheafcoarsen._kernels.jit import inlined, kernel
+from sheafcoarsen._kernels.products import NOT_NEGATIVE, put_product
 
 DIAGONAL = -1
-
-NOT_NEGATIVE = (1 << 62) - 1
-"""Indices are masked by this: numba then need not ask whether they count from the end, which takes as long as the arithmetic."""
 
 
 @kernel
@@ -292,65 +290,6 @@ def fill_uniform(lo, hi, tail_data, head_data, rows, block_ptr, codes, bsr, colu
 # ---------------------------------------------------------------- values: stalks of any dimensions
 
 
-@inlined
-def add_columns(columns, out, at, stride, a, p, da, b, q, db, rows, sign):
-    """Add sign A* B to a block, as many columns of it as ``columns`` is long, at most 6."""
-    zero = a.dtype.type(0)
-    for i in range(da):
-        t0, t1, t2, t3, t4, t5 = zero, zero, zero, zero, zero, zero
-        g, h = p + i, q
-        for _ in range(rows):
-            x, j = np.conj(a[g & NOT_NEGATIVE]), h & NOT_NEGATIVE
-            t0 += x * b[j]
-            if len(columns) > 1:
-                t1 += x * b[j + 1]
-            if len(columns) > 2:
-                t2 += x * b[j + 2]
-            if len(columns) > 3:
-                t3 += x * b[j + 3]
-            if len(columns) > 4:
-                t4 += x * b[j + 4]
-            if len(columns) > 5:
-                t5 += x * b[j + 5]
-            g += da
-            h += db
-        z = (at + i * stride) & NOT_NEGATIVE
-        out[z] += sign * t0
-        if len(columns) > 1:
-            out[z + 1] += sign * t1
-        if len(columns) > 2:
-            out[z + 2] += sign * t2
-        if len(columns) > 3:
-            out[z + 3] += sign * t3
-        if len(columns) > 4:
-            out[z + 4] += sign * t4
-        if len(columns) > 5:
-            out[z + 5] += sign * t5
-
-
-@kernel
-def add_product(out, at, stride, a, p, da, b, q, db, rows, sign):
-    """Add sign A* B to the block at ``at`` for row-major maps A (rows x da) and B (rows x db), six columns at a time."""
-    left = db
-    while left > 6:
-        add_columns((0, 0, 0, 0, 0, 0), out, at, stride, a, p, da, b, q, db, rows, sign)
-        at += 6
-        q += 6
-        left -= 6
-    if left == 1:
-        add_columns((0,), out, at, stride, a, p, da, b, q, db, rows, sign)
-    elif left == 2:
-        add_columns((0, 0), out, at, stride, a, p, da, b, q, db, rows, sign)
-    elif left == 3:
-        add_columns((0, 0, 0), out, at, stride, a, p, da, b, q, db, rows, sign)
-    elif left == 4:
-        add_columns((0, 0, 0, 0), out, at, stride, a, p, da, b, q, db, rows, sign)
-    elif left == 5:
-        add_columns((0, 0, 0, 0, 0), out, at, stride, a, p, da, b, q, db, rows, sign)
-    elif left == 6:
-        add_columns((0, 0, 0, 0, 0, 0), out, at, stride, a, p, da, b, q, db, rows, sign)
-
-
 @kernel
 def add_loop(out, at, stride, a, p, b, q, d, rows):
     """Add (A - B)* (A - B): what a loop with maps A and B adds to the diagonal block."""
@@ -405,5 +344,5 @@ def fill(lo, hi, f, row_ptr, codes, block_ptr, block_col, row_starts, bsr, out):
                 a, pa, b, pb = f.head_data, head, f.tail_data, tail
             else:
                 a, pa, b, pb = f.tail_data, tail, f.head_data, head
-            add_product(out, diagonal, stride, a, pa, d, a, pa, d, rows, one)
-            add_product(out, at, stride, a, pa, d, b, pb, dj, rows, -one)
+            put_product(out, diagonal, stride, a, pa, 1, d, True, a, pa, d, d, rows, d, one, True)
+            put_product(out, at, stride, a, pa, 1, d, True, b, pb, dj, d, rows, dj, -one, True)

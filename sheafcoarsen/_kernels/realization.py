@@ -8,54 +8,81 @@ import math
 import numpy as np
 
 from sheafcoarsen._kernels.hermitian import eigh_lowest
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import inlined, kernel, prefetch
 from sheafcoarsen._kernels.modes import cluster_unit, normalized, power_of_two
+from sheafcoarsen._kernels.products import put_product
+
+
+FAR, NEAR = 16, 8
+"""How many edges ahead their indices are fetched, and their maps and blocks of R: crossing edges lie scattered in memory."""
+
+
+@inlined
+def fetch_ahead(k, crossing, edges, vertex_offsets, tail_data, tail_offsets, head_data, head_offsets, indptr, data):
+    """Bring what the crossing edges after the k-th need into the cache."""
+    if k + FAR >= crossing.size:
+        return
+    e = crossing[k + FAR]
+    prefetch(edges, 2 * e)
+    prefetch(tail_offsets, e)
+    prefetch(head_offsets, e)
+    e = crossing[k + NEAR]
+    tail, head = tail_offsets[e], head_offsets[e]
+    p, q = indptr[vertex_offsets[edges[e, 0]]], indptr[vertex_offsets[edges[e, 1]]]
+    for i in (0, 8):  # blocks are longer than a line of the cache
+        prefetch(tail_data, tail + i)
+        prefetch(head_data, head + i)
+        prefetch(data, p + i)
+        prefetch(data, q + i)
 
 
 @kernel
-def map_times_block(a, at, rows, d, indptr, data, first_row, r, sign, out, to, stride):
-    """out[to + q * stride + j] = sign * (F U_v)[q, j] for a rows x d map and the d x r block of R that begins in row first_row."""
-    for q in range(rows):
-        begin = to + q * stride
-        for j in range(r):
-            out[begin + j] = 0
-        for i in range(d):
-            x = sign * a[at + q * d + i]
-            p = indptr[first_row + i]
-            for j in range(r):
-                out[begin + j] += x * data[p + j]
+def stack_pair(
+    begin, end, f, c, indptr, data, sign, tail, to_tail, ra, tail_stride, head, to_head, rb, head_stride
+):  # fmt: skip
+    """Write the rows of crossing edges number begin .. end, all between the same clusters: A to ``tail``, sign * B to ``head``.
 
-
-@kernel
-def edge_rows(e, a, ra, rb, f, c, indptr, data, head_sign, tail, to_tail, tail_stride, head, to_head, head_stride):
-    """Write what a fine edge puts into the coarse maps A and head_sign * B of the coarse edge that begins in cluster a.
-
-    A fine edge stored with its tail in b has both rows negated, so that the coarse coboundary equals the fine one row for row.
+    Fine maps times blocks of R, stacked. A fine edge stored with its tail in the second cluster has both rows negated, so that the
+    coarse coboundary equals the fine one row for row.
     """
-    u, v = f.edges[e, 0], f.edges[e, 1]
-    du, dv, rows = f.vertex_dims[u], f.vertex_dims[v], f.edge_dims[e]
-    fu, fv = f.tail_offsets[e], f.head_offsets[e]
-    ou, ov = f.vertex_offsets[u], f.vertex_offsets[v]
-    if c.labels[u] == a:
-        map_times_block(f.tail_data, fu, rows, du, indptr, data, ou, ra, 1, tail, to_tail, tail_stride)
-        map_times_block(f.head_data, fv, rows, dv, indptr, data, ov, rb, head_sign, head, to_head, head_stride)
-    else:
-        map_times_block(f.head_data, fv, rows, dv, indptr, data, ov, ra, -1, tail, to_tail, tail_stride)
-        map_times_block(f.tail_data, fu, rows, du, indptr, data, ou, rb, -head_sign, head, to_head, head_stride)
+    # taken out of the tuples once: they count references at every access
+    edges, labels, crossing = f.edges, c.labels, c.crossing_edges
+    vertex_dims, vertex_offsets, edge_dims = f.vertex_dims, f.vertex_offsets, f.edge_dims
+    tail_data, tail_offsets, head_data, head_offsets = f.tail_data, f.tail_offsets, f.head_data, f.head_offsets
+    for k in range(begin, end):
+        fetch_ahead(k, crossing, edges, vertex_offsets, tail_data, tail_offsets, head_data, head_offsets, indptr, data)
+        e = crossing[k]
+        u, v, rows = edges[e, 0], edges[e, 1], edge_dims[e]
+        du, dv = vertex_dims[u], vertex_dims[v]
+        fu, fv = tail_offsets[e], head_offsets[e]
+        pu, pv = np.int64(indptr[vertex_offsets[u]]), np.int64(indptr[vertex_offsets[v]])
+        if labels[u] < labels[v]:
+            put_product(
+                tail, to_tail, tail_stride, tail_data, fu, du, 1, False, data, pu, ra, rows, du, ra, abs(sign), False
+            )
+            put_product(
+                head, to_head, head_stride, head_data, fv, dv, 1, False, data, pv, rb, rows, dv, rb, sign, False
+            )
+        else:
+            put_product(
+                tail, to_tail, tail_stride, head_data, fv, dv, 1, False, data, pv, ra, rows, dv, ra, -abs(sign), False
+            )
+            put_product(
+                head, to_head, head_stride, tail_data, fu, du, 1, False, data, pu, rb, rows, du, rb, -sign, False
+            )
+        to_tail += rows * tail_stride
+        to_head += rows * head_stride
 
 
 @kernel
 def crossing_maps(lo, hi, f, c, ranks, indptr, data, tail_starts, head_starts, tail, head):
     """Maps of the coarse edges lo .. hi: fine maps times blocks of R, stacked in increasing fine edge index."""
+    one = tail.dtype.type(1).real
     for p in range(lo, hi):
-        a = c.pairs[p, 0]
-        ra, rb = ranks[a], ranks[c.pairs[p, 1]]
-        to_tail, to_head = tail_starts[p], head_starts[p]
-        for k in range(c.pair_ptr[p], c.pair_ptr[p + 1]):
-            e = c.crossing_edges[k]
-            edge_rows(e, a, ra, rb, f, c, indptr, data, 1, tail, to_tail, ra, head, to_head, rb)
-            to_tail += f.edge_dims[e] * ra
-            to_head += f.edge_dims[e] * rb
+        ra, rb = ranks[c.pairs[p, 0]], ranks[c.pairs[p, 1]]
+        stack_pair(
+            c.pair_ptr[p], c.pair_ptr[p + 1], f, c, indptr, data, one, tail, tail_starts[p], ra, ra, head, head_starts[p], rb, rb
+        )  # fmt: skip
 
 
 @kernel
@@ -109,25 +136,24 @@ def compressed_maps(
     [A | -B] of one edge goes through ``m``, at least ``chunk`` rows at a time, and becomes the triangular factor of its QR, whose
     Gram matrix is the same; its diagonal is made non-negative. ``rows``: of each edge before, ``edge_dims``: after compression.
     """
+    one = tail.dtype.type(1).real
     for p in range(lo, hi):
         if rows[p] == edge_dims[p]:
             crossing_maps(p, p + 1, f, c, ranks, indptr, data, tail_starts, head_starts, tail, head)
             continue
-        a = c.pairs[p, 0]
-        ra, rb = ranks[a], ranks[c.pairs[p, 1]]
+        ra, rb = ranks[c.pairs[p, 0]], ranks[c.pairs[p, 1]]
         w = ra + rb
         if w == 0:
             continue
-        filled = 0
-        for k in range(c.pair_ptr[p], c.pair_ptr[p + 1]):
-            e = c.crossing_edges[k]
-            if filled + f.edge_dims[e] > w + max(w, chunk):
-                triangular_factor(m, filled, w, v, s)
-                filled = min(filled, w)
-            at = filled * w
-            edge_rows(e, a, ra, rb, f, c, indptr, data, -1, m, at, w, m, at + ra, w)
-            filled += f.edge_dims[e]
-        triangular_factor(m, filled, w, v, s)
+        filled, k, end = 0, c.pair_ptr[p], c.pair_ptr[p + 1]
+        while k < end:
+            begin, at = k, filled * w
+            while k < end and filled + f.edge_dims[c.crossing_edges[k]] <= w + max(w, chunk):
+                filled += f.edge_dims[c.crossing_edges[k]]
+                k += 1
+            stack_pair(begin, k, f, c, indptr, data, -one, m, at, ra, w, m, at + ra, rb, w)
+            triangular_factor(m, filled, w, v, s)
+            filled = min(filled, w)
         for q in range(w):
             sign = -1 if m[q * w + q].real < 0 else 1
             for j in range(ra):
