@@ -225,6 +225,7 @@ class _LocalProblems:
         self.clusters = clusters_of(sheaf, P) if like is None else like.clusters
         self.real = np.zeros(0, sheaf.dtype).real.dtype
         self.eps = eps_of(sheaf.dtype)
+        self.map_size = int((np.diff(sheaf.tail_offsets) + np.diff(sheaf.head_offsets)).max(initial=0))
         principal = local_operator == "principal"
         self.half_edges = (
             crossing_half_edges(sheaf, P, self.clusters, principal=principal) if like is None else like.half_edges
@@ -268,12 +269,16 @@ class _LocalProblems:
 
     def room(self, dims, wanted):
         """Return a function that allocates work space for a range of clusters."""
-        return lambda lo, hi: workspace(int(dims[lo:hi].max()), int(wanted[lo:hi].max()), self.sheaf.dtype)
+        return lambda lo, hi: workspace(
+            int(dims[lo:hi].max()), int(wanted[lo:hi].max()), self.sheaf.dtype, self.map_size
+        )
 
     def svd_room(self, rows):
         """Return the same for singular value decompositions."""
         dims = self.clusters.dims
-        return lambda lo, hi: svd_workspace(int(rows[lo:hi].max()), int(dims[lo:hi].max()), self.sheaf.dtype)
+        return lambda lo, hi: svd_workspace(
+            int(rows[lo:hi].max()), int(dims[lo:hi].max()), self.sheaf.dtype, self.map_size
+        )
 
     def spectra(self, rule: Rule) -> Spectra:
         """Return what the rule must be shown."""

@@ -66,6 +66,7 @@ class Workspace(NamedTuple):
     spare: np.ndarray
     w: np.ndarray
     z: np.ndarray
+    map: np.ndarray
     tau: np.ndarray
     panel: np.ndarray
     p: np.ndarray
@@ -77,10 +78,10 @@ class Workspace(NamedTuple):
     chars: np.ndarray
 
 
-def svd_workspace(rows: int, columns: int, dtype) -> Workspace:
+def svd_workspace(rows: int, columns: int, dtype, map_size: int) -> Workspace:
     """Allocate room for the singular value decomposition of matrices up to ``rows`` by ``columns``, all right vectors included."""
     rows, columns = max(int(rows), 1), max(int(columns), 1)
-    room = workspace(columns, columns, dtype)
+    room = workspace(columns, columns, dtype, map_size)
     small, large = min(rows, columns), max(rows, columns)
     return room._replace(
         a=np.empty(max(rows * columns, columns * columns), room.a.dtype),
@@ -89,8 +90,8 @@ def svd_workspace(rows: int, columns: int, dtype) -> Workspace:
     )
 
 
-def workspace(n: int, wanted: int, dtype) -> Workspace:
-    """Allocate room for matrices up to ``n`` by ``n`` of which up to ``wanted`` eigenvectors are asked."""
+def workspace(n: int, wanted: int, dtype, map_size: int = 0) -> Workspace:
+    """Allocate room for matrices up to ``n`` by ``n`` of which up to ``wanted`` eigenvectors are asked; ``map_size``: entries of both maps of an edge."""
     n, wanted = max(int(n), 1), max(int(wanted), 1)
     dtype = np.dtype(dtype)
     real = np.zeros(0, dtype).real.dtype
@@ -100,6 +101,7 @@ def workspace(n: int, wanted: int, dtype) -> Workspace:
         spare=np.empty(n * n, dtype),
         w=np.empty(n, real),
         z=np.empty(wanted * n, dtype),
+        map=np.empty(map_size, dtype),
         tau=np.empty(n, dtype),
         panel=np.empty((2 * PANEL, n), dtype),
         p=np.empty(n, dtype),

@@ -8,8 +8,9 @@ import math
 import numpy as np
 
 from sheafcoarsen._kernels.hermitian import eigh_lowest, eigvalsh
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import kernel, summing_kernel
 from sheafcoarsen._kernels.lapack import singular_rows
+from sheafcoarsen._kernels.products import NOT_NEGATIVE, put_product
 
 
 @kernel
@@ -18,45 +19,6 @@ def power_of_two(size):
     if size == 0:
         return 1.0
     return math.ldexp(1.0, min(max(math.frexp(size)[1], -1000), 1000))
-
-
-@kernel
-def add_lower_gram(out, n, at, a, fa, d, rows, unit):
-    """Add A* A, maps times ``unit``, to the lower triangle of the diagonal block at ``at``."""
-    for q in range(rows):
-        for i in range(d):
-            x = np.conj(a[fa + q * d + i] * unit)
-            for j in range(i + 1):
-                out[(at + i) * n + at + j] += x * (a[fa + q * d + j] * unit)
-
-
-@kernel
-def add_edge(out, n, at_u, at_v, f, e, unit):
-    """Add edge e's [A | -B]* [A | -B], maps times ``unit``, to the lower triangle of a dense n x n matrix."""
-    u, v = f.edges[e, 0], f.edges[e, 1]
-    du, dv, rows = f.vertex_dims[u], f.vertex_dims[v], f.edge_dims[e]
-    a, b = f.tail_offsets[e], f.head_offsets[e]
-    if u == v:
-        for q in range(rows):
-            for i in range(du):
-                x = np.conj((f.tail_data[a + q * du + i] - f.head_data[b + q * du + i]) * unit)
-                for j in range(i + 1):
-                    y = (f.tail_data[a + q * du + j] - f.head_data[b + q * du + j]) * unit
-                    out[(at_u + i) * n + at_u + j] += x * y
-        return
-    add_lower_gram(out, n, at_u, f.tail_data, a, du, rows, unit)
-    add_lower_gram(out, n, at_v, f.head_data, b, dv, rows, unit)
-    for q in range(rows):
-        if at_u > at_v:
-            for i in range(du):
-                x = np.conj(f.tail_data[a + q * du + i] * unit)
-                for j in range(dv):
-                    out[(at_u + i) * n + at_v + j] -= x * (f.head_data[b + q * dv + j] * unit)
-        else:
-            for i in range(dv):
-                x = np.conj(f.head_data[b + q * dv + i] * unit)
-                for j in range(du):
-                    out[(at_v + i) * n + at_u + j] -= x * (f.tail_data[a + q * du + j] * unit)
 
 
 @kernel
@@ -79,40 +41,87 @@ def cluster_unit(a, f, c, half_ptr, half_edges):
 
 
 @kernel
-def assemble(a, f, c, half_ptr, half_edges, unit, out):
-    """Fill the lower triangle of unit^2 times cluster a's local operator, N_a x N_a row-major; the rest is zero.
-
-    The maps are scaled before they are squared, so that neither over- nor underflows. Half-edges, 2 e + end, are what the
-    principal block holds beyond L_a.
-    """
-    n = c.dims[a]
-    for i in range(n * n):
-        out[i] = 0
-    for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
-        e = c.internal_edges[k]
-        add_edge(out, n, c.local_offsets[f.edges[e, 0]], c.local_offsets[f.edges[e, 1]], f, e, unit)
-    for k in range(half_ptr[a], half_ptr[a + 1]):
-        e, end = half_edges[k] >> 1, half_edges[k] & 1
-        v = f.edges[e, end]
-        data = f.tail_data if end == 0 else f.head_data
-        at = f.tail_offsets[e] if end == 0 else f.head_offsets[e]
-        add_lower_gram(out, n, c.local_offsets[v], data, at, f.vertex_dims[v], f.edge_dims[e], unit)
+def scaled_map(data, begin, end, unit, out, at):
+    """out[at ...] = unit times one map."""
+    for i in range(begin, end):
+        out[(at + i - begin) & NOT_NEGATIVE] = data[i & NOT_NEGATIVE] * unit
 
 
 @kernel
+def assemble(a, f, c, half_ptr, half_edges, unit, m, out):
+    """Fill the lower triangle of unit^2 times cluster a's local operator, N_a x N_a row-major; what is above it means nothing.
+
+    The maps are scaled before they are squared, so that neither over- nor underflows; ``m`` has room for the maps of an edge.
+    Half-edges, 2 e + end, are what the principal block holds beyond L_a.
+    """
+    # taken out of the tuples once: they count references at every access
+    edges, vertex_dims, edge_dims, local = f.edges, f.vertex_dims, f.edge_dims, c.local_offsets
+    tail_data, tail_offsets, head_data, head_offsets = f.tail_data, f.tail_offsets, f.head_data, f.head_offsets
+    inner = c.internal_edges
+    one = out.dtype.type(1).real
+    n = c.dims[a]
+    out[: n * n] = 0
+    for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
+        e = inner[k]
+        u, v, rows = edges[e, 0], edges[e, 1], edge_dims[e]
+        du, dv, at, to = vertex_dims[u], vertex_dims[v], local[u], local[v]
+        scaled_map(tail_data, tail_offsets[e], tail_offsets[e + 1], unit, m, 0)
+        if u == v:
+            for i in range(rows * du):
+                m[i] -= head_data[head_offsets[e] + i] * unit
+            put_product(out, at * (n + 1), n, m, 0, 1, du, True, m, 0, du, du, rows, du, one, True)
+            continue
+        h = rows * du
+        scaled_map(head_data, head_offsets[e], head_offsets[e + 1], unit, m, h)
+        put_product(out, at * (n + 1), n, m, 0, 1, du, True, m, 0, du, du, rows, du, one, True)
+        put_product(out, to * (n + 1), n, m, h, 1, dv, True, m, h, dv, dv, rows, dv, one, True)
+        if at > to:
+            put_product(out, at * n + to, n, m, 0, 1, du, True, m, h, dv, du, rows, dv, -one, True)
+        else:
+            put_product(out, to * n + at, n, m, h, 1, dv, True, m, 0, du, dv, rows, du, -one, True)
+    for k in range(half_ptr[a], half_ptr[a + 1]):
+        e = half_edges[k] >> 1
+        v, rows = edges[e, half_edges[k] & 1], edge_dims[e]
+        d, at = vertex_dims[v], local[v]
+        if half_edges[k] & 1 == 0:
+            scaled_map(tail_data, tail_offsets[e], tail_offsets[e + 1], unit, m, 0)
+        else:
+            scaled_map(head_data, head_offsets[e], head_offsets[e + 1], unit, m, 0)
+        put_product(out, at * (n + 1), n, m, 0, 1, d, True, m, 0, d, d, rows, d, one, True)
+
+
+@summing_kernel
 def inf_norm(a, n):
     """norm(A, inf) of a Hermitian matrix given by its lower triangle."""
     sums = np.zeros(n)
     for i in range(n):
-        for j in range(i + 1):
-            size = float(abs(a[i * n + j]))
-            sums[i] += size
-            if j < i:
-                sums[j] += size
-    top = 0.0
+        row = a[i * n : i * n + i + 1]
+        total = float(abs(row[i]))
+        for j in range(i):
+            size = float(abs(row[j]))
+            total += size
+            sums[j] += size
+        sums[i] += total
+    return sums.max()
+
+
+@kernel
+def brought_near_one(a, n):
+    """Divide the lower triangle of a semidefinite matrix by a power of two where it is far from 1; return that, or 0 if A = 0.
+
+    The largest entry of such a matrix stands on its diagonal.
+    """
+    largest = 0.0
     for i in range(n):
-        top = max(top, sums[i])
-    return top
+        largest = max(largest, float(abs(a[i * n + i])))
+    if largest == 0 or 1e-3 < largest < 1e3:
+        return 1.0 if largest > 0 else 0.0
+    scale = power_of_two(largest)
+    for i in range(n):
+        row = a[i * n : i * n + i + 1]
+        for j in range(i + 1):
+            row[j] /= scale  # not times 1 / scale, which single precision may not hold
+    return scale
 
 
 @kernel
@@ -186,10 +195,10 @@ def local_modes(
         if n == 0:
             continue
         unit = cluster_unit(a, f, c, half_ptr, half_edges)
-        assemble(a, f, c, half_ptr, half_edges, unit, s.a)
+        assemble(a, f, c, half_ptr, half_edges, unit, s.map, s.a)
         top = inf_norm(s.a, n)
         at = value_starts[a]
-        scale = normalized(s.a, n * n)
+        scale = brought_near_one(s.a, n)
         if scale == 0:
             # L_a = 0: every vector is an eigenvector, and the first coordinates are as good as any
             for j in range(r):
@@ -223,9 +232,9 @@ def local_spectra(lo, hi, f, c, half_ptr, half_edges, eps, s, value_starts, valu
         if n == 0:
             continue
         unit = cluster_unit(a, f, c, half_ptr, half_edges)
-        assemble(a, f, c, half_ptr, half_edges, unit, s.a)
+        assemble(a, f, c, half_ptr, half_edges, unit, s.map, s.a)
         norms[a] = inf_norm(s.a, n) / unit / unit
-        scale = normalized(s.a, n * n)
+        scale = brought_near_one(s.a, n)
         if scale > 0 and eigvalsh(n, eps, s) != 0:
             return a
         for i in range(n):
@@ -302,7 +311,7 @@ def singular_modes(
         if n == 0:
             continue
         unit = cluster_unit(a, f, c, half_ptr, half_edges)
-        assemble(a, f, c, half_ptr, half_edges, unit, s.spare)
+        assemble(a, f, c, half_ptr, half_edges, unit, s.map, s.spare)
         norms[a] = inf_norm(s.spare, n) / unit / unit
         stack(a, f, c, half_ptr, half_edges, rows, s.a)
         scale = normalized(s.a, rows[a] * n)

@@ -12,7 +12,6 @@ from sheafcoarsen._kernels.jit import inlined, kernel, prefetch
 from sheafcoarsen._kernels.modes import cluster_unit, normalized, power_of_two
 from sheafcoarsen._kernels.products import put_product
 
-
 FAR, NEAR = 16, 8
 """How many edges ahead their indices are fetched, and their maps and blocks of R: crossing edges lie scattered in memory."""
 
