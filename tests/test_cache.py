@@ -1,0 +1,42 @@
+"""Compiled kernels on disk: a second process loads them, and a folder that cannot be written to is no error."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sheafcoarsen._kernels.jit import JIT_IS_OFF, SOURCES
+
+pytestmark = pytest.mark.skipif(JIT_IS_OFF, reason="nothing is compiled")
+
+PROGRAM = """
+import sheafcoarsen as sc
+F = sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 3]])
+print(sc.laplacian(F).toarray().tolist())
+"""
+ANSWER = "[[1.0, -1.0, 0.0, 0.0], [-1.0, 2.0, -1.0, 0.0], [0.0, -1.0, 2.0, -1.0], [0.0, 0.0, -1.0, 1.0]]\n"
+
+
+def run(folder) -> str:
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(folder)}
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=environment, text=True, capture_output=True, check=True
+    ).stdout
+
+
+def test_a_second_process_compiles_nothing(tmp_path):
+    assert run(tmp_path) == ANSWER
+    compiled = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nb[ci]")}
+    assert compiled
+    assert all(SOURCES in path.name for path in compiled)  # so that code of another version is never loaded
+    assert run(tmp_path) == ANSWER
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nb[ci]")} == compiled
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(tmp_path):
+    blocked = tmp_path / "a file"
+    blocked.touch()
+    assert run(blocked / "folder") == ANSWER
+    assert list(Path(tmp_path).rglob("*.nb[ci]")) == []
