@@ -57,12 +57,16 @@ def _compiled(function, **options):
 if JIT_IS_OFF:
 
     def prefetch(array, index):
-        """Ask for ``array[index]`` to be brought into the cache; the index must be in range."""
+        """Ask for ``array[index]`` to be brought into the cache."""
+
+    def multiply_add(x, y, z):
+        """Return x y + z; real numbers are rounded once."""
+        return x * y + z
 else:
 
     @intrinsic
     def prefetch(typingctx, array, index):
-        """Ask for ``array[index]`` to be brought into the cache; the index must be in range."""
+        """Ask for ``array[index]`` to be brought into the cache."""
 
         def codegen(context, builder, signature, args):
             struct = context.make_array(signature.args[0])(context, builder, args[0])
@@ -74,3 +78,15 @@ else:
             return context.get_dummy_value()
 
         return numba.types.none(array, index), codegen
+
+    @intrinsic
+    def multiply_add(typingctx, x, y, z):
+        """Return x y + z; real numbers are rounded once."""
+
+        def fused(context, builder, signature, args):
+            return builder.fma(*args)
+
+        def plain(context, builder, signature, args):
+            return context.compile_internal(builder, lambda x, y, z: x * y + z, signature, args)
+
+        return z(z, z, z), fused if isinstance(z, numba.types.Float) else plain

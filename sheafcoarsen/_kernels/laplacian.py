@@ -7,7 +7,7 @@ it: parallel edges, and loops, which are seen once and follow ``DIAGONAL``. ``f`
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import inlined, kernel
+from sheafcoarsen._kernels.jit import inlined, kernel, multiply_add
 from sheafcoarsen._kernels.products import NOT_NEGATIVE, put_product
 
 DIAGONAL = -1
@@ -168,8 +168,8 @@ def entry_1(a, p, b, q, rows, out, at, s):
     t = a.dtype.type(0)
     for _ in range(rows):
         x = np.conj(a[p & NOT_NEGATIVE])
-        t -= x * b[q & NOT_NEGATIVE]
-        s00 += x * a[p & NOT_NEGATIVE]
+        t = multiply_add(-x, b[q & NOT_NEGATIVE], t)
+        s00 = multiply_add(x, a[p & NOT_NEGATIVE], s00)
         p += 1
         q += 1
     out[at] = t
@@ -187,13 +187,13 @@ def entry_2(a, p, b, q, rows, out, at, stride, s):
         a0, a1 = a[i], a[i + 1]
         b0, b1 = b[j], b[j + 1]
         x0, x1 = np.conj(a0), np.conj(a1)
-        t00 -= x0 * b0
-        t01 -= x0 * b1
-        t10 -= x1 * b0
-        t11 -= x1 * b1
-        s00 += x0 * a0
-        s10 += x1 * a0
-        s11 += x1 * a1
+        t00 = multiply_add(-x0, b0, t00)
+        t01 = multiply_add(-x0, b1, t01)
+        t10 = multiply_add(-x1, b0, t10)
+        t11 = multiply_add(-x1, b1, t11)
+        s00 = multiply_add(x0, a0, s00)
+        s10 = multiply_add(x1, a0, s10)
+        s11 = multiply_add(x1, a1, s11)
         p += 2
         q += 2
     out[at], out[at + 1] = t00, t01
@@ -213,21 +213,21 @@ def entry_3(a, p, b, q, rows, out, at, stride, s):
         a0, a1, a2 = a[i], a[i + 1], a[i + 2]
         b0, b1, b2 = b[j], b[j + 1], b[j + 2]
         x0, x1, x2 = np.conj(a0), np.conj(a1), np.conj(a2)
-        t00 -= x0 * b0
-        t01 -= x0 * b1
-        t02 -= x0 * b2
-        t10 -= x1 * b0
-        t11 -= x1 * b1
-        t12 -= x1 * b2
-        t20 -= x2 * b0
-        t21 -= x2 * b1
-        t22 -= x2 * b2
-        s00 += x0 * a0
-        s10 += x1 * a0
-        s11 += x1 * a1
-        s20 += x2 * a0
-        s21 += x2 * a1
-        s22 += x2 * a2
+        t00 = multiply_add(-x0, b0, t00)
+        t01 = multiply_add(-x0, b1, t01)
+        t02 = multiply_add(-x0, b2, t02)
+        t10 = multiply_add(-x1, b0, t10)
+        t11 = multiply_add(-x1, b1, t11)
+        t12 = multiply_add(-x1, b2, t12)
+        t20 = multiply_add(-x2, b0, t20)
+        t21 = multiply_add(-x2, b1, t21)
+        t22 = multiply_add(-x2, b2, t22)
+        s00 = multiply_add(x0, a0, s00)
+        s10 = multiply_add(x1, a0, s10)
+        s11 = multiply_add(x1, a1, s11)
+        s20 = multiply_add(x2, a0, s20)
+        s21 = multiply_add(x2, a1, s21)
+        s22 = multiply_add(x2, a2, s22)
         p += 3
         q += 3
     out[at], out[at + 1], out[at + 2] = t00, t01, t02
