@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import inlined, kernel
+from sheafcoarsen._kernels.jit import inlined, kernel, multiply_add
 
 NOT_NEGATIVE = (1 << 62) - 1
 """Indices are masked by this: numba then need not ask whether they count from the end, which takes as long as the arithmetic."""
@@ -19,17 +19,17 @@ def put_columns(columns, out, at, stride, a, p, row_step, step, conjugate, b, q,
             x, j = a[g & NOT_NEGATIVE], h & NOT_NEGATIVE
             if conjugate:
                 x = np.conj(x)
-            t0 += x * b[j]
+            t0 = multiply_add(x, b[j], t0)
             if len(columns) > 1:
-                t1 += x * b[j + 1]
+                t1 = multiply_add(x, b[j + 1], t1)
             if len(columns) > 2:
-                t2 += x * b[j + 2]
+                t2 = multiply_add(x, b[j + 2], t2)
             if len(columns) > 3:
-                t3 += x * b[j + 3]
+                t3 = multiply_add(x, b[j + 3], t3)
             if len(columns) > 4:
-                t4 += x * b[j + 4]
+                t4 = multiply_add(x, b[j + 4], t4)
             if len(columns) > 5:
-                t5 += x * b[j + 5]
+                t5 = multiply_add(x, b[j + 5], t5)
             g += step
             h += b_step
         z = (at + i * stride) & NOT_NEGATIVE
