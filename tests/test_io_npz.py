@@ -142,7 +142,9 @@ def test_no_such_folder(tmp_path):
 
 
 def test_what_cannot_be_saved(tmp_path):
-    with pytest.raises(TypeError, match="`obj` must be a CellularSheaf, a Partition or a Coarsening, got ndarray"):
+    with pytest.raises(
+        TypeError, match="`obj` must be a CellularSheaf, a Partition, a Coarsening or a Hierarchy, got nd"
+    ):
         sc.save(tmp_path / "f.npz", np.zeros(3))
 
 
