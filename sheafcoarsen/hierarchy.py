@@ -241,7 +241,7 @@ class Hierarchy:
         total = sum(self.seconds)
         shares = ["", *("-" if math.isnan(total) else f"{s / (total or 1.0):.0%}" for s in self.seconds)]
         head = ("vertices", "edges", "dim C^0", "dim C^1", "nonzeros", "time")
-        rows = [head]
+        rows: list[tuple[str, ...]] = [head]
         for F, share in zip(self.sheaves, shares, strict=True):
             counts = (F.n_vertices, F.n_edges, F.dim_c0, F.dim_c1, count_nonzeros(F))
             rows.append((*(str(count) for count in counts), share))
