@@ -9,6 +9,7 @@ A sheaf goes in at the bottom, a coarse sheaf comes out, and the coarse sheaf is
     sc.laplacian(C.sheaf)                                # equals C.galerkin(), R* L R
     sc.energy_ledger(C, x)                               # what was lost of a cochain
     sc.verify(C)                                         # every statement of the theory, on this coarsening
+    sc.coarsen_levels(F, factor=10, rank=4)              # level after level: pool, lift, ledger, recoarsen
     sc.HiSP(n_modes=4, n_clusters=50)(F, X)              # the paper's pooling layer; readout, diffuse, diffusion_step
     sc.save("coarse.npz", C)                             # files: save, load, read_g2o, read_graph
 
@@ -22,6 +23,7 @@ from sheafcoarsen import gallery, ranks
 from sheafcoarsen.coarsening import Coarsening, coarsen
 from sheafcoarsen.diffusion import diffuse, diffusion_step
 from sheafcoarsen.exceptions import SingularDegreeWarning, SingularProblemWarning, TiedModesWarning
+from sheafcoarsen.hierarchy import Hierarchy, HierarchyLedger, coarsen_levels
 from sheafcoarsen.io import load, read_g2o, read_graph, save
 from sheafcoarsen.ledger import EnergyLedger, energy_ledger
 from sheafcoarsen.modes import LocalModes, local_modes
@@ -49,6 +51,8 @@ __all__ = [
     "Coarsening",
     "EnergyLedger",
     "HiSP",
+    "Hierarchy",
+    "HierarchyLedger",
     "LaplacianPattern",
     "LocalModes",
     "Partition",
@@ -58,6 +62,7 @@ __all__ = [
     "TiedModesWarning",
     "Verification",
     "coarsen",
+    "coarsen_levels",
     "coboundary",
     "diffuse",
     "diffusion_step",

@@ -224,10 +224,15 @@ class Workbench:
 
     def global_sections(self) -> np.ndarray:
         """Return an orthonormal basis of ker delta, by a dense singular value decomposition."""
-        delta = self.delta.toarray().astype(self.double)
-        if 0 in delta.shape or not delta.any():
-            return np.eye(delta.shape[1], dtype=self.double)
-        _, sigma, vh = np.linalg.svd(delta / np.abs(delta).max())
+        delta, largest = self.delta.astype(self.double), float(np.abs(self.delta.data).max(initial=0))
+        m, n = delta.shape
+        if n == 0 or largest == 0:
+            return np.eye(n, dtype=self.double)
+        triangle = np.zeros((0, n), self.double)
+        for lo in range(0, m, 4 * n):  # QR of a few rows at a time: there may be far more of them than columns
+            rows = delta[lo : lo + 4 * n].toarray() / largest
+            triangle = np.linalg.qr(np.concatenate([triangle, rows]), mode="r")  # type: ignore[assignment]
+        _, sigma, vh = np.linalg.svd(triangle)
         rank = int((sigma > max(delta.shape) * self.eps * sigma[0]).sum())
         return vh[rank:].conj().T
 

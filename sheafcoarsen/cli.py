@@ -11,6 +11,7 @@ import networkx as nx
 import numpy as np
 
 from sheafcoarsen.coarsening import Coarsening, coarsen
+from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.io import load, read_g2o, read_graph, save
 from sheafcoarsen.ledger import energy_ledger
 from sheafcoarsen.modes import LOCAL_OPERATORS, compute_modes
@@ -85,7 +86,7 @@ def _stage(times: dict, name: str):
     times[name] = time.perf_counter() - start
 
 
-def _read(path: str, dim: int | None) -> CellularSheaf | Partition | Coarsening:
+def _read(path: str, dim: int | None) -> CellularSheaf | Partition | Coarsening | Hierarchy:
     plain = path.lower().removesuffix(".gz")
     ours = plain.endswith(".npz") or _is_zip(path)
     if dim is not None and (ours or plain.endswith(".g2o")):
@@ -110,6 +111,8 @@ def _read_sheaf(path: str, dim: int | None) -> CellularSheaf:
     obj = _read(path, dim)
     if isinstance(obj, Coarsening):
         return obj.sheaf
+    if isinstance(obj, Hierarchy):
+        return obj.sheaves[-1]
     if not isinstance(obj, CellularSheaf):
         raise ValueError(f"{path}: holds a partition, not a sheaf")
     return obj
@@ -219,7 +222,7 @@ def _info(args) -> int:
         print(obj)
         print(f"fine    {_describe(obj.fine)}")
         print(f"coarse  {_describe(obj.sheaf)}")
-    elif isinstance(obj, Partition):
+    elif isinstance(obj, Partition | Hierarchy):
         print(obj)
     else:
         loops = int((obj.edges[:, 0] == obj.edges[:, 1]).sum())
@@ -247,17 +250,20 @@ def _verify(args) -> int:
             if getattr(args, option) is not None:
                 raise ValueError(f"--{option.replace('_', '-')} goes with --clusters and --rank")
         obj = _read(args.input, args.dim)
-        if not isinstance(obj, Coarsening):
+        levels = [obj] if isinstance(obj, Coarsening) else list(obj) if isinstance(obj, Hierarchy) else []
+        if not levels:
             raise ValueError(f"{args.input}: does not hold a coarsening: give --clusters and --rank to make one")
-        C = obj
     else:
-        if isinstance(_read(args.input, args.dim), Coarsening):
+        if isinstance(_read(args.input, args.dim), Coarsening | Hierarchy):
             raise ValueError(f"{args.input}: holds a coarsening already: leave --clusters and --rank out to verify it")
-        C = _make(args, times)
-    result = verify(C)
-    print(C)
-    print(result)
-    return 0 if result.passed else 1
+        levels = [_make(args, times)]
+    passed = True
+    for C in levels:
+        result = verify(C)
+        print(C)
+        print(result)
+        passed = passed and result.passed
+    return 0 if passed else 1
 
 
 def _demo(args) -> int:

@@ -152,24 +152,11 @@ class Coarsening:
         >>> C.recoarsen(F.with_maps(F.tail_data, 2 * F.head_data)).restored_loops  # constants have energy now
         array([0, 1])
         """
-        _check_topology(self.fine, check_sheaf(sheaf))
-        check_partition(sheaf, self.partition)
-        if self.modes is not None:
-            _check_topology(self.modes.sheaf, sheaf)
-            if not np.array_equal(self.modes.partition.labels, self.partition.labels):
-                raise ValueError("the coarsening does not fit together: its modes belong to another partition")
-            modes = refresh_modes(self.modes, sheaf)
-            warn_if_tied(modes, stacklevel=3)
-            R, ranks = modes.prolongation, modes.ranks
-        else:
-            check_layout(self.prolongation, self.fine, self.partition, self.ranks, "the prolongation of the coarsening")
-            modes, R, ranks = None, in_precision_of(sheaf, self.clusters, self.prolongation), self.ranks
-        if not np.array_equal(ranks, self.ranks):
-            raise ValueError(
-                "the coarsening does not fit together: its modes are not as many as its coarse stalks hold"
-            )
-        compress = self.crossing_rows is None
-        return _realized(sheaf, self.partition, modes, R, ranks, self.clusters, self.loops, compress, like=self)
+        check_topology(self.fine, check_sheaf(sheaf), "coarsen")
+        result = refresh_coarsening(self, sheaf)
+        if result.modes is not None:
+            warn_if_tied(result.modes, stacklevel=3)
+        return result
 
     def __repr__(self) -> str:
         what = f"{self.modes.local_operator} modes" if self.modes is not None else "own basis"
@@ -284,8 +271,32 @@ def _realized(
     return result
 
 
-def _check_topology(fine: CellularSheaf, sheaf: CellularSheaf) -> None:
-    """Refuse a sheaf on another graph or with other stalks than the one that was coarsened."""
+def refresh_coarsening(C: Coarsening, sheaf: CellularSheaf, *, new_loops: bool = False) -> Coarsening:
+    """Coarsen a sheaf in the way of ``C`` without a word about ties.
+
+    It is on the graph of ``C.fine``, but for loops where ``new_loops``: then the index work is done again, on which no crossing
+    edge depends.
+    """
+    check_partition(sheaf, C.partition)
+    if C.modes is not None:
+        if not new_loops:
+            check_topology(C.modes.sheaf, sheaf, "coarsen")
+        if not np.array_equal(C.modes.partition.labels, C.partition.labels):
+            raise ValueError("the coarsening does not fit together: its modes belong to another partition")
+        modes = refresh_modes(C.modes, sheaf, new_edges=new_loops)
+        R, ranks, clusters = modes.prolongation, modes.ranks, modes.clusters
+    else:
+        check_layout(C.prolongation, C.fine, C.partition, C.ranks, "the prolongation of the coarsening")
+        clusters = clusters_of(sheaf, C.partition) if new_loops else C.clusters
+        modes, R, ranks = None, in_precision_of(sheaf, clusters, C.prolongation), C.ranks
+    if not np.array_equal(ranks, C.ranks):
+        raise ValueError("the coarsening does not fit together: its modes are not as many as its coarse stalks hold")
+    compress = C.crossing_rows is None
+    return _realized(sheaf, C.partition, modes, R, ranks, clusters, C.loops, compress, like=C)
+
+
+def check_topology(fine: CellularSheaf, sheaf: CellularSheaf, maker: str) -> None:
+    """Refuse a sheaf on another graph or with other stalks than the one that ``maker`` coarsened."""
     for name in ("edges", "vertex_dims", "edge_dims"):
         mine, other = getattr(fine, name), getattr(sheaf, name)
         if mine is other or np.array_equal(mine, other):
@@ -297,7 +308,7 @@ def _check_topology(fine: CellularSheaf, sheaf: CellularSheaf) -> None:
             what = f"first at index {i}, where {other[i].tolist()} stands for {mine[i].tolist()}"
         raise ValueError(
             f"`sheaf` must have the graph and the stalks of the sheaf that was coarsened, but its {name} differ, {what}: "
-            f"use coarsen for another graph"
+            f"use {maker} for another graph"
         )
 
 

@@ -81,10 +81,7 @@ class EnergyLedger:
     @property
     def closure(self) -> float | np.ndarray:
         """(sum of lines - fine energy) / (sum of their moduli), 0 where all vanish."""
-        lines = np.array(list(self.lines.values()))
-        gap, size = lines.sum(axis=0) - self.fine_energy, np.abs(lines).sum(axis=0)
-        result = np.divide(gap, size, out=np.zeros_like(size), where=size != 0)
-        return result if result.ndim else float(result)
+        return closure_of(self.lines, self.fine_energy)
 
     def __repr__(self) -> str:
         totals = {
@@ -92,9 +89,21 @@ class EnergyLedger:
             "kept (Galerkin) energy": self.galerkin_energy,
             "closure": self.closure,
         }
-        rows = [*self.lines.items(), *totals.items()]
-        shown = (f"  {name:<24}{np.array2string(np.asarray(value), precision=6)}" for name, value in rows)
-        return "EnergyLedger\n" + "\n".join(shown)
+        return "EnergyLedger\n" + show_lines({**self.lines, **totals})
+
+
+def closure_of(lines: dict, energy) -> float | np.ndarray:
+    """Return (sum of lines - energy) / (sum of their moduli), 0 where all vanish."""
+    values = np.array(list(lines.values()))
+    gap, size = values.sum(axis=0) - energy, np.abs(values).sum(axis=0)
+    result = np.divide(gap, size, out=np.zeros_like(size), where=size != 0)
+    return result if result.ndim else float(result)
+
+
+def show_lines(lines: dict) -> str:
+    """Return a line of text for each number or row of numbers."""
+    width = max(map(len, lines)) + 2
+    return "\n".join(f"  {name:<{width}}{np.array2string(np.asarray(v), precision=6)}" for name, v in lines.items())
 
 
 def _total(per_cluster: np.ndarray) -> float | np.ndarray:

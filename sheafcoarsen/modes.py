@@ -153,13 +153,13 @@ def local_modes(
     return modes
 
 
-def warn_if_tied(modes: LocalModes, stacklevel: int) -> None:
-    """Warn once, naming the first cluster whose cut splits a multiple eigenvalue."""
+def warn_if_tied(modes: LocalModes, stacklevel: int, where: str = "") -> None:
+    """Warn once, naming the first cluster whose cut splits a multiple eigenvalue; ``where`` comes first."""
     tied = np.flatnonzero(modes.tied)
     if tied.size:
         a = int(tied[0])
         warnings.warn(
-            f"the cut splits a multiple eigenvalue in {tied.size} of {len(modes.ranks)} clusters, first in cluster {a} "
+            f"{where}the cut splits a multiple eigenvalue in {tied.size} of {len(modes.ranks)} clusters, first in cluster {a} "
             f"(r = {modes.ranks[a]}, eigenvalue {modes.next_eigenvalues[a]:.4g}): the coarse space is one of many there; "
             f"rank rules have .whole_multiplets(), which keeps multiplets whole",
             TiedModesWarning,
@@ -180,10 +180,14 @@ def compute_modes(
     return local.modes(ranks, singular=rule.needs_kernels)
 
 
-def refresh_modes(modes: LocalModes, sheaf: CellularSheaf) -> LocalModes:
-    """Compute as many modes of the same operator, in the same way, for a sheaf on the same graph; index arrays are shared."""
+def refresh_modes(modes: LocalModes, sheaf: CellularSheaf, *, new_edges: bool = False) -> LocalModes:
+    """Compute as many modes of the same operator, in the same way, for a sheaf on the same vertices.
+
+    Index arrays are shared unless it has ``new_edges``.
+    """
     check_modes(modes, "the modes of the coarsening")
-    local = _LocalProblems(sheaf, modes.partition, modes.local_operator, False, like=modes)
+    like = None if new_edges else modes
+    local = _LocalProblems(sheaf, modes.partition, modes.local_operator, False, like=like)
     return local.modes(modes.ranks, singular=modes.singular)
 
 

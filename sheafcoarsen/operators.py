@@ -109,6 +109,12 @@ def block_pattern(edges, n: int) -> BlockPattern:
     return BlockPattern(row_ptr, codes[: n + count], block_ptr, columns[:blocks])
 
 
+def count_nonzeros(sheaf: CellularSheaf) -> int:
+    """Return how many entries L stores, without L."""
+    blocks, dims = block_pattern(sheaf.edges, sheaf.n_vertices), sheaf.vertex_dims
+    return int(np.repeat(dims, np.diff(blocks.block_ptr)) @ dims[blocks.columns])
+
+
 def same_array(mine, other) -> bool:
     """Compare two index arrays, at no cost where they are one."""
     if mine is other:

@@ -293,8 +293,8 @@ def _interlacing(b: Workbench) -> Outcome:
     L, G = (matrix.toarray().astype(b.double) for matrix in (b.L, b.galerkin))
     n, size = len(L), norm(L)
     fine, coarse = np.linalg.eigvalsh(L), np.linalg.eigvalsh((G + G.conj().T) / 2)
-    X = b.crossing_delta.toarray().astype(b.double)
-    rest = G - X.conj().T @ X
+    X = b.crossing_delta.astype(b.double)
+    rest = G - (X.conj().T @ X).toarray()
     lowest = np.linalg.eigvalsh((rest + rest.conj().T) / 2).min(initial=0.0)
     missed = (fine[: len(coarse)] - coarse).max(initial=0.0)
     return worst([residual_ratio(missed, n, b.eps, size), residual_ratio(-lowest, n, b.eps, size)]), "dense"
@@ -333,7 +333,12 @@ def _normalization(b: Workbench) -> Outcome:
     root_norms = norms_by(roots, vertex, None, len(dims))
     block_norms = np.sqrt(norms_by(b.L, vertex, vertex, len(dims)))
     factors = (root_norms[u], root_norms[v], block_norms[u], block_norms[v])
-    return worst(residual_ratio(sizes, np.maximum(dims[u], dims[v]), b.eps, *factors)), "exact"
+    F = b.C.fine
+    terms = np.bincount(
+        F.edges.reshape(-1), np.repeat(F.edge_dims, 2), minlength=len(dims)
+    )  # summed in a diagonal block
+    n = np.maximum(dims, terms)
+    return worst(residual_ratio(sizes, np.maximum(n[u], n[v]), b.eps, *factors)), "exact"
 
 
 def _dirichlet(b: Workbench) -> Outcome:

@@ -39,6 +39,7 @@ EMPTY = CellularSheaf.from_flat([], [], [], [], [])
 P = Partition([0, 0, 1, 1])
 M = sc.local_modes(F, P, 2)
 C = sc.coarsen(F, P, M)
+H = sc.Hierarchy(F, (C, sc.coarsen(C.sheaf, Partition([0, 0]), 3)))
 POOL = sc.HiSP(2, 2)
 POOLED = POOL(F, np.ones((4, 6)))
 PATTERN = sc.LaplacianPattern(F)
@@ -449,7 +450,7 @@ REFUSED = {
     "save modes": (
         lambda: in_folder(lambda folder: sc.save(folder / "m.npz", M)),
         TypeError,
-        "`obj` must be a CellularSheaf, a Partition or a Coarsening, got LocalModes",
+        "`obj` must be a CellularSheaf, a Partition, a Coarsening or a Hierarchy, got LocalModes",
     ),
 }
 
@@ -555,6 +556,31 @@ CALLS = {
     "Coarsening.pool": (C.pool, {"x": X}),
     "Coarsening.galerkin": (C.galerkin, {}),
     "Coarsening.recoarsen": (C.recoarsen, {"sheaf": F}),
+    "coarsen_levels": (
+        sc.coarsen_levels,
+        {
+            "sheaf": F,
+            "factor": 1.5,
+            "n_levels": None,
+            "min_vertices": 1,
+            "rank": [2, sc.ranks.kernel()],
+            "method": "balls",
+            "local_operator": "internal",
+            "loops": True,
+            "compress": True,
+            "seed": 0,
+            "progress": False,
+        },
+    ),
+    "coarsen_levels by partitions": (
+        sc.coarsen_levels,
+        {"sheaf": F, "partitions": [P, Partition([0, 0])], "rank": 2, "loops": False, "compress": False},
+    ),
+    "Hierarchy.prolongation": (H.prolongation, {"level": 1}),
+    "Hierarchy.pool": (H.pool, {"x": X, "level": 1}),
+    "Hierarchy.lift": (H.lift, {"z": np.ones(4), "level": 1}),
+    "Hierarchy.ledger": (H.ledger, {"x": X}),
+    "Hierarchy.recoarsen": (H.recoarsen, {"sheaf": F}),
     "HiSP": (
         sc.HiSP,
         {
@@ -596,7 +622,21 @@ FILES = {"save", "load", "read_g2o", "read_graph"}
 
 THINGS = st.sampled_from(
     [
-        *(F, F_COMPLEX, EMPTY, P, Partition([]), Partition([0, 1, 2, 3]), M, C, PATTERN, L, X, X.astype(np.complex64)),
+        *(
+            F,
+            F_COMPLEX,
+            EMPTY,
+            P,
+            Partition([]),
+            Partition([0, 1, 2, 3]),
+            M,
+            C,
+            H,
+            PATTERN,
+            L,
+            X,
+            X.astype(np.complex64),
+        ),
         *(PATH, nx.Graph(), ADJACENCY, EDGES, TETRAHEDRON, FACES),
         *(sc.ranks.kernel(), sc.ranks.below(1.0).whole_multiplets(), sc),
     ]
@@ -649,6 +689,10 @@ def assert_valid(result, name=""):
     elif isinstance(result, sc.HiSP):
         if result.n_modes < 1000:  # a row of x is as long as that
             assert_valid(result(F, np.ones((4, 6)), partition=P))
+    elif isinstance(result, sc.Hierarchy):
+        assert_valid([result.fine, result.levels, result.stopped_because, repr(result)])
+    elif isinstance(result, sc.HierarchyLedger):
+        assert_valid([result.levels, result.lines, result.closure])
     elif isinstance(result, sc.EnergyLedger):
         assert_valid({**vars(result), **result.lines, "closure": result.closure})
     elif isinstance(result, sc.Verification):
@@ -720,6 +764,8 @@ def test_every_public_function_gets_junk():
         "Check",
         "Coarsening",
         "EnergyLedger",
+        "Hierarchy",
+        "HierarchyLedger",
         "LocalModes",
         "Pooling",
         "Verification",
@@ -734,7 +780,15 @@ def test_every_public_function_gets_junk():
             if inspect.isfunction(getattr(owner, name)) and getattr(owner, name).__module__ == owner.__name__
         }
         assert {prefix + name for name in own - {"as_rule"}} <= covered
-    for owner in (CellularSheaf, Partition, sc.Coarsening, sc.LocalModes, sc.LaplacianPattern, sc.Pooling):
+    for owner in (
+        CellularSheaf,
+        Partition,
+        sc.Coarsening,
+        sc.LocalModes,
+        sc.LaplacianPattern,
+        sc.Pooling,
+        sc.Hierarchy,
+    ):
         own = {name for name in vars(owner) if not name.startswith("_")}
         without_arguments = {"assignment_matrix"}
         assert {f"{owner.__name__}.{name}" for name in public(owner, own) - without_arguments} <= covered

@@ -70,6 +70,23 @@ def test_out_holds_the_coarsening_and_verify_passes(pose_file, tmp_path, capsys)
     assert "that apply hold" in capsys.readouterr().out
 
 
+def test_a_file_of_levels(tmp_path, capsys):
+    path = str(tmp_path / "h.npz")
+    H = sc.coarsen_levels(sc.CellularSheaf.constant(nx.grid_2d_graph(8, 8)), 4, 2, rank=3)
+    sc.save(path, H)
+    assert main(["info", path]) == 0
+    assert "Hierarchy: 2 levels; stopped because `n_levels` = 2" in capsys.readouterr().out
+    assert main(["verify", path]) == 0
+    assert capsys.readouterr().out.count("that apply hold") == 2
+    assert main(["verify", path, "--clusters", "2", "--rank", "1"]) == 2
+    assert "holds a coarsening already" in capsys.readouterr().err
+    assert main(["coarsen", path, "--clusters", "2", "--rank", "1"]) == 0  # goes on from the coarsest sheaf
+    assert "fine    4 vertices" in capsys.readouterr().out
+    sc.save(path, sc.Hierarchy(H.fine, ()))
+    assert main(["verify", path]) == 2
+    assert "does not hold a coarsening" in capsys.readouterr().err
+
+
 def test_every_option_of_coarsen_matters(graph_file, tmp_path):
     def coarsened(*options):
         path = str(tmp_path / "c.npz")

@@ -15,6 +15,12 @@ from tests.strategies import sheaves_with_partitions
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 
+def nan_first(array):
+    array = array.copy()
+    array[0] = np.nan
+    return array
+
+
 def same_sheaf(F, G):
     assert F.dtype == G.dtype
     assert F.vertex_labels == G.vertex_labels
@@ -81,6 +87,58 @@ def test_a_loaded_coarsening_is_refreshed_like_the_one_that_was_saved(tmp_path):
             same_coarsening(saved.recoarsen(sheaf), loaded.recoarsen(sheaf))
 
 
+@given(sheaves_with_partitions(), st.sampled_from(["internal", "principal"]), st.booleans(), st.booleans())
+@settings(max_examples=15)
+def test_a_hierarchy_makes_the_round_trip(tmp_path_factory, case, operator, loops, compress):
+    F, P = case
+    path = tmp_path_factory.mktemp("npz") / "file.npz"
+    down = [P, sc.Partition(np.arange(P.n_clusters) // 2), sc.Partition(np.zeros((P.n_clusters + 1) // 2, int))]
+    for n_levels in (0, 3):
+        H = sc.coarsen_levels(
+            F, partitions=down[:n_levels], rank=3, local_operator=operator, loops=loops, compress=compress
+        )
+        F2 = F.with_maps(F.tail_data + F.tail_data.dtype.type(1), F.head_data)
+        for saved in (H, H.recoarsen(F2)):
+            sc.save(path, saved)
+            loaded = sc.load(path)
+            assert isinstance(loaded, sc.Hierarchy)
+            assert len(loaded) == n_levels
+            same_sheaf(saved.fine, loaded.fine)
+            assert (loaded.stopped_because, loaded.rebuilt_levels) == (saved.stopped_because, saved.rebuilt_levels)
+            assert np.isnan(loaded.seconds).all()
+            for i, (C, D) in enumerate(zip(saved, loaded, strict=True)):
+                same_coarsening(C, D)
+                assert D.fine is loaded.sheaves[i]
+            for C, D in zip(saved.recoarsen(F), loaded.recoarsen(F), strict=True):
+                same_coarsening(C, D)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"n_levels": 3}, r"has no array 'sheaves.3.edges'"),
+        ({"n_levels": -1}, "`n_levels` must be an integer of at least 0"),
+        ({"n_levels": [2]}, "`n_levels` must be an integer of at least 0"),
+        ({"n_levels": 1.5}, "`n_levels` must be an integer of at least 0"),
+        ({"stopped_because": None}, "has no array 'stopped_because'"),
+        ({"sheaves__1__edges": None}, "has no array 'sheaves.1.edges'"),
+        ({"sheaves__1__tail_data": nan_first}, "must be finite"),
+        ({"levels__1__R__data": None}, "has no array 'levels.1.R.data'"),
+        ({"levels__1__R__data": nan_first}, "level 1: R must be finite"),
+        ({"levels__1__partition__labels": [0, 0]}, "level 1: its parts do not fit: 3 vertices, a partition of 2 into"),
+        ({"levels__0__modes__ranks": [1, 2, 2]}, "level 0: the ranks of its modes"),
+    ],
+)
+def test_damaged_hierarchies(tmp_path, changes, message):
+    F = sc.CellularSheaf.random(nx.cycle_graph(6), 2, 2, seed=5)
+    path = tmp_path / "h.npz"
+    sc.save(path, sc.coarsen_levels(F, partitions=[sc.Partition([0, 0, 1, 1, 2, 2]), sc.Partition([0, 0, 1])], rank=2))
+    rewrite(path, **changes)
+    with pytest.raises(ValueError, match=message) as caught:
+        sc.load(path)
+    assert str(caught.value).startswith(str(path))
+
+
 def test_files_of_version_1(file):
     """They had no compression, no restored loops, and did not say how modes were computed."""
     C = sc.load(file)
@@ -142,7 +200,9 @@ def test_no_such_folder(tmp_path):
 
 
 def test_what_cannot_be_saved(tmp_path):
-    with pytest.raises(TypeError, match="`obj` must be a CellularSheaf, a Partition or a Coarsening, got ndarray"):
+    with pytest.raises(
+        TypeError, match="`obj` must be a CellularSheaf, a Partition, a Coarsening or a Hierarchy, got nd"
+    ):
         sc.save(tmp_path / "f.npz", np.zeros(3))
 
 
@@ -165,12 +225,6 @@ def rewrite(path, **changes):
             arrays[name] = value(arrays[name]) if callable(value) else np.asarray(value)
     with open(path, "wb") as stream:
         np.savez(stream, **arrays)
-
-
-def nan_first(array):
-    array = array.copy()
-    array[0] = np.nan
-    return array
 
 
 @pytest.mark.parametrize(
@@ -264,8 +318,9 @@ def test_a_folder(tmp_path):
 def test_fuzzed_bytes_load_or_are_one_clear_error(tmp_path_factory, data):
     F = sc.CellularSheaf.random(nx.cycle_graph(4), 1, 1, seed=5)
     C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), 1)
+    H = sc.Hierarchy(F, (C,))
     path = tmp_path_factory.getbasetemp() / "fuzzed.npz"
-    sc.save(path, data.draw(st.sampled_from([F, C, C.partition])))
+    sc.save(path, data.draw(st.sampled_from([F, C, C.partition, H])))
     content = bytearray(path.read_bytes())
     for _ in range(data.draw(st.integers(1, 4))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))

@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 import pytest
+import scipy.sparse.linalg
 
 import sheafcoarsen as sc
 from tests import reference
@@ -80,6 +81,46 @@ def test_a_real_pose_graph_is_nearly_consistent(data_folder):
     x = np.stack([np.cos(theta), -np.sin(theta)], axis=1).reshape(-1)
     y = np.stack([np.cos(theta), np.sin(theta)], axis=1).reshape(-1)
     assert sc.energy(F, x) < 0.05 * sc.energy(F, y)
+
+
+@pytest.mark.real_data
+def test_levels_of_a_pose_graph(data_folder):
+    F = sc.read_g2o(data_folder / "g2o_city10000.g2o.gz")
+    H = sc.coarsen_levels(F, rank=4, min_vertices=99)
+    assert [G.n_vertices for G in H.sheaves] == [10000, 1000, 100, 10]
+    for C in H:
+        V = sc.verify(C)
+        assert V.passed, str(V)
+    assert_levels_are_exact(H)
+
+
+@pytest.mark.real_data
+def test_levels_of_a_graph_with_hubs(data_folder):
+    F = sc.read_graph(data_folder / "nodes_tolokers_edges.txt.gz")
+    assert np.bincount(F.edges.reshape(-1)).max() == 2138
+    H = sc.coarsen_levels(F, rank=4)
+    assert [G.n_vertices for G in H.sheaves] == [11758, 1176, 118, 12]
+    for C in H:  # compressed, a coarse edge has no more rows than its ends have coordinates, however many cross
+        assert C.sheaf.edge_dims[: C.n_crossing_edges].max() <= 8
+    V = sc.verify(H[2])  # the others take some fifteen seconds
+    assert V.passed, str(V)
+    assert_levels_are_exact(H)
+
+
+def assert_levels_are_exact(H):
+    """Assert that the last Laplacian is the Galerkin operator of all levels, and that the ledger closes."""
+    F, R = H.fine, H.prolongation()
+    n = sum(int(C.clusters.dims.max()) for C in H) + int(np.bincount(F.edges.reshape(-1)).max())
+    L = sc.laplacian(F)
+    error = sc.laplacian(H.sheaves[-1]) - R.conj().T @ (L @ R)
+    norms = scipy.sparse.linalg.norm(R, axis=0)  # of every column: 1
+    assert_residual(norms - 1, n=n)
+    delta = sc.coboundary(F)
+    assert_residual(error.toarray(), delta.data, delta.data, n=n)
+    x = np.random.default_rng(3).standard_normal(F.dim_c0)
+    E = H.ledger(x)
+    assert_closes(list(E.lines.values()), E.fine_energy, size(delta.data) * size(x), n, eps_of(F.dtype))
+    assert E.coarsest_energy > 0
 
 
 def test_no_real_data_test_is_skipped_where_the_folder_is_named(request):

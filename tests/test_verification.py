@@ -1,6 +1,7 @@
 """`verify` passes what is right, catches what is damaged, and says why a statement does not apply."""
 
 import dataclasses
+import tracemalloc
 
 import networkx as nx
 import numpy as np
@@ -365,3 +366,24 @@ def test_maps_of_any_size_survive_saving(tmp_path):
     union, starts, _ = sc.disjoint_union([C.sheaf, C.sheaf])
     assert len(sc.split(union, starts)) == 2
     C.sheaf.with_maps(C.sheaf.tail_data, C.sheaf.head_data)
+
+
+def test_a_hub_is_no_reason_to_fail():
+    """The diagonal block of a vertex of degree d is a sum of d terms, each rounded in the same direction."""
+    F = sc.CellularSheaf.constant(nx.star_graph(3000))
+    V = sc.verify(sc.coarsen(F, sc.Partition(np.arange(3001) % 150), sc.ranks.kernel()))
+    assert V.passed, str(V)
+    V = sc.verify(sc.coarsen(F, sc.Partition(np.arange(3001) * 150 // 3001), 2))
+    assert V.passed, str(V)
+
+
+def test_global_sections_of_few_coordinates_and_many_edges_take_little_memory():
+    F = sc.CellularSheaf.random([[0, 1], [1, 2]] * 4000, 1, 1, seed=3)
+    C = sc.coarsen(F, sc.Partition([0, 0, 1]), 2)
+    sc.verify(C)
+    tracemalloc.start()
+    V = sc.verify(C)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert V.passed, str(V)
+    assert peak < 50e6  # a square factor of the rows would be 512 MB

@@ -10,6 +10,8 @@ prefixed:
                ``compress`` and, where it is false, ``crossing_rows``; ``restored_loops``; ``modes.*`` unless the basis
                was the user's own: ``local_operator``, ``ranks``, ``scores``, ``next_eigenvalues``, ``tied``,
                ``operator_norms``, ``singular``, and ``modes.R.*`` where it is not R itself
+``hierarchy``  ``n_levels``, ``stopped_because``; ``sheaves.0.*``, ... the fine sheaf first; ``levels.0.*``, ... as a coarsening's,
+               without its two sheaves
 =============  ==========================================================================================================
 
 Version 1 had no ``compress``, ``restored_loops`` and ``modes.singular``: nothing, no cluster and false.
@@ -29,6 +31,7 @@ import scipy.sparse
 from sheafcoarsen._checks import file_path, integer_array, scalar_array
 from sheafcoarsen._ragged import read_only
 from sheafcoarsen.coarsening import Coarsening
+from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.modes import LOCAL_OPERATORS, LocalModes
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.prolongation import as_matrix, check_layout
@@ -38,7 +41,7 @@ VERSION = 2
 
 
 def save(path, obj) -> None:
-    """Save a sheaf, a partition or a coarsening to one ``.npz`` file.
+    """Save a sheaf, a partition, a coarsening or a hierarchy to one ``.npz`` file.
 
     The file is written beside ``path`` and renamed, so that a crash leaves an old file whole.
 
@@ -46,7 +49,7 @@ def save(path, obj) -> None:
     ----------
     path : str or path-like
         Used as it is; no ending is added.
-    obj : CellularSheaf, Partition or Coarsening
+    obj : CellularSheaf, Partition, Coarsening or Hierarchy
 
     Examples
     --------
@@ -66,9 +69,14 @@ def save(path, obj) -> None:
     elif isinstance(obj, Partition):
         kind, arrays = "partition", {"labels": obj.labels}
     elif isinstance(obj, Coarsening):
-        kind, arrays = "coarsening", _coarsening_arrays(obj)
+        sheaves = {**_sheaf_arrays(obj.fine, "fine."), **_sheaf_arrays(obj.sheaf, "sheaf.")}
+        kind, arrays = "coarsening", {**sheaves, **_level_arrays(obj)}
+    elif isinstance(obj, Hierarchy):
+        kind, arrays = "hierarchy", _hierarchy_arrays(obj)
     else:
-        raise TypeError(f"`obj` must be a CellularSheaf, a Partition or a Coarsening, got {type(obj).__name__}")
+        raise TypeError(
+            f"`obj` must be a CellularSheaf, a Partition, a Coarsening or a Hierarchy, got {type(obj).__name__}"
+        )
     header = {"format": np.array("sheafcoarsen"), "version": np.array(VERSION), "kind": np.array(kind)}
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{target}: there is no folder {target.parent}")
@@ -86,7 +94,7 @@ def save(path, obj) -> None:
         raise
 
 
-def load(path) -> CellularSheaf | Partition | Coarsening:
+def load(path) -> CellularSheaf | Partition | Coarsening | Hierarchy:
     """Load what :func:`save` wrote.
 
     Raises
@@ -106,7 +114,9 @@ def load(path) -> CellularSheaf | Partition | Coarsening:
                 f"written in format version {version}; this library reads up to {VERSION}: upgrade sheafcoarsen"
             )
         kind = str(arrays.get("kind"))
-        readers: dict[str, Callable] = {"sheaf": _sheaf, "partition": _partition, "coarsening": _coarsening}
+        readers: dict[str, Callable] = {
+            "sheaf": _sheaf, "partition": _partition, "coarsening": _coarsening, "hierarchy": _hierarchy
+        }  # fmt: skip
         if kind not in readers:
             raise ValueError(f"holds a {kind!r}, which this version does not know")
         return readers[kind](arrays)
@@ -165,10 +175,9 @@ def _plain(label):
     )
 
 
-def _coarsening_arrays(C: Coarsening) -> dict[str, np.ndarray]:
+def _level_arrays(C: Coarsening, prefix: str = "") -> dict[str, np.ndarray]:
+    """Return what a coarsening holds beside its two sheaves."""
     arrays = {
-        **_sheaf_arrays(C.fine, "fine."),
-        **_sheaf_arrays(C.sheaf, "sheaf."),
         "partition.labels": C.partition.labels,
         **_csr_arrays(C.prolongation, "R."),
         "loops": np.array(C.loops),
@@ -184,6 +193,15 @@ def _coarsening_arrays(C: Coarsening) -> dict[str, np.ndarray]:
             arrays[f"modes.{name}"] = getattr(C.modes, name)
         if C.modes.prolongation is not C.prolongation:
             arrays.update(_csr_arrays(C.modes.prolongation, "modes.R."))
+    return {prefix + name: array for name, array in arrays.items()}
+
+
+def _hierarchy_arrays(H: Hierarchy) -> dict[str, np.ndarray]:
+    arrays = {"n_levels": np.array(len(H)), "stopped_because": np.array(H.stopped_because)}
+    for i, sheaf in enumerate(H.sheaves):
+        arrays.update(_sheaf_arrays(sheaf, f"sheaves.{i}."))
+    for i, C in enumerate(H):
+        arrays.update(_level_arrays(C, f"levels.{i}."))
     return arrays
 
 
@@ -238,7 +256,30 @@ def _csr(arrays, prefix: str, shape) -> scipy.sparse.csr_array:
 
 
 def _coarsening(arrays) -> Coarsening:
-    fine, coarse = _sheaf(arrays, "fine."), _sheaf(arrays, "sheaf.")
+    return _level(arrays, _sheaf(arrays, "fine."), _sheaf(arrays, "sheaf."))
+
+
+def _hierarchy(arrays) -> Hierarchy:
+    count = arrays["n_levels"]
+    if count.shape != () or count.dtype.kind not in "iu" or count < 0:
+        raise ValueError("`n_levels` must be an integer of at least 0")
+    sheaves = [_sheaf(arrays, "sheaves.0.")]
+    levels = []
+    for i in range(int(count)):  # a count that is too large runs into a missing array
+        sheaves.append(_sheaf(arrays, f"sheaves.{i + 1}."))
+        start = f"levels.{i}."
+        own = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+        try:
+            levels.append(_level(own, sheaves[i], sheaves[i + 1]))
+        except KeyError as error:
+            raise KeyError(start + error.args[0]) from None
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"level {i}: {error}") from None
+    return Hierarchy(sheaves[0], tuple(levels), str(arrays["stopped_because"]))
+
+
+def _level(arrays, fine: CellularSheaf, coarse: CellularSheaf) -> Coarsening:
+    """Read what a coarsening holds beside its two sheaves, and refuse what does not fit them."""
     partition = _partition(arrays, "partition.")
     if partition.n_vertices != fine.n_vertices or partition.n_clusters != coarse.n_vertices:
         raise ValueError(
