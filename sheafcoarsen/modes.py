@@ -341,16 +341,22 @@ class _LocalProblems:
         else:
             wanted = np.minimum(ranks + 1, c.dims)
             large = (c.dims > SPARSE_ABOVE) & (SPARSE_SHARE * wanted <= c.dims)
+            self.check_dense(np.where(large, 0, c.dims), "keeping so large a share of its modes")
+            with single_threaded_blas():
+                for a in np.flatnonzero(large).tolist():  # each is larger than SPARSE_ABOVE, so they are few
+                    try:
+                        self.large_modes(a, int(ranks[a]), *out)
+                    except np.linalg.LinAlgError:
+                        if c.dims[a] > MAX_DENSE:
+                            raise
+                        large[a] = False
             dense = np.where(large, 0, c.dims)
-            self.check_dense(dense, "keeping so large a share of its modes")
             self.run(
                 "local modes",
                 lambda lo, hi, s: kernels.local_modes(lo, hi, f, c, *self.half_edges, ranks, large, self.eps, s, *out),
                 dense,
                 self.room(dense, wanted),
             )
-            for a in np.flatnonzero(large).tolist():  # each is larger than SPARSE_ABOVE, so they are few
-                self.large_modes(a, int(ranks[a]), *out)
         R = as_matrix(indptr, indices, data, int(starts[-1]))
         for array in (scores, next_values, norms, tied):
             read_only(array)

@@ -1,5 +1,7 @@
 """Local modes of a cluster that is too large for a dense matrix: Lanczos on the inverse, made sure of and polished."""
 
+import contextlib
+
 import numpy as np
 import scipy.linalg
 import scipy.sparse
@@ -18,6 +20,13 @@ SPARSE_SHARE = 20
 
 POLISH = 12
 """Rounds of inverse iteration after which a residual that is still too large is an error."""
+
+
+TOLERANCES = (1e-3, 1e-8, 1e-13)
+"""Of Lanczos, one after the other until the residuals hold: inverse iteration makes up for a loose one where eigenvalues are apart."""
+
+RESTARTS = 300
+"""Of Lanczos at most; it needs a few, or will need any number."""
 
 
 def local_sheaf(
@@ -70,32 +79,40 @@ def lowest_sparse(A: scipy.sparse.csr_array, count: int, eps: float) -> tuple[np
         Where a residual does not come down.
     """
     n = A.shape[0]
-    rng = np.random.default_rng(0)
     bound = float(abs(A).sum(axis=1).max())
-    shift = 1e-4 * float(A.diagonal().real.sum()) / n
+    level = n * eps * bound  # eigenvalues closer than this are one; a larger shift would merge more of them
     factors = splu(
-        scipy.sparse.csc_array(A + shift * scipy.sparse.eye_array(n, format="csr")),
+        scipy.sparse.csc_array(A + level * scipy.sparse.eye_array(n, format="csr")),
         permc_spec="MMD_AT_PLUS_A",
         diag_pivot_thresh=0.0,
         options={"SymmetricMode": True},
     )
-    solve = factors.solve
+    for tol in TOLERANCES[:-1]:
+        with contextlib.suppress(np.linalg.LinAlgError):
+            return _lowest(A, factors.solve, count, level, tol)
+    return _lowest(A, factors.solve, count, level, TOLERANCES[-1])
+
+
+def _lowest(A, solve, count, level, tol) -> tuple[np.ndarray, np.ndarray]:
+    """Compute what ``lowest_sparse`` returns with Lanczos to ``tol``; ``level`` is what counts as zero."""
+    rng = np.random.default_rng(0)
+    n = A.shape[0]
     found = np.zeros((n, 0), A.dtype)
     values = np.zeros(0)
     while True:
-        fresh = _lanczos(solve, found, max(count - len(values), 1 + count // 4), n, A.dtype, rng)
+        fresh = _lanczos(solve, found, max(count - len(values), 1 + count // 4), n, A.dtype, rng, tol)
         found = scipy.linalg.qr(np.hstack([found, fresh]), mode="economic")[0]
-        found, worst = _polish(A, solve, found, count, 2 * n * eps * bound)
-        if worst > 2 * n * eps * bound:
+        found, worst = _polish(A, solve, found, count, 2 * level)
+        if worst > 2 * level:
             raise np.linalg.LinAlgError(f"residual {worst:.3g} after {POLISH} rounds of inverse iteration")
         before = values
         values, turn = scipy.linalg.eigh(found.conj().T @ (A @ found))
         found = found @ turn
-        if len(before) >= count and values[count - 1] >= before[count - 1] - n * eps * bound:
+        if len(before) >= count and values[count - 1] >= before[count - 1] - level:
             return values[:count], np.ascontiguousarray(found[:, :count])
 
 
-def _lanczos(solve, found, count, n, dtype, rng) -> np.ndarray:
+def _lanczos(solve, found, count, n, dtype, rng, tol) -> np.ndarray:
     """Return the eigenvectors of the inverse to its largest eigenvalues in the complement of ``found``, shape (n, count)."""
 
     def beside(x):
@@ -106,7 +123,9 @@ def _lanczos(solve, found, count, n, dtype, rng) -> np.ndarray:
     )
     start = beside(rng.standard_normal(n).astype(dtype))
     try:
-        return eigsh(operator, k=count, which="LM", v0=start, ncv=min(n - 1, max(4 * count, 40)), tol=1e-10)[1]
+        return eigsh(
+            operator, k=count, which="LM", v0=start, ncv=min(n - 1, max(4 * count, 40)), maxiter=RESTARTS, tol=tol
+        )[1]
     except ArpackNoConvergence as error:
         raise np.linalg.LinAlgError(f"Lanczos found {len(error.eigenvalues)} of {count} modes") from None
 

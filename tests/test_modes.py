@@ -483,6 +483,31 @@ def test_large_clusters_by_the_sparse_method_at_any_scale(scale, monkeypatch):
     assert_lowest_eigenpairs(M, 0)
 
 
+@pytest.mark.parametrize("graph", [nx.path_graph(100), nx.star_graph(100), nx.grid_2d_graph(10, 10)])
+@pytest.mark.parametrize("decades", [4, 8])
+def test_large_clusters_of_graded_maps(graph, decades, monkeypatch):
+    monkeypatch.setattr(modes, "SPARSE_ABOVE", 35)
+    monkeypatch.setattr(modes, "MAX_DENSE", 35)  # nothing to fall back on
+    F = CellularSheaf.constant(graph)
+    weights = 10.0 ** -np.random.default_rng(1).uniform(0, decades, F.n_edges)
+    M = modes_of(F.with_maps(weights, weights), one_cluster(F), 3, "internal")
+    assert_lowest_eigenpairs(M, 0)
+
+
+def test_a_large_cluster_at_which_the_sparse_method_fails_is_computed_densely(monkeypatch):
+    monkeypatch.setattr(modes, "SPARSE_ABOVE", 35)
+
+    def fails(*args):
+        raise np.linalg.LinAlgError("no")
+
+    monkeypatch.setattr(modes, "lowest_sparse", fails)
+    F = CellularSheaf.constant(nx.path_graph(100))
+    assert_lowest_eigenpairs(modes_of(F, one_cluster(F), 3, "internal"), 0)
+    monkeypatch.setattr(modes, "MAX_DENSE", 35)
+    with pytest.raises(np.linalg.LinAlgError, match="cluster 0 .dimension 100.: no"):
+        sc.local_modes(F, one_cluster(F), 3)
+
+
 def test_rules_that_look_at_whole_spectra_refuse_a_huge_cluster(monkeypatch):
     monkeypatch.setattr(modes, "MAX_DENSE", 30)
     F = CellularSheaf.constant(nx.path_graph(40))
