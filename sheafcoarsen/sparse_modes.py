@@ -35,7 +35,7 @@ def local_sheaf(
     """Return the sheaf whose Laplacian is cluster a's local operator, maps times a power of two, and that power.
 
     Half-edges, 2 e + end, are what the principal operator holds beyond the internal one: as edges whose other end is one more
-    vertex, with a stalk of dimension 0. Computed in double precision.
+    vertex, with a stalk of dimension 0. So are loops, with the difference of their maps. Computed in double precision.
     """
     members = clusters.members[clusters.member_ptr[a] : clusters.member_ptr[a + 1]]
     inner = clusters.internal_edges[clusters.internal_ptr[a] : clusters.internal_ptr[a + 1]]
@@ -46,15 +46,20 @@ def local_sheaf(
         data, starts = (sheaf.tail_data, sheaf.tail_offsets) if end == 0 else (sheaf.head_data, sheaf.head_offsets)
         return data[ranges(starts[edges], starts[edges + 1] - starts[edges])]
 
-    ends = [place[sheaf.edges[inner]]]
-    edges, tails, heads = [inner], [maps(inner, 0)], [maps(inner, 1)]
-    for end in (0, 1):
-        halves = half_edges[(half_edges & 1) == end] >> 1
-        at = place[sheaf.edges[halves, end]]
+    at_loop = sheaf.edges[inner, 0] == sheaf.edges[inner, 1]
+    loops, inner = inner[at_loop], inner[~at_loop]
+    ends, edges, tails = [place[sheaf.edges[inner]]], [inner], [maps(inner, 0)]
+    tail_ends, head_ends = (half_edges[(half_edges & 1) == end] >> 1 for end in (0, 1))
+    for some, end, data in (
+        (loops, 0, maps(loops, 0) - maps(loops, 1)),
+        (tail_ends, 0, maps(tail_ends, 0)),
+        (head_ends, 1, maps(head_ends, 1)),
+    ):
+        at = place[sheaf.edges[some, end]]
         ends.append(np.stack([at, np.full_like(at, len(members))], axis=1))
-        edges.append(halves)
-        tails.append(maps(halves, end))
-    tail, head = np.concatenate(tails), np.concatenate(heads)
+        edges.append(some)
+        tails.append(data)
+    tail, head = np.concatenate(tails), maps(inner, 1)
     double = np.result_type(sheaf.dtype, np.float64)
     unit = 1 / power_of_two(max(float(np.abs(tail).max(initial=0.0)), float(np.abs(head).max(initial=0.0))))
     local = CellularSheaf._trusted(
@@ -81,12 +86,15 @@ def lowest_sparse(A: scipy.sparse.csr_array, count: int, eps: float) -> tuple[np
     n = A.shape[0]
     bound = float(abs(A).sum(axis=1).max())
     level = n * eps * bound  # eigenvalues closer than this are one; a larger shift would merge more of them
-    factors = splu(
-        scipy.sparse.csc_array(A + level * scipy.sparse.eye_array(n, format="csr")),
-        permc_spec="MMD_AT_PLUS_A",
-        diag_pivot_thresh=0.0,
-        options={"SymmetricMode": True},
-    )
+    try:
+        factors = splu(
+            scipy.sparse.csc_array(A + level * scipy.sparse.eye_array(n, format="csr")),
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": True},
+        )
+    except RuntimeError as error:
+        raise np.linalg.LinAlgError(f"the factorization failed: {error}") from None
     for tol in TOLERANCES[:-1]:
         with contextlib.suppress(np.linalg.LinAlgError):
             return _lowest(A, factors.solve, count, level, tol)

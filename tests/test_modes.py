@@ -514,3 +514,20 @@ def test_rules_that_look_at_whole_spectra_refuse_a_huge_cluster(monkeypatch):
     for rank in (sc.ranks.below(0.1), sc.ranks.kernel(), 35):
         with pytest.raises(ValueError, match="cluster 0 has dimension 40.*limited to dimension 30: use more clusters"):
             sc.local_modes(F, one_cluster(F), rank)
+
+
+@pytest.mark.parametrize("method", ["dense", "sparse"])
+@pytest.mark.parametrize(("dtype", "big", "small"), [(float, 1e100, 1e-100), (np.float32, 1e12, 1e-12)])
+def test_a_loop_whose_maps_cancel_hides_nothing(dtype, big, small, method, monkeypatch):
+    if method == "sparse":
+        monkeypatch.setattr(modes, "SPARSE_ABOVE", 1)
+        monkeypatch.setattr(modes, "SPARSE_SHARE", 1)
+    n = 12
+    edges = [(0, 0), *((i, i + 1) for i in range(n - 1))]
+    maps = np.array([big, *[small] * (n - 1)], dtype).reshape(-1, 1, 1)
+    F = CellularSheaf(edges, maps, maps)
+    alone = CellularSheaf.constant(nx.path_graph(n))
+    M = sc.local_modes(F, one_cluster(F), 4)
+    expected = np.linalg.eigvalsh(sc.laplacian(alone).toarray())
+    for found, value in zip([*M.scores, M.next_eigenvalues[0]], expected[:5], strict=True):
+        assert_residual(float(found) / small / small - value, 4.0, n=n, eps=eps_of(F.dtype))

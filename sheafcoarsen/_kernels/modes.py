@@ -27,9 +27,14 @@ def cluster_unit(a, f, c, half_ptr, half_edges):
     largest = 0.0
     for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
         e = c.internal_edges[k]
-        for i in range(f.tail_offsets[e], f.tail_offsets[e + 1]):
+        tail, head = f.tail_offsets[e], f.head_offsets[e]
+        if f.edges[e, 0] == f.edges[e, 1]:  # of a loop only the difference enters
+            for i in range(f.tail_offsets[e + 1] - tail):
+                largest = max(largest, float(abs(f.tail_data[tail + i] - f.head_data[head + i])))
+            continue
+        for i in range(tail, f.tail_offsets[e + 1]):
             largest = max(largest, float(abs(f.tail_data[i])))
-        for i in range(f.head_offsets[e], f.head_offsets[e + 1]):
+        for i in range(head, f.head_offsets[e + 1]):
             largest = max(largest, float(abs(f.head_data[i])))
     for k in range(half_ptr[a], half_ptr[a + 1]):
         e = half_edges[k] >> 1
@@ -65,13 +70,13 @@ def assemble(a, f, c, half_ptr, half_edges, unit, m, out):
         e = inner[k]
         u, v, rows = edges[e, 0], edges[e, 1], edge_dims[e]
         du, dv, at, to = vertex_dims[u], vertex_dims[v], local[u], local[v]
-        scaled_map(tail_data, tail_offsets[e], tail_offsets[e + 1], unit, m, 0)
         if u == v:
             for i in range(rows * du):
-                m[i] -= head_data[head_offsets[e] + i] * unit
+                m[i] = (tail_data[tail_offsets[e] + i] - head_data[head_offsets[e] + i]) * unit
             put_product(out, at * (n + 1), n, m, 0, 1, du, True, m, 0, du, du, rows, du, one, True)
             continue
         h = rows * du
+        scaled_map(tail_data, tail_offsets[e], tail_offsets[e + 1], unit, m, 0)
         scaled_map(head_data, head_offsets[e], head_offsets[e + 1], unit, m, h)
         put_product(out, at * (n + 1), n, m, 0, 1, du, True, m, 0, du, du, rows, du, one, True)
         put_product(out, to * (n + 1), n, m, h, 1, dv, True, m, h, dv, dv, rows, dv, one, True)
