@@ -248,13 +248,14 @@ class Hierarchy:
         widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
         table = ["  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
         numbers = ["", *map(str, range(len(rows) - 1))]
-        lines = [f"{len(self)} level{'' if len(self) == 1 else 's'}; stopped because {self.stopped_because}"]
+        why = f"; stopped because {self.stopped_because}" if self.stopped_because else ""
+        lines = [f"Hierarchy: {len(self)} level{'' if len(self) == 1 else 's'}{why}"]
         lines += [f"  {number:>2}  {line}".rstrip() for number, line in zip(numbers, table, strict=True)]
         lines += [
             f"  level {i} rebuilt: loop rows put back in {self[i - 1].restored_loops.size} clusters of level {i - 1}"
             for i in self.rebuilt_levels
         ]
-        return "Hierarchy: " + "\n".join(lines)
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -217,6 +217,7 @@ def test_recoarsen_is_rebuilding_with_the_same_ranks(H, kind, dtype, seed):
         assert C2.partition is C.partition
         assert C2.loops is C.loops
         assert C2.sheaf.dtype == dtype
+        assert (C2.modes.singular, C2.modes.local_operator) == (C.modes.singular, C.modes.local_operator)
         if not C.modes.singular:
             D = sc.coarsen(
                 current, C.partition, C.ranks.tolist(), local_operator=C.modes.local_operator, loops=C.loops,
@@ -425,6 +426,7 @@ def test_the_table():
     unknown = dataclasses.replace(H, seconds=None)
     assert all(row.endswith("  -") for row in repr(unknown).splitlines()[3:])
     assert repr(sc.coarsen_levels(grid(), n_levels=1, rank=3)).startswith("Hierarchy: 1 level; stopped")
+    assert repr(sc.Hierarchy(H.fine, H.levels)).startswith("Hierarchy: 2 levels\n")
 
 
 @given(sheaves())
