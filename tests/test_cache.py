@@ -40,3 +40,20 @@ def test_a_cache_that_cannot_be_written_is_no_error(tmp_path):
     blocked.touch()
     assert run(blocked / "folder") == ANSWER
     assert list(Path(tmp_path).rglob("*.nb[ci]")) == []
+
+
+def test_no_flag_lets_products_be_fused_with_sums():
+    """Numba compiles complex multiplication once for all kernels, with the flags of the first: it would no longer be Hermitian."""
+    import importlib
+    import pkgutil
+
+    from sheafcoarsen import _kernels
+
+    found = 0
+    for info in pkgutil.iter_modules(_kernels.__path__):
+        for kernel in vars(importlib.import_module(f"sheafcoarsen._kernels.{info.name}")).values():
+            if hasattr(kernel, "targetoptions"):
+                flags = kernel.targetoptions.get("fastmath", False)
+                assert flags is False or set(flags) <= {"reassoc"}
+                found += 1
+    assert found > 50

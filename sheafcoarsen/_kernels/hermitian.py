@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import JIT_IS_OFF, kernel, summing_kernel
+from sheafcoarsen._kernels.jit import JIT_IS_OFF, kernel, multiply_add, summing_kernel
 from sheafcoarsen._kernels.lapack import LANES, PANEL, heevd, sterf
 
 DENSE_SHARE = 3
@@ -38,7 +38,10 @@ def multiply(a, i, x, p):
             s1 += r1[k] * y
             s2 += r2[k] * y
             s3 += r3[k] * y
-            p[k] += np.conj(r0[k]) * x0 + np.conj(r1[k]) * x1 + np.conj(r2[k]) * x2 + np.conj(r3[k]) * x3
+            t = multiply_add(np.conj(r0[k]), x0, p[k])
+            t = multiply_add(np.conj(r1[k]), x1, t)
+            t = multiply_add(np.conj(r2[k]), x2, t)
+            p[k] = multiply_add(np.conj(r3[k]), x3, t)
         p[j] += s0 + r0[j] * x0 + np.conj(r1[j]) * x1 + np.conj(r2[j]) * x2 + np.conj(r3[j]) * x3
         p[j + 1] += s1 + r1[j] * x0 + r1[j + 1] * x1 + np.conj(r2[j + 1]) * x2 + np.conj(r3[j + 1]) * x3
         p[j + 2] += s2 + r2[j] * x0 + r2[j + 1] * x1 + r2[j + 2] * x2 + np.conj(r3[j + 2]) * x3
@@ -61,13 +64,17 @@ def update(a, i, v, w):
     w0, w1, w2, w3 = w[0], w[1], w[2], w[3]
     for j in range(i):
         r = a[j, : j + 1]
-        x0, x1, x2, x3 = v0[j], v1[j], v2[j], v3[j]
-        y0, y1, y2, y3 = w0[j], w1[j], w2[j], w3[j]
+        x0, x1, x2, x3 = -v0[j], -v1[j], -v2[j], -v3[j]
+        y0, y1, y2, y3 = -w0[j], -w1[j], -w2[j], -w3[j]
         for k in range(j + 1):
-            r[k] -= (
-                x0 * np.conj(w0[k]) + y0 * np.conj(v0[k]) + x1 * np.conj(w1[k]) + y1 * np.conj(v1[k])
-                + x2 * np.conj(w2[k]) + y2 * np.conj(v2[k]) + x3 * np.conj(w3[k]) + y3 * np.conj(v3[k])
-            )  # fmt: skip
+            t = multiply_add(x0, np.conj(w0[k]), r[k])
+            t = multiply_add(y0, np.conj(v0[k]), t)
+            t = multiply_add(x1, np.conj(w1[k]), t)
+            t = multiply_add(y1, np.conj(v1[k]), t)
+            t = multiply_add(x2, np.conj(w2[k]), t)
+            t = multiply_add(y2, np.conj(v2[k]), t)
+            t = multiply_add(x3, np.conj(w3[k]), t)
+            r[k] = multiply_add(y3, np.conj(v3[k]), t)
 
 
 @summing_kernel
@@ -150,8 +157,8 @@ def reflect(n, a, tau, z, first, last):
             s0 *= t
             s1 *= t
             for k in range(i):
-                x[k] -= s0 * v[k]
-                y[k] -= s1 * v[k]
+                x[k] = multiply_add(-s0, v[k], x[k])
+                y[k] = multiply_add(-s1, v[k], y[k])
             j += 2
         if j < last:
             x = z[j, :i]

@@ -33,11 +33,12 @@ def kernel(function):
 
 
 def summing_kernel(function):
-    """Compile as ``kernel`` does, but let sums be taken in any order and products be added without rounding them first.
+    """Compile as ``kernel`` does, but let sums be taken in any order, which vectorizing a dot product asks for.
 
-    That is what vectorizing a dot product asks for. It makes no assumption on NaN, infinities or the sign of zero.
+    That makes no assumption on NaN, infinities or the sign of zero. Products must not be fused with sums by a flag here: numba
+    compiles complex multiplication once, with the flags of whoever comes first, for all kernels. ``multiply_add`` fuses.
     """
-    return _compiled(function, fastmath={"reassoc", "contract"})
+    return _compiled(function, fastmath={"reassoc"})
 
 
 def inlined(function):
