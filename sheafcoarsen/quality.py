@@ -264,7 +264,8 @@ def _ritz(D, A, m: int, sparse: bool) -> tuple[np.ndarray, np.ndarray]:
     n = A.shape[0]
     if sparse and m * SPARSE_SHARE > n:
         raise np.linalg.LinAlgError(
-            f"the kernel or a multiple eigenvalue needs more than {n // SPARSE_SHARE} of {n} eigenpairs, which takes too long"
+            f"k, the zero eigenvalues and the multiple ones together need more than {n // SPARSE_SHARE} of {n} eigenpairs, beyond "
+            f"what the sparse method is for: ask for a smaller k"
         )
     X = lowest_sparse(A, m, EPS)[1] if sparse else scipy.linalg.eigh(A.toarray(), subset_by_index=[0, m - 1])[1]
     Y = D @ X
