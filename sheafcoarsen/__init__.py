@@ -8,6 +8,7 @@ A sheaf goes in at the bottom, a coarse sheaf comes out, and the coarse sheaf is
     C = sc.coarsen(F, P, rank=4)                         # local modes, R, the coarse sheaf
     sc.laplacian(C.sheaf)                                # equals C.galerkin(), R* L R
     sc.energy_ledger(C, x)                               # what was lost of a cochain
+    sc.spectral_quality(C, k=10)                         # the low spectrum of both; certificate: the fine one enclosed
     sc.verify(C)                                         # every statement of the theory, on this coarsening
     sc.coarsen_levels(F, factor=10, rank=4)              # level after level: pool, lift, ledger, recoarsen
     sc.HiSP(n_modes=4, n_clusters=50)(F, X)              # the paper's pooling layer; readout, diffuse, diffusion_step
@@ -38,6 +39,7 @@ from sheafcoarsen.operators import (
 )
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.pooling import HiSP, Pooling, readout
+from sheafcoarsen.quality import Certificate, SpectralQuality, certificate, spectral_quality
 from sheafcoarsen.selection import select
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.unions import disjoint_union, split
@@ -47,6 +49,7 @@ __version__ = version("sheafcoarsen")
 
 __all__ = [
     "CellularSheaf",
+    "Certificate",
     "Check",
     "Coarsening",
     "EnergyLedger",
@@ -59,8 +62,10 @@ __all__ = [
     "Pooling",
     "SingularDegreeWarning",
     "SingularProblemWarning",
+    "SpectralQuality",
     "TiedModesWarning",
     "Verification",
+    "certificate",
     "coarsen",
     "coarsen_levels",
     "coboundary",
@@ -82,6 +87,7 @@ __all__ = [
     "readout",
     "save",
     "select",
+    "spectral_quality",
     "split",
     "verify",
 ]

@@ -91,7 +91,11 @@ def test_a_sheaf_is_asked_for(function, instead):
         TAKES_A_SHEAF[function](value)
 
 
-@pytest.mark.parametrize("function", [lambda value: sc.energy_ledger(value, X), sc.verify], ids=["ledger", "verify"])
+@pytest.mark.parametrize(
+    "function",
+    [lambda value: sc.energy_ledger(value, X), sc.verify, sc.certificate, lambda value: sc.spectral_quality(value, 1)],
+    ids=["ledger", "verify", "certificate", "quality"],
+)
 @pytest.mark.parametrize("value", [PATH, ADJACENCY, F, P, M, None], ids=lambda value: type(value).__name__)
 def test_a_coarsening_is_asked_for(function, value):
     with pytest.raises(TypeError, match=f"`C` must be a Coarsening, got {type(value).__name__}"):
@@ -602,6 +606,9 @@ CALLS = {
         {**SHEAF, "X": np.ones((8, 3)), "W1": np.eye(2), "W2": np.eye(3), "activation": np.tanh},
     ),
     "energy_ledger": (sc.energy_ledger, {"C": C, "x": X}),
+    "certificate": (sc.certificate, {"C": C}),
+    "Certificate.interval": (sc.certificate(C).interval, {"nu": [0.0, 1.0]}),
+    "spectral_quality": (sc.spectral_quality, {"C": C, "k": 2}),
     "verify": (sc.verify, {"C": C, "seed": 0}),
     "save": (sc.save, {"path": "c.npz", "obj": C}),
     "load": (sc.load, {"path": "c.npz"}),
@@ -695,6 +702,8 @@ def assert_valid(result, name=""):
         assert_valid([result.levels, result.lines, result.closure])
     elif isinstance(result, sc.EnergyLedger):
         assert_valid({**vars(result), **result.lines, "closure": result.closure})
+    elif isinstance(result, sc.Certificate | sc.SpectralQuality):
+        assert_valid(vars(result))
     elif isinstance(result, sc.Verification):
         assert result.passed, str(result)
     elif isinstance(result, LinearOperator):
@@ -761,6 +770,7 @@ def public(owner, names):
 def test_every_public_function_gets_junk():
     covered = {case.partition(",")[0].partition(" ")[0] for case in CALLS}
     records = {
+        "Certificate",
         "Check",
         "Coarsening",
         "EnergyLedger",
@@ -768,6 +778,7 @@ def test_every_public_function_gets_junk():
         "HierarchyLedger",
         "LocalModes",
         "Pooling",
+        "SpectralQuality",
         "Verification",
     }  # plain dataclasses: they hold what they get
     warnings = {name for name in sc.__all__ if name.endswith("Warning")}
@@ -788,6 +799,7 @@ def test_every_public_function_gets_junk():
         sc.LaplacianPattern,
         sc.Pooling,
         sc.Hierarchy,
+        sc.Certificate,
     ):
         own = {name for name in vars(owner) if not name.startswith("_")}
         without_arguments = {"assignment_matrix"}

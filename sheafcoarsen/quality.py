@@ -1,0 +1,401 @@
+"""How good a coarse space is: the low spectrum compared, and a certificate that needs the coarse spectrum alone."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+from scipy.sparse.linalg import splu
+
+from sheafcoarsen._checks import scalar_array, whole_number
+from sheafcoarsen._kernels.modes import power_of_two
+from sheafcoarsen._linalg import RESIDUAL_LIMIT, eps_of, zero_level
+from sheafcoarsen._ragged import offsets, ranges, read_only
+from sheafcoarsen.coarsening import Coarsening
+from sheafcoarsen.ledger import isometry_defect, show_lines
+from sheafcoarsen.modes import MAX_DENSE
+from sheafcoarsen.operators import coboundary, laplacian
+from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sparse_modes import SPARSE_ABOVE, SPARSE_SHARE, lowest_sparse
+
+EPS = eps_of(np.float64)
+
+CONVERGED = 1e-4
+"""A positive eigenpair's residual, in units of its eigenvalue, beyond which it counts as not converged; its eigenvalue is off by
+about the square of this."""
+
+WHOLE = 20_000_000
+"""Entries of a dense coboundary up to which all singular vectors are computed, whatever number is wanted."""
+
+POWER_STEPS = 60
+"""Steps that tighten the bound of norm(delta_X); it holds after each of them."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SpectralQuality:
+    """The first k positive eigenpairs of L beside those of R* L R, and the global sections of both.
+
+    Attributes
+    ----------
+    fine, coarse : ndarray, shape (k,)
+        The lowest positive eigenvalues, ascending; inf in ``coarse`` where the coarse space has no more of them.
+    relative_errors : ndarray, shape (k,)
+        (coarse - fine) / fine, not negative beyond rounding (interlacing, docs/conventions.md, section 8).
+    angles : ndarray, shape (k,)
+        Principal angles between the span of the fine eigenvectors and the lifts R z of the coarse ones, ascending, pi / 2 for each
+        that is missing. Where k splits a multiple coarse eigenvalue, the whole of it counts.
+    restricted_similarity : float
+        norm(L^{1/2} (I - R R*) U_k Lambda_k^{-1/2}); inf where a global section is lost.
+    kernel_fine, kernel_coarse : int
+        Number of zero eigenvalues, decided on singular values of delta and of delta R.
+    section_residual : float
+        The largest norm(delta R z) of the coarse sections z, in units of norm(delta): rounding.
+    """
+
+    fine: np.ndarray
+    coarse: np.ndarray
+    relative_errors: np.ndarray
+    angles: np.ndarray
+    restricted_similarity: float
+    kernel_fine: int
+    kernel_coarse: int
+    section_residual: float
+
+    def __repr__(self) -> str:
+        names = ("fine", "coarse", "relative_errors", "angles", "restricted_similarity", "kernel_fine", "kernel_coarse")
+        return "SpectralQuality\n" + show_lines({name.replace("_", " "): getattr(self, name) for name in names})
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """An enclosure of every eigenvalue of L from those of R* L R (docs/conventions.md, section 8).
+
+    Attributes
+    ----------
+    gamma : float
+        The smallest first discarded eigenvalue over the clusters that discard any, its rounding taken off: inf where none does, 0
+        where it is zero to working accuracy.
+    beta : float
+        An upper bound of norm(delta_X), the fine coboundary's rows of edges that cross between clusters.
+    kappa : float
+        beta^2 / gamma.
+    mu : float
+        1 + (kappa + sqrt(kappa^2 + 4 kappa)) / 2.
+    rounding : float
+        How far from an eigenvalue of R* L R rounding may carry a computed one; the enclosure holds up to as much.
+    """
+
+    gamma: float
+    beta: float
+    kappa: float
+    mu: float
+    rounding: float
+
+    def interval(self, nu) -> tuple:
+        """Return (lower, upper) of the i-th eigenvalue of L, nu being the i-th of R* L R: nu / (mu + nu / gamma) and nu.
+
+        Parameters
+        ----------
+        nu : float or array_like of them
+            Eigenvalues of ``C.galerkin()``, which is the Laplacian of a coarse sheaf with loops. Zeros that rounding made
+            negative have the lower end 0 and the upper end 0.
+
+        Returns
+        -------
+        lower, upper : float or ndarray
+            As many as nu.
+        """
+        values = scalar_array("nu", nu)
+        if values.dtype.kind == "c":
+            raise TypeError(f"`nu` must be real, got dtype {values.dtype}: eigvalsh gives real eigenvalues")
+        if not np.isfinite(values).all():
+            raise ValueError(f"`nu` must be finite, got {values[~np.isfinite(values)].flat[0]}")
+        if (values < -self.rounding).any():
+            raise ValueError(
+                f"`nu` must hold eigenvalues of a semidefinite matrix, got {values.min():.6g}: take those of C.galerkin()"
+            )
+        values = np.maximum(values.astype(np.float64), 0.0)
+        if self.gamma == 0:
+            lower = np.zeros_like(values)
+        else:
+            with np.errstate(over="ignore"):
+                lower = values / (self.mu + values / self.gamma)
+        return (float(lower), float(values)) if values.ndim == 0 else (lower, values)
+
+
+class _Pairs(NamedTuple):
+    """Lowest singular values of a coboundary, ascending, their right vectors, and how many count as zero.
+
+    ``end`` is where the multiplet of the k-th positive one ends.
+    """
+
+    sigma: np.ndarray
+    vectors: np.ndarray
+    kernel: int
+    end: int
+    size: float
+
+
+def _coarsening(C) -> Coarsening:
+    if not isinstance(C, Coarsening):
+        raise TypeError(f"`C` must be a Coarsening, got {type(C).__name__}")
+    return C
+
+
+def spectral_quality(C: Coarsening, k: int) -> SpectralQuality:
+    """Compare the first k positive eigenpairs of L with those of L_Gal = R* L R (``eq:sheaf_galerkin_operator``).
+
+    Zero eigenvalues are compared by number. Where k splits a multiple eigenvalue of L, k is widened to its end; where L has fewer
+    positive eigenvalues, all are compared. Every pair is converged, or there is an error: large problems are solved by Lanczos,
+    and a factorization counts the eigenvalues so that none is missed.
+
+    Parameters
+    ----------
+    C : Coarsening
+        Its R must be an isometry.
+    k : int
+        At least 1, at most dim C^0 of the coarse sheaf.
+
+    Returns
+    -------
+    SpectralQuality
+
+    Raises
+    ------
+    ValueError
+        For a k out of range, or a basis that is not orthonormal.
+    numpy.linalg.LinAlgError
+        Where an eigenpair does not converge.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.constant(nx.path_graph(6))
+    >>> Q = sc.spectral_quality(sc.coarsen(F, sc.Partition([0, 0, 0, 1, 1, 1]), 2), 2)
+    >>> abs(Q.relative_errors).round(3), Q.kernel_fine, Q.kernel_coarse
+    (array([0.042, 0.   ]), 1, 1)
+    """
+    k = whole_number("k", k, at_least=1)
+    if k > _coarsening(C).sheaf.dim_c0:
+        raise ValueError(
+            f"`k` = {k} is more than the dimension {C.sheaf.dim_c0} of the coarse C^0: ask for fewer eigenvalues or keep more modes"
+        )
+    bad = np.flatnonzero(isometry_defect(C) > RESIDUAL_LIMIT)
+    if bad.size:
+        raise ValueError(
+            f"spectral quality needs an isometry, but R_a* R_a is not the identity in cluster {bad[0]} (nor in {bad.size - 1} "
+            "others): orthonormalize each block, e.g. numpy.linalg.qr(R_a)[0]"
+        )
+    unit = power_of_two(C.fine.largest_entry)
+    delta = coboundary(C.fine).astype(np.result_type(C.fine.dtype, np.float64))
+    delta.data /= unit
+    R = C.prolongation.astype(np.result_type(C.prolongation.dtype, delta.dtype))
+    eps, block = eps_of(C.fine.dtype), int(C.clusters.dims.max(initial=0))
+    fine = _lowest(delta, k, block * eps, eps)
+    kept = slice(fine.kernel, fine.end)
+    sigma, U = fine.sigma[kept], fine.vectors[:, kept]
+    count = len(sigma)
+    coarse = _lowest(scipy.sparse.csr_array(delta @ R), max(count, 1), block * eps, eps, fine.size)
+
+    values = sigma**2
+    nu = np.full(count, np.inf)
+    found = coarse.sigma[coarse.kernel :][:count]
+    nu[: len(found)] = found**2
+    angles = np.full(count, np.pi / 2)
+    lifted = R @ coarse.vectors[:, coarse.kernel : coarse.end]
+    if count and lifted.shape[1]:
+        between = scipy.linalg.subspace_angles(U, lifted)[::-1]
+        angles[: len(between)] = between
+    similarity = np.inf
+    if coarse.kernel >= fine.kernel:
+        lost = delta @ ((U - R @ (R.conj().T @ U)) / sigma)
+        similarity = float(np.linalg.norm(lost, 2)) if lost.size else 0.0
+    zero = float(coarse.sigma[: coarse.kernel].max(initial=0.0))
+    return SpectralQuality(
+        fine=read_only(values * unit * unit),
+        coarse=read_only(nu * unit * unit),
+        relative_errors=read_only((nu - values) / values),
+        angles=read_only(angles),
+        restricted_similarity=similarity,
+        kernel_fine=fine.kernel,
+        kernel_coarse=coarse.kernel,
+        section_residual=zero / fine.size if fine.size else 0.0,
+    )
+
+
+def _lowest(D: scipy.sparse.csr_array, k: int, accuracy: float, eps: float, size: float | None = None) -> _Pairs:
+    """Return the zero singular values of D and the first k positive ones or more, to the end of the k-th one's multiplet.
+
+    ``size`` is the norm against which a singular value is zero, by default that of D (a bound of it).
+    """
+    n = D.shape[1]
+    A = scipy.sparse.csr_array(D.conj().T @ D)
+    bound = float(abs(A).sum(axis=1).max(initial=0.0))
+    size = float(np.sqrt(bound)) if size is None else size
+    if bound == 0:
+        return _Pairs(np.zeros(0), np.zeros((n, 0), A.dtype), n, n, size)
+    level = max(accuracy, max(D.shape) * EPS) * size
+    m = n if n <= SPARSE_ABOVE and n * D.shape[0] <= WHOLE else min(n, k + k // 4 + 8)
+    while True:
+        sparse = n > SPARSE_ABOVE and (m * SPARSE_SHARE <= n or n > MAX_DENSE)
+        sigma, X = _ritz(D, A, m, sparse)
+        kernel = int((sigma <= level).sum())
+        values = sigma**2
+        tie = np.sqrt(EPS) * values[1:] + 4 * eps * size * size
+        ends = np.flatnonzero(np.diff(values) > tie) + 1
+        ends = ends[ends >= min(kernel + k, n)]
+        if ends.size or m == n:
+            end = int(ends[0]) if ends.size else n
+            break
+        m = min(n, 2 * m)
+    if m < n:
+        _sure(A, values, X, kernel, end, sparse)
+    return _Pairs(sigma, X, kernel, end, size)
+
+
+def _ritz(D, A, m: int, sparse: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the m lowest singular values of D, ascending, and right singular vectors.
+
+    The eigenvectors of A = D* D span the space, the singular values are those of D on it: squaring would resolve them only to
+    sqrt(eps).
+    """
+    n = A.shape[0]
+    if sparse and m * SPARSE_SHARE > n:
+        raise np.linalg.LinAlgError(
+            f"k, the zero eigenvalues and the multiple ones together need more than {n // SPARSE_SHARE} of {n} eigenpairs, beyond "
+            f"what the sparse method is for: ask for a smaller k"
+        )
+    X = lowest_sparse(A, m, EPS)[1] if sparse else scipy.linalg.eigh(A.toarray(), subset_by_index=[0, m - 1])[1]
+    Y = D @ X
+    if Y.shape[0] < m:  # so that there are m singular values
+        Y = np.vstack([Y, np.zeros((m - Y.shape[0], m), Y.dtype)])
+    _, sigma, V = np.linalg.svd(Y, full_matrices=False)
+    return sigma[::-1], np.ascontiguousarray(X @ V.conj().T[:, ::-1])
+
+
+def _sure(A, values, X, kernel: int, end: int, sparse: bool) -> None:
+    """Refuse pairs that have not converged, and spectra with a hole, found by the inertia of A - s I with s above the last."""
+    U = X[:, kernel:end]
+    residuals = np.linalg.norm(A @ U - U * values[kernel:end], axis=0)
+    worst = float((residuals / values[kernel:end]).max(initial=0.0))
+    if worst > CONVERGED:
+        raise np.linalg.LinAlgError(
+            f"an eigenpair has not converged: residual {worst:.3g} times its eigenvalue; the low spectrum is too near zero"
+        )
+    if not sparse:
+        return
+    shift = (values[end - 1] + values[end]) / 2
+    factors = splu(
+        scipy.sparse.csc_array(A - shift * scipy.sparse.eye_array(A.shape[0], format="csr")),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+    below = int((factors.U.diagonal().real < 0).sum())  # Sylvester: as many as A has eigenvalues below the shift
+    if below != end or not np.array_equal(factors.perm_r, factors.perm_c):
+        raise np.linalg.LinAlgError(f"found {end} eigenvalues where the inertia counts {below}: some did not converge")
+
+
+def certificate(C: Coarsening) -> Certificate:
+    """Enclose every eigenvalue of L from the coarse ones alone.
+
+    With gamma the smallest first discarded eigenvalue, beta at least norm(delta_X), kappa = beta^2 / gamma and
+    mu = 1 + (kappa + sqrt(kappa^2 + 4 kappa)) / 2, the i-th eigenvalues nu_i of R* L R and lambda_i of L satisfy
+    nu_i / (mu + nu_i / gamma) <= lambda_i <= nu_i for every i (docs/conventions.md, section 8).
+
+    Parameters
+    ----------
+    C : Coarsening
+        Of internal modes.
+
+    Returns
+    -------
+    Certificate
+
+    Raises
+    ------
+    ValueError
+        For principal modes or a basis of your own.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import numpy as np
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.constant(nx.path_graph(6))
+    >>> C = sc.coarsen(F, sc.Partition([0, 0, 0, 1, 1, 1]), 2)
+    >>> B = sc.certificate(C)
+    >>> round(B.gamma, 9), round(B.beta**2, 9)
+    (3.0, 2.0)
+    >>> lower, upper = B.interval(np.linalg.eigvalsh(C.galerkin().toarray()))
+    >>> fine = np.linalg.eigvalsh(sc.laplacian(F).toarray())
+    >>> bool((lower[1:] <= fine[1:4]).all() and (fine[1:4] <= upper[1:] + 1e-14).all())
+    True
+    """
+    modes = _coarsening(C).modes
+    if modes is None or modes.local_operator != "internal":
+        what = "a basis of your own" if modes is None else f"{modes.local_operator} modes"
+        raise ValueError(
+            f'`C` must be made of internal modes, got {what}: coarsen(sheaf, P, rank, local_operator="internal")'
+        )
+    gap = modes.next_eigenvalues.astype(np.float64)
+    level = zero_level(C.clusters.dims, eps_of(C.fine.dtype), modes.operator_norms.astype(np.float64))
+    gamma = float(np.maximum(gap - level, 0.0).min(initial=np.inf))
+    beta, eps = _crossing_norm(C), eps_of(C.fine.dtype)
+    size = float(modes.operator_norms.max(initial=0.0)) + beta * beta  # at least norm(L)
+    rounding = RESIDUAL_LIMIT * C.sheaf.dim_c0 * eps * size
+    if gamma == 0:
+        return Certificate(0.0, beta, np.inf, np.inf, rounding)
+    with np.errstate(over="ignore"):
+        kappa = float(np.float64(beta) / gamma * beta)
+        mu = float(1 + (kappa + np.sqrt(kappa) * np.sqrt(kappa + 4)) / 2)
+    return Certificate(gamma, beta, kappa, mu, rounding)
+
+
+def _crossing_norm(C: Coarsening) -> float:
+    """Return an upper bound of norm(delta_X).
+
+    For N, the spectral norms of the blocks of delta_X* delta_X, norm(delta_X)^2 <= rho(N) <= max_i (N y)_i / y_i with any positive y
+    (Collatz and Wielandt); powers of N make y a good one.
+    """
+    F, crossing = C.fine, C.clusters.crossing_edges
+    double = np.result_type(F.dtype, np.float64)
+    maps = []
+    for data, starts in ((F.tail_data, F.tail_offsets), (F.head_data, F.head_offsets)):
+        maps.append(data[ranges(starts[crossing], starts[crossing + 1] - starts[crossing])].astype(double))
+    largest = max(float(np.abs(data).max(initial=0.0)) for data in maps)
+    if largest == 0:
+        return 0.0
+    unit = power_of_two(largest)
+    X = CellularSheaf._trusted(F.edges[crossing], F.vertex_dims, F.edge_dims[crossing], maps[0] / unit, maps[1] / unit)
+    N = _block_norms(X)
+    y = np.ones(N.shape[0])
+    square = np.inf
+    for _ in range(POWER_STEPS):
+        z = N @ y
+        square = min(square, float((z / y).max()))
+        y = np.maximum(z / z.max() + y, 1e-100)
+        y /= y.max()
+    rows = np.bincount(X.edges.reshape(-1), np.repeat(X.edge_dims, 2), minlength=1).max()
+    rounding = 8 * EPS * (rows + 2) ** 1.5 * max(int(X.vertex_dims.max()), 1)
+    return float(np.sqrt(square * (1 + rounding))) * unit
+
+
+def _block_norms(X: CellularSheaf) -> scipy.sparse.csr_array:
+    """Return the spectral norms of the blocks of a sheaf's Laplacian, shape (n, n)."""
+    L = laplacian(X).tocoo()
+    stalk = np.repeat(np.arange(X.n_vertices), X.vertex_dims)
+    row, column = (stalk[at] for at in L.coords)
+    blocks, place = np.unique(row * X.n_vertices + column, return_inverse=True)
+    entries = L.data[np.argsort(place, kind="stable")]  # block after block, each row by row, for every entry is stored
+    rows, columns = blocks // X.n_vertices, blocks % X.n_vertices
+    shapes = np.stack([X.vertex_dims[rows], X.vertex_dims[columns]], axis=1)
+    starts = offsets(shapes.prod(axis=1))
+    norms = np.empty(len(blocks))
+    for p, q in np.unique(shapes, axis=0).tolist():
+        here = np.flatnonzero((shapes == (p, q)).all(axis=1))
+        where = ranges(starts[here], np.full(len(here), p * q))
+        norms[here] = np.linalg.norm(entries[where].reshape(-1, p, q), 2, axis=(1, 2))
+    return scipy.sparse.csr_array((norms, (rows, columns)), shape=(X.n_vertices, X.n_vertices))
