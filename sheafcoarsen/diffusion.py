@@ -6,7 +6,7 @@ import scipy.special
 
 from sheafcoarsen._checks import cochain, real_number, scalar_array
 from sheafcoarsen._linalg import eps_of
-from sheafcoarsen.operators import as_columns, coboundary, laplacian, laplacian_operator, normalize
+from sheafcoarsen.operators import as_columns, coboundary, laplacian, laplacian_operator, normalized
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 LONGEST = 1e6
@@ -184,7 +184,7 @@ def diffusion_step(sheaf: CellularSheaf, X, W1, W2, activation=np.tanh) -> np.nd
     W1, W2 = _weights("W1", W1, d, "the dimension of the stalks"), _weights("W2", W2, f, "the number of channels")
     if not callable(activation):
         raise TypeError(f"`activation` must be a function of arrays, such as numpy.tanh, got {activation!r}")
-    Delta = laplacian_operator(normalize(sheaf))
+    Delta = laplacian_operator(normalized(sheaf, stacklevel=3))
     with np.errstate(over="ignore", invalid="ignore"):
         Y = Delta @ ((W1 @ X.reshape(n, d, f)).reshape(n * d, f) @ W2)
     _all_finite("Delta (I (x) W1) X W2", Y, "rescale the weights or X")

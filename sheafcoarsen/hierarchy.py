@@ -295,7 +295,10 @@ class HierarchyLedger:
 
     @property
     def closure(self) -> float | np.ndarray:
-        """(sum of lines - fine energy) / (sum of their moduli), 0 where all vanish."""
+        """(sum of lines - fine energy) / (sum of their moduli), 0 where all vanish.
+
+        Near a global section every line is rounding and it says nothing, as in :class:`EnergyLedger`; ``verify`` judges each level.
+        """
         return closure_of(self.lines, self.fine_energy)
 
     def __repr__(self) -> str:
@@ -335,7 +338,8 @@ class _Selected(NamedTuple):
         if self.n_levels is not None and level >= self.n_levels:
             return f"`n_levels` = {self.n_levels}"
         if self.n_levels is None and n <= self.min_vertices:
-            return f"{n} vertices are at most `min_vertices` = {self.min_vertices}"
+            there = "1 vertex is" if n == 1 else f"{n} vertices are"
+            return f"{there} at most `min_vertices` = {self.min_vertices}"
         if n <= 1:
             return f"level {level} cannot shrink: it starts from {n} vertices"
         wanted = math.ceil(n / self.factor)

@@ -411,6 +411,11 @@ def normalize(sheaf: CellularSheaf, singular: str = "pinv", eps: float = 1e-8) -
     array([[ 1., -1.],
            [-1.,  1.]])
     """
+    return normalized(sheaf, singular, eps, stacklevel=3)
+
+
+def normalized(sheaf: CellularSheaf, singular: str = "pinv", eps: float = 1e-8, *, stacklevel: int) -> CellularSheaf:
+    """Return what ``normalize`` returns; a warning points ``stacklevel`` calls up."""
     check_sheaf(sheaf)
     choice("singular", singular, ("pinv", "regularize", "augment"))
     if not 0 < real_number("eps", eps) < np.inf:
@@ -445,9 +450,9 @@ def normalize(sheaf: CellularSheaf, singular: str = "pinv", eps: float = 1e-8) -
         warnings.warn(
             f"the diagonal block of the Laplacian is singular at {n_singular} of {sheaf.n_vertices} vertices, first at "
             f"vertex {first_singular}: the pseudo-inverse was taken "
-            f'(singular="regularize" or "augment" would shift it; an isolated vertex always counts)',
+            f'(normalize(..., singular="regularize") or "augment" would shift it; an isolated vertex always counts)',
             SingularDegreeWarning,
-            stacklevel=2,
+            stacklevel=stacklevel,
         )
     scaled = []
     for end, data, begins in ((0, f.tail_data, f.tail_offsets), (1, f.head_data, f.head_offsets)):

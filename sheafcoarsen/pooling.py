@@ -76,7 +76,8 @@ class Pooling:
         ----------
         x : array_like, shape (K, M g) or (sum r_a, g)
             Coarse features like ``x`` or ``x_lifted``, with any number g of channels. What stands in the padding is ignored, so that
-            Lift is the adjoint of Reduce.
+            Lift is the adjoint of Reduce. Where K = sum r_a and M > 1 the rows do not tell which form is meant: a width of h is then
+            taken for the lifted one, M h for the other, and any other width is refused.
 
         Returns
         -------

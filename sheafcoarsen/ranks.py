@@ -271,6 +271,8 @@ def as_rule(rank, n_clusters: int) -> Rule:
         array = np.asarray(rank)
     except ValueError as error:
         raise ValueError(f"`rank` must hold one integer per cluster: {error}") from None
+    if array.ndim == 0 and array.dtype.kind not in "iu" and not (array.dtype.kind == "O" and isinstance(rank, int)):
+        raise TypeError(f"`rank` must be an integer, one integer per cluster, or a rule from sc.ranks, got {rank!r}")
     if array.ndim == 0:
         return Fixed(min(whole_number("rank", array[()], at_least=0), MAX_DIMENSION))
     if array.dtype.kind == "f" and array.size:
