@@ -320,11 +320,9 @@ class _LocalProblems:
         else:
             indptr, indices = self.like.prolongation.indptr, self.like.prolongation.indices
         starts = offsets(ranks)
-        for array in (
-            ranks,
-            indptr,
-        ):  # frozen before kernels see them, which would be compiled for either kind of array
-            read_only(array)
+        # frozen before kernels see them, which would be compiled for either kind of array
+        read_only(ranks)
+        read_only(indptr)
         data, scores = np.empty(len(indices), self.sheaf.dtype), np.empty(int(starts[-1]), self.real)
         next_values, norms, tied = np.empty(K, self.real), np.empty(K, self.real), np.zeros(K, np.bool_)
         out = (indptr, data, starts, scores, next_values, norms, tied)

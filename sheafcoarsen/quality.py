@@ -267,15 +267,7 @@ def _ritz(D, A, m: int, sparse: bool) -> tuple[np.ndarray, np.ndarray]:
             f"k, the zero eigenvalues and the multiple ones together need more than {n // SPARSE_SHARE} of {n} eigenpairs, beyond "
             f"what the sparse method is for: ask for a smaller k"
         )
-    X = None
-    if sparse:
-        try:
-            X = lowest_sparse(A, m, EPS)[1]
-        except np.linalg.LinAlgError:  # sections lost to rounding hide the rest from Lanczos
-            if n > MAX_DENSE:
-                raise
-    if X is None:
-        X = scipy.linalg.eigh(A.toarray(), subset_by_index=[0, m - 1])[1]
+    X = lowest_sparse(A, m, EPS)[1] if sparse else scipy.linalg.eigh(A.toarray(), subset_by_index=[0, m - 1])[1]
     Y = D @ X
     if Y.shape[0] < m:  # so that there are m singular values
         Y = np.vstack([Y, np.zeros((m - Y.shape[0], m), Y.dtype)])
