@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from sheafcoarsen._kernels.ragged import concatenate_ranges
+
 
 def offsets(lengths) -> np.ndarray:
     """Return the int64 offsets (length n + 1) of blocks of the given lengths."""
@@ -13,12 +15,8 @@ def offsets(lengths) -> np.ndarray:
 def ranges(starts, lengths) -> np.ndarray:
     """Concatenate ``arange(start, start + length)`` over all blocks."""
     starts, lengths = np.asarray(starts, dtype=np.int64), np.asarray(lengths, dtype=np.int64)
-    before = np.cumsum(lengths) - lengths
-    out = np.repeat(starts - before, lengths)
-    for lo in range(
-        0, len(out), 1 << 16
-    ):  # piece by piece: a second array of this length would be the largest of the caller's
-        out[lo : lo + (1 << 16)] += np.arange(lo, min(lo + (1 << 16), len(out)))
+    out = np.empty(int(lengths.sum()), np.int64)
+    concatenate_ranges(starts, lengths, out)
     return out
 
 

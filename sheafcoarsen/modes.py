@@ -193,6 +193,8 @@ def refresh_modes(modes: LocalModes, sheaf: CellularSheaf, *, new_edges: bool = 
 
 def check_modes(modes: LocalModes, what: str) -> None:
     """Refuse modes whose fields do not fit together, as after ``dataclasses.replace``: kernels rely on them."""
+    if _is_as_made(modes):
+        return
     choice("local_operator", modes.local_operator, LOCAL_OPERATORS)
     K = modes.partition.n_clusters
     ranks = modes.ranks
@@ -218,6 +220,14 @@ def check_modes(modes: LocalModes, what: str) -> None:
     bad = np.flatnonzero(~np.isfinite(modes.prolongation.data))
     if bad.size:
         raise ValueError(f"{what}: `prolongation` must be finite, got {modes.prolongation.data[bad[0]]}")
+
+
+def _is_as_made(modes: LocalModes) -> bool:
+    """Whether the modes come from here as they are: ``replace`` makes others, and R is frozen but may be given other arrays."""
+    R, made = modes.prolongation, modes.__dict__.get("_made", ())
+    return len(made) == 3 and all(
+        one is other and not one.flags.writeable for one, other in zip(made, (R.indptr, R.indices, R.data), strict=True)
+    )
 
 
 class _LocalProblems:
@@ -361,7 +371,7 @@ class _LocalProblems:
         modes = LocalModes(
             self.sheaf, self.partition, self.local_operator, ranks, scores, next_values, tied, norms, R, singular
         )
-        modes.__dict__.update(clusters=c, half_edges=self.half_edges)
+        modes.__dict__.update(clusters=c, half_edges=self.half_edges, _made=(R.indptr, R.indices, R.data))
         return modes
 
     def large_modes(self, a, r, indptr, data, value_starts, values, next_values, norms, tied) -> None:

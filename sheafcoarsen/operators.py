@@ -95,9 +95,8 @@ def block_pattern(edges, n: int) -> BlockPattern:
     m = len(edges)
     columns = np.empty(n + 2 * m, np.int32)
     codes = np.empty(n + 2 * m, index_dtype(4 * m))
-    row_ptr = np.zeros(n + 1, np.int64)
-    if assembly.is_canonical(edges):
-        assembly.canonical_entries(edges, row_ptr, np.empty(n, np.int64), columns, codes)
+    row_ptr = np.empty(n + 1, np.int64)
+    if assembly.canonical_entries(edges, row_ptr, np.zeros(n, np.int64), columns, codes):
         return BlockPattern(row_ptr, codes, row_ptr, columns)
     by_row, by_column = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
     half_edges = np.empty((2, 2 * m), index_dtype(2 * m))
@@ -171,7 +170,7 @@ class LaplacianPattern:
             widths = np.empty(n, np.int64)
             assembly.scalar_row_widths(blocks.block_ptr, blocks.columns, dims, widths)
             self._row_starts = offsets(widths * dims)
-        one_map_shape = len(self._edge_dims) == 0 or (self._edge_dims == self._edge_dims[0]).all()
+        one_map_shape = len(self._edge_dims) == 0 or sheaf._map_shape is not None
         self._small = 1 <= d <= 3 and one_map_shape and blocks.row_ptr is blocks.block_ptr
         self._nnz = int(self._row_starts[-1])
         if format == "bsr" or d == 1:

@@ -39,8 +39,18 @@ def write_crossing_maps(
     widths = ranks[clusters.pairs].sum(axis=1)
     chunk = max(int(sheaf.edge_dims[clusters.crossing_edges].max(initial=0)), CHUNK)
 
+    shape, compressed = sheaf._map_shape, edge_dims[:n_pairs] < rows
+    uniform = shape is not None and not compressed.any() and (ranks == ranks[0]).all()
+
     def work(lo, hi):
-        short = edge_dims[lo:hi] < rows[lo:hi]
+        if uniform:
+            begin, end = clusters.pair_ptr[lo], clusters.pair_ptr[hi]
+            kernels.uniform_maps(
+                begin, end, f.edges, clusters.labels, clusters.crossing_edges, f.tail_data, f.head_data, R.data,
+                *shape, int(ranks[0]), tail, head,
+            )  # fmt: skip
+            return
+        short = compressed[lo:hi]
         if not short.any():
             kernels.crossing_maps(lo, hi, f, clusters, ranks, R.indptr, R.data, tail_starts, head_starts, tail, head)
             return
@@ -51,7 +61,6 @@ def write_crossing_maps(
             lo, hi, f, clusters, ranks, edge_dims, rows, chunk, R.indptr, R.data, tail_starts, head_starts, m, v, s, tail, head
         )  # fmt: skip
 
-    compressed = edge_dims[:n_pairs] < rows
     cost = rows * widths * np.where(compressed, widths, 1.0) + 1.0
     run_ranges(work, cost, serial_below=SERIAL_BELOW)
 

@@ -247,6 +247,17 @@ class CellularSheaf:
         return read_only(offsets(self.edge_dims * self.vertex_dims[self.edges[:, 1]]))
 
     @cached_property
+    def _map_shape(self) -> tuple[int, int] | None:
+        """Return (d_e, d_v) where all edge stalks have one dimension and all vertex stalks one, else None."""
+        if not len(self.edge_dims) or (self.edge_dims != self.edge_dims[0]).any():
+            return None
+        return (
+            None
+            if (self.vertex_dims != self.vertex_dims[0]).any()
+            else (int(self.edge_dims[0]), int(self.vertex_dims[0]))
+        )
+
+    @cached_property
     def _arrays(self) -> SheafArrays:
         return SheafArrays(
             self.edges,

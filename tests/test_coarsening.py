@@ -207,6 +207,18 @@ def test_modes_of_another_sheaf_or_partition_are_refused():
     assert sc.coarsen(F, P, principal).modes.local_operator == "principal"
 
 
+@pytest.mark.parametrize("damage", ["data", "indices", "indptr"])
+def test_modes_whose_matrix_was_given_other_arrays_are_refused(damage):
+    F, P = CellularSheaf.random(nx.path_graph(4), 2, 3, seed=3), Partition([0, 0, 1, 1])
+    M = sc.local_modes(F, P, 2)
+    other = getattr(M.prolongation, damage).copy()
+    setattr(M.prolongation, damage, other)
+    sc.coarsen(F, P, M)  # the same numbers
+    other[-1] = np.nan if damage == "data" else 1
+    with pytest.raises(ValueError, match="the LocalModes in `rank`"):
+        sc.coarsen(F, P, M)
+
+
 def test_exactly_one_of_rank_and_basis():
     F, P = CellularSheaf.constant(nx.path_graph(2)), Partition([0, 1])
     with pytest.raises(ValueError, match="exactly one of `rank` and `basis` must be given, got neither"):

@@ -14,44 +14,41 @@ DIAGONAL = -1
 
 
 @kernel
-def is_canonical(edges):
-    """Whether every edge runs from the lower to the higher vertex and all are sorted, none twice."""
+def canonical_entries(edges, row_ptr, place, columns, codes):
+    """Write the entries and their columns, one block each, for canonical edges: one counting sort; ``place`` begins as zeros.
+
+    Edges are canonical if each runs from the lower to the higher vertex and all are sorted, none twice. Returns False for others.
+    """
+    n, m = place.size, edges.shape[0]
     last_u, last_v = -1, -1
-    for e in range(edges.shape[0]):
+    for e in range(m):
         u, v = edges[e, 0], edges[e, 1]
         if u >= v or u < last_u or (u == last_u and v <= last_v):
             return False
         last_u, last_v = u, v
-    return True
-
-
-@kernel
-def canonical_entries(edges, row_ptr, place, columns, codes):
-    """Write the entries and their columns, one block each, for canonical edges: one counting sort; row_ptr begins as zeros.
-
-    When a row's turn has come, its lower half-edges are complete, and its upper ones are the next edges.
-    """
-    n, m = place.size, edges.shape[0]
-    for e in range(m):
-        row_ptr[edges[e, 0] + 1] += 1
-        row_ptr[edges[e, 1] + 1] += 1
-    for i in range(n):
-        place[i] = row_ptr[i]
-        row_ptr[i + 1] += row_ptr[i] + 1
-    e = 0
-    for u in range(n):
-        p = place[u]
-        columns[p] = u
-        codes[p] = DIAGONAL
-        while e < m and edges[e, 0] == u:
-            v = edges[e, 1]
-            p += 1
-            columns[p] = v
-            codes[p] = 4 * e
-            columns[place[v]] = u
-            codes[place[v]] = 4 * e + 1
-            place[v] += 1
+        place[v & NOT_NEGATIVE] += 1
+    e, p = 0, 0
+    for u in range(n):  # lower half-edges get their room, upper ones are the next edges
+        row_ptr[u] = p
+        lower = place[u]
+        place[u] = p
+        p += lower
+        columns[p & NOT_NEGATIVE] = u
+        codes[p & NOT_NEGATIVE] = DIAGONAL
+        p += 1
+        while e < m and edges[e & NOT_NEGATIVE, 0] == u:
+            columns[p & NOT_NEGATIVE] = edges[e & NOT_NEGATIVE, 1]
+            codes[p & NOT_NEGATIVE] = 4 * e
             e += 1
+            p += 1
+    row_ptr[n] = p
+    for e in range(m):
+        v = edges[e, 1] & NOT_NEGATIVE
+        p = place[v] & NOT_NEGATIVE
+        columns[p] = edges[e, 0]
+        codes[p] = 4 * e + 1
+        place[v] = p + 1
+    return True
 
 
 @kernel
