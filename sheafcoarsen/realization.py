@@ -39,8 +39,8 @@ def write_crossing_maps(
     widths = ranks[clusters.pairs].sum(axis=1)
     chunk = max(int(sheaf.edge_dims[clusters.crossing_edges].max(initial=0)), CHUNK)
 
-    shape, compressed = sheaf._map_shape, edge_dims[:n_pairs] < rows
-    uniform = shape is not None and not compressed.any() and (ranks == ranks[0]).all()
+    compressed, shape = edge_dims[:n_pairs] < rows, sheaf._map_shape or (0, 0)
+    uniform = sheaf._map_shape is not None and not compressed.any() and (ranks == ranks[0]).all()
 
     def work(lo, hi):
         if uniform:
