@@ -222,19 +222,19 @@ class Workbench:
                 ratio = max(ratio, worst(residual_ratio(error, size, self.eps, norms[part])))
         return ratio
 
-    def global_sections(self) -> np.ndarray:
-        """Return an orthonormal basis of ker delta, by a dense singular value decomposition."""
+    def global_sections(self) -> tuple[np.ndarray, float]:
+        """Return an orthonormal basis of ker delta, by a dense singular value decomposition, and the smallest nonzero singular value."""
         delta, largest = self.delta.astype(self.double), float(np.abs(self.delta.data).max(initial=0))
         m, n = delta.shape
         if n == 0 or largest == 0:
-            return np.eye(n, dtype=self.double)
+            return np.eye(n, dtype=self.double), 0.0
         triangle = np.zeros((0, n), self.double)
         for lo in range(0, m, 4 * n):  # QR of a few rows at a time: there may be far more of them than columns
             rows = delta[lo : lo + 4 * n].toarray() / largest
             triangle = np.linalg.qr(np.concatenate([triangle, rows]), mode="r")  # type: ignore[assignment]
         _, sigma, vh = np.linalg.svd(triangle)
         rank = int((sigma > max(delta.shape) * self.eps * sigma[0]).sum())
-        return vh[rank:].conj().T
+        return vh[rank:].conj().T, float(sigma[rank - 1]) * largest
 
     @cached_property
     def normalized(self):

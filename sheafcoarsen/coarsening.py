@@ -9,7 +9,15 @@ import scipy.sparse
 from sheafcoarsen._checks import choice, cochain, flag
 from sheafcoarsen._ragged import ranges, read_only
 from sheafcoarsen.clusters import Clusters, check_partition, clusters_of
-from sheafcoarsen.modes import LOCAL_OPERATORS, LocalModes, check_modes, compute_modes, refresh_modes, warn_if_tied
+from sheafcoarsen.modes import (
+    LOCAL_OPERATORS,
+    LocalModes,
+    check_modes,
+    check_oversampling,
+    compute_modes,
+    refresh_modes,
+    warn_if_tied,
+)
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.prolongation import check_layout, cluster_number, coordinates, from_blocks, in_precision_of
@@ -177,6 +185,8 @@ def coarsen(
     *,
     basis=None,
     local_operator: str = "internal",
+    rings: int | None = None,
+    target: float | None = None,
     loops: bool = True,
     compress: bool = False,
     progress: bool = False,
@@ -196,8 +206,10 @@ def coarsen(
         Exactly one of ``rank`` and ``basis``. LocalModes bring their own local operator.
     basis : sequence of arrays, R_a of shape (N_a, r_a), optional
         Your own prolongation blocks; they need not be orthonormal. They are cast to the sheaf's precision.
-    local_operator : {"internal", "principal"}
+    local_operator : {"internal", "principal", "oversampled"}
         See :func:`local_modes`.
+    rings, target : int and float, optional
+        For "oversampled" alone; see :func:`local_modes`.
     loops : bool
         False leaves the loop-cells out: the coarse sheaf then lacks the retained internal energy (realization loss).
     compress : bool
@@ -223,11 +235,17 @@ def coarsen(
     """
     check_partition(sheaf, P)
     choice("local_operator", local_operator, LOCAL_OPERATORS)
+    if basis is None and not isinstance(rank, LocalModes):
+        check_oversampling(local_operator, rings, target)
     loops, compress, progress = flag("loops", loops), flag("compress", compress), flag("progress", progress)
     if basis is not None and local_operator != "internal":
         raise ValueError(
             f"`local_operator` = {local_operator!r} chooses modes, but `basis` brings its own: leave it out"
         )
+    for name, value in (("rings", rings), ("target", target)):
+        if value is not None and (basis is not None or isinstance(rank, LocalModes)):
+            holder = "`basis`" if basis is not None else "the LocalModes in `rank`"
+            raise ValueError(f"`{name}` is for modes that are computed here, but {holder} are given: leave it out")
     if (rank is None) == (basis is None):
         raise ValueError(
             "exactly one of `rank` and `basis` must be given, got " + ("neither" if rank is None else "both")
@@ -240,7 +258,7 @@ def coarsen(
     if isinstance(rank, LocalModes):
         modes = _matching(rank, sheaf, P, local_operator)
     else:
-        modes = compute_modes(sheaf, P, rank, local_operator, progress=progress)
+        modes = compute_modes(sheaf, P, rank, local_operator, rings=rings, target=target, progress=progress)
         warn_if_tied(modes, stacklevel=3)
     return _realized(sheaf, P, modes, modes.prolongation, modes.ranks, modes.clusters, loops, compress)
 
@@ -271,8 +289,10 @@ def _realized(
     return result
 
 
-def refresh_coarsening(C: Coarsening, sheaf: CellularSheaf, *, new_loops: bool = False) -> Coarsening:
-    """Coarsen a sheaf in the way of ``C`` without a word about ties.
+def refresh_coarsening(
+    C: Coarsening, sheaf: CellularSheaf, *, new_loops: bool = False, target: float | None = None
+) -> Coarsening:
+    """Coarsen a sheaf in the way of ``C`` without a word about ties; ``target`` stands for that of a pilot.
 
     It is on the graph of ``C.fine``, but for loops where ``new_loops``: then the index work is done again, on which no crossing
     edge depends.
@@ -283,7 +303,7 @@ def refresh_coarsening(C: Coarsening, sheaf: CellularSheaf, *, new_loops: bool =
             check_topology(C.modes.sheaf, sheaf, "coarsen")
         if not np.array_equal(C.modes.partition.labels, C.partition.labels):
             raise ValueError("the coarsening does not fit together: its modes belong to another partition")
-        modes = refresh_modes(C.modes, sheaf, new_edges=new_loops)
+        modes = refresh_modes(C.modes, sheaf, new_edges=new_loops, target=target)
         R, ranks, clusters = modes.prolongation, modes.ranks, modes.clusters
     else:
         check_layout(C.prolongation, C.fine, C.partition, C.ranks, "the prolongation of the coarsening")

@@ -4,7 +4,7 @@ import contextlib
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from sheafcoarsen._checks import choice, cochain, flag, real_number, whole_number
 from sheafcoarsen.coarsening import Coarsening, check_topology, coarsen, refresh_coarsening
 from sheafcoarsen.ledger import EnergyLedger, closure_of, energy_ledger, show_lines
-from sheafcoarsen.modes import LOCAL_OPERATORS, compute_modes, warn_if_tied
+from sheafcoarsen.modes import check_oversampling, compute_modes, warn_if_tied
 from sheafcoarsen.operators import count_nonzeros, energy
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.ranks import Rule, as_rule
@@ -229,7 +229,8 @@ class Hierarchy:
             start = time.perf_counter()
             new_loops = i > 0 and levels[-1].restored_loops.size > 0
             with _at_level(i):
-                C = refresh_coarsening(old, levels[-1].sheaf if i else sheaf, new_loops=new_loops)
+                target = levels[0].modes.target if i and levels[0].modes is not None else None
+                C = refresh_coarsening(old, levels[-1].sheaf if i else sheaf, new_loops=new_loops, target=target)
             if C.modes is not None:
                 warn_if_tied(C.modes, stacklevel=3, where=f"level {i}: ")
             levels.append(C)
@@ -377,6 +378,8 @@ def coarsen_levels(
     partitions=None,
     method: str = "auto",
     local_operator: str = "internal",
+    rings: int | None = None,
+    target: float | None = None,
     loops: bool = True,
     compress: bool = True,
     seed: int = 0,
@@ -405,8 +408,10 @@ def coarsen_levels(
         ``n_levels``, ``min_vertices``, ``method`` and ``seed``.
     method : {"auto", "balls", "matching", "spectral", "metis"}
         See :func:`select`.
-    local_operator : {"internal", "principal"}
+    local_operator : {"internal", "principal", "oversampled"}
         See :func:`local_modes`.
+    rings, target : int and float, optional
+        For "oversampled" alone; see :func:`local_modes`. All levels have one target, by default that of the finest level's pilot.
     loops : bool
         False leaves the loop-cells out: every level then lacks the internal energy that the level before it retained.
     compress : bool
@@ -445,7 +450,7 @@ def coarsen_levels(
     True
     """
     check_sheaf(sheaf)
-    choice("local_operator", local_operator, LOCAL_OPERATORS)
+    check_oversampling(local_operator, rings, target)
     loops, compress, progress = flag("loops", loops), flag("compress", compress), flag("progress", progress)
     plan: _Given | _Selected
     if partitions is None:
@@ -457,6 +462,7 @@ def coarsen_levels(
         plan = _given(sheaf, partitions, [name for name in given if not _is(given[name], defaults[name])])
         count = len(plan.partitions)
     ranks = _level_ranks(rank, count)
+    found = None  # the target of a pilot on the finest level
     levels: list[Coarsening] = []
     seconds = []
     while True:
@@ -470,7 +476,11 @@ def coarsen_levels(
                 why = P
                 break
             of_level = ranks[i] if isinstance(ranks, list) else ranks
-            modes = compute_modes(current, P, of_level, local_operator, progress=progress)
+            modes = compute_modes(current, P, of_level, local_operator, rings=rings, target=target, progress=progress)
+            if found is not None:
+                modes = replace(modes, pilot=True)
+            elif modes.pilot:
+                found = target = modes.target or None  # 0: no energy at all
             if partitions is None and not modes.ranks.any():
                 why = f"level {i} would keep no mode of any cluster"
                 break

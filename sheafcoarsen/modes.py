@@ -1,34 +1,45 @@
 """Local modes: the low eigenvectors of each cluster's own operator, which become the coarse stalk."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._checks import choice, flag
+from sheafcoarsen._checks import choice, flag, real_number, whole_number
 from sheafcoarsen._kernels import modes as kernels
+from sheafcoarsen._kernels import oversampled as oversampled_kernels
 from sheafcoarsen._kernels.lapack import svd_workspace, workspace
-from sheafcoarsen._linalg import eps_of
+from sheafcoarsen._linalg import eps_of, zero_level
 from sheafcoarsen._ragged import offsets, read_only
 from sheafcoarsen._threads import run_ranges, single_threaded_blas
 from sheafcoarsen.clusters import Clusters, check_partition, clusters_of, crossing_half_edges
 from sheafcoarsen.exceptions import TiedModesWarning
 from sheafcoarsen.operators import laplacian
+from sheafcoarsen.oversampled import Patches
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.prolongation import as_matrix, block, block_layout, check_layout, cluster_number
-from sheafcoarsen.ranks import Rule, Spectra, as_rule
+from sheafcoarsen.ranks import Budget, Rule, Spectra, as_rule
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.sparse_modes import SPARSE_ABOVE, SPARSE_SHARE, local_sheaf, lowest_sparse
 
-LOCAL_OPERATORS = ("internal", "principal")
+LOCAL_OPERATORS = ("internal", "principal", "oversampled")
 
 MAX_DENSE = 12_000
 """Largest cluster dimension solved as a dense matrix: five times its square of work space, 5.8 GB in double precision."""
 
 SERIAL_BELOW = 2e6
 """Sum of N_a^3 below which one thread does all."""
+
+PILOT_SHARE = 20
+"""One mode in so many goes into the pilot that finds a target."""
+
+PILOT_NUMBER = 10
+"""The target is the pilot's positive eigenvalue of this number."""
+
+PILOT_DENSE = 600
+"""Dimension up to which a pilot is solved as a dense matrix."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,7 +51,7 @@ class LocalModes:
     Attributes
     ----------
     sheaf, partition : what the modes were computed for
-    local_operator : {"internal", "principal"}
+    local_operator : {"internal", "principal", "oversampled"}
     ranks : ndarray of int, shape (K,)
         How many modes each cluster keeps, r_a.
     scores : ndarray, shape (sum r_a,)
@@ -50,16 +61,22 @@ class LocalModes:
     tied : ndarray of bool, shape (K,)
         Where the cut splits a multiple eigenvalue, so that the kept space is one of many.
     operator_norms : ndarray, shape (K,)
-        norm(., inf) of the local operators, against which a tie is judged.
+        norm(., inf) of the local operators, against which a tie is judged; of the patches' for oversampled modes.
     prolongation : csr_array, shape (dim_c0, sum r_a)
         R = blockdiag(U_a), rows in the order of C^0.
     singular : bool
         Whether the modes are singular vectors of the local coboundary, as for kernels, or eigenvectors.
+    rings, target : int and float, or None
+        Of oversampled modes: rings of neighbours in a patch, and the largest eigenvalue of interest.
+    pilot : bool
+        Whether a pilot found ``target``; :meth:`Coarsening.recoarsen` then finds it again for new maps.
+    over_budget : int
+        By how many modes the kernels of oversampled modes alone exceed ``ranks.budget``.
     """
 
     sheaf: CellularSheaf
     partition: Partition
-    local_operator: str  # "internal" or "principal"
+    local_operator: str  # one of LOCAL_OPERATORS
     ranks: np.ndarray  # (K,) r_a
     scores: np.ndarray  # (sum r_a,) eigenvalues of cluster after cluster, ascending inside each
     next_eigenvalues: np.ndarray  # (K,) the first discarded eigenvalue, inf where nothing is discarded
@@ -67,6 +84,10 @@ class LocalModes:
     operator_norms: np.ndarray  # (K,) norm(., inf) of the local operators
     prolongation: scipy.sparse.csr_array  # R = blockdiag(U_a), rows in the order of C^0
     singular: bool = False  # singular vectors of the local coboundary rather than eigenvectors
+    rings: int | None = None  # of oversampled modes
+    target: float | None = None  # of oversampled modes: the one in use
+    pilot: bool = False  # whether it was found rather than given
+    over_budget: int = 0  # modes by which kernels exceed the budget
 
     @cached_property
     def rank_offsets(self) -> np.ndarray:
@@ -95,9 +116,11 @@ class LocalModes:
 
     def __repr__(self) -> str:
         spread = f"{self.ranks.min()} .. {self.ranks.max()}" if len(self.ranks) else "none"
+        own = "" if self.target is None else f", rings={self.rings}, target={self.target:.3g}"
+        over = f", kernels {self.over_budget} over budget" if self.over_budget else ""
         return (
             f"LocalModes({self.local_operator!r}, n_clusters={len(self.ranks)}, ranks {spread}, "
-            f"dim {self.prolongation.shape[1]} of {self.sheaf.dim_c0}, tied={int(self.tied.sum())})"
+            f"dim {self.prolongation.shape[1]} of {self.sheaf.dim_c0}, tied={int(self.tied.sum())}{own}{over})"
         )
 
 
@@ -107,6 +130,8 @@ def local_modes(
     rank,
     local_operator: str = "internal",
     *,
+    rings: int | None = None,
+    target: float | None = None,
     progress: bool = False,
 ) -> LocalModes:
     """Return the lowest modes of every cluster's local operator.
@@ -115,13 +140,25 @@ def local_modes(
     ends in the cluster. ``"principal"`` takes the block L[C_a, C_a] of the paper's layer (section 5.1, Reduce), which also holds
     the crossing edges' F* F on boundary vertices; it loses global sections and the low spectrum (docs/conventions.md, section 2).
 
+    ``"oversampled"`` describes best what a cluster answers to sources at the border of a patch T around it, and to sources inside of the
+    size of the eigenvalues wanted (docs/conventions.md, section 5.7): with A = L_T + 0.1 s I, X = A^{-1} P_C* and Y = A^{-1} X, first
+    the sections of T restricted to the cluster, then the leading eigenvectors of G = X_b* X_b + s^2 Y* Y in their complement. The
+    scores, and so ``eigenvalues``, are 0 and then (eigenvalue of G)^{-1/2}. The low spectrum of the coarse sheaf is then closer by
+    one to several orders of magnitude, most so with ``sc.ranks.budget``.
+
     Parameters
     ----------
     sheaf : CellularSheaf
     P : Partition
     rank : int, array_like of int of shape (K,), or rule from ``sc.ranks``
         How many modes each cluster keeps, clipped to the cluster's dimension N_a.
-    local_operator : {"internal", "principal"}
+    local_operator : {"internal", "principal", "oversampled"}
+    rings : int, optional
+        For "oversampled", 1 by default: a patch is the cluster and so many rings of neighbours, those most strongly coupled to it first,
+        of at most twice its dimension.
+    target : float, optional
+        For "oversampled": s, the largest eigenvalue of interest. By default that of a pilot: the 10th positive eigenvalue of a coarsening with
+        N_a / 20 internal modes per cluster.
     progress : bool
         Show a progress bar.
 
@@ -148,7 +185,7 @@ def local_modes(
     >>> M.next_eigenvalues
     array([2., 2.])
     """
-    modes = compute_modes(sheaf, P, rank, local_operator, progress=progress)
+    modes = compute_modes(sheaf, P, rank, local_operator, rings=rings, target=target, progress=progress)
     warn_if_tied(modes, stacklevel=3)
     return modes
 
@@ -168,27 +205,55 @@ def warn_if_tied(modes: LocalModes, stacklevel: int, where: str = "") -> None:
 
 
 def compute_modes(
-    sheaf: CellularSheaf, P: Partition, rank, local_operator: str, *, progress: bool = False
+    sheaf: CellularSheaf, P: Partition, rank, local_operator: str, *, rings=None, target=None, progress: bool = False
 ) -> LocalModes:
     """Compute the modes without a word about ties."""
     check_partition(sheaf, P)
-    choice("local_operator", local_operator, LOCAL_OPERATORS)
+    rings, target = check_oversampling(local_operator, rings, target)
     flag("progress", progress)
     rule = as_rule(rank, P.n_clusters)
-    local = _LocalProblems(sheaf, P, local_operator, progress)
+    local = _problems(sheaf, P, local_operator, progress, rings, target)
     ranks = rule.ranks(local.spectra(rule))
-    return local.modes(ranks, singular=rule.needs_kernels)
+    modes = local.modes(ranks, singular=rule.needs_kernels)
+    if isinstance(rule, Budget) and local_operator == "oversampled":
+        return replace(modes, over_budget=max(0, int(ranks.sum()) - rule.total))
+    return modes
 
 
-def refresh_modes(modes: LocalModes, sheaf: CellularSheaf, *, new_edges: bool = False) -> LocalModes:
+def check_oversampling(local_operator: str, rings, target) -> tuple[int, float | None]:
+    """Return the arguments of oversampled modes; refuse them beside another local operator."""
+    choice("local_operator", local_operator, LOCAL_OPERATORS)
+    if local_operator != "oversampled":
+        for name, value in (("rings", rings), ("target", target)):
+            if value is not None:
+                raise ValueError(
+                    f'`{name}` is for `local_operator` = "oversampled", got {value!r} with {local_operator!r}: leave it out'
+                )
+        return 1, None
+    rings = 1 if rings is None else whole_number("rings", rings, at_least=0)
+    if target is not None:
+        number = real_number("target", target)
+        if not 0 < number < np.inf:
+            raise ValueError(
+                f"`target` must be positive and finite, got {target!r}: it is the largest eigenvalue of interest, and None finds one"
+            )
+        target = number
+    return rings, target
+
+
+def refresh_modes(
+    modes: LocalModes, sheaf: CellularSheaf, *, new_edges: bool = False, target: float | None = None
+) -> LocalModes:
     """Compute as many modes of the same operator, in the same way, for a sheaf on the same vertices.
 
-    Index arrays are shared unless it has ``new_edges``.
+    Index arrays are shared unless it has ``new_edges``. ``target`` stands for that of a pilot.
     """
     check_modes(modes, "the modes of the coarsening")
     like = None if new_edges else modes
-    local = _LocalProblems(sheaf, modes.partition, modes.local_operator, False, like=like)
-    return local.modes(modes.ranks, singular=modes.singular)
+    target = target if modes.pilot else modes.target
+    local = _problems(sheaf, modes.partition, modes.local_operator, False, modes.rings, target, like=like)
+    result = local.modes(modes.ranks, singular=modes.singular)
+    return replace(result, pilot=modes.pilot, over_budget=modes.over_budget)
 
 
 def check_modes(modes: LocalModes, what: str) -> None:
@@ -211,8 +276,7 @@ def check_modes(modes: LocalModes, what: str) -> None:
             raise ValueError(f"{what}: `{name}` must be finite, got {values[bad[0]]} at index {bad[0]}")
     if not isinstance(modes.tied, np.ndarray) or modes.tied.dtype != np.bool_ or modes.tied.shape != (K,):
         raise ValueError(f"{what}: `tied` must hold {K} booleans")
-    if not isinstance(modes.singular, bool):
-        raise TypeError(f"{what}: `singular` must be True or False, got {modes.singular!r}")
+    check_settings(modes, what)
     dims = np.bincount(modes.partition.labels, modes.sheaf.vertex_dims, minlength=K)
     if (ranks > dims).any():
         a = int(np.argmax(ranks > dims))
@@ -230,6 +294,21 @@ def _is_as_made(modes: LocalModes) -> bool:
     )
 
 
+def check_settings(modes: LocalModes, what: str) -> None:
+    """Refuse settings of modes that do not fit together."""
+    for name in ("singular", "pilot"):
+        if not isinstance(getattr(modes, name), bool):
+            raise TypeError(f"{what}: `{name}` must be True or False, got {getattr(modes, name)!r}")
+    try:
+        if modes.local_operator != "oversampled" or modes.target != 0:  # 0: a pilot found no energy at all
+            check_oversampling(modes.local_operator, modes.rings, modes.target)
+        if modes.local_operator == "oversampled" and (modes.rings is None or modes.target is None):
+            raise ValueError("oversampled modes have `rings` and a `target`")
+        whole_number("over_budget", modes.over_budget, at_least=0)
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"{what}: {error}") from None
+
+
 class _LocalProblems:
     """The local operators of all clusters, solved range by range in private workspaces."""
 
@@ -237,6 +316,7 @@ class _LocalProblems:
         self.sheaf, self.partition, self.local_operator, self.progress = sheaf, P, local_operator, progress
         self.like = like  # LocalModes of another sheaf on the same graph, whose index arrays serve here too
         self.clusters = clusters_of(sheaf, P) if like is None else like.clusters
+        self.work = sheaf  # in the precision of the work
         self.real = np.zeros(0, sheaf.dtype).real.dtype
         self.eps = eps_of(sheaf.dtype)
         self.map_size = int((np.diff(sheaf.tail_offsets) + np.diff(sheaf.head_offsets)).max(initial=0))
@@ -320,11 +400,12 @@ class _LocalProblems:
                 c.dims,
                 self.svd_room(rows),
             )
-        return Spectra(c.dims, starts, scores, dims, np.sqrt(self.eps) * norms.astype(np.float64))
+        ties = np.sqrt(self.eps) * norms.astype(np.float64)
+        return Spectra(c.dims, starts, scores, dims, np.repeat(ties, c.dims) if rule.needs_scores else ties[:0])
 
     def modes(self, ranks: np.ndarray, *, singular: bool) -> LocalModes:
         """Compute the lowest modes: eigenvectors, or right singular vectors where kernels must be exact."""
-        f, c, K = self.sheaf._arrays, self.clusters, self.clusters.n_clusters
+        K = self.clusters.n_clusters
         if self.like is None:
             indptr, indices = block_layout(self.sheaf, self.partition, ranks)
         else:
@@ -333,9 +414,23 @@ class _LocalProblems:
         # frozen before kernels see them, which would be compiled for either kind of array
         read_only(ranks)
         read_only(indptr)
-        data, scores = np.empty(len(indices), self.sheaf.dtype), np.empty(int(starts[-1]), self.real)
-        next_values, norms, tied = np.empty(K, self.real), np.empty(K, self.real), np.zeros(K, np.bool_)
-        out = (indptr, data, starts, scores, next_values, norms, tied)
+        numbers = np.zeros(0, self.work.dtype).real.dtype
+        data, scores = np.empty(len(indices), self.work.dtype), np.empty(int(starts[-1]), numbers)
+        next_values, norms, tied = np.empty(K, numbers), np.empty(K, numbers), np.zeros(K, np.bool_)
+        own = self.compute(ranks, singular, (indptr, data, starts, scores, next_values, norms, tied))
+        R = as_matrix(indptr, indices, data.astype(self.sheaf.dtype, copy=False), int(starts[-1]))
+        scores, next_values, norms = (
+            read_only(array.astype(self.real, copy=False)) for array in (scores, next_values, norms)
+        )
+        modes = LocalModes(
+            self.sheaf, self.partition, self.local_operator, ranks, scores, next_values, read_only(tied), norms, R, **own
+        )
+        modes.__dict__.update(clusters=self.clusters, half_edges=self.half_edges, _made=(R.indptr, R.indices, R.data))
+        return modes
+
+    def compute(self, ranks: np.ndarray, singular: bool, out) -> dict:
+        """Fill the arrays ``out`` of ``kernels.local_modes``; return the other fields of the result."""
+        f, c = self.sheaf._arrays, self.clusters
         if singular:
             rows = self.stack_rows()
             self.run(
@@ -346,33 +441,26 @@ class _LocalProblems:
                 c.dims,
                 self.svd_room(rows),
             )
-        else:
-            wanted = np.minimum(ranks + 1, c.dims)
-            large = (c.dims > SPARSE_ABOVE) & (SPARSE_SHARE * wanted <= c.dims)
-            self.check_dense(np.where(large, 0, c.dims), "keeping so large a share of its modes")
-            with single_threaded_blas():
-                for a in np.flatnonzero(large).tolist():  # each is larger than SPARSE_ABOVE, so they are few
-                    try:
-                        self.large_modes(a, int(ranks[a]), *out)
-                    except np.linalg.LinAlgError:
-                        if c.dims[a] > MAX_DENSE:
-                            raise
-                        large[a] = False
-            dense = np.where(large, 0, c.dims)
-            self.run(
-                "local modes",
-                lambda lo, hi, s: kernels.local_modes(lo, hi, f, c, *self.half_edges, ranks, large, self.eps, s, *out),
-                dense,
-                self.room(dense, wanted),
-            )
-        R = as_matrix(indptr, indices, data, int(starts[-1]))
-        for array in (scores, next_values, norms, tied):
-            read_only(array)
-        modes = LocalModes(
-            self.sheaf, self.partition, self.local_operator, ranks, scores, next_values, tied, norms, R, singular
+            return {"singular": True}
+        wanted = np.minimum(ranks + 1, c.dims)
+        large = (c.dims > SPARSE_ABOVE) & (SPARSE_SHARE * wanted <= c.dims)
+        self.check_dense(np.where(large, 0, c.dims), "keeping so large a share of its modes")
+        with single_threaded_blas():
+            for a in np.flatnonzero(large).tolist():  # each is larger than SPARSE_ABOVE, so they are few
+                try:
+                    self.large_modes(a, int(ranks[a]), *out)
+                except np.linalg.LinAlgError:
+                    if c.dims[a] > MAX_DENSE:
+                        raise
+                    large[a] = False
+        dense = np.where(large, 0, c.dims)
+        self.run(
+            "local modes",
+            lambda lo, hi, s: kernels.local_modes(lo, hi, f, c, *self.half_edges, ranks, large, self.eps, s, *out),
+            dense,
+            self.room(dense, wanted),
         )
-        modes.__dict__.update(clusters=c, half_edges=self.half_edges, _made=(R.indptr, R.indices, R.data))
-        return modes
+        return {}
 
     def large_modes(self, a, r, indptr, data, value_starts, values, next_values, norms, tied) -> None:
         """Compute what ``kernels.local_modes`` computes for one cluster that is too large for a dense matrix."""
@@ -394,3 +482,108 @@ class _LocalProblems:
         tied[a] = r > 0 and w[r] - w[r - 1] <= np.sqrt(self.eps) * top
         rows = np.ascontiguousarray(Z[:, :r].T, dtype=data.dtype)
         kernels.store_rows(a, r, self.sheaf._arrays, self.clusters, rows.reshape(-1), self.eps, indptr, data)
+
+
+class _OversampledProblems(_LocalProblems):
+    """The same for oversampled modes."""
+
+    def __init__(self, sheaf, P, progress, rings: int, target: float | None, like=None):
+        super().__init__(sheaf, P, "oversampled", progress, like)
+        self.rings, self.pilot = rings, target is None
+        double = np.result_type(sheaf.dtype, np.float64)
+        if sheaf.dtype != double:  # A may be too ill-conditioned for single precision
+            self.work = sheaf.with_maps(sheaf.tail_data.astype(double), sheaf.head_data.astype(double))
+        self.patches = Patches(self.work, self.clusters, rings)
+        if self.patches.dims.max(initial=0) > MAX_DENSE:
+            a = int(self.patches.dims.argmax())
+            raise ValueError(
+                f"the patch of cluster {a} has dimension {self.patches.dims[a]} (the cluster itself {self.clusters.dims[a]}); oversampled "
+                f"modes need dense matrices, which are limited to dimension {MAX_DENSE}: use more clusters"
+            )
+        self.target = pilot_target(self.work, P) if target is None else target
+        self.least = float(np.finfo(self.real).tiny)
+
+    def run_patches(self, what: str, work, wanted: np.ndarray) -> None:
+        """Call ``work(lo, hi, patch room, workspace)`` as ``run`` does."""
+        self.run(
+            what,
+            lambda lo, hi, rooms: work(lo, hi, *rooms),
+            self.patches.dims,
+            lambda lo, hi: self.patches.room(lo, hi, self.map_size, wanted),
+        )
+
+    def spectra(self, rule: Rule) -> Spectra:
+        """Return what the rule must be shown."""
+        f, c = self.work._arrays, self.clusters
+        starts, dims = offsets(c.dims), np.zeros(c.n_clusters, np.int64)
+        if not (rule.needs_scores or rule.needs_kernels):
+            return Spectra(c.dims, starts, np.zeros(0, self.real), dims, np.zeros(0))
+        scores = np.zeros(int(starts[-1]))
+        self.run_patches(
+            "local spectra",
+            lambda lo, hi, room, s: oversampled_kernels.oversampled_spectra(
+                lo, hi, f, c, self.patches.arrays, self.target, self.eps, self.least, room, s, starts, scores, dims
+            ),
+            np.ones(c.n_clusters),
+        )
+        ties = np.sqrt(self.eps) * np.append(scores[1:], 0)
+        return Spectra(c.dims, starts, scores, dims, ties)
+
+    def compute(self, ranks: np.ndarray, singular: bool, out) -> dict:
+        """Fill the arrays ``out`` of ``kernels.local_modes``; return the other fields of the result."""
+        f, c = self.work._arrays, self.clusters
+        self.run_patches(
+            "local modes",
+            lambda lo, hi, room, s: oversampled_kernels.oversampled_modes(
+                lo, hi, f, c, self.patches.arrays, self.target, self.eps, self.least, room, s, ranks, *out
+            ),
+            np.minimum(ranks + 1, c.dims),
+        )
+        return {"rings": self.rings, "target": self.target, "pilot": self.pilot}
+
+
+def _problems(sheaf, P, local_operator: str, progress: bool, rings, target, like=None) -> _LocalProblems:
+    """Return the local problems of an operator."""
+    if local_operator == "oversampled":
+        return _OversampledProblems(sheaf, P, progress, rings, target, like)
+    return _LocalProblems(sheaf, P, local_operator, progress, like)
+
+
+def pilot_target(sheaf: CellularSheaf, P: Partition) -> float:
+    """Return an estimate, from above, of the 10th positive eigenvalue of L; 0 where L = 0.
+
+    It is that of R* L R for R of N_a / 20 internal modes of each cluster, and at least its kernel (interlacing). Of fewer positive ones the
+    largest counts; where there is none, norm(L, inf).
+    """
+    local = _LocalProblems(sheaf, P, "internal", False)
+    dims = local.clusters.dims
+    modes = local.modes(-(-dims // PILOT_SHARE), singular=False)
+    eps = eps_of(sheaf.dtype)
+    short = (modes.next_eigenvalues <= zero_level(dims, eps, modes.operator_norms)) & (modes.ranks < dims)
+    if short.any():
+        spectra = local.spectra(Rule())
+        zeros = spectra.scores <= np.repeat(zero_level(dims, eps, modes.operator_norms), dims)
+        kernels = np.bincount(np.repeat(np.arange(len(dims)), dims)[zeros], minlength=len(dims))
+        modes = local.modes(np.maximum(modes.ranks, kernels), singular=False)
+    L, R = laplacian(sheaf), modes.prolongation
+    coarse = scipy.sparse.csr_array(R.conj().T @ (L @ R))
+    top = float(abs(L).sum(axis=1).max(initial=0.0))
+    m = coarse.shape[0]
+    if top == 0 or m == 0:
+        return top
+    coarse = coarse / top
+    level = zero_level(max(int(dims.max()), m), eps, 1.0)
+    count = 2 * PILOT_NUMBER
+    while m > PILOT_DENSE and 3 * count <= m:
+        try:
+            values = lowest_sparse(coarse, count, eps)[0]
+        except np.linalg.LinAlgError:
+            break
+        values = values[values > level]
+        if len(values) >= PILOT_NUMBER:
+            return float(values[PILOT_NUMBER - 1]) * top
+        count *= 4
+    with single_threaded_blas():
+        values = np.linalg.eigvalsh(coarse.toarray())
+    values = values[values > level]
+    return float(values[: PILOT_NUMBER][-1]) * top if len(values) else top

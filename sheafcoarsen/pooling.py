@@ -143,7 +143,7 @@ class HiSP:
         K; not used where a partition is given.
     method : {"auto", "balls", "matching", "spectral", "metis"}
         See :func:`select`. "spectral" is the paper's, for at most a few hundred clusters.
-    local_operator : {"internal", "principal"}
+    local_operator : {"internal", "principal", "oversampled"}
         See :func:`local_modes`. "principal" is the paper's layer, "internal" its theory, which keeps global sections.
     self_loops : {"remove", "keep"}
         What becomes of the diagonal of S^T A S.

@@ -17,8 +17,8 @@ class Spectra(NamedTuple):
     dims : (K,) N_a
     starts : (K + 1,) where each cluster's scores begin
     scores : (sum N_a,) all scores of cluster after cluster, ascending inside each; None unless the rule looks at them
-    kernels : (K,) dimension of the local kernel, decided by singular values; None unless the rule looks at it
-    ties : (K,) the gap at or below which two neighbouring scores count as one multiplet
+    kernels : (K,) dimension of the local kernel, decided by singular values; zeros unless the rule looks at it or modes are oversampled
+    ties : (sum N_a,) the gap at or below which a score and the next one count as one multiplet; none unless the rule looks at them
     """
 
     dims: np.ndarray
@@ -102,7 +102,7 @@ class Budget(Rule):
         """Return the split of the budget."""
         chosen = np.zeros(len(spectra.scores), dtype=bool)
         chosen[np.argsort(spectra.scores, kind="stable")[: self.total]] = True  # stable: ties go by cluster index
-        return _count(spectra, chosen)
+        return np.maximum(_count(spectra, chosen), spectra.kernels)  # of oversampled modes, whose kernels are kept whole
 
 
 @dataclass(frozen=True)
@@ -142,11 +142,10 @@ class WholeMultiplets(Rule):
         """Return the widened ranks."""
         ranks = self.rule.ranks(spectra)
         n = len(spectra.scores)
-        cluster = np.repeat(np.arange(len(spectra.dims)), spectra.dims)
         jump = np.diff(spectra.scores, append=np.inf)
         last = np.zeros(n, dtype=bool)
         last[spectra.starts[1:][spectra.dims > 0] - 1] = True
-        ends = np.where(last | (jump > spectra.ties[cluster]), np.arange(n), n)
+        ends = np.where(last | (jump > spectra.ties), np.arange(n), n)
         end = np.minimum.accumulate(ends[::-1])[::-1]  # where the multiplet of each score ends
         kept = np.flatnonzero(ranks > 0)
         ranks[kept] = end[spectra.starts[:-1][kept] + ranks[kept] - 1] - spectra.starts[:-1][kept] + 1
@@ -220,7 +219,8 @@ def below(tau) -> Below:
 def budget(total) -> Budget:
     """Keep the ``total`` smallest scores over all clusters, ties by cluster index.
 
-    The ranks add up to ``min(total, dim_c0)``. One global order serves better than equal ranks: hard clusters get more modes.
+    The ranks add up to ``min(total, dim_c0)``; to more where the kernels of oversampled modes, which are kept whole, alone exceed
+    it: ``LocalModes.over_budget`` says by how many. One global order serves better than equal ranks: hard clusters get more modes.
 
     Parameters
     ----------

@@ -155,12 +155,15 @@ def _modes(b: Workbench) -> Outcome:
         return "the basis is your own"
     if not np.array_equal(b.C.modes.sheaf.edges, b.C.fine.edges):
         return np.inf, "exact"
+    own = scipy.sparse.csr_array(b.R - b.modes.prolongation)
+    same = worst(residual_ratio(norms_by(own, b.row_cluster, None, b.K), b.n, b.eps, np.maximum(b.R_norms, 1)))
+    if b.modes.local_operator == "oversampled":
+        return max(same, b.isometry), "exact"
     operator, norms = b.local_operator
     residual = norms_by(operator @ b.R - b.R @ b.score_matrix, b.row_cluster, None, b.K)
-    own = scipy.sparse.csr_array(b.R - b.modes.prolongation)
     return max(
         worst(residual_ratio(residual, b.n, b.eps, norms, np.maximum(b.R_norms, 1))),
-        worst(residual_ratio(norms_by(own, b.row_cluster, None, b.K), b.n, b.eps, np.maximum(b.R_norms, 1))),
+        same,
         b.isometry,
         b.worst_eigenvalue,
         0.0 if np.array_equal(b.modes.tied, b.ties) else np.inf,
@@ -174,6 +177,8 @@ def _spectral_reason(b: Workbench) -> str | None:
     if b.C.modes is None:
         return "the basis is your own"
     if b.C.modes.local_operator != "internal":
+        if b.C.modes.local_operator == "oversampled":
+            return "the modes are oversampled"
         return f"the modes are those of the {b.C.modes.local_operator} operator"
     return None
 
@@ -302,22 +307,26 @@ def _interlacing(b: Workbench) -> Outcome:
 
 def _sections_kept(b: Workbench) -> Outcome:
     """H^0 is preserved when every local section is kept: all global sections lie in im R, where L_Gal is L."""
-    if reason := _spectral_reason(b):
+    oversampled = b.C.modes is not None and b.C.modes.local_operator == "oversampled"
+    if not oversampled and (reason := _spectral_reason(b)):
         return reason
     if b.isometry >= RESIDUAL_LIMIT:
         return b.isometry, "exact"
-    level = zero_level(b.n, b.eps, b.modes.operator_norms.astype(np.float64))
+    level = 0.0 if oversampled else zero_level(b.n, b.eps, b.modes.operator_norms.astype(np.float64))
     lost = np.flatnonzero(b.modes.next_eigenvalues <= level)
     if lost.size:
         return f"a local section may be discarded, first in cluster {lost[0]}"
     if b.C.fine.dim_c0 > DENSE:
         return b.isometry, "exact"  # a global section restricts to local ones, and all of those lie in im R
-    sections = b.global_sections()
+    sections, gap = b.global_sections()
     discarded = norms_by(sections - b.R @ (b.R.conj().T @ sections), b.row_cluster, None, b.K)
+    n = max(b.C.fine.dim_c0, b.C.fine.dim_c1)
+    size = norm(b.delta.data)
+    if oversampled:  # a dense solver finds sections to eps norm(delta) over the smallest nonzero singular value
+        return worst(residual_ratio(discarded * gap, n, b.eps, size, norm(sections))), "dense"
     # a dense solver finds sections to eps norm(delta), and what is discarded has at least the first discarded eigenvalue
-    gap = np.minimum(b.modes.next_eigenvalues, b.modes.operator_norms).astype(np.float64)
-    factors = (b.internal_delta_norms, norm(b.delta.data), norm(sections))
-    return worst(residual_ratio(discarded * gap, max(b.C.fine.dim_c0, b.C.fine.dim_c1), b.eps, *factors)), "dense"
+    gaps = np.minimum(b.modes.next_eigenvalues, b.modes.operator_norms).astype(np.float64)
+    return worst(residual_ratio(discarded * gaps, n, b.eps, b.internal_delta_norms, size, norm(sections))), "dense"
 
 
 def _normalization(b: Workbench) -> Outcome:

@@ -1,4 +1,4 @@
-"""LAPACK's Hermitian eigensolvers from inside numba, in the way that numba can cache.
+"""LAPACK's Hermitian eigensolvers and Cholesky factorization from inside numba, in the way that numba can cache.
 
 A ctypes pointer compiled into a kernel cannot be cached; a *named* external symbol can. So the addresses that scipy exports
 for Cython are registered with LLVM under names of our own, once per process, and kernels call those names. With the JIT off an
@@ -21,9 +21,9 @@ from sheafcoarsen._kernels.jit import JIT_IS_OFF, kernel
 _PREFIX = {np.float32: "s", np.float64: "d", np.complex64: "c", np.complex128: "z"}
 
 
-def _external(name: str, n_arguments: int):
+def _external(name: str, n_arguments: int, module: str = "cython_lapack"):
     symbol = f"sheafcoarsen_{name}"
-    llvmlite.binding.add_symbol(symbol, get_cython_function_address("scipy.linalg.cython_lapack", name))
+    llvmlite.binding.add_symbol(symbol, get_cython_function_address(f"scipy.linalg.{module}", name))
     return types.ExternalFunction(symbol, types.void(*[types.voidptr] * n_arguments))
 
 
@@ -32,6 +32,9 @@ _cheevd, _zheevd = _external("cheevd", 13), _external("zheevd", 13)
 _sgesvd, _dgesvd = _external("sgesvd", 14), _external("dgesvd", 14)
 _cgesvd, _zgesvd = _external("cgesvd", 15), _external("zgesvd", 15)
 _dsterf = _external("dsterf", 4)
+_dpotrf, _zpotrf = _external("dpotrf", 5), _external("zpotrf", 5)
+_dpotrs, _zpotrs = _external("dpotrs", 8), _external("zpotrs", 8)
+_dsyrk, _zherk = _external("dsyrk", 10, "cython_blas"), _external("zherk", 10, "cython_blas")
 
 _INT32_REAL = {types.float32: (_ssyevd, _sgesvd), types.float64: (_dsyevd, _dgesvd)}
 _INT32_COMPLEX = {types.complex64: (_cheevd, _cgesvd), types.complex128: (_zheevd, _zgesvd)}
@@ -112,12 +115,12 @@ def workspace(n: int, wanted: int, dtype, map_size: int = 0) -> Workspace:
         rwork=np.empty(square if dtype.kind == "c" else 1, real),
         iwork=np.empty(5 * n + 64, np.int32),
         ints=np.zeros(8, np.int32),
-        chars=np.frombuffer(b"VUNA", np.uint8).copy(),
+        chars=np.frombuffer(b"VUNAC", np.uint8).copy(),
     )
 
 
 # ints: 0 n or columns, 1 rows, 2 one, 4 info, 5 lwork, 6 lrwork, 7 liwork
-# chars: V = vectors, U = Fortran's upper triangle (row-major lower), N = no vectors, A = all of them
+# chars: V = vectors, U = Fortran's upper triangle (row-major lower), N = no vectors, A = all of them, C = conjugate transpose
 
 
 def heevd(a, n, vectors, s):
@@ -143,7 +146,72 @@ def _gesvd(a, rows, columns, vectors, s):
     return info
 
 
+def potrf(a, n, s):
+    """Cholesky factor of the n x n matrix in ``a``, in place, double precision; returns LAPACK's info, above 0 if it is not definite.
+
+    Fortran sees, and factors, the conjugate of a complex matrix.
+    """
+    factor, info = scipy_lapack.get_lapack_funcs("potrf", (a,))(a[: n * n].reshape(n, n).T, lower=0, clean=0)
+    a[: n * n] = factor.T.ravel()
+    return info
+
+
+def potrs(a, n, b, count, s):
+    """B <- conj(A)^{-1} B with the factor that ``potrf`` left; b holds ``count`` vectors of length n, one after the other."""
+    solver = scipy_lapack.get_lapack_funcs("potrs", (a,))
+    x, info = solver(a[: n * n].reshape(n, n).T, b[: n * count].reshape(count, n).T, lower=0)
+    b[: n * count] = x.T.ravel()
+    return info
+
+
+def gram(b, n, count, out, s):
+    """Lower triangle, row-major, of the conjugate of B* B; b holds the ``count`` columns, of length n, one after the other."""
+    B = b[: n * count].reshape(count, n)
+    out[: count * count] = (B @ B.conj().T).ravel()
+
+
 if not JIT_IS_OFF:
+
+    @overload(potrf)
+    def _compiled_potrf(a, n, s):
+        factor = _zpotrf if isinstance(a.dtype, types.Complex) else _dpotrf
+
+        def compiled(a, n, s):
+            i = s.ints
+            i[0], i[4] = n, 0
+            factor(s.chars[1:].ctypes, i.ctypes, a.ctypes, i.ctypes, i[4:].ctypes)
+            return np.int64(i[4])
+
+        return compiled
+
+    @overload(potrs)
+    def _compiled_potrs(a, n, b, count, s):
+        solver = _zpotrs if isinstance(a.dtype, types.Complex) else _dpotrs
+
+        def compiled(a, n, b, count, s):
+            i = s.ints
+            i[0], i[1], i[4] = n, count, 0
+            solver(
+                s.chars[1:].ctypes, i.ctypes, i[1:].ctypes, a.ctypes, i.ctypes, b.ctypes, i.ctypes, i[4:].ctypes
+            )  # fmt: skip
+            return np.int64(i[4])
+
+        return compiled
+
+    @overload(gram)
+    def _compiled_gram(b, n, count, out, s):
+        product = _zherk if isinstance(b.dtype, types.Complex) else _dsyrk
+
+        def compiled(b, n, count, out, s):
+            i = s.ints
+            i[0], i[1] = count, n
+            one_zero = np.array([1.0, 0.0])
+            product(
+                s.chars[1:].ctypes, s.chars[4:].ctypes, i.ctypes, i[1:].ctypes, one_zero.ctypes, b.ctypes, i[1:].ctypes,
+                one_zero[1:].ctypes, out.ctypes, i.ctypes,
+            )  # fmt: skip
+
+        return compiled
 
     @overload(heevd)
     def _compiled_heevd(a, n, vectors, s):

@@ -9,7 +9,8 @@ prefixed:
 ``coarsening`` ``fine.*`` and ``sheaf.*``: two sheaves; ``partition.*``; ``R.data``, ``R.indices``, ``R.indptr``; ``loops``;
                ``compress`` and, where it is false, ``crossing_rows``; ``restored_loops``; ``modes.*`` unless the basis
                was the user's own: ``local_operator``, ``ranks``, ``scores``, ``next_eigenvalues``, ``tied``,
-               ``operator_norms``, ``singular``, and ``modes.R.*`` where it is not R itself
+               ``operator_norms``, ``singular``, and ``modes.R.*`` where it is not R itself; of oversampled modes also
+               ``rings``, ``target``, ``pilot``, ``over_budget``
 ``hierarchy``  ``n_levels``, ``stopped_because``; ``sheaves.0.*``, ... the fine sheaf first; ``levels.0.*``, ... as a coarsening's,
                without its two sheaves
 =============  ==========================================================================================================
@@ -32,12 +33,15 @@ from sheafcoarsen._checks import file_path, integer_array, scalar_array
 from sheafcoarsen._ragged import read_only
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.hierarchy import Hierarchy
-from sheafcoarsen.modes import LOCAL_OPERATORS, LocalModes
+from sheafcoarsen.modes import LOCAL_OPERATORS, LocalModes, check_settings
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.prolongation import as_matrix, check_layout
 from sheafcoarsen.sheaf import CellularSheaf
 
 VERSION = 2
+
+OVERSAMPLING = ("rings", "target", "pilot", "over_budget")
+"""What oversampled modes have beyond others; versions that do not know these refuse the operator by its name."""
 
 
 def save(path, obj) -> None:
@@ -191,6 +195,9 @@ def _level_arrays(C: Coarsening, prefix: str = "") -> dict[str, np.ndarray]:
         arrays["modes.singular"] = np.array(C.modes.singular)
         for name in ("ranks", "scores", "next_eigenvalues", "tied", "operator_norms"):
             arrays[f"modes.{name}"] = getattr(C.modes, name)
+        if C.modes.local_operator == "oversampled":
+            for name in OVERSAMPLING:
+                arrays[f"modes.{name}"] = np.array(getattr(C.modes, name))
         if C.modes.prolongation is not C.prolongation:
             arrays.update(_csr_arrays(C.modes.prolongation, "modes.R."))
     return {prefix + name: array for name, array in arrays.items()}
@@ -337,7 +344,12 @@ def _modes(arrays, fine, partition, coarse, R) -> LocalModes:
     if "modes.R.data" in arrays:
         own = _csr(arrays, "modes.R.", R.shape)
         check_layout(own, fine, partition, ranks, "`modes.R`")
-    return LocalModes(
+    oversampling = {}
+    if operator == "oversampled":
+        oversampling = {name: arrays[f"modes.{name}"].item() for name in OVERSAMPLING}
+    modes = LocalModes(
         fine, partition, operator, read_only(ranks), read_only(values["scores"]), read_only(values["next_eigenvalues"]),
-        read_only(tied), read_only(values["operator_norms"]), own, _flag(arrays, "modes.singular"),
+        read_only(tied), read_only(values["operator_norms"]), own, _flag(arrays, "modes.singular"), **oversampling,
     )  # fmt: skip
+    check_settings(modes, "its modes")
+    return modes
