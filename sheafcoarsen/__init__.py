@@ -40,6 +40,7 @@ from sheafcoarsen.operators import (
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.pooling import HiSP, Pooling, readout
 from sheafcoarsen.quality import Certificate, SpectralQuality, certificate, spectral_quality
+from sheafcoarsen.sections import GlobalSections, cohomology_dims, global_sections
 from sheafcoarsen.selection import select
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.unions import disjoint_union, split
@@ -53,6 +54,7 @@ __all__ = [
     "Check",
     "Coarsening",
     "EnergyLedger",
+    "GlobalSections",
     "HiSP",
     "Hierarchy",
     "HierarchyLedger",
@@ -69,6 +71,7 @@ __all__ = [
     "coarsen",
     "coarsen_levels",
     "coboundary",
+    "cohomology_dims",
     "diffuse",
     "diffusion_step",
     "disjoint_union",
@@ -76,6 +79,7 @@ __all__ = [
     "energy",
     "energy_ledger",
     "gallery",
+    "global_sections",
     "laplacian",
     "laplacian_operator",
     "load",

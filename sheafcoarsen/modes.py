@@ -216,7 +216,7 @@ def compute_modes(
     ranks = rule.ranks(local.spectra(rule))
     modes = local.modes(ranks, singular=rule.needs_kernels)
     if isinstance(rule, Budget) and local_operator == "oversampled":
-        return replace(modes, over_budget=max(0, int(ranks.sum()) - rule.total))
+        return _with(modes, over_budget=max(0, int(ranks.sum()) - rule.total))
     return modes
 
 
@@ -253,7 +253,14 @@ def refresh_modes(
     target = target if modes.pilot else modes.target
     local = _problems(sheaf, modes.partition, modes.local_operator, False, modes.rings, target, like=like)
     result = local.modes(modes.ranks, singular=modes.singular)
-    return replace(result, pilot=modes.pilot, over_budget=modes.over_budget)
+    return _with(result, pilot=modes.pilot, over_budget=modes.over_budget)
+
+
+def _with(modes: LocalModes, **settings) -> LocalModes:
+    """Return modes with other settings, and what has been computed for them so far."""
+    result = replace(modes, **settings)
+    result.__dict__.update({name: modes.__dict__[name] for name in ("clusters", "half_edges", "_made")})
+    return result
 
 
 def check_modes(modes: LocalModes, what: str) -> None:

@@ -1,4 +1,4 @@
-"""LAPACK's Hermitian eigensolvers and Cholesky factorization from inside numba, in the way that numba can cache.
+"""LAPACK's Hermitian eigensolvers and factorizations from inside numba, in the way that numba can cache.
 
 A ctypes pointer compiled into a kernel cannot be cached; a *named* external symbol can. So the addresses that scipy exports
 for Cython are registered with LLVM under names of our own, once per process, and kernels call those names. With the JIT off an
@@ -27,12 +27,15 @@ def _external(name: str, n_arguments: int, module: str = "cython_lapack"):
     return types.ExternalFunction(symbol, types.void(*[types.voidptr] * n_arguments))
 
 
+_SCALARS = (types.float32, types.float64, types.complex64, types.complex128)
+
 _ssyevd, _dsyevd = _external("ssyevd", 11), _external("dsyevd", 11)
 _cheevd, _zheevd = _external("cheevd", 13), _external("zheevd", 13)
 _sgesvd, _dgesvd = _external("sgesvd", 14), _external("dgesvd", 14)
 _cgesvd, _zgesvd = _external("cgesvd", 15), _external("zgesvd", 15)
 _dsterf = _external("dsterf", 4)
-_dpotrf, _zpotrf = _external("dpotrf", 5), _external("zpotrf", 5)
+_POTRF = {t: _external(c + "potrf", 5) for t, c in zip(_SCALARS, "sdcz", strict=True)}
+_PSTRF = {t: _external(c + "pstrf", 9) for t, c in zip(_SCALARS, "sdcz", strict=True)}
 _dpotrs, _zpotrs = _external("dpotrs", 8), _external("zpotrs", 8)
 _dsyrk, _zherk = _external("dsyrk", 10, "cython_blas"), _external("zherk", 10, "cython_blas")
 
@@ -119,7 +122,7 @@ def workspace(n: int, wanted: int, dtype, map_size: int = 0) -> Workspace:
     )
 
 
-# ints: 0 n or columns, 1 rows, 2 one, 4 info, 5 lwork, 6 lrwork, 7 liwork
+# ints: 0 n or columns, 1 rows, 2 one, 3 rank, 4 info, 5 lwork, 6 lrwork, 7 liwork
 # chars: V = vectors, U = Fortran's upper triangle (row-major lower), N = no vectors, A = all of them, C = conjugate transpose
 
 
@@ -147,11 +150,8 @@ def _gesvd(a, rows, columns, vectors, s):
 
 
 def potrf(a, n, s):
-    """Cholesky factor of the n x n matrix in ``a``, in place, double precision; returns LAPACK's info, above 0 if it is not definite.
-
-    Fortran sees, and factors, the conjugate of a complex matrix.
-    """
-    factor, info = scipy_lapack.get_lapack_funcs("potrf", (a,))(a[: n * n].reshape(n, n).T, lower=0, clean=0)
+    """Overwrite the lower triangle of the row-major n x n matrix ``a`` by its Cholesky factor, a = L L*; returns LAPACK's info."""
+    factor, info = getattr(scipy_lapack, _PREFIX[a.dtype.type] + "potrf")(a[: n * n].reshape(n, n).T, lower=0, clean=0)
     a[: n * n] = factor.T.ravel()
     return info
 
@@ -170,16 +170,28 @@ def gram(b, n, count, out, s):
     out[: count * count] = (B @ B.conj().T).ravel()
 
 
+def pstrf(a, n, least, s):
+    """Cholesky with complete pivoting: a[p, p] = L L* until no diagonal entry that is left exceeds ``least``; returns the rank r.
+
+    The first r columns of L overwrite ``a``; the order p, counted from 1, is s.iwork[:n].
+    """
+    full = a[: n * n].reshape(n, n).T
+    factor, order, rank, _ = getattr(scipy_lapack, _PREFIX[a.dtype.type] + "pstrf")(full, tol=least, lower=0)
+    a[: n * n] = factor.T.ravel()
+    s.iwork[:n] = order
+    return rank
+
+
 if not JIT_IS_OFF:
 
     @overload(potrf)
     def _compiled_potrf(a, n, s):
-        factor = _zpotrf if isinstance(a.dtype, types.Complex) else _dpotrf
+        solver = _POTRF[a.dtype]
 
         def compiled(a, n, s):
             i = s.ints
             i[0], i[4] = n, 0
-            factor(s.chars[1:].ctypes, i.ctypes, a.ctypes, i.ctypes, i[4:].ctypes)
+            solver(s.chars[1:].ctypes, i.ctypes, a.ctypes, i.ctypes, i[4:].ctypes)
             return np.int64(i[4])
 
         return compiled
@@ -212,6 +224,35 @@ if not JIT_IS_OFF:
             )  # fmt: skip
 
         return compiled
+
+    @overload(pstrf)
+    def _compiled_pstrf(a, n, least, s):
+        solver = _PSTRF[a.dtype]
+        if isinstance(a.dtype, types.Complex):
+
+            def hermitian(a, n, least, s):
+                i = s.ints
+                i[0], i[4] = n, 0
+                s.w[0] = least
+                solver(
+                    s.chars[1:].ctypes, i.ctypes, a.ctypes, i.ctypes, s.iwork.ctypes, i[3:].ctypes, s.w.ctypes,
+                    s.rwork.ctypes, i[4:].ctypes,
+                )  # fmt: skip
+                return np.int64(i[3])
+
+            return hermitian
+
+        def real(a, n, least, s):
+            i = s.ints
+            i[0], i[4] = n, 0
+            s.w[0] = least
+            solver(
+                s.chars[1:].ctypes, i.ctypes, a.ctypes, i.ctypes, s.iwork.ctypes, i[3:].ctypes, s.w.ctypes,
+                s.work.ctypes, i[4:].ctypes,
+            )  # fmt: skip
+            return np.int64(i[3])
+
+        return real
 
     @overload(heevd)
     def _compiled_heevd(a, n, vectors, s):

@@ -1,0 +1,546 @@
+"""Global sections by exact coarsening: bases of the stalks, then what each cluster keeps, peels off and carries on.
+
+``f`` is a ``SheafArrays``, ``c`` a ``Clusters``, ``s`` a LAPACK ``Workspace``. Small dense matrices are row-major in flat arrays,
+upper triangular factors square.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.lapack import potrf, pstrf, singular_rows
+from sheafcoarsen._kernels.modes import assemble, power_of_two
+from sheafcoarsen._kernels.realization import triangular_factor
+
+REGULAR = 1e4
+"""Condition up to which the factor of a vertex's maps is inverted as it is."""
+
+
+class Room(NamedTuple):
+    """Room beside the LAPACK workspace for clusters of dimension n that keep k; private to a thread.
+
+    stack : rows of a QR on their way; column, row : for its reflections; factor : (k, k); t, z : (n, k)
+    """
+
+    stack: np.ndarray
+    column: np.ndarray
+    row: np.ndarray
+    factor: np.ndarray
+    t: np.ndarray
+    z: np.ndarray
+
+
+# ---------------------------------------------------------------- equilibration
+
+
+@kernel
+def normalized_edges(lo, hi, f, tail, head):
+    """Divide [A | -B] of edges lo .. hi by its Frobenius norm. A loop gets the maps (A - B) / norm([A | -B]) and 0."""
+    for e in range(lo, hi):
+        a, a_end, b, b_end = f.tail_offsets[e], f.tail_offsets[e + 1], f.head_offsets[e], f.head_offsets[e + 1]
+        largest = 0.0
+        for i in range(a, a_end):
+            largest = max(largest, float(abs(f.tail_data[i])))
+        for i in range(b, b_end):
+            largest = max(largest, float(abs(f.head_data[i])))
+        scale = power_of_two(largest)
+        size = 0.0
+        for i in range(a, a_end):
+            tail[i] = f.tail_data[i] / scale
+            size += float(abs(tail[i])) ** 2
+        for i in range(b, b_end):
+            head[i] = f.head_data[i] / scale
+            size += float(abs(head[i])) ** 2
+        if size == 0:
+            continue
+        size = math.sqrt(size)
+        for i in range(a, a_end):
+            tail[i] /= size
+        for i in range(b, b_end):
+            head[i] /= size
+        if f.edges[e, 0] == f.edges[e, 1]:
+            for i in range(a_end - a):
+                tail[a + i] -= head[b + i]
+                head[b + i] = 0
+
+
+@kernel
+def inverse_of_triangular(r, d, out):
+    """Out = R^{-1}, d x d; returns norm(R) norm(R^{-1}), infinite where R is singular."""
+    size, inverse_size = 0.0, 0.0
+    for i in range(d):
+        if r[i * d + i] == 0:
+            return np.inf
+        for j in range(d):
+            out[i * d + j] = 0
+    for j in range(d):
+        out[j * d + j] = 1 / r[j * d + j]
+        for i in range(j - 1, -1, -1):
+            x = r[i * d + j] * out[j * d + j]
+            for q in range(i + 1, j):
+                x += r[i * d + q] * out[q * d + j]
+            out[i * d + j] = -x / r[i * d + i]
+        for i in range(j + 1):
+            size += float(abs(r[i * d + j])) ** 2
+            inverse_size += float(abs(out[i * d + j])) ** 2
+    return math.sqrt(size) * math.sqrt(inverse_size)
+
+
+@kernel
+def vertex_bases(lo, hi, f, ptr, halves, eps, s, room, starts, W, V, ranks):
+    """Bases W_v in which the maps at vertex v, stacked, are an isometry, for vertices lo .. hi; W_v W_v* is D_v^+.
+
+    W_v is the first ranks[v] columns of the d_v x d_v matrix W[starts[v] ...]. The columns of the unitary V_v there span im W_v,
+    those beyond them what all maps at v kill. Returns -1, or the first vertex at which LAPACK failed.
+    """
+    m = room.stack
+    for v in range(lo, hi):
+        d, at = f.vertex_dims[v], starts[v]
+        filled, size = 0, 0.0
+        for k in range(ptr[v], ptr[v + 1]):
+            e, end = halves[k] >> 1, halves[k] & 1
+            data = f.tail_data if end == 0 else f.head_data
+            begin = f.tail_offsets[e] if end == 0 else f.head_offsets[e]
+            if f.edges[e, 0] == f.edges[e, 1]:
+                size += 1.0
+            for q in range(f.edge_dims[e]):
+                if (filled + 1) * d > m.size or filled == room.column.size:
+                    triangular_factor(m, filled, d, room.column, room.row)
+                    filled = min(filled, d)
+                for i in range(d):
+                    x = data[begin + q * d + i]
+                    m[filled * d + i] = x
+                    size += float(abs(x)) ** 2
+                filled += 1
+        triangular_factor(m, filled, d, room.column, room.row)
+        filled = min(filled, d)
+        ranks[v] = d
+        for i in range(d * d):
+            V[at + i] = 0
+        for i in range(d):
+            V[at + i * d + i] = 1
+        if filled == d and inverse_of_triangular(m, d, W[at:]) < REGULAR:
+            continue
+        for i in range(filled * d):
+            s.a[i] = m[i]
+        if singular_rows(filled, d, True, s) != 0:
+            return v
+        for j in range(d):
+            sigma = float(s.w[j]) if j < filled else 0.0
+            zero = sigma <= 10 * d * eps * math.sqrt(size)
+            if zero:
+                ranks[v] = min(ranks[v], j)
+            for i in range(d):
+                V[at + i * d + j] = s.z[j * d + i]
+                W[at + i * d + j] = 0 if zero else s.z[j * d + i] / sigma
+    return -1
+
+
+@kernel
+def put_change(data, begin, rows, d, W, at, r, out, to):
+    """out[to ...] = F W, rows x r, W the first r columns of a d x d matrix; returns its squared Frobenius norm."""
+    size = 0.0
+    for q in range(rows):
+        for j in range(r):
+            x = out.dtype.type(0)
+            for i in range(d):
+                x += data[begin + q * d + i] * W[at + i * d + j]
+            out[to + q * r + j] = x
+            size += float(abs(x)) ** 2
+    return size
+
+
+@kernel
+def changed_maps(lo, hi, f, starts, W, ranks, tail_starts, head_starts, tail, head):
+    """Maps F_{v->e} W_v of edges lo .. hi, brought back to norm([A | -B]) = 1 but for loops."""
+    for e in range(lo, hi):
+        u, v, rows = f.edges[e, 0], f.edges[e, 1], f.edge_dims[e]
+        to, at = tail_starts[e], head_starts[e]
+        size = put_change(
+            f.tail_data, f.tail_offsets[e], rows, f.vertex_dims[u], W, starts[u], ranks[u], tail, to
+        ) + put_change(f.head_data, f.head_offsets[e], rows, f.vertex_dims[v], W, starts[v], ranks[v], head, at)
+        if size == 0 or u == v:
+            continue
+        size = math.sqrt(size)
+        for i in range(rows * ranks[u]):
+            tail[to + i] /= size
+        for i in range(rows * ranks[v]):
+            head[at + i] /= size
+
+
+# ---------------------------------------------------------------- one cluster
+
+
+@kernel
+def pivoted(a, f, c, half_ptr, half_edges, keep, s):
+    """Cholesky of L_a with complete pivoting, stopped where at most keep^2 is left on the diagonal; returns the rank."""
+    n = c.dims[a]
+    assemble(a, f, c, half_ptr, half_edges, 1.0, s.map, s.a)
+    largest = 0.0
+    for i in range(n):
+        largest = max(largest, float(abs(s.a[i * n + i])))
+    if largest <= keep * keep:
+        for i in range(n):
+            s.iwork[i] = i + 1
+        return 0
+    return pstrf(s.a, n, keep * keep, s)
+
+
+@kernel
+def kept_dims(lo, hi, f, c, half_ptr, half_edges, keep, s, kept):
+    """kept[a] = how many coordinates of clusters lo .. hi complete pivoting leaves; none if L_a - keep^2 I is definite."""
+    for a in range(lo, hi):
+        n = c.dims[a]
+        kept[a] = 0
+        if n == 0:
+            continue
+        assemble(a, f, c, half_ptr, half_edges, 1.0, s.map, s.a)
+        for i in range(n):
+            s.a[i * n + i] -= keep * keep
+        if potrf(s.a, n, s) != 0:
+            kept[a] = n - pivoted(a, f, c, half_ptr, half_edges, keep, s)
+
+
+@kernel
+def solve_pivoted(r, n, s, b, k):
+    """Solve L L* x = b in place for the k right-hand sides that are the columns of the row-major b, row i being coordinate p[i]."""
+    a, p = s.a, s.iwork
+    for i in range(r):
+        x = (p[i] - 1) * k
+        for j in range(i):
+            g, y = a[i * n + j], (p[j] - 1) * k
+            for q in range(k):
+                b[x + q] -= g * b[y + q]
+        g = a[i * n + i].real
+        for q in range(k):
+            b[x + q] /= g
+    adjoint_solve(r, n, s, b, k)
+
+
+@kernel
+def adjoint_solve(r, n, s, b, k):
+    """Solve L* x = b in place; otherwise as ``solve_pivoted``."""
+    a, p = s.a, s.iwork
+    for i in range(r - 1, -1, -1):
+        x = (p[i] - 1) * k
+        g = a[i * n + i].real
+        for q in range(k):
+            b[x + q] /= g
+        for j in range(i):
+            h, y = np.conj(a[i * n + j]), (p[j] - 1) * k
+            for q in range(k):
+                b[y + q] -= h * b[x + q]
+
+
+@kernel
+def smallest_singular_value(r, n, s, t):
+    """Estimate the smallest singular value of the eliminated columns of delta_a by inverse iteration."""
+    if r == 0:
+        return np.inf
+    for i in range(r):
+        t[s.iwork[i] - 1] = 0.5 + (i * 40503 % 65536) / 65536
+    size = 1.0
+    for _ in range(4):
+        size = 0.0
+        for i in range(r):
+            size += float(abs(t[s.iwork[i] - 1])) ** 2
+        size = math.sqrt(size)
+        for i in range(r):
+            t[s.iwork[i] - 1] /= size
+        solve_pivoted(r, n, s, t, 1)
+        size = 0.0
+        for i in range(r):
+            size += float(abs(t[s.iwork[i] - 1])) ** 2
+        size = math.sqrt(size)
+    return 1 / math.sqrt(size)
+
+
+@kernel
+def edge_rows(e, f, local, z, k, q, out, to):
+    """out[to ...] = row q of edge e in delta_a Z."""
+    u, v = f.edges[e, 0], f.edges[e, 1]
+    du, dv = f.vertex_dims[u], f.vertex_dims[v]
+    for j in range(k):
+        out[to + j] = 0
+    for i in range(du):
+        g, x = f.tail_data[f.tail_offsets[e] + q * du + i], (local[u] + i) * k
+        for j in range(k):
+            out[to + j] += g * z[x + j]
+    for i in range(dv):
+        g, x = f.head_data[f.head_offsets[e] + q * dv + i], (local[v] + i) * k
+        for j in range(k):
+            out[to + j] -= g * z[x + j]
+
+
+@kernel
+def normal_residual(a, f, c, z, k, y, t):
+    """T = delta_a* delta_a Z, without L_a: what is near the kernel keeps its digits."""
+    local = c.local_offsets
+    for i in range(c.dims[a] * k):
+        t[i] = 0
+    for p in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
+        e = c.internal_edges[p]
+        u, v = f.edges[e, 0], f.edges[e, 1]
+        du, dv = f.vertex_dims[u], f.vertex_dims[v]
+        for q in range(f.edge_dims[e]):
+            edge_rows(e, f, local, z, k, q, y, 0)
+            for i in range(du):
+                g, x = np.conj(f.tail_data[f.tail_offsets[e] + q * du + i]), (local[u] + i) * k
+                for j in range(k):
+                    t[x + j] += g * y[j]
+            for i in range(dv):
+                g, x = np.conj(f.head_data[f.head_offsets[e] + q * dv + i]), (local[v] + i) * k
+                for j in range(k):
+                    t[x + j] -= g * y[j]
+
+
+@kernel
+def gram_factor(z, n, k, g, s):
+    """G = the lower Cholesky factor of Z* Z, k x k; returns LAPACK's info."""
+    for i in range(k * k):
+        g[i] = 0
+    for row in range(n):
+        for i in range(k):
+            x = np.conj(z[row * k + i])
+            if x != 0:
+                for j in range(i + 1):
+                    g[i * k + j] += x * z[row * k + j]
+    return potrf(g, k, s)
+
+
+@kernel
+def divided_rows(z, n, k, g, adjoint):
+    """Z <- Z G^{-*} for a lower triangular G, or, with ``adjoint``, Z <- Z G^{-1} for an upper triangular one."""
+    for row in range(n):
+        x = row * k
+        for j in range(k):
+            y = z[x + j]
+            for i in range(j):
+                y -= z[x + i] * (g[i * k + j] if adjoint else np.conj(g[j * k + i]))
+            z[x + j] = y / g[j * k + j].real if not adjoint else y / g[j * k + j]
+
+
+@kernel
+def pushed(room, filled, k):
+    """Make room for one more row of the QR on its way; returns where it goes."""
+    if filled == room.column.size or (filled + 1) * k > room.stack.size:
+        triangular_factor(room.stack, filled, k, room.column, room.row)
+        filled = min(filled, k)
+    return filled
+
+
+@kernel
+def kept_space(a, r, f, c, k, s, room):
+    """Fill room.z, n x k, with an orthonormal basis of {x : delta_I* delta_a x = 0}, I the r eliminated coordinates.
+
+    ker delta_a lies in that space. x_I = -L_II^{-1} L_IJ x_J, and then two steps of refinement with products of delta_a itself
+    bring the error from eps / g^2 down to eps / g, g the smallest singular value of delta_I. Returns LAPACK's info.
+    """
+    n, z, t = c.dims[a], room.z, room.t
+    for i in range(r):
+        x = (s.iwork[i] - 1) * k
+        for j in range(k):
+            z[x + j] = -np.conj(s.a[(r + j) * n + i])
+    for j in range(k):
+        x = (s.iwork[r + j] - 1) * k
+        for i in range(k):
+            z[x + i] = 1 if i == j else 0
+    adjoint_solve(r, n, s, z, k)
+    for _ in range(2):
+        normal_residual(a, f, c, z, k, room.row, t)
+        solve_pivoted(r, n, s, t, k)
+        for i in range(r):
+            x = (s.iwork[i] - 1) * k
+            for j in range(k):
+                z[x + j] -= t[x + j]
+    for _ in range(2):
+        info = gram_factor(z, n, k, s.spare, s)
+        if info != 0:
+            return info
+        divided_rows(z, n, k, s.spare, False)
+    return 0
+
+
+@kernel
+def reduced(
+    lo, hi, f, c, half_ptr, half_edges, crossing_ptr, crossing, keep, eps, kept, s, room,
+    z_starts, z, loop_starts, loops, peeled, loop_rows, dropped, zeros,
+):  # fmt: skip
+    """What clusters lo .. hi keep: the columns of z, N_a x kept[a], last the peeled[a] ones that are global sections of their own.
+
+    loops[loop_starts[a] ...]: the factor of what delta_a makes of the others, loop_rows[a] rows, none where it is rounding.
+    dropped[a]: the smallest singular value of delta_a that is left out, if anything is kept; zeros[a]: the largest that was taken
+    for zero in peeling. Returns -1, or the first cluster at which LAPACK failed.
+    """
+    local, vectors = c.local_offsets, s.z
+    for a in range(lo, hi):
+        n, k = c.dims[a], kept[a]
+        peeled[a], loop_rows[a], dropped[a], zeros[a] = 0, 0, np.inf, 0.0
+        if k == 0:
+            continue
+        r = pivoted(a, f, c, half_ptr, half_edges, keep, s)
+        dropped[a] = smallest_singular_value(r, n, s, room.t)
+        if kept_space(a, r, f, c, k, s, room) != 0:
+            return a
+        m, filled = room.stack, 0
+        for p in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
+            e = c.internal_edges[p]
+            for q in range(f.edge_dims[e]):
+                filled = pushed(room, filled, k)
+                edge_rows(e, f, local, room.z, k, q, m, filled * k)
+                filled += 1
+        triangular_factor(m, filled, k, room.column, room.row)
+        filled = min(filled, k)
+        size = 0.0
+        for i in range(filled * k):
+            room.factor[i] = m[i]
+            size += float(abs(m[i])) ** 2
+        loop_rows[a] = filled if math.sqrt(size) > 50 * eps * n else 0
+        for p in range(crossing_ptr[a], crossing_ptr[a + 1]):
+            e, end = crossing[p] >> 1, crossing[p] & 1
+            v = f.edges[e, end]
+            d = f.vertex_dims[v]
+            data = f.tail_data if end == 0 else f.head_data
+            begin = f.tail_offsets[e] if end == 0 else f.head_offsets[e]
+            for q in range(f.edge_dims[e]):
+                filled = pushed(room, filled, k)
+                for j in range(k):
+                    m[filled * k + j] = 0
+                for i in range(d):
+                    g, x = data[begin + q * d + i], (local[v] + i) * k
+                    for j in range(k):
+                        m[filled * k + j] += g * room.z[x + j]
+                filled += 1
+        triangular_factor(m, filled, k, room.column, room.row)
+        filled = min(filled, k)
+        for i in range(filled * k):
+            s.a[i] = m[i]
+        if singular_rows(filled, k, True, s) != 0:
+            return a
+        level = 10 * eps * n / min(dropped[a], 1.0)
+        for j in range(k):
+            sigma = float(s.w[j]) if j < filled else 0.0
+            if sigma <= level:
+                peeled[a] += 1
+                zeros[a] = max(zeros[a], sigma)
+        to = z_starts[a]
+        if peeled[a] == 0:
+            for i in range(n * k):
+                z[to + i] = room.z[i]
+            for i in range(loop_rows[a] * k):
+                loops[loop_starts[a] + i] = room.factor[i]
+            continue
+        turned(room.z, n, k, k, vectors, z, to)
+        w = k - peeled[a]
+        if loop_rows[a] > 0 and w > 0:
+            turned(room.factor, loop_rows[a], k, w, vectors, m, 0)
+            triangular_factor(m, loop_rows[a], w, room.column, room.row)
+            loop_rows[a] = min(loop_rows[a], w)
+            for i in range(loop_rows[a] * w):
+                loops[loop_starts[a] + i] = m[i]
+        elif w == 0:
+            loop_rows[a] = 0
+    return -1
+
+
+@kernel
+def turned(z, n, k, w, vectors, out, to):
+    """out[to ...] = Z times the first w of the vectors that are the rows of a k x k matrix, n x w."""
+    for row in range(n):
+        for j in range(w):
+            x = out.dtype.type(0)
+            for i in range(k):
+                x += z[row * k + i] * vectors[j * k + i]
+            out[to + row * w + j] = x
+
+
+@kernel
+def store_columns(lo, hi, f, c, kept, z_starts, z, first, counts, indptr, data):
+    """Write columns first[a] .. first[a] + counts[a] of z to the rows of clusters lo .. hi in a block-sparse matrix."""
+    for a in range(lo, hi):
+        k = kept[a]
+        for p in range(c.member_ptr[a], c.member_ptr[a + 1]):
+            v = c.members[p]
+            for i in range(f.vertex_dims[v]):
+                x, to = z_starts[a] + (c.local_offsets[v] + i) * k + first[a], indptr[f.vertex_offsets[v] + i]
+                for j in range(counts[a]):
+                    data[to + j] = z[x + j]
+
+
+@kernel
+def put_loops(lo, hi, widths, rows, starts, loops, to, out):
+    """out[to[a] ...] = half the loop factors of clusters lo .. hi."""
+    for a in range(lo, hi):
+        for i in range(rows[a] * widths[a]):
+            out[to[a] + i] = loops[starts[a] + i] / 2
+
+
+# ---------------------------------------------------------------- a sparse orthonormal basis
+
+
+@kernel
+def orthonormal_blocks(
+    lo, hi, f, c, starts, factors, carried, peeled, r_ptr, r_data, p_ptr, p_data, s, room, new_starts, new_factors
+):
+    """Make [P_a | R_a] orthonormal in the metrics that ``factors`` are the triangular factors of, for clusters lo .. hi, in place.
+
+    What is written instead are coordinates in orthonormal bases. new_factors[new_starts[a] ...] is the factor of the metric of
+    what R_a carries on, P_a being split off. Returns -1, or the first cluster at which LAPACK failed.
+    """
+    for a in range(lo, hi):
+        n, r, p = c.dims[a], carried[a], peeled[a]
+        k = r + p
+        if k == 0:
+            continue
+        m = room.z
+        for q in range(c.member_ptr[a], c.member_ptr[a + 1]):
+            v = c.members[q]
+            d = f.vertex_dims[v]
+            for i in range(d):
+                x = (c.local_offsets[v] + i) * k
+                for j in range(k):
+                    m[x + j] = 0
+                for h in range(d):
+                    g = factors[starts[v] + i * d + h]
+                    row = f.vertex_offsets[v] + h
+                    for j in range(p):
+                        m[x + j] += g * p_data[p_ptr[row] + j]
+                    for j in range(r):
+                        m[x + p + j] += g * r_data[r_ptr[row] + j]
+        for i in range(n * k):
+            room.stack[i] = m[i]
+        triangular_factor(room.stack, n, k, room.column, room.row)
+        divided_rows(m, n, k, room.stack, True)
+        if gram_factor(m, n, k, room.factor, s) != 0:  # what was left of dependence goes in the second pass
+            return a
+        divided_rows(m, n, k, room.factor, False)
+        for i in range(r):
+            for j in range(r):
+                x = factors.dtype.type(0)
+                for h in range(i, j + 1):
+                    x += np.conj(room.factor[(p + h) * k + p + i]) * room.stack[(p + h) * k + p + j]
+                new_factors[new_starts[a] + i * r + j] = x
+        for q in range(c.member_ptr[a], c.member_ptr[a + 1]):
+            v = c.members[q]
+            for i in range(f.vertex_dims[v]):
+                x, row = (c.local_offsets[v] + i) * k, f.vertex_offsets[v] + i
+                for j in range(p):
+                    p_data[p_ptr[row] + j] = m[x + j]
+                for j in range(r):
+                    r_data[r_ptr[row] + j] = m[x + p + j]
+    return -1
+
+
+@kernel
+def stalk_factors(lo, hi, vertex_dims, starts, V, W, ranks, new_starts, out):
+    """out[new_starts[v] ...] = V_v* W_v, ranks[v] x ranks[v], the first columns of both, for vertices lo .. hi."""
+    for v in range(lo, hi):
+        r, d, at = ranks[v], vertex_dims[v], starts[v]
+        for i in range(r):
+            for j in range(r):
+                x = out.dtype.type(0)
+                for h in range(d):
+                    x += np.conj(V[at + h * d + i]) * W[at + h * d + j]
+                out[new_starts[v] + i * r + j] = x
