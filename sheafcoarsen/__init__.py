@@ -12,6 +12,7 @@ A sheaf goes in at the bottom, a coarse sheaf comes out, and the coarse sheaf is
     sc.verify(C)                                         # every statement of the theory, on this coarsening
     sc.coarsen_levels(F, factor=10, rank=4)              # level after level: pool, lift, ledger, recoarsen
     sc.HiSP(n_modes=4, n_clusters=50)(F, X)              # the paper's pooling layer; readout, diffuse, diffusion_step
+    sc.harmonic_extension(F, [0, 5], values)             # least energy; nearest_section(F, x) projects on the global sections
     sc.save("coarse.npz", C)                             # files: save, load, read_g2o, read_graph
 
 Labels such as ``thm:Galerkin_realization`` in the documentation name statements of the paper "Hierarchical Pooling for Sheaf
@@ -24,6 +25,7 @@ from sheafcoarsen import gallery, ranks
 from sheafcoarsen.coarsening import Coarsening, coarsen
 from sheafcoarsen.diffusion import diffuse, diffusion_step
 from sheafcoarsen.exceptions import SingularDegreeWarning, SingularProblemWarning, TiedModesWarning
+from sheafcoarsen.extension import harmonic_extension, nearest_section
 from sheafcoarsen.hierarchy import Hierarchy, HierarchyLedger, coarsen_levels
 from sheafcoarsen.io import load, read_g2o, read_graph, save
 from sheafcoarsen.ledger import EnergyLedger, energy_ledger
@@ -80,10 +82,12 @@ __all__ = [
     "energy_ledger",
     "gallery",
     "global_sections",
+    "harmonic_extension",
     "laplacian",
     "laplacian_operator",
     "load",
     "local_modes",
+    "nearest_section",
     "normalize",
     "ranks",
     "read_g2o",

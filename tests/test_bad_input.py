@@ -25,7 +25,9 @@ from sheafcoarsen.ranks import Rule
 from tests.strategies import JUNK, bases, cochains, mode_counts, sheaves_with_partitions
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::sheafcoarsen.TiedModesWarning", "ignore::sheafcoarsen.SingularDegreeWarning"
+    "ignore::sheafcoarsen.TiedModesWarning",
+    "ignore::sheafcoarsen.SingularDegreeWarning",
+    "ignore::sheafcoarsen.SingularProblemWarning",
 )
 
 # ---------------------------------------------------------------- one of each kind, valid
@@ -69,6 +71,8 @@ TAKES_A_SHEAF = {
     "recoarsen": C.recoarsen,
     "HiSP": lambda value: POOL(value, X[:, None]),
     "diffuse": lambda value: sc.diffuse(value, X, 1.0),
+    "harmonic_extension": lambda value: sc.harmonic_extension(value, [0], [[1.0, 1.0]]),
+    "nearest_section": lambda value: sc.nearest_section(value, X),
     "diffusion_step": lambda value: sc.diffusion_step(value, X[:, None], np.eye(2), np.eye(1)),
 }
 
@@ -605,6 +609,11 @@ CALLS = {
         sc.diffusion_step,
         {**SHEAF, "X": np.ones((8, 3)), "W1": np.eye(2), "W2": np.eye(3), "activation": np.tanh},
     ),
+    "harmonic_extension": (
+        sc.harmonic_extension,
+        {**SHEAF, "vertices": [0, 2], "values": [[1.0, 2.0], [3.0, 4.0]], "return_residual": True, "progress": False},
+    ),
+    "nearest_section": (sc.nearest_section, {**SHEAF, "x": X, "return_residual": False, "progress": False}),
     "energy_ledger": (sc.energy_ledger, {"C": C, "x": X}),
     "certificate": (sc.certificate, {"C": C}),
     "Certificate.interval": (sc.certificate(C).interval, {"nu": [0.0, 1.0]}),
