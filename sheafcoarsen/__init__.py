@@ -14,6 +14,7 @@ A sheaf goes in at the bottom, a coarse sheaf comes out, and the coarse sheaf is
     sc.HiSP(n_modes=4, n_clusters=50)(F, X)              # the paper's pooling layer; readout, diffuse, diffusion_step
     sc.harmonic_extension(F, [0, 5], values)             # least energy; nearest_section(F, x) projects on the global sections
     sc.save("coarse.npz", C)                             # files: save, load, read_g2o, read_graph
+    sc.report(C, "coarse.html")                          # one page about it; sc.plot: partition, spectra, ledger, quality, hierarchy
 
 Labels such as ``thm:Galerkin_realization`` in the documentation name statements of the paper "Hierarchical Pooling for Sheaf
 Neural Networks".
@@ -21,12 +22,13 @@ Neural Networks".
 
 from importlib.metadata import version
 
-from sheafcoarsen import gallery, ranks
+from sheafcoarsen import gallery, plot, ranks
 from sheafcoarsen.coarsening import Coarsening, coarsen
 from sheafcoarsen.diffusion import diffuse, diffusion_step
 from sheafcoarsen.exceptions import SingularDegreeWarning, SingularProblemWarning, TiedModesWarning
 from sheafcoarsen.extension import harmonic_extension, nearest_section
 from sheafcoarsen.hierarchy import Hierarchy, HierarchyLedger, coarsen_levels
+from sheafcoarsen.html_report import report
 from sheafcoarsen.io import load, read_g2o, read_graph, save
 from sheafcoarsen.ledger import EnergyLedger, energy_ledger
 from sheafcoarsen.modes import LocalModes, local_modes
@@ -89,10 +91,12 @@ __all__ = [
     "local_modes",
     "nearest_section",
     "normalize",
+    "plot",
     "ranks",
     "read_g2o",
     "read_graph",
     "readout",
+    "report",
     "save",
     "select",
     "spectral_quality",

@@ -10,19 +10,18 @@ import time
 import networkx as nx
 import numpy as np
 
+from sheafcoarsen import plot
+from sheafcoarsen._probes import SMOOTHING_STEPS, smooth_cochain
 from sheafcoarsen.coarsening import Coarsening, coarsen
 from sheafcoarsen.hierarchy import Hierarchy
+from sheafcoarsen.html_report import report
 from sheafcoarsen.io import load, read_g2o, read_graph, save
 from sheafcoarsen.ledger import energy_ledger
 from sheafcoarsen.modes import LOCAL_OPERATORS, compute_modes
-from sheafcoarsen.operators import laplacian_operator
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.selection import METHODS, select
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.verification import verify
-
-SMOOTHING_STEPS = 50
-"""Damped steps that turn a random cochain into the smooth one whose losses are reported."""
 
 REMARKS = {
     "retained internal": "   in the loops; without them this is the realization loss",
@@ -51,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     coarse.add_argument("input", metavar="INPUT", help=inputs)
     _coarsening_options(coarse, required=True)
     coarse.add_argument("--out", metavar="FILE.npz", help="save the coarsening here")
+    coarse.add_argument("--report", metavar="FILE.html", help="write a page about it here; needs matplotlib")
     coarse.set_defaults(run=_coarsen)
 
     info = commands.add_parser("info", help="say what a file holds")
@@ -151,7 +151,7 @@ def _show(C: Coarsening, times: dict) -> None:
 
 
 def _show_losses(C: Coarsening) -> None:
-    x = _smooth_cochain(C.fine)
+    x = smooth_cochain(C.fine)
     E = energy_ledger(C, x)
     norm2 = max(float(np.vdot(x, x).real), np.finfo(float).tiny)
     kept = 1 - float(E.discarded_norm2.sum()) / norm2
@@ -175,45 +175,39 @@ def _show_losses(C: Coarsening) -> None:
         print(f"        the cut splits a multiple eigenvalue in {int(C.modes.tied.sum())} of {len(C.ranks)} clusters")
 
 
-def _smooth_cochain(sheaf: CellularSheaf) -> np.ndarray:
-    """Return a random cochain of norm 1 after damped steps x - L x / bound."""
-    A = laplacian_operator(sheaf)
-    x = np.random.default_rng(0).standard_normal(sheaf.dim_c0).astype(sheaf.dtype)
-    size = float(np.linalg.norm(x)) or 1.0
-    x /= x.dtype.type(size)
-    top = x
-    for _ in range(10):  # a few power steps; twice their estimate is a safe step for smoothing
-        top = A @ top
-        top /= top.dtype.type(float(np.abs(top).max(initial=0)) or 1.0)
-    bound = 2 * float(np.abs(A @ top).max(initial=0)) or 1.0
-    for _ in range(SMOOTHING_STEPS):
-        x = x - (A @ x) / x.dtype.type(bound)
-    return x / x.dtype.type(float(np.linalg.norm(x)) or 1.0)
-
-
 def _coarsen(args) -> int:
     times: dict[str, float] = {}
     if args.out is not None:
-        _check_output(args.out)
+        _check_output("--out", args.out, ".npz")
+    if args.report is not None:
+        _check_output("--report", args.report, ".html")
+        plot.check_matplotlib()
     C = _make(args, times)
     if args.out is not None:
         with _stage(times, "save"):
             save(args.out, C)
+    passed = True
+    if args.report is not None:
+        before = dict(times)
+        with _stage(times, "report"):
+            passed = report(C, args.report, before).passed
     _show(C, times)
     if args.out is not None:
         print(f"saved   {args.out}")
-    return 0
+    if args.report is not None:
+        print(f"report  {args.report}{'' if passed else ': a check FAILED'}")
+    return 0 if passed else 1
 
 
-def _check_output(path: str) -> None:
+def _check_output(option: str, path: str, ending: str) -> None:
     """Refuse an output that cannot be written before the work is done."""
     folder = os.path.dirname(path) or "."
-    if not path.endswith(".npz"):
-        raise ValueError(f"--out must name an .npz file, got {path!r}")
+    if not path.endswith(ending):
+        raise ValueError(f"{option} must name an {ending} file, got {path!r}")
     if not os.path.isdir(folder):
-        raise FileNotFoundError(f"--out {path}: there is no folder {folder}")
+        raise FileNotFoundError(f"{option} {path}: there is no folder {folder}")
     if os.path.isdir(path):
-        raise IsADirectoryError(f"--out {path}: is a folder, not a file")
+        raise IsADirectoryError(f"{option} {path}: is a folder, not a file")
 
 
 def _info(args) -> int:

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse
 
+from sheafcoarsen import _html
 from sheafcoarsen._checks import choice, cochain, flag
 from sheafcoarsen._ragged import ranges, read_only
 from sheafcoarsen.clusters import Clusters, check_partition, clusters_of
@@ -176,6 +177,18 @@ class Coarsening:
             f"Coarsening({what}: {self.fine.n_vertices} -> {self.sheaf.n_vertices} vertices, dim C^0 {self.fine.dim_c0} -> "
             f"{self.sheaf.dim_c0}, {self.fine.n_edges} -> {self.n_crossing_edges} edges{compressed} + {n_loops} loops{restored})"
         )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (name, fine, coarse)
+            for (name, fine), (_, coarse) in zip(self.fine._rows(), self.sheaf._rows(), strict=True)
+        ]
+        rows.append(("modes", "", "own basis" if self.modes is None else f"{self.modes.local_operator} operator"))
+        if self.crossing_rows is None:
+            rows.append(("edge stalks are compressed", "", True))
+        if len(self.restored_loops):
+            rows.append(("clusters with loop rows put back", "", len(self.restored_loops)))
+        return _html.table(rows, head=("", "fine", "coarse"), caption="Coarsening")
 
 
 def coarsen(

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
+from sheafcoarsen import _html
 from sheafcoarsen._checks import choice, cochain, flag, real_number, whole_number
 from sheafcoarsen.coarsening import Coarsening, check_topology, coarsen, refresh_coarsening
 from sheafcoarsen.ledger import EnergyLedger, closure_of, energy_ledger, show_lines
@@ -237,7 +238,8 @@ class Hierarchy:
             seconds.append(time.perf_counter() - start)
         return Hierarchy(sheaf, tuple(levels), self.stopped_because, tuple(seconds))
 
-    def __repr__(self) -> str:
+    def _rows(self) -> list[tuple[str, ...]]:
+        """The table of all sheaves, its head first."""
         assert self.seconds is not None
         total = sum(self.seconds)
         shares = ["", *("-" if math.isnan(total) else f"{s / (total or 1.0):.0%}" for s in self.seconds)]
@@ -246,11 +248,23 @@ class Hierarchy:
         for F, share in zip(self.sheaves, shares, strict=True):
             counts = (F.n_vertices, F.n_edges, F.dim_c0, F.dim_c1, count_nonzeros(F))
             rows.append((*(str(count) for count in counts), share))
-        widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
+        return rows
+
+    def _head(self) -> str:
+        why = f"; stopped because {self.stopped_because}" if self.stopped_because else ""
+        return f"Hierarchy: {len(self)} level{'' if len(self) == 1 else 's'}{why}"
+
+    def _repr_html_(self) -> str:
+        head, *rows = self._rows()
+        shown = [(i, *row) for i, row in enumerate(rows)]
+        return _html.table(shown, head=("sheaf", *head), caption=self._head())
+
+    def __repr__(self) -> str:
+        rows = self._rows()
+        widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
         table = ["  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
         numbers = ["", *map(str, range(len(rows) - 1))]
-        why = f"; stopped because {self.stopped_because}" if self.stopped_because else ""
-        lines = [f"Hierarchy: {len(self)} level{'' if len(self) == 1 else 's'}{why}"]
+        lines = [self._head()]
         lines += [f"  {number:>2}  {line}".rstrip() for number, line in zip(numbers, table, strict=True)]
         lines += [
             f"  level {i} rebuilt: loop rows put back in {self[i - 1].restored_loops.size} clusters of level {i - 1}"
@@ -302,10 +316,15 @@ class HierarchyLedger:
         """
         return closure_of(self.lines, self.fine_energy)
 
+    def _shown(self) -> dict[str, float | np.ndarray]:
+        """The lines and what they add up to."""
+        return {**self.lines, "fine energy": self.fine_energy, "closure": self.closure}
+
     def __repr__(self) -> str:
-        return "HierarchyLedger\n" + show_lines(
-            {**self.lines, "fine energy": self.fine_energy, "closure": self.closure}
-        )
+        return "HierarchyLedger\n" + show_lines(self._shown())
+
+    def _repr_html_(self) -> str:
+        return _html.table(_html.number_rows(self._shown()), caption="HierarchyLedger")
 
 
 # ---------------------------------------------------------------- making the levels

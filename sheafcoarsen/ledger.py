@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse
 
+from sheafcoarsen import _html
 from sheafcoarsen._checks import cochain
 from sheafcoarsen._kernels.operators import sum_products
 from sheafcoarsen._linalg import RESIDUAL_LIMIT, eps_of, residual_ratio, zero_level
@@ -83,13 +84,20 @@ class EnergyLedger:
         """(sum of lines - fine energy) / (sum of their moduli), 0 where all vanish."""
         return closure_of(self.lines, self.fine_energy)
 
-    def __repr__(self) -> str:
+    def _shown(self) -> dict[str, float | np.ndarray]:
+        """The lines and what they add up to."""
         totals = {
             "fine energy": self.fine_energy,
             "kept (Galerkin) energy": self.galerkin_energy,
             "closure": self.closure,
         }
-        return "EnergyLedger\n" + show_lines({**self.lines, **totals})
+        return {**self.lines, **totals}
+
+    def __repr__(self) -> str:
+        return "EnergyLedger\n" + show_lines(self._shown())
+
+    def _repr_html_(self) -> str:
+        return _html.table(_html.number_rows(self._shown()), caption="EnergyLedger")
 
 
 def closure_of(lines: dict, energy) -> float | np.ndarray:

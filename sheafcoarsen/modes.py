@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse
 
+from sheafcoarsen import _html
 from sheafcoarsen._checks import choice, flag, real_number, whole_number
 from sheafcoarsen._kernels import modes as kernels
 from sheafcoarsen._kernels import oversampled as oversampled_kernels
@@ -122,6 +123,22 @@ class LocalModes:
             f"LocalModes({self.local_operator!r}, n_clusters={len(self.ranks)}, ranks {spread}, "
             f"dim {self.prolongation.shape[1]} of {self.sheaf.dim_c0}, tied={int(self.tied.sum())}{own}{over})"
         )
+
+    def _repr_html_(self) -> str:
+        return _html.table(self._rows(), caption="LocalModes")
+
+    def _rows(self) -> list[tuple]:
+        """What they are, in names and values."""
+        discarded = self.next_eigenvalues[np.isfinite(self.next_eigenvalues)]
+        return [
+            ("clusters", len(self.ranks)),
+            ("local operator", self.local_operator),
+            ("modes per cluster", _html.span(self.ranks)),
+            ("dimension kept", f"{self.prolongation.shape[1]:,} of {self.sheaf.dim_c0:,}"),
+            ("kept eigenvalues", _html.span(self.scores)),
+            ("first discarded eigenvalues", _html.span(discarded)),
+            ("clusters whose cut splits a multiple eigenvalue", int(self.tied.sum())),
+        ]
 
 
 def local_modes(

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse
 
+from sheafcoarsen import _html
 from sheafcoarsen._checks import integer_array, vertex_count
 from sheafcoarsen._ragged import offsets, read_only
 
@@ -179,3 +180,10 @@ class Partition:
     def __repr__(self) -> str:
         spread = f", sizes {self.sizes.min()} .. {self.sizes.max()}" if self.n_clusters else ""
         return f"Partition(n_vertices={self.n_vertices}, n_clusters={self.n_clusters}{spread})"
+
+    def _repr_html_(self) -> str:
+        sizes = f"{_html.span(self.sizes)} vertices"
+        if self.n_clusters:
+            sizes += f", {np.median(self.sizes):g} in the median"
+        rows = [("vertices", self.n_vertices), ("clusters", self.n_clusters), ("sizes", sizes)]
+        return _html.table(rows, caption="Partition")

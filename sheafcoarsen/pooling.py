@@ -7,6 +7,7 @@ import networkx as nx
 import numpy as np
 import scipy.sparse
 
+from sheafcoarsen import _html
 from sheafcoarsen._checks import MAX_ENTRIES, choice, cochain, scalar_array, whole_number
 from sheafcoarsen._ragged import ranges, read_only
 from sheafcoarsen.coarsening import Coarsening, coarsen
@@ -122,6 +123,17 @@ class Pooling:
             f"Pooling({self.coarsening.fine.n_vertices} -> {len(self.coarsening.ranks)} vertices, {self.n_modes} modes, "
             f"{self.x_lifted.shape[1]} channels, dim C^0 {self.coarsening.fine.dim_c0} -> {len(self.x_lifted)})"
         )
+
+    def _repr_html_(self) -> str:
+        C = self.coarsening
+        rows = [
+            ("vertices", C.fine.n_vertices, len(C.ranks)),
+            ("dim C^0", C.fine.dim_c0, len(self.x_lifted)),
+            ("channels", self.x_lifted.shape[1], self.x_lifted.shape[1]),
+            ("modes per cluster", "", f"{self.n_modes}, kept {_html.span(C.ranks)}"),
+            ("entries of the adjacency", "", self.adjacency.nnz),
+        ]
+        return _html.table(rows, head=("", "fine", "pooled"), caption="Pooling")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import scipy.linalg
 import scipy.sparse
 from scipy.sparse.linalg import splu
 
+from sheafcoarsen import _html
 from sheafcoarsen._checks import scalar_array, whole_number
 from sheafcoarsen._kernels.modes import power_of_two
 from sheafcoarsen._linalg import RESIDUAL_LIMIT, eps_of, zero_level
@@ -27,6 +28,9 @@ about the square of this."""
 
 WHOLE = 20_000_000
 """Entries of a dense coboundary up to which all singular vectors are computed, whatever number is wanted."""
+
+SHOWN = 10
+"""Eigenvalues that a notebook shows."""
 
 POWER_STEPS = 60
 """Steps that tighten the bound of norm(delta_X); it holds after each of them."""
@@ -66,6 +70,21 @@ class SpectralQuality:
         names = ("fine", "coarse", "relative_errors", "angles", "restricted_similarity", "kernel_fine", "kernel_coarse")
         return "SpectralQuality\n" + show_lines({name.replace("_", " "): getattr(self, name) for name in names})
 
+    def _repr_html_(self) -> str:
+        columns = (self.fine, self.coarse, self.relative_errors, self.angles)
+        rows: list[tuple] = [
+            (i + 1, *row) for i, row in enumerate(zip(*(c[:SHOWN].tolist() for c in columns), strict=True))
+        ]
+        if len(self.fine) > SHOWN:
+            rows.append(("…", f"{len(self.fine):,} in all", "", "", ""))
+        head = ("positive eigenvalue", "fine", "coarse", "relative error", "principal angle")
+        rest = [
+            ("zero eigenvalues, fine", self.kernel_fine),
+            ("zero eigenvalues, coarse", self.kernel_coarse),
+            ("restricted similarity", self.restricted_similarity),
+        ]
+        return _html.table(rows, head=head, caption="SpectralQuality") + _html.table(rest)
+
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
@@ -91,6 +110,10 @@ class Certificate:
     kappa: float
     mu: float
     rounding: float
+
+    def _repr_html_(self) -> str:
+        rows = [(name, getattr(self, name)) for name in ("gamma", "beta", "kappa", "mu", "rounding")]
+        return _html.table(rows, caption="Certificate: nu / (mu + nu / gamma) <= lambda <= nu")
 
     def interval(self, nu) -> tuple:
         """Return (lower, upper) of the i-th eigenvalue of L, nu being the i-th of R* L R: nu / (mu + nu / gamma) and nu.

@@ -8,6 +8,7 @@ import networkx as nx
 import numpy as np
 import scipy.sparse
 
+from sheafcoarsen import _html
 from sheafcoarsen._checks import (
     check_range,
     choice,
@@ -293,6 +294,22 @@ class CellularSheaf:
             f"CellularSheaf(n_vertices={self.n_vertices}, n_edges={self.n_edges}, dim_c0={self.dim_c0}, "
             f"dim_c1={self.dim_c1}, dtype={self.dtype})"
         )
+
+    def _repr_html_(self) -> str:
+        rows = [*self._rows(), ("maps", f"{self.dtype}, largest entry {self.largest_entry:.4g}")]
+        if self.vertex_labels:
+            rows.append(("vertex labels", _html.names(self.vertex_labels)))
+        return _html.table(rows, caption="CellularSheaf")
+
+    def _rows(self) -> list[tuple]:
+        """What it is, in names and values."""
+        return [
+            ("vertices", self.n_vertices),
+            ("vertex stalks", f"dim {_html.span(self.vertex_dims)}, together dim C^0 = {self.dim_c0:,}"),
+            ("edges", self.n_edges),
+            ("of them loops", int((self.edges[:, 0] == self.edges[:, 1]).sum())),
+            ("edge stalks", f"dim {_html.span(self.edge_dims)}, together dim C^1 = {self.dim_c1:,}"),
+        ]
 
     # ---------------------------------------------------------------- new sheaves from this one
 

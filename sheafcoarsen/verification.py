@@ -5,13 +5,13 @@ statement does not apply. What they compare is computed a second time and in ano
 coarsening's own fields are only ever compared against.
 """
 
-import html
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse
 
+from sheafcoarsen import _html
 from sheafcoarsen._checks import whole_number
 from sheafcoarsen._linalg import RESIDUAL_LIMIT, norm, residual_ratio, zero_level
 from sheafcoarsen._threads import single_threaded_blas
@@ -94,12 +94,8 @@ class Verification:
         return str(self)
 
     def _repr_html_(self) -> str:
-        head, *body = (
-            "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) + "</tr>"
-            for tag, row in zip(["th"] + ["td"] * len(self.checks), self._rows(), strict=True)
-        )
-        table = f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>"
-        return f"{table}<p>{html.escape(self.summary)}</p>"
+        head, *rows = self._rows()
+        return f"{_html.table(rows, head=head)}<p>{_html.text(self.summary)}</p>"
 
 
 Outcome = tuple[float, str] | str  # (ratio, how), or the reason why the statement does not apply

@@ -19,17 +19,15 @@ Version 1 had no ``compress``, ``restored_loops`` and ``modes.singular``: nothin
 """
 
 import json
-import os
-import secrets
 import zipfile
 import zlib
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._checks import file_path, integer_array, scalar_array
+from sheafcoarsen._files import replacing
 from sheafcoarsen._ragged import read_only
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.hierarchy import Hierarchy
@@ -66,7 +64,7 @@ def save(path, obj) -> None:
     ...     sc.load(pathlib.Path(folder) / "path.npz")
     CellularSheaf(n_vertices=3, n_edges=2, dim_c0=3, dim_c1=2, dtype=float64)
     """
-    target = Path(file_path(path))
+    target = file_path(path)
     if isinstance(obj, CellularSheaf):
         kind = "sheaf"
         arrays = _sheaf_arrays(obj)
@@ -82,20 +80,8 @@ def save(path, obj) -> None:
             f"`obj` must be a CellularSheaf, a Partition, a Coarsening or a Hierarchy, got {type(obj).__name__}"
         )
     header = {"format": np.array("sheafcoarsen"), "version": np.array(VERSION), "kind": np.array(kind)}
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"{target}: there is no folder {target.parent}")
-    if target.is_dir():
-        raise IsADirectoryError(f"{target}: is a folder, not a file")
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with open(beside, "xb") as stream:
-            np.savez(stream, **header, **arrays)  # type: ignore[arg-type]
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(beside, target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+    with replacing(target) as stream:
+        np.savez(stream, **header, **arrays)  # type: ignore[arg-type]
 
 
 def load(path) -> CellularSheaf | Partition | Coarsening | Hierarchy:

@@ -1,0 +1,36 @@
+"""Writes a file beside its place and renames it, so that whatever happens an old file stays whole."""
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from sheafcoarsen._checks import file_path
+
+
+def output_path(path) -> Path:
+    """Return a path that a file can be written to, or say why not."""
+    target = Path(file_path(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{target}: there is no folder {target.parent}")
+    if target.is_dir():
+        raise IsADirectoryError(f"{target}: is a folder, not a file")
+    return target
+
+
+@contextlib.contextmanager
+def replacing(path) -> Iterator[BinaryIO]:
+    """Open a new file that takes the place of ``path`` when all has gone well, and leaves nothing behind otherwise."""
+    target = output_path(path)
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with open(beside, "xb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(beside, target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise

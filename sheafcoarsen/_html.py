@@ -1,0 +1,62 @@
+"""Small tables in HTML, for notebooks and the report: every text escaped, no colours, so that light and dark themes serve."""
+
+import html
+from collections.abc import Iterable, Sequence
+from numbers import Number
+
+import numpy as np
+
+SHOWN = 8
+"""Columns or names up to which all are shown."""
+
+
+def table(rows: Iterable[Sequence], head: Sequence | None = None, caption: str = "") -> str:
+    """Return an HTML table of rows of cells; the first cell of a row without ``head`` is its name."""
+    parts = ["<table>"]
+    if caption:
+        parts.append(f"<caption>{text(caption)}</caption>")
+    if head is not None:
+        parts.append(f"<thead>{_row(head, 'th', 'th')}</thead>")
+    parts.append("<tbody>")
+    parts += [_row(row, "th" if head is None else "td", "td") for row in rows]
+    return "".join([*parts, "</tbody></table>"])
+
+
+def _row(cells: Sequence, first: str, others: str) -> str:
+    tags = [first] + [others] * (len(cells) - 1)
+    return "<tr>" + "".join(f"<{tag}>{text(cell)}</{tag}>" for tag, cell in zip(tags, cells, strict=True)) + "</tr>"
+
+
+def text(cell) -> str:
+    """Return a cell as escaped text: counts with commas, other numbers in four digits."""
+    if isinstance(cell, bool | np.bool_):
+        return "yes" if cell else "no"
+    if isinstance(cell, int | np.integer):
+        return f"{cell:,}"
+    if isinstance(cell, Number):
+        return f"{cell:.4g}"
+    return html.escape(str(cell))
+
+
+def span(values: np.ndarray) -> str:
+    """Return the range of an array of numbers in words."""
+    if not len(values):
+        return "none"
+    low, high = text(values.min()), text(values.max())
+    return low if low == high else f"{low} .. {high}"
+
+
+def names(labels: Sequence, shown: int = SHOWN) -> str:
+    """Return the first few of some names, each cut to a bearable length."""
+    first = [str(label) for label in labels[:shown]]
+    cut = [name if len(name) <= 40 else name[:39] + "…" for name in first]
+    return ", ".join(cut) + (f", … ({len(labels):,} in all)" if len(labels) > shown else "")
+
+
+def number_rows(lines: dict) -> list[tuple]:
+    """Return a row for each named number or row of numbers, of which the first few are shown."""
+    rows: list[tuple] = []
+    for name, value in lines.items():
+        row = np.asarray(value).reshape(-1).tolist()
+        rows.append((name, *row[:SHOWN], *(["…"] if len(row) > SHOWN else [])))
+    return rows
