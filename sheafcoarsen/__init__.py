@@ -25,7 +25,7 @@ from sheafcoarsen.coarsening import Coarsening, coarsen
 from sheafcoarsen.diffusion import diffuse, diffusion_step
 from sheafcoarsen.exceptions import SingularDegreeWarning, SingularProblemWarning, TiedModesWarning
 from sheafcoarsen.hierarchy import Hierarchy, HierarchyLedger, coarsen_levels
-from sheafcoarsen.io import load, read_g2o, read_graph, save
+from sheafcoarsen.io import from_edge_index, from_networkx, load, read_g2o, read_graph, save, to_networkx
 from sheafcoarsen.ledger import EnergyLedger, energy_ledger
 from sheafcoarsen.modes import LocalModes, local_modes
 from sheafcoarsen.operators import (
@@ -75,6 +75,8 @@ __all__ = [
     "edge_energy",
     "energy",
     "energy_ledger",
+    "from_edge_index",
+    "from_networkx",
     "gallery",
     "laplacian",
     "laplacian_operator",
@@ -89,5 +91,6 @@ __all__ = [
     "select",
     "spectral_quality",
     "split",
+    "to_networkx",
     "verify",
 ]
