@@ -29,7 +29,7 @@ from sheafcoarsen.exceptions import SingularDegreeWarning, SingularProblemWarnin
 from sheafcoarsen.extension import harmonic_extension, nearest_section
 from sheafcoarsen.hierarchy import Hierarchy, HierarchyLedger, coarsen_levels
 from sheafcoarsen.html_report import report
-from sheafcoarsen.io import load, read_g2o, read_graph, save
+from sheafcoarsen.io import from_edge_index, from_networkx, load, read_g2o, read_graph, save, to_networkx
 from sheafcoarsen.ledger import EnergyLedger, energy_ledger
 from sheafcoarsen.modes import LocalModes, local_modes
 from sheafcoarsen.operators import (
@@ -82,6 +82,8 @@ __all__ = [
     "edge_energy",
     "energy",
     "energy_ledger",
+    "from_edge_index",
+    "from_networkx",
     "gallery",
     "global_sections",
     "harmonic_extension",
@@ -101,5 +103,6 @@ __all__ = [
     "select",
     "spectral_quality",
     "split",
+    "to_networkx",
     "verify",
 ]

@@ -43,7 +43,7 @@ def check_endpoints(edges, n: int) -> None:
         raise ValueError(f"`edges[{e}]` = {tuple(edges[e].tolist())} is out of range for {n} vertices (0 .. {n - 1})")
 
 
-def stalk_dims(edges, tail_cols, head_cols, vertex_dims) -> np.ndarray:
+def stalk_dims(edges, tail_cols, head_cols, vertex_dims, names=("tail_maps", "head_maps")) -> np.ndarray:
     """Return the stalk dimensions, from ``vertex_dims`` or read off the maps, and check every map against them."""
     if vertex_dims is None:
         ends = edges.reshape(-1)
@@ -66,7 +66,7 @@ def stalk_dims(edges, tail_cols, head_cols, vertex_dims) -> np.ndarray:
         dims = dimensions("vertex_dims", dims, len(dims), "vertex")
         said = "by `vertex_dims`"
     check_endpoints(edges, len(dims))
-    for name, cols, end in (("tail_maps", tail_cols, 0), ("head_maps", head_cols, 1)):
+    for name, cols, end in ((names[0], tail_cols, 0), (names[1], head_cols, 1)):
         differ = np.flatnonzero(cols != dims[edges[:, end]])
         if differ.size:
             e = int(differ[0])

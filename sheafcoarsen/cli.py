@@ -44,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="sheafcoarsen", description="Coarsen cellular sheaves and check the theory on the result.")
     parser.add_argument("--version", action="version", version=importlib.metadata.version("sheafcoarsen"))
     commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
-    inputs = "an .npz of this library (of a hierarchy: its coarsest sheaf), a pose graph .g2o, or a graph: .mtx, .graph, edge list, .graphml; each also .gz"
+    inputs = "an .npz of this library (of a hierarchy: its coarsest sheaf), a pose graph .g2o, or a graph: .mtx, .graph, edge list, .graphml, .gml; each also .gz"
 
     coarse = commands.add_parser("coarsen", help="coarsen a sheaf or a graph")
     coarse.add_argument("input", metavar="INPUT", help=inputs)

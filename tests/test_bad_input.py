@@ -492,6 +492,13 @@ MODES = {**SHEAF, "P": P, "rank": 2, "local_operator": "internal", "progress": F
 BASIS = [np.eye(4, 2), np.eye(4, 1)]
 ON_EDGES = {"graph": EDGES, "n_vertices": 5}
 
+
+def _networkx_with(dim, **attributes):
+    graph = nx.DiGraph(**attributes)
+    graph.add_node(0, dim=dim)
+    return sc.from_networkx(graph)
+
+
 CALLS = {
     "CellularSheaf": (
         CellularSheaf,
@@ -623,6 +630,17 @@ CALLS = {
     "load": (sc.load, {"path": "c.npz"}),
     "read_g2o": (sc.read_g2o, {"path": "c.g2o", "weights": "unit"}),
     "read_graph": (sc.read_graph, {"path": "c.txt", "dim": 1}),
+    "to_networkx": (sc.to_networkx, SHEAF),
+    "from_networkx": (sc.from_networkx, {"graph": sc.to_networkx(F)}),
+    "from_networkx, attributes": (
+        lambda **attributes: sc.from_networkx(nx.DiGraph([(0, 1, attributes)])),
+        {"tail_map": np.ones((2, 1)), "head_map": np.ones((2, 3)), "index": 0},
+    ),
+    "from_networkx, more attributes": (_networkx_with, {"dim": 2, "dtype": np.float32, "unlabelled": True}),
+    "from_edge_index": (
+        sc.from_edge_index,
+        {"edge_index": [[0, 1, 1, 2], [1, 0, 2, 1]], "maps": np.ones((4, 2, 1)), "vertex_dims": [1, 1, 1, 5]},
+    ),
     "gallery.bundle": (gallery.bundle, {"graph": PATH, "dim": 2, "noise": 0.1, "seed": 0}),
     "gallery.cycle": (gallery.cycle, {"n": 4, "holonomy": 0.5}),
     "gallery.tangent_bundle": (gallery.tangent_bundle, {"points": TETRAHEDRON, "faces": FACES}),
@@ -719,6 +737,8 @@ def assert_valid(result, name=""):
         assert_valid(result @ np.ones(result.shape[1]))
     elif isinstance(result, sc.LaplacianPattern):
         assert result.indptr[-1] == len(result.indices)
+    elif isinstance(result, nx.Graph):
+        assert_valid(sc.from_networkx(result))
     elif scipy.sparse.issparse(result):
         result.check_format()
         assert_valid(result.data)

@@ -83,6 +83,17 @@ FILES = {
     "g.graph": "% c\n4 4 1\n2 4 4 0.25\n1 4 3 1\n%c\n 2 1 4 9 \n3 9 1 0.25\n",
     "g.edges": "0 1 4\n0 3 0.25\n1 2\n2 3 9\n",
     "g.graphml": "",  # written below
+    "g.gml": """graph [
+        node [ id 5 label "0" ]
+        node [ id 3 label "1" ]
+        node [ id 0 label "2" ]
+        node [ id 1 label "3" ]
+        edge [ source 5 target 3 weight 4 ]
+        edge [ source 5 target 1 weight 0.25 ]
+        edge [ source 3 target 0 ]
+        edge [ source 0 target 1 weight 9.0 ]
+        ]
+        """,
 }
 
 
@@ -126,6 +137,7 @@ def test_every_format_gives_the_constant_sheaf(same_graph, dim, compressed):
 PATTERN = "%%MatrixMarket matrix coordinate pattern symmetric\n"
 REAL = "%%MatrixMarket matrix coordinate real symmetric\n"
 GENERAL = "%%MatrixMarket matrix coordinate real general\n"
+ARRAY = "%%MatrixMarket matrix array real general\n"
 
 
 def test_mtx_pattern_diagonal_and_isolated_vertices(write):
@@ -137,6 +149,7 @@ def test_mtx_integers_and_no_entries(write):
     header = "%%MatrixMarket matrix coordinate integer symmetric\n"
     check(read_graph(write(header + "2 2 2\n2 1 7\n2 2 3\n", "g.mtx")), [[0, 1], [1, 1]], [7, 3], n=2)
     check(read_graph(write(header + "3 3 0\n", "g.mtx")), [], [], n=3)
+    check(read_graph(write(ARRAY + "0 0\n", "g.mtx")), [], [], n=0)
 
 
 def test_mtx_is_symmetric_up_to_rounding(write):
@@ -165,29 +178,39 @@ def test_what_scipy_writes_is_read_as_the_adjacency(tmp_path_factory, n, seed, a
 
 
 BAD_MTX = {
-    "empty": ("", 1, "Missing banner"),
-    "no-banner": ("4 4 1\n1 2\n", 1, "Missing banner"),
-    "header": ("%%MatrixMarket matrix coordinate real odd\n1 1 0\n", 1, "not a MatrixMarket matrix"),
-    "truncated": (REAL + "3 3 2\n2 1 1.5\n", None, "Truncated"),
-    "too-many": (REAL + "3 3 1\n2 1 1.5\n3 1 1\n", 4, "Too many lines"),
-    "word": (REAL + "3 3 2\n2 1 1.5\n3 1 x\n", 4, "Invalid"),
-    "range": (REAL + "3 3 1\n4 1 1.5\n", 3, "out of bounds"),
-    "huge": (REAL + "99999999999999999999 3 1\n1 1 1\n", None, "range"),
-    "many": (REAL + "9999999999 9999999999 1\n1 1 1\n", None, "9999999999 vertices are more than"),
-    "rectangular": (GENERAL + "3 2 1\n1 2 5\n", None, "square matrix, got 3 x 2"),
-    "nan": (REAL + "% c\n3 3 2\n2 1 1.5\n3 1 nan\n", 5, "entry (3, 1) must be finite"),
+    "empty": ("", 1, "the first line must be"),
+    "no-banner": ("4 4 1\n1 2\n", 1, "the first line must be"),
+    "symmetry": ("%%MatrixMarket matrix coordinate real odd\n1 1 0\n", 1, "an adjacency is symmetric"),
+    "skew": (REAL.replace("symmetric", "skew-symmetric") + "2 2 1\n2 1 1\n", 1, "an adjacency is symmetric"),
+    "layout": ("%%MatrixMarket matrix array pattern general\n1 1\n", 1, "unknown layout 'array pattern'"),
+    "complex": ("%%MatrixMarket matrix coordinate complex hermitian\n2 2 1\n2 1 1 1\n", 1, "weights must be real"),
+    "no-size": (REAL + "% 3 3 2\n", None, "no line with its size"),
+    "short-size": (REAL + "\n3 3\n2 1 1.5\n", 3, "the size line must be `rows columns entries`, got '3 3'"),
+    "long-size": (ARRAY + "1 1 1\n2\n", 2, "the size line must be `rows columns`, got '1 1 1'"),
+    "negative-size": (REAL + "-3 -3 0\n", 2, "the size line must be"),
+    "truncated": (REAL + "3 3 2\n2 1 1.5\n", 2, "promises 2 entries, the file holds 1"),
+    "too-many": (REAL + "3 3 1\n2 1 1.5\n3 1 1\n", 2, "promises 1 entries, the file holds 2"),
+    "promised": (REAL + "9 9 999999999999\n2 1 1\n", 2, "promises 999999999999 entries, the file holds 1"),
+    "promised-array": (ARRAY + "100000 100000\n1\n", 2, "promises 10000000000 entries, the file holds 1"),
+    "array-without-columns": (ARRAY + "3 0\n", 2, "square matrix, got 3 x 0"),
+    "word": (REAL + "3 3 2\n2 1 1.5\n3 1 x\n", 4, "the weight of an edge must be a number, got 'x'"),
+    "no-weight": (REAL + "3 3 2\n2 1 1.5\n3 1\n", 4, "an entry is `row column weight`, got 2 words"),
+    "a-weight": (PATTERN + "3 3 1\n2 1 1.5\n", 3, "an entry is `row column`, got 3 words"),
+    "two-weights": (ARRAY + "1 1\n2 1\n", 3, "an entry is `weight`, got 2 words"),
+    "range": (REAL + "3 3 1\n4 1 1.5\n", 3, "row or column '4' is out of range; they count from 1 to 3"),
+    "zero": (REAL + "3 3 2\n2 1 1\n2 0 1.5\n", 4, "row or column '0' is out of range"),
+    "huge": (REAL + "99999999999999999999 3 1\n1 1 1\n", 2, "square matrix"),
+    "many": (REAL + "9999999999 9999999999 1\n1 1 1\n", 2, "9999999999 vertices are more than"),
+    "rectangular": (GENERAL + "3 2 1\n1 2 5\n", 2, "square matrix, got 3 x 2"),
+    "nan": (REAL + "% c\n3 3 2\n2 1 1.5\n3 1 nan\n", 5, "must be finite, got 'nan'"),
     "inf": (REAL + "3 3 2\n2 1 1e400\n3 1 1\n", 3, "must be finite"),
-    "negative": (REAL + "3 3 2\n2 1 1.5\n\n3 1 -2\n", 5, "must be not negative"),
+    "negative": (REAL + "3 3 2\n2 1 1.5\n\n3 1 -2\n", 5, "entry (3, 1) must not be negative as the weight of an edge"),
+    "negative-array": (ARRAY + "2 2\n0\n3\n%\n-3\n0\n", 6, "entry (1, 2) must not be negative"),
     "twice": (REAL + "3 3 3\n2 1 1.5\n3 1 2\n2 1 2\n", 5, "entry (2, 1) occurs a second time"),
-    "both": (REAL + "3 3 2\n2 1 1\n1 2 1\n", None, "occurs a second time"),
+    "both": (REAL + "3 3 2\n2 1 1\n1 2 1\n", 4, "occurs a second time"),
     "alone": (GENERAL + "3 3 3\n2 1 1\n1 2 1\n3 1 2\n", 5, "entry (3, 1) has no mirror image (1, 3)"),
     "differs": (GENERAL + "2 2 2\n1 2 5\n2 1 4\n", 3, "entry (1, 2) is 5, but its mirror image (2, 1) is 4"),
-    "skew": (REAL.replace("symmetric", "skew-symmetric") + "2 2 1\n2 1 1\n", 3, "not negative"),
-    "complex": (
-        "%%MatrixMarket matrix coordinate complex hermitian\n2 2 1\n2 1 1 1\n",
-        None,
-        "weights must be real",
-    ),
+    "differs-array": (ARRAY + "2 2\n0\n5\n4\n0\n", 4, "entry (2, 1) is 5, but its mirror image (1, 2) is 4"),
     "range-of-maps": (REAL + "2 2 1\n2 1 1e-305\n", None, "the largest entry of"),
 }
 
@@ -405,9 +428,61 @@ def test_good_graphml_of_the_same_form(write):
     check(F, [[0, 1]], [6.25], labels=("a", "b"))
 
 
+# ---------------------------------------------------------------- GML
+
+GML = "graph [\n{} multigraph 1\nnode [ id 7 {} ]\nnode [ id 8 {} ]\nedge [ source 8 target 7 weight {} ]\n{}]\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "labels"),
+    [
+        ('label "Zoë"', 'label "b"', ("Zoë", "b")),
+        ('label "8"', 'label "7"', ("8", "7")),
+        ('label "a"', 'label "a"', (7, 8)),
+        ('label "a"', "", (7, 8)),
+        ("", "", (7, 8)),
+    ],
+)
+def test_gml_names_are_labels_where_they_tell_nodes_apart(write, first, second, labels):
+    F = read_graph(write(GML.format("", first, second, 6.25, ""), "g.gml"))
+    check(F, [[0, 1]], [6.25], labels)
+
+
+def test_gml_keeps_parallel_edges_loops_and_isolated_nodes(write):
+    more = "edge [ source 7 target 8 weight 4 ]\nedge [ source 8 target 8 ]\nnode [ id 9 ]\n"
+    F = read_graph(write(GML.format("", "", "", 9, more), "g.gml"), dim=2)
+    check(F, [[0, 1], [0, 1], [1, 1]], [9, 4, 1], labels=(7, 8, 9))
+
+
+BAD_GML = {
+    "empty": ("", None, "input contains no graph"),
+    "text": ("0 1\n1 2\n", 1, "expected EOF, found 0"),
+    "binary": (b"\x80\x00\xff" * 9, 1, "not a text file"),
+    "truncated": (GML.format("", "", "", 1, "")[:-3], 6, "expected ']', found EOF"),
+    "token": (GML.format("", "", "", "?", ""), 5, "cannot tokenize"),
+    "directed": (GML.format("directed 1", "", "", 1, ""), None, "the graph is directed"),
+    "no-id": (GML.format("", "", "", 1, "node [ label 3 ]"), None, "node #2 has no 'id'"),
+    "same-id": (GML.format("", "", "", 1, "node [ id 7 ]"), None, "node id 7 is duplicated"),
+    "unknown-end": (GML.format("", "", "", 1, "edge [ source 7 target 6 ]"), None, "undefined target 6"),
+    "repeated": (GML.replace("multi", "x").format("", "", "", 1, "edge [ source 7 target 8 ]"), None, "is duplicated"),
+    "string": (GML.format("", "", "", '"a"', ""), None, "`weight` must hold"),
+    "list": (GML.format("", "", "", "[ a 1 ]", ""), None, "`weight` must hold"),
+    "negative": (GML.format("", "", "", -2, ""), None, "`weight` must not be negative"),
+    "nan": (GML.format("", "", "", "NAN", ""), None, "`weight` must be finite"),
+    "inf": (GML.format("", "", "", "+INF", ""), None, "`weight` must be finite"),
+    "deep": ("graph " + "[ a " * 10**5, None, "not a GML graph"),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "message"), BAD_GML.values(), ids=BAD_GML)
+def test_bad_gml(write, text, line, message):
+    refuses(write(text, "g.gml"), line, message)
+    refuses(write(text, "g.gml.gz"), line, message)
+
+
 # ---------------------------------------------------------------- all of them
 
-ENDINGS = [".mtx", ".graph", ".txt", ".csv", ".graphml"]
+ENDINGS = [".mtx", ".graph", ".txt", ".csv", ".graphml", ".gml"]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -435,6 +510,7 @@ START = {
     ".graph": b"3 2 1\n2 1\n1 1 3 ",
     ".txt": b"0 1\n1 2 ",
     ".graphml": graphml("double", "1").encode()[:-60],
+    ".gml": GML.format("", "", "", 1, "").encode()[:-4],
 }
 
 
@@ -451,6 +527,21 @@ def test_whatever_a_file_holds_it_is_a_graph_or_a_valueerror_in_one_line(tmp_pat
         assert type(error) is ValueError
         assert str(error).startswith(str(path))
         assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if FILES[name]])
+@given(data=st.data())
+def test_a_damaged_file_is_a_graph_or_a_valueerror_in_one_line(tmp_path_factory, name, data):
+    path = tmp_path_factory.mktemp("damaged") / name
+    text = FILES[name]
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(text)))
+        new = data.draw(st.text("0123456789 .-e\n%x", max_size=3) | st.sampled_from(["\0", "é", "1e999", "9" * 20]))
+        text = text[:at] + new + text[at + data.draw(st.integers(0, 3)) :]
+    path.write_text(text, encoding="utf-8")
+    F, error = outcome(path)
+    assert error is None or (type(error) is ValueError and "\n" not in str(error))
+    assert F is None or (weights(F) >= 0).all()
 
 
 def outcome(path):

@@ -1,4 +1,4 @@
-"""Weighted graphs in four text formats, each read as the constant sheaf."""
+"""Weighted graphs in five text formats, each read as the constant sheaf."""
 
 import io
 import os
@@ -9,8 +9,6 @@ from xml.etree.ElementTree import ParseError
 
 import networkx as nx
 import numpy as np
-import scipy.io
-import scipy.sparse
 
 from sheafcoarsen._checks import file_path, whole_number
 from sheafcoarsen._linalg import eps_of
@@ -45,6 +43,8 @@ def read_graph(path, dim: int = 1) -> CellularSheaf:
         in the order of the file; repeated ones are parallel, u = v is a loop.
     ``.graphml``
         As networkx reads it, undirected, with the edge attribute "weight" (missing = 1).
+    ``.gml``
+        The same. Names are the nodes' labels where each has one of its own, else their ids.
 
     Parameters
     ----------
@@ -93,37 +93,102 @@ def read_graph(path, dim: int = 1) -> CellularSheaf:
 
 
 # ---------------------------------------------------------------- MatrixMarket
+#
+# scipy.io.mmread is not used: it allocates whatever the size line says, and some damaged files end the process (scipy 1.17)
 
 
 def _read_mtx(path: str) -> _Edges:
     lines = read_lines(path)
-    try:
-        given = scipy.io.mmread(io.StringIO("\n".join([*lines, ""])))
-    except (ValueError, TypeError, OverflowError) as error:
-        numbered = re.match(r"Line (\d+): (.*)", str(error), flags=re.DOTALL)
-        line, message = (int(numbered[1]), numbered[2]) if numbered else (None, str(error))
-        raise file_error(path, line, f"not a MatrixMarket matrix: {message}") from None
-    matrix = scipy.sparse.coo_array(given)
-    n = matrix.shape[0]
+    layout, pattern, symmetric = _mtx_banner(path, lines[0] if lines else "")
+    numbered = [
+        (k, line) for k, line in enumerate(lines, start=1) if line.strip() and not line.lstrip().startswith("%")
+    ]
+    if not numbered:
+        raise file_error(path, None, "not a MatrixMarket matrix: no line with its size")
+    (header, size), body = numbered[0], numbered[1:]
+    sizes = Words(path, "a number of the size line")
+    sizes.add(header, size.split())
+    numbers = sizes.integers()
+    wanted = 3 if layout == "coordinate" else 2
+    if len(numbers) != wanted or min(numbers) < 0:
+        parts = ("rows", "columns", "entries")[:wanted]
+        raise file_error(path, header, f"the size line must be `{' '.join(parts)}`, got {shown(size.strip())}")
+    n = numbers[0]
+    if n != numbers[1]:
+        raise file_error(path, header, f"an adjacency is a square matrix, got {n} x {numbers[1]}")
+    if n > 2**31:  # row n + column must fit 64 bits
+        raise file_error(path, header, f"{n} vertices are more than read_graph can take")
+    count = numbers[2] if layout == "coordinate" else n * (n + 1) // 2 if symmetric else n * n
+    if len(body) != count:
+        raise file_error(path, header, f"the size line promises {count} entries, the file holds {len(body)}")
+
+    ends = Words(path, "a row or column")
+    weights = Words(path, "the weight of an edge")
+    n_ends = 2 * (layout == "coordinate")
+    for number, line in body:
+        words = line.split()
+        if len(words) != n_ends + (not pattern):
+            form = "row column" if pattern else "row column weight" if n_ends else "weight"
+            raise file_error(path, number, f"an entry is `{form}`, got {len(words)} words")
+        ends.add(number, words[:n_ends])
+        weights.add(number, words[n_ends:])
+    values = np.ones(count) if pattern else weights.numbers()
+    if layout == "coordinate":
+        rows, columns = _mtx_places(ends, n)
+    else:
+        columns, rows = np.divmod(np.arange(n * n), max(n, 1))  # column by column
+        if symmetric:
+            columns, rows = columns[rows >= columns], rows[rows >= columns]
+    return _mtx_edges(path, n, rows, columns, values, [number for number, _ in body], layout, symmetric)
+
+
+def _mtx_banner(path: str, line: str) -> tuple[str, bool, bool]:
+    """Return (layout, whether there are no weights, whether one triangle stands for both)."""
+    words = line.lower().split()
+    if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
+        message = f"not a MatrixMarket matrix: the first line must be `%%MatrixMarket matrix ...`, got {shown(line)}"
+        raise file_error(path, 1, message)
+    layout, field, symmetry = words[2:]
+    known = {"real": False, "double": False, "integer": False, "unsigned-integer": False, "pattern": True}
+    if layout not in ("coordinate", "array") or (layout == "array" and field == "pattern"):
+        raise file_error(path, 1, f"not a MatrixMarket matrix: unknown layout {shown(f'{layout} {field}')}")
+    if field not in known:
+        raise file_error(path, 1, f"weights must be real, integer or pattern, got {shown(field)}")
+    if symmetry not in ("symmetric", "general"):
+        raise file_error(
+            path, 1, f"an adjacency is symmetric (or general with symmetric entries), got {shown(symmetry)}"
+        )
+    return layout, known[field], symmetry == "symmetric"
+
+
+def _mtx_places(ends: Words, n: int) -> tuple[np.ndarray, np.ndarray]:
+    numbers = ends.integers()
+    if numbers and not (min(numbers) >= 1 and max(numbers) <= n):
+        k = next(k for k, v in enumerate(numbers) if not 1 <= v <= n)
+        message = f"row or column {shown(ends.words[k])} is out of range; they count from 1 to {n}"
+        raise file_error(ends.path, ends.line(k), message)
+    places = np.array(numbers, dtype=np.int64).reshape(-1, 2) - 1
+    return places[:, 0], places[:, 1]
+
+
+def _mtx_edges(path, n, rows, columns, weights, lines, layout, symmetric) -> _Edges:
+    """Return the upper triangle row by row of a matrix that is symmetric as its entries say."""
+    entry = np.flatnonzero(weights) if layout == "array" else np.arange(len(rows))
+    mirrored = entry[rows[entry] != columns[entry]] if symmetric else entry[:0]
+    order = np.argsort(np.concatenate([entry, mirrored]), kind="stable")  # a mirror image right after its entry
+    rows, columns = (
+        np.concatenate([rows[entry], columns[mirrored]])[order],
+        np.concatenate([columns[entry], rows[mirrored]])[order],
+    )
+    entry = np.concatenate([entry, mirrored])[order]
+    weights = weights[entry]
 
     def refuse(k: int, message: str):
-        i, j = int(rows[k]), int(columns[k])
-        raise file_error(path, _mtx_line(lines, i + 1, j + 1), f"entry ({i + 1}, {j + 1}) {message}")
+        raise file_error(path, lines[entry[k]], f"entry ({rows[k] + 1}, {columns[k] + 1}) {message}")
 
-    if matrix.shape[0] != matrix.shape[1]:
-        message = f"an adjacency is a square matrix, got {matrix.shape[0]} x {matrix.shape[1]}"
-        raise file_error(path, None, message)
-    if n > 2**31:  # row n + column must fit 64 bits
-        raise file_error(path, None, f"{n} vertices are more than read_graph can take")
-    if matrix.dtype.kind not in "fiu":
-        raise file_error(path, None, f"weights must be real, got a matrix of {matrix.dtype}")
-    rows, columns = (axis.astype(np.int64) for axis in matrix.coords)
-    weights = matrix.data.astype(np.float64)
-    for wrong, need in ((~np.isfinite(weights), "finite"), (weights < 0, "not negative")):
-        if wrong.any():
-            k = int(wrong.argmax())
-            hint = "; CellularSheaf.signed takes signs" if need == "not negative" else ""
-            refuse(k, f"must be {need} as the weight of an edge, got {matrix.data[k]}{hint}")
+    if (weights < 0).any():
+        k = int((weights < 0).argmax())
+        refuse(k, f"must not be negative as the weight of an edge, got {weights[k]}; CellularSheaf.signed takes signs")
     found = _first_unpaired(rows, columns, weights, n)
     if found is not None:
         k, why, other = found
@@ -137,21 +202,6 @@ def _read_mtx(path: str) -> _Edges:
     upper = np.flatnonzero(rows <= columns)
     upper = upper[np.lexsort((columns[upper], rows[upper]))]
     return _Edges(n, np.stack([rows[upper], columns[upper]], axis=1), weights[upper], None)
-
-
-def _mtx_line(lines: list[str], i: int, j: int) -> int | None:
-    """Return the last line that holds entry (i, j), or else (j, i): symmetric files hold one."""
-    if "coordinate" not in lines[0].lower():
-        return None
-    mirror = None
-    for number in range(len(lines), 1, -1):
-        words = lines[number - 1].split()
-        if len(words) >= 2 and not words[0].startswith("%"):
-            if (words[0], words[1]) == (str(i), str(j)):
-                return number
-            if (words[0], words[1]) == (str(j), str(i)):
-                mirror = mirror or number
-    return mirror
 
 
 def _first_unpaired(rows, columns, weights, n: int) -> tuple[int, str, int] | None:
@@ -341,7 +391,7 @@ def _integer(word: str) -> int | None:
         return None
 
 
-# ---------------------------------------------------------------- GraphML
+# ---------------------------------------------------------------- GraphML and GML
 
 
 def _read_graphml(path: str) -> nx.Graph:
@@ -359,9 +409,26 @@ def _read_graphml(path: str) -> nx.Graph:
     return graph
 
 
+def _read_gml(path: str) -> nx.Graph:
+    lines = read_lines(path)
+    try:
+        graph = nx.parse_gml(lines, label=None)
+        labels = [label for _, label in graph.nodes(data="label")]
+        if None not in labels and len(set(labels)) == len(labels):
+            graph = nx.relabel_nodes(graph, dict(zip(graph, labels, strict=True)))
+    except Exception as error:  # networkx lets TypeError, RecursionError and others through
+        said = str(error) or type(error).__name__
+        place = re.search(r" at \((\d+), \d+\)$", said)
+        raise file_error(path, int(place[1]) if place else None, f"not a GML graph: {said}") from None
+    if graph.is_directed():
+        raise file_error(path, None, "the graph is directed; leave out `directed 1` (networkx: graph.to_undirected())")
+    return graph
+
+
 _READERS: dict[str, Callable[[str], _Edges | nx.Graph]] = {
     ".mtx": _read_mtx,
     ".graph": _read_metis,
     **dict.fromkeys((".txt", ".edges", ".edgelist", ".el", ".csv", ".tsv"), _read_edge_list),
     ".graphml": _read_graphml,
+    ".gml": _read_gml,
 }

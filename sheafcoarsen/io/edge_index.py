@@ -1,0 +1,136 @@
+"""Sheaves from the edge lists of graph learning: every edge in both directions, one map for each."""
+
+import numpy as np
+
+from sheafcoarsen._checks import check_range, integer_array
+from sheafcoarsen._kernels.sheaf import scan
+from sheafcoarsen._maps import flat_maps, stalk_dims
+from sheafcoarsen._ragged import offsets, ranges
+from sheafcoarsen.sheaf import CellularSheaf
+
+
+def from_edge_index(edge_index, maps, vertex_dims=None) -> CellularSheaf:
+    """Build a sheaf from the ``edge_index`` of PyTorch Geometric, which holds every edge in both directions.
+
+    Column k = (u, v) stands for one end of an edge: ``maps[k]`` maps the stalk of u into the edge's stalk, and the column
+    (v, u) that belongs to it has the map of v. Which two columns belong together:
+
+    - where the second half of the columns is the first half reversed, as ``torch.cat([E, E.flip(0)], 1)`` makes them,
+      column k and column m + k;
+    - otherwise, in order of appearance: a column belongs to the first one before it that is its reverse and still alone. So the
+      i-th (u, v) goes with the i-th (v, u), and a loop needs two columns (u, u), the first and the second, the third and the
+      fourth.
+
+    The edge is oriented as its first column, and edges are in the order of their first columns.
+
+    Parameters
+    ----------
+    edge_index : array_like of int, shape (2, 2 m)
+        A tensor on the CPU will do, as anything that numpy takes.
+    maps : array_like, shape (2 m, d_e, d_v), or sequence of 2 m 2-D arrays
+        ``maps[k]`` has shape (d_e, d_u), u = ``edge_index[0, k]``.
+    vertex_dims : array_like of int, shape (n,), optional
+        Needed only for vertices that no edge touches; otherwise read off the maps.
+
+    Returns
+    -------
+    CellularSheaf
+
+    Raises
+    ------
+    ValueError
+        For a column without its reverse, a loop with only one column, maps of an edge with different numbers of rows, and
+        whatever :class:`CellularSheaf` refuses.
+    TypeError
+        For endpoints that are not integers, or maps that are not numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sheafcoarsen as sc
+    >>> edge_index = [[0, 1, 1, 2], [1, 0, 2, 1]]
+    >>> F = sc.from_edge_index(edge_index, np.arange(1.0, 5.0).reshape(4, 1, 1))
+    >>> F.edges.tolist()
+    [[0, 1], [1, 2]]
+    >>> sc.coboundary(F).toarray()
+    array([[ 1., -2.,  0.],
+           [ 0.,  3., -4.]])
+    """
+    columns = _columns(edge_index)
+    if hasattr(maps, "__array__"):
+        maps = np.asarray(maps)
+    flat, rows, cols = flat_maps("maps", maps, len(columns))
+    first, second = _pairs(columns)
+    differ = np.flatnonzero(rows[first] != rows[second])
+    if differ.size:
+        i, j = int(first[differ[0]]), int(second[differ[0]])
+        raise ValueError(
+            f"`maps[{i}]` has {rows[i]} rows and `maps[{j}]`, of the same edge {_shown(columns, i)}, has {rows[j]}; both must have "
+            f"the dimension of the edge's stalk"
+        )
+    other = np.empty(len(columns), np.int64)
+    other[first], other[second] = second, first
+    dims = stalk_dims(columns, cols, cols[other], vertex_dims, names=("maps", "maps"))
+    bad, largest = scan(flat)
+    starts = offsets(rows * cols)
+    if bad >= 0:
+        k = int(np.searchsorted(starts, bad, side="right")) - 1
+        raise ValueError(f"`maps[{k}]` (column {_shown(columns, k)}) must be finite, got {flat[bad]}")
+    check_range("maps", largest, flat.dtype)
+    tail, head = (flat[ranges(starts[k], (rows * cols)[k])] for k in (first, second))
+    return CellularSheaf._trusted(columns[first], dims, rows[first], tail, head)
+
+
+def _columns(edge_index) -> np.ndarray:
+    """Return the columns as rows (u, v)."""
+    columns = integer_array("edge_index", edge_index, ndim=2)
+    if columns.shape[0] != 2:
+        hint = ": transpose it" if columns.shape[1] == 2 else ""
+        raise ValueError(f"`edge_index` must have shape (2, 2 m), got {columns.shape}{hint}")
+    columns = np.ascontiguousarray(columns.T)
+    negative = np.flatnonzero((columns < 0).any(axis=1))
+    if negative.size:
+        k = int(negative[0])
+        raise ValueError(f"column {k} of `edge_index` is {_shown(columns, k)}, but vertices count from 0")
+    return columns
+
+
+def _pairs(columns) -> tuple[np.ndarray, np.ndarray]:
+    """Return for every edge its first and its second column, edges in the order of their first columns."""
+    m, odd = divmod(len(columns), 2)
+    if not odd and np.array_equal(columns[:m], columns[m:, ::-1]):
+        return np.arange(m), np.arange(m, 2 * m)
+    u, v = columns[:, 0], columns[:, 1]
+    low, high, loop, backward = np.minimum(u, v), np.maximum(u, v), u == v, u > v
+    # how many columns of the same pair and direction come before: lexsort is stable
+    order = np.lexsort((backward, high, low))
+    same = np.ones(len(columns), bool)
+    same[1:] = (columns[order[1:]] == columns[order[:-1]]).all(axis=1)
+    same[:1] = False
+    begin = np.maximum.accumulate(np.where(same, 0, np.arange(len(columns))))
+    rank = np.empty(len(columns), np.int64)
+    rank[order] = np.arange(len(columns)) - begin
+    backward = np.where(loop, rank % 2 == 1, backward)
+    rank = np.where(loop, rank // 2, rank)
+    order = np.lexsort((backward, rank, high, low))  # the two columns of an edge are now neighbours
+    key = np.stack([low, high, rank], axis=1)[order]
+    twin = np.zeros(len(columns), bool)
+    twin[1:] = (key[1:] == key[:-1]).all(axis=1)
+    alone = ~twin
+    alone[:-1] &= ~twin[1:]
+    if alone.any():
+        k = int(order[alone].min())
+        wanted = (
+            "a loop needs two columns, one for each end" if loop[k] else f"no column ({v[k]}, {u[k]}) belongs to it"
+        )
+        raise ValueError(
+            f"column {k} of `edge_index`, {_shown(columns, k)}, has no reverse: {wanted}; `edge_index` must hold every edge in both "
+            f"directions"
+        )
+    ends = np.sort(order.reshape(-1, 2), axis=1)
+    ends = ends[np.argsort(ends[:, 0])]
+    return ends[:, 0], ends[:, 1]
+
+
+def _shown(columns, k: int) -> str:
+    return str(tuple(columns[k].tolist()))

@@ -1,0 +1,176 @@
+"""Sheaves as networkx graphs that carry the maps on their edges."""
+
+import networkx as nx
+import numpy as np
+
+from sheafcoarsen._checks import dimensions, scalar_array, scalar_type
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+
+MAPS = ("tail_map", "head_map")
+
+
+def to_networkx(sheaf: CellularSheaf) -> nx.MultiDiGraph:
+    """Write a sheaf as a networkx graph: maps on the edges, dimensions on the nodes.
+
+    Nodes are the vertex labels, or 0 .. n-1, in vertex order, each with its dimension as attribute ``dim``. The edge
+    tail -> head has the attributes ``tail_map`` and ``head_map``, read-only arrays of shape (d_e, d_tail) and
+    (d_e, d_head), and ``index``, its number in the sheaf. The graph has the attributes ``dtype`` and, where its nodes are
+    numbers only because the sheaf has no labels, ``unlabelled``.
+
+    Parameters
+    ----------
+    sheaf : CellularSheaf
+
+    Returns
+    -------
+    networkx.MultiDiGraph
+        :func:`from_networkx` makes the same sheaf of it: same order, orientation, entries, scalar type and labels.
+
+    Raises
+    ------
+    TypeError
+        For anything but a sheaf.
+
+    Examples
+    --------
+    >>> import sheafcoarsen as sc
+    >>> G = sc.to_networkx(sc.CellularSheaf([[1, 0]], [[[1.0], [0.0]]], [[[1.0, 0.0], [0.0, 2.0]]]))
+    >>> G.nodes(data="dim")
+    NodeDataView({0: 2, 1: 1}, data='dim')
+    >>> [(u, v, data["tail_map"].tolist()) for u, v, data in G.edges(data=True)]
+    [(1, 0, [[1.0], [0.0]])]
+    """
+    check_sheaf(sheaf)
+    labels = range(sheaf.n_vertices) if sheaf.vertex_labels is None else sheaf.vertex_labels
+    graph = nx.MultiDiGraph(dtype=sheaf.dtype, unlabelled=sheaf.vertex_labels is None)
+    graph.add_nodes_from((label, {"dim": d}) for label, d in zip(labels, sheaf.vertex_dims.tolist(), strict=True))
+    graph.add_edges_from(
+        (labels[u], labels[v], {"tail_map": sheaf.tail_map(e), "head_map": sheaf.head_map(e), "index": e})
+        for e, (u, v) in enumerate(sheaf.edges.tolist())
+    )
+    return graph
+
+
+def from_networkx(graph) -> CellularSheaf:
+    """Read a sheaf off a directed networkx graph that carries the maps on its edges.
+
+    An edge u -> v is the edge with tail u and head v. Edges come in the order of their attribute ``index``, as
+    :func:`to_networkx` writes it, or of ``graph.edges`` where none has one; vertices in the order of ``graph.nodes``.
+
+    Parameters
+    ----------
+    graph : networkx.DiGraph or MultiDiGraph
+        Edge attributes ``tail_map`` and ``head_map``, arrays of shape (d_e, d_u) and (d_e, d_v); node attribute ``dim``,
+        needed only for nodes that no edge touches.
+
+    Returns
+    -------
+    CellularSheaf
+        ``vertex_labels`` are the nodes.
+
+    Raises
+    ------
+    TypeError
+        For anything but a networkx graph, or maps that are not numbers.
+    ValueError
+        For an edge without maps, an undirected graph (it does not say which end a map belongs to), a node whose dimension
+        is unknown, maps whose shapes disagree, or entries that are not finite.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> G = nx.DiGraph()
+    >>> G.add_edge("a", "b", tail_map=[[1, 0]], head_map=[[2]])
+    >>> G.add_node("alone", dim=3)
+    >>> F = sc.from_networkx(G)
+    >>> F, F.vertex_labels
+    (CellularSheaf(n_vertices=3, n_edges=1, dim_c0=6, dim_c1=1, dtype=float64), ('a', 'b', 'alone'))
+    """
+    if not isinstance(graph, nx.Graph):
+        raise TypeError(f"`graph` must be a networkx graph, got {type(graph).__name__}")
+    labels = tuple(graph.nodes)
+    edges = _in_order(list(graph.edges(data=True)))
+    maps = [[_map(u, v, data, name) for name in MAPS] for u, v, data in edges]
+    if edges and not graph.is_directed():
+        raise ValueError(
+            "`graph` is undirected, so that it does not say which end of an edge is its tail: use networkx.MultiDiGraph"
+        )
+    dims = _dims(graph, edges, maps)
+    number = {label: v for v, label in enumerate(labels)}
+    ends = np.array([(number[u], number[v]) for u, v, _ in edges], dtype=np.int64).reshape(-1, 2)
+    vertex_dims = dimensions("dim", np.array([dims[label] for label in labels], np.int64), len(labels), "node")
+    sheaf = CellularSheaf(ends, [tail for tail, _ in maps], [head for _, head in maps], vertex_dims)
+    unlabelled = graph.graph.get("unlabelled") is True and labels == tuple(range(len(labels)))
+    dtype = sheaf.dtype if edges else scalar_type("graph.graph['dtype']", graph.graph.get("dtype", float))
+    return CellularSheaf._trusted(
+        sheaf.edges,
+        sheaf.vertex_dims,
+        sheaf.edge_dims,
+        sheaf.tail_data.astype(dtype, copy=False),
+        sheaf.head_data.astype(dtype, copy=False),
+        None if unlabelled else labels,
+    )
+
+
+def _in_order(edges: list) -> list:
+    """Sort edges by their attribute ``index`` where they have one."""
+    if all(data.get("index") is None for _, _, data in edges):
+        return edges
+    places: dict = {}
+    for edge in edges:
+        u, v, data = edge
+        index = data.get("index")
+        if isinstance(index, bool) or not isinstance(index, int | np.integer):
+            raise ValueError(
+                f"edge {u!r} -> {v!r} has the attribute 'index' = {index!r}, but others have numbers: give each edge a number of "
+                f"its own, or none of them"
+            )
+        if index in places:
+            a, b, _ = places[index]
+            raise ValueError(f"edges {a!r} -> {b!r} and {u!r} -> {v!r} have the same attribute 'index', {index}")
+        places[index] = edge
+    return [places[index] for index in sorted(places)]
+
+
+def _map(u, v, data: dict, name: str) -> np.ndarray:
+    """Return one map of an edge, finite and two-dimensional."""
+    if data.get(name) is None:
+        raise ValueError(
+            f"edge {u!r} -> {v!r} has no attribute {name!r}, its map at that end; CellularSheaf.constant(graph) makes a sheaf of a "
+            f"graph without maps"
+        )
+    try:
+        array = scalar_array(name, data[name])
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"edge {u!r} -> {v!r}: {error}") from None
+    if array.ndim != 2:
+        raise ValueError(f"edge {u!r} -> {v!r}: `{name}` must be 2-D, got shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"edge {u!r} -> {v!r}: `{name}` must be finite, got {array[~np.isfinite(array)][0]}")
+    return array
+
+
+def _dims(graph, edges: list, maps: list) -> dict:
+    """Return each node's dimension: its attribute ``dim``, or else the columns of the first map that touches it."""
+    dims = dict(graph.nodes(data="dim"))
+    for label, d in dims.items():
+        if d is not None and (isinstance(d, bool) or not isinstance(d, int | np.integer) or d < 0):
+            raise ValueError(f"node {label!r}: `dim` must be an integer of at least 0, got {d!r}")
+    for (u, v, _), (tail, head) in zip(edges, maps, strict=True):
+        if len(tail) != len(head):
+            raise ValueError(
+                f"edge {u!r} -> {v!r}: `tail_map` has {len(tail)} rows and `head_map` has {len(head)}; both must have the "
+                f"dimension of the edge's stalk"
+            )
+        for name, label, array in (("tail_map", u, tail), ("head_map", v, head)):
+            if dims[label] is None:
+                dims[label] = array.shape[1]
+            elif dims[label] != array.shape[1]:
+                raise ValueError(
+                    f"edge {u!r} -> {v!r}: `{name}` has {array.shape[1]} columns, but node {label!r} has dimension {dims[label]}"
+                )
+    for label, d in dims.items():
+        if d is None:
+            raise ValueError(f"node {label!r} touches no edge and has no attribute 'dim', the dimension of its stalk")
+    return dims
