@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 import scipy.sparse
+import scipy.sparse.csgraph
 
 from sheafcoarsen._kernels import sections as kernels
 from sheafcoarsen._kernels.lapack import svd_workspace
@@ -181,8 +182,7 @@ def _sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
         dims, zero, dropped = [sheaf.dim_c0], 0.0, 1.0
         keep, growth = KEEP[F.dtype.type(0).real.itemsize], 1
         while sheaf.dim_c0 > LAST:
-            n = sheaf.n_vertices
-            count = max(-(-n // (VERTICES * growth)), min(-(-sheaf.dim_c0 // (DIMENSION * growth)), -(-n // 4)))
+            count = _cluster_count(sheaf, growth)
             level, coarse, zeros, g = _reduced(sheaf, count, keep, eps)
             zero, dropped = max(zero, zeros), min(dropped, g)
             levels.append(level)
@@ -213,6 +213,15 @@ def _sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
             stacklevel=stacklevel,
         )
     return GlobalSections(basis, basis.shape[1], zero, nonzero, _residual(F, basis), tuple(dims))
+
+
+def _cluster_count(sheaf: CellularSheaf, growth: int) -> int:
+    """Return how many clusters to take: beyond one for each component, because `select` would pack components, but not split the largest."""
+    n = sheaf.n_vertices
+    links = scipy.sparse.coo_array((np.ones(sheaf.n_edges, np.int8), sheaf.edges.T), shape=(n, n))
+    components = scipy.sparse.csgraph.connected_components(links, directed=False)[0]
+    size = max(n / (VERTICES * growth), min(sheaf.dim_c0 / (DIMENSION * growth), n / 4))
+    return min(components - 1 + int(np.ceil(size)), n)
 
 
 def _room(n: int, k: int, rows: int, dtype) -> kernels.Room:
@@ -366,11 +375,12 @@ def _lifted(F: CellularSheaf, stalks: _Stalks, levels: list[_Level], last: Cellu
     h0 = Z.shape[1] + sum(level.P.shape[1] for level in levels) + int(lost.sum())
     alone = _stalk_columns(F, stalks, stalks.V, stalks.ranks, lost)
     if h0 > DENSE_COLUMNS and h0 * F.dim_c0 > DENSE_ENTRIES:
-        Q = scipy.sparse.csr_array(_sparse_basis(stalks, levels, last, Z))
-        Q = _stalk_columns(F, stalks, stalks.V, 0 * lost, stalks.ranks) @ Q
-        basis = scipy.sparse.csr_array(scipy.sparse.hstack([Q, alone], format="csr", dtype=F.dtype))
-        basis.sort_indices()
-        return basis
+        steps, Q = _orthonormal_steps(stalks, levels, last, Z)
+        E = _stalk_columns(F, stalks, stalks.V, 0 * lost, stalks.ranks)
+        for k, (R, P) in reversed(list(enumerate(steps))):
+            R, P = (R, P) if k else (E @ R, E @ P)  # few columns yet
+            Q = scipy.sparse.hstack([R @ Q, P], format="csr")
+        return scipy.sparse.hstack([Q if steps else E @ Q, alone], format="csr", dtype=F.dtype)
     Y = Z
     for level in reversed(levels):
         Y = np.concatenate([level.R @ Y, level.P.toarray()], axis=1)
@@ -387,11 +397,11 @@ def _stalk_columns(F: CellularSheaf, stalks: _Stalks, blocks, first, counts) -> 
     return _columns(F, stalks.partition, stalks.clusters, F.vertex_dims, stalks.starts, blocks, first, counts)
 
 
-def _sparse_basis(stalks: _Stalks, levels: list[_Level], last: CellularSheaf, Z: np.ndarray) -> scipy.sparse.csr_array:
-    """Return the sections in orthonormal bases im W_v of the stalks; orthonormal, and as sparse as their clusters are small.
+def _orthonormal_steps(stalks: _Stalks, levels: list[_Level], last: CellularSheaf, Z: np.ndarray):
+    """Return what replaces R and P level by level, and what replaces Z, in orthonormal bases of im W_v.
 
     Going up, every cluster splits what it peels off from what it carries on, orthogonally in the true metric, and hands up the triangular
-    factor of the metric of the latter.
+    factor of the metric of the latter. So sections are orthonormal, and as sparse as their clusters are small.
     """
     starts = offsets(stalks.ranks**2)
     factors = np.empty(int(starts[-1]), stalks.W.dtype)
@@ -417,9 +427,7 @@ def _sparse_basis(stalks: _Stalks, levels: list[_Level], last: CellularSheaf, Z:
     indptr, indices = block_layout(last, labels, last.vertex_dims)
     metric = scipy.sparse.csr_array((factors, indices, indptr), shape=(last.dim_c0, last.dim_c0))
     Q = scipy.sparse.csr_array(np.linalg.qr(metric @ Z)[0])
-    for R, P in reversed(blocks):
-        Q = scipy.sparse.hstack([R @ Q, P], format="csr")
-    return Q
+    return blocks, Q
 
 
 def _residual(F: CellularSheaf, basis) -> float:

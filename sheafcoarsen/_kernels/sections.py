@@ -386,7 +386,11 @@ def reduced(
         for i in range(filled * k):
             room.factor[i] = m[i]
             size += float(abs(m[i])) ** 2
-        loop_rows[a] = filled if math.sqrt(size) > 50 * eps * n else 0
+        if math.sqrt(size) > 50 * eps * n:
+            loop_rows[a] = filled
+            size = 0.0
+        else:
+            filled = 0
         for p in range(crossing_ptr[a], crossing_ptr[a + 1]):
             e, end = crossing[p] >> 1, crossing[p] & 1
             v = f.edges[e, end]
@@ -413,7 +417,7 @@ def reduced(
             sigma = float(s.w[j]) if j < filled else 0.0
             if sigma <= level:
                 peeled[a] += 1
-                zeros[a] = max(zeros[a], sigma)
+                zeros[a] = max(zeros[a], sigma, math.sqrt(size))
         to = z_starts[a]
         if peeled[a] == 0:
             for i in range(n * k):
