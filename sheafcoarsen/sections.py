@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 import scipy.sparse
+import scipy.sparse.csgraph
 
 from sheafcoarsen._kernels import sections as kernels
 from sheafcoarsen._kernels.lapack import svd_workspace
@@ -87,6 +88,7 @@ class _Stalks(NamedTuple):
     starts: np.ndarray
     W: np.ndarray
     V: np.ndarray
+    weights: np.ndarray  # (dim_c0,) tr(D_v) / d_v, for every coordinate of v
 
 
 class _Level(NamedTuple):
@@ -178,10 +180,9 @@ def _sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
         sheaf, stalks = _equilibrated(F, eps)
         levels: list[_Level] = []
         dims, zero, dropped = [sheaf.dim_c0], 0.0, 1.0
-        keep, growth = KEEP[np.zeros(0, F.dtype).real.itemsize], 1
+        keep, growth = KEEP[F.dtype.type(0).real.itemsize], 1
         while sheaf.dim_c0 > LAST:
-            n = sheaf.n_vertices
-            count = max(-(-n // (VERTICES * growth)), min(-(-sheaf.dim_c0 // (DIMENSION * growth)), -(-n // 4)))
+            count = _cluster_count(sheaf, growth)
             level, coarse, zeros, g = _reduced(sheaf, count, keep, eps)
             zero, dropped = max(zero, zeros), min(dropped, g)
             levels.append(level)
@@ -199,8 +200,10 @@ def _sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
                 f"coarsening got no further than dimension {sheaf.dim_c0}, and a dense decomposition is taken up to {LARGEST_LAST}: "
                 f"the graph has no small separators, or the sheaf no decay"
             )
-        Z, zeros, nonzero = _kernel(sheaf, 10 * eps * sheaf.dim_c0 / dropped)
-        zero = max(zero, zeros)
+        Z, sigma = _singular_vectors(sheaf)
+        h = _count_zeros(F, stalks, levels, Z, sigma, 10 * eps * sheaf.dim_c0 / dropped)
+        zero, nonzero = max(zero, float(sigma[:h].max(initial=0))), float(sigma[h:].min(initial=np.inf))
+        Z = np.ascontiguousarray(Z[:, :h])
         basis = _lifted(F, stalks, levels, sheaf, Z)
     if nonzero < SMALL_GAP * zero:
         warnings.warn(
@@ -210,6 +213,15 @@ def _sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
             stacklevel=stacklevel,
         )
     return GlobalSections(basis, basis.shape[1], zero, nonzero, _residual(F, basis), tuple(dims))
+
+
+def _cluster_count(sheaf: CellularSheaf, growth: int) -> int:
+    """Return how many clusters to take: beyond one for each component, because `select` would pack components, but not split the largest."""
+    n = sheaf.n_vertices
+    links = scipy.sparse.coo_array((np.ones(sheaf.n_edges, np.int8), sheaf.edges.T), shape=(n, n))
+    components = scipy.sparse.csgraph.connected_components(links, directed=False)[0]
+    size = max(n / (VERTICES * growth), min(sheaf.dim_c0 / (DIMENSION * growth), n / 4))
+    return min(components - 1 + int(np.ceil(size)), n)
 
 
 def _room(n: int, k: int, rows: int, dtype) -> kernels.Room:
@@ -242,20 +254,20 @@ def _equilibrated(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, _Stalks]
     dims = F.vertex_dims
     starts = offsets(dims**2)
     W, V = np.zeros(int(starts[-1]), dtype), np.zeros(int(starts[-1]), dtype)
-    ranks = np.zeros(n, np.int64)
+    ranks, sizes = np.zeros(n, np.int64), np.zeros(n)
 
     def work(lo, hi):
         d = int(dims[lo:hi].max())
         room = _room(d, d, d + CHUNK, dtype)
         return kernels.vertex_bases(
-            lo, hi, f, ptr, halves, eps, svd_workspace(d, d, dtype, 0), room, starts, W, V, ranks
+            lo, hi, f, ptr, halves, eps, svd_workspace(d, d, dtype, 0), room, starts, W, V, ranks, sizes
         )
 
     cost = dims**2 * (dims + np.bincount(ends, np.repeat(F.edge_dims, 2), minlength=n)) + 1.0
     _check(run_ranges(work, cost, serial_below=SERIAL_BELOW), "the maps at vertex")
     read_only(ranks)
     partition = Partition(np.arange(n))
-    stalks = _Stalks(clusters_of(F, partition), partition, ranks, starts, W, V)
+    stalks = _Stalks(clusters_of(F, partition), partition, ranks, starts, W, V, np.repeat(sizes / np.maximum(dims, 1), dims))
     tail_starts = offsets(F.edge_dims * ranks[F.edges[:, 0]])
     head_starts = offsets(F.edge_dims * ranks[F.edges[:, 1]])
     tail, head = np.zeros(int(tail_starts[-1]), dtype), np.zeros(int(head_starts[-1]), dtype)
@@ -317,23 +329,41 @@ def _columns(sheaf, partition, clusters, kept, z_starts, z, first, counts) -> sc
     return as_matrix(indptr, indices, data, int(counts.sum()))
 
 
-def _kernel(sheaf: CellularSheaf, level: float) -> tuple[np.ndarray, float, float]:
-    """Return a dense orthonormal basis of ker delta, the largest singular value at or below ``level`` and the next one."""
+def _singular_vectors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
+    """Return the right singular vectors of delta as columns, and the singular values, ascending."""
     n = sheaf.dim_c0
     delta = coboundary(sheaf)
     rows = max(1000, 2 * n)
     triangle = np.zeros((0, n), sheaf.dtype)
     for lo in range(0, delta.shape[0], rows):  # so that the dense rows never take more than a few times n^2
-        triangle = np.linalg.qr(np.concatenate([triangle, delta[lo : lo + rows].toarray()]), mode="r")
+        triangle = np.concatenate([triangle, delta[lo : lo + rows].toarray()])
+        if len(triangle) > n:
+            triangle = np.linalg.qr(triangle, mode="r")
     if n == 0:
-        return np.zeros((0, 0), sheaf.dtype), 0.0, np.inf
-    _, sigma, vectors = np.linalg.svd(triangle, full_matrices=True)
-    rank = int((sigma > level).sum())
-    return (
-        np.ascontiguousarray(vectors[rank:].conj().T),
-        float(sigma[rank:].max(initial=0)),
-        float(sigma[:rank].min(initial=np.inf)),
-    )
+        return np.zeros((0, 0), sheaf.dtype), np.zeros(0)
+    _, found, vectors = np.linalg.svd(triangle, full_matrices=True)
+    sigma = np.zeros(n)
+    sigma[: len(found)] = found
+    return vectors[::-1].conj().T, sigma[::-1]
+
+
+def _count_zeros(F: CellularSheaf, stalks: _Stalks, levels: list[_Level], Z, sigma, level: float) -> int:
+    """Return how many singular values, ascending, are zero: at most ``level`` times what a cochain makes of relative errors in the maps.
+
+    norm(D_v)^{1/2} norm(x_v) says that, 1 for all v together where the maps are well conditioned.
+    """
+    zeros = int((sigma <= level).sum())
+    W = None
+    while zeros < len(sigma) and sigma[zeros] <= KEEP[F.dtype.type(0).real.itemsize]:
+        if W is None:
+            W = _stalk_columns(F, stalks, stalks.W, 0 * stalks.ranks, stalks.ranks)
+        y = Z[:, zeros]
+        for step in reversed(levels):
+            y = step.R @ y
+        if sigma[zeros] > level * np.sqrt(stalks.weights @ abs(W @ y) ** 2):
+            break
+        zeros += 1
+    return zeros
 
 
 # ---------------------------------------------------------------- up
@@ -345,11 +375,12 @@ def _lifted(F: CellularSheaf, stalks: _Stalks, levels: list[_Level], last: Cellu
     h0 = Z.shape[1] + sum(level.P.shape[1] for level in levels) + int(lost.sum())
     alone = _stalk_columns(F, stalks, stalks.V, stalks.ranks, lost)
     if h0 > DENSE_COLUMNS and h0 * F.dim_c0 > DENSE_ENTRIES:
-        Q = scipy.sparse.csr_array(_sparse_basis(stalks, levels, last, Z))
-        Q = _stalk_columns(F, stalks, stalks.V, 0 * lost, stalks.ranks) @ Q
-        basis = scipy.sparse.csr_array(scipy.sparse.hstack([Q, alone], format="csr", dtype=F.dtype))
-        basis.sort_indices()
-        return basis
+        steps, Q = _orthonormal_steps(stalks, levels, last, Z)
+        E = _stalk_columns(F, stalks, stalks.V, 0 * lost, stalks.ranks)
+        for k, (R, P) in reversed(list(enumerate(steps))):
+            R, P = (R, P) if k else (E @ R, E @ P)  # few columns yet
+            Q = scipy.sparse.hstack([R @ Q, P], format="csr")
+        return scipy.sparse.hstack([Q if steps else E @ Q, alone], format="csr", dtype=F.dtype)
     Y = Z
     for level in reversed(levels):
         Y = np.concatenate([level.R @ Y, level.P.toarray()], axis=1)
@@ -366,11 +397,11 @@ def _stalk_columns(F: CellularSheaf, stalks: _Stalks, blocks, first, counts) -> 
     return _columns(F, stalks.partition, stalks.clusters, F.vertex_dims, stalks.starts, blocks, first, counts)
 
 
-def _sparse_basis(stalks: _Stalks, levels: list[_Level], last: CellularSheaf, Z: np.ndarray) -> scipy.sparse.csr_array:
-    """Return the sections in orthonormal bases im W_v of the stalks; orthonormal, and as sparse as their clusters are small.
+def _orthonormal_steps(stalks: _Stalks, levels: list[_Level], last: CellularSheaf, Z: np.ndarray):
+    """Return what replaces R and P level by level, and what replaces Z, in orthonormal bases of im W_v.
 
     Going up, every cluster splits what it peels off from what it carries on, orthogonally in the true metric, and hands up the triangular
-    factor of the metric of the latter.
+    factor of the metric of the latter. So sections are orthonormal, and as sparse as their clusters are small.
     """
     starts = offsets(stalks.ranks**2)
     factors = np.empty(int(starts[-1]), stalks.W.dtype)
@@ -396,9 +427,7 @@ def _sparse_basis(stalks: _Stalks, levels: list[_Level], last: CellularSheaf, Z:
     indptr, indices = block_layout(last, labels, last.vertex_dims)
     metric = scipy.sparse.csr_array((factors, indices, indptr), shape=(last.dim_c0, last.dim_c0))
     Q = scipy.sparse.csr_array(np.linalg.qr(metric @ Z)[0])
-    for R, P in reversed(blocks):
-        Q = scipy.sparse.hstack([R @ Q, P], format="csr")
-    return Q
+    return blocks, Q
 
 
 def _residual(F: CellularSheaf, basis) -> float:

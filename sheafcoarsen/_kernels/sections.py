@@ -89,11 +89,11 @@ def inverse_of_triangular(r, d, out):
 
 
 @kernel
-def vertex_bases(lo, hi, f, ptr, halves, eps, s, room, starts, W, V, ranks):
+def vertex_bases(lo, hi, f, ptr, halves, eps, s, room, starts, W, V, ranks, sizes):
     """Bases W_v in which the maps at vertex v, stacked, are an isometry, for vertices lo .. hi; W_v W_v* is D_v^+.
 
     W_v is the first ranks[v] columns of the d_v x d_v matrix W[starts[v] ...]. The columns of the unitary V_v there span im W_v,
-    those beyond them what all maps at v kill. Returns -1, or the first vertex at which LAPACK failed.
+    those beyond them what all maps at v kill. sizes[v]: squared Frobenius norm of the maps, of a loop's before they are subtracted. Returns -1, or the first vertex at which LAPACK failed.
     """
     m = room.stack
     for v in range(lo, hi):
@@ -116,7 +116,7 @@ def vertex_bases(lo, hi, f, ptr, halves, eps, s, room, starts, W, V, ranks):
                 filled += 1
         triangular_factor(m, filled, d, room.column, room.row)
         filled = min(filled, d)
-        ranks[v] = d
+        ranks[v], sizes[v] = d, size
         for i in range(d * d):
             V[at + i] = 0
         for i in range(d):
@@ -140,34 +140,23 @@ def vertex_bases(lo, hi, f, ptr, halves, eps, s, room, starts, W, V, ranks):
 
 @kernel
 def put_change(data, begin, rows, d, W, at, r, out, to):
-    """out[to ...] = F W, rows x r, W the first r columns of a d x d matrix; returns its squared Frobenius norm."""
-    size = 0.0
+    """out[to ...] = F W, rows x r, W the first r columns of a d x d matrix."""
     for q in range(rows):
         for j in range(r):
             x = out.dtype.type(0)
             for i in range(d):
                 x += data[begin + q * d + i] * W[at + i * d + j]
             out[to + q * r + j] = x
-            size += float(abs(x)) ** 2
-    return size
 
 
 @kernel
 def changed_maps(lo, hi, f, starts, W, ranks, tail_starts, head_starts, tail, head):
-    """Maps F_{v->e} W_v of edges lo .. hi, brought back to norm([A | -B]) = 1 but for loops."""
+    """Maps F_{v->e} W_v of edges lo .. hi."""
     for e in range(lo, hi):
         u, v, rows = f.edges[e, 0], f.edges[e, 1], f.edge_dims[e]
-        to, at = tail_starts[e], head_starts[e]
-        size = put_change(
-            f.tail_data, f.tail_offsets[e], rows, f.vertex_dims[u], W, starts[u], ranks[u], tail, to
-        ) + put_change(f.head_data, f.head_offsets[e], rows, f.vertex_dims[v], W, starts[v], ranks[v], head, at)
-        if size == 0 or u == v:
-            continue
-        size = math.sqrt(size)
-        for i in range(rows * ranks[u]):
-            tail[to + i] /= size
-        for i in range(rows * ranks[v]):
-            head[at + i] /= size
+        tail_at, head_at = f.tail_offsets[e], f.head_offsets[e]
+        put_change(f.tail_data, tail_at, rows, f.vertex_dims[u], W, starts[u], ranks[u], tail, tail_starts[e])
+        put_change(f.head_data, head_at, rows, f.vertex_dims[v], W, starts[v], ranks[v], head, head_starts[e])
 
 
 # ---------------------------------------------------------------- one cluster
@@ -397,7 +386,11 @@ def reduced(
         for i in range(filled * k):
             room.factor[i] = m[i]
             size += float(abs(m[i])) ** 2
-        loop_rows[a] = filled if math.sqrt(size) > 50 * eps * n else 0
+        if math.sqrt(size) > 50 * eps * n:
+            loop_rows[a] = filled
+            size = 0.0
+        else:
+            filled = 0
         for p in range(crossing_ptr[a], crossing_ptr[a + 1]):
             e, end = crossing[p] >> 1, crossing[p] & 1
             v = f.edges[e, end]
@@ -424,7 +417,7 @@ def reduced(
             sigma = float(s.w[j]) if j < filled else 0.0
             if sigma <= level:
                 peeled[a] += 1
-                zeros[a] = max(zeros[a], sigma)
+                zeros[a] = max(zeros[a], sigma, math.sqrt(size))
         to = z_starts[a]
         if peeled[a] == 0:
             for i in range(n * k):
