@@ -23,8 +23,12 @@ EPS = eps_of(np.float64)
 DIRECT_UP_TO = 5000
 """Unknowns up to which a factorization is always affordable."""
 
-DIRECT_WIDTH = 2500
-"""Size of a separator beyond which factors fill up: a triangulated surface has some hundreds, a space grid of 60^3 has 2,700."""
+DIRECT_CYCLES = 1000
+"""Independent cycles up to which a graph is nearly a forest, and its factors nearly without fill."""
+
+DIRECT_BEFORE = 20
+"""How much is spent on a factorization: with breadth-first levels up to the size w, and this many of them, w^3 operations
+against so many times depth nnz(L). Some 4 depth iterations each cost a few nnz(L). Surfaces are factored, space grids from 30^3 iterated on."""
 
 SHIFT = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-10}
 """Of L in units of its norm before it is factored, by the precision of the sheaf. What counts as zero, (n eps)^2, is far below it:
@@ -33,8 +37,8 @@ one step of the iteration then moves such a direction by less than eps."""
 WEAK = 4 * EPS**0.5
 """Singular value of delta_I, over its norm, below which L_II, its square, is lost in rounding."""
 
-PATIENCE = 100
-"""Iterations without progress after which rounding is all that is left."""
+PATIENCE = 500
+"""Iterations without progress, beyond half of all, after which rounding is all that is left."""
 
 ROUNDS = 4
 """Of projections at most; each takes all but 1e-6 of what is too much."""
@@ -398,8 +402,8 @@ class _LeastSquares:
         tolerance = (4 * self.eps) ** 2 * reach * _dot(r, r)
         p, idle = z, 0
         digits = bar(16, "digits", self.progress)
-        for _ in range(MOST_STEPS):
-            if (lowest <= tolerance).all() or idle > PATIENCE:
+        for done in range(MOST_STEPS):
+            if (lowest <= tolerance).all() or idle > PATIENCE + done // 2:
                 break
             q = D @ p
             step = _dot(q, q)
@@ -475,7 +479,7 @@ def _fills_little(L) -> bool:
     L = scipy.sparse.csr_array((np.ones(L.nnz), L.indices, L.indptr), shape=L.shape)
     count, labels = connected_components(L, directed=False)
     cycles = (L.nnz - int((L.diagonal() != 0).sum())) // 2 - n + count
-    if cycles <= DIRECT_WIDTH:
+    if cycles <= DIRECT_CYCLES:
         return True
     largest = np.flatnonzero(labels == np.bincount(labels).argmax())
     start = largest[0]
@@ -483,4 +487,5 @@ def _fills_little(L) -> bool:
         depth = dijkstra(L, unweighted=True, indices=start)
         depth[np.isinf(depth)] = -1
         start = int(depth.argmax())
-    return int(np.bincount(depth[depth >= 0].astype(np.int64)).max()) <= DIRECT_WIDTH
+    levels = np.bincount(depth[depth >= 0].astype(np.int64))
+    return float(levels.max()) ** 3 <= float(DIRECT_BEFORE) * len(levels) * L.nnz
