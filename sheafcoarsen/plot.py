@@ -178,18 +178,21 @@ def _draw_fine(ax, C: Coarsening, places, colors, where: str) -> None:
     drawn = len(edges) <= LINES
     if drawn:
         width = float(np.clip(1500 / max(len(edges), 1), 0.4, 1.4))
-        _lines(
-            ax, places, edges[~inside], colors="0.6", linewidths=0.7 * width, linestyles=_dashes(len(edges)), zorder=1
-        )
-        _lines(ax, places, edges[inside], colors=colors[labels[edges[inside, 0]]], linewidths=1.3 * width, zorder=2)
+        dashes = (0, (3, 2)) if len(edges) <= MARKERS else "solid"
+        own = colors[labels[edges[inside, 0]]]
+        _lines(ax, "crossing edges", places, edges[~inside], colors="0.6", linewidths=0.7 * width, linestyles=dashes, zorder=1)
+        _lines(ax, "internal edges", places, edges[inside], colors=own, linewidths=1.3 * width, zorder=2)
     ax.scatter(
         *places.T, s=float(np.clip(0.12 * PANEL / max(n, 1), 0.3, 60)), c=colors[labels], zorder=3, rasterized=n > MARKERS,
-        linewidths=0.4 if n <= MARKERS else 0, edgecolors="0.15",
+        linewidths=0.4 if n <= MARKERS else 0, edgecolors="0.15", label="vertices",
     )  # fmt: skip
     ax.set_title(f"fine graph: {_count(n, 'vertex', 'vertices')} in {_count(len(colors), 'cluster')}", fontsize=10)
     what = "solid: inside a cluster, dashed: crossing" if len(edges) <= MARKERS else "grey: crossing edges"
     if not drawn:
         what = f"{len(edges):,} edges not drawn"
+    loops = C.fine.n_edges - len(edges)
+    if loops:
+        what += f"; {_count(loops, 'loop')} not drawn"
     ax.set_xlabel(f"places {where}\n{what}", fontsize=9)
 
 
@@ -207,7 +210,7 @@ def _draw_coarse(ax, C: Coarsening, means, colors) -> np.ndarray:
     notes = []
     if crossing <= LINES:
         widths = np.maximum(width * dims[:crossing] / widest, 0.15)
-        _lines(ax, means, edges[:crossing], colors="0.55", linewidths=widths, zorder=1)
+        _lines(ax, "crossing edges", means, edges[:crossing], colors="0.55", linewidths=widths, zorder=1)
         handles += [
             Line2D([], [], color="0.55", linewidth=max(width * d / widest, 0.15), label=f"edge stalk dim {d}")
             for d in _ends(dims[:crossing])
@@ -219,7 +222,7 @@ def _draw_coarse(ax, C: Coarsening, means, colors) -> np.ndarray:
         ring = width * dims[crossing:] / widest
         ax.scatter(
             *means[loops].T, s=(np.sqrt(sizes[loops]) + 4 + ring) ** 2, facecolors="none", edgecolors="0.3",
-            linewidths=np.maximum(ring, 0.3), zorder=2, rasterized=len(loops) > MARKERS,
+            linewidths=np.maximum(ring, 0.3), zorder=2, rasterized=len(loops) > MARKERS, label="loop-cells",
         )  # fmt: skip
         handles += [
             Line2D([], [], linestyle="none", marker="o", markersize=11, markerfacecolor="none", markeredgecolor="0.3",
@@ -230,14 +233,9 @@ def _draw_coarse(ax, C: Coarsening, means, colors) -> np.ndarray:
         notes.append(f"{len(loops):,} loop-cells")
     faces = np.where((C.ranks > 0)[:, None], colors, 1.0)
     ax.scatter(
-        *means.T,
-        s=sizes,
-        c=faces,
-        edgecolors="0.15",
-        linewidths=0.5 if K <= MARKERS else 0,
-        zorder=3,
-        rasterized=K > MARKERS,
-    )
+        *means.T, s=sizes, c=faces, edgecolors="0.15", linewidths=0.5 if K <= MARKERS else 0, zorder=3, rasterized=K > MARKERS,
+        label="vertices",
+    )  # fmt: skip
     handles += [
         Line2D([], [], linestyle="none", marker="o", color="0.5" if d else "1.0", markeredgecolor="0.15", markeredgewidth=0.5,
                markersize=12 * max(np.sqrt(d / largest), 0.2), label=f"vertex stalk dim {d}")
@@ -262,15 +260,11 @@ def _disc_area(means: np.ndarray) -> float:
     return float(np.clip(diameter**2, np.clip(0.05 * PANEL / len(means), 0.3, 60), MAX_AREA))
 
 
-def _dashes(count: int):
-    return (0, (3, 2)) if count <= MARKERS else "solid"
-
-
-def _lines(ax, places, edges, **style) -> None:
+def _lines(ax, label: str, places, edges, **style) -> None:
     """Draw straight edges as one collection."""
     from matplotlib.collections import LineCollection
 
-    ax.add_collection(LineCollection(places[edges], rasterized=len(edges) > MARKERS, **style))
+    ax.add_collection(LineCollection(places[edges], rasterized=len(edges) > MARKERS, label=label, **style))
 
 
 def _ends(values: np.ndarray) -> list[int]:
