@@ -18,7 +18,12 @@ from sheafcoarsen.cli import main
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
-HOSTILE = ("<script>alert(1)</script>", 'a "quoted" & \'single\' name', "</td></table><img src=x onerror=alert(2)>", "\ud800 alone")
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "a \"quoted\" & 'single' name",
+    "</td></table><img src=x onerror=alert(2)>",
+    "\ud800 alone",
+)
 
 EMPTY_TAGS = {"meta", "img", "br", "!doctype"}
 
@@ -139,7 +144,9 @@ def test_a_failed_check_is_said_at_the_top(C, tmp_path):
     assert text.index("FAILED") < text.index("What went in")
 
 
-@pytest.mark.parametrize("kind", ["own basis", "not an isometry", "principal", "no loops", "compressed", "complex", "empty stalks"])
+@pytest.mark.parametrize(
+    "kind", ["own basis", "not an isometry", "principal", "no loops", "compressed", "complex", "empty stalks"]
+)
 def test_any_coarsening_has_a_page(kind, tmp_path):
     plain = coarsened()
     blocks = [plain.modes.basis(a) for a in range(4)]
@@ -254,7 +261,11 @@ def test_the_command_line_says_when_a_check_failed(graph_file, tmp_path, capsys,
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("r.pdf", "--report must name an .html file"), ("", "--report must name"), ("nowhere/r.html", "there is no folder")],
+    [
+        ("r.pdf", "--report must name an .html file"),
+        ("", "--report must name"),
+        ("nowhere/r.html", "there is no folder"),
+    ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_done(name, message, graph_file, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -319,7 +330,14 @@ def test_a_browser_shows_it_in_light_and_in_dark(page, tmp_path):
 
 @pytest.mark.skipif(BROWSER is None, reason="no chromium here: the page is not looked at in a browser")
 def test_a_browser_reads_the_labels_as_text(page, tmp_path):
-    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom"]
+    command = [
+        BROWSER,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={tmp_path / 'profile'}",
+        "--dump-dom",
+    ]
     dom = subprocess.run([*command, page[1].as_uri()], check=True, capture_output=True, timeout=120).stdout.decode()
     assert "&lt;script&gt;alert(1)" in dom
     assert "<script" not in dom
@@ -391,7 +409,15 @@ def test_tables_stay_small_for_large_objects():
     F = sc.CellularSheaf.constant(G)
     large = sc.CellularSheaf.constant(np.stack([v[:-1], v[1:]], axis=1))
     C = sc.coarsen(large, sc.Partition(v // 5), 1)
-    for obj in (F, large, C, C.partition, C.modes, sc.energy_ledger(C, np.ones((5000, 50))), sc.spectral_quality(C, 40)):
+    for obj in (
+        F,
+        large,
+        C,
+        C.partition,
+        C.modes,
+        sc.energy_ledger(C, np.ones((5000, 50))),
+        sc.spectral_quality(C, 40),
+    ):
         assert len(obj._repr_html_()) < 6000
 
 

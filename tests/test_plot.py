@@ -233,7 +233,13 @@ def test_any_sheaf_can_be_drawn(drawn):
 
 
 def test_places_are_finite_distinct_and_repeatable():
-    pieces = [nx.gnp_random_graph(40, 0.1, seed=2), nx.star_graph(9), nx.path_graph(7), nx.path_graph(2), nx.empty_graph(30)]
+    pieces = [
+        nx.gnp_random_graph(40, 0.1, seed=2),
+        nx.star_graph(9),
+        nx.path_graph(7),
+        nx.path_graph(2),
+        nx.empty_graph(30),
+    ]
     G = nx.disjoint_union_all(pieces)
     edges = np.array(G.edges)
     pos = graph_layout(edges, len(G))
@@ -289,7 +295,9 @@ def test_spectra_of_many_clusters_are_sorted(ax):
 
 
 def test_spectra_name_the_operator_and_the_ties(ax):
-    C = sc.coarsen(sc.CellularSheaf.constant(nx.complete_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1]), 2, local_operator="principal")
+    C = sc.coarsen(
+        sc.CellularSheaf.constant(nx.complete_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1]), 2, local_operator="principal"
+    )
     assert C.modes.tied.all()
     plot.spectra(C, ax=ax)
     (label,) = [label for label in collections(ax) if "splits a multiple eigenvalue" in label]
@@ -312,7 +320,9 @@ def test_zeros_stand_at_zero_beside_decades(ax):
     draw(ax)
     assert 0.0 in ax.get_yticks()
     low, high = ax.get_ylim()
-    values = np.concatenate([c.get_offsets()[:, 1] for c in (collections(ax)["kept"], collections(ax)["first discarded"])])
+    values = np.concatenate(
+        [c.get_offsets()[:, 1] for c in (collections(ax)["kept"], collections(ax)["first discarded"])]
+    )
     assert low < values.min() == 0
     assert values.max() < high
     assert low < 0
@@ -324,9 +334,7 @@ def test_zeros_stand_at_zero_beside_decades(ax):
 def bars(ax):
     """Return the bars by the name of their line, as (start, signed length)."""
     names = {tick: label.get_text() for tick, label in zip(ax.get_yticks().tolist(), ax.get_yticklabels(), strict=True)}
-    return {
-        names[round(bar.get_y() + bar.get_height() / 2)]: (bar.get_x(), bar.get_width()) for bar in ax.patches
-    }
+    return {names[round(bar.get_y() + bar.get_height() / 2)]: (bar.get_x(), bar.get_width()) for bar in ax.patches}
 
 
 @pytest.mark.parametrize("operator", ["internal", "principal"])
@@ -370,7 +378,11 @@ def test_a_ledger_of_levels(ax):
     plot.ledger(E, ax=ax)
     drawn = bars(ax)
     assert set(drawn) == {*E.lines, "fine energy"}
-    assert_residual(sum(length for name, (_, length) in drawn.items() if name != "fine energy") - E.fine_energy, E.fine_energy, n=144)
+    assert_residual(
+        sum(length for name, (_, length) in drawn.items() if name != "fine energy") - E.fine_energy,
+        E.fine_energy,
+        n=144,
+    )
 
 
 def test_no_energy_at_all(C, ax):
