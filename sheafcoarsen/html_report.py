@@ -171,11 +171,10 @@ def _drawn(draw, *what, size=(7.5, 4.2)) -> str:
     from matplotlib.figure import Figure
     from matplotlib.transforms import Bbox
 
-    figure = Figure(figsize=size, dpi=150, layout="constrained")
+    figure = Figure(figsize=size, dpi=150)
     ax = draw(*what, ax=figure.subplots())
-    figure.draw_without_rendering()  # places everything, so that white borders can be cut off
     drawn = Bbox.union([part.get_tightbbox() for part in ax.child_axes or [ax]])
-    inches = drawn.transformed(figure.dpi_scale_trans.inverted()).padded(0.06)
+    inches = drawn.transformed(figure.dpi_scale_trans.inverted()).padded(0.06)  # without white borders
     stream = io.BytesIO()
     figure.savefig(stream, format="svg", dpi=150, bbox_inches=inches, facecolor="white", metadata={"Date": None})
     return "data:image/svg+xml;base64," + base64.b64encode(stream.getvalue()).decode("ascii")
@@ -238,13 +237,13 @@ def _what_went_in(C: Coarsening) -> list[str]:
 
 
 def _what_came_out(C: Coarsening, pictures) -> list[str]:
-    loops = C.sheaf.n_edges - C.n_crossing_edges
     rows = [
         *C.sheaf._rows(),
         ("nonzeros of its L, as stored", count_nonzeros(C.sheaf)),
-        ("loop-cells", loops if C.loops else "not asked for: retained internal energy is left out"),
         ("edge stalks compressed", C.crossing_rows is None),
     ]
+    if not C.loops:
+        rows.append(("loop-cells", "not asked for: retained internal energy is left out"))
     return [
         "<h2>What came out</h2>",
         _wide(_html.table(rows)),

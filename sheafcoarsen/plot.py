@@ -46,10 +46,10 @@ MARKERS = 2000
 """Markers or lines from which a vector file holds them as pixels."""
 
 MAX_AREA = 500.0
-"""Of a marker, in square points."""
+"""Of a disc in a panel of usual size, 1e5 square points, in square points."""
 
-PANEL = 1e5
-"""Area of a panel of usual size in square points, of which the markers are to cover a share."""
+NARROW = 5e4
+"""Area of a panel, in square points, below which words are put in two lines."""
 
 
 def check_matplotlib() -> None:
@@ -76,6 +76,11 @@ def _axes(ax, width: float, height: float) -> Axes:
             f"`ax` must be matplotlib axes, got {type(ax).__name__}: fig, ax = pyplot.subplots() makes them"
         )
     return ax
+
+
+def _points(ax) -> float:
+    """Return the width of the axes as they stand, in points."""
+    return 72 * ax.bbox.width / ax.figure.dpi
 
 
 def _check(name: str, value, kind) -> None:
@@ -122,8 +127,9 @@ def partition(C: Coarsening, pos=None, *, ax=None) -> Axes:
     colors = _cluster_colors(C)
     sizes = np.maximum(C.partition.sizes, 1)
     means = np.stack([np.bincount(C.partition.labels, p, minlength=len(sizes)) / sizes for p in places.T], axis=1)
-    _draw_fine(left, C, places, colors, where)
-    discs = _draw_coarse(right, C, means, colors)
+    room = 1.3 * _points(left) ** 2  # about the area of a panel, of which the markers are to cover a share
+    _draw_fine(left, C, places, colors, where, room)
+    discs = _draw_coarse(right, C, means, colors, room)
     for panel in (left, right):
         _frame(panel, places)
     if len(means) <= NUMBERED:
@@ -171,43 +177,56 @@ def _cluster_colors(C: Coarsening) -> np.ndarray:
     return to_rgba_array(PALETTE)[which % len(PALETTE)]
 
 
-def _draw_fine(ax, C: Coarsening, places, colors, where: str) -> None:
+def _draw_fine(ax, C: Coarsening, places, colors, where: str, room: float) -> None:
     n, labels = C.fine.n_vertices, C.partition.labels
     edges = C.fine.edges[C.fine.edges[:, 0] != C.fine.edges[:, 1]]
     inside = labels[edges[:, 0]] == labels[edges[:, 1]]
     drawn = len(edges) <= LINES
     if drawn:
         width = float(np.clip(1500 / max(len(edges), 1), 0.4, 1.4))
+        dashes = (0, (3, 2)) if len(edges) <= MARKERS else "solid"
+        own = colors[labels[edges[inside, 0]]]
         _lines(
-            ax, places, edges[~inside], colors="0.6", linewidths=0.7 * width, linestyles=_dashes(len(edges)), zorder=1
+            ax,
+            "crossing edges",
+            places,
+            edges[~inside],
+            colors="0.6",
+            linewidths=0.7 * width,
+            linestyles=dashes,
+            zorder=1,
         )
-        _lines(ax, places, edges[inside], colors=colors[labels[edges[inside, 0]]], linewidths=1.3 * width, zorder=2)
+        _lines(ax, "internal edges", places, edges[inside], colors=own, linewidths=1.3 * width, zorder=2)
     ax.scatter(
-        *places.T, s=float(np.clip(0.12 * PANEL / max(n, 1), 0.3, 60)), c=colors[labels], zorder=3, rasterized=n > MARKERS,
-        linewidths=0.4 if n <= MARKERS else 0, edgecolors="0.15",
+        *places.T, s=float(np.clip(0.12 * room / max(n, 1), 0.3, 60 * room / 1e5)), c=colors[labels], zorder=3, rasterized=n > MARKERS,
+        linewidths=0.4 if n <= MARKERS else 0, edgecolors="0.15", label="vertices",
     )  # fmt: skip
-    ax.set_title(f"fine graph: {_count(n, 'vertex', 'vertices')} in {_count(len(colors), 'cluster')}", fontsize=10)
+    _title(ax, "fine graph", f"{_count(n, 'vertex', 'vertices')} in {_count(len(colors), 'cluster')}", room)
     what = "solid: inside a cluster, dashed: crossing" if len(edges) <= MARKERS else "grey: crossing edges"
     if not drawn:
         what = f"{len(edges):,} edges not drawn"
-    ax.set_xlabel(f"places {where}\n{what}", fontsize=9)
+    loops = C.fine.n_edges - len(edges)
+    if loops:
+        what += f"; {_count(loops, 'loop')} not drawn"
+    text = f"places {where}\n{what}"
+    ax.set_xlabel(text if room > NARROW else text.replace(" from", "\nfrom").replace(", ", ",\n"), fontsize=9)
 
 
-def _draw_coarse(ax, C: Coarsening, means, colors) -> np.ndarray:
+def _draw_coarse(ax, C: Coarsening, means, colors, room: float) -> np.ndarray:
     """Draw the coarse graph and return the areas of its vertices, shape (K,)."""
     from matplotlib.lines import Line2D
 
     K, edges, dims = len(means), C.sheaf.edges, C.sheaf.edge_dims
     crossing = C.n_crossing_edges
     largest, widest = max(int(C.ranks.max(initial=0)), 1), max(int(dims.max(initial=0)), 1)
-    area = _disc_area(means)
+    area = _disc_area(means, room)
     sizes = np.maximum(area * C.ranks / largest, 0.04 * area)
     width = float(np.clip(0.4 * np.sqrt(area), 0.5, 5))
     handles = []
     notes = []
     if crossing <= LINES:
         widths = np.maximum(width * dims[:crossing] / widest, 0.15)
-        _lines(ax, means, edges[:crossing], colors="0.55", linewidths=widths, zorder=1)
+        _lines(ax, "crossing edges", means, edges[:crossing], colors="0.55", linewidths=widths, zorder=1)
         handles += [
             Line2D([], [], color="0.55", linewidth=max(width * d / widest, 0.15), label=f"edge stalk dim {d}")
             for d in _ends(dims[:crossing])
@@ -219,7 +238,7 @@ def _draw_coarse(ax, C: Coarsening, means, colors) -> np.ndarray:
         ring = width * dims[crossing:] / widest
         ax.scatter(
             *means[loops].T, s=(np.sqrt(sizes[loops]) + 4 + ring) ** 2, facecolors="none", edgecolors="0.3",
-            linewidths=np.maximum(ring, 0.3), zorder=2, rasterized=len(loops) > MARKERS,
+            linewidths=np.maximum(ring, 0.3), zorder=2, rasterized=len(loops) > MARKERS, label="loop-cells",
         )  # fmt: skip
         handles += [
             Line2D([], [], linestyle="none", marker="o", markersize=11, markerfacecolor="none", markeredgecolor="0.3",
@@ -230,47 +249,50 @@ def _draw_coarse(ax, C: Coarsening, means, colors) -> np.ndarray:
         notes.append(f"{len(loops):,} loop-cells")
     faces = np.where((C.ranks > 0)[:, None], colors, 1.0)
     ax.scatter(
-        *means.T,
-        s=sizes,
-        c=faces,
-        edgecolors="0.15",
-        linewidths=0.5 if K <= MARKERS else 0,
-        zorder=3,
-        rasterized=K > MARKERS,
-    )
+        *means.T, s=sizes, c=faces, edgecolors="0.15", linewidths=0.5 if K <= MARKERS else 0, zorder=3, rasterized=K > MARKERS,
+        label="vertices",
+    )  # fmt: skip
     handles += [
         Line2D([], [], linestyle="none", marker="o", color="0.5" if d else "1.0", markeredgecolor="0.15", markeredgewidth=0.5,
                markersize=12 * max(np.sqrt(d / largest), 0.2), label=f"vertex stalk dim {d}")
         for d in _ends(C.ranks)
     ]  # fmt: skip
-    title = f"coarse graph: {_count(K, 'vertex', 'vertices')}, {_count(crossing, 'edge')}, {_count(len(loops), 'loop')}"
-    ax.set_title(title, fontsize=10)
+    counts = (_count(K, "vertex", "vertices"), _count(crossing, "edge"), _count(len(loops), "loop"))
+    _title(ax, "coarse graph", ", ".join(counts), room)
     if notes:
         ax.set_xlabel(f"{' and '.join(notes)} not drawn", fontsize=9)
     if handles:
-        _legend_below(ax, handles, 18 if notes else 2, fontsize=8, ncols=3, handlelength=1.4, columnspacing=1.2)
+        _legend_below(
+            ax,
+            handles,
+            18 if notes else 2,
+            fontsize=8,
+            ncols=3 if room > NARROW else 1,
+            handlelength=1.4,
+            columnspacing=1.2,
+        )
     return sizes
 
 
-def _disc_area(means: np.ndarray) -> float:
-    """Return an area for the largest disc, in square points, with which most neighbours do not overlap in a panel of usual size."""
+def _title(ax, what: str, counts: str, room: float) -> None:
+    ax.set_title(f"{what}: {counts}" if room > NARROW else f"{what}:\n{counts}", fontsize=10 if room > NARROW else 8)
+
+
+def _disc_area(means: np.ndarray, room: float) -> float:
+    """Return an area for the largest disc, in square points, with which most neighbours do not overlap."""
     if len(means) < 2:
-        return MAX_AREA
+        return MAX_AREA * room / 1e5
     gaps = cKDTree(means).query(means, k=2)[0][:, 1]
     extent = float(np.ptp(means, axis=0).max())
-    diameter = 0.7 * np.sqrt(PANEL) * float(np.quantile(gaps, 0.3)) / (extent or 1.0)
-    return float(np.clip(diameter**2, np.clip(0.05 * PANEL / len(means), 0.3, 60), MAX_AREA))
+    diameter = 0.7 * np.sqrt(room) * float(np.quantile(gaps, 0.3)) / (extent or 1.0)
+    return float(np.clip(diameter**2, np.clip(0.05 * room / len(means), 0.3, 60), max(MAX_AREA * room / 1e5, 60)))
 
 
-def _dashes(count: int):
-    return (0, (3, 2)) if count <= MARKERS else "solid"
-
-
-def _lines(ax, places, edges, **style) -> None:
+def _lines(ax, label: str, places, edges, **style) -> None:
     """Draw straight edges as one collection."""
     from matplotlib.collections import LineCollection
 
-    ax.add_collection(LineCollection(places[edges], rasterized=len(edges) > MARKERS, **style))
+    ax.add_collection(LineCollection(places[edges], rasterized=len(edges) > MARKERS, label=label, **style))
 
 
 def _ends(values: np.ndarray) -> list[int]:
@@ -522,7 +544,7 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax=None) -> Axes:
     ax.invert_yaxis()
     low, high = min(float(starts.min()), float((starts + values).min()), 0.0), float(right.max())
     span = high - low or 1.0
-    ax.set_xlim(low - (0.03 * span if low < 0 else 0), high + 0.36 * span)
+    ax.set_xlim(low - (0.03 * span if low < 0 else 0), high + span * 110 / max(_points(ax) - 110, 110))
     columns = np.size(E.fine_energy)
     ax.set_xlabel(
         "energy, in squared units of $\\delta x$" + (f", summed over {columns} cochains" if columns != 1 else "")
@@ -601,7 +623,7 @@ def quality(Q: SpectralQuality, certificate: Certificate | None = None, *, ax=No
             below = " (and below the axis)" if (lower < floor).any() else ""
             ax.bar(
                 j, upper - np.maximum(lower, floor / 2), bottom=np.maximum(lower, floor / 2), width=0.7, color="#DDE9EC", edgecolor=MIDDLE,
-                linewidth=0.6, label=f"certificate: the fine one lies here{below}", zorder=1,
+                linewidth=0.6, label=f"certificate{below}", zorder=1,
             )  # fmt: skip
         ax.set_ylim(bottom / 1.4, top * 1.4)
     missing = int((~there).sum())
@@ -656,6 +678,8 @@ def hierarchy(H: Hierarchy, *, ax=None) -> Axes:
     for level, n in zip(levels.tolist(), sizes["vertices"], strict=True):
         ax.annotate(f"{n:,}", (level, n), xytext=(0, -13), textcoords="offset points", ha="center", fontsize=8)
     _scale(ax, np.array(list(sizes.values()), dtype=float).ravel())
+    if ax.get_yscale() == "log":
+        ax.set_ylim(bottom=ax.get_ylim()[0] / 1.6)  # room for the last number
     ax.set_xticks(levels, ["fine", *map(str, levels[1:])])
     ax.set_xlim(-0.4, max(len(levels) - 0.6, 0.4))
     ax.set_xlabel("level")

@@ -113,7 +113,7 @@ class Certificate:
 
     def _repr_html_(self) -> str:
         rows = [(name, getattr(self, name)) for name in ("gamma", "beta", "kappa", "mu", "rounding")]
-        return _html.table(rows, caption="Certificate: nu / (mu + nu / gamma) <= lambda <= nu")
+        return _html.table([("enclosure", "nu / (mu + nu / gamma) <= lambda <= nu"), *rows], caption="Certificate")
 
     def interval(self, nu) -> tuple:
         """Return (lower, upper) of the i-th eigenvalue of L, nu being the i-th of R* L R: nu / (mu + nu / gamma) and nu.
