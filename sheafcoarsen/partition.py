@@ -13,7 +13,7 @@ from sheafcoarsen._ragged import offsets, read_only
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Partition:
-    """Vertices sorted into clusters ``V = C_0 + ... + C_{K-1}`` (``eq:vertex_partition``).
+    """The vertices sorted into clusters (``eq:vertex_partition``): each lies in exactly one, and none is empty.
 
     Parameters
     ----------

@@ -1,6 +1,8 @@
 """What `help` says: a table of contents for the package, and for every public name what goes in, what comes out and an example."""
 
+import doctest
 import inspect
+import pathlib
 import re
 from functools import cached_property
 
@@ -18,6 +20,13 @@ def test_the_package_says_what_it_holds():
     for name in sc.__all__:
         assert len(re.findall(rf"\b{name}\b", text.partition("``help(")[0])) == 1, name
     assert max(map(len, text.splitlines())) <= 120
+
+
+def test_the_example_of_the_documentation():
+    page = pathlib.Path(__file__).parent.parent / "docs" / "index.md"
+    result = doctest.testfile(str(page), module_relative=False)
+    assert result.attempted > 3
+    assert result.failed == 0
 
 
 def public_items():
