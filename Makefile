@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep test-nojit lint bench clean
+.PHONY: help demo test test-deep test-nojit lint docs bench clean
 
 # the statements of the paper and what holds for any sheaf; the deep profile draws 20 times the examples
 DEEP := tests/test_theorems.py tests/test_rank_rules.py tests/test_verification.py $(wildcard tests/test_invariances.py)
@@ -16,6 +16,7 @@ help:
 	@echo "make test-deep   theorems and properties with 20 times the examples"
 	@echo "make test-nojit  the suite with kernels as plain Python, fewer examples, and its coverage"
 	@echo "make lint        ruff, types and import contracts"
+	@echo "make docs        the API as a site, in docs/_build"
 	@echo "make bench       benchmarks against named yardsticks (small size)"
 	@echo "make clean       remove the virtual environment and caches"
 
@@ -56,9 +57,13 @@ lint: $(VENV)/installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+docs: $(VENV)/installed-docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build
+	@echo "docs/_build/index.html"
+
 bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/large_sparse.py
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) docs/_build docs/generated docs/api.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

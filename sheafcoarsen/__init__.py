@@ -1,23 +1,81 @@
-"""Coarsening of cellular sheaves, exactly and with an account of what was lost.
+"""Exact coarsening of cellular sheaves, with an account of what was lost.
 
-A sheaf goes in at the bottom, a coarse sheaf comes out, and the coarse sheaf is a sheaf again::
+A sheaf goes in, a coarse one comes out, and what comes out is a sheaf again. Import as ``import sheafcoarsen as sc``.
 
-    F = sc.CellularSheaf.connection(graph, transports)   # containers: CellularSheaf, Partition, gallery
-    L = sc.laplacian(F)                                  # operators: coboundary, laplacian, normalize, energy
-    P = sc.select(F, n_clusters=50)                      # selection
-    C = sc.coarsen(F, P, rank=4)                         # local modes, R, the coarse sheaf
-    sc.laplacian(C.sheaf)                                # equals C.galerkin(), R* L R
-    sc.energy_ledger(C, x)                               # what was lost of a cochain
-    sc.spectral_quality(C, k=10)                         # the low spectrum of both; certificate: the fine one enclosed
-    sc.verify(C)                                         # every statement of the theory, on this coarsening
-    sc.coarsen_levels(F, factor=10, rank=4)              # level after level: pool, lift, ledger, recoarsen
-    sc.HiSP(n_modes=4, n_clusters=50)(F, X)              # the paper's pooling layer; readout, diffuse, diffusion_step
-    sc.harmonic_extension(F, [0, 5], values)             # least energy; nearest_section(F, x) projects on the global sections
-    sc.save("coarse.npz", C)                             # files: save, load, read_g2o, read_graph
-    sc.report(C, "coarse.html")                          # one page about it; sc.plot: partition, spectra, ledger, quality, hierarchy
+Sheaves
+    CellularSheaf           vector spaces on a graph's vertices and edges, and the maps between them
+    gallery                 sheaves with known answers, and sheaves from data: bundles, meshes, frameworks
+    disjoint_union          several sheaves side by side as one
+    split                   the parts of such a union again
 
-Labels such as ``thm:Galerkin_realization`` in the documentation name statements of the paper "Hierarchical Pooling for Sheaf
-Neural Networks".
+Operators
+    coboundary              delta as a sparse matrix
+    laplacian               L = delta* delta as a sparse matrix
+    LaplacianPattern        where its blocks stand, to be filled with new maps again and again
+    laplacian_operator      x -> delta* delta x straight from the maps
+    normalize               the sheaf whose Laplacian is D^-1/2 L D^-1/2
+    energy                  norm of delta x squared, the quadratic form of L
+    edge_energy             the same edge by edge
+
+Partitions
+    Partition               which vertex belongs to which cluster
+    select                  a partition by breadth-first balls, matching, spectral clustering or METIS
+
+Modes and coarsening
+    local_modes             the lowest modes of every cluster
+    LocalModes              what it returns
+    ranks                   rules for how many of them to keep
+    coarsen                 one level: R, the coarse sheaf, and how they came about
+    Coarsening              what it returns
+
+Losses, checks, quality
+    energy_ledger           norm of delta x squared: what is kept and what is lost
+    EnergyLedger            what it returns
+    spectral_quality        eigenvalues and eigenspaces of both operators compared
+    SpectralQuality         what it returns
+    certificate             constants that enclose fine eigenvalues in terms of coarse ones
+    Certificate             what it returns
+    verify                  every statement of the theory, checked on one coarsening
+    Verification            what it returns
+    Check                   one line of it
+
+Levels and pooling
+    coarsen_levels          level after level
+    Hierarchy               what it returns
+    HierarchyLedger         what is kept and lost on the whole way down
+    HiSP                    the paper's pooling layer
+    Pooling                 what it returns
+    readout                 mean, sum or maximum over clusters
+
+Sections and diffusion
+    global_sections         an orthonormal basis of ker delta
+    GlobalSections          what it returns
+    cohomology_dims         dimensions of H^0 and H^1
+    nearest_section         the orthogonal projection on ker delta
+    harmonic_extension      values given at some vertices, extended with least energy
+    diffuse                 exp(-t L) X
+    diffusion_step          one layer of neural sheaf diffusion with given weights
+
+Pictures
+    plot                    partition, spectra, ledger, quality and hierarchy as matplotlib pictures
+    report                  one self-contained HTML page about a coarsening
+
+Files and other libraries
+    save                    write a sheaf, partition, coarsening or hierarchy to one .npz file
+    load                    read it, whoever wrote it
+    read_g2o                a pose graph as a connection
+    read_graph              a graph file as a constant sheaf
+    from_networkx           a sheaf off a directed networkx graph with maps on its edges
+    to_networkx             the way back
+    from_edge_index         a sheaf from the edge list of PyTorch Geometric
+
+Warning classes
+    TiedModesWarning        a cut between equal eigenvalues: the kept modes are not unique
+    SingularDegreeWarning   a degree block that cannot be inverted
+    SingularProblemWarning  a question whose answer is not unique or does not exist
+
+``help(sc.coarsen)`` tells more of one of them. Labels such as ``thm:Galerkin_realization`` name statements of the paper
+"Hierarchical Pooling for Sheaf Neural Networks".
 """
 
 from importlib.metadata import version

@@ -49,6 +49,20 @@ class Coarsening:
         Whether loop-cells were asked for; there is none where a cluster keeps no internal energy.
     restored_loops : ndarray of int
         After :meth:`recoarsen`: the clusters whose loop gained rows because the new maps give them energy.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+    >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
+    >>> C.sheaf
+    CellularSheaf(n_vertices=2, n_edges=1, dim_c0=2, dim_c1=1, dtype=float64)
+    >>> abs(C.prolongation.toarray()).round(3)
+    array([[0.707, 0.   ],
+           [0.707, 0.   ],
+           [0.   , 0.707],
+           [0.   , 0.707]])
     """
 
     fine: CellularSheaf
@@ -80,13 +94,42 @@ class Coarsening:
         return clusters_of(self.fine, self.partition)
 
     def block(self, a: int) -> np.ndarray:
-        """Return R_a, shape (N_a, r_a): rows are the cluster's vertices ascending, stalk coordinates inside."""
+        """Return R_a, shape (N_a, r_a): rows are the cluster's vertices ascending, stalk coordinates inside.
+
+        Parameters
+        ----------
+        a : int
+            The cluster.
+
+        Returns
+        -------
+        ndarray, shape (N_a, r_a)
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+        >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
+        >>> abs(C.block(1)).round(3)
+        array([[0.707],
+               [0.707]])
+        """
         a = cluster_number(self.partition, a)
         lo, hi = self.sheaf.vertex_offsets[a : a + 2]
         return self.prolongation[coordinates(self.fine, self.partition, a)][:, lo:hi].toarray()
 
     def internal_operator(self, a: int) -> np.ndarray:
         """Return H_a = R_a* L_a R_a (``eq:local_residual_operator``), shape (r_a, r_a), from the fine maps.
+
+        Parameters
+        ----------
+        a : int
+            The cluster.
+
+        Returns
+        -------
+        ndarray, shape (r_a, r_a)
 
         Examples
         --------
@@ -106,17 +149,67 @@ class Coarsening:
         return y.conj().T @ y
 
     def lift(self, z) -> np.ndarray:
-        """Return R z, a fine cochain, for a coarse one of shape (sum r_a,) or (sum r_a, h) (``eq:local_lift``)."""
+        """Return R z, a fine cochain, for a coarse one of shape (sum r_a,) or (sum r_a, h) (``eq:local_lift``).
+
+        Parameters
+        ----------
+        z : array_like, shape (sum r_a,) or (sum r_a, h)
+
+        Returns
+        -------
+        ndarray, shape (dim_c0,) or (dim_c0, h)
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+        >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
+        >>> bool(abs(C.pool(C.lift([1.0, -2.0])) - [1.0, -2.0]).max() < 1e-15)  # R* R = I
+        True
+        """
         return self.prolongation @ cochain(self.sheaf, z, "z", " of the coarse sheaf")
 
     def pool(self, x) -> np.ndarray:
-        """Return R* x, a coarse cochain, for a fine one of shape (dim_c0,) or (dim_c0, h)."""
+        """Return R* x, a coarse cochain, for a fine one of shape (dim_c0,) or (dim_c0, h).
+
+        Parameters
+        ----------
+        x : array_like, shape (dim_c0,) or (dim_c0, h)
+
+        Returns
+        -------
+        ndarray, shape (sum r_a,) or (sum r_a, h)
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+        >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
+        >>> abs(C.pool([1.0, 1.0, 0.0, 0.0])).round(3)
+        array([1.414, 0.   ])
+        """
         return self.prolongation.conj().T @ cochain(self.fine, x, "x", " of the fine sheaf")
 
     def galerkin(self) -> scipy.sparse.csr_array:
         """Return L_Gal = R* L R (``eq:sheaf_galerkin_operator``), computed from R and the fine L.
 
         It does not look at the coarse sheaf, so comparing it with ``laplacian(C.sheaf)`` means something.
+
+        Returns
+        -------
+        csr_array, shape (sum r_a, sum r_a)
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+        >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
+        >>> abs(C.galerkin().toarray()).round(3)
+        array([[0.5, 0.5],
+               [0.5, 0.5]])
         """
         R = self.prolongation
         product = scipy.sparse.csr_array(R.conj().T @ (laplacian(self.fine) @ R))
@@ -234,6 +327,16 @@ def coarsen(
     Returns
     -------
     Coarsening
+
+    Raises
+    ------
+    ValueError, TypeError
+        Both or neither of ``rank`` and ``basis``, arrays whose shapes do not fit, a partition or modes of another sheaf.
+
+    Warns
+    -----
+    TiedModesWarning
+        Where the cut between kept and discarded modes splits a multiple eigenvalue.
 
     Examples
     --------

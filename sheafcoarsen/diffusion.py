@@ -137,6 +137,11 @@ def diffusion_step(sheaf: CellularSheaf, X, W1, W2, activation=np.tanh) -> np.nd
     ndarray, shape (N d, f)
         In the common scalar type of all four.
 
+    Raises
+    ------
+    ValueError, TypeError
+        Weights of other shapes, an activation that changes the shape, or results that overflow.
+
     Warns
     -----
     SingularDegreeWarning

@@ -40,6 +40,15 @@ def bundle(graph, dim: int, noise: float = 0.0, seed=None) -> CellularSheaf:
     seed : None, int or numpy Generator
         One seed gives the same bases g_v with and without noise.
 
+    Returns
+    -------
+    CellularSheaf
+
+    Raises
+    ------
+    ValueError, TypeError
+        Noise that is negative or not finite; a graph that cannot be read.
+
     Examples
     --------
     >>> import networkx as nx
@@ -97,6 +106,15 @@ def cycle(n: int, holonomy) -> CellularSheaf:
         a loop, two have parallel edges.
     holonomy : float or array_like, shape (d, d)
         The angle of a rotation of the plane, or an orthogonal or unitary matrix.
+
+    Returns
+    -------
+    CellularSheaf
+
+    Raises
+    ------
+    ValueError, TypeError
+        A holonomy that is neither a finite angle nor an orthogonal or unitary matrix.
 
     Examples
     --------
@@ -253,6 +271,15 @@ def bar_framework(graph, points) -> CellularSheaf:
         Where the joints are, in vertex order. With an edge array, rows beyond its last vertex are
         joints without a bar.
 
+    Returns
+    -------
+    CellularSheaf
+
+    Raises
+    ------
+    ValueError, TypeError
+        Points that are not finite, are not one per vertex, or coincide where a bar joins them.
+
     Examples
     --------
     >>> from sheafcoarsen import gallery
@@ -304,6 +331,11 @@ def nearest_neighbors(points, k: int) -> np.ndarray:
     -------
     ndarray of int, shape (m, 2)
         Each edge once, u < v, sorted.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Points that are not finite real numbers, or no more than k of them.
 
     Examples
     --------

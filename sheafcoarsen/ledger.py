@@ -40,6 +40,21 @@ class EnergyLedger:
 
     Near a global section every line is rounding and ``closure`` says nothing; the gap is then to be measured against
     norm(delta)^2 norm(x)^2.
+
+    Attributes
+    ----------
+    retained_internal, discarded_internal, internal_coupling, discarded_norm2, truncation_bound : ndarray or None
+    retained_crossing, crossing_coupling, discarded_crossing, fine_energy, galerkin_energy : float or ndarray
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+    >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
+    >>> E = sc.energy_ledger(C, [1.0, 0.0, 0.0, 0.0])
+    >>> E.fine_energy, E.discarded_internal.round(12)
+    (1.0, array([1., 0.]))
     """
 
     retained_internal: np.ndarray

@@ -73,6 +73,15 @@ class LocalModes:
         Whether a pilot found ``target``; :meth:`Coarsening.recoarsen` then finds it again for new maps.
     over_budget : int
         By how many modes the kernels of oversampled modes alone exceed ``ranks.budget``.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F, P = sc.CellularSheaf.constant(nx.path_graph(5)), sc.Partition([0, 0, 0, 1, 1])
+    >>> M = sc.local_modes(F, P, rank=2)
+    >>> M.ranks, abs(M.scores).round(12), M.next_eigenvalues.round(12)
+    (array([2, 2]), array([0., 1., 0., 2.]), array([ 3., inf]))
     """
 
     sheaf: CellularSheaf
@@ -107,12 +116,51 @@ class LocalModes:
         return crossing_half_edges(self.sheaf, self.partition, self.clusters, principal=principal)
 
     def eigenvalues(self, a: int) -> np.ndarray:
-        """Return the r_a eigenvalues kept in cluster ``a``, ascending."""
+        """Return the r_a eigenvalues kept in cluster ``a``, ascending.
+
+        Parameters
+        ----------
+        a : int
+            The cluster.
+
+        Returns
+        -------
+        ndarray, shape (r_a,)
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F, P = sc.CellularSheaf.constant(nx.path_graph(5)), sc.Partition([0, 0, 0, 1, 1])
+        >>> M = sc.local_modes(F, P, rank=2)
+        >>> abs(M.eigenvalues(1)).round(12)
+        array([0., 2.])
+        """
         a = cluster_number(self.partition, a)
         return self.scores[self.rank_offsets[a] : self.rank_offsets[a + 1]]
 
     def basis(self, a: int) -> np.ndarray:
-        """Return U_a, shape (N_a, r_a): rows are the cluster's vertices ascending, stalk coordinates inside."""
+        """Return U_a, shape (N_a, r_a): rows are the cluster's vertices ascending, stalk coordinates inside.
+
+        Parameters
+        ----------
+        a : int
+            The cluster.
+
+        Returns
+        -------
+        ndarray, shape (N_a, r_a)
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F, P = sc.CellularSheaf.constant(nx.path_graph(5)), sc.Partition([0, 0, 0, 1, 1])
+        >>> M = sc.local_modes(F, P, rank=2)
+        >>> abs(M.basis(1)).round(3)
+        array([[0.707, 0.707],
+               [0.707, 0.707]])
+        """
         return block(self.prolongation, self.sheaf, self.partition, self.ranks, a)
 
     def __repr__(self) -> str:

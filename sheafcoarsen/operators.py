@@ -200,6 +200,27 @@ class LaplacianPattern:
         out : sparse, optional
             An earlier result of this pattern with the same scalar type; its memory is reused and it is returned. New memory takes
             longer to fill: the system hands it out page by page.
+
+        Returns
+        -------
+        csr_array or bsr_array, shape (dim_c0, dim_c0)
+
+        Raises
+        ------
+        ValueError, TypeError
+            A sheaf with another topology, or an ``out`` that this pattern did not make.
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant([[0, 1]])
+        >>> pattern = sc.LaplacianPattern(F)
+        >>> L = pattern.fill(F)
+        >>> pattern.fill(F.with_maps(3 * F.tail_data, 3 * F.head_data), out=L) is L
+        True
+        >>> L.toarray()
+        array([[ 9., -9.],
+               [-9.,  9.]])
         """
         check_sheaf(sheaf)
         for name, mine, other in (
@@ -304,6 +325,14 @@ def laplacian(sheaf: CellularSheaf, format: str = "csr") -> scipy.sparse.csr_arr
 def laplacian_operator(sheaf: CellularSheaf) -> LinearOperator:
     """Return x -> delta* (delta x) straight from the maps, as a scipy LinearOperator; L is never formed.
 
+    Parameters
+    ----------
+    sheaf : CellularSheaf
+
+    Returns
+    -------
+    LinearOperator, shape (dim_c0, dim_c0)
+
     Examples
     --------
     >>> import networkx as nx
@@ -396,6 +425,10 @@ def normalize(sheaf: CellularSheaf, singular: str = "pinv", eps: float = 1e-8) -
         What to do about singular D_v: take the pseudo-inverse; use D + eps max_v norm(D_v) I; or use D + I.
     eps : float
         For "regularize", relative to the largest Frobenius norm of a block.
+
+    Returns
+    -------
+    CellularSheaf
 
     Warns
     -----

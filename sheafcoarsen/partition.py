@@ -14,7 +14,7 @@ from sheafcoarsen._ragged import offsets, read_only
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Partition:
-    """Vertices sorted into clusters ``V = C_0 + ... + C_{K-1}`` (``eq:vertex_partition``).
+    """The vertices sorted into clusters (``eq:vertex_partition``): each lies in exactly one, and none is empty.
 
     Parameters
     ----------
@@ -59,6 +59,19 @@ class Partition:
 
         Vertices are numbers, in the order of ``graph.nodes``; for clusters of networkx node names, such as communities, map the
         names first: ``number = {name: i for i, name in enumerate(F.vertex_labels)}``.
+
+        Parameters
+        ----------
+        clusters : sequence of sequences of int
+
+        Returns
+        -------
+        Partition
+
+        Raises
+        ------
+        ValueError, TypeError
+            A vertex that is missing or occurs twice, an empty cluster, or names in place of numbers.
 
         Examples
         --------
@@ -107,6 +120,21 @@ class Partition:
         Parameters
         ----------
         S : array_like or scipy sparse, shape (N, K)
+
+        Returns
+        -------
+        Partition
+
+        Raises
+        ------
+        ValueError, TypeError
+            Anything but one 1 in each row, and at least one in each column.
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> sc.Partition.from_assignment([[1, 0], [0, 1], [1, 0]]).labels
+        array([0, 1, 0])
         """
         try:
             matrix = S if scipy.sparse.issparse(S) else np.asarray(S)
@@ -164,7 +192,28 @@ class Partition:
         return read_only(np.argsort(self.labels, kind="stable").astype(np.int64))
 
     def cluster(self, a: int) -> np.ndarray:
-        """Return the vertices of cluster ``a``, ascending."""
+        """Return the vertices of cluster ``a``, ascending.
+
+        Parameters
+        ----------
+        a : int
+            Counted from the end where negative.
+
+        Returns
+        -------
+        ndarray of int
+
+        Raises
+        ------
+        IndexError, TypeError
+            For what is not the number of a cluster.
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> sc.Partition([0, 1, 0]).cluster(0)
+        array([0, 2])
+        """
         if isinstance(a, bool) or not isinstance(a, int | np.integer):
             raise TypeError(f"a cluster is named by an integer, got {a!r}")
         if not -self.n_clusters <= a < self.n_clusters:
@@ -173,7 +222,20 @@ class Partition:
         return self.members[self.cluster_offsets[a] : self.cluster_offsets[a + 1]]
 
     def assignment_matrix(self) -> scipy.sparse.csr_array:
-        """Return S, n x K, with S[v, a] = 1 where vertex v lies in cluster a."""
+        """Return S, n x K, with S[v, a] = 1 where vertex v lies in cluster a.
+
+        Returns
+        -------
+        csr_array, shape (n, K)
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> sc.Partition([0, 1, 0]).assignment_matrix().toarray()
+        array([[1., 0.],
+               [0., 1.],
+               [1., 0.]])
+        """
         n = self.n_vertices
         return scipy.sparse.csr_array((np.ones(n), (np.arange(n), self.labels)), shape=(n, self.n_clusters))
 

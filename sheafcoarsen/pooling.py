@@ -40,6 +40,16 @@ class Pooling:
         M.
     node_major : bool
         Whether X came as (N, d h), the form that :meth:`lift` returns; else it came lifted.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> import numpy as np
+    >>> F = sc.CellularSheaf.constant(nx.path_graph(6), dim=2)
+    >>> out = sc.HiSP(n_modes=2, n_clusters=3)(F, np.ones((6, 4)))
+    >>> out.x.shape, out.x_lifted.shape, out.lift(out.x).shape
+    ((3, 4), (6, 2), (6, 4))
     """
 
     coarsening: Coarsening
@@ -83,6 +93,11 @@ class Pooling:
         Returns
         -------
         ndarray, shape (N, d g) or, where X came lifted, (dim_c0, g)
+
+        Raises
+        ------
+        ValueError, TypeError
+            For features of another shape than ``x``.
 
         Examples
         --------
@@ -261,6 +276,11 @@ def readout(x, how: str = "mean") -> np.ndarray:
     Returns
     -------
     ndarray, shape (c,)
+
+    Raises
+    ------
+    ValueError, TypeError
+        For what is not a finite matrix with rows, the largest of complex numbers, or sums that overflow.
 
     Examples
     --------

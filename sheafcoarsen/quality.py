@@ -55,6 +55,16 @@ class SpectralQuality:
         Number of zero eigenvalues, decided on singular values of delta and of delta R.
     section_residual : float
         The largest norm(delta R z) of the coarse sections z, in units of norm(delta): rounding.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+    >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
+    >>> Q = sc.spectral_quality(C, k=1)
+    >>> Q.fine.round(3), Q.coarse.round(3), Q.kernel_fine, Q.kernel_coarse
+    (array([0.586]), array([1.]), 1, 1)
     """
 
     fine: np.ndarray
@@ -103,6 +113,16 @@ class Certificate:
         1 + (kappa + sqrt(kappa^2 + 4 kappa)) / 2.
     rounding : float
         How far from an eigenvalue of R* L R rounding may carry a computed one; the enclosure holds up to as much.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+    >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
+    >>> B = sc.certificate(C)
+    >>> bool(B.gamma > 1.99), bool(B.beta >= 1), bool(B.mu > 1)
+    (True, True, True)
     """
 
     gamma: float
@@ -128,6 +148,21 @@ class Certificate:
         -------
         lower, upper : float or ndarray
             As many as nu.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For what cannot be eigenvalues of ``C.galerkin()``: not real, not finite, or negative beyond rounding.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+        >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
+        >>> lower, upper = sc.certificate(C).interval(1.0)  # the coarse eigenvalues are 0 and 1
+        >>> bool(lower <= 2 - 2**0.5 <= upper)  # the fine one
+        True
         """
         values = scalar_array("nu", nu)
         if values.dtype.kind == "c":

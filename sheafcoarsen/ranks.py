@@ -44,6 +44,10 @@ class Rule:
 
         Two neighbouring scores belong together when their gap is at most sqrt(eps) times the norm of the local operator.
 
+        Returns
+        -------
+        Rule
+
         Examples
         --------
         A square of four vertices has the eigenvalues 0, 2, 2, 4:
@@ -165,6 +169,10 @@ def fixed(r) -> Fixed:
     r : int
         At least 0; clipped to N_a where a cluster has fewer modes.
 
+    Returns
+    -------
+    Rule
+
     Examples
     --------
     >>> import networkx as nx
@@ -182,6 +190,10 @@ def kernel() -> Kernel:
     The dimension is decided by the singular values of the local coboundary, at most ``max(rows, N_a) eps`` times the largest, and
     the basis is its right singular vectors: eigenvalues of L_a would resolve maps only to about sqrt(eps) of each other. The
     coarse sheaf then needs no loops (``eq:loopless_condition``).
+
+    Returns
+    -------
+    Rule
 
     Examples
     --------
@@ -201,6 +213,15 @@ def below(tau) -> Below:
     ----------
     tau : float
         At least 0; in units of the local operator's eigenvalues.
+
+    Returns
+    -------
+    Rule
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a negative number, NaN, or anything but a number.
 
     Examples
     --------
@@ -227,6 +248,10 @@ def budget(total) -> Budget:
     total : int
         At least 0.
 
+    Returns
+    -------
+    Rule
+
     Examples
     --------
     >>> import networkx as nx
@@ -248,6 +273,10 @@ def gap(max_rank) -> Gap:
     max_rank : int
         At least 1.
 
+    Returns
+    -------
+    Rule
+
     Examples
     --------
     >>> import networkx as nx
@@ -260,7 +289,29 @@ def gap(max_rank) -> Gap:
 
 
 def as_rule(rank, n_clusters: int) -> Rule:
-    """Return the rule that ``rank`` stands for: an integer, one integer per cluster, or a rule already."""
+    """Return the rule that ``rank`` stands for: an integer, one integer per cluster, or a rule already.
+
+    Parameters
+    ----------
+    rank : int, array_like of int, shape (K,), or Rule
+    n_clusters : int
+        K.
+
+    Returns
+    -------
+    Rule
+
+    Raises
+    ------
+    ValueError, TypeError
+        For anything else.
+
+    Examples
+    --------
+    >>> from sheafcoarsen.ranks import as_rule
+    >>> as_rule([1, 2], n_clusters=2)
+    Fixed(r=(1, 2))
+    """
     if isinstance(rank, Rule):
         return rank
     if isinstance(rank, str | bytes | dict | set) or callable(rank):

@@ -83,6 +83,10 @@ def select(F_or_graph, n_clusters, method="auto", weights="graph", seed=0, progr
     progress : bool
         Show a bar over the stages.
 
+    Returns
+    -------
+    Partition
+
     Raises
     ------
     ValueError

@@ -146,6 +146,15 @@ class CellularSheaf:
             The maps one after the other in edge order, each row-major.
         vertex_dims, edge_dims : array_like of int, shape (n,) and (m,), or int
 
+        Returns
+        -------
+        CellularSheaf
+
+        Raises
+        ------
+        ValueError, TypeError
+            As the constructor; flat data of another length than the dimensions say.
+
         Examples
         --------
         >>> import sheafcoarsen as sc
@@ -282,11 +291,47 @@ class CellularSheaf:
         return data[starts[e] : starts[e + 1]].reshape(shape)
 
     def tail_map(self, e: int) -> np.ndarray:
-        """Return F_{u->e} of edge ``e = (u, v)``, a read-only view of shape (d_e, d_u)."""
+        """Return F_{u->e} of edge ``e = (u, v)``, a read-only view of shape (d_e, d_u).
+
+        Parameters
+        ----------
+        e : int
+            Counted from the end where negative.
+
+        Returns
+        -------
+        ndarray, shape (d_e, d_u)
+            Read-only.
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> sc.CellularSheaf.constant([[0, 1]], dim=2, weight=[4.0]).tail_map(0)
+        array([[2., 0.],
+               [0., 2.]])
+        """
         return self._map(e, self.tail_data, self.tail_offsets, 0)
 
     def head_map(self, e: int) -> np.ndarray:
-        """Return F_{v->e} of edge ``e = (u, v)``, a read-only view of shape (d_e, d_v)."""
+        """Return F_{v->e} of edge ``e = (u, v)``, a read-only view of shape (d_e, d_v).
+
+        Parameters
+        ----------
+        e : int
+            Counted from the end where negative.
+
+        Returns
+        -------
+        ndarray, shape (d_e, d_v)
+            Read-only.
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> sc.CellularSheaf.constant([[0, 1]], dim=2, weight=[4.0]).head_map(0)
+        array([[2., 0.],
+               [0., 2.]])
+        """
         return self._map(e, self.head_data, self.head_offsets, 1)
 
     def __repr__(self) -> str:
@@ -320,6 +365,24 @@ class CellularSheaf:
         ----------
         tail_maps, head_maps : array_like or sequence
             As in the constructor, or flat like ``tail_data`` and ``head_data``. Shapes must be those of this sheaf.
+
+        Returns
+        -------
+        CellularSheaf
+
+        Raises
+        ------
+        ValueError, TypeError
+            Maps of other shapes, or entries that the constructor refuses.
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant([[0, 1], [1, 2]])
+        >>> sc.laplacian(F.with_maps(2 * F.tail_data, 2 * F.head_data)).toarray()
+        array([[ 4., -4.,  0.],
+               [-4.,  8., -4.],
+               [ 0., -4.,  4.]])
         """
         data = []
         for name, maps, end, wanted in (
@@ -372,6 +435,10 @@ class CellularSheaf:
         n_vertices : int, optional
             For an edge array with isolated last vertices.
 
+        Returns
+        -------
+        CellularSheaf
+
         Examples
         --------
         >>> import networkx as nx
@@ -399,6 +466,15 @@ class CellularSheaf:
             U_e for e = (u, v) carries the head's stalk to the tail's, x_u = U_e x_v; orthogonal or unitary to sqrt(eps). If yours
             carry the tail to the head, x_v = R x_u, pass their conjugate transposes. Mind that an undirected networkx graph orients
             an edge by the order in which its nodes were added; an (m, 2) edge array keeps the orientation you give.
+
+        Returns
+        -------
+        CellularSheaf
+
+        Raises
+        ------
+        ValueError, TypeError
+            A graph that cannot be read, or values that are not orthogonal, or weights that are negative; the message names the first edge.
 
         Examples
         --------
@@ -435,6 +511,23 @@ class CellularSheaf:
         graph, n_vertices : as in :meth:`constant`
         tail, head : str or array_like, shape (m, d)
             Diagonals of the maps at the tails and heads.
+
+        Returns
+        -------
+        CellularSheaf
+
+        Raises
+        ------
+        ValueError, TypeError
+            A graph that cannot be read, or values that are not arrays of one shape; the message names the first edge.
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.diagonal([[0, 1]], tail=[[1.0, 2.0]], head=[[3.0, 4.0]])
+        >>> F.head_map(0)
+        array([[3., 0.],
+               [0., 4.]])
         """
         arrays = graph_arrays(graph, n_vertices)
         diagonals = [edge_values(arrays, v, name, shape=(-1,)) for name, v in (("tail", tail), ("head", head))]
@@ -459,6 +552,15 @@ class CellularSheaf:
             An edge attribute or the values, each 1 or -1. An adjacency carries its signs in its entries. A negative loop of weight
             w adds 4 w to the diagonal.
         weight : as in :meth:`constant`
+
+        Returns
+        -------
+        CellularSheaf
+
+        Raises
+        ------
+        ValueError, TypeError
+            A graph that cannot be read, or values that are not 1 or -1; the message names the first edge.
 
         Examples
         --------
@@ -498,6 +600,17 @@ class CellularSheaf:
             entries on the diagonal alone.
         seed : None, int or numpy Generator
         dtype : float32, float64, complex64 or complex128
+
+        Returns
+        -------
+        CellularSheaf
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> sc.CellularSheaf.random(nx.path_graph(3), vertex_dims=[1, 2, 3], edge_dims=2, seed=5)
+        CellularSheaf(n_vertices=3, n_edges=2, dim_c0=6, dim_c1=4, dtype=float64)
         """
         choice("kind", kind, ("general", "orthogonal", "diagonal"))
         scalar = scalar_type("dtype", dtype)

@@ -30,6 +30,24 @@ class Check:
     ``ratio`` is the worst ``norm(error) / (n eps norms)``, below ``threshold`` when the statement holds; None where it does not
     apply, and then ``skipped_because`` says why (and ``passed`` is vacuously true). ``how``: "exact" when everything was compared,
     block by block; "probe" when on random cochains or sampled clusters; "dense" when on dense matrices.
+
+    Attributes
+    ----------
+    name, label : str
+        What is checked, and the label of the statement in the paper or the number of the fact.
+    ratio, threshold : float or None, float
+    passed : bool
+    skipped_because, how : str or None
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+    >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
+    >>> check = sc.verify(C).checks[0]
+    >>> check.verdict, check.passed, bool(check.ratio < check.threshold)
+    ('ok', True, True)
     """
 
     name: str
@@ -56,6 +74,16 @@ class Verification:
     ----------
     checks : tuple of Check
         One for each statement, in the order of the table.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+    >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
+    >>> V = sc.verify(C)
+    >>> V.passed, all(check.ratio < check.threshold for check in V.checks if check.skipped_because is None)
+    (True, True)
     """
 
     checks: tuple[Check, ...]
@@ -395,6 +423,11 @@ def verify(C: Coarsening, seed: int = 0) -> Verification:
     -------
     Verification
         ``passed``, ``checks``, and a table as ``str``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For anything but a coarsening, or one whose parts do not fit together.
 
     Examples
     --------

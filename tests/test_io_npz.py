@@ -1,6 +1,14 @@
 """`save` and `load`: round trips are exact, a crash leaves the old file whole, and a bad file is one clear error."""
 
+import contextlib
+import copy
+import functools
+import io
 import os
+import pathlib
+import re
+import tempfile
+import tracemalloc
 import zipfile
 
 import networkx as nx
@@ -10,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sheafcoarsen as sc
+from sheafcoarsen.io.npz import VERSION
 from tests.strategies import sheaves_with_partitions
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
@@ -19,6 +28,10 @@ def nan_first(array):
     array = array.copy()
     array[0] = np.nan
     return array
+
+
+def labels(text):
+    return np.frombuffer(text.encode(), np.uint8)
 
 
 def same_sheaf(F, G):
@@ -246,8 +259,8 @@ def rewrite(path, **changes):
         ({"fine__edge_dims": lambda a: a + 1}, "`tail_data` must have shape"),
         ({"fine__tail_data": nan_first}, r"`tail_maps\[0\]` \(edge 0 -> 1\) must be finite"),
         ({"fine__tail_data": lambda a: a.astype(str)}, "got dtype <U"),
-        ({"fine__vertex_labels": np.frombuffer(b"[1, 2", np.uint8)}, "`vertex_labels` cannot be read"),
-        ({"fine__vertex_labels": np.frombuffer(b"[1, 2]", np.uint8)}, "2 names for 6 vertices"),
+        ({"fine__vertex_labels": labels("[1, 2")}, "`vertex_labels` cannot be read"),
+        ({"fine__vertex_labels": labels("[1, 2]")}, "2 names for 6 vertices"),
         ({"partition__labels": [0, 0, 0, 0, 1]}, "its parts do not fit"),
         ({"partition__labels": [0, 0, 0, 0, 0, 0]}, "its parts do not fit"),
         ({"R__indptr": lambda a: a[:-1]}, "R does not have 12 rows"),
@@ -260,35 +273,168 @@ def rewrite(path, **changes):
             "full block",
         ),
         ({"crossing_rows": None}, "has no array 'crossing_rows'"),
-        ({"crossing_rows": [10**6]}, "`crossing_rows` must lie in"),
+        ({"crossing_rows": [10**6]}, "`crossing_rows` must be the rows of the fine edges that cross"),
         ({"restored_loops": [2]}, "`restored_loops` must lie in 0 .. 1"),
         ({"compress": "maybe"}, "`compress` must be true or false"),
         ({"modes__singular": [True, False]}, "`modes.singular` must be true or false"),
         ({"modes__ranks": [1, 2]}, "ranks of its modes"),
-        ({"modes__scores": [1.0]}, "`modes.scores` must hold 4 real numbers"),
-        ({"modes__scores": nan_first}, "`modes.scores` must hold 4 real numbers"),
-        ({"modes__tied": [0, 1]}, "`modes.tied` must hold 2 booleans"),
+        ({"modes__scores": [1.0]}, "its modes: `scores` must hold 4 numbers"),
+        ({"modes__scores": nan_first}, "its modes: `scores` must be finite"),
+        ({"modes__scores": lambda a: a.astype(np.float32)}, "its modes: `scores` must hold 4 numbers of type float64"),
+        ({"modes__tied": [0, 1]}, "its modes: `tied` must hold 2 booleans"),
+        ({"version": [2]}, r"format version \[2\]"),
+        ({"version": 2.0}, "format version 2.0"),
+        ({"kind": ["coarsening"]}, "`kind` must be one line of text"),
+        ({"kind": "coar\nsening"}, "`kind` must be one line of text"),
+        ({"fine__vertex_labels": labels("[1, 2, 3, 4, 5, 1]")}, "names that tell the vertices apart"),
+        ({"fine__vertex_labels": labels("[1, 2, 3, 4, 5, null]")}, "names that tell the vertices apart"),
+        ({"fine__vertex_labels": labels("[1, 2, 3, 4, 5, [1]]")}, "neither a number nor text nor a tuple"),
+        ({"fine__vertex_labels": labels('[1, 2, 3, 4, 5, {"a": 1}]')}, "neither a number nor text nor a tuple"),
+        ({"fine__vertex_labels": labels("5")}, "`vertex_labels` cannot be read"),
+        ({"fine__vertex_labels": labels("[" * 10**6)}, "`vertex_labels` cannot be read"),
+        ({"fine__tail_data": lambda a: a * 1e200}, "its maps have entries up to .* whose squares overflow"),
+        ({"R__data": lambda a: a * 1e200}, "the entries of R have entries up to .* whose squares overflow"),
+        ({"crossing_rows": lambda a: a[::-1].copy()}, "`crossing_rows` must be the rows of the fine edges that cross"),
+        ({"restored_loops": [1, 0]}, "`restored_loops` must lie in 0 .. 1 and ascend"),
+        ({"loops": None}, "has no array 'loops'"),
+        ({"sheaf__edges": lambda a: a[:, ::-1]}, "does not have the crossing edges of its fine sheaf"),
         ({"modes__local_operator": "spectral"}, "local operator 'spectral'"),
     ],
 )
 def test_damaged_contents(file, changes, message):
-    if "fine__vertex_labels" in changes:
-        with np.load(file) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        arrays["fine.vertex_labels"] = changes["fine__vertex_labels"]
-        with open(file, "wb") as stream:
-            np.savez(stream, **arrays)
-    else:
-        rewrite(file, **changes)
+    rewrite(file, **changes)
     with pytest.raises(ValueError, match=message) as caught:
         sc.load(file)
     assert str(caught.value).startswith(str(file))
     assert "\n" not in str(caught.value)
 
 
-def test_object_arrays_are_refused(file):
-    rewrite(file, fine__edges=np.array([{"a": 1}], dtype=object))
-    with pytest.raises(ValueError, match="truncated or damaged"):
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"loops": False}, "the loops of its coarse sheaf must"),
+        ({"sheaf__edges": lambda a: a[[0, 2, 1]]}, "the loops of its coarse sheaf must"),
+        ({"sheaf__edges": lambda a: a[[0, 1, 1]]}, "the loops of its coarse sheaf must"),
+        ({"sheaf__edges": lambda a: a[[1, 0, 2]]}, "does not have the crossing edges"),
+        ({"sheaf__edges": lambda a: np.maximum(a, 1)}, "does not have the crossing edges"),
+    ],
+)
+def test_coarse_sheaves_that_no_coarsening_makes(tmp_path, changes, message):
+    F = sc.CellularSheaf.random(nx.cycle_graph(6), 2, 2, seed=5)
+    path = tmp_path / "c.npz"
+    sc.save(path, sc.coarsen(F, sc.Partition([0, 0, 0, 1, 1, 1]), 4))
+    rewrite(path, **changes)
+    with pytest.raises(ValueError, match=message):
+        sc.load(path)
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.array([{"a": 1}], dtype=object), "holds object, not numbers or text"),
+        (np.zeros(2, [("a", int)]), "not numbers or text"),
+        (np.array([b"text"]), "holds .S4, not numbers or text"),
+        (np.array(["2020-01-01"], "M8[D]"), "holds datetime64"),
+    ],
+)
+def test_arrays_of_other_types_are_refused(file, array, message):
+    rewrite(file, fine__edges=array)
+    with pytest.raises(ValueError, match=message):
+        sc.load(file)
+
+
+class Harmful:
+    def __reduce__(self):
+        return (pytest.fail, ("something in a file was executed",))
+
+
+@pytest.mark.parametrize("name", ["format", "fine.edges", "unknown"])
+def test_nothing_is_executed(file, name):
+    with np.load(file) as archive:
+        arrays = {**archive}
+    arrays[name] = np.array([Harmful()], dtype=object)
+    np.savez(file, **arrays)
+    with pytest.raises(ValueError, match="holds object, not numbers or text"):
+        sc.load(file)
+
+
+def npy(header, data=b""):
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + data
+
+
+HUGE = "{'descr': '<f8', 'fortran_order': False, 'shape': (%s,), }"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (npy(HUGE % 10**13), r"'fine.edges.npy' is not as long as its shape \(10000000000000,\) says"),
+        (npy(HUGE % 10**30), "is not as long as its shape"),
+        (npy(HUGE % 2, bytes(8)), "is not as long as its shape"),
+        (npy(HUGE % 2, bytes(24)), "is not as long as its shape"),
+        (npy(HUGE % -2, bytes(16)), "is not as long as its shape"),
+        (npy(HUGE % "-2, -1", bytes(16)), "is not as long as its shape"),
+        (npy(HUGE % "0, 1000000000000, 3"), "`edge_dims` must have one entry per edge, 0"),
+        (npy("{'descr': '<U100000000', 'fortran_order': False, 'shape': (), }"), "is not as long as its shape"),
+        (npy("{'descr': '<U0', 'fortran_order': False, 'shape': (1000000000000,), }"), "truncated or damaged"),
+        (npy("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }", b"\1\2"), "neither true nor false"),
+        (npy("{'descr': '<f8', " + "(" * 500), "truncated or damaged"),
+        (npy("__import__('os').abort()"), "truncated or damaged"),
+        (npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1L,), }", bytes(8)), "truncated or damaged|edges"),
+        (b"\x93NUMPY\x09\x00", "is not of .npy version 1.0"),
+        (b"", "truncated or damaged"),
+    ],
+)
+def test_headers_that_claim_what_is_not_there(file, content, message):
+    replace_member(file, "fine.edges.npy", content)
+    with pytest.raises(ValueError, match=message), little_memory():
+        sc.load(file)
+
+
+def replace_member(path, name, content):
+    with zipfile.ZipFile(path) as archive:
+        members = {info.filename: archive.read(info) for info in archive.infolist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for other, old in members.items():
+            archive.writestr(other, content if other == name else old)
+
+
+@contextlib.contextmanager
+def little_memory(limit=2**26):
+    """See that no more than ``limit`` bytes are allocated, by Python and numpy, even for a moment."""
+    tracemalloc.start()
+    try:
+        yield
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < limit
+
+
+def test_compressed_files_are_refused(file):
+    with np.load(file) as archive:
+        arrays = {**archive}
+    arrays["fine.edges"] = np.zeros((2**22, 2), np.int64)  # 64 MiB in a small file
+    np.savez_compressed(file, **arrays)
+    assert file.stat().st_size < 2**18
+    with (
+        pytest.raises(ValueError, match=r"'format.npy' is compressed; numpy\.savez, not savez_compressed"),
+        little_memory(),
+    ):
+        sc.load(file)
+
+
+def test_members_that_share_their_bytes_are_refused(file):
+    """A zip's directory may name the same bytes many times over."""
+    with zipfile.ZipFile(file, "a") as archive:
+        big = archive.infolist()[3]
+        for k in range(200):
+            other = copy.copy(big)
+            other.filename = f"copy{k}.npy"
+            archive.filelist.append(other)
+            archive.NameToInfo[other.filename] = other
+        archive._didModify = True
+    with pytest.raises(ValueError, match="its arrays are more than the file holds"):
         sc.load(file)
 
 
@@ -313,21 +459,170 @@ def test_a_folder(tmp_path):
         sc.load(tmp_path)
 
 
-@given(st.data())
-@settings(max_examples=60)
-def test_fuzzed_bytes_load_or_are_one_clear_error(tmp_path_factory, data):
-    F = sc.CellularSheaf.random(nx.cycle_graph(4), 1, 1, seed=5)
-    C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), 1)
-    H = sc.Hierarchy(F, (C,))
-    path = tmp_path_factory.getbasetemp() / "fuzzed.npz"
-    sc.save(path, data.draw(st.sampled_from([F, C, C.partition, H])))
-    content = bytearray(path.read_bytes())
-    for _ in range(data.draw(st.integers(1, 4))):
-        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
-    if data.draw(st.booleans()):
-        del content[data.draw(st.integers(0, len(content) - 1)) :]
-    path.write_bytes(bytes(content))
+# ---------------------------------------------------------------- fuzzing
+
+
+@functools.cache
+def saved(kind):
+    """Return (an object, the bytes of its file)."""
+    F = sc.CellularSheaf.random(nx.MultiGraph([(0, "b"), ("b", 2), (2, 0), (0, 0), (2, 0)]), 2, 1, seed=5)
+    C = sc.coarsen(F, sc.Partition([0, 0, 1]), 2, compress=kind == "compressed")
+    objects = {
+        "sheaf": F,
+        "partition": C.partition,
+        "coarsening": C,
+        "compressed": C,
+        "basis": sc.coarsen(F, C.partition, basis=[np.eye(4, 2), np.eye(2)]),
+        "hierarchy": sc.coarsen_levels(F, partitions=[C.partition, sc.Partition([0, 0])], rank=2),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        sc.save(f"{folder}/file.npz", objects[kind])
+        return objects[kind], pathlib.Path(folder, "file.npz").read_bytes()
+
+
+KINDS = st.sampled_from(["sheaf", "partition", "coarsening", "compressed", "basis", "hierarchy"])
+
+
+def check_valid(value):
+    """See that a loaded object is whole: its numbers are finite, what it should be able to do it does."""
+    if isinstance(value, sc.Hierarchy):
+        for C in value:
+            check_valid(C)
+        assert repr(value)
+        return check_valid(value.fine)
+    if isinstance(value, sc.Partition):
+        assert value.sizes.min(initial=1) > 0
+        return None
+    if isinstance(value, sc.Coarsening):
+        check_valid(value.fine)
+        check_valid(value.sheaf)
+        assert np.isfinite(value.lift(np.ones(value.sheaf.dim_c0))).all()
+        assert np.isfinite(value.pool(np.ones(value.fine.dim_c0))).all()
+        again = value.recoarsen(value.fine)
+        np.testing.assert_array_equal(again.ranks, value.ranks)
+        assert repr(value)
+        return None
+    assert np.isfinite(sc.laplacian(value).data).all()
+    assert np.isfinite(sc.energy(value, np.ones(value.dim_c0)))
+    return None
+
+
+def loads_or_is_refused(path):
+    """Load a file: the result is either an object that is whole, or one clear error."""
     try:
-        sc.load(path)
+        value = sc.load(path)
     except ValueError as error:
+        assert type(error) is ValueError
+        assert str(error).startswith(str(path))
         assert "\n" not in str(error)
+    else:
+        check_valid(value)
+
+
+@given(KINDS, st.data())
+@settings(max_examples=150)
+def test_fuzzed_bytes_load_or_are_one_clear_error(tmp_path_factory, kind, data):
+    path = tmp_path_factory.getbasetemp() / "fuzzed.npz"
+    content = bytearray(saved(kind)[1])
+    place = st.integers(0, len(content) - 1)
+    for change in data.draw(
+        st.lists(st.sampled_from(["byte", "bit", "insert", "delete", "copy", "truncate"]), max_size=4)
+    ):
+        at = data.draw(place) % max(len(content), 1)
+        if change == "byte":
+            content[at : at + 1] = bytes([data.draw(st.integers(0, 255))])
+        elif change == "bit" and content:
+            content[at] ^= 1 << data.draw(st.integers(0, 7))
+        elif change == "insert":
+            content[at:at] = data.draw(st.binary(min_size=1, max_size=9))
+        elif change == "delete":
+            del content[at : at + data.draw(st.integers(1, 99))]
+        elif change == "copy":
+            start = data.draw(place)
+            content[at : at + 30] = content[start : start + 30]
+        else:
+            del content[at:]
+    path.write_bytes(bytes(content))
+    loads_or_is_refused(path)
+
+
+@given(KINDS, st.data())
+@settings(max_examples=150)
+def test_fuzzed_members_load_or_are_one_clear_error(tmp_path_factory, kind, data):
+    """Bytes of a member are changed and its checksum with them, so that numpy's headers and the numbers themselves are hit."""
+    path = tmp_path_factory.getbasetemp() / "fuzzed.npz"
+    path.write_bytes(saved(kind)[1])
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        name = data.draw(st.sampled_from(names))
+        content = bytearray(archive.read(name))
+    for _ in range(data.draw(st.integers(1, 3))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(
+            st.integers(0, 255) | st.sampled_from(b"0123456789<>fiUO")
+        )
+    replace_member(path, name, bytes(content))
+    loads_or_is_refused(path)
+
+
+def of_length(n):
+    return lambda a: np.resize(a, (max(len(a) + n, 0), *a.shape[1:])) if a.ndim else a[None]
+
+
+def entry(value):
+    def change(a):
+        a = a.copy()
+        a.reshape(-1)[a.size // 2 : a.size // 2 + 1] = value
+        return a
+
+    return change
+
+
+CHANGES = {
+    "missing": lambda a: None,
+    "text": lambda a: np.array(["text"] * a.size).reshape(a.shape),
+    "single": lambda a: a.astype(np.float32) if a.dtype.kind in "biuf" else a,
+    "complex": lambda a: a.astype(complex) if a.dtype.kind in "biuf" else a,
+    "half": lambda a: a.astype(np.float16) if a.dtype.kind in "biuf" else a,
+    "other endian": lambda a: a.astype(a.dtype.newbyteorder(">")),
+    "narrow": lambda a: a.astype(np.int8) if a.dtype.kind in "biu" else a,
+    "unsigned": lambda a: a.astype(np.uint64) if a.dtype.kind in "biu" else a,
+    "scalar": lambda a: a.reshape(-1)[0] if a.size else np.array(0),
+    "deeper": lambda a: a[None],
+    "by columns": np.asfortranarray,
+    "empty": lambda a: a[:0] if a.ndim else np.zeros(0),
+    "shorter": of_length(-1),
+    "longer": of_length(1),
+    "reversed": lambda a: a[::-1] if a.ndim else a,
+    "transposed": lambda a: a.T,
+    **{f"entry {v}": entry(v) for v in (0, 1, 3, 100)},
+    **{f"entry {v}": lambda a, v=v: entry(v)(a) if a.dtype.kind in "iuf" and v != -1 else -a if a.dtype.kind in "if" else a for v in (-1, 127)},
+    **{f"entry {v}": lambda a, v=v: entry(v)(a) if a.dtype.kind == "i" and a.itemsize == 8 else a for v in (2**31, 2**40, 2**62, -(2**63))},
+    **{f"entry {v}": lambda a, v=v: entry(v)(a) if a.dtype.kind == "f" else a for v in (np.nan, np.inf, 1e200, 1e300, 1e-320)},
+}  # fmt: skip
+"""What may be done to an array of a file."""
+
+
+@given(KINDS, st.data())
+@settings(max_examples=150)
+def test_changed_arrays_load_or_are_one_clear_error(tmp_path_factory, kind, data):
+    path = tmp_path_factory.getbasetemp() / "changed.npz"
+    path.write_bytes(saved(kind)[1])
+    with np.load(path) as archive:
+        arrays = {**archive}
+    for name in data.draw(st.lists(st.sampled_from(list(arrays)), min_size=1, max_size=2, unique=True)):
+        changed = CHANGES[data.draw(st.sampled_from(list(CHANGES)))](arrays.pop(name))
+        if changed is not None:
+            arrays[name] = changed
+    with open(path, "wb") as stream:
+        np.savez(stream, **arrays)
+    loads_or_is_refused(path)
+
+
+def test_the_documentation_names_every_array():
+    text = (pathlib.Path(__file__).parent.parent / "docs" / "file_format.md").read_text(encoding="utf-8")
+    assert f"describes version {VERSION}" in text
+    for kind in ("sheaf", "partition", "coarsening", "compressed", "basis", "hierarchy"):
+        with zipfile.ZipFile(io.BytesIO(saved(kind)[1])) as archive:
+            for name in archive.namelist():
+                own = re.sub(r"^(fine|sheaf|partition|sheaves\.\d|levels\.\d)\.", "", name.removesuffix(".npy"))
+                assert f"`{own.removeprefix('partition.')}`" in text

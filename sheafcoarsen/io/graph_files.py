@@ -52,6 +52,10 @@ def read_graph(path, dim: int = 1) -> CellularSheaf:
     dim : int
         Dimension of every stalk.
 
+    Returns
+    -------
+    CellularSheaf
+
     Raises
     ------
     FileNotFoundError

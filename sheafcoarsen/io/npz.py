@@ -1,42 +1,31 @@
 """Saves and loads the library's objects: one ``.npz`` file, no pickle, written beside and then renamed.
 
-Schema, version 2. Every file holds ``format`` = "sheafcoarsen", ``version`` and ``kind``; the rest by kind, names of parts
-prefixed:
-
-=============  ==========================================================================================================
-``sheaf``      ``edges``, ``vertex_dims``, ``edge_dims``, ``tail_data``, ``head_data``; ``vertex_labels``: JSON in UTF-8 bytes
-``partition``  ``labels``
-``coarsening`` ``fine.*`` and ``sheaf.*``: two sheaves; ``partition.*``; ``R.data``, ``R.indices``, ``R.indptr``; ``loops``;
-               ``compress`` and, where it is false, ``crossing_rows``; ``restored_loops``; ``modes.*`` unless the basis
-               was the user's own: ``local_operator``, ``ranks``, ``scores``, ``next_eigenvalues``, ``tied``,
-               ``operator_norms``, ``singular``, and ``modes.R.*`` where it is not R itself; of oversampled modes also
-               ``rings``, ``target``, ``pilot``, ``over_budget``
-``hierarchy``  ``n_levels``, ``stopped_because``; ``sheaves.0.*``, ... the fine sheaf first; ``levels.0.*``, ... as a coarsening's,
-               without its two sheaves
-=============  ==========================================================================================================
-
-Version 1 had no ``compress``, ``restored_loops`` and ``modes.singular``: nothing, no cluster and false.
+docs/file_format.md describes the file. What is read is checked as if a stranger had written it: a file that is not whole, not
+ours or contradicts itself is a ValueError, before anything of a size that the file only claims is allocated.
 """
 
+import io
 import json
+import math
+import os
 import zipfile
-import zlib
 from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._checks import file_path, integer_array, scalar_array
+from sheafcoarsen._checks import file_path, integer_array, range_limits, scalar_array
 from sheafcoarsen._files import replacing
-from sheafcoarsen._ragged import read_only
+from sheafcoarsen._ragged import offsets, ranges, read_only
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.hierarchy import Hierarchy
-from sheafcoarsen.modes import LOCAL_OPERATORS, LocalModes, check_settings
+from sheafcoarsen.modes import LOCAL_OPERATORS, LocalModes, check_modes
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.prolongation import as_matrix, check_layout
 from sheafcoarsen.sheaf import CellularSheaf
 
 VERSION = 2
+HEADER = ("format", "version", "kind")
 
 OVERSAMPLING = ("rings", "target", "pilot", "over_budget")
 """What oversampled modes have beyond others; versions that do not know these refuse the operator by its name."""
@@ -52,6 +41,13 @@ def save(path, obj) -> None:
     path : str or path-like
         Used as it is; no ending is added.
     obj : CellularSheaf, Partition, Coarsening or Hierarchy
+
+    Raises
+    ------
+    FileNotFoundError, OSError
+        There is no such folder, or the file cannot be written.
+    TypeError
+        For another object, or vertex labels that are not numbers, strings, booleans, None or tuples of them.
 
     Examples
     --------
@@ -87,56 +83,101 @@ def save(path, obj) -> None:
 def load(path) -> CellularSheaf | Partition | Coarsening | Hierarchy:
     """Load what :func:`save` wrote.
 
+    Files from anywhere may be loaded: nothing in them is executed, and what does not fit together is refused.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    CellularSheaf, Partition, Coarsening or Hierarchy
+
     Raises
     ------
     FileNotFoundError, OSError
         The file cannot be opened.
     ValueError
-        The file is truncated, damaged, not one of ours, or from a newer version.
+        The file is truncated, damaged, not one of ours, or from a newer version, or its parts contradict each other.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import sheafcoarsen as sc
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sc.save(pathlib.Path(folder) / "p.npz", sc.Partition([0, 1, 1]))
+    ...     sc.load(pathlib.Path(folder) / "p.npz").labels
+    array([0, 1, 1])
     """
-    arrays = _read(file_path(path))
+    path = file_path(path)
+    kind, arrays = _read(path)
     try:
-        if str(arrays.get("format")) != "sheafcoarsen":
-            raise ValueError("not a sheafcoarsen file")
-        version = int(arrays.get("version", np.array(0)))
-        if not 1 <= version <= VERSION:
-            raise ValueError(
-                f"written in format version {version}; this library reads up to {VERSION}: upgrade sheafcoarsen"
-            )
-        kind = str(arrays.get("kind"))
-        readers: dict[str, Callable] = {
-            "sheaf": _sheaf, "partition": _partition, "coarsening": _coarsening, "hierarchy": _hierarchy
-        }  # fmt: skip
-        if kind not in readers:
-            raise ValueError(f"holds a {kind!r}, which this version does not know")
-        return readers[kind](arrays)
+        return READERS[kind](arrays)
     except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         what = f"has no array {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(f"{path}: {what}") from None
 
 
-def _read(path) -> dict[str, np.ndarray]:
-    try:
-        with open(path, "rb") as stream:
+class _RefusedError(ValueError):
+    """What is wrong with a file that is whole."""
+
+
+def _read(path: str) -> tuple[str, dict[str, np.ndarray]]:
+    """Return the kind of object in a file and its arrays."""
+    with open(path, "rb") as stream:
+        try:
             if stream.read(4) != b"PK\x03\x04":
-                raise ValueError(f"{path}: not a sheafcoarsen file (an .npz begins otherwise)")
-            stream.seek(0)
-            with np.load(stream, allow_pickle=False) as archive:
-                return {name: archive[name] for name in archive.files}
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        NotImplementedError,
-        KeyError,
-        MemoryError,
-        RuntimeError,
-    ) as error:
-        raise ValueError(f"{path}: truncated or damaged ({error or type(error).__name__})") from None
-    except (ValueError, OSError) as error:
-        if (isinstance(error, OSError) and error.filename is not None) or str(error).startswith(str(path)):
-            raise
-        raise ValueError(f"{path}: truncated or damaged ({error})") from None
+                raise _RefusedError("not a sheafcoarsen file (an .npz begins otherwise)")
+            with zipfile.ZipFile(stream) as archive:
+                members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+                kind = _kind({name: _member(archive, members[name]) for name in HEADER if name in members})
+                claimed = sum(info.file_size for info in archive.infolist())
+                if len(members) < len(archive.infolist()) or claimed > os.fstat(stream.fileno()).st_size:
+                    raise _RefusedError("its arrays are more than the file holds")
+                return kind, {name: _member(archive, info) for name, info in members.items()}
+        except _RefusedError as error:
+            raise ValueError(f"{path}: {error}") from None
+        except Exception as error:  # zipfile and numpy let KeyError, struct.error, MemoryError and others through
+            what = " ".join(str(error).split()) or type(error).__name__
+            raise ValueError(f"{path}: truncated or damaged ({what})") from None
+
+
+def _kind(header: dict[str, np.ndarray]) -> str:
+    """Return what a file holds, if it is one of ours and not too new."""
+    if "format" not in header or _text(header, "format") != "sheafcoarsen":
+        raise _RefusedError("not a sheafcoarsen file")
+    version = header.get("version", np.array(0))
+    if version.shape != () or version.dtype.kind not in "iu" or not 1 <= version <= VERSION:
+        raise _RefusedError(
+            f"written in format version {version}; this library reads up to {VERSION}: upgrade sheafcoarsen"
+        )
+    kind = _text(header, "kind") if "kind" in header else None
+    if kind not in READERS:
+        raise _RefusedError(f"holds a {kind!r}, which this version does not know")
+    return kind
+
+
+def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
+    """Return one array, read-only; its bytes are looked at only where they are as many as its header says."""
+    if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
+        raise _RefusedError(
+            f"array {info.filename!r} is compressed; numpy.savez, not savez_compressed, writes them as they are"
+        )
+    if info.file_size > os.fstat(archive.fp.fileno()).st_size:  # type: ignore[union-attr]
+        raise _RefusedError("its arrays are more than the file holds")
+    content = archive.read(info)
+    stream = io.BytesIO(content)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise _RefusedError(f"array {info.filename!r} is not of .npy version 1.0")
+    shape, by_columns, dtype = np.lib.format.read_array_header_1_0(stream)
+    if dtype.kind not in "biufcU":
+        raise _RefusedError(f"array {info.filename!r} holds {dtype}, not numbers or text")
+    if min(shape, default=0) < 0 or stream.tell() + math.prod(shape) * dtype.itemsize != len(content):
+        raise _RefusedError(f"array {info.filename!r} is not as long as its shape {shape} says")
+    array = np.frombuffer(content, dtype, math.prod(shape), stream.tell()) if math.prod(shape) else np.zeros(0, dtype)
+    if dtype.kind == "b" and array.view(np.uint8).max(initial=0) > 1:
+        raise _RefusedError(f"array {info.filename!r} holds values that are neither true nor false")
+    return array.reshape(shape, order="F" if by_columns else "C")
 
 
 # -------------------------------------------------------------------- to arrays
@@ -205,26 +246,45 @@ def _csr_arrays(R, prefix: str) -> dict[str, np.ndarray]:
 # -------------------------------------------------------------------- from arrays
 
 
+def _text(arrays, name: str) -> str:
+    array = arrays[name]
+    if array.shape != () or array.dtype.kind != "U" or not str(array).isprintable():
+        raise ValueError(f"`{name}` must be one line of text")
+    return str(array)
+
+
 def _sheaf(arrays, prefix: str = "") -> CellularSheaf:
     labels = None
     if prefix + "vertex_labels" in arrays:
         try:
             text = arrays[prefix + "vertex_labels"].tobytes().decode()
             labels = tuple(_label(item) for item in json.loads(text))
-        except (UnicodeDecodeError, json.JSONDecodeError, AttributeError, RecursionError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise ValueError(f"`vertex_labels` cannot be read ({error})") from None
+        if len(set(labels)) < len(labels) or None in labels:
+            raise ValueError("`vertex_labels` must be names that tell the vertices apart")
     names = ("edges", "tail_data", "head_data", "vertex_dims", "edge_dims")
     edges, tail, head, vertex_dims, edge_dims = (arrays[prefix + name] for name in names)
     if vertex_dims.ndim != 1 or edge_dims.ndim != 1:
         raise ValueError("`vertex_dims` and `edge_dims` must be one-dimensional")
     if labels is not None and len(labels) != len(vertex_dims):
         raise ValueError(f"`vertex_labels` has {len(labels)} names for {len(vertex_dims)} vertices")
-    return CellularSheaf._from_flat(edges, tail, head, vertex_dims, edge_dims, labels, limits=False)
+    sheaf = CellularSheaf._from_flat(edges, tail, head, vertex_dims, edge_dims, labels, limits=False)
+    _check_size("its maps", sheaf.largest_entry, sheaf.dtype)
+    return sheaf
+
+
+def _check_size(name: str, size: float, dtype) -> None:
+    """Refuse entries whose squares overflow; a coarse sheaf may otherwise be beyond the limits for a caller's own maps."""
+    if size > 1e3 * range_limits(dtype)[1]:
+        raise ValueError(f"{name} have entries up to {size:.3g}, whose squares overflow in {dtype}")
 
 
 def _label(item):
-    if isinstance(item, dict):
+    if isinstance(item, dict) and list(item) == ["tuple"] and isinstance(item["tuple"], list):
         return tuple(_label(part) for part in item["tuple"])
+    if isinstance(item, dict | list):
+        raise ValueError("a name is neither a number nor text nor a tuple of them")
     return item
 
 
@@ -235,8 +295,9 @@ def _partition(arrays, prefix: str = "") -> Partition:
 def _csr(arrays, prefix: str, shape) -> scipy.sparse.csr_array:
     data = scalar_array("R", arrays[prefix + "data"])
     indices, indptr = (integer_array(f"R.{name}", arrays[prefix + name]) for name in ("indices", "indptr"))
-    if not np.isfinite(data).all():
+    if data.ndim != 1 or not np.isfinite(data).all():
         raise ValueError("R must be finite")
+    _check_size("the entries of R", float(np.abs(data).max(initial=0)), data.dtype)
     if len(indptr) != shape[0] + 1 or indptr[0] != 0 or (np.diff(indptr) < 0).any() or indptr[-1] != len(data):
         raise ValueError(f"R does not have {shape[0]} rows")
     if len(indices) != len(data) or (len(indices) and not (indices.min() >= 0 and indices.max() < shape[1])):
@@ -254,8 +315,8 @@ def _coarsening(arrays) -> Coarsening:
 
 def _hierarchy(arrays) -> Hierarchy:
     count = arrays["n_levels"]
-    if count.shape != () or count.dtype.kind not in "iu" or count < 0:
-        raise ValueError("`n_levels` must be an integer of at least 0")
+    if count.shape != () or count.dtype.kind not in "iu" or not 0 <= count <= len(arrays):
+        raise ValueError("`n_levels` must be an integer of at least 0, and no more than there are arrays")
     sheaves = [_sheaf(arrays, "sheaves.0.")]
     levels = []
     for i in range(int(count)):  # a count that is too large runs into a missing array
@@ -268,7 +329,7 @@ def _hierarchy(arrays) -> Hierarchy:
             raise KeyError(start + error.args[0]) from None
         except (TypeError, ValueError) as error:
             raise ValueError(f"level {i}: {error}") from None
-    return Hierarchy(sheaves[0], tuple(levels), str(arrays["stopped_because"]))
+    return Hierarchy(sheaves[0], tuple(levels), _text(arrays, "stopped_because"))
 
 
 def _level(arrays, fine: CellularSheaf, coarse: CellularSheaf) -> Coarsening:
@@ -282,60 +343,79 @@ def _level(arrays, fine: CellularSheaf, coarse: CellularSheaf) -> Coarsening:
     shape = (fine.dim_c0, coarse.dim_c0)
     R = _csr(arrays, "R.", shape)
     check_layout(R, fine, partition, coarse.vertex_dims, "`R`")
-    rows = None
-    if not _flag(arrays, "compress"):
-        rows = _within(arrays, "crossing_rows", fine.dim_c1)
-    restored = read_only(np.zeros(0, np.int64))
+    restored = np.zeros(0, np.int64)
     if "restored_loops" in arrays:
-        restored = _within(arrays, "restored_loops", partition.n_clusters)
-    modes = None
-    if "modes.ranks" in arrays:
-        modes = _modes(arrays, fine, partition, coarse, R)
-    return Coarsening(fine, partition, modes, R, coarse, rows, bool(arrays["loops"]), restored)
+        restored = integer_array("restored_loops", arrays["restored_loops"])
+        if (restored[1:] <= restored[:-1]).any() or (
+            restored.size and not 0 <= restored[0] <= restored[-1] < partition.n_clusters
+        ):
+            raise ValueError(f"`restored_loops` must lie in 0 .. {partition.n_clusters - 1} and ascend")
+    compress = "compress" in arrays and _flag(arrays, "compress")
+    rows = None if compress else read_only(integer_array("crossing_rows", arrays["crossing_rows"]))
+    modes = _modes(arrays, fine, partition, coarse, R) if "modes.ranks" in arrays else None
+    C = Coarsening(fine, partition, modes, R, coarse, rows, _flag(arrays, "loops"), read_only(restored))
+    _check_pattern(C)
+    return C
+
+
+def _check_pattern(C: Coarsening) -> None:
+    """Refuse a coarse sheaf whose edges and rows are not those that the fine graph and the partition make."""
+    fine, coarse, clusters = C.fine, C.sheaf, C.clusters
+    crossing = ranges(fine.edge_offsets[clusters.crossing_edges], fine.edge_dims[clusters.crossing_edges])
+    dims = np.diff(offsets(fine.edge_dims[clusters.crossing_edges])[clusters.pair_ptr])
+    if C.crossing_rows is None:
+        dims = np.minimum(dims, coarse.vertex_dims[clusters.pairs].sum(axis=1))
+    elif not np.array_equal(C.crossing_rows, crossing):
+        raise ValueError("`crossing_rows` must be the rows of the fine edges that cross, by pair of clusters")
+    n_pairs = len(clusters.pairs)
+    if not np.array_equal(coarse.edges[:n_pairs], clusters.pairs) or not np.array_equal(
+        coarse.edge_dims[:n_pairs], dims
+    ):
+        raise ValueError("its coarse sheaf does not have the crossing edges of its fine sheaf and partition")
+    loops = coarse.edges[n_pairs:]
+    ascend = (loops[:, 0] == loops[:, 1]).all() and (loops[1:, 0] > loops[:-1, 0]).all()
+    if (
+        not ascend
+        or (coarse.edge_dims[n_pairs:] > coarse.vertex_dims[loops[:, 0]]).any()
+        or (len(loops) and not C.loops)
+    ):
+        raise ValueError(
+            "the loops of its coarse sheaf must ascend and have at most as many rows as their clusters have modes"
+        )
 
 
 def _flag(arrays, name: str) -> bool:
-    """Read a boolean that version 1 did not know."""
-    value = arrays.get(name, np.array(False))
+    value = arrays[name]
     if value.shape != () or value.dtype != np.bool_:
         raise ValueError(f"`{name}` must be true or false")
     return bool(value)
 
 
-def _within(arrays, name: str, count: int) -> np.ndarray:
-    """Read numbers of rows or clusters, of which there are ``count``."""
-    numbers = integer_array(name, arrays[name])
-    if len(numbers) and not (numbers.min() >= 0 and numbers.max() < count):
-        raise ValueError(f"`{name}` must lie in 0 .. {count - 1}")
-    return read_only(numbers)
-
-
 def _modes(arrays, fine, partition, coarse, R) -> LocalModes:
-    operator = str(arrays["modes.local_operator"])
+    operator = _text(arrays, "modes.local_operator")
     if operator not in LOCAL_OPERATORS:
         raise ValueError(f"its modes are of the local operator {operator!r}, which this version does not know")
-    K = partition.n_clusters
     ranks = integer_array("modes.ranks", arrays["modes.ranks"])
     if not np.array_equal(ranks, coarse.vertex_dims):
         raise ValueError("the ranks of its modes are not the dimensions of its coarse stalks")
-    values = {}
-    for name, length in (("scores", int(ranks.sum())), ("next_eigenvalues", K), ("operator_norms", K)):
-        values[name] = scalar_array(f"modes.{name}", arrays[f"modes.{name}"]).copy()
-        if values[name].shape != (length,) or values[name].dtype.kind == "c" or np.isnan(values[name]).any():
-            raise ValueError(f"`modes.{name}` must hold {length} real numbers")
-    tied = arrays["modes.tied"]
-    if tied.shape != (K,) or tied.dtype != np.bool_:
-        raise ValueError(f"`modes.tied` must hold {K} booleans")
-    own = R
-    if "modes.R.data" in arrays:
-        own = _csr(arrays, "modes.R.", R.shape)
-        check_layout(own, fine, partition, ranks, "`modes.R`")
-    oversampling = {}
+    names = ("scores", "next_eigenvalues", "operator_norms")
+    scores, following, norms = (scalar_array(f"modes.{name}", arrays[f"modes.{name}"]).copy() for name in names)
+    own = _csr(arrays, "modes.R.", R.shape) if "modes.R.data" in arrays else R
+    singular = "modes.singular" in arrays and _flag(arrays, "modes.singular")
+    own_settings = {}
     if operator == "oversampled":
-        oversampling = {name: arrays[f"modes.{name}"].item() for name in OVERSAMPLING}
+        own_settings = {name: arrays[f"modes.{name}"].item() for name in OVERSAMPLING}
     modes = LocalModes(
-        fine, partition, operator, read_only(ranks), read_only(values["scores"]), read_only(values["next_eigenvalues"]),
-        read_only(tied), read_only(values["operator_norms"]), own, _flag(arrays, "modes.singular"), **oversampling,
+        fine, partition, operator, read_only(ranks), read_only(scores), read_only(following), read_only(arrays["modes.tied"].copy()),
+        read_only(norms), own, singular, **own_settings,
     )  # fmt: skip
-    check_settings(modes, "its modes")
+    check_modes(modes, "its modes")
     return modes
+
+
+READERS: dict[str, Callable] = {
+    "sheaf": _sheaf,
+    "partition": _partition,
+    "coarsening": _coarsening,
+    "hierarchy": _hierarchy,
+}
