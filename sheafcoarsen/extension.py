@@ -1,13 +1,12 @@
 """Cochains of least energy: the harmonic extension of given stalk values, and the global section nearest to a cochain."""
 
+import contextlib
 import warnings
-from typing import Any
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components, dijkstra
-from scipy.sparse.linalg import splu
 
 from sheafcoarsen._checks import SCALARS, cochain, flag, integer_array, scalar_array
 from sheafcoarsen._kernels.modes import power_of_two
@@ -15,6 +14,7 @@ from sheafcoarsen._linalg import RESIDUAL_LIMIT, eps_of
 from sheafcoarsen._progress import bar
 from sheafcoarsen._ragged import ranges
 from sheafcoarsen.exceptions import SingularProblemWarning
+from sheafcoarsen.factors import Factors
 from sheafcoarsen.operators import as_columns, coboundary
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
@@ -329,16 +329,10 @@ class _LeastSquares:
         self.shift = SHIFT[np.dtype(np.float32 if eps > 1e-10 else np.float64)] * self.bound
         diagonal = self.L.diagonal().real
         self.scale = 1 / np.where(diagonal > 0, diagonal, 1.0)[:, None]
-        self.factors: Any = None
+        self.factors: Factors | None = None
         if self.bound > 0 and _fills_little(self.L):
-            self.factors = self._factor(self.shift)
-
-    def _factor(self, shift: float):
-        A = scipy.sparse.csc_array(self.L + shift * scipy.sparse.eye_array(self.L.shape[0], format="csr"))
-        try:
-            return splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
-        except (RuntimeError, MemoryError):  # no memory for the factors: iterate without them
-            return None
+            with contextlib.suppress(np.linalg.LinAlgError, MemoryError):  # without them, iterate
+                self.factors = Factors(self.L, self.shift)
 
     def precondition(self, g):
         """Return an approximation of L^+ g."""
@@ -346,6 +340,7 @@ class _LeastSquares:
 
     def _solve(self, g):
         """Return (L + shift I)^{-1} g."""
+        assert self.factors is not None
         if g.dtype.kind == "c" and self.D.dtype.kind != "c":
             return self.factors.solve(g.real) + 1j * self.factors.solve(g.imag)
         return self.factors.solve(g)
@@ -463,12 +458,10 @@ class _LeastSquares:
 
     def count_free(self) -> str:
         """Return how many directions have no energy: the negative pivots of L less a tiny shift (Sylvester), where they are cheap."""
-        factors = None if self.factors is None else self._factor(-1e-3 * self.shift)
         if self.bound == 0:
             return str(self.D.shape[1])
-        if factors is None or not np.array_equal(factors.perm_r, factors.perm_c):
-            return "some"
-        return str(int((factors.U.diagonal().real < 0).sum()))
+        count = -1 if self.factors is None else Factors(self.L, -1e-3 * self.shift).count_negative()
+        return "some" if count < 0 else str(count)
 
 
 def _fills_little(L) -> bool:

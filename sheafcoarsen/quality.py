@@ -6,14 +6,15 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 import scipy.sparse
-from scipy.sparse.linalg import splu
 
 from sheafcoarsen import _html
-from sheafcoarsen._checks import scalar_array, whole_number
+from sheafcoarsen._checks import flag, scalar_array, whole_number
 from sheafcoarsen._kernels.modes import power_of_two
 from sheafcoarsen._linalg import RESIDUAL_LIMIT, eps_of, zero_level
+from sheafcoarsen._progress import bar
 from sheafcoarsen._ragged import offsets, ranges, read_only
 from sheafcoarsen.coarsening import Coarsening
+from sheafcoarsen.factors import Factors
 from sheafcoarsen.ledger import isometry_defect, show_lines
 from sheafcoarsen.modes import MAX_DENSE
 from sheafcoarsen.operators import coboundary, laplacian
@@ -201,7 +202,7 @@ def _coarsening(C) -> Coarsening:
     return C
 
 
-def spectral_quality(C: Coarsening, k: int) -> SpectralQuality:
+def spectral_quality(C: Coarsening, k: int, *, progress: bool = False) -> SpectralQuality:
     """Compare the first k positive eigenpairs of L with those of L_Gal = R* L R (``eq:sheaf_galerkin_operator``).
 
     Zero eigenvalues are compared by number. Where k splits a multiple eigenvalue of L, k is widened to its end; where L has fewer
@@ -214,6 +215,8 @@ def spectral_quality(C: Coarsening, k: int) -> SpectralQuality:
         Its R must be an isometry.
     k : int
         At least 1, at most dim C^0 of the coarse sheaf.
+    progress : bool
+        Show a bar: the eigenpairs of L, then those of R* L R.
 
     Returns
     -------
@@ -235,7 +238,7 @@ def spectral_quality(C: Coarsening, k: int) -> SpectralQuality:
     >>> abs(Q.relative_errors).round(3), Q.kernel_fine, Q.kernel_coarse
     (array([0.042, 0.   ]), 1, 1)
     """
-    k = whole_number("k", k, at_least=1)
+    k, progress = whole_number("k", k, at_least=1), flag("progress", progress)
     if k > _coarsening(C).sheaf.dim_c0:
         raise ValueError(
             f"`k` = {k} is more than the dimension {C.sheaf.dim_c0} of the coarse C^0: ask for fewer eigenvalues or keep more modes"
@@ -251,11 +254,15 @@ def spectral_quality(C: Coarsening, k: int) -> SpectralQuality:
     delta.data /= unit
     R = C.prolongation.astype(np.result_type(C.prolongation.dtype, delta.dtype))
     eps, block = eps_of(C.fine.dtype), int(C.clusters.dims.max(initial=0))
+    steps = bar(2, "spectra", progress)
     fine = _lowest(delta, k, block * eps, eps)
+    steps.update()
     kept = slice(fine.kernel, fine.end)
     sigma, U = fine.sigma[kept], fine.vectors[:, kept]
     count = len(sigma)
     coarse = _lowest(scipy.sparse.csr_array(delta @ R), max(count, 1), block * eps, eps, fine.size)
+    steps.update()
+    steps.close()
 
     values = sigma**2
     nu = np.full(count, np.inf)
@@ -345,14 +352,8 @@ def _sure(A, values, X, kernel: int, end: int, sparse: bool) -> None:
     if not sparse:
         return
     shift = (values[end - 1] + values[end]) / 2
-    factors = splu(
-        scipy.sparse.csc_array(A - shift * scipy.sparse.eye_array(A.shape[0], format="csr")),
-        permc_spec="MMD_AT_PLUS_A",
-        diag_pivot_thresh=0.0,
-        options={"SymmetricMode": True},
-    )
-    below = int((factors.U.diagonal().real < 0).sum())  # Sylvester: as many as A has eigenvalues below the shift
-    if below != end or not np.array_equal(factors.perm_r, factors.perm_c):
+    below = Factors(A, -shift).count_negative()
+    if below != end:
         raise np.linalg.LinAlgError(f"found {end} eigenvalues where the inertia counts {below}: some did not converge")
 
 

@@ -5,11 +5,12 @@ import contextlib
 import numpy as np
 import scipy.linalg
 import scipy.sparse
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from sheafcoarsen._kernels.modes import power_of_two
 from sheafcoarsen._ragged import ranges
 from sheafcoarsen.clusters import Clusters
+from sheafcoarsen.factors import Factors
 from sheafcoarsen.sheaf import CellularSheaf
 
 SPARSE_ABOVE = 800
@@ -86,25 +87,12 @@ def lowest_sparse(A: scipy.sparse.csr_array, count: int, eps: float) -> tuple[np
     n = A.shape[0]
     bound = float(abs(A).sum(axis=1).max())
     level = n * eps * bound  # eigenvalues closer than this are one; a larger shift would merge more of them
-    solve = _shifted_inverse(A, level)
+    solve = Factors(A, level).solve
     for tol in TOLERANCES:
         with contextlib.suppress(np.linalg.LinAlgError):
             return _lowest(A, solve, count, level, tol)
     # eigenvalues barely above the level, such as zeros lost to rounding, drown the others in the inverse unless it is shifted more
-    return _lowest(A, _shifted_inverse(A, 1e-4 * float(A.diagonal().real.mean())), count, level, TOLERANCES[-1])
-
-
-def _shifted_inverse(A, shift: float):
-    """Return x -> (A + shift I)^{-1} x."""
-    try:
-        return splu(
-            scipy.sparse.csc_array(A + shift * scipy.sparse.eye_array(A.shape[0], format="csr")),
-            permc_spec="MMD_AT_PLUS_A",
-            diag_pivot_thresh=0.0,
-            options={"SymmetricMode": True},
-        ).solve
-    except RuntimeError as error:
-        raise np.linalg.LinAlgError(f"the factorization failed: {error}") from None
+    return _lowest(A, Factors(A, 1e-4 * float(A.diagonal().real.mean())).solve, count, level, TOLERANCES[-1])
 
 
 def _lowest(A, solve, count, level, tol) -> tuple[np.ndarray, np.ndarray]:

@@ -624,7 +624,7 @@ CALLS = {
     "energy_ledger": (sc.energy_ledger, {"C": C, "x": X}),
     "certificate": (sc.certificate, {"C": C}),
     "Certificate.interval": (sc.certificate(C).interval, {"nu": [0.0, 1.0]}),
-    "spectral_quality": (sc.spectral_quality, {"C": C, "k": 2}),
+    "spectral_quality": (sc.spectral_quality, {"C": C, "k": 2, "progress": False}),
     "verify": (sc.verify, {"C": C, "seed": 0}),
     "save": (sc.save, {"path": "c.npz", "obj": C}),
     "load": (sc.load, {"path": "c.npz"}),

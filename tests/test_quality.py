@@ -383,6 +383,14 @@ def test_a_missed_eigenvalue_is_an_error(monkeypatch):
         sc.spectral_quality(C, 4)
 
 
+def test_progress_is_shown_only_when_asked_for(capsys):
+    C = sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
+    Q = sc.spectral_quality(C, 1)
+    assert capsys.readouterr().err == ""
+    np.testing.assert_array_equal(sc.spectral_quality(C, 1, progress=True).fine, Q.fine)
+    assert "spectra" in capsys.readouterr().err
+
+
 def test_a_large_kernel_does_not_hide_the_positive_eigenvalues():
     edges = np.array(nx.path_graph(40).edges) + 860  # and 860 isolated vertices
     F = CellularSheaf.from_flat(edges, np.ones(39), np.ones(39), np.ones(900, int), np.ones(39, int))
