@@ -3,6 +3,7 @@
 import doctest
 import inspect
 import pathlib
+import pydoc
 import re
 from functools import cached_property
 
@@ -20,6 +21,12 @@ def test_the_package_says_what_it_holds():
     for name in sc.__all__:
         assert len(re.findall(rf"\b{name}\b", text.partition("``help(")[0])) == 1, name
     assert max(map(len, text.splitlines())) <= 120
+    shown = pydoc.plain(pydoc.render_doc(sc))
+    assert (
+        shown.index("sheafcoarsen - " + text.partition("\n")[0])
+        < shown.index("CellularSheaf ")
+        < shown.index("PACKAGE CONTENTS")
+    )
 
 
 def test_the_example_of_the_documentation():

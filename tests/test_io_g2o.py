@@ -322,6 +322,31 @@ def test_garbage_raises_nothing_but_one_line_with_the_path(tmp_path_factory, con
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("good", [GOOD * 2, GOOD_3D * 3], ids=["SE2", "SE3"])
+@given(data=st.data())
+def test_a_damaged_file_is_a_connection_or_a_valueerror_in_one_line(tmp_path_factory, good, data):
+    path = tmp_path_factory.mktemp("damaged") / "graph.g2o"
+    words = re.split(r"( |\n)", good)
+    strange = st.sampled_from(
+        ["-0", "1e300", "-1e300", "1e-300", "nan", "inf", "9" * 20, "0x1", "1_0", "é", "", "\0", "#"]
+    )
+    for _ in range(data.draw(st.integers(1, 4))):
+        k = data.draw(st.integers(0, len(words) - 1))
+        words[k] = data.draw(strange | st.integers(-3, 3).map(str) | st.floats(width=16).map(str))
+    path.write_text("".join(words), encoding="utf-8")
+    for weights in ("information", "unit"):
+        try:
+            F = read_g2o(path, weights)
+        except ValueError as error:
+            assert type(error) is ValueError
+            assert re.fullmatch(f"{re.escape(str(path))}.*: .+", str(error))
+            continue
+        for e in range(F.n_edges):  # every transport is orthogonal: the head's map is the tail's times it
+            tail, head = F.tail_map(e), F.head_map(e)
+            assert_residual(tail @ tail.T - head @ head.T, tail, tail, n=3)
+            assert tail[0, 0] > 0
+
+
 def test_weights_choice(write):
     with pytest.raises(ValueError, match="`weights` must be one of 'information', 'unit', got 'root'"):
         read_g2o(write(GOOD), weights="root")
