@@ -123,6 +123,35 @@ def test_an_interrupt_while_writing_leaves_the_old_file(what, tmp_path, monkeypa
     assert path.read_bytes() == b"precious"
 
 
+def _savez_that_cannot_close(stream, **arrays):
+    """Do as zipfile does: complain about the file that an interrupt left open."""
+    try:
+        signal.raise_signal(signal.SIGINT)
+    finally:
+        raise ValueError("can't close the file")
+
+
+def test_an_interrupt_stays_an_interrupt(tmp_path, monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.io.npz.np.savez", _savez_that_cannot_close)
+    with pytest.raises(KeyboardInterrupt):
+        sc.save(tmp_path / "out", sc.Partition([0]))
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_failure_after_an_interrupt_is_that_failure(tmp_path, monkeypatch):
+    """Who saves because of an interrupt, and cannot, is told why not."""
+
+    def fails(stream, **arrays):
+        raise OSError("no space left")
+
+    monkeypatch.setattr("sheafcoarsen.io.npz.np.savez", fails)
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        with pytest.raises(OSError, match="no space left"):
+            sc.save(tmp_path / "out", sc.Partition([0]))
+
+
 def test_bars_are_shown_on_demand_only(capsys):
     F = sc.CellularSheaf.constant(nx.path_graph(40))
     P = sc.Partition(np.arange(40) // 4)
