@@ -3,6 +3,7 @@
 import contextlib
 import os
 import secrets
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -24,6 +25,7 @@ def output_path(path) -> Path:
 def replacing(path) -> Iterator[BinaryIO]:
     """Open a new file that takes the place of ``path`` when all has gone well, and leaves nothing behind otherwise."""
     target = output_path(path)
+    handled = sys.exc_info()[1]  # what the caller is busy with is not ours
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         with open(beside, "xb") as stream:
@@ -31,6 +33,11 @@ def replacing(path) -> Iterator[BinaryIO]:
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(beside, target)
-    except BaseException:
+    except BaseException as error:
         beside.unlink(missing_ok=True)
+        cause = error.__context__
+        while cause is not None and cause is not handled:
+            if isinstance(cause, KeyboardInterrupt):  # zipfile complains that it cannot close what was interrupted
+                raise cause from None
+            cause = cause.__context__
         raise

@@ -1,6 +1,5 @@
 """Runs ranges of items side by side, and keeps BLAS to one thread meanwhile."""
 
-import contextlib
 import functools
 import threading
 from collections import deque
@@ -72,38 +71,67 @@ def run_ranges(
             drain(shown)
             return results
         with ThreadPoolExecutor(threads) as pool:  # starts as many threads as there are tasks; this one works too
-            others = [pool.submit(drain) for _ in range(min(threads, len(pieces)) - 1)]
-            drain(shown)
-            for other in others:
-                other.result()
+            try:
+                others = [pool.submit(drain) for _ in range(min(threads, len(pieces)) - 1)]
+                drain(shown)
+                for other in others:
+                    other.result()
+            except BaseException:
+                waiting.clear()  # an interrupt may also come before this thread drains
+                raise
         while finished:
             shown.update(finished.popleft())
     return results
 
 
 @functools.cache
-def _blas_controller() -> ThreadpoolController:
-    return ThreadpoolController().select(user_api="blas")
+def _blas_libraries() -> list:
+    return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
 _blas_lock = threading.Lock()
-_blas_users = 0
-_blas_limit = None
+_blas_users: set = set()
+_blas_threads: list[int] | None = None  # of each library, before the first user came
 
 
-@contextlib.contextmanager
-def single_threaded_blas():
-    """Hold BLAS at one thread for as long as any caller is inside; restore it when the last one leaves, also on errors."""
-    global _blas_users, _blas_limit
-    with _blas_lock:
-        if _blas_users == 0:
-            _blas_limit = _blas_controller().limit(limits=1)
-        _blas_users += 1
-    try:
-        yield
-    finally:
+class single_threaded_blas:  # noqa: N801 (used like a function)
+    """Hold BLAS at one thread for as long as any caller is inside; restore it when the last one leaves, also on errors.
+
+    An interrupt may come between any two steps: what was there before is noted before anything changes, and giving back is
+    repeated until it is done, which does no harm.
+    """
+
+    def __enter__(self) -> None:
+        try:
+            self._take()
+        except BaseException:
+            self._give_back()
+            raise
+
+    def __exit__(self, *error) -> None:
+        interrupted = None
+        while self in _blas_users or (not _blas_users and _blas_threads is not None):
+            try:
+                self._give_back()
+            except KeyboardInterrupt as error:
+                interrupted = error
+        if interrupted is not None:
+            raise interrupted
+
+    def _take(self) -> None:
+        global _blas_threads
         with _blas_lock:
-            _blas_users -= 1
-            if _blas_users == 0 and _blas_limit is not None:
-                _blas_limit.restore_original_limits()
-                _blas_limit = None
+            _blas_users.add(self)
+            if _blas_threads is None:
+                _blas_threads = [library.get_num_threads() for library in _blas_libraries()]
+                for library in _blas_libraries():
+                    library.set_num_threads(1)
+
+    def _give_back(self) -> None:
+        global _blas_threads
+        with _blas_lock:
+            _blas_users.discard(self)
+            if not _blas_users and _blas_threads is not None:
+                for library, threads in zip(_blas_libraries(), _blas_threads, strict=True):
+                    library.set_num_threads(threads)
+                _blas_threads = None

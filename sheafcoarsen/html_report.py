@@ -156,7 +156,7 @@ def _quality(C: Coarsening) -> tuple[SpectralQuality, Certificate | None] | str:
 
 def _pictures(C: Coarsening, ledgers, quality) -> dict[str, str]:
     """Return the pictures as data URIs, by what they show."""
-    drawn = {"partition": _drawn(plot.partition, C, size=(10, 6))}
+    drawn = {"partition": _drawn(plot.partition, C, size=(12.5, 7))}
     if C.modes is not None:
         drawn["spectra"] = _drawn(plot.spectra, C)
     if not isinstance(ledgers, str):

@@ -30,20 +30,20 @@ PALETTE = ("#440154", "#FDE725", "#31688E", "#8FD744", "#443A83", "#35B779")
 
 DARK, MIDDLE, LIGHT = "#2B1A4F", "#2A788E", "#C9C9C9"
 
-NUMBERED = 30
+NUMBERED = 20
 """Clusters up to which each carries its number."""
 
 COLUMNS = 60
 """Clusters up to which each has a column of eigenvalues of its own."""
 
 CELLS = 2000
-"""Clusters up to which neighbours get different colours and loops are drawn."""
+"""Clusters up to which neighbours get different colours."""
 
 LINES = 50_000
 """Edges up to which they are drawn."""
 
-MARKERS = 2000
-"""Markers or lines from which a vector file holds them as pixels."""
+MARKERS = 500
+"""Markers or lines up to which a vector file holds them one by one, others as pixels, and clusters up to which rings are drawn."""
 
 MAX_AREA = 500.0
 """Of a disc in a panel of usual size, 1e5 square points, in square points."""
@@ -97,7 +97,7 @@ def partition(C: Coarsening, pos=None, *, ax=None) -> Axes:
 
     A coarse vertex has an area in proportion to the dimension r_a of its stalk (hollow where that is 0), a coarse edge a width in
     proportion to that of its stalk; a ring is a loop-cell. Neighbouring clusters have colours of different lightness, which
-    repeat; up to 30 clusters carry their numbers. More than 50,000 edges are not drawn.
+    repeat; up to 20 clusters carry their numbers. More than 50,000 edges are not drawn.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def _draw_fine(ax, C: Coarsening, places, colors, where: str, room: float) -> No
         _lines(ax, "internal edges", places, edges[inside], colors=own, linewidths=1.3 * width, zorder=2)
     ax.scatter(
         *places.T, s=float(np.clip(0.12 * room / max(n, 1), 0.3, 60 * room / 1e5)), c=colors[labels], zorder=3, rasterized=n > MARKERS,
-        linewidths=0.4 if n <= MARKERS else 0, edgecolors="0.15", label="vertices",
+        linewidths=0.4 if n <= CELLS else 0, edgecolors="0.15", label="vertices",
     )  # fmt: skip
     _title(ax, "fine graph", f"{_count(n, 'vertex', 'vertices')} in {_count(len(colors), 'cluster')}", room)
     what = "solid: inside a cluster, dashed: crossing" if len(edges) <= MARKERS else "grey: crossing edges"
@@ -234,7 +234,7 @@ def _draw_coarse(ax, C: Coarsening, means, colors, room: float) -> np.ndarray:
     else:
         notes.append(f"{crossing:,} crossing edges")
     loops = edges[crossing:, 0]
-    if K <= CELLS:
+    if K <= MARKERS:
         ring = width * dims[crossing:] / widest
         ax.scatter(
             *means[loops].T, s=(np.sqrt(sizes[loops]) + 4 + ring) ** 2, facecolors="none", edgecolors="0.3",
@@ -249,7 +249,7 @@ def _draw_coarse(ax, C: Coarsening, means, colors, room: float) -> np.ndarray:
         notes.append(f"{len(loops):,} loop-cells")
     faces = np.where((C.ranks > 0)[:, None], colors, 1.0)
     ax.scatter(
-        *means.T, s=sizes, c=faces, edgecolors="0.15", linewidths=0.5 if K <= MARKERS else 0, zorder=3, rasterized=K > MARKERS,
+        *means.T, s=sizes, c=faces, edgecolors="0.15", linewidths=0.5 if K <= CELLS else 0, zorder=3, rasterized=K > MARKERS,
         label="vertices",
     )  # fmt: skip
     handles += [
@@ -375,29 +375,19 @@ def spectra(C: Coarsening, *, ax=None) -> Axes:
     x = np.empty(K)
     x[order] = np.arange(K)
     tied = modes.tied & cut
-    if many:
-        ax.vlines(
-            x[cut],
-            last[cut],
-            after[cut],
-            color=LIGHT,
-            linewidth=max(300 / K, 0.05),
-            zorder=1,
-            rasterized=K > MARKERS,
-            label="gap",
-        )
-    else:
-        ax.vlines(x[cut], last[cut], after[cut], color=LIGHT, linewidth=4, zorder=1, label="gap")
     size = float(np.clip(2000 / max(K, 1), 0.3, 30))
-    pixels = len(kept) > MARKERS
-    style = {"zorder": 3, "rasterized": pixels}
+    style = {"zorder": 3, "rasterized": len(kept) > MARKERS}
     ax.scatter(x[cluster], kept, s=size, color=DARK, linewidths=0, label="kept", **style)
-    marker = {"marker": "o", "facecolors": "white", "edgecolors": MIDDLE, "linewidths": 1.3}
-    if many:
-        ax.plot(
-            x[order][cut[order]], after[order][cut[order]], color=MIDDLE, linewidth=2, label="first discarded", zorder=4
+    if many:  # the first discarded ones are ascending: a line, and the gaps are the area below it
+        low, high = last[order][cut[order]], after[order][cut[order]]
+        at = np.arange(len(high))
+        ax.fill_between(
+            at, low, high, step="mid", color=LIGHT, linewidth=0, zorder=1, rasterized=K > MARKERS, label="gap"
         )
+        ax.plot(at, high, color=MIDDLE, linewidth=2, label="first discarded", zorder=4)
     else:
+        marker = {"marker": "o", "facecolors": "white", "edgecolors": MIDDLE, "linewidths": 1.3}
+        ax.vlines(x[cut], last[cut], after[cut], color=LIGHT, linewidth=4, zorder=1, label="gap")
         ax.scatter(x[cut], after[cut], s=size, label="first discarded", **marker, **style)
     if tied.any():
         label = f"the cut splits a multiple eigenvalue ({tied.sum():,})"
@@ -409,8 +399,7 @@ def spectra(C: Coarsening, *, ax=None) -> Axes:
             color="black",
             linewidths=1,
             label=label,
-            zorder=5,
-            rasterized=pixels,
+            **{**style, "zorder": 5},
         )
     ax.set_xlabel(f"{K:,} clusters, sorted by first discarded eigenvalue" if many else "cluster")
     if not many:

@@ -42,6 +42,11 @@ CHILD = """
                 done += 1
         except KeyboardInterrupt:
             interrupted += 1
+        except SystemError as error:  # numba's way to pass on one that came while it was converting arguments or results
+            while error is not None and not isinstance(error, KeyboardInterrupt):
+                error = error.__cause__
+            assert error is not None
+            interrupted += 1
         assert [library.num_threads for library in blas.lib_controllers] == before, "BLAS threads"
         assert not [t.name for t in threading.enumerate() if "ThreadPool" in t.name], "threads at work"
         assert set(os.listdir(folder)) <= {"c.npz"}, "half-written files"
@@ -116,6 +121,35 @@ def test_an_interrupt_while_writing_leaves_the_old_file(what, tmp_path, monkeypa
             sc.save(path, C) if what == "save" else sc.report(C, path)
     assert os.listdir(tmp_path) == ["out"]
     assert path.read_bytes() == b"precious"
+
+
+def _savez_that_cannot_close(stream, **arrays):
+    """Do as zipfile does: complain about the file that an interrupt left open."""
+    try:
+        signal.raise_signal(signal.SIGINT)
+    finally:
+        raise ValueError("can't close the file")
+
+
+def test_an_interrupt_stays_an_interrupt(tmp_path, monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.io.npz.np.savez", _savez_that_cannot_close)
+    with pytest.raises(KeyboardInterrupt):
+        sc.save(tmp_path / "out", sc.Partition([0]))
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_failure_after_an_interrupt_is_that_failure(tmp_path, monkeypatch):
+    """Who saves because of an interrupt, and cannot, is told why not."""
+
+    def fails(stream, **arrays):
+        raise OSError("no space left")
+
+    monkeypatch.setattr("sheafcoarsen.io.npz.np.savez", fails)
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        with pytest.raises(OSError, match="no space left"):
+            sc.save(tmp_path / "out", sc.Partition([0]))
 
 
 def test_bars_are_shown_on_demand_only(capsys):
