@@ -10,4 +10,4 @@ class SingularDegreeWarning(UserWarning):
 
 
 class SingularProblemWarning(UserWarning):
-    """A linear problem has more than one solution, and the one of least norm was taken."""
+    """The problem has no unique answer, or one that rounding decides."""
