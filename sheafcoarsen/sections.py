@@ -12,7 +12,7 @@ import scipy.sparse.csgraph
 from sheafcoarsen._kernels import sections as kernels
 from sheafcoarsen._kernels.lapack import svd_workspace
 from sheafcoarsen._linalg import eps_of, norm
-from sheafcoarsen._ragged import offsets, ranges, read_only
+from sheafcoarsen._ragged import offsets, read_only
 from sheafcoarsen._threads import run_ranges, single_threaded_blas
 from sheafcoarsen.clusters import Clusters, clusters_of, crossing_half_edges
 from sheafcoarsen.exceptions import SingularProblemWarning
@@ -69,7 +69,7 @@ class GlobalSections:
 
     def toarray(self) -> np.ndarray:
         """Return the basis as a dense array."""
-        return self.basis.toarray() if scipy.sparse.issparse(self.basis) else self.basis
+        return self.basis if isinstance(self.basis, np.ndarray) else self.basis.toarray()
 
     def __repr__(self) -> str:
         kind = "sparse" if scipy.sparse.issparse(self.basis) else "dense"
@@ -267,7 +267,9 @@ def _equilibrated(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, _Stalks]
     _check(run_ranges(work, cost, serial_below=SERIAL_BELOW), "the maps at vertex")
     read_only(ranks)
     partition = Partition(np.arange(n))
-    stalks = _Stalks(clusters_of(F, partition), partition, ranks, starts, W, V, np.repeat(sizes / np.maximum(dims, 1), dims))
+    stalks = _Stalks(
+        clusters_of(F, partition), partition, ranks, starts, W, V, np.repeat(sizes / np.maximum(dims, 1), dims)
+    )
     tail_starts = offsets(F.edge_dims * ranks[F.edges[:, 0]])
     head_starts = offsets(F.edge_dims * ranks[F.edges[:, 1]])
     tail, head = np.zeros(int(tail_starts[-1]), dtype), np.zeros(int(head_starts[-1]), dtype)
@@ -338,7 +340,7 @@ def _singular_vectors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
     for lo in range(0, delta.shape[0], rows):  # so that the dense rows never take more than a few times n^2
         triangle = np.concatenate([triangle, delta[lo : lo + rows].toarray()])
         if len(triangle) > n:
-            triangle = np.linalg.qr(triangle, mode="r")
+            triangle = np.asarray(np.linalg.qr(triangle, mode="r"))
     if n == 0:
         return np.zeros((0, 0), sheaf.dtype), np.zeros(0)
     _, found, vectors = np.linalg.svd(triangle, full_matrices=True)
