@@ -32,6 +32,9 @@ MAX_DENSE = 12_000
 SERIAL_BELOW = 2e6
 """Sum of N_a^3 below which one thread does all."""
 
+KEEP_BELOW = 2**26
+"""Sum of N_a^2 up to which a rule that looks at spectra of oversampled modes keeps G of every cluster instead of computing it twice."""
+
 PILOT_SHARE = 20
 """One mode in so many goes into the pilot that finds a target."""
 
@@ -413,7 +416,16 @@ class _LocalProblems:
             read_only(array.astype(self.real, copy=False)) for array in (scores, next_values, norms)
         )
         modes = LocalModes(
-            self.sheaf, self.partition, self.local_operator, ranks, scores, next_values, read_only(tied), norms, R, **own
+            self.sheaf,
+            self.partition,
+            self.local_operator,
+            ranks,
+            scores,
+            next_values,
+            read_only(tied),
+            norms,
+            R,
+            **own,
         )
         modes.__dict__.update(clusters=self.clusters, half_edges=self.half_edges)
         return modes
@@ -492,6 +504,8 @@ class _OversampledProblems(_LocalProblems):
             )
         self.target = pilot_target(self.work, P) if target is None else target
         self.least = float(np.finfo(self.real).tiny)
+        none = np.zeros(0, np.int64)
+        self.kept = (none, np.zeros(0, self.work.dtype), none, np.zeros((0, 3)))  # by `spectra`, for `compute`
 
     def run_patches(self, what: str, work, wanted: np.ndarray) -> None:
         """Call ``work(lo, hi, patch room, workspace)`` as ``run`` does."""
@@ -509,13 +523,22 @@ class _OversampledProblems(_LocalProblems):
         if not (rule.needs_scores or rule.needs_kernels):
             return Spectra(c.dims, starts, np.zeros(0, self.real), dims, np.zeros(0))
         scores = np.zeros(int(starts[-1]))
+        if np.square(c.dims, dtype=np.float64).sum() <= KEEP_BELOW:
+            kept_starts = offsets(c.dims**2)
+            self.kept = (
+                kept_starts,
+                np.empty(int(kept_starts[-1]), self.work.dtype),
+                dims,
+                np.empty((c.n_clusters, 3)),
+            )
         self.run_patches(
             "local spectra",
             lambda lo, hi, room, s: oversampled_kernels.oversampled_spectra(
-                lo, hi, f, c, self.patches.arrays, self.target, self.eps, self.least, room, s, starts, scores, dims
+                lo, hi, f, c, self.patches.arrays, self.target, self.eps, self.least, room, s, starts, scores,
+                *self.kept[:2], dims, self.kept[3],
             ),
             np.ones(c.n_clusters),
-        )
+        )  # fmt: skip
         ties = np.sqrt(self.eps) * np.append(scores[1:], 0)
         return Spectra(c.dims, starts, scores, dims, ties)
 
@@ -525,9 +548,9 @@ class _OversampledProblems(_LocalProblems):
         self.run_patches(
             "local modes",
             lambda lo, hi, room, s: oversampled_kernels.oversampled_modes(
-                lo, hi, f, c, self.patches.arrays, self.target, self.eps, self.least, room, s, ranks, *out
+                lo, hi, f, c, self.patches.arrays, self.target, self.eps, self.least, room, s, *self.kept, ranks, *out
             ),
-            np.minimum(ranks + 1, c.dims),
+            c.dims,  # eigenvectors: K_C may be of any dimension
         )
         return {"rings": self.rings, "target": self.target, "pilot": self.pilot}
 
@@ -546,16 +569,27 @@ def pilot_target(sheaf: CellularSheaf, P: Partition) -> float:
     largest counts; where there is none, norm(L, inf).
     """
     local = _LocalProblems(sheaf, P, "internal", False)
-    dims = local.clusters.dims
-    modes = local.modes(-(-dims // PILOT_SHARE), singular=False)
-    eps = eps_of(sheaf.dtype)
-    short = (modes.next_eigenvalues <= zero_level(dims, eps, modes.operator_norms)) & (modes.ranks < dims)
+    dims, eps = local.clusters.dims, eps_of(sheaf.dtype)
+    least = -(-dims // PILOT_SHARE)
+    # a few more, so that a cut need not split a multiplet, of which rounding would choose a part
+    modes = local.modes(np.minimum(least + max(int(sheaf.vertex_dims.max(initial=0)) - 1, 1), dims), singular=False)
+    zero = zero_level(dims, eps, modes.operator_norms)
+    short = (modes.next_eigenvalues <= zero) & (modes.ranks < dims)
     if short.any():
         spectra = local.spectra(Rule())
-        zeros = spectra.scores <= np.repeat(zero_level(dims, eps, modes.operator_norms), dims)
-        kernels = np.bincount(np.repeat(np.arange(len(dims)), dims)[zeros], minlength=len(dims))
+        kernels = np.bincount(
+            np.repeat(np.arange(len(dims)), dims)[spectra.scores <= np.repeat(zero, dims)], minlength=len(dims)
+        )
         modes = local.modes(np.maximum(modes.ranks, kernels), singular=False)
-    L, R = laplacian(sheaf), modes.prolongation
+    cluster = np.repeat(np.arange(len(dims)), modes.ranks)
+    place = np.arange(len(cluster)) - modes.rank_offsets[cluster]
+    following = np.append(modes.scores[1:], 0)
+    following[place == modes.ranks[cluster] - 1] = modes.next_eigenvalues[modes.ranks > 0]
+    apart = following - modes.scores > np.sqrt(eps) * modes.operator_norms[cluster]
+    ends = np.flatnonzero(apart & (place >= least[cluster] - 1))
+    cut = modes.ranks.copy()
+    np.minimum.at(cut, cluster[ends], place[ends] + 1)
+    L, R = laplacian(sheaf), modes.prolongation[:, np.flatnonzero(place < cut[cluster])]
     coarse = scipy.sparse.csr_array(R.conj().T @ (L @ R))
     top = float(abs(L).sum(axis=1).max(initial=0.0))
     m = coarse.shape[0]
@@ -576,4 +610,4 @@ def pilot_target(sheaf: CellularSheaf, P: Partition) -> float:
     with single_threaded_blas():
         values = np.linalg.eigvalsh(coarse.toarray())
     values = values[values > level]
-    return float(values[: PILOT_NUMBER][-1]) * top if len(values) else top
+    return float(values[:PILOT_NUMBER][-1]) * top if len(values) else top

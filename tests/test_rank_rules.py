@@ -25,7 +25,7 @@ def spectra(*clusters, ties=0.0):
     starts = np.concatenate([[0], np.cumsum(dims)])
     kernels = np.array([int((c == 0).sum()) for c in scores], np.int64)
     flat = np.concatenate(scores) if scores else np.zeros(0)
-    return Spectra(dims, starts, flat, kernels, np.full(len(dims), ties))
+    return Spectra(dims, starts, flat, kernels, np.full(len(flat), ties))
 
 
 # small integers, so that ties occur
