@@ -79,7 +79,7 @@ class PatchRoom(NamedTuple):
 
 @kernel
 def diagonal(f, out):
-    """out = diag(L)."""
+    """Write diag(L)."""
     out[:] = 0
     for e in range(f.edges.shape[0]):
         u, v = f.edges[e, 0], f.edges[e, 1]
@@ -190,7 +190,7 @@ def leave(a, p, t):
 
 @kernel
 def apply_delta(f, t, unit, x, y):
-    """y = unit delta_T x for the rows of x, (count, N); y (rows, count)."""
+    """Write y = unit delta_T x for the rows of x, (count, N); y (rows, count)."""
     row, count = 0, x.shape[0]
     y[:] = 0
     for k in range(t.internal_ptr[1]):
@@ -215,7 +215,7 @@ def apply_delta(f, t, unit, x, y):
 
 @kernel
 def apply_adjoint(f, t, unit, y, x):
-    """x = the conjugate of unit delta_T* y, as rows (count, N), for y (rows, count)."""
+    """Write x = the conjugate of unit delta_T* y, as rows (count, N), for y (rows, count)."""
     row, count = 0, x.shape[0]
     x[:] = 0
     for k in range(t.internal_ptr[1]):
@@ -350,7 +350,7 @@ def patch_kernel(f, t, rows, unit, largest, top, eps, room, s):
         x = np.dot(np.ascontiguousarray(z[count - near :]), x)
         beyond = w[count - 1 - near] ** 2
         y, step = np.empty((rows, near), a.dtype), np.empty((near, n), a.dtype)
-        for _ in range(max(2, int(math.ceil(math.log(EPS) / math.log(mu / beyond))))):
+        for _ in range(max(2, math.ceil(math.log(EPS) / math.log(mu / beyond)))):
             apply_delta(f, t, unit, x, y)
             apply_adjoint(f, t, unit, y, step)
             potrs(spare, n, step.reshape(near * n), near, s)
