@@ -1,13 +1,13 @@
 """Local modes: the low eigenvectors of each cluster's own operator, which become the coarse stalk."""
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._checks import choice, flag, real_number, whole_number
+from sheafcoarsen._checks import MAX_DIMENSION, choice, flag, real_number, whole_number
 from sheafcoarsen._kernels import modes as kernels
 from sheafcoarsen._kernels import oversampled as oversampled_kernels
 from sheafcoarsen._kernels.lapack import svd_workspace, workspace
@@ -208,19 +208,27 @@ def warn_if_tied(modes: LocalModes, stacklevel: int, where: str = "") -> None:
 
 
 def compute_modes(
-    sheaf: CellularSheaf, P: Partition, rank, local_operator: str, *, rings=None, target=None, progress: bool = False
+    sheaf: CellularSheaf,
+    P: Partition,
+    rank,
+    local_operator: str,
+    *,
+    rings=None,
+    target=None,
+    found: float | None = None,
+    progress: bool = False,
 ) -> LocalModes:
-    """Compute the modes without a word about ties."""
+    """Compute the modes without a word about ties; ``found`` is the target of a pilot on a finer level, instead of one here."""
     check_partition(sheaf, P)
     rings, target = check_oversampling(local_operator, rings, target)
     flag("progress", progress)
     rule = as_rule(rank, P.n_clusters)
-    local = _problems(sheaf, P, local_operator, progress, rings, target)
+    local = _problems(sheaf, P, local_operator, progress, rings, found if target is None else target)
     ranks = rule.ranks(local.spectra(rule))
-    modes = local.modes(ranks, singular=rule.needs_kernels)
-    if isinstance(rule, Budget) and local_operator == "oversampled":
-        return replace(modes, over_budget=max(0, int(ranks.sum()) - rule.total))
-    return modes
+    if isinstance(local, _OversampledProblems):
+        local.pilot = target is None
+        local.over_budget = max(0, int(ranks.sum()) - rule.total) if isinstance(rule, Budget) else 0
+    return local.modes(ranks, singular=rule.needs_kernels)
 
 
 def check_oversampling(local_operator: str, rings, target) -> tuple[int, float | None]:
@@ -233,7 +241,7 @@ def check_oversampling(local_operator: str, rings, target) -> tuple[int, float |
                     f'`{name}` is for `local_operator` = "oversampled", got {value!r} with {local_operator!r}: leave it out'
                 )
         return 1, None
-    rings = 1 if rings is None else whole_number("rings", rings, at_least=0)
+    rings = 1 if rings is None else min(whole_number("rings", rings, at_least=0), MAX_DIMENSION)
     if target is not None:
         number = real_number("target", target)
         if not 0 < number < np.inf:
@@ -255,8 +263,9 @@ def refresh_modes(
     like = None if new_edges else modes
     target = target if modes.pilot else modes.target
     local = _problems(sheaf, modes.partition, modes.local_operator, False, modes.rings, target, like=like)
-    result = local.modes(modes.ranks, singular=modes.singular)
-    return replace(result, pilot=modes.pilot, over_budget=modes.over_budget)
+    if isinstance(local, _OversampledProblems):
+        local.pilot, local.over_budget = modes.pilot, modes.over_budget
+    return local.modes(modes.ranks, singular=modes.singular)
 
 
 def check_modes(modes: LocalModes, what: str) -> None:
@@ -491,7 +500,7 @@ class _OversampledProblems(_LocalProblems):
 
     def __init__(self, sheaf, P, progress, rings: int, target: float | None, like=None):
         super().__init__(sheaf, P, "oversampled", progress, like)
-        self.rings, self.pilot = rings, target is None
+        self.rings, self.pilot, self.over_budget = rings, target is None, 0
         double = np.result_type(sheaf.dtype, np.float64)
         if sheaf.dtype != double:  # A may be too ill-conditioned for single precision
             self.work = sheaf.with_maps(sheaf.tail_data.astype(double), sheaf.head_data.astype(double))
@@ -552,7 +561,7 @@ class _OversampledProblems(_LocalProblems):
             ),
             c.dims,  # eigenvectors: K_C may be of any dimension
         )
-        return {"rings": self.rings, "target": self.target, "pilot": self.pilot}
+        return {"rings": self.rings, "target": self.target, "pilot": self.pilot, "over_budget": self.over_budget}
 
 
 def _problems(sheaf, P, local_operator: str, progress: bool, rings, target, like=None) -> _LocalProblems:
