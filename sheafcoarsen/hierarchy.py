@@ -4,7 +4,7 @@ import contextlib
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -540,11 +540,10 @@ def coarsen_levels(
                 why = P
                 break
             of_level = ranks[i] if isinstance(ranks, list) else ranks
-            modes = compute_modes(current, P, of_level, local_operator, rings=rings, target=target, progress=progress)
-            if found is not None:
-                modes = replace(modes, pilot=True)
-            elif modes.pilot:
-                found = target = modes.target or None  # 0: no energy at all
+            modes = compute_modes(
+                current, P, of_level, local_operator, rings=rings, target=target, found=found, progress=progress
+            )
+            found = modes.target if modes.pilot else None
             if partitions is None and not modes.ranks.any():
                 why = f"level {i} would keep no mode of any cluster"
                 break

@@ -1,14 +1,14 @@
 """Local modes: the low eigenvectors of each cluster's own operator, which become the coarse stalk."""
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import scipy.sparse
 
 from sheafcoarsen import _html
-from sheafcoarsen._checks import choice, flag, real_number, whole_number
+from sheafcoarsen._checks import MAX_DIMENSION, choice, flag, real_number, whole_number
 from sheafcoarsen._kernels import modes as kernels
 from sheafcoarsen._kernels import oversampled as oversampled_kernels
 from sheafcoarsen._kernels.lapack import svd_workspace, workspace
@@ -32,6 +32,9 @@ MAX_DENSE = 12_000
 
 SERIAL_BELOW = 2e6
 """Sum of N_a^3 below which one thread does all."""
+
+KEEP_BELOW = 2**26
+"""Sum of N_a^2 up to which a rule that looks at spectra of oversampled modes keeps G of every cluster instead of computing it twice."""
 
 PILOT_SHARE = 20
 """One mode in so many goes into the pilot that finds a target."""
@@ -270,19 +273,27 @@ def warn_if_tied(modes: LocalModes, stacklevel: int, where: str = "") -> None:
 
 
 def compute_modes(
-    sheaf: CellularSheaf, P: Partition, rank, local_operator: str, *, rings=None, target=None, progress: bool = False
+    sheaf: CellularSheaf,
+    P: Partition,
+    rank,
+    local_operator: str,
+    *,
+    rings=None,
+    target=None,
+    found: float | None = None,
+    progress: bool = False,
 ) -> LocalModes:
-    """Compute the modes without a word about ties."""
+    """Compute the modes without a word about ties; ``found`` is the target of a pilot on a finer level, instead of one here."""
     check_partition(sheaf, P)
     rings, target = check_oversampling(local_operator, rings, target)
     flag("progress", progress)
     rule = as_rule(rank, P.n_clusters)
-    local = _problems(sheaf, P, local_operator, progress, rings, target)
+    local = _problems(sheaf, P, local_operator, progress, rings, found if target is None else target)
     ranks = rule.ranks(local.spectra(rule))
-    modes = local.modes(ranks, singular=rule.needs_kernels)
-    if isinstance(rule, Budget) and local_operator == "oversampled":
-        return _with(modes, over_budget=max(0, int(ranks.sum()) - rule.total))
-    return modes
+    if isinstance(local, _OversampledProblems):
+        local.pilot = target is None
+        local.over_budget = max(0, int(ranks.sum()) - rule.total) if isinstance(rule, Budget) else 0
+    return local.modes(ranks, singular=rule.needs_kernels)
 
 
 def check_oversampling(local_operator: str, rings, target) -> tuple[int, float | None]:
@@ -295,7 +306,7 @@ def check_oversampling(local_operator: str, rings, target) -> tuple[int, float |
                     f'`{name}` is for `local_operator` = "oversampled", got {value!r} with {local_operator!r}: leave it out'
                 )
         return 1, None
-    rings = 1 if rings is None else whole_number("rings", rings, at_least=0)
+    rings = 1 if rings is None else min(whole_number("rings", rings, at_least=0), MAX_DIMENSION)
     if target is not None:
         number = real_number("target", target)
         if not 0 < number < np.inf:
@@ -317,15 +328,9 @@ def refresh_modes(
     like = None if new_edges else modes
     target = target if modes.pilot else modes.target
     local = _problems(sheaf, modes.partition, modes.local_operator, False, modes.rings, target, like=like)
-    result = local.modes(modes.ranks, singular=modes.singular)
-    return _with(result, pilot=modes.pilot, over_budget=modes.over_budget)
-
-
-def _with(modes: LocalModes, **settings) -> LocalModes:
-    """Return modes with other settings, and what has been computed for them so far."""
-    result = replace(modes, **settings)
-    result.__dict__.update({name: modes.__dict__[name] for name in ("clusters", "half_edges", "_made")})
-    return result
+    if isinstance(local, _OversampledProblems):
+        local.pilot, local.over_budget = modes.pilot, modes.over_budget
+    return local.modes(modes.ranks, singular=modes.singular)
 
 
 def check_modes(modes: LocalModes, what: str) -> None:
@@ -495,7 +500,16 @@ class _LocalProblems:
             read_only(array.astype(self.real, copy=False)) for array in (scores, next_values, norms)
         )
         modes = LocalModes(
-            self.sheaf, self.partition, self.local_operator, ranks, scores, next_values, read_only(tied), norms, R, **own
+            self.sheaf,
+            self.partition,
+            self.local_operator,
+            ranks,
+            scores,
+            next_values,
+            read_only(tied),
+            norms,
+            R,
+            **own,
         )
         modes.__dict__.update(clusters=self.clusters, half_edges=self.half_edges, _made=(R.indptr, R.indices, R.data))
         return modes
@@ -561,7 +575,7 @@ class _OversampledProblems(_LocalProblems):
 
     def __init__(self, sheaf, P, progress, rings: int, target: float | None, like=None):
         super().__init__(sheaf, P, "oversampled", progress, like)
-        self.rings, self.pilot = rings, target is None
+        self.rings, self.pilot, self.over_budget = rings, target is None, 0
         double = np.result_type(sheaf.dtype, np.float64)
         if sheaf.dtype != double:  # A may be too ill-conditioned for single precision
             self.work = sheaf.with_maps(sheaf.tail_data.astype(double), sheaf.head_data.astype(double))
@@ -574,6 +588,8 @@ class _OversampledProblems(_LocalProblems):
             )
         self.target = pilot_target(self.work, P) if target is None else target
         self.least = float(np.finfo(self.real).tiny)
+        none = np.zeros(0, np.int64)
+        self.kept = (none, np.zeros(0, self.work.dtype), none, np.zeros((0, 3)))  # by `spectra`, for `compute`
 
     def run_patches(self, what: str, work, wanted: np.ndarray) -> None:
         """Call ``work(lo, hi, patch room, workspace)`` as ``run`` does."""
@@ -591,13 +607,22 @@ class _OversampledProblems(_LocalProblems):
         if not (rule.needs_scores or rule.needs_kernels):
             return Spectra(c.dims, starts, np.zeros(0, self.real), dims, np.zeros(0))
         scores = np.zeros(int(starts[-1]))
+        if np.square(c.dims, dtype=np.float64).sum() <= KEEP_BELOW:
+            kept_starts = offsets(c.dims**2)
+            self.kept = (
+                kept_starts,
+                np.empty(int(kept_starts[-1]), self.work.dtype),
+                dims,
+                np.empty((c.n_clusters, 3)),
+            )
         self.run_patches(
             "local spectra",
             lambda lo, hi, room, s: oversampled_kernels.oversampled_spectra(
-                lo, hi, f, c, self.patches.arrays, self.target, self.eps, self.least, room, s, starts, scores, dims
+                lo, hi, f, c, self.patches.arrays, self.target, self.eps, self.least, room, s, starts, scores,
+                *self.kept[:2], dims, self.kept[3],
             ),
             np.ones(c.n_clusters),
-        )
+        )  # fmt: skip
         ties = np.sqrt(self.eps) * np.append(scores[1:], 0)
         return Spectra(c.dims, starts, scores, dims, ties)
 
@@ -607,11 +632,11 @@ class _OversampledProblems(_LocalProblems):
         self.run_patches(
             "local modes",
             lambda lo, hi, room, s: oversampled_kernels.oversampled_modes(
-                lo, hi, f, c, self.patches.arrays, self.target, self.eps, self.least, room, s, ranks, *out
+                lo, hi, f, c, self.patches.arrays, self.target, self.eps, self.least, room, s, *self.kept, ranks, *out
             ),
-            np.minimum(ranks + 1, c.dims),
+            c.dims,  # eigenvectors: K_C may be of any dimension
         )
-        return {"rings": self.rings, "target": self.target, "pilot": self.pilot}
+        return {"rings": self.rings, "target": self.target, "pilot": self.pilot, "over_budget": self.over_budget}
 
 
 def _problems(sheaf, P, local_operator: str, progress: bool, rings, target, like=None) -> _LocalProblems:
@@ -628,16 +653,27 @@ def pilot_target(sheaf: CellularSheaf, P: Partition) -> float:
     largest counts; where there is none, norm(L, inf).
     """
     local = _LocalProblems(sheaf, P, "internal", False)
-    dims = local.clusters.dims
-    modes = local.modes(-(-dims // PILOT_SHARE), singular=False)
-    eps = eps_of(sheaf.dtype)
-    short = (modes.next_eigenvalues <= zero_level(dims, eps, modes.operator_norms)) & (modes.ranks < dims)
+    dims, eps = local.clusters.dims, eps_of(sheaf.dtype)
+    least = -(-dims // PILOT_SHARE)
+    # a few more, so that a cut need not split a multiplet, of which rounding would choose a part
+    modes = local.modes(np.minimum(least + max(int(sheaf.vertex_dims.max(initial=0)) - 1, 1), dims), singular=False)
+    zero = zero_level(dims, eps, modes.operator_norms)
+    short = (modes.next_eigenvalues <= zero) & (modes.ranks < dims)
     if short.any():
         spectra = local.spectra(Rule())
-        zeros = spectra.scores <= np.repeat(zero_level(dims, eps, modes.operator_norms), dims)
-        kernels = np.bincount(np.repeat(np.arange(len(dims)), dims)[zeros], minlength=len(dims))
+        kernels = np.bincount(
+            np.repeat(np.arange(len(dims)), dims)[spectra.scores <= np.repeat(zero, dims)], minlength=len(dims)
+        )
         modes = local.modes(np.maximum(modes.ranks, kernels), singular=False)
-    L, R = laplacian(sheaf), modes.prolongation
+    cluster = np.repeat(np.arange(len(dims)), modes.ranks)
+    place = np.arange(len(cluster)) - modes.rank_offsets[cluster]
+    following = np.append(modes.scores[1:], 0)
+    following[place == modes.ranks[cluster] - 1] = modes.next_eigenvalues[modes.ranks > 0]
+    apart = following - modes.scores > np.sqrt(eps) * modes.operator_norms[cluster]
+    ends = np.flatnonzero(apart & (place >= least[cluster] - 1))
+    cut = modes.ranks.copy()
+    np.minimum.at(cut, cluster[ends], place[ends] + 1)
+    L, R = laplacian(sheaf), modes.prolongation[:, np.flatnonzero(place < cut[cluster])]
     coarse = scipy.sparse.csr_array(R.conj().T @ (L @ R))
     top = float(abs(L).sum(axis=1).max(initial=0.0))
     m = coarse.shape[0]
@@ -658,4 +694,4 @@ def pilot_target(sheaf: CellularSheaf, P: Partition) -> float:
     with single_threaded_blas():
         values = np.linalg.eigvalsh(coarse.toarray())
     values = values[values > level]
-    return float(values[: PILOT_NUMBER][-1]) * top if len(values) else top
+    return float(values[:PILOT_NUMBER][-1]) * top if len(values) else top

@@ -40,7 +40,9 @@ class Patches:
             serial_below=SERIAL_BELOW,
         )
         degrees = np.bincount(sheaf.edges.reshape(-1), minlength=n)
-        low_end = np.where(degrees[sheaf.edges[:, 0]] <= degrees[sheaf.edges[:, 1]], sheaf.edges[:, 0], sheaf.edges[:, 1])
+        low_end = np.where(
+            degrees[sheaf.edges[:, 0]] <= degrees[sheaf.edges[:, 1]], sheaf.edges[:, 0], sheaf.edges[:, 1]
+        )
         low_counts = np.bincount(low_end, minlength=n)
         diagonal = np.empty(sheaf.dim_c0)
         kernels.diagonal(f, diagonal)

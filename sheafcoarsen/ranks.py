@@ -106,7 +106,9 @@ class Budget(Rule):
         """Return the split of the budget."""
         chosen = np.zeros(len(spectra.scores), dtype=bool)
         chosen[np.argsort(spectra.scores, kind="stable")[: self.total]] = True  # stable: ties go by cluster index
-        return np.maximum(_count(spectra, chosen), spectra.kernels)  # of oversampled modes, whose kernels are kept whole
+        return np.maximum(
+            _count(spectra, chosen), spectra.kernels
+        )  # of oversampled modes, whose kernels are kept whole
 
 
 @dataclass(frozen=True)

@@ -181,6 +181,54 @@ def local_modes(F, P, a, r, local_operator="internal"):
 # ---------------------------------------------------------------- prolongation, section 3.3
 
 
+def patch(F, P, a, rings):
+    """Return the vertices of T: the cluster and rings of neighbours, the most strongly coupled first, dim T <= 2 dim C (conventions 5.7)."""
+    T = list(cluster(P, a))
+    largest = max([norm(M(e)) for e in range(len(F.edges)) for M in (F.tail_map, F.head_map)], default=0) or 1
+    room, layer = sum(int(F.vertex_dims[v]) for v in T), T
+    for _ in range(rings):
+        coupling = {}
+        for e, (u, v) in enumerate(F.edges.tolist()):
+            product = norm((F.tail_map(e) / largest).conj().T @ (F.head_map(e) / largest))
+            for near, far in ((u, v), (v, u)):
+                if near in layer and far not in T and F.vertex_dims[far] > 0:
+                    coupling[far] = coupling.get(far, 0.0) + product
+        layer = []
+        for v in sorted(coupling, key=lambda v: (-float(f"{coupling[v]:.5g}"), v)):
+            if F.vertex_dims[v] <= room:
+                layer.append(v)
+                room -= int(F.vertex_dims[v])
+        T = T + layer
+        if len(layer) < len(coupling):
+            break
+    return T
+
+
+def oversampled(F, P, a, target, rings):
+    """Return K_C, M (I - K_C K_C*) with G = M* M of cluster a, and how far rounding in A goes (conventions 5.7)."""
+    T = patch(F, P, a, rings)
+    inner = [e for e, (u, v) in enumerate(F.edges.tolist()) if u in T and v in T]
+    rows = [i for e in inner for i in edge_coordinates(F, e)]
+    columns = [i for v in T for i in vertex_coordinates(F, v)]
+    n, N = sum(int(F.vertex_dims[v]) for v in cluster(P, a)), len(columns)
+    delta = coboundary(F).astype(np.result_type(F.dtype, np.float64))
+    inside = delta[np.ix_(rows, columns)]
+    L_T = inside.conj().T @ inside
+    border = norm2(delta[:, columns]) - norm2(inside) > 1e-12 * norm2(inside).max(initial=0)
+    _, sigma, vh = np.linalg.svd(inside)
+    eps = np.finfo(F.dtype).eps
+    K = vh[int((sigma > max(inside.shape) * eps * sigma.max(initial=0)).sum()) :].conj().T[:n]
+    u, sigma, _ = np.linalg.svd(K, full_matrices=False)
+    K = u[:, sigma > 4 * eps * N]
+    A = L_T + 0.1 * target * np.eye(N)
+    X = np.linalg.solve(A, np.eye(N)[:, :n])
+    Y = np.linalg.solve(A, X)
+    M = whole = np.concatenate([X[border], target * Y])
+    for _ in range(2):  # what is left may be far smaller
+        M = M - (M @ K) @ K.conj().T
+    return K, M, norm(A) / (0.1 * target) * (norm(whole) / norm(M) if M.any() else 1.0)
+
+
 def prolongation(F, P, bases):
     """Return R = blockdiag(R_a), rows in the order of the fine C^0 (``eq:global_block_prolongation``)."""
     ranks = [R_a.shape[1] for R_a in bases]

@@ -390,7 +390,7 @@ REFUSED = {
     "modes of an unknown operator": (
         lambda: coarsen_with(local_operator="outer"),
         ValueError,
-        "`local_operator` must be one of 'internal', 'principal', got 'outer'",
+        "`local_operator` must be one of 'internal', 'principal', 'oversampled', got 'outer'",
     ),
     # ---- new maps
     "with_maps, another d_v": (
@@ -547,6 +547,10 @@ CALLS = {
     },
     "select of a graph": (sc.select, {"F_or_graph": EDGES, "n_clusters": 2}),
     "local_modes": (sc.local_modes, MODES),
+    "local_modes, oversampled": (
+        sc.local_modes,
+        {**MODES, "local_operator": "oversampled", "rings": 1, "target": 0.5},
+    ),
     "LocalModes.eigenvalues": (M.eigenvalues, {"a": 0}),
     "LocalModes.basis": (M.basis, {"a": 0}),
     "ranks.fixed": (sc.ranks.fixed, {"r": 1}),
@@ -851,7 +855,7 @@ def test_the_whole_road_on_any_sheaf(dtype, data):
     x = data.draw(cochains(F))
     assert_valid(sc.edge_energy(F, x))
     coarsenings = [sc.coarsen(F, P, basis=data.draw(bases(F, P, kinds=("orthonormal", "rank-deficient"))))]
-    for local_operator in ("internal", "principal"):
+    for local_operator in ("internal", "principal", "oversampled"):
         ranks = (data.draw(mode_counts(P)), sc.ranks.kernel(), sc.ranks.budget(F.dim_c0 // 2).whole_multiplets())
         coarsenings += [sc.coarsen(F, P, rank, local_operator=local_operator) for rank in ranks]
     for C in coarsenings:
@@ -875,7 +879,7 @@ def test_the_whole_road_on_large_clusters(dtype):
         graph = nx.random_regular_graph(4, n, seed=3)
         F = CellularSheaf.random(graph, 2, 2, seed=1, dtype=dtype)
         P = Partition(np.arange(n) * 2 // n)
-        for local_operator in ("internal", "principal"):
+        for local_operator in ("internal", "principal", "oversampled"):
             for rank in (3, n, sc.ranks.kernel()):
                 assert_valid(sc.coarsen(F, P, rank, local_operator=local_operator))
 

@@ -14,7 +14,7 @@ from tests import reference
 from tests.helpers import assert_residual, dense_rank, eps_of, residual, same_subspace, size, ties_allowed
 from tests.strategies import DTYPES, bases, cochains, mode_counts, partitions, sheaves, sheaves_with_partitions
 
-KINDS = ("internal", "principal", "basis")
+KINDS = ("internal", "principal", "oversampled", "basis")
 
 
 @st.composite

@@ -36,7 +36,7 @@ def descents(draw, min_levels=0, **options):
 @st.composite
 def hierarchies(draw, loops=(True, False), **options):
     F, given_, ranks = draw(descents(**options))
-    operator = draw(st.sampled_from(["internal", "principal"]))
+    operator = draw(st.sampled_from(["internal", "principal", "oversampled"]))
     return sc.coarsen_levels(
         F,
         partitions=given_,

@@ -61,7 +61,12 @@ def same_coarsening(C, D):
             np.testing.assert_array_equal(getattr(C.modes, name), getattr(D.modes, name))
 
 
-@given(sheaves_with_partitions(), st.sampled_from(["internal", "principal", "basis"]), st.booleans(), st.booleans())
+@given(
+    sheaves_with_partitions(),
+    st.sampled_from(["internal", "principal", "oversampled", "basis"]),
+    st.booleans(),
+    st.booleans(),
+)
 @settings(max_examples=25)
 def test_round_trip_is_exact(tmp_path_factory, case, kind, loops, compress):
     F, P = case

@@ -22,7 +22,7 @@ def coarsen(*args, **kwargs):
 
 
 @st.composite
-def coarsenings(draw, kinds=("internal", "principal", "basis")):
+def coarsenings(draw, kinds=("internal", "principal", "oversampled", "basis")):
     """Coarsenings whose R is an isometry."""
     F, P = draw(sheaves_with_partitions())
     kind = draw(st.sampled_from(kinds))

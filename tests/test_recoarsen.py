@@ -15,7 +15,7 @@ from tests.test_coarsening import assert_is_galerkin, blocks_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
-KINDS = ("internal", "principal", "basis")
+KINDS = ("internal", "principal", "oversampled", "basis")
 NEW_MAPS = ("general", "zero", "partly zero", "integer")
 
 

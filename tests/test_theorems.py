@@ -20,14 +20,14 @@ pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 RANKS = st.integers(0, 4)
 HALVES = sc.Partition([0, 0, 0, 1, 1, 1])
-KINDS = ("internal", "principal", "isometric", "any")
-ISOMETRIC = ("internal", "principal", "isometric")
+KINDS = ("internal", "principal", "oversampled", "isometric", "any")
+ISOMETRIC = ("internal", "principal", "oversampled", "isometric")
 STRUCTURED = ("integer", "repeated", "zero", "bundle")  # whose singular values are zero or well away from it
 
 
 def draw_coarsening(draw, F, P, kind, loops=True):
     """Coarsen by modes of either operator, or by blocks of one's own, orthonormal or of any kind."""
-    if kind in ("internal", "principal"):
+    if kind in ("internal", "principal", "oversampled"):
         return sc.coarsen(F, P, draw(RANKS), local_operator=kind, loops=loops)
     few = F.dtype in (np.float32, np.complex64) and F.largest_entry > 1e6  # beyond it a scaled basis is refused
     of_any_kind = tuple(k for k in BASIS_KINDS if k != "scaled" or not few)

@@ -12,7 +12,16 @@ import numpy as np
 from sheafcoarsen._kernels.hermitian import eigh_lowest, eigvalsh
 from sheafcoarsen._kernels.jit import kernel
 from sheafcoarsen._kernels.lapack import Workspace, gram, potrf, potrs, singular_rows
-from sheafcoarsen._kernels.modes import assemble, cluster_unit, fix_phase, inf_norm, normalized, power_of_two, stack, store
+from sheafcoarsen._kernels.modes import (
+    assemble,
+    cluster_unit,
+    fix_phase,
+    inf_norm,
+    normalized,
+    power_of_two,
+    stack,
+    store,
+)
 
 EPS = 2.0**-52
 
@@ -70,7 +79,7 @@ class PatchRoom(NamedTuple):
 
 @kernel
 def diagonal(f, out):
-    """out = diag(L)."""
+    """Write diag(L)."""
     out[:] = 0
     for e in range(f.edges.shape[0]):
         u, v = f.edges[e, 0], f.edges[e, 1]
@@ -181,7 +190,7 @@ def leave(a, p, t):
 
 @kernel
 def apply_delta(f, t, unit, x, y):
-    """y = unit delta_T x for the rows of x, (count, N); y (rows, count)."""
+    """Write y = unit delta_T x for the rows of x, (count, N); y (rows, count)."""
     row, count = 0, x.shape[0]
     y[:] = 0
     for k in range(t.internal_ptr[1]):
@@ -206,7 +215,7 @@ def apply_delta(f, t, unit, x, y):
 
 @kernel
 def apply_adjoint(f, t, unit, y, x):
-    """x = the conjugate of unit delta_T* y, as rows (count, N), for y (rows, count)."""
+    """Write x = the conjugate of unit delta_T* y, as rows (count, N), for y (rows, count)."""
     row, count = 0, x.shape[0]
     x[:] = 0
     for k in range(t.internal_ptr[1]):
@@ -341,7 +350,7 @@ def patch_kernel(f, t, rows, unit, largest, top, eps, room, s):
         x = np.dot(np.ascontiguousarray(z[count - near :]), x)
         beyond = w[count - 1 - near] ** 2
         y, step = np.empty((rows, near), a.dtype), np.empty((near, n), a.dtype)
-        for _ in range(max(2, int(math.ceil(math.log(EPS) / math.log(mu / beyond))))):
+        for _ in range(max(2, math.ceil(math.log(EPS) / math.log(mu / beyond)))):
             apply_delta(f, t, unit, x, y)
             apply_adjoint(f, t, unit, y, step)
             potrs(spare, n, step.reshape(near * n), near, s)
@@ -379,7 +388,9 @@ def restricted(x, n, eps, s):
 
 @kernel
 def responses(a, f, p, n, unit, largest, target, kernels, room, s):
-    """s.a = -(I - K K*) G (I - K K*) / scale + 2 K K*, lower triangle; return the scale, or 0 and LAPACK's info.
+    """s.a = -(I - K K*) G (I - K K*) / scale - c K K*, lower triangle, entries near 1; return the scale and LAPACK's info.
+
+    With c above norm(G) / scale its lowest eigenvectors are K, then the leading ones of G in the complement.
 
     G = X_b* X_b + target^2 Y* Y with A = L_T + SHIFT target I, X = A^{-1} P_C*, Y = A^{-1} X, b the coordinates that an edge touches
     which leaves T. ``target`` comes in units of the scaled maps.
@@ -413,9 +424,12 @@ def responses(a, f, p, n, unit, largest, target, kernels, room, s):
     for j in range(n):
         for i in range(N):
             m[j * height + nb + i] = target * x[j * N + i]
-    if k > 0:  # M <- M (I - K K*), where m holds the conjugate of M
-        M = m[: n * height].reshape(n, height)
-        M -= np.dot(np.ascontiguousarray(kernels.T), np.dot(np.conj(kernels), M))
+    if (
+        k > 0
+    ):  # M <- M (I - K K*), where m holds the conjugate of M; twice, since M K may be far larger than what is left
+        M, columns = m[: n * height].reshape(n, height), np.ascontiguousarray(kernels.T)
+        for _ in range(2):
+            M -= np.dot(columns, np.dot(np.conj(kernels), M))
     gram(m, height, n, s.a, s)
     size = 0.0
     for i in range(n):
@@ -424,11 +438,12 @@ def responses(a, f, p, n, unit, largest, target, kernels, room, s):
     for i in range(n):
         for j in range(i + 1):
             s.a[i * n + j] /= -scale
+    apart = inf_norm(s.a, n) + 1
     for q in range(k):
         row = kernels[q]
         for i in range(n):
             for j in range(i + 1):
-                s.a[i * n + j] += 2 * row[i] * np.conj(row[j])
+                s.a[i * n + j] -= apart * row[i] * np.conj(row[j])
     return scale, 0
 
 
@@ -436,7 +451,7 @@ def responses(a, f, p, n, unit, largest, target, kernels, room, s):
 def prepare(a, f, c, p, target, eps, room, s):
     """Leave in s.a what ``responses`` leaves for cluster a.
 
-    Returns the basis of K_C as rows, the scale of G (0 where K_C is everything), the unit of the maps, norm(L_T, inf) and LAPACK's info.
+    Returns the dimension of K_C, the scale of G, the unit of the maps, norm(L_T, inf) and LAPACK's info.
     """
     t, n = room.t, c.dims[a]
     rows = enter(a, f, p, t)
@@ -446,57 +461,65 @@ def prepare(a, f, c, p, target, eps, room, s):
     largest = 0.0
     for i in range(N):
         largest = max(largest, room.a[i * N + i].real)
-    if largest == 0:
+    if largest == 0:  # every vector is a section, and the first coordinates are as good as any
         leave(a, p, t)
-        everything = np.zeros((n, n), room.a.dtype)
+        s.a[: n * n] = 0
         for i in range(n):
-            everything[i, i] = 1
-        return everything, 0.0, unit, 0.0, 0
+            s.a[i * n + i] = -1
+        return n, 1.0, unit, 0.0, 0
     top = inf_norm(room.a, N)
     wanted = min(max(target * unit * unit, 40 * N * EPS * largest), 1e8 * largest)
+    scale = 1.0
     kernels, info = patch_kernel(f, t, rows, unit, largest, top, eps, room, s)
-    scale = 0.0
     if info == 0 and kernels.shape[0] > 0:
         kernels, info = restricted(kernels, n, eps, s)
-    kernels = np.ascontiguousarray(kernels[:, :n])
-    if info == 0 and kernels.shape[0] < n:
-        scale, info = responses(a, f, p, n, unit, largest, wanted, kernels, room, s)
+    if info == 0:
+        scale, info = responses(a, f, p, n, unit, largest, wanted, np.ascontiguousarray(kernels[:, :n]), room, s)
     leave(a, p, t)
-    return kernels, scale, unit, top / unit / unit, info
+    return kernels.shape[0], scale, unit, top / unit / unit, info
 
 
 @kernel
-def score(value, largest, n, scale, unit, least):
-    """The score of an eigenvalue of G, which comes with a minus sign, as all scores but those of K_C above zero."""
-    return max(1 / math.sqrt(max(-value, n * EPS * largest) * scale) / unit / unit, least)
+def score(j, k, w, n, scale, unit, least):
+    """Score number j: 0 on K_C, of dimension k, else (eigenvalue of G)^{-1/2}, as far as rounding lets G tell, in least .. 1 / least."""
+    if j < k:
+        return 0.0
+    return min(max(1 / math.sqrt(max(-w[j], -n * EPS * w[k]) * scale) / unit / unit, least), 1 / least)
 
 
 @kernel
-def oversampled_spectra(lo, hi, f, c, p, target, eps, least, room, s, value_starts, values, kernel_dims):
-    """All scores of clusters lo .. hi and the dimensions of K_C; returns -1, or the first cluster at which LAPACK failed."""
+def oversampled_spectra(
+    lo, hi, f, c, p, target, eps, least, room, s, value_starts, values, kept_starts, kept, kernel_dims, numbers
+):
+    """All scores of clusters lo .. hi and the dimensions of K_C; returns -1, or the first cluster at which LAPACK failed.
+
+    What ``prepare`` finds is kept in ``kept`` and ``numbers`` (scale, unit, norm), unless they are empty.
+    """
     for a in range(lo, hi):
         n = c.dims[a]
         kernel_dims[a] = 0
         if n == 0:
             continue
-        kernels, scale, unit, _, info = prepare(a, f, c, p, target, eps, room, s)
-        k = kernels.shape[0]
-        if info == 0 and k < n:
-            info = eigvalsh(n, EPS, s)
+        k, scale, unit, norm, info = prepare(a, f, c, p, target, eps, room, s)
         if info != 0:
             return a
         kernel_dims[a] = k
+        if kept.size > 0:
+            kept[kept_starts[a] : kept_starts[a + 1]] = s.a[: n * n]
+            numbers[a, 0], numbers[a, 1], numbers[a, 2] = scale, unit, norm
+        if eigvalsh(n, EPS, s) != 0:
+            return a
         for j in range(n):
-            at = value_starts[a] + j
-            values[at] = 0 if j < k else score(s.w[j - k], -s.w[0], n, scale, unit, least)
+            values[value_starts[a] + j] = score(j, k, s.w, n, scale, unit, least)
     return -1
 
 
 @kernel
 def oversampled_modes(
-    lo, hi, f, c, p, target, eps, least, room, s, ranks, indptr, data, value_starts, values, next_values, norms, tied
-):
-    """The first modes of clusters lo .. hi; outputs and result as of ``local_modes``."""
+    lo, hi, f, c, p, target, eps, least, room, s, kept_starts, kept, kernel_dims, numbers,
+    ranks, indptr, data, value_starts, values, next_values, norms, tied,
+):  # fmt: skip
+    """The first modes of clusters lo .. hi; outputs and result as of ``local_modes``; what ``oversampled_spectra`` kept is not repeated."""
     sqrt_eps = math.sqrt(eps)
     for a in range(lo, hi):
         n, r = c.dims[a], ranks[a]
@@ -505,26 +528,22 @@ def oversampled_modes(
         tied[a] = False
         if n == 0:
             continue
-        kernels, scale, unit, norms[a], info = prepare(a, f, c, p, target, eps, room, s)
-        k = kernels.shape[0]
-        wanted = min(max(r + 1 - k, 0), n - k)
-        if info == 0 and wanted > 0:
-            info = eigh_lowest(n, wanted, EPS, s)
-        if info != 0:
+        if kept.size > 0:
+            k, scale, unit, norms[a] = kernel_dims[a], numbers[a, 0], numbers[a, 1], numbers[a, 2]
+            s.a[: n * n] = kept[kept_starts[a] : kept_starts[a + 1]]
+        else:
+            k, scale, unit, norms[a], info = prepare(a, f, c, p, target, eps, room, s)
+            if info != 0:
+                return a
+        if (
+            eigh_lowest(n, max(min(max(r + 1, k + 1), n), 1), EPS, s) != 0
+        ):  # the leading eigenvalue of G sets the level of rounding
             return a
-        last = 0.0
-        for j in range(min(r + 1, n)):
-            value = 0.0 if j < k else score(s.w[j - k], -s.w[0], n, scale, unit, least)
-            if j < r:
-                values[value_starts[a] + j] = value
-                last = value
-            else:
-                next_values[a] = value
-                tied[a] = j > 0 and value - last <= sqrt_eps * value
-        z = np.empty(n * r, s.z.dtype)
         for j in range(r):
-            for i in range(n):
-                z[j * n + i] = kernels[j, i] if j < k else s.z[(j - k) * n + i]
-            fix_phase(z, j * n, n, sqrt_eps)
-        store(a, r, f, c, z, n, indptr, data)
+            values[value_starts[a] + j] = score(j, k, s.w, n, scale, unit, least)
+            fix_phase(s.z, j * n, n, sqrt_eps)
+        if r < n:
+            next_values[a] = score(r, k, s.w, n, scale, unit, least)
+            tied[a] = r > 0 and next_values[a] - values[value_starts[a] + r - 1] <= sqrt_eps * next_values[a]
+        store(a, r, f, c, s.z, n, indptr, data)
     return -1
