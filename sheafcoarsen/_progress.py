@@ -1,6 +1,6 @@
 """A tqdm bar when asked for, silence otherwise."""
 
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 
 def bar(total: int, description: str, show: bool):
