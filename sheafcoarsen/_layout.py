@@ -72,9 +72,9 @@ def _fitted(pos: np.ndarray, side: float) -> np.ndarray:
 def _connected_layout(graph) -> np.ndarray:
     n = graph.shape[0]
     small = n <= STRESS_BELOW
-    distances = dijkstra(graph, unweighted=True, indices=np.arange(n) if small else _pivots(graph))
-    centred = distances.T**2
-    centred = centred - centred.mean(axis=0) - centred.mean(axis=1)[:, None] + centred.mean()
+    distances = dijkstra(graph, unweighted=True) if small else _distances_to_pivots(graph)
+    centred = np.ascontiguousarray(distances.T) ** 2
+    centred += centred.mean() - centred.mean(axis=0) - centred.mean(axis=1)[:, None]
     _, vectors = np.linalg.eigh(centred.T @ centred)
     pos = centred @ vectors[:, :-3:-1]
     if pos.shape[1] < 2 or n < 3:
@@ -83,14 +83,15 @@ def _connected_layout(graph) -> np.ndarray:
     return _least_stress(pos, distances) if small else pos
 
 
-def _pivots(graph) -> np.ndarray:
-    """Return vertices far from each other: each is the farthest from those before it."""
-    first = int(dijkstra(graph, unweighted=True, indices=0).argmax())
-    pivots, nearest = [first], dijkstra(graph, unweighted=True, indices=first)
-    while len(pivots) < PIVOTS:
-        pivots.append(int(nearest.argmax()))
-        nearest = np.minimum(nearest, dijkstra(graph, unweighted=True, indices=pivots[-1]))
-    return np.array(pivots)
+def _distances_to_pivots(graph) -> np.ndarray:
+    """Return the distances of all vertices to pivots far from each other: each is the farthest from those before it."""
+    start = int(dijkstra(graph, unweighted=True, indices=0).argmax())
+    rows = [dijkstra(graph, unweighted=True, indices=start)]
+    nearest = rows[0]
+    while len(rows) < PIVOTS:
+        rows.append(dijkstra(graph, unweighted=True, indices=int(nearest.argmax())))
+        nearest = np.minimum(nearest, rows[-1])
+    return np.array(rows)
 
 
 def _least_stress(pos: np.ndarray, distances: np.ndarray) -> np.ndarray:
