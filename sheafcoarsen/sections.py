@@ -31,6 +31,8 @@ LARGEST_LAST = 6000
 """Dimension up to which that is done where coarsening gets no further."""
 KEEP = {8: 1e-3, 4: 3e-2}
 """What has smaller singular values inside a cluster is kept, by bytes of a real number: what is left out leaks eps over that."""
+MOST_LEAKED = 1e-11
+"""Up to which leak a level that stalls although clusters are large is followed by one that keeps ten times less."""
 STALLED = 0.9
 """A level that keeps more than this of its dimension has clusters too small; the next ones are twice as large."""
 SMALL_GAP = 1e3
@@ -139,12 +141,12 @@ def global_sections(F: CellularSheaf) -> GlobalSections:
     >>> S = sc.global_sections(sc.CellularSheaf.constant([[0, 1], [1, 2], [3, 4]]))
     >>> S.h0
     2
-    >>> abs(S.basis).round(3)
-    array([[0.577, 0.   ],
-           [0.577, 0.   ],
-           [0.577, 0.   ],
-           [0.   , 0.707],
-           [0.   , 0.707]])
+    >>> abs(S.basis @ S.basis.T).round(3)
+    array([[0.333, 0.333, 0.333, 0.   , 0.   ],
+           [0.333, 0.333, 0.333, 0.   , 0.   ],
+           [0.333, 0.333, 0.333, 0.   , 0.   ],
+           [0.   , 0.   , 0.   , 0.5  , 0.5  ],
+           [0.   , 0.   , 0.   , 0.5  , 0.5  ]])
     """
     return _sections(F, stacklevel=3)
 
@@ -191,7 +193,7 @@ def _sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
             dims.append(sheaf.dim_c0)
             if stalled and count > 1 and growth < 8:
                 growth *= 2
-            elif stalled and keep > 1e3 * eps:
+            elif stalled and eps / keep < MOST_LEAKED:
                 keep /= 10  # a finer cut leaks more, and g says so
             elif stalled:
                 break
