@@ -127,7 +127,8 @@ def global_sections(F: CellularSheaf) -> GlobalSections:
     Raises
     ------
     numpy.linalg.LinAlgError
-        Where coarsening stalls at more than 6000 dimensions, as it may on expanders with edge stalks smaller than the vertex stalks.
+        Where coarsening stalls at more than 6000 dimensions, as it may on expanders with edge stalks smaller than the vertex stalks, or
+        has no smaller cluster than one hub with all its leaves.
 
     Notes
     -----
@@ -287,6 +288,11 @@ def _reduced(sheaf: CellularSheaf, count: int, keep: float, eps: float) -> tuple
     """Return one step, the coarse sheaf, the largest singular value peeled off as zero and the smallest left out."""
     partition = select(sheaf, count, "balls")
     clusters = clusters_of(sheaf, partition)
+    if (largest := int(clusters.dims.max())) > LARGEST_LAST:
+        raise np.linalg.LinAlgError(
+            f"a cluster of dimension {largest} would have to be factored densely, which is done up to {LARGEST_LAST}: the graph has a "
+            f"vertex with very many neighbours that are linked to nothing else"
+        )
     f, dims, K, dtype = sheaf._arrays, clusters.dims, clusters.n_clusters, sheaf.dtype
     internal = crossing_half_edges(sheaf, partition, clusters, principal=False)
     crossing = crossing_half_edges(sheaf, partition, clusters, principal=True)
