@@ -31,6 +31,8 @@ LARGEST_LAST = 6000
 """Dimension up to which that is done where coarsening gets no further."""
 KEEP = {8: 1e-3, 4: 3e-2}
 """What has smaller singular values inside a cluster is kept, by bytes of a real number: what is left out leaks eps over that."""
+MOST_LEAKED = 1e-11
+"""Up to which leak a level that stalls although clusters are large is followed by one that keeps ten times less."""
 STALLED = 0.9
 """A level that keeps more than this of its dimension has clusters too small; the next ones are twice as large."""
 SMALL_GAP = 1e3
@@ -125,7 +127,8 @@ def global_sections(F: CellularSheaf) -> GlobalSections:
     Raises
     ------
     numpy.linalg.LinAlgError
-        Where coarsening stalls at more than 6000 dimensions, as it may on expanders with edge stalks smaller than the vertex stalks.
+        Where coarsening stalls at more than 6000 dimensions, as it may on expanders with edge stalks smaller than the vertex stalks, or
+        has no smaller cluster than one hub with all its leaves.
 
     Notes
     -----
@@ -139,12 +142,12 @@ def global_sections(F: CellularSheaf) -> GlobalSections:
     >>> S = sc.global_sections(sc.CellularSheaf.constant([[0, 1], [1, 2], [3, 4]]))
     >>> S.h0
     2
-    >>> abs(S.basis).round(3)
-    array([[0.577, 0.   ],
-           [0.577, 0.   ],
-           [0.577, 0.   ],
-           [0.   , 0.707],
-           [0.   , 0.707]])
+    >>> abs(S.basis @ S.basis.T).round(3)
+    array([[0.333, 0.333, 0.333, 0.   , 0.   ],
+           [0.333, 0.333, 0.333, 0.   , 0.   ],
+           [0.333, 0.333, 0.333, 0.   , 0.   ],
+           [0.   , 0.   , 0.   , 0.5  , 0.5  ],
+           [0.   , 0.   , 0.   , 0.5  , 0.5  ]])
     """
     return _sections(F, stacklevel=3)
 
@@ -191,7 +194,7 @@ def _sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
             dims.append(sheaf.dim_c0)
             if stalled and count > 1 and growth < 8:
                 growth *= 2
-            elif stalled and keep > 1e3 * eps:
+            elif stalled and eps / keep < MOST_LEAKED:
                 keep /= 10  # a finer cut leaks more, and g says so
             elif stalled:
                 break
@@ -285,6 +288,11 @@ def _reduced(sheaf: CellularSheaf, count: int, keep: float, eps: float) -> tuple
     """Return one step, the coarse sheaf, the largest singular value peeled off as zero and the smallest left out."""
     partition = select(sheaf, count, "balls")
     clusters = clusters_of(sheaf, partition)
+    if (largest := int(clusters.dims.max())) > LARGEST_LAST:
+        raise np.linalg.LinAlgError(
+            f"a cluster of dimension {largest} would have to be factored densely, which is done up to {LARGEST_LAST}: the graph has a "
+            f"vertex with very many neighbours that are linked to nothing else"
+        )
     f, dims, K, dtype = sheaf._arrays, clusters.dims, clusters.n_clusters, sheaf.dtype
     internal = crossing_half_edges(sheaf, partition, clusters, principal=False)
     crossing = crossing_half_edges(sheaf, partition, clusters, principal=True)

@@ -279,6 +279,12 @@ def test_a_clear_error_where_coarsening_gets_nowhere(monkeypatch):
         sc.global_sections(sc.CellularSheaf.constant(nx.path_graph(60)))
 
 
+def test_a_clear_error_for_a_hub_with_too_many_leaves(monkeypatch):
+    monkeypatch.setattr(sections, "LARGEST_LAST", 450)
+    with pytest.raises(np.linalg.LinAlgError, match="very many neighbours"):
+        sc.global_sections(sc.CellularSheaf.constant(nx.star_graph(500)))
+
+
 @pytest.mark.parametrize("function", [sc.global_sections, sc.cohomology_dims])
 def test_something_else_than_a_sheaf(function):
     with pytest.raises(TypeError, match="must be a CellularSheaf, got ndarray"):
