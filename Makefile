@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep test-nojit lint docs bench clean
+.PHONY: help demo test test-deep test-nojit notebooks lint docs bench clean
 
 # the statements of the paper and what holds for any sheaf; the deep profile draws 20 times the examples
 DEEP := tests/test_theorems.py tests/test_rank_rules.py tests/test_verification.py $(wildcard tests/test_invariances.py)
@@ -15,6 +15,7 @@ help:
 	@echo "make test        set up and run the whole verification suite"
 	@echo "make test-deep   theorems and properties with 20 times the examples"
 	@echo "make test-nojit  the suite with kernels as plain Python, fewer examples, and its coverage"
+	@echo "make notebooks   run every notebook"
 	@echo "make lint        ruff, types and import contracts"
 	@echo "make docs        the API as a site, in docs/_build"
 	@echo "make bench       benchmarks against named yardsticks (small size)"
@@ -50,6 +51,9 @@ test-nojit: $(VENV)/installed-test $(VENV)/installed-coverage
 	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=$(VENV)/coverage $(BIN)/python -m coverage run --branch --source=sheafcoarsen \
 	  -m pytest -m "not real_data"
 	COVERAGE_FILE=$(VENV)/coverage $(BIN)/python -m coverage report --show-missing --skip-covered
+
+notebooks: $(VENV)/installed-test $(VENV)/installed-notebooks
+	$(BIN)/python -m pytest --nbmake --nbmake-timeout=300 --durations=0 notebooks
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
