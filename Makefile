@@ -53,7 +53,7 @@ test-nojit: $(VENV)/installed-test $(VENV)/installed-coverage
 	COVERAGE_FILE=$(VENV)/coverage $(BIN)/python -m coverage report --show-missing --skip-covered
 
 notebooks: $(VENV)/installed-test $(VENV)/installed-notebooks
-	$(BIN)/python -m pytest --nbmake --nbmake-timeout=300 --durations=0 notebooks
+	$(BIN)/python -m pytest -p no:hypothesispytest --nbmake --nbmake-timeout=300 --durations=0 notebooks
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
