@@ -389,6 +389,9 @@ def spectra(C: Coarsening, *, ax=None) -> Axes:
         marker = {"marker": "o", "facecolors": "white", "edgecolors": MIDDLE, "linewidths": 1.3}
         ax.vlines(x[cut], last[cut], after[cut], color=LIGHT, linewidth=4, zorder=1, label="gap")
         ax.scatter(x[cut], after[cut], s=size, label="first discarded", **marker, **style)
+    if K <= NUMBERED:
+        near = np.sqrt(eps_of(C.fine.dtype)) * modes.operator_norms[cluster]
+        _multiplicities(ax, x[cluster], kept, near)
     if tied.any():
         label = f"the cut splits a multiple eigenvalue ({tied.sum():,})"
         ax.scatter(
@@ -411,6 +414,16 @@ def spectra(C: Coarsening, *, ax=None) -> Axes:
     ax.set_title("local spectra: what is kept, and the gap to what is not", fontsize=10)
     _legend(ax)
     return ax
+
+
+def _multiplicities(ax, x, values, near) -> None:
+    """Write how many eigenvalues stand at one place, beside it; they are ascending for each x."""
+    first = np.flatnonzero(np.append(True, (np.diff(x) != 0) | (np.diff(values) > near[1:]))[: len(x)])
+    for k, count in zip(first.tolist(), np.diff(np.append(first, len(x))).tolist(), strict=True):
+        if count > 1:
+            ax.annotate(
+                f"×{count}", (x[k], values[k]), xytext=(5, 0), textcoords="offset points", va="center", fontsize=7
+            )
 
 
 def _whole_numbers():
@@ -523,11 +536,11 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax=None) -> Axes:
             )
     ax.vlines(ends, y[:-1], y[1:], color="0.4", linewidth=0.8, linestyle=":", zorder=0)
     right = np.maximum(starts, starts + values)
+    rounding = 1e3 * np.finfo(float).eps * float(np.abs(values).sum())
     for at, end, value in zip(y.tolist(), right.tolist(), values.tolist(), strict=True):
         share = f"  ({round(100 * value / fine, 2) + 0.0:.2f} %)" if fine > 0 else ""
-        ax.annotate(
-            f"{value:.4g}{share}", (end, at), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8
-        )
+        text = "0, to rounding" if 0 < abs(value) <= rounding else f"{value:.4g}{share}"
+        ax.annotate(text, (end, at), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8)
     ax.axvline(0, color="black", linewidth=0.8)
     ax.set_yticks(y, names)
     ax.invert_yaxis()

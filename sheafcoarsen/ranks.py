@@ -243,7 +243,8 @@ def budget(total) -> Budget:
     """Keep the ``total`` smallest scores over all clusters, ties by cluster index.
 
     The ranks add up to ``min(total, dim_c0)``; to more where the kernels of oversampled modes, which are kept whole, alone exceed
-    it: ``LocalModes.over_budget`` says by how many. One global order serves better than equal ranks: hard clusters get more modes.
+    it: ``LocalModes.over_budget`` says by how many. One global order mostly serves better than equal ranks, because hard clusters get more modes; where
+    weights differ much from region to region it may not.
 
     Parameters
     ----------

@@ -104,7 +104,7 @@ class _Level(NamedTuple):
     P: scipy.sparse.csr_array
 
 
-def global_sections(F: CellularSheaf) -> GlobalSections:
+def global_sections(sheaf: CellularSheaf) -> GlobalSections:
     """Return an orthonormal basis of the global sections, ker delta (``eq:global-sections``), by exact coarsening.
 
     Clusters keep their local sections, and all that is nearly one with the energy it has; sections that live in one cluster
@@ -112,7 +112,7 @@ def global_sections(F: CellularSheaf) -> GlobalSections:
 
     Parameters
     ----------
-    F : CellularSheaf
+    sheaf : CellularSheaf
 
     Returns
     -------
@@ -149,15 +149,15 @@ def global_sections(F: CellularSheaf) -> GlobalSections:
            [0.   , 0.   , 0.   , 0.5  , 0.5  ],
            [0.   , 0.   , 0.   , 0.5  , 0.5  ]])
     """
-    return _sections(F, stacklevel=3)
+    return _sections(sheaf, stacklevel=3)
 
 
-def cohomology_dims(F: CellularSheaf) -> tuple[int, int]:
+def cohomology_dims(sheaf: CellularSheaf) -> tuple[int, int]:
     """Return (dim H^0, dim H^1); dim H^1 = dim H^0 - dim C^0 + dim C^1.
 
     Parameters
     ----------
-    F : CellularSheaf
+    sheaf : CellularSheaf
 
     Warns
     -----
@@ -172,8 +172,8 @@ def cohomology_dims(F: CellularSheaf) -> tuple[int, int]:
     >>> sc.cohomology_dims(sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 0]]))
     (1, 1)
     """
-    h0 = _sections(F, stacklevel=3).h0
-    return h0, h0 - F.dim_c0 + F.dim_c1
+    h0 = _sections(sheaf, stacklevel=3).h0
+    return h0, h0 - sheaf.dim_c0 + sheaf.dim_c1
 
 
 def _sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:

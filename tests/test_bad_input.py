@@ -624,6 +624,9 @@ CALLS = {
         sc.harmonic_extension,
         {**SHEAF, "vertices": [0, 2], "values": [[1.0, 2.0], [3.0, 4.0]], "return_residual": True, "progress": False},
     ),
+    "global_sections": (sc.global_sections, SHEAF),
+    "cohomology_dims": (sc.cohomology_dims, SHEAF),
+    "report": (sc.report, {"C": C, "path": "c.html", "times": {"select": 0.1}}),
     "nearest_section": (sc.nearest_section, {**SHEAF, "x": X, "return_residual": False, "progress": False}),
     "energy_ledger": (sc.energy_ledger, {"C": C, "x": X}),
     "certificate": (sc.certificate, {"C": C}),
@@ -656,7 +659,7 @@ ELEMENTS = {
     "CellularSheaf.tail_map", "CellularSheaf.head_map", "Partition.cluster", "LocalModes.eigenvalues", "LocalModes.basis",
     "Coarsening.block", "Coarsening.internal_operator",
 }  # fmt: skip
-FILES = {"save", "load", "read_g2o", "read_graph"}
+FILES = {"save", "load", "read_g2o", "read_graph", "report"}
 
 THINGS = st.sampled_from(
     [
@@ -681,7 +684,7 @@ THINGS = st.sampled_from(
 )
 """Valid arguments, but in the wrong place."""
 
-NOT_FINITE = {"next_eigenvalues", "truncation_bound"}
+NOT_FINITE = {"next_eigenvalues", "smallest_nonzero", "truncation_bound"}
 """Fields in which infinity means something."""
 
 
@@ -733,7 +736,7 @@ def assert_valid(result, name=""):
         assert_valid([result.levels, result.lines, result.closure])
     elif isinstance(result, sc.EnergyLedger):
         assert_valid({**vars(result), **result.lines, "closure": result.closure})
-    elif isinstance(result, sc.Certificate | sc.SpectralQuality):
+    elif isinstance(result, sc.Certificate | sc.GlobalSections | sc.SpectralQuality):
         assert_valid(vars(result))
     elif isinstance(result, sc.Verification):
         assert result.passed, str(result)
@@ -807,6 +810,7 @@ def test_every_public_function_gets_junk():
         "Check",
         "Coarsening",
         "EnergyLedger",
+        "GlobalSections",
         "Hierarchy",
         "HierarchyLedger",
         "LocalModes",
