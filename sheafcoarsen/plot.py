@@ -422,7 +422,7 @@ def _multiplicities(ax, x, values, near) -> None:
     for k, count in zip(first.tolist(), np.diff(np.append(first, len(x))).tolist(), strict=True):
         if count > 1:
             ax.annotate(
-                f"×{count}", (x[k], values[k]), xytext=(5, 0), textcoords="offset points", va="center", fontsize=7
+                rf"$\times${count}", (x[k], values[k]), xytext=(5, 0), textcoords="offset points", va="center", fontsize=7
             )
 
 
