@@ -291,7 +291,10 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output went away
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
         return 0
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as error:
+        # Ctrl-C while numba converts the arguments of a kernel comes out as a SystemError
+        if isinstance(error, SystemError) and not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
         print("sheafcoarsen: interrupted", file=sys.stderr)
         return 130
     except (ValueError, TypeError, OSError, MemoryError, ImportError, OverflowError) as error:
