@@ -52,7 +52,7 @@ Sections and diffusion
     GlobalSections          what it returns
     cohomology_dims         dimensions of H^0 and H^1
     nearest_section         the orthogonal projection on ker delta
-    harmonic_extension      values given at some vertices, extended with least energy
+    harmonic_extension      values given at some vertices, extended to the others
     diffuse                 exp(-t L) X
     diffusion_step          one layer of neural sheaf diffusion with given weights
 

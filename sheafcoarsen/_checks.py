@@ -202,6 +202,8 @@ def cochain(sheaf, x, name: str = "x", what: str = "") -> np.ndarray:
         hint = ""
         if array.ndim == 2 and array.size == sheaf.dim_c0:
             hint = f"; {name}.reshape(-1) stacks the stalks of one cochain"
+        elif array.ndim == 2 and sheaf.dim_c0 and array.shape[0] == sheaf.n_vertices and array.size % sheaf.dim_c0 == 0:
+            hint = f"; {name}.reshape({sheaf.dim_c0}, -1) lifts features of equal stalks, one row per vertex"
         raise ValueError(
             f"`{name}` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = {sheaf.dim_c0}{what}, got shape "
             f"{array.shape}{hint}"
@@ -218,3 +220,13 @@ def cochain(sheaf, x, name: str = "x", what: str = "") -> np.ndarray:
         row = bad // (array.shape[1] if array.ndim == 2 else 1)
         raise ValueError(f"`{name}` must be finite, got {array.reshape(-1)[bad]} in row {row}")
     return array
+
+
+def check_matplotlib() -> None:
+    """Say what to install where matplotlib is missing."""
+    try:
+        import matplotlib.axes  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name != "matplotlib":
+            raise
+        raise ImportError('pictures need matplotlib: pip install "sheafcoarsen[plot]"') from None

@@ -10,7 +10,7 @@ import time
 import networkx as nx
 import numpy as np
 
-from sheafcoarsen import plot
+from sheafcoarsen._checks import check_matplotlib
 from sheafcoarsen._probes import SMOOTHING_STEPS, smooth_cochain
 from sheafcoarsen.coarsening import Coarsening, coarsen
 from sheafcoarsen.hierarchy import Hierarchy
@@ -181,7 +181,7 @@ def _coarsen(args) -> int:
         _check_output("--out", args.out, ".npz")
     if args.report is not None:
         _check_output("--report", args.report, ".html")
-        plot.check_matplotlib()
+        check_matplotlib()
     C = _make(args, times)
     if args.out is not None:
         with _stage(times, "save"):

@@ -151,6 +151,7 @@ def edge_array(name: str, value) -> np.ndarray:
     edges = integer_array(name, value, ndim=2)
     if edges.shape[1] != 2:
         hint = ": for a dense adjacency write scipy.sparse.csr_array(A)" if edges.shape[0] == edges.shape[1] else ""
+        hint = hint or (f": transpose it, {name}.T" if edges.shape[0] == 2 else "")
         raise ValueError(f"`{name}` must have shape (m, 2), got {edges.shape}{hint}")
     negative = np.flatnonzero((edges < 0).any(axis=1))
     if negative.size:

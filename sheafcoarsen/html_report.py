@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from sheafcoarsen import _html, plot
+from sheafcoarsen._checks import check_matplotlib
 from sheafcoarsen._files import output_path, replacing
 from sheafcoarsen._linalg import eps_of, zero_level
 from sheafcoarsen._probes import SMOOTHING_STEPS, random_cochain, smooth_cochain
@@ -91,7 +92,7 @@ def report(C: Coarsening, path, times: Mapping[str, float] | None = None) -> Ver
         raise TypeError(f"`C` must be a Coarsening, got {type(C).__name__}")
     given = _given_times(times)
     target = output_path(path)
-    plot.check_matplotlib()
+    check_matplotlib()
     own: dict[str, float] = {}
     with _stage(own, "verification"):
         verdict = verify(C)

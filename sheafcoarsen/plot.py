@@ -13,7 +13,7 @@ import networkx as nx
 import numpy as np
 from scipy.spatial import cKDTree
 
-from sheafcoarsen._checks import scalar_array
+from sheafcoarsen._checks import check_matplotlib, scalar_array
 from sheafcoarsen._layout import graph_layout
 from sheafcoarsen._linalg import eps_of, zero_level
 from sheafcoarsen.coarsening import Coarsening
@@ -50,16 +50,6 @@ MAX_AREA = 500.0
 
 NARROW = 5e4
 """Area of a panel, in square points, below which words are put in two lines."""
-
-
-def check_matplotlib() -> None:
-    """Say what to install where matplotlib is missing."""
-    try:
-        import matplotlib.axes  # noqa: F401
-    except ModuleNotFoundError as error:
-        if error.name != "matplotlib":
-            raise
-        raise ImportError('pictures need matplotlib: pip install "sheafcoarsen[plot]"') from None
 
 
 def _axes(ax, width: float, height: float) -> Axes:
@@ -115,6 +105,16 @@ def partition(C: Coarsening, pos=None, *, ax=None) -> Axes:
     ------
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> from matplotlib.figure import Figure
+    >>> F = sc.CellularSheaf.constant(nx.karate_club_graph())
+    >>> ax = sc.plot.partition(sc.coarsen(F, sc.select(F, 5), rank=2), ax=Figure().add_subplot())
+    >>> [panel.get_title().partition(":")[0] for panel in ax.child_axes]
+    ['fine graph', 'coarse graph']
     """
     _check("C", C, Coarsening)
     given = pos is not None
@@ -355,6 +355,16 @@ def spectra(C: Coarsening, *, ax=None) -> Axes:
         For a basis of your own.
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> from matplotlib.figure import Figure
+    >>> F = sc.CellularSheaf.constant(nx.karate_club_graph())
+    >>> ax = sc.plot.spectra(sc.coarsen(F, sc.select(F, 5), rank=1), ax=Figure().add_subplot())
+    >>> ax.get_xlabel()
+    'cluster'
     """
     _check("C", C, Coarsening)
     modes = C.modes
@@ -422,7 +432,12 @@ def _multiplicities(ax, x, values, near) -> None:
     for k, count in zip(first.tolist(), np.diff(np.append(first, len(x))).tolist(), strict=True):
         if count > 1:
             ax.annotate(
-                rf"$\times${count}", (x[k], values[k]), xytext=(5, 0), textcoords="offset points", va="center", fontsize=7
+                rf"$\times${count}",
+                (x[k], values[k]),
+                xytext=(5, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=7,
             )
 
 
@@ -507,6 +522,17 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax=None) -> Axes:
     ------
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> from matplotlib.figure import Figure
+    >>> F = sc.CellularSheaf.constant(nx.karate_club_graph())
+    >>> C = sc.coarsen(F, sc.select(F, 5), rank=1)
+    >>> ax = sc.plot.ledger(sc.energy_ledger(C, range(34)), ax=Figure().add_subplot())
+    >>> [label.get_text() for label in ax.get_yticklabels()][-1]
+    'fine energy'
     """
     _check("E", E, (EnergyLedger, HierarchyLedger))
     lines = {name: float(np.sum(value)) for name, value in E.lines.items()}
@@ -600,6 +626,17 @@ def quality(Q: SpectralQuality, certificate: Certificate | None = None, *, ax=No
     ------
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> from matplotlib.figure import Figure
+    >>> F = sc.CellularSheaf.constant(nx.karate_club_graph())
+    >>> C = sc.coarsen(F, sc.select(F, 5), rank=1)
+    >>> ax = sc.plot.quality(sc.spectral_quality(C, 4), sc.certificate(C), ax=Figure().add_subplot())
+    >>> bool(ax.get_xlim()[1] > 5)
+    True
     """
     _check("Q", Q, SpectralQuality)
     if certificate is not None:
@@ -659,6 +696,16 @@ def hierarchy(H: Hierarchy, *, ax=None) -> Axes:
     ------
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> from matplotlib.figure import Figure
+    >>> F = sc.CellularSheaf.constant(nx.karate_club_graph())
+    >>> ax = sc.plot.hierarchy(sc.coarsen_levels(F, 3, rank=1, min_vertices=5), ax=Figure().add_subplot())
+    >>> len(ax.lines)
+    5
     """
     _check("H", H, Hierarchy)
     ax = _axes(ax, 6.5, 4)

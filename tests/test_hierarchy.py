@@ -219,9 +219,10 @@ def test_recoarsen_is_rebuilding_with_the_same_ranks(H, kind, dtype, seed):
         assert C2.sheaf.dtype == dtype
         assert (C2.modes.singular, C2.modes.local_operator) == (C.modes.singular, C.modes.local_operator)
         if not C.modes.singular:
+            target = C2.modes.target or None  # all levels share that of the finest; 0: a pilot found no energy
             D = sc.coarsen(
                 current, C.partition, C.ranks.tolist(), local_operator=C.modes.local_operator, loops=C.loops,
-                compress=C.crossing_rows is None,
+                rings=C.modes.rings, target=target, compress=C.crossing_rows is None,
             )  # fmt: skip
             np.testing.assert_array_equal(C2.prolongation.data, D.prolongation.data)
             np.testing.assert_array_equal(C2.prolongation.indices, D.prolongation.indices)

@@ -285,7 +285,7 @@ def test_without_matplotlib_the_command_line_does_nothing(graph_file, tmp_path, 
     def missing():
         raise ImportError('pictures need matplotlib: pip install "sheafcoarsen[plot]"')
 
-    monkeypatch.setattr("sheafcoarsen.plot.check_matplotlib", missing)
+    monkeypatch.setattr("sheafcoarsen.cli.check_matplotlib", missing)
     assert main(["coarsen", graph_file, "--clusters", "4", "--rank", "2", "--report", str(out)]) == 2
     assert capsys.readouterr().err == 'sheafcoarsen: pictures need matplotlib: pip install "sheafcoarsen[plot]"\n'
     assert out.read_text() == "precious"
