@@ -84,7 +84,7 @@ def shown(found):
 
 def table(title, heads, rows):
     """Return a markdown table."""
-    lines = [f"### {title}", "", "| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
+    lines = [f"## {title}", "", "| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows), ""])
 
 
