@@ -243,7 +243,7 @@ def _values(sheaf, vertices, values) -> np.ndarray:
                 f"`values[{bad[0]}]` must have shape ({sheaf.vertex_dims[v]},) or ({sheaf.vertex_dims[v]}, h), the dimension of vertex "
                 f"{v}, got shape {given.shape[1:]}"
             )
-        given = given.reshape(-1, *given.shape[2:])
+        given = given.reshape(given.shape[0] * given.shape[1], *given.shape[2:])
     else:
         given = _joined(sheaf, vertices, values)
     finite = np.isfinite(as_columns(given)).all(axis=1)

@@ -167,6 +167,8 @@ def test_values_come_in_many_forms():
         np.testing.assert_array_equal(sc.harmonic_extension(F, np.array([0, 2]), values), x)
     y = sc.harmonic_extension(F, [0, 2], np.array([[1, 2], [3, 4]])[:, :, None])
     np.testing.assert_array_equal(y, x[:, None])
+    for values in (np.ones((2, 2, 0)), [np.ones((2, 0))] * 2):
+        assert sc.harmonic_extension(F, [0, 2], values).shape == (6, 0)
     ragged = CellularSheaf.random(nx.path_graph(3), [2, 0, 1], 2, seed=1)
     x = sc.harmonic_extension(ragged, [1, 2, 0], [np.zeros(0), [3.0], [1.0, 2.0]])
     np.testing.assert_array_equal(x, [1.0, 2.0, 3.0])
