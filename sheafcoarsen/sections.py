@@ -23,6 +23,8 @@ from sheafcoarsen.realization import SERIAL_BELOW, realize
 from sheafcoarsen.selection import select
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
+EPS = eps_of(np.float64)
+
 VERTICES, DIMENSION = 40, 120
 """Size of a cluster, in vertices and in dimensions."""
 LAST = 400
@@ -153,7 +155,8 @@ def global_sections(sheaf: CellularSheaf) -> GlobalSections:
     -----
     Edges and stalks are equilibrated first, so that every [A | -B] has norm 1 and the maps at every vertex, stacked, are an
     isometry; zero is then decided against 1: singular values up to ``10 eps n / g``, n the dimension of the last sheaf and g the
-    smallest singular value of what was left out on the way. All is computed in double precision; eps is that of the sheaf.
+    smallest singular value of what was left out on the way. All is computed in double precision, so that for maps in single precision
+    their own eps takes the place of ``eps n``.
 
     Examples
     --------
@@ -228,7 +231,7 @@ def _sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
                 f"the graph has no small separators, or the sheaf no decay"
             )
         Z, sigma = _singular_vectors(sheaf)
-        h = _count_zeros(F, stalks, levels, Z, sigma, 10 * eps * sheaf.dim_c0 / dropped)
+        h = _count_zeros(F, stalks, levels, Z, sigma, 10 * max(eps, sheaf.dim_c0 * EPS) / dropped)
         zero, nonzero = max(zero, float(sigma[:h].max(initial=0))), float(sigma[h:].min(initial=np.inf))
         Z = np.ascontiguousarray(Z[:, :h])
         basis = _lifted(F, stalks, levels, sheaf, Z)
