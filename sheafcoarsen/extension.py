@@ -30,6 +30,9 @@ DIRECT_BEFORE = 20
 """How much is spent on a factorization: with breadth-first levels up to the size w, and this many of them, w^3 operations
 against so many times depth nnz(L). Some 4 depth iterations each cost a few nnz(L). Surfaces are factored, space grids from 30^3 iterated on."""
 
+DIRECT_AT_LAST = 30_000
+"""Unknowns up to which L is factored, whatever it fills up, where iterating did not get there: minutes and a few gigabytes at most."""
+
 SHIFT = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-10}
 """Of L in units of its norm before it is factored, by the precision of the sheaf. What counts as zero, (n eps)^2, is far below it:
 one step of the iteration then moves such a direction by less than eps."""
@@ -94,7 +97,7 @@ def harmonic_extension(
     Notes
     -----
     Up to moderate fill a shifted L_II is factored and preconditions conjugate gradients on the least-squares problem, with
-    residuals taken as delta* (delta x); beyond, its diagonal does. Computed in double precision. A direction of singular
+    residuals taken as delta* (delta x); beyond, its diagonal does, and where that does not get there, factors again, up to 30,000 unknowns. Computed in double precision. A direction of singular
     value sigma <= max(delta.shape) eps norm(delta) counts as free, eps being that of the sheaf.
 
     Examples
@@ -243,7 +246,7 @@ def _values(sheaf, vertices, values) -> np.ndarray:
                 f"`values[{bad[0]}]` must have shape ({sheaf.vertex_dims[v]},) or ({sheaf.vertex_dims[v]}, h), the dimension of vertex "
                 f"{v}, got shape {given.shape[1:]}"
             )
-        given = given.reshape(-1, *given.shape[2:])
+        given = given.reshape(given.shape[0] * given.shape[1], *given.shape[2:])
     else:
         given = _joined(sheaf, vertices, values)
     finite = np.isfinite(as_columns(given)).all(axis=1)
@@ -347,6 +350,16 @@ class _LeastSquares:
 
     def solve(self, r, *, singular: bool) -> np.ndarray:
         """Return the y of least norm that minimizes norm(D y - r), column by column."""
+        try:
+            return self._solved(r, singular)
+        except np.linalg.LinAlgError:
+            # a kernel that the iteration overlooked was not warned of
+            if not self._factored_at_last() or (not singular and self.free_coordinates()[0].size):
+                raise
+        return self._solved(r, singular)
+
+    def _solved(self, r, singular: bool) -> np.ndarray:
+        """Return what ``solve`` returns, by the method at hand."""
         y = self._iterate(r, self.precondition)
         y = y + self._iterate(r - self.D @ y, self.precondition)  # what is small beside r itself
         if singular:
@@ -357,6 +370,7 @@ class _LeastSquares:
     def kernel_part(self, x) -> np.ndarray:
         """Return the orthogonal projection of x on ker D."""
         level = max(self.D.shape) * self.eps * np.sqrt(self.bound) * np.linalg.norm(x, axis=0)
+        start = x
         for _ in range(ROUNDS):
             r = self.D @ x
             if self.factors is None:  # a step from zero along D* is orthogonal to the kernel
@@ -365,7 +379,17 @@ class _LeastSquares:
                 x = x - self._without_kernel(self._iterate(r, self._solve))
             if (np.linalg.norm(self.D @ x, axis=0) <= level).all():
                 return x
+        if self._factored_at_last():
+            return self.kernel_part(start)
         raise self._stopped(np.linalg.norm(self.D @ x, axis=0), level)
+
+    def _factored_at_last(self) -> bool:
+        """Factor L although it fills up, if that is bearable; tell whether there are factors now that there were not."""
+        if self.factors is not None or self.L.shape[0] > DIRECT_AT_LAST:
+            return False
+        with contextlib.suppress(np.linalg.LinAlgError, MemoryError):
+            self.factors = Factors(self.L, self.shift)
+        return self.factors is not None
 
     def _without_kernel(self, y) -> np.ndarray:
         """Take out of y what rounding, amplified by norm(L) / shift in each solve, has put into ker D."""

@@ -44,11 +44,12 @@ class SpectralQuality:
     Attributes
     ----------
     fine, coarse : ndarray, shape (k,)
-        The lowest positive eigenvalues, ascending; inf in ``coarse`` where the coarse space has no more of them.
+        The lowest positive eigenvalues of L, and those of R* L R of the same numbers i, ascending; inf in ``coarse`` where the coarse
+        space has no more. What global sections have become that were lost is thus left out.
     relative_errors : ndarray, shape (k,)
         (coarse - fine) / fine, not negative beyond rounding (interlacing, docs/conventions.md, section 8).
     angles : ndarray, shape (k,)
-        Principal angles between the span of the fine eigenvectors and the lifts R z of the coarse ones, ascending, pi / 2 for each
+        Principal angles between the span of the fine eigenvectors and the lifts R z of these coarse ones, ascending, pi / 2 for each
         that is missing. Where k splits a multiple coarse eigenvalue, the whole of it counts.
     restricted_similarity : float
         norm(L^{1/2} (I - R R*) U_k Lambda_k^{-1/2}); inf where a global section is lost.
@@ -205,7 +206,7 @@ def _coarsening(C) -> Coarsening:
 def spectral_quality(C: Coarsening, k: int, *, progress: bool = False) -> SpectralQuality:
     """Compare the first k positive eigenpairs of L with those of L_Gal = R* L R (``eq:sheaf_galerkin_operator``).
 
-    Zero eigenvalues are compared by number. Where k splits a multiple eigenvalue of L, k is widened to its end; where L has fewer
+    Zero eigenvalues are compared by number, the others one by one: the i-th of L with the i-th of R* L R. Where k splits a multiple eigenvalue of L, k is widened to its end; where L has fewer
     positive eigenvalues, all are compared. Every pair is converged, or there is an error: large problems are solved by Lanczos,
     and a factorization counts the eigenvalues so that none is missed.
 
@@ -260,23 +261,28 @@ def spectral_quality(C: Coarsening, k: int, *, progress: bool = False) -> Spectr
     kept = slice(fine.kernel, fine.end)
     sigma, U = fine.sigma[kept], fine.vectors[:, kept]
     count = len(sigma)
-    coarse = _lowest(scipy.sparse.csr_array(delta @ R), max(count, 1), block * eps, eps, fine.size)
+    D = scipy.sparse.csr_array(delta @ R)
+    coarse = _lowest(D, max(count, 1), block * eps, eps, fine.size)
+    lost = fine.kernel - coarse.kernel
+    if count and lost > 0:  # the eigenvalue of number i stands farther up
+        coarse = _lowest(D, count + lost, block * eps, eps, fine.size)
+    first = max(fine.kernel, coarse.kernel)
     steps.update()
     steps.close()
 
     values = sigma**2
     nu = np.full(count, np.inf)
-    found = coarse.sigma[coarse.kernel :][:count]
+    found = coarse.sigma[first:][:count]
     nu[: len(found)] = found**2
     angles = np.full(count, np.pi / 2)
-    lifted = R @ coarse.vectors[:, coarse.kernel : coarse.end]
+    lifted = R @ coarse.vectors[:, first : coarse.end]
     if count and lifted.shape[1]:
         between = scipy.linalg.subspace_angles(U, lifted)[::-1]
         angles[: len(between)] = between
     similarity = np.inf
-    if coarse.kernel >= fine.kernel:
-        lost = delta @ ((U - R @ (R.conj().T @ U)) / sigma)
-        similarity = float(np.linalg.norm(lost, 2)) if lost.size else 0.0
+    if lost <= 0:
+        missed = delta @ ((U - R @ (R.conj().T @ U)) / sigma)
+        similarity = float(np.linalg.norm(missed, 2)) if missed.size else 0.0
     zero = float(coarse.sigma[: coarse.kernel].max(initial=0.0))
     return SpectralQuality(
         fine=read_only(values * unit * unit),

@@ -23,6 +23,8 @@ from sheafcoarsen.realization import SERIAL_BELOW, realize
 from sheafcoarsen.selection import select
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
+EPS = eps_of(np.float64)
+
 VERTICES, DIMENSION = 40, 120
 """Size of a cluster, in vertices and in dimensions."""
 LAST = 400
@@ -142,7 +144,7 @@ def global_sections(sheaf: CellularSheaf) -> GlobalSections:
     ------
     numpy.linalg.LinAlgError
         Where coarsening stalls at more than 6000 dimensions, as it may on expanders with edge stalks smaller than the vertex stalks, or
-        has no smaller cluster than one hub with all its leaves.
+        one stalk alone has more.
 
     Warns
     -----
@@ -153,7 +155,8 @@ def global_sections(sheaf: CellularSheaf) -> GlobalSections:
     -----
     Edges and stalks are equilibrated first, so that every [A | -B] has norm 1 and the maps at every vertex, stacked, are an
     isometry; zero is then decided against 1: singular values up to ``10 eps n / g``, n the dimension of the last sheaf and g the
-    smallest singular value of what was left out on the way. All is computed in double precision; eps is that of the sheaf.
+    smallest singular value of what was left out on the way. All is computed in double precision, so that for maps in single precision
+    their own eps takes the place of ``eps n``.
 
     Examples
     --------
@@ -209,10 +212,11 @@ def _sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
         keep, growth = KEEP[F.dtype.type(0).real.itemsize], 1
         while sheaf.dim_c0 > LAST:
             count = _cluster_count(sheaf, growth)
-            level, coarse, zeros, g = _reduced(sheaf, count, keep, eps)
+            partition, cut = _without_heaps(sheaf, select(sheaf, count, "balls"), growth)
+            level, coarse, zeros, g = _reduced(sheaf, partition, keep, eps)
             zero, dropped = max(zero, zeros), min(dropped, g)
             levels.append(level)
-            stalled = coarse.dim_c0 > STALLED * sheaf.dim_c0
+            stalled = coarse.dim_c0 > (sheaf.dim_c0 - LAST if cut else STALLED * sheaf.dim_c0)
             sheaf = coarse
             dims.append(sheaf.dim_c0)
             if stalled and count > 1 and growth < 8:
@@ -227,7 +231,7 @@ def _sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
                 f"the graph has no small separators, or the sheaf no decay"
             )
         Z, sigma = _singular_vectors(sheaf)
-        h = _count_zeros(F, stalks, levels, Z, sigma, 10 * eps * sheaf.dim_c0 / dropped)
+        h = _count_zeros(F, stalks, levels, Z, sigma, 10 * max(eps, sheaf.dim_c0 * EPS) / dropped)
         zero, nonzero = max(zero, float(sigma[:h].max(initial=0))), float(sigma[h:].min(initial=np.inf))
         Z = np.ascontiguousarray(Z[:, :h])
         basis = _lifted(F, stalks, levels, sheaf, Z)
@@ -248,6 +252,28 @@ def _cluster_count(sheaf: CellularSheaf, growth: int) -> int:
     components = scipy.sparse.csgraph.connected_components(links, directed=False)[0]
     size = max(n / (VERTICES * growth), min(sheaf.dim_c0 / (DIMENSION * growth), n / 4))
     return min(components - 1 + int(np.ceil(size)), n)
+
+
+def _without_heaps(sheaf: CellularSheaf, P: Partition, growth: int) -> tuple[Partition, bool]:
+    """Cut vertices off clusters far heavier than the others, those of fewest links first; tell whether there were any.
+
+    Connected clusters cannot share the leaves of a hub. Here a cluster may be of any kind: the leaves cut off become clusters of their own,
+    which keep all they have, and join the hub on a later level.
+    """
+    labels, dims, K = P.labels, sheaf.vertex_dims, P.n_clusters
+    largest = min(max(2 * LAST * growth, 4 * sheaf.dim_c0 // K), LARGEST_LAST)
+    if np.bincount(labels, dims).max() <= largest:
+        return P, False
+    inner = sheaf.edges[labels[sheaf.edges[:, 0]] == labels[sheaf.edges[:, 1]]]
+    order = np.lexsort((-np.bincount(inner.reshape(-1), minlength=len(labels)), labels))
+    reached = np.cumsum(dims[order])
+    first = np.searchsorted(labels[order], np.arange(K))
+    before = reached - dims[order]
+    before -= before[first][labels[order]]
+    off = order[(before > 0) & (before + dims[order] > largest)]
+    labels = labels.copy()
+    labels[off] = K + np.arange(len(off))
+    return Partition(labels), len(off) > 0
 
 
 def _room(n: int, k: int, rows: int, dtype) -> kernels.Room:
@@ -307,14 +333,15 @@ def _equilibrated(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, _Stalks]
     return CellularSheaf._trusted(F.edges, ranks, F.edge_dims, tail, head), stalks
 
 
-def _reduced(sheaf: CellularSheaf, count: int, keep: float, eps: float) -> tuple[_Level, CellularSheaf, float, float]:
+def _reduced(
+    sheaf: CellularSheaf, partition: Partition, keep: float, eps: float
+) -> tuple[_Level, CellularSheaf, float, float]:
     """Return one step, the coarse sheaf, the largest singular value peeled off as zero and the smallest left out."""
-    partition = select(sheaf, count, "balls")
     clusters = clusters_of(sheaf, partition)
     if (largest := int(clusters.dims.max())) > LARGEST_LAST:
         raise np.linalg.LinAlgError(
-            f"a cluster of dimension {largest} would have to be factored densely, which is done up to {LARGEST_LAST}: the graph has a "
-            f"vertex with very many neighbours that are linked to nothing else"
+            f"a cluster of dimension {largest} would have to be factored densely, which is done up to {LARGEST_LAST}: it is a single "
+            f"stalk, of the sheaf or of what coarsening kept"
         )
     f, dims, K, dtype = sheaf._arrays, clusters.dims, clusters.n_clusters, sheaf.dtype
     internal = crossing_half_edges(sheaf, partition, clusters, principal=False)

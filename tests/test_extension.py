@@ -167,6 +167,8 @@ def test_values_come_in_many_forms():
         np.testing.assert_array_equal(sc.harmonic_extension(F, np.array([0, 2]), values), x)
     y = sc.harmonic_extension(F, [0, 2], np.array([[1, 2], [3, 4]])[:, :, None])
     np.testing.assert_array_equal(y, x[:, None])
+    for values in (np.ones((2, 2, 0)), [np.ones((2, 0))] * 2):
+        assert sc.harmonic_extension(F, [0, 2], values).shape == (6, 0)
     ragged = CellularSheaf.random(nx.path_graph(3), [2, 0, 1], 2, seed=1)
     x = sc.harmonic_extension(ragged, [1, 2, 0], [np.zeros(0), [3.0], [1.0, 2.0]])
     np.testing.assert_array_equal(x, [1.0, 2.0, 3.0])
@@ -337,9 +339,24 @@ def test_what_fills_up_is_iterated():
 def test_an_iteration_that_does_not_converge_is_an_error(monkeypatch):
     monkeypatch.setattr(extension, "_fills_little", lambda L: False)
     monkeypatch.setattr(extension, "MOST_STEPS", 5)
+    monkeypatch.setattr(extension, "DIRECT_AT_LAST", 199)
     F = CellularSheaf.constant(nx.path_graph(200))
     with pytest.raises(np.linalg.LinAlgError, match="the iteration stopped at .* times the residual allowed"):
         sc.nearest_section(F, np.random.default_rng(0).standard_normal(200))
+
+
+def test_where_iterating_does_not_get_there_factors_do(monkeypatch):
+    monkeypatch.setattr(extension, "_fills_little", lambda L: False)
+    monkeypatch.setattr(extension, "MOST_STEPS", 5)
+    F = CellularSheaf.constant(nx.path_graph(200))
+    x = np.random.default_rng(0).standard_normal(200)
+    assert_residual(sc.nearest_section(F, x) - x.mean(), x, n=200)
+    y = sc.harmonic_extension(F, [0, 199], [[0.0], [199.0]])
+    assert_residual(y - np.arange(200), y, 100, n=200)
+    # what is free must have been warned of
+    F = sc.disjoint_union([F, F])[0]
+    with pytest.raises(np.linalg.LinAlgError, match="the iteration stopped at"):
+        sc.harmonic_extension(F, [0, 199], [[0.0], [199.0]])
 
 
 def test_progress_is_shown_only_when_asked_for(capsys):

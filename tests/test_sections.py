@@ -279,10 +279,41 @@ def test_a_clear_error_where_coarsening_gets_nowhere(monkeypatch):
         sc.global_sections(sc.CellularSheaf.constant(nx.path_graph(60)))
 
 
-def test_a_clear_error_for_a_hub_with_too_many_leaves(monkeypatch):
-    monkeypatch.setattr(sections, "LARGEST_LAST", 450)
-    with pytest.raises(np.linalg.LinAlgError, match="very many neighbours"):
-        sc.global_sections(sc.CellularSheaf.constant(nx.star_graph(500)))
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_hub_and_its_leaves_are_no_dense_problem(monkeypatch, request, sparse):
+    """Clusters of a star cannot share its leaves unless they may fall apart."""
+    if sparse:
+        request.getfixturevalue("always_sparse")
+    for name, value in (("VERTICES", 10), ("DIMENSION", 30), ("LAST", 30)):
+        monkeypatch.setattr(sections, name, value)
+    largest, reduced = [], sections._reduced
+    monkeypatch.setattr(
+        sections, "_reduced", lambda F, P, *rest: largest.append(_heaviest(F, P)) or reduced(F, P, *rest)
+    )
+    hubs = nx.disjoint_union(nx.star_graph(150), nx.star_graph(150))
+    hubs.add_edge(0, 151)
+    for F, h0 in (
+        (sc.gallery.bundle(hubs, 2, seed=0), 2),
+        (sc.CellularSheaf.random(nx.star_graph(200), 3, 1, seed=0), 403),
+        (sc.CellularSheaf.random(nx.star_graph(200), 2, 3, seed=0, dtype=complex), 0),
+    ):
+        S = sc.global_sections(F)
+        assert S.h0 == h0
+        assert len(S.levels) > 3
+        assert S.residual < 1e-13
+        check_basis(F, S)
+    assert max(largest) <= 120
+
+
+def _heaviest(F, P):
+    return np.bincount(P.labels, F.vertex_dims).max()
+
+
+def test_a_clear_error_for_a_stalk_that_is_too_large(monkeypatch):
+    monkeypatch.setattr(sections, "LAST", 20)
+    monkeypatch.setattr(sections, "LARGEST_LAST", 30)
+    with pytest.raises(np.linalg.LinAlgError, match="a cluster of dimension 40 would .* it is a single stalk"):
+        sc.global_sections(sc.CellularSheaf.random(nx.path_graph(4), [40, 1, 1, 1], 45, seed=0))
 
 
 @pytest.mark.parametrize("function", [sc.global_sections, sc.cohomology_dims])

@@ -14,6 +14,8 @@ from sheafcoarsen._kernels.lapack import potrf, pstrf, singular_rows
 from sheafcoarsen._kernels.modes import assemble, power_of_two
 from sheafcoarsen._kernels.realization import triangular_factor
 
+EPS = 2.0**-52
+
 REGULAR = 1e4
 """Condition up to which the factor of a vertex's maps is inverted as it is."""
 
@@ -386,7 +388,7 @@ def reduced(
         for i in range(filled * k):
             room.factor[i] = m[i]
             size += float(abs(m[i])) ** 2
-        if math.sqrt(size) > 50 * eps * n:
+        if math.sqrt(size) > 50 * max(eps, n * EPS):  # errors of single precision are in the maps alone
             loop_rows[a] = filled
             size = 0.0
         else:
@@ -412,7 +414,7 @@ def reduced(
             s.a[i] = m[i]
         if singular_rows(filled, k, True, s) != 0:
             return a
-        level = 10 * eps * n / min(dropped[a], 1.0)
+        level = 10 * max(eps, n * EPS) / min(dropped[a], 1.0)
         for j in range(k):
             sigma = float(s.w[j]) if j < filled else 0.0
             if sigma <= level:
