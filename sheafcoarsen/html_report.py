@@ -314,7 +314,11 @@ def _eigenvalues(quality, pictures) -> list[str]:
 
 
 def _verification(verdict: Verification) -> list[str]:
-    return ["<h2>Verification</h2>", _wide(verdict._repr_html_())]
+    explained = (
+        'Labels with a colon are those of "Hierarchical Pooling for Sheaf Neural Networks"; sections and facts are those of '
+        "docs/conventions.md. Compared was everything (exact), random cochains or some clusters (probe), or dense matrices (dense)."
+    )
+    return ["<h2>Verification</h2>", _wide(verdict._repr_html_()), _note(explained)]
 
 
 def _times(given, own) -> list[str]:
