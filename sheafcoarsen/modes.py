@@ -181,12 +181,15 @@ class LocalModes:
     def _rows(self) -> list[tuple]:
         """What they are, in names and values."""
         discarded = self.next_eigenvalues[np.isfinite(self.next_eigenvalues)]
+        dims = np.bincount(self.partition.labels, self.sheaf.vertex_dims, len(self.ranks))
+        zero = zero_level(dims, eps_of(self.sheaf.dtype), self.operator_norms)
+        kept = np.where(self.scores <= np.repeat(zero, self.ranks), 0, self.scores)
         return [
             ("clusters", len(self.ranks)),
             ("local operator", self.local_operator),
             ("modes per cluster", _html.span(self.ranks)),
             ("dimension kept", f"{self.prolongation.shape[1]:,} of {self.sheaf.dim_c0:,}"),
-            ("kept eigenvalues", _html.span(self.scores)),
+            ("kept eigenvalues", _html.span(kept)),
             ("first discarded eigenvalues", _html.span(discarded)),
             ("clusters whose cut splits a multiple eigenvalue", int(self.tied.sum())),
         ]
