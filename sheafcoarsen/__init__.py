@@ -62,7 +62,7 @@ Pictures
 
 Files and other libraries
     save                    write a sheaf, partition, coarsening or hierarchy to one .npz file
-    load                    read it, whoever wrote it
+    load                    read it again; safe with files from others, too
     read_g2o                a pose graph as a connection
     read_graph              a graph file as a constant sheaf
     from_networkx           a sheaf off a directed networkx graph with maps on its edges

@@ -48,8 +48,11 @@ def scalar_type(name: str, value) -> np.dtype:
     return dtype
 
 
-def integer_array(name: str, value, *, ndim: int = 1) -> np.ndarray:
-    """Cast to int64; whole floats are accepted, other numbers name the first offender."""
+def integer_array(name: str, value, *, ndim: int = 1, names: bool = False) -> np.ndarray:
+    """Cast to int64; whole floats are accepted, other numbers name the first offender.
+
+    ``names`` says that text may be meant as names, so that the message tells how to number them.
+    """
     try:
         array = np.asarray(value)
     except ValueError as error:
@@ -78,7 +81,10 @@ def integer_array(name: str, value, *, ndim: int = 1) -> np.ndarray:
             if isinstance(item, int) and not -(2**62) <= item < 2**62:
                 place = _place(np.unravel_index(i, array.shape))
                 raise ValueError(f"`{name}` must hold 64-bit integers, got {item} at {place}")
-        raise TypeError(f"`{name}` must hold integers, got dtype {array.dtype}")
+        hint = (
+            f": numpy.unique({name}, return_inverse=True)[1] numbers names" if names and array.dtype.kind == "U" else ""
+        )
+        raise TypeError(f"`{name}` must hold integers, got dtype {array.dtype}{hint}")
     return array.astype(np.int64)
 
 

@@ -10,6 +10,8 @@ from sheafcoarsen._ragged import offsets, ranges
 
 def flat_maps(name: str, maps, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return (flat data of our own, rows per map, columns per map)."""
+    if hasattr(maps, "__array__"):  # a tensor, too
+        maps = np.asarray(maps)
     if isinstance(maps, np.ndarray) and maps.dtype == object:
         raise TypeError(f"`{name}` must be an (m, d_e, d_v) array or a list of 2-D arrays, got an object array")
     if isinstance(maps, np.ndarray) and maps.ndim == 3:

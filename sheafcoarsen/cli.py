@@ -41,7 +41,11 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="sheafcoarsen", description="Coarsen cellular sheaves and check the theory on the result.")
+    parser = _Parser(
+        prog="sheafcoarsen",
+        description="Coarsen cellular sheaves and check the theory on the result.",
+        epilog="The first run compiles numerical kernels, for up to a minute; later runs load them.",
+    )
     parser.add_argument("--version", action="version", version=importlib.metadata.version("sheafcoarsen"))
     commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
     inputs = "an .npz of this library (of a hierarchy: its coarsest sheaf), a pose graph .g2o, or a graph: .mtx, .graph, edge list, .graphml, .gml; each also .gz"

@@ -148,7 +148,7 @@ def edge_array(name: str, value) -> np.ndarray:
             f"`{name}` must hold integers, got dtype {given.dtype}: for a dense adjacency write scipy.sparse.csr_array(A), for "
             f"edges .astype(int)"
         )
-    edges = integer_array(name, value, ndim=2)
+    edges = integer_array(name, value, ndim=2, names=True)
     if edges.shape[1] != 2:
         hint = ": for a dense adjacency write scipy.sparse.csr_array(A)" if edges.shape[0] == edges.shape[1] else ""
         hint = hint or (f": transpose it, {name}.T" if edges.shape[0] == 2 else "")

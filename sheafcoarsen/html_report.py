@@ -41,7 +41,8 @@ p.failed { color: var(--bad); font-weight: bold; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; margin: 0.6rem 0; font-size: 0.92rem; }
 caption { text-align: left; color: var(--soft); padding-bottom: 0.2rem; }
-th, td { text-align: left; padding: 0.2rem 0.9rem 0.2rem 0.4rem; border-bottom: 1px solid var(--rule); vertical-align: top; overflow-wrap: anywhere; }
+th, td { text-align: left; padding: 0.2rem 0.9rem 0.2rem 0.4rem; border-bottom: 1px solid var(--rule); vertical-align: top; overflow-wrap: break-word; max-width: 30rem; }
+td:nth-child(n + 5):last-child { min-width: 12rem; }
 thead th { background: var(--head); overflow-wrap: normal; }
 tbody th { font-weight: normal; color: var(--soft); }
 figure { margin: 1rem 0; }
@@ -314,7 +315,11 @@ def _eigenvalues(quality, pictures) -> list[str]:
 
 
 def _verification(verdict: Verification) -> list[str]:
-    return ["<h2>Verification</h2>", _wide(verdict._repr_html_())]
+    explained = (
+        'Labels with a colon are those of "Hierarchical Pooling for Sheaf Neural Networks"; sections and facts are those of '
+        "docs/conventions.md. Compared was everything (exact), random cochains or some clusters (probe), or dense matrices (dense)."
+    )
+    return ["<h2>Verification</h2>", _wide(verdict._repr_html_()), _note(explained)]
 
 
 def _times(given, own) -> list[str]:

@@ -181,12 +181,15 @@ class LocalModes:
     def _rows(self) -> list[tuple]:
         """What they are, in names and values."""
         discarded = self.next_eigenvalues[np.isfinite(self.next_eigenvalues)]
+        dims = np.bincount(self.partition.labels, self.sheaf.vertex_dims, len(self.ranks))
+        zero = zero_level(dims, eps_of(self.sheaf.dtype), self.operator_norms)
+        kept = np.where(self.scores <= np.repeat(zero, self.ranks), 0, self.scores)
         return [
             ("clusters", len(self.ranks)),
             ("local operator", self.local_operator),
             ("modes per cluster", _html.span(self.ranks)),
             ("dimension kept", f"{self.prolongation.shape[1]:,} of {self.sheaf.dim_c0:,}"),
-            ("kept eigenvalues", _html.span(self.scores)),
+            ("kept eigenvalues", _html.span(kept)),
             ("first discarded eigenvalues", _html.span(discarded)),
             ("clusters whose cut splits a multiple eigenvalue", int(self.tied.sum())),
         ]
@@ -211,8 +214,8 @@ def local_modes(
     ``"oversampled"`` describes best what a cluster answers to sources at the border of a patch T around it, and to sources inside of the
     size of the eigenvalues wanted (docs/conventions.md, section 5.7): with A = L_T + 0.1 s I, X = A^{-1} P_C* and Y = A^{-1} X, first
     the sections of T restricted to the cluster, then the leading eigenvectors of G = X_b* X_b + s^2 Y* Y in their complement. The
-    scores, and so ``eigenvalues``, are 0 and then (eigenvalue of G)^{-1/2}. The low spectrum of the coarse sheaf is then closer by
-    one to several orders of magnitude, most so with ``sc.ranks.budget``.
+    scores, and so ``eigenvalues``, are 0 and then (eigenvalue of G)^{-1/2}. The low spectrum of the coarse sheaf is then closer,
+    by orders of magnitude where many modes are kept, most so with ``sc.ranks.budget`` (docs/fidelity.md).
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ class Partition:
     labels: np.ndarray  # (n,) int64
 
     def __init__(self, labels):
-        labels = integer_array("labels", labels)
+        labels = integer_array("labels", labels, names=True)
         negative = np.flatnonzero(labels < 0)
         if negative.size:
             raise ValueError(f"`labels` must not be negative, got {labels[negative[0]]} for vertex {negative[0]}")

@@ -236,8 +236,9 @@ def _draw_coarse(ax, C: Coarsening, means, colors, room: float) -> np.ndarray:
     loops = edges[crossing:, 0]
     if K <= MARKERS:
         ring = width * dims[crossing:] / widest
+        gap = min(4.0, 0.35 * np.sqrt(area))
         ax.scatter(
-            *means[loops].T, s=(np.sqrt(sizes[loops]) + 4 + ring) ** 2, facecolors="none", edgecolors="0.3",
+            *means[loops].T, s=(np.sqrt(sizes[loops]) + gap + ring) ** 2, facecolors="none", edgecolors="0.3",
             linewidths=np.maximum(ring, 0.3), zorder=2, rasterized=len(loops) > MARKERS, label="loop-cells",
         )  # fmt: skip
         handles += [
@@ -279,12 +280,12 @@ def _title(ax, what: str, counts: str, room: float) -> None:
 
 
 def _disc_area(means: np.ndarray, room: float) -> float:
-    """Return an area for the largest disc, in square points, with which most neighbours do not overlap."""
+    """Return an area for the largest disc, in square points, with which most neighbours and their rings do not overlap."""
     if len(means) < 2:
         return MAX_AREA * room / 1e5
     gaps = cKDTree(means).query(means, k=2)[0][:, 1]
     extent = float(np.ptp(means, axis=0).max())
-    diameter = 0.7 * np.sqrt(room) * float(np.quantile(gaps, 0.3)) / (extent or 1.0)
+    diameter = 0.5 * np.sqrt(room) * float(np.quantile(gaps, 0.3)) / (extent or 1.0)
     return float(np.clip(diameter**2, np.clip(0.05 * room / len(means), 0.3, 60), max(MAX_AREA * room / 1e5, 60)))
 
 

@@ -291,6 +291,9 @@ def gap(max_rank) -> Gap:
     return Gap(min(whole_number("max_rank", max_rank, at_least=1), MAX_DIMENSION))
 
 
+_WANTED = "`rank` must be an integer, one integer per cluster, or a rule from sc.ranks such as sc.ranks.kernel()"
+
+
 def as_rule(rank, n_clusters: int) -> Rule:
     """Return the rule that ``rank`` stands for: an integer, one integer per cluster, or a rule already.
 
@@ -318,7 +321,8 @@ def as_rule(rank, n_clusters: int) -> Rule:
     if isinstance(rank, Rule):
         return rank
     if isinstance(rank, str | bytes | dict | set) or callable(rank):
-        raise TypeError(f"`rank` must be an integer, one integer per cluster, or a rule from sc.ranks, got {rank!r}")
+        hint = f": call it, sc.ranks.{rank.__name__}(...)" if getattr(rank, "__module__", None) == __name__ else ""
+        raise TypeError(f"{_WANTED}, got {rank!r}{hint}")
     if isinstance(rank, list | tuple):  # clipped like a single integer, before 64 bits are too few
         rank = [min(r, MAX_DIMENSION) if type(r) is int else r for r in rank]
     try:
@@ -326,7 +330,7 @@ def as_rule(rank, n_clusters: int) -> Rule:
     except ValueError as error:
         raise ValueError(f"`rank` must hold one integer per cluster: {error}") from None
     if array.ndim == 0 and array.dtype.kind not in "iu" and not (array.dtype.kind == "O" and isinstance(rank, int)):
-        raise TypeError(f"`rank` must be an integer, one integer per cluster, or a rule from sc.ranks, got {rank!r}")
+        raise TypeError(f"{_WANTED}, got {rank!r}")
     if array.ndim == 0:
         return Fixed(min(whole_number("rank", array[()], at_least=0), MAX_DIMENSION))
     if array.dtype.kind == "f" and array.size:

@@ -201,7 +201,12 @@ BAD_GRAPHS = {
     "text": ("karate", None, TypeError, "`graph` must be a networkx graph, a scipy adjacency or"),
     "none": (None, None, TypeError, "`graph` must be a networkx graph, a scipy adjacency or"),
     "bool edges": (np.array([[True, False]]), None, TypeError, "integers, got dtype bool"),
-    "names": ([["a", "b"]], None, TypeError, "`graph` must hold integers, got dtype <U1"),
+    "names": (
+        [["a", "b"]],
+        None,
+        TypeError,
+        "`graph` must hold integers, got dtype <U1: numpy.unique(graph, return_inverse=True)[1] numbers",
+    ),
     "too few vertices": (TRIANGLE, 2, ValueError, "`graph[1]` = (1, 2) names a vertex beyond `n_vertices` = 2"),
     "negative n_vertices": (TRIANGLE, -1, ValueError, "`n_vertices` must be at least 0, got -1"),
     "fractional n_vertices": (TRIANGLE, 3.0, TypeError, "`n_vertices` must be an integer, got 3.0"),

@@ -1,6 +1,7 @@
 """The page about a coarsening: well formed, self-contained, escaped, written whole or not at all; and tables in notebooks."""
 
 import base64
+import dataclasses
 import html.parser
 import os
 import re
@@ -428,3 +429,10 @@ def test_cells():
     )
     assert _html.span(np.array([3, 3])) == "3"
     assert _html.span(np.zeros(0)) == "none"
+
+
+def test_an_eigenvalue_of_rounding_size_is_shown_as_zero():
+    F = sc.CellularSheaf.constant(nx.path_graph(3))
+    M = sc.local_modes(F, sc.Partition([0, 0, 0]), 1)
+    rows = dict(dataclasses.replace(M, scores=np.array([1e-16]))._rows())
+    assert rows["kept eigenvalues"] == "0"

@@ -345,7 +345,7 @@ def test_edge_list_line_ends(write):
 BAD_LISTS = {
     "empty": ("", None, "no edge"),
     "comments": ("# a\n\n", None, "no edge"),
-    "one": ("0 1\n2\n", 2, "an edge is `u v [weight]`, got 1 words"),
+    "one": ("0 1\n2\n", 2, "an edge is `u v [weight]`, separated by white space or commas, got 1 words"),
     "four": ("0 1\n# c\n0 1 2 3\n", 3, "got 4 words"),
     "empty-field": ("0,1\n0,,2\n", 2, "got an empty field"),
     "trailing-comma": ("0,1,\n", 1, "got an empty field"),
@@ -557,6 +557,7 @@ def test_unknown_endings_list_the_known_ones(tmp_path):
         for ending in (*ENDINGS, ".edges", ".edgelist", ".tsv", ".el", ".gz"):
             assert ending in message
     assert "read_g2o reads pose graphs" in refuses(tmp_path / "a.g2o.gz", None, "unknown ending '.g2o'")
+    assert "load reads what save wrote" in refuses(tmp_path / "a.npz", None, "unknown ending '.npz'")
 
 
 @pytest.mark.parametrize(

@@ -451,6 +451,13 @@ def test_foreign_files(tmp_path, content):
         sc.load(path)
 
 
+def test_a_graph_file(tmp_path):
+    path = tmp_path / "g.txt"
+    path.write_text("0 1\n1 2\n")
+    with pytest.raises(ValueError, match=r"g\.txt: not a sheafcoarsen file .*; read_graph and read_g2o read graphs"):
+        sc.load(path)
+
+
 def test_a_zip_of_something_else(tmp_path):
     path = tmp_path / "f.npz"
     with zipfile.ZipFile(path, "w") as archive:

@@ -117,7 +117,7 @@ BAD_LABELS = {
     "two-dimensional": ([[0, 1]], ValueError, "1-dimensional, got shape (1, 2)"),
     "number": (3, ValueError, "1-dimensional, got shape ()"),
     "bool": ([True, False], TypeError, "must hold integers, got dtype bool"),
-    "text": (["a", "b"], TypeError, "must hold integers, got dtype <U1"),
+    "text": (["a", "b"], TypeError, "must hold integers, got dtype <U1: numpy.unique(labels, return_inverse=True)[1]"),
     "complex": ([0j], TypeError, "must hold integers, got dtype complex128"),
     "object": (np.array([0, None]), TypeError, "must hold integers, got dtype object"),
     "ragged": ([[0], [1, 2]], ValueError, "rectangular array of integers"),

@@ -145,6 +145,20 @@ def test_coarse_edges_have_widths_in_proportion_to_their_stalks(C, ax):
     np.testing.assert_allclose(rings / widths[0], dims[len(widths) :] / dims[0])
 
 
+@pytest.mark.parametrize("K", [40, 300])
+def test_rings_leave_room_for_the_edges_between_them(K):
+    F = sc.gallery.bundle(nx.grid_2d_graph(40, 40), dim=2, noise=0.1, seed=0)
+    ax = plot.partition(sc.coarsen(F, sc.select(F, K), sc.ranks.fixed(4).whole_multiplets()))
+    draw(ax)
+    coarse = ax.child_axes[1]
+    rings = collections(coarse)["loop-cells"]
+    places = coarse.transData.transform(rings.get_offsets()) * 72 / ax.figure.dpi
+    nearest = np.sort(np.linalg.norm(places[:, None] - places, axis=2), axis=1)[:, 1]
+    outer = np.sqrt(rings.get_sizes()) + rings.get_linewidths()
+    mpl.pyplot.close(ax.figure)
+    assert np.mean(outer < nearest) > 0.7
+
+
 def test_given_positions_are_used_and_coarse_ones_are_their_means(C, ax):
     pos = np.random.default_rng(5).standard_normal((34, 2))
     plot.partition(C, pos, ax=ax)

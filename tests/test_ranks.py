@@ -67,6 +67,13 @@ def test_wrong_ranks_are_refused(rank, error, message):
         ranks_of([2, 3], rank)
 
 
+def test_a_rule_that_was_not_called():
+    with pytest.raises(TypeError, match=r"got <function kernel.*>: call it, sc\.ranks\.kernel\(\.\.\.\)$"):
+        ranks_of([2, 3], sc.ranks.kernel)
+    with pytest.raises(TypeError, match=r"a rule from sc\.ranks such as sc\.ranks\.kernel\(\), got 'kernel'$"):
+        ranks_of([2, 3], "kernel")
+
+
 def test_fixed_takes_a_natural_number():
     with pytest.raises(ValueError, match="`r` must be at least 0, got -1"):
         sc.ranks.fixed(-1)

@@ -743,6 +743,31 @@ def test_bad_sheaves(case):
         CellularSheaf(*arguments)
 
 
+class Tensor:
+    """As much of a tensor as numpy asks for."""
+
+    def __init__(self, array):
+        self.array = np.asarray(array)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+    def __len__(self):
+        return len(self.array)
+
+
+def test_tensors():
+    tails, heads = np.float32([[[1], [2]]]), np.float32([[[3, 4], [5, 6]]])
+    F = CellularSheaf(Tensor([[1, 0]]), Tensor(tails), Tensor(heads))
+    assert F.dtype == np.float32
+    np.testing.assert_array_equal(F.tail_map(0), tails[0])
+    np.testing.assert_array_equal(F.head_map(0), heads[0])
+    G = F.with_maps(Tensor(heads[:, :, :1]), [Tensor(heads[0])])
+    np.testing.assert_array_equal(G.tail_map(0), heads[0, :, :1])
+    with pytest.raises(ValueError, match=re.escape("`tail_maps` must have shape (m, d_e, d_v), got (2, 1)")):
+        CellularSheaf([[1, 0]], Tensor(tails[0]), heads)
+
+
 WRONG_TYPES = {
     "object maps": ((PATH, TWO.astype(object), TWO), "`tail_maps` must be an (m, d_e, d_v) array or a list"),
     "text maps": ((PATH, TWO, TWO.astype(str)), "`head_maps` must hold float32, float64"),

@@ -57,8 +57,6 @@ def from_edge_index(edge_index, maps, vertex_dims=None) -> CellularSheaf:
            [ 0.,  3., -4.]])
     """
     columns = _columns(edge_index)
-    if hasattr(maps, "__array__"):
-        maps = np.asarray(maps)
     flat, rows, cols = flat_maps("maps", maps, len(columns))
     first, second = _pairs(columns)
     differ = np.flatnonzero(rows[first] != rows[second])

@@ -82,7 +82,7 @@ def read_graph(path, dim: int = 1) -> CellularSheaf:
     stem = path[:-3] if path.lower().endswith(".gz") else path
     ending = os.path.splitext(stem)[1].lower()
     if ending not in _READERS:
-        hint = "; read_g2o reads pose graphs" if ending == ".g2o" else ""
+        hint = {".g2o": "; read_g2o reads pose graphs", ".npz": "; load reads what save wrote"}.get(ending, "")
         known = ", ".join(_READERS)
         message = f"unknown ending {ending!r}; read_graph reads {known}, each also .gz{hint}"
         raise file_error(path, None, message)
@@ -351,7 +351,7 @@ def _read_edge_list(path: str) -> _Edges:
             continue
         if not 2 <= len(words) <= 3 or "" in words:
             got = "an empty field" if "" in words else f"{len(words)} words"
-            raise file_error(path, number, f"an edge is `u v [weight]`, got {got}")
+            raise file_error(path, number, f"an edge is `u v [weight]`, separated by white space or commas, got {got}")
         if len(words) == 3:
             weighted.append(len(lines))
             weights.add(number, words[2:])

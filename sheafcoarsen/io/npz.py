@@ -127,7 +127,9 @@ def _read(path: str) -> tuple[str, dict[str, np.ndarray]]:
     with open(path, "rb") as stream:
         try:
             if stream.read(4) != b"PK\x03\x04":
-                raise _RefusedError("not a sheafcoarsen file (an .npz begins otherwise)")
+                raise _RefusedError(
+                    "not a sheafcoarsen file (an .npz begins otherwise); read_graph and read_g2o read graphs"
+                )
             with zipfile.ZipFile(stream) as archive:
                 members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
                 kind = _kind({name: _member(archive, members[name]) for name in HEADER if name in members})
