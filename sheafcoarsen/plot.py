@@ -645,7 +645,7 @@ def quality(Q: SpectralQuality, certificate: Certificate | None = None, *, ax=No
     ax = _axes(ax, 6, 4)
     there = np.isfinite(Q.coarse)
     i = Q.kernel_fine + 1 + np.arange(len(Q.fine))
-    j = (Q.kernel_coarse + 1 + np.arange(len(Q.coarse)))[there]
+    j = (max(Q.kernel_fine, Q.kernel_coarse) + 1 + np.arange(len(Q.coarse)))[there]
     coarse = Q.coarse[there]
     ax.plot(i, Q.fine, linestyle="none", marker="o", markersize=6, color=DARK, label=r"fine, of $L$", zorder=4)
     ax.plot(
