@@ -206,6 +206,16 @@ def test_single_precision_is_judged_as_such(dtype):
     assert sc.global_sections(H).h0 == 0
 
 
+def test_single_precision_tells_small_singular_values_from_zero():
+    """What rounding of the maps does does not grow with the dimension: 1e-4 is far from zero."""
+    F = sc.CellularSheaf.random(nx.random_regular_graph(4, 260, seed=2), 4, 2, seed=2, dtype=np.float32)
+    assert 5e-5 < singular_values(reference.coboundary(F).astype(float)).min() < 2e-4
+    S = sc.global_sections(F)
+    assert len(S.levels) > 1
+    assert (S.h0, S.largest_zero) == (0, 0)
+    assert 5e-5 < S.smallest_nonzero < 2e-4
+
+
 def test_no_vertices_no_edges_no_dimensions():
     for F, h0 in [
         (sc.CellularSheaf([], [], [], vertex_dims=[]), 0),
