@@ -37,6 +37,8 @@ MOST_LEAKED = 1e-11
 """Up to which leak a level that stalls although clusters are large is followed by one that keeps ten times less."""
 STALLED = 0.9
 """A level that keeps more than this of its dimension has clusters too small; the next ones are twice as large."""
+LARGE_ZERO = 100
+"""Where there is no nonzero singular value, a zero of more than so many eps is worth a warning."""
 SMALL_GAP = 1e3
 """A smaller ratio between the smallest nonzero and the largest zero singular value is worth a warning."""
 DENSE_ENTRIES, DENSE_COLUMNS = 1 << 22, 16
@@ -149,7 +151,8 @@ def global_sections(sheaf: CellularSheaf) -> GlobalSections:
     Warns
     -----
     SingularProblemWarning
-        Where the smallest nonzero singular value is less than 1000 times the largest zero: rounding may have decided.
+        Where the smallest nonzero singular value is less than 1000 times the largest zero, or there is none and the largest zero
+        exceeds 100 eps: rounding may have decided.
 
     Notes
     -----
@@ -235,10 +238,11 @@ def _sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
         zero, nonzero = max(zero, float(sigma[:h].max(initial=0))), float(sigma[h:].min(initial=np.inf))
         Z = np.ascontiguousarray(Z[:, :h])
         basis = _lifted(F, stalks, levels, sheaf, Z)
-    if nonzero < SMALL_GAP * zero:
+    if nonzero < SMALL_GAP * zero or (nonzero == np.inf and zero > LARGE_ZERO * eps):
+        other = "there is no other" if nonzero == np.inf else f"the smallest other is {nonzero:.2g}"
         warnings.warn(
-            f"whether a section is one is decided by rounding: the largest singular value taken for zero is {zero:.2g}, the smallest "
-            f"other {nonzero:.2g}, and that is a ratio of less than {SMALL_GAP:.0e}",
+            f"whether a section is one is decided by rounding: the largest singular value taken for zero is {zero:.2g}, {other}; "
+            f"a clear decision has a ratio of {SMALL_GAP:.0e} between the two, or none above {LARGE_ZERO * eps:.0e}",
             SingularProblemWarning,
             stacklevel=stacklevel,
         )

@@ -336,3 +336,12 @@ def test_repr_names_what_matters():
     assert repr(sc.global_sections(sc.CellularSheaf.constant(nx.path_graph(3)))).startswith(
         "GlobalSections(h0=1, dense basis, largest_zero="
     )
+
+
+def test_a_large_zero_without_another_singular_value_is_worth_a_warning(monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.sections.LAST", 100)
+    graph = nx.random_regular_graph(4, 100, seed=1)
+    F = sc.CellularSheaf.random(graph, 4, 2, seed=1, dtype=np.float32)
+    with pytest.warns(sc.SingularProblemWarning, match="there is no other"):
+        S = sc.global_sections(F)
+    assert S.largest_zero > 1e-5  # of the size of the true smallest singular value: single precision cannot tell
