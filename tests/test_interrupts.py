@@ -13,6 +13,15 @@ import pytest
 import sheafcoarsen as sc
 from sheafcoarsen import _threads
 
+
+@pytest.fixture(autouse=True)
+def interrupts_arrive():
+    """Let SIGINT raise: a shell's background jobs ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 CHILD = """
     import os, random, signal, sys, threading, time
     import networkx as nx, numpy as np
@@ -20,6 +29,7 @@ CHILD = """
     from threadpoolctl import ThreadpoolController
     import sheafcoarsen as sc
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     blas = ThreadpoolController().select(user_api="blas")
     blas.limit(limits=3)  # a number that nobody sets by default
     before = [library.num_threads for library in blas.lib_controllers]
