@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 .PHONY: help demo test test-deep test-nojit notebooks lint docs bench clean
 
 # the statements of the paper and what holds for any sheaf; the deep profile draws 20 times the examples
-DEEP := tests/test_theorems.py tests/test_rank_rules.py tests/test_verification.py $(wildcard tests/test_invariances.py)
+DEEP := tests/theory tests/unit/verification
 
 help:
 	@echo "make demo        set up and coarsen a real graph that ships with networkx"

@@ -84,7 +84,6 @@ from sheafcoarsen import gallery, plot, ranks
 from sheafcoarsen.coarsening import Coarsening, coarsen
 from sheafcoarsen.diffusion import diffuse, diffusion_step
 from sheafcoarsen.exceptions import SingularDegreeWarning, SingularProblemWarning, TiedModesWarning
-from sheafcoarsen.extension import harmonic_extension, nearest_section
 from sheafcoarsen.hierarchy import Hierarchy, HierarchyLedger, coarsen_levels
 from sheafcoarsen.html_report import report
 from sheafcoarsen.io import from_edge_index, from_networkx, load, read_g2o, read_graph, save, to_networkx
@@ -99,13 +98,11 @@ from sheafcoarsen.operators import (
     laplacian_operator,
     normalize,
 )
-from sheafcoarsen.partition import Partition
+from sheafcoarsen.partition import Partition, select
 from sheafcoarsen.pooling import HiSP, Pooling, readout
 from sheafcoarsen.quality import Certificate, SpectralQuality, certificate, spectral_quality
-from sheafcoarsen.sections import GlobalSections, cohomology_dims, global_sections
-from sheafcoarsen.selection import select
-from sheafcoarsen.sheaf import CellularSheaf
-from sheafcoarsen.unions import disjoint_union, split
+from sheafcoarsen.sections import GlobalSections, cohomology_dims, global_sections, harmonic_extension, nearest_section
+from sheafcoarsen.sheaf import CellularSheaf, disjoint_union, split
 from sheafcoarsen.verification import Check, Verification, verify
 
 __version__ = version("sheafcoarsen")

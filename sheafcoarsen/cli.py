@@ -10,16 +10,14 @@ import time
 import networkx as nx
 import numpy as np
 
-from sheafcoarsen._checks import check_matplotlib
-from sheafcoarsen._probes import SMOOTHING_STEPS, smooth_cochain
+from sheafcoarsen._support import check_matplotlib
 from sheafcoarsen.coarsening import Coarsening, coarsen
 from sheafcoarsen.hierarchy import Hierarchy
-from sheafcoarsen.html_report import report
+from sheafcoarsen.html_report import SMOOTHING_STEPS, report, smooth_cochain
 from sheafcoarsen.io import load, read_g2o, read_graph, save
 from sheafcoarsen.ledger import energy_ledger
 from sheafcoarsen.modes import LOCAL_OPERATORS, compute_modes
-from sheafcoarsen.partition import Partition
-from sheafcoarsen.selection import METHODS, select
+from sheafcoarsen.partition import METHODS, Partition, select
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.verification import verify
 

@@ -4,13 +4,13 @@ import numpy as np
 import scipy.sparse
 import scipy.special
 
-from sheafcoarsen._checks import cochain, real_number, scalar_array
-from sheafcoarsen._linalg import eps_of
+from sheafcoarsen._support import cochain, eps_of, real_number, scalar_array
 from sheafcoarsen.operators import as_columns, coboundary, laplacian, laplacian_operator, normalized
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 LONGEST = 1e6
 """Largest t norm(L) that `diffuse` takes: about 7,000 products with L."""
+
 
 STAGES = (1e2, 1e4)
 """Values of t norm(L) at which `diffuse` starts anew: once the high modes are gone, later terms add no rounding in their size to the

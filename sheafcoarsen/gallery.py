@@ -5,18 +5,18 @@ import numpy as np
 import scipy.sparse
 from scipy.spatial import cKDTree
 
-from sheafcoarsen._checks import (
+from sheafcoarsen._support import (
     entry_count,
+    eps_of,
     integer_array,
     random_generator,
     real_number,
     scalar_array,
     vertex_count,
     whole_number,
+    zero_level,
 )
-from sheafcoarsen._linalg import eps_of, zero_level
-from sheafcoarsen.graphs import graph_arrays
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sheaf import CellularSheaf, graph_arrays
 
 
 def bundle(graph, dim: int, noise: float = 0.0, seed=None) -> CellularSheaf:

@@ -1,4 +1,4 @@
-"""One self-contained HTML page about a coarsening: what went in, what came out, what was lost, what holds, and the pictures."""
+"""Cochains whose losses are reported where the user gives none."""
 
 import base64
 import contextlib
@@ -9,24 +9,49 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from sheafcoarsen import _html, plot
-from sheafcoarsen._checks import check_matplotlib
-from sheafcoarsen._files import output_path, replacing
-from sheafcoarsen._linalg import eps_of, zero_level
-from sheafcoarsen._probes import SMOOTHING_STEPS, random_cochain, smooth_cochain
+from sheafcoarsen import plot
+from sheafcoarsen._support import check_matplotlib, eps_of, output_path, replacing, tables, zero_level
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.ledger import EnergyLedger, energy_ledger
-from sheafcoarsen.operators import count_nonzeros
+from sheafcoarsen.operators import count_nonzeros, laplacian_operator
 from sheafcoarsen.quality import Certificate, SpectralQuality, certificate, spectral_quality
+from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.verification import Verification, verify
+
+SMOOTHING_STEPS = 50
+"""Damped steps that turn a random cochain into the smooth one whose losses are reported."""
+
+
+def smooth_cochain(sheaf: CellularSheaf) -> np.ndarray:
+    """Return a random cochain of norm 1 after damped steps x - L x / bound."""
+    A = laplacian_operator(sheaf)
+    x = random_cochain(sheaf)
+    top = x
+    for _ in range(10):  # a few power steps; twice their estimate is a safe step for smoothing
+        top = A @ top
+        top /= top.dtype.type(float(np.abs(top).max(initial=0)) or 1.0)
+    bound = 2 * float(np.abs(A @ top).max(initial=0)) or 1.0
+    for _ in range(SMOOTHING_STEPS):
+        x = x - (A @ x) / x.dtype.type(bound)
+    return x / x.dtype.type(float(np.linalg.norm(x)) or 1.0)
+
+
+def random_cochain(sheaf: CellularSheaf) -> np.ndarray:
+    """Return a normally distributed cochain, always the same, of norm 1."""
+    x = np.random.default_rng(0).standard_normal(sheaf.dim_c0).astype(sheaf.dtype)
+    return x / x.dtype.type(float(np.linalg.norm(x)) or 1.0)
+
 
 QUALITY_BELOW = 3000
 """Fine dimension up to which eigenvalues are computed, so that a report takes bounded time."""
 
+
 EIGENVALUES = 10
+
 
 CLUSTERS = 20
 """Clusters that have a row of their own."""
+
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d2329; --paper: #ffffff; --rule: #d5dbe1; --soft: #5a6672; --head: #f1f4f7; --bad: #b00020; }
@@ -127,9 +152,6 @@ def _given_times(times) -> dict[str, float]:
     return {str(name): float(seconds) for name, seconds in times.items()}
 
 
-# ---------------------------------------------------------------- what is computed
-
-
 def _ledgers(C: Coarsening) -> tuple[EnergyLedger, EnergyLedger] | str:
     """Return the ledgers of a random cochain and of a smooth one, or why there are none."""
     try:
@@ -182,9 +204,6 @@ def _drawn(draw, *what, size=(7.5, 4.2)) -> str:
     return "data:image/svg+xml;base64," + base64.b64encode(stream.getvalue()).decode("ascii")
 
 
-# ---------------------------------------------------------------- the page
-
-
 def _page(C: Coarsening, verdict, ledgers, quality, pictures, given, own) -> str:
     title = f"Coarsening: {C.fine.n_vertices:,} → {C.sheaf.n_vertices:,} vertices"
     version = importlib.metadata.version("sheafcoarsen")
@@ -193,10 +212,10 @@ def _page(C: Coarsening, verdict, ledgers, quality, pictures, given, own) -> str
             "<!DOCTYPE html>",
             '<html lang="en"><head><meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{_html.text(title)}</title><style>{STYLE}</style></head><body>",
-            f"<h1>{_html.text(title)}</h1>",
+            f"<title>{tables.text(title)}</title><style>{STYLE}</style></head><body>",
+            f"<h1>{tables.text(title)}</h1>",
             _note(repr(C)),
-            *([] if verdict.passed else [f'<p class="failed">{_html.text("Verification: " + verdict.summary)}</p>']),
+            *([] if verdict.passed else [f'<p class="failed">{tables.text("Verification: " + verdict.summary)}</p>']),
             *_what_went_in(C),
             *_what_came_out(C, pictures),
             *_losses(C, ledgers, pictures),
@@ -210,7 +229,7 @@ def _page(C: Coarsening, verdict, ledgers, quality, pictures, given, own) -> str
 
 
 def _note(sentence: str) -> str:
-    return f'<p class="note">{_html.text(sentence)}</p>'
+    return f'<p class="note">{tables.text(sentence)}</p>'
 
 
 def _wide(table: str) -> str:
@@ -218,7 +237,7 @@ def _wide(table: str) -> str:
 
 
 def _figure(pictures: dict[str, str], name: str, alt: str) -> list[str]:
-    return [f'<figure><img alt="{_html.text(alt)}" src="{pictures[name]}"></figure>'] if name in pictures else []
+    return [f'<figure><img alt="{tables.text(alt)}" src="{pictures[name]}"></figure>'] if name in pictures else []
 
 
 def _what_went_in(C: Coarsening) -> list[str]:
@@ -227,15 +246,15 @@ def _what_went_in(C: Coarsening) -> list[str]:
         ("nonzeros of L, as stored", count_nonzeros(C.fine)),
         ("scalars", str(C.fine.dtype)),
         ("clusters", C.partition.n_clusters),
-        ("vertices in a cluster", _html.span(C.partition.sizes)),
+        ("vertices in a cluster", tables.span(C.partition.sizes)),
     ]
     if C.modes is None:
         rows.append(("modes", "a basis of the user's own"))
     else:
         rows += C.modes._rows()[1:]
     if C.fine.vertex_labels:
-        rows.append(("vertex labels", _html.names(C.fine.vertex_labels)))
-    return ["<h2>What went in</h2>", _wide(_html.table(rows))]
+        rows.append(("vertex labels", tables.names(C.fine.vertex_labels)))
+    return ["<h2>What went in</h2>", _wide(tables.table(rows))]
 
 
 def _what_came_out(C: Coarsening, pictures) -> list[str]:
@@ -248,9 +267,9 @@ def _what_came_out(C: Coarsening, pictures) -> list[str]:
         rows.append(("loop-cells", "not asked for: retained internal energy is left out"))
     return [
         "<h2>What came out</h2>",
-        _wide(_html.table(rows)),
+        _wide(tables.table(rows)),
         *_figure(pictures, "partition", "The fine graph in its clusters, and the coarse graph"),
-        _wide(_html.table(_cluster_rows(C), head=_CLUSTER_HEAD, caption=_cluster_caption(C))),
+        _wide(tables.table(_cluster_rows(C), head=_CLUSTER_HEAD, caption=_cluster_caption(C))),
         *_figure(pictures, "spectra", "Kept and first discarded eigenvalues of every cluster"),
     ]
 
@@ -273,10 +292,10 @@ def _cluster_rows(C: Coarsening) -> list[tuple]:
         kept, after = "", ""
         if C.modes is not None:
             values = C.modes.eigenvalues(a)
-            kept = _html.span(np.where(values <= level[a], 0, values))
-            after = _html.text(C.modes.next_eigenvalues[a]) if np.isfinite(C.modes.next_eigenvalues[a]) else "none"
-        first = [labels[v] if labels is not None else v for v in members[: _html.SHOWN + 1].tolist()]
-        shown = _html.names(first[: _html.SHOWN]) + (", …" if len(first) > _html.SHOWN else "")
+            kept = tables.span(np.where(values <= level[a], 0, values))
+            after = tables.text(C.modes.next_eigenvalues[a]) if np.isfinite(C.modes.next_eigenvalues[a]) else "none"
+        first = [labels[v] if labels is not None else v for v in members[: tables.SHOWN + 1].tolist()]
+        shown = tables.names(first[: tables.SHOWN]) + (", …" if len(first) > tables.SHOWN else "")
         rows.append((a, len(members), int(C.clusters.dims[a]), int(C.ranks[a]), kept, after, shown))
     return rows
 
@@ -294,8 +313,8 @@ def _losses(C: Coarsening, ledgers, pictures) -> list[str]:
     )
     return [
         *head,
-        f"<p>{_html.text(explained)}</p>",
-        _wide(_html.table(rows, head=("", "random", "smoothed"))),
+        f"<p>{tables.text(explained)}</p>",
+        _wide(tables.table(rows, head=("", "random", "smoothed"))),
         *_figure(pictures, "ledger", "The energy of the smoothed cochain, line by line"),
         _note("The picture is that of the smoothed cochain."),
     ]
@@ -326,4 +345,4 @@ def _times(given, own) -> list[str]:
     rows = [(name, f"{seconds:.3f} s") for name, seconds in given.items()]
     rows += [(f"this report: {name}", f"{seconds:.3f} s") for name, seconds in own.items()]
     note = [] if given else [_note("A coarsening does not hold how long it took; these are the stages of this report.")]
-    return ["<h2>Times</h2>", *note, _wide(_html.table(rows))]
+    return ["<h2>Times</h2>", *note, _wide(tables.table(rows))]

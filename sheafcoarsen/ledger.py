@@ -5,11 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen import _html
-from sheafcoarsen._checks import cochain
 from sheafcoarsen._kernels.operators import sum_products
-from sheafcoarsen._linalg import RESIDUAL_LIMIT, eps_of, residual_ratio, zero_level
-from sheafcoarsen._ragged import read_only
+from sheafcoarsen._support import RESIDUAL_LIMIT, cochain, eps_of, read_only, residual_ratio, tables, zero_level
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.operators import apply_coboundary, as_columns
 
@@ -112,7 +109,7 @@ class EnergyLedger:
         return "EnergyLedger\n" + show_lines(self._shown())
 
     def _repr_html_(self) -> str:
-        return _html.table(_html.number_rows(self._shown()), caption="EnergyLedger")
+        return tables.table(tables.number_rows(self._shown()), caption="EnergyLedger")
 
 
 def closure_of(lines: dict, energy) -> float | np.ndarray:

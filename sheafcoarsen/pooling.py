@@ -7,16 +7,12 @@ import networkx as nx
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen import _html
-from sheafcoarsen._checks import MAX_ENTRIES, choice, cochain, scalar_array, whole_number
-from sheafcoarsen._ragged import ranges, read_only
+from sheafcoarsen._support import MAX_ENTRIES, choice, cochain, ranges, read_only, scalar_array, tables, whole_number
 from sheafcoarsen.coarsening import Coarsening, coarsen
-from sheafcoarsen.graphs import graph_arrays
 from sheafcoarsen.modes import LOCAL_OPERATORS, compute_modes, warn_if_tied
 from sheafcoarsen.operators import canonical_csr
-from sheafcoarsen.partition import Partition
-from sheafcoarsen.selection import METHODS, select
-from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+from sheafcoarsen.partition import METHODS, Partition, select
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, graph_arrays
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,10 +141,10 @@ class Pooling:
             ("vertices", C.fine.n_vertices, len(C.ranks)),
             ("dim C^0", C.fine.dim_c0, len(self.x_lifted)),
             ("channels", self.x_lifted.shape[1], self.x_lifted.shape[1]),
-            ("modes per cluster", "", f"{self.n_modes}, kept {_html.span(C.ranks)}"),
+            ("modes per cluster", "", f"{self.n_modes}, kept {tables.span(C.ranks)}"),
             ("entries of the adjacency", "", self.adjacency.nnz),
         ]
-        return _html.table(rows, head=("", "fine", "pooled"), caption="Pooling")
+        return tables.table(rows, head=("", "fine", "pooled"), caption="Pooling")
 
 
 @dataclass(frozen=True)
@@ -304,9 +300,6 @@ def readout(x, how: str = "mean") -> np.ndarray:
     return result
 
 
-# ---------------------------------------------------------------- features
-
-
 def _feature_array(name: str, value) -> np.ndarray:
     """Return a finite 2-D array, C-ordered so that its views share memory."""
     array = np.ascontiguousarray(scalar_array(name, value))
@@ -339,9 +332,6 @@ def _lifted(sheaf: CellularSheaf, X) -> tuple[np.ndarray, bool]:
             f"`X` must have shape (N, d h) = ({n}, {d} h) or, lifted, (dim_c0, h) = ({dim}, h), got {X.shape}"
         )
     return cochain(sheaf, X.reshape(dim, X.shape[1] // d if d else 0), "X"), True
-
-
-# ---------------------------------------------------------------- Connect
 
 
 def _adjacency_matrix(sheaf: CellularSheaf, adjacency) -> scipy.sparse.csr_array:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._checks import MAX_DIMENSION, integer_array, real_number, whole_number
+from sheafcoarsen._support import MAX_DIMENSION, integer_array, real_number, whole_number
 
 
 class Spectra(NamedTuple):

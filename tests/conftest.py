@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest.register_assert_rewrite("tests.helpers")
+pytest.register_assert_rewrite("tests.support.helpers")
 
 COMMON = {
     "deadline": None,  # the first example of a test may compile a kernel
@@ -52,7 +52,7 @@ def pytest_configure(config):
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
     """Record the residuals of a test under the label of its statement."""
-    from tests.helpers import recording
+    from tests.support.helpers import recording
 
     marker = item.get_closest_marker("statement")
     with recording(marker.args[0] if marker else None):
@@ -61,7 +61,7 @@ def pytest_runtest_call(item):
 
 def pytest_terminal_summary(terminalreporter, config):
     """Print the table, and write it where a file is named."""
-    from tests.helpers import LIMIT, WORST, residual_table
+    from tests.support.helpers import LIMIT, WORST, residual_table
 
     if not WORST:
         return

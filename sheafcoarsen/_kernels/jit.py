@@ -13,7 +13,7 @@ JIT_IS_OFF = bool(numba.config.DISABLE_JIT)
 
 def _fingerprint() -> str:
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
@@ -25,7 +25,7 @@ SOURCES = _fingerprint()
 def kernel(function):
     """Compile on first use, without the GIL, cached on disk where a cache can be written.
 
-    No ``parallel=True``: kernels take a range of items and ``_threads`` runs ranges side by side. That compiles in a
+    No ``parallel=True``: kernels take a range of items and ``_support.threads`` runs ranges side by side. That compiles in a
     fraction of the time, has a serial path for small work for free, and gives the same bits for any number of threads.
     No fastmath: inputs may be of any scale.
     """

@@ -2,11 +2,9 @@
 
 import numpy as np
 
-from sheafcoarsen._checks import check_range, integer_array
-from sheafcoarsen._kernels.sheaf import scan
-from sheafcoarsen._maps import flat_maps, stalk_dims
-from sheafcoarsen._ragged import offsets, ranges
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen._kernels.arrays import scan
+from sheafcoarsen._support import check_range, integer_array, offsets, ranges
+from sheafcoarsen.sheaf import CellularSheaf, flat_maps, stalk_dims
 
 
 def from_edge_index(edge_index, maps, vertex_dims=None) -> CellularSheaf:

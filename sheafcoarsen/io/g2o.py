@@ -5,8 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from sheafcoarsen._checks import choice, file_path
-from sheafcoarsen._linalg import eps_of, zero_level
+from sheafcoarsen._support import choice, eps_of, file_path, zero_level
 from sheafcoarsen.io.text import Words, file_error, named, read_lines, shown
 from sheafcoarsen.sheaf import CellularSheaf
 
@@ -21,9 +20,17 @@ class _Group(NamedTuple):
 
 
 _SE2 = _Group("SE2", 2, 3, 6)
+
+
 _SE3 = _Group("SE3", 3, 7, 21)
+
+
 _VERTEX_TAGS = {"VERTEX_SE2": _SE2, "VERTEX_SE3:QUAT": _SE3}
+
+
 _EDGE_TAGS = {"EDGE_SE2": _SE2, "EDGE_SE3:QUAT": _SE3}
+
+
 _TAGS = ", ".join([*_VERTEX_TAGS, *_EDGE_TAGS])
 
 

@@ -3,7 +3,7 @@
 import networkx as nx
 import numpy as np
 
-from sheafcoarsen._checks import dimensions, scalar_array, scalar_type
+from sheafcoarsen._support import dimensions, scalar_array, scalar_type
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 MAPS = ("tail_map", "head_map")

@@ -14,18 +14,27 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._checks import file_path, integer_array, range_limits, scalar_array
-from sheafcoarsen._files import replacing
-from sheafcoarsen._ragged import offsets, ranges, read_only
+from sheafcoarsen._support import (
+    file_path,
+    integer_array,
+    offsets,
+    range_limits,
+    ranges,
+    read_only,
+    replacing,
+    scalar_array,
+)
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.hierarchy import Hierarchy
-from sheafcoarsen.modes import LOCAL_OPERATORS, LocalModes, check_modes
+from sheafcoarsen.modes import LOCAL_OPERATORS, LocalModes, as_matrix, check_layout, check_modes
 from sheafcoarsen.partition import Partition
-from sheafcoarsen.prolongation import as_matrix, check_layout
 from sheafcoarsen.sheaf import CellularSheaf
 
 VERSION = 2
+
+
 HEADER = ("format", "version", "kind")
+
 
 OVERSAMPLING = ("rings", "target", "pilot", "over_budget")
 """What oversampled modes have beyond others; versions that do not know these refuse the operator by its name."""
@@ -182,9 +191,6 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
     return array.reshape(shape, order="F" if by_columns else "C")
 
 
-# -------------------------------------------------------------------- to arrays
-
-
 def _sheaf_arrays(sheaf: CellularSheaf, prefix: str = "") -> dict[str, np.ndarray]:
     names = ("edges", "vertex_dims", "edge_dims", "tail_data", "head_data")
     arrays = {prefix + name: getattr(sheaf, name) for name in names}
@@ -243,9 +249,6 @@ def _hierarchy_arrays(H: Hierarchy) -> dict[str, np.ndarray]:
 
 def _csr_arrays(R, prefix: str) -> dict[str, np.ndarray]:
     return {prefix + name: getattr(R, name) for name in ("data", "indices", "indptr")}
-
-
-# -------------------------------------------------------------------- from arrays
 
 
 def _text(arrays, name: str) -> str:

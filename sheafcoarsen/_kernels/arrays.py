@@ -1,0 +1,28 @@
+"""Flat arrays: ranges put together, entries looked through."""
+
+import numpy as np
+
+from sheafcoarsen._kernels.jit import kernel
+
+
+@kernel
+def concatenate_ranges(starts, lengths, out):
+    """Write start, start + 1, ..., start + length - 1 of every block."""
+    at = 0
+    for k in range(starts.size):
+        for i in range(lengths[k]):
+            out[at + i] = starts[k] + i
+        at += lengths[k]
+
+
+@kernel
+def scan(data):
+    """Return (index of the first non-finite entry or -1, largest modulus of the entries before it)."""
+    largest = 0.0
+    for i in range(data.size):
+        size = float(abs(data[i]))
+        if not np.isfinite(size):
+            return i, largest
+        if size > largest:
+            largest = size
+    return -1, largest

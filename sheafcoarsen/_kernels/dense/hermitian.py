@@ -1,0 +1,212 @@
+"""The lowest eigenpairs of small dense Hermitian matrices, faster than LAPACK finds them at the size of a cluster.
+
+Householder reduction to a real tridiagonal T (``tridiagonalize``), the wanted eigenvalues of T by bisection and their vectors by
+inverse iteration, eight at a time (``lowest_of_tridiagonal``), and the reflections applied to these few vectors alone
+(``reflect``). What comes out is checked; where it does not hold, LAPACK does it all again.
+
+Rows are cut out as slices before they are looped over: numba then knows that no index is negative, and LLVM vectorizes.
+"""
+
+import math
+
+import numpy as np
+
+from sheafcoarsen._kernels.dense.lapack import heevd, sterf
+from sheafcoarsen._kernels.dense.tridiagonal import lowest_of_tridiagonal
+from sheafcoarsen._kernels.dense.workspace import PANEL
+from sheafcoarsen._kernels.jit import JIT_IS_OFF, kernel, multiply_add, summing_kernel
+
+DENSE_SHARE = 3
+"""LAPACK computes all pairs where more than one in so many is wanted."""
+
+
+@summing_kernel
+def multiply(a, i, x, p):
+    """P = A x for the leading i x i block of a Hermitian matrix given by its lower triangle, four rows at a time."""
+    for k in range(i):
+        p[k] = 0
+    zero = p[0] * 0
+    j = 0
+    while j + 4 <= i:
+        r0, r1, r2, r3 = a[j, : j + 4], a[j + 1, : j + 4], a[j + 2, : j + 4], a[j + 3, : j + 4]
+        x0, x1, x2, x3 = x[j], x[j + 1], x[j + 2], x[j + 3]
+        s0, s1, s2, s3 = zero, zero, zero, zero
+        for k in range(j):
+            y = x[k]
+            s0 += r0[k] * y
+            s1 += r1[k] * y
+            s2 += r2[k] * y
+            s3 += r3[k] * y
+            t = multiply_add(np.conj(r0[k]), x0, p[k])
+            t = multiply_add(np.conj(r1[k]), x1, t)
+            t = multiply_add(np.conj(r2[k]), x2, t)
+            p[k] = multiply_add(np.conj(r3[k]), x3, t)
+        p[j] += s0 + r0[j] * x0 + np.conj(r1[j]) * x1 + np.conj(r2[j]) * x2 + np.conj(r3[j]) * x3
+        p[j + 1] += s1 + r1[j] * x0 + r1[j + 1] * x1 + np.conj(r2[j + 1]) * x2 + np.conj(r3[j + 1]) * x3
+        p[j + 2] += s2 + r2[j] * x0 + r2[j + 1] * x1 + r2[j + 2] * x2 + np.conj(r3[j + 2]) * x3
+        p[j + 3] += s3 + r3[j] * x0 + r3[j + 1] * x1 + r3[j + 2] * x2 + r3[j + 3] * x3
+        j += 4
+    while j < i:
+        r = a[j, : j + 1]
+        y, s = x[j], zero
+        for k in range(j):
+            s += r[k] * x[k]
+            p[k] += np.conj(r[k]) * y
+        p[j] += s + r[j] * y
+        j += 1
+
+
+@summing_kernel
+def update(a, i, v, w):
+    """A -= V W* + W V* in the lower triangle of the leading i x i block, for a full panel of columns."""
+    v0, v1, v2, v3 = v[0], v[1], v[2], v[3]
+    w0, w1, w2, w3 = w[0], w[1], w[2], w[3]
+    for j in range(i):
+        r = a[j, : j + 1]
+        x0, x1, x2, x3 = -v0[j], -v1[j], -v2[j], -v3[j]
+        y0, y1, y2, y3 = -w0[j], -w1[j], -w2[j], -w3[j]
+        for k in range(j + 1):
+            t = multiply_add(x0, np.conj(w0[k]), r[k])
+            t = multiply_add(y0, np.conj(v0[k]), t)
+            t = multiply_add(x1, np.conj(w1[k]), t)
+            t = multiply_add(y1, np.conj(v1[k]), t)
+            t = multiply_add(x2, np.conj(w2[k]), t)
+            t = multiply_add(y2, np.conj(v2[k]), t)
+            t = multiply_add(x3, np.conj(w3[k]), t)
+            r[k] = multiply_add(y3, np.conj(v3[k]), t)
+
+
+@summing_kernel
+def tridiagonalize(n, a, d, e, tau, panel, p, eps):
+    """Reduce the Hermitian matrix a, lower triangle, to T = Q* A Q with diagonal d and real subdiagonal e.
+
+    Row i of ``a`` then holds the vector v of the reflection H_i = I - tau_i v v*; Q = H_{n-1} ... H_1. As LAPACK's ``?hetrd``:
+    multiplications run on a matrix that is up to PANEL updates behind, and are corrected for that.
+    """
+    v, w = panel[:PANEL], panel[PANEL:]
+    behind = 0
+    for i in range(n - 1, 0, -1):
+        row = a[i, : i + 1]
+        for q in range(behind):
+            vq, wq = v[q], w[q]
+            x, y = vq[i], wq[i]
+            for k in range(i + 1):
+                row[k] -= x * np.conj(wq[k]) + y * np.conj(vq[k])
+        d[i] = row[i].real
+        rest = 0.0
+        for k in range(i - 1):
+            rest += row[k].real * row[k].real + row[k].imag * row[k].imag
+        alpha = np.conj(row[i - 1])
+        if rest + alpha.imag * alpha.imag <= eps**4:  # below eps^2 of norm(A), and squares might underflow
+            e[i - 1] = alpha.real
+            tau[i] = 0
+            continue
+        size = math.sqrt(rest + alpha.real * alpha.real + alpha.imag * alpha.imag)
+        beta = -size if alpha.real > 0 else size
+        e[i - 1] = beta
+        t = (beta - alpha) / beta
+        scale = 1 / (alpha - beta)
+        for k in range(i - 1):
+            row[k] = np.conj(row[k]) * scale
+        row[i - 1] = 1
+        tau[i] = t
+        multiply(a, i, row, p)
+        for q in range(behind):
+            vq, wq = v[q], w[q]
+            x, y = row[0] * 0, row[0] * 0
+            for k in range(i):
+                x += np.conj(wq[k]) * row[k]
+                y += np.conj(vq[k]) * row[k]
+            for k in range(i):
+                p[k] -= x * vq[k] + y * wq[k]
+        inner = row[0] * 0
+        for k in range(i):
+            inner += np.conj(p[k]) * row[k]
+        h = np.conj(t) * t * inner / 2
+        vq, wq = v[behind], w[behind]
+        for k in range(i):
+            wq[k] = t * p[k] - h * row[k]
+            vq[k] = row[k]
+        behind += 1
+        if behind == PANEL:
+            update(a, i, v, w)
+            behind = 0
+    top = a[0, 0].real
+    for q in range(behind):
+        top -= 2 * (v[q, 0] * np.conj(w[q, 0])).real
+    d[0] = top
+
+
+@summing_kernel
+def reflect(n, a, tau, z, first, last):
+    """Z <- Q z for rows first .. last of z, vectors of length n, two at a time; Q as ``tridiagonalize`` left it."""
+    zero = z[0, 0] * 0
+    for i in range(1, n):
+        t = tau[i]
+        if t == 0:
+            continue
+        v = a[i, :i]
+        j = first
+        while j + 2 <= last:
+            x, y = z[j, :i], z[j + 1, :i]
+            s0, s1 = zero, zero
+            for k in range(i):
+                s0 += np.conj(v[k]) * x[k]
+                s1 += np.conj(v[k]) * y[k]
+            s0 *= t
+            s1 *= t
+            for k in range(i):
+                x[k] = multiply_add(-s0, v[k], x[k])
+                y[k] = multiply_add(-s1, v[k], y[k])
+            j += 2
+        if j < last:
+            x = z[j, :i]
+            s0 = zero
+            for k in range(i):
+                s0 += np.conj(v[k]) * x[k]
+            s0 *= t
+            for k in range(i):
+                x[k] -= s0 * v[k]
+
+
+@kernel
+def eigh_lowest(n, wanted, eps, s):
+    """Lowest eigenpairs of the Hermitian n x n matrix in s.a (entries at most about 1 in modulus).
+
+    s.a is row-major with the lower triangle filled, and is destroyed. The ``wanted`` lowest eigenvalues ascend in s.w, their
+    orthonormal eigenvectors are the first rows of s.z. Returns 0, or LAPACK's info when it too failed.
+    """
+    if n == 1:
+        s.w[0] = s.a[0].real
+        s.z[0] = 1
+        return 0
+    if not JIT_IS_OFF and DENSE_SHARE * wanted <= n:
+        a, z, t = s.a[: n * n].reshape(n, n), s.z[: wanted * n].reshape(wanted, n), s.t
+        for i in range(n * n):
+            s.spare[i] = s.a[i]
+        tridiagonalize(n, a, t.d, t.e, s.tau, s.panel, s.p, eps)
+        if lowest_of_tridiagonal(n, t.d, t.e, wanted, eps, t.e2, t.lanes, t.w, t.z):
+            for j in range(wanted):
+                s.w[j] = t.w[j]
+                for i in range(n):
+                    z[j, i] = t.z[j, i]
+            reflect(n, a, s.tau, z, 0, wanted)
+            return 0
+        for i in range(n * n):
+            s.a[i] = s.spare[i]
+    info = heevd(s.a, n, True, s)
+    for i in range(wanted * n):
+        s.z[i] = np.conj(s.a[i])
+    return info
+
+
+@kernel
+def eigvalsh(n, eps, s):
+    """All eigenvalues of the Hermitian n x n matrix in s.a, as in ``eigh_lowest``, ascending in s.w; returns LAPACK's info."""
+    if JIT_IS_OFF:
+        return heevd(s.a, n, False, s)
+    tridiagonalize(n, s.a[: n * n].reshape(n, n), s.t.d, s.t.e, s.tau, s.panel, s.p, eps)
+    info = sterf(n, s.t.d, s.t.e, s)
+    for i in range(n):
+        s.w[i] = s.t.d[i]
+    return info

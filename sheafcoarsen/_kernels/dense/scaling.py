@@ -1,0 +1,79 @@
+"""Powers of two, norms and phases: what brings a small matrix near 1 and back, exactly."""
+
+import math
+
+import numpy as np
+
+from sheafcoarsen._kernels.jit import kernel, summing_kernel
+
+
+@kernel
+def power_of_two(size):
+    """The power of two just above ``size``, kept away from where its inverse would overflow; 1 for 0."""
+    if size == 0:
+        return 1.0
+    return math.ldexp(1.0, min(max(math.frexp(size)[1], -1000), 1000))
+
+
+@summing_kernel
+def inf_norm(a, n):
+    """norm(A, inf) of a Hermitian matrix given by its lower triangle."""
+    sums = np.zeros(n)
+    for i in range(n):
+        row = a[i * n : i * n + i + 1]
+        total = float(abs(row[i]))
+        for j in range(i):
+            size = float(abs(row[j]))
+            total += size
+            sums[j] += size
+        sums[i] += total
+    return sums.max()
+
+
+@kernel
+def brought_near_one(a, n):
+    """Divide the lower triangle of a semidefinite matrix by a power of two where it is far from 1; return that, or 0 if A = 0.
+
+    The largest entry of such a matrix stands on its diagonal.
+    """
+    largest = 0.0
+    for i in range(n):
+        largest = max(largest, float(abs(a[i * n + i])))
+    if largest == 0 or 1e-3 < largest < 1e3:
+        return 1.0 if largest > 0 else 0.0
+    scale = power_of_two(largest)
+    for i in range(n):
+        row = a[i * n : i * n + i + 1]
+        for j in range(i + 1):
+            row[j] /= scale  # not times 1 / scale, which single precision may not hold
+    return scale
+
+
+@kernel
+def fix_phase(z, at, n, sqrt_eps):
+    """Make the first entry whose modulus is nearly the largest real and positive, so that runs repeat."""
+    largest = 0.0
+    for i in range(n):
+        largest = max(largest, float(abs(z[at + i])))
+    for i in range(n):
+        size = float(abs(z[at + i]))
+        if size >= (1 - sqrt_eps) * largest and size > 0:
+            turn = np.conj(z[at + i]) / size
+            for k in range(n):
+                z[at + k] *= turn
+            z[at + i] = size
+            return
+
+
+@kernel
+def normalized(out, count):
+    """Divide by a power of two near the largest entry, which is exact; return it, or 0 where all entries are zero."""
+    largest = 0.0
+    for i in range(count):
+        largest = max(largest, float(abs(out[i])))
+    if largest == 0:
+        return 0.0
+    scale = power_of_two(largest)
+    for i in range(count):
+        out[i] /= scale  # not times 1 / scale, which single precision may not hold
+    return scale

@@ -1,0 +1,135 @@
+"""The local operator of one cluster as a dense matrix, and its modes written into R."""
+
+import math
+
+from sheafcoarsen._kernels.dense import NOT_NEGATIVE, fix_phase, power_of_two, put_product
+from sheafcoarsen._kernels.jit import kernel
+
+
+@kernel
+def cluster_unit(a, f, c, half_ptr, half_edges):
+    """One over the power of two just above the largest entry of the maps that enter cluster a's local operator."""
+    largest = 0.0
+    for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
+        e = c.internal_edges[k]
+        tail, head = f.tail_offsets[e], f.head_offsets[e]
+        if f.edges[e, 0] == f.edges[e, 1]:  # of a loop only the difference enters
+            for i in range(f.tail_offsets[e + 1] - tail):
+                largest = max(largest, float(abs(f.tail_data[tail + i] - f.head_data[head + i])))
+            continue
+        for i in range(tail, f.tail_offsets[e + 1]):
+            largest = max(largest, float(abs(f.tail_data[i])))
+        for i in range(head, f.head_offsets[e + 1]):
+            largest = max(largest, float(abs(f.head_data[i])))
+    for k in range(half_ptr[a], half_ptr[a + 1]):
+        e = half_edges[k] >> 1
+        data = f.tail_data if half_edges[k] & 1 == 0 else f.head_data
+        starts = f.tail_offsets if half_edges[k] & 1 == 0 else f.head_offsets
+        for i in range(starts[e], starts[e + 1]):
+            largest = max(largest, float(abs(data[i])))
+    return 1 / power_of_two(largest)
+
+
+@kernel
+def scaled_map(data, begin, end, unit, out, at):
+    """out[at ...] = unit times one map."""
+    for i in range(begin, end):
+        out[(at + i - begin) & NOT_NEGATIVE] = data[i & NOT_NEGATIVE] * unit
+
+
+@kernel
+def assemble(a, f, c, half_ptr, half_edges, unit, m, out):
+    """Fill the lower triangle of unit^2 times cluster a's local operator, N_a x N_a row-major; what is above it means nothing.
+
+    The maps are scaled before they are squared, so that neither over- nor underflows; ``m`` has room for the maps of an edge.
+    Half-edges, 2 e + end, are what the principal block holds beyond L_a.
+    """
+    # taken out of the tuples once: they count references at every access
+    edges, vertex_dims, edge_dims, local = f.edges, f.vertex_dims, f.edge_dims, c.local_offsets
+    tail_data, tail_offsets, head_data, head_offsets = f.tail_data, f.tail_offsets, f.head_data, f.head_offsets
+    inner = c.internal_edges
+    one = out.dtype.type(1).real
+    n = c.dims[a]
+    out[: n * n] = 0
+    for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
+        e = inner[k]
+        u, v, rows = edges[e, 0], edges[e, 1], edge_dims[e]
+        du, dv, at, to = vertex_dims[u], vertex_dims[v], local[u], local[v]
+        if u == v:
+            for i in range(rows * du):
+                m[i] = (tail_data[tail_offsets[e] + i] - head_data[head_offsets[e] + i]) * unit
+            put_product(out, at * (n + 1), n, m, 0, 1, du, True, m, 0, du, du, rows, du, one, True)
+            continue
+        h = rows * du
+        scaled_map(tail_data, tail_offsets[e], tail_offsets[e + 1], unit, m, 0)
+        scaled_map(head_data, head_offsets[e], head_offsets[e + 1], unit, m, h)
+        put_product(out, at * (n + 1), n, m, 0, 1, du, True, m, 0, du, du, rows, du, one, True)
+        put_product(out, to * (n + 1), n, m, h, 1, dv, True, m, h, dv, dv, rows, dv, one, True)
+        if at > to:
+            put_product(out, at * n + to, n, m, 0, 1, du, True, m, h, dv, du, rows, dv, -one, True)
+        else:
+            put_product(out, to * n + at, n, m, h, 1, dv, True, m, 0, du, dv, rows, du, -one, True)
+    for k in range(half_ptr[a], half_ptr[a + 1]):
+        e = half_edges[k] >> 1
+        v, rows = edges[e, half_edges[k] & 1], edge_dims[e]
+        d, at = vertex_dims[v], local[v]
+        if half_edges[k] & 1 == 0:
+            scaled_map(tail_data, tail_offsets[e], tail_offsets[e + 1], unit, m, 0)
+        else:
+            scaled_map(head_data, head_offsets[e], head_offsets[e + 1], unit, m, 0)
+        put_product(out, at * (n + 1), n, m, 0, 1, d, True, m, 0, d, d, rows, d, one, True)
+
+
+@kernel
+def store(a, r, f, c, z, n, indptr, data):
+    """Write the first r rows of z, vectors of length n, as the columns of R_a."""
+    for k in range(c.member_ptr[a], c.member_ptr[a + 1]):
+        v = c.members[k]
+        row = f.vertex_offsets[v]
+        for i in range(f.vertex_dims[v]):
+            p = indptr[row + i]
+            for j in range(r):
+                data[p + j] = z[j * n + c.local_offsets[v] + i]
+
+
+@kernel
+def store_rows(a, r, f, c, z, eps, indptr, data):
+    """Fix the phases of the first r rows of z and write them as the columns of R_a."""
+    for j in range(r):
+        fix_phase(z, j * c.dims[a], c.dims[a], math.sqrt(eps))
+    store(a, r, f, c, z, c.dims[a], indptr, data)
+
+
+@kernel
+def stack(a, f, c, half_ptr, half_edges, rows, out):
+    """Write the matrix whose Gram matrix is cluster a's local operator, row-major, rows[a] x N_a.
+
+    Its rows are delta_a and then, for the principal operator, the near maps of the crossing half-edges.
+    """
+    n = c.dims[a]
+    for i in range(rows[a] * n):
+        out[i] = 0
+    row = 0
+    for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
+        e = c.internal_edges[k]
+        u, v = f.edges[e, 0], f.edges[e, 1]
+        du, dv = f.vertex_dims[u], f.vertex_dims[v]
+        for q in range(f.edge_dims[e]):
+            at = row * n + c.local_offsets[u]
+            for i in range(du):
+                out[at + i] += f.tail_data[f.tail_offsets[e] + q * du + i]
+            at = row * n + c.local_offsets[v]
+            for i in range(dv):
+                out[at + i] -= f.head_data[f.head_offsets[e] + q * dv + i]
+            row += 1
+    for k in range(half_ptr[a], half_ptr[a + 1]):
+        e, end = half_edges[k] >> 1, half_edges[k] & 1
+        v = f.edges[e, end]
+        d = f.vertex_dims[v]
+        data = f.tail_data if end == 0 else f.head_data
+        begin = f.tail_offsets[e] if end == 0 else f.head_offsets[e]
+        for q in range(f.edge_dims[e]):
+            at = row * n + c.local_offsets[v]
+            for i in range(d):
+                out[at + i] = data[begin + q * d + i]
+            row += 1

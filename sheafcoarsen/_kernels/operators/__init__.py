@@ -1,0 +1,36 @@
+"""Loops of :mod:`sheafcoarsen.operators`."""
+
+from sheafcoarsen._kernels.operators.coboundary import (
+    apply_adjoint,
+    apply_coboundary,
+    coboundary_csr,
+    diagonal_blocks,
+    multiply_maps,
+    sum_products,
+)
+from sheafcoarsen._kernels.operators.laplacian import fill, fill_uniform
+from sheafcoarsen._kernels.operators.ordering import nested_dissection
+from sheafcoarsen._kernels.operators.pattern import (
+    canonical_entries,
+    group_entries,
+    scalar_pattern,
+    scalar_row_widths,
+    sort_half_edges,
+)
+
+__all__ = [
+    "apply_adjoint",
+    "apply_coboundary",
+    "canonical_entries",
+    "coboundary_csr",
+    "diagonal_blocks",
+    "fill",
+    "fill_uniform",
+    "group_entries",
+    "multiply_maps",
+    "nested_dissection",
+    "scalar_pattern",
+    "scalar_row_widths",
+    "sort_half_edges",
+    "sum_products",
+]

@@ -1,0 +1,145 @@
+"""Which blocks of L stand where: index arrays from topology and dimensions alone."""
+
+from sheafcoarsen._kernels.dense import NOT_NEGATIVE
+from sheafcoarsen._kernels.jit import kernel
+
+DIAGONAL = -1
+
+
+@kernel
+def canonical_entries(edges, row_ptr, place, columns, codes):
+    """Write the entries and their columns, one block each, for canonical edges: one counting sort; ``place`` begins as zeros.
+
+    Edges are canonical if each runs from the lower to the higher vertex and all are sorted, none twice. Returns False for others.
+    """
+    n, m = place.size, edges.shape[0]
+    last_u, last_v = -1, -1
+    for e in range(m):
+        u, v = edges[e, 0], edges[e, 1]
+        if u >= v or u < last_u or (u == last_u and v <= last_v):
+            return False
+        last_u, last_v = u, v
+        place[v & NOT_NEGATIVE] += 1
+    e, p = 0, 0
+    for u in range(n):  # lower half-edges get their room, upper ones are the next edges
+        row_ptr[u] = p
+        lower = place[u]
+        place[u] = p
+        p += lower
+        columns[p & NOT_NEGATIVE] = u
+        codes[p & NOT_NEGATIVE] = DIAGONAL
+        p += 1
+        while e < m and edges[e & NOT_NEGATIVE, 0] == u:
+            columns[p & NOT_NEGATIVE] = edges[e & NOT_NEGATIVE, 1]
+            codes[p & NOT_NEGATIVE] = 4 * e
+            e += 1
+            p += 1
+    row_ptr[n] = p
+    for e in range(m):
+        v = edges[e, 1] & NOT_NEGATIVE
+        p = place[v] & NOT_NEGATIVE
+        columns[p] = edges[e, 0]
+        codes[p] = 4 * e + 1
+        place[v] = p + 1
+    return True
+
+
+@kernel
+def sort_half_edges(edges, by_row, by_column, middle, sorted_entries):
+    """Sort all half-edges 2 e + side by row, then column, then edge, in two counting sorts; both counts begin as zeros.
+
+    by_row[i] becomes where row i ends; loops are seen once, from their tail.
+    """
+    n = by_row.size - 1
+    for e in range(edges.shape[0]):
+        u, v = edges[e, 0], edges[e, 1]
+        by_row[u + 1] += 1
+        by_column[v + 1] += 1
+        if u != v:
+            by_row[v + 1] += 1
+            by_column[u + 1] += 1
+    for i in range(n):
+        by_row[i + 1] += by_row[i]
+        by_column[i + 1] += by_column[i]
+    count = by_row[n]
+    for e in range(edges.shape[0]):
+        u, v = edges[e, 0], edges[e, 1]
+        middle[by_column[v]] = 2 * e
+        by_column[v] += 1
+        if u != v:
+            middle[by_column[u]] = 2 * e + 1
+            by_column[u] += 1
+    for p in range(count):
+        h = middle[p]
+        row = edges[h >> 1, h & 1]
+        sorted_entries[by_row[row]] = h
+        by_row[row] += 1
+    return count
+
+
+@kernel
+def group_entries(edges, row_ends, sorted_entries, row_ptr, block_ptr, columns, codes):
+    """Code sorted half-edges and group them into blocks, the diagonal included in every row; returns the number of blocks."""
+    p, k, begin = 0, 0, 0
+    for i in range(row_ptr.size - 1):
+        row_ptr[i] = p
+        block_ptr[i] = k
+        last = -1
+        diagonal_done = False
+        for h in sorted_entries[begin : row_ends[i]]:
+            j = edges[h >> 1, 1 - (h & 1)]
+            if j >= i and not diagonal_done:
+                columns[k] = i
+                codes[p] = DIAGONAL
+                diagonal_done = True
+                last = i
+                k += 1
+                p += 1
+            codes[p] = 4 * (h >> 1) + (h & 1)
+            if j == last:
+                codes[p] += 2
+            else:
+                columns[k] = j
+                k += 1
+            last = j
+            p += 1
+        if not diagonal_done:
+            columns[k] = i
+            codes[p] = DIAGONAL
+            k += 1
+            p += 1
+        begin = row_ends[i]
+    row_ptr[-1] = p
+    block_ptr[-1] = k
+    return k
+
+
+@kernel
+def scalar_row_widths(block_ptr, block_col, dims, widths):
+    """Number of scalar columns stored in each block row."""
+    for i in range(block_ptr.size - 1):
+        w = 0
+        for k in range(block_ptr[i], block_ptr[i + 1]):
+            w += dims[block_col[k]]
+        widths[i] = w
+
+
+@kernel
+def scalar_pattern(lo, hi, block_ptr, block_col, dims, offsets, row_starts, indptr, indices):
+    """Fill the CSR indices of vertices lo .. hi; row_starts[i] is where vertex i's scalar rows begin."""
+    for i in range(lo, hi):
+        d = dims[i]
+        if d == 0:
+            continue
+        start = row_starts[i] & NOT_NEGATIVE
+        p = start
+        for k in range(block_ptr[i], block_ptr[i + 1]):
+            j = block_col[k]
+            for c in range(offsets[j], offsets[j + 1]):
+                indices[p] = c
+                p += 1
+        width = p - start
+        for a in range(d):
+            indptr[offsets[i] + a] = start + a * width
+        for q in range(p, start + d * width):  # the other rows are like the first
+            indices[q] = indices[q - width]

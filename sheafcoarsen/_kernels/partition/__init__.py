@@ -1,0 +1,23 @@
+"""Loops of :mod:`sheafcoarsen.partition`."""
+
+from sheafcoarsen._kernels.partition.balls import grow, refine
+from sheafcoarsen._kernels.partition.clusters import local_offsets, sort_edges
+from sheafcoarsen._kernels.partition.links import neighbours, strengths
+from sheafcoarsen._kernels.partition.matching import match
+from sheafcoarsen._kernels.partition.repair import apportion, fragments, merge, pack
+from sheafcoarsen._kernels.partition.splitting import split
+
+__all__ = [
+    "apportion",
+    "fragments",
+    "grow",
+    "local_offsets",
+    "match",
+    "merge",
+    "neighbours",
+    "pack",
+    "refine",
+    "sort_edges",
+    "split",
+    "strengths",
+]

@@ -1,0 +1,56 @@
+"""A binary heap over vertices."""
+
+import numpy as np
+
+from sheafcoarsen._kernels.jit import kernel
+
+
+@kernel
+def ascending(key, item):
+    """Return a code that sorts by ``key`` >= 0, then by ``item`` < 2^32."""
+    return (np.int64(np.float32(key).view(np.int32)) << 32) | item
+
+
+@kernel
+def descending(key, item):
+    """Return a code that sorts by ``key`` >= 0 from above, then by ``item`` < 2^32."""
+    return (np.int64(0x7FFFFFFF - np.float32(key).view(np.int32)) << 32) | item
+
+
+@kernel
+def heap_item(code):
+    return code & 0xFFFFFFFF
+
+
+@kernel
+def heap_push(heap, size, code):
+    """Add a code to a heap of ``size`` codes; return the new size."""
+    i = size
+    while i > 0:
+        up = (i - 1) >> 1
+        if heap[up] <= code:
+            break
+        heap[i] = heap[up]
+        i = up
+    heap[i] = code
+    return size + 1
+
+
+@kernel
+def heap_pop(heap, size):
+    """Remove ``heap[0]``, which the caller has read; return the new size."""
+    size -= 1
+    code = heap[size]
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= size:
+            break
+        if child + 1 < size and heap[child + 1] < heap[child]:
+            child += 1
+        if code <= heap[child]:
+            break
+        heap[i] = heap[child]
+        i = child
+    heap[i] = code
+    return size

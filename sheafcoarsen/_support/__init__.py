@@ -1,0 +1,67 @@
+"""What every floor above leans on: checks, thresholds, ragged arrays, threads, progress, files and tables."""
+
+from sheafcoarsen._support.checks import (
+    MAX_DIMENSION,
+    MAX_ENTRIES,
+    MAX_VERTICES,
+    SCALARS,
+    check_matplotlib,
+    check_range,
+    choice,
+    cochain,
+    dimensions,
+    entry_count,
+    file_path,
+    flag,
+    integer_array,
+    is_scalar,
+    random_generator,
+    range_limits,
+    real_number,
+    scalar_array,
+    scalar_type,
+    vertex_count,
+    whole_number,
+)
+from sheafcoarsen._support.files import output_path, replacing
+from sheafcoarsen._support.linalg import RESIDUAL_LIMIT, eps_of, norm, residual_ratio, zero_level
+from sheafcoarsen._support.progress import bar
+from sheafcoarsen._support.ragged import offsets, ranges, read_only
+from sheafcoarsen._support.threads import run_ranges, single_threaded_blas
+
+__all__ = [
+    "MAX_DIMENSION",
+    "MAX_ENTRIES",
+    "MAX_VERTICES",
+    "RESIDUAL_LIMIT",
+    "SCALARS",
+    "bar",
+    "check_matplotlib",
+    "check_range",
+    "choice",
+    "cochain",
+    "dimensions",
+    "entry_count",
+    "eps_of",
+    "file_path",
+    "flag",
+    "integer_array",
+    "is_scalar",
+    "norm",
+    "offsets",
+    "output_path",
+    "random_generator",
+    "range_limits",
+    "ranges",
+    "read_only",
+    "real_number",
+    "replacing",
+    "residual_ratio",
+    "run_ranges",
+    "scalar_array",
+    "scalar_type",
+    "single_threaded_blas",
+    "vertex_count",
+    "whole_number",
+    "zero_level",
+]

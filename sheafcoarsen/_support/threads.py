@@ -1,0 +1,141 @@
+"""Runs ranges of items side by side, and keeps BLAS to one thread meanwhile."""
+
+import functools
+import threading
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+
+import numba
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from sheafcoarsen._support.progress import bar
+
+CHUNKS_PER_THREAD = 8
+"""Ranges handed out per thread: enough to even out unequal clusters, few enough that a hand-over (about 10 us) is lost in them."""
+
+
+def thread_count() -> int:
+    """Return how many threads to use: ``NUMBA_NUM_THREADS`` where set, else the processors this process may use."""
+    return max(1, int(numba.config.NUMBA_NUM_THREADS))
+
+
+def run_ranges(
+    work, cost, *, cumulative: bool = False, serial_below: float = 0.0, description: str = "", progress: bool = False
+) -> list:
+    """Call ``work(lo, hi)`` on consecutive ranges that cover all items and return the results in order.
+
+    Parameters
+    ----------
+    work : callable
+        Takes a range of items; must release the GIL to run side by side. What it writes belongs to its items alone, so
+        that the result does not depend on the number of threads.
+    cost : ndarray, shape (n_items,)
+        Relative cost of each item; ranges get about equal shares.
+    cumulative : bool
+        Whether ``cost`` has shape (n_items + 1,) and holds offsets instead, the cost of item i being cost[i + 1] - cost[i].
+    serial_below : float
+        Total cost below which everything runs in the calling thread.
+    """
+    n_items = len(cost) - cumulative
+    if n_items <= 0:
+        return []
+    total = cost[1:] if cumulative else np.cumsum(cost, dtype=np.float64)
+    threads = thread_count() if total[-1] >= serial_below else 1
+    n_ranges = min(n_items, threads * CHUNKS_PER_THREAD if threads > 1 or progress else 1)
+    targets = (float(total[-1]) * np.arange(1, n_ranges) / n_ranges).astype(total.dtype)  # else all of total is cast
+    bounds = np.unique(np.concatenate([[0], np.searchsorted(total, targets), [n_items]]))
+    pieces = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
+    waiting = deque(enumerate(pieces))
+    results: list = [None] * len(pieces)
+    finished: deque = deque()
+
+    def drain(shown=None):
+        try:
+            while True:
+                try:
+                    k, (lo, hi) = waiting.popleft()
+                except IndexError:
+                    return
+                results[k] = work(lo, hi)
+                finished.append(hi - lo)
+                if shown is not None:
+                    while finished:
+                        shown.update(finished.popleft())
+        except BaseException:
+            waiting.clear()  # the others stop after the range they are in
+            raise
+
+    with bar(n_items, description, progress) as shown:
+        if threads == 1 or len(pieces) == 1:
+            drain(shown)
+            return results
+        with ThreadPoolExecutor(threads) as pool:  # starts as many threads as there are tasks; this one works too
+            try:
+                others = [pool.submit(drain) for _ in range(min(threads, len(pieces)) - 1)]
+                drain(shown)
+                for other in others:
+                    other.result()
+            except BaseException:
+                waiting.clear()  # an interrupt may also come before this thread drains
+                raise
+        while finished:
+            shown.update(finished.popleft())
+    return results
+
+
+@functools.cache
+def _blas_libraries() -> list:
+    return ThreadpoolController().select(user_api="blas").lib_controllers
+
+
+_blas_lock = threading.Lock()
+
+
+_blas_users: set = set()
+
+
+_blas_threads: list[int] | None = None  # of each library, before the first user came
+
+
+class single_threaded_blas:  # noqa: N801 (used like a function)
+    """Hold BLAS at one thread for as long as any caller is inside; restore it when the last one leaves, also on errors.
+
+    An interrupt may come between any two steps: what was there before is noted before anything changes, and giving back is
+    repeated until it is done, which does no harm.
+    """
+
+    def __enter__(self) -> None:
+        try:
+            self._take()
+        except BaseException:
+            self._give_back()
+            raise
+
+    def __exit__(self, *error) -> None:
+        interrupted = None
+        while self in _blas_users or (not _blas_users and _blas_threads is not None):
+            try:
+                self._give_back()
+            except KeyboardInterrupt as error:
+                interrupted = error
+        if interrupted is not None:
+            raise interrupted
+
+    def _take(self) -> None:
+        global _blas_threads
+        with _blas_lock:
+            _blas_users.add(self)
+            if _blas_threads is None:
+                _blas_threads = [library.get_num_threads() for library in _blas_libraries()]
+                for library in _blas_libraries():
+                    library.set_num_threads(1)
+
+    def _give_back(self) -> None:
+        global _blas_threads
+        with _blas_lock:
+            _blas_users.discard(self)
+            if not _blas_users and _blas_threads is not None:
+                for library, threads in zip(_blas_libraries(), _blas_threads, strict=True):
+                    library.set_num_threads(threads)
+                _blas_threads = None

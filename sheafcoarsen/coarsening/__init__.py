@@ -1,0 +1,14 @@
+"""One level: a sheaf and a partition go in, a prolongation and a coarse sheaf come out."""
+
+from sheafcoarsen.coarsening.coarsening import Coarsening, check_topology, coarsen, refresh_coarsening
+from sheafcoarsen.coarsening.crossing import SERIAL_BELOW
+from sheafcoarsen.coarsening.realization import realize
+
+__all__ = [
+    "SERIAL_BELOW",
+    "Coarsening",
+    "check_topology",
+    "coarsen",
+    "realize",
+    "refresh_coarsening",
+]

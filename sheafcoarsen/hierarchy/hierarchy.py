@@ -1,0 +1,313 @@
+"""The result: levels, and the way between any two of them."""
+
+import contextlib
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse
+
+from sheafcoarsen._support import cochain, tables, whole_number
+from sheafcoarsen.coarsening import Coarsening, check_topology, refresh_coarsening
+from sheafcoarsen.hierarchy.ledger import HierarchyLedger
+from sheafcoarsen.ledger import energy_ledger
+from sheafcoarsen.modes import warn_if_tied
+from sheafcoarsen.operators import count_nonzeros, energy
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Hierarchy:
+    """A sheaf coarsened level after level; :func:`coarsen_levels` makes it.
+
+    ``H[i]`` is the coarsening that leads from ``H.sheaves[i]`` to ``H.sheaves[i + 1]``; ``len(H)`` counts them, and iteration goes
+    through them. With loops the last sheaf's Laplacian is exactly (R_0 R_1 ...)* L (R_0 R_1 ...), because at every level the
+    coarse sheaf's Laplacian is the Galerkin operator (``thm:Galerkin_realization``).
+
+    Attributes
+    ----------
+    fine : CellularSheaf
+    levels : tuple of Coarsening
+        Each ``fine`` is the ``sheaf`` of the one before; none where nothing was to be coarsened.
+    stopped_because : str
+        Why there is no further level.
+    seconds : tuple of float
+        How long each level took; NaN where that is not known, as after loading.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> H = sc.coarsen_levels(sc.CellularSheaf.constant(nx.path_graph(64)), factor=4, n_levels=2, rank=3)
+    >>> [F.n_vertices for F in H.sheaves], H[1].fine is H.sheaves[1]
+    ([64, 16, 4], True)
+    """
+
+    fine: CellularSheaf
+    levels: tuple[Coarsening, ...]
+    stopped_because: str = ""
+    seconds: tuple[float, ...] | None = None  # None: not known
+
+    def __post_init__(self):
+        object.__setattr__(self, "levels", tuple(self.levels))
+        seconds = (math.nan,) * len(self.levels) if self.seconds is None else tuple(self.seconds)
+        object.__setattr__(self, "seconds", seconds)
+        if len(seconds) != len(self.levels):
+            raise ValueError(f"`seconds` must hold one number per level, {len(self.levels)} in all, got {len(seconds)}")
+        above = check_sheaf(self.fine, "fine")
+        for i, C in enumerate(self.levels):
+            if not isinstance(C, Coarsening):
+                raise TypeError(f"`levels[{i}]` must be a Coarsening, got {type(C).__name__}")
+            if C.fine is not above:
+                before = f"`levels[{i - 1}].sheaf`" if i else "`fine`"
+                raise ValueError(f"`levels[{i}]` must be a coarsening of {before}, but its `fine` is another sheaf")
+            above = C.sheaf
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    def __getitem__(self, i):
+        return self.levels[i]
+
+    def __iter__(self) -> Iterator[Coarsening]:
+        return iter(self.levels)
+
+    @property
+    def sheaves(self) -> tuple[CellularSheaf, ...]:
+        """The sheaves, the fine one first: one more than there are levels."""
+        return (self.fine, *(C.sheaf for C in self.levels))
+
+    @property
+    def rebuilt_levels(self) -> tuple[int, ...]:
+        """After :meth:`recoarsen`: levels whose index work was repeated, because the level before had to put loop rows back."""
+        return tuple(i for i in range(1, len(self)) if self[i - 1].restored_loops.size)
+
+    def prolongation(self, level: int | None = None) -> scipy.sparse.csr_array:
+        """Return R_0 R_1 ... R_{level-1}, an isometry as they are, from C^0 of ``sheaves[level]`` to the fine C^0.
+
+        Parameters
+        ----------
+        level : int, optional
+            0 .. len(H), where 0 gives the identity; the coarsest by default.
+
+        Returns
+        -------
+        csr_array, shape (dim_c0 of the fine sheaf, dim_c0 of ``sheaves[level]``)
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.path_graph(64))
+        >>> H = sc.coarsen_levels(F, factor=4, n_levels=2, rank=3)
+        >>> R = H.prolongation()
+        >>> bool(abs(R.T @ sc.laplacian(F) @ R - sc.laplacian(H.sheaves[-1])).max() < 1e-14)
+        True
+        """
+        level = self._level(level)
+        if level == 0:
+            return scipy.sparse.eye_array(self.fine.dim_c0, dtype=self.fine.dtype, format="csr")
+        R = self[level - 1].prolongation
+        for C in reversed(self.levels[: level - 1]):  # from the coarse end, where products are small
+            R = C.prolongation @ R
+        if level == 1:
+            return R.copy()
+        R.sort_indices()
+        return R
+
+    def pool(self, x, level: int | None = None) -> np.ndarray:
+        """Return R* x on ``sheaves[level]``, the coarsest by default, R = R_0 R_1 ..., for a fine cochain x.
+
+        Parameters
+        ----------
+        x : array_like, shape (dim_c0,) or (dim_c0, h)
+        level : int, optional
+            0 .. len(H).
+
+        Returns
+        -------
+        ndarray, shape (dim,) or (dim, h), dim that of C^0 there
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> H = sc.coarsen_levels(sc.CellularSheaf.constant(nx.path_graph(64)), factor=4, n_levels=2, rank=3)
+        >>> H.pool([1.0] * 64).shape, H.pool([1.0] * 64, level=1).shape
+        ((12,), (48,))
+        """
+        level = self._level(level)
+        x = np.array(cochain(self.fine, x, "x", " of the fine sheaf"))
+        for C in self.levels[:level]:
+            x = C.prolongation.conj().T @ x
+        return x
+
+    def lift(self, z, level: int | None = None) -> np.ndarray:
+        """Return the fine cochain R z, R = R_0 R_1 ..., for a cochain z of ``sheaves[level]``, the coarsest by default.
+
+        Parameters
+        ----------
+        z : array_like, shape (dim,) or (dim, h), dim that of C^0 there
+        level : int, optional
+            0 .. len(H).
+
+        Returns
+        -------
+        ndarray, shape (dim_c0,) or (dim_c0, h)
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> H = sc.coarsen_levels(sc.CellularSheaf.constant(nx.path_graph(64)), factor=4, n_levels=2, rank=3)
+        >>> bool(abs(H.lift(H.pool([1.0] * 64)) - 1).max() < 1e-13)  # constants are kept
+        True
+        """
+        level = self._level(level)
+        z = np.array(cochain(self.sheaves[level], z, "z", f" of level {level}'s sheaf"))
+        for C in reversed(self.levels[:level]):
+            z = C.prolongation @ z
+        return z
+
+    def _level(self, level) -> int:
+        """Return a valid number of a sheaf."""
+        if level is None:
+            return len(self)
+        level = whole_number("level", level, at_least=0)
+        if level > len(self):
+            raise ValueError(
+                f"`level` must be between 0, the fine sheaf, and {len(self)}, the coarsest, got {level}: `sheaves[level]` is meant"
+            )
+        return level
+
+    def ledger(self, x) -> "HierarchyLedger":
+        """Account for the energy of a fine cochain on its whole way down.
+
+        Parameters
+        ----------
+        x : array_like, shape (dim_c0,) or (dim_c0, h)
+
+        Returns
+        -------
+        HierarchyLedger
+
+        Raises
+        ------
+        ValueError
+            For a level whose basis is not orthonormal.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> H = sc.coarsen_levels(sc.CellularSheaf.constant(nx.path_graph(64)), factor=4, n_levels=2, rank=3)
+        >>> E = H.ledger([0.0, 1.0] * 32)
+        >>> E.fine_energy, bool(abs(E.closure) < 1e-14)
+        (63.0, True)
+        >>> E.coarsest_energy < 1e-3 * E.fine_energy  # a cochain that swings from vertex to vertex is hardly kept
+        True
+        """
+        z = cochain(self.fine, x, "x", " of the fine sheaf")
+        ledgers = []
+        for i, C in enumerate(self.levels):
+            with at_level(i):
+                ledgers.append(energy_ledger(C, z))
+            z = C.prolongation.conj().T @ z
+        return HierarchyLedger(tuple(ledgers), tuple(C.loops for C in self.levels), energy(self.sheaves[-1], z))
+
+    def recoarsen(self, sheaf: CellularSheaf) -> "Hierarchy":
+        """Coarsen another sheaf on the same graph in the same way: same partitions and ranks at every level, new maps.
+
+        Every level is refreshed as :meth:`Coarsening.recoarsen` does it, without index work. Where a level must put loop rows
+        back, its coarse sheaf has other loops than before: the next level is then rebuilt with the same partition and ranks, and
+        ``rebuilt_levels`` names it.
+
+        Parameters
+        ----------
+        sheaf : CellularSheaf
+            On the graph of ``fine``, with stalks of the same dimensions; its scalar type may be another.
+
+        Returns
+        -------
+        Hierarchy
+
+        Raises
+        ------
+        ValueError
+            For a sheaf on another graph or with other stalks.
+
+        Warns
+        -----
+        TiedModesWarning
+            As :func:`coarsen_levels` does.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.complete_graph(64))
+        >>> H = sc.coarsen_levels(F, factor=4, n_levels=2, rank=1)
+        >>> H.recoarsen(F.with_maps(2 * F.tail_data, 2 * F.head_data)).rebuilt_levels
+        ()
+        >>> H.recoarsen(F.with_maps(F.tail_data, 2 * F.head_data)).rebuilt_levels  # constants have energy now
+        (1,)
+        """
+        check_topology(self.fine, check_sheaf(sheaf), "coarsen_levels")
+        levels: list[Coarsening] = []
+        seconds = []
+        for i, old in enumerate(self.levels):
+            start = time.perf_counter()
+            new_loops = i > 0 and levels[-1].restored_loops.size > 0
+            with at_level(i):
+                target = levels[0].modes.target if i and levels[0].modes is not None else None
+                C = refresh_coarsening(old, levels[-1].sheaf if i else sheaf, new_loops=new_loops, target=target)
+            if C.modes is not None:
+                warn_if_tied(C.modes, stacklevel=3, where=f"level {i}: ")
+            levels.append(C)
+            seconds.append(time.perf_counter() - start)
+        return Hierarchy(sheaf, tuple(levels), self.stopped_because, tuple(seconds))
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        """The table of all sheaves, its head first."""
+        assert self.seconds is not None
+        total = sum(self.seconds)
+        shares = ["", *("-" if math.isnan(total) else f"{s / (total or 1.0):.0%}" for s in self.seconds)]
+        head = ("vertices", "edges", "dim C^0", "dim C^1", "nonzeros", "time")
+        rows: list[tuple[str, ...]] = [head]
+        for F, share in zip(self.sheaves, shares, strict=True):
+            counts = (F.n_vertices, F.n_edges, F.dim_c0, F.dim_c1, count_nonzeros(F))
+            rows.append((*(str(count) for count in counts), share))
+        return rows
+
+    def _head(self) -> str:
+        why = f"; stopped because {self.stopped_because}" if self.stopped_because else ""
+        return f"Hierarchy: {len(self)} level{'' if len(self) == 1 else 's'}{why}"
+
+    def _repr_html_(self) -> str:
+        head, *rows = self._rows()
+        shown = [(i, *row) for i, row in enumerate(rows)]
+        return tables.table(shown, head=("sheaf", *head), caption=self._head())
+
+    def __repr__(self) -> str:
+        rows = self._rows()
+        widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+        table = ["  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
+        numbers = ["", *map(str, range(len(rows) - 1))]
+        lines = [self._head()]
+        lines += [f"  {number:>2}  {line}".rstrip() for number, line in zip(numbers, table, strict=True)]
+        lines += [
+            f"  level {i} rebuilt: loop rows put back in {self[i - 1].restored_loops.size} clusters of level {i - 1}"
+            for i in self.rebuilt_levels
+        ]
+        return "\n".join(lines)
+
+
+@contextlib.contextmanager
+def at_level(level: int):
+    """Let errors begin with the level at which they arise."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:  # LinAlgError among them
+        raise type(error)(f"level {level}: {error}") from error

@@ -1,0 +1,71 @@
+"""What is kept and lost on the whole way down."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sheafcoarsen._support import tables
+from sheafcoarsen.ledger import EnergyLedger, closure_of, show_lines
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HierarchyLedger:
+    """The energy of a fine cochain x on its way to the coarsest sheaf; :meth:`Hierarchy.ledger` makes it.
+
+    Level i has the cochain x_i = R_{i-1}* ... R_0* x. With loops the energy that it keeps is the fine energy of level i + 1, so that all that
+    leaves is discarded or coupling energy; without loops the retained internal energy leaves too (realization loss).
+
+    Attributes
+    ----------
+    levels : tuple of EnergyLedger
+        That of each level for its own cochain.
+    loops : tuple of bool
+        Whether each level has loop-cells.
+    coarsest_energy : float or ndarray, shape (h,)
+        Energy of the pooled cochain in the coarsest sheaf, computed there.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> H = sc.coarsen_levels(sc.CellularSheaf.constant(nx.path_graph(64)), factor=4, n_levels=2, rank=3)
+    >>> E = H.ledger([0.0, 1.0] * 32)
+    >>> len(E.levels), E.loops, bool(E.coarsest_energy <= E.fine_energy)
+    (2, (True, True), True)
+    """
+
+    levels: tuple[EnergyLedger, ...]
+    loops: tuple[bool, ...]
+    coarsest_energy: float | np.ndarray
+
+    @property
+    def fine_energy(self) -> float | np.ndarray:
+        """norm(delta x)^2, computed on its own: the lines add up to it."""
+        return self.levels[0].fine_energy if self.levels else self.coarsest_energy
+
+    @property
+    def lines(self) -> dict[str, float | np.ndarray]:
+        """What leaves at each level, and the energy of the coarsest sheaf; they add up to the fine energy."""
+        lines = {}
+        for i, (E, loops) in enumerate(zip(self.levels, self.loops, strict=True)):
+            kept = ("retained internal", "retained crossing") if loops else ("retained crossing",)
+            lines.update({f"level {i}: {name}": value for name, value in E.lines.items() if name not in kept})
+        return {**lines, "coarsest energy": self.coarsest_energy}
+
+    @property
+    def closure(self) -> float | np.ndarray:
+        """(sum of lines - fine energy) / (sum of their moduli), 0 where all vanish.
+
+        Near a global section every line is rounding and it says nothing, as in :class:`EnergyLedger`; ``verify`` judges each level.
+        """
+        return closure_of(self.lines, self.fine_energy)
+
+    def _shown(self) -> dict[str, float | np.ndarray]:
+        """The lines and what they add up to."""
+        return {**self.lines, "fine energy": self.fine_energy, "closure": self.closure}
+
+    def __repr__(self) -> str:
+        return "HierarchyLedger\n" + show_lines(self._shown())
+
+    def _repr_html_(self) -> str:
+        return tables.table(tables.number_rows(self._shown()), caption="HierarchyLedger")

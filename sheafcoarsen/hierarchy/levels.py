@@ -1,0 +1,139 @@
+"""Level after level: each coarse sheaf coarsened again, and the way from the finest to the coarsest and back."""
+
+import time
+
+from sheafcoarsen._support import flag
+from sheafcoarsen.coarsening import Coarsening, coarsen
+from sheafcoarsen.hierarchy.hierarchy import Hierarchy, at_level
+from sheafcoarsen.hierarchy.plan import (
+    GivenPartitions,
+    SelectedPartitions,
+    given_partitions,
+    is_a,
+    level_ranks,
+    selected_partitions,
+)
+from sheafcoarsen.modes import check_oversampling, compute_modes, warn_if_tied
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+
+
+def coarsen_levels(
+    sheaf: CellularSheaf,
+    factor: float = 10,
+    n_levels: int | None = None,
+    min_vertices: int = 100,
+    *,
+    rank,
+    partitions=None,
+    method: str = "auto",
+    local_operator: str = "internal",
+    rings: int | None = None,
+    target: float | None = None,
+    loops: bool = True,
+    compress: bool = True,
+    seed: int = 0,
+    progress: bool = False,
+) -> Hierarchy:
+    """Coarsen a sheaf, then its coarse sheaf, and so on.
+
+    A level is made while the sheaf has more than ``min_vertices`` vertices or, with ``n_levels``, until there are so many; or for each
+    of ``partitions``. It ends early where a level cannot shrink: no two vertices are linked any more, ``factor`` leaves every vertex a cluster of
+    its own, or the ranks keep no mode at all. ``stopped_because`` of the result says which.
+
+    Parameters
+    ----------
+    sheaf : CellularSheaf
+    factor : float
+        Vertices per cluster, above 1: of n vertices, ceil(n / factor) clusters are made, and at least one per connected component.
+    n_levels : int, optional
+        Exactly so many levels, instead of ``min_vertices``.
+    min_vertices : int
+        A sheaf of so many vertices or fewer is not coarsened further.
+    rank : int, rule from ``sc.ranks``, or list or tuple of one entry per level
+        An entry is an integer, a rule, or an array of one integer per cluster of its level. Where neither ``n_levels`` nor
+        ``partitions`` says how many levels there are, there are at most as many as entries.
+    partitions : sequence of Partition, optional
+        Your own, one per level: ``partitions[i + 1]`` labels the clusters of ``partitions[i]``. Instead of ``factor``,
+        ``n_levels``, ``min_vertices``, ``method`` and ``seed``.
+    method : {"auto", "balls", "matching", "spectral", "metis"}
+        See :func:`select`.
+    local_operator : {"internal", "principal", "oversampled"}
+        See :func:`local_modes`.
+    rings, target : int and float, optional
+        For "oversampled" alone; see :func:`local_modes`. All levels have one target, by default that of the finest level's pilot.
+    loops : bool
+        False leaves the loop-cells out: every level then lacks the internal energy that the level before it retained.
+    compress : bool
+        See :func:`coarsen`. Without it the coarse edge stalks hold every fine edge that crosses, level after level.
+    seed : int
+        For :func:`select`.
+    progress : bool
+        Show progress bars.
+
+    Returns
+    -------
+    Hierarchy
+
+    Raises
+    ------
+    ValueError, TypeError
+        Partitions that do not fit one another, arguments that exclude each other, and whatever :func:`select` and :func:`coarsen`
+        refuse; from "level 0:" on where it arises at a level.
+
+    Warns
+    -----
+    TiedModesWarning
+        Where the cut splits a multiple eigenvalue, once per level.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.constant(nx.grid_2d_graph(40, 40))
+    >>> H = sc.coarsen_levels(F, factor=10, rank=sc.ranks.fixed(4).whole_multiplets(), min_vertices=20)
+    >>> len(H), H.stopped_because
+    (2, '16 vertices are at most `min_vertices` = 20')
+    >>> [G.n_vertices for G in H.sheaves]
+    [1600, 160, 16]
+    >>> H[1].fine is H[0].sheaf
+    True
+    """
+    check_sheaf(sheaf)
+    check_oversampling(local_operator, rings, target)
+    loops, compress, progress = flag("loops", loops), flag("compress", compress), flag("progress", progress)
+    plan: GivenPartitions | SelectedPartitions
+    if partitions is None:
+        plan = selected_partitions(factor, n_levels, min_vertices, method, seed, progress)
+        count = plan.n_levels
+    else:
+        defaults = {"factor": 10, "n_levels": None, "min_vertices": 100, "method": "auto", "seed": 0}
+        given = {"factor": factor, "n_levels": n_levels, "min_vertices": min_vertices, "method": method, "seed": seed}
+        plan = given_partitions(sheaf, partitions, [name for name in given if not is_a(given[name], defaults[name])])
+        count = len(plan.partitions)
+    ranks = level_ranks(rank, count)
+    found = None  # the target of a pilot on the finest level
+    levels: list[Coarsening] = []
+    seconds = []
+    while True:
+        i, start, current = len(levels), time.perf_counter(), levels[-1].sheaf if levels else sheaf
+        if isinstance(ranks, list) and i == len(ranks) and count is None:
+            why = f"`rank` has entries for {i} levels"
+            break
+        with at_level(i):
+            P = plan.next(current, i)
+            if isinstance(P, str):
+                why = P
+                break
+            of_level = ranks[i] if isinstance(ranks, list) else ranks
+            modes = compute_modes(
+                current, P, of_level, local_operator, rings=rings, target=target, found=found, progress=progress
+            )
+            found = modes.target if modes.pilot else None
+            if partitions is None and not modes.ranks.any():
+                why = f"level {i} would keep no mode of any cluster"
+                break
+            C = coarsen(current, P, modes, loops=loops, compress=compress)
+        warn_if_tied(modes, stacklevel=3, where=f"level {i}: ")
+        levels.append(C)
+        seconds.append(time.perf_counter() - start)
+    return Hierarchy(sheaf, tuple(levels), why, tuple(seconds))

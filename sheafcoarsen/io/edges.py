@@ -1,0 +1,40 @@
+"""Edges as a graph file gives them."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sheafcoarsen._support import eps_of
+
+
+class EdgeList(NamedTuple):
+    """What a file says of a graph."""
+
+    n_vertices: int
+    edges: np.ndarray  # (m, 2) int64
+    weights: np.ndarray  # (m,) float64, finite and not negative
+    names: tuple | None
+
+
+def first_unpaired(rows, columns, weights, n: int) -> tuple[int, str, int] | None:
+    """Return (entry, why, other) for the first one repeated or unlike its mirror image."""
+    if not len(rows):
+        return None
+    keys = rows * n + columns
+    order = np.argsort(keys, kind="stable")
+    ascending = keys[order]
+    again = np.flatnonzero(ascending[1:] == ascending[:-1])
+    if again.size:
+        first = int(order[again + 1].argmin())
+        return int(order[again[first] + 1]), "repeated", int(order[again[first]])
+    mirrored = columns * n + rows
+    place = np.minimum(np.searchsorted(ascending, mirrored), len(keys) - 1)
+    alone = np.flatnonzero(ascending[place] != mirrored)
+    if alone.size:
+        return int(alone[0]), "alone", -1
+    other = order[place]
+    # as CellularSheaf allows in an adjacency: a product such as A^T A is symmetric up to rounding
+    differs = np.flatnonzero(np.abs(weights - weights[other]) > 8 * eps_of(float) * weights.max())
+    if differs.size:
+        return int(differs[0]), "differs", int(other[differs[0]])
+    return None

@@ -1,0 +1,122 @@
+"""Local modes: the low eigenvectors of each cluster's own operator, which become the coarse stalk."""
+
+from sheafcoarsen._support import flag
+from sheafcoarsen.modes.oversampled import OversampledProblems
+from sheafcoarsen.modes.problems import LocalProblems
+from sheafcoarsen.modes.result import LocalModes, check_modes, check_oversampling, warn_if_tied
+from sheafcoarsen.partition import Partition, check_partition
+from sheafcoarsen.ranks import Budget, as_rule
+from sheafcoarsen.sheaf import CellularSheaf
+
+
+def local_modes(
+    sheaf: CellularSheaf,
+    P: Partition,
+    rank,
+    local_operator: str = "internal",
+    *,
+    rings: int | None = None,
+    target: float | None = None,
+    progress: bool = False,
+) -> LocalModes:
+    """Return the lowest modes of every cluster's local operator.
+
+    ``"internal"`` takes the internal Laplacian L_a of the paper's theory (``eq:internal_sheaf_laplacian``): edges with both
+    ends in the cluster. ``"principal"`` takes the block L[C_a, C_a] of the paper's layer (section 5.1, Reduce), which also holds
+    the crossing edges' F* F on boundary vertices; it loses global sections and the low spectrum (docs/conventions.md, section 2).
+
+    ``"oversampled"`` describes best what a cluster answers to sources at the border of a patch T around it, and to sources inside of the
+    size of the eigenvalues wanted (docs/conventions.md, section 5.7): with A = L_T + 0.1 s I, X = A^{-1} P_C* and Y = A^{-1} X, first
+    the sections of T restricted to the cluster, then the leading eigenvectors of G = X_b* X_b + s^2 Y* Y in their complement. The
+    scores, and so ``eigenvalues``, are 0 and then (eigenvalue of G)^{-1/2}. The low spectrum of the coarse sheaf is then closer,
+    by orders of magnitude where many modes are kept, most so with ``sc.ranks.budget`` (docs/fidelity.md).
+
+    Parameters
+    ----------
+    sheaf : CellularSheaf
+    P : Partition
+    rank : int, array_like of int of shape (K,), or rule from ``sc.ranks``
+        How many modes each cluster keeps, clipped to the cluster's dimension N_a.
+    local_operator : {"internal", "principal", "oversampled"}
+    rings : int, optional
+        For "oversampled", 1 by default: a patch is the cluster and so many rings of neighbours, those most strongly coupled to it first,
+        of at most twice its dimension.
+    target : float, optional
+        For "oversampled": s, the largest eigenvalue of interest. By default that of a pilot: the 10th positive eigenvalue of a coarsening with
+        N_a / 20 internal modes per cluster.
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    LocalModes
+
+    Warns
+    -----
+    TiedModesWarning
+        Where the cut splits a multiple eigenvalue: the kept space is then one of many.
+
+    Examples
+    --------
+    A path cut in the middle; the lowest mode of each half is the constant:
+
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+    >>> M = sc.local_modes(F, sc.Partition([0, 0, 1, 1]), 1)
+    >>> M.basis(0).round(3)
+    array([[0.707],
+           [0.707]])
+    >>> M.next_eigenvalues
+    array([2., 2.])
+    """
+    modes = compute_modes(sheaf, P, rank, local_operator, rings=rings, target=target, progress=progress)
+    warn_if_tied(modes, stacklevel=3)
+    return modes
+
+
+def compute_modes(
+    sheaf: CellularSheaf,
+    P: Partition,
+    rank,
+    local_operator: str,
+    *,
+    rings=None,
+    target=None,
+    found: float | None = None,
+    progress: bool = False,
+) -> LocalModes:
+    """Compute the modes without a word about ties; ``found`` is the target of a pilot on a finer level, instead of one here."""
+    check_partition(sheaf, P)
+    rings, target = check_oversampling(local_operator, rings, target)
+    flag("progress", progress)
+    rule = as_rule(rank, P.n_clusters)
+    local = _problems(sheaf, P, local_operator, progress, rings, found if target is None else target)
+    ranks = rule.ranks(local.spectra(rule))
+    if isinstance(local, OversampledProblems):
+        local.pilot = target is None
+        local.over_budget = max(0, int(ranks.sum()) - rule.total) if isinstance(rule, Budget) else 0
+    return local.modes(ranks, singular=rule.needs_kernels)
+
+
+def refresh_modes(
+    modes: LocalModes, sheaf: CellularSheaf, *, new_edges: bool = False, target: float | None = None
+) -> LocalModes:
+    """Compute as many modes of the same operator, in the same way, for a sheaf on the same vertices.
+
+    Index arrays are shared unless it has ``new_edges``. ``target`` stands for that of a pilot.
+    """
+    check_modes(modes, "the modes of the coarsening")
+    like = None if new_edges else modes
+    target = target if modes.pilot else modes.target
+    local = _problems(sheaf, modes.partition, modes.local_operator, False, modes.rings, target, like=like)
+    if isinstance(local, OversampledProblems):
+        local.pilot, local.over_budget = modes.pilot, modes.over_budget
+    return local.modes(modes.ranks, singular=modes.singular)
+
+
+def _problems(sheaf, P, local_operator: str, progress: bool, rings, target, like=None) -> LocalProblems:
+    """Return the local problems of an operator."""
+    if local_operator == "oversampled":
+        return OversampledProblems(sheaf, P, progress, rings, target, like)
+    return LocalProblems(sheaf, P, local_operator, progress, like)

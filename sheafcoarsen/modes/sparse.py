@@ -1,0 +1,149 @@
+"""Local modes of a cluster that is too large for a dense matrix: Lanczos on the inverse, made sure of and polished."""
+
+import contextlib
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+from sheafcoarsen._kernels.dense import power_of_two
+from sheafcoarsen._support import ranges
+from sheafcoarsen.operators import Factors
+from sheafcoarsen.partition import Clusters
+from sheafcoarsen.sheaf import CellularSheaf
+
+SPARSE_ABOVE = 800
+"""Cluster dimension beyond which few modes are computed by a sparse method; dense work takes as long there."""
+
+
+SPARSE_SHARE = 20
+"""The sparse method is worth it where at most one mode in so many is wanted."""
+
+
+POLISH = 12
+"""Rounds of inverse iteration after which a residual that is still too large is an error."""
+
+
+TOLERANCES = (1e-3, 1e-8, 1e-13)
+"""Of Lanczos, one after the other until the residuals hold: inverse iteration makes up for a loose one where eigenvalues are apart."""
+
+
+RESTARTS = 300
+"""Of Lanczos at most; it needs a few, or will need any number."""
+
+
+def local_sheaf(
+    sheaf: CellularSheaf, clusters: Clusters, a: int, half_edges: np.ndarray
+) -> tuple[CellularSheaf, float]:
+    """Return the sheaf whose Laplacian is cluster a's local operator, maps times a power of two, and that power.
+
+    Half-edges, 2 e + end, are what the principal operator holds beyond the internal one: as edges whose other end is one more
+    vertex, with a stalk of dimension 0. So are loops, with the difference of their maps. Computed in double precision.
+    """
+    members = clusters.members[clusters.member_ptr[a] : clusters.member_ptr[a + 1]]
+    inner = clusters.internal_edges[clusters.internal_ptr[a] : clusters.internal_ptr[a + 1]]
+    place = np.empty(sheaf.n_vertices, np.int64)
+    place[members] = np.arange(len(members))
+
+    def maps(edges, end):
+        data, starts = (sheaf.tail_data, sheaf.tail_offsets) if end == 0 else (sheaf.head_data, sheaf.head_offsets)
+        return data[ranges(starts[edges], starts[edges + 1] - starts[edges])]
+
+    at_loop = sheaf.edges[inner, 0] == sheaf.edges[inner, 1]
+    loops, inner = inner[at_loop], inner[~at_loop]
+    ends, edges, tails = [place[sheaf.edges[inner]]], [inner], [maps(inner, 0)]
+    tail_ends, head_ends = (half_edges[(half_edges & 1) == end] >> 1 for end in (0, 1))
+    for some, end, data in (
+        (loops, 0, maps(loops, 0) - maps(loops, 1)),
+        (tail_ends, 0, maps(tail_ends, 0)),
+        (head_ends, 1, maps(head_ends, 1)),
+    ):
+        at = place[sheaf.edges[some, end]]
+        ends.append(np.stack([at, np.full_like(at, len(members))], axis=1))
+        edges.append(some)
+        tails.append(data)
+    tail, head = np.concatenate(tails), maps(inner, 1)
+    double = np.result_type(sheaf.dtype, np.float64)
+    unit = 1 / power_of_two(max(float(np.abs(tail).max(initial=0.0)), float(np.abs(head).max(initial=0.0))))
+    local = CellularSheaf._trusted(
+        np.concatenate(ends),
+        np.append(sheaf.vertex_dims[members], 0),
+        sheaf.edge_dims[np.concatenate(edges)],
+        tail.astype(double) * unit,
+        head.astype(double) * unit,
+    )
+    return local, unit
+
+
+def lowest_sparse(A: scipy.sparse.csr_array, count: int, eps: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ``count`` lowest eigenvalues, ascending, and orthonormal eigenvectors of a sparse semidefinite matrix.
+
+    Lanczos (ARPACK) on (A + s I)^{-1} finds a multiple eigenvalue once, and more often only by rounding. So it is run again beside
+    what was found until nothing lower turns up, and inverse iteration brings every residual to n eps norm(A).
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        Where a residual does not come down.
+    """
+    n = A.shape[0]
+    bound = float(abs(A).sum(axis=1).max())
+    level = n * eps * bound  # eigenvalues closer than this are one; a larger shift would merge more of them
+    solve = Factors(A, level).solve
+    for tol in TOLERANCES:
+        with contextlib.suppress(np.linalg.LinAlgError):
+            return _lowest(A, solve, count, level, tol)
+    # eigenvalues barely above the level, such as zeros lost to rounding, drown the others in the inverse unless it is shifted more
+    return _lowest(A, Factors(A, 1e-4 * float(A.diagonal().real.mean())).solve, count, level, TOLERANCES[-1])
+
+
+def _lowest(A, solve, count, level, tol) -> tuple[np.ndarray, np.ndarray]:
+    """Compute what ``lowest_sparse`` returns with Lanczos to ``tol``; ``level`` is what counts as zero."""
+    rng = np.random.default_rng(0)
+    n = A.shape[0]
+    found = np.zeros((n, 0), A.dtype)
+    values = np.zeros(0)
+    while True:
+        fresh = _lanczos(solve, found, max(count - len(values), 1 + count // 4), n, A.dtype, rng, tol)
+        found = scipy.linalg.qr(np.hstack([found, fresh]), mode="economic")[0]
+        found, worst = _polish(A, solve, found, count, 2 * level)
+        if worst > 2 * level:
+            raise np.linalg.LinAlgError(f"residual {worst:.3g} after {POLISH} rounds of inverse iteration")
+        before = values
+        values, turn = scipy.linalg.eigh(found.conj().T @ (A @ found))
+        found = found @ turn
+        if len(before) >= count and values[count - 1] >= before[count - 1] - level:
+            return values[:count], np.ascontiguousarray(found[:, :count])
+
+
+def _lanczos(solve, found, count, n, dtype, rng, tol) -> np.ndarray:
+    """Return the eigenvectors of the inverse to its largest eigenvalues in the complement of ``found``, shape (n, count)."""
+
+    def beside(x):
+        return x - found @ (found.conj().T @ x)
+
+    operator = LinearOperator(
+        (n, n), matvec=lambda x: beside(solve(beside(np.asarray(x, dtype).reshape(n)))), dtype=dtype
+    )
+    start = beside(rng.standard_normal(n).astype(dtype))
+    try:
+        return eigsh(
+            operator, k=count, which="LM", v0=start, ncv=min(n - 1, max(4 * count, 40)), maxiter=RESTARTS, tol=tol
+        )[1]
+    except ArpackNoConvergence as error:
+        raise np.linalg.LinAlgError(f"Lanczos found {len(error.eigenvalues)} of {count} modes") from None
+
+
+def _polish(A, solve, X, count, level) -> tuple[np.ndarray, float]:
+    """Inverse iteration with Rayleigh-Ritz until the residuals of the ``count`` lowest pairs are below ``level``."""
+    worst = np.inf
+    for _ in range(POLISH):
+        X = scipy.linalg.qr(solve(X), mode="economic")[0]
+        Y = A @ X
+        values, turn = scipy.linalg.eigh(X.conj().T @ Y)
+        residuals = np.linalg.norm(Y @ turn - (X @ turn) * values, axis=0)[:count]
+        X, worst = X @ turn, float(residuals.max())
+        if worst <= level:
+            break
+    return X, worst

@@ -1,0 +1,25 @@
+"""Coboundary, Laplacian, energy, normalization."""
+
+from sheafcoarsen.operators.csr import canonical_csr, index_dtype
+from sheafcoarsen.operators.delta import apply_coboundary, as_columns, coboundary, laplacian_operator
+from sheafcoarsen.operators.energies import edge_energy, energy
+from sheafcoarsen.operators.factors import Factors
+from sheafcoarsen.operators.normalization import normalize, normalized
+from sheafcoarsen.operators.pattern import LaplacianPattern, count_nonzeros, laplacian
+
+__all__ = [
+    "Factors",
+    "LaplacianPattern",
+    "apply_coboundary",
+    "as_columns",
+    "canonical_csr",
+    "coboundary",
+    "count_nonzeros",
+    "edge_energy",
+    "energy",
+    "index_dtype",
+    "laplacian",
+    "laplacian_operator",
+    "normalize",
+    "normalized",
+]

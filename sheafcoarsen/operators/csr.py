@@ -1,0 +1,27 @@
+"""Sparse matrices in canonical form, and their index types."""
+
+import numpy as np
+import scipy.sparse
+
+
+def index_dtype(largest: int):
+    """Return the index type scipy uses for matrices of this many entries: int32 while it fits."""
+    return np.int32 if largest <= np.iinfo(np.int32).max else np.int64
+
+
+def canonical_csr(data, indices, indptr, shape) -> scipy.sparse.csr_array:
+    """Wrap arrays that are known to have sorted indices and no duplicates."""
+    matrix = scipy.sparse.csr_array((data, indices, indptr), shape=shape)
+    matrix.has_sorted_indices = True
+    matrix.has_canonical_format = True
+    return matrix
+
+
+def same_array(mine, other) -> bool:
+    """Compare two index arrays, at no cost where they are one."""
+    if mine is other:
+        return True
+    if not isinstance(other, np.ndarray) or mine.shape != other.shape:
+        return False
+    one = mine.dtype == other.dtype and mine.strides == other.strides and mine.ctypes.data == other.ctypes.data
+    return one or np.array_equal(mine, other)

@@ -1,0 +1,46 @@
+"""Sparse factorization of a shifted Hermitian matrix, in an order that keeps the factors sparse."""
+
+import numpy as np
+import scipy.sparse
+from scipy.sparse.linalg import splu
+
+from sheafcoarsen._kernels.operators import nested_dissection
+
+DISSECT_ABOVE = 50_000
+"""Size beyond which the order is nested dissection; below, minimum degree costs nothing. On a pose graph of 100,000 vertices that took
+minutes to find an order, and had twice the fill on a mesh."""
+
+
+class Factors:
+    """A + shift I = L D L*, without pivoting."""
+
+    def __init__(self, A, shift: float):
+        n = A.shape[0]
+        shifted = scipy.sparse.csr_array(A + shift * scipy.sparse.eye_array(n, format="csr"))
+        self._order = None
+        if n > DISSECT_ABOVE:
+            self._order = nested_dissection(shifted.indptr.astype(np.int64), shifted.indices.astype(np.int64))
+            shifted = shifted[self._order][:, self._order]
+        try:
+            self._factors = splu(
+                scipy.sparse.csc_array(shifted),
+                permc_spec="MMD_AT_PLUS_A" if self._order is None else "NATURAL",
+                diag_pivot_thresh=0.0,
+                options={"SymmetricMode": True},
+            )
+        except RuntimeError as error:
+            raise np.linalg.LinAlgError(f"the factorization failed: {error}") from None
+
+    def solve(self, b: np.ndarray) -> np.ndarray:
+        """Return (A + shift I)^{-1} b."""
+        if self._order is None:
+            return self._factors.solve(b)
+        x = np.empty_like(b)
+        x[self._order] = self._factors.solve(b[self._order])
+        return x
+
+    def count_negative(self) -> int:
+        """Return how many eigenvalues of A lie below -shift, by the signs of the pivots (Sylvester); -1 where it had to pivot."""
+        if not np.array_equal(self._factors.perm_r, self._factors.perm_c):
+            return -1
+        return int((self._factors.U.diagonal().real < 0).sum())

@@ -1,0 +1,247 @@
+"""The linear operators of a sheaf: coboundary, Laplacian, normalization, energy."""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from sheafcoarsen._kernels import operators as assembly
+from sheafcoarsen._support import choice, offsets, read_only, run_ranges
+from sheafcoarsen.operators.csr import canonical_csr, index_dtype, same_array
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+
+SERIAL_BELOW = 200_000.0
+"""Map entries below which one thread does all: handing ranges to threads costs more."""
+
+
+class BlockPattern(NamedTuple):
+    """The blocks of L, row by row with ascending columns, and the half-edges that make them, coded as in the kernels."""
+
+    row_ptr: np.ndarray  # (n + 1,) int64, where each row's codes begin
+    codes: np.ndarray  # int32 while it fits
+    block_ptr: (
+        np.ndarray
+    )  # (n + 1,) int64, where each row's blocks begin; row_ptr itself where there is a code per block
+    columns: np.ndarray  # int32, the block's column
+
+
+def block_pattern(edges, n: int) -> BlockPattern:
+    """Return which blocks of L stand where; one counting sort for canonical edges, two for others."""
+    m = len(edges)
+    columns = np.empty(n + 2 * m, np.int32)
+    codes = np.empty(n + 2 * m, index_dtype(4 * m))
+    row_ptr = np.empty(n + 1, np.int64)
+    if assembly.canonical_entries(edges, row_ptr, np.zeros(n, np.int64), columns, codes):
+        return BlockPattern(row_ptr, codes, row_ptr, columns)
+    by_row, by_column = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
+    half_edges = np.empty((2, 2 * m), index_dtype(2 * m))
+    count = assembly.sort_half_edges(edges, by_row, by_column, half_edges[0], half_edges[1])
+    block_ptr = np.empty(n + 1, np.int64)
+    blocks = assembly.group_entries(edges, by_row, half_edges[1], row_ptr, block_ptr, columns, codes)
+    if blocks == n + count:
+        block_ptr = row_ptr
+    return BlockPattern(row_ptr, codes[: n + count], block_ptr, columns[:blocks])
+
+
+def count_nonzeros(sheaf: CellularSheaf) -> int:
+    """Return how many entries L stores, without L."""
+    blocks, dims = block_pattern(sheaf.edges, sheaf.n_vertices), sheaf.vertex_dims
+    return int(np.repeat(dims, np.diff(blocks.block_ptr)) @ dims[blocks.columns])
+
+
+class LaplacianPattern:
+    """Which blocks of L stand where: depends on the topology and the dimensions alone.
+
+    Computed once, it serves any number of sheaves on the same graph: ``fill`` writes values only. Uniform stalks of dimension 1, 2 and 3
+    on a graph without loops and parallel edges have kernels of their own, compiled on first use. Vertices numbered so that neighbours
+    are near each other fill faster.
+
+    Parameters
+    ----------
+    sheaf : CellularSheaf
+        Only its graph and dimensions are read.
+    format : {"csr", "bsr"}
+        "bsr" needs all vertex stalks of one size, at least 1.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.random(nx.cycle_graph(4), 2, 3, seed=5)
+    >>> pattern = sc.LaplacianPattern(F)
+    >>> L = pattern.fill(F)
+    >>> L is pattern.fill(F.with_maps(2 * F.tail_data, 2 * F.head_data), out=L)  # the memory of L is reused
+    True
+    """
+
+    def __init__(self, sheaf: CellularSheaf, format: str = "csr"):
+        check_sheaf(sheaf)
+        self.format = choice("format", format, ("csr", "bsr"))
+        self._edges, self._vertex_dims, self._edge_dims = sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims
+        n = sheaf.n_vertices
+        dims = sheaf.vertex_dims
+        odd = np.flatnonzero(dims != dims[0]) if n else dims
+        if format == "bsr" and (n == 0 or dims[0] == 0 or odd.size):
+            v = int(odd[0]) if odd.size else 0
+            had = f"vertex {v} has dimension {dims[v]}, vertex 0 has {dims[0]}" if n else "there are no vertices"
+            raise ValueError(f'`format` = "bsr" needs all vertex stalks of one size, at least 1; {had}: use "csr"')
+        self._blocks = blocks = block_pattern(sheaf.edges, n)
+        self.shape = (sheaf.dim_c0, sheaf.dim_c0)
+        if n and not odd.size:
+            d = int(dims[0])
+            self._row_starts = blocks.block_ptr * (d * d)
+        else:
+            d = -1
+            widths = np.empty(n, np.int64)
+            assembly.scalar_row_widths(blocks.block_ptr, blocks.columns, dims, widths)
+            self._row_starts = offsets(widths * dims)
+        one_map_shape = len(self._edge_dims) == 0 or sheaf._map_shape is not None
+        self._small = 1 <= d <= 3 and one_map_shape and blocks.row_ptr is blocks.block_ptr
+        self._nnz = int(self._row_starts[-1])
+        if format == "bsr" or d == 1:
+            itype = index_dtype(max(len(blocks.columns), n))
+            indices, indptr = blocks.columns.astype(itype, copy=False), blocks.block_ptr.astype(itype)
+        else:
+            itype = index_dtype(max(self._nnz, sheaf.dim_c0))
+            indptr, indices = np.empty(sheaf.dim_c0 + 1, itype), np.empty(self._nnz, itype)
+            indptr[-1] = self._nnz
+            run_ranges(
+                lambda lo, hi: assembly.scalar_pattern(
+                    lo, hi, blocks.block_ptr, blocks.columns, dims, sheaf.vertex_offsets, self._row_starts, indptr, indices
+                ),
+                self._row_starts,
+                cumulative=True,
+                serial_below=SERIAL_BELOW,
+            )  # fmt: skip
+        self.indices, self.indptr = read_only(indices), read_only(indptr)
+
+    def fill(self, sheaf: CellularSheaf, out=None) -> scipy.sparse.csr_array | scipy.sparse.bsr_array:
+        """Return L of a sheaf on the same topology; its index arrays are shared with the pattern.
+
+        Parameters
+        ----------
+        sheaf : CellularSheaf
+            The same edges and dimensions as the pattern's.
+        out : sparse, optional
+            An earlier result of this pattern with the same scalar type; its memory is reused and it is returned. New memory takes
+            longer to fill: the system hands it out page by page.
+
+        Returns
+        -------
+        csr_array or bsr_array, shape (dim_c0, dim_c0)
+
+        Raises
+        ------
+        ValueError, TypeError
+            A sheaf with another topology, or an ``out`` that this pattern did not make.
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant([[0, 1]])
+        >>> pattern = sc.LaplacianPattern(F)
+        >>> L = pattern.fill(F)
+        >>> pattern.fill(F.with_maps(3 * F.tail_data, 3 * F.head_data), out=L) is L
+        True
+        >>> L.toarray()
+        array([[ 9., -9.],
+               [-9.,  9.]])
+        """
+        check_sheaf(sheaf)
+        for name, mine, other in (
+            ("edges", self._edges, sheaf.edges),
+            ("vertex_dims", self._vertex_dims, sheaf.vertex_dims),
+            ("edge_dims", self._edge_dims, sheaf.edge_dims),
+        ):
+            if not same_array(mine, other):
+                raise ValueError(f"`sheaf` must have the topology of the pattern, but its {name} differ")
+        if out is None:
+            data = np.empty(self._nnz, sheaf.dtype)
+        else:
+            wanted = scipy.sparse.bsr_array if self.format == "bsr" else scipy.sparse.csr_array
+            if not (
+                isinstance(out, wanted)
+                and out.shape == self.shape
+                and out.data.size == self._nnz
+                and same_array(self.indptr, out.indptr)
+                and same_array(self.indices, out.indices)
+                and out.data.flags.c_contiguous
+                and out.data.flags.writeable
+            ):
+                raise ValueError(
+                    "`out` must be an earlier result of this pattern, with its own memory unchanged in layout"
+                )
+            if out.dtype != sheaf.dtype:
+                raise ValueError(f"`out` must have the sheaf's scalar type {sheaf.dtype}, got {out.dtype}")
+            data = out.data.reshape(-1)
+        run_ranges(self._filler(sheaf, data), self._row_starts, cumulative=True, serial_below=SERIAL_BELOW)
+        if out is not None:
+            return out
+        if self.format == "bsr":
+            d = int(self._vertex_dims[0])
+            matrix = scipy.sparse.bsr_array((data.reshape(-1, d, d), self.indices, self.indptr), shape=self.shape)
+            matrix.has_sorted_indices = True
+            matrix.has_canonical_format = True
+            return matrix
+        return canonical_csr(data, self.indices, self.indptr, self.shape)
+
+    def _filler(self, sheaf, data):
+        """Return the function that writes the rows of a range of vertices."""
+        blocks, bsr = self._blocks, self.format == "bsr"
+        if self._small:
+            rows = int(self._edge_dims[0]) if len(self._edge_dims) else 0
+            columns = (0,) * int(self._vertex_dims[0])
+            square = (0,) if rows == len(columns) else ()
+            return lambda lo, hi: assembly.fill_uniform(
+                lo,
+                hi,
+                sheaf.tail_data,
+                sheaf.head_data,
+                rows,
+                blocks.block_ptr,
+                blocks.codes,
+                bsr,
+                columns,
+                square,
+                data,
+            )
+        return lambda lo, hi: assembly.fill(lo, hi, sheaf._arrays, *blocks, self._row_starts, bsr, data)
+
+    def __repr__(self) -> str:
+        return f"LaplacianPattern(format={self.format!r}, blocks={len(self._blocks.columns)}, entries={self._nnz})"
+
+
+def laplacian(sheaf: CellularSheaf, format: str = "csr") -> scipy.sparse.csr_array | scipy.sparse.bsr_array:
+    """Return the sheaf Laplacian L = delta* delta (``eq:sheaf-laplacian``), assembled block by block.
+
+    The diagonal block of v sums F_{v->e}* F_{v->e} over its edges (``eq:app-diagonal-block``) and
+    (F_tail - F_head)* (F_tail - F_head) over its loops; block (u, v) sums -F_{u->e}* F_{v->e}
+    (``eq:app-off-diagonal-block``).
+
+    Parameters
+    ----------
+    sheaf : CellularSheaf
+    format : {"csr", "bsr"}
+        "bsr" where all vertex stalks have one size.
+
+    Returns
+    -------
+    csr_array or bsr_array, shape (dim_c0, dim_c0)
+        Exactly Hermitian, sorted indices, no duplicates; every diagonal block is stored.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> sc.laplacian(sc.CellularSheaf.constant(nx.star_graph(2))).toarray()
+    array([[ 2., -1., -1.],
+           [-1.,  1.,  0.],
+           [-1.,  0.,  1.]])
+    """
+    pattern = LaplacianPattern(sheaf, format)
+    matrix = pattern.fill(sheaf)
+    for name in ("indices", "indptr"):  # nobody shares them; scipy may hold a view, which stays frozen
+        own = getattr(pattern, name)
+        own.setflags(write=True)
+        setattr(matrix, name, own)
+    return matrix

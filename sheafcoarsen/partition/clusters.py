@@ -1,0 +1,85 @@
+"""Which edges are internal to which cluster and which cross between which pair: topology, computed once."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sheafcoarsen._kernels import partition as kernels
+from sheafcoarsen._support import offsets, read_only
+from sheafcoarsen.partition.container import Partition
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+
+
+class Clusters(NamedTuple):
+    """The index structure of a graph with a partition; kernels see it as it is.
+
+    labels : (n,) cluster of each vertex
+    members, member_ptr : vertices by cluster, ascending inside each
+    local_offsets : (n,) where a vertex's stalk begins among the coordinates of its cluster
+    dims : (K,) N_a, the dimension of C^0 on each cluster
+    internal_edges, internal_ptr : edges with both ends in one cluster (loops too), by cluster, then by index
+    crossing_edges, pair_ptr : the others, by pair (a < b), then by index
+    pairs : (P, 2) the pairs of clusters joined by an edge, sorted
+    """
+
+    labels: np.ndarray
+    members: np.ndarray
+    member_ptr: np.ndarray
+    local_offsets: np.ndarray
+    dims: np.ndarray
+    internal_edges: np.ndarray
+    internal_ptr: np.ndarray
+    crossing_edges: np.ndarray
+    pair_ptr: np.ndarray
+    pairs: np.ndarray
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters K."""
+        return len(self.dims)
+
+
+def check_partition(sheaf: CellularSheaf, partition: Partition) -> None:
+    """Refuse a partition of another number of vertices, and arguments of the wrong type."""
+    check_sheaf(sheaf)
+    if not isinstance(partition, Partition):
+        raise TypeError(f"`P` must be a Partition, got {type(partition).__name__}: Partition(labels) makes one")
+    if partition.n_vertices != sheaf.n_vertices:
+        raise ValueError(
+            f"`P` must label the sheaf's {sheaf.n_vertices} vertices, got a partition of {partition.n_vertices}"
+        )
+
+
+def clusters_of(sheaf: CellularSheaf, partition: Partition) -> Clusters:
+    """Sort the edges of a sheaf by the clusters of a checked partition."""
+    dims = np.zeros(partition.n_clusters, np.int64)
+    local = np.empty(sheaf.n_vertices, np.int64)
+    kernels.local_offsets(partition.members, sheaf.vertex_dims, partition.labels, dims, local)
+    sorted_edges = kernels.sort_edges(sheaf.edges, partition.labels, partition.n_clusters)
+    internal_ptr, internal_edges, crossing_edges, pair_ptr, pairs = sorted_edges
+    for array in (local, dims, *sorted_edges):
+        read_only(array)
+    return Clusters(
+        partition.labels, partition.members, partition.cluster_offsets, local, dims,
+        internal_edges, internal_ptr, crossing_edges, pair_ptr, pairs,
+    )  # fmt: skip
+
+
+def edge_clusters(sheaf: CellularSheaf, partition: Partition) -> np.ndarray:
+    """Return the cluster each edge is internal to, or -1 for a crossing edge, shape (m,)."""
+    ends = partition.labels[sheaf.edges]
+    return np.where(ends[:, 0] == ends[:, 1], ends[:, 0], -1)
+
+
+def crossing_half_edges(
+    sheaf: CellularSheaf, partition: Partition, clusters: Clusters, *, principal: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the crossing half-edges, as 2 e + end, by cluster: where each cluster's begin, shape (K + 1,), and all of them.
+
+    They are what the principal operator holds beyond the internal one; for the internal one there are none.
+    """
+    crossing = clusters.crossing_edges if principal else clusters.crossing_edges[:0]
+    halves = np.concatenate([2 * crossing, 2 * crossing + 1])
+    cluster = partition.labels[sheaf.edges[halves >> 1, halves & 1]]
+    starts = offsets(np.bincount(cluster, minlength=clusters.n_clusters))
+    return starts, halves[np.argsort(cluster, kind="stable")]

@@ -1,0 +1,249 @@
+"""The container: a partition of the vertices into non-empty clusters."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse
+
+from sheafcoarsen._support import integer_array, offsets, read_only, tables, vertex_count
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Partition:
+    """The vertices sorted into clusters (``eq:vertex_partition``): each lies in exactly one, and none is empty.
+
+    Parameters
+    ----------
+    labels : array_like of int, shape (n,)
+        The cluster of each vertex, 0 .. K-1; every cluster holds at least one vertex.
+
+    Examples
+    --------
+    >>> import sheafcoarsen as sc
+    >>> P = sc.Partition([0, 1, 0, 1, 1])
+    >>> P
+    Partition(n_vertices=5, n_clusters=2, sizes 2 .. 3)
+    >>> P.cluster(1)
+    array([1, 3, 4])
+    """
+
+    labels: np.ndarray  # (n,) int64
+
+    def __init__(self, labels):
+        labels = integer_array("labels", labels, names=True)
+        negative = np.flatnonzero(labels < 0)
+        if negative.size:
+            raise ValueError(f"`labels` must not be negative, got {labels[negative[0]]} for vertex {negative[0]}")
+        highest = int(labels.max(initial=-1))
+        if highest >= len(labels):
+            v = int(labels.argmax())
+            raise ValueError(
+                f"`labels` must be 0 .. K-1 without gaps: vertex {v} has label {highest}, but there are only "
+                f"{len(labels)} vertices"
+            )
+        empty = np.flatnonzero(np.bincount(labels, minlength=highest + 1) == 0)
+        if empty.size:
+            raise ValueError(
+                f"`labels` must be 0 .. K-1 without gaps: no vertex has label {empty[0]}, but the highest is {highest}; "
+                f"numpy.unique(labels, return_inverse=True)[1] renumbers them"
+            )
+        object.__setattr__(self, "labels", read_only(labels))
+
+    @classmethod
+    def from_clusters(cls, clusters) -> "Partition":
+        """Build from the vertices of each cluster; every vertex 0 .. n-1 must occur exactly once.
+
+        Vertices are numbers, in the order of ``graph.nodes``; for clusters of networkx node names, such as communities, map the
+        names first: ``number = {name: i for i, name in enumerate(F.vertex_labels)}``.
+
+        Parameters
+        ----------
+        clusters : sequence of sequences of int
+
+        Returns
+        -------
+        Partition
+
+        Raises
+        ------
+        ValueError, TypeError
+            A vertex that is missing or occurs twice, an empty cluster, or names in place of numbers.
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> sc.Partition.from_clusters([[0, 2], [1]]).labels
+        array([0, 1, 0])
+        """
+        if not isinstance(clusters, Iterable) or isinstance(clusters, str | bytes | dict):
+            raise TypeError(f"`clusters` must be a sequence of clusters, got {type(clusters).__name__}")
+        members = []
+        for a, c in enumerate(clusters):
+            if not isinstance(c, Iterable):
+                raise TypeError(f"`clusters[{a}]` must be a sequence of vertices, got {type(c).__name__}")
+            listed = list(c)
+            if any(isinstance(v, str) for v in listed):
+                raise TypeError(
+                    f"`clusters[{a}]` must hold vertex numbers 0 .. n-1, got names: a sheaf's vertex_labels tell which is which"
+                )
+            members.append(integer_array(f"clusters[{a}]", listed))
+        for a, c in enumerate(members):
+            if len(c) == 0:
+                raise ValueError(f"`clusters[{a}]` is empty; every cluster needs a vertex")
+        vertices = np.concatenate(members) if members else np.zeros(0, dtype=np.int64)
+        which = np.repeat(np.arange(len(members)), [len(c) for c in members])
+        n = len(vertices)
+        bad = np.flatnonzero((vertices < 0) | (vertices >= n))
+        if bad.size:
+            i = int(bad[0])
+            raise ValueError(
+                f"`clusters[{which[i]}]` holds vertex {vertices[i]}, but the clusters hold {n} vertices in all, "
+                f"which must be 0 .. {n - 1}, each once"
+            )
+        labels = np.full(n, -1, dtype=np.int64)
+        labels[vertices[::-1]] = which[::-1]
+        repeated = np.flatnonzero(np.bincount(vertices, minlength=n) > 1)
+        if repeated.size:
+            v = int(repeated[0])
+            places = which[vertices == v]
+            raise ValueError(f"`clusters` hold vertex {v} more than once: in clusters {places.tolist()}")
+        return cls(labels)
+
+    @classmethod
+    def from_assignment(cls, S) -> "Partition":
+        """Build from a hard assignment matrix, N x K with a single 1 in each row.
+
+        Parameters
+        ----------
+        S : array_like or scipy sparse, shape (N, K)
+
+        Returns
+        -------
+        Partition
+
+        Raises
+        ------
+        ValueError, TypeError
+            Anything but one 1 in each row, and at least one in each column.
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> sc.Partition.from_assignment([[1, 0], [0, 1], [1, 0]]).labels
+        array([0, 1, 0])
+        """
+        try:
+            matrix = S if scipy.sparse.issparse(S) else np.asarray(S)
+        except ValueError as error:  # a ragged nested list
+            raise ValueError(f"`S` must be N x K: {error}") from None
+        if matrix.dtype.kind not in "fiub":
+            raise TypeError(f"`S` must hold zeros and ones, got dtype {matrix.dtype}")
+        if matrix.ndim != 2:
+            raise ValueError(f"`S` must be N x K, got shape {matrix.shape}")
+        vertex_count("S", max(matrix.shape))
+        matrix = scipy.sparse.coo_array(matrix.astype(np.float64))
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+        rows, columns = matrix.coords
+        bad = np.flatnonzero(matrix.data != 1)
+        if bad.size:
+            i = int(bad[0])
+            raise ValueError(
+                f"`S` must be a hard assignment of zeros and ones, got {matrix.data[i]} at ({rows[i]}, {columns[i]})"
+            )
+        ones = np.bincount(rows, minlength=matrix.shape[0])
+        bad = np.flatnonzero(ones != 1)
+        if bad.size:
+            raise ValueError(f"`S` must have a single 1 in each row, got {ones[bad[0]]} in row {bad[0]}")
+        labels = np.empty(matrix.shape[0], dtype=np.int64)
+        labels[rows] = columns
+        empty = np.flatnonzero(np.bincount(labels, minlength=matrix.shape[1]) == 0)
+        if empty.size:
+            raise ValueError(f"`S` must have a 1 in each column, got none in column {empty[0]}")
+        return cls(labels)
+
+    @property
+    def n_vertices(self) -> int:
+        """Number of vertices n."""
+        return len(self.labels)
+
+    @cached_property
+    def n_clusters(self) -> int:
+        """Number of clusters K."""
+        return int(self.labels.max(initial=-1)) + 1
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """Number of vertices in each cluster, shape (K,)."""
+        return read_only(np.bincount(self.labels, minlength=self.n_clusters).astype(np.int64))
+
+    @cached_property
+    def cluster_offsets(self) -> np.ndarray:
+        """Where each cluster begins in ``members``, shape (K + 1,)."""
+        return read_only(offsets(self.sizes))
+
+    @cached_property
+    def members(self) -> np.ndarray:
+        """Vertices sorted by cluster, ascending inside each, shape (n,)."""
+        return read_only(np.argsort(self.labels, kind="stable").astype(np.int64))
+
+    def cluster(self, a: int) -> np.ndarray:
+        """Return the vertices of cluster ``a``, ascending.
+
+        Parameters
+        ----------
+        a : int
+            Counted from the end where negative.
+
+        Returns
+        -------
+        ndarray of int
+
+        Raises
+        ------
+        IndexError, TypeError
+            For what is not the number of a cluster.
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> sc.Partition([0, 1, 0]).cluster(0)
+        array([0, 2])
+        """
+        if isinstance(a, bool) or not isinstance(a, int | np.integer):
+            raise TypeError(f"a cluster is named by an integer, got {a!r}")
+        if not -self.n_clusters <= a < self.n_clusters:
+            raise IndexError(f"cluster {a} is out of range for {self.n_clusters} clusters")
+        a = range(self.n_clusters)[a]
+        return self.members[self.cluster_offsets[a] : self.cluster_offsets[a + 1]]
+
+    def assignment_matrix(self) -> scipy.sparse.csr_array:
+        """Return S, n x K, with S[v, a] = 1 where vertex v lies in cluster a.
+
+        Returns
+        -------
+        csr_array, shape (n, K)
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> sc.Partition([0, 1, 0]).assignment_matrix().toarray()
+        array([[1., 0.],
+               [0., 1.],
+               [1., 0.]])
+        """
+        n = self.n_vertices
+        return scipy.sparse.csr_array((np.ones(n), (np.arange(n), self.labels)), shape=(n, self.n_clusters))
+
+    def __repr__(self) -> str:
+        spread = f", sizes {self.sizes.min()} .. {self.sizes.max()}" if self.n_clusters else ""
+        return f"Partition(n_vertices={self.n_vertices}, n_clusters={self.n_clusters}{spread})"
+
+    def _repr_html_(self) -> str:
+        sizes = f"{tables.span(self.sizes)} vertices"
+        if self.n_clusters:
+            sizes += f", {np.median(self.sizes):g} in the median"
+        rows = [("vertices", self.n_vertices), ("clusters", self.n_clusters), ("sizes", sizes)]
+        return tables.table(rows, caption="Partition")

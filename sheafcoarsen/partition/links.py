@@ -1,0 +1,72 @@
+"""The links that a partition is selected by: a graph, or the maps of a sheaf."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sheafcoarsen._kernels import partition as kernels
+from sheafcoarsen._support import read_only
+from sheafcoarsen.sheaf import CellularSheaf, edge_weights, graph_arrays
+
+LIGHTEST, HEAVIEST = 1 / 3, 1.5
+"""Cluster weights that refinement and merging keep to where they can, relative to the mean."""
+
+
+TOO_HEAVY = 2.0
+"""Clusters heavier than this, relative to the mean, are split where that helps."""
+
+
+class Links(NamedTuple):
+    """A weighted graph as neighbour lists: those of v are ``ends[starts[v]:starts[v + 1]]``, each once, without v.
+
+    starts : (n + 1,) int64
+    ends : (2m,) int32
+    weights : (2m,) float64, >= 0, the largest edge weight being 1
+    sizes : (n,) int64, >= 1, what a vertex weighs in the balance
+    """
+
+    starts: np.ndarray
+    ends: np.ndarray
+    weights: np.ndarray
+    sizes: np.ndarray
+
+
+def links_of(F_or_graph, weights: str) -> Links:
+    """Read a sheaf or a graph as neighbour lists."""
+    if isinstance(F_or_graph, CellularSheaf):
+        edges = F_or_graph.edges
+        sizes = np.maximum(F_or_graph.vertex_dims, 1)
+        if weights == "sheaf":
+            values = np.empty(len(edges))
+            largest = max(F_or_graph.largest_entry, np.finfo(float).tiny)
+            kernels.strengths(F_or_graph._arrays, 1 / largest, values)
+        else:
+            values = np.ones(len(edges))
+    else:
+        if weights == "sheaf":
+            raise ValueError(
+                f'`weights` = "sheaf" takes the weights from a sheaf\'s maps, but `F_or_graph` is a '
+                f'{type(F_or_graph).__name__}: pass a CellularSheaf, or use weights="graph"'
+            )
+        arrays = graph_arrays(F_or_graph)
+        edges = read_only(arrays.edges)
+        sizes = np.ones(arrays.n_vertices, dtype=np.int64)
+        values = edge_weights(arrays, "weight").astype(np.float64)
+    return neighbour_lists(edges, values, sizes)
+
+
+def neighbour_lists(edges, values, sizes) -> Links:
+    """Sum parallel edges and leave loops out; scale the weights so that sums of them neither overflow nor vanish."""
+    starts = np.empty(len(sizes) + 1, dtype=np.int64)
+    ends = np.empty(2 * len(edges), dtype=np.int32)
+    weights = np.empty(2 * len(edges))
+    largest = values.max(initial=0)
+    if largest not in (0, 1):
+        values = values / largest
+    count = kernels.neighbours(edges, values, starts, ends, weights)
+    return Links(starts, ends[:count], weights[:count], sizes)
+
+
+def grouped_sums(labels, sizes) -> np.ndarray:
+    """Return the total size of each cluster."""
+    return np.bincount(labels, weights=sizes).astype(np.int64)

@@ -1,0 +1,113 @@
+"""The picture of an energy ledger."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sheafcoarsen.hierarchy import HierarchyLedger
+from sheafcoarsen.ledger import EnergyLedger
+from sheafcoarsen.plot.axes import DARK, MIDDLE, add_legend, axes_or_new, check_kind, square_points
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def ledger(E: EnergyLedger | HierarchyLedger, *, ax=None) -> Axes:
+    """Draw an energy ledger as a waterfall: bar after bar, from zero to the fine energy norm(delta x)^2.
+
+    Dark bars are kept, light ones discarded, hatched ones coupling energy, of either sign. Of several cochains the sums over all of
+    them are drawn.
+
+    Parameters
+    ----------
+    E : EnergyLedger or HierarchyLedger
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ImportError
+        Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> from matplotlib.figure import Figure
+    >>> F = sc.CellularSheaf.constant(nx.karate_club_graph())
+    >>> C = sc.coarsen(F, sc.select(F, 5), rank=1)
+    >>> ax = sc.plot.ledger(sc.energy_ledger(C, range(34)), ax=Figure().add_subplot())
+    >>> [label.get_text() for label in ax.get_yticklabels()][-1]
+    'fine energy'
+    """
+    check_kind("E", E, (EnergyLedger, HierarchyLedger))
+    lines = {name: float(np.sum(value)) for name, value in E.lines.items()}
+    if isinstance(E, EnergyLedger):  # what is kept first
+        lines = {name: lines[name] for name in sorted(lines, key=lambda name: _ROLES.index(_role(name)))}
+    fine = float(np.sum(E.fine_energy))
+    ax = axes_or_new(ax, 7, 1.2 + 0.4 * (len(lines) + 1))
+    names = [*lines, "fine energy"]
+    values = np.array([*lines.values(), fine])
+    ends = np.cumsum(values[:-1])
+    starts = np.append(ends - values[:-1], 0.0)
+    y = np.arange(len(names))
+    for role in _ROLES:
+        own = np.array([_role(name) == role for name in names])
+        if own.any():
+            color, hatch, label = _BARS[role]
+            ax.barh(
+                y[own],
+                values[own],
+                left=starts[own],
+                height=0.62,
+                facecolor=color,
+                edgecolor="black",
+                linewidth=0.7,
+                hatch=hatch,
+                label=label,
+            )
+    ax.vlines(ends, y[:-1], y[1:], color="0.4", linewidth=0.8, linestyle=":", zorder=0)
+    right = np.maximum(starts, starts + values)
+    rounding = 1e3 * np.finfo(float).eps * float(np.abs(values).sum())
+    for at, end, value in zip(y.tolist(), right.tolist(), values.tolist(), strict=True):
+        share = f"  ({round(100 * value / fine, 2) + 0.0:.2f} %)" if fine > 0 else ""
+        text = "0, to rounding" if 0 < abs(value) <= rounding else f"{value:.4g}{share}"
+        ax.annotate(text, (end, at), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8)
+    ax.axvline(0, color="black", linewidth=0.8)
+    ax.set_yticks(y, names)
+    ax.invert_yaxis()
+    low, high = min(float(starts.min()), float((starts + values).min()), 0.0), float(right.max())
+    span = high - low or 1.0
+    ax.set_xlim(low - (0.03 * span if low < 0 else 0), high + span * 110 / max(square_points(ax) - 110, 110))
+    columns = np.size(E.fine_energy)
+    ax.set_xlabel(
+        "energy, in squared units of $\\delta x$" + (f", summed over {columns} cochains" if columns != 1 else "")
+    )
+    ax.set_title(r"energy ledger: the lines add up to $\|\delta x\|^2$", fontsize=10)
+    add_legend(ax)
+    return ax
+
+
+_ROLES = ("kept", "lost", "coupling", "total")
+
+
+_BARS = {
+    "kept": (MIDDLE, "", "kept"),
+    "lost": ("#E8E3B0", "", "discarded"),
+    "coupling": ("white", "////", "coupling"),
+    "total": (DARK, "", "fine energy, computed on its own"),
+}
+
+
+def _role(name: str) -> str:
+    """Return what a line of the ledger is about."""
+    if name == "fine energy":
+        return "total"
+    if "coupling" in name:
+        return "coupling"
+    return "lost" if "discarded" in name or name.startswith("level") else "kept"

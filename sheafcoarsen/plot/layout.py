@@ -1,0 +1,119 @@
+"""Places for the vertices of a graph in the plane, at any size: distances to a few pivots, stress where the graph is small."""
+
+import numpy as np
+import scipy.sparse
+from scipy.sparse.csgraph import connected_components, dijkstra
+
+PIVOTS = 24
+"""Vertices from which distances are measured; more of them hardly change the picture."""
+
+
+STRESS_BELOW = 600
+"""Component size up to which all distances are used and the stress is minimized."""
+
+
+STRESS_STEPS = 60
+
+
+DRAWN_PIECES = 20
+"""Components that get a layout of their own, the largest first; vertices of any others stand on a circle each."""
+
+
+def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
+    """Return a place for each vertex, shape (n, 2): neighbours near each other, components side by side, always the same.
+
+    Components of more than ``STRESS_BELOW`` vertices are laid out by PivotMDS (Brandes and Pich): the two leading singular vectors
+    of the doubly centred squared distances to a few pivots, at the cost of one breadth-first search per pivot. Smaller ones start
+    there, with every vertex a pivot, and then lower the stress sum ((|x_i - x_j| - d_ij) / d_ij)^2.
+    """
+    graph = scipy.sparse.csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n))
+    graph = scipy.sparse.csr_array(graph + graph.T)
+    graph.data[:] = 1.0
+    count, piece = connected_components(graph, directed=False)
+    sizes = np.bincount(piece, minlength=count)
+    members = np.argsort(piece, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    pos = _circles(piece, sizes, members, starts)
+    for c in np.argsort(-sizes, kind="stable")[:DRAWN_PIECES].tolist():
+        if sizes[c] > 2:
+            own = members[starts[c] : starts[c + 1]]
+            pos[own] = _fitted(_connected_layout(graph[own][:, own] if count > 1 else graph), np.sqrt(sizes[c]))
+    return pos + _shelves(1.3 * np.sqrt(sizes))[piece]
+
+
+def _circles(piece, sizes, members, starts) -> np.ndarray:
+    """Return the vertices of every component on a circle about the origin."""
+    rank = np.empty(len(piece))
+    rank[members] = np.arange(len(piece)) - starts[piece[members]]
+    angle = 2 * np.pi * rank / sizes[piece]
+    radius = np.where(sizes > 1, 0.4 * np.sqrt(sizes), 0.0)[piece]
+    return radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+
+
+def _shelves(sides: np.ndarray) -> np.ndarray:
+    """Return centres of squares of these sides, the largest first, in rows of about the same width."""
+    order = np.argsort(-sides, kind="stable")
+    ends = np.cumsum(sides[order])
+    width = max(np.sqrt((sides**2).sum()) * 1.1, sides.max(initial=0.0))
+    row = ((ends - sides[order]) // max(width, 1e-9)).astype(np.int64)
+    first = np.searchsorted(row, row)  # rows are consecutive in this order
+    x = ends - sides[order] / 2 - (ends - sides[order])[first]
+    heights = np.zeros(row.max(initial=-1) + 1)
+    np.maximum.at(heights, row, sides[order])
+    y = -(np.cumsum(heights) - heights / 2)[row] if len(row) else np.zeros(0)
+    centres = np.empty((len(sides), 2))
+    centres[order] = np.stack([x, y], axis=1)
+    return centres
+
+
+def _fitted(pos: np.ndarray, side: float) -> np.ndarray:
+    """Return the places moved and scaled into a square about the origin."""
+    low, high = pos.min(axis=0), pos.max(axis=0)
+    return (pos - (low + high) / 2) * (side / max(float((high - low).max()), 1e-300))
+
+
+def _connected_layout(graph) -> np.ndarray:
+    n = graph.shape[0]
+    small = n <= STRESS_BELOW
+    distances = dijkstra(graph, unweighted=True) if small else _distances_to_pivots(graph)
+    centred = np.ascontiguousarray(distances.T) ** 2
+    centred += centred.mean() - centred.mean(axis=0) - centred.mean(axis=1)[:, None]
+    _, vectors = np.linalg.eigh(centred.T @ centred)
+    pos = centred @ vectors[:, :-3:-1]
+    if pos.shape[1] < 2 or n < 3:
+        return np.pad(pos, ((0, 0), (0, 2 - pos.shape[1])))
+    pos *= np.sign(np.where(vectors[0, :-3:-1] < 0, -1.0, 1.0))
+    return _least_stress(pos, distances) if small else pos
+
+
+def _distances_to_pivots(graph) -> np.ndarray:
+    """Return the distances of all vertices to pivots far from each other: each is the farthest from those before it."""
+    start = int(dijkstra(graph, unweighted=True, indices=0).argmax())
+    rows = [dijkstra(graph, unweighted=True, indices=start)]
+    nearest = rows[0]
+    while len(rows) < PIVOTS:
+        rows.append(dijkstra(graph, unweighted=True, indices=int(nearest.argmax())))
+        nearest = np.minimum(nearest, rows[-1])
+    return np.array(rows)
+
+
+def _least_stress(pos: np.ndarray, distances: np.ndarray) -> np.ndarray:
+    """Lower the stress with weights 1 / d^2 by majorization (Gansner, Koren and North)."""
+    n = len(pos)
+    with np.errstate(divide="ignore"):
+        weights = np.where(distances > 0, distances**-2.0, 0.0)
+    laplacian = np.diag(weights.sum(axis=1)) - weights
+    inverse = np.linalg.inv(laplacian + 1 / n)  # constants move nothing
+    scale = (distances * weights).sum() / max(float((_lengths(pos) * weights).sum()), 1e-300)
+    # places that coincide, as of leaves of one star, must come apart
+    pos = scale * pos + 1e-3 * np.random.default_rng(0).standard_normal(pos.shape)
+    for _ in range(STRESS_STEPS):
+        lengths = _lengths(pos)
+        pull = np.divide(weights * distances, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+        pos = inverse @ (pull.sum(axis=1)[:, None] * pos - pull @ pos)
+    return pos
+
+
+def _lengths(pos: np.ndarray) -> np.ndarray:
+    between = pos[:, None, :] - pos[None, :, :]
+    return np.sqrt((between**2).sum(axis=2))

@@ -1,0 +1,72 @@
+"""The picture of a hierarchy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sheafcoarsen.hierarchy import Hierarchy
+from sheafcoarsen.operators import count_nonzeros
+from sheafcoarsen.plot.axes import DARK, LIGHT, MIDDLE, add_legend, axes_or_new, check_kind, set_scale
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def hierarchy(H: Hierarchy, *, ax=None) -> Axes:
+    """Draw the sizes of all sheaves of a hierarchy, level after level, on a logarithmic scale with a place for 0.
+
+    Parameters
+    ----------
+    H : Hierarchy
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ImportError
+        Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> from matplotlib.figure import Figure
+    >>> F = sc.CellularSheaf.constant(nx.karate_club_graph())
+    >>> ax = sc.plot.hierarchy(sc.coarsen_levels(F, 3, rank=1, min_vertices=5), ax=Figure().add_subplot())
+    >>> len(ax.lines)
+    5
+    """
+    check_kind("H", H, Hierarchy)
+    ax = axes_or_new(ax, 6.5, 4)
+    sizes = {
+        "nonzeros of $L$": [count_nonzeros(F) for F in H.sheaves],
+        "edges, with loops": [F.n_edges for F in H.sheaves],
+        "$\\dim C^1$": [F.dim_c1 for F in H.sheaves],
+        "$\\dim C^0$": [F.dim_c0 for F in H.sheaves],
+        "vertices": [F.n_vertices for F in H.sheaves],
+    }
+    levels = np.arange(len(H.sheaves))
+    styles = zip(
+        ("D", "v", "^", "s", "o"), (":", "--", "-.", "-", "-"), (LIGHT, "#6B9F2F", "0.45", MIDDLE, DARK), strict=True
+    )
+    for (name, counts), (marker, dash, color) in zip(sizes.items(), styles, strict=True):
+        ax.plot(
+            levels, counts, marker=marker, linestyle=dash, color=color, markeredgecolor="0.2", markersize=7, label=name
+        )
+    for level, n in zip(levels.tolist(), sizes["vertices"], strict=True):
+        ax.annotate(f"{n:,}", (level, n), xytext=(0, -13), textcoords="offset points", ha="center", fontsize=8)
+    set_scale(ax, np.array(list(sizes.values()), dtype=float).ravel())
+    if ax.get_yscale() == "log":
+        ax.set_ylim(bottom=ax.get_ylim()[0] / 1.6)  # room for the last number
+    ax.set_xticks(levels, ["fine", *map(str, levels[1:])])
+    ax.set_xlim(-0.4, max(len(levels) - 0.6, 0.4))
+    ax.set_xlabel("level")
+    ax.set_ylabel("count")
+    ax.set_title(f"hierarchy: {counted(len(H), 'level')}", fontsize=10)
+    add_legend(ax)
+    return ax

@@ -1,0 +1,108 @@
+"""One check, and all of them."""
+
+from dataclasses import dataclass
+
+from sheafcoarsen._support import RESIDUAL_LIMIT, tables
+
+
+@dataclass(frozen=True)
+class Check:
+    """One statement, checked or not applicable.
+
+    ``ratio`` is the worst ``norm(error) / (n eps norms)``, below ``threshold`` when the statement holds; None where it does not
+    apply, and then ``skipped_because`` says why (and ``passed`` is vacuously true). ``how``: "exact" when everything was compared,
+    block by block; "probe" when on random cochains or sampled clusters; "dense" when on dense matrices.
+
+    Attributes
+    ----------
+    name, label : str
+        What is checked, and the label of the statement in the paper or the number of the fact.
+    ratio, threshold : float or None, float
+    passed : bool
+    skipped_because, how : str or None
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+    >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
+    >>> check = sc.verify(C).checks[0]
+    >>> check.verdict, check.passed, bool(check.ratio < check.threshold)
+    ('ok', True, True)
+    """
+
+    name: str
+    label: str
+    ratio: float | None
+    threshold: float
+    passed: bool
+    skipped_because: str | None
+    how: str | None
+
+    @property
+    def verdict(self) -> str:
+        """What came out, in a word or a sentence."""
+        if self.skipped_because is not None:
+            return f"does not apply: {self.skipped_because}"
+        return "ok" if self.passed else "FAILED"
+
+
+@dataclass(frozen=True, eq=False)
+class Verification:
+    """The table of checks; ``str`` shows it, and so do notebooks. It is true when ``passed`` is.
+
+    Attributes
+    ----------
+    checks : tuple of Check
+        One for each statement, in the order of the table.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+    >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
+    >>> V = sc.verify(C)
+    >>> V.passed, all(check.ratio < check.threshold for check in V.checks if check.skipped_because is None)
+    (True, True)
+    """
+
+    checks: tuple[Check, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every statement that applies holds."""
+        return all(check.passed for check in self.checks)
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    @property
+    def summary(self) -> str:
+        """The verdict in one sentence."""
+        applied = [check for check in self.checks if check.skipped_because is None]
+        held = sum(check.passed for check in applied)
+        verdict = f"all {held} that apply hold" if self.passed else f"{len(applied) - held} of {len(applied)} FAILED"
+        skipped = len(self.checks) - len(applied)
+        return f"{verdict}, {skipped} do not apply (a statement holds when its ratio is below {RESIDUAL_LIMIT:g})"
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        shown: list[tuple[str, ...]] = [("statement", "label", "ratio", "how", "")]
+        for check in self.checks:
+            ratio = "-" if check.ratio is None else f"{check.ratio:.3g}"
+            shown.append((check.name, check.label, ratio, check.how or "-", check.verdict))
+        return shown
+
+    def __str__(self) -> str:
+        rows = self._rows()
+        widths = [max(len(row[i]) for row in rows) for i in range(4)]
+        lines = ["  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[4]]) for row in rows]
+        return "\n".join([*(line.rstrip() for line in lines), self.summary])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        head, *rows = self._rows()
+        return f"{tables.table(rows, head=head)}<p>{tables.text(self.summary)}</p>"

@@ -1,0 +1,915 @@
+"""What is refused, and how: the cases no other file has, junk for every public function, and kernels that check their bounds."""
+
+import contextlib
+import dataclasses
+import inspect
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, note
+from hypothesis import strategies as st
+from scipy.sparse.linalg import LinearOperator
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf, Partition, gallery
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen.ranks import Rule
+from tests.support.strategies import JUNK, bases, cochains, mode_counts, sheaves_with_partitions
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sheafcoarsen.TiedModesWarning",
+    "ignore::sheafcoarsen.SingularDegreeWarning",
+    "ignore::sheafcoarsen.SingularProblemWarning",
+)
+
+# ---------------------------------------------------------------- one of each kind, valid
+
+PATH = nx.path_graph(4)
+EDGES = np.array(PATH.edges)
+ADJACENCY = nx.to_scipy_sparse_array(PATH, dtype=float)
+F = CellularSheaf.random(PATH, 2, 2, seed=1)
+F_COMPLEX = CellularSheaf.random(PATH, 2, 2, seed=1, dtype=np.complex64)
+EMPTY = CellularSheaf.from_flat([], [], [], [], [])
+P = Partition([0, 0, 1, 1])
+M = sc.local_modes(F, P, 2)
+C = sc.coarsen(F, P, M)
+H = sc.Hierarchy(F, (C, sc.coarsen(C.sheaf, Partition([0, 0]), 3)))
+POOL = sc.HiSP(2, 2)
+POOLED = POOL(F, np.ones((4, 6)))
+PATTERN = sc.LaplacianPattern(F)
+L = PATTERN.fill(F)
+X = np.ones(8)
+TETRAHEDRON = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+FACES = np.array([[0, 1, 2], [0, 1, 3]])
+RAGGED = [[1], [2, 3]]
+HUGE = 10**30
+
+# ---------------------------------------------------------------- the table
+
+
+TAKES_A_SHEAF = {
+    "coboundary": sc.coboundary,
+    "laplacian": sc.laplacian,
+    "LaplacianPattern": sc.LaplacianPattern,
+    "fill": PATTERN.fill,
+    "laplacian_operator": sc.laplacian_operator,
+    "normalize": sc.normalize,
+    "energy": lambda value: sc.energy(value, X),
+    "edge_energy": lambda value: sc.edge_energy(value, X),
+    "split": lambda value: sc.split(value, [0, 4]),
+    "disjoint_union": lambda value: sc.disjoint_union([F, value]),
+    "local_modes": lambda value: sc.local_modes(value, P, 1),
+    "coarsen": lambda value: sc.coarsen(value, P, 1),
+    "recoarsen": C.recoarsen,
+    "HiSP": lambda value: POOL(value, X[:, None]),
+    "diffuse": lambda value: sc.diffuse(value, X, 1.0),
+    "harmonic_extension": lambda value: sc.harmonic_extension(value, [0], [[1.0, 1.0]]),
+    "nearest_section": lambda value: sc.nearest_section(value, X),
+    "diffusion_step": lambda value: sc.diffusion_step(value, X[:, None], np.eye(2), np.eye(1)),
+}
+
+INSTEAD_OF_A_SHEAF = {
+    "a networkx graph": (PATH, "got Graph: CellularSheaf.constant(graph) makes one"),
+    "an adjacency": (ADJACENCY, "got csr_array: CellularSheaf.constant(graph) makes one"),
+    "edges": (EDGES, "got ndarray: CellularSheaf.constant(graph) makes one"),
+    "a Coarsening": (C, "got Coarsening: it has one in its attribute `sheaf`"),
+    "a Partition": (P, "got Partition"),
+    "None": (None, "got NoneType"),
+}
+
+
+@pytest.mark.parametrize("instead", INSTEAD_OF_A_SHEAF)
+@pytest.mark.parametrize("function", TAKES_A_SHEAF)
+def test_a_sheaf_is_asked_for(function, instead):
+    value, message = INSTEAD_OF_A_SHEAF[instead]
+    name = "sheaves[1]" if function == "disjoint_union" else "sheaf"
+    with pytest.raises(TypeError, match=re.escape(f"`{name}` must be a CellularSheaf, {message}")):
+        TAKES_A_SHEAF[function](value)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda value: sc.energy_ledger(value, X), sc.verify, sc.certificate, lambda value: sc.spectral_quality(value, 1)],
+    ids=["ledger", "verify", "certificate", "quality"],
+)
+@pytest.mark.parametrize("value", [PATH, ADJACENCY, F, P, M, None], ids=lambda value: type(value).__name__)
+def test_a_coarsening_is_asked_for(function, value):
+    with pytest.raises(TypeError, match=f"`C` must be a Coarsening, got {type(value).__name__}"):
+        function(value)
+
+
+def out_of_another_pattern():
+    """Two patterns with one shape and one number of entries, which only their indices tell apart."""
+    first, second = (CellularSheaf.random([[0, v]], [1, 1, 1], 1, seed=3) for v in (1, 2))
+    out = sc.laplacian(second)
+    assert out.shape == sc.laplacian(first).shape
+    assert out.nnz == sc.laplacian(first).nnz
+    return sc.LaplacianPattern(first).fill(first, out=out)
+
+
+def coarsen_with(**fields):
+    """Coarsen by modes of which some fields were replaced."""
+    return sc.coarsen(F, P, rank=dataclasses.replace(M, **fields))
+
+
+def same_bits(dtype, i, j):
+    """An adjacency that is symmetric in the arithmetic of its dtype only up to wrap-around."""
+    return scipy.sparse.csr_array(np.array([[0, i], [j, 0]], dtype))
+
+
+def in_folder(build):
+    """Call with a folder that exists and is empty afterwards, so that nothing half-made is left."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            build(Path(folder))
+        finally:
+            assert not list(Path(folder).iterdir())
+
+
+def save(path):
+    sc.save(path, F)
+
+
+ANOTHER_PARTITION = sc.coarsen(F, Partition([0, 0, 0, 1]), 2).modes
+
+REFUSED = {
+    # ---- graphs
+    "int8 adjacency, -128 against 127": (
+        lambda: CellularSheaf.constant(same_bits(np.int8, -128, 127)),
+        ValueError,
+        "`graph` must be a symmetric adjacency, got -128 at (0, 1) and 127 at (1, 0)",
+    ),
+    "int8 adjacency, difference 256": (
+        lambda: CellularSheaf.constant(same_bits(np.int16, -32768, 32767)),
+        ValueError,
+        "`graph` must be a symmetric adjacency, got -32768 at (0, 1) and 32767 at (1, 0)",
+    ),
+    "uint64 adjacency": (
+        lambda: CellularSheaf.constant(same_bits(np.uint64, 3, 4)),
+        ValueError,
+        "`graph` must be a symmetric adjacency, got 3 at (0, 1) and 4 at (1, 0)",
+    ),
+    "vertex id 10**15": (
+        lambda: CellularSheaf.constant([[0, 1], [0, 10**15]]),
+        ValueError,
+        "`graph[1]` = (0, 1000000000000000) has a vertex beyond 2147483646; vertices count from 0 without gaps",
+    ),
+    "vertex id 10**15 to select": (
+        lambda: sc.select([[0, 10**15]], 2),
+        ValueError,
+        "`graph[0]` = (0, 1000000000000000) has a vertex beyond",
+    ),
+    "vertex id 10**15 in flat maps": (
+        lambda: CellularSheaf.from_flat([[0, 10**15]], [1.0], [1.0], 1, 1),
+        ValueError,
+        "`edges` asks for 1000000000000001 vertices, but there may be at most 2147483647",
+    ),
+    "vertex id 10**30": (
+        lambda: CellularSheaf.constant([[0, 1], [0, HUGE]]),
+        ValueError,
+        f"`graph` must hold 64-bit integers, got {HUGE} at index (1, 1)",
+    ),
+    "n_vertices 10**15": (
+        lambda: CellularSheaf.constant([[0, 1]], n_vertices=10**15),
+        ValueError,
+        "`n_vertices` asks for 1000000000000000 vertices",
+    ),
+    "adjacency of size 10**15": (
+        lambda: CellularSheaf.constant(scipy.sparse.coo_array((10**15, 10**15))),
+        ValueError,
+        "`graph` asks for 1000000000000000 vertices",
+    ),
+    "assignment of 10**15 vertices": (
+        lambda: Partition.from_assignment(scipy.sparse.coo_array((10**15, 2))),
+        ValueError,
+        "`S` asks for 1000000000000000 vertices",
+    ),
+    "a Coarsening to select": (
+        lambda: sc.select(C, 2),
+        TypeError,
+        "`graph` must be a networkx graph, a scipy adjacency or an (m, 2) array, got Coarsening: it has a sheaf in its",
+    ),
+    "a Partition to select": (lambda: sc.select(P, 2), TypeError, "or an (m, 2) array, got Partition"),
+    "a networkx graph as edges": (
+        lambda: CellularSheaf(PATH, X, X),
+        TypeError,
+        "`edges` must be an (m, 2) array, got Graph: the vertices' numbers, edge by edge",
+    ),
+    "an adjacency as edges": (
+        lambda: CellularSheaf(ADJACENCY, X, X),
+        TypeError,
+        "`edges` must be an (m, 2) array, got",
+    ),
+    "a dense adjacency": (
+        lambda: CellularSheaf.constant(ADJACENCY.toarray()),
+        TypeError,
+        "for a dense adjacency write scipy.sparse.csr_array(A)",
+    ),
+    # ---- sizes that no memory holds
+    "dim 10**6": (lambda: CellularSheaf.constant(PATH, 10**6), ValueError, "`dim` asks for 3e+12 map entries"),
+    "dim 10**30": (lambda: CellularSheaf.constant([], HUGE), ValueError, "`dim` asks for 1e+60 map entries"),
+    "bundle dim": (lambda: gallery.bundle(PATH, 2**31), ValueError, "`dim` asks for 1.84e+19 map entries"),
+    "cycle n": (lambda: gallery.cycle(HUGE, 0.0), ValueError, f"`n` asks for {HUGE} vertices"),
+    "random, both dims large": (
+        lambda: CellularSheaf.random(PATH, 10**6, 10**6),
+        ValueError,
+        "`vertex_dims` with `edge_dims` asks for 6e+12 map entries, more than memory holds",
+    ),
+    "random, vertex_dims 10**30": (
+        lambda: CellularSheaf.random(PATH, HUGE, 1),
+        ValueError,
+        "`vertex_dims` must sum to at most",
+    ),
+    "random, edge_dims 2**62": (
+        lambda: CellularSheaf.random(PATH, 1, [0, 2**61, 2**61]),
+        ValueError,
+        "`edge_dims` must sum to at most",
+    ),
+    # ---- random sheaves
+    "random, negative seed": (
+        lambda: CellularSheaf.random(PATH, 1, 1, seed=-1),
+        ValueError,
+        "`seed` must be at least 0, got -1",
+    ),
+    "random, fractional seed": (
+        lambda: CellularSheaf.random(PATH, 1, 1, seed=0.5),
+        TypeError,
+        "`seed` must be None, an integer of at least 0 or a numpy Generator, got 0.5",
+    ),
+    "random, seed True": (
+        lambda: CellularSheaf.random(PATH, 1, 1, seed=True),
+        TypeError,
+        "or a numpy Generator, got True",
+    ),
+    "bundle, seed a list": (lambda: gallery.bundle(PATH, 1, seed=[1, 2]), TypeError, "a numpy Generator, got [1, 2]"),
+    "bundle, negative seed": (
+        lambda: gallery.bundle(PATH, 1, seed=-1),
+        ValueError,
+        "`seed` must be at least 0, got -1",
+    ),
+    "select, seed True": (lambda: sc.select(F, 2, seed=True), TypeError, "`seed` must be an integer, got True"),
+    "verify, seed None": (lambda: sc.verify(C, seed=None), TypeError, "`seed` must be an integer, got None"),
+    **{
+        f"random, dtype {dtype}": (
+            lambda dtype=dtype: CellularSheaf.random(PATH, 1, 1, dtype=dtype),
+            TypeError,
+            "`dtype` must be float32, float64, complex64 or complex128, got " + repr(dtype),
+        )
+        for dtype in (np.int16, int, bool, object, np.longdouble, "U3", "3f8", "number", 7)
+    },
+    # ---- ragged nested lists
+    "ragged rank": (lambda: sc.coarsen(F, P, RAGGED), ValueError, "`rank` must hold one integer per cluster: "),
+    "ragged dim": (
+        lambda: CellularSheaf.constant(PATH, RAGGED),
+        TypeError,
+        "`dim` must be an integer, got [[1], [2, 3]]",
+    ),
+    "ragged vertex_dims": (
+        lambda: CellularSheaf([[0, 1]], [[[1.0]]], [[[1.0]]], RAGGED),
+        ValueError,
+        "`vertex_dims` must be a rectangular array of integers",
+    ),
+    "ragged vertex_dims to random": (
+        lambda: CellularSheaf.random(PATH, RAGGED, 1),
+        ValueError,
+        "`vertex_dims` must be a rectangular array",
+    ),
+    "ragged edge_dims to random": (
+        lambda: CellularSheaf.random(PATH, 1, RAGGED),
+        ValueError,
+        "`edge_dims` must be a rectangular array",
+    ),
+    "ragged vertex_dims of flat maps": (
+        lambda: CellularSheaf.from_flat([[0, 1]], [1.0], [1.0], RAGGED, 1),
+        ValueError,
+        "`vertex_dims` must be a rectangular array",
+    ),
+    "ragged edges": (
+        lambda: CellularSheaf(RAGGED, X, X),
+        ValueError,
+        "`edges` must be a rectangular array of integers",
+    ),
+    "ragged cluster": (
+        lambda: Partition.from_clusters([[0, [1]], [2]]),
+        ValueError,
+        "`clusters[0]` must be a rectangular array of integers",
+    ),
+    "ragged n_clusters": (
+        lambda: sc.select(F, RAGGED),
+        TypeError,
+        "`n_clusters` must be an integer, got [[1], [2, 3]]",
+    ),
+    "ragged vertex_starts": (lambda: sc.split(F, RAGGED), ValueError, "`vertex_starts` must be a rectangular array"),
+    "ragged x": (lambda: sc.energy(F, RAGGED), ValueError, "`x` must be a rectangular array of numbers"),
+    "ragged basis": (
+        lambda: sc.coarsen(F, P, basis=[np.eye(4), RAGGED]),
+        ValueError,
+        "`basis[1]` must be a rectangular array of numbers",
+    ),
+    "ragged weights": (
+        lambda: CellularSheaf.constant([[0, 1], [1, 2]], weight=RAGGED),
+        ValueError,
+        "`weight` must be a rectangular array of numbers",
+    ),
+    # ---- cochains
+    **{
+        f"energy of {what} would overflow": (build, ValueError, f"`{name}` has entries up to 1e+200: with maps up to ")
+        for what, name, build in (
+            ("x", "x", lambda: sc.energy(F, 1e200 * X)),
+            ("x by edges", "x", lambda: sc.edge_energy(F, 1e200 * X)),
+            ("x in a ledger", "x", lambda: sc.energy_ledger(C, 1e200 * X)),
+            ("x to pool", "x", lambda: C.pool(1e200 * X)),
+            ("z to lift", "z", lambda: C.lift(1e200 * X[:4])),
+        )
+    },
+    "energy in single precision would overflow": (
+        lambda: sc.energy(CellularSheaf.random(PATH, 2, 2, seed=1, dtype=np.float32), np.full(8, 1e30, np.float32)),
+        ValueError,
+        "energies of float32 would overflow: rescale `x`",
+    ),
+    # ---- coarsening
+    "loops a word": (lambda: sc.coarsen(F, P, 1, loops="no"), TypeError, "`loops` must be True or False, got 'no'"),
+    "compress a word": (lambda: sc.coarsen(F, P, 1, compress="no"), TypeError, "`compress` must be True or False, got"),
+    "loops a number": (lambda: sc.coarsen(F, P, 1, loops=1), TypeError, "`loops` must be True or False, got 1"),
+    "progress a word": (lambda: sc.coarsen(F, P, 1, progress="no"), TypeError, "`progress` must be True or False, got"),
+    "progress of select": (lambda: sc.select(F, 2, progress=1), TypeError, "`progress` must be True or False, got 1"),
+    "progress of modes": (
+        lambda: sc.local_modes(F, P, 1, progress=None),
+        TypeError,
+        "`progress` must be True or False",
+    ),
+    "basis with an operator": (
+        lambda: sc.coarsen(F, P, basis=[np.eye(4)] * 2, local_operator="principal"),
+        ValueError,
+        "`local_operator` = 'principal' chooses modes, but `basis` brings its own: leave it out",
+    ),
+    "tau beyond doubles": (lambda: sc.ranks.below(10**400), ValueError, "`tau` must fit into double precision"),
+    "eps beyond doubles": (lambda: sc.normalize(F, eps=10**400), ValueError, "`eps` must fit into double precision"),
+    "noise beyond doubles": (lambda: gallery.bundle(PATH, 2, 10**400), ValueError, "`noise` must fit into double"),
+    "out of another pattern": (
+        out_of_another_pattern,
+        ValueError,
+        "`out` must be an earlier result of this pattern, with its own memory unchanged in layout",
+    ),
+    "modes with R of another partition": (
+        lambda: coarsen_with(prolongation=ANOTHER_PARTITION.prolongation),
+        ValueError,
+        "the LocalModes in `rank`: R must hold a full block for every cluster, as local_modes makes it",
+    ),
+    "modes with other ranks": (lambda: coarsen_with(ranks=np.array([1, 3])), ValueError, "R must hold a full block"),
+    "modes with a dense R": (
+        lambda: coarsen_with(prolongation=M.prolongation.toarray()),
+        TypeError,
+        "the LocalModes in `rank`: R must be a csr_array of one of the four scalar types, got ndarray",
+    ),
+    "modes with a nan in R": (
+        lambda: coarsen_with(prolongation=M.prolongation * np.nan),
+        ValueError,
+        "the LocalModes in `rank`: `prolongation` must be finite, got nan",
+    ),
+    "modes without all eigenvalues": (
+        lambda: coarsen_with(scores=M.scores[:-1]),
+        ValueError,
+        "the LocalModes in `rank`: `scores` must hold 4 numbers of type float64",
+    ),
+    "modes with a nan eigenvalue": (
+        lambda: coarsen_with(scores=M.scores * [1, 1, np.nan, 1]),
+        ValueError,
+        "the LocalModes in `rank`: `scores` must be finite, got nan at index 2",
+    ),
+    "modes without ranks": (lambda: coarsen_with(ranks=None), ValueError, "`ranks` must hold 2 integers of at least 0"),
+    "modes without a partition": (lambda: coarsen_with(partition=None), ValueError, "LocalModes of another partition"),
+    "modes of an unknown operator": (
+        lambda: coarsen_with(local_operator="outer"),
+        ValueError,
+        "`local_operator` must be one of 'internal', 'principal', 'oversampled', got 'outer'",
+    ),
+    # ---- new maps
+    "with_maps, another d_v": (
+        lambda: F.with_maps(np.ones((3, 2, 3)), np.ones((3, 2, 2))),
+        ValueError,
+        "`tail_maps[0]` must have shape (2, 2), as in the sheaf it replaces, got (2, 3)",
+    ),
+    "with_maps, two-dimensional": (
+        lambda: F.with_maps(np.ones((3, 2, 2)), np.ones((3, 4))),
+        ValueError,
+        "`head_maps` must have shape (m, d_e, d_v), got (3, 4)",
+    ),
+    "with_maps, a number": (
+        lambda: F.with_maps(1.0, np.ones((3, 2, 2))),
+        TypeError,
+        "`tail_maps` must be an (m, d_e, d_v) array or a sequence of 2-D arrays, got float",
+    ),
+    "with_maps, a map flat": (
+        lambda: F.with_maps(np.ones((3, 2, 2)), [np.eye(2), np.ones(4), np.eye(2)]),
+        ValueError,
+        "`head_maps[1]` must be 2-D, got shape (4,)",
+    ),
+    # ---- elements
+    "block 99": (lambda: C.block(99), IndexError, "cluster 99 is out of range for 2 clusters"),
+    "block -3": (lambda: C.block(-3), IndexError, "cluster -3 is out of range for 2 clusters"),
+    "internal_operator 99": (lambda: C.internal_operator(99), IndexError, "cluster 99 is out of range for 2 clusters"),
+    "basis 99": (lambda: M.basis(99), IndexError, "cluster 99 is out of range for 2 clusters"),
+    "eigenvalues 99": (lambda: M.eigenvalues(99), IndexError, "cluster 99 is out of range for 2 clusters"),
+    "cluster 10**30": (lambda: P.cluster(HUGE), IndexError, f"cluster {HUGE} is out of range for 2 clusters"),
+    "cluster a list": (lambda: P.cluster([1]), TypeError, "a cluster is named by an integer, got [1]"),
+    "cluster True": (lambda: P.cluster(True), TypeError, "a cluster is named by an integer, got True"),
+    "block None": (lambda: C.block(None), TypeError, "a cluster is named by an integer, got None"),
+    "tail_map None": (lambda: F.tail_map(None), TypeError, "an edge is named by an integer, got None"),
+    "head_map 0.0": (lambda: F.head_map(0.0), TypeError, "an edge is named by an integer, got 0.0"),
+    # ---- files
+    **{
+        f"{function.__name__}({path!r})": (lambda function=function, path=path: function(path), TypeError, message)
+        for function in (sc.load, sc.read_g2o, sc.read_graph, save)
+        for path, message in (
+            (True, "`path` must be a path, got bool"),
+            (3, "`path` must be a path, got int"),
+            (b"c.npz", "`path` must be a path, got bytes"),
+            (None, "`path` must be a path, got NoneType"),
+        )
+    },
+    **{
+        f"{function.__name__}({path!r})": (lambda function=function, path=path: function(path), ValueError, message)
+        for function in (sc.load, sc.read_g2o, sc.read_graph, save)
+        for path, message in (
+            ("", "`path` must name a file, got an empty path"),
+            ("a\0.mtx", "`path` must not hold a null character"),
+        )
+    },
+    "save to a missing folder": (
+        lambda: in_folder(lambda folder: sc.save(folder / "no" / "c.npz", C)),
+        FileNotFoundError,
+        "there is no folder ",
+    ),
+    "save to a folder": (
+        lambda: in_folder(lambda folder: sc.save(folder, C)),
+        IsADirectoryError,
+        "is a folder, not a file",
+    ),
+    "load a folder": (lambda: in_folder(sc.load), IsADirectoryError, "Is a directory"),
+    "save modes": (
+        lambda: in_folder(lambda folder: sc.save(folder / "m.npz", M)),
+        TypeError,
+        "`obj` must be a CellularSheaf, a Partition, a Coarsening or a Hierarchy, got LocalModes",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(case):
+    build, error, message = REFUSED[case]
+    with pytest.raises(error, match=re.escape(message)) as caught:
+        build()
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "rank",
+    [HUGE, [HUGE, 2**63], (2**63, 9), sc.ranks.fixed(HUGE), sc.ranks.budget(HUGE), sc.ranks.below(HUGE)],
+    ids=["integer", "integers", "tuple", "fixed", "budget", "below"],
+)
+def test_a_huge_rank_is_clipped(rank):
+    assert sc.coarsen(F, P, rank).ranks.tolist() == [4, 4]
+
+
+def test_a_huge_bound_for_the_gap_is_clipped():
+    np.testing.assert_array_equal(sc.coarsen(F, P, sc.ranks.gap(HUGE)).ranks, sc.coarsen(F, P, sc.ranks.gap(3)).ranks)
+
+
+# ---------------------------------------------------------------- junk for every public function
+
+FLAT = {"edges": EDGES, "tail_data": F.tail_data, "head_data": F.head_data, "vertex_dims": 2, "edge_dims": 2}
+SHEAF = {"sheaf": F}
+MODES = {**SHEAF, "P": P, "rank": 2, "local_operator": "internal", "progress": False}
+BASIS = [np.eye(4, 2), np.eye(4, 1)]
+ON_EDGES = {"graph": EDGES, "n_vertices": 5}
+
+
+def _networkx_with(dim, **attributes):
+    graph = nx.DiGraph(**attributes)
+    graph.add_node(0, dim=dim)
+    return sc.from_networkx(graph)
+
+
+CALLS = {
+    "CellularSheaf": (
+        CellularSheaf,
+        {"edges": EDGES, "tail_maps": np.ones((3, 2, 1)), "head_maps": [np.ones((2, 1))] * 3, "vertex_dims": [1] * 4},
+    ),
+    "CellularSheaf.from_flat": (CellularSheaf.from_flat, FLAT),
+    "CellularSheaf.constant": (CellularSheaf.constant, {**ON_EDGES, "dim": 2, "weight": [1.0, 2.0, 0.0]}),
+    "CellularSheaf.constant of a graph": (CellularSheaf.constant, {"graph": PATH, "dim": 2, "weight": "weight"}),
+    "CellularSheaf.connection": (
+        CellularSheaf.connection,
+        {**ON_EDGES, "transports": np.array([np.eye(2)] * 3), "weight": [1.0, 2.0, 0.0]},
+    ),
+    "CellularSheaf.diagonal": (
+        CellularSheaf.diagonal,
+        {**ON_EDGES, "tail": np.ones((3, 2)), "head": np.ones((3, 2))},
+    ),
+    "CellularSheaf.signed": (CellularSheaf.signed, {**ON_EDGES, "sign": [1, -1, 1], "weight": [1.0, 2.0, 0.0]}),
+    "CellularSheaf.random": (
+        CellularSheaf.random,
+        {"graph": PATH, "vertex_dims": [1, 2, 0, 3], "edge_dims": 2, "kind": "orthogonal", "seed": 3, "dtype": float},
+    ),
+    "CellularSheaf.with_maps": (F.with_maps, {"tail_maps": F.tail_data, "head_maps": np.ones((3, 2, 2))}),
+    "CellularSheaf.tail_map": (F.tail_map, {"e": 0}),
+    "CellularSheaf.head_map": (F.head_map, {"e": 0}),
+    "Partition": (Partition, {"labels": [0, 1, 0]}),
+    "Partition.from_clusters": (Partition.from_clusters, {"clusters": [[0, 2], [1]]}),
+    "Partition.from_assignment": (Partition.from_assignment, {"S": np.eye(3)}),
+    "Partition.cluster": (P.cluster, {"a": 0}),
+    "disjoint_union": (lambda first, second: sc.disjoint_union([first, second]), {"first": F, "second": F_COMPLEX}),
+    "disjoint_union itself": (sc.disjoint_union, {"sheaves": [F, F]}),
+    "split": (sc.split, {**SHEAF, "vertex_starts": [0, 0, 4, 4]}),
+    "coboundary": (sc.coboundary, SHEAF),
+    "laplacian": (sc.laplacian, {**SHEAF, "format": "bsr"}),
+    "LaplacianPattern": (sc.LaplacianPattern, {**SHEAF, "format": "csr"}),
+    "LaplacianPattern.fill": (PATTERN.fill, {**SHEAF, "out": L}),
+    "laplacian_operator": (sc.laplacian_operator, SHEAF),
+    "normalize": (sc.normalize, {**SHEAF, "singular": "regularize", "eps": 1e-6}),
+    "energy": (sc.energy, {**SHEAF, "x": X}),
+    "edge_energy": (sc.edge_energy, {**SHEAF, "x": np.ones((8, 2))}),
+    **{
+        f"select, {method}": (
+            sc.select,
+            {"F_or_graph": F, "n_clusters": 2, "method": method, "weights": "sheaf", "seed": 0, "progress": False},
+        )
+        for method in ("balls", "matching", "spectral", "metis")
+    },
+    "select of a graph": (sc.select, {"F_or_graph": EDGES, "n_clusters": 2}),
+    "local_modes": (sc.local_modes, MODES),
+    "local_modes, oversampled": (
+        sc.local_modes,
+        {**MODES, "local_operator": "oversampled", "rings": 1, "target": 0.5},
+    ),
+    "LocalModes.eigenvalues": (M.eigenvalues, {"a": 0}),
+    "LocalModes.basis": (M.basis, {"a": 0}),
+    "ranks.fixed": (sc.ranks.fixed, {"r": 1}),
+    "ranks.below": (sc.ranks.below, {"tau": 1.0}),
+    "ranks.budget": (sc.ranks.budget, {"total": 1}),
+    "ranks.gap": (sc.ranks.gap, {"max_rank": 1}),
+    "ranks.kernel": (sc.ranks.kernel, {}),
+    "coarsen": (sc.coarsen, {**MODES, "loops": True, "compress": True}),
+    "coarsen by modes": (sc.coarsen, {**MODES, "rank": M, "loops": True}),
+    "coarsen by a basis": (sc.coarsen, {**SHEAF, "P": P, "basis": BASIS, "loops": True}),
+    "coarsen by one block": (
+        lambda sheaf, P, block: sc.coarsen(sheaf, P, basis=[block, BASIS[1]]),
+        {**SHEAF, "P": P, "block": BASIS[0]},
+    ),
+    "coarsen by replaced modes": (
+        lambda **fields: sc.coarsen(F, P, dataclasses.replace(M, **fields)),
+        {field.name: getattr(M, field.name) for field in dataclasses.fields(M)},
+    ),
+    "Coarsening.block": (C.block, {"a": 0}),
+    "Coarsening.internal_operator": (C.internal_operator, {"a": 0}),
+    "Coarsening.lift": (C.lift, {"z": np.ones(4)}),
+    "Coarsening.pool": (C.pool, {"x": X}),
+    "Coarsening.galerkin": (C.galerkin, {}),
+    "Coarsening.recoarsen": (C.recoarsen, {"sheaf": F}),
+    "coarsen_levels": (
+        sc.coarsen_levels,
+        {
+            "sheaf": F,
+            "factor": 1.5,
+            "n_levels": None,
+            "min_vertices": 1,
+            "rank": [2, sc.ranks.kernel()],
+            "method": "balls",
+            "local_operator": "internal",
+            "loops": True,
+            "compress": True,
+            "seed": 0,
+            "progress": False,
+        },
+    ),
+    "coarsen_levels by partitions": (
+        sc.coarsen_levels,
+        {"sheaf": F, "partitions": [P, Partition([0, 0])], "rank": 2, "loops": False, "compress": False},
+    ),
+    "Hierarchy.prolongation": (H.prolongation, {"level": 1}),
+    "Hierarchy.pool": (H.pool, {"x": X, "level": 1}),
+    "Hierarchy.lift": (H.lift, {"z": np.ones(4), "level": 1}),
+    "Hierarchy.ledger": (H.ledger, {"x": X}),
+    "Hierarchy.recoarsen": (H.recoarsen, {"sheaf": F}),
+    "HiSP": (
+        sc.HiSP,
+        {
+            "n_modes": 2,
+            "n_clusters": 2,
+            "method": "balls",
+            "local_operator": "internal",
+            "self_loops": "keep",
+            "seed": 0,
+        },
+    ),
+    "HiSP called": (POOL, {**SHEAF, "X": np.ones((4, 6)), "adjacency": ADJACENCY, "partition": P}),
+    "HiSP that selects": (POOL, {**SHEAF, "X": np.ones((8, 2)), "adjacency": ADJACENCY}),
+    "Pooling.lift": (POOLED.lift, {"x": POOLED.x}),
+    "readout": (sc.readout, {"x": np.ones((3, 2)), "how": "max"}),
+    "diffuse": (sc.diffuse, {**SHEAF, "X": X, "t": 2.0}),
+    "diffusion_step": (
+        sc.diffusion_step,
+        {**SHEAF, "X": np.ones((8, 3)), "W1": np.eye(2), "W2": np.eye(3), "activation": np.tanh},
+    ),
+    "harmonic_extension": (
+        sc.harmonic_extension,
+        {**SHEAF, "vertices": [0, 2], "values": [[1.0, 2.0], [3.0, 4.0]], "return_residual": True, "progress": False},
+    ),
+    "global_sections": (sc.global_sections, SHEAF),
+    "cohomology_dims": (sc.cohomology_dims, SHEAF),
+    "report": (sc.report, {"C": C, "path": "c.html", "times": {"select": 0.1}}),
+    "nearest_section": (sc.nearest_section, {**SHEAF, "x": X, "return_residual": False, "progress": False}),
+    "energy_ledger": (sc.energy_ledger, {"C": C, "x": X}),
+    "certificate": (sc.certificate, {"C": C}),
+    "Certificate.interval": (sc.certificate(C).interval, {"nu": [0.0, 1.0]}),
+    "spectral_quality": (sc.spectral_quality, {"C": C, "k": 2, "progress": False}),
+    "verify": (sc.verify, {"C": C, "seed": 0}),
+    "save": (sc.save, {"path": "c.npz", "obj": C}),
+    "load": (sc.load, {"path": "c.npz"}),
+    "read_g2o": (sc.read_g2o, {"path": "c.g2o", "weights": "unit"}),
+    "read_graph": (sc.read_graph, {"path": "c.txt", "dim": 1}),
+    "to_networkx": (sc.to_networkx, SHEAF),
+    "from_networkx": (sc.from_networkx, {"graph": sc.to_networkx(F)}),
+    "from_networkx, attributes": (
+        lambda **attributes: sc.from_networkx(nx.DiGraph([(0, 1, attributes)])),
+        {"tail_map": np.ones((2, 1)), "head_map": np.ones((2, 3)), "index": 0},
+    ),
+    "from_networkx, more attributes": (_networkx_with, {"dim": 2, "dtype": np.float32, "unlabelled": True}),
+    "from_edge_index": (
+        sc.from_edge_index,
+        {"edge_index": [[0, 1, 1, 2], [1, 0, 2, 1]], "maps": np.ones((4, 2, 1)), "vertex_dims": [1, 1, 1, 5]},
+    ),
+    "gallery.bundle": (gallery.bundle, {"graph": PATH, "dim": 2, "noise": 0.1, "seed": 0}),
+    "gallery.cycle": (gallery.cycle, {"n": 4, "holonomy": 0.5}),
+    "gallery.tangent_bundle": (gallery.tangent_bundle, {"points": TETRAHEDRON, "faces": FACES}),
+    "gallery.bar_framework": (gallery.bar_framework, {"graph": PATH, "points": TETRAHEDRON}),
+    "gallery.nearest_neighbors": (gallery.nearest_neighbors, {"points": TETRAHEDRON, "k": 2}),
+}
+
+ELEMENTS = {
+    "CellularSheaf.tail_map", "CellularSheaf.head_map", "Partition.cluster", "LocalModes.eigenvalues", "LocalModes.basis",
+    "Coarsening.block", "Coarsening.internal_operator",
+}  # fmt: skip
+FILES = {"save", "load", "read_g2o", "read_graph", "report"}
+
+THINGS = st.sampled_from(
+    [
+        *(
+            F,
+            F_COMPLEX,
+            EMPTY,
+            P,
+            Partition([]),
+            Partition([0, 1, 2, 3]),
+            M,
+            C,
+            H,
+            PATTERN,
+            L,
+            X,
+            X.astype(np.complex64),
+        ),
+        *(PATH, nx.Graph(), ADJACENCY, EDGES, TETRAHEDRON, FACES),
+        *(sc.ranks.kernel(), sc.ranks.below(1.0).whole_multiplets(), sc),
+    ]
+)
+"""Valid arguments, but in the wrong place."""
+
+NOT_FINITE = {"next_eigenvalues", "smallest_nonzero", "truncation_bound"}
+"""Fields in which infinity means something."""
+
+
+def _holds(value, limit: int) -> bool:
+    if isinstance(value, list | tuple | set | dict):
+        return any(_holds(item, limit) for item in (value.values() if isinstance(value, dict) else value))
+    return isinstance(value, int) and value == limit
+
+
+def _allocates(case, name, value) -> bool:
+    """Tell what is refused only where memory is short: 2**31 is a stalk dimension that a large machine can hold."""
+    return case == "CellularSheaf.random" and name in ("vertex_dims", "edge_dims") and _holds(value, 2**31)
+
+
+def assert_valid(result, name=""):
+    """Assert that whatever a function returned is whole: shapes that fit, no NaN, infinity only where it is documented."""
+    if isinstance(result, tuple | list):
+        for item in result:
+            assert_valid(item, name)
+    elif isinstance(result, dict):
+        for key, item in result.items():
+            assert_valid(item, key)
+    elif isinstance(result, CellularSheaf):
+        assert result.edges.min(initial=0) >= 0
+        assert result.edges.max(initial=-1) < result.n_vertices
+        for data, starts in ((result.tail_data, result.tail_offsets), (result.head_data, result.head_offsets)):
+            assert len(data) == starts[-1]
+            assert_valid(data)
+    elif isinstance(result, Partition):
+        assert (result.sizes > 0).all()
+        assert result.sizes.sum() == result.n_vertices
+    elif isinstance(result, sc.LocalModes):
+        assert result.prolongation.shape == (result.sheaf.dim_c0, result.ranks.sum())
+        assert_valid(vars(result))
+    elif isinstance(result, sc.Coarsening):
+        assert result.prolongation.shape == (result.fine.dim_c0, result.sheaf.dim_c0)
+        assert_valid({field.name: getattr(result, field.name) for field in dataclasses.fields(result)})
+    elif isinstance(result, sc.Pooling):
+        K = result.partition.n_clusters
+        assert result.x.shape == (K, result.n_modes * result.x_lifted.shape[1])
+        assert result.adjacency.shape == (K, K)
+        assert_valid({**vars(result), "lifted": result.lift(result.x)})
+    elif isinstance(result, sc.HiSP):
+        if result.n_modes < 1000:  # a row of x is as long as that
+            assert_valid(result(F, np.ones((4, 6)), partition=P))
+    elif isinstance(result, sc.Hierarchy):
+        assert_valid([result.fine, result.levels, result.stopped_because, repr(result)])
+    elif isinstance(result, sc.HierarchyLedger):
+        assert_valid([result.levels, result.lines, result.closure])
+    elif isinstance(result, sc.EnergyLedger):
+        assert_valid({**vars(result), **result.lines, "closure": result.closure})
+    elif isinstance(result, sc.Certificate | sc.GlobalSections | sc.SpectralQuality):
+        assert_valid(vars(result))
+    elif isinstance(result, sc.Verification):
+        assert result.passed, str(result)
+    elif isinstance(result, LinearOperator):
+        assert_valid(result @ np.ones(result.shape[1]))
+    elif isinstance(result, sc.LaplacianPattern):
+        assert result.indptr[-1] == len(result.indices)
+    elif isinstance(result, nx.Graph):
+        assert_valid(sc.from_networkx(result))
+    elif scipy.sparse.issparse(result):
+        result.check_format()
+        assert_valid(result.data)
+    elif isinstance(result, np.ndarray | float | complex | np.generic):
+        values = np.asarray(result)
+        if values.dtype.kind in "fc":
+            assert not np.isnan(values).any(), name
+            assert np.isfinite(values).all() or name in NOT_FINITE, name
+    else:
+        assert result is None or isinstance(result, int | str | Rule), type(result)
+
+
+@pytest.fixture(scope="module")
+def folder_of_files(tmp_path_factory):
+    """Files that the valid paths name; what `save` writes under junk names stays in their folder."""
+    folder = tmp_path_factory.mktemp("junk")
+    sc.save(folder / "c.npz", C)
+    (folder / "c.g2o").write_text("EDGE_SE2 0 1 0 0 0.5 1 0 0 1 0 4\n")
+    (folder / "c.txt").write_text("0 1\n1 2 2.5\n")
+    return folder
+
+
+@pytest.mark.parametrize("case", CALLS)
+@given(data=st.data())
+def test_junk_works_or_is_refused(case, folder_of_files, data):
+    function, valid = CALLS[case]
+    names = list(valid)
+    arguments = dict(valid)
+    if names:
+        one = st.sampled_from(names).map(lambda name: [name])
+        for name in data.draw(one | one | st.lists(st.sampled_from(names), unique=True), label="junk in"):
+            junk = (JUNK | THINGS).filter(lambda value, name=name: not _allocates(case, name, value))
+            arguments[name] = data.draw(junk, label=name)
+    allowed = (ValueError, TypeError)
+    if case in ELEMENTS:
+        allowed += (IndexError,)
+    if case in FILES:
+        allowed += (OSError,)
+    try:
+        with contextlib.chdir(folder_of_files) if case in FILES else contextlib.nullcontext():
+            result = function(**arguments)
+    except allowed as error:
+        note(repr(error))
+        assert str(error)
+    else:
+        assert_valid(result)
+
+
+def public(owner, names):
+    found = {name: getattr(owner, name) for name in names}
+    return {
+        name
+        for name, item in found.items()
+        if inspect.isfunction(item) or inspect.ismethod(item) or inspect.isclass(item)
+    }
+
+
+def test_every_public_function_gets_junk():
+    covered = {case.partition(",")[0].partition(" ")[0] for case in CALLS}
+    records = {
+        "Certificate",
+        "Check",
+        "Coarsening",
+        "EnergyLedger",
+        "GlobalSections",
+        "Hierarchy",
+        "HierarchyLedger",
+        "LocalModes",
+        "Pooling",
+        "SpectralQuality",
+        "Verification",
+    }  # plain dataclasses: they hold what they get
+    warnings = {name for name in sc.__all__ if name.endswith("Warning")}
+    assert public(sc, sc.__all__) - records - warnings <= covered
+    for prefix, owner in (("gallery.", gallery), ("ranks.", sc.ranks)):
+        here = [name for name in vars(owner) if not name.startswith("_")]
+        own = {
+            name
+            for name in here
+            if inspect.isfunction(getattr(owner, name)) and getattr(owner, name).__module__ == owner.__name__
+        }
+        assert {prefix + name for name in own - {"as_rule"}} <= covered
+    for owner in (
+        CellularSheaf,
+        Partition,
+        sc.Coarsening,
+        sc.LocalModes,
+        sc.LaplacianPattern,
+        sc.Pooling,
+        sc.Hierarchy,
+        sc.Certificate,
+    ):
+        own = {name for name in vars(owner) if not name.startswith("_")}
+        without_arguments = {"assignment_matrix"}
+        assert {f"{owner.__name__}.{name}" for name in public(owner, own) - without_arguments} <= covered
+
+
+# ---------------------------------------------------------------- kernels
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex64])
+@given(data=st.data())
+def test_the_whole_road_on_any_sheaf(dtype, data):
+    """Every kernel once: what `test_kernels_stay_in_bounds` runs with checked indices."""
+    F, P = data.draw(sheaves_with_partitions(dtypes=(dtype,)))
+    pattern = sc.LaplacianPattern(F)
+    assert_valid((sc.coboundary(F), pattern.fill(F, out=pattern.fill(F)), sc.laplacian_operator(F)))
+    if F.n_vertices and F.vertex_dims[0] > 0 and len(set(F.vertex_dims.tolist())) == 1:
+        assert_valid(sc.laplacian(F, "bsr"))
+    assert_valid((sc.normalize(F), sc.normalize(F, "augment")))
+    x = data.draw(cochains(F))
+    assert_valid(sc.edge_energy(F, x))
+    coarsenings = [sc.coarsen(F, P, basis=data.draw(bases(F, P, kinds=("orthonormal", "rank-deficient"))))]
+    for local_operator in ("internal", "principal", "oversampled"):
+        ranks = (data.draw(mode_counts(P)), sc.ranks.kernel(), sc.ranks.budget(F.dim_c0 // 2).whole_multiplets())
+        coarsenings += [sc.coarsen(F, P, rank, local_operator=local_operator) for rank in ranks]
+    for C in coarsenings:
+        assert_valid(C)
+        if C.modes is not None:
+            assert_valid((sc.energy_ledger(C, x), C.galerkin()))
+    assert_valid(sc.coarsen(coarsenings[1].sheaf, Partition([0] * P.n_clusters), 2))  # loops and edges without rows
+    if F.n_vertices:
+        n_clusters = data.draw(st.integers(1, F.n_vertices))
+        for method, weights in (("balls", "sheaf"), ("matching", "graph"), ("spectral", "graph"), ("metis", "graph")):
+            assert_valid(sc.select(F, n_clusters, method, weights))
+
+
+LARGE = [48, 100]  # cluster dimensions beyond those that have a solver of their own
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex64])
+def test_the_whole_road_on_large_clusters(dtype):
+    """Like the above, with clusters that no property test is patient enough for."""
+    for n in LARGE:
+        graph = nx.random_regular_graph(4, n, seed=3)
+        F = CellularSheaf.random(graph, 2, 2, seed=1, dtype=dtype)
+        P = Partition(np.arange(n) * 2 // n)
+        for local_operator in ("internal", "principal", "oversampled"):
+            for rank in (3, n, sc.ranks.kernel()):
+                assert_valid(sc.coarsen(F, P, rank, local_operator=local_operator))
+
+
+IN_BOUNDS = [
+    f"{Path(__file__).relative_to(Path(__file__).parents[2])}::{test}"
+    for test in (
+        "test_the_whole_road_on_any_sheaf[float64]",
+        "test_the_whole_road_on_large_clusters[float64]",
+    )
+] + ["tests/test_selection.py::test_repair_mends_any_labels", "tests/test_selection.py::test_heap_sorts"]
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="plain Python checks its indices itself")
+def test_kernels_stay_in_bounds(tmp_path):
+    """Numba compiles indexing without a check: a kernel that runs past its array reads or spoils other memory in silence.
+
+    With NUMBA_BOUNDSCHECK=1 the same kernels raise IndexError. The variable is read when a kernel is compiled and is no part of
+    the cache's key, so this run needs a cache folder of its own: it would otherwise load the unchecked kernels that other tests
+    left there, or leave them its checked, slower ones. Nearly all of the time goes into compiling; hence one scalar type.
+    """
+    not_for_this_run = ("SHEAFCOARSEN_DEEP", "SHEAFCOARSEN_RESIDUALS", "PYTEST_ADDOPTS")
+    environment = {name: value for name, value in os.environ.items() if name not in not_for_this_run}
+    environment |= {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--hypothesis-profile=nojit", *IN_BOUNDS]
+    root = Path(__file__).parents[2]
+    run = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert any((tmp_path / "cache").rglob("*.nbc")), "nothing was compiled into the cache of this run"

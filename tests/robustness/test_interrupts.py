@@ -1,0 +1,179 @@
+"""Ctrl-C leaves nothing broken: threads of BLAS as before, no thread at work, no half-written file, and the next call works."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen._support import threads as threads_module
+
+
+@pytest.fixture(autouse=True)
+def interrupts_arrive():
+    """Let SIGINT raise: a shell's background jobs ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+CHILD = """
+    import os, random, signal, sys, threading, time
+    import networkx as nx, numpy as np
+    import scipy.linalg
+    from threadpoolctl import ThreadpoolController
+    import sheafcoarsen as sc
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    blas = ThreadpoolController().select(user_api="blas")
+    blas.limit(limits=3)  # a number that nobody sets by default
+    before = [library.num_threads for library in blas.lib_controllers]
+    assert set(before) <= {1, 2, 3} and len(before) > 0
+
+    F = sc.CellularSheaf.connection(nx.random_regular_graph(4, 300, seed=1), np.eye(3)[None].repeat(600, 0))
+    P = sc.select(F, 30)
+    rank = sc.ranks.budget(200).whole_multiplets()
+    wanted = sc.coarsen(F, P, rank)
+    done = interrupted = 0
+    delays = random.Random(5)
+    folder = sys.argv[1]
+    sc.save(os.path.join(folder, "c.npz"), wanted)  # compiles what it needs: an interrupted compilation begins anew
+    sc.load(os.path.join(folder, "c.npz"))
+    while interrupted < 12:
+        try:
+            timer = threading.Timer(delays.uniform(0.0, 0.1), os.kill, (os.getpid(), signal.SIGINT))
+            timer.start()
+            while timer.is_alive():  # Python itself swallows an interrupt in a finalizer: then the next one
+                C = sc.coarsen(F, P, rank)
+                sc.save(os.path.join(folder, "c.npz"), C)
+                done += 1
+        except KeyboardInterrupt:
+            interrupted += 1
+        except SystemError as error:  # numba's way to pass on one that came while it was converting arguments or results
+            while error is not None and not isinstance(error, KeyboardInterrupt):
+                error = error.__cause__
+            assert error is not None
+            interrupted += 1
+        assert [library.num_threads for library in blas.lib_controllers] == before, "BLAS threads"
+        assert not [t.name for t in threading.enumerate() if "ThreadPool" in t.name], "threads at work"
+        assert set(os.listdir(folder)) <= {"c.npz"}, "half-written files"
+        C = sc.coarsen(F, P, rank)
+        assert np.array_equal(C.prolongation.data, wanted.prolongation.data), "the next call"
+        if os.path.exists(os.path.join(folder, "c.npz")):
+            assert sc.load(os.path.join(folder, "c.npz")).ranks.sum() == wanted.ranks.sum()
+    print("interrupted", interrupted, "times; finished", done)
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_interrupts_at_any_time_break_nothing(threads, tmp_path):
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(CHILD), str(tmp_path)],
+        env={**os.environ, "NUMBA_NUM_THREADS": str(threads)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert "interrupted 12 times" in run.stdout
+
+
+class InterruptedBar:
+    """A progress bar in whose first step the user presses Ctrl-C."""
+
+    def __init__(self, total, description, show):
+        self.description = description
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return False
+
+    def update(self, count):
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+def test_an_interrupt_between_two_ranges(threads, monkeypatch):
+    from threadpoolctl import threadpool_info
+
+    def blas_threads():
+        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+    F = sc.CellularSheaf.constant(nx.random_regular_graph(4, 200, seed=2))
+    P = sc.select(F, 40)
+    before = blas_threads()
+    wanted = sc.coarsen(F, P, 3)
+    monkeypatch.setattr("sheafcoarsen._support.threads.thread_count", lambda: threads)
+    monkeypatch.setattr("sheafcoarsen.modes.problems.SERIAL_BELOW", 0.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(threads_module, "bar", InterruptedBar)
+        with pytest.raises(KeyboardInterrupt):
+            sc.coarsen(F, P, 3)
+    assert blas_threads() == before
+    np.testing.assert_array_equal(sc.coarsen(F, P, 3).prolongation.data, wanted.prolongation.data)
+
+
+@pytest.mark.parametrize("what", ["save", "report"])
+def test_an_interrupt_while_writing_leaves_the_old_file(what, tmp_path, monkeypatch):
+    C = sc.coarsen(sc.CellularSheaf.constant(nx.path_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1]), 2)
+    path = tmp_path / "out"
+    path.write_bytes(b"precious")
+    with monkeypatch.context() as patch:
+        patch.setattr("sheafcoarsen._files.os.fsync", lambda number: signal.raise_signal(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            sc.save(path, C) if what == "save" else sc.report(C, path)
+    assert os.listdir(tmp_path) == ["out"]
+    assert path.read_bytes() == b"precious"
+
+
+def _savez_that_cannot_close(stream, **arrays):
+    """Do as zipfile does: complain about the file that an interrupt left open."""
+    try:
+        signal.raise_signal(signal.SIGINT)
+    finally:
+        raise ValueError("can't close the file")
+
+
+def test_an_interrupt_stays_an_interrupt(tmp_path, monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.io.npz.np.savez", _savez_that_cannot_close)
+    with pytest.raises(KeyboardInterrupt):
+        sc.save(tmp_path / "out", sc.Partition([0]))
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_failure_after_an_interrupt_is_that_failure(tmp_path, monkeypatch):
+    """Who saves because of an interrupt, and cannot, is told why not."""
+
+    def fails(stream, **arrays):
+        raise OSError("no space left")
+
+    monkeypatch.setattr("sheafcoarsen.io.npz.np.savez", fails)
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        with pytest.raises(OSError, match="no space left"):
+            sc.save(tmp_path / "out", sc.Partition([0]))
+
+
+def test_bars_are_shown_on_demand_only(capsys):
+    F = sc.CellularSheaf.constant(nx.path_graph(40))
+    P = sc.Partition(np.arange(40) // 4)
+    sc.coarsen(F, P, 2)
+    assert capsys.readouterr() == ("", "")
+    sc.coarsen(F, P, 2, progress=True)
+    assert "10/10" in capsys.readouterr().err
+
+
+def test_importing_the_library_looks_for_no_notebook():
+    """In a notebook without ipywidgets importing tqdm.auto warns: not before a bar is asked for."""
+    code = "import sys, sheafcoarsen; sys.exit('tqdm.auto' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,78 @@
+"""H^0 where it is known, trees, cycles with holonomy and bundles, through one and two levels of exact coarsening."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from tests.support import reference
+from tests.support.helpers import assert_residual, dense_kernel, same_subspace, singular_values, size
+from tests.support.strategies import known_sections, partitions
+
+pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+
+
+def maps(sheaf):
+    """All map entries: what rounding is measured against, because a loop's two maps may cancel."""
+    return np.concatenate([sheaf.tail_data, sheaf.head_data, [np.finfo(float).tiny]])
+
+
+def nullity(sheaf, scale):
+    """Dimension of H^0, what is zero being measured against the fine coboundary."""
+    sigma = singular_values(reference.coboundary(sheaf))
+    return sheaf.dim_c0 - int((sigma > 30 * max(sheaf.dim_c0, 1) * np.finfo(float).eps * scale).sum())
+
+
+@given(known_sections())
+def test_the_sections_are_what_they_are_said_to_be(case):
+    F, Z = case
+    assert_residual(reference.coboundary(F) @ Z, maps(F), Z, n=F.dim_c0)
+    assert_residual(Z.conj().T @ Z - np.eye(Z.shape[1]), n=F.dim_c0)
+    assert nullity(F, size(maps(F))) == Z.shape[1]
+
+
+@given(known_sections(), st.data())
+def test_kernels_preserve_them_level_after_level(case, data):
+    """fact-2 and prop:kernel_preservation_loopless: repeated, this computes the global sections."""
+    F, Z = case
+    scale = size(maps(F))
+    sheaf, R = F, np.eye(F.dim_c0)
+    for _ in range(2):
+        C = sc.coarsen(sheaf, data.draw(partitions(sheaf.n_vertices)), sc.ranks.kernel())
+        assert C.sheaf.n_edges == C.n_crossing_edges
+        sheaf, R = C.sheaf, R @ C.prolongation.toarray()
+        assert nullity(sheaf, scale) == Z.shape[1]
+        assert_residual(Z - R @ (R.conj().T @ Z), Z, n=F.dim_c0)
+    sigma = singular_values(reference.coboundary(sheaf))
+    if Z.shape[1] and (sigma <= 30 * F.dim_c0 * np.finfo(float).eps * scale).all():
+        lifted = R  # everything left is a section
+    elif Z.shape[1]:
+        lifted = R @ dense_kernel(reference.coboundary(sheaf))
+    else:
+        return
+    assert same_subspace(lifted, Z, condition=1e3)
+
+
+@given(known_sections(), st.data(), st.integers(0, 3))
+def test_more_modes_preserve_them_too_and_loops_carry_the_rest(case, data, more):
+    F, Z = case
+    P = data.draw(partitions(F.n_vertices))
+    kernels = sc.local_modes(F, P, sc.ranks.kernel()).ranks
+    C = sc.coarsen(F, P, kernels + more)
+    R = C.prolongation.toarray()
+    assert_residual(Z - R @ (R.conj().T @ Z), Z, n=F.dim_c0, eps=1e3 * np.finfo(float).eps)
+    L = reference.laplacian(C.sheaf)
+    pooled = C.pool(Z)
+    assert_residual(L @ pooled, maps(F), maps(F), pooled, n=F.dim_c0, eps=1e3 * np.finfo(float).eps)
+
+
+def test_the_principal_operator_loses_them():
+    F = sc.gallery.cycle(12, 0.0)
+    P = sc.Partition(np.arange(12) // 4)
+    kept = {}
+    for operator in ("internal", "principal"):
+        C = sc.coarsen(F, P, 2, local_operator=operator)
+        kept[operator] = np.linalg.eigvalsh(sc.laplacian(C.sheaf).toarray())[:2]
+    assert_residual(kept["internal"], reference.laplacian(F), n=12)
+    assert (kept["principal"] > 0.01).all()

@@ -1,0 +1,231 @@
+"""Rank rules against brute force on dense spectra; kernels against dense singular values."""
+
+import warnings
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from sheafcoarsen.ranks import Spectra
+from tests.support import reference
+from tests.support.helpers import assert_residual, dense_kernel, eps_of, same_subspace, singular_values, size
+from tests.support.strategies import sheaves_with_partitions
+
+quiet = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+OPERATORS = st.sampled_from(["internal", "principal"])
+
+
+def spectra(*clusters, ties=0.0):
+    """Spectra with the given scores, kernels as many as are zero."""
+    scores = [np.sort(np.array(c, float)) for c in clusters]
+    dims = np.array([len(c) for c in scores], np.int64)
+    starts = np.concatenate([[0], np.cumsum(dims)])
+    kernels = np.array([int((c == 0).sum()) for c in scores], np.int64)
+    flat = np.concatenate(scores) if scores else np.zeros(0)
+    return Spectra(dims, starts, flat, kernels, np.full(len(flat), ties))
+
+
+# small integers, so that ties occur
+CLUSTERS = st.lists(st.lists(st.integers(0, 5).map(float), max_size=7), max_size=5)
+
+
+@given(CLUSTERS, st.integers(0, 6))
+def test_below_counts_scores_up_to_and_with_tau(clusters, tau):
+    expected = [sum(score <= tau for score in c) for c in clusters]
+    assert sc.ranks.below(tau).ranks(spectra(*clusters)).tolist() == expected
+
+
+@given(CLUSTERS, st.integers(0, 40))
+def test_budget_takes_the_smallest_scores_and_breaks_ties_by_cluster(clusters, total):
+    everything = sorted((score, a) for a, c in enumerate(clusters) for score in c)
+    taken = [a for _, a in everything[:total]]
+    seen = spectra(*clusters)
+    whole = sc.ranks.budget(total).ranks(seen)  # kernels that are shown, as those of oversampled modes, are kept
+    assert whole.tolist() == [max(taken.count(a), c.count(0)) for a, c in enumerate(clusters)]
+    ranks = sc.ranks.budget(total).ranks(seen._replace(kernels=0 * seen.kernels))
+    assert ranks.tolist() == [taken.count(a) for a in range(len(clusters))]
+    assert ranks.sum() == min(total, len(everything))
+
+
+@given(CLUSTERS, st.integers(1, 8))
+def test_gap_cuts_at_the_widest_gap_the_first_if_several(clusters, max_rank):
+    def brute(c):
+        c = sorted(c)
+        if len(c) <= 1:
+            return len(c)
+        return max(range(1, min(max_rank, len(c) - 1) + 1), key=lambda r: (c[r] - c[r - 1], -r))
+
+    assert sc.ranks.gap(max_rank).ranks(spectra(*clusters)).tolist() == [brute(c) for c in clusters]
+
+
+@given(CLUSTERS, st.integers(0, 7), st.sampled_from([0.0, 1.0]))
+def test_whole_multiplets_widen_to_the_end_of_a_tie(clusters, r, tie):
+    def brute(c):
+        c, k = sorted(c), min(r, len(c))
+        while 0 < k < len(c) and c[k] - c[k - 1] <= tie:
+            k += 1
+        return k
+
+    rule = sc.ranks.fixed(r).whole_multiplets()
+    assert rule.ranks(spectra(*clusters, ties=tie)).tolist() == [brute(c) for c in clusters]
+
+
+@given(CLUSTERS, st.integers(0, 20))
+def test_any_rule_can_be_widened(clusters, total):
+    seen = spectra(*clusters)
+    for rule in (sc.ranks.budget(total), sc.ranks.below(total), sc.ranks.gap(total + 1), sc.ranks.kernel()):
+        narrow, wide = rule.ranks(seen), rule.whole_multiplets().ranks(seen)
+        assert (wide >= narrow).all()
+        assert (wide[narrow == 0] == 0).all()
+        twice = rule.whole_multiplets().whole_multiplets().ranks(seen)
+        np.testing.assert_array_equal(twice, wide)
+
+
+@quiet
+@given(sheaves_with_partitions(spread=False), OPERATORS, st.floats(0.1, 0.9))
+def test_below_sees_the_spectrum_of_the_local_operator(case, operator, share):
+    F, P = case
+    values = [reference.local_modes(F, P, a, 10**6, operator)[0] for a in range(P.n_clusters)]
+    top = max((v.max(initial=0) for v in values), default=0)
+    tau = share * top
+    if any(np.abs(v - tau).min(initial=np.inf) <= 1e3 * len(v) * eps_of(F.dtype) * top for v in values):
+        return  # too near an eigenvalue to say
+    M = sc.local_modes(F, P, sc.ranks.below(tau), operator)
+    assert M.ranks.tolist() == [int((v <= tau).sum()) for v in values]
+
+
+@quiet
+@given(sheaves_with_partitions(), OPERATORS, st.integers(0, 30))
+def test_budget_spends_exactly_its_total(case, operator, total):
+    F, P = case
+    M = sc.local_modes(F, P, sc.ranks.budget(total), operator)
+    assert M.ranks.sum() == min(total, F.dim_c0)
+    kept = M.scores.max(initial=0)
+    top = max(M.operator_norms.max(initial=0), np.finfo(F.dtype).tiny)
+    # no discarded score is smaller than a kept one, up to rounding
+    assert_residual(max(kept - M.next_eigenvalues.min(initial=np.inf), 0), top, n=max(F.dim_c0, 1), eps=eps_of(F.dtype))
+
+
+@given(sheaves_with_partitions(), OPERATORS, st.integers(0, 5))
+def test_whole_multiplets_are_never_tied(case, operator, r):
+    F, P = case
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", sc.TiedModesWarning)
+        M = sc.local_modes(F, P, sc.ranks.fixed(r).whole_multiplets(), operator)
+    assert not M.tied.any()
+    assert (M.ranks >= np.minimum(r, M.clusters.dims)).all()
+
+
+# ---------------------------------------------------------------- kernels
+
+
+def local_stack(F, P, a, operator):
+    """The matrix whose Gram matrix is the local operator: delta_a, and for "principal" the near maps of crossing edges."""
+    delta = reference.internal_coboundary(F, P, a)
+    if operator == "internal":
+        return delta
+    where = reference.cluster_coordinates(F, P, a)
+    crossing = [
+        reference.coboundary(F)[reference.edge_coordinates(F, e)][:, where] for e in reference.crossing_edges(F, P)
+    ]
+    return np.concatenate([delta, *crossing]) if crossing else delta
+
+
+@quiet
+@given(sheaves_with_partitions(), OPERATORS)
+def test_kernel_is_that_of_the_local_coboundary_by_singular_values(case, operator):
+    F, P = case
+    M = sc.local_modes(F, P, sc.ranks.kernel(), operator)
+    for a in range(P.n_clusters):
+        G = local_stack(F, P, a, operator)
+        exact = dense_kernel(G)
+        assert M.ranks[a] == exact.shape[1]
+        U = M.basis(a)
+        assert_residual(G @ U, G, U, n=max(G.shape), eps=eps_of(F.dtype))
+        assert_residual(U.conj().T @ U - np.eye(U.shape[1]), n=max(len(U), 1), eps=eps_of(F.dtype))
+
+
+@quiet
+@given(sheaves_with_partitions(spread=False))
+def test_kernels_need_no_loops_and_keep_global_sections(case):
+    """Fact 2: with every local section kept and nothing else, H^0 of the loopless coarse sheaf is that of the fine one."""
+    F, P = case
+    C = sc.coarsen(F, P, sc.ranks.kernel())
+    assert C.sheaf.n_edges == C.n_crossing_edges
+    V = sc.verify(C)
+    assert V.passed, str(V)
+    labels = {c.label: c.skipped_because for c in V.checks}
+    assert labels["eq:loopless_exact_realization"] is None
+    assert labels["prop:kernel_preservation_loopless"] is None
+    R = C.prolongation.toarray()
+    fine = reference.global_sections(F)
+    if _well_conditioned(F):
+        assert_residual(fine - R @ (R.conj().T @ fine), fine, n=F.dim_c0, eps=1e3 * eps_of(F.dtype))
+        # zero crossing maps are of rounding size, so the fine coboundary says what zero is
+        zero = 30 * max(F.dim_c0, F.dim_c1) * eps_of(F.dtype) * size(reference.coboundary(F))
+        sigma = singular_values(reference.coboundary(C.sheaf))
+        assert C.sheaf.dim_c0 - int((sigma > zero).sum()) == fine.shape[1]
+
+
+def _well_conditioned(F):
+    """Whether all positive singular values of delta are within 1e3 of each other."""
+    delta = reference.coboundary(F)
+    sigma = singular_values(delta)
+    positive = sigma[sigma > max(delta.shape) * eps_of(F.dtype) * sigma.max(initial=0)]
+    return positive.size > 0 and positive.min() > 1e-3 * positive.max()
+
+
+def test_kernel_finds_what_eigenvalues_cannot_resolve():
+    """Maps 1e-10 apart: the square, 1e-20, is rounding, the singular value is not."""
+    F = sc.CellularSheaf([[0, 1], [0, 1]], [[[1.0]], [[1.0]]], [[[1.0]], [[1.0 + 1e-10]]])
+    P = sc.Partition([0, 0])
+    assert sc.local_modes(F, P, sc.ranks.kernel()).ranks.tolist() == [0]
+    same = F.with_maps(F.tail_data, F.tail_data)
+    assert sc.local_modes(same, P, sc.ranks.kernel()).ranks.tolist() == [1]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+def test_kernels_of_a_bundle(dtype):
+    bundle = sc.gallery.bundle(nx.random_regular_graph(4, 120, seed=3), 3, seed=5)
+    F = bundle.with_maps(bundle.tail_data.astype(dtype), bundle.head_data.astype(dtype))
+    P = sc.select(F, 4)
+    C = sc.coarsen(F, P, sc.ranks.kernel())
+    assert C.ranks.tolist() == [3, 3, 3, 3]
+    assert C.sheaf.dtype == dtype
+    for a in range(4):
+        exact = dense_kernel(reference.internal_coboundary(F, P, a))
+        assert same_subspace(C.modes.basis(a), exact, condition=10, eps=eps_of(dtype))
+    assert sc.verify(C).passed
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "message"),
+    [
+        (lambda: sc.ranks.below(-1.0), ValueError, "`tau` must be at least 0, got -1.0"),
+        (lambda: sc.ranks.below(np.nan), ValueError, "`tau` must be at least 0, got nan"),
+        (lambda: sc.ranks.below("1"), TypeError, "`tau` must be a real number, got '1'"),
+        (lambda: sc.ranks.below(1j), TypeError, "`tau` must be a real number"),
+        (lambda: sc.ranks.below(True), TypeError, "`tau` must be a real number"),
+        (lambda: sc.ranks.budget(-1), ValueError, "`total` must be at least 0, got -1"),
+        (lambda: sc.ranks.budget(2.5), TypeError, "`total` must be an integer, got 2.5"),
+        (lambda: sc.ranks.gap(0), ValueError, "`max_rank` must be at least 1, got 0"),
+        (lambda: sc.ranks.gap(None), TypeError, "`max_rank` must be an integer, got None"),
+        (
+            lambda: sc.local_modes(sc.CellularSheaf.constant([[0, 1]]), sc.Partition([0, 0]), sc.ranks.kernel),
+            TypeError,
+            "a rule from sc.ranks",
+        ),
+    ],
+)
+def test_bad_rules(build, error, message):
+    with pytest.raises(error, match=message):
+        build()
+
+
+def test_rules_are_values():
+    assert sc.ranks.below(1) == sc.ranks.below(1.0) != sc.ranks.below(2)
+    assert sc.ranks.gap(2).whole_multiplets() == sc.ranks.gap(2).whole_multiplets()
+    assert len({sc.ranks.kernel(), sc.ranks.kernel(), sc.ranks.budget(3)}) == 2

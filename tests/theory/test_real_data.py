@@ -1,0 +1,132 @@
+"""Sheaves from real data, built in Python, coarsened and verified; and no such test goes missing unseen."""
+
+import gzip
+import json
+import os
+
+import numpy as np
+import pytest
+import scipy.sparse.linalg
+
+import sheafcoarsen as sc
+from tests.support import reference
+from tests.support.helpers import assert_residual, eps_of, size
+from tests.unit.test_ledger import assert_closes
+
+pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+
+
+def feeder(path):
+    """The sheaf of a power feeder: stalks = phases of a bus, maps = choice of phases, then a root of the line's conductance."""
+    with gzip.open(path, "rt") as stream:
+        data = json.load(stream)
+    number = {name: i for i, name in enumerate(data["buses"])}
+    phases = [bus["nodes"] for bus in data["buses"].values()]
+    edges, tails, heads = [], [], []
+    for line in data["lines"]:
+        u, v = number[line["from"]], number[line["to"]]
+        conductance = np.linalg.inv(np.array(line["r"]) + 1j * np.array(line["x"])).real
+        values, vectors = np.linalg.eigh((conductance + conductance.T) / 2)
+        root = (vectors * np.sqrt(values)) @ vectors.T
+        edges.append((u, v))
+        for maps, end, nodes in ((tails, u, line["from_nodes"]), (heads, v, line["to_nodes"])):
+            choice = np.array([[float(node == phase) for phase in phases[end]] for node in nodes])
+            maps.append(root @ choice)
+    voltages = [bus["v"] for bus in data["buses"].values()]
+    x = np.concatenate([np.array(v, float) @ np.array([1, 1j]) for v in voltages])
+    return sc.CellularSheaf(edges, tails, heads, vertex_dims=[len(p) for p in phases]), x
+
+
+@pytest.mark.real_data
+def test_feeder_ieee8500(data_folder):
+    F, voltages = feeder(data_folder / "feeder_ieee8500.json.gz")
+    assert (F.n_vertices, F.n_edges) == (4876, 3698)
+    np.testing.assert_array_equal(np.bincount(F.vertex_dims), [0, 1870, 2357, 649])
+    np.testing.assert_array_equal(np.bincount(F.edge_dims), [0, 1879, 1180, 639])
+    P = sc.select(F, 1500)
+    for operator in ("internal", "principal"):
+        C = sc.coarsen(F, P, 2, local_operator=operator)
+        V = sc.verify(C)
+        assert V.passed, str(V)
+        E = sc.energy_ledger(C, voltages)  # complex cochain on a real sheaf
+        bound = size(sc.coboundary(F).data) * size(voltages)
+        assert 0 < E.fine_energy <= bound**2
+        assert_closes(list(E.lines.values()), E.fine_energy, bound, int(C.clusters.dims.max()), eps_of(F.dtype))
+    deeper = sc.coarsen(C.sheaf, sc.select(C.sheaf, 1300), 3)
+    assert sc.verify(deeper).passed
+
+
+@pytest.mark.real_data
+def test_feeder_ieee13_against_the_reference(data_folder):
+    F, _ = feeder(data_folder / "feeder_ieee13.json.gz")
+    P = sc.select(F, 6)
+    C = sc.coarsen(F, P, 2)
+    exact = reference.galerkin(F, P, [C.block(a) for a in range(6)])
+    assert_residual(sc.laplacian(C.sheaf).toarray() - exact, reference.laplacian(F), n=F.dim_c0)
+
+
+@pytest.mark.real_data
+def test_a_real_pose_graph_is_nearly_consistent(data_folder):
+    """The orientation convention is right: poses of the file as a cochain have far less energy than with transports transposed."""
+    path = data_folder / "g2o_m3500.g2o.gz"
+    F = sc.read_g2o(path, weights="unit")
+    angles = {}
+    with gzip.open(path, "rt") as stream:
+        for line in stream:
+            words = line.split()
+            if words and words[0] == "VERTEX_SE2":
+                angles[int(words[1])] = float(words[4])
+    theta = np.array([angles[v] for v in F.vertex_labels])
+    # x_v = R_v^T c is a section where z_ij = R_i^T R_j: x_i - R_ij x_j = R_i^T c - R_i^T R_j R_j^T c = 0
+    x = np.stack([np.cos(theta), -np.sin(theta)], axis=1).reshape(-1)
+    y = np.stack([np.cos(theta), np.sin(theta)], axis=1).reshape(-1)
+    assert sc.energy(F, x) < 0.05 * sc.energy(F, y)
+
+
+@pytest.mark.real_data
+def test_levels_of_a_pose_graph(data_folder):
+    F = sc.read_g2o(data_folder / "g2o_city10000.g2o.gz")
+    H = sc.coarsen_levels(F, rank=4, min_vertices=99)
+    assert [G.n_vertices for G in H.sheaves] == [10000, 1000, 100, 10]
+    for C in H:
+        V = sc.verify(C)
+        assert V.passed, str(V)
+    assert_levels_are_exact(H)
+
+
+@pytest.mark.real_data
+def test_levels_of_a_graph_with_hubs(data_folder):
+    F = sc.read_graph(data_folder / "nodes_tolokers_edges.txt.gz")
+    assert np.bincount(F.edges.reshape(-1)).max() == 2138
+    H = sc.coarsen_levels(F, rank=4)
+    assert [G.n_vertices for G in H.sheaves] == [11758, 1176, 118, 12]
+    for C in H:  # compressed, a coarse edge has no more rows than its ends have coordinates, however many cross
+        assert C.sheaf.edge_dims[: C.n_crossing_edges].max() <= 8
+    V = sc.verify(H[2])  # the others take some fifteen seconds
+    assert V.passed, str(V)
+    assert_levels_are_exact(H)
+
+
+def assert_levels_are_exact(H):
+    """Assert that the last Laplacian is the Galerkin operator of all levels, and that the ledger closes."""
+    F, R = H.fine, H.prolongation()
+    n = sum(int(C.clusters.dims.max()) for C in H) + int(np.bincount(F.edges.reshape(-1)).max())
+    L = sc.laplacian(F)
+    error = sc.laplacian(H.sheaves[-1]) - R.conj().T @ (L @ R)
+    norms = scipy.sparse.linalg.norm(R, axis=0)  # of every column: 1
+    assert_residual(norms - 1, n=n)
+    delta = sc.coboundary(F)
+    assert_residual(error.toarray(), delta.data, delta.data, n=n)
+    x = np.random.default_rng(3).standard_normal(F.dim_c0)
+    E = H.ledger(x)
+    assert_closes(list(E.lines.values()), E.fine_energy, size(delta.data) * size(x), n, eps_of(F.dtype))
+    assert E.coarsest_energy > 0
+
+
+def test_no_real_data_test_is_skipped_where_the_folder_is_named(request):
+    marked = [item for item in request.session.items if item.get_closest_marker("real_data")]
+    skipped = [item.nodeid for item in marked if item.get_closest_marker("skip")]
+    if os.environ.get("SHEAFCOARSEN_DATA"):
+        assert not skipped
+    else:
+        assert len(skipped) == len(marked)

@@ -1,0 +1,722 @@
+"""The paper's statements as properties, one test each, named by label: any sheaf, any partition, judged against the dense reference.
+
+The mark ``statement`` puts a test's residuals into the table at the end of the run. The last section violates the hypotheses.
+"""
+
+import warnings
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from tests.support import reference
+from tests.support.helpers import (
+    LIMIT,
+    assert_closes,
+    assert_residual,
+    dense_kernel,
+    dense_range,
+    eps_of,
+    residual,
+    size,
+)
+from tests.support.strategies import BASIS_KINDS, bases, sheaves, sheaves_with_partitions
+
+pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+
+RANKS = st.integers(0, 4)
+HALVES = sc.Partition([0, 0, 0, 1, 1, 1])
+KINDS = ("internal", "principal", "oversampled", "isometric", "any")
+ISOMETRIC = ("internal", "principal", "oversampled", "isometric")
+STRUCTURED = ("integer", "repeated", "zero", "bundle")  # whose singular values are zero or well away from it
+
+
+def draw_coarsening(draw, F, P, kind, loops=True):
+    """Coarsen by modes of either operator, or by blocks of one's own, orthonormal or of any kind."""
+    if kind in ("internal", "principal", "oversampled"):
+        return sc.coarsen(F, P, draw(RANKS), local_operator=kind, loops=loops)
+    few = F.dtype in (np.float32, np.complex64) and F.largest_entry > 1e6  # beyond it a scaled basis is refused
+    of_any_kind = tuple(k for k in BASIS_KINDS if k != "scaled" or not few)
+    basis = draw(bases(F, P, kinds=("orthonormal",) if kind == "isometric" else of_any_kind))
+    return sc.coarsen(F, P, basis=basis, loops=loops)
+
+
+@st.composite
+def coarsenings(draw, kinds=KINDS, loops=True, **options):
+    """Pairs (coarsening, dense blocks R_a) for every kind of prolongation; ``loops`` may be a strategy."""
+    F, P = draw(sheaves_with_partitions(**options))
+    loops = loops if isinstance(loops, bool) else draw(loops)
+    C = draw_coarsening(draw, F, P, draw(st.sampled_from(kinds)), loops)
+    return C, [C.block(a) for a in range(P.n_clusters)]
+
+
+def block_norms(C):
+    """(size n of each cluster's blocks, norm(R_a), norm(L[C_a, C_a])) for the factors of docs/conventions.md, section 3."""
+    F, P = C.fine, C.partition
+    L = reference.laplacian(F)
+    where = [reference.cluster_coordinates(F, P, a) for a in range(P.n_clusters)]
+    return (
+        [max(len(i), int(r)) for i, r in zip(where, C.ranks, strict=True)],
+        [size(C.block(a)) for a in range(P.n_clusters)],
+        [size(L[np.ix_(i, i)]) for i in where],
+    )
+
+
+def assert_blocks(C, difference):
+    """Judge a coarse matrix that ought to vanish block by block, each against the factors of its own two clusters."""
+    assert_blocks_by(*block_norms(C), C.sheaf, difference)
+
+
+def assert_blocks_by(n, R, L, coarse, difference):
+    offsets = coarse.vertex_offsets
+    for a in range(len(n)):
+        for b in range(len(n)):
+            D = difference[offsets[a] : offsets[a + 1], offsets[b] : offsets[b + 1]]
+            roots = (np.sqrt(L[a]), np.sqrt(L[b]))
+            assert_residual(D, R[a], R[b], *roots, n=max(n[a], n[b]), eps=eps_of(coarse.dtype))
+
+
+def assert_crossing_rows(C, X):
+    """Judge X, a coarse crossing coboundary, against the same rows of delta R, one coarse edge at a time."""
+    F, P = C.fine, C.partition
+    delta, R = reference.coboundary(F), C.prolongation.toarray()
+    n, norms, _ = block_norms(C)
+    groups = reference.crossing_groups(F, P)
+    assert X.shape == (
+        sum(len(reference.edge_coordinates(F, e)) for group in groups.values() for e in group),
+        R.shape[1],
+    )
+    assert C.crossing_rows.tolist() == reference.crossing_rows(F, P)
+    assert C.sheaf.edges[: C.n_crossing_edges].tolist() == [list(pair) for pair in groups]
+    at = 0
+    for (a, b), group in groups.items():
+        rows = [i for e in group for i in reference.edge_coordinates(F, e)]
+        D = X[at : at + len(rows)] - delta[rows] @ R
+        assert_residual(D, delta[rows], max(norms[a], norms[b]), n=max(n[a], n[b]), eps=eps_of(C.sheaf.dtype))
+        at += len(rows)
+
+
+def crossing_coboundary(C):
+    """Return delta_x as the coarse sheaf has it."""
+    return sc.coboundary(C.sheaf).toarray()[: int(C.sheaf.edge_offsets[C.n_crossing_edges])]
+
+
+def double(A):
+    return np.asarray(A).astype(np.result_type(A, np.float64))
+
+
+def local(C, a):
+    """(L_a, R_a, coordinates) of a cluster in double precision."""
+    L = reference.internal_laplacian(C.fine, C.partition, a)
+    return double(L), double(C.block(a)), reference.cluster_coordinates(C.fine, C.partition, a)
+
+
+def random_cochain(F, seed):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal(F.dim_c0)
+    return (x + 1j * rng.standard_normal(F.dim_c0) if F.dtype.kind == "c" else x).astype(F.dtype)
+
+
+def clusters(C):
+    return range(C.partition.n_clusters)
+
+
+# ---------------------------------------------------------------- docs/conventions.md, section 3
+
+
+@pytest.mark.statement("eq:galerkin_energy_identity")
+@given(coarsenings(loops=st.booleans()), st.integers(0, 999))
+def test_galerkin_energy_identity(case, seed):
+    """z* L_Gal z = norm(delta R z)^2 for every z, as operators and for a cochain; loops or not makes no difference."""
+    C, blocks = case
+    G = C.galerkin().toarray()
+    R = reference.prolongation(C.fine, C.partition, blocks)
+    Y = reference.coboundary(C.fine) @ R
+    assert_blocks(C, G - Y.conj().T @ Y)
+    z = random_cochain(C.sheaf, seed)
+    error = (z.conj() @ G @ z).real - sc.energy(C.fine, C.lift(z)) if R.dtype == C.fine.dtype else 0.0
+    assert_residual(error, reference.laplacian(C.fine), R, R, z, z, n=max(block_norms(C)[0], default=1),
+                    eps=eps_of(C.sheaf.dtype))  # fmt: skip
+
+
+@pytest.mark.statement("thm:local_spectral_optimality")
+@given(coarsenings(kinds=("internal",), loops=st.booleans()), st.integers(0, 999))
+def test_local_spectral_optimality(case, seed):
+    """The max over span U_a is lambda_r, an independent solver finds the same, and no subspace does better."""
+    C, _ = case
+    rng = np.random.default_rng(seed)
+    eps = eps_of(C.fine.dtype)
+    for a in clusters(C):
+        L, U, _ = local(C, a)
+        n, r = U.shape
+        exact = np.linalg.eigvalsh(L)
+        known = np.append(C.modes.eigenvalues(a), C.modes.next_eigenvalues[a])[: min(n, r + 1)]
+        assert_residual(np.abs(known - exact[: r + 1].clip(min=0)).max(initial=0), L, n=n, eps=eps)
+        assert np.isinf(C.modes.next_eigenvalues[a]) == (r == n)
+        assert_residual(U.conj().T @ U - np.eye(r), np.sqrt(max(r, 1)), n=n, eps=eps)
+        if r == 0:
+            continue
+        last = float(C.modes.eigenvalues(a)[-1])
+        top = np.linalg.eigvalsh(U.conj().T @ L @ U)[-1]
+        assert_residual(top - last, L, n=n, eps=eps)
+        Q = np.linalg.qr(U, mode="complete")[0][:, r:]  # the discarded directions
+        for t in (10.0, 1.0, 1e-2, 1e-4) if r < n else ():
+            other = np.linalg.qr(U + t * Q @ rng.standard_normal((n - r, r)))[0]
+            best = np.linalg.eigvalsh(other.conj().T @ L @ other)[-1]
+            assert_residual(min(best - last, 0.0), L, n=n, eps=eps)
+
+
+@pytest.mark.statement("prop:truncation_loss")
+@given(coarsenings(kinds=("internal",), loops=st.booleans()), st.integers(0, 999))
+def test_truncation_loss(case, seed):
+    """The three identities and the gap bound."""
+    C, _ = case
+    x = random_cochain(C.fine, seed)
+    E, lifted, eps = sc.energy_ledger(C, x), C.lift(C.pool(x)), eps_of(C.fine.dtype)
+    for a in clusters(C):
+        L, U, where = local(C, a)
+        xa = double(x[where])
+        n, r = U.shape
+        Q = np.linalg.qr(U, mode="complete")[0][:, r:]
+        values, V = np.linalg.eigh(Q.conj().T @ L @ Q) if r < n else (np.zeros(0), np.zeros((0, 0)))
+        phi = Q @ V
+        alpha = phi.conj().T @ xa
+        assert_residual(xa - lifted[where] - phi @ alpha, xa, n=n, eps=eps)
+        assert_residual((np.abs(alpha) ** 2).sum() - E.discarded_norm2[a], xa, xa, n=n, eps=eps)
+        assert_residual(values @ np.abs(alpha) ** 2 - E.discarded_internal[a], L, xa, xa, n=n, eps=eps)
+        energy = float((xa.conj() @ L @ xa).real)
+        gap = float(C.modes.next_eigenvalues[a])
+        if np.isinf(gap):
+            assert E.truncation_bound[a] == 0
+            continue
+        assert_residual(max(E.discarded_norm2[a] * gap - energy, 0.0), L, xa, xa, n=n, eps=eps)
+        if np.isfinite(E.truncation_bound[a]):
+            assert_residual(E.truncation_bound[a] * gap - energy, L, xa, xa, n=n, eps=eps)
+        else:  # a gap that is zero to working accuracy bounds nothing
+            assert_residual(gap, L, n=n, eps=eps)
+
+
+@pytest.mark.statement("thm:galerkin_energy_decomposition")
+@given(coarsenings(loops=st.booleans()))
+def test_galerkin_energy_decomposition(case):
+    """L_Gal = delta_x* delta_x + blockdiag(R_a* L_a R_a), rows of delta_x as in delta R, for every R, loops or not."""
+    C, blocks = case
+    F, P = C.fine, C.partition
+    X = crossing_coboundary(C)
+    assert_crossing_rows(C, X)
+    H = [reference.retained_internal_operator(F, P, blocks, a) for a in clusters(C)]
+    G = C.galerkin().toarray()
+    assert_blocks(C, G - X.conj().T @ X - reference.block_diagonal(H, C.sheaf.dtype))
+    assert_blocks(C, G - reference.coarse_laplacian(F, P, blocks))
+    ours = [C.internal_operator(a) for a in clusters(C)]
+    assert_blocks(C, reference.block_diagonal([B - A for A, B in zip(ours, H, strict=True)], C.sheaf.dtype))
+    if not C.loops:  # realization loss: what such a sheaf lacks is the retained internal energy
+        assert C.sheaf.n_edges == C.n_crossing_edges
+        assert_blocks(C, G - sc.laplacian(C.sheaf).toarray() - reference.block_diagonal(H, C.sheaf.dtype))
+
+
+@pytest.mark.statement("eq:retained_internal_energy_spectral")
+@given(coarsenings(kinds=("internal",), loops=st.booleans()))
+def test_retained_internal_energy_spectral(case):
+    """U_a* L_a U_a = diag(lambda)."""
+    C, _ = case
+    eps = eps_of(C.fine.dtype)
+    for a in clusters(C):
+        L, U, _ = local(C, a)
+        expected = np.diag(double(C.modes.eigenvalues(a)))
+        assert_residual(U.conj().T @ L @ U - expected, L, U, U, n=len(L), eps=eps)
+        assert_residual(C.internal_operator(a) - expected, L, U, U, n=len(L), eps=eps)
+
+
+@pytest.mark.statement("thm:Galerkin_realization")
+@given(coarsenings())
+def test_galerkin_realization(case):
+    """The coarse sheaf's own Laplacian is R* L R, for every R; its loops are halved and opposite."""
+    C, blocks = case
+    exact = reference.galerkin(C.fine, C.partition, blocks)
+    delta_c = reference.coboundary(C.sheaf)
+    assert_blocks(C, delta_c.conj().T @ delta_c - exact)
+    assert_blocks(C, sc.laplacian(C.sheaf).toarray() - exact)
+    assert_blocks(C, C.galerkin().toarray() - exact)
+    loops = C.sheaf.edges[C.n_crossing_edges :]
+    assert (loops[:, 0] == loops[:, 1]).all()
+    assert (np.diff(loops[:, 0]) > 0).all()
+    for e in range(C.n_crossing_edges, C.sheaf.n_edges):
+        np.testing.assert_array_equal(C.sheaf.tail_map(e), -C.sheaf.head_map(e))
+        assert 0 < C.sheaf.edge_dims[e] <= C.ranks[C.sheaf.edges[e, 0]]
+
+
+@pytest.mark.statement("thm:Galerkin_realization")
+@pytest.mark.parametrize("power", [-530, -40, 40, 400])
+def test_a_scaled_basis_scales_the_coarse_sheaf(power):
+    """delta_c is linear in R, though loops come from the square R_a* L_a R_a, which would underflow for the smallest."""
+    F = sc.CellularSheaf.random(nx.complete_graph(6), 2, 2, seed=3)
+    blocks, s = [np.linalg.qr(np.random.default_rng(a).standard_normal((6, 3)))[0] for a in (0, 1)], 2.0**power
+    one = sc.coarsen(F, HALVES, basis=blocks)
+    scaled = sc.coarsen(F, HALVES, basis=[s * B for B in blocks])
+    assert scaled.sheaf.edge_dims.tolist() == one.sheaf.edge_dims.tolist() == [18, 3, 3]
+    for ours, exact in ((scaled.sheaf.tail_data, one.sheaf.tail_data), (scaled.sheaf.head_data, one.sheaf.head_data)):
+        assert_residual(ours - s * exact, s, exact, n=6)
+
+
+def test_a_loop_row_is_zero_against_what_the_loop_contributes():
+    """Two large maps that nearly cancel contribute their difference, 1, and not the size of either."""
+    F = sc.CellularSheaf([[0, 0]], [[[1e8]]], [[[1e8 - 1]]])
+    C = sc.coarsen(F, sc.Partition([0]), basis=[np.ones((1, 1))])
+    assert C.sheaf.n_edges == 1
+    assert_residual(sc.laplacian(C.sheaf).toarray() - 1, n=1)
+
+
+def test_a_zero_column_does_not_make_rounding_a_loop():
+    """What is zero is measured against the largest column of R_a, wherever that stands."""
+    F = sc.gallery.bundle(nx.complete_graph(6), 3, seed=5)
+    blocks = kernel_bases(F, HALVES, 0, mixed=False)
+    for order in (slice(None), slice(None, None, -1)):
+        C = sc.coarsen(F, HALVES, basis=[np.hstack([B, np.zeros((9, 1))])[:, order] for B in blocks])
+        assert C.sheaf.n_edges == C.n_crossing_edges == 1
+
+
+def pairwise(n):
+    """Clusters of two vertices next to each other."""
+    return sc.Partition(np.arange(n) // 2)
+
+
+@pytest.mark.statement("thm:Galerkin_realization")
+@given(coarsenings(), st.data())
+def test_galerkin_realization_three_levels_deep(case, data):
+    """The coarse sheaf is a sheaf: coarsening it again realizes (R_0 R_1)* L (R_0 R_1), and once more, by modes or own bases."""
+    levels = [case[0]]
+    for _ in range(2):
+        fine = levels[-1].sheaf
+        kind = data.draw(st.sampled_from(ISOMETRIC))
+        levels.append(draw_coarsening(data.draw, fine, pairwise(fine.n_vertices), kind))
+    C, last = levels[0], levels[-1].sheaf
+    R = [level.prolongation.toarray() for level in levels]
+    product = R[0] @ R[1] @ R[2]
+    L = reference.laplacian(C.fine)
+    # the factors of a last cluster: its part of every R, and of L; n is the largest dimension it has on the way
+    vertex, n, norms = np.arange(last.n_vertices), last.vertex_dims, np.ones(last.n_vertices)
+    columns = np.repeat(vertex, last.vertex_dims)
+    for level, R_l in zip(levels[::-1], R[::-1], strict=True):
+        norms = norms * [size(R_l[:, columns == a]) for a in range(last.n_vertices)]
+        vertex = vertex[level.partition.labels]
+        columns = np.repeat(vertex, level.fine.vertex_dims)
+        n = np.maximum(n, np.bincount(columns, minlength=last.n_vertices))
+    own = [size(L[np.ix_(columns == a, columns == a)]) for a in range(last.n_vertices)]
+    assert_blocks_by(n, norms, own, last, sc.laplacian(last).toarray() - product.conj().T @ L @ product)
+
+
+@pytest.mark.statement("cor:truncation_realization_errors")
+@given(coarsenings(kinds=("internal",), loops=st.booleans()), st.integers(0, 999))
+def test_truncation_realization_errors(case, seed):
+    """Realization loss = sum lambda |z|^2 over kept modes, truncation loss = the rest, and no coupling inside."""
+    C, _ = case
+    x = random_cochain(C.fine, seed)
+    E, z, eps = sc.energy_ledger(C, x), C.pool(x), eps_of(C.fine.dtype)
+    for a in clusters(C):
+        lo, hi = C.sheaf.vertex_offsets[a : a + 2]
+        L, _, where = local(C, a)
+        xa = double(x[where])
+        kept = double(C.modes.eigenvalues(a)) @ np.abs(double(z[lo:hi])) ** 2
+        energy = float((xa.conj() @ L @ xa).real)
+        assert_residual(E.retained_internal[a] - kept, L, xa, xa, n=len(L), eps=eps)
+        assert_residual(E.discarded_internal[a] - (energy - kept), L, xa, xa, n=len(L), eps=eps)
+        assert_residual(E.internal_coupling[a], L, xa, xa, n=len(L), eps=eps)
+    everything = [E.realization_loss - E.retained_internal.sum(), E.truncation_loss - E.discarded_internal.sum()]
+    assert_residual(everything, reference.laplacian(C.fine), x, x, n=1, eps=eps)
+
+
+def kernel_bases(F, P, seed, *, mixed, some=False):
+    """Bases of ker delta_a by singular values; mixed: times an invertible matrix; some: only the first half of it."""
+    rng = np.random.default_rng(seed)
+    blocks = []
+    for a in range(P.n_clusters):
+        B = dense_kernel(reference.internal_coboundary(F, P, a))
+        if mixed:
+            B = B @ (np.triu(rng.standard_normal((B.shape[1],) * 2), 1) + np.diag(rng.uniform(1, 2, B.shape[1])))
+        blocks.append(B[:, : (B.shape[1] + 1) // 2 if some else None].astype(F.dtype))
+    return blocks
+
+
+@pytest.mark.statement("eq:loopless_exact_realization")
+@given(sheaves_with_partitions(), st.integers(0, 999), st.booleans(), st.booleans(), st.booleans())
+def test_loopless_exact_realization(case, seed, mixed, some, loops):
+    """With im R_a in ker L_a no loop is needed: delta_x* delta_x = L_Gal, whether loops were asked for or not."""
+    F, P = case
+    C = sc.coarsen(F, P, basis=kernel_bases(F, P, seed, mixed=mixed, some=some), loops=loops)
+    assert C.sheaf.n_edges == C.n_crossing_edges
+    exact = reference.galerkin(F, P, [C.block(a) for a in clusters(C)])
+    assert_blocks(C, sc.laplacian(C.sheaf).toarray() - exact)
+    assert_blocks(C, C.galerkin().toarray() - exact)
+
+
+@pytest.mark.statement("prop:kernel_preservation_loopless")
+@given(sheaves_with_partitions(), st.integers(0, 999), st.booleans(), st.booleans())
+def test_kernel_preservation_row_by_row(case, seed, mixed, some):
+    """At any size and scale: delta R has delta_x as its crossing rows, and zero internal rows."""
+    F, P = case
+    C = sc.coarsen(F, P, basis=kernel_bases(F, P, seed, mixed=mixed, some=some))
+    assert_crossing_rows(C, sc.coboundary(C.sheaf).toarray())
+    for a in clusters(C):
+        delta, U = reference.internal_coboundary(F, P, a), C.block(a)
+        assert_residual(delta @ U, delta, U, n=max(*delta.shape, U.shape[1]), eps=eps_of(F.dtype))
+
+
+def kernel_above(A, level):
+    """Right singular vectors whose singular value is at most ``level``; None where that is a matter of rounding."""
+    _, sigma, vh = np.linalg.svd(double(A))
+    if ((sigma > level / 100) & (sigma < 100 * level)).any():
+        return None
+    return vh[int((sigma > level).sum()) :].conj().T
+
+
+@pytest.mark.statement("prop:kernel_preservation_loopless")
+@given(
+    sheaves_with_partitions(kinds=STRUCTURED, scales=(1.0,), spread=False),
+    st.integers(0, 999),
+    st.booleans(),
+    st.booleans(),
+)
+def test_kernel_preservation_as_subspaces(case, seed, mixed, some):
+    """R(ker delta_x) = (ker delta) and (im R), the intersection found from the angles between the two."""
+    F, P = case
+    C = sc.coarsen(F, P, basis=kernel_bases(F, P, seed, mixed=mixed, some=some))
+    delta, R = double(reference.coboundary(F)), double(C.prolongation.toarray())
+    n, eps = max(*delta.shape, 1), eps_of(F.dtype)
+    level = 30 * n * eps * size(delta) * max(size(R), 1)
+    kept, sections = kernel_above(sc.coboundary(C.sheaf).toarray(), level), kernel_above(delta, level)
+    assume(kept is not None and sections is not None)
+    lifted = R @ kept
+    assert_residual(delta @ lifted, delta, R, n=n, eps=eps)  # lifted sections are sections
+    assert dense_range(lifted).shape[1] == kept.shape[1]  # R is injective
+    image = dense_range(R)
+    sines = np.sqrt((1 - np.linalg.svd(sections.conj().T @ image)[1] ** 2).clip(min=0))
+    tiny = 1e3 * n * np.sqrt(eps)
+    assume(not ((sines > tiny / 10) & (sines < 10 * tiny)).any() or tiny > 0.1)
+    if tiny < 0.1:
+        assert kept.shape[1] == int((sines < tiny).sum())  # and there are no others in im R
+
+
+# ---------------------------------------------------------------- docs/conventions.md, section 4
+
+
+@pytest.mark.statement("section-4")
+@given(coarsenings(kinds=ISOMETRIC, loops=st.booleans()), st.integers(0, 999))
+def test_energy_ledger_closes(case, seed):
+    """The lines add up to the fine energy, in total and per cluster, for every isometric R, near global sections too."""
+    C, _ = case
+    F = C.fine
+    delta, eps = reference.coboundary(F), eps_of(C.sheaf.dtype)
+    x = np.stack([random_cochain(F, seed), np.zeros(F.dim_c0, F.dtype)], axis=1)
+    if F.dim_c0:
+        smooth = np.linalg.svd(delta / max(size(delta), np.finfo(F.dtype).tiny))[2][-1].conj()
+        x[:, 1] = np.where(np.abs(smooth) > eps_of(F.dtype), smooth, 0)  # squares of less underflow in single precision
+    E = sc.energy_ledger(C, x)
+    lines = np.array(list(E.lines.values()))
+    n = block_norms(C)[0]
+    assert_residual(E.galerkin_energy - E.realization_loss - E.retained_crossing, E.galerkin_energy, n=1, eps=eps)
+    for column in range(2):
+        B = size(delta) * size(x[:, column])
+        assert_closes(lines[:, column], E.fine_energy[column], B, n=max(n, default=1), eps=eps)
+        energy = size(delta @ x[:, column])
+        assert_closes([E.fine_energy[column]], energy * energy, B, n=max(n, default=1), eps=eps)
+        for a in clusters(C):
+            delta_a = reference.internal_coboundary(F, C.partition, a)
+            xa = x[reference.cluster_coordinates(F, C.partition, a), column]
+            inside = [line[a, column] for line in (E.retained_internal, E.discarded_internal, E.internal_coupling)]
+            energy = size(delta_a @ xa)
+            assert_closes(inside, energy * energy, size(delta_a) * size(xa), n=n[a], eps=eps)
+
+
+@pytest.mark.statement("section-4")
+@given(coarsenings(kinds=ISOMETRIC, loops=st.booleans()), st.integers(0, 999))
+def test_energy_ledger_line_by_line(case, seed):
+    """Every line is what the definition says."""
+    C, blocks = case
+    F, P = C.fine, C.partition
+    x = random_cochain(F, seed)
+    E = sc.energy_ledger(C, x)
+    exact = reference.energy_ledger(F, P, blocks, x)
+    L, n, eps = reference.laplacian(F), block_norms(C)[0], eps_of(C.sheaf.dtype)
+    for name in ("retained_internal", "discarded_internal", "internal_coupling"):
+        for a in clusters(C):
+            where = reference.cluster_coordinates(F, P, a)
+            error = getattr(E, name)[a] - getattr(exact, name)[a]
+            assert_residual(error, L[np.ix_(where, where)], x[where], x[where], n=n[a], eps=eps)
+    for name in ("retained_crossing", "crossing_coupling", "discarded_crossing", "fine_energy", "galerkin_energy"):
+        error = getattr(E, name) - getattr(exact, name)
+        assert_residual(error, L, x, x, n=max(n, default=1), eps=eps)
+
+
+# ---------------------------------------------------------------- docs/conventions.md, section 5
+
+
+@pytest.mark.statement("fact-1")
+@given(coarsenings(kinds=ISOMETRIC))
+def test_interlacing(case):
+    """lambda_i(L) <= lambda_i(L_Gal) for every i, and the crossing-only operator lies below L_Gal."""
+    C, _ = case
+    L, G = double(reference.laplacian(C.fine)), double(sc.laplacian(C.sheaf).toarray())
+    X = double(crossing_coboundary(C))
+    n, eps = max(len(L), 1), eps_of(C.sheaf.dtype)
+    fine, coarse = np.linalg.eigvalsh(L), np.linalg.eigvalsh(G)
+    assert_residual((fine[: len(coarse)] - coarse).max(initial=0.0), L, n=n, eps=eps)
+    assert_residual(np.linalg.eigvalsh(G - X.conj().T @ X).min(initial=0.0), L, n=n, eps=eps)
+    if len(coarse):  # from above too: norm(L_Gal) <= norm(L)
+        assert_residual(max(coarse[-1] - fine[-1], 0.0), L, n=n, eps=eps)
+
+
+def smallest_kept_out(F, P, ranks):
+    """The smallest singular value of any delta_a that belongs to a discarded direction, inf if there is none."""
+    smallest = np.inf
+    for a in range(P.n_clusters):
+        delta = reference.internal_coboundary(F, P, a)
+        sigma = np.zeros(delta.shape[1])
+        found = np.linalg.svd(double(delta), compute_uv=False) if delta.size else np.zeros(0)
+        sigma[: len(found)] = found
+        if ranks[a] < len(sigma):
+            smallest = min(smallest, np.sort(sigma)[ranks[a]])
+    return float(smallest)
+
+
+@pytest.mark.statement("fact-2")
+@given(sheaves_with_partitions(), st.integers(0, 3), st.booleans())
+def test_sections_are_kept_with_every_local_section(case, more, loops):
+    """With r_a >= dim ker L_a the global sections lie in im R and are those of the coarse sheaf, one to one."""
+    F, P = case
+    kernels = sc.local_modes(F, P, sc.ranks.kernel()).ranks
+    C = sc.coarsen(F, P, kernels + more if more else sc.ranks.kernel(), loops=loops or more > 0)
+    delta, R = double(reference.coboundary(F)), double(C.prolongation.toarray())
+    sections = double(reference.global_sections(F))
+    n, eps = max(*delta.shape, 1), eps_of(F.dtype)
+    # sections are known to eps norm(delta) over the gap; eigenvectors of L_a to the square of that
+    gap = smallest_kept_out(F, P, C.ranks)
+    condition = max(size(delta) / gap, 1.0) ** (2 if more else 1) if gap > 0 else np.inf
+    if sections.size and condition * n * eps < 1e-2:
+        assert_residual(sections - R @ (R.conj().T @ sections), condition, sections, n=n, eps=eps)
+    if not more:
+        assert C.sheaf.n_edges == C.n_crossing_edges
+    # the coarse sheaf has as many, unless rounding decides: positive eigenvalues of L_Gal are above those of L
+    L, G = delta.conj().T @ delta, double(sc.laplacian(C.sheaf).toarray())
+    level = LIMIT * n * eps * size(L)
+    fine, coarse = np.linalg.eigvalsh(L), np.linalg.eigvalsh(G)
+    if len(fine) > sections.shape[1] and (fine[sections.shape[1] :] > 100 * level).all() and condition**2 * eps < 1e-2:
+        assert int((coarse <= level).sum()) == sections.shape[1]
+
+
+def shifted_blocks(F, singular, eps):
+    """D_v plus what a treatment of singular ones adds to it."""
+    blocks = [double(D) for D in reference.diagonal_blocks(F)]
+    shift = {"pinv": 0.0, "regularize": eps * max(map(size, blocks), default=0.0), "augment": 1.0}[singular]
+    return [D + shift * np.eye(len(D)) for D in blocks]
+
+
+def assume_ranks_are_clear(F, blocks, singular="pinv"):
+    """Drop sheaves where rounding decides whether a D_v is singular, or drowns what was added to a singular one."""
+    for D in blocks:
+        values = np.linalg.eigvalsh(D)
+        level = 4 * len(D) * eps_of(F.dtype) * values.max(initial=0)
+        assume(not ((values > level / 4 if singular == "pinv" else True) & (values < 100 * level)).any())
+
+
+def normalize(F, *args):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sc.SingularDegreeWarning)
+        return sc.normalize(F, *args)
+
+
+@pytest.mark.statement("fact-5")
+@given(sheaves(), st.sampled_from(["pinv", "regularize", "augment"]), st.sampled_from([1e-8, 1e-3, 1.0]))
+def test_normalizing_is_a_change_of_maps(F, singular, eps):
+    """The Laplacian of normalize(F) is D^{-1/2} L D^{-1/2}, D the diagonal block of L, for each treatment of singular D_v."""
+    blocks = shifted_blocks(F, singular, eps)
+    assume_ranks_are_clear(F, blocks, singular)
+    N = normalize(F, singular, eps)
+    np.testing.assert_array_equal(N.edges, F.edges)
+    exact, root = reference.normalized(F, singular, eps)
+    ours = sc.laplacian(N).toarray()
+    at = [reference.vertex_coordinates(F, v) for v in range(F.n_vertices)]
+    # an error of D_v^{-1/2} is eps times the condition of D_v; the worst vertex of a block counts, not the whole matrix
+    condition = [size(root[np.ix_(i, i)]) ** 2 * size(D) for i, D in zip(at, blocks, strict=True)]
+    sizes = [np.sqrt(size(exact[np.ix_(i, i)])) for i in at]
+    for u, i in enumerate(at):
+        for v, j in enumerate(at):
+            error = ours[np.ix_(i, j)] - exact[np.ix_(i, j)]
+            n = max(len(i), len(j), 1)
+            assert_residual(error, max(condition[u], condition[v]), sizes[u], sizes[v], n=n, eps=eps_of(F.dtype))
+    W = [root[np.ix_(i, i)] for i in at]
+    for e, (u, v) in enumerate(F.edges):
+        for ours, fine, x in ((N.tail_map(e), F.tail_map(e), u), (N.head_map(e), F.head_map(e), v)):
+            assert_residual(
+                ours - fine @ W[x], fine, W[x], condition[x] or 1, n=max(len(at[x]), 1), eps=eps_of(F.dtype)
+            )
+
+
+@pytest.mark.statement("fact-6")
+@given(sheaves(), st.integers(0, 999))
+def test_the_dirichlet_energy_counts_every_edge_once(F, seed):
+    """x* Delta x = energy(normalize(F), x) = half of the edge terms taken in both orientations: summed once, no 1/2."""
+    assume_ranks_are_clear(F, shifted_blocks(F, "pinv", 0.0))
+    x, N = random_cochain(F, seed), normalize(F)
+    exact, root = reference.normalized(F)
+    n, eps = max(F.vertex_dims.max(initial=1), 1), eps_of(F.dtype)
+    value = sc.energy(N, x)
+    assert_residual(value - float((x.conj() @ exact @ x).real), root, root, reference.laplacian(F), x, x, n=n, eps=eps)
+    y = [x[reference.vertex_coordinates(F, v)] for v in range(F.n_vertices)]
+    terms = [double(N.tail_map(e)) @ y[u] - double(N.head_map(e)) @ y[v] for e, (u, v) in enumerate(F.edges)]
+    both_ways = sum(size(t) ** 2 for t in terms) + sum(size(-t) ** 2 for t in terms)
+    delta = reference.coboundary(N)
+    assert_residual(value - both_ways / 2, delta, delta, x, x, n=n, eps=eps)
+    X = np.stack([x, 2 * x], axis=1)  # several channels: the trace
+    assert_residual(sc.energy(N, X).sum() - 5 * value, delta, delta, x, x, n=n, eps=eps)
+
+
+# ---------------------------------------------------------------- docs/conventions.md, section 6
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e-3, 1.0, 1e3, 1e100])
+def test_multiplets_are_the_same_at_every_scale(scale):
+    """The gap that counts as a tie is relative to the operator: a square has 0, 2, 2, 4 whatever its maps are scaled by."""
+    F = sc.CellularSheaf.constant(nx.cycle_graph(4))
+    F = F.with_maps(scale * F.tail_data, scale * F.head_data)
+    ranks = [sc.ranks.fixed(r).whole_multiplets() for r in (1, 2, 3)]
+    assert [int(sc.local_modes(F, sc.Partition([0] * 4), rule).ranks[0]) for rule in ranks] == [1, 3, 3]
+    for rule in (1, sc.ranks.kernel()):  # by eigenvectors and by singular vectors: norm(L, inf) = 4
+        M = sc.local_modes(F, sc.Partition([0] * 4), rule)
+        assert_residual(M.operator_norms[0] - 4 * scale**2, 4 * scale**2, n=4)
+        assert_residual(M.next_eigenvalues[0] - 2 * scale**2, 4 * scale**2, n=4)
+
+
+def test_scores_by_singular_values_are_squares():
+    """A kernel widened to its multiplet keeps a direction of small energy: its score is sigma^2, 1.5e-10, and not sigma."""
+    F = sc.CellularSheaf([[0, 1], [1, 2]], [[[1.0]], [[1e-5]]], [[[1.0]], [[1e-5]]])
+    M = sc.local_modes(F, sc.Partition([0, 0, 0]), sc.ranks.kernel().whole_multiplets())
+    assert M.ranks.tolist() == [2]
+    assert_residual(M.scores - np.linalg.eigvalsh(reference.laplacian(F))[:2], 2.0, n=3)
+
+
+# ---------------------------------------------------------------- hypotheses are needed
+
+
+def _path(n=6):
+    return sc.CellularSheaf.constant(np.stack([np.arange(n - 1), np.arange(1, n)], axis=1))
+
+
+def test_loopless_realization_fails_with_positive_modes():
+    """Retained modes of positive energy and no loops: the coarse sheaf is not the Galerkin operator."""
+    C = sc.coarsen(_path(), HALVES, 2, loops=False)
+    missing = C.galerkin() - sc.laplacian(C.sheaf)
+    assert size(missing) > 0.5
+    skipped = {c.label: c.skipped_because for c in sc.verify(C).checks}
+    assert "loops=False" in skipped["thm:Galerkin_realization"]
+
+
+@pytest.mark.parametrize("rank", [1, 2, 5])
+def test_loopless_realization_fails_for_most_sheaves(rank):
+    F = sc.CellularSheaf.random(nx.complete_graph(6), 2, 2, seed=3)
+    C = sc.coarsen(F, HALVES, rank, loops=False)
+    assert residual(C.galerkin() - sc.laplacian(C.sheaf), sc.laplacian(F), n=6) > 1e9
+
+
+def test_kernel_is_not_preserved_with_positive_modes():
+    """The fluctuation of each half has no crossing row that sees it, but it is no section: R(ker delta_x) is too large."""
+    F = sc.CellularSheaf([[0, 1], [1, 2]], [[[1.0]], [[1.0]]], [[[1.0]], [[1.0]]])
+    C = sc.coarsen(F, sc.Partition([0, 0, 1]), basis=[np.array([[1.0], [0.0]]), np.ones((1, 1))], loops=False)
+    assert not sc.coboundary(C.sheaf).toarray()[:, 0].any()
+    z = np.array([1.0, 0.0])
+    assert sc.energy(C.sheaf, z) == 0
+    assert sc.energy(F, C.lift(z)) == 1
+
+
+def test_kernel_is_not_preserved_one_to_one_unless_r_is_injective():
+    """One section twice in R: ker delta_x gains a dimension that is lifted to nothing."""
+    F, one = _path(), np.ones((3, 1))
+    twice = sc.coarsen(F, HALVES, basis=[np.hstack([one, one]), one])
+    once = sc.coarsen(F, HALVES, basis=[one, one])
+    dims = [dense_kernel(sc.coboundary(C.sheaf).toarray()).shape[1] for C in (once, twice)]
+    assert dims == [1, 2]
+    lifted = twice.prolongation.toarray() @ dense_kernel(sc.coboundary(twice.sheaf).toarray())
+    assert dense_range(lifted).shape[1] == 1
+
+
+def test_principal_modes_do_not_satisfy_the_lambda_formulas():
+    """With the principal operator H_a is full and not diag(lambda), and the two parts of a cochain are coupled."""
+    C = sc.coarsen(_path(), HALVES, 2, local_operator="principal")
+    H = C.internal_operator(0)
+    assert size(H - np.diag(C.modes.eigenvalues(0))) > 0.1 * size(H)
+    assert abs(H[0, 1]) > 0.01 * size(H)
+    E = sc.energy_ledger(C, np.arange(6.0) ** 2)
+    assert np.abs(E.internal_coupling).max() > 0.1
+    assert E.truncation_bound is None
+
+
+def test_principal_modes_are_not_locally_optimal():
+    """The largest internal energy over their span is above lambda_r of L_a."""
+    low = np.linalg.eigvalsh(reference.internal_laplacian(_path(), HALVES, 0))
+    U = sc.local_modes(_path(), HALVES, 1, "principal").basis(0)
+    assert (U.T @ reference.internal_laplacian(_path(), HALVES, 0) @ U)[0, 0] > low[0] + 0.01
+
+
+def test_modes_two_to_r_plus_one_are_not_locally_optimal():
+    """They have the residuals and the orthogonality of modes; lambda tells them apart."""
+    L = reference.internal_laplacian(_path(), HALVES, 0)
+    exact, U = np.linalg.eigvalsh(L), sc.local_modes(_path(), HALVES, 3).basis(0)[:, 1:]
+    assert np.linalg.eigvalsh(U.T @ L @ U)[-1] > exact[1] + 1
+
+
+def test_the_gap_bound_fails_for_principal_modes():
+    """The constant has no internal energy, so by the bound none of it could be discarded."""
+    C = sc.coarsen(_path(), HALVES, 1, local_operator="principal")
+    E = sc.energy_ledger(C, np.ones(6))
+    assert E.discarded_norm2.min() > 0.01
+    assert np.abs(E.retained_internal + E.discarded_internal + E.internal_coupling).max() < 1e-14
+
+
+def test_the_ledger_needs_an_isometry():
+    C = sc.coarsen(_path(), HALVES, basis=[np.eye(3), 2 * np.eye(3)])
+    with pytest.raises(ValueError, match=r"not the identity in cluster 1 .*orthonormalize each block"):
+        sc.energy_ledger(C, np.ones(6))
+
+
+def test_interlacing_needs_an_isometry():
+    C = sc.coarsen(_path(), HALVES, basis=[0.1 * np.eye(3)] * 2)
+    fine, coarse = (np.linalg.eigvalsh(sc.laplacian(F).toarray()) for F in (C.fine, C.sheaf))
+    assert (coarse[1:] < 0.1 * fine[1:]).all()
+
+
+def test_principal_modes_lose_global_sections():
+    """H^0 of the path survives internal coarsening and is lost by the principal operator."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        low = {op: np.linalg.eigvalsh(sc.coarsen(_path(), HALVES, 1, local_operator=op).galerkin().toarray())[0]
+               for op in ("internal", "principal")}  # fmt: skip
+    assert abs(low["internal"]) < 30 * 6 * np.finfo(float).eps * 4
+    assert low["principal"] > 0.01
+
+
+def test_a_discarded_local_section_loses_global_ones():
+    """A bundle with three sections: two modes per cluster keep two of them, three all."""
+    F = sc.gallery.bundle(nx.complete_graph(6), 3, seed=5)
+    found = []
+    for r in (2, 3):
+        coarse = sc.coarsen(F, HALVES, r).galerkin().toarray()
+        found.append(int((np.linalg.eigvalsh(coarse) < 1e-12).sum()))
+    assert found[1] == 3
+    assert found[0] < 3
+
+
+def test_the_operator_of_the_normalized_sheaf_is_not_the_normalized_operator():
+    """D belongs to the whole graph: ends of the cut have degree 2, inside their cluster only 1."""
+    N, internal = sc.normalize(_path()), reference.internal_laplacian(_path(), HALVES, 0)
+    root = np.diag(1 / np.sqrt(np.diag(internal)))
+    assert size(reference.internal_laplacian(N, HALVES, 0) - root @ internal @ root) > 0.1
+
+
+def test_half_of_the_sum_over_edges_is_not_the_dirichlet_energy():
+    N, x = sc.normalize(_path()), np.arange(6.0)
+    delta = sc.laplacian(N).toarray()
+    assert_residual(sc.edge_energy(N, x).sum() - x @ delta @ x, delta, x, x, n=6)
+    assert residual(sc.edge_energy(N, x).sum() / 2 - x @ delta @ x, delta, x, x, n=6) > 1e9

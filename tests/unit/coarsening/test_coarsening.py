@@ -1,0 +1,394 @@
+import dataclasses
+import re
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf, Partition, gallery
+from tests.support import reference
+from tests.support.helpers import assert_residual, dense_rank, eps_of, residual, same_subspace, size, ties_allowed
+from tests.support.strategies import DTYPES, bases, cochains, mode_counts, partitions, sheaves, sheaves_with_partitions
+
+KINDS = ("internal", "principal", "oversampled", "basis")
+
+
+@st.composite
+def coarsenings(draw, kinds=KINDS, **sheaf_options):
+    F, P = draw(sheaves_with_partitions(**sheaf_options))
+    kind = draw(st.sampled_from(kinds))
+    if kind == "basis":
+        return sc.coarsen(F, P, basis=draw(bases(F, P)))
+    return coarsen(F, P, draw(mode_counts(P)), local_operator=kind)
+
+
+def coarsen(*args, **kwargs):
+    with ties_allowed():
+        return sc.coarsen(*args, **kwargs)
+
+
+def blocks_of(C):
+    return [C.block(a) for a in range(C.partition.n_clusters)]
+
+
+def assert_is_galerkin(operator, F, P, bases_, levels=1):
+    """Every block of an operator on the coarse C^0 against R* L R of the oracle, worst block first."""
+    expected, L = reference.galerkin(F, P, bases_), reference.laplacian(F)
+    assert operator.shape == expected.shape
+    local = []
+    for a in range(len(bases_)):
+        c = reference.cluster_coordinates(F, P, a)
+        local.append(np.sqrt(size(L[np.ix_(c, c)])))
+    for a, R_a in enumerate(bases_):
+        for b, R_b in enumerate(bases_):
+            here = np.ix_(reference.coarse_coordinates(bases_, a), reference.coarse_coordinates(bases_, b))
+            n = levels * max(*R_a.shape, *R_b.shape)
+            error = operator[here] - expected[here]
+            assert_residual(error, R_a, R_b, local[a], local[b], n=n, eps=eps_of(F.dtype))
+
+
+# ---------------------------------------------------------------- the realization theorem
+
+
+@given(coarsenings())
+def test_the_coarse_sheafs_own_laplacian_is_the_galerkin_operator(C):
+    assert_is_galerkin(sc.laplacian(C.sheaf).toarray(), C.fine, C.partition, blocks_of(C))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_realization_of_a_sheaf_with_everything(kind, dtype):
+    edges = [[0, 1], [1, 0], [2, 1], [2, 2], [3, 4], [5, 3], [4, 2], [0, 5], [5, 1], [5, 5], [1, 4], [4, 5]]
+    F = CellularSheaf.random(edges, [2, 3, 1, 2, 3, 2, 0], [2, 1, 3, 2, 1, 2, 2, 3, 1, 1, 0, 2], seed=3, dtype=dtype)
+    P = Partition([0, 0, 0, 1, 1, 1, 0])
+    if kind == "basis":
+        rng = np.random.default_rng(5)
+        C = sc.coarsen(F, P, basis=[rng.standard_normal((N, 4)).astype(dtype) for N in (6, 7)])
+    else:
+        C = sc.coarsen(F, P, [4, 5], local_operator=kind)
+    assert C.n_crossing_edges == 1
+    assert C.sheaf.n_edges == 3
+    assert_is_galerkin(sc.laplacian(C.sheaf).toarray(), F, P, blocks_of(C))
+
+
+@given(coarsenings())
+def test_galerkin_is_r_star_l_r(C):
+    G = C.galerkin()
+    assert isinstance(G, scipy.sparse.csr_array)
+    assert G.dtype == C.sheaf.dtype == np.result_type(C.fine.dtype, C.prolongation.dtype)
+    for i in range(G.shape[0]):
+        assert (np.diff(G.indices[G.indptr[i] : G.indptr[i + 1]]) > 0).all()
+    assert_is_galerkin(G.toarray(), C.fine, C.partition, blocks_of(C))
+
+
+def test_galerkin_does_not_look_at_the_coarse_sheaf():
+    F = CellularSheaf.random(nx.path_graph(6), 2, 3, seed=3)
+    C = sc.coarsen(F, Partition([0, 0, 0, 1, 1, 1]), 2)
+    wrong = dataclasses.replace(C, sheaf=C.sheaf.with_maps(2 * C.sheaf.tail_data, 2 * C.sheaf.head_data))
+    np.testing.assert_array_equal(wrong.galerkin().toarray(), C.galerkin().toarray())
+    assert residual(sc.laplacian(wrong.sheaf) - wrong.galerkin(), sc.laplacian(F), n=6) > 30
+
+
+@given(coarsenings())
+def test_the_decomposition_into_crossing_and_internal_energy(C):
+    bases_ = blocks_of(C)
+    decomposed = reference.coarse_laplacian(C.fine, C.partition, bases_)
+    assert_is_galerkin(decomposed, C.fine, C.partition, bases_)  # the oracle itself
+    loops = sc.laplacian(C.sheaf).toarray() - sc.laplacian(_without_loops(C)).toarray()
+    for a, R_a in enumerate(bases_):
+        c = reference.cluster_coordinates(C.fine, C.partition, a)
+        factor = reference.coboundary(C.fine)[:, c]  # the crossing part was subtracted
+        here = np.ix_(reference.coarse_coordinates(bases_, a), reference.coarse_coordinates(bases_, a))
+        error = loops[here] - reference.retained_internal_operator(C.fine, C.partition, bases_, a)
+        assert_residual(error, R_a, R_a, factor, factor, n=max(R_a.shape), eps=eps_of(C.fine.dtype))
+
+
+def _without_loops(C):
+    if C.modes is None:
+        return sc.coarsen(C.fine, C.partition, basis=blocks_of(C), loops=False).sheaf
+    return sc.coarsen(C.fine, C.partition, C.modes, loops=False).sheaf
+
+
+@given(coarsenings())
+def test_internal_operators(C):
+    bases_ = blocks_of(C)
+    for a, R_a in enumerate(bases_):
+        H = C.internal_operator(a)
+        assert H.shape == (R_a.shape[1], R_a.shape[1])
+        assert H.dtype == C.sheaf.dtype
+        delta_a = reference.internal_coboundary(C.fine, C.partition, a)
+        error = H - reference.retained_internal_operator(C.fine, C.partition, bases_, a)
+        assert_residual(error, R_a, R_a, delta_a, delta_a, n=max(R_a.shape), eps=eps_of(C.fine.dtype))
+        if C.modes is not None and C.modes.local_operator == "internal":
+            error = H - np.diag(C.modes.eigenvalues(a))
+            assert_residual(error, delta_a, delta_a, R_a, R_a, n=max(R_a.shape), eps=eps_of(C.fine.dtype))
+        np.testing.assert_array_equal(C.internal_operator(a - len(bases_)), H)
+
+
+def test_internal_operators_of_principal_modes_are_full():
+    F = CellularSheaf.random(nx.gnm_random_graph(8, 16, seed=3), 2, 2, seed=5)
+    C = sc.coarsen(F, Partition([0, 0, 0, 0, 1, 1, 1, 1]), 4, local_operator="principal")
+    H = C.internal_operator(0)
+    delta_a = reference.internal_coboundary(F, C.partition, 0)
+    assert residual(H - np.diag(H.diagonal()), delta_a, delta_a, n=8) > 1e6
+    assert C.modes.local_operator == "principal"
+
+
+# ---------------------------------------------------------------- lift and pool
+
+
+@given(coarsenings(), st.data())
+def test_lift_and_pool_apply_r_and_its_adjoint(C, data):
+    R = reference.prolongation(C.fine, C.partition, blocks_of(C))
+    x, z = data.draw(cochains(C.fine)), data.draw(cochains(C.sheaf))
+    if data.draw(st.booleans(), label="complex"):
+        x, z = (1 - 1j) * x, (2 + 1j) * z
+    n = max(max(R_a.shape) for R_a in blocks_of(C)) if C.partition.n_clusters else 1
+    eps = eps_of(C.fine.dtype)
+    assert C.lift(z).shape == (C.fine.dim_c0, *z.shape[1:])
+    assert C.pool(x).shape == (C.sheaf.dim_c0, *x.shape[1:])
+    assert_residual(C.lift(z) - R @ z, R, z, n=n, eps=eps)
+    assert_residual(C.pool(x) - R.conj().T @ x, R, x, n=n, eps=eps)
+    if x.ndim == z.ndim == 1:  # <R z, x> = <z, R* x>
+        difference = np.vdot(C.lift(z), x) - np.vdot(z, C.pool(x))
+        assert_residual(difference, R, z, x, n=max(C.fine.dim_c0, 1), eps=eps)
+
+
+def test_lift_and_pool_refuse_cochains_of_the_other_level():
+    F = CellularSheaf.constant(nx.path_graph(4))
+    C = sc.coarsen(F, Partition([0, 0, 1, 1]), 1)
+    with pytest.raises(ValueError, match=re.escape("`z` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 2")):
+        C.lift(np.zeros(4))
+    with pytest.raises(ValueError, match=re.escape("`x` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 4")):
+        C.pool(np.zeros(2))
+    with pytest.raises(ValueError, match="`x` must be finite"):
+        C.pool([0, np.nan, 0, 0])
+
+
+# ---------------------------------------------------------------- options
+
+
+@given(sheaves_with_partitions(), st.data())
+def test_modes_are_computed_or_brought_along(case, data):
+    F, P = case
+    rank = data.draw(mode_counts(P))
+    kind = data.draw(st.sampled_from(["internal", "principal"]))
+    C = coarsen(F, P, rank, local_operator=kind)
+    with ties_allowed():
+        M = sc.local_modes(F, P, rank, kind)
+    D = sc.coarsen(F, P, M)  # silent about ties, which were reported when M was made
+    assert D.modes is M
+    assert C.modes.local_operator == kind
+    np.testing.assert_array_equal(C.prolongation.data, M.prolongation.data)
+    np.testing.assert_array_equal(D.prolongation.data, M.prolongation.data)
+    for name in ("edges", "vertex_dims", "edge_dims", "tail_data", "head_data"):
+        np.testing.assert_array_equal(getattr(C.sheaf, name), getattr(D.sheaf, name))
+    if not np.ndim(rank):
+        E = coarsen(F, P, sc.ranks.fixed(rank), local_operator=kind)
+        np.testing.assert_array_equal(E.prolongation.data, M.prolongation.data)
+
+
+def test_modes_of_another_sheaf_or_partition_are_refused():
+    F, P = CellularSheaf.random(nx.path_graph(4), 2, 3, seed=3), Partition([0, 0, 1, 1])
+    M = sc.local_modes(F, P, 2)
+    twin = F.with_maps(F.tail_data, F.head_data)
+    with pytest.raises(ValueError, match="`rank` holds LocalModes of another sheaf"):
+        sc.coarsen(twin, P, M)
+    with pytest.raises(ValueError, match="`rank` holds LocalModes of another partition"):
+        sc.coarsen(F, Partition([0, 1, 1, 1]), M)
+    assert sc.coarsen(F, Partition([0, 0, 1, 1]), M).modes is M  # an equal partition will do
+    with pytest.raises(ValueError, match="`local_operator` = 'principal' contradicts the LocalModes in `rank`"):
+        sc.coarsen(F, P, M, local_operator="principal")
+    principal = sc.local_modes(F, P, 2, "principal")
+    assert sc.coarsen(F, P, principal).modes.local_operator == "principal"
+
+
+@pytest.mark.parametrize("damage", ["data", "indices", "indptr"])
+def test_modes_whose_matrix_was_given_other_arrays_are_refused(damage):
+    F, P = CellularSheaf.random(nx.path_graph(4), 2, 3, seed=3), Partition([0, 0, 1, 1])
+    M = sc.local_modes(F, P, 2)
+    other = getattr(M.prolongation, damage).copy()
+    setattr(M.prolongation, damage, other)
+    sc.coarsen(F, P, M)  # the same numbers
+    other[-1] = np.nan if damage == "data" else 1
+    with pytest.raises(ValueError, match="the LocalModes in `rank`"):
+        sc.coarsen(F, P, M)
+
+
+def test_exactly_one_of_rank_and_basis():
+    F, P = CellularSheaf.constant(nx.path_graph(2)), Partition([0, 1])
+    with pytest.raises(ValueError, match="exactly one of `rank` and `basis` must be given, got neither"):
+        sc.coarsen(F, P)
+    with pytest.raises(ValueError, match="exactly one of `rank` and `basis` must be given, got both"):
+        sc.coarsen(F, P, 1, basis=[np.ones((1, 1))] * 2)
+    with pytest.raises(ValueError, match="`local_operator` must be one of"):
+        sc.coarsen(F, P, 1, local_operator="outer")
+    with pytest.raises(ValueError, match="`P` must label the sheaf's 2 vertices, got a partition of 3"):
+        sc.coarsen(F, Partition([0, 1, 1]), 1)
+    with pytest.raises(TypeError, match="must be a CellularSheaf, got Partition"):
+        sc.coarsen(P, F, 1)
+
+
+@pytest.mark.parametrize("kind", ["orthonormal", "general", "scaled", "rank-deficient", "zero column", "complex"])
+@given(data=st.data())
+def test_own_bases_of_every_kind(kind, data):
+    F, P = data.draw(sheaves_with_partitions())
+    basis = data.draw(bases(F, P, kinds=[kind]))
+    C = sc.coarsen(F, P, basis=basis)
+    assert C.modes is None
+    assert C.sheaf.dtype == np.result_type(F.dtype, *basis)
+    assert C.ranks.tolist() == [R_a.shape[1] for R_a in basis]
+    assert_is_galerkin(sc.laplacian(C.sheaf).toarray(), F, P, basis)
+
+
+def test_a_complex_basis_makes_the_coarse_sheaf_of_a_real_one_complex():
+    F = CellularSheaf([[0, 1], [0, 2]], [[[1.0]], [[2.0]]], [[[3.0]], [[1.0]]])
+    R_0 = np.array([[1j], [1.0]])
+    C = sc.coarsen(F, Partition([0, 0, 1]), basis=[R_0, [[1.0]]])
+    assert C.sheaf.dtype == np.complex128
+    assert C.sheaf.tail_map(0).tolist() == [[2j]]
+    H = C.internal_operator(0)  # |1j * 1 - 3|^2 = 10
+    assert_residual(H - 10, R_0, R_0, 3.0, 3.0, n=2)
+    assert_residual(C.galerkin().toarray() - [[14, 2j], [-2j, 1]], R_0, R_0, 3.0, 3.0, n=2)
+
+
+def test_progress_is_shown_on_request(capfd):
+    F = CellularSheaf.random(nx.path_graph(40), 2, 2, seed=3)
+    coarsen(F, Partition(np.arange(40) // 4), 2)
+    assert "local modes" not in "".join(capfd.readouterr())
+    coarsen(F, Partition(np.arange(40) // 4), 2, progress=True)
+    assert "local modes" in capfd.readouterr().err
+
+
+# ---------------------------------------------------------------- special partitions
+
+
+@given(sheaves(), st.sampled_from(["internal", "principal"]))
+def test_all_modes_of_a_single_cluster_keep_the_spectrum(F, kind):
+    C = coarsen(F, Partition(np.zeros(F.n_vertices, int)), F.dim_c0, local_operator=kind)
+    assert C.n_crossing_edges == 0
+    assert C.crossing_rows.size == 0
+    delta = reference.coboundary(F)
+    ours, fine = (np.linalg.eigvalsh(L) for L in (sc.laplacian(C.sheaf).toarray(), reference.laplacian(F)))
+    assert_residual(ours - fine, delta, delta, n=max(F.dim_c0, 1), eps=eps_of(F.dtype))
+
+
+@given(sheaves(), st.integers(0, 8))
+def test_one_cluster_for_each_vertex_gathers_parallel_edges(F, r):
+    P = Partition(np.arange(F.n_vertices))
+    C = coarsen(F, P, r)
+    pairs = {tuple(sorted(edge)) for edge in F.edges.tolist() if edge[0] != edge[1]}
+    assert C.n_crossing_edges == len(pairs)
+    assert C.ranks.tolist() == np.minimum(F.vertex_dims, r).tolist()
+    assert_is_galerkin(sc.laplacian(C.sheaf).toarray(), F, P, blocks_of(C))
+
+
+def test_nothing_can_be_coarsened():
+    nothing = np.zeros((0, 1, 1), np.complex64)
+    F = CellularSheaf([], nothing, nothing)
+    for C in (sc.coarsen(F, Partition([]), 3), sc.coarsen(F, Partition([]), basis=[])):
+        assert (C.sheaf.n_vertices, C.sheaf.n_edges, C.n_crossing_edges) == (0, 0, 0)
+        assert C.sheaf.dtype == np.complex64
+        assert C.prolongation.shape == C.galerkin().shape == (0, 0)
+        assert C.lift(np.zeros(0)).shape == (0,)
+        assert C.pool(np.zeros((0, 2))).shape == (0, 2)
+        assert C.clusters.n_clusters == 0
+
+
+def test_rank_zero_leaves_points():
+    C = sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 0)
+    assert C.ranks.tolist() == [0, 0]
+    assert C.sheaf.edges.tolist() == [[0, 1]]  # the graph keeps its edge, of stalk dimension 1
+    assert C.sheaf.edge_dims.tolist() == [1]
+    assert sc.laplacian(C.sheaf).shape == (0, 0)
+    assert C.lift(np.zeros((0, 2))).tolist() == [[0, 0]] * 4
+
+
+# ---------------------------------------------------------------- level after level
+
+
+@given(sheaves(), st.data())
+def test_three_levels_compose(F, data):
+    sheaf, labels, R = F, np.arange(F.n_vertices), np.eye(F.dim_c0, dtype=F.dtype)
+    for _ in range(3):
+        P = data.draw(partitions(sheaf.n_vertices))
+        C = coarsen(
+            sheaf, P, data.draw(st.integers(1, 6)), local_operator=data.draw(st.sampled_from(["internal", "principal"]))
+        )
+        sheaf, labels, R = C.sheaf, P.labels[labels], R @ C.prolongation.toarray()
+    P = Partition(labels)
+    columns = sheaf.vertex_offsets
+    bases_ = [R[reference.cluster_coordinates(F, P, a), columns[a] : columns[a + 1]] for a in range(P.n_clusters)]
+    np.testing.assert_array_equal(reference.prolongation(F, P, bases_), R)
+    assert_is_galerkin(sc.laplacian(sheaf).toarray(), F, P, bases_)
+
+
+def test_sections_survive_every_level():
+    F = gallery.bundle(nx.grid_2d_graph(6, 6), 2, seed=3)
+    sheaf, R = F, np.eye(72)
+    for k in (12, 4, 1):
+        P = Partition(np.arange(sheaf.n_vertices) * k // sheaf.n_vertices)
+        C = coarsen(sheaf, P, [2 * nx.number_connected_components(_graph(sheaf, P.cluster(a))) for a in range(k)])
+        sheaf, R = C.sheaf, R @ C.prolongation.toarray()
+    assert sheaf.dim_c0 == 2
+    assert same_subspace(R, reference.global_sections(F), condition=1e2)
+
+
+def _graph(sheaf, vertices):
+    G = nx.MultiGraph(sheaf.edges.tolist())
+    return G.subgraph(vertices.tolist())
+
+
+# ---------------------------------------------------------------- the result
+
+
+def test_the_result_cannot_be_changed_but_replaced():
+    F, P = CellularSheaf.random(nx.path_graph(6), 2, 3, seed=3), Partition([0, 0, 0, 1, 1, 1])
+    C = sc.coarsen(F, P, 2)
+    assert C.fine is F
+    assert C.partition is P
+    assert C.loops is True
+    R = C.prolongation
+    for array in (R.data, R.indices, R.indptr, C.crossing_rows, C.ranks, C.sheaf.edges, C.sheaf.tail_data):
+        assert not array.flags.writeable
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        C.sheaf = F
+    Q = Partition([1, 1, 1, 0, 0, 0])
+    D = dataclasses.replace(C, partition=Q, modes=None)
+    assert C.clusters.labels.tolist() == P.labels.tolist()
+    assert D.clusters.labels.tolist() == Q.labels.tolist()  # nothing derived is carried over
+    assert D.sheaf is C.sheaf
+    assert dataclasses.replace(C, partition=Q).clusters.labels.tolist() == Q.labels.tolist()
+    assert dataclasses.replace(C, sheaf=F).n_crossing_edges == 5
+
+
+def test_the_result_says_what_it_is():
+    F, P = CellularSheaf.constant(nx.path_graph(6)), Partition([0, 0, 0, 1, 1, 1])
+    text = " modes: 6 -> 2 vertices, dim C^0 6 -> 4, 5 -> 1 edges + 2 loops)"
+    assert repr(sc.coarsen(F, P, 2)) == "Coarsening(internal" + text
+    assert repr(sc.coarsen(F, P, 2, local_operator="principal")) == "Coarsening(principal" + text
+    assert "own basis" in repr(sc.coarsen(F, P, basis=[np.eye(3)] * 2))
+
+
+def test_a_path_by_hand():
+    C = sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
+    assert C.crossing_rows.tolist() == [1]
+    assert C.n_crossing_edges == 1
+    assert dense_rank(sc.laplacian(C.sheaf)) == 1
+    root = np.sqrt(0.5)
+    assert_residual(C.sheaf.tail_map(0) - root, n=2)
+    assert_residual(C.sheaf.head_map(0) - root, n=2)
+    assert_residual(C.pool([1.0, 3.0, 0.0, 2.0]) - [4 * root, 2 * root], 4.0, n=2)
+    assert_residual(C.lift([2.0, 0.0]) - [2 * root, 2 * root, 0, 0], 2.0, n=2)
+
+
+@pytest.mark.parametrize("block", [np.full((2, 1), 1e60), np.array([[1e160], [0.0]])])
+def test_a_basis_whose_coarse_maps_would_overflow_is_refused(block):
+    F = CellularSheaf.constant(nx.path_graph(4))
+    F = F.with_maps(F.tail_data * 1e100, F.head_data * 1e100)
+    with pytest.raises(ValueError, match=r"`basis\[1\]` has entries up to .*rescale the basis"):
+        sc.coarsen(F, Partition([0, 0, 1, 1]), basis=[np.eye(2, 1), block])

@@ -1,0 +1,175 @@
+"""Compressed edge stalks: fewer rows, the same Laplacian."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf, Partition
+from tests.support.helpers import assert_residual, eps_of
+from tests.support.strategies import DTYPES, SCALES, bases, sheaves, sheaves_with_partitions
+from tests.unit.coarsening.test_coarsening import assert_is_galerkin, blocks_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+
+OPERATORS = ("internal", "principal")
+
+
+@st.composite
+def pairs(draw):
+    """Draw the same coarsening without and with compression; ranks are small, so that there are too many rows."""
+    F, P = draw(sheaves_with_partitions())
+    options = {"loops": draw(st.booleans())}
+    kind = draw(st.sampled_from([*OPERATORS, "basis"]))
+    if kind == "basis":
+        options["basis"] = draw(bases(F, P))
+    else:
+        options["rank"] = draw(st.lists(st.integers(0, 2), min_size=P.n_clusters, max_size=P.n_clusters))
+        options["local_operator"] = kind
+    return sc.coarsen(F, P, **options), sc.coarsen(F, P, **options, compress=True)
+
+
+def difference_map(sheaf, e):
+    """[A | -B] of an edge, in double precision."""
+    rows = np.hstack([sheaf.tail_map(e), -sheaf.head_map(e)])
+    return rows.astype(np.result_type(rows, np.float64))
+
+
+def assert_compressed(C, D):
+    """Assert that D is C compressed: rows, triangles, Gram matrices of every coarse edge; everything else to the last bit."""
+    a, b = C.sheaf.edges[: C.n_crossing_edges].T
+    crossing = slice(0, C.n_crossing_edges)
+    widths = C.ranks[a] + C.ranks[b]
+    np.testing.assert_array_equal(D.sheaf.edges, C.sheaf.edges)
+    np.testing.assert_array_equal(D.sheaf.edge_dims[crossing], np.minimum(C.sheaf.edge_dims[crossing], widths))
+    np.testing.assert_array_equal(D.prolongation.data, C.prolongation.data)
+    assert D.sheaf.dtype == C.sheaf.dtype
+    n = np.maximum(C.clusters.dims, C.ranks)
+    for e in range(C.sheaf.n_edges):
+        X, T = difference_map(C.sheaf, e), difference_map(D.sheaf, e)
+        if X.shape == T.shape:
+            np.testing.assert_array_equal(T, X)
+            continue
+        assert not np.tril(T, -1).any()
+        assert (T.diagonal().real >= 0).all()
+        assert not T.diagonal().imag.any()
+        error = T.conj().T @ T - X.conj().T @ X
+        assert_residual(error, X, X, n=max(n[a[e]], n[b[e]]), eps=eps_of(C.sheaf.dtype))
+
+
+@given(pairs())
+def test_every_coarse_edge_keeps_its_gram_matrix_in_as_few_rows_as_topology_and_ranks_allow(case):
+    assert_compressed(*case)
+    assert case[1].crossing_rows is None
+
+
+@given(pairs())
+def test_the_laplacian_is_the_galerkin_operator(case):
+    C, D = case
+    assert D.loops is C.loops
+    if D.loops:
+        assert_is_galerkin(sc.laplacian(D.sheaf).toarray(), D.fine, D.partition, blocks_of(D))
+
+
+@given(pairs())
+def test_every_statement_holds_on_it(case):
+    V = sc.verify(case[1])
+    assert V.passed, str(V)
+    skipped = [{check.label for check in sc.verify(C).checks if check.skipped_because} for C in case]
+    assert skipped[0] == skipped[1]  # compression is no excuse
+
+
+@given(pairs())
+def test_compressing_again_does_nothing(case):
+    D = case[1]
+    again = sc.coarsen(
+        D.sheaf, Partition(np.arange(len(D.ranks))), basis=[np.eye(r) for r in D.ranks.tolist()], compress=True
+    )
+    for e in range(D.n_crossing_edges):
+        np.testing.assert_array_equal(again.sheaf.tail_map(e), D.sheaf.tail_map(e))
+        np.testing.assert_array_equal(again.sheaf.head_map(e), D.sheaf.head_map(e))
+
+
+@pytest.mark.parametrize("scale", [0, 1, 2])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("chunk", [1, 128])
+def test_piece_by_piece_at_every_scale(dtype, scale, chunk, monkeypatch):
+    """A hub of an edge goes through the workspace in many pieces; its columns differ in size by many decades."""
+    monkeypatch.setattr("sheafcoarsen.coarsening.crossing.CHUNK", chunk)
+    F = CellularSheaf.random(nx.gnm_random_graph(30, 250, seed=3), 3, 2, seed=5, dtype=dtype)
+    size = SCALES[F.dtype.type(0).real.itemsize][scale]
+    F = F.with_maps(F.tail_data * F.tail_data.real.dtype.type(size), F.head_data * F.head_data.real.dtype.type(size))
+    P = Partition(np.arange(30) // 10)
+    rng = np.random.default_rng(7)
+    basis = [(rng.standard_normal((30, r)) * 10.0 ** rng.integers(-3, 1, r)).astype(dtype) for r in (7, 1, 3)]
+    C, D = (sc.coarsen(F, P, basis=basis, compress=compress) for compress in (False, True))
+    assert D.sheaf.edge_dims[:3].tolist() == [8, 10, 4]
+    assert C.sheaf.edge_dims[:3].min() > 20
+    assert_compressed(C, D)
+    assert sc.verify(D).passed, str(sc.verify(D))
+
+
+def test_columns_whose_squares_leave_the_range():
+    """Norms are taken of scaled columns: 1e-200 beside 1 keeps its relative accuracy."""
+    F = CellularSheaf.random([[0, 1]] * 5, 1, 1, seed=3)
+    D = sc.coarsen(F, Partition([0, 1]), basis=[[[1e-200]], [[1.0]]], compress=True)
+    C = sc.coarsen(F, Partition([0, 1]), basis=[[[1.0]], [[1.0]]], compress=True)
+    np.testing.assert_allclose(D.sheaf.tail_map(0) * 1e200, C.sheaf.tail_map(0), rtol=1e-14)
+    np.testing.assert_allclose(D.sheaf.head_map(0), C.sheaf.head_map(0), rtol=1e-14)
+    assert np.abs(C.sheaf.tail_map(0)).max() > 0.1
+
+
+def test_by_hand():
+    """Two parallel edges between numbers, of maps (3, 0) and (4, 5): [3 0; 4 -5] = Q [5 -4; 0 3]."""
+    F = CellularSheaf([[0, 1]] * 3, [[[3.0]], [[4.0]], [[0.0]]], [[[0.0]], [[5.0]], [[0.0]]])
+    D = sc.coarsen(F, Partition([0, 1]), 1, compress=True)
+    assert D.sheaf.edge_dims.tolist() == [2]
+    whole = np.array([[3, 0], [4, 5], [0, 0]])
+    assert_residual(D.sheaf.tail_map(0) - [[5], [0]], whole, n=3)
+    assert_residual(D.sheaf.head_map(0) - [[4], [-3]], whole, n=3)
+    assert "3 -> 1 edges (compressed) + 0 loops" in repr(D)
+
+
+def test_ranks_of_zero():
+    F = CellularSheaf.random([[0, 1], [1, 0], [1, 2], [2, 1]], 2, 2, seed=3)
+    D = sc.coarsen(F, Partition([0, 1, 2]), [0, 0, 1], compress=True)
+    assert D.sheaf.edges.tolist() == [[0, 1], [1, 2]]
+    assert D.sheaf.edge_dims.tolist() == [0, 1]
+    assert sc.laplacian(D.sheaf).shape == (1, 1)
+    assert sc.verify(D).passed
+
+
+@given(sheaves(), st.sampled_from(OPERATORS))
+def test_level_after_level(F, operator):
+    sheaf, labels, R = F, np.arange(F.n_vertices), np.eye(F.dim_c0, dtype=F.dtype)
+    for _ in range(3):
+        P = Partition(np.arange(sheaf.n_vertices) // 2)
+        D = sc.coarsen(sheaf, P, 2, local_operator=operator, compress=True)
+        sheaf, labels, R = D.sheaf, P.labels[labels], R @ D.prolongation.toarray()
+        a, b = sheaf.edges.T
+        assert (
+            sheaf.edge_dims <= np.where(a == b, sheaf.vertex_dims[a], sheaf.vertex_dims[a] + sheaf.vertex_dims[b])
+        ).all()
+    P = Partition(labels)
+    rows = [np.flatnonzero(np.repeat(P.labels, F.vertex_dims) == a) for a in range(P.n_clusters)]
+    starts = sheaf.vertex_offsets
+    blocks = [R[rows[a], starts[a] : starts[a + 1]] for a in range(P.n_clusters)]
+    assert_is_galerkin(sc.laplacian(sheaf).toarray(), F, P, blocks, levels=3)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_number_of_threads_does_not_change_a_bit(dtype, monkeypatch):
+    F = CellularSheaf.random(nx.gnm_random_graph(120, 3000, seed=3), 3, 2, seed=5, dtype=dtype)
+    P = Partition(np.arange(120) // 8)
+    rng = np.random.default_rng(7)
+    basis = [rng.standard_normal((24, 1 + a % 5)).astype(dtype) for a in range(15)]
+    monkeypatch.setattr("sheafcoarsen.coarsening.crossing.SERIAL_BELOW", 0.0)
+    monkeypatch.setattr("sheafcoarsen.coarsening.loops.SERIAL_BELOW", 0.0)
+    results = []
+    for threads in (1, 2):
+        monkeypatch.setattr("sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads)
+        results.append(sc.coarsen(F, P, basis=basis, compress=True).sheaf)
+    for name in ("edge_dims", "tail_data", "head_data"):
+        np.testing.assert_array_equal(getattr(results[0], name), getattr(results[1], name))

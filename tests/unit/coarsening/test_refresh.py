@@ -1,0 +1,332 @@
+"""New maps on the same graph: what `recoarsen` shares, puts back, and that it equals a coarsening from scratch."""
+
+import dataclasses
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf, Partition, gallery
+from tests.support.strategies import DTYPES, bases, mode_counts, sheaves_with_partitions
+from tests.unit.coarsening.test_coarsening import assert_is_galerkin, blocks_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+
+KINDS = ("internal", "principal", "oversampled", "basis")
+NEW_MAPS = ("general", "zero", "partly zero", "integer")
+
+
+def new_maps(F, kind, seed, dtype=None, scale=1.0):
+    """Return a sheaf on the graph of F with other maps, of equal arrays that are not the same."""
+    rng = np.random.default_rng(seed)
+    dtype = np.dtype(F.dtype if dtype is None else dtype)
+    data = []
+    for old in (F.tail_data, F.head_data):
+        values = rng.integers(-2, 3, len(old)).astype(float) if kind == "integer" else rng.standard_normal(len(old))
+        if dtype.kind == "c":
+            values = values + 1j * rng.permutation(values)
+        if kind == "zero":
+            values *= 0
+        data.append((values * scale).astype(dtype))
+    if kind == "partly zero":  # whole edges
+        for e in np.flatnonzero(rng.random(F.n_edges) < 0.5):
+            data[0][F.tail_offsets[e] : F.tail_offsets[e + 1]] = 0
+            data[1][F.head_offsets[e] : F.head_offsets[e + 1]] = 0
+    return CellularSheaf.from_flat(F.edges.copy(), *data, F.vertex_dims.copy(), F.edge_dims.copy())
+
+
+@st.composite
+def refreshable(draw, kinds=KINDS):
+    """Triples (coarsening, sheaf with new maps, that sheaf coarsened from scratch)."""
+    F, P = draw(sheaves_with_partitions())
+    kind = draw(st.sampled_from(kinds))
+    options = {"loops": draw(st.booleans()), "compress": draw(st.booleans())}
+    F2 = new_maps(F, draw(st.sampled_from(NEW_MAPS)), draw(st.integers(0, 99)), draw(st.sampled_from(DTYPES)))
+    if kind == "basis":
+        options["basis"] = [
+            R_a.astype(np.complex64 if R_a.dtype.kind == "c" else np.float32) for R_a in draw(bases(F, P))
+        ]
+        C, D = (sc.coarsen(G, P, **options) for G in (F, F2))
+    else:
+        options["local_operator"] = kind
+        C = sc.coarsen(F, P, draw(mode_counts(P)), **options)
+        D = sc.coarsen(F2, P, C.ranks, **options)
+    return C, F2, D
+
+
+def loops_of(C):
+    """B_a of every cluster that has a loop."""
+    loops = range(C.n_crossing_edges, C.sheaf.n_edges)
+    return {int(C.sheaf.edges[e, 0]): C.sheaf.tail_map(e) - C.sheaf.head_map(e) for e in loops}
+
+
+def index_arrays(C):
+    names = ("edges", "vertex_dims", "edge_dims", "vertex_offsets", "edge_offsets", "tail_offsets", "head_offsets")
+    return [getattr(C.sheaf, name) for name in names]
+
+
+def assert_shared(C, D):
+    """Assert that D shares every index array with C, so that C's pattern fills D's Laplacian without index work."""
+    assert all(mine is other for mine, other in zip(index_arrays(C), index_arrays(D), strict=True))
+    assert D.clusters is C.clusters
+    assert D.crossing_rows is C.crossing_rows
+    assert D.partition is C.partition
+    assert np.shares_memory(D.prolongation.indptr, C.prolongation.indptr)
+    if C.prolongation.nnz:
+        assert np.shares_memory(D.prolongation.indices, C.prolongation.indices)
+    filled, own = sc.LaplacianPattern(C.sheaf).fill(D.sheaf), sc.laplacian(D.sheaf)
+    for name in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(filled, name), getattr(own, name))
+
+
+@given(refreshable())
+def test_it_is_the_coarsening_from_scratch_with_loop_rows_kept(case):
+    C, F2, D = case
+    C2 = C.recoarsen(F2)
+    assert C2.fine is F2
+    if C2.sheaf.dtype != D.sheaf.dtype:  # the basis was complex for the sake of the old maps alone
+        assert C2.sheaf.dtype == F2.dtype
+        assert not D.prolongation.data.imag.any()
+    np.testing.assert_array_equal(C2.prolongation.data, D.prolongation.data)
+    np.testing.assert_array_equal(C2.prolongation.indices, D.prolongation.indices)
+    assert C2.n_crossing_edges == D.n_crossing_edges
+    for e in range(D.n_crossing_edges):
+        np.testing.assert_array_equal(C2.sheaf.tail_map(e), D.sheaf.tail_map(e))
+        np.testing.assert_array_equal(C2.sheaf.head_map(e), D.sheaf.head_map(e))
+    old, refreshed, fresh = loops_of(C), loops_of(C2), loops_of(D)
+    assert sorted(refreshed) == sorted({*old, *fresh})
+    for a, B in refreshed.items():
+        assert len(B) == max(len(old.get(a, ())), len(fresh.get(a, ())))  # no row is lost, and none without need
+        rows = B[np.abs(B).any(axis=1)]
+        np.testing.assert_array_equal(rows, fresh[a] if a in fresh else B[:0])
+    assert C2.restored_loops.tolist() == sorted(a for a in fresh if len(fresh[a]) > len(old.get(a, ())))
+    assert not C2.restored_loops.flags.writeable
+
+
+@given(refreshable())
+def test_it_is_exact_and_every_statement_holds(case):
+    C, F2, _ = case
+    C2 = C.recoarsen(F2)
+    V = sc.verify(C2)
+    assert V.passed, str(V)
+    assert C2.loops is C.loops
+    if C2.loops:
+        assert_is_galerkin(sc.laplacian(C2.sheaf).toarray(), F2, C2.partition, blocks_of(C2))
+    else:
+        assert C2.n_crossing_edges == C2.sheaf.n_edges
+        assert C2.restored_loops.size == 0
+
+
+@given(refreshable(), st.integers(0, 99))
+def test_patterns_survive_two_refreshes_in_a_row(case, seed):
+    """After all that was needed once is there, nothing is put back again, not even after maps of zero."""
+    C, F2, _ = case
+    C2 = C.recoarsen(F2)
+    if C2.restored_loops.size == 0:
+        assert_shared(C, C2)
+    zero = C2.recoarsen(new_maps(F2, "zero", seed))
+    assert_shared(C2, zero)
+    assert not zero.sheaf.tail_data.any()
+    again = zero.recoarsen(F2)
+    assert_shared(C2, again)
+    for name in ("tail_data", "head_data"):
+        np.testing.assert_array_equal(getattr(again.sheaf, name), getattr(C2.sheaf, name))
+    assert again.restored_loops.size == zero.restored_loops.size == 0
+
+
+def test_loops_that_must_be_put_back():
+    F, P = CellularSheaf.constant(nx.complete_graph(8)), Partition([0] * 4 + [1] * 4)
+    C = sc.coarsen(F, P, 1)
+    assert C.sheaf.n_edges == C.n_crossing_edges == 1
+    tail = F.tail_data.copy()
+    tail[(F.edges < 4).all(axis=1)] *= np.linspace(1, 3, 6)  # constants have energy in the first cluster alone
+    C2 = C.recoarsen(F.with_maps(tail, F.head_data))
+    assert C2.restored_loops.tolist() == [0]
+    assert C2.sheaf.edges.tolist() == [[0, 1], [0, 0]]
+    assert repr(C2).endswith("28 -> 1 edges + 1 loops, loop rows put back in 1 clusters)")
+    assert sc.verify(C2).passed
+    back = C2.recoarsen(F)  # the loop stays, as zeros
+    assert_shared(C2, back)
+    assert loops_of(back)[0].tolist() == [[0]]
+    assert "put back" not in repr(back)
+    without = sc.coarsen(F, P, 1, loops=False).recoarsen(C2.fine)
+    assert without.sheaf.n_edges == 1
+
+
+@pytest.mark.parametrize("kind", ["internal", "basis"])
+def test_rows_of_a_loop_that_is_there_are_put_back_too(kind):
+    F, P = CellularSheaf.constant(nx.complete_graph(6)), Partition([0] * 6)
+    R = np.linalg.qr(np.vander(np.linspace(-1, 1, 6), 3, increasing=True))[0]
+    C = sc.coarsen(F, P, 3) if kind == "internal" else sc.coarsen(F, P, basis=[R])
+    assert C.sheaf.edge_dims.tolist() == [2]
+    C2 = C.recoarsen(new_maps(F, "general", 3))
+    assert C2.restored_loops.tolist() == [0]
+    assert C2.sheaf.edge_dims.tolist() == [3]
+    assert C2.sheaf.edges is C.sheaf.edges  # the graph did not change
+    assert C2.recoarsen(F).sheaf.edge_dims.tolist() == [3]
+
+
+# ---------------------------------------------------------------- kernels
+
+
+def stiff(F, seed):
+    """Edges of very different weights: the same sections, but eigenvectors resolve them badly."""
+    weight = 10.0 ** np.random.default_rng(seed).uniform(-4, 4, F.n_edges)
+    per_entry = np.repeat(weight, np.diff(F.tail_offsets))
+    return F.with_maps(F.tail_data * per_entry, F.head_data * per_entry)
+
+
+def test_a_kernel_ranked_coarsening_stays_loopless_where_the_new_maps_allow():
+    graph = nx.connected_watts_strogatz_graph(30, 4, 0.3, seed=5)
+    P = Partition(np.arange(30) // 10)
+    F, F2 = (stiff(gallery.bundle(graph, 2, seed=seed), seed) for seed in (3, 7))
+    C, D = (sc.coarsen(G, P, sc.ranks.kernel()) for G in (F, F2))
+    assert C.modes.singular
+    assert not sc.coarsen(F, P, 2).modes.singular
+    C2 = C.recoarsen(F2)
+    assert C2.modes.singular
+    assert C2.sheaf.n_edges == C2.n_crossing_edges == C.sheaf.n_edges
+    np.testing.assert_array_equal(C2.prolongation.data, D.prolongation.data)
+    assert_shared(C, C2)
+    reasons = {check.label: check.skipped_because for check in sc.verify(C2).checks}
+    assert reasons["prop:kernel_preservation_loopless"] is None
+    C3 = C2.recoarsen(new_maps(F, "general", 5))
+    assert C3.restored_loops.tolist() == [0, 1, 2]
+    assert sc.verify(C3).passed
+
+
+@given(sheaves_with_partitions(), st.integers(0, 99), st.sampled_from(NEW_MAPS), st.booleans())
+def test_kernel_ranks_of_any_sheaf(case, seed, kind, compress):
+    F, P = case
+    C = sc.coarsen(F, P, sc.ranks.kernel(), compress=compress)
+    C2 = C.recoarsen(new_maps(F, kind, seed))
+    np.testing.assert_array_equal(C2.ranks, C.ranks)
+    assert sc.verify(C2).passed, str(sc.verify(C2))
+    again = C.recoarsen(F)
+    np.testing.assert_array_equal(again.prolongation.data, C.prolongation.data)
+    np.testing.assert_array_equal(again.sheaf.tail_data, C.sheaf.tail_data)
+
+
+# ---------------------------------------------------------------- modes and bases
+
+
+def test_modes_brought_along_are_refreshed_by_their_own_operator():
+    F, P = CellularSheaf.random(nx.gnm_random_graph(12, 30, seed=3), 2, 2, seed=5), Partition([0] * 6 + [1] * 6)
+    C = sc.coarsen(F, P, sc.local_modes(F, P, [3, 5], "principal"))
+    F2 = new_maps(F, "general", 7)
+    C2 = C.recoarsen(F2)
+    assert C2.modes.local_operator == "principal"
+    assert C2.modes.sheaf is F2
+    M = sc.local_modes(F2, P, [3, 5], "principal")
+    np.testing.assert_array_equal(C2.modes.scores, M.scores)
+    np.testing.assert_array_equal(C2.modes.next_eigenvalues, M.next_eigenvalues)
+    assert C2.modes.half_edges is C.modes.half_edges
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("other", DTYPES)
+def test_the_new_maps_bring_their_scalar_type(dtype, other):
+    F = CellularSheaf.random(nx.gnm_random_graph(12, 30, seed=3), 2, 2, seed=5, dtype=dtype)
+    P = Partition([0] * 6 + [1] * 6)
+    F2 = new_maps(F, "general", 7, other)
+    basis = [np.eye(12, 3, dtype=np.float32)] * 2
+    for C in (sc.coarsen(F, P, 3), sc.coarsen(F, P, basis=basis)):
+        C2 = C.recoarsen(F2)
+        assert C2.sheaf.dtype == C2.prolongation.dtype == other
+        assert sc.verify(C2).passed
+        assert_shared(C, C2)
+
+
+def test_a_basis_is_kept():
+    F, P = CellularSheaf.random(nx.gnm_random_graph(12, 30, seed=3), 2, 2, seed=5), Partition([0] * 6 + [1] * 6)
+    rng = np.random.default_rng(3)
+    C = sc.coarsen(F, P, basis=[rng.standard_normal((12, 4)) + 1j * rng.standard_normal((12, 4)) for _ in range(2)])
+    F2 = new_maps(F, "general", 7)
+    assert C.recoarsen(F2).prolongation is C.prolongation
+    assert C.recoarsen(new_maps(F, "general", 7, np.float32)).sheaf.dtype == np.complex64
+    assert C.recoarsen(F2).modes is None
+
+
+def test_a_basis_too_large_for_the_new_maps():
+    F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
+    C = sc.coarsen(F, P, basis=[np.full((2, 1), 1e10)] * 2)
+    with pytest.raises(ValueError, match=r"the coarsening's basis has entries up to 1e\+10: .* rescale the basis"):
+        C.recoarsen(new_maps(F, "general", 3, np.float32, scale=1e9))
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+@pytest.mark.parametrize("kind", KINDS)
+def test_at_every_scale(kind, scale):
+    F, P = CellularSheaf.constant(nx.complete_graph(8)), Partition([0] * 4 + [1] * 4)
+    C = sc.coarsen(F, P, basis=[np.eye(4, 2)] * 2) if kind == "basis" else sc.coarsen(F, P, 2, local_operator=kind)
+    C2 = C.recoarsen(new_maps(F, "general", 3, scale=scale))
+    assert sc.verify(C2).passed
+    unscaled = C.recoarsen(new_maps(F, "general", 3))
+    assert index_arrays(C2)[2].tolist() == index_arrays(unscaled)[2].tolist()
+
+
+def test_ties_are_told_where_it_is_called():
+    F, P = CellularSheaf.random(nx.cycle_graph(4), 1, 1, seed=3), Partition([0] * 4)
+    C = sc.coarsen(F, P, 2)
+    with pytest.warns(sc.TiedModesWarning, match="splits a multiple eigenvalue in 1 of 1 clusters") as caught:
+        C.recoarsen(CellularSheaf.constant(nx.cycle_graph(4)))
+    assert caught[0].filename == __file__
+
+
+# ---------------------------------------------------------------- bad input
+
+
+def test_another_topology_is_refused():
+    F, P = CellularSheaf.random(nx.path_graph(4), 2, 3, seed=3), Partition([0, 0, 1, 1])
+    C = sc.coarsen(F, P, 2)
+    for other, message in (
+        (
+            CellularSheaf.random([[0, 1], [2, 1], [2, 3]], 2, 3),
+            r"edges differ, first at index 1, where \[2, 1\] stands for \[1, 2\]",
+        ),
+        (CellularSheaf.random(nx.path_graph(5), 2, 3), "edges differ, there are 4 of them, not 3"),
+        (
+            CellularSheaf.random(nx.path_graph(4), [2, 2, 1, 2], 3),
+            "vertex_dims differ, first at index 2, where 1 stands for 2",
+        ),
+        (
+            CellularSheaf.random(nx.path_graph(4), 2, [3, 3, 4]),
+            "edge_dims differ, first at index 2, where 4 stands for 3",
+        ),
+        (CellularSheaf.random(F.edges, [2] * 5, 3), "vertex_dims differ, there are 5 of them, not 4"),
+    ):
+        with pytest.raises(ValueError, match=message + ": use coarsen"):
+            C.recoarsen(other)
+    for junk in (C, None, 3, F.tail_data):
+        with pytest.raises(TypeError, match="`sheaf` must be a CellularSheaf"):
+            C.recoarsen(junk)
+
+
+def test_parts_that_do_not_fit_are_refused():
+    F, P = CellularSheaf.random(nx.path_graph(6), 2, 3, seed=3), Partition([0, 0, 0, 1, 1, 1])
+    C, basis = sc.coarsen(F, P, 2), sc.coarsen(F, P, basis=[np.eye(6, 2)] * 2)
+    other = sc.coarsen(F, Partition([0, 0, 1, 1, 1, 1]), 2)
+    R = basis.prolongation.copy()
+    R.eliminate_zeros()
+    for damaged in (
+        dataclasses.replace(C, partition=other.partition),
+        dataclasses.replace(C, modes=other.modes),
+        dataclasses.replace(C, sheaf=sc.coarsen(F, P, 3).sheaf),
+        dataclasses.replace(C, modes=dataclasses.replace(C.modes, ranks=np.array([7, 7]))),
+        dataclasses.replace(C, partition=Partition([0, 1])),
+        dataclasses.replace(basis, prolongation=R),
+        dataclasses.replace(basis, partition=other.partition),
+    ):
+        with pytest.raises(ValueError, match="fit together|full block|must label|more than the cluster"):
+            damaged.recoarsen(F)
+
+
+def test_replaced_fields_are_obeyed():
+    F, P = CellularSheaf.random(nx.path_graph(6), 2, 3, seed=3), Partition([0, 0, 0, 1, 1, 1])
+    C = sc.coarsen(F, P, 2)
+    assert C.sheaf.n_edges == 3
+    assert dataclasses.replace(C, loops=False).recoarsen(F).sheaf.n_edges == 1
+    assert dataclasses.replace(C, crossing_rows=None).recoarsen(F).sheaf.edge_dims[0] == 3

@@ -1,0 +1,150 @@
+"""`from_edge_index`: columns are paired by one rule, whatever order they come in."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from tests.support.strategies import sheaves
+
+
+def columns_of(F):
+    """Return the edge index [E | E reversed] and its maps."""
+    edge_index = np.hstack([F.edges.T, F.edges.T[::-1]])
+    maps = [F.tail_map(e) for e in range(F.n_edges)] + [F.head_map(e) for e in range(F.n_edges)]
+    return edge_index, maps
+
+
+def assert_same(F, G):
+    assert G.vertex_labels is None
+    for name in ("edges", "vertex_dims", "edge_dims", "tail_data", "head_data"):
+        np.testing.assert_array_equal(getattr(F, name), getattr(G, name))
+
+
+@given(sheaves())
+def test_an_edge_list_and_its_reverse(F):
+    edge_index, maps = columns_of(F)
+    assert_same(F, sc.from_edge_index(edge_index, maps, F.vertex_dims))
+
+
+@given(sheaves(), st.booleans())
+def test_an_edge_and_its_reverse_side_by_side(F, as_array):
+    edge_index, maps = columns_of(F)
+    order = np.arange(2 * F.n_edges).reshape(2, -1).T.reshape(-1)
+    maps, columns = [maps[k] for k in order], edge_index[:, order]
+    m = F.n_edges
+    assume(m < 2 or not np.array_equal(columns[:, :m], columns[::-1, m:]))  # that is read as the other layout
+    if as_array and len({M.shape for M in maps}) == 1:
+        maps = np.stack(maps)
+    assert_same(F, sc.from_edge_index(columns, maps, F.vertex_dims))
+
+
+def paired_one_by_one(columns):
+    """The rule as it is written: a column belongs to the first one before it that is its reverse and still alone."""
+    alone, pairs = [], []
+    for k, (u, v) in enumerate(columns):
+        found = next((j for j in alone if columns[j] == (v, u)), None)
+        if found is None:
+            alone.append(k)
+        else:
+            alone.remove(found)
+            pairs.append((found, k))
+    return sorted(pairs), alone
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=12), st.randoms())
+def test_the_rule_of_appearance(edges, random):
+    columns = edges + [(v, u) for u, v in edges]
+    random.shuffle(columns)
+    m = len(edges)
+    if [(v, u) for u, v in columns[m:]] == columns[:m]:
+        pairs = [(k, m + k) for k in range(m)]
+    else:
+        pairs, _ = paired_one_by_one(columns)
+    numbers = np.arange(1.0, 2 * m + 1).reshape(-1, 1, 1)
+    F = sc.from_edge_index(np.array(columns, int).reshape(-1, 2).T, numbers, np.ones(3, int))
+    assert F.edges.tolist() == [list(columns[k]) for k, _ in pairs]
+    assert F.tail_data.tolist() == [k + 1 for k, _ in pairs]
+    assert F.head_data.tolist() == [k + 1 for _, k in pairs]
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=9))
+def test_a_column_without_its_reverse_is_named(columns):
+    _, alone = paired_one_by_one(columns)
+    edge_index = np.array(columns, int).reshape(-1, 2).T
+    if not alone:
+        return
+    message = rf"column {alone[0]} of `edge_index`, \({columns[alone[0]][0]}, {columns[alone[0]][1]}\), has no reverse"
+    with pytest.raises(ValueError, match=message):
+        sc.from_edge_index(edge_index, np.ones((len(columns), 1, 1)))
+
+
+class Tensor:
+    """As much of a tensor as numpy asks for."""
+
+    def __init__(self, array):
+        self.array = np.asarray(array)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+    def __len__(self):
+        return len(self.array)
+
+
+def test_tensors():
+    F = sc.from_edge_index(Tensor([[0, 1], [1, 0]]), Tensor(np.float32([[[1]], [[2]]])))
+    assert F.dtype == np.float32
+    assert (F.tail_map(0), F.head_map(0)) == (1, 2)
+    G = sc.from_edge_index(Tensor([[0, 1], [1, 0]]), [Tensor([[1.0]]), Tensor([[2.0, 3.0]])])
+    assert G.vertex_dims.tolist() == [1, 2]
+
+
+def test_a_vertex_that_no_edge_touches():
+    columns, maps = [[0, 2], [2, 0]], np.ones((2, 1, 1))
+    with pytest.raises(ValueError, match="vertex 1 touches no edge.*pass `vertex_dims`"):
+        sc.from_edge_index(columns, maps)
+    assert sc.from_edge_index(columns, maps, [1, 0, 1, 5]).vertex_dims.tolist() == [1, 0, 1, 5]
+
+
+def test_no_edges():
+    F = sc.from_edge_index(np.zeros((2, 0), int), np.zeros((0, 2, 2)), [2, 3])
+    assert (F.n_edges, F.dim_c0) == (0, 5)
+
+
+ONES = np.ones((2, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("edge_index", "maps", "message"),
+    [
+        ([[0, 1]], ONES, r"`edge_index` must have shape \(2, 2 m\), got \(1, 2\)"),
+        ([[0, 1], [1, 0], [1, 2], [2, 1]], ONES, "transpose it"),
+        ([0, 1], ONES, "`edge_index` must be 2-dimensional"),
+        ([[0, -1], [-1, 0]], ONES, r"column 0 of `edge_index` is \(0, -1\), but vertices count from 0"),
+        ([[0, 1, 1], [1, 0, 1]], np.ones((3, 1, 1)), r"column 2 of `edge_index`, \(1, 1\), .*a loop needs two columns"),
+        ([[0, 1], [1, 0]], np.ones((1, 1, 1)), "`maps` must hold one map per edge, 2 in all, got 1"),
+        ([[0, 1], [1, 0]], np.ones((2, 1)), "`maps` must have shape"),
+        (
+            [[0, 1], [1, 0]],
+            [np.ones((1, 1)), np.ones((2, 1))],
+            r"`maps\[0\]` has 1 rows and `maps\[1\]`, of the same edge",
+        ),
+        ([[0, 1], [1, 0]], np.array([[[1.0]], [[np.nan]]]), r"`maps\[1\]` \(column \(1, 0\)\) must be finite, got nan"),
+        ([[0, 1], [1, 0]], np.full((2, 1, 1), 1e-200), "largest entry of `maps`.*rescale"),
+        (
+            [[0, 1, 0, 2], [1, 0, 2, 0]],
+            [np.ones((1, d)) for d in (1, 1, 2, 1)],
+            r"`maps\[2\]` has 2 columns, but vertex 0 has dimension 1",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(edge_index, maps, message):
+    with pytest.raises(ValueError, match=message):
+        sc.from_edge_index(edge_index, maps)
+
+
+def test_endpoints_must_be_integers():
+    with pytest.raises(TypeError, match="`edge_index` must hold integers"):
+        sc.from_edge_index([["a", "b"], ["b", "a"]], ONES)

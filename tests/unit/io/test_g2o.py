@@ -1,0 +1,412 @@
+import gzip
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sheafcoarsen.io import read_g2o
+from tests.support import reference
+from tests.support.helpers import assert_residual
+
+INFORMATION_2D = "1 0 0 1 0 1"
+INFORMATION_3D = "1 0 0 0 0 0 1 0 0 0 0 1 0 0 0 1 0 0 1 0 1"
+POSE_3D = "0 0 0 0 0 0 1"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="graph.g2o"):
+        path = tmp_path / name
+        content = text if isinstance(text, bytes) else text.encode()
+        path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        return path
+
+    return write
+
+
+def rotation_2d(angle):
+    return np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+
+
+def rotation_3d(axis, angle):
+    """Return the matrix by Rodrigues' formula, and its quaternion x y z w."""
+    axis = np.asarray(axis, dtype=float) / np.linalg.norm(axis)
+    x, y, z = axis
+    K = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    matrix = np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * K @ K
+    return matrix, [*(axis * np.sin(angle / 2)), np.cos(angle / 2)]
+
+
+def words(values) -> str:
+    return " ".join(f"{float(value):.17g}" for value in values)
+
+
+def upper(matrix) -> str:
+    return words(matrix[np.triu_indices(len(matrix))])
+
+
+# ---------------------------------------------------------------- values
+
+
+def test_se2_edge_by_hand(write):
+    angle = 0.7
+    path = write(f"EDGE_SE2 5 2 1.5 -2.5 {angle} 11 12 13 22 23 9\n")
+    F = read_g2o(path)
+    assert F.vertex_labels == (5, 2)
+    assert F.edges.tolist() == [[0, 1]]
+    assert (F.n_vertices, F.dim_c0, F.dim_c1, F.dtype) == (2, 4, 2, np.float64)
+    assert_residual(F.tail_map(0) - 3 * np.eye(2), 3.0, n=2)  # the root of 9, not of 22 or 11
+    assert_residual(F.head_map(0) - 3 * rotation_2d(angle), 3.0, n=2)
+
+
+def test_se3_edge_by_hand(write):
+    R, q = rotation_3d([1, 2, -2], 0.9)
+    A = np.random.default_rng(83).standard_normal((6, 6))
+    information = A @ A.T
+    path = write(f"EDGE_SE3:QUAT 1 0 9 8 7 {words(np.multiply(q, 4))} {upper(information)}\n")
+    F = read_g2o(path)
+    weight = 3 / (2 * np.trace(np.linalg.inv(information[3:, 3:])))
+    condition = np.linalg.cond(information[3:, 3:])
+    assert F.vertex_labels == (1, 0)
+    root = np.sqrt(weight)
+    assert_residual(F.tail_map(0) - root * np.eye(3), root, condition, n=3)
+    assert_residual(F.head_map(0) - root * R, root, condition, n=3)
+
+
+def test_isotropic_rotation_information_gives_half_of_it(write):
+    F = read_g2o(write(f"EDGE_SE3:QUAT 0 1 {POSE_3D} {upper(np.diag([7, 7, 7, 8, 8, 8.0]))}\n"))
+    assert_residual(F.tail_map(0) - 2 * np.eye(3), 2.0, n=3)
+
+
+@given(st.lists(st.floats(-3, 3), min_size=4, max_size=4), st.integers(0, 2**32))
+def test_true_poses_are_a_section(tmp_path_factory, angles, seed):
+    """With z_ij = inverse(x_i) x_j the transposed rotations of the poses solve x_i = R_ij x_j."""
+    rng = np.random.default_rng(seed)
+    pairs = [(0, 1), (2, 1), (2, 3), (3, 0), (0, 2)]
+    plane = [rotation_2d(angle) for angle in angles]
+    space = [rotation_3d(rng.standard_normal(3), angle) for angle in angles]
+    lines = {2: [], 3: []}
+    for i, j in pairs:
+        turn = angles[j] - angles[i]
+        lines[2].append(f"EDGE_SE2 {i} {j} 0 0 {turn:.17g} 1 0 0 1 0 {rng.uniform(1, 2):.17g}")
+        q = hamilton(conjugate(space[i][1]), space[j][1])
+        lines[3].append(f"EDGE_SE3:QUAT {i} {j} 0 0 0 {words(q)} {INFORMATION_3D}")
+    for d, poses in ((2, plane), (3, [matrix for matrix, _ in space])):
+        path = tmp_path_factory.mktemp("poses") / "graph.g2o"
+        path.write_text("\n".join(lines[d]))
+        F = read_g2o(path)
+        section = np.vstack([poses[label].T for label in F.vertex_labels])
+        delta = reference.coboundary(F)
+        assert_residual(delta @ section, delta, section, 4.0, n=F.dim_c0)
+
+
+def hamilton(p, q):
+    (a, b, c, d), (x, y, z, w) = p, q
+    return [
+        d * x + a * w + b * z - c * y,
+        d * y - a * z + b * w + c * x,
+        d * z + a * y - b * x + c * w,
+        d * w - a * x - b * y - c * z,
+    ]
+
+
+def conjugate(q):
+    return [-q[0], -q[1], -q[2], q[3]]
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-3, 1.0, 1e200])
+def test_quaternions_of_any_length_are_normalized(write, scale):
+    R, q = rotation_3d([3, -1, 2], 2.0)
+    F = read_g2o(write(f"EDGE_SE3:QUAT 0 1 0 0 0 {words(np.multiply(q, scale))} {INFORMATION_3D}\n"))
+    assert_residual(F.head_map(0) / np.sqrt(0.5) - R, R, n=3)
+
+
+@pytest.mark.parametrize("diagonal", [[1, 1, 1], [1e12, 1e12, 1e-5], [1.5e-9, 2.0, 4.4], [1e-150, 1.0, 1e150]])
+def test_weights_of_matrices_with_axes_of_very_different_information(write, diagonal):
+    information = np.diag([1, 1, 1, *diagonal]).astype(float)
+    F = read_g2o(write(f"EDGE_SE3:QUAT 0 1 {POSE_3D} {upper(information)}\n"))
+    weight = 1.5 / (1 / np.array(diagonal)).sum()
+    assert_residual(F.tail_map(0)[0, 0] / np.sqrt(weight) - 1, n=3)
+
+
+def test_unit_weights_do_not_look_at_the_information(write):
+    text = f"EDGE_SE3:QUAT 0 1 {POSE_3D} " + " ".join(["nan"] * 20 + ["what"])
+    F = read_g2o(write(text), weights="unit")
+    np.testing.assert_array_equal(F.tail_map(0), np.eye(3))
+    indefinite = write("EDGE_SE2 0 1 0 0 1 1 0 0 1 0 -4\nEDGE_SE2 1 2 0 0 1 1 0 0 1 0 16\n", "b.g2o")
+    np.testing.assert_array_equal(read_g2o(indefinite, "unit").tail_map(1), np.eye(2))
+    with pytest.raises(ValueError, match=re.escape(f"{indefinite}:1: the information matrix")):
+        read_g2o(indefinite)
+
+
+def test_vertices_are_numbered_as_they_first_appear_and_lonely_ones_stay(write):
+    text = """
+        VERTEX_SE2 40 0 0 0
+        EDGE_SE2 7 40 0 0 0.5 1 0 0 1 0 1
+        VERTEX_SE2 3 0 0 0
+        VERTEX_SE2 7 1 1 1
+        EDGE_SE2 123456789012345678901234567890 7 0 0 0.25 1 0 0 1 0 1
+    """
+    F = read_g2o(write(text))
+    assert F.vertex_labels == (40, 7, 3, 123456789012345678901234567890)
+    assert all(type(label) is int for label in F.vertex_labels)
+    assert F.edges.tolist() == [[1, 0], [3, 1]]
+    assert F.vertex_dims.tolist() == [2, 2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "dim"),
+    [("VERTEX_SE2 4 0 0 0\n", 2), (f"VERTEX_SE3:QUAT 4 {POSE_3D}\n", 3)],
+)
+@pytest.mark.parametrize("weights", ["information", "unit"])
+def test_vertices_alone_are_a_graph(write, text, dim, weights):
+    F = read_g2o(write(text), weights)
+    assert (F.vertex_dims.tolist(), F.n_edges, F.vertex_labels) == ([dim], 0, (4,))
+
+
+def test_repeated_edges_are_parallel_and_self_edges_are_loops(write):
+    text = "".join(
+        f"EDGE_SE2 {i} {j} 0 0 {angle} 1 0 0 1 0 1\n" for i, j, angle in [(0, 1, 0.1), (0, 1, 0.2), (1, 1, 0.3)]
+    )
+    F = read_g2o(write(text))
+    assert F.edges.tolist() == [[0, 1], [0, 1], [1, 1]]
+    for e, angle in enumerate([0.1, 0.2, 0.3]):
+        assert_residual(F.head_map(e) - rotation_2d(angle), 1.0, n=2)
+
+
+def test_comments_parameters_fixed_poses_and_blank_lines_are_passed_over(write):
+    edge = f"EDGE_SE2 0 1 0 0 0.5 {INFORMATION_2D}"
+    noise = f"# a map\n\nPARAMS_SE2OFFSET 0 0 0 0\nFIX 0\n\t\n{edge}  # odometry\nFIX 1 2\n   \n"
+    expected = read_g2o(write(edge))
+    for name in ("noise.g2o", "noise.g2o.gz", "NOISE.G2O.GZ", "noise.txt"):
+        for end in ("\n", "\r\n"):
+            F = read_g2o(write(noise.replace("\n", end), name.replace("GZ", "gz")))
+            np.testing.assert_array_equal(F.head_data, expected.head_data)
+            assert F.vertex_labels == (0, 1)
+
+
+def test_path_kinds(write):
+    path = write(f"EDGE_SE2 0 1 0 0 0.5 {INFORMATION_2D}\n")
+    assert read_g2o(str(path)).n_edges == read_g2o(path).n_edges == 1
+    with pytest.raises(FileNotFoundError):
+        read_g2o(path.with_name("absent.g2o"))
+    with pytest.raises(FileNotFoundError):
+        read_g2o(path.with_name("absent.g2o.gz"))
+    with pytest.raises(TypeError, match="NoneType"):
+        read_g2o(None)
+
+
+# ---------------------------------------------------------------- bad input
+
+GOOD = f"VERTEX_SE2 0 0 0 0\n\nEDGE_SE2 0 1 0 0 0.5 {INFORMATION_2D}\n"  # three lines
+GOOD_3D = f"EDGE_SE3:QUAT 0 1 {POSE_3D} {INFORMATION_3D}\n"
+
+BAD = {
+    "landmark-vertex": (GOOD + "VERTEX_XY 7 1 2", 4, "landmarks ('VERTEX_XY') are not poses"),
+    "landmark-edge": ("EDGE_SE2_XY 0 1 1 2 1 0 1\n" + GOOD, 1, "landmarks ('EDGE_SE2_XY')"),
+    "track": (GOOD_3D + "VERTEX_TRACKXYZ 5 1 2 3", 2, "landmarks ('VERTEX_TRACKXYZ')"),
+    "track-edge": (GOOD_3D + "EDGE_SE3_TRACKXYZ 0 1 0 1 2 3", 2, "landmarks"),
+    "unknown": (GOOD + "EDGE2 0 1 0 0 0 1 0 1 1 0 0", 4, "unknown tag 'EDGE2'; read_g2o reads VERTEX_SE2"),
+    "other-file": ("OFF\n8 6 0\n", 1, "unknown tag 'OFF'"),
+    "mixed-edge": (GOOD + GOOD_3D, 4, "EDGE_SE3:QUAT in a file that began with SE2"),
+    "mixed-vertex": (GOOD_3D + "VERTEX_SE2 7 0 0 0", 2, "VERTEX_SE2 in a file that began with SE3"),
+    "word": (GOOD + "EDGE_SE2 1 2 0 0 0.5x 1 0 0 1 0 1", 4, "a measurement must be a number, got '0.5x'"),
+    "underscore": (GOOD + "EDGE_SE2 1 2 0 1_0 0.5 1 0 0 1 0 1", 4, "must be a number, got '1_0'"),
+    "digits": (GOOD + "EDGE_SE2 1 2 0 \u0661 0.5 1 0 0 1 0 1", 4, "must be a number, got '\u0661'"),
+    "word-in-information": (GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 a 0 1", 4, "an information matrix must"),
+    "word-in-pose": ("VERTEX_SE2 1 2 x 0\n" + GOOD, 1, "a pose must be a number, got 'x'"),
+    "id-word": (GOOD + f"EDGE_SE2 1 b 0 0 0.5 {INFORMATION_2D}", 4, "whole number, got 'b'"),
+    "id-float": (GOOD + f"EDGE_SE2 1 2.0 0 0 0.5 {INFORMATION_2D}", 4, "whole number, got '2.0'"),
+    "nan": (GOOD + f"EDGE_SE2 1 2 0 0 nan {INFORMATION_2D}", 4, "must be finite, got 'nan'"),
+    "inf": (GOOD + f"EDGE_SE2 1 2 inf 0 0 {INFORMATION_2D}", 4, "must be finite, got 'inf'"),
+    "overflow": (GOOD + f"EDGE_SE2 1 2 0 1e999 0 {INFORMATION_2D}", 4, "must be finite, got '1e999'"),
+    "nan-pose": ("VERTEX_SE2 1 0 0 nan\n" + GOOD, 1, "a pose must be finite, got 'nan'"),
+    "nan-information": (GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 1 0 nan", 4, "must be finite, got 'nan'"),
+    "short": (GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 1 0", 4, "EDGE_SE2 needs 11 numbers"),
+    "shorter": (GOOD + "EDGE_SE2 1", 4, "needs 11 numbers (2 vertex ids, 3 of the pose, 6 of"),
+    "tag-only": (GOOD + "VERTEX_SE2", 4, "VERTEX_SE2 needs 4 numbers (a vertex id, 3 of the pose), got 0"),
+    "long": (GOOD + f"EDGE_SE2 1 2 0 0 0.5 {INFORMATION_2D} 1", 4, "needs 11 numbers"),
+    "short-3d": (GOOD_3D + f"EDGE_SE3:QUAT 0 1 {POSE_3D}", 2, "EDGE_SE3:QUAT needs 30 numbers"),
+    "short-vertex": ("VERTEX_SE3:QUAT 1 0 0 0 0 0 1\n" + GOOD_3D, 1, "needs 8 numbers"),
+    "quaternion": (GOOD_3D + f"EDGE_SE3:QUAT 0 1 1 1 1 0 0 -0 0 {INFORMATION_3D}", 2, "quaternion"),
+    "nan-quaternion": (GOOD_3D + f"EDGE_SE3:QUAT 0 1 1 1 1 0 nan 0 1 {INFORMATION_3D}", 2, "finite"),
+    "zero-information": (GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 1 0 0", 4, "must be positive definite"),
+    "negative-information": (GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 1 0 -1", 4, "weights='unit'"),
+    "comment-cuts": (GOOD + f"EDGE_SE2 1 2 0 0 # 0.5 {INFORMATION_2D}", 4, "needs 11 numbers"),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "message"), BAD.values(), ids=BAD)
+@pytest.mark.parametrize("name", ["graph.g2o", "graph.g2o.gz"])
+def test_bad_lines_are_named(write, text, line, message, name):
+    path = write(text, name)
+    with pytest.raises(ValueError, match=re.escape(f"{path}:{line}: ")) as caught:
+        read_g2o(path)
+    assert type(caught.value) is ValueError
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        np.diag([1.0, 1.0, 0.0]),
+        np.diag([1.0, -1.0, 1.0]),
+        np.array([[1, 2, 0], [2, 1, 0], [0, 0, 1.0]]),
+        np.ones((3, 3)),
+        np.outer([1e-9, 1, 1e9], [1e-9, 1, 1e9]),
+    ],
+    ids=["zero", "negative", "indefinite", "singular", "singular-scaled"],
+)
+def test_rotation_information_in_3d_must_be_positive_definite(write, block):
+    information = np.eye(6)
+    information[3:, 3:] = block
+    path = write(GOOD_3D * 2 + f"EDGE_SE3:QUAT 0 1 {POSE_3D} {upper(information)}\n" + GOOD_3D)
+    with pytest.raises(ValueError, match=re.escape(f"{path}:3: the information matrix of the rot")):
+        read_g2o(path)
+    assert read_g2o(path, weights="unit").n_edges == 4
+
+
+def test_translation_information_does_not_matter(write):
+    information = np.diag([-1, 0, 1, 2, 2, 2.0])
+    information[0, 5] = information[5, 0] = 100
+    F = read_g2o(write(f"EDGE_SE3:QUAT 0 1 {POSE_3D} {upper(information)}\n"))
+    assert_residual(F.tail_map(0) - np.eye(3), 1.0, n=3)
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n", "FIX 0\n", "PARAMS_X 1 2\n"])
+def test_a_file_without_poses_is_not_a_g2o_file(write, text):
+    for path in (write(text), write(text, "g.g2o.gz")):
+        with pytest.raises(ValueError, match=re.escape(f"{path}: not a g2o file")):
+            read_g2o(path)
+
+
+def test_weights_beyond_the_range_name_the_file(write):
+    path = write("EDGE_SE2 0 1 0 0 1 1 0 0 1 0 1e305\n")
+    with pytest.raises(ValueError, match=re.escape(f"{path}: the largest entry")):
+        read_g2o(path)
+    assert read_g2o(path, "unit").n_edges == 1
+
+
+def test_damaged_gzip(write, tmp_path):
+    whole = write(GOOD * 50, "whole.g2o.gz").read_bytes()
+    path = tmp_path / "damaged.g2o.gz"
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=re.escape(f"{path}: the gzip file is truncated")):
+        read_g2o(path)
+    for content in (GOOD.encode(), whole[:-8] + bytes(8), whole[:20] + b"\xff" * 20 + whole[40:]):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=re.escape(f"{path}: not a gzip file, or a damaged")):
+            read_g2o(path)
+
+
+def test_binary_garbage_names_the_line(write):
+    path = write(GOOD.encode() + b"\x80\xff\x00")
+    with pytest.raises(ValueError, match=re.escape(f"{path}:4: not a text file: byte 0x80")) as caught:
+        read_g2o(path)
+    assert type(caught.value) is ValueError
+    path = write(gzip.compress(GOOD.encode()))
+    with pytest.raises(ValueError, match=re.escape("its name must end in .gz")):
+        read_g2o(path)
+
+
+@given(st.binary(max_size=200), st.booleans())
+def test_garbage_raises_nothing_but_one_line_with_the_path(tmp_path_factory, content, after_good):
+    path = tmp_path_factory.mktemp("garbage") / "graph.g2o"
+    path.write_bytes(GOOD.encode() + b"EDGE_SE2 " * 2 + content if after_good else content)
+    with pytest.raises(ValueError, match=f"^{re.escape(str(path))}.*: .+$") as caught:
+        read_g2o(path)
+    assert type(caught.value) is ValueError
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("good", [GOOD * 2, GOOD_3D * 3], ids=["SE2", "SE3"])
+@given(data=st.data())
+def test_a_damaged_file_is_a_connection_or_a_valueerror_in_one_line(tmp_path_factory, good, data):
+    path = tmp_path_factory.mktemp("damaged") / "graph.g2o"
+    words = re.split(r"( |\n)", good)
+    strange = st.sampled_from(
+        ["-0", "1e300", "-1e300", "1e-300", "nan", "inf", "9" * 20, "0x1", "1_0", "é", "", "\0", "#"]
+    )
+    for _ in range(data.draw(st.integers(1, 4))):
+        k = data.draw(st.integers(0, len(words) - 1))
+        words[k] = data.draw(strange | st.integers(-3, 3).map(str) | st.floats(width=16).map(str))
+    path.write_text("".join(words), encoding="utf-8")
+    for weights in ("information", "unit"):
+        try:
+            F = read_g2o(path, weights)
+        except ValueError as error:
+            assert type(error) is ValueError
+            assert re.fullmatch(f"{re.escape(str(path))}.*: .+", str(error))
+            continue
+        for e in range(F.n_edges):  # every transport is orthogonal: the head's map is the tail's times it
+            tail, head = F.tail_map(e), F.head_map(e)
+            assert_residual(tail @ tail.T - head @ head.T, tail, tail, n=3)
+            assert tail[0, 0] > 0
+
+
+def test_weights_choice(write):
+    with pytest.raises(ValueError, match="`weights` must be one of 'information', 'unit', got 'root'"):
+        read_g2o(write(GOOD), weights="root")
+
+
+# ---------------------------------------------------------------- real files
+
+SIZES = {
+    "tiny_grid3d": (9, 11, 3),
+    "small_grid3d": (125, 297, 3),
+    "sphere2500": (2500, 4949, 3),
+    "torus3d": (5000, 9048, 3),
+    "parking_garage": (1661, 6275, 3),
+    "intel": (1228, 1483, 2),
+    "csail": (1045, 1171, 2),
+    "m3500": (3500, 5453, 2),
+    "city10000": (10000, 20687, 2),
+}
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", SIZES)
+def test_real_pose_graphs(data_folder, name):
+    n, m, d = SIZES[name]
+    path = data_folder / f"g2o_{name}.g2o.gz"
+    F = read_g2o(path)
+    assert (F.n_vertices, F.n_edges) == (n, m)
+    assert (F.vertex_dims == d).all()
+    assert sorted(F.vertex_labels) == list(range(n))
+    unit = read_g2o(path, weights="unit")
+    assert (unit.tail_data.reshape(-1, d, d) == np.eye(d)).all()
+    roots = F.tail_data.reshape(-1, d, d)[:, 0, 0]
+    scaled = unit.head_data.reshape(-1, d, d) * roots[:, None, None]
+    assert_residual(F.head_data.reshape(-1, d, d) - scaled, F.head_data, n=d)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["sphere2500", "m3500", "intel", "parking_garage"])
+def test_odometry_agrees_with_the_poses_of_the_file(data_folder, name):
+    """z_ij = inverse(x_i) x_j: a swapped tail and head, or R for R^T, would agree nowhere."""
+    from scipy.spatial.transform import Rotation
+
+    path = data_folder / f"g2o_{name}.g2o.gz"
+    F = read_g2o(path, weights="unit")
+    poses = {}
+    with gzip.open(path, "rt") as file:
+        for line in file:
+            tag, label, *rest = line.split()
+            values = [float(word) for word in rest]
+            if tag == "VERTEX_SE2":
+                poses[int(label)] = rotation_2d(values[2])
+            elif tag == "VERTEX_SE3:QUAT":
+                poses[int(label)] = Rotation.from_quat(values[3:]).as_matrix()
+    d = int(F.vertex_dims[0])
+    X = np.array([poses[label] for label in F.vertex_labels])
+    tails, heads = F.edges.T
+    U = F.head_data.reshape(-1, d, d)
+    consecutive = np.array([F.vertex_labels[j] - F.vertex_labels[i] == 1 for i, j in F.edges])
+    assert consecutive.sum() >= F.n_vertices - 1
+    ours = np.abs(X[tails].swapaxes(1, 2) @ X[heads] - U).max(axis=(1, 2))[consecutive]
+    wrong = np.abs(X[tails].swapaxes(1, 2) @ X[heads] - U.swapaxes(1, 2)).max(axis=(1, 2))[consecutive]
+    assert (ours < 2e-3).mean() > 0.5  # the files' rounding; README: agreement to 1e-3 rad
+    assert ours.sum() < wrong.sum()

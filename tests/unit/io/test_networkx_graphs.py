@@ -1,0 +1,134 @@
+"""`to_networkx` and `from_networkx`: the round trip is exact, and what a graph does not say is asked for."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from tests.support.strategies import multigraphs, sheaves
+
+
+def assert_same(F, G):
+    assert F.dtype == G.dtype
+    assert F.vertex_labels == G.vertex_labels
+    for name in ("edges", "vertex_dims", "edge_dims", "tail_data", "head_data"):
+        np.testing.assert_array_equal(getattr(F, name), getattr(G, name))
+        assert not getattr(G, name).flags.writeable
+
+
+@given(sheaves())
+def test_the_round_trip_is_exact(F):
+    G = sc.to_networkx(F)
+    assert isinstance(G, nx.MultiDiGraph)
+    assert (G.number_of_nodes(), G.number_of_edges()) == (F.n_vertices, F.n_edges)
+    assert_same(F, sc.from_networkx(G))
+
+
+@given(multigraphs(), st.integers(0, 2))
+def test_node_names_are_kept(graph, dim):
+    F = sc.CellularSheaf.constant(graph, dim)
+    G = sc.to_networkx(F)
+    assert tuple(G.nodes) == F.vertex_labels
+    assert_same(F, sc.from_networkx(G))
+
+
+def test_names_that_are_the_vertices_own_numbers_are_still_names():
+    F = sc.CellularSheaf.constant(nx.path_graph(3))
+    assert sc.from_networkx(sc.to_networkx(F)).vertex_labels == (0, 1, 2)
+    G = sc.to_networkx(sc.CellularSheaf.constant([[0, 1], [1, 2]]))
+    assert sc.from_networkx(G).vertex_labels is None
+    G.add_node("new", dim=1)  # no longer numbers alone
+    assert sc.from_networkx(G).vertex_labels == (0, 1, 2, "new")
+
+
+def test_what_the_attributes_say():
+    F = sc.CellularSheaf([[1, 0], [1, 1]], [[[1, 2], [3, 4]], [[5, 6]]], [[[7], [8]], [[9, 10]]], [1, 2, 4])
+    G = sc.to_networkx(F)
+    assert dict(G.nodes(data="dim")) == {0: 1, 1: 2, 2: 4}
+    assert [(u, v, d["index"], d["tail_map"].tolist(), d["head_map"].tolist()) for u, v, d in G.edges(data=True)] == [
+        (1, 0, 0, [[1, 2], [3, 4]], [[7], [8]]),
+        (1, 1, 1, [[5, 6]], [[9, 10]]),
+    ]
+
+
+def own_graph():
+    G = nx.MultiDiGraph()
+    G.add_edge("b", "a", tail_map=[[1.0, 2.0]], head_map=[[3.0]])
+    G.add_edge("a", "b", tail_map=np.float32([[4]]), head_map=np.float32([[5, 6]]))
+    return G
+
+
+def test_a_graph_of_the_users_own():
+    F = sc.from_networkx(own_graph())
+    assert F.vertex_labels == ("b", "a")
+    assert F.edges.tolist() == [[0, 1], [1, 0]]
+    assert F.vertex_dims.tolist() == [2, 1]
+    assert sc.coboundary(F).toarray().tolist() == [[1, 2, -3], [-5, -6, 4]]
+    G = own_graph()
+    G.edges["b", "a", 0]["index"], G.edges["a", "b", 0]["index"] = 10, -3
+    assert sc.from_networkx(G).edges.tolist() == [[1, 0], [0, 1]]
+
+
+def test_edges_may_be_taken_out():
+    F = sc.CellularSheaf.random(np.array([[2, 0], [0, 1], [1, 2], [0, 1]]), 2, 1, seed=3)
+    G = sc.to_networkx(F)
+    G.remove_edge(0, 1, key=0)
+    rest = sc.from_networkx(G)
+    assert rest.edges.tolist() == [[2, 0], [1, 2], [0, 1]]
+    np.testing.assert_array_equal(rest.head_map(2), F.head_map(3))
+
+
+def change(G, *edge, **attributes):
+    G.edges[edge].update(attributes)
+    return G
+
+
+def with_node(**attributes):
+    G = own_graph()
+    G.add_node("c", **attributes)
+    return G
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        (nx.path_graph(3), r"edge 0 -> 1 has no attribute 'tail_map'.*CellularSheaf\.constant\(graph\)"),
+        (change(own_graph(), "a", "b", 0, head_map=None), "edge 'a' -> 'b' has no attribute 'head_map'"),
+        (nx.Graph(own_graph()), "`graph` is undirected.*MultiDiGraph"),
+        (change(own_graph(), "a", "b", 0, head_map=[5]), r"edge 'a' -> 'b': `head_map` must be 2-D, got shape \(1,\)"),
+        (
+            change(own_graph(), "a", "b", 0, head_map=[[5, np.nan]]),
+            "edge 'a' -> 'b': `head_map` must be finite, got nan",
+        ),
+        (change(own_graph(), "a", "b", 0, head_map=[[5], [1, 2]]), "edge 'a' -> 'b': `head_map` must be a rectangular"),
+        (change(own_graph(), "a", "b", 0, head_map=[[5]]), "`head_map` has 1 columns, but node 'b' has dimension 2"),
+        (change(own_graph(), "a", "b", 0, tail_map=[[5, 1]]), "`tail_map` has 2 columns, but node 'a' has dimension 1"),
+        (change(own_graph(), "a", "b", 0, tail_map=[[5], [1]]), "`tail_map` has 2 rows and `head_map` has 1"),
+        (change(own_graph(), "a", "b", 0, tail_map=[[1e200]]), "rescale the maps"),
+        (change(own_graph(), "a", "b", 0, index=4), "edge 'b' -> 'a' has the attribute 'index' = None"),
+        (
+            change(sc.to_networkx(sc.from_networkx(own_graph())), "a", "b", 0, index=0),
+            "have the same attribute 'index', 0",
+        ),
+        (change(own_graph(), "a", "b", 0, index=True), "'index' = "),
+        (with_node(), "node 'c' touches no edge and has no attribute 'dim'"),
+        (with_node(dim=-1), "node 'c': `dim` must be an integer of at least 0, got -1"),
+        (with_node(dim=1.5), "node 'c': `dim` must be an integer of at least 0, got 1.5"),
+    ],
+)
+def test_what_is_missing_or_wrong_is_named(graph, message):
+    with pytest.raises(ValueError, match=message):
+        sc.from_networkx(graph)
+
+
+def test_other_types_are_refused():
+    with pytest.raises(TypeError, match="`graph` must be a networkx graph, got list"):
+        sc.from_networkx([[0, 1]])
+    with pytest.raises(TypeError, match="edge 'a' -> 'b': `tail_map` must hold float32"):
+        sc.from_networkx(change(own_graph(), "a", "b", 0, tail_map=[["x"]]))
+    with pytest.raises(TypeError, match=r"graph\.graph\['dtype'\].* must be float32"):
+        sc.from_networkx(nx.DiGraph(dtype="int8"))
+    with pytest.raises(TypeError, match="`sheaf` must be a CellularSheaf, got MultiDiGraph"):
+        sc.to_networkx(own_graph())

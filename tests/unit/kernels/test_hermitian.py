@@ -1,0 +1,116 @@
+"""Our own eigensolver against LAPACK, on matrices whose eigenvalues are far apart, close, multiple, graded."""
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.linalg
+
+from sheafcoarsen._kernels.dense import hermitian, tridiagonal, workspace
+from sheafcoarsen._kernels.dense.workspace import LANES
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from tests.support.helpers import assert_residual
+from tests.support.strategies import DTYPES
+
+
+def random_matrix(n, dtype, seed=0):
+    rng = np.random.default_rng(seed)
+    B = rng.standard_normal((n, n)) + (1j * rng.standard_normal((n, n)) if np.dtype(dtype).kind == "c" else 0)
+    return (B @ B.conj().T / n).astype(dtype)
+
+
+def laplacian_of(G, d=1):
+    return np.kron(nx.laplacian_matrix(G).toarray().astype(float), np.eye(d))
+
+
+def one_edge(n):
+    A = np.zeros((n, n))
+    A[[0, 0, -1, -1], [0, -1, 0, -1]] = 1, -1, -1, 1
+    return A
+
+
+N = 12 if JIT_IS_OFF else 48
+GRADES = 10.0 ** -np.linspace(0, 60, N)
+MATRICES = {
+    "general": random_matrix(N, float),
+    "triple": laplacian_of(nx.path_graph(N // 3), 3),
+    "multiplicity n - 2": laplacian_of(nx.complete_graph(N // 2), 2),
+    "star": laplacian_of(nx.star_graph(N - 1)),
+    "identity": np.eye(N),
+    "diagonal": np.diag(np.arange(N, dtype=float)),
+    "projector": np.diag(np.repeat([0.0, 1.0], N // 2)),
+    "Wilkinson": np.diag(-abs(np.arange(N) - N // 2).astype(float)) + np.eye(N, k=1) + np.eye(N, k=-1),
+    "graded": random_matrix(N, float) * np.outer(GRADES, GRADES),
+    "graded upwards": random_matrix(N, float) * np.outer(GRADES[::-1], GRADES[::-1]),
+    "almost fourfold": np.kron(random_matrix(N // 4, float), np.eye(4)) + 1e-13 * random_matrix(N, float),
+    "close": np.kron(random_matrix(N // 4, float), np.eye(4)) + 1e-9 * random_matrix(N, float),
+    "one entry": np.diag(np.eye(N)[3]),
+    "one edge": one_edge(N),
+    "negative": -random_matrix(N, float),
+}
+
+
+def lowest(A, wanted):
+    """Return what our own solver finds, and whether it stands by it; entries are brought to at most 1 first."""
+    n, eps = len(A), float(np.finfo(A.dtype).eps)
+    A = A / A.dtype.type(2.0 ** np.ceil(np.log2(np.abs(A).max())))
+    s = workspace(n, wanted, A.dtype)
+    a, t, z = s.a.reshape(n, n), s.t, np.empty((wanted, n), A.dtype)
+    a[:] = np.tril(A)
+    with np.errstate(all="ignore"):  # a zero pivot is an infinity in the next step, by intent
+        hermitian.tridiagonalize(n, a, t.d, t.e, s.tau, s.panel, s.p, eps)
+        holds = tridiagonal.lowest_of_tridiagonal(n, t.d, t.e, wanted, eps, t.e2, t.lanes, t.w, t.z)
+    z[:] = t.z
+    hermitian.reflect(n, a, s.tau, z, 0, wanted)
+    return A, t.w.copy(), z.T, holds
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", MATRICES)
+def test_lowest_eigenpairs(name, dtype):
+    A = MATRICES[name].astype(dtype)
+    if A.dtype.kind == "c":  # the same spectrum in another basis
+        phases = np.exp(1j * np.arange(N)).astype(dtype)
+        A = phases[:, None] * A * phases.conj()
+    for wanted in (1, N // 3):
+        A1, w, Z, holds = lowest(A, wanted)
+        eps = float(np.finfo(dtype).eps)
+        exact = scipy.linalg.eigh(A1.astype(np.result_type(dtype, np.float64)), eigvals_only=True)[:wanted]
+        assert holds
+        assert_residual(w - exact, A1, n=N, eps=eps)
+        assert_residual(A1 @ Z - Z * w, A1, n=N, eps=eps)
+        assert_residual(Z.conj().T @ Z - np.eye(wanted), 1.0, n=N, eps=eps)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9, LANES * 3 + 1])
+def test_every_size_and_number(n, dtype):
+    A = random_matrix(n, dtype, seed=n)
+    eps = float(np.finfo(dtype).eps)
+    exact = scipy.linalg.eigh(A.astype(np.result_type(dtype, np.float64)), eigvals_only=True)
+    for wanted in {1, (n + 1) // 2, n}:
+        s = workspace(n, wanted, A.dtype)
+        s.a[:] = np.tril(A).ravel()
+        assert hermitian.eigh_lowest(n, wanted, eps, s) == 0
+        Z = s.z.reshape(wanted, n).T
+        assert_residual(s.w[:wanted] - exact[:wanted], A, n=n, eps=eps)
+        assert_residual(A @ Z - Z * s.w[:wanted], A, n=n, eps=eps)
+        assert_residual(Z.conj().T @ Z - np.eye(wanted), 1.0, n=n, eps=eps)
+    s = workspace(n, 1, A.dtype)
+    s.a[:] = np.tril(A).ravel()
+    assert hermitian.eigvalsh(n, eps, s) == 0
+    assert_residual(s.w - exact, A, n=n, eps=eps)
+
+
+def test_many_pairs_are_ascending_and_orthogonal_across_batches():
+    _, w, Z, holds = lowest(MATRICES["almost fourfold"], N // 2)
+    assert holds
+    assert (np.diff(w) >= 0).all()
+    assert_residual(Z.T @ Z - np.eye(N // 2), 1.0, n=N)
+
+
+def test_bad_vectors_are_found_out():
+    T = np.array([2.0, 1.0, 3.0]), np.array([0.5, 0.25, 0.0])
+    w, z = np.linalg.eigh(np.diag(T[0]) + np.diag(T[1][:2], 1) + np.diag(T[1][:2], -1))
+    assert tridiagonal.worst_residual(3, *T, w, z.T.copy(), 0, 3) < 1e-15
+    assert tridiagonal.worst_residual(3, *T, w[::-1].copy(), z.T.copy(), 0, 3) > 0.1
+    assert tridiagonal.worst_residual(3, *T, w, z.T * np.nan, 0, 3) == np.inf

@@ -1,0 +1,435 @@
+"""Oversampled modes: against a dense reference, kernels first, sections kept, any scale, hubs; and what they gain."""
+
+import dataclasses
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf, Partition, gallery
+from sheafcoarsen.modes import oversampled as oversampled_problems
+from tests.support import reference
+from tests.support.helpers import assert_residual, dense_rank, eps_of, size
+from tests.support.strategies import DTYPES, sheaves_with_partitions
+from tests.unit.coarsening.test_refresh import new_maps
+
+pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+
+TAME = {"kinds": ("integer", "orthogonal", "bundle", "general", "repeated"), "scales": (1.0,), "spread": False}
+RINGS = st.integers(0, 2)
+
+
+def oversampled(F, P, rank, **options):
+    return sc.coarsen(F, P, rank, local_operator="oversampled", **options)
+
+
+def grid(n=6, d=2, noise=0.0):
+    F = gallery.bundle(nx.grid_2d_graph(n, n), d, noise=noise, seed=3)
+    return F, sc.select(F, 4)
+
+
+# ---------------------------------------------------------------- against the reference
+
+
+@given(sheaves_with_partitions(**TAME), RINGS, st.sampled_from([0.03, 1.0, 30.0]), st.integers(0, 12))
+@settings(max_examples=60)
+def test_modes_are_those_of_the_dense_reference(case, rings, target, total):
+    F, P = case
+    M = sc.local_modes(F, P, sc.ranks.budget(total), "oversampled", rings=rings, target=target)
+    expected = [reference.oversampled(F, P, a, target, rings) for a in range(P.n_clusters)]
+    dims = [K.shape[1] for K, _, _ in expected]
+    assert M.over_budget == max(0, sum(dims) - total)
+    assert M.ranks.sum() == max(min(total, F.dim_c0), sum(dims))
+    for a, (K, M_a, condition) in enumerate(expected):
+        U, k, r = M.basis(a).astype(K.dtype), K.shape[1], int(M.ranks[a])
+        n, eps = max(len(U), 1), eps_of(F.dtype)
+        assert r >= k
+        np.testing.assert_array_equal(M.eigenvalues(a)[:k], 0)
+        assert (M.eigenvalues(a)[k:] > 0).all()
+        assert (np.diff(M.eigenvalues(a)) >= 0).all()
+        assert_residual(U.conj().T @ U - np.eye(r), n=n, eps=eps)
+        assert_residual(U[:, :k] @ U[:, :k].conj().T - K @ K.conj().T, n=n, eps=eps)
+        if r == k:
+            continue
+        projected = M_a.conj().T @ M_a
+        V, values = U[:, k:], M.eigenvalues(a)[k:].astype(float) ** -2
+        exact = np.linalg.eigvalsh(projected)[::-1][: r - k]
+        top, own = size(projected), max(eps, condition * np.finfo(float).eps)
+        assert_residual(projected @ V - V * values, top, size(V), n=n, eps=own)
+        assert_residual(values - exact, top, n=n, eps=own)  # the leading ones, none left out
+        if r < len(U):
+            following = float(M.next_eigenvalues[a]) ** -2
+            assert_residual(following - np.linalg.eigvalsh(projected)[::-1][r - k], top, n=n, eps=own)
+        else:
+            assert M.next_eigenvalues[a] == np.inf
+
+
+@given(sheaves_with_partitions(), RINGS, st.sampled_from([1, 3, sc.ranks.kernel(), sc.ranks.budget(5)]), st.booleans())
+def test_every_statement_holds_on_any_sheaf(case, rings, rank, compress):
+    F, P = case
+    C = oversampled(F, P, rank, rings=rings, compress=compress)
+    V = sc.verify(C)
+    assert V.passed, str(V)
+    checks = {check.label: check for check in V.checks}
+    for label in (
+        "eq:galerkin_energy_identity",
+        "thm:galerkin_energy_decomposition",
+        "thm:Galerkin_realization",
+        "section-4",
+        "fact-1",
+    ):
+        assert checks[label].skipped_because is None
+    for label in ("thm:local_spectral_optimality", "prop:truncation_loss", "cor:truncation_realization_errors"):
+        assert checks[label].skipped_because == "the modes are oversampled"
+    assert C.prolongation.dtype == C.modes.scores.dtype.type(0).dtype or F.dtype.kind == "c"
+    assert np.isfinite(C.prolongation.data).all()
+
+
+# ---------------------------------------------------------------- kernels and sections
+
+
+@pytest.mark.parametrize("rings", [0, 1, 2])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_global_sections_are_kept(dtype, rings):
+    F, P = grid(6, 3)
+    F = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
+    for rule in (sc.ranks.kernel(), sc.ranks.budget(30)):
+        C = oversampled(F, P, rule, rings=rings)
+        assert C.sheaf.dim_c0 - dense_rank(sc.coboundary(C.sheaf).toarray()) == 3
+        checks = {check.label: check for check in sc.verify(C).checks}
+        assert checks["fact-2"].skipped_because is None
+        assert checks["fact-2"].passed
+    kernel = oversampled(F, P, sc.ranks.kernel(), rings=rings)
+    np.testing.assert_array_equal(kernel.ranks, 3)
+    np.testing.assert_array_equal(kernel.modes.scores, 0)
+    assert oversampled(F, P, 2, rings=rings).modes.tied.all()  # a kernel is cut
+
+
+@given(sheaves_with_partitions(kinds=("bundle", "integer", "rank-deficient"), spread=False), RINGS)
+def test_a_coarse_sheaf_of_kernels_has_the_sections_of_the_fine_one(case, rings):
+    F, P = case
+    C = oversampled(F, P, sc.ranks.kernel(), rings=rings)
+    delta, coarse = reference.coboundary(F), reference.coboundary(C.sheaf)
+    scale = max(F.largest_entry, np.finfo(F.dtype).tiny)
+    fine = dense_rank(delta / scale)
+    sigma = np.linalg.svd(coarse / scale, compute_uv=False)
+    zero = 30 * max(F.dim_c0, F.dim_c1, 1) * eps_of(F.dtype) * max(size(delta / scale), 1e-30)
+    assert C.sheaf.dim_c0 - (sigma > zero).sum() == F.dim_c0 - fine
+
+
+def test_kernels_that_exceed_the_budget_are_kept_and_the_result_says_so():
+    F = CellularSheaf.random(nx.grid_2d_graph(5, 5), 3, 1, seed=0)
+    P = sc.select(F, 3)
+    M = sc.local_modes(F, P, sc.ranks.budget(4), "oversampled")
+    kernels = sc.local_modes(F, P, sc.ranks.kernel(), "oversampled")
+    np.testing.assert_array_equal(M.ranks, kernels.ranks)
+    assert M.over_budget == M.ranks.sum() - 4 > 0
+    assert f"kernels {M.over_budget} over budget" in repr(M)
+    assert kernels.over_budget == 0
+    assert "over budget" not in repr(sc.local_modes(F, P, sc.ranks.budget(60), "oversampled"))
+
+
+def test_the_kernel_of_many_dimensions_and_of_none():
+    """Inverse iteration doubles its block, or gives way to singular values; the reference takes singular values always."""
+    graphs = nx.disjoint_union(nx.grid_2d_graph(8, 5), nx.disjoint_union(nx.path_graph(20), nx.path_graph(3)))
+    for d in (1, 2, 3):
+        F = gallery.bundle(graphs, d, seed=1)
+        P = Partition([0] * F.n_vertices)
+        M = sc.local_modes(F, P, sc.ranks.kernel(), "oversampled", target=1.0)
+        assert M.ranks.tolist() == [3 * d]
+        assert_residual(sc.coboundary(F) @ M.basis(0), size(sc.coboundary(F).toarray()), size(M.basis(0)), n=F.dim_c0)
+    F = gallery.bundle(nx.grid_2d_graph(8, 8), 2, noise=1e-4, seed=1)  # singular values about 1e-4, not zero
+    assert sc.local_modes(F, Partition([0] * 64), sc.ranks.kernel(), "oversampled", target=1.0).ranks.tolist() == [0]
+
+
+def test_without_energy_every_vector_is_a_section():
+    F = CellularSheaf.constant(nx.path_graph(4)).with_maps(np.zeros(3), np.zeros(3))
+    M = sc.local_modes(F, Partition([0, 0, 1, 1]), 1, "oversampled")
+    np.testing.assert_array_equal(M.basis(0), [[1], [0]])
+    assert M.target == 0
+    assert M.tied.all()
+    assert sc.local_modes(F, Partition([0, 0, 1, 1]), sc.ranks.kernel(), "oversampled").ranks.tolist() == [2, 2]
+    C = oversampled(F, Partition([0, 0, 1, 1]), 2)
+    assert sc.verify(C.recoarsen(F)).passed
+    H = sc.coarsen_levels(
+        F, partitions=[Partition([0, 0, 1, 1]), Partition([0, 0])], rank=1, local_operator="oversampled"
+    )
+    assert [C.modes.target for C in H] == [0, 0]
+
+
+# ---------------------------------------------------------------- patches
+
+
+def test_a_hub_does_not_make_its_patch_large():
+    G = nx.star_graph(60)
+    nx.add_path(G, range(1, 61))
+    F = CellularSheaf.constant(G)
+    P = Partition(np.minimum(np.arange(61) // 6, 9))
+    for rings in (1, 2, 5):
+        patches = oversampled_problems.OversampledProblems(F, P, False, rings, 1.0).patches
+        assert (patches.dims <= 2 * np.bincount(P.labels)).all()
+        assert (patches.dims > np.bincount(P.labels)).all()
+    assert sc.verify(oversampled(F, P, 2)).passed
+
+
+def test_the_most_strongly_coupled_neighbours_come_first():
+    """Vertex 0 with neighbours of strengths 1, 9, 4: one fits."""
+    F = CellularSheaf.constant(np.array([[0, 1], [2, 0], [0, 3]]), weight=[1.0, 9.0, 4.0], n_vertices=4)
+    P = Partition([0, 1, 2, 3])
+    patches = oversampled_problems.OversampledProblems(F, P, False, 1, 1.0).patches.arrays
+    members = [patches.members[i : i + k].tolist() for i, k in zip(patches.starts, patches.counts, strict=True)]
+    assert members == [[0, 2], [1, 0], [2, 0], [3, 0]]
+
+
+def test_more_rings_reach_farther():
+    F = CellularSheaf.constant(nx.path_graph(12))
+    P = Partition(np.arange(12) // 4)
+    counts = [
+        oversampled_problems.OversampledProblems(F, P, False, rings, 1.0).patches.arrays.counts.tolist()
+        for rings in range(5)
+    ]
+    assert counts == [[4, 4, 4], [5, 6, 5], [6, 8, 6], [7, 8, 7], [8, 8, 8]]
+
+
+# ---------------------------------------------------------------- invariances
+
+
+@pytest.mark.parametrize(
+    ("dtype", "factor"), [(float, 1e100), (float, 1e-100), (complex, 1e100), (np.float32, 1e12), (np.float32, 1e-12)]
+)
+def test_scaling_all_maps_changes_nothing(dtype, factor):
+    F = CellularSheaf.random(nx.grid_2d_graph(6, 6), 2, 3, seed=2, dtype=dtype)
+    P = sc.select(F, 4)
+    real = F.tail_data.real.dtype.type
+    scaled = F.with_maps(F.tail_data * real(factor), F.head_data * real(factor))
+    one, two = (sc.local_modes(G, P, sc.ranks.budget(20), "oversampled") for G in (F, scaled))
+    np.testing.assert_array_equal(one.ranks, two.ranks)
+    assert two.target == pytest.approx(one.target * factor**2, rel=1e-5)
+    np.testing.assert_allclose(two.scores / real(factor) / real(factor), one.scores, rtol=1e-4)
+    difference = (one.prolongation - two.prolongation).toarray()
+    assert size(difference) < np.sqrt(eps_of(F.dtype)) * size(one.prolongation.toarray())
+    power = F.with_maps(F.tail_data * real(2.0**30), F.head_data * real(2.0**30))
+    np.testing.assert_array_equal(
+        sc.local_modes(power, P, one.ranks, "oversampled").prolongation.data,
+        sc.local_modes(F, P, one.ranks, "oversampled").prolongation.data,
+    )
+
+
+def test_relabelling_changes_nothing():
+    F = CellularSheaf.random(nx.grid_2d_graph(6, 6), 2, 3, seed=2)
+    P = sc.select(F, 4)
+    order = np.random.default_rng(0).permutation(F.n_vertices)  # vertex v becomes place[v]
+    place = np.argsort(order)
+    tails, heads = ([get(e) for e in range(F.n_edges)] for get in (F.tail_map, F.head_map))
+    G = CellularSheaf(place[F.edges], tails, heads)
+    Q = Partition(P.labels[order])
+    one, two = (oversampled(*case, sc.ranks.budget(24), rings=1) for case in ((F, P), (G, Q)))
+    np.testing.assert_array_equal(one.ranks, two.ranks)
+    rows = (2 * order[:, None] + np.arange(2)).reshape(-1)
+    for a in range(4):
+        lo, hi = one.sheaf.vertex_offsets[a : a + 2]
+        U, V = one.prolongation[rows][:, lo:hi].toarray(), two.prolongation[:, lo:hi].toarray()
+        assert size(U @ U.T - V @ V.T) < 1e-8
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_the_number_of_threads_does_not_change_a_bit(dtype, monkeypatch):
+    F = CellularSheaf.random(nx.grid_2d_graph(12, 12), 2, 2, seed=2, dtype=dtype)
+    P = sc.select(F, 12)
+    monkeypatch.setattr("sheafcoarsen.modes.problems.SERIAL_BELOW", 0)
+    results = []
+    for threads in (1, 2):
+        monkeypatch.setattr("sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads)
+        results.append(sc.local_modes(F, P, sc.ranks.budget(90), "oversampled"))
+    for name in ("ranks", "scores", "next_eigenvalues", "tied"):
+        np.testing.assert_array_equal(getattr(results[0], name), getattr(results[1], name))
+    np.testing.assert_array_equal(results[0].prolongation.data, results[1].prolongation.data)
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_what_spectra_keep_is_what_is_computed_again(dtype, monkeypatch):
+    F = CellularSheaf.random(nx.grid_2d_graph(6, 6), 2, 2, seed=2, dtype=dtype)
+    P = sc.select(F, 4)
+    one = sc.local_modes(F, P, sc.ranks.budget(24), "oversampled")
+    monkeypatch.setattr("sheafcoarsen.modes.oversampled.KEEP_BELOW", 0)
+    two = sc.local_modes(F, P, sc.ranks.budget(24), "oversampled")
+    three = sc.local_modes(F, P, one.ranks, "oversampled")
+    for other in (two, three):
+        np.testing.assert_array_equal(one.prolongation.data, other.prolongation.data)
+        np.testing.assert_array_equal(one.scores, other.scores)
+
+
+# ---------------------------------------------------------------- what they gain, and the target
+
+
+def relative_errors(F, P, total, **options):
+    return sc.spectral_quality(sc.coarsen(F, P, sc.ranks.budget(total), **options), 10).relative_errors.mean()
+
+
+@pytest.mark.parametrize("d", [1, 3])
+def test_the_low_spectrum_is_closer_by_far(d):
+    F = gallery.bundle(nx.grid_2d_graph(16, 16), d, noise=0.05 * (d > 1), seed=0)
+    P = sc.select(F, 8)
+    internal = relative_errors(F, P, F.dim_c0 * 3 // 10)
+    assert relative_errors(F, P, F.dim_c0 * 3 // 10, local_operator="oversampled") < internal / 5
+
+
+def test_the_pilot_is_an_upper_bound_of_the_tenth_positive_eigenvalue():
+    F, P = gallery.bundle(nx.grid_2d_graph(16, 16), 2, seed=0), None
+    P = sc.select(F, 8)
+    M = sc.local_modes(F, P, 8, "oversampled")
+    assert M.pilot
+    L = np.linalg.eigvalsh(sc.laplacian(F).toarray())
+    tenth = L[L > 1e-10][9]
+    assert tenth <= M.target < 8 * tenth
+    given_ = sc.local_modes(F, P, 8, "oversampled", target=tenth)
+    assert (given_.pilot, given_.target) == (False, tenth)
+    assert size((given_.prolongation - M.prolongation).toarray()) > 1e-6
+
+
+def test_a_large_pilot_is_solved_as_a_sparse_matrix(monkeypatch):
+    F = gallery.bundle(nx.grid_2d_graph(20, 20), 2, seed=0)
+    P = sc.select(F, 40)
+    dense = oversampled_problems.pilot_target(F, P)
+    monkeypatch.setattr("sheafcoarsen.modes.oversampled.PILOT_DENSE", 10)
+    assert oversampled_problems.pilot_target(F, P) == pytest.approx(dense, rel=1e-8)
+
+
+def test_a_pilot_with_few_positive_eigenvalues_takes_the_largest():
+    F = CellularSheaf.constant(nx.path_graph(4))
+    M = sc.local_modes(F, Partition([0, 0, 1, 1]), 1, "oversampled")
+    assert M.target == pytest.approx(1.0)  # constants on two halves: 1/2 (1, -1; -1, 1)
+    M = sc.local_modes(F, Partition([0, 0, 0, 0]), 1, "oversampled")
+    assert M.target == pytest.approx(4.0)  # the constant alone: norm(L, inf)
+
+
+# ---------------------------------------------------------------- again, deeper, on disk
+
+
+@given(sheaves_with_partitions(), RINGS, st.integers(0, 99), st.sampled_from([None, 0.5]))
+@settings(max_examples=40)
+def test_recoarsening_is_coarsening(case, rings, seed, target):
+    F, P = case
+    F2 = new_maps(F, "general", seed)
+    C = oversampled(F, P, 3, rings=rings, target=target)
+    C2, D = C.recoarsen(F2), oversampled(F2, P, 3, rings=rings, target=target)
+    np.testing.assert_array_equal(C2.prolongation.data, D.prolongation.data)
+    np.testing.assert_array_equal(C2.modes.scores, D.modes.scores)
+    assert (C2.modes.rings, C2.modes.target, C2.modes.pilot) == (rings, D.modes.target, target is None)
+
+
+def test_all_levels_have_the_target_of_the_finest():
+    F, _ = grid(12, 2, noise=0.1)
+    options = {"factor": 4, "n_levels": 2, "rank": 3, "local_operator": "oversampled", "rings": 2}
+    H = sc.coarsen_levels(F, **options)
+    assert H[0].modes.target == H[1].modes.target == sc.local_modes(F, H[0].partition, 3, "oversampled").target
+    assert [C.modes.rings for C in H] == [2, 2]
+    assert all(sc.verify(C).passed for C in H)
+    F2 = F.with_maps(3 * F.tail_data, 3 * F.head_data)
+    again, fresh = H.recoarsen(F2), sc.coarsen_levels(F2, **options)
+    assert [C.modes.target for C in again] == [C.modes.target for C in fresh]
+    assert again[1].modes.target == pytest.approx(9 * H[1].modes.target)
+    np.testing.assert_array_equal(again.prolongation().toarray(), fresh.prolongation().toarray())
+    own = sc.coarsen_levels(F, **options, target=0.25)
+    assert [(C.modes.target, C.modes.pilot) for C in own.recoarsen(F2)] == [(0.25, False)] * 2
+
+
+def test_files_keep_rings_and_target(tmp_path):
+    F, P = grid()
+    for C in (oversampled(F, P, 3, rings=2, target=0.3), oversampled(F, P, sc.ranks.budget(1))):
+        sc.save(tmp_path / "c.npz", C)
+        D = sc.load(tmp_path / "c.npz")
+        for name in ("local_operator", "rings", "target", "pilot", "over_budget"):
+            assert getattr(D.modes, name) == getattr(C.modes, name)
+            assert type(getattr(D.modes, name)) is type(getattr(C.modes, name))
+        np.testing.assert_array_equal(D.recoarsen(F).prolongation.data, C.prolongation.data)
+
+
+def test_the_certificate_does_not_apply():
+    F, P = grid()
+    with pytest.raises(ValueError, match="must be made of internal modes, got oversampled modes"):
+        sc.certificate(oversampled(F, P, 2))
+    assert sc.energy_ledger(oversampled(F, P, 2), np.ones(F.dim_c0)).truncation_bound is None
+
+
+def test_pooling_takes_them():
+    F, P = grid()
+    out = sc.HiSP(3, 4, local_operator="oversampled")(F, np.ones((F.n_vertices, 2)), partition=P)
+    assert out.coarsening.modes.local_operator == "oversampled"
+    np.testing.assert_array_equal(out.coarsening.prolongation.data, oversampled(F, P, 3).prolongation.data)
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"rings": -1}, ValueError, "`rings` must be at least 0, got -1"),
+        ({"rings": 1.5}, TypeError, "`rings` must be an integer, got 1.5"),
+        ({"rings": True}, TypeError, "`rings` must be an integer, got True"),
+        ({"target": 0}, ValueError, "`target` must be positive and finite, got 0"),
+        ({"target": -2.0}, ValueError, "`target` must be positive and finite, got -2.0"),
+        ({"target": np.nan}, ValueError, "`target` must be positive and finite, got nan"),
+        ({"target": np.inf}, ValueError, "`target` must be positive and finite, got inf"),
+        ({"target": "low"}, TypeError, "`target` must be a real number, got 'low'"),
+        ({"target": 1j}, TypeError, "`target` must be a real number"),
+        ({"local_operator": "internal", "rings": 1}, ValueError, '`rings` is for `local_operator` = "oversampled", got 1 with \'internal\''),
+        ({"local_operator": "principal", "target": 1.0}, ValueError, '`target` is for `local_operator` = "oversampled"'),
+    ],
+)  # fmt: skip
+def test_bad_arguments(options, error, message):
+    F, P = grid(4)
+    options = {"local_operator": "oversampled", **options}
+    with pytest.raises(error, match=message):
+        sc.local_modes(F, P, 2, **options)
+    with pytest.raises(error, match=message):
+        sc.coarsen(F, P, 2, **options)
+    with pytest.raises(error, match=message):
+        sc.coarsen_levels(F, 4, rank=2, **options)
+
+
+def test_rings_and_target_are_for_modes_that_are_computed():
+    F, P = grid(4)
+    M = sc.local_modes(F, P, 2, "oversampled")
+    for name, value in (("rings", 1), ("target", 1.0)):
+        with pytest.raises(
+            ValueError, match=f"`{name}` is for modes that are computed here, but the LocalModes in `rank` are given"
+        ):
+            sc.coarsen(F, P, M, local_operator="oversampled", **{name: value})
+        with pytest.raises(ValueError, match=f"`{name}` is for modes that are computed here, but `basis` are given"):
+            sc.coarsen(F, P, basis=[M.basis(a) for a in range(4)], **{name: value})
+    assert sc.coarsen(F, P, M).modes is M
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"rings": None}, "oversampled modes have `rings` and a `target`"),
+        ({"target": None}, "oversampled modes have `rings` and a `target`"),
+        ({"target": np.nan}, "`target` must be positive and finite"),
+        ({"rings": -1}, "`rings` must be at least 0"),
+        ({"over_budget": -1}, "`over_budget` must be at least 0"),
+        ({"local_operator": "internal"}, '`rings` is for `local_operator` = "oversampled"'),
+    ],
+)
+def test_modes_that_do_not_fit_together(fields, message, tmp_path):
+    F, P = grid(4)
+    C = oversampled(F, P, 2)
+    M = dataclasses.replace(C.modes, **fields)
+    with pytest.raises(ValueError, match=f"the LocalModes in `rank`: {message}"):
+        sc.coarsen(F, P, M)
+
+
+def test_patches_too_large_for_a_dense_matrix(monkeypatch):
+    F, P = grid()
+    monkeypatch.setattr("sheafcoarsen.modes.problems.MAX_DENSE", 20)
+    monkeypatch.setattr("sheafcoarsen.modes.oversampled.MAX_DENSE", 20)
+    with pytest.raises(
+        ValueError,
+        match=r"the patch of cluster 0 has dimension \d+ \(the cluster itself \d+\).*limited to dimension 20",
+    ):
+        oversampled(F, P, 2)

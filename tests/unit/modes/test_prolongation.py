@@ -1,0 +1,118 @@
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf, Partition
+from sheafcoarsen.modes import coordinates
+from tests.support import reference
+from tests.support.helpers import ties_allowed
+from tests.support.strategies import DTYPES, bases, mode_counts, sheaves_with_partitions
+
+PATH = CellularSheaf.constant(nx.path_graph(3))
+PAIR_AND_ONE = Partition([0, 1, 0])
+
+
+def assert_prolongation(R, F, n_columns, dtype):
+    """Assert a canonical csr matrix that nobody can change."""
+    assert isinstance(R, scipy.sparse.csr_array)
+    assert R.shape == (F.dim_c0, n_columns)
+    assert R.dtype == dtype
+    for array in (R.data, R.indices, R.indptr):
+        assert not array.flags.writeable
+    assert R.has_sorted_indices
+    assert R.has_canonical_format
+    for i in range(F.dim_c0):
+        assert (np.diff(R.indices[R.indptr[i] : R.indptr[i + 1]]) == 1).all()  # a row of a dense block
+
+
+@given(sheaves_with_partitions(), st.data())
+def test_prolongation_is_the_direct_sum_of_the_modes(case, data):
+    F, P = case
+    with ties_allowed():
+        M = sc.local_modes(F, P, data.draw(mode_counts(P)), data.draw(st.sampled_from(["internal", "principal"])))
+    U = [M.basis(a) for a in range(P.n_clusters)]
+    assert [U_a.shape for U_a in U] == [
+        (len(reference.cluster_coordinates(F, P, a)), M.ranks[a]) for a in range(P.n_clusters)
+    ]
+    R = M.prolongation
+    assert_prolongation(R, F, int(M.ranks.sum()), F.dtype)
+    np.testing.assert_array_equal(R.toarray(), reference.prolongation(F, P, U))
+
+
+@given(sheaves_with_partitions(), st.data())
+def test_prolongation_of_own_blocks_holds_them_as_they_are(case, data):
+    F, P = case
+    basis = data.draw(bases(F, P))
+    C = sc.coarsen(F, P, basis=basis)
+    dtype = np.result_type(F.dtype, *basis)
+    assert_prolongation(C.prolongation, F, sum(R_a.shape[1] for R_a in basis), dtype)
+    np.testing.assert_array_equal(C.prolongation.toarray(), reference.prolongation(F, P, basis))
+    for a, R_a in enumerate(basis):
+        np.testing.assert_array_equal(C.block(a), R_a)
+        assert C.block(a).dtype == dtype
+
+
+def test_rows_are_vertices_ascending_even_where_clusters_interleave():
+    F = CellularSheaf.random(nx.path_graph(4), [1, 2, 1, 1], 1, seed=7)
+    P = Partition([1, 0, 1, 0])
+    basis = [[[10], [20], [30]], [[1, 2], [3, 4]]]
+    R = sc.coarsen(F, P, basis=basis).prolongation
+    assert R.toarray().tolist() == [[0, 1, 2], [10, 0, 0], [20, 0, 0], [0, 3, 4], [30, 0, 0]]
+    assert coordinates(F, P, 0).tolist() == [1, 2, 4]
+
+
+def test_blocks_may_be_lists_integers_or_an_object_array():
+    blocks = np.empty(2, object)
+    blocks[:] = [np.array([[1], [2]]), np.array([[3]], np.float32)]
+    for basis in (blocks, list(blocks), tuple(blocks), [[[1], [2]], [[3]]]):
+        R = sc.coarsen(PATH, PAIR_AND_ONE, basis=basis).prolongation
+        assert R.dtype == float
+        assert R.toarray().tolist() == [[1, 0], [0, 3], [2, 0]]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("given_dtype", [*DTYPES, int])
+def test_own_blocks_are_cast_to_the_precision_of_the_sheaf(dtype, given_dtype):
+    F = CellularSheaf.random(nx.path_graph(3), 1, 1, seed=3, dtype=dtype)
+    basis = [np.ones((2, 1), given_dtype), np.ones((1, 1), np.float32)]
+    C = sc.coarsen(F, PAIR_AND_ONE, basis=basis)
+    is_complex = np.iscomplexobj(basis[0]) or F.dtype.kind == "c"
+    expected = np.result_type(F.dtype, np.complex64) if is_complex else F.dtype
+    assert C.prolongation.dtype == C.sheaf.dtype == expected
+
+
+def test_own_blocks_beyond_the_precision_of_the_sheaf_are_refused():
+    F = CellularSheaf.random(nx.path_graph(3), 1, 1, seed=3, dtype=np.float32)
+    with pytest.raises(ValueError, match=r"`basis\[0\]` must be finite as float32, got 1e\+300 in row 1"):
+        sc.coarsen(F, PAIR_AND_ONE, basis=[[[1.0], [1e300]], [[1.0]]])
+
+
+def test_own_blocks_stay_the_callers():
+    basis = [np.ones((2, 1)), np.ones((1, 1))]
+    R = sc.coarsen(PATH, PAIR_AND_ONE, basis=basis).prolongation
+    basis[0][:] = 5
+    assert R.toarray().max() == 1
+
+
+@pytest.mark.parametrize(
+    ("basis", "error", "message"),
+    [
+        ([np.ones((2, 1))], ValueError, r"`basis` must hold one array per cluster, 2 in all, got 1"),
+        (3, TypeError, r"`basis` must be a sequence of arrays, one per cluster, got int"),
+        ([np.ones((2, 1)), np.ones((2, 1))], ValueError, r"`basis\[1\]` must have shape \(1, r\)"),
+        ([np.ones((1, 2)), np.ones((1, 1))], ValueError, r"`basis\[0\]` must have shape \(2, r\), the dimension"),
+        ([np.ones(2), np.ones((1, 1))], ValueError, r"got \(2,\)"),
+        ([np.ones((2, 2)), [[np.nan]]], ValueError, r"`basis\[1\]` must be finite.*, got nan in row 0"),
+        ([[[0, 1], [0, np.inf]], [[1]]], ValueError, r"`basis\[0\]` must be finite.*, got inf in row 1"),
+        ([np.ones((2, 1), np.float16), [[1]]], TypeError, r"`basis\[0\]` must hold float32, float64"),
+        ([[["a"], ["b"]], [[1]]], TypeError, r"`basis\[0\]` must hold float32, float64"),
+    ],
+    ids=["too few", "a number", "rows of 1", "rows of 0", "flat", "nan", "inf", "half", "words"],
+)
+def test_own_blocks_that_do_not_fit_are_refused(basis, error, message):
+    with pytest.raises(error, match=message):
+        sc.coarsen(PATH, PAIR_AND_ONE, basis=basis)

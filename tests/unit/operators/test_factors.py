@@ -1,0 +1,86 @@
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf
+from sheafcoarsen._kernels.operators import nested_dissection
+from sheafcoarsen.operators import factors
+from tests.support.helpers import assert_residual
+from tests.support.strategies import graphs
+
+GRAPHS = {
+    "grid": nx.grid_2d_graph(25, 25),
+    "star": nx.star_graph(100),
+    "complete": nx.complete_graph(50),
+    "path": nx.path_graph(200),
+    "two components": nx.disjoint_union(nx.path_graph(50), nx.grid_2d_graph(9, 9)),
+    "random": nx.random_regular_graph(4, 200, seed=1),
+    "no edges": nx.empty_graph(70),
+    "tree": nx.random_labeled_tree(300, seed=1),
+}
+
+
+def adjacency(G):
+    n = G.number_of_nodes()
+    return (
+        scipy.sparse.csr_array(nx.to_scipy_sparse_array(G, format="csr", dtype=float))
+        if n
+        else scipy.sparse.csr_array((0, 0))
+    )
+
+
+def dissected(A):
+    order = nested_dissection(A.indptr.astype(np.int64), A.indices.astype(np.int64))
+    np.testing.assert_array_equal(np.sort(order), np.arange(A.shape[0]))
+    return order
+
+
+def fill(A, order):
+    """Entries of the triangular factor of a matrix with this pattern."""
+    n = A.shape[0]
+    dominant = scipy.sparse.diags_array(A.sum(axis=1) + 1.0) - A
+    return np.count_nonzero(np.linalg.cholesky(dominant.toarray()[np.ix_(order, order)])) if n else 0
+
+
+@pytest.mark.parametrize(
+    ("graph", "allowed"), [("grid", 9600), ("star", 201), ("path", 600), ("no edges", 70), ("tree", 1300)]
+)
+def test_dissection_keeps_factors_sparse(graph, allowed):
+    A = adjacency(GRAPHS[graph])
+    found = fill(A, dissected(A))
+    assert found <= allowed
+    if graph == "grid":  # row by row it has 16,000
+        assert found < 0.6 * fill(A, np.arange(625))
+
+
+@given(graphs(max_vertices=7))
+def test_small_graphs_stay_as_they_are(graph):
+    A = scipy.sparse.coo_array((np.ones(len(graph.edges)), graph.edges.T), shape=(graph.n_vertices,) * 2).tocsr()
+    assert dissected(A + A.T).tolist() == list(range(graph.n_vertices))
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("graph", [name for name in GRAPHS if name != "no edges"])
+def test_both_orders_solve_and_count(monkeypatch, graph, dtype):
+    G = nx.convert_node_labels_to_integers(GRAPHS[graph])
+    L = sc.laplacian(CellularSheaf.random(G, 2, 2, seed=1, dtype=dtype))
+    values = np.linalg.eigvalsh(L.toarray())
+    b = np.random.default_rng(0).standard_normal((L.shape[0], 2)).astype(dtype)
+    for above in (0, 10**9):
+        monkeypatch.setattr("sheafcoarsen.operators.factors.DISSECT_ABOVE", above)
+        f = factors.Factors(L, 0.1)
+        x = f.solve(b)
+        assert_residual(L @ x + 0.1 * x - b, L, x, n=10)
+        np.testing.assert_array_equal(f.solve(b[:, 0].copy()), x[:, 0])
+        assert f.count_negative() == 0
+        for k in (1, 5, len(values) - 1):
+            if values[k] - values[k - 1] > 1e-3:
+                assert factors.Factors(L, -(values[k] + values[k - 1]) / 2).count_negative() == k
+
+
+def test_what_cannot_be_factored_is_an_error():
+    with pytest.raises(np.linalg.LinAlgError, match="the factorization failed: "):
+        factors.Factors(scipy.sparse.csr_array((3, 3)), 0.0)

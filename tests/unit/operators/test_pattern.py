@@ -1,0 +1,617 @@
+import re
+import warnings
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf
+from sheafcoarsen._support import threads as threads_module
+from sheafcoarsen.operators import pattern
+from tests.support import reference
+from tests.support.helpers import assert_residual, eps_of, residual, size
+from tests.support.strategies import DTYPES, cochains, graphs, multigraphs, sheaves
+
+TURN = np.array([[0.0, -1.0], [1.0, 0.0]])
+
+
+def same_graph(data, F, dtypes=DTYPES):
+    """Draw other maps, in any scalar type and at any scale, for the graph and stalks of F."""
+    dtype = np.dtype(data.draw(st.sampled_from(dtypes), label="dtype"))
+    scale = data.draw(st.sampled_from([1.0, 1e-12, 1e12]), label="scale")
+    rng = np.random.default_rng(data.draw(st.integers(0, 99), label="seed"))
+    maps = []
+    for flat in (F.tail_data, F.head_data):
+        values = rng.standard_normal(flat.shape) + (1j * rng.standard_normal(flat.shape) if dtype.kind == "c" else 0)
+        maps.append((np.sign(values.real) + values) * scale)  # never so small that the sheaf is out of range
+    return F.with_maps(*[M.astype(dtype) for M in maps])
+
+
+def assert_canonical(A, dtype):
+    """Sorted indices and no duplicates, as the arrays themselves say."""
+    for i in range(A.shape[0]):
+        row = A.indices[A.indptr[i] : A.indptr[i + 1]]
+        assert (np.diff(row) > 0).all()
+    assert A.has_sorted_indices
+    assert A.has_canonical_format
+    assert A.dtype == dtype
+    assert A.indptr[0] == 0
+    assert A.indptr[-1] == len(A.indices)
+
+
+def block(A, F, u, v):
+    return A[np.ix_(reference.vertex_coordinates(F, u), reference.vertex_coordinates(F, v))]
+
+
+def assert_equals_delta_star_delta(L, F):
+    """Every block of L against delta* delta, measured by the two block columns of delta that make it."""
+    assert L.shape == (F.dim_c0, F.dim_c0)
+    delta, expected = reference.coboundary(F), reference.laplacian(F)
+    columns = [delta[:, reference.vertex_coordinates(F, v)] for v in range(F.n_vertices)]
+    for u in range(F.n_vertices):
+        for v in range(F.n_vertices):
+            error = block(L, F, u, v) - block(expected, F, u, v)
+            assert_residual(error, columns[u], columns[v], n=int(max(F.vertex_dims[u], F.vertex_dims[v])))
+
+
+# ---------------------------------------------------------------- coboundary
+
+
+@given(sheaves())
+def test_coboundary_is_that_of_the_definition(F):
+    delta = sc.coboundary(F)
+    assert isinstance(delta, scipy.sparse.csr_array)
+    assert_canonical(delta, F.dtype)
+    assert delta.shape == (F.dim_c1, F.dim_c0)
+    np.testing.assert_array_equal(
+        delta.toarray(), reference.coboundary(F)
+    )  # differences of entries: no rounding to allow
+
+
+@pytest.mark.parametrize("ends", [(0, 1), (1, 0)], ids=["tail first", "head first"])
+def test_coboundary_of_one_edge_in_both_orientations(ends):
+    A, B = [[1.0, 2.0]], [[3.0]]  # the tail has dimension 2
+    delta = sc.coboundary(CellularSheaf([ends], [A], [B]))
+    assert delta.toarray().tolist() == ([[1, 2, -3]] if ends == (0, 1) else [[-3, 1, 2]])
+    assert delta.indices.tolist() == [0, 1, 2]
+
+
+def test_coboundary_of_a_loop_is_one_difference():
+    delta = sc.coboundary(CellularSheaf([[0, 0]], [[[5.0, 1.0]]], [[[2.0, 1.0]]]))
+    assert delta.toarray().tolist() == [[3, 0]]
+    assert delta.nnz == 2  # an entry that happens to vanish keeps its place
+
+
+def test_coboundary_belongs_to_the_caller():
+    F = CellularSheaf.constant([[0, 1]])
+    sc.coboundary(F).data[:] = 7
+    assert sc.coboundary(F).toarray().tolist() == [[1, -1]]
+
+
+# ---------------------------------------------------------------- Laplacian
+
+
+@given(sheaves())
+def test_laplacian_is_delta_star_delta_block_by_block(F):
+    L = sc.laplacian(F)
+    assert isinstance(L, scipy.sparse.csr_array)
+    assert_canonical(L, F.dtype)
+    assert_equals_delta_star_delta(L.toarray(), F)
+
+
+@given(sheaves(min_dim=1, uniform=True, graph=graphs(min_vertices=1)))
+def test_laplacian_in_blocks_holds_the_same_bits(F):
+    L = sc.laplacian(F, format="bsr")
+    d = int(F.vertex_dims[0])
+    assert isinstance(L, scipy.sparse.bsr_array)
+    assert L.blocksize == (d, d)
+    assert L.dtype == F.dtype
+    assert L.has_canonical_format
+    for v in range(F.n_vertices):
+        columns = L.indices[L.indptr[v] : L.indptr[v + 1]].tolist()
+        assert columns == sorted(set(columns))
+        neighbours = {int(w) for edge in F.edges for w in edge if v in edge}
+        assert set(columns) == neighbours | {v}  # the diagonal is there even at an isolated vertex
+    np.testing.assert_array_equal(L.toarray(), sc.laplacian(F).toarray())
+    assert_equals_delta_star_delta(L.toarray(), F)
+
+
+@given(sheaves())
+def test_laplacian_is_hermitian_to_the_last_bit(F):
+    L = sc.laplacian(F).toarray()
+    np.testing.assert_array_equal(L, L.conj().T)
+    assert (L.diagonal().imag == 0).all()
+    assert (L.diagonal().real >= 0).all()
+
+
+@given(sheaves())
+def test_laplacian_stores_the_blocks_of_the_graph_and_the_diagonal(F):
+    wanted = {(v, v) for v in range(F.n_vertices)}
+    wanted |= {(int(u), int(v)) for u, v in F.edges} | {(int(v), int(u)) for u, v in F.edges}
+    stored = np.zeros((F.dim_c0, F.dim_c0), bool)
+    for u, v in wanted:
+        stored[np.ix_(reference.vertex_coordinates(F, u), reference.vertex_coordinates(F, v))] = True
+    L = sc.laplacian(F)
+    rows = np.repeat(np.arange(F.dim_c0), np.diff(L.indptr))
+    found = np.zeros_like(stored)
+    found[rows, L.indices] = True
+    np.testing.assert_array_equal(found, stored)
+
+
+@pytest.mark.parametrize("format", ["csr", "bsr"])
+def test_laplacian_belongs_to_the_caller(format):
+    F = CellularSheaf.constant([[0, 1]])
+    L = sc.laplacian(F, format)
+    for array in (L.data, L.indices, L.indptr):
+        array[:] = 0
+    assert sc.laplacian(F, format).toarray().tolist() == [[1, -1], [-1, 1]]
+
+
+def test_blocks_of_mixed_stalks_are_refused():
+    F = CellularSheaf([[0, 1]], [[[1.0, 2.0]]], [[[1.0]]])
+    for build in (sc.laplacian, sc.LaplacianPattern):
+        with pytest.raises(ValueError, match="one size, at least 1; vertex 1 has dimension 1, vertex 0 has 2"):
+            build(F, format="bsr")
+        with pytest.raises(ValueError, match=re.escape("`format` must be one of 'csr', 'bsr', got 'coo'")):
+            build(F, format="coo")
+    nothing = np.zeros((0, 1, 1))
+    with pytest.raises(ValueError, match="there are no vertices"):
+        sc.laplacian(CellularSheaf([], nothing, nothing), format="bsr")
+    with pytest.raises(ValueError, match="vertex 0 has dimension 0"):
+        sc.laplacian(CellularSheaf([], nothing, nothing, vertex_dims=[0, 0]), format="bsr")
+
+
+@given(multigraphs(min_vertices=1))
+def test_laplacian_of_the_constant_sheaf_is_networkx_own(G):
+    G.remove_edges_from([edge for edge in G.edges if G.edges[edge].get("weight") == 0])
+    L = sc.laplacian(CellularSheaf.constant(G)).toarray()
+    theirs = nx.laplacian_matrix(G).toarray()
+    for v, degree in enumerate(theirs.diagonal()):
+        assert_residual(L[v] - theirs[v], float(degree), n=1)
+
+
+@given(multigraphs(min_vertices=1), st.integers(1, 3))
+def test_normalized_laplacian_without_loops_is_networkx_own(G, dim):
+    G.remove_edges_from([edge for edge in G.edges if edge[0] == edge[1] or G.edges[edge].get("weight") == 0])
+    F = CellularSheaf.constant(G, dim=dim)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sc.SingularDegreeWarning)  # isolated vertices, which networkx also leaves zero
+        ours = sc.laplacian(sc.normalize(F)).toarray()
+    theirs = np.kron(nx.normalized_laplacian_matrix(G).toarray(), np.eye(dim))
+    assert_residual(ours - theirs, n=dim)
+
+
+@pytest.mark.parametrize("format", ["csr", "bsr"])
+def test_laplacian_can_be_changed_in_place(format):
+    F = CellularSheaf([[0, 1]], [[[1.0]]], [[[0.0]]])
+    L = sc.laplacian(F, format)
+    assert L.nnz == 4
+    L.eliminate_zeros()
+    assert L.nnz == 1
+    assert L.toarray().tolist() == [[1, 0], [0, 0]]
+
+
+# ---------------------------------------------------------------- pattern
+
+
+@given(sheaves(), st.data())
+def test_a_pattern_filled_with_new_maps_equals_a_fresh_assembly(F, data):
+    bsr = F.n_vertices > 0 and F.vertex_dims[0] > 0 and (F.vertex_dims == F.vertex_dims[0]).all()
+    format = data.draw(st.sampled_from(["csr", "bsr"] if bsr else ["csr"]))
+    pattern = sc.LaplacianPattern(F, format)
+    first, G = pattern.fill(F), same_graph(data, F)
+    kept = first.toarray()
+    second = pattern.fill(G)  # perhaps of another scalar type
+    fresh = sc.laplacian(G, format)
+    assert type(second) is type(fresh)
+    assert second.dtype == G.dtype
+    np.testing.assert_array_equal(second.toarray(), fresh.toarray())
+    np.testing.assert_array_equal(second.indices, fresh.indices)
+    np.testing.assert_array_equal(second.indptr, fresh.indptr)
+    np.testing.assert_array_equal(first.toarray(), kept)  # untouched by the second fill
+    for mine, other in ((second.indices, first.indices), (second.indptr, first.indptr)):
+        assert mine.size == 0 or np.shares_memory(mine, other)
+        assert not mine.flags.writeable  # so that no caller spoils them for the others
+
+    H = same_graph(data, F, dtypes=[G.dtype])
+    memory = second.data
+    third = pattern.fill(H, out=second)
+    assert third is second
+    assert third.data is memory
+    np.testing.assert_array_equal(third.toarray(), sc.laplacian(H, format).toarray())
+
+
+@pytest.mark.parametrize("format", ["csr", "bsr"])
+def test_fill_refuses_another_topology(format):
+    F = CellularSheaf.random([[0, 1], [1, 2]], 2, 3, seed=11)
+    pattern = sc.LaplacianPattern(F, format)
+    for name, other in (
+        ("edges", CellularSheaf.random([[0, 1], [2, 1]], 2, 3, seed=11)),
+        ("edges", CellularSheaf.random([[0, 1], [1, 2], [0, 2]], 2, 3, seed=11)),
+        ("edge_dims", CellularSheaf.random([[0, 1], [1, 2]], 2, [3, 2], seed=11)),
+        ("vertex_dims", CellularSheaf.random([[0, 1], [1, 2]], [2, 2, 1], 3, seed=11)),
+    ):
+        with pytest.raises(ValueError, match=f"topology of the pattern, but its {name} differ"):
+            pattern.fill(other)
+
+
+@pytest.mark.parametrize("format", ["csr", "bsr"])
+def test_fill_refuses_an_out_that_does_not_fit(format):
+    F = CellularSheaf.random([[0, 1], [1, 2]], 2, 3, seed=11)
+    pattern = sc.LaplacianPattern(F, format)
+    other_format = sc.laplacian(F, "csr" if format == "bsr" else "bsr")
+    smaller = sc.laplacian(CellularSheaf.random([[0, 1]], 2, 3, seed=11), format)
+    emptier = sc.laplacian(CellularSheaf.random([[0, 1]], [2, 2, 2], 3, seed=11))
+    for out in (other_format, smaller, emptier, np.zeros((6, 6)), 3):
+        with pytest.raises(ValueError, match="`out` must be an earlier result of this pattern"):
+            pattern.fill(F, out=out)
+    with pytest.raises(ValueError, match="`out` must have the sheaf's scalar type float64, got float32"):
+        pattern.fill(F, out=pattern.fill(F).astype(np.float32))
+
+
+# ---------------------------------------------------------------- every way to fill
+
+
+def arranged(kind):
+    """Edges of one graph in an order and orientation, perhaps with a loop or parallel edges."""
+    edges = np.array(sorted(nx.gnm_random_graph(8, 15, seed=6).edges), dtype=np.int64)  # u < v, sorted: canonical
+    assert (edges[:, 0] < edges[:, 1]).all()
+    rng = np.random.default_rng(8)
+    if kind == "reversed":
+        return edges[:, ::-1]
+    if kind in ("shuffled", "parallel", "loops"):
+        edges = rng.permutation(edges)
+        edges = np.where(rng.random((len(edges), 1)) < 0.5, edges[:, ::-1], edges)
+    if kind == "unsorted":  # oriented as canonical edges are
+        return edges[::-1]
+    if kind == "twice":  # sorted and oriented, but with one pair of parallel edges
+        return np.concatenate([edges[:3], edges[2:]])
+    if kind == "parallel":
+        return np.concatenate([edges, edges[2:5], edges[4:8, ::-1], edges[4:5]])
+    if kind == "loops":
+        return np.concatenate([[[7, 7], [0, 0]], edges, [[3, 3], [0, 0]]])
+    return edges
+
+
+ARRANGEMENTS = ["canonical", "unsorted", "reversed", "shuffled", "twice", "parallel", "loops"]
+SHAPES = [(1, 1), (2, 2), (3, 3), (1, 3), (2, 1), (3, 4), (4, 4), (7, 2), (3, 0), "edges", "mixed"]
+
+
+def of_shape(shape, edges, dtype, seed=5):
+    """A sheaf with maps of one shape (d_v, d_e), with mixed edge stalks, or with mixed stalks; a vertex more than edges touch."""
+    n, m = 9, len(edges)
+    if shape == "mixed":
+        return CellularSheaf.random(edges, np.arange(n) % 8, 1 + np.arange(m) % 6, seed=seed, dtype=dtype)
+    if shape == "edges":
+        return CellularSheaf.random(edges, [2] * n, 1 + np.arange(m) % 3, seed=seed, dtype=dtype)
+    return CellularSheaf.random(edges, [shape[0]] * n, [shape[1]] * m, seed=seed, dtype=dtype)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("arrangement", ARRANGEMENTS)
+def test_every_way_to_fill_gives_the_same_matrix(arrangement, shape):
+    edges = arranged(arrangement)
+    for dtype in DTYPES:
+        F = of_shape(shape, edges, dtype)
+        formats = ["csr"] if shape == "mixed" else ["csr", "bsr"]
+        filled = []
+        for format in formats:
+            pattern = sc.LaplacianPattern(F, format)
+            assert pattern._small == (
+                arrangement not in ("twice", "parallel", "loops") and isinstance(shape, tuple) and shape[0] <= 3
+            )
+            L = pattern.fill(F)
+            L.data[:] = np.nan  # whatever was there must be overwritten
+            L = pattern.fill(F, out=L)
+            assert L.dtype == F.dtype
+            filled.append(L.toarray())
+            np.testing.assert_array_equal(filled[-1], filled[-1].conj().T)
+            pattern._small = False  # the kernel for all others
+            general = pattern.fill(F).toarray()
+            assert_equals_delta_star_delta(general, F)
+            np.testing.assert_array_equal(general, general.conj().T)
+            delta = reference.coboundary(F)
+            assert_residual(filled[-1] - general, delta, delta, n=int(F.vertex_dims.max()), eps=eps_of(F.dtype))
+        assert_equals_delta_star_delta(filled[0], F)
+        np.testing.assert_array_equal(filled[0], filled[-1])
+
+
+@given(graphs(min_vertices=1))
+def test_blocks_and_their_half_edges_are_those_of_the_graph(graph):
+    n, edges = graph
+    blocks = pattern.block_pattern(edges, n)
+    wanted = {(v, v): [] for v in range(n)}
+    for e, (u, v) in enumerate(edges.tolist()):
+        wanted.setdefault((u, v), []).append((e, 0))
+        if u != v:
+            wanted.setdefault((v, u), []).append((e, 1))
+    found, k = {}, -1
+    for i in range(n):
+        assert blocks.block_ptr[i] == k + 1
+        for code in blocks.codes[blocks.row_ptr[i] : blocks.row_ptr[i + 1]].tolist():
+            if code == -1 or not code & 2:
+                k += 1
+                at = found.setdefault((i, int(blocks.columns[k])), [])
+            if code != -1:
+                at.append((code >> 2, code & 1))
+    assert found == wanted
+    assert list(found) == sorted(wanted)
+    assert len(blocks.columns) == len(wanted) == blocks.block_ptr[-1]
+    alone = all(len(found[i, j]) == (i != j) for i, j in found)
+    assert (blocks.block_ptr is blocks.row_ptr) == alone
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (4, 3), "mixed"], ids=str)
+def test_entries_that_vanish_are_plain_zeros(shape):
+    edges = arranged("canonical")
+    F = of_shape(shape, edges, np.float64)
+    L = sc.laplacian(F.with_maps(-np.abs(F.tail_data), np.zeros_like(F.head_data)))
+    assert (L.data == 0).any()
+    assert not np.signbit(L.data[L.data == 0]).any()  # 0 - t, not -t
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 2), (3, 3), (5, 4), "mixed"], ids=str)
+@pytest.mark.parametrize("arrangement", ["canonical", "parallel"])
+def test_filling_gives_the_same_bits_for_any_number_of_threads(arrangement, shape, monkeypatch):
+    F = of_shape(shape, arranged(arrangement), np.complex128)
+    monkeypatch.setattr("sheafcoarsen.operators.pattern.SERIAL_BELOW", 0.0)
+    monkeypatch.setattr("sheafcoarsen.operators.delta.SERIAL_BELOW", 0.0)
+    results = []
+    for threads in (1, 2, 5):
+        monkeypatch.setattr("sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads)
+        L = sc.laplacian(F)
+        results.append((L.data, L.indices, L.indptr))
+    for other in results[1:]:
+        for one, two in zip(results[0], other, strict=True):
+            np.testing.assert_array_equal(one, two)
+
+
+# ---------------------------------------------------------------- the operator without the matrix
+
+
+@given(sheaves(), st.data())
+def test_laplacian_operator_acts_as_the_laplacian(F, data):
+    A = sc.laplacian_operator(F)
+    assert A.shape == (F.dim_c0, F.dim_c0)
+    assert A.dtype == F.dtype
+    x, X = data.draw(cochains(F, columns=(None,))), data.draw(cochains(F, columns=(3,)))
+    if data.draw(st.booleans(), label="complex x"):
+        x = (1 + 2j) * x
+    delta, L = reference.coboundary(F), reference.laplacian(F)
+    assert (A @ x).dtype == np.result_type(F.dtype, x.dtype)
+    n = max(F.dim_c0, F.dim_c1)
+    for result, expected, argument in (
+        (A.matvec(x), L @ x, x),
+        (A.rmatvec(x), L @ x, x),
+        (A.matmat(X), L @ X, X),
+        (A.rmatmat(X), L @ X, X),
+        (A.matvec(x[:, None]), (L @ x)[:, None], x),
+        (A.matmat(np.asfortranarray(X)), L @ X, X),
+    ):
+        assert result.shape == expected.shape
+        assert_residual(result - expected, delta, delta, argument, n=n)
+
+
+def test_laplacian_operator_keeps_the_imaginary_part_of_x():
+    A = sc.laplacian_operator(CellularSheaf.constant([[0, 1]]))
+    assert (A @ np.array([1j, 0])).tolist() == [1j, -1j]
+    F = CellularSheaf([[0, 1]], [[[1.0]]], [[[2j]]])  # conjugates are taken on the way back
+    assert (sc.laplacian_operator(F) @ np.array([1, 0])).tolist() == [1, 2j]
+
+
+# ---------------------------------------------------------------- energy
+
+
+@given(sheaves(), st.data())
+def test_energy_per_edge_and_in_all(F, data):
+    x = data.draw(cochains(F))
+    per_edge, total = sc.edge_energy(F, x), sc.energy(F, x)
+    assert per_edge.shape == (F.n_edges, *x.shape[1:])
+    assert per_edge.dtype == x.real.dtype
+    assert isinstance(total, float) if x.ndim == 1 else total.shape == x.shape[1:]
+    delta = reference.coboundary(F)
+    eps = eps_of(F.dtype)
+    arrays = (x, per_edge, reference.edge_energy(F, x))
+    columns, energies, expected = (array if x.ndim == 2 else array[:, None] for array in arrays)
+    totals = np.atleast_1d(total)
+    for c in range(columns.shape[1]):
+        for e in range(F.n_edges):
+            rows = delta[reference.edge_coordinates(F, e)]
+            there = columns[np.abs(rows).any(axis=0), c]  # what the edge sees of x
+            n = int(max(F.edge_dims[e], F.vertex_dims[F.edges[e]].max()))
+            assert_residual(energies[e, c] - expected[e, c], rows, rows, there, there, n=n, eps=eps)
+        factors = (delta, delta, columns[:, c], columns[:, c])
+        assert_residual(totals[c] - expected[:, c].sum(), *factors, n=max(F.dim_c0, F.dim_c1), eps=eps)
+
+
+def test_energy_of_a_complex_cochain_on_a_real_sheaf():
+    F = CellularSheaf.constant([[0, 1], [1, 2]])
+    assert sc.edge_energy(F, [0, 1j, 3]).tolist() == [1, 10]
+    assert sc.energy(F, [0, 1j, 3]) == 11
+
+
+@pytest.mark.parametrize("function", [sc.energy, sc.edge_energy])
+def test_energy_refuses_cochains_that_do_not_fit(function):
+    F = CellularSheaf([[0, 1]], [[[1.0, 2.0]]], [[[1.0]]])
+    for x in ([1.0, 2.0], np.zeros((3, 1, 1)), 1.0, np.zeros((1, 3)), []):
+        with pytest.raises(ValueError, match=re.escape("(dim_c0, h) with dim_c0 = 3, got shape " + str(np.shape(x)))):
+            function(F, x)
+    for bad in (np.nan, np.inf, -np.inf):
+        with pytest.raises(ValueError, match=f"`x` must be finite, got {bad} in row 1"):
+            function(F, [[0, 0], [0, bad], [0, 0]])
+    for x in (np.array(["a", "b", "c"]), [True, False, True], np.zeros(3, object), np.zeros(3, np.float16)):
+        with pytest.raises(TypeError, match="`x` must hold float32, float64, complex64, complex128 or integers"):
+            function(F, x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_large_problems_give_the_same_bits_with_one_and_two_threads(dtype, monkeypatch):
+    F = CellularSheaf.random(nx.gnm_random_graph(60, 200, seed=3), 3, 4, seed=5, dtype=dtype)
+    x = np.random.default_rng(7).standard_normal((F.dim_c0, 2))
+    started = []
+    pool = threads_module.ThreadPoolExecutor
+    monkeypatch.setattr(
+        "sheafcoarsen._support.threads.ThreadPoolExecutor", lambda threads: started.append(threads) or pool(threads)
+    )
+    monkeypatch.setattr("sheafcoarsen.operators.pattern.SERIAL_BELOW", 0.0)
+    monkeypatch.setattr("sheafcoarsen.operators.delta.SERIAL_BELOW", 0.0)
+    results = []
+    for threads in (1, 2):
+        monkeypatch.setattr("sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads)
+        L = sc.laplacian(F)
+        results.append((L.data, L.indices, L.indptr, sc.edge_energy(F, x), sc.laplacian_operator(F) @ x))
+    assert started
+    assert set(started) == {2}
+    for one, two in zip(*results, strict=True):
+        np.testing.assert_array_equal(one, two)
+    assert_equals_delta_star_delta(L.toarray(), F)
+
+
+# ---------------------------------------------------------------- normalize
+
+
+def shifted_blocks(F, singular, eps):
+    """D_v plus what the treatment adds to it."""
+    blocks = [D.astype(np.result_type(D, np.float64)) for D in reference.diagonal_blocks(F)]
+    shift = {"pinv": 0.0, "regularize": eps * max(map(size, blocks), default=0.0), "augment": 1.0}[singular]
+    return [D + shift * np.eye(len(D)) for D in blocks]
+
+
+def clearly_singular(F, singular="pinv", eps=0.0):
+    """Whether each D_v is singular; drops sheaves where rounding decides."""
+    found = []
+    for D in shifted_blocks(F, singular, eps):
+        values = np.linalg.eigvalsh(D)
+        level = 4 * len(D) * eps_of(F.dtype) * values.max(initial=0)
+        assume(not ((values > level / 4) & (values < 100 * level)).any())
+        found.append(bool((values <= level).any()))
+    return found
+
+
+def normalize_quietly(F, *args, **kwargs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sc.SingularDegreeWarning)
+        return sc.normalize(F, *args, **kwargs)
+
+
+@given(sheaves(), st.sampled_from(["pinv", "regularize", "augment"]), st.sampled_from([1e-8, 1e-3, 10.0]))
+def test_normalized_sheaf_is_that_of_the_definition(F, singular, eps):
+    clearly_singular(F, singular, eps)
+    N = normalize_quietly(F, singular, eps)
+    assert N.dtype == F.dtype
+    for name in ("edges", "vertex_dims", "edge_dims"):
+        np.testing.assert_array_equal(getattr(N, name), getattr(F, name))
+    expected, root = reference.normalized(F, singular, eps)
+    ours = sc.laplacian(N).toarray()
+    # an error of D_v^{-1/2} is eps times its condition number, worst vertices count, not the whole matrix
+    conditions, sizes = [], []
+    for v, D in enumerate(shifted_blocks(F, singular, eps)):
+        root_v = block(root, F, v, v)
+        conditions.append(size(root_v) * size(root_v) * size(D))
+        sizes.append(np.sqrt(size(block(expected, F, v, v))))
+    for u in range(F.n_vertices):
+        for v in range(F.n_vertices):
+            error = block(ours, F, u, v) - block(expected, F, u, v)
+            n = int(max(F.vertex_dims[u], F.vertex_dims[v]))
+            assert_residual(error, conditions[u] + conditions[v], sizes[u], sizes[v], n=n, eps=eps_of(F.dtype))
+    L = reference.laplacian(F)
+    assert_residual(ours - expected, root, root, L, n=max(F.vertex_dims.max(initial=1), 1), eps=eps_of(F.dtype))
+
+
+@given(sheaves())
+def test_the_warning_comes_exactly_with_singular_blocks_and_the_pseudo_inverse(F):
+    singular = np.flatnonzero(clearly_singular(F))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sc.normalize(F, "regularize", eps=1e-2)
+        sc.normalize(F, "augment")
+        if singular.size == 0:
+            sc.normalize(F)
+            return
+    text = f"singular at {singular.size} of {F.n_vertices} vertices, first at vertex {singular[0]}: the pseudo-inverse"
+    with pytest.warns(sc.SingularDegreeWarning, match=text):
+        sc.normalize(F, singular="pinv")
+
+
+@given(sheaves(scales=[1.0]), st.sampled_from([2.0**40, 2.0**-30, 3.7]), st.sampled_from(["pinv", "regularize"]))
+def test_the_scale_of_the_maps_does_not_change_the_normalized_sheaf(F, scale, singular):
+    G = F.with_maps(F.tail_data * F.dtype.type(scale), F.head_data * F.dtype.type(scale))
+    eps = 1e-2
+    clearly_singular(F, singular, eps)
+    N, M = normalize_quietly(F, singular, eps), normalize_quietly(G, singular, eps)
+    conditions = []
+    for v, D in enumerate(shifted_blocks(F, singular, eps)):
+        root_v = block(reference.normalized(F, singular, eps)[1], F, v, v)
+        conditions.append(size(root_v) * size(root_v) * size(D))
+    for e, (u, v) in enumerate(F.edges):
+        for ours, theirs, at in ((N.tail_map, M.tail_map, u), (N.head_map, M.head_map, v)):
+            # rows of a map times D^{-1/2} are at most 1, loops aside, whose two maps may nearly cancel in D
+            reach = max(1.0, size(ours(e)))
+            assert_residual(ours(e) - theirs(e), conditions[at], reach, n=int(F.vertex_dims[at]), eps=eps_of(F.dtype))
+
+
+def test_augment_adds_one_whatever_the_scale():
+    F = CellularSheaf([[0, 1]], [[[1e-50]]], [[[1e50]]])  # D = 1e-100 and 1e100
+    N = sc.normalize(F, "augment", eps=3.0)
+    assert_residual(N.tail_map(0)[0, 0] / 1e-50 - 1, n=1)
+    assert_residual(N.head_map(0)[0, 0] - 1, n=1)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+@pytest.mark.parametrize("eps", [1e-8, 0.25])
+def test_eps_regularizes_relative_to_the_largest_block(scale, eps):
+    F = CellularSheaf([[0, 1]], [[[3.0 * scale]]], [[[4.0 * scale, 0.0]]])  # D = 9 and diag(16, 0), singular
+    N = sc.normalize(F, singular="regularize", eps=eps)
+    assert_residual(N.tail_map(0)[0, 0] - 3 / np.sqrt(9 + 16 * eps), n=1)
+    assert_residual(N.head_map(0)[0, 0] - 4 / np.sqrt(16 + 16 * eps), n=1)
+    assert N.head_map(0)[0, 1] == 0
+
+
+def test_eps_defaults_to_1e_8_and_concerns_regularize_alone():
+    F = CellularSheaf.random(nx.cycle_graph(4), 2, 3, seed=9)
+    default, given_eps = sc.normalize(F, "regularize"), sc.normalize(F, "regularize", eps=1e-8)
+    np.testing.assert_array_equal(default.tail_data, given_eps.tail_data)
+    assert residual(default.tail_data - sc.normalize(F).tail_data, default.tail_data, n=2) > 1e3
+    for singular in ("pinv", "augment"):
+        one, other = sc.normalize(F, singular, eps=1e-8), sc.normalize(F, singular, eps=0.5)
+        np.testing.assert_array_equal(one.tail_data, other.tail_data)
+
+
+@given(sheaves(), st.data())
+def test_the_dirichlet_energy_is_the_energy_of_the_normalized_sheaf(F, data):
+    clearly_singular(F)
+    x = data.draw(cochains(F, columns=(None,)))
+    expected, root = reference.normalized(F)
+    value = sc.energy(normalize_quietly(F), x)
+    dirichlet = float((x.conj() @ expected @ x).real)  # each edge once, so no factor 1/2
+    L = reference.laplacian(F)
+    assert_residual(value - dirichlet, root, root, L, x, x, n=max(F.dim_c0, 1), eps=eps_of(F.dtype))
+
+
+def test_the_dirichlet_energy_has_no_factor_one_half():
+    F = CellularSheaf.connection([[0, 1]], [TURN])
+    assert_residual(sc.energy(sc.normalize(F), [1.0, 0.0, 0.0, 0.0]) - 1, n=2)
+
+
+def test_loops_count_in_the_degree_by_their_difference():
+    F = CellularSheaf([[0, 1], [0, 0]], [[[1.0]], [[5.0]]], [[[1.0]], [[3.0]]])  # D_0 = 1 + (5 - 3)^2
+    N = sc.laplacian(sc.normalize(F)).toarray()
+    assert_residual(N - [[1, -1 / np.sqrt(5)], [-1 / np.sqrt(5), 1]], n=1)
+
+
+def test_normalize_refuses_unknown_options():
+    F = CellularSheaf.constant(nx.path_graph(3))
+    with pytest.raises(ValueError, match="`singular` must be one of 'pinv', 'regularize', 'augment', got 'shift'"):
+        sc.normalize(F, "shift")
+    for eps in (0, -1e-8, np.nan, np.inf, 1j, None, [1e-8]):
+        with pytest.raises((ValueError, TypeError), match="`eps` must be (positive and finite|a real number)"):
+            sc.normalize(F, "regularize", eps=eps)
+
+
+def test_labels_survive_normalization():
+    F = CellularSheaf.constant(nx.path_graph(["b", "a"]))
+    assert sc.normalize(F).vertex_labels == ("b", "a")

@@ -1,0 +1,196 @@
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sheafcoarsen import Partition
+from tests.support import reference
+from tests.support.strategies import JUNK, partitions
+
+PARTITIONS = st.integers(0, 9).flatmap(partitions)
+
+
+@given(PARTITIONS)
+def test_clusters_are_those_of_the_labels(P):
+    K = P.n_clusters
+    assert reference.n_clusters(P) == K
+    assert [P.cluster(a).tolist() for a in range(K)] == [reference.cluster(P, a) for a in range(K)]
+    assert P.sizes.tolist() == [len(reference.cluster(P, a)) for a in range(K)]
+    assert P.n_vertices == len(P.labels)
+    assert all(array.dtype == np.int64 for array in (P.labels, P.sizes, P.members))
+
+
+@given(PARTITIONS)
+def test_from_clusters_and_back(P):
+    clusters = [P.cluster(a) for a in range(P.n_clusters)]
+    assert Partition.from_clusters(clusters).labels.tolist() == P.labels.tolist()
+    backwards = [c[::-1].tolist() for c in clusters]  # order inside a cluster says nothing
+    assert Partition.from_clusters(backwards).labels.tolist() == P.labels.tolist()
+    assert Partition.from_clusters(iter(clusters)).labels.tolist() == P.labels.tolist()
+
+
+@given(PARTITIONS, st.sampled_from(["dense", "csr", "csc", "coo", "bool", "list"]))
+def test_from_assignment_and_back(P, form):
+    S = P.assignment_matrix()
+    assert isinstance(S, scipy.sparse.csr_array)
+    expected = [[float(label == a) for a in range(P.n_clusters)] for label in P.labels]
+    assert S.toarray().tolist() == expected
+    given_S = {
+        "dense": S.toarray(),
+        "csr": S,
+        "csc": scipy.sparse.csc_matrix(S) if P.n_vertices else S,
+        "coo": scipy.sparse.coo_array(S),
+        "bool": S.toarray().astype(bool),
+        "list": S.toarray().astype(int).tolist() if P.n_vertices else S,
+    }[form]
+    assert Partition.from_assignment(given_S).labels.tolist() == P.labels.tolist()
+
+
+def test_from_assignment_ignores_stored_zeros_and_adds_duplicates():
+    S = scipy.sparse.coo_array(([0.5, 0.5, 0.0, 1.0], ([0, 0, 0, 1], [1, 1, 0, 0])), shape=(2, 2))
+    assert Partition.from_assignment(S).labels.tolist() == [1, 0]
+    assert S.nnz == 4  # the caller's own matrix stays as it was
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint64, np.int32, np.float32, float, list])
+def test_labels_may_come_in_any_integer_type_or_as_whole_floats(dtype):
+    labels = [2, 0, 1, 0]
+    given_labels = labels if dtype is list else np.array(labels, dtype)
+    P = Partition(given_labels)
+    assert P.labels.tolist() == labels
+    assert P.labels.dtype == np.int64
+
+
+def test_no_vertices():
+    P = Partition([])
+    assert (P.n_vertices, P.n_clusters, P.sizes.tolist()) == (0, 0, [])
+    assert P.assignment_matrix().shape == (0, 0)
+    assert repr(P) == "Partition(n_vertices=0, n_clusters=0)"
+    assert Partition.from_clusters([]).n_clusters == 0
+
+
+def test_cluster_indices_count_from_the_end_and_have_bounds():
+    P = Partition([0, 1, 0])
+    assert P.cluster(-1).tolist() == [1]
+    for a in (2, -3):
+        with pytest.raises(IndexError, match=f"cluster {a} is out of range for 2 clusters"):
+            P.cluster(a)
+
+
+def test_arrays_are_read_only_and_belong_to_the_partition():
+    labels = np.array([0, 1, 0, 1])
+    P = Partition(labels)
+    labels[:] = 0
+    assert labels.flags.writeable
+    assert P.labels.tolist() == [0, 1, 0, 1]
+    for array in (P.labels, P.sizes, P.members, P.cluster_offsets, P.cluster(0)):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 5
+    with pytest.raises(AttributeError, match="labels"):
+        P.labels = np.zeros(4)
+    S = P.assignment_matrix()
+    S.data[:] = 7  # what is handed out is fresh
+    assert P.assignment_matrix().max() == 1
+
+
+def test_partitions_compare_by_identity():
+    P = Partition([0, 1])
+    assert len({P, P, Partition([0, 1])}) == 2
+
+
+def test_repr_says_what_it_is():
+    assert repr(Partition([0, 1, 0, 1, 1])) == "Partition(n_vertices=5, n_clusters=2, sizes 2 .. 3)"
+
+
+BAD_LABELS = {
+    "gap": ([0, 2, 2], ValueError, "no vertex has label 1, but the highest is 2"),
+    "too high": ([0, 7], ValueError, "vertex 1 has label 7, but there are only 2 vertices"),
+    "huge": ([10**15], ValueError, "vertex 0 has label 1000000000000000"),
+    "negative": ([0, -1], ValueError, "must not be negative, got -1 for vertex 1"),
+    "fraction": ([0.0, 0.5], ValueError, "must hold whole numbers, got 0.5 at index 1"),
+    "nan": ([0.0, np.nan], ValueError, "must hold whole numbers, got nan at index 1"),
+    "infinite": ([np.inf], ValueError, "must hold whole numbers, got inf at index 0"),
+    "beyond int64": ([1e30], ValueError, "64-bit integers, got 1e+30"),
+    "two-dimensional": ([[0, 1]], ValueError, "1-dimensional, got shape (1, 2)"),
+    "number": (3, ValueError, "1-dimensional, got shape ()"),
+    "bool": ([True, False], TypeError, "must hold integers, got dtype bool"),
+    "text": (["a", "b"], TypeError, "must hold integers, got dtype <U1: numpy.unique(labels, return_inverse=True)[1]"),
+    "complex": ([0j], TypeError, "must hold integers, got dtype complex128"),
+    "object": (np.array([0, None]), TypeError, "must hold integers, got dtype object"),
+    "ragged": ([[0], [1, 2]], ValueError, "rectangular array of integers"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_LABELS)
+def test_bad_labels(case):
+    labels, error, message = BAD_LABELS[case]
+    with pytest.raises(error, match=re.escape("`labels`") + ".*" + re.escape(message)):
+        Partition(labels)
+
+
+BAD_CLUSTERS = {
+    "repeated": ([[0, 1], [2, 1]], "hold vertex 1 more than once: in clusters [0, 1]"),
+    "repeated inside": ([[0, 0], [1]], "hold vertex 0 more than once: in clusters [0, 0]"),
+    "missing": ([[0, 3], [2]], "`clusters[0]` holds vertex 3, but the clusters hold 3 vertices in all"),
+    "negative": ([[0], [-1]], "`clusters[1]` holds vertex -1"),
+    "empty": ([[0, 1], []], "`clusters[1]` is empty"),
+    "fraction": ([[0], [1.5]], "`clusters[1]` must hold whole numbers, got 1.5"),
+    "nested": ([[0], [[1]]], "`clusters[1]` must be 1-dimensional"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_CLUSTERS)
+def test_bad_clusters(case):
+    clusters, message = BAD_CLUSTERS[case]
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Partition.from_clusters(clusters)
+
+
+BAD_ASSIGNMENTS = {
+    "fractional": ([[1, 0], [0.5, 0.5]], ValueError, "zeros and ones, got 0.5 at (1, 0)"),
+    "two ones": ([[1, 0], [1, 1]], ValueError, "a single 1 in each row, got 2 in row 1"),
+    "no one": ([[1, 0], [0, 0], [0, 1]], ValueError, "a single 1 in each row, got 0 in row 1"),
+    "zero column": ([[1, 0, 0], [0, 0, 1]], ValueError, "a 1 in each column, got none in column 1"),
+    "minus one": ([[-1, 0], [0, 1]], ValueError, "zeros and ones, got -1.0 at (0, 0)"),
+    "nan": ([[np.nan, 1], [1, 0]], ValueError, "zeros and ones, got nan at (0, 0)"),
+    "complex": ([[1j]], TypeError, "zeros and ones, got dtype complex128"),
+    "text": ([["1"]], TypeError, "zeros and ones, got dtype <U1"),
+    "none": (None, TypeError, "zeros and ones, got dtype object"),
+    "three-dimensional": (np.ones((2, 1, 1)), ValueError, "must be N x K, got shape (2, 1, 1)"),
+    "one-dimensional": ([1, 1], ValueError, "must be N x K, got shape (2,)"),
+    "ragged": ([[1], [0, 1]], ValueError, "must be N x K"),
+}
+
+
+NOT_SPARSE = ("text", "none", "three-dimensional", "one-dimensional", "ragged")
+
+
+@pytest.mark.parametrize(
+    ("case", "form"),
+    [(case, np.array) for case in BAD_ASSIGNMENTS if case not in NOT_SPARSE]
+    + [(case, scipy.sparse.csr_array) for case in BAD_ASSIGNMENTS if case not in NOT_SPARSE]
+    + [(case, lambda S: S) for case in BAD_ASSIGNMENTS],
+)
+def test_bad_assignments(case, form):
+    S, error, message = BAD_ASSIGNMENTS[case]
+    S = form(S)
+    with pytest.raises(error, match="`S`.*" + re.escape(message)):
+        Partition.from_assignment(S)
+
+
+@given(JUNK, st.sampled_from(["labels", "clusters", "assignment"]))
+def test_junk_works_or_is_refused(junk, way):
+    build = {
+        "labels": Partition,
+        "clusters": Partition.from_clusters,
+        "assignment": Partition.from_assignment,
+    }[way]
+    try:
+        P = build(junk)
+    except (ValueError, TypeError):
+        return
+    assert P.sizes.sum() == P.n_vertices
+    assert (P.sizes > 0).all()

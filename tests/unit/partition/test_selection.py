@@ -1,0 +1,491 @@
+"""Every promise of ``select``, for every method."""
+
+import sys
+from types import SimpleNamespace
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen._kernels.partition import balls
+from sheafcoarsen._kernels.partition import heap as heaps
+from sheafcoarsen.partition import Partition, select
+from sheafcoarsen.partition.links import links_of
+from sheafcoarsen.partition.repair import repair_labels
+from sheafcoarsen.partition.selection import SWEEPS
+from sheafcoarsen.sheaf import CellularSheaf
+
+METHODS = ["balls", "matching", "spectral", "metis"]
+BALANCED = ["balls", "matching", "metis"]
+
+
+def grid(*shape):
+    return nx.convert_node_labels_to_integers(nx.grid_graph(shape))
+
+
+def sheaf_on(edges, vertex_dims, edge_dims, scale=1.0, seed=7, dtype=float):
+    """Random maps on an edge list that may hold anything an edge list can."""
+    rng = np.random.default_rng(seed)
+    edges = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
+    dims, edge_dims = np.asarray(vertex_dims), np.asarray(edge_dims)
+    flat = []
+    for end in (0, 1):
+        size = int((edge_dims * dims[edges[:, end]]).sum())
+        values = rng.standard_normal(size).astype(dtype)
+        if np.dtype(dtype).kind == "c":
+            values = (values + 1j * rng.standard_normal(size)).astype(dtype)
+        flat.append(scale * values)
+    return CellularSheaf.from_flat(edges, *flat, dims, edge_dims)
+
+
+def assert_guarantees(partition, n_clusters, n, edges):
+    """Exactly n_clusters; connected, or whole components where there are too many of them."""
+    assert partition.n_vertices == n
+    assert partition.n_clusters == n_clusters
+    assert partition.sizes.min() >= 1
+    graph = nx.empty_graph(n)
+    graph.add_edges_from(np.asarray(edges).reshape(-1, 2).tolist())
+    components = list(nx.connected_components(graph))
+    if len(components) <= n_clusters:
+        for a in range(n_clusters):
+            assert nx.is_connected(graph.subgraph(partition.cluster(a).tolist()))
+    else:
+        for component in components:
+            assert len(set(partition.labels[list(component)].tolist())) == 1
+
+
+@st.composite
+def problems(draw):
+    """Draw a multigraph with loops, parallel edges, isolated vertices and ragged or empty stalks, and a count."""
+    n = draw(st.integers(1, 24))
+    vertex = st.integers(0, n - 1)
+    near = st.tuples(vertex, st.integers(-2, 2)).map(lambda p: (p[0], (p[0] + p[1]) % n))
+    edges = draw(st.lists(st.one_of(near, st.tuples(vertex, vertex)), max_size=50))
+    dims = draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
+    edge_dims = draw(st.lists(st.integers(0, 2), min_size=len(edges), max_size=len(edges)))
+    return edges, dims, edge_dims, draw(st.integers(1, n))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@settings(deadline=None)
+@given(problem=problems(), weights=st.sampled_from(["graph", "sheaf"]), seed=st.integers(0, 3))
+@example(problem=([], [0, 0, 0], [], 2), weights="graph", seed=1)
+@example(problem=([(0, 1), (1, 2), (2, 0)], [1, 1, 1], [0, 0, 0], 2), weights="sheaf", seed=1)
+def test_guarantees_hold_on_any_multigraph(method, problem, weights, seed):
+    edges, dims, edge_dims, n_clusters = problem
+    F = sheaf_on(edges, dims, edge_dims)
+    partition = select(F, n_clusters, method=method, weights=weights, seed=seed)
+    assert_guarantees(partition, n_clusters, len(dims), edges)
+
+
+FORKED = [(0, 0), (0, 0), (0, 1), (0, 2), (4, 5), (5, 7), (7, 9), (11, 13), (13, 0), (0, 3), (0, 4)]
+
+
+@settings(deadline=None, max_examples=300)
+@given(problem=problems(), seed=st.integers(0, 99))
+@example(problem=(FORKED, [0, 0, 0, 2, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0], [0] * 11, 4), seed=0)
+def test_repair_mends_any_labels(problem, seed):
+    edges, dims, edge_dims, n_clusters = problem
+    links = links_of(sheaf_on(edges, dims, edge_dims), "sheaf")
+    labels = np.random.default_rng(seed).integers(0, n_clusters, len(dims)).astype(np.int32)
+    for balanced in (True, False):
+        repaired = Partition(repair_labels(links, labels.copy(), n_clusters, balanced))
+        assert_guarantees(repaired, n_clusters, len(dims), edges)
+
+
+def test_repair_leaves_good_labels_alone():
+    labels = np.repeat([0, 1, 2], 4).astype(np.int32)
+    repaired = repair_labels(links_of(nx.path_graph(12), "graph"), labels, 3, True)
+    assert repaired.tolist() == labels.tolist()
+
+
+def test_repair_gives_a_fragment_to_its_neighbour_and_the_main_piece_keeps_the_label():
+    labels = np.array([0, 0, 0, 0, 1, 1, 0, 1, 1, 1], dtype=np.int32)  # vertex 6 is cut off
+    repaired = repair_labels(links_of(nx.path_graph(10), "graph"), labels, 2, True)
+    assert repaired.tolist() == [0] * 4 + [1] * 6
+
+
+def test_repair_merges_a_fragment_before_a_lighter_cluster():
+    labels = np.array([0] * 4 + [1] + [2] * 5 + [0] * 2, dtype=np.int32)
+    repaired = repair_labels(links_of(nx.path_graph(12), "graph"), labels, 3, False)
+    assert repaired.tolist() == [0] * 4 + [1] + [2] * 7
+
+
+def test_repair_splits_heavy_clusters_and_merges_light_ones_instead():
+    labels = np.repeat(np.arange(10), [24] + [4] * 9).astype(np.int32)
+    links = links_of(nx.path_graph(60), "graph")
+    assert np.bincount(repair_labels(links, labels, 10, True)).max() <= 9
+    assert np.bincount(repair_labels(links, labels, 10, False)).max() == 24
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_as_many_clusters_as_vertices_are_singletons_and_one_is_everything(method):
+    G = grid(4, 5)
+    assert sorted(select(G, 20, method=method).labels.tolist()) == list(range(20))
+    assert select(G, 1, method=method).labels.tolist() == [0] * 20
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_whole_components_are_packed_evenly(method):
+    sizes = [1, 2, 3, 5, 7, 9, 4, 6, 8, 3, 1, 1]
+    G = nx.disjoint_union_all([nx.cycle_graph(s) if s > 2 else nx.path_graph(s) for s in sizes])
+    partition = select(G, 4, method=method)
+    assert_guarantees(partition, 4, sum(sizes), list(G.edges))
+    assert partition.sizes.max() - partition.sizes.min() <= 2
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_more_clusters_than_components_go_where_the_weight_is(method):
+    G = nx.disjoint_union(nx.path_graph(30), nx.path_graph(10))
+    partition = select(G, 4, method=method)
+    assert_guarantees(partition, 4, 40, list(G.edges))
+    assert partition.sizes.max() <= 15
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_same_seed_same_partition_other_seeds_others(method):
+    G = grid(12, 13)
+    found = {tuple(select(G, 9, method=method, seed=seed).labels.tolist()) for seed in range(6)}
+    assert len(found) >= 3
+    again = {tuple(select(G, 9, method=method, seed=seed).labels.tolist()) for seed in range(6)}
+    assert found == again
+
+
+def test_auto_is_balls():
+    G = grid(15, 15)
+    labels = select(G, 11, seed=5).labels
+    assert np.array_equal(labels, select(G, 11, method="balls", seed=5).labels)
+    assert not np.array_equal(labels, select(G, 11, method="matching", seed=5).labels)
+
+
+@pytest.mark.parametrize("method", BALANCED)
+@pytest.mark.parametrize("shape", [(30, 31), (9, 10, 11)], ids=["2-D", "3-D"])
+@pytest.mark.parametrize("n_clusters", [7, 25, 400])
+def test_grids_are_balanced(method, shape, n_clusters):
+    G = grid(*shape)
+    sizes = select(G, n_clusters, method=method).sizes
+    assert sizes.max() <= 1.5 * sizes.mean() + 1
+    assert sizes.min() >= sizes.mean() / 3 - 1
+
+
+@pytest.mark.parametrize(("method", "allowed"), [("balls", 0.16), ("matching", 0.17), ("metis", 0.15)])
+def test_grids_are_cut_little(method, allowed):
+    G = grid(60, 60)  # squares of 6 x 6 cut 9 of 59 lines in each direction, 0.153
+    labels = select(G, 100, method=method).labels
+    edges = np.array(G.edges)
+    assert (labels[edges[:, 0]] != labels[edges[:, 1]]).mean() <= 1.3 * allowed
+
+
+@pytest.mark.parametrize("method", BALANCED)
+def test_stalk_dimensions_are_balanced_not_vertices(method):
+    dims = np.repeat([9, 1], 40)
+    path = np.stack([np.arange(79), np.arange(1, 80)], axis=1)
+    F = sheaf_on(path, dims, np.ones(79, dtype=int))
+    labels = select(F, 4, method=method).labels
+    assert np.bincount(labels, weights=dims).max() <= 150  # clusters of 20 vertices would weigh up to 180
+    assert np.bincount(labels).max() >= 30
+
+
+@pytest.mark.parametrize("method", BALANCED)
+def test_empty_stalks_spread(method):
+    G = grid(10, 10)
+    F = CellularSheaf.from_flat(np.array(G.edges), [], [], np.zeros(100, dtype=int), 1)
+    assert select(F, 5, method=method).sizes.max() <= 31
+
+
+# ---------------------------------------------------------------- weights
+
+RING = np.stack([np.arange(20), (np.arange(20) + 1) % 20], axis=1)
+WEAK = np.where(np.isin(np.arange(20), [4, 14]), 1e-3, 1.0)  # links 4-5 and 14-15
+HALVES = frozenset({frozenset(range(5, 15)), frozenset([*range(5), *range(15, 20)])})
+
+
+def clusters(partition):
+    return frozenset(frozenset(partition.cluster(a).tolist()) for a in range(partition.n_clusters))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+def test_sheaf_weights_cut_the_two_weak_links_at_any_scale(method, scale):
+    roots = scale * np.sqrt(WEAK)
+    F = CellularSheaf(RING, roots[:, None, None] * np.eye(2), roots[:, None, None] * np.eye(2))
+    for seed in range(4):
+        assert clusters(select(F, 2, method=method, weights="sheaf", seed=seed)) == HALVES
+    unaware = [clusters(select(F, 2, method=method, weights="graph", seed=s)) for s in range(4)]
+    assert unaware != [HALVES] * 4
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_graph_weights_come_from_attribute_or_entries(method):
+    G = nx.cycle_graph(20)
+    for u, v in ((4, 5), (14, 15)):
+        G.edges[u, v]["weight"] = 1e-3  # the others are missing: 1
+    adjacency = scipy.sparse.coo_array((WEAK, RING.T), shape=(20, 20))
+    adjacency = scipy.sparse.csr_array(adjacency + adjacency.T)
+    for graph in (G, adjacency):
+        for seed in range(4):
+            assert clusters(select(graph, 2, method=method, seed=seed)) == HALVES
+    assert any(clusters(select(RING, 2, method=method, seed=s)) != HALVES for s in range(4))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_power_of_two_scales_change_nothing(method):
+    edges = np.array(grid(6, 7).edges)
+    made = [
+        sheaf_on(edges, np.arange(42) % 4, np.full(len(edges), 2), scale=scale) for scale in (1.0, 2.0**-332, 2.0**332)
+    ]
+    labels = [select(F, 5, method=method, weights="sheaf").labels.tolist() for F in made]
+    assert labels[0] == labels[1] == labels[2]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("weight", [0.0, 5e-324, 1e308])
+def test_equal_weights_of_any_size_are_ties(method, weight):
+    G = grid(7, 8)
+    nx.set_edge_attributes(G, weight, "weight")
+    partition = select(G, 6, method=method)
+    assert_guarantees(partition, 6, 56, list(G.edges))
+    assert partition.sizes.max() <= 22
+    if weight > 0:
+        assert np.array_equal(partition.labels, select(grid(7, 8), 6, method=method).labels)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_links_are_frobenius_norms_summed_over_parallel_edges(dtype):
+    edges = [(0, 1), (1, 0), (2, 2), (1, 2), (3, 1), (0, 1)]
+    F = sheaf_on(edges, [2, 3, 1, 0], [2, 1, 2, 3, 2, 0], dtype=dtype)
+    links = links_of(F, "sheaf")
+    assert links.starts.tolist() == [0, 1, 4, 5, 6]
+    assert links.sizes.tolist() == [2, 3, 1, 1]
+    norms = [np.linalg.norm(F.tail_map(e).conj().T @ F.head_map(e)) for e in range(6)]
+    expected = {(0, 1): norms[0] + norms[1] + norms[5], (1, 2): norms[3], (1, 3): norms[4]}
+    top = max(norms[e] for e in (0, 1, 3, 4, 5))
+    for u in range(4):
+        for p in range(links.starts[u], links.starts[u + 1]):
+            v = int(links.ends[p])
+            wanted = expected[min(u, v), max(u, v)] / top
+            assert abs(links.weights[p] - wanted) <= 30 * np.finfo(dtype).eps * max(wanted, 1)
+    assert set(links_of(F, "graph").weights.tolist()) == {3.0, 1.0}
+
+
+def test_weights_of_an_edge_list_are_one_and_loops_count_nothing():
+    G = nx.MultiGraph([(0, 1), (0, 1), (1, 1), (1, 2)])
+    G.edges[0, 1, 1]["weight"] = 4
+    assert sorted(links_of(G, "graph").weights.tolist()) == [0.25, 0.25, 1.25, 1.25]
+    assert sorted(links_of([[0, 1], [0, 1], [1, 1], [1, 2]], "graph").weights.tolist()) == [1, 1, 2, 2]
+
+
+# ---------------------------------------------------------------- hubs
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_star_gives_single_leaves_and_the_rest(method):
+    sizes = np.sort(select(nx.star_graph(2000), 100, method=method).sizes)
+    assert sizes.tolist() == [1] * 99 + [1902]  # the only connected way
+
+
+@pytest.mark.parametrize("method", BALANCED)
+def test_wheel_is_cut_into_arcs(method):
+    sizes = select(nx.wheel_graph(2001), 50, method=method).sizes
+    assert sizes.max() <= 2 * sizes.mean()
+
+
+def test_splitting_a_wheel_goes_along_its_rim():
+    links = links_of(nx.wheel_graph(201), "graph")
+    sizes = np.bincount(repair_labels(links, np.zeros(201, dtype=np.int32), 4, False))
+    assert sizes.max() <= 60  # the spokes alone are a star: three single vertices and the rest
+
+
+def test_balls_do_not_run_through_hubs():
+    links = links_of(nx.barabasi_albert_graph(4000, 3, seed=23), "graph")
+    labels = np.empty(4000, dtype=np.int32)
+    heap = np.empty(len(links.ends) + 1, dtype=np.int64)
+    count = balls.grow(links, 100, 29, labels, heap)
+    assert 90 <= count <= 110
+
+
+@pytest.mark.parametrize("method", ["balls", "matching"])
+def test_trees_are_balanced(method):
+    sizes = select(nx.balanced_tree(2, 11), 100, method=method).sizes
+    assert sizes.max() <= 4 * sizes.mean()
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.parametrize("method", ["balls", "matching"])
+@pytest.mark.parametrize("n_clusters", [500, 70_000])
+def test_hubs_take_no_quadratic_time(method, n_clusters):
+    n = 200_000
+    star = np.stack([np.zeros(n, dtype=int), np.arange(1, n + 1)], axis=1)
+    rim = np.stack([np.arange(1, n), np.arange(2, n + 1)], axis=1)[: n // 2]
+    partition = select(np.concatenate([star, rim]), n_clusters, method=method)
+    assert partition.n_clusters == n_clusters  # in a fraction of a second; quadratic time would hang the run
+
+
+# ---------------------------------------------------------------- single methods
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_two_cliques_joined_by_an_edge_are_found(method):
+    for seed in range(3):
+        partition = select(nx.barbell_graph(12, 0), 2, method=method, seed=seed)
+        assert clusters(partition) == {frozenset(range(12)), frozenset(range(12, 24))}
+
+
+def test_spectral_finds_unequal_cliques_that_balance_would_cut():
+    G = nx.disjoint_union(nx.complete_graph(30), nx.complete_graph(5))
+    G.add_edge(0, 30)
+    partition = select(G, 2, method="spectral")
+    assert sorted(partition.sizes.tolist()) == [5, 30]
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_spectral_finds_large_blocks_by_lanczos():
+    sizes = [300, 400, 500]
+    G = nx.stochastic_block_model(sizes, 0.002 + 0.05 * np.eye(3), seed=11)
+    truth = np.repeat([0, 1, 2], sizes)
+    partition = select(np.array(G.edges), 3, method="spectral")
+    table = np.zeros((3, 3))
+    np.add.at(table, (truth, partition.labels), 1)
+    assert table.max(axis=1).sum() >= 0.98 * 1200
+
+
+def test_spectral_cuts_a_long_path_evenly():
+    sizes = select(nx.path_graph(3000), 4, method="spectral").sizes  # eigenvalues 1e-7 apart
+    assert sizes.min() >= 500
+
+
+def test_refinement_sweeps_lower_the_cut():
+    G = nx.random_geometric_graph(1500, 0.05, seed=13)
+    edges = np.array(G.edges)
+    links = links_of(G, "graph")
+    n_clusters = 60
+    labels = np.empty(1500, dtype=np.int32)
+    heap = np.empty(len(links.ends) + 1, dtype=np.int64)
+    count = balls.grow(links, n_clusters, 17, labels, heap)
+    before = (labels[edges[:, 0]] != labels[edges[:, 1]]).sum()
+    weight = np.bincount(labels, minlength=count)
+    mean = 1500 / n_clusters
+    balls.refine(links, labels, weight, mean / 3, 1.5 * mean, SWEEPS)
+    assert (labels[edges[:, 0]] != labels[edges[:, 1]]).sum() < 0.95 * before
+    assert np.array_equal(weight, np.bincount(labels, minlength=count))
+
+
+def test_heap_sorts():
+    rng = np.random.default_rng(19)
+    values = rng.integers(0, 9, 200) / 4
+    for code in (heaps.ascending, heaps.descending):
+        heap = np.empty(200, dtype=np.int64)
+        size = 0
+        for i, value in enumerate(values):
+            size = heaps.heap_push(heap, size, code(value, i))
+        order = []
+        while size:
+            order.append(int(heaps.heap_item(heap[0])))
+            size = heaps.heap_pop(heap, size)
+        sign = 1 if code is heaps.ascending else -1
+        assert order == np.argsort(sign * values, kind="stable").tolist()
+
+
+def fake_metis(labels, calls, **more):
+    def part_graph(n_clusters, **options):
+        calls.append((n_clusters, options))
+        return 0, labels
+
+    return SimpleNamespace(part_graph=part_graph, Options=lambda **options: options, **more)
+
+
+@pytest.mark.parametrize("recent", [True, False])
+def test_empty_and_disconnected_parts_of_metis_are_repaired(monkeypatch, recent):
+    calls = []
+    more = {"CSRAdjacency": lambda starts, ends: (starts, ends)} if recent else {}
+    labels = [3, 0, 0, 3, 3, 0, 0, 0, 3, 3, 3, 3]  # 1 and 2 are empty, 0 and 3 in pieces
+    monkeypatch.setitem(sys.modules, "pymetis", fake_metis(labels, calls, **more))
+    G = nx.path_graph(12)
+    G.edges[0, 1]["weight"] = 0.0
+    G.edges[1, 2]["weight"] = 2.5
+    partition = select(G, 4, method="metis", seed=3)
+    select(G, 4, method="metis", seed=4)
+    assert_guarantees(partition, 4, 12, list(G.edges))
+    (n_clusters, options), (_, other) = calls
+    assert n_clusters == 4
+    assert ("adjacency" in options) == recent
+    weights = np.asarray(options["eweights"])
+    assert weights.dtype.kind == "i"
+    assert weights.min() == 1
+    assert weights.max() == 1000
+    assert options["options"]["seed"] != other["options"]["seed"]
+
+
+def test_metis_without_pymetis_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pymetis", None)
+    with pytest.raises(ImportError, match=r"pip install sheafcoarsen\[metis\]"):
+        select(nx.path_graph(5), 2, method="metis")
+
+
+# ---------------------------------------------------------------- arguments
+
+
+@pytest.mark.parametrize("n_clusters", [0, -1, 6])
+def test_impossible_counts_are_refused(n_clusters):
+    with pytest.raises(ValueError, match=rf"`n_clusters` .* 1 .* vertices, 5, got {n_clusters}"):
+        select(nx.path_graph(5), n_clusters)
+
+
+def test_an_empty_graph_has_no_clusters():
+    for graph in (nx.Graph(), CellularSheaf.from_flat([], [], [], [], [])):
+        with pytest.raises(ValueError, match="the graph has no vertices"):
+            select(graph, 1)
+
+
+@pytest.mark.parametrize("n_clusters", [2.0, True, "2", None])
+def test_counts_that_are_no_integers_are_refused(n_clusters):
+    with pytest.raises(TypeError, match="`n_clusters` must be an integer"):
+        select(nx.path_graph(5), n_clusters)
+
+
+def test_numpy_integers_are_counts():
+    assert select(nx.path_graph(5), np.int32(2), seed=np.uint8(3)).n_clusters == 2
+
+
+def test_unknown_choices_are_refused_with_the_list():
+    G = nx.path_graph(5)
+    listed = "'auto', 'balls', 'matching', 'spectral', 'metis'"
+    with pytest.raises(ValueError, match=f"`method` must be one of {listed}, got 'kmeans'"):
+        select(G, 2, method="kmeans")
+    with pytest.raises(ValueError, match="`weights` must be one of 'graph', 'sheaf', got 'unit'"):
+        select(G, 2, weights="unit")
+    with pytest.raises(ValueError, match=r'`weights` = "sheaf" .* is a Graph: pass a CellularSheaf'):
+        select(G, 2, weights="sheaf")
+
+
+@pytest.mark.parametrize(("seed", "error"), [(-1, ValueError), (0.5, TypeError), (None, TypeError)])
+def test_seeds_are_integers_from_zero(seed, error):
+    with pytest.raises(error, match="`seed` must be"):
+        select(nx.path_graph(5), 2, seed=seed)
+
+
+def test_spectral_refuses_many_clusters_and_names_balls():
+    with pytest.raises(ValueError, match=r'`n_clusters` must be at most 500 .* got 501; use "balls"'):
+        select(nx.path_graph(600), 501, method="spectral")
+
+
+def test_negative_weights_are_refused():
+    G = nx.path_graph(3)
+    G.edges[1, 2]["weight"] = -1.0
+    with pytest.raises(ValueError, match=r"must not be negative.* got -1.0 for edge 1 \(1, 2\)"):
+        select(G, 2)
+
+
+def test_progress_shows_a_bar_only_when_asked(capsys):
+    for method in METHODS:
+        select(nx.path_graph(9), 3, method=method)
+    assert capsys.readouterr().err == ""
+    for n_clusters in (1, 3, 9):
+        select(nx.path_graph(9), n_clusters, progress=True)
+        shown = capsys.readouterr().err
+        assert "select" in shown
+        assert "3/3" in shown

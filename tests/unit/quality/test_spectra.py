@@ -1,0 +1,440 @@
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.linalg
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf, Partition, gallery
+from sheafcoarsen.quality import spectra
+from tests.support import reference
+from tests.support.helpers import assert_residual, eps_of, size, ties_allowed
+from tests.support.strategies import bases, mode_counts, sheaves_with_partitions
+
+
+def coarsen(*args, **kwargs):
+    with ties_allowed():
+        return sc.coarsen(*args, **kwargs)
+
+
+@st.composite
+def coarsenings(draw, kinds=("internal", "principal", "kernel", "basis"), **sheaf_options):
+    F, P = draw(sheaves_with_partitions(**sheaf_options))
+    kind = draw(st.sampled_from(kinds))
+    compress = draw(st.booleans())
+    if kind == "basis":
+        return coarsen(F, P, basis=draw(bases(F, P, kinds=["orthonormal"])), compress=compress)
+    if kind == "kernel":
+        return coarsen(F, P, sc.ranks.kernel(), compress=compress)
+    return coarsen(F, P, draw(mode_counts(P)), local_operator=kind, compress=compress)
+
+
+def prolongation(C):
+    return C.prolongation.toarray().astype(np.result_type(C.prolongation.dtype, np.float64))
+
+
+def exact(A):
+    return A.astype(np.result_type(A.dtype, np.float64))
+
+
+def squared_spectrum(D):
+    """Eigenvalues of D* D, ascending, in units of the square of the second result, by singular values."""
+    largest = float(np.abs(D).max(initial=0.0))
+    if largest == 0:
+        return np.zeros(D.shape[1]), 1.0
+    sigma = np.linalg.svd(D / largest, compute_uv=False)
+    return np.append(sigma, np.zeros(D.shape[1] - len(sigma)))[::-1] ** 2, largest
+
+
+def both_spectra(C):
+    """Eigenvalues of L and of R* L R by dense singular values, in the units of the sheaf."""
+    delta = exact(reference.coboundary(C.fine))
+    found = [squared_spectrum(delta), squared_spectrum(delta @ prolongation(C))]
+    return [values * unit * unit for values, unit in found]
+
+
+# ---------------------------------------------------------------- the certificate
+
+
+@given(coarsenings(kinds=("internal", "kernel")))
+def test_the_interval_encloses_every_fine_eigenvalue(C):
+    B = sc.certificate(C)
+    fine, nu = both_spectra(C)
+    lower, upper = B.interval(nu)
+    fine, delta = fine[: len(nu)], reference.coboundary(C.fine)
+    n, eps = max(C.fine.dim_c0, 1), eps_of(C.fine.dtype)
+    assert lower.shape == upper.shape == nu.shape
+    assert (lower >= 0).all()
+    assert np.isfinite(upper).all()
+    assert_residual(np.maximum(lower - fine, 0), delta, delta, n=n, eps=eps)
+    assert_residual(np.maximum(fine - upper, 0), delta, delta, n=n, eps=eps)
+    assert upper.tolist() == nu.tolist()
+
+
+@given(coarsenings(kinds=("internal", "kernel")))
+def test_the_certificate_is_made_of_its_definitions(C):
+    F, P = C.fine, C.partition
+    B = sc.certificate(C)
+    gaps, levels, eps = [np.inf], [0.0], eps_of(F.dtype)
+    for a, r in enumerate(C.ranks.tolist()):
+        N = len(reference.cluster_coordinates(F, P, a))
+        if r < N:
+            values = reference.local_modes(F, P, a, r)[0]
+            gaps.append(float(values[r]))
+            levels.append(N * eps * size(reference.internal_coboundary(F, P, a)) ** 2)
+    if np.isinf(min(gaps)):
+        assert B.gamma == np.inf
+    else:
+        assert_residual(B.gamma - max(min(gaps), 0.0), max(levels) / eps if max(levels) else 1.0, n=1, eps=eps)
+        assert B.gamma <= min(gaps) or B.gamma - min(gaps) <= 4 * max(levels)
+    if B.gamma == 0:
+        assert B.kappa == B.mu == np.inf
+    else:
+        kappa = B.beta / B.gamma * B.beta
+        assert B.kappa == pytest.approx(kappa, rel=1e-12)
+        if 0 < kappa < 1e150:
+            # the root beyond 1 of (mu - 1)^2 = kappa mu
+            assert (B.mu - 1) ** 2 == pytest.approx(kappa * B.mu, rel=1e-6 / min(kappa, 1) ** 0.5)
+        assert B.mu >= 1
+        for nu in (0.0, B.gamma if np.isfinite(B.gamma) else 1.0):
+            lower, upper = B.interval(nu)
+            assert isinstance(lower, float)
+            assert upper == nu
+            assert lower == pytest.approx(nu / (B.mu + nu / B.gamma), rel=1e-12)
+
+
+@given(coarsenings(kinds=("internal",)))
+def test_beta_bounds_the_crossing_rows(C):
+    delta_X = exact(reference.fine_crossing_coboundary(C.fine, C.partition))
+    squares, unit = squared_spectrum(delta_X)
+    true = float(np.sqrt(squares.max(initial=0.0))) * unit
+    beta = sc.certificate(C).beta
+    assert beta >= true * (1 - 1e-13)
+    assert beta <= true * np.sqrt(max(C.fine.n_vertices, 1)) * (1 + 1e-9)  # blocks of one norm that cancel in the whole
+    assert (beta == 0) == (true == 0)
+
+
+GRAPHS = {
+    "grid": nx.grid_2d_graph(8, 8),
+    "star": nx.star_graph(60),
+    "random": nx.gnm_random_graph(60, 180, seed=3),
+    "tree": nx.random_labeled_tree(60, seed=5),
+    "scale free": nx.barabasi_albert_graph(60, 2, seed=7),
+}
+
+
+@pytest.mark.parametrize("kind", ["constant", "general", "orthogonal", "feeder"])
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_beta_is_tight(graph, kind):
+    G = nx.convert_node_labels_to_integers(GRAPHS[graph])
+    n = G.number_of_nodes()
+    rng = np.random.default_rng(3)
+    if kind == "constant":
+        F = CellularSheaf.constant(G)
+    elif kind == "orthogonal":
+        F = gallery.bundle(G, 3, seed=5)
+    elif kind == "feeder":
+        F = CellularSheaf.random(G, rng.integers(1, 4, n), 2, seed=7)
+    else:
+        F = CellularSheaf.random(G, 2, 3, seed=7, dtype=complex)
+    P = Partition(np.unique(rng.integers(0, n // 4, n), return_inverse=True)[1])
+    beta = sc.certificate(coarsen(F, P, 1)).beta
+    true = np.linalg.norm(reference.fine_crossing_coboundary(F, P), 2)
+    assert true * (1 - 1e-13) <= beta <= 1.5 * true
+
+
+def test_beta_is_sharp_on_one_edge_and_scales():
+    F = CellularSheaf([[0, 1]], [[[3e100, 0], [0, 1e100]]], [[[4e100], [0]]], [2, 1])
+    C = coarsen(F, Partition([0, 1]), 1)
+    assert sc.certificate(C).beta == pytest.approx(5e100, rel=1e-12)
+
+
+def test_a_crossing_edge_far_below_the_others_still_counts():
+    F = CellularSheaf(
+        [[0, 1], [1, 2]], np.array([1e140, 1e-60])[:, None, None], np.array([1e140, 1e-60])[:, None, None]
+    )
+    assert sc.certificate(coarsen(F, Partition([0, 0, 1]), 1)).beta == pytest.approx(np.sqrt(2) * 1e-60, rel=1e-12)
+
+
+def test_gamma_is_infinite_where_nothing_is_discarded_and_zero_where_a_section_is():
+    F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
+    B = sc.certificate(sc.coarsen(F, P, 2))
+    assert (B.gamma, B.kappa, B.mu) == (np.inf, 0, 1)
+    assert B.interval(3.0) == (3, 3)
+    B = sc.certificate(coarsen(gallery.bundle(nx.cycle_graph(6), 2, seed=3), Partition([0] * 6), 1))
+    assert (B.gamma, B.beta, B.kappa, B.mu) == (0, 0, np.inf, np.inf)
+    assert B.interval(3.0) == (0, 3)
+    assert B.interval(0.0) == (0, 0)
+    assert B.interval(-B.rounding / 2) == (0, 0)
+    assert [end.tolist() for end in B.interval([[1, 2]])] == [[[0, 0]], [[1, 2]]]
+
+
+def test_the_lower_end_is_that_of_the_path_by_hand():
+    # gamma = 2, beta^2 = 2, kappa = 1, mu = (3 + sqrt(5)) / 2
+    B = sc.certificate(sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1))
+    assert_residual([B.gamma - 2, B.beta**2 - 2, B.kappa - 1, B.mu - (3 + np.sqrt(5)) / 2], n=10)
+    assert_residual(B.interval(1.0)[0] - 1 / ((3 + np.sqrt(5)) / 2 + 0.5), n=10)
+
+
+@pytest.mark.parametrize("kind", ["principal", "basis"])
+def test_only_internal_modes_are_certified(kind):
+    F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
+    if kind == "basis":
+        C, what = sc.coarsen(F, P, basis=[np.eye(2, 1)] * 2), "a basis of your own"
+    else:
+        C, what = sc.coarsen(F, P, 1, local_operator="principal"), "principal modes"
+    with pytest.raises(ValueError, match=f'internal modes, got {what}: coarsen.*local_operator="internal"'):
+        sc.certificate(C)
+
+
+@pytest.mark.parametrize(
+    ("nu", "error", "message"),
+    [
+        ([1.0, np.nan], ValueError, "`nu` must be finite, got nan"),
+        (np.inf, ValueError, "`nu` must be finite, got inf"),
+        ([1.0, -1e-3], ValueError, "got -0.001: take those of C.galerkin"),
+        (1j, TypeError, "`nu` must be real, got dtype complex128"),
+        ("one", TypeError, "`nu` must hold"),
+    ],
+)
+def test_what_is_no_eigenvalue_is_refused(nu, error, message):
+    B = sc.certificate(sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1))
+    with pytest.raises(error, match=message):
+        B.interval(nu)
+
+
+# ---------------------------------------------------------------- the spectra
+
+
+def dense_kernel_size(values, n, eps, norm2):
+    """Number of zero eigenvalues; the example is given up where rounding decides."""
+    sigma, unit = np.sqrt(values), np.sqrt(norm2)
+    assume(not ((sigma > 1e-2 * n * eps * unit) & (sigma < 1e2 * n * eps * unit)).any())
+    return int((sigma <= n * eps * unit).sum())
+
+
+@given(coarsenings(), st.data())
+def test_the_quality_is_that_of_dense_linear_algebra(C, data):
+    assume(C.sheaf.dim_c0)
+    k = data.draw(st.integers(1, C.sheaf.dim_c0), label="k")
+    F, eps = C.fine, eps_of(C.fine.dtype)
+    delta, R = exact(reference.coboundary(F)), prolongation(C)
+    unit = float(np.abs(delta).max(initial=0.0)) or 1.0
+    delta = delta / unit
+    n = max(*delta.shape, 1)
+    values, _ = squared_spectrum(delta)
+    nu, scale = squared_spectrum(delta @ R)
+    nu = nu * scale * scale
+    norm2 = values.max(initial=0.0)
+    kernel = dense_kernel_size(values, n, eps, norm2)
+    kernel_coarse = dense_kernel_size(nu, n, eps, norm2)
+    Q = sc.spectral_quality(C, k)
+    assert (Q.kernel_fine, Q.kernel_coarse) == (kernel, kernel_coarse)
+    assert_residual(Q.section_residual, n=n, eps=eps)
+    # widened to the end of the multiplet
+    count = len(Q.fine)
+    positive = values[kernel:]
+    assert count >= min(k, len(positive))
+    assert len(Q.coarse) == len(Q.relative_errors) == len(Q.angles) == count
+    gap = positive[count] - positive[count - 1] if 0 < count < len(positive) else np.inf
+    assert gap > 0
+    for j in range(k, count):
+        assert positive[j] - positive[j - 1] <= 1e-7 * positive[j] + 8 * n * eps * norm2
+    L = reference.coboundary(F)
+    assert_residual(Q.fine - positive[:count] * unit**2, L, L, n=n, eps=eps)
+    found = nu[max(kernel, kernel_coarse) :][:count]  # those of the same numbers
+    assert_residual(Q.coarse[: len(found)] - found * unit**2, L, L, n=n, eps=eps)
+    assert np.isinf(Q.coarse[len(found) :]).all()
+    m = len(found)
+    assert Q.relative_errors[:m] == pytest.approx((Q.coarse[:m] - Q.fine[:m]) / Q.fine[:m], rel=1e-9, abs=1e-12)
+    assert np.isinf(Q.relative_errors[m:]).all()
+    assert_residual(np.maximum(Q.fine - Q.coarse, 0)[:m], L, L, n=n, eps=eps)  # interlacing
+    if kernel_coarse < kernel:
+        assert Q.restricted_similarity == np.inf
+        return
+    if not count:
+        assert Q.restricted_similarity == 0
+        return
+    # the formula, by vectors of another solver; they and the projector count with norm(L) / gap and 1 / lambda
+    vh = np.linalg.svd(delta)[2]
+    U = vh[::-1].conj().T[:, kernel : kernel + count]
+    condition = norm2 / min(gap, positive[0])
+    assume(condition < 1e5)
+    lost = delta @ (U - R @ (R.conj().T @ U)) / np.sqrt(positive[:count])
+    expected = np.linalg.norm(lost, 2) if lost.size else 0.0
+    assert_residual(Q.restricted_similarity - expected, condition, n=n, eps=eps)
+
+
+@given(coarsenings(spread=False), st.data())
+def test_the_angles_are_those_between_the_lifted_and_the_fine_space(C, data):
+    assume(C.sheaf.dim_c0)
+    Q = sc.spectral_quality(C, data.draw(st.integers(1, C.sheaf.dim_c0), label="k"))
+    delta, R = exact(reference.coboundary(C.fine)), prolongation(C)
+    assert (np.diff(Q.angles) >= 0).all()
+    assert ((Q.angles >= 0) & (Q.angles <= np.pi / 2 + 1e-12)).all()
+    count, eps = len(Q.fine), eps_of(C.fine.dtype)
+    if not count:
+        return
+    delta = delta / np.abs(delta).max()  # so that the unit of the spectrum is 1
+    values, vh = squared_spectrum(delta)[0], np.linalg.svd(delta)[2][::-1]
+    coarse = delta @ R
+    nu, coarse_unit = squared_spectrum(coarse)
+    nu = nu * coarse_unit**2
+    first = max(Q.kernel_fine, Q.kernel_coarse)
+    have = nu[first:]
+    end = min(count, len(have))
+    while end < len(have) and have[end] - have[end - 1] <= 1e-7 * have[end] + 100 * eps * values[-1]:
+        end += 1  # a multiple eigenvalue counts whole
+    top = Q.kernel_fine + count
+    gaps = [values[top] - values[top - 1]] if top < len(values) else []
+    gaps += [values[Q.kernel_fine]]
+    gaps += [have[end] - have[end - 1]] if 0 < end < len(have) else []
+    gaps += [have[0] - (nu[first - 1] if first else 0)] if len(have) else []
+    assume(min(gaps) > 1e-3 * values[-1])
+    U = vh.conj().T[:, Q.kernel_fine : top]
+    Z = np.linalg.svd(coarse)[2][::-1].conj().T[:, first : first + end]
+    expected = np.full(count, np.pi / 2)
+    if Z.shape[1]:
+        sines = scipy.linalg.subspace_angles(U, R @ Z)[::-1]
+        expected[: len(sines)] = sines
+    assert np.sin(Q.angles) == pytest.approx(np.sin(expected), abs=1e7 * eps)
+    assert Q.angles[len(have) :] == pytest.approx(np.pi / 2)
+
+
+def test_a_multiplet_is_widened():
+    F = CellularSheaf.constant(nx.cycle_graph(6))  # 0, 1, 1, 3, 3, 4
+    C = sc.coarsen(F, Partition([0, 0, 1, 1, 2, 2]), 2)
+    for k, count in ((1, 2), (2, 2), (3, 4), (5, 5), (6, 5)):
+        Q = sc.spectral_quality(C, k)
+        assert len(Q.fine) == count
+        assert_residual(Q.fine - [1, 1, 3, 3, 4][:count], 4.0, n=6)
+        assert_residual(Q.relative_errors, 4.0, n=6)
+        assert_residual(Q.angles, 4.0, n=6)
+
+
+def test_a_lost_section_makes_the_similarity_infinite():
+    F = gallery.bundle(nx.cycle_graph(6), 2, seed=3)  # two sections
+    C = coarsen(F, Partition([0] * 6), 1)
+    Q = sc.spectral_quality(C, 1)
+    assert (Q.kernel_fine, Q.kernel_coarse) == (2, 1)
+    assert Q.restricted_similarity == np.inf
+    assert np.isinf(Q.coarse).all()
+    assert np.isinf(Q.relative_errors).all()
+    assert Q.angles == pytest.approx(np.pi / 2)
+    kept = sc.spectral_quality(coarsen(F, Partition([0] * 6), 2), 1)
+    assert (kept.kernel_fine, kept.kernel_coarse) == (2, 2)
+    assert kept.restricted_similarity < np.inf
+
+
+def test_what_lost_sections_became_is_not_compared():
+    """By their numbers, so that no error is negative: the principal operator makes positive eigenvalues of three zeros."""
+    F = gallery.bundle(nx.grid_2d_graph(6, 6), 3, seed=3)
+    C = coarsen(F, sc.select(F, 4), 6, local_operator="principal")
+    Q = sc.spectral_quality(C, 4)
+    assert (Q.kernel_fine, Q.kernel_coarse) == (3, 0)
+    count = len(Q.fine)
+    assert_residual(Q.fine - np.linalg.eigvalsh(reference.laplacian(F))[3 : 3 + count], 8.0, n=F.dim_c0)
+    assert_residual(Q.coarse - np.linalg.eigvalsh(C.galerkin().toarray())[3 : 3 + count], 8.0, n=F.dim_c0)
+    assert (Q.relative_errors > 0.1).all()
+
+
+def test_a_path_by_hand():
+    # R z is constant on each pair: L_Gal = [[.5, -.5], [-.5, .5]], so nu = 1, and lambda_2 = 2 - sqrt(2)
+    Q = sc.spectral_quality(sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1), 1)
+    low = 2 - np.sqrt(2)
+    assert_residual([Q.fine[0] - low, Q.coarse[0] - 1, Q.relative_errors[0] - (1 / low - 1)], 4.0, n=4)
+    u = np.cos(np.pi / 4 * (np.arange(4) + 0.5))
+    u /= np.linalg.norm(u)
+    assert_residual(np.cos(Q.angles[0]) - abs(u @ [0.5, 0.5, -0.5, -0.5]), n=4)
+    lost = np.diff(u - np.repeat([u[:2].mean(), u[2:].mean()], 2))
+    assert_residual(Q.restricted_similarity - np.linalg.norm(lost) / np.sqrt(low), 4.0, n=4)
+    assert "relative errors" in repr(Q)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex128])
+def test_the_sparse_method_agrees_with_the_dense_one(monkeypatch, dtype):
+    G = nx.convert_node_labels_to_integers(nx.grid_2d_graph(12, 11))
+    F = CellularSheaf.random(G, 2, 1, kind="general", seed=3, dtype=dtype)
+    C = coarsen(F, Partition(np.arange(132) // 6), 5)
+    dense = sc.spectral_quality(C, 2)
+    calls = []
+    real = spectra.lowest_sparse
+    monkeypatch.setattr("sheafcoarsen.quality.spectra.lowest_sparse", lambda *args: calls.append(args) or real(*args))
+    monkeypatch.setattr("sheafcoarsen.quality.spectra.SPARSE_ABOVE", 10)
+    monkeypatch.setattr("sheafcoarsen.quality.spectra.SPARSE_SHARE", 2)
+    found = sc.spectral_quality(C, 2)
+    assert calls
+    eps = eps_of(dtype)
+    for name in ("fine", "coarse"):
+        assert_residual(getattr(found, name) - getattr(dense, name), 100.0, n=264, eps=eps)
+    assert found.kernel_fine == dense.kernel_fine
+    assert found.restricted_similarity == pytest.approx(dense.restricted_similarity, rel=1e-5)
+
+
+def test_a_missed_eigenvalue_is_an_error(monkeypatch):
+    F = CellularSheaf.constant(nx.convert_node_labels_to_integers(nx.grid_2d_graph(40, 23)))
+    C = coarsen(F, Partition(np.arange(920) // 8), 3)
+    real = spectra.lowest_sparse
+
+    def without_the_third(A, m, eps):
+        values, vectors = real(A, m + 1, eps)
+        return np.delete(values, 2), np.delete(vectors, 2, axis=1)
+
+    assert len(sc.spectral_quality(C, 4).fine) == 4
+    monkeypatch.setattr("sheafcoarsen.quality.spectra.lowest_sparse", without_the_third)
+    with pytest.raises(np.linalg.LinAlgError, match="inertia"):
+        sc.spectral_quality(C, 4)
+
+    def noisy(A, m, eps):
+        values, vectors = real(A, m, eps)
+        vectors = vectors + 1e-4 * np.random.default_rng(3).standard_normal(vectors.shape)
+        return values, np.linalg.qr(vectors)[0]
+
+    monkeypatch.setattr("sheafcoarsen.quality.spectra.lowest_sparse", noisy)
+    with pytest.raises(np.linalg.LinAlgError, match="has not converged: residual"):
+        sc.spectral_quality(C, 4)
+
+
+def test_progress_is_shown_only_when_asked_for(capsys):
+    C = sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
+    Q = sc.spectral_quality(C, 1)
+    assert capsys.readouterr().err == ""
+    np.testing.assert_array_equal(sc.spectral_quality(C, 1, progress=True).fine, Q.fine)
+    assert "spectra" in capsys.readouterr().err
+
+
+def test_a_large_kernel_does_not_hide_the_positive_eigenvalues():
+    edges = np.array(nx.path_graph(40).edges) + 860  # and 860 isolated vertices
+    F = CellularSheaf.from_flat(edges, np.ones(39), np.ones(39), np.ones(900, int), np.ones(39, int))
+    Q = sc.spectral_quality(coarsen(F, Partition(np.arange(900) // 9), 4), 2)
+    assert Q.kernel_fine == 861
+    assert_residual(Q.fine - (2 - 2 * np.cos(np.pi * np.array([1, 2]) / 40)), 4.0, n=40)
+
+
+def test_a_sheaf_without_energy():
+    F = CellularSheaf.from_flat([], [], [], [1, 2, 0], [])
+    Q = sc.spectral_quality(coarsen(F, Partition([0, 0, 1]), 2), 1)
+    assert (Q.kernel_fine, Q.kernel_coarse, Q.restricted_similarity) == (3, 2, np.inf)
+    assert Q.fine.size == Q.coarse.size == Q.angles.size == 0
+
+
+@pytest.mark.parametrize(
+    ("k", "error", "message"),
+    [
+        (0, ValueError, "`k` must be at least 1, got 0"),
+        (5, ValueError, "`k` = 5 is more than the dimension 2 of the coarse C\\^0: ask for fewer"),
+        (1.0, TypeError, "`k` must be an integer, got 1.0"),
+    ],
+)
+def test_numbers_of_pairs_that_cannot_be(k, error, message):
+    C = sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
+    with pytest.raises(error, match=message):
+        sc.spectral_quality(C, k)
+
+
+def test_a_basis_that_is_not_orthonormal_is_refused_with_the_remedy():
+    F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
+    C = sc.coarsen(F, P, basis=[np.eye(2), np.array([[1.0, 1e-6], [0.0, 1.0]])])
+    with pytest.raises(ValueError, match=r"not the identity in cluster 1 .*orthonormalize each block"):
+        sc.spectral_quality(C, 1)

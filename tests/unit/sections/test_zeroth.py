@@ -1,0 +1,357 @@
+"""global_sections and cohomology_dims against dense singular values, on every small sheaf and on the hard cases."""
+
+import warnings
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import assume, given
+
+import sheafcoarsen as sc
+from sheafcoarsen.sections import reduction, zeroth
+from tests.support import reference
+from tests.support.helpers import assert_residual, dense_rank, eps_of, same_subspace, singular_values, size
+from tests.support.strategies import known_sections, sheaves
+
+
+@pytest.fixture
+def small_clusters(monkeypatch):
+    """Several levels on sheaves of a few dimensions."""
+    monkeypatch.setattr("sheafcoarsen.sections.reduction.VERTICES", 3)
+    monkeypatch.setattr("sheafcoarsen.sections.reduction.DIMENSION", 8)
+    monkeypatch.setattr("sheafcoarsen.sections.reduction.LAST", 3)
+    monkeypatch.setattr("sheafcoarsen.sections.zeroth.LAST", 3)
+
+
+@pytest.fixture
+def always_sparse(monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.sections.basis.DENSE_ENTRIES", 0)
+    monkeypatch.setattr("sheafcoarsen.sections.basis.DENSE_COLUMNS", 0)
+
+
+def equilibrated(F):
+    """The coboundary with every edge's [A | -B] brought to norm 1: the same kernel."""
+    delta = reference.coboundary(F).astype(np.result_type(F.dtype, float))
+    for e in range(F.n_edges):
+        rows = reference.edge_coordinates(F, e)
+        scale = size(np.concatenate([F.tail_map(e).ravel(), F.head_map(e).ravel()]))
+        if scale:
+            delta[rows] = delta[rows] / scale
+    return delta
+
+
+def check_basis(F, S):
+    """Orthonormal columns of the right type, and a small residual."""
+    B = S.toarray()
+    assert B.shape == (F.dim_c0, S.h0)
+    assert B.dtype == F.dtype
+    assert_residual(B.conj().T @ B - np.eye(S.h0), n=F.dim_c0, eps=eps_of(F.dtype))
+    for e in range(F.n_edges):
+        A, C = F.tail_map(e), F.head_map(e)
+        u, v = F.edges[e]
+        x, y = B[reference.vertex_coordinates(F, u)], B[reference.vertex_coordinates(F, v)]
+        maps = np.concatenate([A.ravel(), C.ravel()])
+        assert_residual(A @ x - C @ y, maps, np.ones(max(S.h0, 1)), n=10 * F.dim_c0, eps=eps_of(F.dtype))
+    return B
+
+
+def clear_kernel(F):
+    """The kernel by dense singular values of the equilibrated coboundary, where the gap leaves no doubt."""
+    delta = equilibrated(F)
+    sigma = np.zeros(F.dim_c0)
+    found = singular_values(delta)
+    sigma[: len(found)] = found
+    level = 1e4 * max(F.dim_c0, 1) * eps_of(F.dtype)
+    assume(not ((sigma > level * 1e-3) & (sigma < min(1e6 * level, 1e-2))).any())
+    assume(not ((sigma > 1e-3 * eps_of(F.dtype) ** 0.5) & (sigma < 1e3 * level)).any())
+    vh = np.linalg.svd(delta)[2] if delta.size else np.eye(F.dim_c0)
+    zeros = int((sigma <= level).sum())
+    return vh[F.dim_c0 - zeros :].conj().T
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("levels", [False, True])
+def test_equal_to_a_dense_decomposition(levels, sparse, request):
+    if levels:
+        request.getfixturevalue("small_clusters")
+    if sparse:
+        request.getfixturevalue("always_sparse")
+
+    @given(sheaves())
+    def check(F):
+        Z = clear_kernel(F)
+        S = sc.global_sections(F)
+        assert S.h0 == Z.shape[1]
+        assert scipy.sparse.issparse(S.basis) == (sparse and S.h0 > 0 and F.dim_c0 > 0)
+        B = check_basis(F, S)
+        assert same_subspace(B, Z, condition=1e4, eps=eps_of(F.dtype))
+        assert sc.cohomology_dims(F) == (S.h0, S.h0 - F.dim_c0 + F.dim_c1)
+
+    check()
+
+
+@given(known_sections())
+def test_known_sections(case):
+    F, Z = case
+    S = sc.global_sections(F)
+    assert S.h0 == Z.shape[1]
+    assert same_subspace(check_basis(F, S), Z, condition=1e3)
+
+
+@pytest.mark.usefixtures("small_clusters")
+@given(known_sections(max_vertices=20))
+def test_known_sections_level_after_level(case):
+    F, Z = case
+    S = sc.global_sections(F)
+    assert S.h0 == Z.shape[1]
+    assert len(S.levels) > 1 or S.levels[0] <= reduction.LAST
+    assert same_subspace(check_basis(F, S), Z, condition=1e3)
+
+
+def neighbours(n, dim=3, k=6, seed=0):
+    return sc.gallery.nearest_neighbors(np.random.default_rng(seed).random((n, dim)), k)
+
+
+def scaled_edges(F, factors):
+    tail = F.tail_data * np.repeat(factors, np.diff(F.tail_offsets))
+    return F.with_maps(tail, F.head_data * np.repeat(factors, np.diff(F.head_offsets)))
+
+
+def test_edges_over_six_decades():
+    rng = np.random.default_rng(0)
+    F = sc.gallery.bundle(neighbours(600), 3, seed=1)
+    G = scaled_edges(F, 10.0 ** (-6 * rng.random(F.n_edges)))
+    S, T = sc.global_sections(F), sc.global_sections(G)
+    assert S.h0 == T.h0 == 3
+    assert len(T.levels) == 2
+    assert same_subspace(check_basis(G, T), S.basis, condition=1e3)
+
+
+@pytest.mark.parametrize("condition", [1e4, 1e6, 1e8])
+def test_vertex_maps_of_any_condition(condition):
+    """Changes of bases of that condition at the vertices, and random rotations of the edges' stalks: h0 stays 3."""
+    rng = np.random.default_rng(1)
+    edges, n = neighbours(400), 400
+
+    def rotations(count):
+        return np.linalg.qr(rng.standard_normal((count, 3, 3)))[0]
+
+    gauge = rotations(n) * np.array([1, condition**-0.5, 1 / condition]) @ rotations(n)
+    turns = rotations(len(edges))
+    F = sc.CellularSheaf(edges, turns @ gauge[edges[:, 0]], turns @ gauge[edges[:, 1]])
+    S = sc.global_sections(F)
+    assert S.h0 == 3
+    assert S.smallest_nonzero > 1e-2
+    assert S.residual < 1e-13
+    check_basis(F, S)
+
+
+@pytest.mark.parametrize(("holonomy", "h0"), [(0.0, 2), (1e-7, 0), (1e-8, 0), (np.diag([1.0, -1.0, 1.0]), 2)])
+def test_a_long_cycle(holonomy, h0):
+    S = sc.global_sections(sc.gallery.cycle(2000, holonomy))
+    assert S.h0 == h0
+    assert S.residual < 1e-13
+    assert len(S.levels) > 1
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_sections_that_grow_with_the_graph_are_sparse(dtype, monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.sections.basis.DENSE_ENTRIES", 1 << 16)
+    graph = nx.grid_2d_graph(20, 20)
+    F = sc.CellularSheaf.random(graph, 3, 1, seed=0, dtype=dtype)
+    S = sc.global_sections(F)
+    assert S.h0 == F.dim_c0 - dense_rank(reference.coboundary(F)) == 440
+    assert scipy.sparse.issparse(S.basis)
+    assert S.basis.nnz < S.h0 * F.dim_c0 / 2
+    assert S.residual < 1e-13
+    gram = (S.basis.conj().T @ S.basis).toarray()
+    assert_residual(gram - np.eye(S.h0), n=F.dim_c0)
+    assert sc.cohomology_dims(F) == (440, 440 - F.dim_c0 + F.dim_c1)
+
+
+def test_many_components_and_isolated_vertices():
+    parts = [sc.gallery.bundle(neighbours(30, seed=s), 2, seed=s) for s in range(15)]
+    F, _, _ = sc.disjoint_union([*parts, sc.CellularSheaf([], [], [], vertex_dims=[3, 0, 1])])
+    S = sc.global_sections(F)
+    assert S.h0 == 15 * 2 + 4
+    assert len(S.levels) > 1
+    check_basis(F, S)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_scale_changes_nothing(scale):
+    F = sc.gallery.bundle(neighbours(300), 2, seed=1)
+    S = sc.global_sections(F)
+    T = sc.global_sections(F.with_maps(F.tail_data * scale, F.head_data * scale))
+    assert T.h0 == S.h0 == 2
+    assert same_subspace(T.basis, S.basis, condition=100)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_single_precision_is_judged_as_such(dtype):
+    F = sc.gallery.bundle(neighbours(300), 2, seed=1)
+    G = sc.CellularSheaf.from_flat(
+        F.edges, F.tail_data.astype(dtype), F.head_data.astype(dtype), F.vertex_dims, F.edge_dims
+    )
+    S = sc.global_sections(G)
+    assert S.h0 == 2
+    assert len(S.levels) > 1
+    assert S.largest_zero > 1e-10  # rounding of the maps
+    check_basis(G, S)
+    # the same maps in double precision have no sections: what is off by 1e-7 is known to be
+    double = np.result_type(dtype, np.float64)
+    H = sc.CellularSheaf.from_flat(
+        G.edges, G.tail_data.astype(double), G.head_data.astype(double), G.vertex_dims, G.edge_dims
+    )
+    assert sc.global_sections(H).h0 == 0
+
+
+def test_single_precision_tells_small_singular_values_from_zero():
+    """What rounding of the maps does does not grow with the dimension: 1e-4 is far from zero."""
+    F = sc.CellularSheaf.random(nx.random_regular_graph(4, 260, seed=2), 4, 2, seed=2, dtype=np.float32)
+    assert 5e-5 < singular_values(reference.coboundary(F).astype(float)).min() < 2e-4
+    S = sc.global_sections(F)
+    assert len(S.levels) > 1
+    assert (S.h0, S.largest_zero) == (0, 0)
+    assert 5e-5 < S.smallest_nonzero < 2e-4
+
+
+def test_no_vertices_no_edges_no_dimensions():
+    for F, h0 in [
+        (sc.CellularSheaf([], [], [], vertex_dims=[]), 0),
+        (sc.CellularSheaf([], [], [], vertex_dims=[0, 0]), 0),
+        (sc.CellularSheaf([], [], [], vertex_dims=[2, 0, 1]), 3),
+        (sc.CellularSheaf([[0, 1]], [np.zeros((0, 2))], [np.zeros((0, 1))]), 3),
+        (sc.CellularSheaf([[0, 1]], [np.zeros((2, 2))], [np.zeros((2, 1))]), 3),
+        (sc.CellularSheaf([[0, 0]], [[[1.0]]], [[[1.0]]]), 1),
+        (sc.CellularSheaf([[0, 0]], [[[1.0]]], [[[-1.0]]]), 0),
+    ]:
+        S = sc.global_sections(F)
+        assert S.h0 == h0
+        assert S.residual == 0
+        check_basis(F, S)
+        assert sc.cohomology_dims(F) == (h0, h0 - F.dim_c0 + F.dim_c1)
+
+
+def test_the_gap_is_reported():
+    S = sc.global_sections(sc.gallery.cycle(30, 0.1))
+    delta = sc.coboundary(sc.normalize(sc.gallery.cycle(30, 0.1))).toarray()
+    np.testing.assert_allclose(S.smallest_nonzero, np.linalg.svd(delta)[1][-1], rtol=1e-10)
+    assert S.largest_zero == 0
+    assert S.levels == (60,)
+    S = sc.global_sections(sc.gallery.cycle(30, 0.0))
+    assert 0 <= S.largest_zero < 1e-14
+    assert S.smallest_nonzero > 0.1
+
+
+@pytest.mark.parametrize("function", [sc.global_sections, sc.cohomology_dims])
+def test_a_small_gap_is_warned_of(function):
+    """Two cycles, one whose holonomy is just zero to working accuracy and one where it is just not."""
+    F, _, _ = sc.disjoint_union([sc.gallery.cycle(12, 3e-13), sc.gallery.cycle(12, 1e-11)])
+    with pytest.warns(sc.SingularProblemWarning, match="decided by rounding") as caught:
+        function(F)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        function(sc.gallery.cycle(12, 1e-6))
+
+
+def test_the_same_bits_with_any_number_of_threads(monkeypatch, always_sparse):
+    F = sc.CellularSheaf.random(nx.grid_2d_graph(20, 20), 3, 1, seed=0)
+    found = []
+    for threads in (1, 2):
+        monkeypatch.setattr("sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads)
+        monkeypatch.setattr(
+            "sheafcoarsen.sections.reduction|sheafcoarsen.sections.basis|sheafcoarsen.sections.equilibration.SERIAL_BELOW",
+            0.0,
+        )
+        found.append(sc.global_sections(F))
+        assert len(found[-1].levels) > 1
+    one, two = found
+    assert one.basis.data.tobytes() == two.basis.data.tobytes()
+    assert (one.basis.indices == two.basis.indices).all()
+    assert (one.largest_zero, one.residual) == (two.largest_zero, two.residual)
+
+
+def test_stalling_is_met_by_larger_clusters_and_ends(monkeypatch):
+    """A long path keeps nearly everything in clusters of two."""
+    monkeypatch.setattr("sheafcoarsen.sections.reduction.VERTICES", 1)
+    monkeypatch.setattr("sheafcoarsen.sections.reduction.LAST", 10)
+    monkeypatch.setattr("sheafcoarsen.sections.zeroth.LAST", 10)
+    F = sc.CellularSheaf.constant(nx.path_graph(60))
+    S = sc.global_sections(F)
+    assert S.h0 == 1
+    assert S.levels[-1] <= 10
+    assert_residual(abs(S.basis) - 1 / np.sqrt(60), n=60)
+
+
+def test_a_clear_error_where_coarsening_gets_nowhere(monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.sections.reduction.LAST", 1)
+    monkeypatch.setattr("sheafcoarsen.sections.zeroth.LAST", 1)
+    monkeypatch.setattr("sheafcoarsen.sections.reduction.LARGEST_LAST", 1)
+    monkeypatch.setattr("sheafcoarsen.sections.zeroth.LARGEST_LAST", 1)
+    monkeypatch.setattr("sheafcoarsen.sections.zeroth.cluster_count", lambda sheaf, growth: sheaf.n_vertices)
+    with pytest.raises(np.linalg.LinAlgError, match="no further than dimension 60"):
+        sc.global_sections(sc.CellularSheaf.constant(nx.path_graph(60)))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_hub_and_its_leaves_are_no_dense_problem(monkeypatch, request, sparse):
+    """Clusters of a star cannot share its leaves unless they may fall apart."""
+    if sparse:
+        request.getfixturevalue("always_sparse")
+    for name, value in (("VERTICES", 10), ("DIMENSION", 30), ("LAST", 30)):
+        monkeypatch.setattr(reduction, name, value)
+    monkeypatch.setattr(zeroth, "LAST", 30)
+    largest, reduced = [], reduction.reduce_level
+    monkeypatch.setattr(
+        zeroth, "reduce_level", lambda F, P, *rest: largest.append(_heaviest(F, P)) or reduced(F, P, *rest)
+    )
+    hubs = nx.disjoint_union(nx.star_graph(150), nx.star_graph(150))
+    hubs.add_edge(0, 151)
+    for F, h0 in (
+        (sc.gallery.bundle(hubs, 2, seed=0), 2),
+        (sc.CellularSheaf.random(nx.star_graph(200), 3, 1, seed=0), 403),
+        (sc.CellularSheaf.random(nx.star_graph(200), 2, 3, seed=0, dtype=complex), 0),
+    ):
+        S = sc.global_sections(F)
+        assert S.h0 == h0
+        assert len(S.levels) > 3
+        assert S.residual < 1e-13
+        check_basis(F, S)
+    assert max(largest) <= 120
+
+
+def _heaviest(F, P):
+    return np.bincount(P.labels, F.vertex_dims).max()
+
+
+def test_a_clear_error_for_a_stalk_that_is_too_large(monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.sections.reduction.LAST", 20)
+    monkeypatch.setattr("sheafcoarsen.sections.zeroth.LAST", 20)
+    monkeypatch.setattr("sheafcoarsen.sections.reduction.LARGEST_LAST", 30)
+    monkeypatch.setattr("sheafcoarsen.sections.zeroth.LARGEST_LAST", 30)
+    with pytest.raises(np.linalg.LinAlgError, match="a cluster of dimension 40 would .* it is a single stalk"):
+        sc.global_sections(sc.CellularSheaf.random(nx.path_graph(4), [40, 1, 1, 1], 45, seed=0))
+
+
+@pytest.mark.parametrize("function", [sc.global_sections, sc.cohomology_dims])
+def test_something_else_than_a_sheaf(function):
+    with pytest.raises(TypeError, match="must be a CellularSheaf, got ndarray"):
+        function(np.eye(3))
+
+
+def test_repr_names_what_matters():
+    assert repr(sc.global_sections(sc.CellularSheaf.constant(nx.path_graph(3)))).startswith(
+        "GlobalSections(h0=1, dense basis, largest_zero="
+    )
+
+
+def test_a_large_zero_without_another_singular_value_is_worth_a_warning(monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.sections.LAST", 100)
+    graph = nx.random_regular_graph(4, 100, seed=1)
+    F = sc.CellularSheaf.random(graph, 4, 2, seed=1, dtype=np.float32)
+    with pytest.warns(sc.SingularProblemWarning, match="there is no other"):
+        S = sc.global_sections(F)
+    assert S.largest_zero > 1e-5  # of the size of the true smallest singular value: single precision cannot tell

@@ -1,0 +1,281 @@
+import re
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+
+from sheafcoarsen.sheaf import edge_weights, graph_arrays
+from sheafcoarsen.sheaf.graphs import edge_values
+from tests.support.strategies import JUNK, graphs, multigraphs
+
+
+def named_graph():
+    """Nodes neither sorted nor numbered; networkx reports ("c", "a") and ("a", 3), added the other way round."""
+    G = nx.Graph()
+    G.add_nodes_from(["c", ("x", 1), "a", 3])
+    G.add_edge(3, "a", weight=2.0, sign=-1)
+    G.add_edge("a", "c", weight=4.0, sign=1)
+    return G
+
+
+# ---------------------------------------------------------------- networkx
+
+
+def test_networkx_nodes_and_edges_keep_their_order_and_orientation():
+    arrays = graph_arrays(named_graph())
+    assert arrays.n_vertices == 4
+    assert arrays.labels == ("c", ("x", 1), "a", 3)
+    assert arrays.edges.tolist() == [[0, 2], [2, 3]]
+    assert arrays.attribute("weight") == [4.0, 2.0]
+
+
+@given(multigraphs())
+def test_multigraph_edges_are_those_of_g_edges(G):
+    arrays = graph_arrays(G)
+    names = arrays.labels
+    assert names == tuple(G.nodes)
+    assert arrays.n_vertices == G.number_of_nodes()
+    assert arrays.edges.shape == (G.number_of_edges(), 2)
+    assert [(names[u], names[v]) for u, v in arrays.edges.tolist()] == list(G.edges())
+    weights = [1 if w is None else w for _, _, w in G.edges(data="weight")]
+    assert edge_weights(arrays, "weight").tolist() == weights
+
+
+def test_parallel_edges_keep_their_own_attributes():
+    G = nx.MultiGraph()
+    G.add_edge("b", "a", weight=2.0)
+    G.add_edge("a", "b", weight=3.0)
+    G.add_edge("a", "a", weight=5.0)
+    arrays = graph_arrays(G)
+    assert arrays.edges.tolist() == [[0, 1], [0, 1], [1, 1]]
+    assert edge_weights(arrays, "weight").tolist() == [2.0, 3.0, 5.0]
+
+
+# ---------------------------------------------------------------- scipy adjacency
+
+ADJACENCY = np.array([[5, 0, 2, 0], [0, 0, 3, 7], [2, 3, 0, 0], [0, 7, 0, 9]])
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok", "dia", "bsr"])
+@pytest.mark.parametrize("kind", ["array", "matrix"])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.float32, np.float64])
+def test_adjacency_is_read_as_its_upper_triangle_row_by_row(form, kind, dtype):
+    A = getattr(scipy.sparse, f"{form}_{kind}")(ADJACENCY.astype(dtype))
+    arrays = graph_arrays(A)
+    assert arrays.n_vertices == 4
+    assert arrays.labels is None
+    assert arrays.edges.tolist() == [[0, 0], [0, 2], [1, 2], [1, 3], [3, 3]]
+    assert edge_weights(arrays, "weight").tolist() == [5, 2, 3, 7, 9]
+
+
+def test_adjacency_duplicates_add_and_unsorted_indices_are_sorted():
+    A = scipy.sparse.csr_array(
+        (np.array([1.0, 2.0, 4.0, 7.0]), np.array([2, 1, 2, 0]), np.array([0, 3, 4, 4])), shape=(3, 3)
+    )
+    A = scipy.sparse.coo_array(([1.0, 2.0, 4.0, 7.0, 5.0], ([0, 0, 0, 1, 2], [2, 1, 2, 0, 0])), shape=(3, 3))
+    A.data[3] = 2.0
+    for form in (A, A.tocsr(copy=True)):
+        arrays = graph_arrays(form)
+        assert arrays.edges.tolist() == [[0, 1], [0, 2]]
+        assert arrays.attribute("weight").tolist() == [2.0, 5.0]
+    assert A.nnz == 5  # the caller's own matrix stays as it was
+
+    unsorted = scipy.sparse.csr_array(
+        (np.array([5.0, 2.0, 2.0, 5.0]), np.array([2, 1, 0, 0]), np.array([0, 2, 3, 4])), shape=(3, 3)
+    )
+    arrays = graph_arrays(unsorted)
+    assert arrays.edges.tolist() == [[0, 1], [0, 2]]
+    assert arrays.attribute("weight").tolist() == [2.0, 5.0]
+    assert unsorted.indices.tolist() == [2, 1, 0, 0]
+
+
+def test_bool_adjacency_is_a_graph_of_unit_weights():
+    arrays = graph_arrays(scipy.sparse.csr_array(ADJACENCY > 0))
+    assert arrays.edges.tolist() == [[0, 0], [0, 2], [1, 2], [1, 3], [3, 3]]
+    assert edge_weights(arrays, "weight").tolist() == [1.0] * 5
+
+
+def test_adjacency_may_be_asymmetric_by_rounding_only():
+    A = ADJACENCY.astype(float)
+    A[2, 0] = np.nextafter(2.0, 3.0)
+    assert graph_arrays(scipy.sparse.csr_array(A)).attribute("weight").tolist() == [5, 2, 3, 7, 9]
+    A[2, 0] = 2.0 + 1e-10
+    with pytest.raises(ValueError, match=re.escape("got 2.0 at (0, 2) and 2.0000000001 at (2, 0)")):
+        graph_arrays(scipy.sparse.csr_array(A))
+
+
+# ---------------------------------------------------------------- edge arrays
+
+
+@given(graphs())
+def test_edge_arrays_are_taken_as_they_are(graph):
+    n, edges = graph
+    for given_edges in (edges, edges.tolist(), edges.astype(np.uint16)):
+        arrays = graph_arrays(given_edges, n_vertices=n)
+        assert arrays.edges.tolist() == edges.tolist()
+        assert arrays.edges.dtype == np.int64
+        assert not np.shares_memory(arrays.edges, edges)
+        assert arrays.n_vertices == n
+        assert arrays.labels is None
+    assert graph_arrays(edges).n_vertices == edges.max(initial=-1) + 1
+
+
+# ---------------------------------------------------------------- values on edges
+
+
+def test_edge_values_by_name_by_list_and_by_array():
+    arrays = graph_arrays(named_graph())
+    expected = np.array([4.0, 2.0])
+    for value in ("weight", [4.0, 2.0], (4, 2), expected):
+        assert edge_values(arrays, value, "weight").tolist() == [4.0, 2.0]
+    assert edge_values(arrays, expected.astype(np.float32), "weight").dtype == np.float32
+
+
+def test_a_missing_attribute_is_one_where_a_default_is_given():
+    G = named_graph()
+    del G.edges["a", 3]["weight"]
+    arrays = graph_arrays(G)
+    assert edge_weights(arrays, "weight").tolist() == [4.0, 1.0]
+    assert edge_weights(arrays, "no such attribute").tolist() == [1.0, 1.0]
+    assert edge_weights(arrays, None).tolist() == [1.0, 1.0]
+    assert edge_weights(graph_arrays([[0, 1]]), "weight").tolist() == [1.0]
+    with pytest.raises(ValueError, match="`weight` = 'length' names an edge attribute that no edge of the graph has"):
+        edge_weights(graph_arrays([[0, 1]]), "length")
+
+
+@pytest.mark.parametrize("m_and_shape", [(0, (0, 3, 3)), (0, (0, 2, 5))])
+def test_the_shape_of_values_on_no_edges_is_kept(m_and_shape):
+    _, shape = m_and_shape
+    arrays = graph_arrays(np.zeros((0, 2), int))
+    values = edge_values(arrays, np.zeros(shape, np.float32), "transports", shape=(-1, -1))
+    assert values.shape == shape
+    assert values.dtype == np.float32
+
+
+# ---------------------------------------------------------------- what is refused
+
+TRIANGLE = [[0, 1], [1, 2], [2, 0]]
+NAN_ADJACENCY = scipy.sparse.csr_array(np.array([[0, np.nan], [np.nan, 0]]))
+
+BAD_GRAPHS = {
+    "directed": (nx.DiGraph([(0, 1)]), None, ValueError, "`graph` must be undirected"),
+    "directed multigraph": (nx.MultiDiGraph([(0, 1)]), None, ValueError, "to_undirected()"),
+    "asymmetric": (
+        scipy.sparse.csr_array([[0, 1], [2, 0]]),
+        None,
+        ValueError,
+        "`graph` must be a symmetric adjacency, got 1 at (0, 1) and 2 at (1, 0)",
+    ),
+    "asymmetric unsigned": (
+        scipy.sparse.csr_array(np.array([[0, 1], [2, 0]], np.uint8)),
+        None,
+        ValueError,
+        "got 1 at (0, 1) and 2 at (1, 0)",
+    ),
+    "one direction only": (
+        scipy.sparse.csr_array([[0, 1.5], [0, 0]]),
+        None,
+        ValueError,
+        "got 1.5 at (0, 1) and 0.0 at (1, 0)",
+    ),
+    "nan adjacency": (NAN_ADJACENCY, None, ValueError, "must be finite, got nan at (0, 1)"),
+    "infinite adjacency": (
+        scipy.sparse.csr_array([[np.inf, 0], [0, 1]]),
+        None,
+        ValueError,
+        "must be finite, got inf at (0, 0)",
+    ),
+    "rectangular adjacency": (
+        scipy.sparse.csr_array(np.ones((2, 3))),
+        None,
+        ValueError,
+        "`graph` must be a square adjacency, got shape (2, 3)",
+    ),
+    "complex adjacency": (scipy.sparse.csr_array([[1j]]), None, TypeError, "real adjacency"),
+    "negative endpoint": ([[0, 1], [1, -2]], None, ValueError, "`graph[1]` = (1, -2) has a negative"),
+    "fraction": ([[0, 1], [1, 1.5]], None, ValueError, "whole numbers, got 1.5 at index (1, 1)"),
+    "three columns": ([[0, 1, 2]], None, ValueError, "`graph` must have shape (m, 2), got (1, 3)"),
+    "one-dimensional": ([0, 1], None, ValueError, "`graph` must be 2-dimensional, got shape (2,)"),
+    "ragged": ([[0, 1], [2]], None, ValueError, "`graph` must be a rectangular array"),
+    "text": ("karate", None, TypeError, "`graph` must be a networkx graph, a scipy adjacency or"),
+    "none": (None, None, TypeError, "`graph` must be a networkx graph, a scipy adjacency or"),
+    "bool edges": (np.array([[True, False]]), None, TypeError, "integers, got dtype bool"),
+    "names": (
+        [["a", "b"]],
+        None,
+        TypeError,
+        "`graph` must hold integers, got dtype <U1: numpy.unique(graph, return_inverse=True)[1] numbers",
+    ),
+    "too few vertices": (TRIANGLE, 2, ValueError, "`graph[1]` = (1, 2) names a vertex beyond `n_vertices` = 2"),
+    "negative n_vertices": (TRIANGLE, -1, ValueError, "`n_vertices` must be at least 0, got -1"),
+    "fractional n_vertices": (TRIANGLE, 3.0, TypeError, "`n_vertices` must be an integer, got 3.0"),
+    "n_vertices of a networkx graph": (nx.path_graph(3), 3, ValueError, "knows its nodes"),
+    "n_vertices of an adjacency": (
+        scipy.sparse.csr_array(np.ones((2, 2))),
+        2,
+        ValueError,
+        "knows its size",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_GRAPHS)
+def test_bad_graphs(case):
+    graph, n_vertices, error, message = BAD_GRAPHS[case]
+    with pytest.raises(error, match=re.escape(message)):
+        graph_arrays(graph, n_vertices)
+
+
+BAD_VALUES = {
+    "too few": ([1.0], (), "`x` must hold a number for each of the 2 edges, got shape (1,)"),
+    "too deep": ([[1.0], [2.0]], (), "got shape (2, 1)"),
+    "wrong matrix": (np.ones((2, 3, 4)), (3, 3), "`x` must hold an array of shape (3, 3) for each of the 2 edges"),
+    "no matrix": (np.ones(2), (-1, -1), "`x` must hold an array of shape (d, d) for each of the 2 edges"),
+    "ragged": ([np.eye(2), np.eye(3)], (-1, -1), "rectangular array of numbers"),
+    "nan": ([1.0, np.nan], (), "`x` must be finite, got nan for edge 1 (2, 3)"),
+    "no such attribute": ("colour", (), "names an edge attribute that no edge of the graph has"),
+    "absent attribute": ("only one", (), "edge 0 (0, 2) has no attribute 'only one' for `x`"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_VALUES)
+def test_bad_values_on_edges(case):
+    value, shape, message = BAD_VALUES[case]
+    G = named_graph()
+    G.edges["a", 3]["only one"] = 1.0
+    with pytest.raises(ValueError, match=re.escape(message)):
+        edge_values(graph_arrays(G), value, "x", shape=shape)
+
+
+BAD_WEIGHTS = {
+    "negative": (
+        [1.0, -2.0],
+        ValueError,
+        "must not be negative, because its root is taken, got -2.0 for edge 1 (2, 3)",
+    ),
+    "complex": ([1j, 1j], TypeError, "`weight` must be real, got dtype complex128"),
+    "bool": ([True, False], TypeError, "got dtype bool"),
+    "text": (["a", "b"], TypeError, "got dtype <U1"),
+    "infinite": ([1.0, np.inf], ValueError, "must be finite, got inf"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_WEIGHTS)
+def test_bad_weights(case):
+    weight, error, message = BAD_WEIGHTS[case]
+    with pytest.raises(error, match="`weight`.*" + re.escape(message.removeprefix("`weight`"))):
+        edge_weights(graph_arrays(named_graph()), weight)
+
+
+@given(JUNK, JUNK)
+def test_junk_works_or_is_refused(graph, weight):
+    try:
+        arrays = graph_arrays(graph)
+        weights = edge_weights(arrays, weight)
+    except (ValueError, TypeError):
+        return
+    assert weights.shape == (len(arrays.edges),)
+    assert (weights >= 0).all()
+    assert arrays.edges.max(initial=-1) < arrays.n_vertices

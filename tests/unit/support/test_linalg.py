@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+
+from sheafcoarsen._support import eps_of, norm, residual_ratio, zero_level
+from tests.support.helpers import assert_residual, residual, same_subspace
+
+DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("exponent", [-0.99, -0.6, 0.0, 0.6, 0.95])
+def test_norm_neither_overflows_nor_vanishes(dtype, exponent):
+    info = np.finfo(dtype)
+    scale = float(info.max if exponent > 0 else info.tiny) ** abs(exponent)
+    array = np.array([[3, 0], [0, -4]], dtype) * info.dtype.type(scale)
+    if array.dtype.kind == "c":
+        array = array * array.dtype.type(1j)
+    assert norm(array) == pytest.approx(5 * scale, rel=8 * eps_of(dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_norm_of_subnormal_entries(dtype):
+    assert norm(np.array([3e-310, 4e-310], dtype)) == pytest.approx(5e-310, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("array", "expected"),
+    [
+        (np.zeros((0, 3)), 0.0),
+        (np.zeros(4), 0.0),
+        (np.array([3, 4]), 5.0),
+        (np.array([1.0, -np.inf]), np.inf),
+        (np.array([3 + 4j, 0, 12]), 13.0),
+    ],
+    ids=["empty", "zero", "integers", "infinite", "complex"],
+)
+def test_norm_of_special_arrays(array, expected):
+    assert norm(array) == pytest.approx(expected)
+
+
+def test_norm_does_not_hide_a_nan():
+    assert np.isnan(norm(np.array([1.0, np.nan, 2.0])))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_eps_is_that_of_the_real_scalar(dtype):
+    assert eps_of(dtype) == np.spacing(np.ones(1, dtype).real[0])
+
+
+def test_zero_level_grows_with_each_of_its_arguments():
+    level = zero_level(10, 1e-16, 3.0)
+    assert 0 < level < 1e-13
+    assert zero_level(20, 1e-16, 3.0) == 2 * level
+    assert zero_level(10, 2e-16, 3.0) == 2 * level
+    assert zero_level(10, 1e-16, 6.0) == 2 * level
+    assert zero_level(10, 1e-16, np.array([3.0, 0.0])).tolist() == [level, 0.0]
+
+
+@pytest.mark.parametrize("ratio", [residual_ratio, lambda e, n, eps, *norms: residual(e, *norms, n=n, eps=eps)])
+class TestResidualRatio:
+    """The library's own ratio, and the one that the tests judge by."""
+
+    def test_value(self, ratio):
+        assert ratio(6e-15, 2, 1e-15, 3.0) == pytest.approx(1.0)
+        assert ratio(6e-15, 2, 1e-15, 3.0, 0.5) == pytest.approx(2.0)
+        assert ratio(6e-15, 2, 1e-15) == pytest.approx(3.0)
+
+    def test_zero_over_zero_is_zero(self, ratio):
+        assert ratio(0.0, 2, 1e-15, 0.0, 1.0) == 0.0
+
+    def test_something_over_zero_is_infinite(self, ratio):
+        assert ratio(1e-300, 2, 1e-15, 0.0) == np.inf
+
+    def test_empty_size_counts_as_one(self, ratio):
+        assert ratio(2e-15, 0, 1e-15, 1.0) == pytest.approx(2.0)
+
+    def test_a_nan_never_passes(self, ratio):
+        assert not ratio(np.nan, 2, 1e-15, 1.0) < 30
+
+    @pytest.mark.parametrize("scale", [1e-150, 1e150])
+    def test_products_of_norms_may_overflow(self, ratio, scale):
+        assert ratio(scale**2 * 1e-15, 1, 1e-15, scale, scale) == pytest.approx(1.0)
+        assert ratio(1e-15, 1, 1e-15, scale, scale, 1 / scale, 1 / scale) == pytest.approx(1.0)
+
+
+def test_residual_ratio_judges_many_blocks_at_once():
+    error, sizes = np.array([1e-15, 0.0, 4e-15]), np.array([1.0, 0.0, 2.0])
+    assert residual_ratio(error, np.array([1, 5, 2]), 1e-15, sizes) == pytest.approx([1.0, 0.0, 1.0])
+
+
+def test_assert_residual_passes_rounding_and_nothing_more():
+    rng = np.random.default_rng(8531)
+    A, B = rng.standard_normal((40, 40)), rng.standard_normal((40, 40))
+    product = (A.astype(np.longdouble) @ B.astype(np.longdouble)).astype(float)
+    assert_residual(A @ B - product, A, B, n=40)
+    with pytest.raises(AssertionError, match=r"norm\(error\) / \(n eps product of norms\) = "):
+        assert_residual(A @ B * (1 + 1e-10) - product, A, B, n=40)
+    single = A.astype(np.float32) @ B.astype(np.float32)
+    assert_residual(single - product, A.astype(np.float32), B, n=40)
+    with pytest.raises(AssertionError, match="operands"):
+        assert_residual(single - product, A, B, n=40, eps=np.finfo(float).eps)
+
+
+def test_same_subspace_sees_the_space_and_not_the_basis():
+    rng = np.random.default_rng(977)
+    U = rng.standard_normal((7, 3))
+    assert same_subspace(U, U @ rng.standard_normal((3, 3)))
+    assert not same_subspace(U, U[:, :2])
+    assert not same_subspace(U, U + 1e-6 * rng.standard_normal((7, 3)))
+    assert same_subspace(U[:, :0], np.zeros((7, 0)))

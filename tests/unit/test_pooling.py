@@ -1,0 +1,555 @@
+import dataclasses
+import re
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf, HiSP, Partition
+from tests.support import reference
+from tests.support.helpers import assert_residual, eps_of, size, subspace_difference, ties_allowed
+from tests.support.strategies import DTYPES, graphs, sheaves, sheaves_with_partitions
+
+OPERATORS = st.sampled_from(["internal", "principal"])
+pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+
+
+def features(F, h, seed):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((F.dim_c0, h))
+    return (x + 1j * rng.standard_normal(x.shape) if F.dtype.kind == "c" else x).astype(F.dtype)
+
+
+def blocks(out):
+    return [out.coarsening.block(a) for a in range(out.partition.n_clusters)]
+
+
+# ---------------------------------------------------------------- Reduce and Lift
+
+
+@given(sheaves_with_partitions(), OPERATORS, st.integers(1, 8), st.integers(0, 3), st.integers(0, 99))
+def test_reduce_and_lift_are_those_of_the_definition(case, local_operator, M, h, seed):
+    F, P = case
+    x = features(F, h, seed)
+    out = HiSP(M, 1, local_operator=local_operator)(F, x, partition=P)
+    C = sc.coarsen(F, P, M, local_operator=local_operator)
+    assert out.partition is P
+    assert out.coarsening.modes.local_operator == local_operator
+    np.testing.assert_array_equal(out.coarsening.ranks, np.minimum(M, out.coarsening.clusters.dims))
+    np.testing.assert_array_equal(out.coarsening.prolongation.toarray(), C.prolongation.toarray())
+    np.testing.assert_array_equal(out.coarsening.sheaf.tail_data, C.sheaf.tail_data)
+    assert out.x.shape == (P.n_clusters, M * h)
+    assert out.x_lifted.shape == (out.coarsening.ranks.sum(), h)
+    assert out.x.dtype == out.x_lifted.dtype == F.dtype
+    n = max(F.dim_c0, 1)
+    assert_residual(out.x - reference.pooled(F, P, blocks(out), M, x), x, n=n, eps=eps_of(F.dtype))
+    R = reference.prolongation(F, P, blocks(out))
+    assert_residual(out.x_lifted - R.conj().T @ x, x, n=n, eps=eps_of(F.dtype))
+    for y in (out.lift(out.x), out.lift(out.x_lifted)):
+        assert y.shape == x.shape
+        assert y.dtype == F.dtype
+        assert_residual(y - R @ (R.conj().T @ x), x, n=n, eps=eps_of(F.dtype))
+
+
+@given(sheaves(uniform=True, min_dim=1), OPERATORS, st.integers(1, 8), st.integers(0, 3), st.data())
+def test_both_forms_of_the_features_say_the_same(F, local_operator, M, h, data):
+    P = Partition(
+        data.draw(st.permutations([v % 3 for v in range(F.n_vertices)])) if F.n_vertices > 2 else [0] * F.n_vertices
+    )
+    d = int(F.vertex_dims[0]) if F.n_vertices else 1
+    X = features(F, h, 5).reshape(F.n_vertices, d * h)
+    x = reference.lifted(F, X, h)
+    pool = HiSP(M, 1, local_operator=local_operator)
+    wide, tall = pool(F, X, partition=P), pool(F, x, partition=P)
+    np.testing.assert_array_equal(wide.x, tall.x)
+    np.testing.assert_array_equal(wide.x_lifted, tall.x_lifted)
+    assert wide.lift(wide.x).shape == X.shape
+    assert tall.lift(tall.x).shape == x.shape
+    np.testing.assert_array_equal(reference.lifted(F, wide.lift(wide.x), h), tall.lift(tall.x_lifted))
+
+
+def test_positions_in_a_row_are_stalk_coordinate_then_channel():
+    """One cluster with as many modes as coordinates, on a diagonal sheaf whose modes are the coordinates."""
+    F = CellularSheaf([[0, 0]], [[[1.0, 0.0], [0.0, 2.0]]], [[[0.0, 0.0], [0.0, 0.0]]])
+    out = HiSP(2, 1, method="balls")(F, [[10.0, 11.0, 12.0, 20.0, 21.0, 22.0]])
+    assert out.x.tolist() == [[10, 11, 12, 20, 21, 22]]
+    assert out.x_lifted.tolist() == [[10, 11, 12], [20, 21, 22]]
+    assert out.lift(out.x).tolist() == [[10, 11, 12, 20, 21, 22]]
+    assert out.lift([[1.0, 2.0]]).tolist() == [[1, 2]]  # another number of channels
+
+
+def test_both_views_share_memory_and_cannot_be_changed():
+    F = CellularSheaf.random(nx.path_graph(6), 2, 2, seed=1)
+    out = HiSP(3, 1)(F, np.ones((6, 4)), partition=Partition([0, 0, 0, 1, 1, 1]))
+    assert np.shares_memory(out.x, out.x_lifted)
+    padded = HiSP(3, 1)(F, np.ones((6, 4)), partition=Partition([0, 0, 0, 1, 1, 2]))
+    one = HiSP(3, 1)(F, np.ones((6, 4)), partition=Partition([0, 0, 0, 1, 1, 2])).x
+    np.testing.assert_array_equal(padded.x, one)
+    for result in (out, padded):
+        for array in (result.x, result.x_lifted, result.adjacency.data):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 1
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            result.n_modes = 2
+    assert dataclasses.replace(padded, node_major=False).lift(padded.x).shape == (12, 2)
+    assert repr(padded) == "Pooling(6 -> 3 vertices, 3 modes, 2 channels, dim C^0 12 -> 8)"
+
+
+def test_padding_is_zero_and_ignored():
+    F = CellularSheaf.random(nx.path_graph(4), [1, 2, 1, 3], 2, seed=1)
+    P = Partition([0, 0, 1, 2])  # N_a = 3, 1, 3
+    x = features(F, 2, 0)
+    out = HiSP(5, 1)(F, x, partition=P)
+    assert out.coarsening.ranks.tolist() == [3, 1, 3]
+    padding = np.ones((3, 5, 2), bool)
+    for a, r in enumerate([3, 1, 3]):
+        padding[a, :r] = False
+    padding = padding.reshape(3, 10)
+    assert (out.x[padding] == 0).all()
+    assert (out.x[~padding] != 0).all()
+    filled = np.where(padding, 7.0, out.x)
+    np.testing.assert_array_equal(out.lift(filled), out.lift(out.x))
+    assert_residual(out.lift(out.x) - x, x, n=7)  # every mode is kept
+    # Lift is the adjoint of Reduce: <R z, y> = <z, R* y> with the padded forms on the coarse side
+    y, z = features(F, 2, 1), np.random.default_rng(2).standard_normal((3, 10))
+    reduced = HiSP(5, 1)(F, y, partition=P).x
+    assert_residual(np.vdot(out.lift(z), y) - np.vdot(z, reduced), y, z, n=10)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("scale", [1, 1e-12, 1e12])
+def test_scalar_types_and_scales_are_kept(dtype, scale):
+    F = CellularSheaf.random(nx.path_graph(6), 2, 2, seed=1, dtype=dtype)
+    F = F.with_maps(F.tail_data * dtype(scale), F.head_data * dtype(scale))
+    out = HiSP(2, 2)(F, features(F, 3, 0), adjacency=np.ones((6, 6), np.float32))
+    assert out.x.dtype == out.x_lifted.dtype == out.coarsening.sheaf.dtype == out.lift(out.x).dtype == dtype
+    assert out.adjacency.dtype == np.float32
+    assert sc.readout(out.x).dtype == dtype
+    wide = HiSP(2, 2)(F, features(F, 3, 0).astype(np.result_type(dtype, np.float64)))
+    assert wide.x.dtype == np.result_type(dtype, np.float64)
+
+
+def test_a_copy_of_the_features_is_pooled():
+    F = CellularSheaf.constant(nx.path_graph(3))
+    X = np.array([[1.0], [2.0], [3.0]])
+    out = HiSP(3, 1, local_operator="internal")(F, X)
+    before = out.x.copy()
+    X[:] = 9
+    np.testing.assert_array_equal(out.x, before)
+
+
+# ---------------------------------------------------------------- EigenPool
+
+
+@given(graphs(min_vertices=1), st.integers(1, 4), st.data())
+def test_on_the_trivial_scalar_sheaf_internal_modes_give_eigenpool(graph, H, data):
+    n, edges = graph
+    weights = data.draw(st.lists(st.sampled_from([1.0, 0.5, 3.0]), min_size=len(edges), max_size=len(edges)))
+    A = np.zeros((n, n))
+    for (u, v), w in zip(edges.tolist(), weights, strict=True):
+        A[u, v] += w
+        A[v, u] += w * (u != v)
+    F = CellularSheaf.constant(scipy.sparse.csr_array(A))
+    labels = np.unique(data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)), return_inverse=True)[1]
+    P = Partition(labels)
+    X = np.random.default_rng(n).standard_normal((n, 2))
+    with ties_allowed():
+        out = HiSP(H, 1, local_operator="internal")(F, X, A, P)
+    for a in range(P.n_clusters):
+        vertices = P.cluster(a).tolist()
+        U = reference.local_fourier_basis(A, vertices, H)
+        assert out.coarsening.ranks[a] == U.shape[1]
+        if out.coarsening.modes.tied[a]:
+            continue  # the definition itself does not say which
+        # eigenvectors inside a multiplet and their signs are a choice; the space, and so the pooled energy, is not
+        gap = out.coarsening.modes.next_eigenvalues[a] - out.coarsening.modes.eigenvalues(a)[-1]
+        condition = 1 + (0 if np.isinf(gap) else out.coarsening.modes.operator_norms[a] / gap)
+        assert_residual(subspace_difference(out.coarsening.block(a), U), condition, n=len(vertices))
+        row, theirs = out.x[a].reshape(H, 2)[: U.shape[1]], U.T @ X[vertices]
+        assert_residual(row.T @ row - theirs.T @ theirs, X[vertices], X[vertices], condition, n=len(vertices))
+
+
+def test_eigenpool_by_hand():
+    """Two triangles with a path between: the first mode of each is its scaled sum."""
+    G = nx.Graph([(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 5), (5, 3)])
+    X = np.arange(6.0)[:, None]
+    out = HiSP(1, 2, local_operator="internal")(CellularSheaf.constant(G), X)
+    expected = [[3 / np.sqrt(3)], [12 / np.sqrt(3)]]
+    np.testing.assert_allclose(out.x[out.partition.labels[[0, 5]]], expected, rtol=1e-14)
+    principal = HiSP(1, 2)(CellularSheaf.constant(G), X)
+    assert size(principal.x - out.x) > 0.01
+
+
+# ---------------------------------------------------------------- Connect
+
+
+@given(sheaves_with_partitions(), st.sampled_from(["keep", "remove"]))
+def test_connect_counts_the_edges_of_the_sheaf(case, self_loops):
+    F, P = case
+    out = HiSP(1, 1, self_loops=self_loops)(F, np.ones((F.dim_c0, 1)), partition=P)
+    expected = reference.connect(reference.adjacency(F), P)
+    if self_loops == "remove":
+        np.fill_diagonal(expected, 0)
+    A_c = out.adjacency
+    np.testing.assert_array_equal(A_c.toarray(), expected)
+    assert isinstance(A_c, scipy.sparse.csr_array)
+    assert A_c.has_canonical_format
+    assert A_c.nnz == np.count_nonzero(expected)
+    assert A_c.sum() == expected.sum()
+
+
+@given(sheaves_with_partitions(), st.sampled_from(["keep", "remove"]), st.integers(0, 99), st.data())
+def test_connect_adds_given_weights(case, self_loops, seed, data):
+    F, P = case
+    rng = np.random.default_rng(seed)
+    n = F.n_vertices
+    A = np.triu(rng.standard_normal((n, n)) * (rng.random((n, n)) < 0.6))
+    A = A + np.triu(A, 1).T
+    form = data.draw(st.sampled_from([np.asarray, scipy.sparse.csr_array, scipy.sparse.coo_matrix, np.ndarray.tolist]))
+    if n == 0 and form is np.ndarray.tolist:
+        form = np.asarray
+    out = HiSP(1, 1, self_loops=self_loops)(F, np.ones((F.dim_c0, 1)), form(A), P)
+    expected = reference.connect(A, P)
+    if self_loops == "remove":
+        np.fill_diagonal(expected, 0)
+    assert_residual(out.adjacency.toarray() - expected, A, n=max(n, 1))
+    np.testing.assert_array_equal(out.adjacency.toarray(), out.adjacency.toarray().T)
+
+
+def test_connect_by_hand():
+    """0 - 1 in one cluster with weight 3 and a self-loop of 5 at 0; weights 2 and 4 go to the other."""
+    F = CellularSheaf.constant(nx.path_graph(3))
+    A = np.array([[5, 3, 2], [3, 0, 4], [2, 4, 0]])
+    P = Partition([0, 0, 1])
+    X = np.ones((3, 1))
+    assert HiSP(1, 1, self_loops="keep")(F, X, A, P).adjacency.toarray().tolist() == [[11, 6], [6, 0]]
+    assert HiSP(1, 1)(F, X, A, P).adjacency.toarray().tolist() == [[0, 6], [6, 0]]
+    bools = HiSP(1, 1, self_loops="keep")(F, X, A > 0, P).adjacency
+    assert bools.toarray().tolist() == [[3, 2], [2, 0]]
+    assert bools.dtype == float
+
+
+def test_weights_that_were_summed_may_be_summed_again():
+    """Sums of many weights in two orders would differ by more than the symmetry of an adjacency allows."""
+    n = 120
+    W = np.random.default_rng(0).random((n, n)) * 10.0 ** np.random.default_rng(1).integers(-8, 1, (n, n))
+    W = np.triu(W, 1) + np.triu(W, 1).T
+    F = CellularSheaf.constant(nx.complete_graph(n))
+    P = Partition(np.arange(n) % 4)
+    out = HiSP(1, 1, self_loops="keep")(F, np.ones((n, 1)), W, P)
+    again = HiSP(1, 2, self_loops="keep")(out.coarsening.sheaf, out.x_lifted, out.adjacency)
+    assert_residual(again.adjacency.sum() - W.sum(), W, n=n)
+
+
+# ---------------------------------------------------------------- Select
+
+
+def test_select_takes_the_sheafs_graph_or_the_given_weights():
+    """A cycle of 8 whose weights make two other halves than its numbers do."""
+    G = nx.cycle_graph(8)
+    F = CellularSheaf.random(G, 2, 2, seed=1)
+    A = nx.to_numpy_array(G) * 1e-3
+    A[:4, :4] *= 1e3
+    A[4:, 4:] *= 1e3
+    turned = np.roll(A, (2, 2), axis=(0, 1))
+    for weights, first in ((A, 0), (turned, 2)):
+        labels = HiSP(2, 2)(F, np.ones((8, 2)), weights).partition.labels
+        assert len(set(labels[(np.arange(4) + first) % 8])) == 1
+        assert len(set(labels[(np.arange(4) + first + 4) % 8])) == 1
+    np.testing.assert_array_equal(HiSP(2, 2)(F, np.ones((8, 2))).partition.labels, sc.select(F, 2, "spectral").labels)
+
+
+@pytest.mark.parametrize("method", ["balls", "matching", "spectral", "metis"])
+def test_every_method_selects_as_select_does(method):
+    F = CellularSheaf.random(nx.grid_2d_graph(6, 5), 1, 1, seed=1)
+    for seed in (0, 4):
+        out = HiSP(2, 4, method=method, seed=seed)(F, np.ones((30, 1)))
+        np.testing.assert_array_equal(out.partition.labels, sc.select(F, 4, method, seed=seed).labels)
+
+
+def test_one_cluster_and_as_many_as_vertices():
+    F = CellularSheaf.random(nx.cycle_graph(5), 2, 2, seed=1)
+    x = features(F, 3, 0)
+    one = HiSP(10, 1)(F, x)
+    assert one.x.shape == (1, 30)
+    assert_residual(size(one.x) - size(x), x, n=10)
+    assert one.adjacency.shape == (1, 1)
+    assert one.adjacency.nnz == 0
+    every = HiSP(2, 5)(F, x)
+    assert_residual(every.lift(every.x) - x, x, n=2)
+    np.testing.assert_array_equal(every.adjacency.toarray(), nx.to_numpy_array(nx.cycle_graph(5)))
+    K_is_dim = HiSP(2, 5)(CellularSheaf.constant(nx.cycle_graph(5)), np.ones((5, 1)))  # padded: N_a = 1 < M
+    assert K_is_dim.x.tolist() == [[1, 0]] * 5
+    assert K_is_dim.lift(K_is_dim.x).tolist() == K_is_dim.lift(K_is_dim.x_lifted).tolist() == [[1]] * 5
+    with pytest.raises(
+        ValueError, match=r"`x` of shape \(5, 4\) may be \(K, M g\) or \(sum r_a, g\), because both have 5"
+    ):
+        K_is_dim.lift(np.ones((5, 4)))
+
+
+def test_clusters_of_ones_own_may_be_disconnected():
+    F = CellularSheaf.constant(nx.path_graph(4))
+    out = HiSP(2, 1, local_operator="internal")(F, [[1.0], [2.0], [3.0], [4.0]], partition=Partition([0, 1, 0, 1]))
+    assert_residual(out.lift(out.x) - np.arange(1.0, 5)[:, None], 5.0, n=2)
+    assert out.adjacency.toarray().tolist() == [[0, 3], [3, 0]]
+
+
+def test_empty_sheaves_and_stalks():
+    empty = CellularSheaf.from_flat([], [], [], [], [])
+    out = HiSP(2, 1)(empty, np.zeros((0, 3)), partition=Partition([]))
+    assert out.x.shape == (0, 6)
+    assert out.lift(out.x).shape == (0, 3)
+    assert sc.readout(out.x, "sum").tolist() == [0] * 6
+    points = CellularSheaf.from_flat([], [], [], [0, 0], [])
+    for X in (np.zeros((2, 0)), np.zeros((0, 0))):
+        out = HiSP(2, 1)(points, X)
+        assert out.x.shape == (1, 0)
+        assert out.lift(out.x).shape == X.shape
+    out = HiSP(2, 1)(points, np.zeros((0, 3)))
+    assert out.x.tolist() == [[0] * 6]
+
+
+# ---------------------------------------------------------------- layers and batches
+
+
+@given(sheaves(min_dim=1), OPERATORS, st.integers(1, 3), st.data())
+def test_layers_stack_on_the_coarse_sheaf(F, local_operator, M, data):
+    """Three layers: pooled features are those of the product of the prolongations, and lift back along it."""
+    x = features(F, 2, 1)
+    R = np.eye(F.dim_c0, dtype=F.dtype)
+    sheaf, y, A, layers = F, x, None, []
+    for _ in range(3):
+        if sheaf.n_vertices == 0:
+            break
+        K = data.draw(st.integers(1, sheaf.n_vertices))
+        out = HiSP(M, K, method="balls", local_operator=local_operator, self_loops="keep")(sheaf, y, A)
+        assert out.partition.n_clusters == K
+        layers.append(out)
+        R = R @ reference.prolongation(sheaf, out.partition, blocks(out))
+        sheaf, y, A = out.coarsening.sheaf, out.x_lifted, out.adjacency
+    n, eps = max(F.dim_c0, 1), eps_of(F.dtype)
+    assert_residual(y - R.conj().T @ x, x, n=n, eps=eps)
+    if layers:
+        assert A.sum() == reference.adjacency(F).sum()  # every level keeps the weight of all edges
+        assert_residual(sc.laplacian(sheaf).toarray() - R.conj().T @ reference.laplacian(F) @ R,
+                        reference.coboundary(F), reference.coboundary(F), R, R, n=n, eps=eps)  # fmt: skip
+    for out in reversed(layers):
+        y = out.lift(y)
+    assert_residual(y - R @ (R.conj().T @ x), x, n=n, eps=eps)
+
+
+@given(sheaves_with_partitions(dtypes=[np.float64]), sheaves_with_partitions(dtypes=[np.float64]), OPERATORS)
+def test_pooling_a_disjoint_union_equals_pooling_the_parts(first, second, local_operator):
+    parts = [first, second]
+    pool = HiSP(3, 1, local_operator=local_operator, self_loops="keep")
+    xs = [features(F, 2, i) for i, (F, _) in enumerate(parts)]
+    outs = [pool(F, x, partition=P) for (F, P), x in zip(parts, xs, strict=True)]
+    F, _, _ = sc.disjoint_union([F for F, _ in parts])
+    P = Partition(np.concatenate([first[1].labels, second[1].labels + first[1].n_clusters]))
+    out = pool(F, np.concatenate(xs), partition=P)
+    np.testing.assert_array_equal(out.x, np.concatenate([o.x for o in outs]))
+    np.testing.assert_array_equal(out.lift(out.x), np.concatenate([o.lift(o.x) for o in outs]))
+    np.testing.assert_array_equal(
+        out.adjacency.toarray(), scipy.sparse.block_diag([o.adjacency for o in outs]).toarray()
+    )
+
+
+@pytest.mark.parametrize("method", ["balls", "matching", "spectral", "metis"])
+def test_select_never_joins_two_members_of_a_batch(method):
+    members = [CellularSheaf.random(nx.random_regular_graph(3, n, seed=n), 2, 2, seed=n) for n in (6, 10, 14)]
+    F, starts, _ = sc.disjoint_union(members)
+    X = np.random.default_rng(0).standard_normal((F.n_vertices, 4))
+    out = HiSP(2, 7, method=method)(F, X)
+    member = np.searchsorted(starts, np.arange(F.n_vertices), side="right") - 1
+    for a in range(7):
+        assert len(set(member[out.partition.cluster(a)])) == 1
+    home = np.array([member[out.partition.cluster(a)[0]] for a in range(7)])
+    for i, part in enumerate(members):
+        labels = np.unique(out.partition.labels[starts[i] : starts[i + 1]], return_inverse=True)[1]
+        alone = HiSP(2, 1)(part, X[starts[i] : starts[i + 1]], partition=Partition(labels))
+        np.testing.assert_array_equal(alone.x, out.x[home == i])
+
+
+def learned_maps(d, width, seed):
+    """Stand in for the network of someone else's training loop: (x_u, x_v) -> maps (``eq:learned-restriction-maps``)."""
+    weights = np.random.default_rng(seed).standard_normal((2 * width, d * d)) / np.sqrt(width)
+    return lambda x_u, x_v: np.tanh(np.hstack([x_u, x_v]) @ weights).reshape(-1, d, d)
+
+
+def test_one_round_with_maps_learned_elsewhere():
+    """The paper's data flow: learn maps, fill L, diffuse, pool, diffuse on the coarse sheaf, read out; and back to the vertices."""
+    d, h, graph = 2, 3, nx.random_regular_graph(3, 20, seed=1)
+    rng = np.random.default_rng(0)
+    topology = CellularSheaf.constant(graph, d)
+    pattern = sc.LaplacianPattern(topology)
+    u, v = topology.edges.T
+    X = rng.standard_normal((20, d * h))
+    L = None
+    for step in range(2):
+        phi = learned_maps(d, d * h, step)
+        F = topology.with_maps(phi(X[u], X[v]), phi(X[v], X[u]))
+        L = pattern.fill(F, out=L)
+        assert_residual(L.toarray() - reference.laplacian(F), reference.coboundary(F), reference.coboundary(F), n=40)
+        W1, W2 = rng.standard_normal((d, d)), rng.standard_normal((h, h))
+        lifted = sc.diffusion_step(F, X.reshape(-1, h), W1, W2)
+        expected = reference.diffusion_step(F, reference.lifted(F, X, h), W1, W2, np.tanh)
+        _, root = reference.normalized(F)
+        assert_residual(lifted - expected, root, root, L, W1, W2, X, n=40)
+        X = lifted.reshape(20, d * h)
+    out = HiSP(n_modes=4, n_clusters=4)(F, X)
+    U = [reference.local_modes(F, out.partition, a, 4, "principal")[1] for a in range(4)]
+    energies = [size(U_a.T @ lifted[reference.cluster_coordinates(F, out.partition, a)]) for a, U_a in enumerate(U)]
+    np.testing.assert_allclose([size(row) for row in out.x], energies, rtol=1e-9)
+    coarse = sc.diffusion_step(out.coarsening.sheaf, out.x_lifted, rng.standard_normal((4, 4)), W2)
+    assert sc.readout(coarse.reshape(4, -1), "mean").shape == (12,)
+    assert out.lift(coarse).shape == (20, d * h)
+
+
+# ---------------------------------------------------------------- readout
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_readout_is_numpys(dtype):
+    x = features(CellularSheaf.random(nx.path_graph(7), 1, 1, seed=0, dtype=dtype), 4, 0)
+    for how, function in (("mean", np.mean), ("sum", np.sum), ("max", np.max)):
+        if how == "max" and x.dtype.kind == "c":
+            continue
+        result = sc.readout(x, how)
+        assert result.dtype == dtype
+        assert result.shape == (4,)
+        assert_residual(result - function(x, axis=0), x, n=7)
+    np.testing.assert_array_equal(sc.readout(x), sc.readout(x, "mean"))
+    assert size(sc.readout(x, "sum") - sc.readout(x, "mean")) > 0.1
+
+
+def test_single_precision_is_summed_in_double():
+    x = np.ones((65, 1), np.float32)
+    x[0] = 2**24  # to which single precision cannot add 1
+    assert sc.readout(x, "sum") == 2**24 + 64
+    assert sc.readout(x, "mean") == np.float32((2**24 + 64) / 65)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((np.ones((2, 2)), "median"), ValueError, "`how` must be one of 'mean', 'sum', 'max', got 'median'"),
+        ((np.ones(3),), ValueError, "`x` must be 2-dimensional, got shape (3,): x[:, None]"),
+        ((np.ones((0, 3)), "mean"), ValueError, "`x` has no rows, of which there is no mean"),
+        ((np.ones((0, 3)), "max"), ValueError, "`x` has no rows, of which there is no max"),
+        (([[1.0], [np.nan]],), ValueError, "`x` must be finite, got nan in row 1"),
+        ((1j * np.ones((2, 2)), "max"), TypeError, "`x` is complex128, of which there is no largest"),
+        ((np.full((4, 1), 1e308), "sum"), ValueError, "the sum of `x` exceeds the range of float64: rescale `x`"),
+        ((np.full((4, 1), 3e38, np.float32), "sum"), ValueError, "the sum of `x` exceeds the range of float32"),
+        (([["a"]],), TypeError, "`x` must hold float32"),
+    ],
+)
+def test_readouts_that_do_not_fit_are_refused(arguments, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        sc.readout(*arguments)
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+F = CellularSheaf.random(nx.path_graph(4), 2, 2, seed=1)
+RAGGED = CellularSheaf.random(nx.path_graph(4), [2, 2, 1, 2], 2, seed=1)
+X = np.ones((4, 6))
+A = nx.to_numpy_array(nx.path_graph(4))
+POOL = HiSP(2, 2)
+OUT = POOL(F, X)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"n_modes": 0}, ValueError, "`n_modes` must be at least 1, got 0"),
+        ({"n_modes": 2.0}, TypeError, "`n_modes` must be an integer, got 2.0"),
+        ({"n_clusters": 0}, ValueError, "`n_clusters` must be at least 1, got 0"),
+        ({"n_clusters": None}, TypeError, "`n_clusters` must be an integer, got None"),
+        ({"method": "kmeans"}, ValueError, "`method` must be one of 'auto', 'balls'"),
+        ({"local_operator": "outer"}, ValueError, "`local_operator` must be one of 'internal', 'principal'"),
+        ({"self_loops": True}, ValueError, "`self_loops` must be one of 'remove', 'keep', got True"),
+        ({"seed": -1}, ValueError, "`seed` must be at least 0, got -1"),
+    ],
+)
+def test_layers_that_make_no_sense_are_refused(options, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        HiSP(**{"n_modes": 2, "n_clusters": 2, **options})
+
+
+def asymmetric(i, j, value):
+    other = A.copy()
+    other[i, j] = value
+    return other
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((nx.path_graph(4), X), TypeError, "`sheaf` must be a CellularSheaf, got Graph"),
+        ((F, np.ones((4, 5))), ValueError, "`X` must have shape (N, d h) = (4, 2 h) or, lifted, (dim_c0, h) = (8, h), got (4, 5)"),
+        ((F, np.ones((5, 6))), ValueError, "`X` must have shape (N, d h) = (4, 2 h)"),
+        ((F, np.ones(8)), ValueError, "`X` must be 2-dimensional, got shape (8,): X[:, None] makes a single channel"),
+        ((F, 1.0), ValueError, "`X` must be 2-dimensional, got shape ()"),
+        ((RAGGED, X), ValueError, "`X` must be lifted, shape (dim_c0, h) with dim_c0 = 7, because vertex 2 has dimension 1 and"),
+        ((RAGGED, X), ValueError, "stack the vertices' (d_v, h) blocks, numpy.concatenate(blocks); got shape (4, 6)"),
+        ((F, np.where(np.eye(4, 6) * [[0], [1], [0], [0]], np.inf, 1)), ValueError, "`X` must be finite, got inf in row 1"),
+        ((F, X.astype(object)), TypeError, "`X` must hold float32"),
+        ((F, X * 1e300), ValueError, "`X` has entries up to 1e+300"),
+        ((F, X, A, Partition([0, 1, 1])), ValueError, "`partition` must label the sheaf's 4 vertices, got a partition of 3"),
+        ((F, X, None, [0, 0, 1, 1]), TypeError, "`partition` must be a Partition, got list: Partition(labels) makes one"),
+        ((F, X, A[:3, :3]), ValueError, "`adjacency` must have shape (N, N) = (4, 4), got (3, 3)"),
+        ((F, X, asymmetric(0, 1, 2.0)), ValueError, "`adjacency` must be a symmetric adjacency, got 2.0 at (0, 1) and 1.0 at"),
+        ((F, X, asymmetric(0, 1, np.nan)), ValueError, "`adjacency` must be finite, got nan at (0, 1)"),
+        ((F, X, asymmetric(2, 2, -1.0)), ValueError, "`adjacency` must not be negative for Select, got -1.0 at (2, 2): pass"),
+        ((F, X, A * 1j), TypeError, "`adjacency` must hold real numbers of single or double precision, got complex128"),
+        ((F, X, A.astype(np.float16)), TypeError, "`adjacency` must hold real numbers of single or double precision, got float16"),
+        ((F, X, nx.path_graph(4)), TypeError, "`adjacency` must be a matrix, got a networkx graph: nx.to_scipy_sparse_array"),
+        ((F, X, "A"), TypeError, "`adjacency` must hold float32"),
+        ((F, X, np.full((4, 4), 1e308), Partition([0, 0, 1, 1])), ValueError, "sums of `adjacency` exceed the range of float64"),
+    ],
+)  # fmt: skip
+def test_calls_that_do_not_fit_are_refused(arguments, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        POOL(*arguments)
+
+
+def test_too_many_clusters_are_refused():
+    with pytest.raises(ValueError, match="`n_clusters` must be between 1 and the number of vertices, 4, got 5"):
+        HiSP(1, 5)(F, X)
+    large = CellularSheaf.constant(nx.path_graph(700))
+    with pytest.raises(ValueError, match='must be at most 500 for method "spectral".*use "balls"'):
+        HiSP(1, 600)(large, np.ones((700, 1)))
+    with pytest.raises(ValueError, match="`n_modes` pads the pooled features to 6e.30 entries, more than memory holds"):
+        HiSP(10**30, 2)(F, X)
+
+
+@pytest.mark.parametrize(
+    ("x", "error", "message"),
+    [
+        (
+            np.ones((2, 5)),
+            ValueError,
+            "`x` must have shape (K, M g) = (2, 2 g) or, lifted, (sum r_a, g) = (4, g), got (2, 5)",
+        ),
+        (np.ones((3, 4)), ValueError, "`x` must have shape (K, M g) = (2, 2 g)"),
+        (np.ones(4), ValueError, "`x` must be 2-dimensional"),
+        ([[0.0, 1.0], [np.nan, 0.0]], ValueError, "`x` must be finite, got nan in row 1"),
+    ],
+)
+def test_lifts_that_do_not_fit_are_refused(x, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        OUT.lift(x)
+
+
+@pytest.mark.filterwarnings("default::sheafcoarsen.TiedModesWarning")
+def test_a_tied_cut_is_told_where_the_layer_is_called():
+    constant = CellularSheaf.constant(nx.cycle_graph(4), 2)
+    with pytest.warns(sc.TiedModesWarning, match="first in cluster 0") as caught:
+        HiSP(1, 1)(constant, np.ones((4, 2)))
+    assert len(caught) == 1
+    assert caught[0].filename == __file__

@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf, Partition
+from sheafcoarsen.ranks import as_rule
+from tests.support.helpers import ties_allowed
+
+DIMS = st.lists(st.integers(0, 9), max_size=6)
+
+
+def ranks_of(dims, rank):
+    """Return the ranks of clusters that are single vertices of the given dimensions."""
+    nothing = np.zeros((0, 1, 1))
+    F = CellularSheaf([], nothing, nothing, vertex_dims=np.array(dims, np.int64))
+    with ties_allowed():
+        return sc.local_modes(F, Partition(np.arange(len(dims))), rank).ranks
+
+
+@given(DIMS, st.integers(0, 12))
+def test_an_integer_is_the_rule_fixed_and_is_clipped(dims, r):
+    for rank in (r, np.int64(r), np.uint8(r), np.array(r), sc.ranks.fixed(r)):
+        ranks = ranks_of(dims, rank)
+        assert ranks.tolist() == [min(r, N) for N in dims]
+        assert ranks.dtype == np.int64
+
+
+@given(DIMS, st.data())
+def test_one_integer_for_each_cluster(dims, data):
+    rank = data.draw(st.lists(st.integers(0, 12), min_size=len(dims), max_size=len(dims)))
+    for form in (rank, tuple(rank), np.array(rank, np.int32)):
+        ranks = ranks_of(dims, form)
+        assert ranks.tolist() == [min(r, N) for r, N in zip(rank, dims, strict=True)]
+        assert ranks.dtype == np.int64
+
+
+def test_rules_are_values():
+    assert sc.ranks.fixed(3) == sc.ranks.fixed(3) != sc.ranks.fixed(2)
+    assert as_rule([1, 2], 2) == as_rule(np.array([1, 2]), 2) != as_rule([2, 1], 2)
+    assert hash(as_rule([1, 2], 2)) == hash(as_rule((1, 2), 2))
+
+
+@pytest.mark.parametrize(
+    ("rank", "error", "message"),
+    [
+        (-1, ValueError, "`rank` must be at least 0, got -1"),
+        ([1, -2], ValueError, "`rank` must not be negative, got -2 for cluster 1"),
+        ([1], ValueError, "`rank` must hold one integer per cluster, 2 in all, got 1"),
+        ([1, 2, 3], ValueError, "`rank` must hold one integer per cluster, 2 in all, got 3"),
+        ([], ValueError, "`rank` must hold one integer per cluster, 2 in all, got 0"),
+        ([[1, 2]], ValueError, "`rank` must be 1-dimensional"),
+        (2.0, TypeError, r"`rank` must be an integer.*, got .*2\.0"),
+        (True, TypeError, r"`rank` must be an integer.*, got .*True"),
+        ("2", TypeError, r"`rank` must be an integer.*, got '2'"),
+        (None, TypeError, r"`rank` must be an integer.*, got None"),
+        (np.array(2.0), TypeError, "`rank` must be an integer"),
+        ([1.0, 2.0], TypeError, "`rank` must hold integers, got dtype float64"),
+        ([True, False], TypeError, "`rank` must hold integers, got dtype bool"),
+        (["1", "2"], TypeError, "`rank` must hold integers"),
+    ],
+    ids=str,
+)
+def test_wrong_ranks_are_refused(rank, error, message):
+    with pytest.raises(error, match=message):
+        ranks_of([2, 3], rank)
+
+
+def test_a_rule_that_was_not_called():
+    with pytest.raises(TypeError, match=r"got <function kernel.*>: call it, sc\.ranks\.kernel\(\.\.\.\)$"):
+        ranks_of([2, 3], sc.ranks.kernel)
+    with pytest.raises(TypeError, match=r"a rule from sc\.ranks such as sc\.ranks\.kernel\(\), got 'kernel'$"):
+        ranks_of([2, 3], "kernel")
+
+
+def test_fixed_takes_a_natural_number():
+    with pytest.raises(ValueError, match="`r` must be at least 0, got -1"):
+        sc.ranks.fixed(-1)
+    for r in (1.0, True, [1, 2], None):
+        with pytest.raises(TypeError, match="`r` must be an integer"):
+            sc.ranks.fixed(r)

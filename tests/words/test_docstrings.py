@@ -1,0 +1,113 @@
+"""What `help` says: a table of contents for the package, and for every public name what goes in, what comes out and an example."""
+
+import doctest
+import inspect
+import pathlib
+import pydoc
+import re
+from functools import cached_property
+
+import pytest
+
+import sheafcoarsen as sc
+
+SECTIONS = re.compile(r"^(\w+)\n-{3,}$", flags=re.MULTILINE)
+
+
+def test_the_package_says_what_it_holds():
+    text = sc.__doc__
+    entries = re.findall(r"^    (\w+)  +\S", text, flags=re.MULTILINE)
+    assert sorted(entries) == sorted(sc.__all__)
+    for name in sc.__all__:
+        assert len(re.findall(rf"\b{name}\b", text.partition("``help(")[0])) == 1, name
+    assert max(map(len, text.splitlines())) <= 120
+    shown = pydoc.plain(pydoc.render_doc(sc))
+    assert (
+        shown.index("sheafcoarsen - " + text.partition("\n")[0])
+        < shown.index("CellularSheaf ")
+        < shown.index("PACKAGE CONTENTS")
+    )
+
+
+def test_the_example_of_the_documentation():
+    page = pathlib.Path(__file__).parents[2] / "docs" / "index.md"
+    result = doctest.testfile(str(page), module_relative=False)
+    assert result.attempted > 3
+    assert result.failed == 0
+
+
+def public_items():
+    """Yield (name, function, class or property) for all that a user may call or look at."""
+    for name in sc.__all__:
+        item = getattr(sc, name)
+        owners = [(name, item)]
+        if inspect.ismodule(item):
+            owners = [
+                (f"{name}.{key}", value)
+                for key, value in vars(item).items()
+                if not key.startswith("_") and getattr(value, "__module__", None) == item.__name__ and callable(value)
+            ]
+        for place, owner in owners:
+            yield place, owner
+            for key, value in vars(owner).items() if inspect.isclass(owner) else ():
+                if not key.startswith("_"):
+                    value = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+                    if inspect.isfunction(value) or isinstance(value, property | cached_property):
+                        yield f"{place}.{key}", value
+
+
+ITEMS = dict(public_items())
+
+
+def test_the_items_are_found():
+    assert {
+        "CellularSheaf.from_flat",
+        "coarsen",
+        "gallery.cycle",
+        "ranks.kernel",
+        "Coarsening.n_crossing_edges",
+    } <= set(ITEMS)
+
+
+def wanted(name, item) -> set[str]:
+    """Return the sections that a docstring must have."""
+    if isinstance(item, property | cached_property) or name.endswith("Warning"):
+        return set()
+    if inspect.isclass(item):
+        return set() if name.startswith("ranks.") else {"Examples"}
+    if name.startswith("ranks.") and name.endswith(".ranks"):
+        return set()  # what `Rule.ranks` says holds for all of them
+    sections = {"Examples"}
+    signature = inspect.signature(item)
+    if set(signature.parameters) - {"self", "cls"}:
+        sections.add("Parameters")
+    if signature.return_annotation is not None:
+        sections.add("Returns")
+    source = inspect.getsource(item)
+    if re.search(r"^ +raise \w", source, flags=re.MULTILINE):
+        sections.add("Raises")
+    if re.search(r"\bwarn(ings\.warn|_if_tied)\(", source):
+        sections.add("Warns")
+    return sections
+
+
+@pytest.mark.parametrize("name", ITEMS)
+def test_docstrings_are_whole(name):
+    item = ITEMS[name]
+    text = inspect.cleandoc(item.__doc__ or "")
+    assert text
+    assert text.partition("\n")[0].endswith(".")
+    found = SECTIONS.findall(text)
+    assert wanted(name, item) <= set(found)
+    order = ["Parameters", "Attributes", "Returns", "Raises", "Warns", "Notes", "Examples"]
+    assert found == [section for section in order if section in found]
+    if "Examples" in found:
+        assert ">>> " in text
+    if inspect.isclass(item) and not name.startswith("ranks."):  # those are made by functions that describe them
+        described = text[text.find("Parameters\n---") :] + text[text.find("Attributes\n---") :]
+        fields = set(getattr(item, "__dataclass_fields__", {}))
+        assert all(re.search(rf"\b{field}\b", described) for field in fields), fields
+    elif inspect.isfunction(item) and "Parameters" in found:
+        parameters = text.partition("Parameters\n---")[2]
+        for parameter in set(inspect.signature(item).parameters) - {"self", "cls"}:
+            assert re.search(rf"^\*?\*?(\w+, )*{parameter}\b", parameters, flags=re.MULTILINE), parameter
