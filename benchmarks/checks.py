@@ -14,7 +14,12 @@ class WrongAnswerError(Exception):
 
 def require(what, errors, sizes):
     """Refuse errors that are not below LIMIT eps times their sizes; numbers or arrays that broadcast."""
-    worst = float(np.max(np.asarray(errors) / np.maximum(sizes, np.finfo(np.float64).tiny), initial=0.0)) / EPS
+    worst = (
+        float(
+            np.max(np.asarray(errors) / np.maximum(sizes, np.finfo(np.float64).tiny), initial=0.0)
+        )
+        / EPS
+    )
     if not worst < LIMIT:  # also refuses nan
         raise WrongAnswerError(f"{what}: error {worst:.3g} n eps norm, allowed {LIMIT:g}")
 
@@ -46,7 +51,9 @@ def local_modes(M, internal):
 
     def norms(matrix, cluster):
         matrix = scipy.sparse.coo_array(matrix)
-        return np.sqrt(np.bincount(cluster[matrix.coords[1]], abs(matrix.data) ** 2, minlength=len(M.ranks)))
+        return np.sqrt(
+            np.bincount(cluster[matrix.coords[1]], abs(matrix.data) ** 2, minlength=len(M.ranks))
+        )
 
     sizes = norms(internal, np.repeat(clusters.labels, M.sheaf.vertex_dims))
     residuals = norms(internal @ R - R @ scipy.sparse.diags_array(M.scores), column_cluster)
@@ -58,7 +65,9 @@ def local_modes(M, internal):
 def connected(P, edges):
     """Check that every cluster is connected."""
     inner = edges[P.labels[edges[:, 0]] == P.labels[edges[:, 1]]]
-    graph = scipy.sparse.coo_array((np.ones(len(inner)), (inner[:, 0], inner[:, 1])), shape=(P.n_vertices,) * 2)
+    graph = scipy.sparse.coo_array(
+        (np.ones(len(inner)), (inner[:, 0], inner[:, 1])), shape=(P.n_vertices,) * 2
+    )
     pieces = connected_components(graph, directed=False)[0]
     if pieces != P.n_clusters:
         raise WrongAnswerError(f"{P.n_clusters} clusters fall into {pieces} connected pieces")

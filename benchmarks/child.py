@@ -21,7 +21,11 @@ def run(*arguments, threads=None):
     if threads is not None:
         environment["NUMBA_NUM_THREADS"] = str(threads)
     done = subprocess.run(
-        [sys.executable, __file__, *map(str, arguments)], env=environment, check=True, stdout=subprocess.PIPE, text=True
+        [sys.executable, __file__, *map(str, arguments)],
+        env=environment,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     return json.loads(done.stdout)
 
@@ -40,7 +44,9 @@ def start():
     P = sc.select(F, 15)
     C = sc.coarsen(F, P, 6)
     coarsened = time.perf_counter() - begin
-    checks.same_coarse("coarse L", sc.laplacian(C.sheaf), C.galerkin(), sc.laplacian(F), C.clusters.dims.max())
+    checks.same_coarse(
+        "coarse L", sc.laplacian(C.sheaf), C.galerkin(), sc.laplacian(F), C.clusters.dims.max()
+    )
     return {"import": imported, "coarsen": coarsened}
 
 

@@ -68,7 +68,11 @@ class Case:
 
     def seconds(self, rounds=3):
         """Return the median time of local modes of each operator at 0.3 n, compiled before, in turns."""
-        P, rank, times = self.partition(), sc.ranks.budget(int(0.3 * self.F.dim_c0)), {key: [] for key in OPERATORS}
+        P, rank, times = (
+            self.partition(),
+            sc.ranks.budget(int(0.3 * self.F.dim_c0)),
+            {key: [] for key in OPERATORS},
+        )
         for _ in range(rounds + 1):
             for key, options in OPERATORS.items():
                 start = time.perf_counter()
@@ -99,45 +103,77 @@ def study(cases, out):
     """Compute everything; return the markdown and write the pictures where ``out`` is a folder."""
     parts, drawn = [], {}
     names = [case.name for case in cases]
-    size = ", ".join(f"{case.name} {case.F.n_vertices:,} vertices (dim C^0 {case.F.dim_c0:,})" for case in cases)
+    size = ", ".join(
+        f"{case.name} {case.F.n_vertices:,} vertices (dim C^0 {case.F.dim_c0:,})" for case in cases
+    )
     parts.append(f"Sets: {size}.\n")
     for fraction, found in against_operators(cases):
         drawn[fraction] = found
         rows = [[key, *(shown(found[name][key]) for name in names)] for key in OPERATORS]
         for better in ("oversampled 1",):
             ratio = [
-                found[n]["internal"][0] / found[n][better][0] if found[n][better] and found[n]["internal"] else np.nan
+                found[n]["internal"][0] / found[n][better][0]
+                if found[n][better] and found[n]["internal"]
+                else np.nan
                 for n in names
             ]
             rows.append([f"internal / {better}", *(f"{r:.3g}" for r in ratio)])
-        parts.append(table(f"Error at coarse dimension {fraction} n, METIS clusters of 40", ["", *names], rows))
+        parts.append(
+            table(
+                f"Error at coarse dimension {fraction} n, METIS clusters of 40", ["", *names], rows
+            )
+        )
         if fraction == 0.3:
             kept = [
-                [key, *("-" if found[n][key] is None else f"{found[n][key][1]} : {found[n][key][2]}" for n in names)]
+                [
+                    key,
+                    *(
+                        "-" if found[n][key] is None else f"{found[n][key][1]} : {found[n][key][2]}"
+                        for n in names
+                    ),
+                ]
                 for key in OPERATORS
             ]
             parts.append(table("Global sections, coarse : fine", ["", *names], kept))
     seconds = {case.name: case.seconds() for case in cases}
-    rows = [[key, *(f"{seconds[n][key] / seconds[n]['internal']:.2g}" for n in names)] for key in OPERATORS]
+    rows = [
+        [key, *(f"{seconds[n][key] / seconds[n]['internal']:.2g}" for n in names)]
+        for key in OPERATORS
+    ]
     parts.append(table("Time of the local modes, internal = 1", ["", *names], rows))
     curves = {
-        case.name: {key: [case.error(key, f) for f in FRACTIONS] for key in list(OPERATORS)[:3]} for case in cases
+        case.name: {key: [case.error(key, f) for f in FRACTIONS] for key in list(OPERATORS)[:3]}
+        for case in cases
     }
-    rows = [[f"{name}, {key}", *(shown(x) for x in curves[name][key])] for name in names for key in curves[name]]
-    parts.append(table("Error against coarse dimension", ["", *(f"{f} n" for f in FRACTIONS)], rows))
+    rows = [
+        [f"{name}, {key}", *(shown(x) for x in curves[name][key])]
+        for name in names
+        for key in curves[name]
+    ]
+    parts.append(
+        table("Error against coarse dimension", ["", *(f"{f} n" for f in FRACTIONS)], rows)
+    )
     compared = ("internal", "oversampled 1")
     rows = [
         [f"{case.name}, {key}", *(shown(case.error(key, size=s)) for s in CLUSTERS)]
         for case in cases
         for key in compared
     ]
-    parts.append(table("Error at 0.3 n against cluster size, METIS", ["", *(f"{s} vertices" for s in CLUSTERS)], rows))
+    parts.append(
+        table(
+            "Error at 0.3 n against cluster size, METIS",
+            ["", *(f"{s} vertices" for s in CLUSTERS)],
+            rows,
+        )
+    )
     rows = [
         [f"{case.name}, {key}", *(shown(case.error(key, method=m)) for m in METHODS)]
         for case in cases
         for key in compared
     ]
-    parts.append(table("Error at 0.3 n against selection method, clusters of 40", ["", *METHODS], rows))
+    parts.append(
+        table("Error at 0.3 n against selection method, clusters of 40", ["", *METHODS], rows)
+    )
     if out is not None:
         draw_operators(names, drawn[0.3], out / "operators.png")
         draw_curves(curves, out / "dimensions.png")
@@ -151,14 +187,25 @@ def draw_operators(names, found, path):
     figure = Figure(figsize=(9, 4.2), layout="constrained")
     ax = figure.add_subplot()
     for key, (colour, marker, _) in STYLES.items():
-        points = [(i, found[name][key][0]) for i, name in enumerate(names) if found[name][key] is not None]
-        ax.plot(*zip(*points, strict=True), linestyle="", marker=marker, color=colour, markersize=7, label=key)
+        points = [
+            (i, found[name][key][0]) for i, name in enumerate(names) if found[name][key] is not None
+        ]
+        ax.plot(
+            *zip(*points, strict=True),
+            linestyle="",
+            marker=marker,
+            color=colour,
+            markersize=7,
+            label=key,
+        )
     ax.set_yscale("log")
     ax.set_xticks(range(len(names)), names)
     ax.set_ylabel(f"mean relative error of {COUNT} eigenvalues")
     ax.set_title("Coarse dimension 0.3 n, METIS clusters of 40 vertices", loc="left", fontsize=11)
     ax.grid(axis="y", alpha=0.3)
-    ax.legend(frameon=False, ncols=5, loc="upper center", bbox_to_anchor=(0.5, -0.1), columnspacing=1)
+    ax.legend(
+        frameon=False, ncols=5, loc="upper center", bbox_to_anchor=(0.5, -0.1), columnspacing=1
+    )
     figure.savefig(path, dpi=150)
 
 
@@ -172,9 +219,19 @@ def draw_curves(curves, path):
     for ax, (name, curve) in zip(axes, curves.items(), strict=False):
         for key, found in curve.items():
             colour, marker, style = STYLES[key]
-            points = [(f, max(x[0], 1e-16)) for f, x in zip(FRACTIONS, found, strict=True) if x is not None]
+            points = [
+                (f, max(x[0], 1e-16))
+                for f, x in zip(FRACTIONS, found, strict=True)
+                if x is not None
+            ]
             if points:
-                ax.plot(*zip(*points, strict=True), color=colour, marker=marker, linestyle=style, label=key)
+                ax.plot(
+                    *zip(*points, strict=True),
+                    color=colour,
+                    marker=marker,
+                    linestyle=style,
+                    label=key,
+                )
         ax.set_yscale("log")
         ax.set_title(name, loc="left", fontsize=10)
         ax.grid(alpha=0.3)
@@ -190,10 +247,14 @@ def draw_curves(curves, path):
 
 def main():
     """Run the study and write what was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--size", choices=("smoke", "full"), default="full")
     parser.add_argument("--out", metavar="FOLDER", type=Path)
-    parser.add_argument("--docs", action="store_true", help="write the tables into docs/fidelity.md")
+    parser.add_argument(
+        "--docs", action="store_true", help="write the tables into docs/fidelity.md"
+    )
     args = parser.parse_args()
     warnings.simplefilter("ignore", sc.TiedModesWarning)
     if args.out is not None:

@@ -57,7 +57,9 @@ def measure(size):
 
 def main():
     """Run everything, print the table, and write what was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--readme", action="store_true", help="write the table into README.md")
@@ -71,7 +73,11 @@ def main():
         print(report.line(row), flush=True)
     if args.json:
         with open(args.json, "w", encoding="utf-8") as stream:
-            json.dump({"size": args.size, "machine": data, "rows": [asdict(row) for row in rows]}, stream, indent=1)
+            json.dump(
+                {"size": args.size, "machine": data, "rows": [asdict(row) for row in rows]},
+                stream,
+                indent=1,
+            )
     if args.readme:
         report.write_readme(rows, data)
 

@@ -68,11 +68,16 @@ class Stream:
 def coboundary_csr(F):
     """Build delta from coordinate triples, without a loop."""
     parts = []
-    for end, data, starts, sign in ((0, F.tail_data, F.tail_offsets, 1), (1, F.head_data, F.head_offsets, -1)):
+    for end, data, starts, sign in (
+        (0, F.tail_data, F.tail_offsets, 1),
+        (1, F.head_data, F.head_offsets, -1),
+    ):
         vertex = F.edges[:, end]
         edge = np.repeat(np.arange(F.n_edges), np.diff(starts))
         row, column = np.divmod(np.arange(len(data)) - starts[edge], F.vertex_dims[vertex][edge])
-        parts.append((sign * data, F.edge_offsets[edge] + row, F.vertex_offsets[vertex][edge] + column))
+        parts.append(
+            (sign * data, F.edge_offsets[edge] + row, F.vertex_offsets[vertex][edge] + column)
+        )
     data, rows, columns = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return scipy.sparse.coo_array((data, (rows, columns)), shape=(F.dim_c1, F.dim_c0)).tocsr()
 
@@ -139,7 +144,9 @@ class Metis:
         self.pymetis, self.n_clusters = pymetis, n_clusters
         u, v = F.edges.T
         ends = (np.concatenate([u, v]), np.concatenate([v, u]))
-        graph = scipy.sparse.coo_array((np.ones(2 * F.n_edges), ends), shape=(F.n_vertices,) * 2).tocsr()
+        graph = scipy.sparse.coo_array(
+            (np.ones(2 * F.n_edges), ends), shape=(F.n_vertices,) * 2
+        ).tocsr()
         starts, neighbours = graph.indptr.astype(np.int32), graph.indices.astype(np.int32)
         if hasattr(pymetis, "CSRAdjacency"):  # 2025.2 and later
             self.graph = {"adjacency": pymetis.CSRAdjacency(starts, neighbours)}
@@ -150,7 +157,9 @@ class Metis:
 
     def __call__(self, recursive):
         """Return the labels, by recursive bisection or k-way."""
-        return np.asarray(self.pymetis.part_graph(self.n_clusters, **self.graph, recursive=recursive)[1])
+        return np.asarray(
+            self.pymetis.part_graph(self.n_clusters, **self.graph, recursive=recursive)[1]
+        )
 
 
 # ---------------------------------------------------------------- local modes
@@ -159,7 +168,9 @@ class Metis:
 def internal_laplacian(F, P):
     """Return the direct sum of the L_a, in the order of C^0, as delta* delta over the internal edges."""
     ends = P.labels[F.edges]
-    return _gram(coboundary_csr(F)[np.flatnonzero(np.repeat(ends[:, 0] == ends[:, 1], F.edge_dims))])
+    return _gram(
+        coboundary_csr(F)[np.flatnonzero(np.repeat(ends[:, 0] == ends[:, 1], F.edge_dims))]
+    )
 
 
 def _gram(delta):
@@ -187,7 +198,9 @@ def scipy_modes(blocks, rank):
     """One block after the other, the lowest modes only, BLAS at one thread."""
     with one_thread():
         return [
-            scipy.linalg.eigh(A, subset_by_index=[0, min(rank, len(A)) - 1], driver="evr", check_finite=False)
+            scipy.linalg.eigh(
+                A, subset_by_index=[0, min(rank, len(A)) - 1], driver="evr", check_finite=False
+            )
             for A in blocks
         ]
 
@@ -212,7 +225,9 @@ class SlicedModes:
         ends = P.labels[F.edges]
         edge_cluster = np.repeat(np.where(ends[:, 0] == ends[:, 1], ends[:, 0], -1), F.edge_dims)
         vertex_cluster = np.repeat(P.labels, F.vertex_dims)
-        self.parts = [(np.flatnonzero(edge_cluster == a), np.flatnonzero(vertex_cluster == a)) for a in chosen]
+        self.parts = [
+            (np.flatnonzero(edge_cluster == a), np.flatnonzero(vertex_cluster == a)) for a in chosen
+        ]
         self.delta, self.rank = sc.coboundary(F), rank
 
     def __call__(self):
@@ -239,7 +254,9 @@ def prolongation_bsr(M):
     """Return R with d x r blocks, for vertex stalks of one size d and clusters of one rank r."""
     d, r = int(M.sheaf.vertex_dims[0]), int(M.ranks[0])
     data, indices = M.prolongation.data.reshape(-1, d, r), M.partition.labels
-    return scipy.sparse.bsr_array((data, indices, np.arange(len(indices) + 1)), shape=M.prolongation.shape)
+    return scipy.sparse.bsr_array(
+        (data, indices, np.arange(len(indices) + 1)), shape=M.prolongation.shape
+    )
 
 
 class SmoothedAggregation:

@@ -24,7 +24,9 @@ class Row:
     workload: str  # "W1", "W2" or "W3"
     vertices: int
     sense: str = ">="  # the ratio says ">=" how many times faster than the yardstick, or "<=" what share of its time
-    floor: float | None = None  # what the ratio should reach, or the time where there is no yardstick
+    floor: float | None = (
+        None  # what the ratio should reach, or the time where there is no yardstick
+    )
     ours: float | None = None
     theirs: float | None = None
     ratio: float | None = None
@@ -50,7 +52,10 @@ def amount(value, unit):
     """Return a number of seconds or bytes with a handy unit."""
     if value is None:
         return "-"
-    scales = {"s": ((1, "s"), (1e-3, "ms"), (1e-6, "us")), "B": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))}[unit]
+    scales = {
+        "s": ((1, "s"), (1e-3, "ms"), (1e-6, "us")),
+        "B": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")),
+    }[unit]
     scale, name = next((pair for pair in scales if value >= pair[0]), scales[-1])
     return f"{value / scale:.3g} {name}"
 
@@ -70,10 +75,16 @@ def heading():
 
 def machine():
     """Return what the figures were measured on."""
-    data = {"processors": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()}
+    data = {
+        "processors": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count()
+    }
     data["architecture"] = platform.machine()
     data["numba threads"] = numba.config.NUMBA_NUM_THREADS
-    data["BLAS threads"] = max((pool["num_threads"] for pool in blas.info() if pool["user_api"] == "blas"), default=1)
+    data["BLAS threads"] = max(
+        (pool["num_threads"] for pool in blas.info() if pool["user_api"] == "blas"), default=1
+    )
     data["python"] = ".".join(map(str, sys.version_info[:3]))
     for package in ("numpy", "scipy", "numba", "pyamg", "pymetis"):
         try:
@@ -84,8 +95,12 @@ def machine():
 
 
 def machine_line(data):
-    threads = f"{data['numba threads']} threads of the library, {data['BLAS threads']} of BLAS by default"
-    versions = ", ".join(f"{name} {data[name]}" for name in ("python", "numpy", "scipy", "numba", "pyamg", "pymetis"))
+    threads = (
+        f"{data['numba threads']} threads of the library, {data['BLAS threads']} of BLAS by default"
+    )
+    versions = ", ".join(
+        f"{name} {data[name]}" for name in ("python", "numpy", "scipy", "numba", "pyamg", "pymetis")
+    )
     return f"{data['processors']} processors ({data['architecture']}), {threads}; {versions}"
 
 
@@ -94,7 +109,10 @@ def markdown(rows, data):
     claims = dict.fromkeys((row.claim, row.against) for row in rows)
     sizes = {row.workload: f"{row.vertices:,}" for row in reversed(rows)}
     heads = " | ".join(f"{name}, n = {sizes.get(name, '-')}" for name in COLUMNS)
-    lines = [f"| ours | yardstick | {heads} | floor |", "|---|---|" + "---:|" * len(COLUMNS) + "---|"]
+    lines = [
+        f"| ours | yardstick | {heads} | floor |",
+        "|---|---|" + "---:|" * len(COLUMNS) + "---|",
+    ]
     for claim, against in claims:
         mine = {row.workload: row for row in rows if (row.claim, row.against) == (claim, against)}
         cells = [_cell(mine[name]) if name in mine else "" for name in COLUMNS]
@@ -104,7 +122,9 @@ def markdown(rows, data):
         else:
             limits = limits[:1]
         limit = (
-            ", ".join(limits).replace(">=", "\N{GREATER-THAN OR EQUAL TO}").replace("<=", "\N{LESS-THAN OR EQUAL TO}")
+            ", ".join(limits)
+            .replace(">=", "\N{GREATER-THAN OR EQUAL TO}")
+            .replace("<=", "\N{LESS-THAN OR EQUAL TO}")
         )
         lines.append(f"| {claim} | {against} | {' | '.join(cells)} | {limit} |")
     return "\n".join([*lines, "", f"Measured on {machine_line(data)}."])
@@ -125,4 +145,6 @@ def write_readme(rows, data):
     if text.count(marker) != 2:
         raise SystemExit(f"README.md must hold {marker} twice, where the table begins and ends")
     table = f"{marker}\n{markdown(rows, data)}\n{marker}"
-    README.write_text(re.sub(f"{marker}.*{marker}", lambda _: table, text, flags=re.DOTALL), encoding="utf-8")
+    README.write_text(
+        re.sub(f"{marker}.*{marker}", lambda _: table, text, flags=re.DOTALL), encoding="utf-8"
+    )

@@ -39,7 +39,9 @@ def bunny(folder):
         words = stream.read().split()
     n, m = int(words[1]), int(words[2])
     points = np.array(words[4 : 4 + 3 * n], float).reshape(n, 3)
-    return sc.gallery.tangent_bundle(points, np.array(words[4 + 3 * n : 4 + 3 * n + 4 * m], int).reshape(m, 4)[:, 1:])
+    return sc.gallery.tangent_bundle(
+        points, np.array(words[4 + 3 * n : 4 + 3 * n + 4 * m], int).reshape(m, 4)[:, 1:]
+    )
 
 
 def eigsh_plain(L, k, shift):
@@ -49,9 +51,13 @@ def eigsh_plain(L, k, shift):
 def eigsh_splu(L, k, shift):
     shifted = scipy.sparse.csc_array(L + shift * scipy.sparse.eye_array(L.shape[0]))
     options = {"SymmetricMode": True}
-    lu = scipy.sparse.linalg.splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+    lu = scipy.sparse.linalg.splu(
+        shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options
+    )
     inverse = scipy.sparse.linalg.LinearOperator(L.shape, lu.solve, dtype=L.dtype)
-    return scipy.sparse.linalg.eigsh(L, k, sigma=-shift, OPinv=inverse, which="LM", v0=np.ones(L.shape[0]))
+    return scipy.sparse.linalg.eigsh(
+        L, k, sigma=-shift, OPinv=inverse, which="LM", v0=np.ones(L.shape[0])
+    )
 
 
 def lobpcg(L, k, shift):
@@ -73,12 +79,18 @@ def shown(name, F, h0, rounds, rivals):
     S = times.answers.pop("ours")
     if S.h0 != h0 or S.residual > ACCURACY:
         raise checks.WrongAnswerError(f"{name}: {S}, expected h0 = {h0}")
-    checks.require("orthonormality", abs(S.toarray().T @ S.toarray() - np.eye(h0)).max(initial=0), F.dim_c0)
-    words = [f"{name:24s} h0 {S.h0}, residual {S.residual:.0e}, levels {S.levels}, {times.median('ours'):.2f} s"]
+    checks.require(
+        "orthonormality", abs(S.toarray().T @ S.toarray() - np.eye(h0)).max(initial=0), F.dim_c0
+    )
+    words = [
+        f"{name:24s} h0 {S.h0}, residual {S.residual:.0e}, levels {S.levels}, {times.median('ours'):.2f} s"
+    ]
     for rival, (values, vectors) in times.answers.items():
         order = np.argsort(values)[: max(h0, 1)]
         residual = np.linalg.norm(delta @ vectors[:, order]) / size
-        reached = f"residual {residual:.0e}" if h0 else f"smallest eigenvalue {values[order[0]]:.2e}"
+        reached = (
+            f"residual {residual:.0e}" if h0 else f"smallest eigenvalue {values[order[0]]:.2e}"
+        )
         words.append(f"    {rival} / ours {times.ratio(rival, 'ours'):6.2f}   {reached}")
     print("\n".join(words), flush=True)
     return times.median("ours")
@@ -86,7 +98,9 @@ def shown(name, F, h0, rounds, rivals):
 
 def main():
     """Run all cases of a size."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--data", metavar="FOLDER", default=os.environ.get("SHEAFCOARSEN_DATA"))
     args = parser.parse_args()
@@ -94,12 +108,22 @@ def main():
     with threadpool_limits(1, user_api="blas"):
         for n in SIZES[args.size]:
             shown(f"planar bundle {n}", bundle(n, 2), 3, rounds, [eigsh_plain, eigsh_splu, lobpcg])
-            plain = [eigsh_plain] if n <= 2000 else []  # beyond, its factors take minutes and gigabytes
-            shown(f"3-D bundle {n}", bundle(n, 3), 3, 1 if n > 2000 else rounds, [*plain, eigsh_splu, lobpcg])
+            plain = (
+                [eigsh_plain] if n <= 2000 else []
+            )  # beyond, its factors take minutes and gigabytes
+            shown(
+                f"3-D bundle {n}",
+                bundle(n, 3),
+                3,
+                1 if n > 2000 else rounds,
+                [*plain, eigsh_splu, lobpcg],
+            )
         if args.data and args.size != "smoke":
             shown("mesh_bunny", bunny(args.data), 0, rounds, [eigsh_plain, eigsh_splu, lobpcg])
         n = SIZES[args.size][-1]
-        once, thrice = (shown(f"3-D bundle {k * n}", bundle(k * n, 3), 3, rounds, []) for k in (1, 3))
+        once, thrice = (
+            shown(f"3-D bundle {k * n}", bundle(k * n, 3), 3, rounds, []) for k in (1, 3)
+        )
         print(f"three times the vertices take {thrice / once:.2f} times as long")
 
 

@@ -26,7 +26,9 @@ def induced(F, vertices):
         np.concatenate([data[starts[e] : starts[e + 1]] for e in inside])
         for data, starts in ((F.tail_data, F.tail_offsets), (F.head_data, F.head_offsets))
     )
-    return sc.CellularSheaf.from_flat(ends[inside], tail, head, F.vertex_dims[vertices], F.edge_dims[inside])
+    return sc.CellularSheaf.from_flat(
+        ends[inside], tail, head, F.vertex_dims[vertices], F.edge_dims[inside]
+    )
 
 
 def largest_component(F, limit=None):
@@ -47,7 +49,10 @@ def roads(n, seed=0):
     """Return a planar graph of mean degree 2.5, as road maps have: a triangulation thinned to a spanning tree and a few sides more."""
     rng = np.random.default_rng(seed)
     faces = Delaunay(rng.random((n, 2))).simplices
-    sides = np.unique(np.sort(np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [0, 2]]]), axis=1), axis=0)
+    sides = np.unique(
+        np.sort(np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [0, 2]]]), axis=1),
+        axis=0,
+    )
     graph = nx.Graph()
     graph.add_nodes_from(range(n))
     graph.add_weighted_edges_from(
@@ -72,8 +77,13 @@ def feeder(path):
         values, vectors = np.linalg.eigh((conductance + conductance.T) / 2)
         root = (vectors * np.sqrt(values)) @ vectors.T
         edges.append((number[line["from"]], number[line["to"]]))
-        for maps, end, nodes in ((tails, edges[-1][0], line["from_nodes"]), (heads, edges[-1][1], line["to_nodes"])):
-            maps.append(root @ np.array([[float(node == phase) for phase in phases[end]] for node in nodes]))
+        for maps, end, nodes in (
+            (tails, edges[-1][0], line["from_nodes"]),
+            (heads, edges[-1][1], line["to_nodes"]),
+        ):
+            maps.append(
+                root @ np.array([[float(node == phase) for phase in phases[end]] for node in nodes])
+            )
     return sc.CellularSheaf(edges, tails, heads, vertex_dims=[len(p) for p in phases])
 
 
@@ -96,9 +106,13 @@ MADE = {
 
 READ = {
     "minnesota": lambda folder: largest_component(sc.read_graph(folder / "graph_minnesota.mtx.gz")),
-    "airfoil": lambda folder: largest_component(sc.read_graph(folder / "graph_airfoil.mtx.gz"), 4000),
+    "airfoil": lambda folder: largest_component(
+        sc.read_graph(folder / "graph_airfoil.mtx.gz"), 4000
+    ),
     "sphere": lambda folder: sc.read_g2o(folder / "g2o_sphere2500.g2o.gz", weights="unit"),
-    "city": lambda folder: largest_component(sc.read_g2o(folder / "g2o_city10000.g2o.gz", weights="unit"), 4000),
+    "city": lambda folder: largest_component(
+        sc.read_g2o(folder / "g2o_city10000.g2o.gz", weights="unit"), 4000
+    ),
     "spot": lambda folder: surface(folder / "mesh_spot.off.gz"),
     "feeder": lambda folder: largest_component(feeder(folder / "feeder_ieee8500.json.gz")),
 }

@@ -90,11 +90,26 @@ class Case:
         """Return a row about this workload."""
         return Row(claim, against, self.name[:2], self.F.n_vertices, **found)
 
-    def compare(self, claim, against, times, ours, theirs, sense=">=", floor=None, scale=1.0, note=""):
+    def compare(
+        self, claim, against, times, ours, theirs, sense=">=", floor=None, scale=1.0, note=""
+    ):
         """Return a row from the times of two candidates, theirs times ``scale``."""
-        ratio = times.ratio(theirs, ours) * scale if sense == ">=" else times.ratio(ours, theirs) / scale
+        ratio = (
+            times.ratio(theirs, ours) * scale
+            if sense == ">="
+            else times.ratio(ours, theirs) / scale
+        )
         ours, theirs = times.median(ours), times.median(theirs) * scale
-        return self.row(claim, against, sense=sense, floor=floor, ours=ours, theirs=theirs, ratio=ratio, note=note)
+        return self.row(
+            claim,
+            against,
+            sense=sense,
+            floor=floor,
+            ours=ours,
+            theirs=theirs,
+            ratio=ratio,
+            note=note,
+        )
 
 
 # ---------------------------------------------------------------- the fine Laplacian
@@ -112,20 +127,31 @@ def refill(case, rounds):
     F, pattern = case.F, sc.LaplacianPattern(case.F, case.format)
     out = touched(pattern, F)
     ordered, uniform = case.name in workloads.ORDERED, peers.uniform(F)
-    candidates = {"refill": lambda: pattern.fill(F, out=out), "stream": peers.Stream(F, out.data.size)}
+    candidates = {
+        "refill": lambda: pattern.fill(F, out=out),
+        "stream": peers.Stream(F, out.data.size),
+    }
     if ordered and uniform:
         batched = peers.BatchedRefill(F, out)
         candidates["batched"] = lambda: batched(F)
     times = paired(candidates, 3 * rounds)
     maps = np.concatenate([F.tail_data, F.head_data])
-    checks.require("sum of the maps", abs(times.answers["stream"].sum() - maps.sum()), len(maps) * abs(maps).sum())
+    checks.require(
+        "sum of the maps",
+        abs(times.answers["stream"].sum() - maps.sum()),
+        len(maps) * abs(maps).sum(),
+    )
     case.check_laplacian(times.answers["refill"])
     claim = f"refill of L, neighbours {'near' if ordered else 'far from'} each other"
-    floor = {(True, True): 1.5, (False, True): 4, (True, False): 6, (False, False): 10}[ordered, uniform]
+    floor = {(True, True): 1.5, (False, True): 4, (True, False): 6, (False, False): 10}[
+        ordered, uniform
+    ]
     yield case.compare(claim, "streaming the same bytes", times, "refill", "stream", "<=", floor)
     if ordered and uniform:
         case.check_laplacian(times.answers["batched"])
-        yield case.compare("refill of L", "numpy, batched products and sums", times, "refill", "batched", floor=12)
+        yield case.compare(
+            "refill of L", "numpy, batched products and sums", times, "refill", "batched", floor=12
+        )
 
 
 def assembly(case, rounds):
@@ -140,7 +166,9 @@ def assembly(case, rounds):
     )
     case.check_laplacian(times.answers["ours"])
     case.check_laplacian(times.answers["scipy"])
-    yield case.compare("pattern and values of L", "scipy, delta* delta", times, "ours", "scipy", floor=5)
+    yield case.compare(
+        "pattern and values of L", "scipy, delta* delta", times, "ours", "scipy", floor=5
+    )
 
 
 # ---------------------------------------------------------------- clusters and modes
@@ -174,7 +202,9 @@ def selection(case, rounds):
 def local_modes(case, rounds):
     """Time the lowest modes of all clusters against loops over some of them, scaled up."""
     K, claim = case.n_clusters, f"{RANK} local modes"
-    chosen, few = (np.unique(np.linspace(0, K - 1, count).astype(int)) for count in (SAMPLE, SLICED))
+    chosen, few = (
+        np.unique(np.linspace(0, K - 1, count).astype(int)) for count in (SAMPLE, SLICED)
+    )
     blocks = peers.dense_blocks(case.M, case.internal, chosen)
     stacks = peers.by_size(blocks)
     times = paired(
@@ -190,11 +220,15 @@ def local_modes(case, rounds):
     M = times.answers["ours"]
     checks.local_modes(M, case.internal)
     found = [M.eigenvalues(a) for a in chosen]
-    checks.same_spectra("scipy.linalg.eigh", found, [values for values, _ in times.answers["scipy"]], blocks)
+    checks.same_spectra(
+        "scipy.linalg.eigh", found, [values for values, _ in times.answers["scipy"]], blocks
+    )
     for (group, stack), (values, _) in zip(stacks, times.answers["batched"], strict=True):
         checks.same_spectra("numpy.linalg.eigh", [found[i] for i in group], values, stack)
     few_blocks = peers.dense_blocks(M, case.internal, few)
-    checks.same_spectra("slices", [M.eigenvalues(a) for a in few], times.answers["sliced"], few_blocks)
+    checks.same_spectra(
+        "slices", [M.eigenvalues(a) for a in few], times.answers["sliced"], few_blocks
+    )
     for key, against, floor, count in (
         ("scipy", "scipy eigh (evr) loop, blocks ready", 1.8, len(chosen)),
         ("batched", "numpy batched eigh, blocks ready", 3, len(chosen)),
@@ -234,7 +268,9 @@ def coarse_operator(case, rounds):
         candidates["scipy bsr"] = lambda: peers.triple_product(block_R, case.L)
     times = paired(candidates, rounds)
     for answer in times.answers.values():
-        checks.same_coarse("the coarse L", answer, times.answers["scipy csr"], fine, M.clusters.dims.max())
+        checks.same_coarse(
+            "the coarse L", answer, times.answers["scipy csr"], fine, M.clusters.dims.max()
+        )
     claim = "coarse sheaf and its L"
     yield case.compare(claim, "scipy R* (L R), csr", times, "csr", "scipy csr", floor=5)
     if blocks:
@@ -284,8 +320,12 @@ def recoarsen(case, rounds):
     for answer in times.answers.values():
         case.check_coarse(answer, sc.laplacian(answer.sheaf), L)
         checks.local_modes(answer.modes, internal)
-    scores, wanted = (times.answers[key].modes.scores for key in ("ours", "anew"))  # select sees the graph alone
-    checks.require("the lowest modes", abs(scores - wanted), C.clusters.dims.max() * abs(L).sum(axis=0).max())
+    scores, wanted = (
+        times.answers[key].modes.scores for key in ("ours", "anew")
+    )  # select sees the graph alone
+    checks.require(
+        "the lowest modes", abs(scores - wanted), C.clusters.dims.max() * abs(L).sum(axis=0).max()
+    )
     yield case.compare(claim, against, times, "ours", "anew", "<=", 0.95)
 
 
@@ -300,11 +340,16 @@ def whole(case, rounds):
     times = paired(candidates, rounds, PAUSE)
     case.check_whole(times.answers["ours"])
     if pyamg is None:
-        yield case.row(claim, against, sense="<=", floor=floor, ours=times.median("ours"), note="not installed")
+        yield case.row(
+            claim, against, sense="<=", floor=floor, ours=times.median("ours"), note="not installed"
+        )
         return
     fine, coarse = times.answers["pyamg"].levels[:2]
     checks.same_products(
-        "pyamg's coarse operator", coarse.A, fine.R @ fine.A @ fine.P, int(np.diff(fine.P.tocsc().indptr).max())
+        "pyamg's coarse operator",
+        coarse.A,
+        fine.R @ fine.A @ fine.P,
+        int(np.diff(fine.P.tocsc().indptr).max()),
     )
     yield case.compare(claim, against, times, "ours", "pyamg", "<=", floor)
 
@@ -323,14 +368,21 @@ def growth(sizes, rounds):
     first, last = sizes[0], sizes[-1]
     ratio = times.ratio(last, first) * first / last
     claim, against = f"time per vertex, n = {last:,}", f"n = {first:,}"
-    yield cases[last].row(claim, against, sense="<=", floor=1.5, ours=each[-1], theirs=each[0], ratio=ratio, note=note)
+    yield cases[last].row(
+        claim, against, sense="<=", floor=1.5, ours=each[-1], theirs=each[0], ratio=ratio, note=note
+    )
 
 
 def memory(case, rounds):
     """Peak memory above the input, in a process of its own."""
-    for claim, option in (("peak memory of select and coarsen", ()), ("peak memory with L and coarse L", ("L",))):
+    for claim, option in (
+        ("peak memory of select and coarsen", ()),
+        ("peak memory with L and coarse L", ("L",)),
+    ):
         found = child.run("memory", case.name, case.F.n_vertices, *option)
-        row = case.row(claim, "arrays returned", sense="<=", floor=1.5, unit="B", note="needs /proc")
+        row = case.row(
+            claim, "arrays returned", sense="<=", floor=1.5, unit="B", note="needs /proc"
+        )
         if found["peak"] is not None:
             row = case.row(
                 claim, "arrays returned", sense="<=", floor=1.5, unit="B",
@@ -342,8 +394,17 @@ def memory(case, rounds):
 def threads(case, rounds):
     """One thread against two, in processes of their own that take turns."""
     half = (rounds + 1) // 2
-    runs = [[child.run("threads", case.name, case.F.n_vertices, half, threads=count) for count in (1, 2)] for _ in "ab"]
-    for key, claim in (("modes", f"{RANK} local modes"), ("whole", "select, coarsen, L and coarse L")):
+    runs = [
+        [
+            child.run("threads", case.name, case.F.n_vertices, half, threads=count)
+            for count in (1, 2)
+        ]
+        for _ in "ab"
+    ]
+    for key, claim in (
+        ("modes", f"{RANK} local modes"),
+        ("whole", "select, coarsen, L and coarse L"),
+    ):
         one, two = (statistics.median(run[i][key] for run in runs) for i in (0, 1))
         ratio = statistics.median(first[key] / second[key] for first, second in runs)
         yield case.row(f"{claim}, 2 threads", "1 thread", ours=two, theirs=one, ratio=ratio)
@@ -355,8 +416,19 @@ def second_process(case, rounds):
     found = [child.run("start") for _ in range(3)]
     imported = statistics.median(one["import"] for one in found)
     both = statistics.median(one["import"] + one["coarsen"] for one in found)
-    yield case.row("second process: import and a small coarsening", "", sense="<=", floor=3, ours=both)
+    yield case.row(
+        "second process: import and a small coarsening", "", sense="<=", floor=3, ours=both
+    )
     yield case.row("of which import", "", sense="<=", floor=1, ours=imported)
 
 
-STAGES = (assembly, selection, local_modes, blas_threads, coarse_operator, compression, recoarsen, whole)
+STAGES = (
+    assembly,
+    selection,
+    local_modes,
+    blas_threads,
+    coarse_operator,
+    compression,
+    recoarsen,
+    whole,
+)

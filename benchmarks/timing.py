@@ -18,7 +18,9 @@ class Timings:
 
     def ratio(self, above, below):
         """Return the median over the rounds of one candidate's time over another's."""
-        return statistics.median(a / b for a, b in zip(self.seconds[above], self.seconds[below], strict=True))
+        return statistics.median(
+            a / b for a, b in zip(self.seconds[above], self.seconds[below], strict=True)
+        )
 
     def fastest(self, names):
         """Return the candidate with the lowest median."""

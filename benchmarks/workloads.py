@@ -43,7 +43,9 @@ def w1(n, rng, ordered=True):
 def w2(n, rng):
     side = round(n ** (1 / 3))
     index = np.arange(side**3).reshape(side, side, side)
-    ends = [(np.delete(index, -1, axis).ravel(), np.delete(index, 0, axis).ravel()) for axis in range(3)]
+    ends = [
+        (np.delete(index, -1, axis).ravel(), np.delete(index, 0, axis).ravel()) for axis in range(3)
+    ]
     edges = np.concatenate([np.stack(pair, axis=1) for pair in ends])
     edges = edges[np.lexsort((edges[:, 1], edges[:, 0]))]
     gauge = 2 * np.pi * rng.random(side**3)
@@ -55,7 +57,9 @@ def w2(n, rng):
 def w3(n, rng, ordered=False):
     edges = neighbours(n, 5, 2, rng, ordered)
     vertex_dims, edge_dims = rng.integers(1, 7, n), rng.integers(1, 7, len(edges))
-    tail, head = (rng.standard_normal(int((edge_dims * vertex_dims[edges[:, end]]).sum())) for end in (0, 1))
+    tail, head = (
+        rng.standard_normal(int((edge_dims * vertex_dims[edges[:, end]]).sum())) for end in (0, 1)
+    )
     return sc.CellularSheaf.from_flat(edges, tail, head, vertex_dims, edge_dims)
 
 
@@ -77,5 +81,7 @@ def build(name, n):
 def other_maps(F):
     """Return the same graph with other maps of the same kind, as after a training step."""
     rng = np.random.default_rng(8)
-    tail, head = (data * (1 + 0.1 * rng.standard_normal(len(data))) for data in (F.tail_data, F.head_data))
+    tail, head = (
+        data * (1 + 0.1 * rng.standard_normal(len(data))) for data in (F.tail_data, F.head_data)
+    )
     return F.with_maps(tail, head)

@@ -22,14 +22,20 @@ templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = f"sheafcoarsen {release}"
 html_show_sourcelink = False
-html_theme_options = {"show_prev_next": False, "navigation_with_keys": False, "secondary_sidebar_items": ["page-toc"]}
+html_theme_options = {
+    "show_prev_next": False,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+}
 
 
 def _functions_of(module) -> list[str]:
     return [
         name
         for name, item in vars(module).items()
-        if inspect.isfunction(item) and item.__module__ == module.__name__ and not name.startswith("_")
+        if inspect.isfunction(item)
+        and item.__module__ == module.__name__
+        and not name.startswith("_")
     ]
 
 
@@ -44,7 +50,15 @@ def _api_page() -> str:
         elif entry:
             lines.append(f"   {entry[1]}")
         elif re.fullmatch(r"\w[\w ,]*", line):
-            lines += ["", line, "-" * len(line), "", ".. autosummary::", "   :toctree: generated", ""]
+            lines += [
+                "",
+                line,
+                "-" * len(line),
+                "",
+                ".. autosummary::",
+                "   :toctree: generated",
+                "",
+            ]
     return "\n".join([*lines, ""])
 
 

@@ -86,7 +86,15 @@ from sheafcoarsen.diffusion import diffuse, diffusion_step
 from sheafcoarsen.exceptions import SingularDegreeWarning, SingularProblemWarning, TiedModesWarning
 from sheafcoarsen.hierarchy import Hierarchy, HierarchyLedger, coarsen_levels
 from sheafcoarsen.html_report import report
-from sheafcoarsen.io import from_edge_index, from_networkx, load, read_g2o, read_graph, save, to_networkx
+from sheafcoarsen.io import (
+    from_edge_index,
+    from_networkx,
+    load,
+    read_g2o,
+    read_graph,
+    save,
+    to_networkx,
+)
 from sheafcoarsen.ledger import EnergyLedger, energy_ledger
 from sheafcoarsen.modes import LocalModes, local_modes
 from sheafcoarsen.operators import (
@@ -101,7 +109,13 @@ from sheafcoarsen.operators import (
 from sheafcoarsen.partition import Partition, select
 from sheafcoarsen.pooling import HiSP, Pooling, readout
 from sheafcoarsen.quality import Certificate, SpectralQuality, certificate, spectral_quality
-from sheafcoarsen.sections import GlobalSections, cohomology_dims, global_sections, harmonic_extension, nearest_section
+from sheafcoarsen.sections import (
+    GlobalSections,
+    cohomology_dims,
+    global_sections,
+    harmonic_extension,
+    nearest_section,
+)
 from sheafcoarsen.sheaf import CellularSheaf, disjoint_union, split
 from sheafcoarsen.verification import Check, Verification, verify
 

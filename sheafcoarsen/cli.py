@@ -44,7 +44,9 @@ def _parser() -> argparse.ArgumentParser:
         description="Coarsen cellular sheaves and check the theory on the result.",
         epilog="The first run compiles numerical kernels, for up to a minute; later runs load them.",
     )
-    parser.add_argument("--version", action="version", version=importlib.metadata.version("sheafcoarsen"))
+    parser.add_argument(
+        "--version", action="version", version=importlib.metadata.version("sheafcoarsen")
+    )
     commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
     inputs = "an .npz of this library (of a hierarchy: its coarsest sheaf), a pose graph .g2o, or a graph: .mtx, .graph, edge list, .graphml, .gml; each also .gz"
 
@@ -52,7 +54,9 @@ def _parser() -> argparse.ArgumentParser:
     coarse.add_argument("input", metavar="INPUT", help=inputs)
     _coarsening_options(coarse, required=True)
     coarse.add_argument("--out", metavar="FILE.npz", help="save the coarsening here")
-    coarse.add_argument("--report", metavar="FILE.html", help="write a page about it here; needs matplotlib")
+    coarse.add_argument(
+        "--report", metavar="FILE.html", help="write a page about it here; needs matplotlib"
+    )
     coarse.set_defaults(run=_coarsen)
 
     info = commands.add_parser("info", help="say what a file holds")
@@ -60,23 +64,35 @@ def _parser() -> argparse.ArgumentParser:
     info.add_argument("--dim", type=int, help="stalk dimension for a graph (default 1)")
     info.set_defaults(run=_info)
 
-    check = commands.add_parser("verify", help="check every statement of the theory on a coarsening")
+    check = commands.add_parser(
+        "verify", help="check every statement of the theory on a coarsening"
+    )
     check.add_argument(
-        "input", metavar="INPUT", help="an .npz that holds a coarsening; or any input with coarsen's options"
+        "input",
+        metavar="INPUT",
+        help="an .npz that holds a coarsening; or any input with coarsen's options",
     )
     _coarsening_options(check, required=False)
     check.set_defaults(run=_verify)
 
-    demo = commands.add_parser("demo", help="coarsen a real graph that ships with networkx, and verify the result")
+    demo = commands.add_parser(
+        "demo", help="coarsen a real graph that ships with networkx, and verify the result"
+    )
     demo.set_defaults(run=_demo)
     return parser
 
 
 def _coarsening_options(parser, *, required: bool) -> None:
-    parser.add_argument("--clusters", type=int, metavar="K", required=required, help="number of clusters")
-    parser.add_argument("--rank", type=int, metavar="R", required=required, help="modes kept per cluster")
+    parser.add_argument(
+        "--clusters", type=int, metavar="K", required=required, help="number of clusters"
+    )
+    parser.add_argument(
+        "--rank", type=int, metavar="R", required=required, help="modes kept per cluster"
+    )
     parser.add_argument("--method", choices=METHODS, help="how to choose clusters (default auto)")
-    parser.add_argument("--local-operator", choices=LOCAL_OPERATORS, help="whose modes to keep (default internal)")
+    parser.add_argument(
+        "--local-operator", choices=LOCAL_OPERATORS, help="whose modes to keep (default internal)"
+    )
     parser.add_argument("--dim", type=int, help="stalk dimension for a graph (default 1)")
     parser.add_argument("--seed", type=int, help="for the choice of clusters (default 0)")
 
@@ -129,9 +145,13 @@ def _make(args, times: dict) -> Coarsening:
 
 def _coarsened(sheaf, clusters, rank, method, local_operator, seed, times) -> Coarsening:
     with _stage(times, "select"):
-        P = select(sheaf, clusters, method=method, weights="sheaf", seed=seed)  # the sheaf carries the file's weights
+        P = select(
+            sheaf, clusters, method=method, weights="sheaf", seed=seed
+        )  # the sheaf carries the file's weights
     with _stage(times, "local modes"):
-        modes = compute_modes(sheaf, P, rank, local_operator)  # the number of ties is printed, not warned of
+        modes = compute_modes(
+            sheaf, P, rank, local_operator
+        )  # the number of ties is printed, not warned of
     with _stage(times, "coarse maps"):
         return coarsen(sheaf, P, modes)
 
@@ -164,7 +184,12 @@ def _show_losses(C: Coarsening) -> None:
         f"        squared norm; its energy was {E.fine_energy:.4g}, what is kept has {E.galerkin_energy:.4g}. The account:"
     )
     lines = {name: float(value) for name, value in E.lines.items()}
-    noise = 30 * np.finfo(C.fine.dtype).eps * int(C.clusters.dims.max(initial=1)) * sum(map(abs, lines.values()))
+    noise = (
+        30
+        * np.finfo(C.fine.dtype).eps
+        * int(C.clusters.dims.max(initial=1))
+        * sum(map(abs, lines.values()))
+    )
     for name, value in lines.items():
         shown = "0" if abs(value) <= noise else f"{value:.4g}"
         print(f"        {shown:>12}  {name}{REMARKS[name]}")
@@ -174,7 +199,9 @@ def _show_losses(C: Coarsening) -> None:
             print(
                 f"        first discarded eigenvalue {gaps.min():.4g} at least, {np.median(gaps):.4g} in the median cluster"
             )
-        print(f"        the cut splits a multiple eigenvalue in {int(C.modes.tied.sum())} of {len(C.ranks)} clusters")
+        print(
+            f"        the cut splits a multiple eigenvalue in {int(C.modes.tied.sum())} of {len(C.ranks)} clusters"
+        )
 
 
 def _coarsen(args) -> int:
@@ -246,12 +273,22 @@ def _verify(args) -> int:
             if getattr(args, option) is not None:
                 raise ValueError(f"--{option.replace('_', '-')} goes with --clusters and --rank")
         obj = _read(args.input, args.dim)
-        levels = [obj] if isinstance(obj, Coarsening) else list(obj) if isinstance(obj, Hierarchy) else []
+        levels = (
+            [obj]
+            if isinstance(obj, Coarsening)
+            else list(obj)
+            if isinstance(obj, Hierarchy)
+            else []
+        )
         if not levels:
-            raise ValueError(f"{args.input}: does not hold a coarsening: give --clusters and --rank to make one")
+            raise ValueError(
+                f"{args.input}: does not hold a coarsening: give --clusters and --rank to make one"
+            )
     else:
         if isinstance(_read(args.input, args.dim), Coarsening | Hierarchy):
-            raise ValueError(f"{args.input}: holds a coarsening already: leave --clusters and --rank out to verify it")
+            raise ValueError(
+                f"{args.input}: holds a coarsening already: leave --clusters and --rank out to verify it"
+            )
         levels = [_make(args, times)]
     passed = True
     for C in levels:
@@ -300,5 +337,7 @@ def main(argv: list[str] | None = None) -> int:
         print("sheafcoarsen: interrupted", file=sys.stderr)
         return 130
     except (ValueError, TypeError, OSError, MemoryError, ImportError, OverflowError) as error:
-        print(f"sheafcoarsen: {' '.join(str(error).split()) or type(error).__name__}", file=sys.stderr)
+        print(
+            f"sheafcoarsen: {' '.join(str(error).split()) or type(error).__name__}", file=sys.stderr
+        )
         return 2

@@ -69,7 +69,10 @@ def diffuse(sheaf: CellularSheaf, X, t) -> np.ndarray:
     work = np.result_type(sheaf.dtype, np.float64)
     # maps of the size of 1, exactly proportional, so that nothing over- or underflows; as reals, because numpy divides
     # complex numbers through a reciprocal
-    tail, head = ((d.astype(work).view(np.float64) / scale).view(work) for d in (sheaf.tail_data, sheaf.head_data))
+    tail, head = (
+        (d.astype(work).view(np.float64) / scale).view(work)
+        for d in (sheaf.tail_data, sheaf.head_data)
+    )
     scaled = CellularSheaf._trusted(sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims, tail, head)
     beta = float(abs(laplacian(scaled)).sum(axis=1).max())
     if beta == 0:
@@ -183,19 +186,28 @@ def diffusion_step(sheaf: CellularSheaf, X, W1, W2, activation=np.tanh) -> np.nd
         )
     X = cochain(sheaf, X, "X")
     if X.ndim != 2:
-        raise ValueError(f"`X` must have shape (N d, f), got {X.shape}: X[:, None] makes a single channel")
+        raise ValueError(
+            f"`X` must have shape (N d, f), got {X.shape}: X[:, None] makes a single channel"
+        )
     n, f = sheaf.n_vertices, X.shape[1]
     d = int(dims[0]) if n else len(np.atleast_1d(scalar_array("W1", W1)))
-    W1, W2 = _weights("W1", W1, d, "the dimension of the stalks"), _weights("W2", W2, f, "the number of channels")
+    W1, W2 = (
+        _weights("W1", W1, d, "the dimension of the stalks"),
+        _weights("W2", W2, f, "the number of channels"),
+    )
     if not callable(activation):
-        raise TypeError(f"`activation` must be a function of arrays, such as numpy.tanh, got {activation!r}")
+        raise TypeError(
+            f"`activation` must be a function of arrays, such as numpy.tanh, got {activation!r}"
+        )
     Delta = laplacian_operator(normalized(sheaf, stacklevel=3))
     with np.errstate(over="ignore", invalid="ignore"):
         Y = Delta @ ((W1 @ X.reshape(n, d, f)).reshape(n * d, f) @ W2)
     _all_finite("Delta (I (x) W1) X W2", Y, "rescale the weights or X")
     change = scalar_array("activation(...)", activation(Y))
     if change.shape != Y.shape:
-        raise ValueError(f"`activation` must keep the shape of its argument, {Y.shape}, got {change.shape}")
+        raise ValueError(
+            f"`activation` must keep the shape of its argument, {Y.shape}, got {change.shape}"
+        )
     _all_finite("activation(...)", change, "it must be finite wherever its argument is")
     with np.errstate(over="ignore"):
         result = X - change
@@ -206,7 +218,9 @@ def diffusion_step(sheaf: CellularSheaf, X, W1, W2, activation=np.tanh) -> np.nd
 def _weights(name: str, value, size: int, what: str) -> np.ndarray:
     array = scalar_array(name, value)
     if array.shape != (size, size):
-        raise ValueError(f"`{name}` must have shape ({size}, {size}), {what} twice, got {array.shape}")
+        raise ValueError(
+            f"`{name}` must have shape ({size}, {size}), {what} twice, got {array.shape}"
+        )
     _all_finite(f"`{name}`", array, "check where the weights come from")
     return array
 

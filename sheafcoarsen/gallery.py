@@ -292,7 +292,9 @@ def bar_framework(graph, points) -> CellularSheaf:
     n, d = points.shape
     knows_its_size = isinstance(graph, nx.Graph) or scipy.sparse.issparse(graph)
     if n < arrays.n_vertices or (n > arrays.n_vertices and knows_its_size):
-        raise ValueError(f"`points` must have one row per vertex, {arrays.n_vertices} in all, got {n}")
+        raise ValueError(
+            f"`points` must have one row per vertex, {arrays.n_vertices} in all, got {n}"
+        )
     scaled = _scaled(points)
     tails, heads = arrays.edges.T
     bars = scaled[heads] - scaled[tails]

@@ -10,7 +10,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from sheafcoarsen import plot
-from sheafcoarsen._support import check_matplotlib, eps_of, output_path, replacing, tables, zero_level
+from sheafcoarsen._support import (
+    check_matplotlib,
+    eps_of,
+    output_path,
+    replacing,
+    tables,
+    zero_level,
+)
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.ledger import EnergyLedger, energy_ledger
 from sheafcoarsen.operators import count_nonzeros, laplacian_operator
@@ -147,7 +154,9 @@ def _given_times(times) -> dict[str, float]:
     if not isinstance(times, Mapping):
         raise TypeError(f"`times` must map names of stages to seconds, got {type(times).__name__}")
     for name, seconds in times.items():
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float | np.integer | np.floating):
+        if isinstance(seconds, bool) or not isinstance(
+            seconds, int | float | np.integer | np.floating
+        ):
             raise TypeError(f"`times[{name!r}]` must be a number of seconds, got {seconds!r}")
     return {str(name): float(seconds) for name, seconds in times.items()}
 
@@ -198,9 +207,18 @@ def _drawn(draw, *what, size=(7.5, 4.2)) -> str:
     figure = Figure(figsize=size, dpi=150)
     ax = draw(*what, ax=figure.subplots())
     drawn = Bbox.union([part.get_tightbbox() for part in ax.child_axes or [ax]])
-    inches = drawn.transformed(figure.dpi_scale_trans.inverted()).padded(0.06)  # without white borders
+    inches = drawn.transformed(figure.dpi_scale_trans.inverted()).padded(
+        0.06
+    )  # without white borders
     stream = io.BytesIO()
-    figure.savefig(stream, format="svg", dpi=150, bbox_inches=inches, facecolor="white", metadata={"Date": None})
+    figure.savefig(
+        stream,
+        format="svg",
+        dpi=150,
+        bbox_inches=inches,
+        facecolor="white",
+        metadata={"Date": None},
+    )
     return "data:image/svg+xml;base64," + base64.b64encode(stream.getvalue()).decode("ascii")
 
 
@@ -215,7 +233,11 @@ def _page(C: Coarsening, verdict, ledgers, quality, pictures, given, own) -> str
             f"<title>{tables.text(title)}</title><style>{STYLE}</style></head><body>",
             f"<h1>{tables.text(title)}</h1>",
             _note(repr(C)),
-            *([] if verdict.passed else [f'<p class="failed">{tables.text("Verification: " + verdict.summary)}</p>']),
+            *(
+                []
+                if verdict.passed
+                else [f'<p class="failed">{tables.text("Verification: " + verdict.summary)}</p>']
+            ),
             *_what_went_in(C),
             *_what_came_out(C, pictures),
             *_losses(C, ledgers, pictures),
@@ -237,7 +259,11 @@ def _wide(table: str) -> str:
 
 
 def _figure(pictures: dict[str, str], name: str, alt: str) -> list[str]:
-    return [f'<figure><img alt="{tables.text(alt)}" src="{pictures[name]}"></figure>'] if name in pictures else []
+    return (
+        [f'<figure><img alt="{tables.text(alt)}" src="{pictures[name]}"></figure>']
+        if name in pictures
+        else []
+    )
 
 
 def _what_went_in(C: Coarsening) -> list[str]:
@@ -274,7 +300,15 @@ def _what_came_out(C: Coarsening, pictures) -> list[str]:
     ]
 
 
-_CLUSTER_HEAD = ("cluster", "vertices", "dim", "modes", "kept eigenvalues", "first discarded", "members")
+_CLUSTER_HEAD = (
+    "cluster",
+    "vertices",
+    "dim",
+    "modes",
+    "kept eigenvalues",
+    "first discarded",
+    "members",
+)
 
 
 def _cluster_caption(C: Coarsening) -> str:
@@ -293,8 +327,14 @@ def _cluster_rows(C: Coarsening) -> list[tuple]:
         if C.modes is not None:
             values = C.modes.eigenvalues(a)
             kept = tables.span(np.where(values <= level[a], 0, values))
-            after = tables.text(C.modes.next_eigenvalues[a]) if np.isfinite(C.modes.next_eigenvalues[a]) else "none"
-        first = [labels[v] if labels is not None else v for v in members[: tables.SHOWN + 1].tolist()]
+            after = (
+                tables.text(C.modes.next_eigenvalues[a])
+                if np.isfinite(C.modes.next_eigenvalues[a])
+                else "none"
+            )
+        first = [
+            labels[v] if labels is not None else v for v in members[: tables.SHOWN + 1].tolist()
+        ]
         shown = tables.names(first[: tables.SHOWN]) + (", …" if len(first) > tables.SHOWN else "")
         rows.append((a, len(members), int(C.clusters.dims[a]), int(C.ranks[a]), kept, after, shown))
     return rows
@@ -305,7 +345,9 @@ def _losses(C: Coarsening, ledgers, pictures) -> list[str]:
     if isinstance(ledgers, str):
         return [*head, _note(ledgers)]
     rough, smooth = ledgers
-    rows: list[tuple] = [(name, value, smooth._shown()[name]) for name, value in rough._shown().items()]
+    rows: list[tuple] = [
+        (name, value, smooth._shown()[name]) for name, value in rough._shown().items()
+    ]
     rows += [("squared norm discarded, of 1", *(float(E.discarded_norm2.sum()) for E in ledgers))]
     explained = (
         f"The energy norm(delta x)^2 of two cochains of norm 1 and what becomes of it: a random one, and the same after {SMOOTHING_STEPS} "
@@ -344,5 +386,13 @@ def _verification(verdict: Verification) -> list[str]:
 def _times(given, own) -> list[str]:
     rows = [(name, f"{seconds:.3f} s") for name, seconds in given.items()]
     rows += [(f"this report: {name}", f"{seconds:.3f} s") for name, seconds in own.items()]
-    note = [] if given else [_note("A coarsening does not hold how long it took; these are the stages of this report.")]
+    note = (
+        []
+        if given
+        else [
+            _note(
+                "A coarsening does not hold how long it took; these are the stages of this report."
+            )
+        ]
+    )
     return ["<h2>Times</h2>", *note, _wide(tables.table(rows))]

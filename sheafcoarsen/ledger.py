@@ -6,7 +6,15 @@ import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._kernels.operators import sum_products
-from sheafcoarsen._support import RESIDUAL_LIMIT, cochain, eps_of, read_only, residual_ratio, tables, zero_level
+from sheafcoarsen._support import (
+    RESIDUAL_LIMIT,
+    cochain,
+    eps_of,
+    read_only,
+    residual_ratio,
+    tables,
+    zero_level,
+)
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.operators import apply_coboundary, as_columns
 
@@ -123,7 +131,10 @@ def closure_of(lines: dict, energy) -> float | np.ndarray:
 def show_lines(lines: dict) -> str:
     """Return a line of text for each number or row of numbers."""
     width = max(map(len, lines)) + 2
-    return "\n".join(f"  {name:<{width}}{np.array2string(np.asarray(v), precision=6)}" for name, v in lines.items())
+    return "\n".join(
+        f"  {name:<{width}}{np.array2string(np.asarray(v), precision=6)}"
+        for name, v in lines.items()
+    )
 
 
 def _total(per_cluster: np.ndarray) -> float | np.ndarray:
@@ -133,20 +144,29 @@ def _total(per_cluster: np.ndarray) -> float | np.ndarray:
 
 def sum_by(members: np.ndarray, starts: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Return the sums of ``values[members[starts[a]:starts[a+1]]]``, shape (K, h)."""
-    select = scipy.sparse.csr_array((np.ones(len(members)), members, starts), shape=(len(starts) - 1, len(values)))
+    select = scipy.sparse.csr_array(
+        (np.ones(len(members)), members, starts), shape=(len(starts) - 1, len(values))
+    )
     return select @ values
 
 
 def isometry_defect(C: Coarsening) -> np.ndarray:
     """Return norm(R_a* R_a - I) in units of n eps norm(R_a)^2 for every cluster, shape (K,)."""
     R = C.prolongation
-    gram = scipy.sparse.coo_array(R.conj().T @ R - scipy.sparse.eye_array(R.shape[1], dtype=R.dtype))
+    gram = scipy.sparse.coo_array(
+        R.conj().T @ R - scipy.sparse.eye_array(R.shape[1], dtype=R.dtype)
+    )
     column_cluster = np.repeat(np.arange(len(C.ranks)), C.ranks)
     rows, _ = gram.coords
     with np.errstate(over="ignore"):
-        squares = np.bincount(column_cluster[rows], np.abs(gram.data).astype(np.float64) ** 2, minlength=len(C.ranks))
+        squares = np.bincount(
+            column_cluster[rows], np.abs(gram.data).astype(np.float64) ** 2, minlength=len(C.ranks)
+        )
     return residual_ratio(
-        np.sqrt(squares), np.maximum(C.clusters.dims, C.ranks), eps_of(R.dtype), np.maximum(C.ranks, 1)
+        np.sqrt(squares),
+        np.maximum(C.clusters.dims, C.ranks),
+        eps_of(R.dtype),
+        np.maximum(C.ranks, 1),
     )
 
 
@@ -247,7 +267,9 @@ def _truncation_bound(C: Coarsening, internal_energy: np.ndarray) -> np.ndarray:
     modes = C.modes
     assert modes is not None
     gap = modes.next_eigenvalues.astype(np.float64)
-    level = zero_level(C.clusters.dims, eps_of(C.fine.dtype), modes.operator_norms.astype(np.float64))
+    level = zero_level(
+        C.clusters.dims, eps_of(C.fine.dtype), modes.operator_norms.astype(np.float64)
+    )
     gap = np.where(gap <= level, 0.0, gap)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         bound = np.where(gap == 0, np.inf, internal_energy / gap)

@@ -7,7 +7,16 @@ import networkx as nx
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._support import MAX_ENTRIES, choice, cochain, ranges, read_only, scalar_array, tables, whole_number
+from sheafcoarsen._support import (
+    MAX_ENTRIES,
+    choice,
+    cochain,
+    ranges,
+    read_only,
+    scalar_array,
+    tables,
+    whole_number,
+)
 from sheafcoarsen.coarsening import Coarsening, coarsen
 from sheafcoarsen.modes import LOCAL_OPERATORS, compute_modes, warn_if_tied
 from sheafcoarsen.operators import canonical_csr
@@ -127,7 +136,9 @@ class Pooling:
             )
         result = C.prolongation @ cochain(C.sheaf, z, "x", " of the coarse sheaf")
         n = C.fine.n_vertices
-        return result.reshape(n, C.fine.dim_c0 // n * result.shape[1]) if self.node_major else result
+        return (
+            result.reshape(n, C.fine.dim_c0 // n * result.shape[1]) if self.node_major else result
+        )
 
     def __repr__(self) -> str:
         return (
@@ -204,7 +215,9 @@ class HiSP:
         for name, least in (("n_modes", 1), ("n_clusters", 1), ("seed", 0)):
             object.__setattr__(self, name, whole_number(name, getattr(self, name), at_least=least))
 
-    def __call__(self, sheaf: CellularSheaf, X, adjacency=None, partition: Partition | None = None) -> Pooling:
+    def __call__(
+        self, sheaf: CellularSheaf, X, adjacency=None, partition: Partition | None = None
+    ) -> Pooling:
         """Pool.
 
         Parameters
@@ -237,10 +250,14 @@ class HiSP:
         check_sheaf(sheaf)
         lifted, node_major = _lifted(sheaf, X)
         matrix = None if adjacency is None else _adjacency_matrix(sheaf, adjacency)
-        edges, weights = (sheaf.edges, np.ones(sheaf.n_edges)) if matrix is None else _upper_triangle(matrix)
+        edges, weights = (
+            (sheaf.edges, np.ones(sheaf.n_edges)) if matrix is None else _upper_triangle(matrix)
+        )
         if partition is None:
             _refuse_negative(edges, weights)
-            partition = select(sheaf if matrix is None else matrix, self.n_clusters, self.method, seed=self.seed)
+            partition = select(
+                sheaf if matrix is None else matrix, self.n_clusters, self.method, seed=self.seed
+            )
         elif not isinstance(partition, Partition):
             raise TypeError(
                 f"`partition` must be a Partition, got {type(partition).__name__}: Partition(labels) makes one"
@@ -251,7 +268,9 @@ class HiSP:
             )
         entries = float(self.n_modes) * partition.n_clusters * lifted.shape[1]
         if entries > MAX_ENTRIES:
-            raise ValueError(f"`n_modes` pads the pooled features to {entries:.3g} entries, more than memory holds")
+            raise ValueError(
+                f"`n_modes` pads the pooled features to {entries:.3g} entries, more than memory holds"
+            )
         modes = compute_modes(sheaf, partition, self.n_modes, self.local_operator)
         warn_if_tied(modes, stacklevel=3)
         C = coarsen(sheaf, partition, modes)
@@ -290,7 +309,9 @@ def readout(x, how: str = "mean") -> np.ndarray:
         raise ValueError(f'`x` has no rows, of which there is no {how}: `how` = "sum" gives zeros')
     if how == "max":
         if x.dtype.kind == "c":
-            raise TypeError(f"`x` is {x.dtype}, of which there is no largest: take another `how`, or abs(x)")
+            raise TypeError(
+                f"`x` is {x.dtype}, of which there is no largest: take another `how`, or abs(x)"
+            )
         return x.max(axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
         total = x.sum(axis=0, dtype=np.result_type(x.dtype, np.float64))
@@ -337,16 +358,24 @@ def _lifted(sheaf: CellularSheaf, X) -> tuple[np.ndarray, bool]:
 def _adjacency_matrix(sheaf: CellularSheaf, adjacency) -> scipy.sparse.csr_array:
     """Return a real csr matrix of the sheaf's size from a sparse or dense one."""
     if isinstance(adjacency, nx.Graph):
-        raise TypeError("`adjacency` must be a matrix, got a networkx graph: nx.to_scipy_sparse_array(graph) makes one")
+        raise TypeError(
+            "`adjacency` must be a matrix, got a networkx graph: nx.to_scipy_sparse_array(graph) makes one"
+        )
     if not scipy.sparse.issparse(adjacency):
-        adjacency = np.asarray(adjacency) if isinstance(adjacency, np.ndarray) else scalar_array("adjacency", adjacency)
+        adjacency = (
+            np.asarray(adjacency)
+            if isinstance(adjacency, np.ndarray)
+            else scalar_array("adjacency", adjacency)
+        )
     n = sheaf.n_vertices
     if adjacency.shape != (n, n):
         raise ValueError(f"`adjacency` must have shape (N, N) = ({n}, {n}), got {adjacency.shape}")
     if adjacency.dtype.kind in "biu":
         adjacency = adjacency.astype(np.float64)
     if adjacency.dtype.type not in (np.float32, np.float64):
-        raise TypeError(f"`adjacency` must hold real numbers of single or double precision, got {adjacency.dtype}")
+        raise TypeError(
+            f"`adjacency` must hold real numbers of single or double precision, got {adjacency.dtype}"
+        )
     return scipy.sparse.csr_array(adjacency)
 
 
@@ -378,7 +407,9 @@ def _connect(edges, weights, partition: Partition, *, keep_loops: bool) -> scipy
             weights = np.where(internal & (edges[:, 0] != edges[:, 1]), 2 * weights, weights)
     else:
         ends, weights = ends[~internal], weights[~internal]
-    upper = scipy.sparse.csr_array((weights, (ends[:, 0], ends[:, 1])), shape=(K, K))  # sums duplicates
+    upper = scipy.sparse.csr_array(
+        (weights, (ends[:, 0], ends[:, 1])), shape=(K, K)
+    )  # sums duplicates
     A_c = scipy.sparse.csr_array(upper + scipy.sparse.triu(upper, 1).T)
     A_c.sort_indices()
     if not np.isfinite(A_c.data).all():

@@ -37,7 +37,9 @@ class Rule:
 
     def ranks(self, spectra: Spectra) -> np.ndarray:
         """Return how many modes each cluster keeps, shape (K,), at most N_a."""
-        raise TypeError(f"{type(self).__name__} chooses no ranks: use one of the rules in sheafcoarsen.ranks")
+        raise TypeError(
+            f"{type(self).__name__} chooses no ranks: use one of the rules in sheafcoarsen.ranks"
+        )
 
     def whole_multiplets(self) -> "Rule":
         """Return this rule widened to the end of a multiplet wherever it would split one.
@@ -105,7 +107,9 @@ class Budget(Rule):
     def ranks(self, spectra: Spectra) -> np.ndarray:
         """Return the split of the budget."""
         chosen = np.zeros(len(spectra.scores), dtype=bool)
-        chosen[np.argsort(spectra.scores, kind="stable")[: self.total]] = True  # stable: ties go by cluster index
+        chosen[np.argsort(spectra.scores, kind="stable")[: self.total]] = (
+            True  # stable: ties go by cluster index
+        )
         return np.maximum(
             _count(spectra, chosen), spectra.kernels
         )  # of oversampled modes, whose kernels are kept whole
@@ -154,7 +158,9 @@ class WholeMultiplets(Rule):
         ends = np.where(last | (jump > spectra.ties), np.arange(n), n)
         end = np.minimum.accumulate(ends[::-1])[::-1]  # where the multiplet of each score ends
         kept = np.flatnonzero(ranks > 0)
-        ranks[kept] = end[spectra.starts[:-1][kept] + ranks[kept] - 1] - spectra.starts[:-1][kept] + 1
+        ranks[kept] = (
+            end[spectra.starts[:-1][kept] + ranks[kept] - 1] - spectra.starts[:-1][kept] + 1
+        )
         return ranks
 
 
@@ -321,7 +327,11 @@ def as_rule(rank, n_clusters: int) -> Rule:
     if isinstance(rank, Rule):
         return rank
     if isinstance(rank, str | bytes | dict | set) or callable(rank):
-        hint = f": call it, sc.ranks.{rank.__name__}(...)" if getattr(rank, "__module__", None) == __name__ else ""
+        hint = (
+            f": call it, sc.ranks.{rank.__name__}(...)"
+            if getattr(rank, "__module__", None) == __name__
+            else ""
+        )
         raise TypeError(f"{_WANTED}, got {rank!r}{hint}")
     if isinstance(rank, list | tuple):  # clipped like a single integer, before 64 bits are too few
         rank = [min(r, MAX_DIMENSION) if type(r) is int else r for r in rank]
@@ -329,7 +339,11 @@ def as_rule(rank, n_clusters: int) -> Rule:
         array = np.asarray(rank)
     except ValueError as error:
         raise ValueError(f"`rank` must hold one integer per cluster: {error}") from None
-    if array.ndim == 0 and array.dtype.kind not in "iu" and not (array.dtype.kind == "O" and isinstance(rank, int)):
+    if (
+        array.ndim == 0
+        and array.dtype.kind not in "iu"
+        and not (array.dtype.kind == "O" and isinstance(rank, int))
+    ):
         raise TypeError(f"{_WANTED}, got {rank!r}")
     if array.ndim == 0:
         return Fixed(min(whole_number("rank", array[()], at_least=0), MAX_DIMENSION))
@@ -337,7 +351,9 @@ def as_rule(rank, n_clusters: int) -> Rule:
         raise TypeError(f"`rank` must hold integers, got dtype {array.dtype}")
     ranks = integer_array("rank", array)
     if len(ranks) != n_clusters:
-        raise ValueError(f"`rank` must hold one integer per cluster, {n_clusters} in all, got {len(ranks)}")
+        raise ValueError(
+            f"`rank` must hold one integer per cluster, {n_clusters} in all, got {len(ranks)}"
+        )
     negative = np.flatnonzero(ranks < 0)
     if negative.size:
         a = int(negative[0])

@@ -45,7 +45,8 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     """Register the marker that says which statement a test is about."""
     config.addinivalue_line(
-        "markers", "statement(label): the statement of the paper, or the fact, that the test is about"
+        "markers",
+        "statement(label): the statement of the paper, or the fact, that the test is about",
     )
 
 
@@ -85,7 +86,9 @@ def pytest_collection_modifyitems(items):
     """Skip tests of real data where no folder is named; a folder that is named must be there."""
     if _data_variable():
         return
-    skip = pytest.mark.skip(reason="real data is not part of the repository: SHEAFCOARSEN_DATA names no folder")
+    skip = pytest.mark.skip(
+        reason="real data is not part of the repository: SHEAFCOARSEN_DATA names no folder"
+    )
     for item in items:
         if item.get_closest_marker("real_data"):
             item.add_marker(skip)

@@ -37,7 +37,9 @@ def scalar_array(name: str, value) -> np.ndarray:
         return array.astype(array.dtype.newbyteorder("="))
     if array.dtype.kind in "iu":
         return array.astype(np.float64)
-    raise TypeError(f"`{name}` must hold float32, float64, complex64, complex128 or integers, got dtype {array.dtype}")
+    raise TypeError(
+        f"`{name}` must hold float32, float64, complex64, complex128 or integers, got dtype {array.dtype}"
+    )
 
 
 def scalar_type(name: str, value) -> np.dtype:
@@ -47,7 +49,9 @@ def scalar_type(name: str, value) -> np.dtype:
     except (TypeError, ValueError, SyntaxError):
         dtype = np.dtype(object)
     if dtype.type not in SCALARS:
-        raise TypeError(f"`{name}` must be float32, float64, complex64 or complex128, got {value!r}")
+        raise TypeError(
+            f"`{name}` must be float32, float64, complex64 or complex128, got {value!r}"
+        )
     return dtype
 
 
@@ -66,26 +70,36 @@ def integer_array(name: str, value, *, ndim: int = 1, names: bool = False) -> np
         raise ValueError(f"`{name}` must be {ndim}-dimensional, got shape {array.shape}")
     if array.dtype.kind == "f":
         with np.errstate(invalid="ignore"):
-            bad = np.flatnonzero(~np.isfinite(array.ravel()) | (array.ravel() != np.floor(array.ravel())))
+            bad = np.flatnonzero(
+                ~np.isfinite(array.ravel()) | (array.ravel() != np.floor(array.ravel()))
+            )
         if bad.size:
             where = np.unravel_index(bad[0], array.shape)
-            raise ValueError(f"`{name}` must hold whole numbers, got {array[where]} at {_place(where)}")
+            raise ValueError(
+                f"`{name}` must hold whole numbers, got {array[where]} at {_place(where)}"
+            )
         bad = np.flatnonzero(np.abs(array.ravel().astype(np.float64)) >= 2.0**62)
         if bad.size:
             where = np.unravel_index(bad[0], array.shape)
-            raise ValueError(f"`{name}` must hold 64-bit integers, got {array[where]} at {_place(where)}")
+            raise ValueError(
+                f"`{name}` must hold 64-bit integers, got {array[where]} at {_place(where)}"
+            )
     elif array.dtype.kind == "u" and array.dtype.itemsize == 8:
         bad = np.flatnonzero(array.ravel() >= 2**62)
         if bad.size:
             where = np.unravel_index(bad[0], array.shape)
-            raise ValueError(f"`{name}` must hold 64-bit integers, got {array[where]} at {_place(where)}")
+            raise ValueError(
+                f"`{name}` must hold 64-bit integers, got {array[where]} at {_place(where)}"
+            )
     elif array.dtype.kind not in "iu":
         for i, item in enumerate(array.ravel().tolist() if array.dtype == object else []):
             if isinstance(item, int) and not -(2**62) <= item < 2**62:
                 place = _place(np.unravel_index(i, array.shape))
                 raise ValueError(f"`{name}` must hold 64-bit integers, got {item} at {place}")
         hint = (
-            f": numpy.unique({name}, return_inverse=True)[1] numbers names" if names and array.dtype.kind == "U" else ""
+            f": numpy.unique({name}, return_inverse=True)[1] numbers names"
+            if names and array.dtype.kind == "U"
+            else ""
         )
         raise TypeError(f"`{name}` must hold integers, got dtype {array.dtype}{hint}")
     return array.astype(np.int64)
@@ -113,7 +127,9 @@ def real_number(name: str, value) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise ValueError(f"`{name}` must fit into double precision, got a number beyond it") from None
+        raise ValueError(
+            f"`{name}` must fit into double precision, got a number beyond it"
+        ) from None
 
 
 def flag(name: str, value) -> bool:
@@ -128,20 +144,26 @@ def random_generator(name: str, seed) -> np.random.Generator:
     if seed is None or isinstance(seed, np.random.Generator):
         return np.random.default_rng(seed)
     if isinstance(seed, bool | np.bool_) or not isinstance(seed, numbers.Integral):
-        raise TypeError(f"`{name}` must be None, an integer of at least 0 or a numpy Generator, got {seed!r}")
+        raise TypeError(
+            f"`{name}` must be None, an integer of at least 0 or a numpy Generator, got {seed!r}"
+        )
     return np.random.default_rng(whole_number(name, seed, at_least=0))
 
 
 def vertex_count(name: str, count: int) -> None:
     """Refuse more vertices than kernels can number."""
     if count > MAX_VERTICES:
-        raise ValueError(f"`{name}` asks for {count} vertices, but there may be at most {MAX_VERTICES}")
+        raise ValueError(
+            f"`{name}` asks for {count} vertices, but there may be at most {MAX_VERTICES}"
+        )
 
 
 def entry_count(name: str, entries: float) -> None:
     """Refuse more map entries than memory holds before they are allocated."""
     if entries > MAX_ENTRIES:
-        raise ValueError(f"`{name}` asks for {float(entries):.3g} map entries, more than memory holds")
+        raise ValueError(
+            f"`{name}` asks for {float(entries):.3g} map entries, more than memory holds"
+        )
 
 
 def file_path(value) -> str:
@@ -171,12 +193,18 @@ def dimensions(name: str, value, count: int, what: str) -> np.ndarray:
         value = np.full(count, min(one, MAX_DIMENSION + 1), dtype=np.int64)
     dims = integer_array(name, value)
     if len(dims) != count:
-        raise ValueError(f"`{name}` must have one entry per {what}, {count} in all, got {len(dims)}")
+        raise ValueError(
+            f"`{name}` must have one entry per {what}, {count} in all, got {len(dims)}"
+        )
     negative = np.flatnonzero(dims < 0)
     if negative.size:
-        raise ValueError(f"`{name}` must not be negative, got {dims[negative[0]]} at index {negative[0]}")
+        raise ValueError(
+            f"`{name}` must not be negative, got {dims[negative[0]]} at index {negative[0]}"
+        )
     if dims.sum(dtype=np.float64) > MAX_DIMENSION:
-        raise ValueError(f"`{name}` must sum to at most {MAX_DIMENSION}, got {dims.sum(dtype=np.float64):.3g}")
+        raise ValueError(
+            f"`{name}` must sum to at most {MAX_DIMENSION}, got {dims.sum(dtype=np.float64):.3g}"
+        )
     return dims
 
 
@@ -211,7 +239,12 @@ def cochain(sheaf, x, name: str = "x", what: str = "") -> np.ndarray:
         hint = ""
         if array.ndim == 2 and array.size == sheaf.dim_c0:
             hint = f"; {name}.reshape(-1) stacks the stalks of one cochain"
-        elif array.ndim == 2 and sheaf.dim_c0 and array.shape[0] == sheaf.n_vertices and array.size % sheaf.dim_c0 == 0:
+        elif (
+            array.ndim == 2
+            and sheaf.dim_c0
+            and array.shape[0] == sheaf.n_vertices
+            and array.size % sheaf.dim_c0 == 0
+        ):
             hint = f"; {name}.reshape({sheaf.dim_c0}, -1) lifts features of equal stalks, one row per vertex"
         raise ValueError(
             f"`{name}` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = {sheaf.dim_c0}{what}, got shape "

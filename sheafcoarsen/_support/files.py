@@ -37,7 +37,9 @@ def replacing(path) -> Iterator[BinaryIO]:
         beside.unlink(missing_ok=True)
         cause = error.__context__
         while cause is not None and cause is not handled:
-            if isinstance(cause, KeyboardInterrupt):  # zipfile complains that it cannot close what was interrupted
+            if isinstance(
+                cause, KeyboardInterrupt
+            ):  # zipfile complains that it cannot close what was interrupted
                 raise cause from None
             cause = cause.__context__
         raise

@@ -24,7 +24,11 @@ def table(rows: Iterable[Sequence], head: Sequence | None = None, caption: str =
 
 def _row(cells: Sequence, first: str, others: str) -> str:
     tags = [first] + [others] * (len(cells) - 1)
-    return "<tr>" + "".join(f"<{tag}>{text(cell)}</{tag}>" for tag, cell in zip(tags, cells, strict=True)) + "</tr>"
+    return (
+        "<tr>"
+        + "".join(f"<{tag}>{text(cell)}</{tag}>" for tag, cell in zip(tags, cells, strict=True))
+        + "</tr>"
+    )
 
 
 def text(cell) -> str:

@@ -21,7 +21,13 @@ def thread_count() -> int:
 
 
 def run_ranges(
-    work, cost, *, cumulative: bool = False, serial_below: float = 0.0, description: str = "", progress: bool = False
+    work,
+    cost,
+    *,
+    cumulative: bool = False,
+    serial_below: float = 0.0,
+    description: str = "",
+    progress: bool = False,
 ) -> list:
     """Call ``work(lo, hi)`` on consecutive ranges that cover all items and return the results in order.
 
@@ -43,7 +49,9 @@ def run_ranges(
     total = cost[1:] if cumulative else np.cumsum(cost, dtype=np.float64)
     threads = thread_count() if total[-1] >= serial_below else 1
     n_ranges = min(n_items, threads * CHUNKS_PER_THREAD if threads > 1 or progress else 1)
-    targets = (float(total[-1]) * np.arange(1, n_ranges) / n_ranges).astype(total.dtype)  # else all of total is cast
+    targets = (float(total[-1]) * np.arange(1, n_ranges) / n_ranges).astype(
+        total.dtype
+    )  # else all of total is cast
     bounds = np.unique(np.concatenate([[0], np.searchsorted(total, targets), [n_items]]))
     pieces = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
     waiting = deque(enumerate(pieces))
@@ -70,7 +78,9 @@ def run_ranges(
         if threads == 1 or len(pieces) == 1:
             drain(shown)
             return results
-        with ThreadPoolExecutor(threads) as pool:  # starts as many threads as there are tasks; this one works too
+        with ThreadPoolExecutor(
+            threads
+        ) as pool:  # starts as many threads as there are tasks; this one works too
             try:
                 others = [pool.submit(drain) for _ in range(min(threads, len(pieces)) - 1)]
                 drain(shown)

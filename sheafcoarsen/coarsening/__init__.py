@@ -1,6 +1,11 @@
 """One level: a sheaf and a partition go in, a prolongation and a coarse sheaf come out."""
 
-from sheafcoarsen.coarsening.coarsening import Coarsening, check_topology, coarsen, refresh_coarsening
+from sheafcoarsen.coarsening.coarsening import (
+    Coarsening,
+    check_topology,
+    coarsen,
+    refresh_coarsening,
+)
 from sheafcoarsen.coarsening.crossing import SERIAL_BELOW
 from sheafcoarsen.coarsening.realization import realize
 

@@ -71,12 +71,16 @@ class Coarsening:
     partition: Partition
     modes: LocalModes | None  # None with a basis of the user's own
     prolongation: scipy.sparse.csr_array  # R, (dim_c0, sum r_a), rows in the order of the fine C^0
-    sheaf: CellularSheaf  # the coarse sheaf: crossing edges sorted by (a, b), then loops sorted by a
+    sheaf: (
+        CellularSheaf  # the coarse sheaf: crossing edges sorted by (a, b), then loops sorted by a
+    )
     crossing_rows: (
         np.ndarray | None
     )  # row of C^1(fine) that each crossing row of C^1(sheaf) comes from; None: compressed
     loops: bool = True  # whether loop-cells were asked for
-    restored_loops: np.ndarray = field(default_factory=lambda: read_only(np.zeros(0, np.int64)))  # by `recoarsen`
+    restored_loops: np.ndarray = field(
+        default_factory=lambda: read_only(np.zeros(0, np.int64))
+    )  # by `recoarsen`
 
     @cached_property
     def n_crossing_edges(self) -> int:
@@ -91,7 +95,11 @@ class Coarsening:
     @cached_property
     def clusters(self) -> Clusters:
         """The index structure of the fine graph with its partition."""
-        if self.modes is not None and self.modes.sheaf is self.fine and self.modes.partition is self.partition:
+        if (
+            self.modes is not None
+            and self.modes.sheaf is self.fine
+            and self.modes.partition is self.partition
+        ):
             return self.modes.clusters
         return clusters_of(self.fine, self.partition)
 
@@ -144,7 +152,9 @@ class Coarsening:
                [0., 2.]])
         """
         a = cluster_number(self.partition, a)
-        edges = self.clusters.internal_edges[self.clusters.internal_ptr[a] : self.clusters.internal_ptr[a + 1]]
+        edges = self.clusters.internal_edges[
+            self.clusters.internal_ptr[a] : self.clusters.internal_ptr[a + 1]
+        ]
         rows = ranges(self.fine.edge_offsets[edges], self.fine.edge_dims[edges])
         lo, hi = self.sheaf.vertex_offsets[a : a + 2]
         y = (coboundary(self.fine)[rows] @ self.prolongation[:, lo:hi]).toarray()
@@ -278,7 +288,13 @@ class Coarsening:
             (name, fine, coarse)
             for (name, fine), (_, coarse) in zip(self.fine._rows(), self.sheaf._rows(), strict=True)
         ]
-        rows.append(("modes", "", "own basis" if self.modes is None else f"{self.modes.local_operator} operator"))
+        rows.append(
+            (
+                "modes",
+                "",
+                "own basis" if self.modes is None else f"{self.modes.local_operator} operator",
+            )
+        )
         if self.crossing_rows is None:
             rows.append(("edge stalks are compressed", "", True))
         if len(self.restored_loops):
@@ -355,7 +371,11 @@ def coarsen(
     choice("local_operator", local_operator, LOCAL_OPERATORS)
     if basis is None and not isinstance(rank, LocalModes):
         check_oversampling(local_operator, rings, target)
-    loops, compress, progress = flag("loops", loops), flag("compress", compress), flag("progress", progress)
+    loops, compress, progress = (
+        flag("loops", loops),
+        flag("compress", compress),
+        flag("progress", progress),
+    )
     if basis is not None and local_operator != "internal":
         raise ValueError(
             f"`local_operator` = {local_operator!r} chooses modes, but `basis` brings its own: leave it out"
@@ -363,10 +383,13 @@ def coarsen(
     for name, value in (("rings", rings), ("target", target)):
         if value is not None and (basis is not None or isinstance(rank, LocalModes)):
             holder = "`basis`" if basis is not None else "the LocalModes in `rank`"
-            raise ValueError(f"`{name}` is for modes that are computed here, but {holder} are given: leave it out")
+            raise ValueError(
+                f"`{name}` is for modes that are computed here, but {holder} are given: leave it out"
+            )
     if (rank is None) == (basis is None):
         raise ValueError(
-            "exactly one of `rank` and `basis` must be given, got " + ("neither" if rank is None else "both")
+            "exactly one of `rank` and `basis` must be given, got "
+            + ("neither" if rank is None else "both")
         )
     if basis is not None:
         clusters = clusters_of(sheaf, P)
@@ -376,9 +399,13 @@ def coarsen(
     if isinstance(rank, LocalModes):
         modes = _matching(rank, sheaf, P, local_operator)
     else:
-        modes = compute_modes(sheaf, P, rank, local_operator, rings=rings, target=target, progress=progress)
+        modes = compute_modes(
+            sheaf, P, rank, local_operator, rings=rings, target=target, progress=progress
+        )
         warn_if_tied(modes, stacklevel=3)
-    return _realized(sheaf, P, modes, modes.prolongation, modes.ranks, modes.clusters, loops, compress)
+    return _realized(
+        sheaf, P, modes, modes.prolongation, modes.ranks, modes.clusters, loops, compress
+    )
 
 
 def _realized(
@@ -391,7 +418,15 @@ def _realized(
         loop_data = spectral_loops(modes, least)
     elif loops:
         loop_data = factored_loops(sheaf, P, clusters, R, ranks, least)
-    coarse = realize(sheaf, clusters, R, ranks, loop_data, compress=compress, like=None if like is None else like.sheaf)
+    coarse = realize(
+        sheaf,
+        clusters,
+        R,
+        ranks,
+        loop_data,
+        compress=compress,
+        like=None if like is None else like.sheaf,
+    )
     if compress:
         rows = None
     elif like is not None:
@@ -420,15 +455,21 @@ def refresh_coarsening(
         if not new_loops:
             check_topology(C.modes.sheaf, sheaf, "coarsen")
         if not np.array_equal(C.modes.partition.labels, C.partition.labels):
-            raise ValueError("the coarsening does not fit together: its modes belong to another partition")
+            raise ValueError(
+                "the coarsening does not fit together: its modes belong to another partition"
+            )
         modes = refresh_modes(C.modes, sheaf, new_edges=new_loops, target=target)
         R, ranks, clusters = modes.prolongation, modes.ranks, modes.clusters
     else:
-        check_layout(C.prolongation, C.fine, C.partition, C.ranks, "the prolongation of the coarsening")
+        check_layout(
+            C.prolongation, C.fine, C.partition, C.ranks, "the prolongation of the coarsening"
+        )
         clusters = clusters_of(sheaf, C.partition) if new_loops else C.clusters
         modes, R, ranks = None, in_precision_of(sheaf, clusters, C.prolongation), C.ranks
     if not np.array_equal(ranks, C.ranks):
-        raise ValueError("the coarsening does not fit together: its modes are not as many as its coarse stalks hold")
+        raise ValueError(
+            "the coarsening does not fit together: its modes are not as many as its coarse stalks hold"
+        )
     compress = C.crossing_rows is None
     return _realized(sheaf, C.partition, modes, R, ranks, clusters, C.loops, compress, like=C)
 
@@ -450,14 +491,20 @@ def check_topology(fine: CellularSheaf, sheaf: CellularSheaf, maker: str) -> Non
         )
 
 
-def _matching(modes: LocalModes, sheaf: CellularSheaf, P: Partition, local_operator: str) -> LocalModes:
+def _matching(
+    modes: LocalModes, sheaf: CellularSheaf, P: Partition, local_operator: str
+) -> LocalModes:
     """Refuse modes that belong to another sheaf or partition, or that were put together from parts that do not fit."""
     if modes.sheaf is not sheaf:
         raise ValueError(
             "`rank` holds LocalModes of another sheaf: compute them with local_modes(sheaf, P, ...) for this one"
         )
-    if not isinstance(modes.partition, Partition) or not np.array_equal(modes.partition.labels, P.labels):
-        raise ValueError("`rank` holds LocalModes of another partition: compute them with local_modes(sheaf, P, ...)")
+    if not isinstance(modes.partition, Partition) or not np.array_equal(
+        modes.partition.labels, P.labels
+    ):
+        raise ValueError(
+            "`rank` holds LocalModes of another partition: compute them with local_modes(sheaf, P, ...)"
+        )
     if local_operator not in ("internal", modes.local_operator):
         raise ValueError(
             f"`local_operator` = {local_operator!r} contradicts the LocalModes in `rank`, which are {modes.local_operator!r}"

@@ -49,7 +49,9 @@ def write_crossing_maps(
             return
         short = compressed[lo:hi]
         if not short.any():
-            kernels.crossing_maps(lo, hi, f, clusters, ranks, R.indptr, R.data, tail_starts, head_starts, tail, head)
+            kernels.crossing_maps(
+                lo, hi, f, clusters, ranks, R.indptr, R.data, tail_starts, head_starts, tail, head
+            )
             return
         w = int(widths[lo:hi][short].max())
         height = w + max(w, chunk)

@@ -18,7 +18,9 @@ def spectral_loops(modes: LocalModes, least: np.ndarray):
     as zeros where they must.
     """
     ranks = modes.ranks
-    levels = zero_level(modes.clusters.dims, eps_of(modes.scores.dtype), modes.operator_norms.astype(np.float64))
+    levels = zero_level(
+        modes.clusters.dims, eps_of(modes.scores.dtype), modes.operator_norms.astype(np.float64)
+    )
     cluster = np.repeat(np.arange(len(ranks)), ranks)
     positive = modes.scores > levels[cluster]
     last = np.arange(len(cluster)) >= (modes.rank_offsets[1:] - least)[cluster]
@@ -36,7 +38,12 @@ def spectral_loops(modes: LocalModes, least: np.ndarray):
 
 
 def factored_loops(
-    sheaf: CellularSheaf, partition: Partition, clusters: Clusters, R, ranks: np.ndarray, least: np.ndarray
+    sheaf: CellularSheaf,
+    partition: Partition,
+    clusters: Clusters,
+    R,
+    ranks: np.ndarray,
+    least: np.ndarray,
 ):
     """Return (rows per cluster, function that writes B / 2), H_a = R_a* L_a R_a = B_a* B_a (``eq:local_residual_factorization``).
 
@@ -53,7 +60,9 @@ def factored_loops(
     def energies(lo, hi):
         kernels.units(lo, hi, f, clusters, *halves, ranks, R.indptr, R.data, map_units, block_units)
         kernels.largest_columns(lo, hi, f, clusters, ranks, R.indptr, R.data, block_units, columns)
-        kernels.retained_energy(lo, hi, f, clusters, ranks, R.indptr, R.data, map_units, block_units, starts, energy)
+        kernels.retained_energy(
+            lo, hi, f, clusters, ranks, R.indptr, R.data, map_units, block_units, starts, energy
+        )
 
     run_ranges(energies, clusters.dims * (ranks + 1.0) ** 2, serial_below=SERIAL_BELOW)
     traces = np.zeros(sheaf.n_vertices)
@@ -67,13 +76,17 @@ def factored_loops(
         largest = int(ranks[lo:hi].max())
         room = workspace(largest, largest, energy.dtype)
         eps = eps_of(energy.dtype)
-        return kernels.factor(lo, hi, ranks, starts, energy, levels, map_units, block_units, eps, room, energy, kept)
+        return kernels.factor(
+            lo, hi, ranks, starts, energy, levels, map_units, block_units, eps, room, energy, kept
+        )
 
     with single_threaded_blas():
         failed = run_ranges(work, (ranks + 1.0) ** 3, serial_below=SERIAL_BELOW)
     for a in failed:
         if a >= 0:
-            raise np.linalg.LinAlgError(f"the factorization of the retained energy of cluster {a} did not converge")
+            raise np.linalg.LinAlgError(
+                f"the factorization of the retained energy of cluster {a} did not converge"
+            )
 
     def write(to, out):
         kernels.half_factors(0, K, ranks, starts, energy, kept, to, out)
@@ -84,5 +97,7 @@ def factored_loops(
 def loop_rows(coarse: CellularSheaf) -> np.ndarray:
     """Return the number of rows of each vertex's loops, shape (K,)."""
     loops = np.flatnonzero(coarse.edges[:, 0] == coarse.edges[:, 1])
-    counts = np.bincount(coarse.edges[loops, 0], coarse.edge_dims[loops], minlength=coarse.n_vertices)
+    counts = np.bincount(
+        coarse.edges[loops, 0], coarse.edge_dims[loops], minlength=coarse.n_vertices
+    )
     return counts.astype(np.int64)

@@ -53,7 +53,9 @@ def realize(
     tail_starts, head_starts = starts["tail_offsets"], starts["head_offsets"]
     dtype = np.result_type(sheaf.dtype, R.dtype)
     tail, head = np.empty(int(tail_starts[-1]), dtype), np.empty(int(head_starts[-1]), dtype)
-    write_crossing_maps(sheaf, clusters, R, ranks, rows, edge_dims, tail_starts, head_starts, tail, head)
+    write_crossing_maps(
+        sheaf, clusters, R, ranks, rows, edge_dims, tail_starts, head_starts, tail, head
+    )
     n_pairs = len(clusters.pairs)
     if len(edges) > n_pairs:
         first_entry = np.zeros(len(ranks), np.int64)
@@ -68,4 +70,6 @@ def realize(
 
 
 def _same(like: CellularSheaf, vertex_dims, edge_dims) -> bool:
-    return np.array_equal(like.vertex_dims, vertex_dims) and np.array_equal(like.edge_dims, edge_dims)
+    return np.array_equal(like.vertex_dims, vertex_dims) and np.array_equal(
+        like.edge_dims, edge_dims
+    )

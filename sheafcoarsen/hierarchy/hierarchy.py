@@ -55,14 +55,18 @@ class Hierarchy:
         seconds = (math.nan,) * len(self.levels) if self.seconds is None else tuple(self.seconds)
         object.__setattr__(self, "seconds", seconds)
         if len(seconds) != len(self.levels):
-            raise ValueError(f"`seconds` must hold one number per level, {len(self.levels)} in all, got {len(seconds)}")
+            raise ValueError(
+                f"`seconds` must hold one number per level, {len(self.levels)} in all, got {len(seconds)}"
+            )
         above = check_sheaf(self.fine, "fine")
         for i, C in enumerate(self.levels):
             if not isinstance(C, Coarsening):
                 raise TypeError(f"`levels[{i}]` must be a Coarsening, got {type(C).__name__}")
             if C.fine is not above:
                 before = f"`levels[{i - 1}].sheaf`" if i else "`fine`"
-                raise ValueError(f"`levels[{i}]` must be a coarsening of {before}, but its `fine` is another sheaf")
+                raise ValueError(
+                    f"`levels[{i}]` must be a coarsening of {before}, but its `fine` is another sheaf"
+                )
             above = C.sheaf
 
     def __len__(self) -> int:
@@ -110,7 +114,9 @@ class Hierarchy:
         if level == 0:
             return scipy.sparse.eye_array(self.fine.dim_c0, dtype=self.fine.dtype, format="csr")
         R = self[level - 1].prolongation
-        for C in reversed(self.levels[: level - 1]):  # from the coarse end, where products are small
+        for C in reversed(
+            self.levels[: level - 1]
+        ):  # from the coarse end, where products are small
             R = C.prolongation @ R
         if level == 1:
             return R.copy()
@@ -215,7 +221,9 @@ class Hierarchy:
             with at_level(i):
                 ledgers.append(energy_ledger(C, z))
             z = C.prolongation.conj().T @ z
-        return HierarchyLedger(tuple(ledgers), tuple(C.loops for C in self.levels), energy(self.sheaves[-1], z))
+        return HierarchyLedger(
+            tuple(ledgers), tuple(C.loops for C in self.levels), energy(self.sheaves[-1], z)
+        )
 
     def recoarsen(self, sheaf: CellularSheaf) -> "Hierarchy":
         """Coarsen another sheaf on the same graph in the same way: same partitions and ranks at every level, new maps.
@@ -262,7 +270,9 @@ class Hierarchy:
             new_loops = i > 0 and levels[-1].restored_loops.size > 0
             with at_level(i):
                 target = levels[0].modes.target if i and levels[0].modes is not None else None
-                C = refresh_coarsening(old, levels[-1].sheaf if i else sheaf, new_loops=new_loops, target=target)
+                C = refresh_coarsening(
+                    old, levels[-1].sheaf if i else sheaf, new_loops=new_loops, target=target
+                )
             if C.modes is not None:
                 warn_if_tied(C.modes, stacklevel=3, where=f"level {i}: ")
             levels.append(C)
@@ -273,7 +283,10 @@ class Hierarchy:
         """The table of all sheaves, its head first."""
         assert self.seconds is not None
         total = sum(self.seconds)
-        shares = ["", *("-" if math.isnan(total) else f"{s / (total or 1.0):.0%}" for s in self.seconds)]
+        shares = [
+            "",
+            *("-" if math.isnan(total) else f"{s / (total or 1.0):.0%}" for s in self.seconds),
+        ]
         head = ("vertices", "edges", "dim C^0", "dim C^1", "nonzeros", "time")
         rows: list[tuple[str, ...]] = [head]
         for F, share in zip(self.sheaves, shares, strict=True):
@@ -293,10 +306,15 @@ class Hierarchy:
     def __repr__(self) -> str:
         rows = self._rows()
         widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-        table = ["  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
+        table = [
+            "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
+            for row in rows
+        ]
         numbers = ["", *map(str, range(len(rows) - 1))]
         lines = [self._head()]
-        lines += [f"  {number:>2}  {line}".rstrip() for number, line in zip(numbers, table, strict=True)]
+        lines += [
+            f"  {number:>2}  {line}".rstrip() for number, line in zip(numbers, table, strict=True)
+        ]
         lines += [
             f"  level {i} rebuilt: loop rows put back in {self[i - 1].restored_loops.size} clusters of level {i - 1}"
             for i in self.rebuilt_levels

@@ -49,7 +49,9 @@ class HierarchyLedger:
         lines = {}
         for i, (E, loops) in enumerate(zip(self.levels, self.loops, strict=True)):
             kept = ("retained internal", "retained crossing") if loops else ("retained crossing",)
-            lines.update({f"level {i}: {name}": value for name, value in E.lines.items() if name not in kept})
+            lines.update(
+                {f"level {i}: {name}": value for name, value in E.lines.items() if name not in kept}
+            )
         return {**lines, "coarsest energy": self.coarsest_energy}
 
     @property

@@ -100,15 +100,33 @@ def coarsen_levels(
     """
     check_sheaf(sheaf)
     check_oversampling(local_operator, rings, target)
-    loops, compress, progress = flag("loops", loops), flag("compress", compress), flag("progress", progress)
+    loops, compress, progress = (
+        flag("loops", loops),
+        flag("compress", compress),
+        flag("progress", progress),
+    )
     plan: GivenPartitions | SelectedPartitions
     if partitions is None:
         plan = selected_partitions(factor, n_levels, min_vertices, method, seed, progress)
         count = plan.n_levels
     else:
-        defaults = {"factor": 10, "n_levels": None, "min_vertices": 100, "method": "auto", "seed": 0}
-        given = {"factor": factor, "n_levels": n_levels, "min_vertices": min_vertices, "method": method, "seed": seed}
-        plan = given_partitions(sheaf, partitions, [name for name in given if not is_a(given[name], defaults[name])])
+        defaults = {
+            "factor": 10,
+            "n_levels": None,
+            "min_vertices": 100,
+            "method": "auto",
+            "seed": 0,
+        }
+        given = {
+            "factor": factor,
+            "n_levels": n_levels,
+            "min_vertices": min_vertices,
+            "method": method,
+            "seed": seed,
+        }
+        plan = given_partitions(
+            sheaf, partitions, [name for name in given if not is_a(given[name], defaults[name])]
+        )
         count = len(plan.partitions)
     ranks = level_ranks(rank, count)
     found = None  # the target of a pilot on the finest level
@@ -126,7 +144,14 @@ def coarsen_levels(
                 break
             of_level = ranks[i] if isinstance(ranks, list) else ranks
             modes = compute_modes(
-                current, P, of_level, local_operator, rings=rings, target=target, found=found, progress=progress
+                current,
+                P,
+                of_level,
+                local_operator,
+                rings=rings,
+                target=target,
+                found=found,
+                progress=progress,
             )
             found = modes.target if modes.pilot else None
             if partitions is None and not modes.ranks.any():

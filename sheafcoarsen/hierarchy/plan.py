@@ -51,17 +51,27 @@ class SelectedPartitions(NamedTuple):
         components = _n_components(sheaf)
         if components >= n:
             return f"level {level} cannot shrink: none of its {n} vertices is linked to another"
-        return select(sheaf, max(wanted, components), method=self.method, seed=self.seed, progress=self.progress)
+        return select(
+            sheaf,
+            max(wanted, components),
+            method=self.method,
+            seed=self.seed,
+            progress=self.progress,
+        )
 
 
 def _n_components(sheaf: CellularSheaf) -> int:
     """Return the number of connected components of a sheaf's graph."""
     n, tails, heads = sheaf.n_vertices, sheaf.edges[:, 0], sheaf.edges[:, 1]
-    graph = scipy.sparse.coo_array((np.ones(len(tails), np.int8), (tails, heads)), shape=(n, n)).tocsr()
+    graph = scipy.sparse.coo_array(
+        (np.ones(len(tails), np.int8), (tails, heads)), shape=(n, n)
+    ).tocsr()
     return int(connected_components(graph, directed=False, return_labels=False))
 
 
-def selected_partitions(factor, n_levels, min_vertices, method, seed, progress) -> SelectedPartitions:
+def selected_partitions(
+    factor, n_levels, min_vertices, method, seed, progress
+) -> SelectedPartitions:
     """Check the arguments that say which levels are made."""
     factor = real_number("factor", factor)
     if not 1 < factor < math.inf:
@@ -76,7 +86,9 @@ def selected_partitions(factor, n_levels, min_vertices, method, seed, progress) 
                 f"`n_levels` = {n_levels} and `min_vertices` = {least} both say when to stop: leave one of them out"
             )
     choice("method", method, METHODS)
-    return SelectedPartitions(factor, n_levels, least, method, whole_number("seed", seed, at_least=0), progress)
+    return SelectedPartitions(
+        factor, n_levels, least, method, whole_number("seed", seed, at_least=0), progress
+    )
 
 
 def is_a(value, default) -> bool:
@@ -104,7 +116,9 @@ def given_partitions(sheaf: CellularSheaf, partitions, others: list[str]) -> Giv
                 f"`partitions[{i}]` must be a Partition, got {type(P).__name__}: Partition(labels) makes one"
             )
         if P.n_vertices != n:
-            raise ValueError(f"`partitions[{i}]` must label {what.format(n)}, got a partition of {P.n_vertices}")
+            raise ValueError(
+                f"`partitions[{i}]` must label {what.format(n)}, got a partition of {P.n_vertices}"
+            )
         n, what = P.n_clusters, f"the {{}} clusters of `partitions[{i}]`"
     return GivenPartitions(partitions)
 
@@ -117,7 +131,10 @@ def level_ranks(rank, count: int | None):
                 f"`rank` must have one entry per level, {count} in all, got {len(rank)}: an entry may itself be a list, "
                 f"the ranks of its level's clusters"
             )
-        return [entry if _has_items(entry) else _rule(f"rank[{i}]", entry) for i, entry in enumerate(rank)]
+        return [
+            entry if _has_items(entry) else _rule(f"rank[{i}]", entry)
+            for i, entry in enumerate(rank)
+        ]
     if _has_items(rank):
         raise TypeError(
             f"`rank` must be an integer, a rule, or a list of one entry per level, got an array of shape {rank.shape}: "

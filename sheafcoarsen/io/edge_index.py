@@ -71,7 +71,9 @@ def from_edge_index(edge_index, maps, vertex_dims=None) -> CellularSheaf:
     starts = offsets(rows * cols)
     if bad >= 0:
         k = int(np.searchsorted(starts, bad, side="right")) - 1
-        raise ValueError(f"`maps[{k}]` (column {_shown(columns, k)}) must be finite, got {flat[bad]}")
+        raise ValueError(
+            f"`maps[{k}]` (column {_shown(columns, k)}) must be finite, got {flat[bad]}"
+        )
     check_range("maps", largest, flat.dtype)
     tail, head = (flat[ranges(starts[k], (rows * cols)[k])] for k in (first, second))
     return CellularSheaf._trusted(columns[first], dims, rows[first], tail, head)
@@ -87,7 +89,9 @@ def _columns(edge_index) -> np.ndarray:
     negative = np.flatnonzero((columns < 0).any(axis=1))
     if negative.size:
         k = int(negative[0])
-        raise ValueError(f"column {k} of `edge_index` is {_shown(columns, k)}, but vertices count from 0")
+        raise ValueError(
+            f"column {k} of `edge_index` is {_shown(columns, k)}, but vertices count from 0"
+        )
     return columns
 
 
@@ -117,7 +121,9 @@ def _pairs(columns) -> tuple[np.ndarray, np.ndarray]:
     if alone.any():
         k = int(order[alone].min())
         wanted = (
-            "a loop needs two columns, one for each end" if loop[k] else f"no column ({v[k]}, {u[k]}) belongs to it"
+            "a loop needs two columns, one for each end"
+            if loop[k]
+            else f"no column ({v[k]}, {u[k]}) belongs to it"
         )
         raise ValueError(
             f"column {k} of `edge_index`, {_shown(columns, k)}, has no reverse: {wanted}; `edge_index` must hold every edge in both "

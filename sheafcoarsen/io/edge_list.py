@@ -24,7 +24,11 @@ def read_edge_list(path: str) -> EdgeList:
             continue
         if not 2 <= len(words) <= 3 or "" in words:
             got = "an empty field" if "" in words else f"{len(words)} words"
-            raise file_error(path, number, f"an edge is `u v [weight]`, separated by white space or commas, got {got}")
+            raise file_error(
+                path,
+                number,
+                f"an edge is `u v [weight]`, separated by white space or commas, got {got}",
+            )
         if len(words) == 3:
             weighted.append(len(lines))
             weights.add(number, words[2:])

@@ -74,7 +74,9 @@ def read_graph(path, dim: int = 1) -> CellularSheaf:
     stem = path[:-3] if path.lower().endswith(".gz") else path
     ending = os.path.splitext(stem)[1].lower()
     if ending not in _READERS:
-        hint = {".g2o": "; read_g2o reads pose graphs", ".npz": "; load reads what save wrote"}.get(ending, "")
+        hint = {".g2o": "; read_g2o reads pose graphs", ".npz": "; load reads what save wrote"}.get(
+            ending, ""
+        )
         known = ", ".join(_READERS)
         message = f"unknown ending {ending!r}; read_graph reads {known}, each also .gz{hint}"
         raise file_error(path, None, message)
@@ -113,9 +115,15 @@ def _read_gml(path: str) -> nx.Graph:
     except Exception as error:  # networkx lets TypeError, RecursionError and others through
         said = str(error) or type(error).__name__
         place = re.search(r" at \((\d+), \d+\)$", said)
-        raise file_error(path, int(place[1]) if place else None, f"not a GML graph: {said}") from None
+        raise file_error(
+            path, int(place[1]) if place else None, f"not a GML graph: {said}"
+        ) from None
     if graph.is_directed():
-        raise file_error(path, None, "the graph is directed; leave out `directed 1` (networkx: graph.to_undirected())")
+        raise file_error(
+            path,
+            None,
+            "the graph is directed; leave out `directed 1` (networkx: graph.to_undirected())",
+        )
     return graph
 
 

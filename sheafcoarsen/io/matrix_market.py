@@ -10,7 +10,9 @@ def read_matrix_market(path: str) -> EdgeList:
     lines = read_lines(path)
     layout, pattern, symmetric = _mtx_banner(path, lines[0] if lines else "")
     numbered = [
-        (k, line) for k, line in enumerate(lines, start=1) if line.strip() and not line.lstrip().startswith("%")
+        (k, line)
+        for k, line in enumerate(lines, start=1)
+        if line.strip() and not line.lstrip().startswith("%")
     ]
     if not numbered:
         raise file_error(path, None, "not a MatrixMarket matrix: no line with its size")
@@ -21,7 +23,9 @@ def read_matrix_market(path: str) -> EdgeList:
     wanted = 3 if layout == "coordinate" else 2
     if len(numbers) != wanted or min(numbers) < 0:
         parts = ("rows", "columns", "entries")[:wanted]
-        raise file_error(path, header, f"the size line must be `{' '.join(parts)}`, got {shown(size.strip())}")
+        raise file_error(
+            path, header, f"the size line must be `{' '.join(parts)}`, got {shown(size.strip())}"
+        )
     n = numbers[0]
     if n != numbers[1]:
         raise file_error(path, header, f"an adjacency is a square matrix, got {n} x {numbers[1]}")
@@ -29,7 +33,9 @@ def read_matrix_market(path: str) -> EdgeList:
         raise file_error(path, header, f"{n} vertices are more than read_graph can take")
     count = numbers[2] if layout == "coordinate" else n * (n + 1) // 2 if symmetric else n * n
     if len(body) != count:
-        raise file_error(path, header, f"the size line promises {count} entries, the file holds {len(body)}")
+        raise file_error(
+            path, header, f"the size line promises {count} entries, the file holds {len(body)}"
+        )
 
     ends = Words(path, "a row or column")
     weights = Words(path, "the weight of an edge")
@@ -48,7 +54,9 @@ def read_matrix_market(path: str) -> EdgeList:
         columns, rows = np.divmod(np.arange(n * n), max(n, 1))  # column by column
         if symmetric:
             columns, rows = columns[rows >= columns], rows[rows >= columns]
-    return _mtx_edges(path, n, rows, columns, values, [number for number, _ in body], layout, symmetric)
+    return _mtx_edges(
+        path, n, rows, columns, values, [number for number, _ in body], layout, symmetric
+    )
 
 
 def _mtx_banner(path: str, line: str) -> tuple[str, bool, bool]:
@@ -58,14 +66,24 @@ def _mtx_banner(path: str, line: str) -> tuple[str, bool, bool]:
         message = f"not a MatrixMarket matrix: the first line must be `%%MatrixMarket matrix ...`, got {shown(line)}"
         raise file_error(path, 1, message)
     layout, field, symmetry = words[2:]
-    known = {"real": False, "double": False, "integer": False, "unsigned-integer": False, "pattern": True}
+    known = {
+        "real": False,
+        "double": False,
+        "integer": False,
+        "unsigned-integer": False,
+        "pattern": True,
+    }
     if layout not in ("coordinate", "array") or (layout == "array" and field == "pattern"):
-        raise file_error(path, 1, f"not a MatrixMarket matrix: unknown layout {shown(f'{layout} {field}')}")
+        raise file_error(
+            path, 1, f"not a MatrixMarket matrix: unknown layout {shown(f'{layout} {field}')}"
+        )
     if field not in known:
         raise file_error(path, 1, f"weights must be real, integer or pattern, got {shown(field)}")
     if symmetry not in ("symmetric", "general"):
         raise file_error(
-            path, 1, f"an adjacency is symmetric (or general with symmetric entries), got {shown(symmetry)}"
+            path,
+            1,
+            f"an adjacency is symmetric (or general with symmetric entries), got {shown(symmetry)}",
         )
     return layout, known[field], symmetry == "symmetric"
 
@@ -84,7 +102,9 @@ def _mtx_edges(path, n, rows, columns, weights, lines, layout, symmetric) -> Edg
     """Return the upper triangle row by row of a matrix that is symmetric as its entries say."""
     entry = np.flatnonzero(weights) if layout == "array" else np.arange(len(rows))
     mirrored = entry[rows[entry] != columns[entry]] if symmetric else entry[:0]
-    order = np.argsort(np.concatenate([entry, mirrored]), kind="stable")  # a mirror image right after its entry
+    order = np.argsort(
+        np.concatenate([entry, mirrored]), kind="stable"
+    )  # a mirror image right after its entry
     rows, columns = (
         np.concatenate([rows[entry], columns[mirrored]])[order],
         np.concatenate([columns[entry], rows[mirrored]])[order],
@@ -93,11 +113,16 @@ def _mtx_edges(path, n, rows, columns, weights, lines, layout, symmetric) -> Edg
     weights = weights[entry]
 
     def refuse(k: int, message: str):
-        raise file_error(path, lines[entry[k]], f"entry ({rows[k] + 1}, {columns[k] + 1}) {message}")
+        raise file_error(
+            path, lines[entry[k]], f"entry ({rows[k] + 1}, {columns[k] + 1}) {message}"
+        )
 
     if (weights < 0).any():
         k = int((weights < 0).argmax())
-        refuse(k, f"must not be negative as the weight of an edge, got {weights[k]}; CellularSheaf.signed takes signs")
+        refuse(
+            k,
+            f"must not be negative as the weight of an edge, got {weights[k]}; CellularSheaf.signed takes signs",
+        )
     found = first_unpaired(rows, columns, weights, n)
     if found is not None:
         k, why, other = found

@@ -43,9 +43,15 @@ def to_networkx(sheaf: CellularSheaf) -> nx.MultiDiGraph:
     check_sheaf(sheaf)
     labels = range(sheaf.n_vertices) if sheaf.vertex_labels is None else sheaf.vertex_labels
     graph = nx.MultiDiGraph(dtype=sheaf.dtype, unlabelled=sheaf.vertex_labels is None)
-    graph.add_nodes_from((label, {"dim": d}) for label, d in zip(labels, sheaf.vertex_dims.tolist(), strict=True))
+    graph.add_nodes_from(
+        (label, {"dim": d}) for label, d in zip(labels, sheaf.vertex_dims.tolist(), strict=True)
+    )
     graph.add_edges_from(
-        (labels[u], labels[v], {"tail_map": sheaf.tail_map(e), "head_map": sheaf.head_map(e), "index": e})
+        (
+            labels[u],
+            labels[v],
+            {"tail_map": sheaf.tail_map(e), "head_map": sheaf.head_map(e), "index": e},
+        )
         for e, (u, v) in enumerate(sheaf.edges.tolist())
     )
     return graph
@@ -99,10 +105,16 @@ def from_networkx(graph) -> CellularSheaf:
     dims = _dims(graph, edges, maps)
     number = {label: v for v, label in enumerate(labels)}
     ends = np.array([(number[u], number[v]) for u, v, _ in edges], dtype=np.int64).reshape(-1, 2)
-    vertex_dims = dimensions("dim", np.array([dims[label] for label in labels], np.int64), len(labels), "node")
+    vertex_dims = dimensions(
+        "dim", np.array([dims[label] for label in labels], np.int64), len(labels), "node"
+    )
     sheaf = CellularSheaf(ends, [tail for tail, _ in maps], [head for _, head in maps], vertex_dims)
     unlabelled = graph.graph.get("unlabelled") is True and labels == tuple(range(len(labels)))
-    dtype = sheaf.dtype if edges else scalar_type("graph.graph['dtype']", graph.graph.get("dtype", float))
+    dtype = (
+        sheaf.dtype
+        if edges
+        else scalar_type("graph.graph['dtype']", graph.graph.get("dtype", float))
+    )
     return CellularSheaf._trusted(
         sheaf.edges,
         sheaf.vertex_dims,
@@ -128,7 +140,9 @@ def _in_order(edges: list) -> list:
             )
         if index in places:
             a, b, _ = places[index]
-            raise ValueError(f"edges {a!r} -> {b!r} and {u!r} -> {v!r} have the same attribute 'index', {index}")
+            raise ValueError(
+                f"edges {a!r} -> {b!r} and {u!r} -> {v!r} have the same attribute 'index', {index}"
+            )
         places[index] = edge
     return [places[index] for index in sorted(places)]
 
@@ -147,7 +161,9 @@ def _map(u, v, data: dict, name: str) -> np.ndarray:
     if array.ndim != 2:
         raise ValueError(f"edge {u!r} -> {v!r}: `{name}` must be 2-D, got shape {array.shape}")
     if not np.isfinite(array).all():
-        raise ValueError(f"edge {u!r} -> {v!r}: `{name}` must be finite, got {array[~np.isfinite(array)][0]}")
+        raise ValueError(
+            f"edge {u!r} -> {v!r}: `{name}` must be finite, got {array[~np.isfinite(array)][0]}"
+        )
     return array
 
 
@@ -172,5 +188,7 @@ def _dims(graph, edges: list, maps: list) -> dict:
                 )
     for label, d in dims.items():
         if d is None:
-            raise ValueError(f"node {label!r} touches no edge and has no attribute 'dim', the dimension of its stalk")
+            raise ValueError(
+                f"node {label!r} touches no edge and has no attribute 'dim', the dimension of its stalk"
+            )
     return dims

@@ -84,7 +84,11 @@ def save(path, obj) -> None:
         raise TypeError(
             f"`obj` must be a CellularSheaf, a Partition, a Coarsening or a Hierarchy, got {type(obj).__name__}"
         )
-    header = {"format": np.array("sheafcoarsen"), "version": np.array(VERSION), "kind": np.array(kind)}
+    header = {
+        "format": np.array("sheafcoarsen"),
+        "version": np.array(VERSION),
+        "kind": np.array(kind),
+    }
     with replacing(target) as stream:
         np.savez(stream, **header, **arrays)  # type: ignore[arg-type]
 
@@ -141,14 +145,21 @@ def _read(path: str) -> tuple[str, dict[str, np.ndarray]]:
                 )
             with zipfile.ZipFile(stream) as archive:
                 members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-                kind = _kind({name: _member(archive, members[name]) for name in HEADER if name in members})
+                kind = _kind(
+                    {name: _member(archive, members[name]) for name in HEADER if name in members}
+                )
                 claimed = sum(info.file_size for info in archive.infolist())
-                if len(members) < len(archive.infolist()) or claimed > os.fstat(stream.fileno()).st_size:
+                if (
+                    len(members) < len(archive.infolist())
+                    or claimed > os.fstat(stream.fileno()).st_size
+                ):
                     raise _RefusedError("its arrays are more than the file holds")
                 return kind, {name: _member(archive, info) for name, info in members.items()}
         except _RefusedError as error:
             raise ValueError(f"{path}: {error}") from None
-        except Exception as error:  # zipfile and numpy let KeyError, struct.error, MemoryError and others through
+        except (
+            Exception
+        ) as error:  # zipfile and numpy let KeyError, struct.error, MemoryError and others through
             what = " ".join(str(error).split()) or type(error).__name__
             raise ValueError(f"{path}: truncated or damaged ({what})") from None
 
@@ -183,9 +194,15 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
     shape, by_columns, dtype = np.lib.format.read_array_header_1_0(stream)
     if dtype.kind not in "biufcU":
         raise _RefusedError(f"array {info.filename!r} holds {dtype}, not numbers or text")
-    if min(shape, default=0) < 0 or stream.tell() + math.prod(shape) * dtype.itemsize != len(content):
+    if min(shape, default=0) < 0 or stream.tell() + math.prod(shape) * dtype.itemsize != len(
+        content
+    ):
         raise _RefusedError(f"array {info.filename!r} is not as long as its shape {shape} says")
-    array = np.frombuffer(content, dtype, math.prod(shape), stream.tell()) if math.prod(shape) else np.zeros(0, dtype)
+    array = (
+        np.frombuffer(content, dtype, math.prod(shape), stream.tell())
+        if math.prod(shape)
+        else np.zeros(0, dtype)
+    )
     if dtype.kind == "b" and array.view(np.uint8).max(initial=0) > 1:
         raise _RefusedError(f"array {info.filename!r} holds values that are neither true nor false")
     return array.reshape(shape, order="F" if by_columns else "C")
@@ -274,7 +291,9 @@ def _sheaf(arrays, prefix: str = "") -> CellularSheaf:
         raise ValueError("`vertex_dims` and `edge_dims` must be one-dimensional")
     if labels is not None and len(labels) != len(vertex_dims):
         raise ValueError(f"`vertex_labels` has {len(labels)} names for {len(vertex_dims)} vertices")
-    sheaf = CellularSheaf._from_flat(edges, tail, head, vertex_dims, edge_dims, labels, limits=False)
+    sheaf = CellularSheaf._from_flat(
+        edges, tail, head, vertex_dims, edge_dims, labels, limits=False
+    )
     _check_size("its maps", sheaf.largest_entry, sheaf.dtype)
     return sheaf
 
@@ -299,16 +318,27 @@ def _partition(arrays, prefix: str = "") -> Partition:
 
 def _csr(arrays, prefix: str, shape) -> scipy.sparse.csr_array:
     data = scalar_array("R", arrays[prefix + "data"])
-    indices, indptr = (integer_array(f"R.{name}", arrays[prefix + name]) for name in ("indices", "indptr"))
+    indices, indptr = (
+        integer_array(f"R.{name}", arrays[prefix + name]) for name in ("indices", "indptr")
+    )
     if data.ndim != 1 or not np.isfinite(data).all():
         raise ValueError("R must be finite")
     _check_size("the entries of R", float(np.abs(data).max(initial=0)), data.dtype)
-    if len(indptr) != shape[0] + 1 or indptr[0] != 0 or (np.diff(indptr) < 0).any() or indptr[-1] != len(data):
+    if (
+        len(indptr) != shape[0] + 1
+        or indptr[0] != 0
+        or (np.diff(indptr) < 0).any()
+        or indptr[-1] != len(data)
+    ):
         raise ValueError(f"R does not have {shape[0]} rows")
-    if len(indices) != len(data) or (len(indices) and not (indices.min() >= 0 and indices.max() < shape[1])):
+    if len(indices) != len(data) or (
+        len(indices) and not (indices.min() >= 0 and indices.max() < shape[1])
+    ):
         raise ValueError(f"R does not have {shape[1]} columns")
     itype = np.int32 if max(len(data), *shape) <= np.iinfo(np.int32).max else np.int64
-    R = scipy.sparse.csr_array((data.copy(), indices.astype(itype), indptr.astype(itype)), shape=shape)
+    R = scipy.sparse.csr_array(
+        (data.copy(), indices.astype(itype), indptr.astype(itype)), shape=shape
+    )
     if not R.has_canonical_format:
         R.sum_duplicates()
     return as_matrix(R.indptr, R.indices, R.data, shape[1])
@@ -321,13 +351,19 @@ def _coarsening(arrays) -> Coarsening:
 def _hierarchy(arrays) -> Hierarchy:
     count = arrays["n_levels"]
     if count.shape != () or count.dtype.kind not in "iu" or not 0 <= count <= len(arrays):
-        raise ValueError("`n_levels` must be an integer of at least 0, and no more than there are arrays")
+        raise ValueError(
+            "`n_levels` must be an integer of at least 0, and no more than there are arrays"
+        )
     sheaves = [_sheaf(arrays, "sheaves.0.")]
     levels = []
     for i in range(int(count)):  # a count that is too large runs into a missing array
         sheaves.append(_sheaf(arrays, f"sheaves.{i + 1}."))
         start = f"levels.{i}."
-        own = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+        own = {
+            name.removeprefix(start): array
+            for name, array in arrays.items()
+            if name.startswith(start)
+        }
         try:
             levels.append(_level(own, sheaves[i], sheaves[i + 1]))
         except KeyError as error:
@@ -354,11 +390,15 @@ def _level(arrays, fine: CellularSheaf, coarse: CellularSheaf) -> Coarsening:
         if (restored[1:] <= restored[:-1]).any() or (
             restored.size and not 0 <= restored[0] <= restored[-1] < partition.n_clusters
         ):
-            raise ValueError(f"`restored_loops` must lie in 0 .. {partition.n_clusters - 1} and ascend")
+            raise ValueError(
+                f"`restored_loops` must lie in 0 .. {partition.n_clusters - 1} and ascend"
+            )
     compress = "compress" in arrays and _flag(arrays, "compress")
     rows = None if compress else read_only(integer_array("crossing_rows", arrays["crossing_rows"]))
     modes = _modes(arrays, fine, partition, coarse, R) if "modes.ranks" in arrays else None
-    C = Coarsening(fine, partition, modes, R, coarse, rows, _flag(arrays, "loops"), read_only(restored))
+    C = Coarsening(
+        fine, partition, modes, R, coarse, rows, _flag(arrays, "loops"), read_only(restored)
+    )
     _check_pattern(C)
     return C
 
@@ -366,17 +406,23 @@ def _level(arrays, fine: CellularSheaf, coarse: CellularSheaf) -> Coarsening:
 def _check_pattern(C: Coarsening) -> None:
     """Refuse a coarse sheaf whose edges and rows are not those that the fine graph and the partition make."""
     fine, coarse, clusters = C.fine, C.sheaf, C.clusters
-    crossing = ranges(fine.edge_offsets[clusters.crossing_edges], fine.edge_dims[clusters.crossing_edges])
+    crossing = ranges(
+        fine.edge_offsets[clusters.crossing_edges], fine.edge_dims[clusters.crossing_edges]
+    )
     dims = np.diff(offsets(fine.edge_dims[clusters.crossing_edges])[clusters.pair_ptr])
     if C.crossing_rows is None:
         dims = np.minimum(dims, coarse.vertex_dims[clusters.pairs].sum(axis=1))
     elif not np.array_equal(C.crossing_rows, crossing):
-        raise ValueError("`crossing_rows` must be the rows of the fine edges that cross, by pair of clusters")
+        raise ValueError(
+            "`crossing_rows` must be the rows of the fine edges that cross, by pair of clusters"
+        )
     n_pairs = len(clusters.pairs)
     if not np.array_equal(coarse.edges[:n_pairs], clusters.pairs) or not np.array_equal(
         coarse.edge_dims[:n_pairs], dims
     ):
-        raise ValueError("its coarse sheaf does not have the crossing edges of its fine sheaf and partition")
+        raise ValueError(
+            "its coarse sheaf does not have the crossing edges of its fine sheaf and partition"
+        )
     loops = coarse.edges[n_pairs:]
     ascend = (loops[:, 0] == loops[:, 1]).all() and (loops[1:, 0] > loops[:-1, 0]).all()
     if (
@@ -399,12 +445,16 @@ def _flag(arrays, name: str) -> bool:
 def _modes(arrays, fine, partition, coarse, R) -> LocalModes:
     operator = _text(arrays, "modes.local_operator")
     if operator not in LOCAL_OPERATORS:
-        raise ValueError(f"its modes are of the local operator {operator!r}, which this version does not know")
+        raise ValueError(
+            f"its modes are of the local operator {operator!r}, which this version does not know"
+        )
     ranks = integer_array("modes.ranks", arrays["modes.ranks"])
     if not np.array_equal(ranks, coarse.vertex_dims):
         raise ValueError("the ranks of its modes are not the dimensions of its coarse stalks")
     names = ("scores", "next_eigenvalues", "operator_norms")
-    scores, following, norms = (scalar_array(f"modes.{name}", arrays[f"modes.{name}"]).copy() for name in names)
+    scores, following, norms = (
+        scalar_array(f"modes.{name}", arrays[f"modes.{name}"]).copy() for name in names
+    )
     own = _csr(arrays, "modes.R.", R.shape) if "modes.R.data" in arrays else R
     singular = "modes.singular" in arrays and _flag(arrays, "modes.singular")
     own_settings = {}

@@ -11,7 +11,13 @@ from sheafcoarsen.modes.prolongation import (
     from_blocks,
     in_precision_of,
 )
-from sheafcoarsen.modes.result import LOCAL_OPERATORS, LocalModes, check_modes, check_oversampling, warn_if_tied
+from sheafcoarsen.modes.result import (
+    LOCAL_OPERATORS,
+    LocalModes,
+    check_modes,
+    check_oversampling,
+    warn_if_tied,
+)
 from sheafcoarsen.modes.sparse import SPARSE_ABOVE, SPARSE_SHARE, lowest_sparse
 
 __all__ = [

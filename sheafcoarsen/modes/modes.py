@@ -70,7 +70,9 @@ def local_modes(
     >>> M.next_eigenvalues
     array([2., 2.])
     """
-    modes = compute_modes(sheaf, P, rank, local_operator, rings=rings, target=target, progress=progress)
+    modes = compute_modes(
+        sheaf, P, rank, local_operator, rings=rings, target=target, progress=progress
+    )
     warn_if_tied(modes, stacklevel=3)
     return modes
 
@@ -91,7 +93,9 @@ def compute_modes(
     rings, target = check_oversampling(local_operator, rings, target)
     flag("progress", progress)
     rule = as_rule(rank, P.n_clusters)
-    local = _problems(sheaf, P, local_operator, progress, rings, found if target is None else target)
+    local = _problems(
+        sheaf, P, local_operator, progress, rings, found if target is None else target
+    )
     ranks = rule.ranks(local.spectra(rule))
     if isinstance(local, OversampledProblems):
         local.pilot = target is None
@@ -109,13 +113,17 @@ def refresh_modes(
     check_modes(modes, "the modes of the coarsening")
     like = None if new_edges else modes
     target = target if modes.pilot else modes.target
-    local = _problems(sheaf, modes.partition, modes.local_operator, False, modes.rings, target, like=like)
+    local = _problems(
+        sheaf, modes.partition, modes.local_operator, False, modes.rings, target, like=like
+    )
     if isinstance(local, OversampledProblems):
         local.pilot, local.over_budget = modes.pilot, modes.over_budget
     return local.modes(modes.ranks, singular=modes.singular)
 
 
-def _problems(sheaf, P, local_operator: str, progress: bool, rings, target, like=None) -> LocalProblems:
+def _problems(
+    sheaf, P, local_operator: str, progress: bool, rings, target, like=None
+) -> LocalProblems:
     """Return the local problems of an operator."""
     if local_operator == "oversampled":
         return OversampledProblems(sheaf, P, progress, rings, target, like)

@@ -37,7 +37,9 @@ class OversampledProblems(LocalProblems):
         self.rings, self.pilot, self.over_budget = rings, target is None, 0
         double = np.result_type(sheaf.dtype, np.float64)
         if sheaf.dtype != double:  # A may be too ill-conditioned for single precision
-            self.work = sheaf.with_maps(sheaf.tail_data.astype(double), sheaf.head_data.astype(double))
+            self.work = sheaf.with_maps(
+                sheaf.tail_data.astype(double), sheaf.head_data.astype(double)
+            )
         self.patches = Patches(self.work, self.clusters, rings)
         if self.patches.dims.max(initial=0) > MAX_DENSE:
             a = int(self.patches.dims.argmax())
@@ -48,7 +50,12 @@ class OversampledProblems(LocalProblems):
         self.target = pilot_target(self.work, P) if target is None else target
         self.least = float(np.finfo(self.real).tiny)
         none = np.zeros(0, np.int64)
-        self.kept = (none, np.zeros(0, self.work.dtype), none, np.zeros((0, 3)))  # by `spectra`, for `compute`
+        self.kept = (
+            none,
+            np.zeros(0, self.work.dtype),
+            none,
+            np.zeros((0, 3)),
+        )  # by `spectra`, for `compute`
 
     def run_patches(self, what: str, work, wanted: np.ndarray) -> None:
         """Call ``work(lo, hi, patch room, workspace)`` as ``run`` does."""
@@ -91,11 +98,28 @@ class OversampledProblems(LocalProblems):
         self.run_patches(
             "local modes",
             lambda lo, hi, room, s: oversampled_kernels.oversampled_modes(
-                lo, hi, f, c, self.patches.arrays, self.target, self.eps, self.least, room, s, *self.kept, ranks, *out
+                lo,
+                hi,
+                f,
+                c,
+                self.patches.arrays,
+                self.target,
+                self.eps,
+                self.least,
+                room,
+                s,
+                *self.kept,
+                ranks,
+                *out,
             ),
             c.dims,  # eigenvectors: K_C may be of any dimension
         )
-        return {"rings": self.rings, "target": self.target, "pilot": self.pilot, "over_budget": self.over_budget}
+        return {
+            "rings": self.rings,
+            "target": self.target,
+            "pilot": self.pilot,
+            "over_budget": self.over_budget,
+        }
 
 
 def pilot_target(sheaf: CellularSheaf, P: Partition) -> float:
@@ -108,13 +132,16 @@ def pilot_target(sheaf: CellularSheaf, P: Partition) -> float:
     dims, eps = local.clusters.dims, eps_of(sheaf.dtype)
     least = -(-dims // PILOT_SHARE)
     # a few more, so that a cut need not split a multiplet, of which rounding would choose a part
-    modes = local.modes(np.minimum(least + max(int(sheaf.vertex_dims.max(initial=0)) - 1, 1), dims), singular=False)
+    modes = local.modes(
+        np.minimum(least + max(int(sheaf.vertex_dims.max(initial=0)) - 1, 1), dims), singular=False
+    )
     zero = zero_level(dims, eps, modes.operator_norms)
     short = (modes.next_eigenvalues <= zero) & (modes.ranks < dims)
     if short.any():
         spectra = local.spectra(Rule())
         kernels = np.bincount(
-            np.repeat(np.arange(len(dims)), dims)[spectra.scores <= np.repeat(zero, dims)], minlength=len(dims)
+            np.repeat(np.arange(len(dims)), dims)[spectra.scores <= np.repeat(zero, dims)],
+            minlength=len(dims),
         )
         modes = local.modes(np.maximum(modes.ranks, kernels), singular=False)
     cluster = np.repeat(np.arange(len(dims)), modes.ranks)

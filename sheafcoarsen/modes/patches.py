@@ -25,7 +25,11 @@ class Patches:
         f = sheaf._arrays
         couplings = np.empty(m)
         strengths(f, 1 / max(sheaf.largest_entry, np.finfo(float).tiny), couplings)
-        starts, ends, weights = np.empty(n + 1, np.int64), np.empty(2 * m, np.int32), np.empty(2 * m)
+        starts, ends, weights = (
+            np.empty(n + 1, np.int64),
+            np.empty(2 * m, np.int32),
+            np.empty(2 * m),
+        )
         neighbours(sheaf.edges, couplings, starts, ends, weights)
         # a ring vertex has a stalk, and the stalks of all of them fit into N_a
         member_starts = offsets(np.diff(clusters.member_ptr) + clusters.dims)
@@ -33,20 +37,39 @@ class Patches:
         counts, dims = np.empty(K, np.int64), np.empty(K, np.int64)
         run_ranges(
             lambda lo, hi: kernels.grow_patches(
-                lo, hi, f, clusters, starts, ends, weights, rings, members, member_starts, counts, dims
+                lo,
+                hi,
+                f,
+                clusters,
+                starts,
+                ends,
+                weights,
+                rings,
+                members,
+                member_starts,
+                counts,
+                dims,
             ),
             np.diff(member_starts) + 1,
             serial_below=SERIAL_BELOW,
         )
         degrees = np.bincount(sheaf.edges.reshape(-1), minlength=n)
         low_end = np.where(
-            degrees[sheaf.edges[:, 0]] <= degrees[sheaf.edges[:, 1]], sheaf.edges[:, 0], sheaf.edges[:, 1]
+            degrees[sheaf.edges[:, 0]] <= degrees[sheaf.edges[:, 1]],
+            sheaf.edges[:, 0],
+            sheaf.edges[:, 1],
         )
         low_counts = np.bincount(low_end, minlength=n)
         diagonal = np.empty(sheaf.dim_c0)
         kernels.diagonal(f, diagonal)
         self.arrays = kernels.Patches(
-            members, member_starts[:-1], counts, dims, offsets(low_counts), np.argsort(low_end, kind="stable"), diagonal
+            members,
+            member_starts[:-1],
+            counts,
+            dims,
+            offsets(low_counts),
+            np.argsort(low_end, kind="stable"),
+            diagonal,
         )
         reach = np.concatenate([[0], np.cumsum(low_counts[members] if n else low_counts)])
         last = member_starts[:-1] + counts

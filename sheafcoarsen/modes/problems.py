@@ -24,17 +24,30 @@ SERIAL_BELOW = 2e6
 class LocalProblems:
     """The local operators of all clusters, solved range by range in private workspaces."""
 
-    def __init__(self, sheaf: CellularSheaf, P: Partition, local_operator: str, progress: bool, like=None):
-        self.sheaf, self.partition, self.local_operator, self.progress = sheaf, P, local_operator, progress
-        self.like = like  # LocalModes of another sheaf on the same graph, whose index arrays serve here too
+    def __init__(
+        self, sheaf: CellularSheaf, P: Partition, local_operator: str, progress: bool, like=None
+    ):
+        self.sheaf, self.partition, self.local_operator, self.progress = (
+            sheaf,
+            P,
+            local_operator,
+            progress,
+        )
+        self.like = (
+            like  # LocalModes of another sheaf on the same graph, whose index arrays serve here too
+        )
         self.clusters = clusters_of(sheaf, P) if like is None else like.clusters
         self.work = sheaf  # in the precision of the work
         self.real = np.zeros(0, sheaf.dtype).real.dtype
         self.eps = eps_of(sheaf.dtype)
-        self.map_size = int((np.diff(sheaf.tail_offsets) + np.diff(sheaf.head_offsets)).max(initial=0))
+        self.map_size = int(
+            (np.diff(sheaf.tail_offsets) + np.diff(sheaf.head_offsets)).max(initial=0)
+        )
         principal = local_operator == "principal"
         self.half_edges = (
-            crossing_half_edges(sheaf, P, self.clusters, principal=principal) if like is None else like.half_edges
+            crossing_half_edges(sheaf, P, self.clusters, principal=principal)
+            if like is None
+            else like.half_edges
         )
 
     def check_dense(self, dims: np.ndarray, why: str) -> None:
@@ -50,7 +63,9 @@ class LocalProblems:
         """Return the number of rows of the matrix G_a with G_a* G_a = local operator, shape (K,)."""
         f, K = self.sheaf, self.clusters.n_clusters
         inner, halves = self.clusters.internal_edges, self.half_edges[1]
-        rows = np.bincount(self.partition.labels[f.edges[inner, 0]], f.edge_dims[inner], minlength=K)
+        rows = np.bincount(
+            self.partition.labels[f.edges[inner, 0]], f.edge_dims[inner], minlength=K
+        )
         cluster = self.partition.labels[f.edges[halves >> 1, halves & 1]]
         return (rows + np.bincount(cluster, f.edge_dims[halves >> 1], minlength=K)).astype(np.int64)
 
@@ -93,7 +108,10 @@ class LocalProblems:
             self.check_dense(c.dims, "a rule that looks at whole spectra")
         K = c.n_clusters
         starts = offsets(c.dims)
-        scores, norms = np.zeros(int(starts[-1]) if rule.needs_scores else 0, self.real), np.zeros(K, self.real)
+        scores, norms = (
+            np.zeros(int(starts[-1]) if rule.needs_scores else 0, self.real),
+            np.zeros(K, self.real),
+        )
         if rule.needs_scores:
             self.run(
                 "local spectra",
@@ -108,12 +126,16 @@ class LocalProblems:
             rows = self.stack_rows()
             self.run(
                 "local kernels",
-                lambda lo, hi, s: kernels.kernel_dims(lo, hi, f, c, *self.half_edges, rows, self.eps, s, dims),
+                lambda lo, hi, s: kernels.kernel_dims(
+                    lo, hi, f, c, *self.half_edges, rows, self.eps, s, dims
+                ),
                 c.dims,
                 self.svd_room(rows),
             )
         ties = np.sqrt(self.eps) * norms.astype(np.float64)
-        return Spectra(c.dims, starts, scores, dims, np.repeat(ties, c.dims) if rule.needs_scores else ties[:0])
+        return Spectra(
+            c.dims, starts, scores, dims, np.repeat(ties, c.dims) if rule.needs_scores else ties[:0]
+        )
 
     def modes(self, ranks: np.ndarray, *, singular: bool) -> LocalModes:
         """Compute the lowest modes: eigenvectors, or right singular vectors where kernels must be exact."""
@@ -129,7 +151,9 @@ class LocalProblems:
         numbers = np.zeros(0, self.work.dtype).real.dtype
         data, scores = np.empty(len(indices), self.work.dtype), np.empty(int(starts[-1]), numbers)
         next_values, norms, tied = np.empty(K, numbers), np.empty(K, numbers), np.zeros(K, np.bool_)
-        own = self.compute(ranks, singular, (indptr, data, starts, scores, next_values, norms, tied))
+        own = self.compute(
+            ranks, singular, (indptr, data, starts, scores, next_values, norms, tied)
+        )
         R = as_matrix(indptr, indices, data.astype(self.sheaf.dtype, copy=False), int(starts[-1]))
         scores, next_values, norms = (
             read_only(array.astype(self.real, copy=False)) for array in (scores, next_values, norms)
@@ -146,7 +170,9 @@ class LocalProblems:
             R,
             **own,
         )
-        modes.__dict__.update(clusters=self.clusters, half_edges=self.half_edges, _made=(R.indptr, R.indices, R.data))
+        modes.__dict__.update(
+            clusters=self.clusters, half_edges=self.half_edges, _made=(R.indptr, R.indices, R.data)
+        )
         return modes
 
     def compute(self, ranks: np.ndarray, singular: bool, out) -> dict:
@@ -167,7 +193,9 @@ class LocalProblems:
         large = (c.dims > SPARSE_ABOVE) & (SPARSE_SHARE * wanted <= c.dims)
         self.check_dense(np.where(large, 0, c.dims), "keeping so large a share of its modes")
         with single_threaded_blas():
-            for a in np.flatnonzero(large).tolist():  # each is larger than SPARSE_ABOVE, so they are few
+            for a in np.flatnonzero(
+                large
+            ).tolist():  # each is larger than SPARSE_ABOVE, so they are few
                 try:
                     self.large_modes(a, int(ranks[a]), *out)
                 except np.linalg.LinAlgError:
@@ -177,13 +205,17 @@ class LocalProblems:
         dense = np.where(large, 0, c.dims)
         self.run(
             "local modes",
-            lambda lo, hi, s: kernels.local_modes(lo, hi, f, c, *self.half_edges, ranks, large, self.eps, s, *out),
+            lambda lo, hi, s: kernels.local_modes(
+                lo, hi, f, c, *self.half_edges, ranks, large, self.eps, s, *out
+            ),
             dense,
             self.room(dense, wanted),
         )
         return {}
 
-    def large_modes(self, a, r, indptr, data, value_starts, values, next_values, norms, tied) -> None:
+    def large_modes(
+        self, a, r, indptr, data, value_starts, values, next_values, norms, tied
+    ) -> None:
         """Compute what ``kernels.local_modes`` computes for one cluster that is too large for a dense matrix."""
         halves = self.half_edges[1][self.half_edges[0][a] : self.half_edges[0][a + 1]]
         local, unit = local_sheaf(self.sheaf, self.clusters, a, halves)
@@ -195,11 +227,15 @@ class LocalProblems:
             try:
                 w, Z = lowest_sparse(A, r + 1, eps_of(A.dtype))
             except np.linalg.LinAlgError as error:
-                raise np.linalg.LinAlgError(f"local modes of cluster {a} (dimension {A.shape[0]}): {error}") from None
+                raise np.linalg.LinAlgError(
+                    f"local modes of cluster {a} (dimension {A.shape[0]}): {error}"
+                ) from None
         w = w.clip(min=0)
         values[value_starts[a] : value_starts[a + 1]] = w[:r] / unit / unit
         next_values[a] = w[r] / unit / unit
         norms[a] = top / unit / unit
         tied[a] = r > 0 and w[r] - w[r - 1] <= np.sqrt(self.eps) * top
         rows = np.ascontiguousarray(Z[:, :r].T, dtype=data.dtype)
-        kernels.store_rows(a, r, self.sheaf._arrays, self.clusters, rows.reshape(-1), self.eps, indptr, data)
+        kernels.store_rows(
+            a, r, self.sheaf._arrays, self.clusters, rows.reshape(-1), self.eps, indptr, data
+        )

@@ -16,12 +16,16 @@ from sheafcoarsen.partition import Clusters, Partition
 from sheafcoarsen.sheaf import CellularSheaf
 
 
-def block_layout(sheaf: CellularSheaf, partition: Partition, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def block_layout(
+    sheaf: CellularSheaf, partition: Partition, ranks: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return (indptr, indices) of R for the given ranks."""
     count = int((ranks[partition.labels] * sheaf.vertex_dims).sum())
     itype = index_dtype(max(count, int(ranks.sum()), sheaf.dim_c0))
     indptr, indices = np.empty(sheaf.dim_c0 + 1, itype), np.empty(count, itype)
-    kernels.block_indices(partition.labels, sheaf.vertex_dims, ranks, offsets(ranks), indptr, indices)
+    kernels.block_indices(
+        partition.labels, sheaf.vertex_dims, ranks, offsets(ranks), indptr, indices
+    )
     return indptr, indices
 
 
@@ -48,14 +52,20 @@ def cluster_number(partition: Partition, a: int) -> int:
     return int(a) % K
 
 
-def check_layout(R, sheaf: CellularSheaf, partition: Partition, ranks: np.ndarray, what: str) -> None:
+def check_layout(
+    R, sheaf: CellularSheaf, partition: Partition, ranks: np.ndarray, what: str
+) -> None:
     """Refuse an R whose rows are not whole rows of blocks, which kernels rely on."""
     if not isinstance(R, scipy.sparse.csr_array) or R.dtype.type not in SCALARS:
-        raise TypeError(f"{what}: R must be a csr_array of one of the four scalar types, got {type(R).__name__}")
+        raise TypeError(
+            f"{what}: R must be a csr_array of one of the four scalar types, got {type(R).__name__}"
+        )
     if R.shape != (sheaf.dim_c0, int(ranks.sum())) or not kernels.has_block_indices(
         partition.labels, sheaf.vertex_dims, ranks, offsets(ranks), R.indptr, R.indices
     ):
-        raise ValueError(f"{what}: R must hold a full block for every cluster, as local_modes makes it")
+        raise ValueError(
+            f"{what}: R must hold a full block for every cluster, as local_modes makes it"
+        )
 
 
 def block(R, sheaf: CellularSheaf, partition: Partition, ranks: np.ndarray, a: int) -> np.ndarray:
@@ -66,19 +76,27 @@ def block(R, sheaf: CellularSheaf, partition: Partition, ranks: np.ndarray, a: i
     return rows[:, first : first + int(ranks[a])].toarray()
 
 
-def from_blocks(sheaf: CellularSheaf, partition: Partition, clusters: Clusters, basis) -> scipy.sparse.csr_array:
+def from_blocks(
+    sheaf: CellularSheaf, partition: Partition, clusters: Clusters, basis
+) -> scipy.sparse.csr_array:
     """Build R from the user's own blocks R_0 .. R_{K-1}, each of shape (N_a, r_a), in the sheaf's precision."""
     if isinstance(basis, np.ndarray) and basis.dtype == object:
         basis = list(basis)
     try:
         count = len(basis)
     except TypeError:
-        raise TypeError(f"`basis` must be a sequence of arrays, one per cluster, got {type(basis).__name__}") from None
+        raise TypeError(
+            f"`basis` must be a sequence of arrays, one per cluster, got {type(basis).__name__}"
+        ) from None
     if count != clusters.n_clusters:
-        raise ValueError(f"`basis` must hold one array per cluster, {clusters.n_clusters} in all, got {count}")
+        raise ValueError(
+            f"`basis` must hold one array per cluster, {clusters.n_clusters} in all, got {count}"
+        )
     blocks = [scalar_array(f"basis[{a}]", item) for a, item in enumerate(basis)]
     complex_ones = any(item.dtype.kind == "c" for item in blocks)
-    dtype = np.result_type(sheaf.dtype, np.complex64) if complex_ones else sheaf.dtype  # the sheaf's own precision
+    dtype = (
+        np.result_type(sheaf.dtype, np.complex64) if complex_ones else sheaf.dtype
+    )  # the sheaf's own precision
     for a, item in enumerate(blocks):
         if item.ndim != 2 or item.shape[0] != clusters.dims[a]:
             raise ValueError(
@@ -97,7 +115,9 @@ def from_blocks(sheaf: CellularSheaf, partition: Partition, clusters: Clusters, 
     data = np.empty(len(indices), dtype)
     for a, item in enumerate(blocks):
         vertices = partition.cluster(a)
-        kernels.place_block(vertices, sheaf.vertex_offsets, sheaf.vertex_dims, indptr, item.reshape(-1), data)
+        kernels.place_block(
+            vertices, sheaf.vertex_offsets, sheaf.vertex_dims, indptr, item.reshape(-1), data
+        )
     return as_matrix(indptr, indices, data, int(ranks.sum()))
 
 

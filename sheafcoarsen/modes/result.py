@@ -72,8 +72,12 @@ class LocalModes:
     local_operator: str  # one of LOCAL_OPERATORS
     ranks: np.ndarray  # (K,) r_a
     scores: np.ndarray  # (sum r_a,) eigenvalues of cluster after cluster, ascending inside each
-    next_eigenvalues: np.ndarray  # (K,) the first discarded eigenvalue, inf where nothing is discarded
-    tied: np.ndarray  # (K,) bool: the cut splits a multiple eigenvalue, so the kept space is not unique
+    next_eigenvalues: (
+        np.ndarray
+    )  # (K,) the first discarded eigenvalue, inf where nothing is discarded
+    tied: (
+        np.ndarray
+    )  # (K,) bool: the cut splits a multiple eigenvalue, so the kept space is not unique
     operator_norms: np.ndarray  # (K,) norm(., inf) of the local operators
     prolongation: scipy.sparse.csr_array  # R = blockdiag(U_a), rows in the order of C^0
     singular: bool = False  # singular vectors of the local coboundary rather than eigenvectors
@@ -217,34 +221,56 @@ def check_modes(modes: LocalModes, what: str) -> None:
     choice("local_operator", modes.local_operator, LOCAL_OPERATORS)
     K = modes.partition.n_clusters
     ranks = modes.ranks
-    if not isinstance(ranks, np.ndarray) or ranks.dtype != np.int64 or ranks.shape != (K,) or (ranks < 0).any():
+    if (
+        not isinstance(ranks, np.ndarray)
+        or ranks.dtype != np.int64
+        or ranks.shape != (K,)
+        or (ranks < 0).any()
+    ):
         raise ValueError(f"{what}: `ranks` must hold {K} integers of at least 0")
     check_layout(modes.prolongation, modes.sheaf, modes.partition, ranks, what)
     real = np.zeros(0, modes.sheaf.dtype).real.dtype
-    for name, length in (("scores", int(ranks.sum())), ("next_eigenvalues", K), ("operator_norms", K)):
+    for name, length in (
+        ("scores", int(ranks.sum())),
+        ("next_eigenvalues", K),
+        ("operator_norms", K),
+    ):
         values = getattr(modes, name)
         if not isinstance(values, np.ndarray) or values.dtype != real or values.shape != (length,):
             raise ValueError(f"{what}: `{name}` must hold {length} numbers of type {real}")
-        bad = np.flatnonzero(np.isnan(values) | (np.isinf(values) if name != "next_eigenvalues" else False))
+        bad = np.flatnonzero(
+            np.isnan(values) | (np.isinf(values) if name != "next_eigenvalues" else False)
+        )
         if bad.size:
-            raise ValueError(f"{what}: `{name}` must be finite, got {values[bad[0]]} at index {bad[0]}")
-    if not isinstance(modes.tied, np.ndarray) or modes.tied.dtype != np.bool_ or modes.tied.shape != (K,):
+            raise ValueError(
+                f"{what}: `{name}` must be finite, got {values[bad[0]]} at index {bad[0]}"
+            )
+    if (
+        not isinstance(modes.tied, np.ndarray)
+        or modes.tied.dtype != np.bool_
+        or modes.tied.shape != (K,)
+    ):
         raise ValueError(f"{what}: `tied` must hold {K} booleans")
     check_settings(modes, what)
     dims = np.bincount(modes.partition.labels, modes.sheaf.vertex_dims, minlength=K)
     if (ranks > dims).any():
         a = int(np.argmax(ranks > dims))
-        raise ValueError(f"{what}: `ranks[{a}]` = {ranks[a]} is more than the cluster's dimension {dims[a]:.0f}")
+        raise ValueError(
+            f"{what}: `ranks[{a}]` = {ranks[a]} is more than the cluster's dimension {dims[a]:.0f}"
+        )
     bad = np.flatnonzero(~np.isfinite(modes.prolongation.data))
     if bad.size:
-        raise ValueError(f"{what}: `prolongation` must be finite, got {modes.prolongation.data[bad[0]]}")
+        raise ValueError(
+            f"{what}: `prolongation` must be finite, got {modes.prolongation.data[bad[0]]}"
+        )
 
 
 def _is_as_made(modes: LocalModes) -> bool:
     """Whether the modes come from here as they are: ``replace`` makes others, and R is frozen but may be given other arrays."""
     R, made = modes.prolongation, modes.__dict__.get("_made", ())
     return len(made) == 3 and all(
-        one is other and not one.flags.writeable for one, other in zip(made, (R.indptr, R.indices, R.data), strict=True)
+        one is other and not one.flags.writeable
+        for one, other in zip(made, (R.indptr, R.indices, R.data), strict=True)
     )
 
 
@@ -254,7 +280,9 @@ def check_settings(modes: LocalModes, what: str) -> None:
         if not isinstance(getattr(modes, name), bool):
             raise TypeError(f"{what}: `{name}` must be True or False, got {getattr(modes, name)!r}")
     try:
-        if modes.local_operator != "oversampled" or modes.target != 0:  # 0: a pilot found no energy at all
+        if (
+            modes.local_operator != "oversampled" or modes.target != 0
+        ):  # 0: a pilot found no energy at all
             check_oversampling(modes.local_operator, modes.rings, modes.target)
         if modes.local_operator == "oversampled" and (modes.rings is None or modes.target is None):
             raise ValueError("oversampled modes have `rings` and a `target`")

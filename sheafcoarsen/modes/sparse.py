@@ -47,7 +47,11 @@ def local_sheaf(
     place[members] = np.arange(len(members))
 
     def maps(edges, end):
-        data, starts = (sheaf.tail_data, sheaf.tail_offsets) if end == 0 else (sheaf.head_data, sheaf.head_offsets)
+        data, starts = (
+            (sheaf.tail_data, sheaf.tail_offsets)
+            if end == 0
+            else (sheaf.head_data, sheaf.head_offsets)
+        )
         return data[ranges(starts[edges], starts[edges + 1] - starts[edges])]
 
     at_loop = sheaf.edges[inner, 0] == sheaf.edges[inner, 1]
@@ -65,7 +69,9 @@ def local_sheaf(
         tails.append(data)
     tail, head = np.concatenate(tails), maps(inner, 1)
     double = np.result_type(sheaf.dtype, np.float64)
-    unit = 1 / power_of_two(max(float(np.abs(tail).max(initial=0.0)), float(np.abs(head).max(initial=0.0))))
+    unit = 1 / power_of_two(
+        max(float(np.abs(tail).max(initial=0.0)), float(np.abs(head).max(initial=0.0)))
+    )
     local = CellularSheaf._trusted(
         np.concatenate(ends),
         np.append(sheaf.vertex_dims[members], 0),
@@ -76,7 +82,9 @@ def local_sheaf(
     return local, unit
 
 
-def lowest_sparse(A: scipy.sparse.csr_array, count: int, eps: float) -> tuple[np.ndarray, np.ndarray]:
+def lowest_sparse(
+    A: scipy.sparse.csr_array, count: int, eps: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the ``count`` lowest eigenvalues, ascending, and orthonormal eigenvectors of a sparse semidefinite matrix.
 
     Lanczos (ARPACK) on (A + s I)^{-1} finds a multiple eigenvalue once, and more often only by rounding. So it is run again beside
@@ -89,13 +97,17 @@ def lowest_sparse(A: scipy.sparse.csr_array, count: int, eps: float) -> tuple[np
     """
     n = A.shape[0]
     bound = float(abs(A).sum(axis=1).max())
-    level = n * eps * bound  # eigenvalues closer than this are one; a larger shift would merge more of them
+    level = (
+        n * eps * bound
+    )  # eigenvalues closer than this are one; a larger shift would merge more of them
     solve = Factors(A, level).solve
     for tol in TOLERANCES:
         with contextlib.suppress(np.linalg.LinAlgError):
             return _lowest(A, solve, count, level, tol)
     # eigenvalues barely above the level, such as zeros lost to rounding, drown the others in the inverse unless it is shifted more
-    return _lowest(A, Factors(A, 1e-4 * float(A.diagonal().real.mean())).solve, count, level, TOLERANCES[-1])
+    return _lowest(
+        A, Factors(A, 1e-4 * float(A.diagonal().real.mean())).solve, count, level, TOLERANCES[-1]
+    )
 
 
 def _lowest(A, solve, count, level, tol) -> tuple[np.ndarray, np.ndarray]:
@@ -105,11 +117,15 @@ def _lowest(A, solve, count, level, tol) -> tuple[np.ndarray, np.ndarray]:
     found = np.zeros((n, 0), A.dtype)
     values = np.zeros(0)
     while True:
-        fresh = _lanczos(solve, found, max(count - len(values), 1 + count // 4), n, A.dtype, rng, tol)
+        fresh = _lanczos(
+            solve, found, max(count - len(values), 1 + count // 4), n, A.dtype, rng, tol
+        )
         found = scipy.linalg.qr(np.hstack([found, fresh]), mode="economic")[0]
         found, worst = _polish(A, solve, found, count, 2 * level)
         if worst > 2 * level:
-            raise np.linalg.LinAlgError(f"residual {worst:.3g} after {POLISH} rounds of inverse iteration")
+            raise np.linalg.LinAlgError(
+                f"residual {worst:.3g} after {POLISH} rounds of inverse iteration"
+            )
         before = values
         values, turn = scipy.linalg.eigh(found.conj().T @ (A @ found))
         found = found @ turn
@@ -129,10 +145,18 @@ def _lanczos(solve, found, count, n, dtype, rng, tol) -> np.ndarray:
     start = beside(rng.standard_normal(n).astype(dtype))
     try:
         return eigsh(
-            operator, k=count, which="LM", v0=start, ncv=min(n - 1, max(4 * count, 40)), maxiter=RESTARTS, tol=tol
+            operator,
+            k=count,
+            which="LM",
+            v0=start,
+            ncv=min(n - 1, max(4 * count, 40)),
+            maxiter=RESTARTS,
+            tol=tol,
         )[1]
     except ArpackNoConvergence as error:
-        raise np.linalg.LinAlgError(f"Lanczos found {len(error.eigenvalues)} of {count} modes") from None
+        raise np.linalg.LinAlgError(
+            f"Lanczos found {len(error.eigenvalues)} of {count} modes"
+        ) from None
 
 
 def _polish(A, solve, X, count, level) -> tuple[np.ndarray, float]:

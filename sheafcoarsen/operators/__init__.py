@@ -1,7 +1,12 @@
 """Coboundary, Laplacian, energy, normalization."""
 
 from sheafcoarsen.operators.csr import canonical_csr, index_dtype
-from sheafcoarsen.operators.delta import apply_coboundary, as_columns, coboundary, laplacian_operator
+from sheafcoarsen.operators.delta import (
+    apply_coboundary,
+    as_columns,
+    coboundary,
+    laplacian_operator,
+)
 from sheafcoarsen.operators.energies import edge_energy, energy
 from sheafcoarsen.operators.factors import Factors
 from sheafcoarsen.operators.normalization import normalize, normalized

@@ -23,5 +23,9 @@ def same_array(mine, other) -> bool:
         return True
     if not isinstance(other, np.ndarray) or mine.shape != other.shape:
         return False
-    one = mine.dtype == other.dtype and mine.strides == other.strides and mine.ctypes.data == other.ctypes.data
+    one = (
+        mine.dtype == other.dtype
+        and mine.strides == other.strides
+        and mine.ctypes.data == other.ctypes.data
+    )
     return one or np.array_equal(mine, other)

@@ -53,7 +53,11 @@ def apply_coboundary(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
     y = np.empty((sheaf.dim_c1, x.shape[1]), np.result_type(sheaf.dtype, x.dtype))
     cost = sheaf.edge_dims + 1.0
     serial_below = SERIAL_BELOW / max(x.shape[1], 1)
-    run_ranges(lambda lo, hi: kernels.apply_coboundary(lo, hi, sheaf._arrays, x, y), cost, serial_below=serial_below)
+    run_ranges(
+        lambda lo, hi: kernels.apply_coboundary(lo, hi, sheaf._arrays, x, y),
+        cost,
+        serial_below=serial_below,
+    )
     return y
 
 

@@ -19,7 +19,9 @@ class Factors:
         shifted = scipy.sparse.csr_array(A + shift * scipy.sparse.eye_array(n, format="csr"))
         self._order = None
         if n > DISSECT_ABOVE:
-            self._order = nested_dissection(shifted.indptr.astype(np.int64), shifted.indices.astype(np.int64))
+            self._order = nested_dissection(
+                shifted.indptr.astype(np.int64), shifted.indices.astype(np.int64)
+            )
             shifted = shifted[self._order][:, self._order]
         try:
             self._factors = splu(

@@ -44,7 +44,9 @@ def normalize(sheaf: CellularSheaf, singular: str = "pinv", eps: float = 1e-8) -
     return normalized(sheaf, singular, eps, stacklevel=3)
 
 
-def normalized(sheaf: CellularSheaf, singular: str = "pinv", eps: float = 1e-8, *, stacklevel: int) -> CellularSheaf:
+def normalized(
+    sheaf: CellularSheaf, singular: str = "pinv", eps: float = 1e-8, *, stacklevel: int
+) -> CellularSheaf:
     """Return what ``normalize`` returns; a warning points ``stacklevel`` calls up."""
     check_sheaf(sheaf)
     choice("singular", singular, ("pinv", "regularize", "augment"))
@@ -66,7 +68,9 @@ def normalized(sheaf: CellularSheaf, singular: str = "pinv", eps: float = 1e-8, 
         grouped.append((d, vertices, where, values, vectors))
         if singular == "regularize":  # the Frobenius norm of a block is that of its eigenvalues
             largest = values[:, -1:].clip(min=np.finfo(values.dtype).tiny)
-            shift = max(shift, float(eps * (largest[:, 0] * np.linalg.norm(values / largest, axis=1)).max()))
+            shift = max(
+                shift, float(eps * (largest[:, 0] * np.linalg.norm(values / largest, axis=1)).max())
+            )
     first_singular, n_singular = sheaf.n_vertices, 0
     for d, vertices, where, values, vectors in grouped:
         values = values.clip(min=0) + values.dtype.type(shift)
@@ -87,7 +91,9 @@ def normalized(sheaf: CellularSheaf, singular: str = "pinv", eps: float = 1e-8, 
     scaled = []
     for end, data, begins in ((0, f.tail_data, f.tail_offsets), (1, f.head_data, f.head_offsets)):
         out = np.empty_like(data)
-        kernels.multiply_maps(f.edges, end, f.edge_dims, f.vertex_dims, data, begins, roots, starts, out)
+        kernels.multiply_maps(
+            f.edges, end, f.edge_dims, f.vertex_dims, data, begins, roots, starts, out
+        )
         scaled.append(out)
     return CellularSheaf._trusted(
         sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims, scaled[0], scaled[1], sheaf.vertex_labels

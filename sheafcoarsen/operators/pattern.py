@@ -19,9 +19,7 @@ class BlockPattern(NamedTuple):
 
     row_ptr: np.ndarray  # (n + 1,) int64, where each row's codes begin
     codes: np.ndarray  # int32 while it fits
-    block_ptr: (
-        np.ndarray
-    )  # (n + 1,) int64, where each row's blocks begin; row_ptr itself where there is a code per block
+    block_ptr: np.ndarray  # (n + 1,) int64, where each row's blocks begin; row_ptr itself where there is a code per block
     columns: np.ndarray  # int32, the block's column
 
 
@@ -37,7 +35,9 @@ def block_pattern(edges, n: int) -> BlockPattern:
     half_edges = np.empty((2, 2 * m), index_dtype(2 * m))
     count = assembly.sort_half_edges(edges, by_row, by_column, half_edges[0], half_edges[1])
     block_ptr = np.empty(n + 1, np.int64)
-    blocks = assembly.group_entries(edges, by_row, half_edges[1], row_ptr, block_ptr, columns, codes)
+    blocks = assembly.group_entries(
+        edges, by_row, half_edges[1], row_ptr, block_ptr, columns, codes
+    )
     if blocks == n + count:
         block_ptr = row_ptr
     return BlockPattern(row_ptr, codes[: n + count], block_ptr, columns[:blocks])
@@ -77,14 +77,24 @@ class LaplacianPattern:
     def __init__(self, sheaf: CellularSheaf, format: str = "csr"):
         check_sheaf(sheaf)
         self.format = choice("format", format, ("csr", "bsr"))
-        self._edges, self._vertex_dims, self._edge_dims = sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims
+        self._edges, self._vertex_dims, self._edge_dims = (
+            sheaf.edges,
+            sheaf.vertex_dims,
+            sheaf.edge_dims,
+        )
         n = sheaf.n_vertices
         dims = sheaf.vertex_dims
         odd = np.flatnonzero(dims != dims[0]) if n else dims
         if format == "bsr" and (n == 0 or dims[0] == 0 or odd.size):
             v = int(odd[0]) if odd.size else 0
-            had = f"vertex {v} has dimension {dims[v]}, vertex 0 has {dims[0]}" if n else "there are no vertices"
-            raise ValueError(f'`format` = "bsr" needs all vertex stalks of one size, at least 1; {had}: use "csr"')
+            had = (
+                f"vertex {v} has dimension {dims[v]}, vertex 0 has {dims[0]}"
+                if n
+                else "there are no vertices"
+            )
+            raise ValueError(
+                f'`format` = "bsr" needs all vertex stalks of one size, at least 1; {had}: use "csr"'
+            )
         self._blocks = blocks = block_pattern(sheaf.edges, n)
         self.shape = (sheaf.dim_c0, sheaf.dim_c0)
         if n and not odd.size:
@@ -100,7 +110,10 @@ class LaplacianPattern:
         self._nnz = int(self._row_starts[-1])
         if format == "bsr" or d == 1:
             itype = index_dtype(max(len(blocks.columns), n))
-            indices, indptr = blocks.columns.astype(itype, copy=False), blocks.block_ptr.astype(itype)
+            indices, indptr = (
+                blocks.columns.astype(itype, copy=False),
+                blocks.block_ptr.astype(itype),
+            )
         else:
             itype = index_dtype(max(self._nnz, sheaf.dim_c0))
             indptr, indices = np.empty(sheaf.dim_c0 + 1, itype), np.empty(self._nnz, itype)
@@ -115,7 +128,9 @@ class LaplacianPattern:
             )  # fmt: skip
         self.indices, self.indptr = read_only(indices), read_only(indptr)
 
-    def fill(self, sheaf: CellularSheaf, out=None) -> scipy.sparse.csr_array | scipy.sparse.bsr_array:
+    def fill(
+        self, sheaf: CellularSheaf, out=None
+    ) -> scipy.sparse.csr_array | scipy.sparse.bsr_array:
         """Return L of a sheaf on the same topology; its index arrays are shared with the pattern.
 
         Parameters
@@ -154,7 +169,9 @@ class LaplacianPattern:
             ("edge_dims", self._edge_dims, sheaf.edge_dims),
         ):
             if not same_array(mine, other):
-                raise ValueError(f"`sheaf` must have the topology of the pattern, but its {name} differ")
+                raise ValueError(
+                    f"`sheaf` must have the topology of the pattern, but its {name} differ"
+                )
         if out is None:
             data = np.empty(self._nnz, sheaf.dtype)
         else:
@@ -172,14 +189,20 @@ class LaplacianPattern:
                     "`out` must be an earlier result of this pattern, with its own memory unchanged in layout"
                 )
             if out.dtype != sheaf.dtype:
-                raise ValueError(f"`out` must have the sheaf's scalar type {sheaf.dtype}, got {out.dtype}")
+                raise ValueError(
+                    f"`out` must have the sheaf's scalar type {sheaf.dtype}, got {out.dtype}"
+                )
             data = out.data.reshape(-1)
-        run_ranges(self._filler(sheaf, data), self._row_starts, cumulative=True, serial_below=SERIAL_BELOW)
+        run_ranges(
+            self._filler(sheaf, data), self._row_starts, cumulative=True, serial_below=SERIAL_BELOW
+        )
         if out is not None:
             return out
         if self.format == "bsr":
             d = int(self._vertex_dims[0])
-            matrix = scipy.sparse.bsr_array((data.reshape(-1, d, d), self.indices, self.indptr), shape=self.shape)
+            matrix = scipy.sparse.bsr_array(
+                (data.reshape(-1, d, d), self.indices, self.indptr), shape=self.shape
+            )
             matrix.has_sorted_indices = True
             matrix.has_canonical_format = True
             return matrix
@@ -205,13 +228,17 @@ class LaplacianPattern:
                 square,
                 data,
             )
-        return lambda lo, hi: assembly.fill(lo, hi, sheaf._arrays, *blocks, self._row_starts, bsr, data)
+        return lambda lo, hi: assembly.fill(
+            lo, hi, sheaf._arrays, *blocks, self._row_starts, bsr, data
+        )
 
     def __repr__(self) -> str:
         return f"LaplacianPattern(format={self.format!r}, blocks={len(self._blocks.columns)}, entries={self._nnz})"
 
 
-def laplacian(sheaf: CellularSheaf, format: str = "csr") -> scipy.sparse.csr_array | scipy.sparse.bsr_array:
+def laplacian(
+    sheaf: CellularSheaf, format: str = "csr"
+) -> scipy.sparse.csr_array | scipy.sparse.bsr_array:
     """Return the sheaf Laplacian L = delta* delta (``eq:sheaf-laplacian``), assembled block by block.
 
     The diagonal block of v sums F_{v->e}* F_{v->e} over its edges (``eq:app-diagonal-block``) and
@@ -240,7 +267,10 @@ def laplacian(sheaf: CellularSheaf, format: str = "csr") -> scipy.sparse.csr_arr
     """
     pattern = LaplacianPattern(sheaf, format)
     matrix = pattern.fill(sheaf)
-    for name in ("indices", "indptr"):  # nobody shares them; scipy may hold a view, which stays frozen
+    for name in (
+        "indices",
+        "indptr",
+    ):  # nobody shares them; scipy may hold a view, which stays frozen
         own = getattr(pattern, name)
         own.setflags(write=True)
         setattr(matrix, name, own)

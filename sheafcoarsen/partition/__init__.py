@@ -1,6 +1,12 @@
 """Which vertex belongs to which cluster."""
 
-from sheafcoarsen.partition.clusters import Clusters, check_partition, clusters_of, crossing_half_edges, edge_clusters
+from sheafcoarsen.partition.clusters import (
+    Clusters,
+    check_partition,
+    clusters_of,
+    crossing_half_edges,
+    edge_clusters,
+)
 from sheafcoarsen.partition.container import Partition
 from sheafcoarsen.partition.selection import METHODS, select
 

@@ -43,7 +43,9 @@ def check_partition(sheaf: CellularSheaf, partition: Partition) -> None:
     """Refuse a partition of another number of vertices, and arguments of the wrong type."""
     check_sheaf(sheaf)
     if not isinstance(partition, Partition):
-        raise TypeError(f"`P` must be a Partition, got {type(partition).__name__}: Partition(labels) makes one")
+        raise TypeError(
+            f"`P` must be a Partition, got {type(partition).__name__}: Partition(labels) makes one"
+        )
     if partition.n_vertices != sheaf.n_vertices:
         raise ValueError(
             f"`P` must label the sheaf's {sheaf.n_vertices} vertices, got a partition of {partition.n_vertices}"

@@ -35,7 +35,9 @@ class Partition:
         labels = integer_array("labels", labels, names=True)
         negative = np.flatnonzero(labels < 0)
         if negative.size:
-            raise ValueError(f"`labels` must not be negative, got {labels[negative[0]]} for vertex {negative[0]}")
+            raise ValueError(
+                f"`labels` must not be negative, got {labels[negative[0]]} for vertex {negative[0]}"
+            )
         highest = int(labels.max(initial=-1))
         if highest >= len(labels):
             v = int(labels.argmax())
@@ -78,11 +80,15 @@ class Partition:
         array([0, 1, 0])
         """
         if not isinstance(clusters, Iterable) or isinstance(clusters, str | bytes | dict):
-            raise TypeError(f"`clusters` must be a sequence of clusters, got {type(clusters).__name__}")
+            raise TypeError(
+                f"`clusters` must be a sequence of clusters, got {type(clusters).__name__}"
+            )
         members = []
         for a, c in enumerate(clusters):
             if not isinstance(c, Iterable):
-                raise TypeError(f"`clusters[{a}]` must be a sequence of vertices, got {type(c).__name__}")
+                raise TypeError(
+                    f"`clusters[{a}]` must be a sequence of vertices, got {type(c).__name__}"
+                )
             listed = list(c)
             if any(isinstance(v, str) for v in listed):
                 raise TypeError(
@@ -108,7 +114,9 @@ class Partition:
         if repeated.size:
             v = int(repeated[0])
             places = which[vertices == v]
-            raise ValueError(f"`clusters` hold vertex {v} more than once: in clusters {places.tolist()}")
+            raise ValueError(
+                f"`clusters` hold vertex {v} more than once: in clusters {places.tolist()}"
+            )
         return cls(labels)
 
     @classmethod
@@ -156,7 +164,9 @@ class Partition:
         ones = np.bincount(rows, minlength=matrix.shape[0])
         bad = np.flatnonzero(ones != 1)
         if bad.size:
-            raise ValueError(f"`S` must have a single 1 in each row, got {ones[bad[0]]} in row {bad[0]}")
+            raise ValueError(
+                f"`S` must have a single 1 in each row, got {ones[bad[0]]} in row {bad[0]}"
+            )
         labels = np.empty(matrix.shape[0], dtype=np.int64)
         labels[rows] = columns
         empty = np.flatnonzero(np.bincount(labels, minlength=matrix.shape[1]) == 0)
@@ -235,7 +245,9 @@ class Partition:
                [1., 0.]])
         """
         n = self.n_vertices
-        return scipy.sparse.csr_array((np.ones(n), (np.arange(n), self.labels)), shape=(n, self.n_clusters))
+        return scipy.sparse.csr_array(
+            (np.ones(n), (np.arange(n), self.labels)), shape=(n, self.n_clusters)
+        )
 
     def __repr__(self) -> str:
         spread = f", sizes {self.sizes.min()} .. {self.sizes.max()}" if self.n_clusters else ""

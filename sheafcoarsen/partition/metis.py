@@ -9,7 +9,9 @@ def metis(links: Links, n_clusters: int, rng) -> np.ndarray:
     try:
         import pymetis
     except ImportError:
-        raise ImportError('method "metis" needs the package pymetis: pip install sheafcoarsen[metis]') from None
+        raise ImportError(
+            'method "metis" needs the package pymetis: pip install sheafcoarsen[metis]'
+        ) from None
     same = (links.weights == 1).all()
     starts = links.starts.astype(np.int32)
     if hasattr(pymetis, "CSRAdjacency"):  # 2025.2 and later, which deprecate the other form

@@ -16,7 +16,9 @@ def repair_labels(links: Links, labels, n_clusters: int, balanced: bool) -> np.n
     labels, weight, main = _pieces(links, labels)
     mean = links.sizes.sum() / n_clusters
     if balanced:
-        labels, weight = _merge(links, labels, weight, main, len(labels), LIGHTEST * mean, HEAVIEST * mean)
+        labels, weight = _merge(
+            links, labels, weight, main, len(labels), LIGHTEST * mean, HEAVIEST * mean
+        )
         wanted = np.where(weight > TOO_HEAVY * mean, np.rint(weight / mean), 1).astype(np.int64)
         labels, weight = _split(links, labels, weight, np.minimum(wanted, np.bincount(labels)))
         main = np.ones(len(weight), dtype=np.uint8)

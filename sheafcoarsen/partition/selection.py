@@ -7,7 +7,14 @@ import numpy as np
 from sheafcoarsen._kernels import partition as kernels
 from sheafcoarsen._support import bar, choice, flag, read_only, whole_number
 from sheafcoarsen.partition.container import Partition
-from sheafcoarsen.partition.links import HEAVIEST, LIGHTEST, Links, grouped_sums, links_of, neighbour_lists
+from sheafcoarsen.partition.links import (
+    HEAVIEST,
+    LIGHTEST,
+    Links,
+    grouped_sums,
+    links_of,
+    neighbour_lists,
+)
 from sheafcoarsen.partition.metis import metis
 from sheafcoarsen.partition.repair import repair_labels
 from sheafcoarsen.partition.spectral import MOST_SPECTRAL, spectral
@@ -16,7 +23,9 @@ SWEEPS = 4
 """Refinement sweeps; on a 3-D nearest-neighbour graph .226, .201, .197, .196 of the edges are cut after 0, 1, 2, 4."""
 
 
-def select(F_or_graph, n_clusters, method="auto", weights="graph", seed=0, progress=False) -> Partition:
+def select(
+    F_or_graph, n_clusters, method="auto", weights="graph", seed=0, progress=False
+) -> Partition:
     """Partition the vertices into clusters that are strongly linked inside (the Select phase of a pooling layer).
 
     For every method, in this order of priority: there are exactly ``n_clusters`` clusters, none empty; no cluster joins
@@ -84,9 +93,13 @@ def select(F_or_graph, n_clusters, method="auto", weights="graph", seed=0, progr
         links = links_of(F_or_graph, weights)
         n = len(links.sizes)
         if n == 0:
-            raise ValueError(f"`n_clusters` = {n_clusters} clusters need vertices, but the graph has no vertices")
+            raise ValueError(
+                f"`n_clusters` = {n_clusters} clusters need vertices, but the graph has no vertices"
+            )
         if not 1 <= n_clusters <= n:
-            raise ValueError(f"`n_clusters` must be between 1 and the number of vertices, {n}, got {n_clusters}")
+            raise ValueError(
+                f"`n_clusters` must be between 1 and the number of vertices, {n}, got {n_clusters}"
+            )
         if method == "spectral" and n_clusters > MOST_SPECTRAL:
             raise ValueError(
                 f'`n_clusters` must be at most {MOST_SPECTRAL} for method "spectral", which needs as many '
@@ -129,7 +142,9 @@ def _matching(links: Links, n_clusters: int, rng) -> np.ndarray:
         order = rng.permutation(n)
         order = order[np.argsort(level.sizes[order], kind="stable")]  # the lightest first
         levels_left = np.ceil(np.log2(n / n_clusters))
-        aim = int(np.ceil(n * (n_clusters / n) ** (1 / levels_left)))  # levels alike, so that sizes stay alike
+        aim = int(
+            np.ceil(n * (n_clusters / n) ** (1 / levels_left))
+        )  # levels alike, so that sizes stay alike
         groups = np.empty(n, dtype=np.int32)
         count = kernels.match(level, order, aim, high, groups)
         labels = groups[labels]
@@ -138,7 +153,9 @@ def _matching(links: Links, n_clusters: int, rng) -> np.ndarray:
         rows = np.repeat(np.arange(n), np.diff(level.starts))
         upper = rows < level.ends
         edges = np.stack([groups[rows[upper]], groups[level.ends[upper]]], axis=1).astype(np.int64)
-        level = neighbour_lists(read_only(edges), level.weights[upper], grouped_sums(groups, level.sizes))
+        level = neighbour_lists(
+            read_only(edges), level.weights[upper], grouped_sums(groups, level.sizes)
+        )
     _refine(links, labels, n_clusters)
     return labels
 

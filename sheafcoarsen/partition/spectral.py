@@ -22,7 +22,9 @@ DENSE_SPECTRAL = 1000
 
 def spectral(links: Links, n_clusters: int, rng) -> np.ndarray:
     n = len(links.sizes)
-    weights = np.maximum(links.weights, np.finfo(float).eps)  # keeps what is linked by zeros together
+    weights = np.maximum(
+        links.weights, np.finfo(float).eps
+    )  # keeps what is linked by zeros together
     matrix = scipy.sparse.csr_array((weights, links.ends, links.starts), shape=(n, n))
     n_components, component = scipy.sparse.csgraph.connected_components(matrix, directed=False)
     labels = component.astype(np.int32)
@@ -33,7 +35,9 @@ def spectral(links: Links, n_clusters: int, rng) -> np.ndarray:
     first = np.cumsum(parts) - parts
     for c in range(n_components):  # fewer than MOST_SPECTRAL
         members = np.flatnonzero(component == c)
-        labels[members] = first[c] + _spectral_clusters(matrix[members][:, members], int(parts[c]), rng)
+        labels[members] = first[c] + _spectral_clusters(
+            matrix[members][:, members], int(parts[c]), rng
+        )
     return labels
 
 
@@ -51,7 +55,9 @@ def _spectral_clusters(matrix, k: int, rng) -> np.ndarray:
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     rows = vectors / np.where(norms == 0, 1, norms)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "One of the clusters is empty")  # the repair makes up for it
+        warnings.filterwarnings(
+            "ignore", "One of the clusters is empty"
+        )  # the repair makes up for it
         return kmeans2(rows, k, iter=30, minit="++", seed=rng)[1]
 
 

@@ -55,14 +55,18 @@ def square_points(ax) -> float:
 def check_kind(name: str, value, kind) -> None:
     kinds = kind if isinstance(kind, tuple) else (kind,)
     if not isinstance(value, kinds):
-        raise TypeError(f"`{name}` must be a {' or a '.join(k.__name__ for k in kinds)}, got {type(value).__name__}")
+        raise TypeError(
+            f"`{name}` must be a {' or a '.join(k.__name__ for k in kinds)}, got {type(value).__name__}"
+        )
 
 
 def draw_lines(ax, label: str, places, edges, **style) -> None:
     """Draw straight edges as one collection."""
     from matplotlib.collections import LineCollection
 
-    ax.add_collection(LineCollection(places[edges], rasterized=len(edges) > MARKERS, label=label, **style))
+    ax.add_collection(
+        LineCollection(places[edges], rasterized=len(edges) > MARKERS, label=label, **style)
+    )
 
 
 def both_ends(values: np.ndarray) -> list[int]:
@@ -72,7 +76,9 @@ def both_ends(values: np.ndarray) -> list[int]:
 
 def draw_frame(ax, places) -> None:
     """Show all places with a margin, equal units in both directions, and no ticks."""
-    low, high = (places.min(axis=0), places.max(axis=0)) if len(places) else (np.zeros(2), np.ones(2))
+    low, high = (
+        (places.min(axis=0), places.max(axis=0)) if len(places) else (np.zeros(2), np.ones(2))
+    )
     middle, half = low / 2 + high / 2, max(float((high - low).max()) / 2, 1e-300)
     half = 1.0 if half <= 1e-12 * float(np.abs(middle).max()) or half == 1e-300 else half
     reach = np.maximum(high / 2 - low / 2, 0.2 * half) + 0.1 * half
@@ -128,7 +134,9 @@ def add_legend(ax) -> None:
     """Put a legend below the axes, with marks that can be seen."""
     handles, labels = ax.get_legend_handles_labels()
     if handles:
-        legend = add_legend_below(ax, handles, 34, labels=labels, fontsize=9, ncols=min(len(handles), 3))
+        legend = add_legend_below(
+            ax, handles, 34, labels=labels, fontsize=9, ncols=min(len(handles), 3)
+        )
         for mark in legend.legend_handles:
             if hasattr(mark, "set_sizes"):
                 mark.set_sizes([25.0])

@@ -67,10 +67,14 @@ def spectra(C: Coarsening, *, ax=None) -> Axes:
     check_kind("C", C, Coarsening)
     modes = C.modes
     if modes is None:
-        raise ValueError("`C` must be made of local modes: a basis of your own has no local spectra")
+        raise ValueError(
+            "`C` must be made of local modes: a basis of your own has no local spectra"
+        )
     ax = axes_or_new(ax, 7, 4)
     K = len(modes.ranks)
-    level = zero_level(C.clusters.dims, eps_of(C.fine.dtype), modes.operator_norms.astype(np.float64))
+    level = zero_level(
+        C.clusters.dims, eps_of(C.fine.dtype), modes.operator_norms.astype(np.float64)
+    )
     cluster = np.repeat(np.arange(K), modes.ranks)
     kept = _zeroed(modes.scores, level[cluster])
     after = _zeroed(modes.next_eigenvalues, level)  # inf where nothing is discarded
@@ -90,7 +94,15 @@ def spectra(C: Coarsening, *, ax=None) -> Axes:
         low, high = last[order][cut[order]], after[order][cut[order]]
         at = np.arange(len(high))
         ax.fill_between(
-            at, low, high, step="mid", color=LIGHT, linewidth=0, zorder=1, rasterized=K > MARKERS, label="gap"
+            at,
+            low,
+            high,
+            step="mid",
+            color=LIGHT,
+            linewidth=0,
+            zorder=1,
+            rasterized=K > MARKERS,
+            label="gap",
         )
         ax.plot(at, high, color=MIDDLE, linewidth=2, label="first discarded", zorder=4)
     else:
@@ -116,8 +128,13 @@ def spectra(C: Coarsening, *, ax=None) -> Axes:
     if not many:
         ax.xaxis.set_major_locator(whole_number_ticks())
         ax.set_xlim(-0.6, max(K, 1) - 0.4)
-    operator = {"internal": "internal Laplacian $L_a$", "principal": "principal block $L[C_a, C_a]$"}
-    ax.set_ylabel(f"eigenvalue of the\n{operator.get(modes.local_operator, modes.local_operator + ' operator')}")
+    operator = {
+        "internal": "internal Laplacian $L_a$",
+        "principal": "principal block $L[C_a, C_a]$",
+    }
+    ax.set_ylabel(
+        f"eigenvalue of the\n{operator.get(modes.local_operator, modes.local_operator + ' operator')}"
+    )
     set_scale(ax, np.concatenate([kept, last[cut], after[cut]]))
     ax.set_title("local spectra: what is kept, and the gap to what is not", fontsize=10)
     add_legend(ax)
@@ -126,7 +143,9 @@ def spectra(C: Coarsening, *, ax=None) -> Axes:
 
 def _multiplicities(ax, x, values, near) -> None:
     """Write how many eigenvalues stand at one place, beside it; they are ascending for each x."""
-    first = np.flatnonzero(np.append(True, (np.diff(x) != 0) | (np.diff(values) > near[1:]))[: len(x)])
+    first = np.flatnonzero(
+        np.append(True, (np.diff(x) != 0) | (np.diff(values) > near[1:]))[: len(x)]
+    )
     for k, count in zip(first.tolist(), np.diff(np.append(first, len(x))).tolist(), strict=True):
         if count > 1:
             ax.annotate(
@@ -187,7 +206,16 @@ def quality(Q: SpectralQuality, certificate: Certificate | None = None, *, ax=No
     i = Q.kernel_fine + 1 + np.arange(len(Q.fine))
     j = (max(Q.kernel_fine, Q.kernel_coarse) + 1 + np.arange(len(Q.coarse)))[there]
     coarse = Q.coarse[there]
-    ax.plot(i, Q.fine, linestyle="none", marker="o", markersize=6, color=DARK, label=r"fine, of $L$", zorder=4)
+    ax.plot(
+        i,
+        Q.fine,
+        linestyle="none",
+        marker="o",
+        markersize=6,
+        color=DARK,
+        label=r"fine, of $L$",
+        zorder=4,
+    )
     ax.plot(
         j, coarse, linestyle="none", marker="s", markersize=9, markerfacecolor="none", markeredgecolor=MIDDLE, markeredgewidth=1.6,
         label=r"coarse, of $R^* L R$", zorder=3,

@@ -48,7 +48,9 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax=None) -> Axes:
     check_kind("E", E, (EnergyLedger, HierarchyLedger))
     lines = {name: float(np.sum(value)) for name, value in E.lines.items()}
     if isinstance(E, EnergyLedger):  # what is kept first
-        lines = {name: lines[name] for name in sorted(lines, key=lambda name: _ROLES.index(_role(name)))}
+        lines = {
+            name: lines[name] for name in sorted(lines, key=lambda name: _ROLES.index(_role(name)))
+        }
     fine = float(np.sum(E.fine_energy))
     ax = axes_or_new(ax, 7, 1.2 + 0.4 * (len(lines) + 1))
     names = [*lines, "fine energy"]
@@ -77,16 +79,21 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax=None) -> Axes:
     for at, end, value in zip(y.tolist(), right.tolist(), values.tolist(), strict=True):
         share = f"  ({round(100 * value / fine, 2) + 0.0:.2f} %)" if fine > 0 else ""
         text = "0, to rounding" if 0 < abs(value) <= rounding else f"{value:.4g}{share}"
-        ax.annotate(text, (end, at), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8)
+        ax.annotate(
+            text, (end, at), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8
+        )
     ax.axvline(0, color="black", linewidth=0.8)
     ax.set_yticks(y, names)
     ax.invert_yaxis()
     low, high = min(float(starts.min()), float((starts + values).min()), 0.0), float(right.max())
     span = high - low or 1.0
-    ax.set_xlim(low - (0.03 * span if low < 0 else 0), high + span * 110 / max(square_points(ax) - 110, 110))
+    ax.set_xlim(
+        low - (0.03 * span if low < 0 else 0), high + span * 110 / max(square_points(ax) - 110, 110)
+    )
     columns = np.size(E.fine_energy)
     ax.set_xlabel(
-        "energy, in squared units of $\\delta x$" + (f", summed over {columns} cochains" if columns != 1 else "")
+        "energy, in squared units of $\\delta x$"
+        + (f", summed over {columns} cochains" if columns != 1 else "")
     )
     ax.set_title(r"energy ledger: the lines add up to $\|\delta x\|^2$", fontsize=10)
     add_legend(ax)

@@ -92,8 +92,12 @@ def partition(C: Coarsening, pos=None, *, ax=None) -> Axes:
     left, right = (ax.inset_axes((x, 0.12, 0.49, 0.80)) for x in (0, 0.51))
     colors = _cluster_colors(C)
     sizes = np.maximum(C.partition.sizes, 1)
-    means = np.stack([np.bincount(C.partition.labels, p, minlength=len(sizes)) / sizes for p in places.T], axis=1)
-    room = 1.3 * square_points(left) ** 2  # about the area of a panel, of which the markers are to cover a share
+    means = np.stack(
+        [np.bincount(C.partition.labels, p, minlength=len(sizes)) / sizes for p in places.T], axis=1
+    )
+    room = (
+        1.3 * square_points(left) ** 2
+    )  # about the area of a panel, of which the markers are to cover a share
     _draw_fine(left, C, places, colors, where, room)
     discs = _draw_coarse(right, C, means, colors, room)
     for panel in (left, right):
@@ -119,7 +123,9 @@ def _places(C: Coarsening, pos) -> np.ndarray:
             return np.zeros((0, 2))
     places = scalar_array("pos", pos)
     if places.shape != (n, 2) or places.dtype.kind == "c":
-        raise ValueError(f"`pos` must hold two real coordinates for each of {n} vertices, got shape {places.shape}")
+        raise ValueError(
+            f"`pos` must hold two real coordinates for each of {n} vertices, got shape {places.shape}"
+        )
     bad = np.flatnonzero(~np.isfinite(places).all(axis=1))
     if bad.size:
         raise ValueError(f"`pos` must be finite, got {places[bad[0]]} for vertex {bad[0]}")
@@ -162,20 +168,39 @@ def _draw_fine(ax, C: Coarsening, places, colors, where: str, room: float) -> No
             linestyles=dashes,
             zorder=1,
         )
-        draw_lines(ax, "internal edges", places, edges[inside], colors=own, linewidths=1.3 * width, zorder=2)
+        draw_lines(
+            ax,
+            "internal edges",
+            places,
+            edges[inside],
+            colors=own,
+            linewidths=1.3 * width,
+            zorder=2,
+        )
     ax.scatter(
         *places.T, s=float(np.clip(0.12 * room / max(n, 1), 0.3, 60 * room / 1e5)), c=colors[labels], zorder=3, rasterized=n > MARKERS,
         linewidths=0.4 if n <= CELLS else 0, edgecolors="0.15", label="vertices",
     )  # fmt: skip
-    _title(ax, "fine graph", f"{counted(n, 'vertex', 'vertices')} in {counted(len(colors), 'cluster')}", room)
-    what = "solid: inside a cluster, dashed: crossing" if len(edges) <= MARKERS else "grey: crossing edges"
+    _title(
+        ax,
+        "fine graph",
+        f"{counted(n, 'vertex', 'vertices')} in {counted(len(colors), 'cluster')}",
+        room,
+    )
+    what = (
+        "solid: inside a cluster, dashed: crossing"
+        if len(edges) <= MARKERS
+        else "grey: crossing edges"
+    )
     if not drawn:
         what = f"{len(edges):,} edges not drawn"
     loops = C.fine.n_edges - len(edges)
     if loops:
         what += f"; {counted(loops, 'loop')} not drawn"
     text = f"places {where}\n{what}"
-    ax.set_xlabel(text if room > NARROW else text.replace(" from", "\nfrom").replace(", ", ",\n"), fontsize=9)
+    ax.set_xlabel(
+        text if room > NARROW else text.replace(" from", "\nfrom").replace(", ", ",\n"), fontsize=9
+    )
 
 
 def _draw_coarse(ax, C: Coarsening, means, colors, room: float) -> np.ndarray:
@@ -192,9 +217,23 @@ def _draw_coarse(ax, C: Coarsening, means, colors, room: float) -> np.ndarray:
     notes = []
     if crossing <= LINES:
         widths = np.maximum(width * dims[:crossing] / widest, 0.15)
-        draw_lines(ax, "crossing edges", means, edges[:crossing], colors="0.55", linewidths=widths, zorder=1)
+        draw_lines(
+            ax,
+            "crossing edges",
+            means,
+            edges[:crossing],
+            colors="0.55",
+            linewidths=widths,
+            zorder=1,
+        )
         handles += [
-            Line2D([], [], color="0.55", linewidth=max(width * d / widest, 0.15), label=f"edge stalk dim {d}")
+            Line2D(
+                [],
+                [],
+                color="0.55",
+                linewidth=max(width * d / widest, 0.15),
+                label=f"edge stalk dim {d}",
+            )
             for d in both_ends(dims[:crossing])
         ]
     else:
@@ -224,7 +263,11 @@ def _draw_coarse(ax, C: Coarsening, means, colors, room: float) -> np.ndarray:
                markersize=12 * max(np.sqrt(d / largest), 0.2), label=f"vertex stalk dim {d}")
         for d in both_ends(C.ranks)
     ]  # fmt: skip
-    counts = (counted(K, "vertex", "vertices"), counted(crossing, "edge"), counted(len(loops), "loop"))
+    counts = (
+        counted(K, "vertex", "vertices"),
+        counted(crossing, "edge"),
+        counted(len(loops), "loop"),
+    )
     _title(ax, "coarse graph", ", ".join(counts), room)
     if notes:
         ax.set_xlabel(f"{' and '.join(notes)} not drawn", fontsize=9)
@@ -242,7 +285,10 @@ def _draw_coarse(ax, C: Coarsening, means, colors, room: float) -> np.ndarray:
 
 
 def _title(ax, what: str, counts: str, room: float) -> None:
-    ax.set_title(f"{what}: {counts}" if room > NARROW else f"{what}:\n{counts}", fontsize=10 if room > NARROW else 8)
+    ax.set_title(
+        f"{what}: {counts}" if room > NARROW else f"{what}:\n{counts}",
+        fontsize=10 if room > NARROW else 8,
+    )
 
 
 def _disc_area(means: np.ndarray, room: float) -> float:
@@ -252,4 +298,8 @@ def _disc_area(means: np.ndarray, room: float) -> float:
     gaps = cKDTree(means).query(means, k=2)[0][:, 1]
     extent = float(np.ptp(means, axis=0).max())
     diameter = 0.5 * np.sqrt(room) * float(np.quantile(gaps, 0.3)) / (extent or 1.0)
-    return float(np.clip(diameter**2, np.clip(0.05 * room / len(means), 0.3, 60), max(MAX_AREA * room / 1e5, 60)))
+    return float(
+        np.clip(
+            diameter**2, np.clip(0.05 * room / len(means), 0.3, 60), max(MAX_AREA * room / 1e5, 60)
+        )
+    )

@@ -37,7 +37,9 @@ def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
     for c in np.argsort(-sizes, kind="stable")[:DRAWN_PIECES].tolist():
         if sizes[c] > 2:
             own = members[starts[c] : starts[c + 1]]
-            pos[own] = _fitted(_connected_layout(graph[own][:, own] if count > 1 else graph), np.sqrt(sizes[c]))
+            pos[own] = _fitted(
+                _connected_layout(graph[own][:, own] if count > 1 else graph), np.sqrt(sizes[c])
+            )
     return pos + _shelves(1.3 * np.sqrt(sizes))[piece]
 
 
@@ -109,7 +111,9 @@ def _least_stress(pos: np.ndarray, distances: np.ndarray) -> np.ndarray:
     pos = scale * pos + 1e-3 * np.random.default_rng(0).standard_normal(pos.shape)
     for _ in range(STRESS_STEPS):
         lengths = _lengths(pos)
-        pull = np.divide(weights * distances, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+        pull = np.divide(
+            weights * distances, lengths, out=np.zeros_like(lengths), where=lengths > 0
+        )
         pos = inverse @ (pull.sum(axis=1)[:, None] * pos - pull @ pos)
     return pos
 

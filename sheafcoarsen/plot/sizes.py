@@ -8,7 +8,16 @@ import numpy as np
 
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.operators import count_nonzeros
-from sheafcoarsen.plot.axes import DARK, LIGHT, MIDDLE, add_legend, axes_or_new, check_kind, set_scale
+from sheafcoarsen.plot.axes import (
+    DARK,
+    LIGHT,
+    MIDDLE,
+    add_legend,
+    axes_or_new,
+    check_kind,
+    counted,
+    set_scale,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,14 +61,31 @@ def hierarchy(H: Hierarchy, *, ax=None) -> Axes:
     }
     levels = np.arange(len(H.sheaves))
     styles = zip(
-        ("D", "v", "^", "s", "o"), (":", "--", "-.", "-", "-"), (LIGHT, "#6B9F2F", "0.45", MIDDLE, DARK), strict=True
+        ("D", "v", "^", "s", "o"),
+        (":", "--", "-.", "-", "-"),
+        (LIGHT, "#6B9F2F", "0.45", MIDDLE, DARK),
+        strict=True,
     )
     for (name, counts), (marker, dash, color) in zip(sizes.items(), styles, strict=True):
         ax.plot(
-            levels, counts, marker=marker, linestyle=dash, color=color, markeredgecolor="0.2", markersize=7, label=name
+            levels,
+            counts,
+            marker=marker,
+            linestyle=dash,
+            color=color,
+            markeredgecolor="0.2",
+            markersize=7,
+            label=name,
         )
     for level, n in zip(levels.tolist(), sizes["vertices"], strict=True):
-        ax.annotate(f"{n:,}", (level, n), xytext=(0, -13), textcoords="offset points", ha="center", fontsize=8)
+        ax.annotate(
+            f"{n:,}",
+            (level, n),
+            xytext=(0, -13),
+            textcoords="offset points",
+            ha="center",
+            fontsize=8,
+        )
     set_scale(ax, np.array(list(sizes.values()), dtype=float).ravel())
     if ax.get_yscale() == "log":
         ax.set_ylim(bottom=ax.get_ylim()[0] / 1.6)  # room for the last number

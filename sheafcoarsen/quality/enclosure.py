@@ -7,7 +7,15 @@ import scipy.linalg
 import scipy.sparse
 
 from sheafcoarsen._kernels.dense import power_of_two
-from sheafcoarsen._support import RESIDUAL_LIMIT, eps_of, offsets, ranges, scalar_array, tables, zero_level
+from sheafcoarsen._support import (
+    RESIDUAL_LIMIT,
+    eps_of,
+    offsets,
+    ranges,
+    scalar_array,
+    tables,
+    zero_level,
+)
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.operators import laplacian
 from sheafcoarsen.quality.spectra import EPS, check_coarsening
@@ -53,8 +61,12 @@ class Certificate:
     rounding: float
 
     def _repr_html_(self) -> str:
-        rows = [(name, getattr(self, name)) for name in ("gamma", "beta", "kappa", "mu", "rounding")]
-        return tables.table([("enclosure", "nu / (mu + nu / gamma) <= lambda <= nu"), *rows], caption="Certificate")
+        rows = [
+            (name, getattr(self, name)) for name in ("gamma", "beta", "kappa", "mu", "rounding")
+        ]
+        return tables.table(
+            [("enclosure", "nu / (mu + nu / gamma) <= lambda <= nu"), *rows], caption="Certificate"
+        )
 
     def interval(self, nu) -> tuple:
         """Return (lower, upper) of the i-th eigenvalue of L, nu being the i-th of R* L R: nu / (mu + nu / gamma) and nu.
@@ -87,7 +99,9 @@ class Certificate:
         """
         values = scalar_array("nu", nu)
         if values.dtype.kind == "c":
-            raise TypeError(f"`nu` must be real, got dtype {values.dtype}: eigvalsh gives real eigenvalues")
+            raise TypeError(
+                f"`nu` must be real, got dtype {values.dtype}: eigvalsh gives real eigenvalues"
+            )
         if not np.isfinite(values).all():
             raise ValueError(f"`nu` must be finite, got {values[~np.isfinite(values)].flat[0]}")
         if (values < -self.rounding).any():
@@ -146,7 +160,9 @@ def certificate(C: Coarsening) -> Certificate:
             f'`C` must be made of internal modes, got {what}: coarsen(sheaf, P, rank, local_operator="internal")'
         )
     gap = modes.next_eigenvalues.astype(np.float64)
-    level = zero_level(C.clusters.dims, eps_of(C.fine.dtype), modes.operator_norms.astype(np.float64))
+    level = zero_level(
+        C.clusters.dims, eps_of(C.fine.dtype), modes.operator_norms.astype(np.float64)
+    )
     gamma = float(np.maximum(gap - level, 0.0).min(initial=np.inf))
     beta, eps = _crossing_norm(C), eps_of(C.fine.dtype)
     size = float(modes.operator_norms.max(initial=0.0)) + beta * beta  # at least norm(L)
@@ -169,12 +185,16 @@ def _crossing_norm(C: Coarsening) -> float:
     double = np.result_type(F.dtype, np.float64)
     maps = []
     for data, starts in ((F.tail_data, F.tail_offsets), (F.head_data, F.head_offsets)):
-        maps.append(data[ranges(starts[crossing], starts[crossing + 1] - starts[crossing])].astype(double))
+        maps.append(
+            data[ranges(starts[crossing], starts[crossing + 1] - starts[crossing])].astype(double)
+        )
     largest = max(float(np.abs(data).max(initial=0.0)) for data in maps)
     if largest == 0:
         return 0.0
     unit = power_of_two(largest)
-    X = CellularSheaf._trusted(F.edges[crossing], F.vertex_dims, F.edge_dims[crossing], maps[0] / unit, maps[1] / unit)
+    X = CellularSheaf._trusted(
+        F.edges[crossing], F.vertex_dims, F.edge_dims[crossing], maps[0] / unit, maps[1] / unit
+    )
     N = _block_norms(X)
     y = np.ones(N.shape[0])
     square = np.inf
@@ -194,7 +214,9 @@ def _block_norms(X: CellularSheaf) -> scipy.sparse.csr_array:
     stalk = np.repeat(np.arange(X.n_vertices), X.vertex_dims)
     row, column = (stalk[at] for at in L.coords)
     blocks, place = np.unique(row * X.n_vertices + column, return_inverse=True)
-    entries = L.data[np.argsort(place, kind="stable")]  # block after block, each row by row, for every entry is stored
+    entries = L.data[
+        np.argsort(place, kind="stable")
+    ]  # block after block, each row by row, for every entry is stored
     rows, columns = blocks // X.n_vertices, blocks % X.n_vertices
     shapes = np.stack([X.vertex_dims[rows], X.vertex_dims[columns]], axis=1)
     starts = offsets(shapes.prod(axis=1))

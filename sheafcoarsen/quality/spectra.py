@@ -72,13 +72,24 @@ class SpectralQuality:
     section_residual: float
 
     def __repr__(self) -> str:
-        names = ("fine", "coarse", "relative_errors", "angles", "restricted_similarity", "kernel_fine", "kernel_coarse")
-        return "SpectralQuality\n" + show_lines({name.replace("_", " "): getattr(self, name) for name in names})
+        names = (
+            "fine",
+            "coarse",
+            "relative_errors",
+            "angles",
+            "restricted_similarity",
+            "kernel_fine",
+            "kernel_coarse",
+        )
+        return "SpectralQuality\n" + show_lines(
+            {name.replace("_", " "): getattr(self, name) for name in names}
+        )
 
     def _repr_html_(self) -> str:
         columns = (self.fine, self.coarse, self.relative_errors, self.angles)
         rows: list[tuple] = [
-            (i + 1, *row) for i, row in enumerate(zip(*(c[:SHOWN].tolist() for c in columns), strict=True))
+            (i + 1, *row)
+            for i, row in enumerate(zip(*(c[:SHOWN].tolist() for c in columns), strict=True))
         ]
         if len(self.fine) > SHOWN:
             rows.append(("…", f"{len(self.fine):,} in all", "", "", ""))
@@ -203,7 +214,9 @@ def spectral_quality(C: Coarsening, k: int, *, progress: bool = False) -> Spectr
     )
 
 
-def _lowest(D: scipy.sparse.csr_array, k: int, accuracy: float, eps: float, size: float | None = None) -> _Pairs:
+def _lowest(
+    D: scipy.sparse.csr_array, k: int, accuracy: float, eps: float, size: float | None = None
+) -> _Pairs:
     """Return the zero singular values of D and the first k positive ones or more, to the end of the k-th one's multiplet.
 
     ``size`` is the norm against which a singular value is zero, by default that of D (a bound of it).
@@ -245,7 +258,11 @@ def _ritz(D, A, m: int, sparse: bool) -> tuple[np.ndarray, np.ndarray]:
             f"k, the zero eigenvalues and the multiple ones together need more than {n // SPARSE_SHARE} of {n} eigenpairs, beyond "
             f"what the sparse method is for: ask for a smaller k"
         )
-    X = lowest_sparse(A, m, EPS)[1] if sparse else scipy.linalg.eigh(A.toarray(), subset_by_index=[0, m - 1])[1]
+    X = (
+        lowest_sparse(A, m, EPS)[1]
+        if sparse
+        else scipy.linalg.eigh(A.toarray(), subset_by_index=[0, m - 1])[1]
+    )
     Y = D @ X
     if Y.shape[0] < m:  # so that there are m singular values
         Y = np.vstack([Y, np.zeros((m - Y.shape[0], m), Y.dtype)])
@@ -267,4 +284,6 @@ def _sure(A, values, X, kernel: int, end: int, sparse: bool) -> None:
     shift = (values[end - 1] + values[end]) / 2
     below = Factors(A, -shift).count_negative()
     if below != end:
-        raise np.linalg.LinAlgError(f"found {end} eigenvalues where the inertia counts {below}: some did not converge")
+        raise np.linalg.LinAlgError(
+            f"found {end} eigenvalues where the inertia counts {below}: some did not converge"
+        )

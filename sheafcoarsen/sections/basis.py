@@ -21,7 +21,9 @@ DENSE_ENTRIES, DENSE_COLUMNS = 1 << 22, 16
 """Entries, or columns, up to which the basis is a dense array."""
 
 
-def lifted(F: CellularSheaf, stalks: Stalks, levels: list[Level], last: CellularSheaf, Z: np.ndarray):
+def lifted(
+    F: CellularSheaf, stalks: Stalks, levels: list[Level], last: CellularSheaf, Z: np.ndarray
+):
     """Return the orthonormal basis, in the scalar type of F, of what the levels peeled off and of Z on the last."""
     lost = F.vertex_dims - stalks.ranks
     h0 = Z.shape[1] + sum(level.P.shape[1] for level in levels) + int(lost.sum())
@@ -60,15 +62,29 @@ def _orthonormal_steps(stalks: Stalks, levels: list[Level], last: CellularSheaf,
         new_starts = offsets(level.carried**2)
         new = np.zeros(int(new_starts[-1]), dtype)
 
-        def work(lo, hi, level=level, R=R, P=P, new_starts=new_starts, new=new, starts=starts, factors=factors):
-            n, k = int(level.clusters.dims[lo:hi].max()), int((level.carried + level.peeled)[lo:hi].max())
+        def work(
+            lo,
+            hi,
+            level=level,
+            R=R,
+            P=P,
+            new_starts=new_starts,
+            new=new,
+            starts=starts,
+            factors=factors,
+        ):
+            n, k = (
+                int(level.clusters.dims[lo:hi].max()),
+                int((level.carried + level.peeled)[lo:hi].max()),
+            )
             return kernels.orthonormal_blocks(
                 lo, hi, level.sheaf._arrays, level.clusters, starts, factors, level.carried, level.peeled, R.indptr, R.data,
                 P.indptr, P.data, svd_workspace(k, k, factors.dtype, 0), room_for(n, k, n, factors.dtype), new_starts, new,
             )  # fmt: skip
 
         check_status(
-            run_ranges(work, dims * kept * (kept + 1.0) + 1.0, serial_below=SERIAL_BELOW), "the sections of cluster"
+            run_ranges(work, dims * kept * (kept + 1.0) + 1.0, serial_below=SERIAL_BELOW),
+            "the sections of cluster",
         )
         blocks.append((R, P))
         starts, factors = new_starts, new

@@ -28,10 +28,14 @@ def check_status(results, what: str) -> None:
             raise np.linalg.LinAlgError(f"LAPACK failed on {what} {a}")
 
 
-def columns_of(sheaf, partition, clusters, kept, z_starts, z, first, counts) -> scipy.sparse.csr_array:
+def columns_of(
+    sheaf, partition, clusters, kept, z_starts, z, first, counts
+) -> scipy.sparse.csr_array:
     """Return columns first .. first + counts of every cluster's block of z as a block-sparse matrix."""
     indptr, indices = block_layout(sheaf, partition, counts)
     data = np.empty(len(indices), z.dtype)
     f = sheaf._arrays
-    kernels.store_columns(0, len(counts), f, clusters, kept, z_starts, z, first, counts, indptr, data)
+    kernels.store_columns(
+        0, len(counts), f, clusters, kept, z_starts, z, first, counts, indptr, data
+    )
     return as_matrix(indptr, indices, data, int(counts.sum()))

@@ -34,10 +34,16 @@ def equilibrated(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
     tail, head = np.zeros(len(F.tail_data), dtype), np.zeros(len(F.head_data), dtype)
     f, n = F._arrays, F.n_vertices
     rows = F.edge_dims * F.vertex_dims[F.edges].sum(axis=1) + 1.0
-    run_ranges(lambda lo, hi: kernels.normalized_edges(lo, hi, f, tail, head), rows, serial_below=SERIAL_BELOW)
+    run_ranges(
+        lambda lo, hi: kernels.normalized_edges(lo, hi, f, tail, head),
+        rows,
+        serial_below=SERIAL_BELOW,
+    )
     f = f._replace(tail_data=tail, head_data=head)
     ends = F.edges.reshape(-1)
-    halves = np.flatnonzero((np.arange(len(ends)) % 2 == 0) | np.repeat(F.edges[:, 0] != F.edges[:, 1], 2))
+    halves = np.flatnonzero(
+        (np.arange(len(ends)) % 2 == 0) | np.repeat(F.edges[:, 0] != F.edges[:, 1], 2)
+    )
     halves = halves[np.argsort(ends[halves], kind="stable")]
     ptr = offsets(np.bincount(ends[halves], minlength=n))
     dims = F.vertex_dims
@@ -49,7 +55,19 @@ def equilibrated(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
         d = int(dims[lo:hi].max())
         room = room_for(d, d, d + CHUNK, dtype)
         return kernels.vertex_bases(
-            lo, hi, f, ptr, halves, eps, svd_workspace(d, d, dtype, 0), room, starts, W, V, ranks, sizes
+            lo,
+            hi,
+            f,
+            ptr,
+            halves,
+            eps,
+            svd_workspace(d, d, dtype, 0),
+            room,
+            starts,
+            W,
+            V,
+            ranks,
+            sizes,
         )
 
     cost = dims**2 * (dims + np.bincount(ends, np.repeat(F.edge_dims, 2), minlength=n)) + 1.0
@@ -57,7 +75,13 @@ def equilibrated(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
     read_only(ranks)
     partition = Partition(np.arange(n))
     stalks = Stalks(
-        clusters_of(F, partition), partition, ranks, starts, W, V, np.repeat(sizes / np.maximum(dims, 1), dims)
+        clusters_of(F, partition),
+        partition,
+        ranks,
+        starts,
+        W,
+        V,
+        np.repeat(sizes / np.maximum(dims, 1), dims),
     )
     tail_starts = offsets(F.edge_dims * ranks[F.edges[:, 0]])
     head_starts = offsets(F.edge_dims * ranks[F.edges[:, 1]])
@@ -70,6 +94,10 @@ def equilibrated(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
     return CellularSheaf._trusted(F.edges, ranks, F.edge_dims, tail, head), stalks
 
 
-def stalk_columns(F: CellularSheaf, stalks: Stalks, blocks, first, counts) -> scipy.sparse.csr_array:
+def stalk_columns(
+    F: CellularSheaf, stalks: Stalks, blocks, first, counts
+) -> scipy.sparse.csr_array:
     """Return the block-diagonal matrix of columns first .. first + counts of the stalks' blocks."""
-    return columns_of(F, stalks.partition, stalks.clusters, F.vertex_dims, stalks.starts, blocks, first, counts)
+    return columns_of(
+        F, stalks.partition, stalks.clusters, F.vertex_dims, stalks.starts, blocks, first, counts
+    )

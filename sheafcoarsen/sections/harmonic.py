@@ -6,10 +6,24 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._support import SCALARS, cochain, eps_of, flag, integer_array, ranges, scalar_array
+from sheafcoarsen._support import (
+    SCALARS,
+    cochain,
+    eps_of,
+    flag,
+    integer_array,
+    ranges,
+    scalar_array,
+)
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.operators import as_columns
-from sheafcoarsen.sections.least_squares import WEAK, LeastSquares, column_units, relative_size, unit_coboundary
+from sheafcoarsen.sections.least_squares import (
+    WEAK,
+    LeastSquares,
+    column_units,
+    relative_size,
+    unit_coboundary,
+)
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 
@@ -134,8 +148,14 @@ def _boundary(sheaf, vertices) -> np.ndarray:
 
 def _values(sheaf, vertices, values) -> np.ndarray:
     """Return the stalk values one after the other, (sum d_v,) or (sum d_v, h)."""
-    if scipy.sparse.issparse(values) or not hasattr(values, "__len__") or isinstance(values, str | bytes | dict | set):
-        raise TypeError(f"`values` must be a sequence of arrays, one for each vertex, got {type(values).__name__}")
+    if (
+        scipy.sparse.issparse(values)
+        or not hasattr(values, "__len__")
+        or isinstance(values, str | bytes | dict | set)
+    ):
+        raise TypeError(
+            f"`values` must be a sequence of arrays, one for each vertex, got {type(values).__name__}"
+        )
     if len(values) != len(vertices):
         raise ValueError(
             f"`values` must hold one array for each of the {len(vertices)} vertices, got {len(values)} of them"
@@ -158,7 +178,9 @@ def _values(sheaf, vertices, values) -> np.ndarray:
     if not finite.all():
         row = int(np.flatnonzero(~finite)[0])
         i = int(np.searchsorted(np.cumsum(sheaf.vertex_dims[vertices]), row, side="right"))
-        raise ValueError(f"`values[{i}]` must be finite, got {given[row].tolist()} for vertex {vertices[i]}")
+        raise ValueError(
+            f"`values[{i}]` must be finite, got {given[row].tolist()} for vertex {vertices[i]}"
+        )
     return given
 
 
@@ -170,7 +192,11 @@ def _joined(sheaf, vertices, values) -> np.ndarray:
         raise ValueError(f"`values` must hold rectangular arrays of numbers: {error}") from None
     for i, array in enumerate(arrays):  # a sequence is read one by one whatever is done
         v = vertices[i]
-        if array.size and array.dtype.newbyteorder("=").type not in SCALARS and array.dtype.kind not in "iu":
+        if (
+            array.size
+            and array.dtype.newbyteorder("=").type not in SCALARS
+            and array.dtype.kind not in "iu"
+        ):
             raise TypeError(
                 f"`values[{i}]` must hold float32, float64, complex64, complex128 or integers, got dtype {array.dtype}"
             )

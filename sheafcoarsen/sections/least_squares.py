@@ -90,7 +90,12 @@ class LeastSquares:
     """Solutions of least norm of min norm(D y - r), D of entries up to 1 in double precision."""
 
     def __init__(self, D: scipy.sparse.csr_array, eps: float, progress: bool):
-        self.D, self.adjoint, self.eps, self.progress = D, scipy.sparse.csr_array(D.conj().T), eps, progress
+        self.D, self.adjoint, self.eps, self.progress = (
+            D,
+            scipy.sparse.csr_array(D.conj().T),
+            eps,
+            progress,
+        )
         self.bound = square_bound(D)
         self.L = scipy.sparse.csr_array(self.adjoint @ D)
         self.shift = SHIFT[np.dtype(np.float32 if eps > 1e-10 else np.float64)] * self.bound
@@ -194,11 +199,16 @@ class LeastSquares:
             before, g = g, adjoint @ (r - D @ y)
             z = precondition(g)
             old, rho = rho, _dot(g, z)
-            p = z + np.where(old > 0, (rho - _dot(before, z)) / np.where(old > 0, old, 1.0), 0.0) * p
+            p = (
+                z
+                + np.where(old > 0, (rho - _dot(before, z)) / np.where(old > 0, old, 1.0), 0.0) * p
+            )
             best = np.where(rho < lowest, y, best)
             idle = 0 if (rho < lowest / 4)[lowest > tolerance].any() else idle + 1
             lowest = np.minimum(rho, lowest)
-            reached = -np.log10(np.maximum(np.max(lowest / np.where(first > 0, first, 1.0)), 1e-32)) / 2
+            reached = (
+                -np.log10(np.maximum(np.max(lowest / np.where(first > 0, first, 1.0)), 1e-32)) / 2
+            )
             digits.update(max(reached - digits.n, 0))
         digits.close()
         if self.factors is not None:
@@ -214,7 +224,9 @@ class LeastSquares:
 
     def _make_sure(self, r, y) -> None:
         gradient = np.linalg.norm(self.adjoint @ (r - self.D @ y), axis=0)
-        size = self.bound * np.linalg.norm(y, axis=0) + np.sqrt(self.bound) * np.linalg.norm(r, axis=0)
+        size = self.bound * np.linalg.norm(y, axis=0) + np.sqrt(self.bound) * np.linalg.norm(
+            r, axis=0
+        )
         allowed = RESIDUAL_LIMIT * max(self.D.shape[1], 1) * self.eps * size
         if (gradient > allowed).any():
             raise self._stopped(gradient, allowed)
@@ -228,7 +240,9 @@ class LeastSquares:
         if self.bound == 0:
             return np.arange(n), 0.0 if n else 1.0
         V = np.random.default_rng(0).standard_normal((n, min(PROBES, n))).astype(self.D.dtype)
-        for _ in range(2):  # once more, because the first remainder is as large as D is ill-conditioned
+        for _ in range(
+            2
+        ):  # once more, because the first remainder is as large as D is ill-conditioned
             size = np.linalg.norm(V, axis=0)
             V = V[:, size > 0] / size[size > 0]
             V = V - self._iterate(self.D @ V, self.precondition)

@@ -6,11 +6,19 @@ import scipy.sparse
 
 from sheafcoarsen._support import cochain, eps_of, flag
 from sheafcoarsen.operators import as_columns
-from sheafcoarsen.sections.least_squares import LeastSquares, column_units, relative_size, square_bound, unit_coboundary
+from sheafcoarsen.sections.least_squares import (
+    LeastSquares,
+    column_units,
+    relative_size,
+    square_bound,
+    unit_coboundary,
+)
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 
-def nearest_section(sheaf: CellularSheaf, x, *, return_residual: bool = False, progress: bool = False):
+def nearest_section(
+    sheaf: CellularSheaf, x, *, return_residual: bool = False, progress: bool = False
+):
     """Return the orthogonal projection of x on the global sections ker delta, (I - delta^+ delta) x.
 
     No basis of the sections is formed, however many there are.
@@ -70,5 +78,7 @@ def _equal_rows(delta, eps: float) -> scipy.sparse.csr_array:
     if 0 in delta.shape:
         return delta
     largest = abs(delta).max(axis=1).toarray().reshape(-1)
-    scale = np.where(largest > eps * largest.max(initial=0.0), np.ldexp(1.0, -np.frexp(largest)[1]), 1.0)
+    scale = np.where(
+        largest > eps * largest.max(initial=0.0), np.ldexp(1.0, -np.frexp(largest)[1]), 1.0
+    )
     return scipy.sparse.csr_array(scipy.sparse.diags_array(scale) @ delta)

@@ -87,7 +87,9 @@ def reduce_level(
 
     def count_kept(lo, hi):
         n = int(dims[lo:hi].max())
-        kernels.kept_dims(lo, hi, f, clusters, *internal, keep, svd_workspace(n, n, dtype, map_size), kept)
+        kernels.kept_dims(
+            lo, hi, f, clusters, *internal, keep, svd_workspace(n, n, dtype, map_size), kept
+        )
 
     run_ranges(count_kept, dims**3 + 1.0, serial_below=SERIAL_BELOW)
     z_starts, loop_starts = offsets(dims * kept), offsets(kept**2)

@@ -15,7 +15,14 @@ from sheafcoarsen.partition import select
 from sheafcoarsen.sections.basis import lifted, section_residual
 from sheafcoarsen.sections.columns import EPS
 from sheafcoarsen.sections.equilibration import Stalks, equilibrated, stalk_columns
-from sheafcoarsen.sections.reduction import LARGEST_LAST, LAST, Level, cluster_count, reduce_level, without_heaps
+from sheafcoarsen.sections.reduction import (
+    LARGEST_LAST,
+    LAST,
+    Level,
+    cluster_count,
+    reduce_level,
+    without_heaps,
+)
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 KEEP = {8: 1e-3, 4: 3e-2}
@@ -203,7 +210,10 @@ def _sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
             )
         Z, sigma = _singular_vectors(sheaf)
         h = _count_zeros(F, stalks, levels, Z, sigma, 10 * max(eps, sheaf.dim_c0 * EPS) / dropped)
-        zero, nonzero = max(zero, float(sigma[:h].max(initial=0))), float(sigma[h:].min(initial=np.inf))
+        zero, nonzero = (
+            max(zero, float(sigma[:h].max(initial=0))),
+            float(sigma[h:].min(initial=np.inf)),
+        )
         Z = np.ascontiguousarray(Z[:, :h])
         basis = lifted(F, stalks, levels, sheaf, Z)
     if nonzero < SMALL_GAP * zero or (nonzero == np.inf and zero > LARGE_ZERO * eps):
@@ -214,7 +224,9 @@ def _sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
             SingularProblemWarning,
             stacklevel=stacklevel,
         )
-    return GlobalSections(basis, basis.shape[1], zero, nonzero, section_residual(F, basis), tuple(dims))
+    return GlobalSections(
+        basis, basis.shape[1], zero, nonzero, section_residual(F, basis), tuple(dims)
+    )
 
 
 def _singular_vectors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
@@ -223,7 +235,9 @@ def _singular_vectors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
     delta = coboundary(sheaf)
     rows = max(1000, 2 * n)
     triangle = np.zeros((0, n), sheaf.dtype)
-    for lo in range(0, delta.shape[0], rows):  # so that the dense rows never take more than a few times n^2
+    for lo in range(
+        0, delta.shape[0], rows
+    ):  # so that the dense rows never take more than a few times n^2
         triangle = np.concatenate([triangle, delta[lo : lo + rows].toarray()])
         if len(triangle) > n:
             triangle = np.asarray(np.linalg.qr(triangle, mode="r"))
@@ -235,7 +249,9 @@ def _singular_vectors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
     return vectors[::-1].conj().T, sigma[::-1]
 
 
-def _count_zeros(F: CellularSheaf, stalks: Stalks, levels: list[Level], Z, sigma, level: float) -> int:
+def _count_zeros(
+    F: CellularSheaf, stalks: Stalks, levels: list[Level], Z, sigma, level: float
+) -> int:
     """Return how many singular values, ascending, are zero: at most ``level`` times what a cochain makes of relative errors in the maps.
 
     norm(D_v)^{1/2} norm(x_v) says that, 1 for all v together where the maps are well conditioned.

@@ -97,7 +97,9 @@ class CellularSheaf:
     edges: np.ndarray  # (m, 2) int64, row e = (tail, head)
     vertex_dims: np.ndarray  # (n,) int64
     edge_dims: np.ndarray  # (m,) int64
-    tail_data: np.ndarray  # flat, row-major: map e is tail_data[tail_offsets[e]:tail_offsets[e + 1]]
+    tail_data: (
+        np.ndarray
+    )  # flat, row-major: map e is tail_data[tail_offsets[e]:tail_offsets[e + 1]]
     head_data: np.ndarray  # the same for the heads
     vertex_labels: tuple | None  # the graph's own node names in vertex order, or None
 
@@ -164,13 +166,21 @@ class CellularSheaf:
         array([[1., 0.],
                [0., 2.]])
         """
-        return cls._from_flat(edges, tail_data, head_data, vertex_dims, edge_dims, None, limits=True)
+        return cls._from_flat(
+            edges, tail_data, head_data, vertex_dims, edge_dims, None, limits=True
+        )
 
     @classmethod
-    def _from_flat(cls, edges, tail_data, head_data, vertex_dims, edge_dims, labels, *, limits: bool):
+    def _from_flat(
+        cls, edges, tail_data, head_data, vertex_dims, edge_dims, labels, *, limits: bool
+    ):
         """Check and build; a coarse sheaf read from a file may have maps beyond the limits for a caller's own."""
         edges = edge_array("edges", edges)
-        count = int(edges.max(initial=-1)) + 1 if is_scalar("vertex_dims", vertex_dims) else len(vertex_dims)
+        count = (
+            int(edges.max(initial=-1)) + 1
+            if is_scalar("vertex_dims", vertex_dims)
+            else len(vertex_dims)
+        )
         vertex_count("edges", count)
         dims = dimensions("vertex_dims", vertex_dims, count, "vertex")
         check_endpoints(edges, len(dims))
@@ -182,7 +192,9 @@ class CellularSheaf:
                 (edge_dims.astype(np.float64) * dims[edges[:, end]]).sum()
             )  # in integers it might wrap around
             if flat.shape != (wanted,):
-                raise ValueError(f"`{name}` must have shape ({wanted:.0f},), the sum of d_e d_v, got {flat.shape}")
+                raise ValueError(
+                    f"`{name}` must have shape ({wanted:.0f},), the sum of d_e d_v, got {flat.shape}"
+                )
             data.append(flat)
         sheaf = object.__new__(cls)
         sheaf._fill(edges, dims, edge_dims, data[0], data[1], labels)
@@ -351,10 +363,16 @@ class CellularSheaf:
         """What it is, in names and values."""
         return [
             ("vertices", self.n_vertices),
-            ("vertex stalks", f"dim {tables.span(self.vertex_dims)}, together dim C^0 = {self.dim_c0:,}"),
+            (
+                "vertex stalks",
+                f"dim {tables.span(self.vertex_dims)}, together dim C^0 = {self.dim_c0:,}",
+            ),
             ("edges", self.n_edges),
             ("of them loops", int((self.edges[:, 0] == self.edges[:, 1]).sum())),
-            ("edge stalks", f"dim {tables.span(self.edge_dims)}, together dim C^1 = {self.dim_c1:,}"),
+            (
+                "edge stalks",
+                f"dim {tables.span(self.edge_dims)}, together dim C^1 = {self.dim_c1:,}",
+            ),
         ]
 
     # ---------------------------------------------------------------- new sheaves from this one
@@ -396,23 +414,33 @@ class CellularSheaf:
                     raise ValueError(f"flat `{name}` must have length {wanted}, got {len(flat)}")
             else:
                 flat, rows, cols = flat_maps(name, maps, self.n_edges)
-                differ = np.flatnonzero((rows != self.edge_dims) | (cols != self.vertex_dims[self.edges[:, end]]))
+                differ = np.flatnonzero(
+                    (rows != self.edge_dims) | (cols != self.vertex_dims[self.edges[:, end]])
+                )
                 if differ.size:
                     e = int(differ[0])
-                    wanted_shape = (int(self.edge_dims[e]), int(self.vertex_dims[self.edges[e, end]]))
+                    wanted_shape = (
+                        int(self.edge_dims[e]),
+                        int(self.vertex_dims[self.edges[e, end]]),
+                    )
                     raise ValueError(
                         f"`{name}[{e}]` must have shape {wanted_shape}, as in the sheaf it replaces, got "
                         f"{(int(rows[e]), int(cols[e]))}"
                     )
             data.append(flat)
         sheaf = object.__new__(type(self))
-        sheaf._fill(self.edges, self.vertex_dims, self.edge_dims, data[0], data[1], self.vertex_labels)
+        sheaf._fill(
+            self.edges, self.vertex_dims, self.edge_dims, data[0], data[1], self.vertex_labels
+        )
         for name in ("vertex_offsets", "edge_offsets", "tail_offsets", "head_offsets"):
             sheaf.__dict__[name] = getattr(self, name)
         sheaf._check_maps(limits=False)
         low, high = range_limits(sheaf.dtype)
         mine = self.largest_entry if self.dtype == sheaf.dtype else 0.0
-        if not min(low, mine or low) <= sheaf.largest_entry <= max(high, mine) and sheaf.largest_entry > 0:
+        if (
+            not min(low, mine or low) <= sheaf.largest_entry <= max(high, mine)
+            and sheaf.largest_entry > 0
+        ):
             check_range(
                 "tail_maps and head_maps", sheaf.largest_entry, sheaf.dtype
             )  # a coarse sheaf keeps its own range
@@ -421,7 +449,9 @@ class CellularSheaf:
     # ---------------------------------------------------------------- sheaves from graphs
 
     @classmethod
-    def constant(cls, graph, dim: int = 1, weight="weight", n_vertices: int | None = None) -> "CellularSheaf":
+    def constant(
+        cls, graph, dim: int = 1, weight="weight", n_vertices: int | None = None
+    ) -> "CellularSheaf":
         """Build the constant sheaf: sqrt(w) I on both ends of every edge (``eq:app-scalar-restrictions``).
 
         For ``dim=1`` its Laplacian is the weighted graph Laplacian.
@@ -457,7 +487,9 @@ class CellularSheaf:
         return cls._uniform(arrays, d, d, maps, maps.copy())
 
     @classmethod
-    def connection(cls, graph, transports, weight="weight", n_vertices: int | None = None) -> "CellularSheaf":
+    def connection(
+        cls, graph, transports, weight="weight", n_vertices: int | None = None
+    ) -> "CellularSheaf":
         """Build a connection: sqrt(w) I at the tail, sqrt(w) U_e at the head (``eq:app-connection-restrictions``).
 
         Parameters
@@ -490,7 +522,9 @@ class CellularSheaf:
         if U.shape[1] != U.shape[2]:
             raise ValueError(f"`transports` must be square, got shape {U.shape}")
         d = U.shape[1]
-        deviation = np.abs(U.conj().swapaxes(1, 2) @ U - np.eye(U.shape[1], dtype=U.dtype)).max(axis=(1, 2), initial=0)
+        deviation = np.abs(U.conj().swapaxes(1, 2) @ U - np.eye(U.shape[1], dtype=U.dtype)).max(
+            axis=(1, 2), initial=0
+        )
         allowed = np.sqrt(np.finfo(U.dtype).eps)
         bad = np.flatnonzero(~(deviation <= allowed))
         if bad.size:
@@ -531,7 +565,10 @@ class CellularSheaf:
                [0., 4.]])
         """
         arrays = graph_arrays(graph, n_vertices)
-        diagonals = [edge_values(arrays, v, name, shape=(-1,)) for name, v in (("tail", tail), ("head", head))]
+        diagonals = [
+            edge_values(arrays, v, name, shape=(-1,))
+            for name, v in (("tail", tail), ("head", head))
+        ]
         if diagonals[0].shape != diagonals[1].shape:
             raise ValueError(
                 f"`tail` and `head` must have one shape, got {diagonals[0].shape} and {diagonals[1].shape}"
@@ -541,7 +578,9 @@ class CellularSheaf:
         return cls._uniform(arrays, d, d, *maps)
 
     @classmethod
-    def signed(cls, graph, sign="sign", weight="weight", n_vertices: int | None = None) -> "CellularSheaf":
+    def signed(
+        cls, graph, sign="sign", weight="weight", n_vertices: int | None = None
+    ) -> "CellularSheaf":
         """Build the O(1) sheaf of a signed graph: sqrt(w) at the tail, sign sqrt(w) at the head.
 
         Its Laplacian is the signed graph Laplacian, degrees on the diagonal and -sign w beside it.
@@ -573,7 +612,12 @@ class CellularSheaf:
                [ 0.,  1.,  1.]])
         """
         arrays = graph_arrays(graph, n_vertices)
-        if isinstance(sign, str) and sign == "sign" and arrays.labels is None and _stores_weights(arrays):
+        if (
+            isinstance(sign, str)
+            and sign == "sign"
+            and arrays.labels is None
+            and _stores_weights(arrays)
+        ):
             entries = edge_values(arrays, "weight", "graph")
             signs = np.where(entries < 0, -1.0, 1.0)
             if isinstance(weight, str) and weight == "weight":
@@ -584,12 +628,16 @@ class CellularSheaf:
         bad = bad if bad.size or signs.dtype.kind != "c" else np.flatnonzero(signs.imag != 0)
         if bad.size:
             e = int(bad[0])
-            raise ValueError(f"`sign` must be 1 or -1, got {signs[e]} for edge {e} {tuple(arrays.edges[e].tolist())}")
+            raise ValueError(
+                f"`sign` must be 1 or -1, got {signs[e]} for edge {e} {tuple(arrays.edges[e].tolist())}"
+            )
         roots = np.sqrt(edge_weights(arrays, weight))
         return cls._uniform(arrays, 1, 1, roots[:, None, None], (signs.real * roots)[:, None, None])
 
     @classmethod
-    def random(cls, graph, vertex_dims, edge_dims, kind: str = "general", seed=None, dtype=float) -> "CellularSheaf":
+    def random(
+        cls, graph, vertex_dims, edge_dims, kind: str = "general", seed=None, dtype=float
+    ) -> "CellularSheaf":
         """Build a sheaf with random maps.
 
         Parameters
@@ -617,22 +665,32 @@ class CellularSheaf:
         scalar = scalar_type("dtype", dtype)
         arrays = graph_arrays(graph)
         n, m = arrays.n_vertices, len(arrays.edges)
-        if arrays.labels is None and not is_scalar("vertex_dims", vertex_dims) and len(vertex_dims) > n:
+        if (
+            arrays.labels is None
+            and not is_scalar("vertex_dims", vertex_dims)
+            and len(vertex_dims) > n
+        ):
             n = len(vertex_dims)  # an edge array does not know its isolated last vertices
         dims = dimensions("vertex_dims", vertex_dims, n, "vertex")
         edge_dims = dimensions("edge_dims", edge_dims, m, "edge")
         entries = float((edge_dims.astype(np.float64) * dims[arrays.edges].sum(axis=1)).sum())
         entry_count("vertex_dims` with `edge_dims", entries)
         rng = random_generator("seed", seed)
-        data = [random_maps(rng, edge_dims, dims[arrays.edges[:, end]], kind, scalar) for end in (0, 1)]
+        data = [
+            random_maps(rng, edge_dims, dims[arrays.edges[:, end]], kind, scalar) for end in (0, 1)
+        ]
         return cls._trusted(arrays.edges, dims, edge_dims, data[0], data[1], arrays.labels)
 
     @classmethod
-    def _uniform(cls, arrays, d_v: int, d_e: int, tail: np.ndarray, head: np.ndarray) -> "CellularSheaf":
+    def _uniform(
+        cls, arrays, d_v: int, d_e: int, tail: np.ndarray, head: np.ndarray
+    ) -> "CellularSheaf":
         """Build from (m, d_e, d_v) arrays of our own; values are checked, shapes are known."""
         vertex_dims = np.full(arrays.n_vertices, d_v, dtype=np.int64)
         edge_dims = np.full(len(arrays.edges), d_e, dtype=np.int64)
-        sheaf = cls._trusted(arrays.edges, vertex_dims, edge_dims, tail.reshape(-1), head.reshape(-1), arrays.labels)
+        sheaf = cls._trusted(
+            arrays.edges, vertex_dims, edge_dims, tail.reshape(-1), head.reshape(-1), arrays.labels
+        )
         sheaf._check_maps()
         return sheaf
 
@@ -652,6 +710,8 @@ def check_sheaf(value, name: str = "sheaf") -> CellularSheaf:
     remedy = ""
     if isinstance(getattr(value, "sheaf", None), CellularSheaf):
         remedy = ": it has one in its attribute `sheaf`"
-    elif isinstance(value, nx.Graph) or scipy.sparse.issparse(value) or isinstance(value, np.ndarray):
+    elif (
+        isinstance(value, nx.Graph) or scipy.sparse.issparse(value) or isinstance(value, np.ndarray)
+    ):
         remedy = ": CellularSheaf.constant(graph) makes one"
     raise TypeError(f"`{name}` must be a CellularSheaf, got {type(value).__name__}{remedy}")

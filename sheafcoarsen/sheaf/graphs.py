@@ -7,7 +7,13 @@ import networkx as nx
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._support import MAX_VERTICES, integer_array, scalar_array, vertex_count, whole_number
+from sheafcoarsen._support import (
+    MAX_VERTICES,
+    integer_array,
+    scalar_array,
+    vertex_count,
+    whole_number,
+)
 
 
 class GraphArrays(NamedTuple):
@@ -36,7 +42,9 @@ def graph_arrays(graph, n_vertices: int | None = None) -> GraphArrays:
     """
     if isinstance(graph, nx.Graph):
         if n_vertices is not None:
-            raise ValueError("`n_vertices` goes with an edge array; a networkx graph knows its nodes")
+            raise ValueError(
+                "`n_vertices` goes with an edge array; a networkx graph knows its nodes"
+            )
         return _from_networkx(graph)
     if scipy.sparse.issparse(graph):
         if n_vertices is not None:
@@ -77,7 +85,9 @@ def _from_adjacency(adjacency) -> GraphArrays:
     bad = np.flatnonzero(~np.isfinite(matrix.data))
     if bad.size:
         i = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
-        raise ValueError(f"`graph` must be finite, got {matrix.data[bad[0]]} at ({i}, {matrix.indices[bad[0]]})")
+        raise ValueError(
+            f"`graph` must be finite, got {matrix.data[bad[0]]} at ({i}, {matrix.indices[bad[0]]})"
+        )
     if matrix.dtype.kind in "iub":  # their differences and moduli could wrap around
         matrix = matrix.astype(np.int64)
     difference = scipy.sparse.coo_array(matrix - matrix.T)
@@ -130,7 +140,9 @@ def _from_edges(graph, n_vertices: int | None) -> GraphArrays:
 def edge_array(name: str, value) -> np.ndarray:
     """Return an (m, 2) int64 array of non-negative endpoints."""
     if isinstance(value, str | bytes) or value is None:
-        raise TypeError(f"`{name}` must be a networkx graph, a scipy adjacency or an (m, 2) array, got {value!r}")
+        raise TypeError(
+            f"`{name}` must be a networkx graph, a scipy adjacency or an (m, 2) array, got {value!r}"
+        )
     if isinstance(value, nx.Graph) or scipy.sparse.issparse(value):
         raise TypeError(
             f"`{name}` must be an (m, 2) array, got {type(value).__name__}: the vertices' numbers, edge by edge"
@@ -150,17 +162,25 @@ def edge_array(name: str, value) -> np.ndarray:
         )
     edges = integer_array(name, value, ndim=2, names=True)
     if edges.shape[1] != 2:
-        hint = ": for a dense adjacency write scipy.sparse.csr_array(A)" if edges.shape[0] == edges.shape[1] else ""
+        hint = (
+            ": for a dense adjacency write scipy.sparse.csr_array(A)"
+            if edges.shape[0] == edges.shape[1]
+            else ""
+        )
         hint = hint or (f": transpose it, {name}.T" if edges.shape[0] == 2 else "")
         raise ValueError(f"`{name}` must have shape (m, 2), got {edges.shape}{hint}")
     negative = np.flatnonzero((edges < 0).any(axis=1))
     if negative.size:
         e = int(negative[0])
-        raise ValueError(f"`{name}[{e}]` = {tuple(edges[e].tolist())} has a negative endpoint; vertices count from 0")
+        raise ValueError(
+            f"`{name}[{e}]` = {tuple(edges[e].tolist())} has a negative endpoint; vertices count from 0"
+        )
     return edges
 
 
-def edge_values(arrays: GraphArrays, value, name: str, *, shape: tuple[int, ...] = (), missing=None) -> np.ndarray:
+def edge_values(
+    arrays: GraphArrays, value, name: str, *, shape: tuple[int, ...] = (), missing=None
+) -> np.ndarray:
     """Return one scalar or array per edge, given directly or as the name of an edge attribute.
 
     Parameters
@@ -186,26 +206,40 @@ def edge_values(arrays: GraphArrays, value, name: str, *, shape: tuple[int, ...]
             absent = [e for e, item in enumerate(given) if item is None]
             if absent and missing is None:
                 e = absent[0]
-                raise ValueError(f"edge {e} {tuple(arrays.edges[e].tolist())} has no attribute {value!r} for `{name}`")
+                raise ValueError(
+                    f"edge {e} {tuple(arrays.edges[e].tolist())} has no attribute {value!r} for `{name}`"
+                )
             given = [missing if item is None else item for item in given]
     else:
         given = value
     sizes = ", ".join("d" if s == -1 else str(s) for s in shape)
     wanted = f"an array of shape ({sizes})" if shape else "a number"
-    if len(shape) and m == 0 and not (isinstance(given, np.ndarray) and given.ndim == 1 + len(shape)):
-        return np.zeros((0, *(max(s, 1) for s in shape)))  # an empty list does not say how large a value is
+    if (
+        len(shape)
+        and m == 0
+        and not (isinstance(given, np.ndarray) and given.ndim == 1 + len(shape))
+    ):
+        return np.zeros(
+            (0, *(max(s, 1) for s in shape))
+        )  # an empty list does not say how large a value is
     try:
         array = scalar_array(name, given)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{error} (each edge needs {wanted})") from None
     found: tuple[int, ...] = array.shape
-    fits = len(found) == 1 + len(shape) and all(s in (-1, t) for s, t in zip((m, *shape), found, strict=True))
+    fits = len(found) == 1 + len(shape) and all(
+        s in (-1, t) for s, t in zip((m, *shape), found, strict=True)
+    )
     if not fits:
-        raise ValueError(f"`{name}` must hold {wanted} for each of the {m} edges, got shape {array.shape}")
+        raise ValueError(
+            f"`{name}` must hold {wanted} for each of the {m} edges, got shape {array.shape}"
+        )
     bad = np.flatnonzero([] if m == 0 else ~np.isfinite(array).reshape(m, -1).all(axis=1))
     if bad.size:
         e = int(bad[0])
-        raise ValueError(f"`{name}` must be finite, got {array[e]} for edge {e} {tuple(arrays.edges[e].tolist())}")
+        raise ValueError(
+            f"`{name}` must be finite, got {array[e]} for edge {e} {tuple(arrays.edges[e].tolist())}"
+        )
     return array
 
 

@@ -12,11 +12,15 @@ def flat_maps(name: str, maps, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
     if hasattr(maps, "__array__"):  # a tensor, too
         maps = np.asarray(maps)
     if isinstance(maps, np.ndarray) and maps.dtype == object:
-        raise TypeError(f"`{name}` must be an (m, d_e, d_v) array or a list of 2-D arrays, got an object array")
+        raise TypeError(
+            f"`{name}` must be an (m, d_e, d_v) array or a list of 2-D arrays, got an object array"
+        )
     if isinstance(maps, np.ndarray) and maps.ndim == 3:
         array = scalar_array(name, maps)
         if array.shape[0] != m:
-            raise ValueError(f"`{name}` must hold one map per edge, {m} in all, got {array.shape[0]}")
+            raise ValueError(
+                f"`{name}` must hold one map per edge, {m} in all, got {array.shape[0]}"
+            )
         rows, cols = (np.full(m, size, dtype=np.int64) for size in array.shape[1:])
         return np.array(array, order="C").reshape(-1), rows, cols
     if isinstance(maps, np.ndarray) and not (maps.size == 0 and m == 0):
@@ -34,22 +38,32 @@ def flat_maps(name: str, maps, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
     if not arrays:
         return np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     shapes = np.array([array.shape for array in arrays], dtype=np.int64)
-    return np.concatenate([array.reshape(-1) for array in arrays]), shapes[:, 0].copy(), shapes[:, 1].copy()
+    return (
+        np.concatenate([array.reshape(-1) for array in arrays]),
+        shapes[:, 0].copy(),
+        shapes[:, 1].copy(),
+    )
 
 
 def check_endpoints(edges, n: int) -> None:
     beyond = np.flatnonzero((edges >= n).any(axis=1))
     if beyond.size:
         e = int(beyond[0])
-        raise ValueError(f"`edges[{e}]` = {tuple(edges[e].tolist())} is out of range for {n} vertices (0 .. {n - 1})")
+        raise ValueError(
+            f"`edges[{e}]` = {tuple(edges[e].tolist())} is out of range for {n} vertices (0 .. {n - 1})"
+        )
 
 
-def stalk_dims(edges, tail_cols, head_cols, vertex_dims, names=("tail_maps", "head_maps")) -> np.ndarray:
+def stalk_dims(
+    edges, tail_cols, head_cols, vertex_dims, names=("tail_maps", "head_maps")
+) -> np.ndarray:
     """Return the stalk dimensions, from ``vertex_dims`` or read off the maps, and check every map against them."""
     if vertex_dims is None:
         ends = edges.reshape(-1)
         n = int(edges.max(initial=-1)) + 1
-        if n > len(ends):  # vertices are missing, perhaps because names were taken for numbers: no array of that length
+        if (
+            n > len(ends)
+        ):  # vertices are missing, perhaps because names were taken for numbers: no array of that length
             touched = np.unique(ends)
             untouched = np.flatnonzero(touched != np.arange(len(touched)))
         else:
@@ -72,7 +86,9 @@ def stalk_dims(edges, tail_cols, head_cols, vertex_dims, names=("tail_maps", "he
         if differ.size:
             e = int(differ[0])
             v = int(edges[e, end])
-            raise ValueError(f"`{name}[{e}]` has {cols[e]} columns, but vertex {v} has dimension {dims[v]} {said}")
+            raise ValueError(
+                f"`{name}[{e}]` has {cols[e]} columns, but vertex {v} has dimension {dims[v]} {said}"
+            )
     return dims
 
 

@@ -40,14 +40,19 @@ def disjoint_union(sheaves) -> tuple[CellularSheaf, np.ndarray, np.ndarray]:
     parts = [check_sheaf(part, f"sheaves[{i}]") for i, part in enumerate(sheaves)]
     vertex_starts = offsets([part.n_vertices for part in parts])
     edge_starts = offsets([part.n_edges for part in parts])
-    dtype = np.result_type(np.float32, *[part.dtype for part in parts]) if parts else np.dtype(float)
+    dtype = (
+        np.result_type(np.float32, *[part.dtype for part in parts]) if parts else np.dtype(float)
+    )
 
     def joined(arrays, empty):
         return np.concatenate(arrays) if arrays else empty
 
     none = np.zeros(0, dtype=np.int64)
     union = CellularSheaf._trusted(
-        joined([part.edges + start for part, start in zip(parts, vertex_starts, strict=False)], none.reshape(0, 2)),
+        joined(
+            [part.edges + start for part, start in zip(parts, vertex_starts, strict=False)],
+            none.reshape(0, 2),
+        ),
         joined([part.vertex_dims for part in parts], none),
         joined([part.edge_dims for part in parts], none.copy()),
         joined([part.tail_data for part in parts], np.zeros(0)).astype(dtype),
@@ -86,7 +91,9 @@ def split(sheaf: CellularSheaf, vertex_starts) -> list[CellularSheaf]:
     starts = integer_array("vertex_starts", vertex_starts)
     n = sheaf.n_vertices
     if len(starts) == 0 or starts[0] != 0 or starts[-1] != n or (np.diff(starts) < 0).any():
-        raise ValueError(f"`vertex_starts` must ascend from 0 to {n}, the number of vertices, got {starts.tolist()}")
+        raise ValueError(
+            f"`vertex_starts` must ascend from 0 to {n}, the number of vertices, got {starts.tolist()}"
+        )
     part = np.searchsorted(starts, sheaf.edges, side="right") - 1
     across = np.flatnonzero(part[:, 0] != part[:, 1])
     if across.size:
@@ -101,7 +108,10 @@ def split(sheaf: CellularSheaf, vertex_starts) -> list[CellularSheaf]:
         chosen = order[edge_starts[i] : edge_starts[i + 1]]
         flat = [
             data[ranges(begins[:-1][chosen], np.diff(begins)[chosen])]
-            for data, begins in ((sheaf.tail_data, sheaf.tail_offsets), (sheaf.head_data, sheaf.head_offsets))
+            for data, begins in (
+                (sheaf.tail_data, sheaf.tail_offsets),
+                (sheaf.head_data, sheaf.head_offsets),
+            )
         ]
         labels = sheaf.vertex_labels[lo:hi] if sheaf.vertex_labels is not None else None
         pieces.append(

@@ -120,7 +120,9 @@ class Workbench:
     @cached_property
     def sample(self) -> np.ndarray:
         """A few clusters: the largest, one that truncates most, and random ones, never too large for dense work."""
-        fits = np.flatnonzero((self.dims > 0) & (self.dims.astype(float) ** 3 <= DENSE_BUDGET / SAMPLE))
+        fits = np.flatnonzero(
+            (self.dims > 0) & (self.dims.astype(float) ** 3 <= DENSE_BUDGET / SAMPLE)
+        )
         if len(fits) <= SAMPLE:
             return fits
         chosen = np.random.default_rng(self.seed).choice(fits, SAMPLE - 1, replace=False)
@@ -139,7 +141,9 @@ class Workbench:
         rows = order[ranges(starts[clusters], np.full(len(clusters), size))]
         local = np.zeros(self.C.fine.dim_c0, np.int64)
         local[rows] = np.tile(np.arange(size), len(clusters))
-        part = scipy.sparse.coo_array((self.internal_laplacian if operator is None else operator)[rows])
+        part = scipy.sparse.coo_array(
+            (self.internal_laplacian if operator is None else operator)[rows]
+        )
         out = np.zeros((len(clusters), size, size), part.dtype)
         out[part.coords[0] // size, part.coords[0] % size, local[part.coords[1]]] = part.data
         return out
@@ -185,7 +189,9 @@ class Workbench:
         """The operator whose modes were taken, block diagonal in double precision, and norm(.)_F of its blocks."""
         if self.modes.local_operator == "internal":
             return self.internal_laplacian, self.internal_norms
-        whole = scipy.sparse.coo_array(self.delta.astype(self.double).conj().T @ self.delta.astype(self.double))
+        whole = scipy.sparse.coo_array(
+            self.delta.astype(self.double).conj().T @ self.delta.astype(self.double)
+        )
         inside = self.row_cluster[whole.coords[0]] == self.row_cluster[whole.coords[1]]
         coords = tuple(axis[inside] for axis in whole.coords)
         blocks = scipy.sparse.csr_array((whole.data[inside], coords), shape=whole.shape)
@@ -225,12 +231,17 @@ class Workbench:
 
     def global_sections(self) -> tuple[np.ndarray, float]:
         """Return an orthonormal basis of ker delta, by a dense singular value decomposition, and the smallest nonzero singular value."""
-        delta, largest = self.delta.astype(self.double), float(np.abs(self.delta.data).max(initial=0))
+        delta, largest = (
+            self.delta.astype(self.double),
+            float(np.abs(self.delta.data).max(initial=0)),
+        )
         m, n = delta.shape
         if n == 0 or largest == 0:
             return np.eye(n, dtype=self.double), 0.0
         triangle = np.zeros((0, n), self.double)
-        for lo in range(0, m, 4 * n):  # QR of a few rows at a time: there may be far more of them than columns
+        for lo in range(
+            0, m, 4 * n
+        ):  # QR of a few rows at a time: there may be far more of them than columns
             rows = delta[lo : lo + 4 * n].toarray() / largest
             triangle = np.linalg.qr(np.concatenate([triangle, rows]), mode="r")  # type: ignore[assignment]
         _, sigma, vh = np.linalg.svd(triangle)
@@ -255,14 +266,18 @@ class Workbench:
             number[members] = np.arange(len(members))
             here = dims[vertex[i]] == d
             blocks = np.zeros((len(members), d, d), self.double)
-            blocks[number[vertex[i[here]]], i[here] - starts[vertex[i[here]]], j[here] - starts[vertex[i[here]]]] = (
-                value[here]
-            )
+            blocks[
+                number[vertex[i[here]]],
+                i[here] - starts[vertex[i[here]]],
+                j[here] - starts[vertex[i[here]]],
+            ] = value[here]
             top = np.abs(blocks).max(axis=(1, 2), keepdims=True)
             top = np.where(top > 0, top, 1.0)
             w, V = np.linalg.eigh(blocks / top)
             zero = w <= zero_level(d, self.eps, w[:, -1:])
-            root = (V * np.where(zero, 0, 1 / np.sqrt(np.where(zero, 1, w)))[:, None, :]) @ V.conj().swapaxes(1, 2)
+            root = (
+                V * np.where(zero, 0, 1 / np.sqrt(np.where(zero, 1, w)))[:, None, :]
+            ) @ V.conj().swapaxes(1, 2)
             where = starts[members][:, None] + np.arange(d)
             rows.append(np.repeat(where, d, axis=1).reshape(-1))
             columns.append(np.tile(where, (1, d)).reshape(-1))
@@ -277,12 +292,22 @@ class Workbench:
         """norm(delta_a x)^2 of the probes on each cluster, shape (K, number of probes)."""
         inner = np.flatnonzero(self.c1_cluster >= 0)
         y = np.abs(self.delta[inner] @ self.probes)
-        return np.stack([scaled_norms(column, self.c1_cluster[inner], self.K) for column in y.T], axis=1) ** 2
+        return (
+            np.stack(
+                [scaled_norms(column, self.c1_cluster[inner], self.K) for column in y.T], axis=1
+            )
+            ** 2
+        )
 
     @cached_property
     def probe_norms2(self) -> np.ndarray:
         """norm(x)^2 of the probes on each cluster, shape (K, number of probes)."""
-        return np.stack([scaled_norms(np.abs(x), self.row_cluster, self.K) for x in self.probes.T], axis=1) ** 2
+        return (
+            np.stack(
+                [scaled_norms(np.abs(x), self.row_cluster, self.K) for x in self.probes.T], axis=1
+            )
+            ** 2
+        )
 
     def worst_block(self, difference) -> float:
         """Worst ratio over the blocks (a, b) of a coarse matrix that ought to vanish, each against its own factors."""
@@ -313,7 +338,9 @@ class Workbench:
             rows, fine_edge = self.fine_crossing_rows
             if (fine_edge < 0).any():
                 return np.inf
-            D = self.edge_grams(self.crossing_delta, edge) - self.edge_grams(self.delta_R[rows], fine_edge)
+            D = self.edge_grams(self.crossing_delta, edge) - self.edge_grams(
+                self.delta_R[rows], fine_edge
+            )
             starts = offsets(C.ranks[a] + C.ranks[b])
             edge = np.repeat(np.arange(len(self.crossing)), np.diff(starts))
             powers = 2

@@ -83,7 +83,11 @@ class Verification:
         """The verdict in one sentence."""
         applied = [check for check in self.checks if check.skipped_because is None]
         held = sum(check.passed for check in applied)
-        verdict = f"all {held} that apply hold" if self.passed else f"{len(applied) - held} of {len(applied)} FAILED"
+        verdict = (
+            f"all {held} that apply hold"
+            if self.passed
+            else f"{len(applied) - held} of {len(applied)} FAILED"
+        )
         skipped = len(self.checks) - len(applied)
         return f"{verdict}, {skipped} do not apply (a statement holds when its ratio is below {RESIDUAL_LIMIT:g})"
 
@@ -97,7 +101,10 @@ class Verification:
     def __str__(self) -> str:
         rows = self._rows()
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
-        lines = ["  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[4]]) for row in rows]
+        lines = [
+            "  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[4]])
+            for row in rows
+        ]
         return "\n".join([*(line.rstrip() for line in lines), self.summary])
 
     def __repr__(self) -> str:

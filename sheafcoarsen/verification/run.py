@@ -53,7 +53,9 @@ def verify(C: Coarsening, seed: int = 0) -> Verification:
             checks.append(Check(name, label, None, RESIDUAL_LIMIT, True, outcome, None))
         else:
             ratio, how = outcome
-            checks.append(Check(name, label, ratio, RESIDUAL_LIMIT, bool(ratio < RESIDUAL_LIMIT), None, how))
+            checks.append(
+                Check(name, label, ratio, RESIDUAL_LIMIT, bool(ratio < RESIDUAL_LIMIT), None, how)
+            )
     return Verification(tuple(checks))
 
 

@@ -31,7 +31,9 @@ def _energy_identity(b: Workbench) -> Outcome:
 def _decomposition(b: Workbench) -> Outcome:
     """L_Gal = delta_x* delta_x + blockdiag(R_a* L_a R_a), and delta_x is delta R on the crossing edges: sign included, or in Gram matrices where compressed."""
     X = b.crossing_delta
-    return max(b.worst_block(b.galerkin - (X.conj().T @ X + b.retained)), b.worst_crossing_edge()), "exact"
+    return max(
+        b.worst_block(b.galerkin - (X.conj().T @ X + b.retained)), b.worst_crossing_edge()
+    ), "exact"
 
 
 def _realization(b: Workbench) -> Outcome:
@@ -39,7 +41,9 @@ def _realization(b: Workbench) -> Outcome:
     if not b.C.loops and not _loopless(b):
         return "loops=False leaves out the retained internal energy"
     D = b.coarse_delta
-    return max(b.worst_block(b.galerkin - D.conj().T @ D), b.worst_block(b.galerkin - laplacian(b.C.sheaf))), "exact"
+    return max(
+        b.worst_block(b.galerkin - D.conj().T @ D), b.worst_block(b.galerkin - laplacian(b.C.sheaf))
+    ), "exact"
 
 
 def _ledger_closes(b: Workbench) -> Outcome:
@@ -49,7 +53,9 @@ def _ledger_closes(b: Workbench) -> Outcome:
     E = b.ledger
     B = norm(b.delta.data) * np.array([norm(x) for x in b.probes.T])
     B_a = b.internal_delta_norms[:, None] * np.sqrt(b.probe_norms2)
-    in_all = _closes(np.array(list(E.lines.values())), E.fine_energy, int(b.n.max(initial=1)), b.eps, B)
+    in_all = _closes(
+        np.array(list(E.lines.values())), E.fine_energy, int(b.n.max(initial=1)), b.eps, B
+    )
     lines = np.array([E.retained_internal, E.discarded_internal, E.internal_coupling])
     return max(in_all, _closes(lines, b.internal_energy, b.n[:, None], b.eps, B_a)), "probe"
 
@@ -67,7 +73,11 @@ def _modes(b: Workbench) -> Outcome:
     if not np.array_equal(b.C.modes.sheaf.edges, b.C.fine.edges):
         return np.inf, "exact"
     own = scipy.sparse.csr_array(b.R - b.modes.prolongation)
-    same = worst(residual_ratio(norms_by(own, b.row_cluster, None, b.K), b.n, b.eps, np.maximum(b.R_norms, 1)))
+    same = worst(
+        residual_ratio(
+            norms_by(own, b.row_cluster, None, b.K), b.n, b.eps, np.maximum(b.R_norms, 1)
+        )
+    )
     if b.modes.local_operator == "oversampled":
         return max(same, b.isometry), "exact"
     operator, norms = b.local_operator
@@ -106,12 +116,16 @@ def _local_optimality(b: Workbench) -> Outcome:
     assert not isinstance(outcome, str)
     ratios = [outcome[0]]
     rng = np.random.default_rng(b.seed)
-    for a in b.sample.tolist():  # a random subspace near or far from span U_a has a larger largest energy
+    for a in (
+        b.sample.tolist()
+    ):  # a random subspace near or far from span U_a has a larger largest energy
         U, L = b.dense(a)
         r = U.shape[1]
         if 0 < r < len(L):
             Q = np.linalg.qr(U, mode="complete")[0][:, r:]
-            W = np.linalg.qr(U + Q @ rng.standard_normal((Q.shape[1], r)) * 10.0 ** -rng.integers(0, 4))[0]
+            W = np.linalg.qr(
+                U + Q @ rng.standard_normal((Q.shape[1], r)) * 10.0 ** -rng.integers(0, 4)
+            )[0]
             top = np.linalg.eigvalsh(W.conj().T @ L @ W)[-1]
             shortfall = max(float(b.eigenvalues(a)[-1]) - float(top), 0.0)
             ratios.append(worst(residual_ratio(shortfall, len(L), b.eps, b.internal_norms[a])))
@@ -128,21 +142,39 @@ def _truncation(b: Workbench) -> Outcome:
     assert E.truncation_bound is not None
     # by how much the bound is missed, as an energy, so that a tiny gap divides nothing
     finite = np.isfinite(E.truncation_bound) & (E.truncation_bound > 0)
-    excess = np.where(finite, (E.discarded_norm2 / np.where(finite, E.truncation_bound, 1) - 1).clip(min=0), 0)
+    excess = np.where(
+        finite, (E.discarded_norm2 / np.where(finite, E.truncation_bound, 1) - 1).clip(min=0), 0
+    )
     missed = excess * (E.retained_internal + E.discarded_internal)
-    ratios = [worst(residual_ratio(missed, b.n[:, None], b.eps, b.internal_norms[:, None], b.probe_norms2))]
+    ratios = [
+        worst(
+            residual_ratio(missed, b.n[:, None], b.eps, b.internal_norms[:, None], b.probe_norms2)
+        )
+    ]
     for a in b.sample.tolist():
         U, L = b.dense(a)
         r = U.shape[1]
         Q = np.linalg.qr(U, mode="complete")[0][:, r:]
-        values, V = np.linalg.eigh(Q.conj().T @ L @ Q) if r < len(L) else (np.zeros(0), np.zeros((0, 0)))
-        phi = Q @ V  # the discarded modes, from the orthogonal complement so that a tie at the cut is no ambiguity
+        values, V = (
+            np.linalg.eigh(Q.conj().T @ L @ Q) if r < len(L) else (np.zeros(0), np.zeros((0, 0)))
+        )
+        phi = (
+            Q @ V
+        )  # the discarded modes, from the orthogonal complement so that a tie at the cut is no ambiguity
         alpha2 = np.abs(phi.conj().T @ b.probes[b.rows(a)].astype(L.dtype)) ** 2
         size, x2 = b.internal_norms[a], b.probe_norms2[a]
         ratios += [
-            worst(residual_ratio(norm(L @ phi - phi * values), len(L), b.eps, size, np.sqrt(len(L)))),
-            worst(residual_ratio(np.abs(alpha2.sum(axis=0) - E.discarded_norm2[a]), len(L), b.eps, x2)),
-            worst(residual_ratio(np.abs(values @ alpha2 - E.discarded_internal[a]), len(L), b.eps, size, x2)),
+            worst(
+                residual_ratio(norm(L @ phi - phi * values), len(L), b.eps, size, np.sqrt(len(L)))
+            ),
+            worst(
+                residual_ratio(np.abs(alpha2.sum(axis=0) - E.discarded_norm2[a]), len(L), b.eps, x2)
+            ),
+            worst(
+                residual_ratio(
+                    np.abs(values @ alpha2 - E.discarded_internal[a]), len(L), b.eps, size, x2
+                )
+            ),
         ]
     return max(ratios), "probe"
 
@@ -155,11 +187,19 @@ def _two_losses(b: Workbench) -> Outcome:
         return b.isometry, "exact"
     E = b.ledger
     per_mode = b.scores[:, None] * np.abs(b.R.conj().T @ b.probes).astype(np.float64) ** 2
-    by_cluster = np.stack([np.bincount(b.column_cluster, column, minlength=b.K) for column in per_mode.T], axis=1)
+    by_cluster = np.stack(
+        [np.bincount(b.column_cluster, column, minlength=b.K) for column in per_mode.T], axis=1
+    )
     discarded = b.internal_energy - E.retained_internal
-    errors = (E.retained_internal - by_cluster, E.internal_coupling, E.discarded_internal - discarded)
+    errors = (
+        E.retained_internal - by_cluster,
+        E.internal_coupling,
+        E.discarded_internal - discarded,
+    )
     factors = (b.internal_norms[:, None], b.probe_norms2)
-    return max(worst(residual_ratio(np.abs(error), b.n[:, None], b.eps, *factors)) for error in errors), "probe"
+    return max(
+        worst(residual_ratio(np.abs(error), b.n[:, None], b.eps, *factors)) for error in errors
+    ), "probe"
 
 
 def _loopless(b: Workbench) -> bool:
@@ -196,7 +236,10 @@ def _interlacing(b: Workbench) -> Outcome:
     if b.isometry >= RESIDUAL_LIMIT:
         return "R is not an isometry"
     if max(b.L.shape[0], b.galerkin.shape[0]) > DENSE:
-        return b.isometry, "exact"  # it follows from R* R = I, which was compared, and the energy decomposition
+        return (
+            b.isometry,
+            "exact",
+        )  # it follows from R* R = I, which was compared, and the energy decomposition
     L, G = (matrix.toarray().astype(b.double) for matrix in (b.L, b.galerkin))
     n, size = len(L), norm(L)
     fine, coarse = np.linalg.eigvalsh(L), np.linalg.eigvalsh((G + G.conj().T) / 2)
@@ -204,7 +247,9 @@ def _interlacing(b: Workbench) -> Outcome:
     rest = G - (X.conj().T @ X).toarray()
     lowest = np.linalg.eigvalsh((rest + rest.conj().T) / 2).min(initial=0.0)
     missed = (fine[: len(coarse)] - coarse).max(initial=0.0)
-    return worst([residual_ratio(missed, n, b.eps, size), residual_ratio(-lowest, n, b.eps, size)]), "dense"
+    return worst(
+        [residual_ratio(missed, n, b.eps, size), residual_ratio(-lowest, n, b.eps, size)]
+    ), "dense"
 
 
 def _sections_kept(b: Workbench) -> Outcome:
@@ -214,21 +259,30 @@ def _sections_kept(b: Workbench) -> Outcome:
         return reason
     if b.isometry >= RESIDUAL_LIMIT:
         return b.isometry, "exact"
-    level = 0.0 if oversampled else zero_level(b.n, b.eps, b.modes.operator_norms.astype(np.float64))
+    level = (
+        0.0 if oversampled else zero_level(b.n, b.eps, b.modes.operator_norms.astype(np.float64))
+    )
     lost = np.flatnonzero(b.modes.next_eigenvalues <= level)
     if lost.size:
         return f"a local section may be discarded, first in cluster {lost[0]}"
     if b.C.fine.dim_c0 > DENSE:
-        return b.isometry, "exact"  # a global section restricts to local ones, and all of those lie in im R
+        return (
+            b.isometry,
+            "exact",
+        )  # a global section restricts to local ones, and all of those lie in im R
     sections, gap = b.global_sections()
     discarded = norms_by(sections - b.R @ (b.R.conj().T @ sections), b.row_cluster, None, b.K)
     n = max(b.C.fine.dim_c0, b.C.fine.dim_c1)
     size = norm(b.delta.data)
-    if oversampled:  # a dense solver finds sections to eps norm(delta) over the smallest nonzero singular value
+    if (
+        oversampled
+    ):  # a dense solver finds sections to eps norm(delta) over the smallest nonzero singular value
         return worst(residual_ratio(discarded * gap, n, b.eps, size, norm(sections))), "dense"
     # a dense solver finds sections to eps norm(delta), and what is discarded has at least the first discarded eigenvalue
     gaps = np.minimum(b.modes.next_eigenvalues, b.modes.operator_norms).astype(np.float64)
-    return worst(residual_ratio(discarded * gaps, n, b.eps, b.internal_delta_norms, size, norm(sections))), "dense"
+    return worst(
+        residual_ratio(discarded * gaps, n, b.eps, b.internal_delta_norms, size, norm(sections))
+    ), "dense"
 
 
 def _normalization(b: Workbench) -> Outcome:
@@ -238,7 +292,9 @@ def _normalization(b: Workbench) -> Outcome:
     dims = b.C.fine.vertex_dims
     vertex = np.repeat(np.arange(len(dims)), dims)
     D = scipy.sparse.coo_array(change - laplacian(sheaf))
-    pairs, which = np.unique(vertex[D.coords[0]] * len(dims) + vertex[D.coords[1]], return_inverse=True)
+    pairs, which = np.unique(
+        vertex[D.coords[0]] * len(dims) + vertex[D.coords[1]], return_inverse=True
+    )
     u, v = pairs // max(len(dims), 1), pairs % max(len(dims), 1)
     sizes = scaled_norms(np.abs(D.data), which, len(pairs))
     root_norms = norms_by(roots, vertex, None, len(dims))
@@ -263,7 +319,9 @@ def _dirichlet(b: Workbench) -> Outcome:
     vertex = np.repeat(np.arange(b.C.fine.n_vertices), b.C.fine.vertex_dims)
     spread = norms_by(roots, vertex, None, b.C.fine.n_vertices)[vertex][:, None] * np.abs(x)
     x2 = np.array([norm(column) for column in spread.T]) ** 2
-    return worst(residual_ratio(np.abs(exact - energy(sheaf, x)), b.C.fine.dim_c0, b.eps, size, x2)), "probe"
+    return worst(
+        residual_ratio(np.abs(exact - energy(sheaf, x)), b.C.fine.dim_c0, b.eps, size, x2)
+    ), "probe"
 
 
 STATEMENTS: tuple[tuple[str, str, Callable[[Workbench], Outcome]], ...] = (

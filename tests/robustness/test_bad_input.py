@@ -97,10 +97,17 @@ def test_a_sheaf_is_asked_for(function, instead):
 
 @pytest.mark.parametrize(
     "function",
-    [lambda value: sc.energy_ledger(value, X), sc.verify, sc.certificate, lambda value: sc.spectral_quality(value, 1)],
+    [
+        lambda value: sc.energy_ledger(value, X),
+        sc.verify,
+        sc.certificate,
+        lambda value: sc.spectral_quality(value, 1),
+    ],
     ids=["ledger", "verify", "certificate", "quality"],
 )
-@pytest.mark.parametrize("value", [PATH, ADJACENCY, F, P, M, None], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "value", [PATH, ADJACENCY, F, P, M, None], ids=lambda value: type(value).__name__
+)
 def test_a_coarsening_is_asked_for(function, value):
     with pytest.raises(TypeError, match=f"`C` must be a Coarsening, got {type(value).__name__}"):
         function(value)
@@ -197,7 +204,11 @@ REFUSED = {
         TypeError,
         "`graph` must be a networkx graph, a scipy adjacency or an (m, 2) array, got Coarsening: it has a sheaf in its",
     ),
-    "a Partition to select": (lambda: sc.select(P, 2), TypeError, "or an (m, 2) array, got Partition"),
+    "a Partition to select": (
+        lambda: sc.select(P, 2),
+        TypeError,
+        "or an (m, 2) array, got Partition",
+    ),
     "a networkx graph as edges": (
         lambda: CellularSheaf(PATH, X, X),
         TypeError,
@@ -214,9 +225,21 @@ REFUSED = {
         "for a dense adjacency write scipy.sparse.csr_array(A)",
     ),
     # ---- sizes that no memory holds
-    "dim 10**6": (lambda: CellularSheaf.constant(PATH, 10**6), ValueError, "`dim` asks for 3e+12 map entries"),
-    "dim 10**30": (lambda: CellularSheaf.constant([], HUGE), ValueError, "`dim` asks for 1e+60 map entries"),
-    "bundle dim": (lambda: gallery.bundle(PATH, 2**31), ValueError, "`dim` asks for 1.84e+19 map entries"),
+    "dim 10**6": (
+        lambda: CellularSheaf.constant(PATH, 10**6),
+        ValueError,
+        "`dim` asks for 3e+12 map entries",
+    ),
+    "dim 10**30": (
+        lambda: CellularSheaf.constant([], HUGE),
+        ValueError,
+        "`dim` asks for 1e+60 map entries",
+    ),
+    "bundle dim": (
+        lambda: gallery.bundle(PATH, 2**31),
+        ValueError,
+        "`dim` asks for 1.84e+19 map entries",
+    ),
     "cycle n": (lambda: gallery.cycle(HUGE, 0.0), ValueError, f"`n` asks for {HUGE} vertices"),
     "random, both dims large": (
         lambda: CellularSheaf.random(PATH, 10**6, 10**6),
@@ -249,14 +272,26 @@ REFUSED = {
         TypeError,
         "or a numpy Generator, got True",
     ),
-    "bundle, seed a list": (lambda: gallery.bundle(PATH, 1, seed=[1, 2]), TypeError, "a numpy Generator, got [1, 2]"),
+    "bundle, seed a list": (
+        lambda: gallery.bundle(PATH, 1, seed=[1, 2]),
+        TypeError,
+        "a numpy Generator, got [1, 2]",
+    ),
     "bundle, negative seed": (
         lambda: gallery.bundle(PATH, 1, seed=-1),
         ValueError,
         "`seed` must be at least 0, got -1",
     ),
-    "select, seed True": (lambda: sc.select(F, 2, seed=True), TypeError, "`seed` must be an integer, got True"),
-    "verify, seed None": (lambda: sc.verify(C, seed=None), TypeError, "`seed` must be an integer, got None"),
+    "select, seed True": (
+        lambda: sc.select(F, 2, seed=True),
+        TypeError,
+        "`seed` must be an integer, got True",
+    ),
+    "verify, seed None": (
+        lambda: sc.verify(C, seed=None),
+        TypeError,
+        "`seed` must be an integer, got None",
+    ),
     **{
         f"random, dtype {dtype}": (
             lambda dtype=dtype: CellularSheaf.random(PATH, 1, 1, dtype=dtype),
@@ -266,7 +301,11 @@ REFUSED = {
         for dtype in (np.int16, int, bool, object, np.longdouble, "U3", "3f8", "number", 7)
     },
     # ---- ragged nested lists
-    "ragged rank": (lambda: sc.coarsen(F, P, RAGGED), ValueError, "`rank` must hold one integer per cluster: "),
+    "ragged rank": (
+        lambda: sc.coarsen(F, P, RAGGED),
+        ValueError,
+        "`rank` must hold one integer per cluster: ",
+    ),
     "ragged dim": (
         lambda: CellularSheaf.constant(PATH, RAGGED),
         TypeError,
@@ -307,8 +346,16 @@ REFUSED = {
         TypeError,
         "`n_clusters` must be an integer, got [[1], [2, 3]]",
     ),
-    "ragged vertex_starts": (lambda: sc.split(F, RAGGED), ValueError, "`vertex_starts` must be a rectangular array"),
-    "ragged x": (lambda: sc.energy(F, RAGGED), ValueError, "`x` must be a rectangular array of numbers"),
+    "ragged vertex_starts": (
+        lambda: sc.split(F, RAGGED),
+        ValueError,
+        "`vertex_starts` must be a rectangular array",
+    ),
+    "ragged x": (
+        lambda: sc.energy(F, RAGGED),
+        ValueError,
+        "`x` must be a rectangular array of numbers",
+    ),
     "ragged basis": (
         lambda: sc.coarsen(F, P, basis=[np.eye(4), RAGGED]),
         ValueError,
@@ -321,7 +368,11 @@ REFUSED = {
     ),
     # ---- cochains
     **{
-        f"energy of {what} would overflow": (build, ValueError, f"`{name}` has entries up to 1e+200: with maps up to ")
+        f"energy of {what} would overflow": (
+            build,
+            ValueError,
+            f"`{name}` has entries up to 1e+200: with maps up to ",
+        )
         for what, name, build in (
             ("x", "x", lambda: sc.energy(F, 1e200 * X)),
             ("x by edges", "x", lambda: sc.edge_energy(F, 1e200 * X)),
@@ -331,16 +382,38 @@ REFUSED = {
         )
     },
     "energy in single precision would overflow": (
-        lambda: sc.energy(CellularSheaf.random(PATH, 2, 2, seed=1, dtype=np.float32), np.full(8, 1e30, np.float32)),
+        lambda: sc.energy(
+            CellularSheaf.random(PATH, 2, 2, seed=1, dtype=np.float32), np.full(8, 1e30, np.float32)
+        ),
         ValueError,
         "energies of float32 would overflow: rescale `x`",
     ),
     # ---- coarsening
-    "loops a word": (lambda: sc.coarsen(F, P, 1, loops="no"), TypeError, "`loops` must be True or False, got 'no'"),
-    "compress a word": (lambda: sc.coarsen(F, P, 1, compress="no"), TypeError, "`compress` must be True or False, got"),
-    "loops a number": (lambda: sc.coarsen(F, P, 1, loops=1), TypeError, "`loops` must be True or False, got 1"),
-    "progress a word": (lambda: sc.coarsen(F, P, 1, progress="no"), TypeError, "`progress` must be True or False, got"),
-    "progress of select": (lambda: sc.select(F, 2, progress=1), TypeError, "`progress` must be True or False, got 1"),
+    "loops a word": (
+        lambda: sc.coarsen(F, P, 1, loops="no"),
+        TypeError,
+        "`loops` must be True or False, got 'no'",
+    ),
+    "compress a word": (
+        lambda: sc.coarsen(F, P, 1, compress="no"),
+        TypeError,
+        "`compress` must be True or False, got",
+    ),
+    "loops a number": (
+        lambda: sc.coarsen(F, P, 1, loops=1),
+        TypeError,
+        "`loops` must be True or False, got 1",
+    ),
+    "progress a word": (
+        lambda: sc.coarsen(F, P, 1, progress="no"),
+        TypeError,
+        "`progress` must be True or False, got",
+    ),
+    "progress of select": (
+        lambda: sc.select(F, 2, progress=1),
+        TypeError,
+        "`progress` must be True or False, got 1",
+    ),
     "progress of modes": (
         lambda: sc.local_modes(F, P, 1, progress=None),
         TypeError,
@@ -351,9 +424,21 @@ REFUSED = {
         ValueError,
         "`local_operator` = 'principal' chooses modes, but `basis` brings its own: leave it out",
     ),
-    "tau beyond doubles": (lambda: sc.ranks.below(10**400), ValueError, "`tau` must fit into double precision"),
-    "eps beyond doubles": (lambda: sc.normalize(F, eps=10**400), ValueError, "`eps` must fit into double precision"),
-    "noise beyond doubles": (lambda: gallery.bundle(PATH, 2, 10**400), ValueError, "`noise` must fit into double"),
+    "tau beyond doubles": (
+        lambda: sc.ranks.below(10**400),
+        ValueError,
+        "`tau` must fit into double precision",
+    ),
+    "eps beyond doubles": (
+        lambda: sc.normalize(F, eps=10**400),
+        ValueError,
+        "`eps` must fit into double precision",
+    ),
+    "noise beyond doubles": (
+        lambda: gallery.bundle(PATH, 2, 10**400),
+        ValueError,
+        "`noise` must fit into double",
+    ),
     "out of another pattern": (
         out_of_another_pattern,
         ValueError,
@@ -364,7 +449,11 @@ REFUSED = {
         ValueError,
         "the LocalModes in `rank`: R must hold a full block for every cluster, as local_modes makes it",
     ),
-    "modes with other ranks": (lambda: coarsen_with(ranks=np.array([1, 3])), ValueError, "R must hold a full block"),
+    "modes with other ranks": (
+        lambda: coarsen_with(ranks=np.array([1, 3])),
+        ValueError,
+        "R must hold a full block",
+    ),
     "modes with a dense R": (
         lambda: coarsen_with(prolongation=M.prolongation.toarray()),
         TypeError,
@@ -385,8 +474,16 @@ REFUSED = {
         ValueError,
         "the LocalModes in `rank`: `scores` must be finite, got nan at index 2",
     ),
-    "modes without ranks": (lambda: coarsen_with(ranks=None), ValueError, "`ranks` must hold 2 integers of at least 0"),
-    "modes without a partition": (lambda: coarsen_with(partition=None), ValueError, "LocalModes of another partition"),
+    "modes without ranks": (
+        lambda: coarsen_with(ranks=None),
+        ValueError,
+        "`ranks` must hold 2 integers of at least 0",
+    ),
+    "modes without a partition": (
+        lambda: coarsen_with(partition=None),
+        ValueError,
+        "LocalModes of another partition",
+    ),
     "modes of an unknown operator": (
         lambda: coarsen_with(local_operator="outer"),
         ValueError,
@@ -416,18 +513,46 @@ REFUSED = {
     # ---- elements
     "block 99": (lambda: C.block(99), IndexError, "cluster 99 is out of range for 2 clusters"),
     "block -3": (lambda: C.block(-3), IndexError, "cluster -3 is out of range for 2 clusters"),
-    "internal_operator 99": (lambda: C.internal_operator(99), IndexError, "cluster 99 is out of range for 2 clusters"),
+    "internal_operator 99": (
+        lambda: C.internal_operator(99),
+        IndexError,
+        "cluster 99 is out of range for 2 clusters",
+    ),
     "basis 99": (lambda: M.basis(99), IndexError, "cluster 99 is out of range for 2 clusters"),
-    "eigenvalues 99": (lambda: M.eigenvalues(99), IndexError, "cluster 99 is out of range for 2 clusters"),
-    "cluster 10**30": (lambda: P.cluster(HUGE), IndexError, f"cluster {HUGE} is out of range for 2 clusters"),
-    "cluster a list": (lambda: P.cluster([1]), TypeError, "a cluster is named by an integer, got [1]"),
-    "cluster True": (lambda: P.cluster(True), TypeError, "a cluster is named by an integer, got True"),
+    "eigenvalues 99": (
+        lambda: M.eigenvalues(99),
+        IndexError,
+        "cluster 99 is out of range for 2 clusters",
+    ),
+    "cluster 10**30": (
+        lambda: P.cluster(HUGE),
+        IndexError,
+        f"cluster {HUGE} is out of range for 2 clusters",
+    ),
+    "cluster a list": (
+        lambda: P.cluster([1]),
+        TypeError,
+        "a cluster is named by an integer, got [1]",
+    ),
+    "cluster True": (
+        lambda: P.cluster(True),
+        TypeError,
+        "a cluster is named by an integer, got True",
+    ),
     "block None": (lambda: C.block(None), TypeError, "a cluster is named by an integer, got None"),
-    "tail_map None": (lambda: F.tail_map(None), TypeError, "an edge is named by an integer, got None"),
+    "tail_map None": (
+        lambda: F.tail_map(None),
+        TypeError,
+        "an edge is named by an integer, got None",
+    ),
     "head_map 0.0": (lambda: F.head_map(0.0), TypeError, "an edge is named by an integer, got 0.0"),
     # ---- files
     **{
-        f"{function.__name__}({path!r})": (lambda function=function, path=path: function(path), TypeError, message)
+        f"{function.__name__}({path!r})": (
+            lambda function=function, path=path: function(path),
+            TypeError,
+            message,
+        )
         for function in (sc.load, sc.read_g2o, sc.read_graph, save)
         for path, message in (
             (True, "`path` must be a path, got bool"),
@@ -437,7 +562,11 @@ REFUSED = {
         )
     },
     **{
-        f"{function.__name__}({path!r})": (lambda function=function, path=path: function(path), ValueError, message)
+        f"{function.__name__}({path!r})": (
+            lambda function=function, path=path: function(path),
+            ValueError,
+            message,
+        )
         for function in (sc.load, sc.read_g2o, sc.read_graph, save)
         for path, message in (
             ("", "`path` must name a file, got an empty path"),
@@ -473,7 +602,14 @@ def test_refused(case):
 
 @pytest.mark.parametrize(
     "rank",
-    [HUGE, [HUGE, 2**63], (2**63, 9), sc.ranks.fixed(HUGE), sc.ranks.budget(HUGE), sc.ranks.below(HUGE)],
+    [
+        HUGE,
+        [HUGE, 2**63],
+        (2**63, 9),
+        sc.ranks.fixed(HUGE),
+        sc.ranks.budget(HUGE),
+        sc.ranks.below(HUGE),
+    ],
     ids=["integer", "integers", "tuple", "fixed", "budget", "below"],
 )
 def test_a_huge_rank_is_clipped(rank):
@@ -481,12 +617,20 @@ def test_a_huge_rank_is_clipped(rank):
 
 
 def test_a_huge_bound_for_the_gap_is_clipped():
-    np.testing.assert_array_equal(sc.coarsen(F, P, sc.ranks.gap(HUGE)).ranks, sc.coarsen(F, P, sc.ranks.gap(3)).ranks)
+    np.testing.assert_array_equal(
+        sc.coarsen(F, P, sc.ranks.gap(HUGE)).ranks, sc.coarsen(F, P, sc.ranks.gap(3)).ranks
+    )
 
 
 # ---------------------------------------------------------------- junk for every public function
 
-FLAT = {"edges": EDGES, "tail_data": F.tail_data, "head_data": F.head_data, "vertex_dims": 2, "edge_dims": 2}
+FLAT = {
+    "edges": EDGES,
+    "tail_data": F.tail_data,
+    "head_data": F.head_data,
+    "vertex_dims": 2,
+    "edge_dims": 2,
+}
 SHEAF = {"sheaf": F}
 MODES = {**SHEAF, "P": P, "rank": 2, "local_operator": "internal", "progress": False}
 BASIS = [np.eye(4, 2), np.eye(4, 1)]
@@ -502,11 +646,22 @@ def _networkx_with(dim, **attributes):
 CALLS = {
     "CellularSheaf": (
         CellularSheaf,
-        {"edges": EDGES, "tail_maps": np.ones((3, 2, 1)), "head_maps": [np.ones((2, 1))] * 3, "vertex_dims": [1] * 4},
+        {
+            "edges": EDGES,
+            "tail_maps": np.ones((3, 2, 1)),
+            "head_maps": [np.ones((2, 1))] * 3,
+            "vertex_dims": [1] * 4,
+        },
     ),
     "CellularSheaf.from_flat": (CellularSheaf.from_flat, FLAT),
-    "CellularSheaf.constant": (CellularSheaf.constant, {**ON_EDGES, "dim": 2, "weight": [1.0, 2.0, 0.0]}),
-    "CellularSheaf.constant of a graph": (CellularSheaf.constant, {"graph": PATH, "dim": 2, "weight": "weight"}),
+    "CellularSheaf.constant": (
+        CellularSheaf.constant,
+        {**ON_EDGES, "dim": 2, "weight": [1.0, 2.0, 0.0]},
+    ),
+    "CellularSheaf.constant of a graph": (
+        CellularSheaf.constant,
+        {"graph": PATH, "dim": 2, "weight": "weight"},
+    ),
     "CellularSheaf.connection": (
         CellularSheaf.connection,
         {**ON_EDGES, "transports": np.array([np.eye(2)] * 3), "weight": [1.0, 2.0, 0.0]},
@@ -515,19 +670,35 @@ CALLS = {
         CellularSheaf.diagonal,
         {**ON_EDGES, "tail": np.ones((3, 2)), "head": np.ones((3, 2))},
     ),
-    "CellularSheaf.signed": (CellularSheaf.signed, {**ON_EDGES, "sign": [1, -1, 1], "weight": [1.0, 2.0, 0.0]}),
+    "CellularSheaf.signed": (
+        CellularSheaf.signed,
+        {**ON_EDGES, "sign": [1, -1, 1], "weight": [1.0, 2.0, 0.0]},
+    ),
     "CellularSheaf.random": (
         CellularSheaf.random,
-        {"graph": PATH, "vertex_dims": [1, 2, 0, 3], "edge_dims": 2, "kind": "orthogonal", "seed": 3, "dtype": float},
+        {
+            "graph": PATH,
+            "vertex_dims": [1, 2, 0, 3],
+            "edge_dims": 2,
+            "kind": "orthogonal",
+            "seed": 3,
+            "dtype": float,
+        },
     ),
-    "CellularSheaf.with_maps": (F.with_maps, {"tail_maps": F.tail_data, "head_maps": np.ones((3, 2, 2))}),
+    "CellularSheaf.with_maps": (
+        F.with_maps,
+        {"tail_maps": F.tail_data, "head_maps": np.ones((3, 2, 2))},
+    ),
     "CellularSheaf.tail_map": (F.tail_map, {"e": 0}),
     "CellularSheaf.head_map": (F.head_map, {"e": 0}),
     "Partition": (Partition, {"labels": [0, 1, 0]}),
     "Partition.from_clusters": (Partition.from_clusters, {"clusters": [[0, 2], [1]]}),
     "Partition.from_assignment": (Partition.from_assignment, {"S": np.eye(3)}),
     "Partition.cluster": (P.cluster, {"a": 0}),
-    "disjoint_union": (lambda first, second: sc.disjoint_union([first, second]), {"first": F, "second": F_COMPLEX}),
+    "disjoint_union": (
+        lambda first, second: sc.disjoint_union([first, second]),
+        {"first": F, "second": F_COMPLEX},
+    ),
     "disjoint_union itself": (sc.disjoint_union, {"sheaves": [F, F]}),
     "split": (sc.split, {**SHEAF, "vertex_starts": [0, 0, 4, 4]}),
     "coboundary": (sc.coboundary, SHEAF),
@@ -541,7 +712,14 @@ CALLS = {
     **{
         f"select, {method}": (
             sc.select,
-            {"F_or_graph": F, "n_clusters": 2, "method": method, "weights": "sheaf", "seed": 0, "progress": False},
+            {
+                "F_or_graph": F,
+                "n_clusters": 2,
+                "method": method,
+                "weights": "sheaf",
+                "seed": 0,
+                "progress": False,
+            },
         )
         for method in ("balls", "matching", "spectral", "metis")
     },
@@ -593,7 +771,13 @@ CALLS = {
     ),
     "coarsen_levels by partitions": (
         sc.coarsen_levels,
-        {"sheaf": F, "partitions": [P, Partition([0, 0])], "rank": 2, "loops": False, "compress": False},
+        {
+            "sheaf": F,
+            "partitions": [P, Partition([0, 0])],
+            "rank": 2,
+            "loops": False,
+            "compress": False,
+        },
     ),
     "Hierarchy.prolongation": (H.prolongation, {"level": 1}),
     "Hierarchy.pool": (H.pool, {"x": X, "level": 1}),
@@ -622,12 +806,21 @@ CALLS = {
     ),
     "harmonic_extension": (
         sc.harmonic_extension,
-        {**SHEAF, "vertices": [0, 2], "values": [[1.0, 2.0], [3.0, 4.0]], "return_residual": True, "progress": False},
+        {
+            **SHEAF,
+            "vertices": [0, 2],
+            "values": [[1.0, 2.0], [3.0, 4.0]],
+            "return_residual": True,
+            "progress": False,
+        },
     ),
     "global_sections": (sc.global_sections, SHEAF),
     "cohomology_dims": (sc.cohomology_dims, SHEAF),
     "report": (sc.report, {"C": C, "path": "c.html", "times": {"select": 0.1}}),
-    "nearest_section": (sc.nearest_section, {**SHEAF, "x": X, "return_residual": False, "progress": False}),
+    "nearest_section": (
+        sc.nearest_section,
+        {**SHEAF, "x": X, "return_residual": False, "progress": False},
+    ),
     "energy_ledger": (sc.energy_ledger, {"C": C, "x": X}),
     "certificate": (sc.certificate, {"C": C}),
     "Certificate.interval": (sc.certificate(C).interval, {"nu": [0.0, 1.0]}),
@@ -643,10 +836,17 @@ CALLS = {
         lambda **attributes: sc.from_networkx(nx.DiGraph([(0, 1, attributes)])),
         {"tail_map": np.ones((2, 1)), "head_map": np.ones((2, 3)), "index": 0},
     ),
-    "from_networkx, more attributes": (_networkx_with, {"dim": 2, "dtype": np.float32, "unlabelled": True}),
+    "from_networkx, more attributes": (
+        _networkx_with,
+        {"dim": 2, "dtype": np.float32, "unlabelled": True},
+    ),
     "from_edge_index": (
         sc.from_edge_index,
-        {"edge_index": [[0, 1, 1, 2], [1, 0, 2, 1]], "maps": np.ones((4, 2, 1)), "vertex_dims": [1, 1, 1, 5]},
+        {
+            "edge_index": [[0, 1, 1, 2], [1, 0, 2, 1]],
+            "maps": np.ones((4, 2, 1)),
+            "vertex_dims": [1, 1, 1, 5],
+        },
     ),
     "gallery.bundle": (gallery.bundle, {"graph": PATH, "dim": 2, "noise": 0.1, "seed": 0}),
     "gallery.cycle": (gallery.cycle, {"n": 4, "holonomy": 0.5}),
@@ -690,13 +890,19 @@ NOT_FINITE = {"next_eigenvalues", "smallest_nonzero", "truncation_bound"}
 
 def _holds(value, limit: int) -> bool:
     if isinstance(value, list | tuple | set | dict):
-        return any(_holds(item, limit) for item in (value.values() if isinstance(value, dict) else value))
+        return any(
+            _holds(item, limit) for item in (value.values() if isinstance(value, dict) else value)
+        )
     return isinstance(value, int) and value == limit
 
 
 def _allocates(case, name, value) -> bool:
     """Tell what is refused only where memory is short: 2**31 is a stalk dimension that a large machine can hold."""
-    return case == "CellularSheaf.random" and name in ("vertex_dims", "edge_dims") and _holds(value, 2**31)
+    return (
+        case == "CellularSheaf.random"
+        and name in ("vertex_dims", "edge_dims")
+        and _holds(value, 2**31)
+    )
 
 
 def assert_valid(result, name=""):
@@ -710,7 +916,10 @@ def assert_valid(result, name=""):
     elif isinstance(result, CellularSheaf):
         assert result.edges.min(initial=0) >= 0
         assert result.edges.max(initial=-1) < result.n_vertices
-        for data, starts in ((result.tail_data, result.tail_offsets), (result.head_data, result.head_offsets)):
+        for data, starts in (
+            (result.tail_data, result.tail_offsets),
+            (result.head_data, result.head_offsets),
+        ):
             assert len(data) == starts[-1]
             assert_valid(data)
     elif isinstance(result, Partition):
@@ -721,7 +930,9 @@ def assert_valid(result, name=""):
         assert_valid(vars(result))
     elif isinstance(result, sc.Coarsening):
         assert result.prolongation.shape == (result.fine.dim_c0, result.sheaf.dim_c0)
-        assert_valid({field.name: getattr(result, field.name) for field in dataclasses.fields(result)})
+        assert_valid(
+            {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
+        )
     elif isinstance(result, sc.Pooling):
         K = result.partition.n_clusters
         assert result.x.shape == (K, result.n_modes * result.x_lifted.shape[1])
@@ -776,8 +987,12 @@ def test_junk_works_or_is_refused(case, folder_of_files, data):
     arguments = dict(valid)
     if names:
         one = st.sampled_from(names).map(lambda name: [name])
-        for name in data.draw(one | one | st.lists(st.sampled_from(names), unique=True), label="junk in"):
-            junk = (JUNK | THINGS).filter(lambda value, name=name: not _allocates(case, name, value))
+        for name in data.draw(
+            one | one | st.lists(st.sampled_from(names), unique=True), label="junk in"
+        ):
+            junk = (JUNK | THINGS).filter(
+                lambda value, name=name: not _allocates(case, name, value)
+            )
             arguments[name] = data.draw(junk, label=name)
     allowed = (ValueError, TypeError)
     if case in ELEMENTS:
@@ -825,7 +1040,8 @@ def test_every_public_function_gets_junk():
         own = {
             name
             for name in here
-            if inspect.isfunction(getattr(owner, name)) and getattr(owner, name).__module__ == owner.__name__
+            if inspect.isfunction(getattr(owner, name))
+            and getattr(owner, name).__module__ == owner.__name__
         }
         assert {prefix + name for name in own - {"as_rule"}} <= covered
     for owner in (
@@ -840,7 +1056,9 @@ def test_every_public_function_gets_junk():
     ):
         own = {name for name in vars(owner) if not name.startswith("_")}
         without_arguments = {"assignment_matrix"}
-        assert {f"{owner.__name__}.{name}" for name in public(owner, own) - without_arguments} <= covered
+        assert {
+            f"{owner.__name__}.{name}" for name in public(owner, own) - without_arguments
+        } <= covered
 
 
 # ---------------------------------------------------------------- kernels
@@ -858,18 +1076,31 @@ def test_the_whole_road_on_any_sheaf(dtype, data):
     assert_valid((sc.normalize(F), sc.normalize(F, "augment")))
     x = data.draw(cochains(F))
     assert_valid(sc.edge_energy(F, x))
-    coarsenings = [sc.coarsen(F, P, basis=data.draw(bases(F, P, kinds=("orthonormal", "rank-deficient"))))]
+    coarsenings = [
+        sc.coarsen(F, P, basis=data.draw(bases(F, P, kinds=("orthonormal", "rank-deficient"))))
+    ]
     for local_operator in ("internal", "principal", "oversampled"):
-        ranks = (data.draw(mode_counts(P)), sc.ranks.kernel(), sc.ranks.budget(F.dim_c0 // 2).whole_multiplets())
+        ranks = (
+            data.draw(mode_counts(P)),
+            sc.ranks.kernel(),
+            sc.ranks.budget(F.dim_c0 // 2).whole_multiplets(),
+        )
         coarsenings += [sc.coarsen(F, P, rank, local_operator=local_operator) for rank in ranks]
     for C in coarsenings:
         assert_valid(C)
         if C.modes is not None:
             assert_valid((sc.energy_ledger(C, x), C.galerkin()))
-    assert_valid(sc.coarsen(coarsenings[1].sheaf, Partition([0] * P.n_clusters), 2))  # loops and edges without rows
+    assert_valid(
+        sc.coarsen(coarsenings[1].sheaf, Partition([0] * P.n_clusters), 2)
+    )  # loops and edges without rows
     if F.n_vertices:
         n_clusters = data.draw(st.integers(1, F.n_vertices))
-        for method, weights in (("balls", "sheaf"), ("matching", "graph"), ("spectral", "graph"), ("metis", "graph")):
+        for method, weights in (
+            ("balls", "sheaf"),
+            ("matching", "graph"),
+            ("spectral", "graph"),
+            ("metis", "graph"),
+        ):
             assert_valid(sc.select(F, n_clusters, method, weights))
 
 
@@ -894,7 +1125,10 @@ IN_BOUNDS = [
         "test_the_whole_road_on_any_sheaf[float64]",
         "test_the_whole_road_on_large_clusters[float64]",
     )
-] + ["tests/test_selection.py::test_repair_mends_any_labels", "tests/test_selection.py::test_heap_sorts"]
+] + [
+    "tests/test_selection.py::test_repair_mends_any_labels",
+    "tests/test_selection.py::test_heap_sorts",
+]
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="plain Python checks its indices itself")
@@ -906,10 +1140,25 @@ def test_kernels_stay_in_bounds(tmp_path):
     left there, or leave them its checked, slower ones. Nearly all of the time goes into compiling; hence one scalar type.
     """
     not_for_this_run = ("SHEAFCOARSEN_DEEP", "SHEAFCOARSEN_RESIDUALS", "PYTEST_ADDOPTS")
-    environment = {name: value for name, value in os.environ.items() if name not in not_for_this_run}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in not_for_this_run
+    }
     environment |= {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--hypothesis-profile=nojit", *IN_BOUNDS]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--hypothesis-profile=nojit",
+        *IN_BOUNDS,
+    ]
     root = Path(__file__).parents[2]
-    run = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        command, cwd=root, env=environment, capture_output=True, text=True, check=False
+    )
     assert run.returncode == 0, run.stdout + run.stderr
-    assert any((tmp_path / "cache").rglob("*.nbc")), "nothing was compiled into the cache of this run"
+    assert any((tmp_path / "cache").rglob("*.nbc")), (
+        "nothing was compiled into the cache of this run"
+    )

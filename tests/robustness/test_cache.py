@@ -30,7 +30,9 @@ def test_a_second_process_compiles_nothing(tmp_path):
     assert run(tmp_path) == ANSWER
     compiled = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nb[ci]")}
     assert compiled
-    assert all(SOURCES in path.name for path in compiled)  # so that code of another version is never loaded
+    assert all(
+        SOURCES in path.name for path in compiled
+    )  # so that code of another version is never loaded
     assert run(tmp_path) == ANSWER
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nb[ci]")} == compiled
 

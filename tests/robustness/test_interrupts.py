@@ -106,7 +106,9 @@ def test_an_interrupt_between_two_ranges(threads, monkeypatch):
     from threadpoolctl import threadpool_info
 
     def blas_threads():
-        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+        return [
+            library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+        ]
 
     F = sc.CellularSheaf.constant(nx.random_regular_graph(4, 200, seed=2))
     P = sc.select(F, 40)
@@ -128,7 +130,9 @@ def test_an_interrupt_while_writing_leaves_the_old_file(what, tmp_path, monkeypa
     path = tmp_path / "out"
     path.write_bytes(b"precious")
     with monkeypatch.context() as patch:
-        patch.setattr("sheafcoarsen._files.os.fsync", lambda number: signal.raise_signal(signal.SIGINT))
+        patch.setattr(
+            "sheafcoarsen._files.os.fsync", lambda number: signal.raise_signal(signal.SIGINT)
+        )
         with pytest.raises(KeyboardInterrupt):
             sc.save(path, C) if what == "save" else sc.report(C, path)
     assert os.listdir(tmp_path) == ["out"]

@@ -15,7 +15,9 @@ from sheafcoarsen._support.threads import thread_count
 
 
 def blas_threads():
-    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+    return [
+        library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+    ]
 
 
 @pytest.fixture

@@ -40,7 +40,9 @@ def _record(ratio: float) -> None:
 def residual_table() -> list[str]:
     """Return the lines of a markdown table of `WORST`."""
     rows = [("statement", "worst ratio", "comparisons")]
-    rows += [(f"`{label}`", f"{worst:.3g}", f"{count:,}") for label, (worst, count) in WORST.items()]
+    rows += [
+        (f"`{label}`", f"{worst:.3g}", f"{count:,}") for label, (worst, count) in WORST.items()
+    ]
     first, second, third = (max(len(row[k]) for row in rows) for k in range(3))
     lines = [f"| {a:<{first}} | {b:>{second}} | {c:>{third}} |" for a, b, c in rows]
     lines.insert(1, f"|{'-' * (first + 2)}|{'-' * (second + 1)}:|{'-' * (third + 1)}:|")
@@ -139,7 +141,11 @@ def singular_values(A) -> np.ndarray:
     if 0 in A.shape:
         return np.zeros(0)
     largest = float(np.abs(A).max())
-    return largest * np.linalg.svd(A / largest, compute_uv=False) if largest else np.zeros(min(A.shape))
+    return (
+        largest * np.linalg.svd(A / largest, compute_uv=False)
+        if largest
+        else np.zeros(min(A.shape))
+    )
 
 
 def dense_rank(A) -> int:

@@ -105,7 +105,9 @@ def normalized(F, singular="pinv", eps=1e-8):
     roots = []
     for D in blocks:
         values, vectors = np.linalg.eigh(D)
-        zero = 4 * len(D) * np.finfo(F.dtype).eps * values.max(initial=0) if singular == "pinv" else 0
+        zero = (
+            4 * len(D) * np.finfo(F.dtype).eps * values.max(initial=0) if singular == "pinv" else 0
+        )
         values = [max(w, 0) + shift for w in values]
         inverse = np.array([1 / np.sqrt(w) if w > zero else 0 for w in values])
         roots.append(vectors * inverse @ vectors.conj().T)
@@ -184,7 +186,10 @@ def local_modes(F, P, a, r, local_operator="internal"):
 def patch(F, P, a, rings):
     """Return the vertices of T: the cluster and rings of neighbours, the most strongly coupled first, dim T <= 2 dim C (conventions 5.7)."""
     T = list(cluster(P, a))
-    largest = max([norm(M(e)) for e in range(len(F.edges)) for M in (F.tail_map, F.head_map)], default=0) or 1
+    largest = (
+        max([norm(M(e)) for e in range(len(F.edges)) for M in (F.tail_map, F.head_map)], default=0)
+        or 1
+    )
     room, layer = sum(int(F.vertex_dims[v]) for v in T), T
     for _ in range(rings):
         coupling = {}
@@ -271,7 +276,9 @@ def crossing_groups(F, P):
 
 def crossing_rows(F, P):
     """Return the row of the fine C^1 that each crossing row of the coarse C^1 comes from."""
-    return [i for group in crossing_groups(F, P).values() for e in group for i in edge_coordinates(F, e)]
+    return [
+        i for group in crossing_groups(F, P).values() for e in group for i in edge_coordinates(F, e)
+    ]
 
 
 def fine_crossing_coboundary(F, P):

@@ -138,7 +138,10 @@ def sheaves(
     if m == 0:
         tails = heads = np.zeros((0, 1, 1), dtype)
     else:
-        tails, heads = ([(f * M).astype(dtype) for f, M in zip(factors, maps, strict=True)] for maps in (tails, heads))
+        tails, heads = (
+            [(f * M).astype(dtype) for f, M in zip(factors, maps, strict=True)]
+            for maps in (tails, heads)
+        )
     F = CellularSheaf(edges, tails, heads, vertex_dims=vertex_dims)
     note(_Recipe(F, kind))
     return F
@@ -179,7 +182,10 @@ def _maps(rng, kind, edges, vertex_dims, edge_dims, is_complex):
     if kind == "bundle":
         gauge = [orthonormal(d, d) for d in vertex_dims]
         frames = [orthonormal(d, d) for d in edge_dims]
-        return tuple([Q @ gauge[v].conj().T for Q, v in zip(frames, edges[:, end], strict=True)] for end in (0, 1))
+        return tuple(
+            [Q @ gauge[v].conj().T for Q, v in zip(frames, edges[:, end], strict=True)]
+            for end in (0, 1)
+        )
     make = {
         "integer": integers,
         "repeated": repeated,
@@ -189,7 +195,10 @@ def _maps(rng, kind, edges, vertex_dims, edge_dims, is_complex):
         "orthogonal": orthonormal,
         "general": normal,
     }[kind]
-    return tuple([make(d_e, vertex_dims[v]) for d_e, v in zip(edge_dims, edges[:, end], strict=True)] for end in (0, 1))
+    return tuple(
+        [make(d_e, vertex_dims[v]) for d_e, v in zip(edge_dims, edges[:, end], strict=True)]
+        for end in (0, 1)
+    )
 
 
 class _Recipe:
@@ -200,7 +209,9 @@ class _Recipe:
 
     def __repr__(self):
         F = self.sheaf
-        tails, heads = (", ".join(_array(get(e)) for e in range(F.n_edges)) for get in (F.tail_map, F.head_map))
+        tails, heads = (
+            ", ".join(_array(get(e)) for e in range(F.n_edges)) for get in (F.tail_map, F.head_map)
+        )
         dims = f"vertex_dims={F.vertex_dims.tolist()}"
         if not F.n_edges:
             empty = f"np.zeros((0, 1, 1), {F.dtype.name!r})"
@@ -306,19 +317,27 @@ _NUMBERS = st.one_of(
 _ARRAYS = st.builds(
     lambda shape, dtype, seed: np.random.default_rng(seed).integers(0, 4, size=shape).astype(dtype),
     st.lists(st.integers(0, 3), max_size=4).map(tuple),
-    st.sampled_from([bool, np.int8, np.uint64, np.float16, float, np.complex64, object, "U3", ">f8"]),
+    st.sampled_from(
+        [bool, np.int8, np.uint64, np.float16, float, np.complex64, object, "U3", ">f8"]
+    ),
     st.integers(0, 99),
 )
-_SPARSE_DTYPES = [np.dtype(t) for t in (bool, np.int8, np.uint64, float, np.complex64)]  # of those above
+_SPARSE_DTYPES = [
+    np.dtype(t) for t in (bool, np.int8, np.uint64, float, np.complex64)
+]  # of those above
 JUNK = st.one_of(
     _NUMBERS,
     _ARRAYS,
     st.lists(_ARRAYS, max_size=3),
-    _ARRAYS.filter(lambda a: 0 < a.ndim <= 2 and a.dtype in _SPARSE_DTYPES).map(scipy.sparse.coo_array),
+    _ARRAYS.filter(lambda a: 0 < a.ndim <= 2 and a.dtype in _SPARSE_DTYPES).map(
+        scipy.sparse.coo_array
+    ),
     st.recursive(_NUMBERS, lambda inner: st.lists(inner, max_size=4), max_leaves=12),
     st.dictionaries(st.integers(0, 2), _NUMBERS, max_size=2),
     st.sets(st.integers(0, 3), max_size=3),
-    st.sampled_from([nx.path_graph(3), nx.DiGraph([(0, 1)]), nx.MultiGraph([(0, 0), (0, "a")]), int, len]),
+    st.sampled_from(
+        [nx.path_graph(3), nx.DiGraph([(0, 1)]), nx.MultiGraph([(0, 0), (0, "a")]), int, len]
+    ),
 )
 """Arguments of every wrong shape and type, and some right ones among them."""
 
@@ -352,7 +371,9 @@ def known_sections(draw, kinds=("tree", "cycle", "bundle"), max_vertices=9):
         n = max(n, 2)
         edges = [(v, (v + 1) % n) for v in range(n)]
     else:
-        edges = [e for e in draw(graphs(min_vertices=n, max_vertices=n)).edges.tolist() if e[0] != e[1]]
+        edges = [
+            e for e in draw(graphs(min_vertices=n, max_vertices=n)).edges.tolist() if e[0] != e[1]
+        ]
     gauge = [_orthogonal(rng, d, is_complex) for _ in range(n)]
     transports = [gauge[u] @ gauge[v].conj().T for u, v in edges]
     fixed = np.eye(d)
@@ -366,12 +387,17 @@ def known_sections(draw, kinds=("tree", "cycle", "bundle"), max_vertices=9):
         component = np.arange(n)
         for _ in range(n):
             for u, v in edges:
-                component[component == max(component[u], component[v])] = min(component[u], component[v])
+                component[component == max(component[u], component[v])] = min(
+                    component[u], component[v]
+                )
     else:
         component = np.zeros(n, int)
     blocks = []
     for c in sorted(set(component.tolist())):
-        part = [gauge[v] @ fixed if component[v] == c else np.zeros((d, fixed.shape[1])) for v in range(n)]
+        part = [
+            gauge[v] @ fixed if component[v] == c else np.zeros((d, fixed.shape[1]))
+            for v in range(n)
+        ]
         blocks.append(np.concatenate(part) / np.sqrt((component == c).sum()))
     order = draw(st.permutations(range(len(edges)))) if edges else []
     flipped = [draw(st.booleans()) for _ in edges]
@@ -379,7 +405,9 @@ def known_sections(draw, kinds=("tree", "cycle", "bundle"), max_vertices=9):
     turned = [transports[e].conj().T if flipped[e] else transports[e] for e in order]
     if not edges:
         none = np.zeros((0, d, d), complex if is_complex else float)
-        return KnownSections(CellularSheaf([], none, none, vertex_dims=[d] * n), np.concatenate(blocks, axis=1))
+        return KnownSections(
+            CellularSheaf([], none, none, vertex_dims=[d] * n), np.concatenate(blocks, axis=1)
+        )
     F = CellularSheaf(ends, [np.eye(d)] * len(ends), turned, vertex_dims=[d] * n)
     note(_Recipe(F, kind))
     return KnownSections(F, np.concatenate(blocks, axis=1))

@@ -58,7 +58,9 @@ def image(F, P, *, vertices=None, edges=None, clusters=None, Q=None, W=None, fli
     dims, labels = np.zeros(n, np.int64), np.zeros(n, np.int64)
     dims[p], labels[p] = F.vertex_dims, c[P.labels]
     none = np.zeros((0, 1, 1), F.dtype)
-    G = sc.CellularSheaf(ends, [M for M, _ in maps] or none, [M for _, M in maps] or none, vertex_dims=dims)
+    G = sc.CellularSheaf(
+        ends, [M for M, _ in maps] or none, [M for _, M in maps] or none, vertex_dims=dims
+    )
     T = isometry(F.vertex_dims, p, Q, double(F))
     S = isometry(F.edge_dims, q, W, double(F), signs=np.where(flip, -1, 1))
     return Image(G, sc.Partition(labels), T, S, c, q, scale)
@@ -85,7 +87,9 @@ def unitary(rng, dims, dtype):
     """Draw orthogonal matrices, unitary ones for complex types."""
     found = []
     for d in dims.tolist():
-        X = rng.standard_normal((d, d)) + (1j * rng.standard_normal((d, d)) if dtype.kind == "c" else 0)
+        X = rng.standard_normal((d, d)) + (
+            1j * rng.standard_normal((d, d)) if dtype.kind == "c" else 0
+        )
         found.append(np.linalg.qr(X)[0] if d else X)
     return found
 
@@ -105,7 +109,9 @@ def sizes(F, P):
     rows, inside = [np.zeros((0, F.dim_c0))], []
     for e, (u, v) in enumerate(F.edges.tolist()):
         at_u, at_v = reference.vertex_coordinates(F, u), reference.vertex_coordinates(F, v)
-        for where, M in ((at_u, F.tail_map(e)), (at_v, F.head_map(e))) if u == v else ((None, None),):
+        for where, M in (
+            ((at_u, F.tail_map(e)), (at_v, F.head_map(e))) if u == v else ((None, None),)
+        ):
             block = np.zeros((int(F.edge_dims[e]), F.dim_c0), double(F))
             if u == v:
                 block[:, where] = M
@@ -151,7 +157,10 @@ def check(F, P, im, rank, operator, seed, *, whole=True):
     ranks = im_ranks(C.ranks, im)
     D = sc.coarsen(im.sheaf, im.partition, ranks, local_operator=operator)
     conditions = check_modes(C.modes, D.modes, im, local, U)
-    rotations = [D.modes.basis(int(b)).conj().T.astype(double(F)) @ V for b, V in zip(im.clusters, U, strict=True)]
+    rotations = [
+        D.modes.basis(int(b)).conj().T.astype(double(F)) @ V
+        for b, V in zip(im.clusters, U, strict=True)
+    ]
     check_coarse(C, D, im, s, rotations, conditions, whole=whole)
     check_ledger(C, D, im, s, x, conditions, whole=whole)
     V = sc.verify(D)
@@ -211,7 +220,9 @@ def check_operators(F, P, im, s, x, *, whole):
     assert_residual(im.T.conj().T @ (action / s2) - L @ x, s.whole, x, n=n, eps=eps)
     if whole:
         assert_residual(np.linalg.eigvalsh(L2 / s2) - np.linalg.eigvalsh(L), s.whole, n=n, eps=eps)
-        assert_residual(sc.energy(im.sheaf, moved(im, x)) / s2 - sc.energy(F, x), s.whole, x, x, n=n, eps=eps)
+        assert_residual(
+            sc.energy(im.sheaf, moved(im, x)) / s2 - sc.energy(F, x), s.whole, x, x, n=n, eps=eps
+        )
 
 
 def dense(A, F):
@@ -269,30 +280,49 @@ def check_coarse(C, D, im, s, rotations, conditions, *, whole):
     eps, K = eps_of(F.dtype), P.n_clusters
     Z = np.zeros((D.sheaf.dim_c0, C.sheaf.dim_c0), double(F))
     for a, b in enumerate(im.clusters):
-        rows, columns = slice(*D.sheaf.vertex_offsets[b : b + 2]), slice(*C.sheaf.vertex_offsets[a : a + 2])
+        rows, columns = (
+            slice(*D.sheaf.vertex_offsets[b : b + 2]),
+            slice(*C.sheaf.vertex_offsets[a : a + 2]),
+        )
         Z[rows, columns] = rotations[a]
     dims = [max(len(reference.cluster_coordinates(F, P, a)), 1) for a in range(K)]
     # the norm of an isometry counts
-    n_eps = [(dims[a], max(np.sqrt(C.ranks[a]), 1.0) * conditions[a] * np.sqrt(s.principal[a])) for a in range(K)]
+    n_eps = [
+        (dims[a], max(np.sqrt(C.ranks[a]), 1.0) * conditions[a] * np.sqrt(s.principal[a]))
+        for a in range(K)
+    ]
     pairs = [(C.galerkin(), D.galerkin()), (sc.laplacian(C.sheaf), sc.laplacian(D.sheaf))]
     for plain, other in pairs:
         A, B = dense(plain, F), dense(other, F) / s2
         E = Z.conj().T @ B @ Z - A
         for a in range(K):
             for b in range(K):
-                block = E[slice(*C.sheaf.vertex_offsets[a : a + 2]), slice(*C.sheaf.vertex_offsets[b : b + 2])]
+                block = E[
+                    slice(*C.sheaf.vertex_offsets[a : a + 2]),
+                    slice(*C.sheaf.vertex_offsets[b : b + 2]),
+                ]
                 assert_residual(block, n_eps[a][1], n_eps[b][1], n=max(dims[a], dims[b]), eps=eps)
         if whole and len(A):
             worst = max(conditions)
             difference = np.linalg.eigvalsh(B) - np.linalg.eigvalsh(A)
-            assert_residual(difference, s.whole, max(size(Z) ** 2, 1.0), worst, n=max(F.dim_c0, 1), eps=eps)
+            assert_residual(
+                difference, s.whole, max(size(Z) ** 2, 1.0), worst, n=max(F.dim_c0, 1), eps=eps
+            )
     X, Y = ambient(C, F), ambient(D, F) / im.scale
     E = im.S.conj().T @ Y @ Z - X
     for e in range(F.n_edges):
         near = P.labels[F.edges[e]]
-        factor = np.hypot(size(F.tail_map(e)), size(F.head_map(e))) * max(np.sqrt(C.ranks[near].max(initial=1)), 1.0)
+        factor = np.hypot(size(F.tail_map(e)), size(F.head_map(e))) * max(
+            np.sqrt(C.ranks[near].max(initial=1)), 1.0
+        )
         condition = max(conditions[a] for a in near)
-        assert_residual(E[reference.edge_coordinates(F, e)], factor, condition, n=max(dims[a] for a in near), eps=eps)
+        assert_residual(
+            E[reference.edge_coordinates(F, e)],
+            factor,
+            condition,
+            n=max(dims[a] for a in near),
+            eps=eps,
+        )
     if whole and len(im.edges) == im.sheaf.n_edges:
         assert D.n_crossing_edges == C.n_crossing_edges
 
@@ -313,7 +343,9 @@ def check_ledger(C, D, im, s, x, conditions, *, whole):
     worst = max(conditions, default=1.0)
     if whole:
         lifted = im.T.conj().T @ D.lift(D.pool(moved(im, x)))
-        assert_residual(lifted - C.lift(C.pool(x)), x, worst, np.sqrt(max(C.sheaf.dim_c0, 1)), n=n, eps=eps)
+        assert_residual(
+            lifted - C.lift(C.pool(x)), x, worst, np.sqrt(max(C.sheaf.dim_c0, 1)), n=n, eps=eps
+        )
     E, E2 = sc.energy_ledger(C, x), sc.energy_ledger(D, moved(im, x))
     for a, b in enumerate(im.clusters):
         xa = x[reference.cluster_coordinates(F, P, a)]
@@ -327,11 +359,21 @@ def check_ledger(C, D, im, s, x, conditions, *, whole):
             if np.isinf(first):
                 assert (E2.truncation_bound[b] == 0).all()
             elif first > 1e3 * n * eps * s.internal[a]:
-                difference = E2.truncation_bound[b] * float(second) - E.truncation_bound[a] * float(first)
+                difference = E2.truncation_bound[b] * float(second) - E.truncation_bound[a] * float(
+                    first
+                )
                 assert_residual(difference, s.internal[a], xa, xa, **what)
     if whole:
-        for name in ("retained_crossing", "crossing_coupling", "discarded_crossing", "fine_energy", "galerkin_energy"):
-            assert_residual(getattr(E2, name) / s2 - getattr(E, name), s.whole, x, x, worst, n=n, eps=eps)
+        for name in (
+            "retained_crossing",
+            "crossing_coupling",
+            "discarded_crossing",
+            "fine_energy",
+            "galerkin_energy",
+        ):
+            assert_residual(
+                getattr(E2, name) / s2 - getattr(E, name), s.whole, x, x, worst, n=n, eps=eps
+            )
 
 
 # ---------------------------------------------------------------- the tests
@@ -357,20 +399,36 @@ def test_bases_of_edge_stalks(case, rank, operator, seed):
 @given(CASES, RANKS, OPERATORS, SEEDS, st.data())
 def test_numbers_of_vertices(case, rank, operator, seed, data):
     F, P = case
-    check(F, P, image(F, P, vertices=data.draw(st.permutations(range(F.n_vertices)))), rank, operator, seed)
+    check(
+        F,
+        P,
+        image(F, P, vertices=data.draw(st.permutations(range(F.n_vertices)))),
+        rank,
+        operator,
+        seed,
+    )
 
 
 @given(CASES, RANKS, OPERATORS, SEEDS, st.data())
 def test_numbers_of_edges(case, rank, operator, seed, data):
     F, P = case
-    check(F, P, image(F, P, edges=data.draw(st.permutations(range(F.n_edges)))), rank, operator, seed)
+    check(
+        F, P, image(F, P, edges=data.draw(st.permutations(range(F.n_edges)))), rank, operator, seed
+    )
 
 
 @given(CASES, RANKS, OPERATORS, SEEDS, st.data())
 def test_numbers_of_clusters(case, rank, operator, seed, data):
     """Renumbering clusters turns crossing edges round: the rows of the coarse coboundary keep their signs."""
     F, P = case
-    check(F, P, image(F, P, clusters=data.draw(st.permutations(range(P.n_clusters)))), rank, operator, seed)
+    check(
+        F,
+        P,
+        image(F, P, clusters=data.draw(st.permutations(range(P.n_clusters)))),
+        rank,
+        operator,
+        seed,
+    )
 
 
 @given(CASES, RANKS, OPERATORS, SEEDS, st.data())
@@ -386,7 +444,9 @@ def test_orientations(case, rank, operator, seed, data):
 def test_scale(case, rank, operator, seed, data):
     """All maps times s: eigenvalues times s^2, the same spaces, at 1e-100 and 1e100 in double, 1e-12 and 1e12 in single precision."""
     F, P = case
-    s = data.draw(st.sampled_from([f for f in SCALES[F.dtype.type(0).real.itemsize] if f != 1] + [3.0]))
+    s = data.draw(
+        st.sampled_from([f for f in SCALES[F.dtype.type(0).real.itemsize] if f != 1] + [3.0])
+    )
     C, D = check(F, P, image(F, P, scale=s), rank, operator, seed)
     assert_edges(C, D)
 
@@ -396,7 +456,10 @@ def test_scale(case, rank, operator, seed, data):
 def test_scale_of_a_path(dtype, operator):
     """The same with modes of positive energy for certain, so that a loop dropped by an absolute threshold shows."""
     ends = np.stack([np.arange(7), np.arange(1, 8)], axis=1)
-    F, P = sc.CellularSheaf.random(ends, 2, 3, seed=1, dtype=dtype), sc.Partition([0, 0, 0, 0, 1, 1, 1, 1])
+    F, P = (
+        sc.CellularSheaf.random(ends, 2, 3, seed=1, dtype=dtype),
+        sc.Partition([0, 0, 0, 0, 1, 1, 1, 1]),
+    )
     for s in SCALES[F.dtype.type(0).real.itemsize]:
         C, D = check(F, P, image(F, P, scale=s), 3, operator, 0)
         assert_edges(C, D)
@@ -445,7 +508,10 @@ def test_local_kernels(case, operator, seed, data):
         flip=rng.random(F.n_edges) < 0.5,
         scale=data.draw(st.sampled_from([1.0, 0.25, 1024.0])),
     )
-    M, M2 = (sc.local_modes(*pair, sc.ranks.kernel(), operator) for pair in ((F, P), (im.sheaf, im.partition)))
+    M, M2 = (
+        sc.local_modes(*pair, sc.ranks.kernel(), operator)
+        for pair in ((F, P), (im.sheaf, im.partition))
+    )
     for a, b in enumerate(im.clusters.tolist()):
         here, there = where(im, F, P, a)
         assert M2.ranks[b] == M.ranks[a]
@@ -454,7 +520,9 @@ def test_local_kernels(case, operator, seed, data):
         top = size(L)
         smallest = np.linalg.eigvalsh(L.astype(double(F)))[M.ranks[a] : M.ranks[a] + 1]
         if len(smallest) and smallest[0] > 1e-4 * top:
-            assert_residual(U @ U.conj().T - V @ V.conj().T, top / smallest[0], n=len(here), eps=eps_of(F.dtype))
+            assert_residual(
+                U @ U.conj().T - V @ V.conj().T, top / smallest[0], n=len(here), eps=eps_of(F.dtype)
+            )
 
 
 # ---------------------------------------------------------------- company
@@ -496,7 +564,9 @@ def test_disjoint_union(parts, rank, operator, seed):
     """The union with the joined partition coarsens to the union of the coarsenings."""
     F, starts, _ = sc.disjoint_union([G for G, _ in parts])
     assert F.dtype == parts[0][0].dtype
-    P = sc.Partition(np.concatenate([parts[0][1].labels, parts[1][1].labels + parts[0][1].n_clusters]))
+    P = sc.Partition(
+        np.concatenate([parts[0][1].labels, parts[1][1].labels + parts[0][1].n_clusters])
+    )
     rule = sc.ranks.fixed(rank).whole_multiplets()
     separate = []
     for which, (G, Q) in enumerate(parts):
@@ -506,7 +576,9 @@ def test_disjoint_union(parts, rank, operator, seed):
     np.testing.assert_array_equal(C.ranks, np.concatenate([D.ranks for D in separate]))
     eps, n = eps_of(F.dtype), max(F.dim_c0, 1)
     top = max(sizes(G, Q).whole for G, Q in parts)
-    joined = np.sort(np.concatenate([np.linalg.eigvalsh(dense(sc.laplacian(G), F)) for G, _ in parts]))
+    joined = np.sort(
+        np.concatenate([np.linalg.eigvalsh(dense(sc.laplacian(G), F)) for G, _ in parts])
+    )
     assert_residual(np.linalg.eigvalsh(dense(sc.laplacian(F), F)) - joined, top, n=n, eps=eps)
     assert_union(C, separate)
     # the ledger of the union is the sum of the ledgers
@@ -521,8 +593,15 @@ def test_disjoint_union(parts, rank, operator, seed):
     event("the very same modes" if same_modes else "other modes")
     if same_modes:
         for name, total in E.lines.items():
-            assert_residual(total - sum(piece.lines[name] for piece in pieces), top, x, x, n=n, eps=eps)
-        for name in ("retained_internal", "discarded_internal", "internal_coupling", "discarded_norm2"):
+            assert_residual(
+                total - sum(piece.lines[name] for piece in pieces), top, x, x, n=n, eps=eps
+            )
+        for name in (
+            "retained_internal",
+            "discarded_internal",
+            "internal_coupling",
+            "discarded_norm2",
+        ):
             exact = np.concatenate([getattr(piece, name) for piece in pieces])
             assert_residual(getattr(E, name) - exact, exact, n=n, eps=eps)
     V = sc.verify(C)
@@ -537,7 +616,12 @@ def assert_union(C, separate):
     first, second = separate
     K = first.partition.n_clusters
     k, m = first.n_crossing_edges, second.n_crossing_edges
-    edges = [first.sheaf.edges[:k], second.sheaf.edges[:m] + K, first.sheaf.edges[k:], second.sheaf.edges[m:] + K]
+    edges = [
+        first.sheaf.edges[:k],
+        second.sheaf.edges[:m] + K,
+        first.sheaf.edges[k:],
+        second.sheaf.edges[m:] + K,
+    ]
     dims = [
         first.sheaf.edge_dims[:k],
         second.sheaf.edge_dims[:m],
@@ -563,7 +647,9 @@ def test_split_is_the_inverse_of_union(parts, seed):
     F, starts, edge_starts = sc.disjoint_union(parts)
     assert F.dtype == np.result_type(np.float32, *[G.dtype for G in parts]) if parts else True
     for again, G in zip(sc.split(F, starts), parts, strict=True):
-        assert_same_sheaf(again, G.with_maps(G.tail_data.astype(F.dtype), G.head_data.astype(F.dtype)))
+        assert_same_sheaf(
+            again, G.with_maps(G.tail_data.astype(F.dtype), G.head_data.astype(F.dtype))
+        )
     again, *_ = sc.disjoint_union(sc.split(F, starts))
     if parts:
         assert_same_sheaf(again, F)
@@ -595,8 +681,12 @@ def test_zero_edge(case, rank, operator, seed, data):
     heads.insert(at, np.zeros((d, F.vertex_dims[v]), F.dtype))
     G = sc.CellularSheaf(ends, tails, heads, vertex_dims=F.vertex_dims)
     moved_edges = np.arange(F.n_edges) + (np.arange(F.n_edges) >= at)
-    rows = np.concatenate([reference.edge_coordinates(G, e) for e in moved_edges] or [[]]).astype(int)
-    im = Image(G, P, np.eye(F.dim_c0), np.eye(G.dim_c1)[:, rows], np.arange(P.n_clusters), moved_edges, 1.0)
+    rows = np.concatenate([reference.edge_coordinates(G, e) for e in moved_edges] or [[]]).astype(
+        int
+    )
+    im = Image(
+        G, P, np.eye(F.dim_c0), np.eye(G.dim_c1)[:, rows], np.arange(P.n_clusters), moved_edges, 1.0
+    )
     np.testing.assert_array_equal(sc.laplacian(G).toarray(), sc.laplacian(F).toarray())
     assert sc.edge_energy(G, np.ones(F.dim_c0))[at] == 0
     pair = sorted(P.labels[[u, v]].tolist())

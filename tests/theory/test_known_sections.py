@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from tests.support import reference
-from tests.support.helpers import assert_residual, dense_kernel, same_subspace, singular_values, size
+from tests.support.helpers import (
+    assert_residual,
+    dense_kernel,
+    same_subspace,
+    singular_values,
+    size,
+)
 from tests.support.strategies import known_sections, partitions
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
@@ -21,7 +27,9 @@ def maps(sheaf):
 def nullity(sheaf, scale):
     """Dimension of H^0, what is zero being measured against the fine coboundary."""
     sigma = singular_values(reference.coboundary(sheaf))
-    return sheaf.dim_c0 - int((sigma > 30 * max(sheaf.dim_c0, 1) * np.finfo(float).eps * scale).sum())
+    return sheaf.dim_c0 - int(
+        (sigma > 30 * max(sheaf.dim_c0, 1) * np.finfo(float).eps * scale).sum()
+    )
 
 
 @given(known_sections())

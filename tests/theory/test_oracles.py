@@ -39,7 +39,9 @@ def test_constant_sheaf_is_networkx_laplacian(G, d, weighted):
     F = sc.CellularSheaf.constant(G, d, weight=weight)
     assert F.vertex_labels == tuple(G.nodes)
     assert_residual(sc.laplacian(F) - np.kron(exact, np.eye(d)), exact, n=len(exact) * d)
-    adjacency = scipy.sparse.csr_array(nx.adjacency_matrix(G, nodelist=list(G.nodes), weight=weight).astype(float))
+    adjacency = scipy.sparse.csr_array(
+        nx.adjacency_matrix(G, nodelist=list(G.nodes), weight=weight).astype(float)
+    )
     F = sc.CellularSheaf.constant(adjacency, d)
     assert_residual(sc.laplacian(F) - np.kron(exact, np.eye(d)), exact, n=len(exact) * d)
 
@@ -61,7 +63,9 @@ def test_energy_of_the_constant_sheaf_is_a_sum_over_edges(G):
     terms = [(u, v, data.get("weight", 1)) for u, v, data in G.edges(data=True)]
     F = sc.CellularSheaf.constant(G)
     exact = sum(w * (x[u] - x[v]) ** 2 for u, v, w in terms)
-    assert_residual(sc.energy(F, values) - exact, sum(w for *_, w in terms), values, values, n=len(G))
+    assert_residual(
+        sc.energy(F, values) - exact, sum(w for *_, w in terms), values, values, n=len(G)
+    )
     G.remove_edges_from(list(nx.selfloop_edges(G, keys=True)))
     degree = dict(G.degree(weight="weight"))
     flat = {v: x[v] / sqrt(degree[v]) if degree[v] else 0.0 for v in G}
@@ -84,7 +88,9 @@ def kronecker_laplacian(n, edges, weights, transports):
     L = scipy.sparse.csr_array((n * d, n * d), dtype=np.result_type(transports.dtype, float))
     for (u, v), w, U in zip(edges.tolist(), weights, transports.astype(L.dtype), strict=True):
         L = L + w * scipy.sparse.kron(unit(n, u, u) + unit(n, v, v), scipy.sparse.eye_array(d))
-        L = L - w * (scipy.sparse.kron(unit(n, u, v), U) + scipy.sparse.kron(unit(n, v, u), U.conj().T))
+        L = L - w * (
+            scipy.sparse.kron(unit(n, u, v), U) + scipy.sparse.kron(unit(n, v, u), U.conj().T)
+        )
     return scipy.sparse.csr_array(L)
 
 
@@ -147,14 +153,19 @@ def test_the_orientation_of_a_transport_matters():
             x[child] = U[e] @ x[parent] if edges[e, 0] == child else U[e].conj().T @ x[parent]
         section = np.concatenate([x[v] for v in range(9)])
         F = sc.CellularSheaf.connection(edges, U)
-        assert_residual(sc.energy(F, section), size(section), size(section), n=9, eps=eps_of(float) ** 2 * 9)
+        assert_residual(
+            sc.energy(F, section), size(section), size(section), n=9, eps=eps_of(float) ** 2 * 9
+        )
         for wrong in (
             sc.CellularSheaf.connection(edges, U.conj().swapaxes(1, 2)),
             sc.CellularSheaf.connection(edges[:, ::-1], U),
         ):
             assert sc.energy(wrong, section) > size(section) ** 2 / 10
         if U.dtype.kind == "c":
-            assert sc.energy(sc.CellularSheaf.connection(edges, U.conj()), section) > size(section) ** 2 / 10
+            assert (
+                sc.energy(sc.CellularSheaf.connection(edges, U.conj()), section)
+                > size(section) ** 2 / 10
+            )
 
 
 def test_a_networkx_edge_is_oriented_as_the_graph_lists_it():
@@ -188,11 +199,15 @@ def test_coarse_connection_from_kronecker_blocks(case, data):
             r = min(3, len(where))
             assert_residual(C.modes.eigenvalues(a) - values[:r], scale, n=len(where), eps=eps)
             if r < len(where):
-                assert_residual(C.modes.next_eigenvalues[a] - values[r], scale, n=len(where), eps=eps)
+                assert_residual(
+                    C.modes.next_eigenvalues[a] - values[r], scale, n=len(where), eps=eps
+                )
             else:
                 assert np.isinf(C.modes.next_eigenvalues[a])
         R = dense(C.prolongation)
-        assert_residual(dense(sc.laplacian(C.sheaf)) - R.conj().T @ whole @ R, scale, R, R, n=n * d, eps=eps)
+        assert_residual(
+            dense(sc.laplacian(C.sheaf)) - R.conj().T @ whole @ R, scale, R, R, n=n * d, eps=eps
+        )
 
 
 # ---------------------------------------------------------------- signed graphs
@@ -204,7 +219,9 @@ def test_signed_sheaf_is_degree_minus_signed_adjacency(graph, data):
     n, edges = graph
     m = len(edges)
     signs = np.array(data.draw(st.lists(st.sampled_from([1, -1]), min_size=m, max_size=m)))
-    weights = np.array(data.draw(st.lists(st.sampled_from([0.0, 0.5, 1.0, 3.0]), min_size=m, max_size=m)))
+    weights = np.array(
+        data.draw(st.lists(st.sampled_from([0.0, 0.5, 1.0, 3.0]), min_size=m, max_size=m))
+    )
     D, A = np.zeros((n, n)), np.zeros((n, n))
     for (u, v), s, w in zip(edges, signs, weights, strict=True):
         D[u, u] += w
@@ -239,7 +256,9 @@ def multiplets(values, scale):
     return list(zip([0, *cuts], [*cuts, len(values)], strict=True))
 
 
-@given(st.integers(6, 24), st.integers(0, 2**16), st.integers(1, 5), st.integers(1, 4), st.booleans())
+@given(
+    st.integers(6, 24), st.integers(0, 2**16), st.integers(1, 5), st.integers(1, 4), st.booleans()
+)
 def test_internal_modes_are_eigenpool(n, seed, K, h, weighted):
     """Pooling of the constant sheaf: U_j^T X_j, U_j the eigenvectors of nx.laplacian_matrix of the induced subgraph."""
     rng = np.random.default_rng(seed)
@@ -249,11 +268,17 @@ def test_internal_modes_are_eigenpool(n, seed, K, h, weighted):
     labels = rng.permutation(np.arange(n) % K)
     P = sc.Partition(labels)
     X = rng.standard_normal((n, h))
-    C = sc.coarsen(sc.CellularSheaf.constant(G), P, n)  # every mode; multiplets are told apart below
+    C = sc.coarsen(
+        sc.CellularSheaf.constant(G), P, n
+    )  # every mode; multiplets are told apart below
     Z = C.pool(X)
     for j in range(K):
         members = np.flatnonzero(labels == j)
-        L = nx.laplacian_matrix(G.subgraph(members.tolist()), nodelist=members.tolist()).toarray().astype(float)
+        L = (
+            nx.laplacian_matrix(G.subgraph(members.tolist()), nodelist=members.tolist())
+            .toarray()
+            .astype(float)
+        )
         values, vectors = np.linalg.eigh(L)
         U, pooled = C.modes.basis(j), Z[C.sheaf.vertex_offsets[j] : C.sheaf.vertex_offsets[j + 1]]
         assert_residual(C.modes.eigenvalues(j) - values, L, n=len(L))
@@ -270,7 +295,9 @@ def test_internal_modes_are_eigenpool(n, seed, K, h, weighted):
             assert_residual(gram - exact, X[members], X[members], condition, n=len(L))
             if hi == lo + 1:  # a simple eigenvalue: the vector itself, up to its sign
                 sign = np.sign(U[:, lo] @ V[:, 0])
-                assert_residual(pooled[lo] - sign * (V[:, 0] @ X[members]), X[members], condition, n=len(L))
+                assert_residual(
+                    pooled[lo] - sign * (V[:, 0] @ X[members]), X[members], condition, n=len(L)
+                )
 
 
 def test_eigenpool_by_rank():
@@ -349,14 +376,18 @@ def test_closed_forms(name, d, dtype):
         if r:
             assert_residual(M.next_eigenvalues[0] - exact[r], top, **what)
             assert M.tied[0] == bool(exact[r] - exact[r - 1] < 1e-6)
-        whole = sc.local_modes(F, P, sc.ranks.fixed(max(r, 1)).whole_multiplets(), operator).ranks[0]
+        whole = sc.local_modes(F, P, sc.ranks.fixed(max(r, 1)).whole_multiplets(), operator).ranks[
+            0
+        ]
         assert whole == int((exact <= exact[max(r, 1) - 1] + 1e-4).sum())
     components = nx.number_connected_components(G)
     assert sc.local_modes(F, P, sc.ranks.kernel()).ranks[0] == components * d
     if dtype is np.float64 and len(G) > 1:
         half = sc.Partition(np.arange(len(G)) * 2 // len(G))
         nu = spectrum(sc.laplacian(sc.coarsen(F, half, sc.ranks.fixed(F.dim_c0)).sheaf))
-        assert_residual(nu - exact, top, n=F.dim_c0)  # nothing truncated: the coarse sheaf has the whole spectrum
+        assert_residual(
+            nu - exact, top, n=F.dim_c0
+        )  # nothing truncated: the coarse sheaf has the whole spectrum
 
 
 @pytest.mark.parametrize("theta", [0.0, 1e-4, 0.3, pi / 2, 2.0, pi, -1.1, 7.0])
@@ -371,7 +402,9 @@ def test_cycle_with_holonomy(n, theta):
     assert sc.local_modes(F, one, sc.ranks.kernel()).ranks[0] == (2 if theta == 0 else 0)
     phase = sc.gallery.cycle(n, [[np.exp(1j * theta)]])
     assert_residual(spectrum(sc.laplacian(phase)) - np.sort(cycle(n, theta)), 4.0, n=n)
-    assert_residual(sc.local_modes(phase, one, n).eigenvalues(0) - np.sort(cycle(n, theta)), 4.0, n=n)
+    assert_residual(
+        sc.local_modes(phase, one, n).eigenvalues(0) - np.sort(cycle(n, theta)), 4.0, n=n
+    )
 
 
 @pytest.mark.parametrize("cut", [0, 2, 7])
@@ -383,7 +416,9 @@ def test_arcs_of_a_cycle_are_paths_and_remember_the_holonomy(cut):
     C = sc.coarsen(sc.gallery.cycle(n, theta), sc.Partition(labels), 2 * n)
     assert_residual(C.modes.eigenvalues(0) - np.repeat(path(5), 2), 4.0, n=10)
     assert_residual(C.modes.eigenvalues(1) - np.repeat(path(6), 2), 4.0, n=12)
-    assert_residual(spectrum(sc.laplacian(C.sheaf)) - np.sort(np.repeat(cycle(n, theta), 2)), 4.0, n=2 * n)
+    assert_residual(
+        spectrum(sc.laplacian(C.sheaf)) - np.sort(np.repeat(cycle(n, theta), 2)), 4.0, n=2 * n
+    )
 
 
 def test_exact_coarsening_of_a_cycle_keeps_the_holonomy():
@@ -408,8 +443,12 @@ def test_a_bundle_has_the_spectrum_of_the_constant_sheaf(name, d):
     ours, plain = sc.coarsen(bundle, P, rule), sc.coarsen(constant, P, rule)
     np.testing.assert_array_equal(ours.ranks, plain.ranks)
     for a in range(3):
-        assert_residual(ours.modes.eigenvalues(a) - plain.modes.eigenvalues(a), exact[-1], n=len(exact))
-    gap = float((ours.modes.next_eigenvalues - [ours.modes.eigenvalues(a)[-1] for a in range(3)]).min())
+        assert_residual(
+            ours.modes.eigenvalues(a) - plain.modes.eigenvalues(a), exact[-1], n=len(exact)
+        )
+    gap = float(
+        (ours.modes.next_eigenvalues - [ours.modes.eigenvalues(a)[-1] for a in range(3)]).min()
+    )
     difference = spectrum(sc.laplacian(ours.sheaf)) - spectrum(sc.laplacian(plain.sheaf))
     assert_residual(difference, exact[-1], max(exact[-1] / gap, 1.0), n=len(exact))
     if d > 1:
@@ -456,13 +495,17 @@ def test_two_levels_of_a_path_by_hand():
     condition = 4.0 / 0.5857864376269049
     for get in (second.sheaf.tail_map, second.sheaf.head_map):
         assert_residual(get(0) - [[0.5]], condition, n=4)
-    assert_residual(sc.laplacian(second.sheaf) - np.array([[0.25, -0.25], [-0.25, 0.25]]), condition, n=4)
+    assert_residual(
+        sc.laplacian(second.sheaf) - np.array([[0.25, -0.25], [-0.25, 0.25]]), condition, n=4
+    )
     assert_residual(spectrum(sc.laplacian(second.sheaf)) - [0.0, 0.5], condition, n=4)
     # one mode per cluster, three times, from the bottom: the total mean and nothing else
     x = np.array([1.0, 2, 3, 4, 5, 6, 7, 12])
     pooled = second.pool(first.pool(x))
     assert_residual(pooled - [5.0, 15.0], x, condition, n=8)  # sums 10 and 30 of four, over sqrt 4
-    assert_residual(first.lift(second.lift(pooled)) - np.array([2.5] * 4 + [7.5] * 4), x, condition, n=8)
+    assert_residual(
+        first.lift(second.lift(pooled)) - np.array([2.5] * 4 + [7.5] * 4), x, condition, n=8
+    )
 
 
 def test_ledger_of_a_path_by_hand():

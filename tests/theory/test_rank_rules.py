@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen.ranks import Spectra
 from tests.support import reference
-from tests.support.helpers import assert_residual, dense_kernel, eps_of, same_subspace, singular_values, size
+from tests.support.helpers import (
+    assert_residual,
+    dense_kernel,
+    eps_of,
+    same_subspace,
+    singular_values,
+    size,
+)
 from tests.support.strategies import sheaves_with_partitions
 
 quiet = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
@@ -43,7 +50,9 @@ def test_budget_takes_the_smallest_scores_and_breaks_ties_by_cluster(clusters, t
     everything = sorted((score, a) for a, c in enumerate(clusters) for score in c)
     taken = [a for _, a in everything[:total]]
     seen = spectra(*clusters)
-    whole = sc.ranks.budget(total).ranks(seen)  # kernels that are shown, as those of oversampled modes, are kept
+    whole = sc.ranks.budget(total).ranks(
+        seen
+    )  # kernels that are shown, as those of oversampled modes, are kept
     assert whole.tolist() == [max(taken.count(a), c.count(0)) for a, c in enumerate(clusters)]
     ranks = sc.ranks.budget(total).ranks(seen._replace(kernels=0 * seen.kernels))
     assert ranks.tolist() == [taken.count(a) for a in range(len(clusters))]
@@ -76,7 +85,12 @@ def test_whole_multiplets_widen_to_the_end_of_a_tie(clusters, r, tie):
 @given(CLUSTERS, st.integers(0, 20))
 def test_any_rule_can_be_widened(clusters, total):
     seen = spectra(*clusters)
-    for rule in (sc.ranks.budget(total), sc.ranks.below(total), sc.ranks.gap(total + 1), sc.ranks.kernel()):
+    for rule in (
+        sc.ranks.budget(total),
+        sc.ranks.below(total),
+        sc.ranks.gap(total + 1),
+        sc.ranks.kernel(),
+    ):
         narrow, wide = rule.ranks(seen), rule.whole_multiplets().ranks(seen)
         assert (wide >= narrow).all()
         assert (wide[narrow == 0] == 0).all()
@@ -91,7 +105,9 @@ def test_below_sees_the_spectrum_of_the_local_operator(case, operator, share):
     values = [reference.local_modes(F, P, a, 10**6, operator)[0] for a in range(P.n_clusters)]
     top = max((v.max(initial=0) for v in values), default=0)
     tau = share * top
-    if any(np.abs(v - tau).min(initial=np.inf) <= 1e3 * len(v) * eps_of(F.dtype) * top for v in values):
+    if any(
+        np.abs(v - tau).min(initial=np.inf) <= 1e3 * len(v) * eps_of(F.dtype) * top for v in values
+    ):
         return  # too near an eigenvalue to say
     M = sc.local_modes(F, P, sc.ranks.below(tau), operator)
     assert M.ranks.tolist() == [int((v <= tau).sum()) for v in values]
@@ -106,7 +122,12 @@ def test_budget_spends_exactly_its_total(case, operator, total):
     kept = M.scores.max(initial=0)
     top = max(M.operator_norms.max(initial=0), np.finfo(F.dtype).tiny)
     # no discarded score is smaller than a kept one, up to rounding
-    assert_residual(max(kept - M.next_eigenvalues.min(initial=np.inf), 0), top, n=max(F.dim_c0, 1), eps=eps_of(F.dtype))
+    assert_residual(
+        max(kept - M.next_eigenvalues.min(initial=np.inf), 0),
+        top,
+        n=max(F.dim_c0, 1),
+        eps=eps_of(F.dtype),
+    )
 
 
 @given(sheaves_with_partitions(), OPERATORS, st.integers(0, 5))
@@ -129,7 +150,8 @@ def local_stack(F, P, a, operator):
         return delta
     where = reference.cluster_coordinates(F, P, a)
     crossing = [
-        reference.coboundary(F)[reference.edge_coordinates(F, e)][:, where] for e in reference.crossing_edges(F, P)
+        reference.coboundary(F)[reference.edge_coordinates(F, e)][:, where]
+        for e in reference.crossing_edges(F, P)
     ]
     return np.concatenate([delta, *crossing]) if crossing else delta
 
@@ -214,7 +236,9 @@ def test_kernels_of_a_bundle(dtype):
         (lambda: sc.ranks.gap(0), ValueError, "`max_rank` must be at least 1, got 0"),
         (lambda: sc.ranks.gap(None), TypeError, "`max_rank` must be an integer, got None"),
         (
-            lambda: sc.local_modes(sc.CellularSheaf.constant([[0, 1]]), sc.Partition([0, 0]), sc.ranks.kernel),
+            lambda: sc.local_modes(
+                sc.CellularSheaf.constant([[0, 1]]), sc.Partition([0, 0]), sc.ranks.kernel
+            ),
             TypeError,
             "a rule from sc.ranks",
         ),

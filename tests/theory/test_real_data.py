@@ -51,7 +51,13 @@ def test_feeder_ieee8500(data_folder):
         E = sc.energy_ledger(C, voltages)  # complex cochain on a real sheaf
         bound = size(sc.coboundary(F).data) * size(voltages)
         assert 0 < E.fine_energy <= bound**2
-        assert_closes(list(E.lines.values()), E.fine_energy, bound, int(C.clusters.dims.max()), eps_of(F.dtype))
+        assert_closes(
+            list(E.lines.values()),
+            E.fine_energy,
+            bound,
+            int(C.clusters.dims.max()),
+            eps_of(F.dtype),
+        )
     deeper = sc.coarsen(C.sheaf, sc.select(C.sheaf, 1300), 3)
     assert sc.verify(deeper).passed
 
@@ -119,7 +125,9 @@ def assert_levels_are_exact(H):
     assert_residual(error.toarray(), delta.data, delta.data, n=n)
     x = np.random.default_rng(3).standard_normal(F.dim_c0)
     E = H.ledger(x)
-    assert_closes(list(E.lines.values()), E.fine_energy, size(delta.data) * size(x), n, eps_of(F.dtype))
+    assert_closes(
+        list(E.lines.values()), E.fine_energy, size(delta.data) * size(x), n, eps_of(F.dtype)
+    )
     assert E.coarsest_energy > 0
 
 

@@ -31,14 +31,21 @@ RANKS = st.integers(0, 4)
 HALVES = sc.Partition([0, 0, 0, 1, 1, 1])
 KINDS = ("internal", "principal", "oversampled", "isometric", "any")
 ISOMETRIC = ("internal", "principal", "oversampled", "isometric")
-STRUCTURED = ("integer", "repeated", "zero", "bundle")  # whose singular values are zero or well away from it
+STRUCTURED = (
+    "integer",
+    "repeated",
+    "zero",
+    "bundle",
+)  # whose singular values are zero or well away from it
 
 
 def draw_coarsening(draw, F, P, kind, loops=True):
     """Coarsen by modes of either operator, or by blocks of one's own, orthonormal or of any kind."""
     if kind in ("internal", "principal", "oversampled"):
         return sc.coarsen(F, P, draw(RANKS), local_operator=kind, loops=loops)
-    few = F.dtype in (np.float32, np.complex64) and F.largest_entry > 1e6  # beyond it a scaled basis is refused
+    few = (
+        F.dtype in (np.float32, np.complex64) and F.largest_entry > 1e6
+    )  # beyond it a scaled basis is refused
     of_any_kind = tuple(k for k in BASIS_KINDS if k != "scaled" or not few)
     basis = draw(bases(F, P, kinds=("orthonormal",) if kind == "isometric" else of_any_kind))
     return sc.coarsen(F, P, basis=basis, loops=loops)
@@ -95,7 +102,9 @@ def assert_crossing_rows(C, X):
     for (a, b), group in groups.items():
         rows = [i for e in group for i in reference.edge_coordinates(F, e)]
         D = X[at : at + len(rows)] - delta[rows] @ R
-        assert_residual(D, delta[rows], max(norms[a], norms[b]), n=max(n[a], n[b]), eps=eps_of(C.sheaf.dtype))
+        assert_residual(
+            D, delta[rows], max(norms[a], norms[b]), n=max(n[a], n[b]), eps=eps_of(C.sheaf.dtype)
+        )
         at += len(rows)
 
 
@@ -137,7 +146,9 @@ def test_galerkin_energy_identity(case, seed):
     Y = reference.coboundary(C.fine) @ R
     assert_blocks(C, G - Y.conj().T @ Y)
     z = random_cochain(C.sheaf, seed)
-    error = (z.conj() @ G @ z).real - sc.energy(C.fine, C.lift(z)) if R.dtype == C.fine.dtype else 0.0
+    error = (
+        (z.conj() @ G @ z).real - sc.energy(C.fine, C.lift(z)) if R.dtype == C.fine.dtype else 0.0
+    )
     assert_residual(error, reference.laplacian(C.fine), R, R, z, z, n=max(block_norms(C)[0], default=1),
                     eps=eps_of(C.sheaf.dtype))  # fmt: skip
 
@@ -186,7 +197,9 @@ def test_truncation_loss(case, seed):
         alpha = phi.conj().T @ xa
         assert_residual(xa - lifted[where] - phi @ alpha, xa, n=n, eps=eps)
         assert_residual((np.abs(alpha) ** 2).sum() - E.discarded_norm2[a], xa, xa, n=n, eps=eps)
-        assert_residual(values @ np.abs(alpha) ** 2 - E.discarded_internal[a], L, xa, xa, n=n, eps=eps)
+        assert_residual(
+            values @ np.abs(alpha) ** 2 - E.discarded_internal[a], L, xa, xa, n=n, eps=eps
+        )
         energy = float((xa.conj() @ L @ xa).real)
         gap = float(C.modes.next_eigenvalues[a])
         if np.isinf(gap):
@@ -212,10 +225,14 @@ def test_galerkin_energy_decomposition(case):
     assert_blocks(C, G - X.conj().T @ X - reference.block_diagonal(H, C.sheaf.dtype))
     assert_blocks(C, G - reference.coarse_laplacian(F, P, blocks))
     ours = [C.internal_operator(a) for a in clusters(C)]
-    assert_blocks(C, reference.block_diagonal([B - A for A, B in zip(ours, H, strict=True)], C.sheaf.dtype))
+    assert_blocks(
+        C, reference.block_diagonal([B - A for A, B in zip(ours, H, strict=True)], C.sheaf.dtype)
+    )
     if not C.loops:  # realization loss: what such a sheaf lacks is the retained internal energy
         assert C.sheaf.n_edges == C.n_crossing_edges
-        assert_blocks(C, G - sc.laplacian(C.sheaf).toarray() - reference.block_diagonal(H, C.sheaf.dtype))
+        assert_blocks(
+            C, G - sc.laplacian(C.sheaf).toarray() - reference.block_diagonal(H, C.sheaf.dtype)
+        )
 
 
 @pytest.mark.statement("eq:retained_internal_energy_spectral")
@@ -254,11 +271,17 @@ def test_galerkin_realization(case):
 def test_a_scaled_basis_scales_the_coarse_sheaf(power):
     """delta_c is linear in R, though loops come from the square R_a* L_a R_a, which would underflow for the smallest."""
     F = sc.CellularSheaf.random(nx.complete_graph(6), 2, 2, seed=3)
-    blocks, s = [np.linalg.qr(np.random.default_rng(a).standard_normal((6, 3)))[0] for a in (0, 1)], 2.0**power
+    blocks, s = (
+        [np.linalg.qr(np.random.default_rng(a).standard_normal((6, 3)))[0] for a in (0, 1)],
+        2.0**power,
+    )
     one = sc.coarsen(F, HALVES, basis=blocks)
     scaled = sc.coarsen(F, HALVES, basis=[s * B for B in blocks])
     assert scaled.sheaf.edge_dims.tolist() == one.sheaf.edge_dims.tolist() == [18, 3, 3]
-    for ours, exact in ((scaled.sheaf.tail_data, one.sheaf.tail_data), (scaled.sheaf.head_data, one.sheaf.head_data)):
+    for ours, exact in (
+        (scaled.sheaf.tail_data, one.sheaf.tail_data),
+        (scaled.sheaf.head_data, one.sheaf.head_data),
+    ):
         assert_residual(ours - s * exact, s, exact, n=6)
 
 
@@ -275,7 +298,9 @@ def test_a_zero_column_does_not_make_rounding_a_loop():
     F = sc.gallery.bundle(nx.complete_graph(6), 3, seed=5)
     blocks = kernel_bases(F, HALVES, 0, mixed=False)
     for order in (slice(None), slice(None, None, -1)):
-        C = sc.coarsen(F, HALVES, basis=[np.hstack([B, np.zeros((9, 1))])[:, order] for B in blocks])
+        C = sc.coarsen(
+            F, HALVES, basis=[np.hstack([B, np.zeros((9, 1))])[:, order] for B in blocks]
+        )
         assert C.sheaf.n_edges == C.n_crossing_edges == 1
 
 
@@ -306,7 +331,9 @@ def test_galerkin_realization_three_levels_deep(case, data):
         columns = np.repeat(vertex, level.fine.vertex_dims)
         n = np.maximum(n, np.bincount(columns, minlength=last.n_vertices))
     own = [size(L[np.ix_(columns == a, columns == a)]) for a in range(last.n_vertices)]
-    assert_blocks_by(n, norms, own, last, sc.laplacian(last).toarray() - product.conj().T @ L @ product)
+    assert_blocks_by(
+        n, norms, own, last, sc.laplacian(last).toarray() - product.conj().T @ L @ product
+    )
 
 
 @pytest.mark.statement("cor:truncation_realization_errors")
@@ -325,7 +352,10 @@ def test_truncation_realization_errors(case, seed):
         assert_residual(E.retained_internal[a] - kept, L, xa, xa, n=len(L), eps=eps)
         assert_residual(E.discarded_internal[a] - (energy - kept), L, xa, xa, n=len(L), eps=eps)
         assert_residual(E.internal_coupling[a], L, xa, xa, n=len(L), eps=eps)
-    everything = [E.realization_loss - E.retained_internal.sum(), E.truncation_loss - E.discarded_internal.sum()]
+    everything = [
+        E.realization_loss - E.retained_internal.sum(),
+        E.truncation_loss - E.discarded_internal.sum(),
+    ]
     assert_residual(everything, reference.laplacian(C.fine), x, x, n=1, eps=eps)
 
 
@@ -336,7 +366,10 @@ def kernel_bases(F, P, seed, *, mixed, some=False):
     for a in range(P.n_clusters):
         B = dense_kernel(reference.internal_coboundary(F, P, a))
         if mixed:
-            B = B @ (np.triu(rng.standard_normal((B.shape[1],) * 2), 1) + np.diag(rng.uniform(1, 2, B.shape[1])))
+            B = B @ (
+                np.triu(rng.standard_normal((B.shape[1],) * 2), 1)
+                + np.diag(rng.uniform(1, 2, B.shape[1]))
+            )
         blocks.append(B[:, : (B.shape[1] + 1) // 2 if some else None].astype(F.dtype))
     return blocks
 
@@ -387,7 +420,10 @@ def test_kernel_preservation_as_subspaces(case, seed, mixed, some):
     delta, R = double(reference.coboundary(F)), double(C.prolongation.toarray())
     n, eps = max(*delta.shape, 1), eps_of(F.dtype)
     level = 30 * n * eps * size(delta) * max(size(R), 1)
-    kept, sections = kernel_above(sc.coboundary(C.sheaf).toarray(), level), kernel_above(delta, level)
+    kept, sections = (
+        kernel_above(sc.coboundary(C.sheaf).toarray(), level),
+        kernel_above(delta, level),
+    )
     assume(kept is not None and sections is not None)
     lifted = R @ kept
     assert_residual(delta @ lifted, delta, R, n=n, eps=eps)  # lifted sections are sections
@@ -413,11 +449,18 @@ def test_energy_ledger_closes(case, seed):
     x = np.stack([random_cochain(F, seed), np.zeros(F.dim_c0, F.dtype)], axis=1)
     if F.dim_c0:
         smooth = np.linalg.svd(delta / max(size(delta), np.finfo(F.dtype).tiny))[2][-1].conj()
-        x[:, 1] = np.where(np.abs(smooth) > eps_of(F.dtype), smooth, 0)  # squares of less underflow in single precision
+        x[:, 1] = np.where(
+            np.abs(smooth) > eps_of(F.dtype), smooth, 0
+        )  # squares of less underflow in single precision
     E = sc.energy_ledger(C, x)
     lines = np.array(list(E.lines.values()))
     n = block_norms(C)[0]
-    assert_residual(E.galerkin_energy - E.realization_loss - E.retained_crossing, E.galerkin_energy, n=1, eps=eps)
+    assert_residual(
+        E.galerkin_energy - E.realization_loss - E.retained_crossing,
+        E.galerkin_energy,
+        n=1,
+        eps=eps,
+    )
     for column in range(2):
         B = size(delta) * size(x[:, column])
         assert_closes(lines[:, column], E.fine_energy[column], B, n=max(n, default=1), eps=eps)
@@ -426,7 +469,10 @@ def test_energy_ledger_closes(case, seed):
         for a in clusters(C):
             delta_a = reference.internal_coboundary(F, C.partition, a)
             xa = x[reference.cluster_coordinates(F, C.partition, a), column]
-            inside = [line[a, column] for line in (E.retained_internal, E.discarded_internal, E.internal_coupling)]
+            inside = [
+                line[a, column]
+                for line in (E.retained_internal, E.discarded_internal, E.internal_coupling)
+            ]
             energy = size(delta_a @ xa)
             assert_closes(inside, energy * energy, size(delta_a) * size(xa), n=n[a], eps=eps)
 
@@ -446,7 +492,13 @@ def test_energy_ledger_line_by_line(case, seed):
             where = reference.cluster_coordinates(F, P, a)
             error = getattr(E, name)[a] - getattr(exact, name)[a]
             assert_residual(error, L[np.ix_(where, where)], x[where], x[where], n=n[a], eps=eps)
-    for name in ("retained_crossing", "crossing_coupling", "discarded_crossing", "fine_energy", "galerkin_energy"):
+    for name in (
+        "retained_crossing",
+        "crossing_coupling",
+        "discarded_crossing",
+        "fine_energy",
+        "galerkin_energy",
+    ):
         error = getattr(E, name) - getattr(exact, name)
         assert_residual(error, L, x, x, n=max(n, default=1), eps=eps)
 
@@ -503,14 +555,20 @@ def test_sections_are_kept_with_every_local_section(case, more, loops):
     L, G = delta.conj().T @ delta, double(sc.laplacian(C.sheaf).toarray())
     level = LIMIT * n * eps * size(L)
     fine, coarse = np.linalg.eigvalsh(L), np.linalg.eigvalsh(G)
-    if len(fine) > sections.shape[1] and (fine[sections.shape[1] :] > 100 * level).all() and condition**2 * eps < 1e-2:
+    if (
+        len(fine) > sections.shape[1]
+        and (fine[sections.shape[1] :] > 100 * level).all()
+        and condition**2 * eps < 1e-2
+    ):
         assert int((coarse <= level).sum()) == sections.shape[1]
 
 
 def shifted_blocks(F, singular, eps):
     """D_v plus what a treatment of singular ones adds to it."""
     blocks = [double(D) for D in reference.diagonal_blocks(F)]
-    shift = {"pinv": 0.0, "regularize": eps * max(map(size, blocks), default=0.0), "augment": 1.0}[singular]
+    shift = {"pinv": 0.0, "regularize": eps * max(map(size, blocks), default=0.0), "augment": 1.0}[
+        singular
+    ]
     return [D + shift * np.eye(len(D)) for D in blocks]
 
 
@@ -519,7 +577,11 @@ def assume_ranks_are_clear(F, blocks, singular="pinv"):
     for D in blocks:
         values = np.linalg.eigvalsh(D)
         level = 4 * len(D) * eps_of(F.dtype) * values.max(initial=0)
-        assume(not ((values > level / 4 if singular == "pinv" else True) & (values < 100 * level)).any())
+        assume(
+            not (
+                (values > level / 4 if singular == "pinv" else True) & (values < 100 * level)
+            ).any()
+        )
 
 
 def normalize(F, *args):
@@ -529,7 +591,11 @@ def normalize(F, *args):
 
 
 @pytest.mark.statement("fact-5")
-@given(sheaves(), st.sampled_from(["pinv", "regularize", "augment"]), st.sampled_from([1e-8, 1e-3, 1.0]))
+@given(
+    sheaves(),
+    st.sampled_from(["pinv", "regularize", "augment"]),
+    st.sampled_from([1e-8, 1e-3, 1.0]),
+)
 def test_normalizing_is_a_change_of_maps(F, singular, eps):
     """The Laplacian of normalize(F) is D^{-1/2} L D^{-1/2}, D the diagonal block of L, for each treatment of singular D_v."""
     blocks = shifted_blocks(F, singular, eps)
@@ -546,12 +612,19 @@ def test_normalizing_is_a_change_of_maps(F, singular, eps):
         for v, j in enumerate(at):
             error = ours[np.ix_(i, j)] - exact[np.ix_(i, j)]
             n = max(len(i), len(j), 1)
-            assert_residual(error, max(condition[u], condition[v]), sizes[u], sizes[v], n=n, eps=eps_of(F.dtype))
+            assert_residual(
+                error, max(condition[u], condition[v]), sizes[u], sizes[v], n=n, eps=eps_of(F.dtype)
+            )
     W = [root[np.ix_(i, i)] for i in at]
     for e, (u, v) in enumerate(F.edges):
         for ours, fine, x in ((N.tail_map(e), F.tail_map(e), u), (N.head_map(e), F.head_map(e), v)):
             assert_residual(
-                ours - fine @ W[x], fine, W[x], condition[x] or 1, n=max(len(at[x]), 1), eps=eps_of(F.dtype)
+                ours - fine @ W[x],
+                fine,
+                W[x],
+                condition[x] or 1,
+                n=max(len(at[x]), 1),
+                eps=eps_of(F.dtype),
             )
 
 
@@ -564,9 +637,21 @@ def test_the_dirichlet_energy_counts_every_edge_once(F, seed):
     exact, root = reference.normalized(F)
     n, eps = max(F.vertex_dims.max(initial=1), 1), eps_of(F.dtype)
     value = sc.energy(N, x)
-    assert_residual(value - float((x.conj() @ exact @ x).real), root, root, reference.laplacian(F), x, x, n=n, eps=eps)
+    assert_residual(
+        value - float((x.conj() @ exact @ x).real),
+        root,
+        root,
+        reference.laplacian(F),
+        x,
+        x,
+        n=n,
+        eps=eps,
+    )
     y = [x[reference.vertex_coordinates(F, v)] for v in range(F.n_vertices)]
-    terms = [double(N.tail_map(e)) @ y[u] - double(N.head_map(e)) @ y[v] for e, (u, v) in enumerate(F.edges)]
+    terms = [
+        double(N.tail_map(e)) @ y[u] - double(N.head_map(e)) @ y[v]
+        for e, (u, v) in enumerate(F.edges)
+    ]
     both_ways = sum(size(t) ** 2 for t in terms) + sum(size(-t) ** 2 for t in terms)
     delta = reference.coboundary(N)
     assert_residual(value - both_ways / 2, delta, delta, x, x, n=n, eps=eps)
@@ -583,7 +668,11 @@ def test_multiplets_are_the_same_at_every_scale(scale):
     F = sc.CellularSheaf.constant(nx.cycle_graph(4))
     F = F.with_maps(scale * F.tail_data, scale * F.head_data)
     ranks = [sc.ranks.fixed(r).whole_multiplets() for r in (1, 2, 3)]
-    assert [int(sc.local_modes(F, sc.Partition([0] * 4), rule).ranks[0]) for rule in ranks] == [1, 3, 3]
+    assert [int(sc.local_modes(F, sc.Partition([0] * 4), rule).ranks[0]) for rule in ranks] == [
+        1,
+        3,
+        3,
+    ]
     for rule in (1, sc.ranks.kernel()):  # by eigenvectors and by singular vectors: norm(L, inf) = 4
         M = sc.local_modes(F, sc.Partition([0] * 4), rule)
         assert_residual(M.operator_norms[0] - 4 * scale**2, 4 * scale**2, n=4)
@@ -624,7 +713,9 @@ def test_loopless_realization_fails_for_most_sheaves(rank):
 def test_kernel_is_not_preserved_with_positive_modes():
     """The fluctuation of each half has no crossing row that sees it, but it is no section: R(ker delta_x) is too large."""
     F = sc.CellularSheaf([[0, 1], [1, 2]], [[[1.0]], [[1.0]]], [[[1.0]], [[1.0]]])
-    C = sc.coarsen(F, sc.Partition([0, 0, 1]), basis=[np.array([[1.0], [0.0]]), np.ones((1, 1))], loops=False)
+    C = sc.coarsen(
+        F, sc.Partition([0, 0, 1]), basis=[np.array([[1.0], [0.0]]), np.ones((1, 1))], loops=False
+    )
     assert not sc.coboundary(C.sheaf).toarray()[:, 0].any()
     z = np.array([1.0, 0.0])
     assert sc.energy(C.sheaf, z) == 0
@@ -677,7 +768,9 @@ def test_the_gap_bound_fails_for_principal_modes():
 
 def test_the_ledger_needs_an_isometry():
     C = sc.coarsen(_path(), HALVES, basis=[np.eye(3), 2 * np.eye(3)])
-    with pytest.raises(ValueError, match=r"not the identity in cluster 1 .*orthonormalize each block"):
+    with pytest.raises(
+        ValueError, match=r"not the identity in cluster 1 .*orthonormalize each block"
+    ):
         sc.energy_ledger(C, np.ones(6))
 
 

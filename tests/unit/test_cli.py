@@ -38,7 +38,12 @@ def test_coarsen_says_sizes_losses_and_times(graph_file, capsys):
     out = capsys.readouterr().out
     assert "fine    34 vertices (stalks 1 .. 1), 78 edges, dim C^0 34" in out
     assert "coarse  5 vertices (stalks 2 .. 2)" in out
-    for word in ("truncation loss", "realization loss", "retained crossing", "first discarded eigenvalue"):
+    for word in (
+        "truncation loss",
+        "realization loss",
+        "retained crossing",
+        "first discarded eigenvalue",
+    ):
         assert word in out
     for stage in ("read", "select", "local modes", "coarse maps"):
         assert re.search(rf"{stage} \d+\.\d+ s", out)
@@ -51,7 +56,9 @@ def test_the_losses_it_prints_add_up(graph_file, capsys):
     parts = [
         float(value)
         for value in re.findall(
-            r"^ +(\S+)  (?:retained|discarded|internal|crossing) (?:internal|crossing|coupling)", out, re.MULTILINE
+            r"^ +(\S+)  (?:retained|discarded|internal|crossing) (?:internal|crossing|coupling)",
+            out,
+            re.MULTILINE,
         )
     ]
     assert len(parts) == 6
@@ -80,7 +87,9 @@ def test_a_file_of_levels(tmp_path, capsys):
     assert capsys.readouterr().out.count("that apply hold") == 2
     assert main(["verify", path, "--clusters", "2", "--rank", "1"]) == 2
     assert "holds a coarsening already" in capsys.readouterr().err
-    assert main(["coarsen", path, "--clusters", "2", "--rank", "1"]) == 0  # goes on from the coarsest sheaf
+    assert (
+        main(["coarsen", path, "--clusters", "2", "--rank", "1"]) == 0
+    )  # goes on from the coarsest sheaf
     assert "fine    4 vertices" in capsys.readouterr().out
     sc.save(path, sc.Hierarchy(H.fine, ()))
     assert main(["verify", path]) == 2
@@ -90,14 +99,19 @@ def test_a_file_of_levels(tmp_path, capsys):
 def test_every_option_of_coarsen_matters(graph_file, tmp_path):
     def coarsened(*options):
         path = str(tmp_path / "c.npz")
-        assert main(["coarsen", graph_file, "--clusters", "5", "--rank", "2", "--out", path, *options]) == 0
+        assert (
+            main(["coarsen", graph_file, "--clusters", "5", "--rank", "2", "--out", path, *options])
+            == 0
+        )
         return sc.load(path)
 
     plain = coarsened()
     assert plain.modes.local_operator == "internal"
     assert coarsened("--local-operator", "principal").modes.local_operator == "principal"
     assert coarsened("--dim", "3").fine.dim_c0 == 3 * 34
-    assert not np.array_equal(coarsened("--method", "matching").partition.labels, plain.partition.labels)
+    assert not np.array_equal(
+        coarsened("--method", "matching").partition.labels, plain.partition.labels
+    )
     seeds = [coarsened("--seed", str(seed)).partition.labels for seed in range(5)]
     assert any(not np.array_equal(seeds[0], other) for other in seeds[1:])
     np.testing.assert_array_equal(coarsened("--seed", "0").partition.labels, plain.partition.labels)
@@ -159,14 +173,29 @@ def test_demo(capsys):
         (["coarsen", "GRAPH", "--clusters", "three", "--rank", "1"], "invalid int value: 'three'"),
         (["coarsen", "GRAPH", "--clusters", "0", "--rank", "1"], "`n_clusters`"),
         (["coarsen", "GRAPH", "--clusters", "99", "--rank", "1"], "`n_clusters`"),
-        (["coarsen", "GRAPH", "--clusters", "2", "--rank", "-1"], "`rank` must be at least 0, got -1"),
-        (["coarsen", "GRAPH", "--clusters", "2", "--rank", "1", "--dim", "-2"], "`dim` must be at least 0"),
-        (["coarsen", "GRAPH", "--clusters", "2", "--rank", "1", "--method", "magic"], "invalid choice: 'magic'"),
+        (
+            ["coarsen", "GRAPH", "--clusters", "2", "--rank", "-1"],
+            "`rank` must be at least 0, got -1",
+        ),
+        (
+            ["coarsen", "GRAPH", "--clusters", "2", "--rank", "1", "--dim", "-2"],
+            "`dim` must be at least 0",
+        ),
+        (
+            ["coarsen", "GRAPH", "--clusters", "2", "--rank", "1", "--method", "magic"],
+            "invalid choice: 'magic'",
+        ),
         (["coarsen", "missing.mtx", "--clusters", "2", "--rank", "1"], "missing.mtx"),
         (["coarsen", "picture.png", "--clusters", "2", "--rank", "1"], "picture.png"),
         (["verify", "GRAPH"], "does not hold a coarsening: give --clusters and --rank"),
-        (["coarsen", "GRAPH", "--clusters", "2", "--rank", "1", "--out", ""], "--out must name an .npz file"),
-        (["coarsen", "GRAPH", "--clusters", "2", "--rank", "1", "--out", "nowhere/c.npz"], "no folder nowhere"),
+        (
+            ["coarsen", "GRAPH", "--clusters", "2", "--rank", "1", "--out", ""],
+            "--out must name an .npz file",
+        ),
+        (
+            ["coarsen", "GRAPH", "--clusters", "2", "--rank", "1", "--out", "nowhere/c.npz"],
+            "no folder nowhere",
+        ),
         (
             ["coarsen", "POSE", "--clusters", "2", "--rank", "1", "--dim", "3"],
             "--dim is the stalk dimension for a graph",
@@ -178,11 +207,15 @@ def test_demo(capsys):
         (["verify", "CUT"], "cut.npz: "),
     ],
 )
-def test_a_mistake_is_one_line_and_status_2(arguments, message, graph_file, pose_file, tmp_path, capsys):
+def test_a_mistake_is_one_line_and_status_2(
+    arguments, message, graph_file, pose_file, tmp_path, capsys
+):
     done = str(tmp_path / "done.npz")
     main(["coarsen", graph_file, "--clusters", "2", "--rank", "1", "--out", done])
     capsys.readouterr()
-    (tmp_path / "broken.g2o").write_text("EDGE_SE2 0 1 1 0 0 1 0 0 1 0 1\nEDGE_SE2 1 2 1 zero 0 1 0 0 1 0 1\n")
+    (tmp_path / "broken.g2o").write_text(
+        "EDGE_SE2 0 1 1 0 0 1 0 0 1 0 1\nEDGE_SE2 1 2 1 zero 0 1 0 0 1 0 1\n"
+    )
     sc.save(tmp_path / "cut.npz", sc.Partition([0, 1]))
     (tmp_path / "cut.npz").write_bytes((tmp_path / "cut.npz").read_bytes()[:99])
     names = {
@@ -236,6 +269,15 @@ REAL = [
 @pytest.mark.parametrize(("name", "clusters", "rank"), REAL, ids=[name for name, *_ in REAL])
 def test_real_data_coarsens_and_verifies(name, clusters, rank, data_folder, tmp_path, capsys):
     out = str(tmp_path / "c.npz")
-    command = ["coarsen", str(data_folder / name), "--clusters", str(clusters), "--rank", str(rank), "--out", out]
+    command = [
+        "coarsen",
+        str(data_folder / name),
+        "--clusters",
+        str(clusters),
+        "--rank",
+        str(rank),
+        "--out",
+        out,
+    ]
     assert main(command) == 0
     assert main(["verify", out]) == 0, capsys.readouterr().out

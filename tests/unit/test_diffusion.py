@@ -42,7 +42,9 @@ def test_diffusion_is_the_exponential_of_the_definition(F, reach, data):
     assert y.shape == x.shape
     assert y.dtype == F.dtype
     # what a relative change of L by eps does to exp(-t L) grows with t norm(L)
-    factor = 1 + (reach if F.dtype.itemsize in (8, 16) and F.dtype.name in ("float64", "complex128") else 0)
+    factor = 1 + (
+        reach if F.dtype.itemsize in (8, 16) and F.dtype.name in ("float64", "complex128") else 0
+    )
     assert_residual(y - reference.diffuse(F, x, t), x, factor, n=F.dim_c0, eps=eps_of(F.dtype))
 
 
@@ -103,7 +105,9 @@ def test_only_the_product_of_time_and_norm_matters(scale):
 def test_maps_of_rounding_size_flow_too():
     """A coarse sheaf may hold complex maps whose reciprocal overflows."""
     tiny = np.full((1, 1, 1), 3e-310 + 0j)
-    F = CellularSheaf._trusted(np.array([[0, 1]]), np.array([1, 1]), np.array([1]), tiny.reshape(-1), tiny.reshape(-1))
+    F = CellularSheaf._trusted(
+        np.array([[0, 1]]), np.array([1, 1]), np.array([1]), tiny.reshape(-1), tiny.reshape(-1)
+    )
     np.testing.assert_array_equal(sc.diffuse(F, [1.0, 2.0], 1.0), [1, 2])
 
 
@@ -152,7 +156,10 @@ def test_without_maps_or_energy_nothing_flows():
 def test_the_limit_of_time():
     F = CellularSheaf.constant(nx.complete_graph(5))  # norm(L, inf) = 8
     np.testing.assert_allclose(sc.diffuse(F, np.arange(5.0), 0.999e6 / 8), 2, rtol=1e-12)
-    with pytest.raises(ValueError, match=r"`t` times norm\(L, inf\) must be at most 1e\+06, got 1e\+06: coarsen first"):
+    with pytest.raises(
+        ValueError,
+        match=r"`t` times norm\(L, inf\) must be at most 1e\+06, got 1e\+06: coarsen first",
+    ):
         sc.diffuse(F, np.arange(5.0), 1.0000001e6 / 8)
     with pytest.raises(ValueError, match=r"got inf: coarsen first"):
         sc.diffuse(CellularSheaf.constant(nx.path_graph(2), weight=[1e200]), [1.0, 0.0], 1e200)
@@ -211,14 +218,22 @@ def quietly(*arguments):
         return sc.diffusion_step(*arguments)
 
 
-@given(sheaves(uniform=True), st.sampled_from([identity, relu, np.tanh]), st.integers(0, 3), st.integers(0, 99))
+@given(
+    sheaves(uniform=True),
+    st.sampled_from([identity, relu, np.tanh]),
+    st.integers(0, 3),
+    st.integers(0, 99),
+)
 def test_a_step_is_that_of_the_definition(F, activation, f, seed):
     clearly_singular(F)
     if F.dtype.kind == "c":
         activation = identity  # the others have no order or poles
     rng = np.random.default_rng(seed)
     d = int(F.vertex_dims[0]) if F.n_vertices else 2
-    x, W1, W2 = (rng.standard_normal(shape).astype(F.dtype) for shape in ((F.n_vertices * d, f), (d, d), (f, f)))
+    x, W1, W2 = (
+        rng.standard_normal(shape).astype(F.dtype)
+        for shape in ((F.n_vertices * d, f), (d, d), (f, f))
+    )
     y = quietly(F, x, W1, W2, activation)
     assert y.shape == x.shape
     assert y.dtype == F.dtype
@@ -226,7 +241,11 @@ def test_a_step_is_that_of_the_definition(F, activation, f, seed):
     _, root = reference.normalized(F)
     # the error of D^{-1/2} is eps times its condition number
     condition = max(
-        (size(root_v(root, v, d)) ** 2 * size(D) for v, D in enumerate(reference.diagonal_blocks(F))), default=0
+        (
+            size(root_v(root, v, d)) ** 2 * size(D)
+            for v, D in enumerate(reference.diagonal_blocks(F))
+        ),
+        default=0,
     )
     factor = 1 + condition * size(W1) * size(W2)
     assert_residual(y - expected, x, factor, n=max(F.dim_c0, f), eps=eps_of(F.dtype))
@@ -239,7 +258,9 @@ def root_v(root, v, d):
 def test_a_step_by_hand():
     """An edge of scalars with maps 2 and 1: Delta = [[1, -1], [-1, 1]]."""
     F = CellularSheaf([[0, 1]], [[[2.0]]], [[[1.0]]])
-    y = sc.diffusion_step(F, [[1.0, 0.0], [3.0, 1.0]], [[0.5]], [[1.0, 2.0], [0.0, 1.0]], activation=identity)
+    y = sc.diffusion_step(
+        F, [[1.0, 0.0], [3.0, 1.0]], [[0.5]], [[1.0, 2.0], [0.0, 1.0]], activation=identity
+    )
     # (I (x) W1) X W2 = [[0.5, 1], [1.5, 3.5]]; Delta of it = [[-1, -2.5], [1, 2.5]]
     np.testing.assert_allclose(y, [[2.0, 2.5], [2.0, -1.5]], rtol=1e-14)
 
@@ -253,12 +274,19 @@ def test_the_default_activation_is_tanh():
 
 def test_a_normalized_sheaf_stays_as_it_is():
     y = sc.diffusion_step(PATH, X, np.eye(2), np.eye(2))
-    assert_residual(sc.diffusion_step(sc.normalize(PATH), X, np.eye(2), np.eye(2)) - y, X, n=8, eps=100 * eps_of(float))
+    assert_residual(
+        sc.diffusion_step(sc.normalize(PATH), X, np.eye(2), np.eye(2)) - y,
+        X,
+        n=8,
+        eps=100 * eps_of(float),
+    )
 
 
 def test_a_singular_degree_is_told():
     F = CellularSheaf.constant(nx.path_graph(2), n_vertices=None)
-    F = CellularSheaf(F.edges, F.tail_data.reshape(1, 1, 1), F.head_data.reshape(1, 1, 1), vertex_dims=[1, 1, 1])
+    F = CellularSheaf(
+        F.edges, F.tail_data.reshape(1, 1, 1), F.head_data.reshape(1, 1, 1), vertex_dims=[1, 1, 1]
+    )
     with pytest.warns(sc.SingularDegreeWarning, match="first at vertex 2"):
         y = sc.diffusion_step(F, [[1.0], [0.0], [5.0]], [[1.0]], [[1.0]], identity)
     np.testing.assert_allclose(y, [[0.0], [1.0], [5.0]], rtol=1e-14)
@@ -284,16 +312,28 @@ I2 = np.eye(2)
             ValueError,
             "`sheaf` must have vertex stalks of one dimension, on which `W1` acts; vertex 2 has",
         ),
-        ((PATH, X.reshape(4, 4), I2, I2), ValueError, "`X` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 8"),
+        (
+            (PATH, X.reshape(4, 4), I2, I2),
+            ValueError,
+            "`X` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 8",
+        ),
         ((PATH, X[:, 0], I2, I2), ValueError, "`X` must have shape (N d, f), got (8,): X[:, None]"),
         (
             (PATH, X, np.eye(3), I2),
             ValueError,
             "`W1` must have shape (2, 2), the dimension of the stalks twice, got (3, 3)",
         ),
-        ((PATH, X[:, :1], I2, I2), ValueError, "`W2` must have shape (1, 1), the number of channels twice, got (2, 2)"),
+        (
+            (PATH, X[:, :1], I2, I2),
+            ValueError,
+            "`W2` must have shape (1, 1), the number of channels twice, got (2, 2)",
+        ),
         ((PATH, X, 1.0, I2), ValueError, "`W1` must have shape (2, 2)"),
-        ((PATH, X, I2, [[1.0, np.nan], [0, 1]]), ValueError, "`W2` must be finite, got nan at (0, 1)"),
+        (
+            (PATH, X, I2, [[1.0, np.nan], [0, 1]]),
+            ValueError,
+            "`W2` must be finite, got nan at (0, 1)",
+        ),
         ((PATH, X, I2, [["a"]]), TypeError, "`W2` must hold float32, float64"),
         ((PATH, X, I2, [[1.0], [1.0, 2.0]]), ValueError, "`W2` must be a rectangular array"),
         ((PATH, X, 1e300 * I2, 1e300 * I2), ValueError, "Delta (I (x) W1) X W2 must be finite"),
@@ -302,8 +342,16 @@ I2 = np.eye(2)
             TypeError,
             "`activation` must be a function of arrays, such as numpy.tanh, got 'tanh'",
         ),
-        ((PATH, X, I2, I2, np.sum), ValueError, "`activation` must keep the shape of its argument, (8, 2), got ()"),
-        ((PATH, X, I2, I2, lambda y: y * np.inf), ValueError, "activation(...) must be finite, got"),
+        (
+            (PATH, X, I2, I2, np.sum),
+            ValueError,
+            "`activation` must keep the shape of its argument, (8, 2), got ()",
+        ),
+        (
+            (PATH, X, I2, I2, lambda y: y * np.inf),
+            ValueError,
+            "activation(...) must be finite, got",
+        ),
         ((PATH, X, I2, I2, lambda y: y > 0), TypeError, "`activation(...)` must hold float32"),
         ((None, X, I2, I2), TypeError, "`sheaf` must be a CellularSheaf, got NoneType"),
     ],

@@ -294,7 +294,11 @@ def test_transport_on_a_sphere_is_the_smallest_rotation_between_the_tangent_plan
         return T[u].T @ parallel_transport(normals[u], normals[v]) @ T[v]
 
     largest = 0.0
-    for a, b, c in faces.tolist():  # around a triangle the bases cancel, up to a rotation that commutes
+    for (
+        a,
+        b,
+        c,
+    ) in faces.tolist():  # around a triangle the bases cancel, up to a rotation that commutes
         around = ours(a, b) @ ours(b, c) @ ours(c, a)
         assert_residual(around - theirs(a, b) @ theirs(b, c) @ theirs(c, a), around, 30.0, n=2)
         largest = max(largest, np.abs(around - around.T).max())

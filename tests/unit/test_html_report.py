@@ -122,7 +122,13 @@ def test_sizes_losses_and_times_are_told(page, C):
     text = page[0].text
     for number in (C.fine.n_vertices, C.fine.n_edges, C.sheaf.dim_c0, C.sheaf.dim_c1):
         assert f"{number}" in text
-    for line in ("retained internal", "discarded crossing", "closure", "restricted similarity", "mu"):
+    for line in (
+        "retained internal",
+        "discarded crossing",
+        "closure",
+        "restricted similarity",
+        "mu",
+    ):
         assert line in page[0].texts
     assert "coarsen <it>" in page[0].texts
     assert "1.250 s" in page[0].texts
@@ -146,7 +152,16 @@ def test_a_failed_check_is_said_at_the_top(C, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "kind", ["own basis", "not an isometry", "principal", "no loops", "compressed", "complex", "empty stalks"]
+    "kind",
+    [
+        "own basis",
+        "not an isometry",
+        "principal",
+        "no loops",
+        "compressed",
+        "complex",
+        "empty stalks",
+    ],
 )
 def test_any_coarsening_has_a_page(kind, tmp_path):
     plain = coarsened()
@@ -154,7 +169,10 @@ def test_any_coarsening_has_a_page(kind, tmp_path):
     if kind == "own basis":
         C, said = sc.coarsen(plain.fine, plain.partition, basis=blocks), "a basis of the user's own"
     elif kind == "not an isometry":
-        C, said = sc.coarsen(plain.fine, plain.partition, basis=[2 * U for U in blocks]), "the ledger needs an isometry"
+        C, said = (
+            sc.coarsen(plain.fine, plain.partition, basis=[2 * U for U in blocks]),
+            "the ledger needs an isometry",
+        )
     elif kind == "principal":
         C, said = coarsened(local_operator="principal"), "principal"
     elif kind == "no loops":
@@ -191,7 +209,11 @@ def test_a_failure_leaves_the_old_page(C, tmp_path, monkeypatch):
     def fails(*args, **options):
         raise OSError("no space left")
 
-    for place in ("sheafcoarsen.html_report.verify", "sheafcoarsen.plot.spectra", "sheafcoarsen._files.os.fsync"):
+    for place in (
+        "sheafcoarsen.html_report.verify",
+        "sheafcoarsen.plot.spectra",
+        "sheafcoarsen._files.os.fsync",
+    ):
         with monkeypatch.context() as patch:
             patch.setattr(place, fails)
             with pytest.raises(OSError, match="no space left"):
@@ -224,7 +246,12 @@ def test_no_figure_is_left_to_pyplot(C, tmp_path):
         "import networkx as nx, sheafcoarsen as sc, sys; F = sc.CellularSheaf.constant(nx.path_graph(6));"
         "sc.report(sc.coarsen(F, sc.Partition([0, 0, 0, 1, 1, 1]), 2), sys.argv[1]); sys.exit('matplotlib.pyplot' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "r.html")], check=False).returncode == 0
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path / "r.html")], check=False
+        ).returncode
+        == 0
+    )
 
 
 # ---------------------------------------------------------------- command line
@@ -239,7 +266,9 @@ def graph_file(tmp_path):
 
 def test_the_command_line_writes_a_page_with_its_times(graph_file, tmp_path, capsys):
     out = tmp_path / "r.html"
-    assert main(["coarsen", graph_file, "--clusters", "4", "--rank", "2", "--report", str(out)]) == 0
+    assert (
+        main(["coarsen", graph_file, "--clusters", "4", "--rank", "2", "--report", str(out)]) == 0
+    )
     printed = capsys.readouterr().out
     assert f"report  {out}\n" in printed
     assert re.search(r"report \d+\.\d+ s", printed)
@@ -253,10 +282,26 @@ def test_the_command_line_says_when_a_check_failed(graph_file, tmp_path, capsys,
         C = sc.coarsen(*args)
         import dataclasses
 
-        return dataclasses.replace(C, sheaf=C.sheaf.with_maps(1.01 * C.sheaf.tail_data, C.sheaf.head_data))
+        return dataclasses.replace(
+            C, sheaf=C.sheaf.with_maps(1.01 * C.sheaf.tail_data, C.sheaf.head_data)
+        )
 
     monkeypatch.setattr("sheafcoarsen.cli.coarsen", broken)
-    assert main(["coarsen", graph_file, "--clusters", "4", "--rank", "2", "--report", str(tmp_path / "r.html")]) == 1
+    assert (
+        main(
+            [
+                "coarsen",
+                graph_file,
+                "--clusters",
+                "4",
+                "--rank",
+                "2",
+                "--report",
+                str(tmp_path / "r.html"),
+            ]
+        )
+        == 1
+    )
     assert "a check FAILED" in capsys.readouterr().out
 
 
@@ -268,10 +313,28 @@ def test_the_command_line_says_when_a_check_failed(graph_file, tmp_path, capsys,
         ("nowhere/r.html", "there is no folder"),
     ],
 )
-def test_a_mistake_is_one_line_and_nothing_is_done(name, message, graph_file, tmp_path, capsys, monkeypatch):
+def test_a_mistake_is_one_line_and_nothing_is_done(
+    name, message, graph_file, tmp_path, capsys, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     out = tmp_path / "c.npz"
-    assert main(["coarsen", graph_file, "--clusters", "4", "--rank", "2", "--out", str(out), "--report", name]) == 2
+    assert (
+        main(
+            [
+                "coarsen",
+                graph_file,
+                "--clusters",
+                "4",
+                "--rank",
+                "2",
+                "--out",
+                str(out),
+                "--report",
+                name,
+            ]
+        )
+        == 2
+    )
     captured = capsys.readouterr()
     assert captured.out == ""
     assert message in captured.err
@@ -279,7 +342,9 @@ def test_a_mistake_is_one_line_and_nothing_is_done(name, message, graph_file, tm
     assert not out.exists()
 
 
-def test_without_matplotlib_the_command_line_does_nothing(graph_file, tmp_path, capsys, monkeypatch):
+def test_without_matplotlib_the_command_line_does_nothing(
+    graph_file, tmp_path, capsys, monkeypatch
+):
     out = tmp_path / "r.html"
     out.write_text("precious")
 
@@ -287,14 +352,21 @@ def test_without_matplotlib_the_command_line_does_nothing(graph_file, tmp_path, 
         raise ImportError('pictures need matplotlib: pip install "sheafcoarsen[plot]"')
 
     monkeypatch.setattr("sheafcoarsen.cli.check_matplotlib", missing)
-    assert main(["coarsen", graph_file, "--clusters", "4", "--rank", "2", "--report", str(out)]) == 2
-    assert capsys.readouterr().err == 'sheafcoarsen: pictures need matplotlib: pip install "sheafcoarsen[plot]"\n'
+    assert (
+        main(["coarsen", graph_file, "--clusters", "4", "--rank", "2", "--report", str(out)]) == 2
+    )
+    assert (
+        capsys.readouterr().err
+        == 'sheafcoarsen: pictures need matplotlib: pip install "sheafcoarsen[plot]"\n'
+    )
     assert out.read_text() == "precious"
 
 
 # ---------------------------------------------------------------- a real browser
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+BROWSER = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
 
 
 def screenshot(page_path, folder, *options):
@@ -303,13 +375,27 @@ def screenshot(page_path, folder, *options):
 
     picture = folder / "page.png"
     picture.unlink(missing_ok=True)
-    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1000,3600"]
-    command += [f"--user-data-dir={folder / 'profile'}", f"--screenshot={picture}", *options, page_path.as_uri()]
+    command = [
+        BROWSER,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--hide-scrollbars",
+        "--window-size=1000,3600",
+    ]
+    command += [
+        f"--user-data-dir={folder / 'profile'}",
+        f"--screenshot={picture}",
+        *options,
+        page_path.as_uri(),
+    ]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     return imread(picture)[:, :, :3]
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no chromium here: the page is not looked at in a browser")
+@pytest.mark.skipif(
+    BROWSER is None, reason="no chromium here: the page is not looked at in a browser"
+)
 def test_a_browser_shows_it_in_light_and_in_dark(page, tmp_path):
     light = screenshot(page[1], tmp_path)
     dark = screenshot(page[1], tmp_path, "--blink-settings=preferredColorScheme=0")
@@ -329,7 +415,9 @@ def test_a_browser_shows_it_in_light_and_in_dark(page, tmp_path):
     assert dark[head].max() > 0.8
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no chromium here: the page is not looked at in a browser")
+@pytest.mark.skipif(
+    BROWSER is None, reason="no chromium here: the page is not looked at in a browser"
+)
 def test_a_browser_reads_the_labels_as_text(page, tmp_path):
     command = [
         BROWSER,
@@ -339,7 +427,9 @@ def test_a_browser_reads_the_labels_as_text(page, tmp_path):
         f"--user-data-dir={tmp_path / 'profile'}",
         "--dump-dom",
     ]
-    dom = subprocess.run([*command, page[1].as_uri()], check=True, capture_output=True, timeout=120).stdout.decode()
+    dom = subprocess.run(
+        [*command, page[1].as_uri()], check=True, capture_output=True, timeout=120
+    ).stdout.decode()
     assert "&lt;script&gt;alert(1)" in dom
     assert "<script" not in dom
     assert "onerror=alert(2)>" not in dom
@@ -363,7 +453,10 @@ def shown_objects():
         "HierarchyLedger": (H.ledger(x[:, 0]), ["coarsest energy", "level 1: discarded crossing"]),
         "Hierarchy": (H, ["34", "12", "4", "nonzeros"]),
         "Pooling": (sc.HiSP(2, 4)(C.fine, x[:, :3]), ["34", "4", "3"]),
-        "SpectralQuality": (sc.spectral_quality(C, 3), ["principal angle", "restricted similarity"]),
+        "SpectralQuality": (
+            sc.spectral_quality(C, 3),
+            ["principal angle", "restricted similarity"],
+        ),
         "Certificate": (sc.certificate(C), ["gamma", "mu"]),
         "Verification": (sc.verify(C), ["energy identity", "fact-1"]),
     }

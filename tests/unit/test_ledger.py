@@ -45,7 +45,11 @@ def assert_same_ledger(C, E, x):
     """Each line against the oracle, column by column, measured by the norms of the block and of x there."""
     F, P = C.fine, C.partition
     expected = reference.energy_ledger(F, P, blocks_of(C), x)
-    eps, delta_X, delta = eps_of(F.dtype), reference.fine_crossing_coboundary(F, P), reference.coboundary(F)
+    eps, delta_X, delta = (
+        eps_of(F.dtype),
+        reference.fine_crossing_coboundary(F, P),
+        reference.coboundary(F),
+    )
     columns = columns_of(x, x)
     for name in PER_CLUSTER:
         ours, theirs = getattr(E, name), getattr(expected, name)
@@ -57,7 +61,14 @@ def assert_same_ledger(C, E, x):
             factors = () if name == "discarded_norm2" else (delta_a, delta_a)
             for k in range(columns.shape[1]):
                 error = columns_of(ours, x)[a, k] - columns_of(theirs, x)[a, k]
-                assert_residual(error, *factors, columns[c, k], columns[c, k], n=max(*C.block(a).shape, 1), eps=eps)
+                assert_residual(
+                    error,
+                    *factors,
+                    columns[c, k],
+                    columns[c, k],
+                    n=max(*C.block(a).shape, 1),
+                    eps=eps,
+                )
     n = max((max(R_a.shape) for R_a in blocks_of(C)), default=1)
     for name in TOTALS + DERIVED:
         ours, theirs = getattr(E, name), getattr(expected, name)
@@ -125,7 +136,9 @@ def test_the_ledger_closes_in_total_and_in_every_cluster(C, data):
             delta_a = reference.internal_coboundary(F, P, a)
             x_a = columns[reference.cluster_coordinates(F, P, a), k]
             fine_a = float(reference.norm2(delta_a @ x_a))
-            assert_closes([line[a, k] for line in per_cluster], fine_a, size(delta_a) * size(x_a), n, eps)
+            assert_closes(
+                [line[a, k] for line in per_cluster], fine_a, size(delta_a) * size(x_a), n, eps
+            )
     assert isinstance(E.closure, float) if x.ndim == 1 else E.closure.shape == x.shape[1:]
 
 
@@ -144,9 +157,15 @@ def test_the_galerkin_energy_is_that_of_the_pooled_cochain(C, data):
     n = max(C.fine.dim_c0, 1)
     by_operator = np.vdot(z, C.galerkin() @ z).real
     for value in (by_operator, sc.energy(C.sheaf, z), sc.energy(C.fine, C.lift(z))):
-        assert_residual(E.galerkin_energy - value, delta, delta, x, x, n=n, eps=eps_of(C.fine.dtype))
-    crossing = C.sheaf.dim_c1 and sc.edge_energy(C.sheaf, z)[: C.n_crossing_edges].sum()  # what a loopless sheaf sees
-    assert_residual(E.retained_crossing - crossing, delta, delta, x, x, n=n, eps=eps_of(C.fine.dtype))
+        assert_residual(
+            E.galerkin_energy - value, delta, delta, x, x, n=n, eps=eps_of(C.fine.dtype)
+        )
+    crossing = (
+        C.sheaf.dim_c1 and sc.edge_energy(C.sheaf, z)[: C.n_crossing_edges].sum()
+    )  # what a loopless sheaf sees
+    assert_residual(
+        E.retained_crossing - crossing, delta, delta, x, x, n=n, eps=eps_of(C.fine.dtype)
+    )
 
 
 # ---------------------------------------------------------------- what only spectral internal modes do
@@ -169,7 +188,11 @@ def test_internal_modes_do_not_couple_and_their_losses_are_sums_over_modes(C, da
         alpha = np.abs(vectors.conj().T @ x[c]) ** 2
         r = int(M.ranks[a])
         if not M.tied[a]:  # else the oracle may discard another vector of the multiplet
-            gap = (values[r] - values[r - 1]) / values[-1] if 0 < r < len(c) and values[-1] > 0 else 1.0
+            gap = (
+                (values[r] - values[r - 1]) / values[-1]
+                if 0 < r < len(c) and values[-1] > 0
+                else 1.0
+            )
             discarded = float((values[r:] * alpha[r:]).sum())
             assert_residual(E.discarded_internal[a] - discarded, *factors, 1 / gap, n=n, eps=eps)
 
@@ -217,7 +240,9 @@ def test_the_truncation_bound_bounds_what_was_discarded(C, data):
                 gap = float(values[r])
                 # relative errors: of E_a, and of the gap, which is small against norm(L_a)
                 condition = size(delta_a) / gap * size(delta_a)
-                assert_residual(bounds[a, k] - expected, condition, condition, x_a, x_a, n=n, eps=eps)
+                assert_residual(
+                    bounds[a, k] - expected, condition, condition, x_a, x_a, n=n, eps=eps
+                )
                 excess = max(float(discarded[a, k]) - float(bounds[a, k]), 0.0)
                 assert_residual(excess, condition, x_a, x_a, n=n, eps=eps)
 
@@ -230,14 +255,18 @@ def x_a_in(F, x_a, c):
 
 def test_the_bound_is_zero_infinite_or_sharp():
     F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
-    x = np.array([1.0, -1.0, 0.0, 1.0])  # the discarded vector of cluster 0, eigenvalue 2, and half of cluster 1's
+    x = np.array(
+        [1.0, -1.0, 0.0, 1.0]
+    )  # the discarded vector of cluster 0, eigenvalue 2, and half of cluster 1's
     E = sc.energy_ledger(sc.coarsen(F, P, 1), x)
     assert_residual(E.truncation_bound - [2.0, 0.5], 2.0, n=2)  # E_a = 4 and 1
     assert_residual(E.discarded_norm2 - [2.0, 0.5], 2.0, n=2)
     assert sc.energy_ledger(sc.coarsen(F, P, 2), x).truncation_bound.tolist() == [0, 0]
     zero_gap = coarsen(F, Partition([0, 1, 0, 1]), [1, 2])  # cluster 0 holds no edge
     assert sc.energy_ledger(zero_gap, x).truncation_bound.tolist() == [np.inf, 0]
-    sections = coarsen(gallery.bundle(nx.cycle_graph(6), 2, seed=3), Partition([0] * 6), 1)  # one of two sections
+    sections = coarsen(
+        gallery.bundle(nx.cycle_graph(6), 2, seed=3), Partition([0] * 6), 1
+    )  # one of two sections
     assert sc.energy_ledger(sections, np.zeros(12)).truncation_bound.tolist() == [np.inf]
 
 
@@ -255,7 +284,13 @@ def test_a_path_by_hand():
     # x_ret = (.5, .5, 3, 3), x_disc = (-.5, .5, -1, 1)
     found = [E.retained_internal, E.discarded_internal, E.internal_coupling, E.discarded_norm2]
     assert_residual(np.array(found) - [[0, 0], [1, 4], [0, 0], [0.5, 2]], 6.0, n=2)
-    found = [E.retained_crossing, E.crossing_coupling, E.discarded_crossing, E.fine_energy, E.galerkin_energy]
+    found = [
+        E.retained_crossing,
+        E.crossing_coupling,
+        E.discarded_crossing,
+        E.fine_energy,
+        E.galerkin_energy,
+    ]
     assert_residual(np.array(found) - [6.25, -7.5, 2.25, 6, 6.25], 6.0, n=2)
     assert E.fine_energy == 6
     assert_residual(np.array([E.truncation_loss - 5, E.realization_loss]), 6.0, n=2)
@@ -266,7 +301,9 @@ def test_the_fine_energy_is_not_the_sum_of_the_lines():
     C = sc.coarsen(CellularSheaf.constant(nx.path_graph(6)), Partition([0, 0, 0, 1, 1, 1]), 2)
     x = np.random.default_rng(5).integers(-9, 10, size=(6, 60))
     E = sc.energy_ledger(C, x)
-    assert E.fine_energy.tolist() == (np.diff(x, axis=0) ** 2).sum(axis=0).tolist()  # integers, so without rounding
+    assert (
+        E.fine_energy.tolist() == (np.diff(x, axis=0) ** 2).sum(axis=0).tolist()
+    )  # integers, so without rounding
     assert (sum(E.lines.values()) != E.fine_energy).any()  # which the lines do have
 
 
@@ -285,7 +322,9 @@ def test_a_basis_that_is_not_orthonormal_is_refused_with_the_remedy(case, data):
     match = rf"not the identity in cluster {a} .*orthonormalize each block, e.g. numpy.linalg.qr\(R_a\)\[0\]"
     with pytest.raises(ValueError, match=match):
         sc.energy_ledger(sc.coarsen(F, P, basis=basis), x)
-    repaired = [np.linalg.qr(R_a)[0] if R_a.any() else np.eye(*R_a.shape, dtype=F.dtype) for R_a in basis]
+    repaired = [
+        np.linalg.qr(R_a)[0] if R_a.any() else np.eye(*R_a.shape, dtype=F.dtype) for R_a in basis
+    ]
     assert sc.energy_ledger(sc.coarsen(F, P, basis=repaired), x).fine_energy == 0
 
 

@@ -31,7 +31,9 @@ def blocks(out):
 # ---------------------------------------------------------------- Reduce and Lift
 
 
-@given(sheaves_with_partitions(), OPERATORS, st.integers(1, 8), st.integers(0, 3), st.integers(0, 99))
+@given(
+    sheaves_with_partitions(), OPERATORS, st.integers(1, 8), st.integers(0, 3), st.integers(0, 99)
+)
 def test_reduce_and_lift_are_those_of_the_definition(case, local_operator, M, h, seed):
     F, P = case
     x = features(F, h, seed)
@@ -58,7 +60,9 @@ def test_reduce_and_lift_are_those_of_the_definition(case, local_operator, M, h,
 @given(sheaves(uniform=True, min_dim=1), OPERATORS, st.integers(1, 8), st.integers(0, 3), st.data())
 def test_both_forms_of_the_features_say_the_same(F, local_operator, M, h, data):
     P = Partition(
-        data.draw(st.permutations([v % 3 for v in range(F.n_vertices)])) if F.n_vertices > 2 else [0] * F.n_vertices
+        data.draw(st.permutations([v % 3 for v in range(F.n_vertices)]))
+        if F.n_vertices > 2
+        else [0] * F.n_vertices
     )
     d = int(F.vertex_dims[0]) if F.n_vertices else 1
     X = features(F, h, 5).reshape(F.n_vertices, d * h)
@@ -69,7 +73,9 @@ def test_both_forms_of_the_features_say_the_same(F, local_operator, M, h, data):
     np.testing.assert_array_equal(wide.x_lifted, tall.x_lifted)
     assert wide.lift(wide.x).shape == X.shape
     assert tall.lift(tall.x).shape == x.shape
-    np.testing.assert_array_equal(reference.lifted(F, wide.lift(wide.x), h), tall.lift(tall.x_lifted))
+    np.testing.assert_array_equal(
+        reference.lifted(F, wide.lift(wide.x), h), tall.lift(tall.x_lifted)
+    )
 
 
 def test_positions_in_a_row_are_stalk_coordinate_then_channel():
@@ -126,7 +132,13 @@ def test_scalar_types_and_scales_are_kept(dtype, scale):
     F = CellularSheaf.random(nx.path_graph(6), 2, 2, seed=1, dtype=dtype)
     F = F.with_maps(F.tail_data * dtype(scale), F.head_data * dtype(scale))
     out = HiSP(2, 2)(F, features(F, 3, 0), adjacency=np.ones((6, 6), np.float32))
-    assert out.x.dtype == out.x_lifted.dtype == out.coarsening.sheaf.dtype == out.lift(out.x).dtype == dtype
+    assert (
+        out.x.dtype
+        == out.x_lifted.dtype
+        == out.coarsening.sheaf.dtype
+        == out.lift(out.x).dtype
+        == dtype
+    )
     assert out.adjacency.dtype == np.float32
     assert sc.readout(out.x).dtype == dtype
     wide = HiSP(2, 2)(F, features(F, 3, 0).astype(np.result_type(dtype, np.float64)))
@@ -148,13 +160,17 @@ def test_a_copy_of_the_features_is_pooled():
 @given(graphs(min_vertices=1), st.integers(1, 4), st.data())
 def test_on_the_trivial_scalar_sheaf_internal_modes_give_eigenpool(graph, H, data):
     n, edges = graph
-    weights = data.draw(st.lists(st.sampled_from([1.0, 0.5, 3.0]), min_size=len(edges), max_size=len(edges)))
+    weights = data.draw(
+        st.lists(st.sampled_from([1.0, 0.5, 3.0]), min_size=len(edges), max_size=len(edges))
+    )
     A = np.zeros((n, n))
     for (u, v), w in zip(edges.tolist(), weights, strict=True):
         A[u, v] += w
         A[v, u] += w * (u != v)
     F = CellularSheaf.constant(scipy.sparse.csr_array(A))
-    labels = np.unique(data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)), return_inverse=True)[1]
+    labels = np.unique(
+        data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)), return_inverse=True
+    )[1]
     P = Partition(labels)
     X = np.random.default_rng(n).standard_normal((n, 2))
     with ties_allowed():
@@ -170,7 +186,9 @@ def test_on_the_trivial_scalar_sheaf_internal_modes_give_eigenpool(graph, H, dat
         condition = 1 + (0 if np.isinf(gap) else out.coarsening.modes.operator_norms[a] / gap)
         assert_residual(subspace_difference(out.coarsening.block(a), U), condition, n=len(vertices))
         row, theirs = out.x[a].reshape(H, 2)[: U.shape[1]], U.T @ X[vertices]
-        assert_residual(row.T @ row - theirs.T @ theirs, X[vertices], X[vertices], condition, n=len(vertices))
+        assert_residual(
+            row.T @ row - theirs.T @ theirs, X[vertices], X[vertices], condition, n=len(vertices)
+        )
 
 
 def test_eigenpool_by_hand():
@@ -202,14 +220,20 @@ def test_connect_counts_the_edges_of_the_sheaf(case, self_loops):
     assert A_c.sum() == expected.sum()
 
 
-@given(sheaves_with_partitions(), st.sampled_from(["keep", "remove"]), st.integers(0, 99), st.data())
+@given(
+    sheaves_with_partitions(), st.sampled_from(["keep", "remove"]), st.integers(0, 99), st.data()
+)
 def test_connect_adds_given_weights(case, self_loops, seed, data):
     F, P = case
     rng = np.random.default_rng(seed)
     n = F.n_vertices
     A = np.triu(rng.standard_normal((n, n)) * (rng.random((n, n)) < 0.6))
     A = A + np.triu(A, 1).T
-    form = data.draw(st.sampled_from([np.asarray, scipy.sparse.csr_array, scipy.sparse.coo_matrix, np.ndarray.tolist]))
+    form = data.draw(
+        st.sampled_from(
+            [np.asarray, scipy.sparse.csr_array, scipy.sparse.coo_matrix, np.ndarray.tolist]
+        )
+    )
     if n == 0 and form is np.ndarray.tolist:
         form = np.asarray
     out = HiSP(1, 1, self_loops=self_loops)(F, np.ones((F.dim_c0, 1)), form(A), P)
@@ -226,7 +250,10 @@ def test_connect_by_hand():
     A = np.array([[5, 3, 2], [3, 0, 4], [2, 4, 0]])
     P = Partition([0, 0, 1])
     X = np.ones((3, 1))
-    assert HiSP(1, 1, self_loops="keep")(F, X, A, P).adjacency.toarray().tolist() == [[11, 6], [6, 0]]
+    assert HiSP(1, 1, self_loops="keep")(F, X, A, P).adjacency.toarray().tolist() == [
+        [11, 6],
+        [6, 0],
+    ]
     assert HiSP(1, 1)(F, X, A, P).adjacency.toarray().tolist() == [[0, 6], [6, 0]]
     bools = HiSP(1, 1, self_loops="keep")(F, X, A > 0, P).adjacency
     assert bools.toarray().tolist() == [[3, 2], [2, 0]]
@@ -236,7 +263,9 @@ def test_connect_by_hand():
 def test_weights_that_were_summed_may_be_summed_again():
     """Sums of many weights in two orders would differ by more than the symmetry of an adjacency allows."""
     n = 120
-    W = np.random.default_rng(0).random((n, n)) * 10.0 ** np.random.default_rng(1).integers(-8, 1, (n, n))
+    W = np.random.default_rng(0).random((n, n)) * 10.0 ** np.random.default_rng(1).integers(
+        -8, 1, (n, n)
+    )
     W = np.triu(W, 1) + np.triu(W, 1).T
     F = CellularSheaf.constant(nx.complete_graph(n))
     P = Partition(np.arange(n) % 4)
@@ -260,7 +289,9 @@ def test_select_takes_the_sheafs_graph_or_the_given_weights():
         labels = HiSP(2, 2)(F, np.ones((8, 2)), weights).partition.labels
         assert len(set(labels[(np.arange(4) + first) % 8])) == 1
         assert len(set(labels[(np.arange(4) + first + 4) % 8])) == 1
-    np.testing.assert_array_equal(HiSP(2, 2)(F, np.ones((8, 2))).partition.labels, sc.select(F, 2, "spectral").labels)
+    np.testing.assert_array_equal(
+        HiSP(2, 2)(F, np.ones((8, 2))).partition.labels, sc.select(F, 2, "spectral").labels
+    )
 
 
 @pytest.mark.parametrize("method", ["balls", "matching", "spectral", "metis"])
@@ -268,7 +299,9 @@ def test_every_method_selects_as_select_does(method):
     F = CellularSheaf.random(nx.grid_2d_graph(6, 5), 1, 1, seed=1)
     for seed in (0, 4):
         out = HiSP(2, 4, method=method, seed=seed)(F, np.ones((30, 1)))
-        np.testing.assert_array_equal(out.partition.labels, sc.select(F, 4, method, seed=seed).labels)
+        np.testing.assert_array_equal(
+            out.partition.labels, sc.select(F, 4, method, seed=seed).labels
+        )
 
 
 def test_one_cluster_and_as_many_as_vertices():
@@ -282,18 +315,25 @@ def test_one_cluster_and_as_many_as_vertices():
     every = HiSP(2, 5)(F, x)
     assert_residual(every.lift(every.x) - x, x, n=2)
     np.testing.assert_array_equal(every.adjacency.toarray(), nx.to_numpy_array(nx.cycle_graph(5)))
-    K_is_dim = HiSP(2, 5)(CellularSheaf.constant(nx.cycle_graph(5)), np.ones((5, 1)))  # padded: N_a = 1 < M
+    K_is_dim = HiSP(2, 5)(
+        CellularSheaf.constant(nx.cycle_graph(5)), np.ones((5, 1))
+    )  # padded: N_a = 1 < M
     assert K_is_dim.x.tolist() == [[1, 0]] * 5
-    assert K_is_dim.lift(K_is_dim.x).tolist() == K_is_dim.lift(K_is_dim.x_lifted).tolist() == [[1]] * 5
+    assert (
+        K_is_dim.lift(K_is_dim.x).tolist() == K_is_dim.lift(K_is_dim.x_lifted).tolist() == [[1]] * 5
+    )
     with pytest.raises(
-        ValueError, match=r"`x` of shape \(5, 4\) may be \(K, M g\) or \(sum r_a, g\), because both have 5"
+        ValueError,
+        match=r"`x` of shape \(5, 4\) may be \(K, M g\) or \(sum r_a, g\), because both have 5",
     ):
         K_is_dim.lift(np.ones((5, 4)))
 
 
 def test_clusters_of_ones_own_may_be_disconnected():
     F = CellularSheaf.constant(nx.path_graph(4))
-    out = HiSP(2, 1, local_operator="internal")(F, [[1.0], [2.0], [3.0], [4.0]], partition=Partition([0, 1, 0, 1]))
+    out = HiSP(2, 1, local_operator="internal")(
+        F, [[1.0], [2.0], [3.0], [4.0]], partition=Partition([0, 1, 0, 1])
+    )
     assert_residual(out.lift(out.x) - np.arange(1.0, 5)[:, None], 5.0, n=2)
     assert out.adjacency.toarray().tolist() == [[0, 3], [3, 0]]
 
@@ -326,7 +366,9 @@ def test_layers_stack_on_the_coarse_sheaf(F, local_operator, M, data):
         if sheaf.n_vertices == 0:
             break
         K = data.draw(st.integers(1, sheaf.n_vertices))
-        out = HiSP(M, K, method="balls", local_operator=local_operator, self_loops="keep")(sheaf, y, A)
+        out = HiSP(M, K, method="balls", local_operator=local_operator, self_loops="keep")(
+            sheaf, y, A
+        )
         assert out.partition.n_clusters == K
         layers.append(out)
         R = R @ reference.prolongation(sheaf, out.partition, blocks(out))
@@ -342,7 +384,11 @@ def test_layers_stack_on_the_coarse_sheaf(F, local_operator, M, data):
     assert_residual(y - R @ (R.conj().T @ x), x, n=n, eps=eps)
 
 
-@given(sheaves_with_partitions(dtypes=[np.float64]), sheaves_with_partitions(dtypes=[np.float64]), OPERATORS)
+@given(
+    sheaves_with_partitions(dtypes=[np.float64]),
+    sheaves_with_partitions(dtypes=[np.float64]),
+    OPERATORS,
+)
 def test_pooling_a_disjoint_union_equals_pooling_the_parts(first, second, local_operator):
     parts = [first, second]
     pool = HiSP(3, 1, local_operator=local_operator, self_loops="keep")
@@ -360,7 +406,10 @@ def test_pooling_a_disjoint_union_equals_pooling_the_parts(first, second, local_
 
 @pytest.mark.parametrize("method", ["balls", "matching", "spectral", "metis"])
 def test_select_never_joins_two_members_of_a_batch(method):
-    members = [CellularSheaf.random(nx.random_regular_graph(3, n, seed=n), 2, 2, seed=n) for n in (6, 10, 14)]
+    members = [
+        CellularSheaf.random(nx.random_regular_graph(3, n, seed=n), 2, 2, seed=n)
+        for n in (6, 10, 14)
+    ]
     F, starts, _ = sc.disjoint_union(members)
     X = np.random.default_rng(0).standard_normal((F.n_vertices, 4))
     out = HiSP(2, 7, method=method)(F, X)
@@ -393,7 +442,12 @@ def test_one_round_with_maps_learned_elsewhere():
         phi = learned_maps(d, d * h, step)
         F = topology.with_maps(phi(X[u], X[v]), phi(X[v], X[u]))
         L = pattern.fill(F, out=L)
-        assert_residual(L.toarray() - reference.laplacian(F), reference.coboundary(F), reference.coboundary(F), n=40)
+        assert_residual(
+            L.toarray() - reference.laplacian(F),
+            reference.coboundary(F),
+            reference.coboundary(F),
+            n=40,
+        )
         W1, W2 = rng.standard_normal((d, d)), rng.standard_normal((h, h))
         lifted = sc.diffusion_step(F, X.reshape(-1, h), W1, W2)
         expected = reference.diffusion_step(F, reference.lifted(F, X, h), W1, W2, np.tanh)
@@ -402,7 +456,10 @@ def test_one_round_with_maps_learned_elsewhere():
         X = lifted.reshape(20, d * h)
     out = HiSP(n_modes=4, n_clusters=4)(F, X)
     U = [reference.local_modes(F, out.partition, a, 4, "principal")[1] for a in range(4)]
-    energies = [size(U_a.T @ lifted[reference.cluster_coordinates(F, out.partition, a)]) for a, U_a in enumerate(U)]
+    energies = [
+        size(U_a.T @ lifted[reference.cluster_coordinates(F, out.partition, a)])
+        for a, U_a in enumerate(U)
+    ]
     np.testing.assert_allclose([size(row) for row in out.x], energies, rtol=1e-9)
     coarse = sc.diffusion_step(out.coarsening.sheaf, out.x_lifted, rng.standard_normal((4, 4)), W2)
     assert sc.readout(coarse.reshape(4, -1), "mean").shape == (12,)
@@ -436,14 +493,30 @@ def test_single_precision_is_summed_in_double():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ((np.ones((2, 2)), "median"), ValueError, "`how` must be one of 'mean', 'sum', 'max', got 'median'"),
+        (
+            (np.ones((2, 2)), "median"),
+            ValueError,
+            "`how` must be one of 'mean', 'sum', 'max', got 'median'",
+        ),
         ((np.ones(3),), ValueError, "`x` must be 2-dimensional, got shape (3,): x[:, None]"),
         ((np.ones((0, 3)), "mean"), ValueError, "`x` has no rows, of which there is no mean"),
         ((np.ones((0, 3)), "max"), ValueError, "`x` has no rows, of which there is no max"),
         (([[1.0], [np.nan]],), ValueError, "`x` must be finite, got nan in row 1"),
-        ((1j * np.ones((2, 2)), "max"), TypeError, "`x` is complex128, of which there is no largest"),
-        ((np.full((4, 1), 1e308), "sum"), ValueError, "the sum of `x` exceeds the range of float64: rescale `x`"),
-        ((np.full((4, 1), 3e38, np.float32), "sum"), ValueError, "the sum of `x` exceeds the range of float32"),
+        (
+            (1j * np.ones((2, 2)), "max"),
+            TypeError,
+            "`x` is complex128, of which there is no largest",
+        ),
+        (
+            (np.full((4, 1), 1e308), "sum"),
+            ValueError,
+            "the sum of `x` exceeds the range of float64: rescale `x`",
+        ),
+        (
+            (np.full((4, 1), 3e38, np.float32), "sum"),
+            ValueError,
+            "the sum of `x` exceeds the range of float32",
+        ),
         (([["a"]],), TypeError, "`x` must hold float32"),
     ],
 )
@@ -471,8 +544,16 @@ OUT = POOL(F, X)
         ({"n_clusters": 0}, ValueError, "`n_clusters` must be at least 1, got 0"),
         ({"n_clusters": None}, TypeError, "`n_clusters` must be an integer, got None"),
         ({"method": "kmeans"}, ValueError, "`method` must be one of 'auto', 'balls'"),
-        ({"local_operator": "outer"}, ValueError, "`local_operator` must be one of 'internal', 'principal'"),
-        ({"self_loops": True}, ValueError, "`self_loops` must be one of 'remove', 'keep', got True"),
+        (
+            {"local_operator": "outer"},
+            ValueError,
+            "`local_operator` must be one of 'internal', 'principal'",
+        ),
+        (
+            {"self_loops": True},
+            ValueError,
+            "`self_loops` must be one of 'remove', 'keep', got True",
+        ),
         ({"seed": -1}, ValueError, "`seed` must be at least 0, got -1"),
     ],
 )
@@ -519,12 +600,17 @@ def test_calls_that_do_not_fit_are_refused(arguments, error, message):
 
 
 def test_too_many_clusters_are_refused():
-    with pytest.raises(ValueError, match="`n_clusters` must be between 1 and the number of vertices, 4, got 5"):
+    with pytest.raises(
+        ValueError, match="`n_clusters` must be between 1 and the number of vertices, 4, got 5"
+    ):
         HiSP(1, 5)(F, X)
     large = CellularSheaf.constant(nx.path_graph(700))
     with pytest.raises(ValueError, match='must be at most 500 for method "spectral".*use "balls"'):
         HiSP(1, 600)(large, np.ones((700, 1)))
-    with pytest.raises(ValueError, match="`n_modes` pads the pooled features to 6e.30 entries, more than memory holds"):
+    with pytest.raises(
+        ValueError,
+        match="`n_modes` pads the pooled features to 6e.30 entries, more than memory holds",
+    ):
         HiSP(10**30, 2)(F, X)
 
 

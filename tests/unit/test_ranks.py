@@ -68,9 +68,13 @@ def test_wrong_ranks_are_refused(rank, error, message):
 
 
 def test_a_rule_that_was_not_called():
-    with pytest.raises(TypeError, match=r"got <function kernel.*>: call it, sc\.ranks\.kernel\(\.\.\.\)$"):
+    with pytest.raises(
+        TypeError, match=r"got <function kernel.*>: call it, sc\.ranks\.kernel\(\.\.\.\)$"
+    ):
         ranks_of([2, 3], sc.ranks.kernel)
-    with pytest.raises(TypeError, match=r"a rule from sc\.ranks such as sc\.ranks\.kernel\(\), got 'kernel'$"):
+    with pytest.raises(
+        TypeError, match=r"a rule from sc\.ranks such as sc\.ranks\.kernel\(\), got 'kernel'$"
+    ):
         ranks_of([2, 3], "kernel")
 
 

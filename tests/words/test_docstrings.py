@@ -45,13 +45,17 @@ def public_items():
             owners = [
                 (f"{name}.{key}", value)
                 for key, value in vars(item).items()
-                if not key.startswith("_") and getattr(value, "__module__", None) == item.__name__ and callable(value)
+                if not key.startswith("_")
+                and getattr(value, "__module__", None) == item.__name__
+                and callable(value)
             ]
         for place, owner in owners:
             yield place, owner
             for key, value in vars(owner).items() if inspect.isclass(owner) else ():
                 if not key.startswith("_"):
-                    value = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+                    value = (
+                        value.__func__ if isinstance(value, classmethod | staticmethod) else value
+                    )
                     if inspect.isfunction(value) or isinstance(value, property | cached_property):
                         yield f"{place}.{key}", value
 
@@ -103,11 +107,15 @@ def test_docstrings_are_whole(name):
     assert found == [section for section in order if section in found]
     if "Examples" in found:
         assert ">>> " in text
-    if inspect.isclass(item) and not name.startswith("ranks."):  # those are made by functions that describe them
+    if inspect.isclass(item) and not name.startswith(
+        "ranks."
+    ):  # those are made by functions that describe them
         described = text[text.find("Parameters\n---") :] + text[text.find("Attributes\n---") :]
         fields = set(getattr(item, "__dataclass_fields__", {}))
         assert all(re.search(rf"\b{field}\b", described) for field in fields), fields
     elif inspect.isfunction(item) and "Parameters" in found:
         parameters = text.partition("Parameters\n---")[2]
         for parameter in set(inspect.signature(item).parameters) - {"self", "cls"}:
-            assert re.search(rf"^\*?\*?(\w+, )*{parameter}\b", parameters, flags=re.MULTILINE), parameter
+            assert re.search(rf"^\*?\*?(\w+, )*{parameter}\b", parameters, flags=re.MULTILINE), (
+                parameter
+            )

@@ -46,7 +46,9 @@ def test_it_names_no_path_of_a_machine_and_no_network(name):
     text = (FOLDER / name).read_text(encoding="utf-8")
     assert not re.search(r"(^|[^\w.])/(home|root|tmp|opt|work|usr|Users)/", text)
     assert not re.search(r"\b[A-Z]:\\\\", text)
-    assert not re.search(r"^\s*[!]|\bpip install\b|urllib|requests\b|urlopen", "\n".join(code_of(name)), re.MULTILINE)
+    assert not re.search(
+        r"^\s*[!]|\bpip install\b|urllib|requests\b|urlopen", "\n".join(code_of(name)), re.MULTILINE
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -13,7 +13,18 @@ FAR, NEAR = 16, 8
 
 
 @inlined
-def fetch_ahead(k, crossing, edges, vertex_offsets, tail_data, tail_offsets, head_data, head_offsets, indptr, data):
+def fetch_ahead(
+    k,
+    crossing,
+    edges,
+    vertex_offsets,
+    tail_data,
+    tail_offsets,
+    head_data,
+    head_offsets,
+    indptr,
+    data,
+):
     """Bring what the crossing edges after the k-th need into the cache."""
     if k + FAR >= crossing.size:
         return
@@ -32,7 +43,9 @@ def fetch_ahead(k, crossing, edges, vertex_offsets, tail_data, tail_offsets, hea
 
 
 @kernel
-def uniform_maps(begin, end, edges, labels, crossing, tail_data, head_data, data, rows, d, r, tail, head):
+def uniform_maps(
+    begin, end, edges, labels, crossing, tail_data, head_data, data, rows, d, r, tail, head
+):
     """Maps of crossing edges number begin .. end as ``crossing_maps`` writes them, where all fine maps are rows x d and all ranks r.
 
     Where everything begins is then a product, which takes a third of the time of looking it up.
@@ -56,11 +69,19 @@ def uniform_maps(begin, end, edges, labels, crossing, tail_data, head_data, data
         u, v = edges[e, 0], edges[e, 1]
         fe, pu, pv = e * size, u * block, v * block
         if labels[u] < labels[v]:
-            put_product(tail, at, r, tail_data, fe, d, 1, False, data, pu, r, rows, d, r, one, False)
-            put_product(head, at, r, head_data, fe, d, 1, False, data, pv, r, rows, d, r, one, False)
+            put_product(
+                tail, at, r, tail_data, fe, d, 1, False, data, pu, r, rows, d, r, one, False
+            )
+            put_product(
+                head, at, r, head_data, fe, d, 1, False, data, pv, r, rows, d, r, one, False
+            )
         else:
-            put_product(tail, at, r, head_data, fe, d, 1, False, data, pv, r, rows, d, r, -one, False)
-            put_product(head, at, r, tail_data, fe, d, 1, False, data, pu, r, rows, d, r, -one, False)
+            put_product(
+                tail, at, r, head_data, fe, d, 1, False, data, pv, r, rows, d, r, -one, False
+            )
+            put_product(
+                head, at, r, tail_data, fe, d, 1, False, data, pu, r, rows, d, r, -one, False
+            )
         at += rows * r
 
 
@@ -76,9 +97,25 @@ def stack_pair(
     # taken out of the tuples once: they count references at every access
     edges, labels, crossing = f.edges, c.labels, c.crossing_edges
     vertex_dims, vertex_offsets, edge_dims = f.vertex_dims, f.vertex_offsets, f.edge_dims
-    tail_data, tail_offsets, head_data, head_offsets = f.tail_data, f.tail_offsets, f.head_data, f.head_offsets
+    tail_data, tail_offsets, head_data, head_offsets = (
+        f.tail_data,
+        f.tail_offsets,
+        f.head_data,
+        f.head_offsets,
+    )
     for k in range(begin, end):
-        fetch_ahead(k, crossing, edges, vertex_offsets, tail_data, tail_offsets, head_data, head_offsets, indptr, data)
+        fetch_ahead(
+            k,
+            crossing,
+            edges,
+            vertex_offsets,
+            tail_data,
+            tail_offsets,
+            head_data,
+            head_offsets,
+            indptr,
+            data,
+        )
         e = crossing[k]
         u, v, rows = edges[e, 0], edges[e, 1], edge_dims[e]
         du, dv = vertex_dims[u], vertex_dims[v]
@@ -86,17 +123,77 @@ def stack_pair(
         pu, pv = np.int64(indptr[vertex_offsets[u]]), np.int64(indptr[vertex_offsets[v]])
         if labels[u] < labels[v]:
             put_product(
-                tail, to_tail, tail_stride, tail_data, fu, du, 1, False, data, pu, ra, rows, du, ra, abs(sign), False
+                tail,
+                to_tail,
+                tail_stride,
+                tail_data,
+                fu,
+                du,
+                1,
+                False,
+                data,
+                pu,
+                ra,
+                rows,
+                du,
+                ra,
+                abs(sign),
+                False,
             )
             put_product(
-                head, to_head, head_stride, head_data, fv, dv, 1, False, data, pv, rb, rows, dv, rb, sign, False
+                head,
+                to_head,
+                head_stride,
+                head_data,
+                fv,
+                dv,
+                1,
+                False,
+                data,
+                pv,
+                rb,
+                rows,
+                dv,
+                rb,
+                sign,
+                False,
             )
         else:
             put_product(
-                tail, to_tail, tail_stride, head_data, fv, dv, 1, False, data, pv, ra, rows, dv, ra, -abs(sign), False
+                tail,
+                to_tail,
+                tail_stride,
+                head_data,
+                fv,
+                dv,
+                1,
+                False,
+                data,
+                pv,
+                ra,
+                rows,
+                dv,
+                ra,
+                -abs(sign),
+                False,
             )
             put_product(
-                head, to_head, head_stride, tail_data, fu, du, 1, False, data, pu, rb, rows, du, rb, -sign, False
+                head,
+                to_head,
+                head_stride,
+                tail_data,
+                fu,
+                du,
+                1,
+                False,
+                data,
+                pu,
+                rb,
+                rows,
+                du,
+                rb,
+                -sign,
+                False,
             )
         to_tail += rows * tail_stride
         to_head += rows * head_stride
@@ -115,7 +212,23 @@ def crossing_maps(lo, hi, f, c, ranks, indptr, data, tail_starts, head_starts, t
 
 @kernel
 def compressed_maps(
-    lo, hi, f, c, ranks, edge_dims, rows, chunk, indptr, data, tail_starts, head_starts, m, v, s, tail, head
+    lo,
+    hi,
+    f,
+    c,
+    ranks,
+    edge_dims,
+    rows,
+    chunk,
+    indptr,
+    data,
+    tail_starts,
+    head_starts,
+    m,
+    v,
+    s,
+    tail,
+    head,
 ):
     """Maps of the coarse edges lo .. hi, those of more rows than r_a + r_b compressed.
 

@@ -42,7 +42,9 @@ def internal_traces(f, c, map_units, out):
         if u == v:
             begin = f.head_offsets[e]
             for i in range(f.tail_offsets[e + 1] - f.tail_offsets[e]):
-                out[u] += abs((f.tail_data[f.tail_offsets[e] + i] - f.head_data[begin + i]) * unit) ** 2
+                out[u] += (
+                    abs((f.tail_data[f.tail_offsets[e] + i] - f.head_data[begin + i]) * unit) ** 2
+                )
             continue
         for i in range(f.tail_offsets[e], f.tail_offsets[e + 1]):
             out[u] += abs(f.tail_data[i] * unit) ** 2
@@ -69,7 +71,10 @@ def retained_energy(lo, hi, f, c, ranks, indptr, data, map_units, block_units, s
                     y[j] = 0
                 if u == v:
                     for i in range(du):
-                        x = f.tail_data[f.tail_offsets[e] + q * du + i] - f.head_data[f.head_offsets[e] + q * du + i]
+                        x = (
+                            f.tail_data[f.tail_offsets[e] + q * du + i]
+                            - f.head_data[f.head_offsets[e] + q * du + i]
+                        )
                         p = indptr[f.vertex_offsets[u] + i]
                         for j in range(r):
                             y[j] += x * unit * data[p + j]

@@ -3,7 +3,13 @@
 from sheafcoarsen._kernels.dense.hermitian import eigh_lowest, eigvalsh
 from sheafcoarsen._kernels.dense.lapack import gram, potrf, potrs, pstrf, singular_rows
 from sheafcoarsen._kernels.dense.products import NOT_NEGATIVE, put_product
-from sheafcoarsen._kernels.dense.scaling import brought_near_one, fix_phase, inf_norm, normalized, power_of_two
+from sheafcoarsen._kernels.dense.scaling import (
+    brought_near_one,
+    fix_phase,
+    inf_norm,
+    normalized,
+    power_of_two,
+)
 from sheafcoarsen._kernels.dense.triangular import inverse_of_triangular, triangular_factor
 from sheafcoarsen._kernels.dense.workspace import Workspace, svd_workspace, workspace
 

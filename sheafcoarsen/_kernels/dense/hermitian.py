@@ -42,7 +42,9 @@ def multiply(a, i, x, p):
             t = multiply_add(np.conj(r2[k]), x2, t)
             p[k] = multiply_add(np.conj(r3[k]), x3, t)
         p[j] += s0 + r0[j] * x0 + np.conj(r1[j]) * x1 + np.conj(r2[j]) * x2 + np.conj(r3[j]) * x3
-        p[j + 1] += s1 + r1[j] * x0 + r1[j + 1] * x1 + np.conj(r2[j + 1]) * x2 + np.conj(r3[j + 1]) * x3
+        p[j + 1] += (
+            s1 + r1[j] * x0 + r1[j + 1] * x1 + np.conj(r2[j + 1]) * x2 + np.conj(r3[j + 1]) * x3
+        )
         p[j + 2] += s2 + r2[j] * x0 + r2[j + 1] * x1 + r2[j + 2] * x2 + np.conj(r3[j + 2]) * x3
         p[j + 3] += s3 + r3[j] * x0 + r3[j + 1] * x1 + r3[j + 2] * x2 + r3[j + 3] * x3
         j += 4
@@ -97,7 +99,9 @@ def tridiagonalize(n, a, d, e, tau, panel, p, eps):
         for k in range(i - 1):
             rest += row[k].real * row[k].real + row[k].imag * row[k].imag
         alpha = np.conj(row[i - 1])
-        if rest + alpha.imag * alpha.imag <= eps**4:  # below eps^2 of norm(A), and squares might underflow
+        if (
+            rest + alpha.imag * alpha.imag <= eps**4
+        ):  # below eps^2 of norm(A), and squares might underflow
             e[i - 1] = alpha.real
             tau[i] = 0
             continue

@@ -77,7 +77,9 @@ def _gesvd(a, rows, columns, vectors, s):
     """Singular values, descending, of the rows x columns matrix ``a`` into s.w; see ``singular_rows`` for the vectors."""
     name = _PREFIX[a.dtype.type]
     full = a[: rows * columns].reshape(rows, columns).T  # as Fortran sees it
-    u, w, _, info = getattr(scipy_lapack, name + "gesvd")(full, compute_uv=int(vectors), full_matrices=1)
+    u, w, _, info = getattr(scipy_lapack, name + "gesvd")(
+        full, compute_uv=int(vectors), full_matrices=1
+    )
     s.w[: len(w)] = w
     if vectors:
         s.z[: columns * columns] = u.T.ravel()
@@ -86,7 +88,9 @@ def _gesvd(a, rows, columns, vectors, s):
 
 def potrf(a, n, s):
     """Overwrite the lower triangle of the row-major n x n matrix ``a`` by its Cholesky factor, a = L L*; returns LAPACK's info."""
-    factor, info = getattr(scipy_lapack, _PREFIX[a.dtype.type] + "potrf")(a[: n * n].reshape(n, n).T, lower=0, clean=0)
+    factor, info = getattr(scipy_lapack, _PREFIX[a.dtype.type] + "potrf")(
+        a[: n * n].reshape(n, n).T, lower=0, clean=0
+    )
     a[: n * n] = factor.T.ravel()
     return info
 
@@ -111,7 +115,9 @@ def pstrf(a, n, least, s):
     The first r columns of L overwrite ``a``; the order p, counted from 1, is s.iwork[:n].
     """
     full = a[: n * n].reshape(n, n).T
-    factor, order, rank, _ = getattr(scipy_lapack, _PREFIX[a.dtype.type] + "pstrf")(full, tol=least, lower=0)
+    factor, order, rank, _ = getattr(scipy_lapack, _PREFIX[a.dtype.type] + "pstrf")(
+        full, tol=least, lower=0
+    )
     a[: n * n] = factor.T.ravel()
     s.iwork[:n] = order
     return rank

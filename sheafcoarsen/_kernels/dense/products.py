@@ -9,7 +9,9 @@ NOT_NEGATIVE = (1 << 62) - 1
 
 
 @inlined
-def put_columns(columns, out, at, stride, a, p, row_step, step, conjugate, b, q, b_step, rows, inner, sign, add):
+def put_columns(
+    columns, out, at, stride, a, p, row_step, step, conjugate, b, q, b_step, rows, inner, sign, add
+):
     """Write or add a product to as many columns of a matrix as ``columns`` is long, at most 6; see ``put_product``."""
     zero = out.dtype.type(0)
     for i in range(rows):
@@ -47,7 +49,9 @@ def put_columns(columns, out, at, stride, a, p, row_step, step, conjugate, b, q,
 
 
 @kernel
-def put_product(out, at, stride, a, p, row_step, step, conjugate, b, q, b_step, rows, inner, columns, sign, add):
+def put_product(
+    out, at, stride, a, p, row_step, step, conjugate, b, q, b_step, rows, inner, columns, sign, add
+):
     """Write sign A B, rows x columns, or add it, where the matrix begins at ``at`` and has rows ``stride`` apart; six columns at a time.
 
     A[i, k] = a[p + i row_step + k step], or its conjugate: a row-major matrix or its adjoint. B[k, j] = b[q + k b_step + j].
@@ -55,26 +59,137 @@ def put_product(out, at, stride, a, p, row_step, step, conjugate, b, q, b_step, 
     left = columns
     while left > 6:
         put_columns(
-            (0, 0, 0, 0, 0, 0), out, at, stride, a, p, row_step, step, conjugate, b, q, b_step, rows, inner, sign, add
+            (0, 0, 0, 0, 0, 0),
+            out,
+            at,
+            stride,
+            a,
+            p,
+            row_step,
+            step,
+            conjugate,
+            b,
+            q,
+            b_step,
+            rows,
+            inner,
+            sign,
+            add,
         )
         at += 6
         q += 6
         left -= 6
     if left == 1:
-        put_columns((0,), out, at, stride, a, p, row_step, step, conjugate, b, q, b_step, rows, inner, sign, add)
+        put_columns(
+            (0,),
+            out,
+            at,
+            stride,
+            a,
+            p,
+            row_step,
+            step,
+            conjugate,
+            b,
+            q,
+            b_step,
+            rows,
+            inner,
+            sign,
+            add,
+        )
     elif left == 2:
-        put_columns((0, 0), out, at, stride, a, p, row_step, step, conjugate, b, q, b_step, rows, inner, sign, add)
+        put_columns(
+            (0, 0),
+            out,
+            at,
+            stride,
+            a,
+            p,
+            row_step,
+            step,
+            conjugate,
+            b,
+            q,
+            b_step,
+            rows,
+            inner,
+            sign,
+            add,
+        )
     elif left == 3:
-        put_columns((0, 0, 0), out, at, stride, a, p, row_step, step, conjugate, b, q, b_step, rows, inner, sign, add)
+        put_columns(
+            (0, 0, 0),
+            out,
+            at,
+            stride,
+            a,
+            p,
+            row_step,
+            step,
+            conjugate,
+            b,
+            q,
+            b_step,
+            rows,
+            inner,
+            sign,
+            add,
+        )
     elif left == 4:
         put_columns(
-            (0, 0, 0, 0), out, at, stride, a, p, row_step, step, conjugate, b, q, b_step, rows, inner, sign, add
+            (0, 0, 0, 0),
+            out,
+            at,
+            stride,
+            a,
+            p,
+            row_step,
+            step,
+            conjugate,
+            b,
+            q,
+            b_step,
+            rows,
+            inner,
+            sign,
+            add,
         )
     elif left == 5:
         put_columns(
-            (0, 0, 0, 0, 0), out, at, stride, a, p, row_step, step, conjugate, b, q, b_step, rows, inner, sign, add
+            (0, 0, 0, 0, 0),
+            out,
+            at,
+            stride,
+            a,
+            p,
+            row_step,
+            step,
+            conjugate,
+            b,
+            q,
+            b_step,
+            rows,
+            inner,
+            sign,
+            add,
         )
     elif left == 6:
         put_columns(
-            (0, 0, 0, 0, 0, 0), out, at, stride, a, p, row_step, step, conjugate, b, q, b_step, rows, inner, sign, add
+            (0, 0, 0, 0, 0, 0),
+            out,
+            at,
+            stride,
+            a,
+            p,
+            row_step,
+            step,
+            conjugate,
+            b,
+            q,
+            b_step,
+            rows,
+            inner,
+            sign,
+            add,
         )

@@ -34,7 +34,13 @@ def bisect(n, d, e2, start, stop, low, high, tolerance, lanes, out):
 
     Eigenvalues whose intervals are still the same share them out among their lanes; every count serves every lane.
     """
-    x, q, below, lows, highs = lanes[0, :LANES], lanes[1, :LANES], lanes[2, :LANES], lanes[3, :LANES], lanes[4, :LANES]
+    x, q, below, lows, highs = (
+        lanes[0, :LANES],
+        lanes[1, :LANES],
+        lanes[2, :LANES],
+        lanes[3, :LANES],
+        lanes[4, :LANES],
+    )
     count = stop - start
     for j in range(LANES):
         lows[j], highs[j], x[j] = low, high, high
@@ -183,7 +189,9 @@ def lowest_of_tridiagonal(n, d, e, wanted, eps, e2, lanes, w, z):
         factor_shifted(n, d, e, x, eps * size, lanes)
         seed = np.uint64(88172645463325252 + start)
         for i in range(n):
-            for lane in range(LANES):  # any start will do that is no eigenvector's complement: xorshift
+            for lane in range(
+                LANES
+            ):  # any start will do that is no eigenvector's complement: xorshift
                 seed ^= seed << np.uint64(13)
                 seed ^= seed >> np.uint64(7)
                 seed ^= seed << np.uint64(17)

@@ -74,7 +74,12 @@ def workspace(n: int, wanted: int, dtype, map_size: int = 0) -> Workspace:
         panel=np.empty((2 * PANEL, n), dtype),
         p=np.empty(n, dtype),
         t=TridiagonalRoom(
-            np.empty(n), np.empty(n), np.empty(n), np.empty(wanted), np.empty((wanted, n)), np.empty((7, n + 2, LANES))
+            np.empty(n),
+            np.empty(n),
+            np.empty(n),
+            np.empty(wanted),
+            np.empty((wanted, n)),
+            np.empty((7, n + 2, LANES)),
         ),
         work=np.empty(square, dtype),
         rwork=np.empty(square if dtype.kind == "c" else 1, real),

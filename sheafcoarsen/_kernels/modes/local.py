@@ -46,7 +46,12 @@ def assemble(a, f, c, half_ptr, half_edges, unit, m, out):
     """
     # taken out of the tuples once: they count references at every access
     edges, vertex_dims, edge_dims, local = f.edges, f.vertex_dims, f.edge_dims, c.local_offsets
-    tail_data, tail_offsets, head_data, head_offsets = f.tail_data, f.tail_offsets, f.head_data, f.head_offsets
+    tail_data, tail_offsets, head_data, head_offsets = (
+        f.tail_data,
+        f.tail_offsets,
+        f.head_data,
+        f.head_offsets,
+    )
     inner = c.internal_edges
     one = out.dtype.type(1).real
     n = c.dims[a]

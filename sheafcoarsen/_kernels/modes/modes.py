@@ -84,7 +84,9 @@ def local_spectra(lo, hi, f, c, half_ptr, half_edges, eps, s, value_starts, valu
         if scale > 0 and eigvalsh(n, eps, s) != 0:
             return a
         for i in range(n):
-            values[value_starts[a] + i] = max(float(s.w[i]), 0.0) * scale / unit / unit if scale > 0 else 0
+            values[value_starts[a] + i] = (
+                max(float(s.w[i]), 0.0) * scale / unit / unit if scale > 0 else 0
+            )
     return -1
 
 
@@ -141,6 +143,8 @@ def singular_modes(
         if r < n:
             sigma = float(s.w[n - 1 - r]) * scale if n - 1 - r < found else 0.0
             next_values[a] = sigma * sigma
-            tied[a] = r > 0 and next_values[a] - values[value_starts[a] + r - 1] <= sqrt_eps * norms[a]
+            tied[a] = (
+                r > 0 and next_values[a] - values[value_starts[a] + r - 1] <= sqrt_eps * norms[a]
+            )
         store(a, r, f, c, s.z, n, indptr, data)
     return -1

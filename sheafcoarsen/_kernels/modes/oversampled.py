@@ -8,7 +8,16 @@ import math
 
 import numpy as np
 
-from sheafcoarsen._kernels.dense import eigh_lowest, eigvalsh, fix_phase, gram, inf_norm, potrf, potrs, power_of_two
+from sheafcoarsen._kernels.dense import (
+    eigh_lowest,
+    eigvalsh,
+    fix_phase,
+    gram,
+    inf_norm,
+    potrf,
+    potrs,
+    power_of_two,
+)
 from sheafcoarsen._kernels.jit import kernel
 from sheafcoarsen._kernels.modes.local import assemble, cluster_unit, store
 from sheafcoarsen._kernels.modes.patch_kernel import EPS, patch_kernel, restricted
@@ -110,7 +119,9 @@ def prepare(a, f, c, p, target, eps, room, s):
     if info == 0 and kernels.shape[0] > 0:
         kernels, info = restricted(kernels, n, eps, s)
     if info == 0:
-        scale, info = responses(a, f, p, n, unit, largest, wanted, np.ascontiguousarray(kernels[:, :n]), room, s)
+        scale, info = responses(
+            a, f, p, n, unit, largest, wanted, np.ascontiguousarray(kernels[:, :n]), room, s
+        )
     leave(a, p, t)
     return kernels.shape[0], scale, unit, top / unit / unit, info
 
@@ -120,12 +131,29 @@ def score(j, k, w, n, scale, unit, least):
     """Score number j: 0 on K_C, of dimension k, else (eigenvalue of G)^{-1/2}, as far as rounding lets G tell, in least .. 1 / least."""
     if j < k:
         return 0.0
-    return min(max(1 / math.sqrt(max(-w[j], -n * EPS * w[k]) * scale) / unit / unit, least), 1 / least)
+    return min(
+        max(1 / math.sqrt(max(-w[j], -n * EPS * w[k]) * scale) / unit / unit, least), 1 / least
+    )
 
 
 @kernel
 def oversampled_spectra(
-    lo, hi, f, c, p, target, eps, least, room, s, value_starts, values, kept_starts, kept, kernel_dims, numbers
+    lo,
+    hi,
+    f,
+    c,
+    p,
+    target,
+    eps,
+    least,
+    room,
+    s,
+    value_starts,
+    values,
+    kept_starts,
+    kept,
+    kernel_dims,
+    numbers,
 ):
     """All scores of clusters lo .. hi and the dimensions of K_C; returns -1, or the first cluster at which LAPACK failed.
 
@@ -180,6 +208,9 @@ def oversampled_modes(
             fix_phase(s.z, j * n, n, sqrt_eps)
         if r < n:
             next_values[a] = score(r, k, s.w, n, scale, unit, least)
-            tied[a] = r > 0 and next_values[a] - values[value_starts[a] + r - 1] <= sqrt_eps * next_values[a]
+            tied[a] = (
+                r > 0
+                and next_values[a] - values[value_starts[a] + r - 1] <= sqrt_eps * next_values[a]
+            )
         store(a, r, f, c, s.z, n, indptr, data)
     return -1

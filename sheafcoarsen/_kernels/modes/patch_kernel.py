@@ -48,7 +48,9 @@ def apply_delta(f, t, unit, x, y):
                 total = y[row, j]
                 if u == v:
                     for i in range(du):
-                        total += (f.tail_data[tail + i] - f.head_data[head + i]) * unit * x[j, at + i]
+                        total += (
+                            (f.tail_data[tail + i] - f.head_data[head + i]) * unit * x[j, at + i]
+                        )
                 else:
                     for i in range(du):
                         total += f.tail_data[tail + i] * unit * x[j, at + i]
@@ -117,7 +119,10 @@ def right_vectors(rows, columns, matrix, s):
     """Singular values, descending, and all right singular vectors, as rows, of a row-major matrix, which is destroyed; and LAPACK's info."""
     small, large = min(rows, columns), max(rows, columns)
     z, w = np.empty(columns * columns, matrix.dtype), np.zeros(columns)
-    work, rwork = np.empty(small * small + 70 * (small + large) + 1024, matrix.dtype), np.empty(5 * small + 1)
+    work, rwork = (
+        np.empty(small * small + 70 * (small + large) + 1024, matrix.dtype),
+        np.empty(5 * small + 1),
+    )
     own = Workspace(
         matrix, s.spare, w, z, s.map, s.tau, s.panel, s.p, s.t, work, rwork, s.iwork, s.ints, s.chars
     )  # fmt: skip

@@ -46,7 +46,9 @@ def diagonal(f, out):
             tail, head = f.tail_offsets[e] + q * du, f.head_offsets[e] + q * dv
             if u == v:
                 for i in range(du):
-                    out[f.vertex_offsets[u] + i] += float(abs(f.tail_data[tail + i] - f.head_data[head + i])) ** 2
+                    out[f.vertex_offsets[u] + i] += (
+                        float(abs(f.tail_data[tail + i] - f.head_data[head + i])) ** 2
+                    )
                 continue
             for i in range(du):
                 out[f.vertex_offsets[u] + i] += float(abs(f.tail_data[tail + i])) ** 2

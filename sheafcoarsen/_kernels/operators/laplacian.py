@@ -58,7 +58,17 @@ def entry_3(a, p, b, q, rows, out, at, stride, s):
     """Write block -A* B for maps of three columns and return s with A* A added."""
     s00, s10, s11, s20, s21, s22 = s
     zero = a.dtype.type(0)
-    t00, t01, t02, t10, t11, t12, t20, t21, t22 = zero, zero, zero, zero, zero, zero, zero, zero, zero
+    t00, t01, t02, t10, t11, t12, t20, t21, t22 = (
+        zero,
+        zero,
+        zero,
+        zero,
+        zero,
+        zero,
+        zero,
+        zero,
+        zero,
+    )
     for _ in range(rows):
         i, j = p & NOT_NEGATIVE, q & NOT_NEGATIVE
         a0, a1, a2 = a[i], a[i + 1], a[i + 2]
@@ -124,9 +134,13 @@ def fill_uniform(lo, hi, tail_data, head_data, rows, block_ptr, codes, bsr, colu
             if code == DIAGONAL:
                 diagonal = at
             elif code & 1:
-                s = entry(head_data, tail_data, (code >> 2) * size, rows, out, at, stride, s, columns)
+                s = entry(
+                    head_data, tail_data, (code >> 2) * size, rows, out, at, stride, s, columns
+                )
             else:
-                s = entry(tail_data, head_data, (code >> 2) * size, rows, out, at, stride, s, columns)
+                s = entry(
+                    tail_data, head_data, (code >> 2) * size, rows, out, at, stride, s, columns
+                )
         at = diagonal & NOT_NEGATIVE
         out[at] = s[0]
         if d > 1:

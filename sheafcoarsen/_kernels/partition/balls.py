@@ -55,7 +55,9 @@ def grow(links, n_clusters, start, labels, heap):
             strength += links.weights[p]
         if strength > 0:
             scale[v] = 1 / np.sqrt(strength)
-    turn = np.full(n, -1, np.int32)  # the ball that last touched a vertex, and which link[v] counts into
+    turn = np.full(
+        n, -1, np.int32
+    )  # the ball that last touched a vertex, and which link[v] counts into
     place = np.empty(n, np.int32)  # where a vertex stands among those touched by that ball
     touched = np.empty(n, np.int32)
     queue = np.empty(n, np.int32)

@@ -69,4 +69,10 @@ def sort_edges(edges, labels, n_clusters):
             pair_ptr[n_pairs] = k
             n_pairs += 1
     pair_ptr[n_pairs] = crossing
-    return internal_ptr, internal_edges, crossing_edges, pair_ptr[: n_pairs + 1].copy(), pairs[:n_pairs].copy()
+    return (
+        internal_ptr,
+        internal_edges,
+        crossing_edges,
+        pair_ptr[: n_pairs + 1].copy(),
+        pairs[:n_pairs].copy(),
+    )

@@ -8,7 +8,13 @@ import numpy as np
 
 from sheafcoarsen._kernels.jit import kernel
 from sheafcoarsen._kernels.partition.balls import PATIENCE, best_linked
-from sheafcoarsen._kernels.partition.heap import ascending, descending, heap_item, heap_pop, heap_push
+from sheafcoarsen._kernels.partition.heap import (
+    ascending,
+    descending,
+    heap_item,
+    heap_pop,
+    heap_push,
+)
 
 
 @kernel

@@ -1,8 +1,18 @@
 """Loops of :mod:`sheafcoarsen.sections`."""
 
 from sheafcoarsen._kernels.sections.basis import orthonormal_blocks, stalk_factors
-from sheafcoarsen._kernels.sections.equilibration import changed_maps, normalized_edges, vertex_bases
-from sheafcoarsen._kernels.sections.reduction import Room, kept_dims, put_loops, reduced, store_columns
+from sheafcoarsen._kernels.sections.equilibration import (
+    changed_maps,
+    normalized_edges,
+    vertex_bases,
+)
+from sheafcoarsen._kernels.sections.reduction import (
+    Room,
+    kept_dims,
+    put_loops,
+    reduced,
+    store_columns,
+)
 
 __all__ = [
     "Room",

@@ -9,7 +9,22 @@ from sheafcoarsen._kernels.sections.reduction import divided_rows, gram_factor
 
 @kernel
 def orthonormal_blocks(
-    lo, hi, f, c, starts, factors, carried, peeled, r_ptr, r_data, p_ptr, p_data, s, room, new_starts, new_factors
+    lo,
+    hi,
+    f,
+    c,
+    starts,
+    factors,
+    carried,
+    peeled,
+    r_ptr,
+    r_data,
+    p_ptr,
+    p_data,
+    s,
+    room,
+    new_starts,
+    new_factors,
 ):
     """Make [P_a | R_a] orthonormal in the metrics that ``factors`` are the triangular factors of, for clusters lo .. hi, in place.
 
@@ -40,7 +55,9 @@ def orthonormal_blocks(
             room.stack[i] = m[i]
         triangular_factor(room.stack, n, k, room.column, room.row)
         divided_rows(m, n, k, room.stack, True)
-        if gram_factor(m, n, k, room.factor, s) != 0:  # what was left of dependence goes in the second pass
+        if (
+            gram_factor(m, n, k, room.factor, s) != 0
+        ):  # what was left of dependence goes in the second pass
             return a
         divided_rows(m, n, k, room.factor, False)
         for i in range(r):

@@ -2,7 +2,12 @@
 
 import math
 
-from sheafcoarsen._kernels.dense import inverse_of_triangular, power_of_two, singular_rows, triangular_factor
+from sheafcoarsen._kernels.dense import (
+    inverse_of_triangular,
+    power_of_two,
+    singular_rows,
+    triangular_factor,
+)
 from sheafcoarsen._kernels.jit import kernel
 
 REGULAR = 1e4
@@ -13,7 +18,12 @@ REGULAR = 1e4
 def normalized_edges(lo, hi, f, tail, head):
     """Divide [A | -B] of edges lo .. hi by its Frobenius norm. A loop gets the maps (A - B) / norm([A | -B]) and 0."""
     for e in range(lo, hi):
-        a, a_end, b, b_end = f.tail_offsets[e], f.tail_offsets[e + 1], f.head_offsets[e], f.head_offsets[e + 1]
+        a, a_end, b, b_end = (
+            f.tail_offsets[e],
+            f.tail_offsets[e + 1],
+            f.head_offsets[e],
+            f.head_offsets[e + 1],
+        )
         largest = 0.0
         for i in range(a, a_end):
             largest = max(largest, float(abs(f.tail_data[i])))
@@ -107,5 +117,25 @@ def changed_maps(lo, hi, f, starts, W, ranks, tail_starts, head_starts, tail, he
     for e in range(lo, hi):
         u, v, rows = f.edges[e, 0], f.edges[e, 1], f.edge_dims[e]
         tail_at, head_at = f.tail_offsets[e], f.head_offsets[e]
-        put_change(f.tail_data, tail_at, rows, f.vertex_dims[u], W, starts[u], ranks[u], tail, tail_starts[e])
-        put_change(f.head_data, head_at, rows, f.vertex_dims[v], W, starts[v], ranks[v], head, head_starts[e])
+        put_change(
+            f.tail_data,
+            tail_at,
+            rows,
+            f.vertex_dims[u],
+            W,
+            starts[u],
+            ranks[u],
+            tail,
+            tail_starts[e],
+        )
+        put_change(
+            f.head_data,
+            head_at,
+            rows,
+            f.vertex_dims[v],
+            W,
+            starts[v],
+            ranks[v],
+            head,
+            head_starts[e],
+        )

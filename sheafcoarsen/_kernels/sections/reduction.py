@@ -254,7 +254,9 @@ def reduced(
         for i in range(filled * k):
             room.factor[i] = m[i]
             size += float(abs(m[i])) ** 2
-        if math.sqrt(size) > 50 * max(eps, n * EPS):  # errors of single precision are in the maps alone
+        if math.sqrt(size) > 50 * max(
+            eps, n * EPS
+        ):  # errors of single precision are in the maps alone
             loop_rows[a] = filled
             size = 0.0
         else:
@@ -325,7 +327,10 @@ def store_columns(lo, hi, f, c, kept, z_starts, z, first, counts, indptr, data):
         for p in range(c.member_ptr[a], c.member_ptr[a + 1]):
             v = c.members[p]
             for i in range(f.vertex_dims[v]):
-                x, to = z_starts[a] + (c.local_offsets[v] + i) * k + first[a], indptr[f.vertex_offsets[v] + i]
+                x, to = (
+                    z_starts[a] + (c.local_offsets[v] + i) * k + first[a],
+                    indptr[f.vertex_offsets[v] + i],
+                )
                 for j in range(counts[a]):
                     data[to + j] = z[x + j]
 

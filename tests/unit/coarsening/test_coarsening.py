@@ -11,8 +11,24 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
 from tests.support import reference
-from tests.support.helpers import assert_residual, dense_rank, eps_of, residual, same_subspace, size, ties_allowed
-from tests.support.strategies import DTYPES, bases, cochains, mode_counts, partitions, sheaves, sheaves_with_partitions
+from tests.support.helpers import (
+    assert_residual,
+    dense_rank,
+    eps_of,
+    residual,
+    same_subspace,
+    size,
+    ties_allowed,
+)
+from tests.support.strategies import (
+    DTYPES,
+    bases,
+    cochains,
+    mode_counts,
+    partitions,
+    sheaves,
+    sheaves_with_partitions,
+)
 
 KINDS = ("internal", "principal", "oversampled", "basis")
 
@@ -45,7 +61,9 @@ def assert_is_galerkin(operator, F, P, bases_, levels=1):
         local.append(np.sqrt(size(L[np.ix_(c, c)])))
     for a, R_a in enumerate(bases_):
         for b, R_b in enumerate(bases_):
-            here = np.ix_(reference.coarse_coordinates(bases_, a), reference.coarse_coordinates(bases_, b))
+            here = np.ix_(
+                reference.coarse_coordinates(bases_, a), reference.coarse_coordinates(bases_, b)
+            )
             n = levels * max(*R_a.shape, *R_b.shape)
             error = operator[here] - expected[here]
             assert_residual(error, R_a, R_b, local[a], local[b], n=n, eps=eps_of(F.dtype))
@@ -62,8 +80,23 @@ def test_the_coarse_sheafs_own_laplacian_is_the_galerkin_operator(C):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_realization_of_a_sheaf_with_everything(kind, dtype):
-    edges = [[0, 1], [1, 0], [2, 1], [2, 2], [3, 4], [5, 3], [4, 2], [0, 5], [5, 1], [5, 5], [1, 4], [4, 5]]
-    F = CellularSheaf.random(edges, [2, 3, 1, 2, 3, 2, 0], [2, 1, 3, 2, 1, 2, 2, 3, 1, 1, 0, 2], seed=3, dtype=dtype)
+    edges = [
+        [0, 1],
+        [1, 0],
+        [2, 1],
+        [2, 2],
+        [3, 4],
+        [5, 3],
+        [4, 2],
+        [0, 5],
+        [5, 1],
+        [5, 5],
+        [1, 4],
+        [4, 5],
+    ]
+    F = CellularSheaf.random(
+        edges, [2, 3, 1, 2, 3, 2, 0], [2, 1, 3, 2, 1, 2, 2, 3, 1, 1, 0, 2], seed=3, dtype=dtype
+    )
     P = Partition([0, 0, 0, 1, 1, 1, 0])
     if kind == "basis":
         rng = np.random.default_rng(5)
@@ -88,7 +121,9 @@ def test_galerkin_is_r_star_l_r(C):
 def test_galerkin_does_not_look_at_the_coarse_sheaf():
     F = CellularSheaf.random(nx.path_graph(6), 2, 3, seed=3)
     C = sc.coarsen(F, Partition([0, 0, 0, 1, 1, 1]), 2)
-    wrong = dataclasses.replace(C, sheaf=C.sheaf.with_maps(2 * C.sheaf.tail_data, 2 * C.sheaf.head_data))
+    wrong = dataclasses.replace(
+        C, sheaf=C.sheaf.with_maps(2 * C.sheaf.tail_data, 2 * C.sheaf.head_data)
+    )
     np.testing.assert_array_equal(wrong.galerkin().toarray(), C.galerkin().toarray())
     assert residual(sc.laplacian(wrong.sheaf) - wrong.galerkin(), sc.laplacian(F), n=6) > 30
 
@@ -102,7 +137,9 @@ def test_the_decomposition_into_crossing_and_internal_energy(C):
     for a, R_a in enumerate(bases_):
         c = reference.cluster_coordinates(C.fine, C.partition, a)
         factor = reference.coboundary(C.fine)[:, c]  # the crossing part was subtracted
-        here = np.ix_(reference.coarse_coordinates(bases_, a), reference.coarse_coordinates(bases_, a))
+        here = np.ix_(
+            reference.coarse_coordinates(bases_, a), reference.coarse_coordinates(bases_, a)
+        )
         error = loops[here] - reference.retained_internal_operator(C.fine, C.partition, bases_, a)
         assert_residual(error, R_a, R_a, factor, factor, n=max(R_a.shape), eps=eps_of(C.fine.dtype))
 
@@ -122,10 +159,14 @@ def test_internal_operators(C):
         assert H.dtype == C.sheaf.dtype
         delta_a = reference.internal_coboundary(C.fine, C.partition, a)
         error = H - reference.retained_internal_operator(C.fine, C.partition, bases_, a)
-        assert_residual(error, R_a, R_a, delta_a, delta_a, n=max(R_a.shape), eps=eps_of(C.fine.dtype))
+        assert_residual(
+            error, R_a, R_a, delta_a, delta_a, n=max(R_a.shape), eps=eps_of(C.fine.dtype)
+        )
         if C.modes is not None and C.modes.local_operator == "internal":
             error = H - np.diag(C.modes.eigenvalues(a))
-            assert_residual(error, delta_a, delta_a, R_a, R_a, n=max(R_a.shape), eps=eps_of(C.fine.dtype))
+            assert_residual(
+                error, delta_a, delta_a, R_a, R_a, n=max(R_a.shape), eps=eps_of(C.fine.dtype)
+            )
         np.testing.assert_array_equal(C.internal_operator(a - len(bases_)), H)
 
 
@@ -161,9 +202,13 @@ def test_lift_and_pool_apply_r_and_its_adjoint(C, data):
 def test_lift_and_pool_refuse_cochains_of_the_other_level():
     F = CellularSheaf.constant(nx.path_graph(4))
     C = sc.coarsen(F, Partition([0, 0, 1, 1]), 1)
-    with pytest.raises(ValueError, match=re.escape("`z` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 2")):
+    with pytest.raises(
+        ValueError, match=re.escape("`z` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 2")
+    ):
         C.lift(np.zeros(4))
-    with pytest.raises(ValueError, match=re.escape("`x` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 4")):
+    with pytest.raises(
+        ValueError, match=re.escape("`x` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 4")
+    ):
         C.pool(np.zeros(2))
     with pytest.raises(ValueError, match="`x` must be finite"):
         C.pool([0, np.nan, 0, 0])
@@ -201,7 +246,9 @@ def test_modes_of_another_sheaf_or_partition_are_refused():
     with pytest.raises(ValueError, match="`rank` holds LocalModes of another partition"):
         sc.coarsen(F, Partition([0, 1, 1, 1]), M)
     assert sc.coarsen(F, Partition([0, 0, 1, 1]), M).modes is M  # an equal partition will do
-    with pytest.raises(ValueError, match="`local_operator` = 'principal' contradicts the LocalModes in `rank`"):
+    with pytest.raises(
+        ValueError, match="`local_operator` = 'principal' contradicts the LocalModes in `rank`"
+    ):
         sc.coarsen(F, P, M, local_operator="principal")
     principal = sc.local_modes(F, P, 2, "principal")
     assert sc.coarsen(F, P, principal).modes.local_operator == "principal"
@@ -221,19 +268,27 @@ def test_modes_whose_matrix_was_given_other_arrays_are_refused(damage):
 
 def test_exactly_one_of_rank_and_basis():
     F, P = CellularSheaf.constant(nx.path_graph(2)), Partition([0, 1])
-    with pytest.raises(ValueError, match="exactly one of `rank` and `basis` must be given, got neither"):
+    with pytest.raises(
+        ValueError, match="exactly one of `rank` and `basis` must be given, got neither"
+    ):
         sc.coarsen(F, P)
-    with pytest.raises(ValueError, match="exactly one of `rank` and `basis` must be given, got both"):
+    with pytest.raises(
+        ValueError, match="exactly one of `rank` and `basis` must be given, got both"
+    ):
         sc.coarsen(F, P, 1, basis=[np.ones((1, 1))] * 2)
     with pytest.raises(ValueError, match="`local_operator` must be one of"):
         sc.coarsen(F, P, 1, local_operator="outer")
-    with pytest.raises(ValueError, match="`P` must label the sheaf's 2 vertices, got a partition of 3"):
+    with pytest.raises(
+        ValueError, match="`P` must label the sheaf's 2 vertices, got a partition of 3"
+    ):
         sc.coarsen(F, Partition([0, 1, 1]), 1)
     with pytest.raises(TypeError, match="must be a CellularSheaf, got Partition"):
         sc.coarsen(P, F, 1)
 
 
-@pytest.mark.parametrize("kind", ["orthonormal", "general", "scaled", "rank-deficient", "zero column", "complex"])
+@pytest.mark.parametrize(
+    "kind", ["orthonormal", "general", "scaled", "rank-deficient", "zero column", "complex"]
+)
 @given(data=st.data())
 def test_own_bases_of_every_kind(kind, data):
     F, P = data.draw(sheaves_with_partitions())
@@ -273,7 +328,9 @@ def test_all_modes_of_a_single_cluster_keep_the_spectrum(F, kind):
     assert C.n_crossing_edges == 0
     assert C.crossing_rows.size == 0
     delta = reference.coboundary(F)
-    ours, fine = (np.linalg.eigvalsh(L) for L in (sc.laplacian(C.sheaf).toarray(), reference.laplacian(F)))
+    ours, fine = (
+        np.linalg.eigvalsh(L) for L in (sc.laplacian(C.sheaf).toarray(), reference.laplacian(F))
+    )
     assert_residual(ours - fine, delta, delta, n=max(F.dim_c0, 1), eps=eps_of(F.dtype))
 
 
@@ -317,12 +374,18 @@ def test_three_levels_compose(F, data):
     for _ in range(3):
         P = data.draw(partitions(sheaf.n_vertices))
         C = coarsen(
-            sheaf, P, data.draw(st.integers(1, 6)), local_operator=data.draw(st.sampled_from(["internal", "principal"]))
+            sheaf,
+            P,
+            data.draw(st.integers(1, 6)),
+            local_operator=data.draw(st.sampled_from(["internal", "principal"])),
         )
         sheaf, labels, R = C.sheaf, P.labels[labels], R @ C.prolongation.toarray()
     P = Partition(labels)
     columns = sheaf.vertex_offsets
-    bases_ = [R[reference.cluster_coordinates(F, P, a), columns[a] : columns[a + 1]] for a in range(P.n_clusters)]
+    bases_ = [
+        R[reference.cluster_coordinates(F, P, a), columns[a] : columns[a + 1]]
+        for a in range(P.n_clusters)
+    ]
     np.testing.assert_array_equal(reference.prolongation(F, P, bases_), R)
     assert_is_galerkin(sc.laplacian(sheaf).toarray(), F, P, bases_)
 
@@ -332,7 +395,11 @@ def test_sections_survive_every_level():
     sheaf, R = F, np.eye(72)
     for k in (12, 4, 1):
         P = Partition(np.arange(sheaf.n_vertices) * k // sheaf.n_vertices)
-        C = coarsen(sheaf, P, [2 * nx.number_connected_components(_graph(sheaf, P.cluster(a))) for a in range(k)])
+        C = coarsen(
+            sheaf,
+            P,
+            [2 * nx.number_connected_components(_graph(sheaf, P.cluster(a))) for a in range(k)],
+        )
         sheaf, R = C.sheaf, R @ C.prolongation.toarray()
     assert sheaf.dim_c0 == 2
     assert same_subspace(R, reference.global_sections(F), condition=1e2)
@@ -353,7 +420,15 @@ def test_the_result_cannot_be_changed_but_replaced():
     assert C.partition is P
     assert C.loops is True
     R = C.prolongation
-    for array in (R.data, R.indices, R.indptr, C.crossing_rows, C.ranks, C.sheaf.edges, C.sheaf.tail_data):
+    for array in (
+        R.data,
+        R.indices,
+        R.indptr,
+        C.crossing_rows,
+        C.ranks,
+        C.sheaf.edges,
+        C.sheaf.tail_data,
+    ):
         assert not array.flags.writeable
     with pytest.raises(dataclasses.FrozenInstanceError):
         C.sheaf = F

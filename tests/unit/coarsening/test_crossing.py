@@ -26,7 +26,9 @@ def pairs(draw):
     if kind == "basis":
         options["basis"] = draw(bases(F, P))
     else:
-        options["rank"] = draw(st.lists(st.integers(0, 2), min_size=P.n_clusters, max_size=P.n_clusters))
+        options["rank"] = draw(
+            st.lists(st.integers(0, 2), min_size=P.n_clusters, max_size=P.n_clusters)
+        )
         options["local_operator"] = kind
     return sc.coarsen(F, P, **options), sc.coarsen(F, P, **options, compress=True)
 
@@ -43,7 +45,9 @@ def assert_compressed(C, D):
     crossing = slice(0, C.n_crossing_edges)
     widths = C.ranks[a] + C.ranks[b]
     np.testing.assert_array_equal(D.sheaf.edges, C.sheaf.edges)
-    np.testing.assert_array_equal(D.sheaf.edge_dims[crossing], np.minimum(C.sheaf.edge_dims[crossing], widths))
+    np.testing.assert_array_equal(
+        D.sheaf.edge_dims[crossing], np.minimum(C.sheaf.edge_dims[crossing], widths)
+    )
     np.testing.assert_array_equal(D.prolongation.data, C.prolongation.data)
     assert D.sheaf.dtype == C.sheaf.dtype
     n = np.maximum(C.clusters.dims, C.ranks)
@@ -77,7 +81,9 @@ def test_the_laplacian_is_the_galerkin_operator(case):
 def test_every_statement_holds_on_it(case):
     V = sc.verify(case[1])
     assert V.passed, str(V)
-    skipped = [{check.label for check in sc.verify(C).checks if check.skipped_because} for C in case]
+    skipped = [
+        {check.label for check in sc.verify(C).checks if check.skipped_because} for C in case
+    ]
     assert skipped[0] == skipped[1]  # compression is no excuse
 
 
@@ -85,7 +91,10 @@ def test_every_statement_holds_on_it(case):
 def test_compressing_again_does_nothing(case):
     D = case[1]
     again = sc.coarsen(
-        D.sheaf, Partition(np.arange(len(D.ranks))), basis=[np.eye(r) for r in D.ranks.tolist()], compress=True
+        D.sheaf,
+        Partition(np.arange(len(D.ranks))),
+        basis=[np.eye(r) for r in D.ranks.tolist()],
+        compress=True,
     )
     for e in range(D.n_crossing_edges):
         np.testing.assert_array_equal(again.sheaf.tail_map(e), D.sheaf.tail_map(e))
@@ -100,10 +109,16 @@ def test_piece_by_piece_at_every_scale(dtype, scale, chunk, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.coarsening.crossing.CHUNK", chunk)
     F = CellularSheaf.random(nx.gnm_random_graph(30, 250, seed=3), 3, 2, seed=5, dtype=dtype)
     size = SCALES[F.dtype.type(0).real.itemsize][scale]
-    F = F.with_maps(F.tail_data * F.tail_data.real.dtype.type(size), F.head_data * F.head_data.real.dtype.type(size))
+    F = F.with_maps(
+        F.tail_data * F.tail_data.real.dtype.type(size),
+        F.head_data * F.head_data.real.dtype.type(size),
+    )
     P = Partition(np.arange(30) // 10)
     rng = np.random.default_rng(7)
-    basis = [(rng.standard_normal((30, r)) * 10.0 ** rng.integers(-3, 1, r)).astype(dtype) for r in (7, 1, 3)]
+    basis = [
+        (rng.standard_normal((30, r)) * 10.0 ** rng.integers(-3, 1, r)).astype(dtype)
+        for r in (7, 1, 3)
+    ]
     C, D = (sc.coarsen(F, P, basis=basis, compress=compress) for compress in (False, True))
     assert D.sheaf.edge_dims[:3].tolist() == [8, 10, 4]
     assert C.sheaf.edge_dims[:3].min() > 20
@@ -150,7 +165,8 @@ def test_level_after_level(F, operator):
         sheaf, labels, R = D.sheaf, P.labels[labels], R @ D.prolongation.toarray()
         a, b = sheaf.edges.T
         assert (
-            sheaf.edge_dims <= np.where(a == b, sheaf.vertex_dims[a], sheaf.vertex_dims[a] + sheaf.vertex_dims[b])
+            sheaf.edge_dims
+            <= np.where(a == b, sheaf.vertex_dims[a], sheaf.vertex_dims[a] + sheaf.vertex_dims[b])
         ).all()
     P = Partition(labels)
     rows = [np.flatnonzero(np.repeat(P.labels, F.vertex_dims) == a) for a in range(P.n_clusters)]
@@ -169,7 +185,9 @@ def test_the_number_of_threads_does_not_change_a_bit(dtype, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.coarsening.loops.SERIAL_BELOW", 0.0)
     results = []
     for threads in (1, 2):
-        monkeypatch.setattr("sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads)
+        monkeypatch.setattr(
+            "sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads
+        )
         results.append(sc.coarsen(F, P, basis=basis, compress=True).sheaf)
     for name in ("edge_dims", "tail_data", "head_data"):
         np.testing.assert_array_equal(getattr(results[0], name), getattr(results[1], name))

@@ -47,7 +47,10 @@ def dims_of(C):
 def test_crossing_edges_are_sorted_pairs_then_come_loops_sorted_too(C):
     F, P = C.fine, C.partition
     groups = reference.crossing_groups(F, P)
-    crossing, loops = C.sheaf.edges[: C.n_crossing_edges].tolist(), C.sheaf.edges[C.n_crossing_edges :].tolist()
+    crossing, loops = (
+        C.sheaf.edges[: C.n_crossing_edges].tolist(),
+        C.sheaf.edges[C.n_crossing_edges :].tolist(),
+    )
     assert [tuple(edge) for edge in crossing] == list(groups)  # sorted, a < b
     assert all(a == b for a, b in loops)
     assert loops == sorted(loops)
@@ -83,7 +86,9 @@ def test_crossing_rows_of_the_coarse_coboundary_are_rows_of_the_fine_one_sign_in
     for (a, b), rows in zip(reference.crossing_groups(F, P), rows_of_pairs(C), strict=True):
         fine = delta[C.crossing_rows[rows]]
         lifted = [C.block(a), C.block(b)]
-        size = np.sqrt(sum(np.abs(U).astype(float).ravel() @ np.abs(U).astype(float).ravel() for U in lifted))
+        size = np.sqrt(
+            sum(np.abs(U).astype(float).ravel() @ np.abs(U).astype(float).ravel() for U in lifted)
+        )
         assert_residual(coarse[rows] - fine @ R, fine, size, n=max(n[a], n[b]), eps=eps_of(R.dtype))
 
 
@@ -117,7 +122,9 @@ def test_loops_hold_half_a_factor_of_the_retained_energy_at_either_end(C):
         delta_a = reference.internal_coboundary(F, P, a)
         H = reference.retained_internal_operator(F, P, bases_, a)
         error = B.conj().T @ B - H
-        assert_residual(error, delta_a, delta_a, R_a, R_a, n=max(R_a.shape), eps=eps_of(C.sheaf.dtype))
+        assert_residual(
+            error, delta_a, delta_a, R_a, R_a, n=max(R_a.shape), eps=eps_of(C.sheaf.dtype)
+        )
 
 
 @given(sheaves_with_partitions(), st.data())
@@ -153,7 +160,12 @@ def test_loops_have_no_row_of_zero_energy(case, data):
         assert len(B) <= min(basis[a].shape)
         for row in B:  # each would be seen: its square is above the rounding of H_a
             assert residual(row, n=1) > 0
-            assert residual(np.abs(row).astype(float).max() ** 2, delta_a, delta_a, basis[a], basis[a], n=1) > 1e-3
+            assert (
+                residual(
+                    np.abs(row).astype(float).max() ** 2, delta_a, delta_a, basis[a], basis[a], n=1
+                )
+                > 1e-3
+            )
 
 
 BUNDLE = gallery.bundle(nx.connected_watts_strogatz_graph(30, 4, 0.3, seed=5), 3, seed=7)
@@ -182,10 +194,14 @@ def test_without_loops_the_coarse_sheaf_is_that_of_the_crossing_edges(C):
     delta_X, n = reference.fine_crossing_coboundary(F, P), dims_of(C)
     for a, R_a in enumerate(bases_):
         for b, R_b in enumerate(bases_):
-            here = np.ix_(reference.coarse_coordinates(bases_, a), reference.coarse_coordinates(bases_, b))
+            here = np.ix_(
+                reference.coarse_coordinates(bases_, a), reference.coarse_coordinates(bases_, b)
+            )
             at_a, at_b = (delta_X[:, reference.cluster_coordinates(F, P, c)] for c in (a, b))
             error = L[here] - expected[here]
-            assert_residual(error, R_a, R_b, at_a, at_b, n=max(n[a], n[b]), eps=eps_of(C.sheaf.dtype))
+            assert_residual(
+                error, R_a, R_b, at_a, at_b, n=max(n[a], n[b]), eps=eps_of(C.sheaf.dtype)
+            )
 
 
 # ---------------------------------------------------------------- threads
@@ -203,13 +219,16 @@ def test_the_number_of_threads_does_not_change_a_bit(kind, dtype, monkeypatch):
     started = []
     pool = threads_module.ThreadPoolExecutor
     monkeypatch.setattr(
-        "sheafcoarsen._support.threads.ThreadPoolExecutor", lambda threads: started.append(threads) or pool(threads)
+        "sheafcoarsen._support.threads.ThreadPoolExecutor",
+        lambda threads: started.append(threads) or pool(threads),
     )
     for module in ("modes.problems", "coarsening.crossing", "coarsening.loops"):
         monkeypatch.setattr(f"sheafcoarsen.{module}.SERIAL_BELOW", 0.0)
     results = []
     for threads in (1, 2):
-        monkeypatch.setattr("sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads)
+        monkeypatch.setattr(
+            "sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads
+        )
         results.append(sc.coarsen(F, P, **options))
     assert len(started) >= 2
     one, two = results

@@ -25,7 +25,11 @@ def new_maps(F, kind, seed, dtype=None, scale=1.0):
     dtype = np.dtype(F.dtype if dtype is None else dtype)
     data = []
     for old in (F.tail_data, F.head_data):
-        values = rng.integers(-2, 3, len(old)).astype(float) if kind == "integer" else rng.standard_normal(len(old))
+        values = (
+            rng.integers(-2, 3, len(old)).astype(float)
+            if kind == "integer"
+            else rng.standard_normal(len(old))
+        )
         if dtype.kind == "c":
             values = values + 1j * rng.permutation(values)
         if kind == "zero":
@@ -44,10 +48,13 @@ def refreshable(draw, kinds=KINDS):
     F, P = draw(sheaves_with_partitions())
     kind = draw(st.sampled_from(kinds))
     options = {"loops": draw(st.booleans()), "compress": draw(st.booleans())}
-    F2 = new_maps(F, draw(st.sampled_from(NEW_MAPS)), draw(st.integers(0, 99)), draw(st.sampled_from(DTYPES)))
+    F2 = new_maps(
+        F, draw(st.sampled_from(NEW_MAPS)), draw(st.integers(0, 99)), draw(st.sampled_from(DTYPES))
+    )
     if kind == "basis":
         options["basis"] = [
-            R_a.astype(np.complex64 if R_a.dtype.kind == "c" else np.float32) for R_a in draw(bases(F, P))
+            R_a.astype(np.complex64 if R_a.dtype.kind == "c" else np.float32)
+            for R_a in draw(bases(F, P))
         ]
         C, D = (sc.coarsen(G, P, **options) for G in (F, F2))
     else:
@@ -64,7 +71,15 @@ def loops_of(C):
 
 
 def index_arrays(C):
-    names = ("edges", "vertex_dims", "edge_dims", "vertex_offsets", "edge_offsets", "tail_offsets", "head_offsets")
+    names = (
+        "edges",
+        "vertex_dims",
+        "edge_dims",
+        "vertex_offsets",
+        "edge_offsets",
+        "tail_offsets",
+        "head_offsets",
+    )
     return [getattr(C.sheaf, name) for name in names]
 
 
@@ -99,10 +114,14 @@ def test_it_is_the_coarsening_from_scratch_with_loop_rows_kept(case):
     old, refreshed, fresh = loops_of(C), loops_of(C2), loops_of(D)
     assert sorted(refreshed) == sorted({*old, *fresh})
     for a, B in refreshed.items():
-        assert len(B) == max(len(old.get(a, ())), len(fresh.get(a, ())))  # no row is lost, and none without need
+        assert len(B) == max(
+            len(old.get(a, ())), len(fresh.get(a, ()))
+        )  # no row is lost, and none without need
         rows = B[np.abs(B).any(axis=1)]
         np.testing.assert_array_equal(rows, fresh[a] if a in fresh else B[:0])
-    assert C2.restored_loops.tolist() == sorted(a for a in fresh if len(fresh[a]) > len(old.get(a, ())))
+    assert C2.restored_loops.tolist() == sorted(
+        a for a in fresh if len(fresh[a]) > len(old.get(a, ()))
+    )
     assert not C2.restored_loops.flags.writeable
 
 
@@ -142,7 +161,9 @@ def test_loops_that_must_be_put_back():
     C = sc.coarsen(F, P, 1)
     assert C.sheaf.n_edges == C.n_crossing_edges == 1
     tail = F.tail_data.copy()
-    tail[(F.edges < 4).all(axis=1)] *= np.linspace(1, 3, 6)  # constants have energy in the first cluster alone
+    tail[(F.edges < 4).all(axis=1)] *= np.linspace(
+        1, 3, 6
+    )  # constants have energy in the first cluster alone
     C2 = C.recoarsen(F.with_maps(tail, F.head_data))
     assert C2.restored_loops.tolist() == [0]
     assert C2.sheaf.edges.tolist() == [[0, 1], [0, 0]]
@@ -214,7 +235,10 @@ def test_kernel_ranks_of_any_sheaf(case, seed, kind, compress):
 
 
 def test_modes_brought_along_are_refreshed_by_their_own_operator():
-    F, P = CellularSheaf.random(nx.gnm_random_graph(12, 30, seed=3), 2, 2, seed=5), Partition([0] * 6 + [1] * 6)
+    F, P = (
+        CellularSheaf.random(nx.gnm_random_graph(12, 30, seed=3), 2, 2, seed=5),
+        Partition([0] * 6 + [1] * 6),
+    )
     C = sc.coarsen(F, P, sc.local_modes(F, P, [3, 5], "principal"))
     F2 = new_maps(F, "general", 7)
     C2 = C.recoarsen(F2)
@@ -241,9 +265,16 @@ def test_the_new_maps_bring_their_scalar_type(dtype, other):
 
 
 def test_a_basis_is_kept():
-    F, P = CellularSheaf.random(nx.gnm_random_graph(12, 30, seed=3), 2, 2, seed=5), Partition([0] * 6 + [1] * 6)
+    F, P = (
+        CellularSheaf.random(nx.gnm_random_graph(12, 30, seed=3), 2, 2, seed=5),
+        Partition([0] * 6 + [1] * 6),
+    )
     rng = np.random.default_rng(3)
-    C = sc.coarsen(F, P, basis=[rng.standard_normal((12, 4)) + 1j * rng.standard_normal((12, 4)) for _ in range(2)])
+    C = sc.coarsen(
+        F,
+        P,
+        basis=[rng.standard_normal((12, 4)) + 1j * rng.standard_normal((12, 4)) for _ in range(2)],
+    )
     F2 = new_maps(F, "general", 7)
     assert C.recoarsen(F2).prolongation is C.prolongation
     assert C.recoarsen(new_maps(F, "general", 7, np.float32)).sheaf.dtype == np.complex64
@@ -253,7 +284,9 @@ def test_a_basis_is_kept():
 def test_a_basis_too_large_for_the_new_maps():
     F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
     C = sc.coarsen(F, P, basis=[np.full((2, 1), 1e10)] * 2)
-    with pytest.raises(ValueError, match=r"the coarsening's basis has entries up to 1e\+10: .* rescale the basis"):
+    with pytest.raises(
+        ValueError, match=r"the coarsening's basis has entries up to 1e\+10: .* rescale the basis"
+    ):
         C.recoarsen(new_maps(F, "general", 3, np.float32, scale=1e9))
 
 
@@ -261,7 +294,11 @@ def test_a_basis_too_large_for_the_new_maps():
 @pytest.mark.parametrize("kind", KINDS)
 def test_at_every_scale(kind, scale):
     F, P = CellularSheaf.constant(nx.complete_graph(8)), Partition([0] * 4 + [1] * 4)
-    C = sc.coarsen(F, P, basis=[np.eye(4, 2)] * 2) if kind == "basis" else sc.coarsen(F, P, 2, local_operator=kind)
+    C = (
+        sc.coarsen(F, P, basis=[np.eye(4, 2)] * 2)
+        if kind == "basis"
+        else sc.coarsen(F, P, 2, local_operator=kind)
+    )
     C2 = C.recoarsen(new_maps(F, "general", 3, scale=scale))
     assert sc.verify(C2).passed
     unscaled = C.recoarsen(new_maps(F, "general", 3))
@@ -271,7 +308,9 @@ def test_at_every_scale(kind, scale):
 def test_ties_are_told_where_it_is_called():
     F, P = CellularSheaf.random(nx.cycle_graph(4), 1, 1, seed=3), Partition([0] * 4)
     C = sc.coarsen(F, P, 2)
-    with pytest.warns(sc.TiedModesWarning, match="splits a multiple eigenvalue in 1 of 1 clusters") as caught:
+    with pytest.warns(
+        sc.TiedModesWarning, match="splits a multiple eigenvalue in 1 of 1 clusters"
+    ) as caught:
         C.recoarsen(CellularSheaf.constant(nx.cycle_graph(4)))
     assert caught[0].filename == __file__
 
@@ -296,7 +335,10 @@ def test_another_topology_is_refused():
             CellularSheaf.random(nx.path_graph(4), 2, [3, 3, 4]),
             "edge_dims differ, first at index 2, where 4 stands for 3",
         ),
-        (CellularSheaf.random(F.edges, [2] * 5, 3), "vertex_dims differ, there are 5 of them, not 4"),
+        (
+            CellularSheaf.random(F.edges, [2] * 5, 3),
+            "vertex_dims differ, there are 5 of them, not 4",
+        ),
     ):
         with pytest.raises(ValueError, match=message + ": use coarsen"):
             C.recoarsen(other)
@@ -320,7 +362,9 @@ def test_parts_that_do_not_fit_are_refused():
         dataclasses.replace(basis, prolongation=R),
         dataclasses.replace(basis, partition=other.partition),
     ):
-        with pytest.raises(ValueError, match="fit together|full block|must label|more than the cluster"):
+        with pytest.raises(
+            ValueError, match="fit together|full block|must label|more than the cluster"
+        ):
             damaged.recoarsen(F)
 
 

@@ -12,8 +12,22 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
 from tests.support import reference
-from tests.support.helpers import assert_closes, assert_residual, dense_kernel, dense_rank, eps_of, size
-from tests.support.strategies import DTYPES, cochains, known_sections, mode_counts, partitions, sheaves
+from tests.support.helpers import (
+    assert_closes,
+    assert_residual,
+    dense_kernel,
+    dense_rank,
+    eps_of,
+    size,
+)
+from tests.support.strategies import (
+    DTYPES,
+    cochains,
+    known_sections,
+    mode_counts,
+    partitions,
+    sheaves,
+)
 from tests.unit.coarsening.test_coarsening import assert_is_galerkin, blocks_of
 from tests.unit.coarsening.test_refresh import NEW_MAPS, assert_shared, new_maps
 
@@ -28,7 +42,9 @@ def descents(draw, min_levels=0, **options):
     for _ in range(draw(st.integers(min_levels, 3))):
         P = draw(partitions(n))
         given_.append(P)
-        ranks.append(draw(mode_counts(P) | st.just(sc.ranks.kernel()) | st.just(sc.ranks.budget(4))))
+        ranks.append(
+            draw(mode_counts(P) | st.just(sc.ranks.kernel()) | st.just(sc.ranks.budget(4)))
+        )
         n = P.n_clusters
     return F, given_, ranks
 
@@ -59,7 +75,10 @@ def composite(H):
     return (
         P,
         R,
-        [R[reference.cluster_coordinates(H.fine, P, a), columns[a] : columns[a + 1]] for a in range(P.n_clusters)],
+        [
+            R[reference.cluster_coordinates(H.fine, P, a), columns[a] : columns[a + 1]]
+            for a in range(P.n_clusters)
+        ],
     )
 
 
@@ -85,7 +104,9 @@ def test_every_level_is_that_coarsening_of_the_level_before(H):
         assert C is H[i]
         assert C.fine is H.sheaves[i]
         assert C.sheaf is H.sheaves[i + 1]
-        D = sc.coarsen(C.fine, C.partition, C.modes, loops=C.loops, compress=C.crossing_rows is None)
+        D = sc.coarsen(
+            C.fine, C.partition, C.modes, loops=C.loops, compress=C.crossing_rows is None
+        )
         np.testing.assert_array_equal(D.sheaf.tail_data, C.sheaf.tail_data)
         np.testing.assert_array_equal(D.sheaf.edge_dims, C.sheaf.edge_dims)
         V = sc.verify(C)
@@ -150,7 +171,11 @@ def test_the_ledger_of_the_whole_descent_closes(H, data):
     x = data.draw(cochains(H.fine))
     E, eps = H.ledger(x), eps_of(H.fine.dtype)
     columns = [x] if x.ndim == 1 else list(x.T)
-    names = [f"level {i}: {name}" for i in range(len(H)) for name in ("discarded internal", "internal coupling")]
+    names = [
+        f"level {i}: {name}"
+        for i in range(len(H))
+        for name in ("discarded internal", "internal coupling")
+    ]
     assert set(names) <= set(E.lines)
     assert list(E.lines)[-1] == "coarsest energy"
     assert len(E.lines) == 4 * len(H) + 1 + sum(not C.loops for C in H)
@@ -159,13 +184,25 @@ def test_the_ledger_of_the_whole_descent_closes(H, data):
     for k, column in enumerate(columns):
         lines = [np.atleast_1d(line)[k] for line in E.lines.values()]
         fine = float(np.atleast_1d(E.fine_energy)[k])
-        assert_residual(fine - reference.energy(H.fine, column), bound, bound, column, column, n=H.fine.dim_c0, eps=eps)
+        assert_residual(
+            fine - reference.energy(H.fine, column),
+            bound,
+            bound,
+            column,
+            column,
+            n=H.fine.dim_c0,
+            eps=eps,
+        )
         assert_closes(lines, fine, bound * size(column), n=block_size(H), eps=eps)
         total, closure = sum(map(abs, lines)), np.atleast_1d(E.closure)[k]
         assert_residual(closure - ((sum(lines) - fine) / total if total else 0), n=len(lines))
         if all(C.loops for C in H):  # what arrives is the energy of what is kept of all
-            kept = reference.energy(H.fine, reference.prolongation(H.fine, P, blocks) @ H.pool(column))
-            assert_residual(lines[-1] - kept, bound, bound, column, column, n=block_size(H), eps=eps)
+            kept = reference.energy(
+                H.fine, reference.prolongation(H.fine, P, blocks) @ H.pool(column)
+            )
+            assert_residual(
+                lines[-1] - kept, bound, bound, column, column, n=block_size(H), eps=eps
+            )
     assert isinstance(E.closure, float) if x.ndim == 1 else E.closure.shape == x.shape[1:]
 
 
@@ -181,7 +218,9 @@ def test_the_ledger_of_each_level_is_that_of_the_pooled_cochain(H, data):
             if name not in ("retained crossing", "retained internal"):
                 np.testing.assert_array_equal(E.lines[f"level {i}: {name}"], line)
         if not C.loops:
-            np.testing.assert_array_equal(E.lines[f"level {i}: retained internal"], theirs.realization_loss)
+            np.testing.assert_array_equal(
+                E.lines[f"level {i}: retained internal"], theirs.realization_loss
+            )
     np.testing.assert_array_equal(E.lines["coarsest energy"], sc.energy(H.sheaves[-1], H.pool(x)))
 
 
@@ -196,8 +235,14 @@ def test_the_ledger_by_hand():
         assert_residual(value - expected.get(name, 0.0), 6.0, n=4)
     assert E.fine_energy == 6
     text = repr(E)
-    assert [line[:28].strip() for line in text.splitlines()[-3:]] == ["coarsest energy", "fine energy", "closure"]
-    loopless = sc.coarsen_levels(F, partitions=[Partition([0, 0, 1, 1])], rank=2, loops=False).ledger([0.0, 1, 2, 4])
+    assert [line[:28].strip() for line in text.splitlines()[-3:]] == [
+        "coarsest energy",
+        "fine energy",
+        "closure",
+    ]
+    loopless = sc.coarsen_levels(
+        F, partitions=[Partition([0, 0, 1, 1])], rank=2, loops=False
+    ).ledger([0.0, 1, 2, 4])
     assert_residual(loopless.lines["level 0: retained internal"] - 5, 6.0, n=4)
 
 
@@ -217,9 +262,14 @@ def test_recoarsen_is_rebuilding_with_the_same_ranks(H, kind, dtype, seed):
         assert C2.partition is C.partition
         assert C2.loops is C.loops
         assert C2.sheaf.dtype == dtype
-        assert (C2.modes.singular, C2.modes.local_operator) == (C.modes.singular, C.modes.local_operator)
+        assert (C2.modes.singular, C2.modes.local_operator) == (
+            C.modes.singular,
+            C.modes.local_operator,
+        )
         if not C.modes.singular:
-            target = C2.modes.target or None  # all levels share that of the finest; 0: a pilot found no energy
+            target = (
+                C2.modes.target or None
+            )  # all levels share that of the finest; 0: a pilot found no energy
             D = sc.coarsen(
                 current, C.partition, C.ranks.tolist(), local_operator=C.modes.local_operator, loops=C.loops,
                 rings=C.modes.rings, target=target, compress=C.crossing_rows is None,
@@ -259,7 +309,9 @@ def test_a_level_below_loops_that_were_put_back_is_rebuilt():
     H = sc.coarsen_levels(F, partitions=given_, rank=1)
     assert [G.n_edges for G in H.sheaves] == [351, 36, 3, 0]
     tail = F.tail_data.copy()
-    tail[(F.edges < 3).all(axis=1)] *= np.linspace(1, 3, 3)  # constants have energy in the first cluster alone
+    tail[(F.edges < 3).all(axis=1)] *= np.linspace(
+        1, 3, 3
+    )  # constants have energy in the first cluster alone
     H2 = H.recoarsen(F.with_maps(tail, F.head_data))
     assert H2.rebuilt_levels == (1, 2)
     assert [C.restored_loops.tolist() for C in H2] == [[0], [0], [0]]
@@ -286,7 +338,9 @@ def test_levels_of_a_basis_of_ones_own_are_refreshed_too():
         H.ledger(np.ones(8))
     constant = CellularSheaf.constant(nx.complete_graph(8))
     H = sc.Hierarchy(constant, [sc.coarsen(constant, C.partition, basis=[np.ones((2, 1))] * 4)])
-    H = sc.Hierarchy(constant, [*H, sc.coarsen(H.sheaves[-1], D.partition, basis=[np.ones((2, 1))] * 2)])
+    H = sc.Hierarchy(
+        constant, [*H, sc.coarsen(H.sheaves[-1], D.partition, basis=[np.ones((2, 1))] * 2)]
+    )
     H2 = H.recoarsen(F2)
     assert H2.rebuilt_levels == (1,)
     assert all(sc.verify(C).passed for C in H2)
@@ -323,7 +377,11 @@ def test_levels_are_made_while_there_are_more_than_min_vertices():
     H = sc.coarsen_levels(grid(), rank=3)
     assert [G.n_vertices for G in H.sheaves] == [400, 40]
     H = sc.coarsen_levels(grid(10), rank=3)
-    assert (len(H), H.sheaves, H.stopped_because) == (0, (H.fine,), "100 vertices are at most `min_vertices` = 100")
+    assert (len(H), H.sheaves, H.stopped_because) == (
+        0,
+        (H.fine,),
+        "100 vertices are at most `min_vertices` = 100",
+    )
 
 
 def test_exactly_so_many_levels_as_were_asked_for():
@@ -342,13 +400,23 @@ def test_levels_end_where_they_cannot_shrink():
     H = sc.coarsen_levels(two, 20, 9, rank=3)
     assert [G.n_vertices for G in H.sheaves] == [1200, 60, 3]
     assert H.stopped_because == "level 2 cannot shrink: none of its 3 vertices is linked to another"
-    assert sc.coarsen_levels(CellularSheaf.constant([[0, 0]], n_vertices=3), n_levels=1, rank=1).levels == ()
+    assert (
+        sc.coarsen_levels(CellularSheaf.constant([[0, 0]], n_vertices=3), n_levels=1, rank=1).levels
+        == ()
+    )
     H = sc.coarsen_levels(F, 1.001, rank=3)
-    assert H.stopped_because == "level 0 cannot shrink: `factor` = 1.001 makes 400 clusters of 400 vertices"
-    H = sc.coarsen_levels(CellularSheaf.random(nx.complete_graph(200), 2, 2, seed=3), rank=sc.ranks.kernel())
+    assert (
+        H.stopped_because
+        == "level 0 cannot shrink: `factor` = 1.001 makes 400 clusters of 400 vertices"
+    )
+    H = sc.coarsen_levels(
+        CellularSheaf.random(nx.complete_graph(200), 2, 2, seed=3), rank=sc.ranks.kernel()
+    )
     assert (len(H), H.stopped_because) == (0, "level 0 would keep no mode of any cluster")
     nothing = CellularSheaf.from_flat([], [], [], [], [])
-    assert sc.coarsen_levels(nothing, n_levels=1, rank=1).stopped_because.endswith("it starts from 0 vertices")
+    assert sc.coarsen_levels(nothing, n_levels=1, rank=1).stopped_because.endswith(
+        "it starts from 0 vertices"
+    )
 
 
 def test_components_are_never_joined():
@@ -368,7 +436,9 @@ def test_given_partitions():
     H = sc.coarsen_levels(F, partitions=everything, rank=5)
     assert [G.n_vertices for G in H.sheaves] == [400, 400, 1, 1]
     assert [G.dim_c0 for G in H.sheaves] == [800, 800, 5, 5]
-    assert sc.coarsen_levels(F, partitions=everything, rank=0).sheaves[-1].dim_c0 == 0  # as asked for
+    assert (
+        sc.coarsen_levels(F, partitions=everything, rank=0).sheaves[-1].dim_c0 == 0
+    )  # as asked for
     assert len(sc.coarsen_levels(F, partitions=[], rank=5)) == 0
 
 
@@ -391,12 +461,17 @@ def test_every_option_reaches_its_levels():
     plain = sc.coarsen_levels(F, 4, 2, rank=3)
     for C in plain:
         assert (C.modes.local_operator, C.loops, C.crossing_rows) == ("internal", True, None)
-        np.testing.assert_array_equal(C.partition.labels, sc.select(C.fine, C.partition.n_clusters).labels)
+        np.testing.assert_array_equal(
+            C.partition.labels, sc.select(C.fine, C.partition.n_clusters).labels
+        )
     assert all(
-        C.modes.local_operator == "principal" for C in sc.coarsen_levels(F, 4, 2, rank=3, local_operator="principal")
+        C.modes.local_operator == "principal"
+        for C in sc.coarsen_levels(F, 4, 2, rank=3, local_operator="principal")
     )
     assert not any(C.loops for C in sc.coarsen_levels(F, 4, 2, rank=3, loops=False))
-    assert all(C.crossing_rows is not None for C in sc.coarsen_levels(F, 4, 2, rank=3, compress=False))
+    assert all(
+        C.crossing_rows is not None for C in sc.coarsen_levels(F, 4, 2, rank=3, compress=False)
+    )
     for options in ({"seed": 5}, {"method": "matching"}):
         for C in sc.coarsen_levels(F, 4, 2, rank=3, **options):
             expected = sc.select(C.fine, C.partition.n_clusters, **options).labels
@@ -415,7 +490,14 @@ def test_the_table():
     H = sc.coarsen_levels(grid(), 4, 2, rank=3)
     head, names, *rows = repr(H).splitlines()
     assert head == "Hierarchy: 2 levels; stopped because `n_levels` = 2"
-    assert re.split("  +", names.strip()) == ["vertices", "edges", "dim C^0", "dim C^1", "nonzeros", "time"]
+    assert re.split("  +", names.strip()) == [
+        "vertices",
+        "edges",
+        "dim C^0",
+        "dim C^1",
+        "nonzeros",
+        "time",
+    ]
     shares = []
     for i, (row, F) in enumerate(zip(rows, H.sheaves, strict=True)):
         numbers = row.replace("%", "").split()
@@ -426,7 +508,9 @@ def test_the_table():
     assert 98 <= sum(map(int, shares)) <= 102
     unknown = dataclasses.replace(H, seconds=None)
     assert all(row.endswith("  -") for row in repr(unknown).splitlines()[3:])
-    assert repr(sc.coarsen_levels(grid(), n_levels=1, rank=3)).startswith("Hierarchy: 1 level; stopped")
+    assert repr(sc.coarsen_levels(grid(), n_levels=1, rank=3)).startswith(
+        "Hierarchy: 1 level; stopped"
+    )
     assert repr(sc.Hierarchy(H.fine, H.levels)).startswith("Hierarchy: 2 levels\n")
 
 
@@ -488,7 +572,9 @@ def test_arguments_that_do_not_fit_are_refused(options, error, message):
 
 def test_errors_name_their_level():
     large = CellularSheaf.constant(nx.path_graph(2000))
-    with pytest.raises(ValueError, match='level 0: `n_clusters` must be at most 500 for method "spectral"'):
+    with pytest.raises(
+        ValueError, match='level 0: `n_clusters` must be at most 500 for method "spectral"'
+    ):
         sc.coarsen_levels(large, 2, rank=1, method="spectral")
 
 
@@ -496,11 +582,13 @@ def test_maps_of_another_topology_are_refused():
     H = sc.coarsen_levels(F, partitions=[THREE, TWO], rank=2)
     for levels in (H, sc.coarsen_levels(F, partitions=[], rank=2)):
         with pytest.raises(
-            ValueError, match="its edges differ, there are 4 of them, not 5: use coarsen_levels for another"
+            ValueError,
+            match="its edges differ, there are 4 of them, not 5: use coarsen_levels for another",
         ):
             levels.recoarsen(CellularSheaf.random(nx.path_graph(5), 2, 2))
         with pytest.raises(
-            ValueError, match="vertex_dims differ, first at index 0, where 1 stands for 2: use coarsen_l"
+            ValueError,
+            match="vertex_dims differ, first at index 0, where 1 stands for 2: use coarsen_l",
         ):
             levels.recoarsen(CellularSheaf.random(nx.path_graph(6), 1, 2))
         for junk in (H, None, 3):
@@ -510,18 +598,31 @@ def test_maps_of_another_topology_are_refused():
 
 def test_levels_and_cochains_that_do_not_fit_are_refused():
     H = sc.coarsen_levels(F, partitions=[THREE, TWO], rank=2)
-    for call in (H.prolongation, lambda level: H.pool(np.ones(12), level), lambda level: H.lift(np.ones(4), level)):
-        with pytest.raises(ValueError, match="`level` must be between 0, the fine sheaf, and 2, the coarsest, got 3"):
+    for call in (
+        H.prolongation,
+        lambda level: H.pool(np.ones(12), level),
+        lambda level: H.lift(np.ones(4), level),
+    ):
+        with pytest.raises(
+            ValueError,
+            match="`level` must be between 0, the fine sheaf, and 2, the coarsest, got 3",
+        ):
             call(3)
         with pytest.raises(ValueError, match="`level` must be at least 0, got -1"):
             call(-1)
         with pytest.raises(TypeError, match="`level` must be an integer"):
             call("coarsest")
-    with pytest.raises(ValueError, match="`x` must have shape .* with dim_c0 = 12 of the fine sheaf"):
+    with pytest.raises(
+        ValueError, match="`x` must have shape .* with dim_c0 = 12 of the fine sheaf"
+    ):
         H.pool(np.ones(4))
-    with pytest.raises(ValueError, match="`x` must have shape .* with dim_c0 = 12 of the fine sheaf"):
+    with pytest.raises(
+        ValueError, match="`x` must have shape .* with dim_c0 = 12 of the fine sheaf"
+    ):
         H.ledger(np.ones(4))
-    with pytest.raises(ValueError, match="`z` must have shape .* with dim_c0 = 6 of level 1's sheaf"):
+    with pytest.raises(
+        ValueError, match="`z` must have shape .* with dim_c0 = 6 of level 1's sheaf"
+    ):
         H.lift(np.ones(4), 1)
     with pytest.raises(IndexError):
         H[2]
@@ -535,9 +636,13 @@ def test_levels_that_do_not_follow_one_another_are_refused():
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
             dataclasses.replace(H, levels=levels, seconds=None)
-    with pytest.raises(TypeError, match=re.escape("`levels[1]` must be a Coarsening, got CellularSheaf")):
+    with pytest.raises(
+        TypeError, match=re.escape("`levels[1]` must be a Coarsening, got CellularSheaf")
+    ):
         sc.Hierarchy(F, (H[0], F))
-    with pytest.raises(ValueError, match="`seconds` must hold one number per level, 2 in all, got 1"):
+    with pytest.raises(
+        ValueError, match="`seconds` must hold one number per level, 2 in all, got 1"
+    ):
         dataclasses.replace(H, seconds=(1.0,))
 
 
@@ -547,7 +652,9 @@ def test_ties_are_told_where_it_is_called_once_per_level():
     given_ = [Partition([0, 0, 0, 0, 1, 1, 1, 1]), Partition([0, 0])]
     with pytest.warns(sc.TiedModesWarning) as caught:
         H = sc.coarsen_levels(constant, partitions=given_, rank=[2, 1])
-    assert [str(w.message)[:52] for w in caught] == ["level 0: the cut splits a multiple eigenvalue in 2 o"]
+    assert [str(w.message)[:52] for w in caught] == [
+        "level 0: the cut splits a multiple eigenvalue in 2 o"
+    ]
     with pytest.warns(sc.TiedModesWarning, match="level 0: the cut splits") as again:
         H.recoarsen(constant)
     assert {w.filename for w in (*caught, *again)} == {__file__}

@@ -34,7 +34,9 @@ def test_an_edge_and_its_reverse_side_by_side(F, as_array):
     order = np.arange(2 * F.n_edges).reshape(2, -1).T.reshape(-1)
     maps, columns = [maps[k] for k in order], edge_index[:, order]
     m = F.n_edges
-    assume(m < 2 or not np.array_equal(columns[:, :m], columns[::-1, m:]))  # that is read as the other layout
+    assume(
+        m < 2 or not np.array_equal(columns[:, :m], columns[::-1, m:])
+    )  # that is read as the other layout
     if as_array and len({M.shape for M in maps}) == 1:
         maps = np.stack(maps)
     assert_same(F, sc.from_edge_index(columns, maps, F.vertex_dims))
@@ -122,16 +124,32 @@ ONES = np.ones((2, 1, 1))
         ([[0, 1]], ONES, r"`edge_index` must have shape \(2, 2 m\), got \(1, 2\)"),
         ([[0, 1], [1, 0], [1, 2], [2, 1]], ONES, "transpose it"),
         ([0, 1], ONES, "`edge_index` must be 2-dimensional"),
-        ([[0, -1], [-1, 0]], ONES, r"column 0 of `edge_index` is \(0, -1\), but vertices count from 0"),
-        ([[0, 1, 1], [1, 0, 1]], np.ones((3, 1, 1)), r"column 2 of `edge_index`, \(1, 1\), .*a loop needs two columns"),
-        ([[0, 1], [1, 0]], np.ones((1, 1, 1)), "`maps` must hold one map per edge, 2 in all, got 1"),
+        (
+            [[0, -1], [-1, 0]],
+            ONES,
+            r"column 0 of `edge_index` is \(0, -1\), but vertices count from 0",
+        ),
+        (
+            [[0, 1, 1], [1, 0, 1]],
+            np.ones((3, 1, 1)),
+            r"column 2 of `edge_index`, \(1, 1\), .*a loop needs two columns",
+        ),
+        (
+            [[0, 1], [1, 0]],
+            np.ones((1, 1, 1)),
+            "`maps` must hold one map per edge, 2 in all, got 1",
+        ),
         ([[0, 1], [1, 0]], np.ones((2, 1)), "`maps` must have shape"),
         (
             [[0, 1], [1, 0]],
             [np.ones((1, 1)), np.ones((2, 1))],
             r"`maps\[0\]` has 1 rows and `maps\[1\]`, of the same edge",
         ),
-        ([[0, 1], [1, 0]], np.array([[[1.0]], [[np.nan]]]), r"`maps\[1\]` \(column \(1, 0\)\) must be finite, got nan"),
+        (
+            [[0, 1], [1, 0]],
+            np.array([[[1.0]], [[np.nan]]]),
+            r"`maps\[1\]` \(column \(1, 0\)\) must be finite, got nan",
+        ),
         ([[0, 1], [1, 0]], np.full((2, 1, 1), 1e-200), "largest entry of `maps`.*rescale"),
         (
             [[0, 1, 0, 2], [1, 0, 2, 0]],

@@ -119,11 +119,15 @@ def conjugate(q):
 @pytest.mark.parametrize("scale", [1e-200, 1e-3, 1.0, 1e200])
 def test_quaternions_of_any_length_are_normalized(write, scale):
     R, q = rotation_3d([3, -1, 2], 2.0)
-    F = read_g2o(write(f"EDGE_SE3:QUAT 0 1 0 0 0 {words(np.multiply(q, scale))} {INFORMATION_3D}\n"))
+    F = read_g2o(
+        write(f"EDGE_SE3:QUAT 0 1 0 0 0 {words(np.multiply(q, scale))} {INFORMATION_3D}\n")
+    )
     assert_residual(F.head_map(0) / np.sqrt(0.5) - R, R, n=3)
 
 
-@pytest.mark.parametrize("diagonal", [[1, 1, 1], [1e12, 1e12, 1e-5], [1.5e-9, 2.0, 4.4], [1e-150, 1.0, 1e150]])
+@pytest.mark.parametrize(
+    "diagonal", [[1, 1, 1], [1e12, 1e12, 1e-5], [1.5e-9, 2.0, 4.4], [1e-150, 1.0, 1e150]]
+)
 def test_weights_of_matrices_with_axes_of_very_different_information(write, diagonal):
     information = np.diag([1, 1, 1, *diagonal]).astype(float)
     F = read_g2o(write(f"EDGE_SE3:QUAT 0 1 {POSE_3D} {upper(information)}\n"))
@@ -135,7 +139,9 @@ def test_unit_weights_do_not_look_at_the_information(write):
     text = f"EDGE_SE3:QUAT 0 1 {POSE_3D} " + " ".join(["nan"] * 20 + ["what"])
     F = read_g2o(write(text), weights="unit")
     np.testing.assert_array_equal(F.tail_map(0), np.eye(3))
-    indefinite = write("EDGE_SE2 0 1 0 0 1 1 0 0 1 0 -4\nEDGE_SE2 1 2 0 0 1 1 0 0 1 0 16\n", "b.g2o")
+    indefinite = write(
+        "EDGE_SE2 0 1 0 0 1 1 0 0 1 0 -4\nEDGE_SE2 1 2 0 0 1 1 0 0 1 0 16\n", "b.g2o"
+    )
     np.testing.assert_array_equal(read_g2o(indefinite, "unit").tail_map(1), np.eye(2))
     with pytest.raises(ValueError, match=re.escape(f"{indefinite}:1: the information matrix")):
         read_g2o(indefinite)
@@ -168,7 +174,8 @@ def test_vertices_alone_are_a_graph(write, text, dim, weights):
 
 def test_repeated_edges_are_parallel_and_self_edges_are_loops(write):
     text = "".join(
-        f"EDGE_SE2 {i} {j} 0 0 {angle} 1 0 0 1 0 1\n" for i, j, angle in [(0, 1, 0.1), (0, 1, 0.2), (1, 1, 0.3)]
+        f"EDGE_SE2 {i} {j} 0 0 {angle} 1 0 0 1 0 1\n"
+        for i, j, angle in [(0, 1, 0.1), (0, 1, 0.2), (1, 1, 0.3)]
     )
     F = read_g2o(write(text))
     assert F.edges.tolist() == [[0, 1], [0, 1], [1, 1]]
@@ -208,30 +215,58 @@ BAD = {
     "landmark-edge": ("EDGE_SE2_XY 0 1 1 2 1 0 1\n" + GOOD, 1, "landmarks ('EDGE_SE2_XY')"),
     "track": (GOOD_3D + "VERTEX_TRACKXYZ 5 1 2 3", 2, "landmarks ('VERTEX_TRACKXYZ')"),
     "track-edge": (GOOD_3D + "EDGE_SE3_TRACKXYZ 0 1 0 1 2 3", 2, "landmarks"),
-    "unknown": (GOOD + "EDGE2 0 1 0 0 0 1 0 1 1 0 0", 4, "unknown tag 'EDGE2'; read_g2o reads VERTEX_SE2"),
+    "unknown": (
+        GOOD + "EDGE2 0 1 0 0 0 1 0 1 1 0 0",
+        4,
+        "unknown tag 'EDGE2'; read_g2o reads VERTEX_SE2",
+    ),
     "other-file": ("OFF\n8 6 0\n", 1, "unknown tag 'OFF'"),
     "mixed-edge": (GOOD + GOOD_3D, 4, "EDGE_SE3:QUAT in a file that began with SE2"),
     "mixed-vertex": (GOOD_3D + "VERTEX_SE2 7 0 0 0", 2, "VERTEX_SE2 in a file that began with SE3"),
-    "word": (GOOD + "EDGE_SE2 1 2 0 0 0.5x 1 0 0 1 0 1", 4, "a measurement must be a number, got '0.5x'"),
+    "word": (
+        GOOD + "EDGE_SE2 1 2 0 0 0.5x 1 0 0 1 0 1",
+        4,
+        "a measurement must be a number, got '0.5x'",
+    ),
     "underscore": (GOOD + "EDGE_SE2 1 2 0 1_0 0.5 1 0 0 1 0 1", 4, "must be a number, got '1_0'"),
     "digits": (GOOD + "EDGE_SE2 1 2 0 \u0661 0.5 1 0 0 1 0 1", 4, "must be a number, got '\u0661'"),
-    "word-in-information": (GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 a 0 1", 4, "an information matrix must"),
+    "word-in-information": (
+        GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 a 0 1",
+        4,
+        "an information matrix must",
+    ),
     "word-in-pose": ("VERTEX_SE2 1 2 x 0\n" + GOOD, 1, "a pose must be a number, got 'x'"),
     "id-word": (GOOD + f"EDGE_SE2 1 b 0 0 0.5 {INFORMATION_2D}", 4, "whole number, got 'b'"),
     "id-float": (GOOD + f"EDGE_SE2 1 2.0 0 0 0.5 {INFORMATION_2D}", 4, "whole number, got '2.0'"),
     "nan": (GOOD + f"EDGE_SE2 1 2 0 0 nan {INFORMATION_2D}", 4, "must be finite, got 'nan'"),
     "inf": (GOOD + f"EDGE_SE2 1 2 inf 0 0 {INFORMATION_2D}", 4, "must be finite, got 'inf'"),
-    "overflow": (GOOD + f"EDGE_SE2 1 2 0 1e999 0 {INFORMATION_2D}", 4, "must be finite, got '1e999'"),
+    "overflow": (
+        GOOD + f"EDGE_SE2 1 2 0 1e999 0 {INFORMATION_2D}",
+        4,
+        "must be finite, got '1e999'",
+    ),
     "nan-pose": ("VERTEX_SE2 1 0 0 nan\n" + GOOD, 1, "a pose must be finite, got 'nan'"),
-    "nan-information": (GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 1 0 nan", 4, "must be finite, got 'nan'"),
+    "nan-information": (
+        GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 1 0 nan",
+        4,
+        "must be finite, got 'nan'",
+    ),
     "short": (GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 1 0", 4, "EDGE_SE2 needs 11 numbers"),
     "shorter": (GOOD + "EDGE_SE2 1", 4, "needs 11 numbers (2 vertex ids, 3 of the pose, 6 of"),
-    "tag-only": (GOOD + "VERTEX_SE2", 4, "VERTEX_SE2 needs 4 numbers (a vertex id, 3 of the pose), got 0"),
+    "tag-only": (
+        GOOD + "VERTEX_SE2",
+        4,
+        "VERTEX_SE2 needs 4 numbers (a vertex id, 3 of the pose), got 0",
+    ),
     "long": (GOOD + f"EDGE_SE2 1 2 0 0 0.5 {INFORMATION_2D} 1", 4, "needs 11 numbers"),
     "short-3d": (GOOD_3D + f"EDGE_SE3:QUAT 0 1 {POSE_3D}", 2, "EDGE_SE3:QUAT needs 30 numbers"),
     "short-vertex": ("VERTEX_SE3:QUAT 1 0 0 0 0 0 1\n" + GOOD_3D, 1, "needs 8 numbers"),
     "quaternion": (GOOD_3D + f"EDGE_SE3:QUAT 0 1 1 1 1 0 0 -0 0 {INFORMATION_3D}", 2, "quaternion"),
-    "nan-quaternion": (GOOD_3D + f"EDGE_SE3:QUAT 0 1 1 1 1 0 nan 0 1 {INFORMATION_3D}", 2, "finite"),
+    "nan-quaternion": (
+        GOOD_3D + f"EDGE_SE3:QUAT 0 1 1 1 1 0 nan 0 1 {INFORMATION_3D}",
+        2,
+        "finite",
+    ),
     "zero-information": (GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 1 0 0", 4, "must be positive definite"),
     "negative-information": (GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 1 0 -1", 4, "weights='unit'"),
     "comment-cuts": (GOOD + f"EDGE_SE2 1 2 0 0 # 0.5 {INFORMATION_2D}", 4, "needs 11 numbers"),
@@ -304,7 +339,9 @@ def test_damaged_gzip(write, tmp_path):
 
 def test_binary_garbage_names_the_line(write):
     path = write(GOOD.encode() + b"\x80\xff\x00")
-    with pytest.raises(ValueError, match=re.escape(f"{path}:4: not a text file: byte 0x80")) as caught:
+    with pytest.raises(
+        ValueError, match=re.escape(f"{path}:4: not a text file: byte 0x80")
+    ) as caught:
         read_g2o(path)
     assert type(caught.value) is ValueError
     path = write(gzip.compress(GOOD.encode()))
@@ -328,7 +365,21 @@ def test_a_damaged_file_is_a_connection_or_a_valueerror_in_one_line(tmp_path_fac
     path = tmp_path_factory.mktemp("damaged") / "graph.g2o"
     words = re.split(r"( |\n)", good)
     strange = st.sampled_from(
-        ["-0", "1e300", "-1e300", "1e-300", "nan", "inf", "9" * 20, "0x1", "1_0", "é", "", "\0", "#"]
+        [
+            "-0",
+            "1e300",
+            "-1e300",
+            "1e-300",
+            "nan",
+            "inf",
+            "9" * 20,
+            "0x1",
+            "1_0",
+            "é",
+            "",
+            "\0",
+            "#",
+        ]
     )
     for _ in range(data.draw(st.integers(1, 4))):
         k = data.draw(st.integers(0, len(words) - 1))
@@ -341,14 +392,18 @@ def test_a_damaged_file_is_a_connection_or_a_valueerror_in_one_line(tmp_path_fac
             assert type(error) is ValueError
             assert re.fullmatch(f"{re.escape(str(path))}.*: .+", str(error))
             continue
-        for e in range(F.n_edges):  # every transport is orthogonal: the head's map is the tail's times it
+        for e in range(
+            F.n_edges
+        ):  # every transport is orthogonal: the head's map is the tail's times it
             tail, head = F.tail_map(e), F.head_map(e)
             assert_residual(tail @ tail.T - head @ head.T, tail, tail, n=3)
             assert tail[0, 0] > 0
 
 
 def test_weights_choice(write):
-    with pytest.raises(ValueError, match="`weights` must be one of 'information', 'unit', got 'root'"):
+    with pytest.raises(
+        ValueError, match="`weights` must be one of 'information', 'unit', got 'root'"
+    ):
         read_g2o(write(GOOD), weights="root")
 
 
@@ -407,6 +462,8 @@ def test_odometry_agrees_with_the_poses_of_the_file(data_folder, name):
     consecutive = np.array([F.vertex_labels[j] - F.vertex_labels[i] == 1 for i, j in F.edges])
     assert consecutive.sum() >= F.n_vertices - 1
     ours = np.abs(X[tails].swapaxes(1, 2) @ X[heads] - U).max(axis=(1, 2))[consecutive]
-    wrong = np.abs(X[tails].swapaxes(1, 2) @ X[heads] - U.swapaxes(1, 2)).max(axis=(1, 2))[consecutive]
+    wrong = np.abs(X[tails].swapaxes(1, 2) @ X[heads] - U.swapaxes(1, 2)).max(axis=(1, 2))[
+        consecutive
+    ]
     assert (ours < 2e-3).mean() > 0.5  # the files' rounding; README: agreement to 1e-3 rad
     assert ours.sum() < wrong.sum()

@@ -147,7 +147,9 @@ def test_mtx_pattern_diagonal_and_isolated_vertices(write):
 
 def test_mtx_integers_and_no_entries(write):
     header = "%%MatrixMarket matrix coordinate integer symmetric\n"
-    check(read_graph(write(header + "2 2 2\n2 1 7\n2 2 3\n", "g.mtx")), [[0, 1], [1, 1]], [7, 3], n=2)
+    check(
+        read_graph(write(header + "2 2 2\n2 1 7\n2 2 3\n", "g.mtx")), [[0, 1], [1, 1]], [7, 3], n=2
+    )
     check(read_graph(write(header + "3 3 0\n", "g.mtx")), [], [], n=3)
     check(read_graph(write(ARRAY + "0 0\n", "g.mtx")), [], [], n=0)
 
@@ -180,37 +182,93 @@ def test_what_scipy_writes_is_read_as_the_adjacency(tmp_path_factory, n, seed, a
 BAD_MTX = {
     "empty": ("", 1, "the first line must be"),
     "no-banner": ("4 4 1\n1 2\n", 1, "the first line must be"),
-    "symmetry": ("%%MatrixMarket matrix coordinate real odd\n1 1 0\n", 1, "an adjacency is symmetric"),
-    "skew": (REAL.replace("symmetric", "skew-symmetric") + "2 2 1\n2 1 1\n", 1, "an adjacency is symmetric"),
-    "layout": ("%%MatrixMarket matrix array pattern general\n1 1\n", 1, "unknown layout 'array pattern'"),
-    "complex": ("%%MatrixMarket matrix coordinate complex hermitian\n2 2 1\n2 1 1 1\n", 1, "weights must be real"),
+    "symmetry": (
+        "%%MatrixMarket matrix coordinate real odd\n1 1 0\n",
+        1,
+        "an adjacency is symmetric",
+    ),
+    "skew": (
+        REAL.replace("symmetric", "skew-symmetric") + "2 2 1\n2 1 1\n",
+        1,
+        "an adjacency is symmetric",
+    ),
+    "layout": (
+        "%%MatrixMarket matrix array pattern general\n1 1\n",
+        1,
+        "unknown layout 'array pattern'",
+    ),
+    "complex": (
+        "%%MatrixMarket matrix coordinate complex hermitian\n2 2 1\n2 1 1 1\n",
+        1,
+        "weights must be real",
+    ),
     "no-size": (REAL + "% 3 3 2\n", None, "no line with its size"),
-    "short-size": (REAL + "\n3 3\n2 1 1.5\n", 3, "the size line must be `rows columns entries`, got '3 3'"),
+    "short-size": (
+        REAL + "\n3 3\n2 1 1.5\n",
+        3,
+        "the size line must be `rows columns entries`, got '3 3'",
+    ),
     "long-size": (ARRAY + "1 1 1\n2\n", 2, "the size line must be `rows columns`, got '1 1 1'"),
     "negative-size": (REAL + "-3 -3 0\n", 2, "the size line must be"),
     "truncated": (REAL + "3 3 2\n2 1 1.5\n", 2, "promises 2 entries, the file holds 1"),
     "too-many": (REAL + "3 3 1\n2 1 1.5\n3 1 1\n", 2, "promises 1 entries, the file holds 2"),
-    "promised": (REAL + "9 9 999999999999\n2 1 1\n", 2, "promises 999999999999 entries, the file holds 1"),
-    "promised-array": (ARRAY + "100000 100000\n1\n", 2, "promises 10000000000 entries, the file holds 1"),
+    "promised": (
+        REAL + "9 9 999999999999\n2 1 1\n",
+        2,
+        "promises 999999999999 entries, the file holds 1",
+    ),
+    "promised-array": (
+        ARRAY + "100000 100000\n1\n",
+        2,
+        "promises 10000000000 entries, the file holds 1",
+    ),
     "array-without-columns": (ARRAY + "3 0\n", 2, "square matrix, got 3 x 0"),
-    "word": (REAL + "3 3 2\n2 1 1.5\n3 1 x\n", 4, "the weight of an edge must be a number, got 'x'"),
-    "no-weight": (REAL + "3 3 2\n2 1 1.5\n3 1\n", 4, "an entry is `row column weight`, got 2 words"),
+    "word": (
+        REAL + "3 3 2\n2 1 1.5\n3 1 x\n",
+        4,
+        "the weight of an edge must be a number, got 'x'",
+    ),
+    "no-weight": (
+        REAL + "3 3 2\n2 1 1.5\n3 1\n",
+        4,
+        "an entry is `row column weight`, got 2 words",
+    ),
     "a-weight": (PATTERN + "3 3 1\n2 1 1.5\n", 3, "an entry is `row column`, got 3 words"),
     "two-weights": (ARRAY + "1 1\n2 1\n", 3, "an entry is `weight`, got 2 words"),
-    "range": (REAL + "3 3 1\n4 1 1.5\n", 3, "row or column '4' is out of range; they count from 1 to 3"),
+    "range": (
+        REAL + "3 3 1\n4 1 1.5\n",
+        3,
+        "row or column '4' is out of range; they count from 1 to 3",
+    ),
     "zero": (REAL + "3 3 2\n2 1 1\n2 0 1.5\n", 4, "row or column '0' is out of range"),
     "huge": (REAL + "99999999999999999999 3 1\n1 1 1\n", 2, "square matrix"),
     "many": (REAL + "9999999999 9999999999 1\n1 1 1\n", 2, "9999999999 vertices are more than"),
     "rectangular": (GENERAL + "3 2 1\n1 2 5\n", 2, "square matrix, got 3 x 2"),
     "nan": (REAL + "% c\n3 3 2\n2 1 1.5\n3 1 nan\n", 5, "must be finite, got 'nan'"),
     "inf": (REAL + "3 3 2\n2 1 1e400\n3 1 1\n", 3, "must be finite"),
-    "negative": (REAL + "3 3 2\n2 1 1.5\n\n3 1 -2\n", 5, "entry (3, 1) must not be negative as the weight of an edge"),
+    "negative": (
+        REAL + "3 3 2\n2 1 1.5\n\n3 1 -2\n",
+        5,
+        "entry (3, 1) must not be negative as the weight of an edge",
+    ),
     "negative-array": (ARRAY + "2 2\n0\n3\n%\n-3\n0\n", 6, "entry (1, 2) must not be negative"),
     "twice": (REAL + "3 3 3\n2 1 1.5\n3 1 2\n2 1 2\n", 5, "entry (2, 1) occurs a second time"),
     "both": (REAL + "3 3 2\n2 1 1\n1 2 1\n", 4, "occurs a second time"),
-    "alone": (GENERAL + "3 3 3\n2 1 1\n1 2 1\n3 1 2\n", 5, "entry (3, 1) has no mirror image (1, 3)"),
-    "differs": (GENERAL + "2 2 2\n1 2 5\n2 1 4\n", 3, "entry (1, 2) is 5, but its mirror image (2, 1) is 4"),
-    "differs-array": (ARRAY + "2 2\n0\n5\n4\n0\n", 4, "entry (2, 1) is 5, but its mirror image (1, 2) is 4"),
+    "alone": (
+        GENERAL + "3 3 3\n2 1 1\n1 2 1\n3 1 2\n",
+        5,
+        "entry (3, 1) has no mirror image (1, 3)",
+    ),
+    "differs": (
+        GENERAL + "2 2 2\n1 2 5\n2 1 4\n",
+        3,
+        "entry (1, 2) is 5, but its mirror image (2, 1) is 4",
+    ),
+    "differs-array": (
+        ARRAY + "2 2\n0\n5\n4\n0\n",
+        4,
+        "entry (2, 1) is 5, but its mirror image (1, 2) is 4",
+    ),
     "range-of-maps": (REAL + "2 2 1\n2 1 1e-305\n", None, "the largest entry of"),
 }
 
@@ -265,7 +323,9 @@ def test_metis_formats(write, header, before, weighted):
 
 def test_metis_isolated_vertices_are_empty_lines(write):
     check(read_graph(write("4 1\n\n4\n\n2\n", "g.graph")), [[1, 3]], [1], n=4)
-    check(read_graph(write("3 1\n2\n1\n\n\n\n", "g.graph")), [[0, 1]], [1], n=3)  # spare empty lines
+    check(
+        read_graph(write("3 1\n2\n1\n\n\n\n", "g.graph")), [[0, 1]], [1], n=3
+    )  # spare empty lines
     check(read_graph(write("0 0\n", "g.graph")), [], [], n=0)
     check(read_graph(write("2 0 1\n\n\n", "g.graph")), [], [], n=2)
 
@@ -291,7 +351,11 @@ BAD_METIS = {
     "loop": ("2 1\n1 2\n1\n", 2, "vertex 1 is its own neighbour"),
     "twice": ("3 2\n2\n1 3 1\n2\n", 3, "vertex 2 has neighbour 1 twice"),
     "one-sided": ("3 2\n2 3\n1\n\n", 2, "vertex 1 has neighbour 3, but vertex 3 (line 4) does not"),
-    "weights-differ": ("2 1 1\n2 5\n1 4\n", 2, "edge 1 2 has weight 5 here and 4 at its other end (line 3)"),
+    "weights-differ": (
+        "2 1 1\n2 5\n1 4\n",
+        2,
+        "edge 1 2 has weight 5 here and 4 at its other end (line 3)",
+    ),
     "weight-missing": ("2 1 1\n2 5\n1\n", 3, "wants a weight after each neighbour, got 1 numbers"),
     "negative": ("2 1 1\n2 -5\n1 -5\n", 2, "must not be negative, got -5"),
     "nan": ("2 1 1\n2 nan\n1 nan\n", 2, "the weight of an edge must be finite"),
@@ -339,13 +403,22 @@ def test_edge_list_comments(write):
 
 def test_edge_list_line_ends(write):
     for end in ("\n", "\r\n", "\r"):
-        check(read_graph(write(f"0 1{end}{end}1 2{end}", "g.txt")), [[0, 1], [1, 2]], [1, 1], (0, 1, 2))
+        check(
+            read_graph(write(f"0 1{end}{end}1 2{end}", "g.txt")),
+            [[0, 1], [1, 2]],
+            [1, 1],
+            (0, 1, 2),
+        )
 
 
 BAD_LISTS = {
     "empty": ("", None, "no edge"),
     "comments": ("# a\n\n", None, "no edge"),
-    "one": ("0 1\n2\n", 2, "an edge is `u v [weight]`, separated by white space or commas, got 1 words"),
+    "one": (
+        "0 1\n2\n",
+        2,
+        "an edge is `u v [weight]`, separated by white space or commas, got 1 words",
+    ),
     "four": ("0 1\n# c\n0 1 2 3\n", 3, "got 4 words"),
     "empty-field": ("0,1\n0,,2\n", 2, "got an empty field"),
     "trailing-comma": ("0,1,\n", 1, "got an empty field"),
@@ -463,8 +536,16 @@ BAD_GML = {
     "directed": (GML.format("directed 1", "", "", 1, ""), None, "the graph is directed"),
     "no-id": (GML.format("", "", "", 1, "node [ label 3 ]"), None, "node #2 has no 'id'"),
     "same-id": (GML.format("", "", "", 1, "node [ id 7 ]"), None, "node id 7 is duplicated"),
-    "unknown-end": (GML.format("", "", "", 1, "edge [ source 7 target 6 ]"), None, "undefined target 6"),
-    "repeated": (GML.replace("multi", "x").format("", "", "", 1, "edge [ source 7 target 8 ]"), None, "is duplicated"),
+    "unknown-end": (
+        GML.format("", "", "", 1, "edge [ source 7 target 6 ]"),
+        None,
+        "undefined target 6",
+    ),
+    "repeated": (
+        GML.replace("multi", "x").format("", "", "", 1, "edge [ source 7 target 8 ]"),
+        None,
+        "is duplicated",
+    ),
     "string": (GML.format("", "", "", '"a"', ""), None, "`weight` must hold"),
     "list": (GML.format("", "", "", "[ a 1 ]", ""), None, "`weight` must hold"),
     "negative": (GML.format("", "", "", -2, ""), None, "`weight` must not be negative"),
@@ -517,7 +598,9 @@ START = {
 @pytest.mark.parametrize("ending", START)
 @given(tail=st.binary(max_size=60) | st.text("0123456789 .-e\n%x", max_size=40).map(str.encode))
 @pytest.mark.parametrize("with_start", [False, True])
-def test_whatever_a_file_holds_it_is_a_graph_or_a_valueerror_in_one_line(tmp_path_factory, ending, with_start, tail):
+def test_whatever_a_file_holds_it_is_a_graph_or_a_valueerror_in_one_line(
+    tmp_path_factory, ending, with_start, tail
+):
     path = tmp_path_factory.mktemp("any") / f"file{ending}"
     path.write_bytes(START[ending] * with_start + tail)
     F, error = outcome(path)
@@ -536,7 +619,10 @@ def test_a_damaged_file_is_a_graph_or_a_valueerror_in_one_line(tmp_path_factory,
     text = FILES[name]
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.integers(0, len(text)))
-        new = data.draw(st.text("0123456789 .-e\n%x", max_size=3) | st.sampled_from(["\0", "é", "1e999", "9" * 20]))
+        new = data.draw(
+            st.text("0123456789 .-e\n%x", max_size=3)
+            | st.sampled_from(["\0", "é", "1e999", "9" * 20])
+        )
         text = text[:at] + new + text[at + data.draw(st.integers(0, 3)) :]
     path.write_text(text, encoding="utf-8")
     F, error = outcome(path)
@@ -556,8 +642,12 @@ def test_unknown_endings_list_the_known_ones(tmp_path):
         message = refuses(tmp_path / name, None, "unknown ending")
         for ending in (*ENDINGS, ".edges", ".edgelist", ".tsv", ".el", ".gz"):
             assert ending in message
-    assert "read_g2o reads pose graphs" in refuses(tmp_path / "a.g2o.gz", None, "unknown ending '.g2o'")
-    assert "load reads what save wrote" in refuses(tmp_path / "a.npz", None, "unknown ending '.npz'")
+    assert "read_g2o reads pose graphs" in refuses(
+        tmp_path / "a.g2o.gz", None, "unknown ending '.g2o'"
+    )
+    assert "load reads what save wrote" in refuses(
+        tmp_path / "a.npz", None, "unknown ending '.npz'"
+    )
 
 
 @pytest.mark.parametrize(

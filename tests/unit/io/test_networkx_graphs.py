@@ -44,10 +44,15 @@ def test_names_that_are_the_vertices_own_numbers_are_still_names():
 
 
 def test_what_the_attributes_say():
-    F = sc.CellularSheaf([[1, 0], [1, 1]], [[[1, 2], [3, 4]], [[5, 6]]], [[[7], [8]], [[9, 10]]], [1, 2, 4])
+    F = sc.CellularSheaf(
+        [[1, 0], [1, 1]], [[[1, 2], [3, 4]], [[5, 6]]], [[[7], [8]], [[9, 10]]], [1, 2, 4]
+    )
     G = sc.to_networkx(F)
     assert dict(G.nodes(data="dim")) == {0: 1, 1: 2, 2: 4}
-    assert [(u, v, d["index"], d["tail_map"].tolist(), d["head_map"].tolist()) for u, v, d in G.edges(data=True)] == [
+    assert [
+        (u, v, d["index"], d["tail_map"].tolist(), d["head_map"].tolist())
+        for u, v, d in G.edges(data=True)
+    ] == [
         (1, 0, 0, [[1, 2], [3, 4]], [[7], [8]]),
         (1, 1, 1, [[5, 6]], [[9, 10]]),
     ]
@@ -94,20 +99,44 @@ def with_node(**attributes):
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
-        (nx.path_graph(3), r"edge 0 -> 1 has no attribute 'tail_map'.*CellularSheaf\.constant\(graph\)"),
-        (change(own_graph(), "a", "b", 0, head_map=None), "edge 'a' -> 'b' has no attribute 'head_map'"),
+        (
+            nx.path_graph(3),
+            r"edge 0 -> 1 has no attribute 'tail_map'.*CellularSheaf\.constant\(graph\)",
+        ),
+        (
+            change(own_graph(), "a", "b", 0, head_map=None),
+            "edge 'a' -> 'b' has no attribute 'head_map'",
+        ),
         (nx.Graph(own_graph()), "`graph` is undirected.*MultiDiGraph"),
-        (change(own_graph(), "a", "b", 0, head_map=[5]), r"edge 'a' -> 'b': `head_map` must be 2-D, got shape \(1,\)"),
+        (
+            change(own_graph(), "a", "b", 0, head_map=[5]),
+            r"edge 'a' -> 'b': `head_map` must be 2-D, got shape \(1,\)",
+        ),
         (
             change(own_graph(), "a", "b", 0, head_map=[[5, np.nan]]),
             "edge 'a' -> 'b': `head_map` must be finite, got nan",
         ),
-        (change(own_graph(), "a", "b", 0, head_map=[[5], [1, 2]]), "edge 'a' -> 'b': `head_map` must be a rectangular"),
-        (change(own_graph(), "a", "b", 0, head_map=[[5]]), "`head_map` has 1 columns, but node 'b' has dimension 2"),
-        (change(own_graph(), "a", "b", 0, tail_map=[[5, 1]]), "`tail_map` has 2 columns, but node 'a' has dimension 1"),
-        (change(own_graph(), "a", "b", 0, tail_map=[[5], [1]]), "`tail_map` has 2 rows and `head_map` has 1"),
+        (
+            change(own_graph(), "a", "b", 0, head_map=[[5], [1, 2]]),
+            "edge 'a' -> 'b': `head_map` must be a rectangular",
+        ),
+        (
+            change(own_graph(), "a", "b", 0, head_map=[[5]]),
+            "`head_map` has 1 columns, but node 'b' has dimension 2",
+        ),
+        (
+            change(own_graph(), "a", "b", 0, tail_map=[[5, 1]]),
+            "`tail_map` has 2 columns, but node 'a' has dimension 1",
+        ),
+        (
+            change(own_graph(), "a", "b", 0, tail_map=[[5], [1]]),
+            "`tail_map` has 2 rows and `head_map` has 1",
+        ),
         (change(own_graph(), "a", "b", 0, tail_map=[[1e200]]), "rescale the maps"),
-        (change(own_graph(), "a", "b", 0, index=4), "edge 'b' -> 'a' has the attribute 'index' = None"),
+        (
+            change(own_graph(), "a", "b", 0, index=4),
+            "edge 'b' -> 'a' has the attribute 'index' = None",
+        ),
         (
             change(sc.to_networkx(sc.from_networkx(own_graph())), "a", "b", 0, index=0),
             "have the same attribute 'index', 0",

@@ -77,7 +77,9 @@ def test_round_trip_is_exact(tmp_path_factory, case, kind, loops, compress):
     np.testing.assert_array_equal(sc.load(path).labels, P.labels)
     if kind == "basis":
         dims = [int(F.vertex_dims[P.cluster(a)].sum()) for a in range(P.n_clusters)]
-        C = sc.coarsen(F, P, basis=[np.eye(n, min(n, 2)) for n in dims], loops=loops, compress=compress)
+        C = sc.coarsen(
+            F, P, basis=[np.eye(n, min(n, 2)) for n in dims], loops=loops, compress=compress
+        )
     else:
         C = sc.coarsen(F, P, 2, local_operator=kind, loops=loops, compress=compress)
     sc.save(path, C)
@@ -105,15 +107,29 @@ def test_a_loaded_coarsening_is_refreshed_like_the_one_that_was_saved(tmp_path):
             same_coarsening(saved.recoarsen(sheaf), loaded.recoarsen(sheaf))
 
 
-@given(sheaves_with_partitions(), st.sampled_from(["internal", "principal"]), st.booleans(), st.booleans())
+@given(
+    sheaves_with_partitions(),
+    st.sampled_from(["internal", "principal"]),
+    st.booleans(),
+    st.booleans(),
+)
 @settings(max_examples=15)
 def test_a_hierarchy_makes_the_round_trip(tmp_path_factory, case, operator, loops, compress):
     F, P = case
     path = tmp_path_factory.mktemp("npz") / "file.npz"
-    down = [P, sc.Partition(np.arange(P.n_clusters) // 2), sc.Partition(np.zeros((P.n_clusters + 1) // 2, int))]
+    down = [
+        P,
+        sc.Partition(np.arange(P.n_clusters) // 2),
+        sc.Partition(np.zeros((P.n_clusters + 1) // 2, int)),
+    ]
     for n_levels in (0, 3):
         H = sc.coarsen_levels(
-            F, partitions=down[:n_levels], rank=3, local_operator=operator, loops=loops, compress=compress
+            F,
+            partitions=down[:n_levels],
+            rank=3,
+            local_operator=operator,
+            loops=loops,
+            compress=compress,
         )
         F2 = F.with_maps(F.tail_data + F.tail_data.dtype.type(1), F.head_data)
         for saved in (H, H.recoarsen(F2)):
@@ -122,7 +138,10 @@ def test_a_hierarchy_makes_the_round_trip(tmp_path_factory, case, operator, loop
             assert isinstance(loaded, sc.Hierarchy)
             assert len(loaded) == n_levels
             same_sheaf(saved.fine, loaded.fine)
-            assert (loaded.stopped_because, loaded.rebuilt_levels) == (saved.stopped_because, saved.rebuilt_levels)
+            assert (loaded.stopped_because, loaded.rebuilt_levels) == (
+                saved.stopped_because,
+                saved.rebuilt_levels,
+            )
             assert np.isnan(loaded.seconds).all()
             for i, (C, D) in enumerate(zip(saved, loaded, strict=True)):
                 same_coarsening(C, D)
@@ -143,14 +162,22 @@ def test_a_hierarchy_makes_the_round_trip(tmp_path_factory, case, operator, loop
         ({"sheaves__1__tail_data": nan_first}, "must be finite"),
         ({"levels__1__R__data": None}, "has no array 'levels.1.R.data'"),
         ({"levels__1__R__data": nan_first}, "level 1: R must be finite"),
-        ({"levels__1__partition__labels": [0, 0]}, "level 1: its parts do not fit: 3 vertices, a partition of 2 into"),
+        (
+            {"levels__1__partition__labels": [0, 0]},
+            "level 1: its parts do not fit: 3 vertices, a partition of 2 into",
+        ),
         ({"levels__0__modes__ranks": [1, 2, 2]}, "level 0: the ranks of its modes"),
     ],
 )
 def test_damaged_hierarchies(tmp_path, changes, message):
     F = sc.CellularSheaf.random(nx.cycle_graph(6), 2, 2, seed=5)
     path = tmp_path / "h.npz"
-    sc.save(path, sc.coarsen_levels(F, partitions=[sc.Partition([0, 0, 1, 1, 2, 2]), sc.Partition([0, 0, 1])], rank=2))
+    sc.save(
+        path,
+        sc.coarsen_levels(
+            F, partitions=[sc.Partition([0, 0, 1, 1, 2, 2]), sc.Partition([0, 0, 1])], rank=2
+        ),
+    )
     rewrite(path, **changes)
     with pytest.raises(ValueError, match=message) as caught:
         sc.load(path)
@@ -219,7 +246,8 @@ def test_no_such_folder(tmp_path):
 
 def test_what_cannot_be_saved(tmp_path):
     with pytest.raises(
-        TypeError, match="`obj` must be a CellularSheaf, a Partition, a Coarsening or a Hierarchy, got nd"
+        TypeError,
+        match="`obj` must be a CellularSheaf, a Partition, a Coarsening or a Hierarchy, got nd",
     ):
         sc.save(tmp_path / "f.npz", np.zeros(3))
 
@@ -274,35 +302,69 @@ def rewrite(path, **changes):
         ({"R__indices": lambda a: a - 1}, "R does not have 4 columns"),
         ({"R__data": nan_first}, "R must be finite"),
         (
-            {"R__data": lambda a: a[:1], "R__indices": lambda a: a[:1], "R__indptr": lambda a: np.minimum(a, 1)},
+            {
+                "R__data": lambda a: a[:1],
+                "R__indices": lambda a: a[:1],
+                "R__indptr": lambda a: np.minimum(a, 1),
+            },
             "full block",
         ),
         ({"crossing_rows": None}, "has no array 'crossing_rows'"),
-        ({"crossing_rows": [10**6]}, "`crossing_rows` must be the rows of the fine edges that cross"),
+        (
+            {"crossing_rows": [10**6]},
+            "`crossing_rows` must be the rows of the fine edges that cross",
+        ),
         ({"restored_loops": [2]}, "`restored_loops` must lie in 0 .. 1"),
         ({"compress": "maybe"}, "`compress` must be true or false"),
         ({"modes__singular": [True, False]}, "`modes.singular` must be true or false"),
         ({"modes__ranks": [1, 2]}, "ranks of its modes"),
         ({"modes__scores": [1.0]}, "its modes: `scores` must hold 4 numbers"),
         ({"modes__scores": nan_first}, "its modes: `scores` must be finite"),
-        ({"modes__scores": lambda a: a.astype(np.float32)}, "its modes: `scores` must hold 4 numbers of type float64"),
+        (
+            {"modes__scores": lambda a: a.astype(np.float32)},
+            "its modes: `scores` must hold 4 numbers of type float64",
+        ),
         ({"modes__tied": [0, 1]}, "its modes: `tied` must hold 2 booleans"),
         ({"version": [2]}, r"format version \[2\]"),
         ({"version": 2.0}, "format version 2.0"),
         ({"kind": ["coarsening"]}, "`kind` must be one line of text"),
         ({"kind": "coar\nsening"}, "`kind` must be one line of text"),
-        ({"fine__vertex_labels": labels("[1, 2, 3, 4, 5, 1]")}, "names that tell the vertices apart"),
-        ({"fine__vertex_labels": labels("[1, 2, 3, 4, 5, null]")}, "names that tell the vertices apart"),
-        ({"fine__vertex_labels": labels("[1, 2, 3, 4, 5, [1]]")}, "neither a number nor text nor a tuple"),
-        ({"fine__vertex_labels": labels('[1, 2, 3, 4, 5, {"a": 1}]')}, "neither a number nor text nor a tuple"),
+        (
+            {"fine__vertex_labels": labels("[1, 2, 3, 4, 5, 1]")},
+            "names that tell the vertices apart",
+        ),
+        (
+            {"fine__vertex_labels": labels("[1, 2, 3, 4, 5, null]")},
+            "names that tell the vertices apart",
+        ),
+        (
+            {"fine__vertex_labels": labels("[1, 2, 3, 4, 5, [1]]")},
+            "neither a number nor text nor a tuple",
+        ),
+        (
+            {"fine__vertex_labels": labels('[1, 2, 3, 4, 5, {"a": 1}]')},
+            "neither a number nor text nor a tuple",
+        ),
         ({"fine__vertex_labels": labels("5")}, "`vertex_labels` cannot be read"),
         ({"fine__vertex_labels": labels("[" * 10**6)}, "`vertex_labels` cannot be read"),
-        ({"fine__tail_data": lambda a: a * 1e200}, "its maps have entries up to .* whose squares overflow"),
-        ({"R__data": lambda a: a * 1e200}, "the entries of R have entries up to .* whose squares overflow"),
-        ({"crossing_rows": lambda a: a[::-1].copy()}, "`crossing_rows` must be the rows of the fine edges that cross"),
+        (
+            {"fine__tail_data": lambda a: a * 1e200},
+            "its maps have entries up to .* whose squares overflow",
+        ),
+        (
+            {"R__data": lambda a: a * 1e200},
+            "the entries of R have entries up to .* whose squares overflow",
+        ),
+        (
+            {"crossing_rows": lambda a: a[::-1].copy()},
+            "`crossing_rows` must be the rows of the fine edges that cross",
+        ),
         ({"restored_loops": [1, 0]}, "`restored_loops` must lie in 0 .. 1 and ascend"),
         ({"loops": None}, "has no array 'loops'"),
-        ({"sheaf__edges": lambda a: a[:, ::-1]}, "does not have the crossing edges of its fine sheaf"),
+        (
+            {"sheaf__edges": lambda a: a[:, ::-1]},
+            "does not have the crossing edges of its fine sheaf",
+        ),
         ({"modes__local_operator": "spectral"}, "local operator 'spectral'"),
     ],
 )
@@ -373,19 +435,34 @@ HUGE = "{'descr': '<f8', 'fortran_order': False, 'shape': (%s,), }"
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (npy(HUGE % 10**13), r"'fine.edges.npy' is not as long as its shape \(10000000000000,\) says"),
+        (
+            npy(HUGE % 10**13),
+            r"'fine.edges.npy' is not as long as its shape \(10000000000000,\) says",
+        ),
         (npy(HUGE % 10**30), "is not as long as its shape"),
         (npy(HUGE % 2, bytes(8)), "is not as long as its shape"),
         (npy(HUGE % 2, bytes(24)), "is not as long as its shape"),
         (npy(HUGE % -2, bytes(16)), "is not as long as its shape"),
         (npy(HUGE % "-2, -1", bytes(16)), "is not as long as its shape"),
         (npy(HUGE % "0, 1000000000000, 3"), "`edge_dims` must have one entry per edge, 0"),
-        (npy("{'descr': '<U100000000', 'fortran_order': False, 'shape': (), }"), "is not as long as its shape"),
-        (npy("{'descr': '<U0', 'fortran_order': False, 'shape': (1000000000000,), }"), "truncated or damaged"),
-        (npy("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }", b"\1\2"), "neither true nor false"),
+        (
+            npy("{'descr': '<U100000000', 'fortran_order': False, 'shape': (), }"),
+            "is not as long as its shape",
+        ),
+        (
+            npy("{'descr': '<U0', 'fortran_order': False, 'shape': (1000000000000,), }"),
+            "truncated or damaged",
+        ),
+        (
+            npy("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }", b"\1\2"),
+            "neither true nor false",
+        ),
         (npy("{'descr': '<f8', " + "(" * 500), "truncated or damaged"),
         (npy("__import__('os').abort()"), "truncated or damaged"),
-        (npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1L,), }", bytes(8)), "truncated or damaged|edges"),
+        (
+            npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1L,), }", bytes(8)),
+            "truncated or damaged|edges",
+        ),
         (b"\x93NUMPY\x09\x00", "is not of .npy version 1.0"),
         (b"", "truncated or damaged"),
     ],
@@ -423,7 +500,9 @@ def test_compressed_files_are_refused(file):
     np.savez_compressed(file, **arrays)
     assert file.stat().st_size < 2**18
     with (
-        pytest.raises(ValueError, match=r"'format.npy' is compressed; numpy\.savez, not savez_compressed"),
+        pytest.raises(
+            ValueError, match=r"'format.npy' is compressed; numpy\.savez, not savez_compressed"
+        ),
         little_memory(),
     ):
         sc.load(file)
@@ -443,7 +522,9 @@ def test_members_that_share_their_bytes_are_refused(file):
         sc.load(file)
 
 
-@pytest.mark.parametrize("content", [b"", b"PK", b"not a zip at all", b"PK\x03\x04 and then rubbish"])
+@pytest.mark.parametrize(
+    "content", [b"", b"PK", b"not a zip at all", b"PK\x03\x04 and then rubbish"]
+)
 def test_foreign_files(tmp_path, content):
     path = tmp_path / "f.npz"
     path.write_bytes(content)
@@ -454,7 +535,9 @@ def test_foreign_files(tmp_path, content):
 def test_a_graph_file(tmp_path):
     path = tmp_path / "g.txt"
     path.write_text("0 1\n1 2\n")
-    with pytest.raises(ValueError, match=r"g\.txt: not a sheafcoarsen file .*; read_graph and read_g2o read graphs"):
+    with pytest.raises(
+        ValueError, match=r"g\.txt: not a sheafcoarsen file .*; read_graph and read_g2o read graphs"
+    ):
         sc.load(path)
 
 
@@ -477,7 +560,9 @@ def test_a_folder(tmp_path):
 @functools.cache
 def saved(kind):
     """Return (an object, the bytes of its file)."""
-    F = sc.CellularSheaf.random(nx.MultiGraph([(0, "b"), ("b", 2), (2, 0), (0, 0), (2, 0)]), 2, 1, seed=5)
+    F = sc.CellularSheaf.random(
+        nx.MultiGraph([(0, "b"), ("b", 2), (2, 0), (0, 0), (2, 0)]), 2, 1, seed=5
+    )
     C = sc.coarsen(F, sc.Partition([0, 0, 1]), 2, compress=kind == "compressed")
     objects = {
         "sheaf": F,
@@ -538,7 +623,9 @@ def test_fuzzed_bytes_load_or_are_one_clear_error(tmp_path_factory, kind, data):
     content = bytearray(saved(kind)[1])
     place = st.integers(0, len(content) - 1)
     for change in data.draw(
-        st.lists(st.sampled_from(["byte", "bit", "insert", "delete", "copy", "truncate"]), max_size=4)
+        st.lists(
+            st.sampled_from(["byte", "bit", "insert", "delete", "copy", "truncate"]), max_size=4
+        )
     ):
         at = data.draw(place) % max(len(content), 1)
         if change == "byte":
@@ -621,7 +708,9 @@ def test_changed_arrays_load_or_are_one_clear_error(tmp_path_factory, kind, data
     path.write_bytes(saved(kind)[1])
     with np.load(path) as archive:
         arrays = {**archive}
-    for name in data.draw(st.lists(st.sampled_from(list(arrays)), min_size=1, max_size=2, unique=True)):
+    for name in data.draw(
+        st.lists(st.sampled_from(list(arrays)), min_size=1, max_size=2, unique=True)
+    ):
         changed = CHANGES[data.draw(st.sampled_from(list(CHANGES)))](arrays.pop(name))
         if changed is not None:
             arrays[name] = changed
@@ -631,10 +720,16 @@ def test_changed_arrays_load_or_are_one_clear_error(tmp_path_factory, kind, data
 
 
 def test_the_documentation_names_every_array():
-    text = (pathlib.Path(__file__).parents[3] / "docs" / "file_format.md").read_text(encoding="utf-8")
+    text = (pathlib.Path(__file__).parents[3] / "docs" / "file_format.md").read_text(
+        encoding="utf-8"
+    )
     assert f"describes version {VERSION}" in text
     for kind in ("sheaf", "partition", "coarsening", "compressed", "basis", "hierarchy"):
         with zipfile.ZipFile(io.BytesIO(saved(kind)[1])) as archive:
             for name in archive.namelist():
-                own = re.sub(r"^(fine|sheaf|partition|sheaves\.\d|levels\.\d)\.", "", name.removesuffix(".npy"))
+                own = re.sub(
+                    r"^(fine|sheaf|partition|sheaves\.\d|levels\.\d)\.",
+                    "",
+                    name.removesuffix(".npy"),
+                )
                 assert f"`{own.removeprefix('partition.')}`" in text

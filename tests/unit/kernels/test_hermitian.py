@@ -14,7 +14,9 @@ from tests.support.strategies import DTYPES
 
 def random_matrix(n, dtype, seed=0):
     rng = np.random.default_rng(seed)
-    B = rng.standard_normal((n, n)) + (1j * rng.standard_normal((n, n)) if np.dtype(dtype).kind == "c" else 0)
+    B = rng.standard_normal((n, n)) + (
+        1j * rng.standard_normal((n, n)) if np.dtype(dtype).kind == "c" else 0
+    )
     return (B @ B.conj().T / n).astype(dtype)
 
 
@@ -38,10 +40,13 @@ MATRICES = {
     "identity": np.eye(N),
     "diagonal": np.diag(np.arange(N, dtype=float)),
     "projector": np.diag(np.repeat([0.0, 1.0], N // 2)),
-    "Wilkinson": np.diag(-abs(np.arange(N) - N // 2).astype(float)) + np.eye(N, k=1) + np.eye(N, k=-1),
+    "Wilkinson": np.diag(-abs(np.arange(N) - N // 2).astype(float))
+    + np.eye(N, k=1)
+    + np.eye(N, k=-1),
     "graded": random_matrix(N, float) * np.outer(GRADES, GRADES),
     "graded upwards": random_matrix(N, float) * np.outer(GRADES[::-1], GRADES[::-1]),
-    "almost fourfold": np.kron(random_matrix(N // 4, float), np.eye(4)) + 1e-13 * random_matrix(N, float),
+    "almost fourfold": np.kron(random_matrix(N // 4, float), np.eye(4))
+    + 1e-13 * random_matrix(N, float),
     "close": np.kron(random_matrix(N // 4, float), np.eye(4)) + 1e-9 * random_matrix(N, float),
     "one entry": np.diag(np.eye(N)[3]),
     "one edge": one_edge(N),
@@ -74,7 +79,9 @@ def test_lowest_eigenpairs(name, dtype):
     for wanted in (1, N // 3):
         A1, w, Z, holds = lowest(A, wanted)
         eps = float(np.finfo(dtype).eps)
-        exact = scipy.linalg.eigh(A1.astype(np.result_type(dtype, np.float64)), eigvals_only=True)[:wanted]
+        exact = scipy.linalg.eigh(A1.astype(np.result_type(dtype, np.float64)), eigvals_only=True)[
+            :wanted
+        ]
         assert holds
         assert_residual(w - exact, A1, n=N, eps=eps)
         assert_residual(A1 @ Z - Z * w, A1, n=N, eps=eps)

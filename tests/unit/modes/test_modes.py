@@ -13,7 +13,14 @@ from sheafcoarsen import CellularSheaf, Partition, gallery
 from sheafcoarsen._support import threads as threads_module
 from sheafcoarsen.modes import problems
 from tests.support import reference
-from tests.support.helpers import assert_residual, eps_of, residual, same_subspace, size, ties_allowed
+from tests.support.helpers import (
+    assert_residual,
+    eps_of,
+    residual,
+    same_subspace,
+    size,
+    ties_allowed,
+)
 from tests.support.strategies import DTYPES, mode_counts, sheaves_with_partitions
 
 OPERATORS = ("internal", "principal")
@@ -21,7 +28,9 @@ OPERATORS = ("internal", "principal")
 
 @pytest.fixture(scope="module", autouse=True)
 def _one_thread_for_the_dense_solver():
-    with threadpool_limits(1, user_api="blas"):  # more threads only wait for each other at these sizes
+    with threadpool_limits(
+        1, user_api="blas"
+    ):  # more threads only wait for each other at these sizes
         yield
 
 
@@ -68,7 +77,9 @@ def assert_lowest_eigenpairs(M, a, local=None):
     assert_residual(A @ U - U * values, factor, factor, U, n=N, eps=eps)
     assert_residual(U.conj().T @ U - np.eye(r), n=N, eps=eps)
     if 0 < r < N and expected[r] > expected[r - 1]:
-        assert same_subspace(U, vectors[:, :r], condition=size(A) / (expected[r] - expected[r - 1]), eps=eps)
+        assert same_subspace(
+            U, vectors[:, :r], condition=size(A) / (expected[r] - expected[r - 1]), eps=eps
+        )
 
 
 # ---------------------------------------------------------------- against the dense solver
@@ -88,11 +99,15 @@ def test_modes_are_the_lowest_eigenpairs_of_each_cluster(case, local_operator, d
     for a in range(P.n_clusters):
         assert_lowest_eigenpairs(M, a)
         A, factor = local_operator_of(F, P, a, local_operator)
-        assert_residual(M.operator_norms[a] - inf_norm(A), factor, factor, n=len(A), eps=eps_of(F.dtype))
+        assert_residual(
+            M.operator_norms[a] - inf_norm(A), factor, factor, n=len(A), eps=eps_of(F.dtype)
+        )
 
 
 @given(sheaves_with_partitions(), st.sampled_from(OPERATORS), st.data())
-def test_a_tie_is_reported_exactly_where_the_cut_splits_a_multiple_eigenvalue(case, local_operator, data):
+def test_a_tie_is_reported_exactly_where_the_cut_splits_a_multiple_eigenvalue(
+    case, local_operator, data
+):
     F, P = case
     rank = data.draw(mode_counts(P))
     tied = []
@@ -108,7 +123,9 @@ def test_a_tie_is_reported_exactly_where_the_cut_splits_a_multiple_eigenvalue(ca
         tied.append(bool(gap <= level))
     if any(tied):
         a = tied.index(True)
-        text = f"multiple eigenvalue in {sum(tied)} of {P.n_clusters} clusters, first in cluster {a} "
+        text = (
+            f"multiple eigenvalue in {sum(tied)} of {P.n_clusters} clusters, first in cluster {a} "
+        )
         with pytest.warns(sc.TiedModesWarning, match=text):
             M = sc.local_modes(F, P, rank, local_operator)
     else:
@@ -143,7 +160,10 @@ def test_runs_repeat_to_the_last_bit(case, local_operator, data):
 
 def test_principal_modes_see_the_crossing_edges():
     F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
-    internal, principal = sc.local_modes(F, P, 1), sc.local_modes(F, P, 1, local_operator="principal")
+    internal, principal = (
+        sc.local_modes(F, P, 1),
+        sc.local_modes(F, P, 1, local_operator="principal"),
+    )
     assert_residual(internal.eigenvalues(0), 1.0, n=2)  # the constant
     assert_residual(internal.next_eigenvalues - 2, 2.0, n=2)
     golden = (3 - np.sqrt(5)) / 2  # of [[1, -1], [-1, 2]]
@@ -193,7 +213,9 @@ def test_large_clusters(kind, local_operator, dtype):
 @pytest.mark.parametrize("scale", [1.0, "small", "large"])
 def test_large_clusters_at_any_scale_and_rank(dtype, scale):
     eight = np.finfo(dtype).eps < 1e-10
-    scale = {1.0: 1.0, "small": 1e-100 if eight else 1e-12, "large": 1e100 if eight else 1e12}[scale]
+    scale = {1.0: 1.0, "small": 1e-100 if eight else 1e-12, "large": 1e100 if eight else 1e12}[
+        scale
+    ]
     F = CellularSheaf.random(nx.gnm_random_graph(20, 60, seed=5), 3, 2, seed=7, dtype=dtype)
     factor = F.tail_data.dtype.type(scale)
     F = F.with_maps(F.tail_data * factor, F.head_data * factor)
@@ -231,10 +253,16 @@ DEGENERATE = {
     "complete": CellularSheaf.constant(nx.complete_graph(40)),  # 0 once, 40 for the rest
     "star": CellularSheaf.constant(nx.star_graph(59)),  # 1, 58 times
     "cycle of planes": gallery.bundle(nx.cycle_graph(40), 2, seed=3),
-    "identity": CellularSheaf(np.repeat(np.arange(30), 2).reshape(-1, 2), [np.eye(2)] * 30, [np.zeros((2, 2))] * 30),
-    "three edges": CellularSheaf.random([[0, 1], [5, 9], [7, 7]], [3] * 20, 2, seed=5),  # a kernel of 54
+    "identity": CellularSheaf(
+        np.repeat(np.arange(30), 2).reshape(-1, 2), [np.eye(2)] * 30, [np.zeros((2, 2))] * 30
+    ),
+    "three edges": CellularSheaf.random(
+        [[0, 1], [5, 9], [7, 7]], [3] * 20, 2, seed=5
+    ),  # a kernel of 54
     "kernel of 3": gallery.bundle(nx.gnm_random_graph(40, 100, seed=5), 3, seed=7),
-    "disconnected": CellularSheaf.constant(nx.disjoint_union_all([nx.path_graph(2)] * 30)),  # 0 and 2, 30 times each
+    "disconnected": CellularSheaf.constant(
+        nx.disjoint_union_all([nx.path_graph(2)] * 30)
+    ),  # 0 and 2, 30 times each
 }
 
 
@@ -312,7 +340,9 @@ def test_ties_are_judged_by_the_inf_norm_of_the_operator(gap, tied):
     [(1 - 1e-9, -1), (-1 + 1e-9, 1), (1, -1 + 1e-9)],
 )
 def test_the_phase_is_that_of_the_first_entry_of_nearly_the_largest_modulus(first, second):
-    F = CellularSheaf([[0, 0]], [[[second, -first]]], [[[0.0, 0.0]]])  # (first, second) spans the kernel
+    F = CellularSheaf(
+        [[0, 0]], [[[second, -first]]], [[[0.0, 0.0]]]
+    )  # (first, second) spans the kernel
     u = sc.local_modes(F, one_cluster(F), 1).basis(0)[:, 0]
     assert u[0] > 0 > u[1]
 
@@ -330,7 +360,8 @@ def watch_threads(monkeypatch):
     started = []
     pool = threads_module.ThreadPoolExecutor
     monkeypatch.setattr(
-        "sheafcoarsen._support.threads.ThreadPoolExecutor", lambda threads: started.append(threads) or pool(threads)
+        "sheafcoarsen._support.threads.ThreadPoolExecutor",
+        lambda threads: started.append(threads) or pool(threads),
     )
     return started
 
@@ -344,7 +375,9 @@ def test_the_number_of_threads_does_not_change_a_bit(dtype, local_operator, monk
     monkeypatch.setattr("sheafcoarsen.modes.problems.SERIAL_BELOW", 0.0)
     results = []
     for threads in (1, 2, 3):
-        monkeypatch.setattr("sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads)
+        monkeypatch.setattr(
+            "sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads
+        )
         results.append(sc.local_modes(F, P, 5, local_operator))
     assert started == [2, 3]
     for other in results[1:]:
@@ -376,7 +409,15 @@ def test_progress_is_shown_on_request_and_changes_nothing(capfd):
 def test_the_result_cannot_be_changed_but_replaced():
     F, P = CellularSheaf.random(nx.path_graph(6), 2, 3, seed=3), Partition([0, 0, 0, 1, 1, 1])
     M = sc.local_modes(F, P, 2)
-    for array in (M.ranks, M.scores, M.next_eigenvalues, M.tied, M.operator_norms, M.rank_offsets, M.prolongation.data):
+    for array in (
+        M.ranks,
+        M.scores,
+        M.next_eigenvalues,
+        M.tied,
+        M.operator_norms,
+        M.rank_offsets,
+        M.prolongation.data,
+    ):
         assert not array.flags.writeable
     with pytest.raises(dataclasses.FrozenInstanceError):
         M.ranks = M.ranks
@@ -384,14 +425,19 @@ def test_the_result_cannot_be_changed_but_replaced():
     assert residual(M.basis(0).conj().T @ M.basis(0) - np.eye(2), n=6) < 30
 
     other = dataclasses.replace(M, ranks=np.array([1, 2]), scores=np.array([1.0, 2.0, 3.0]))
-    assert other.eigenvalues(1).tolist() == [2, 3]  # nothing derived from the old ranks is carried over
+    assert other.eigenvalues(1).tolist() == [
+        2,
+        3,
+    ]  # nothing derived from the old ranks is carried over
     Q = Partition([1, 1, 1, 0, 0, 0])
     assert dataclasses.replace(M, partition=Q).clusters.labels.tolist() == Q.labels.tolist()
     assert M.clusters.labels.tolist() == P.labels.tolist()
 
 
 def test_clusters_count_from_the_end_too_but_not_beyond():
-    M = sc.local_modes(CellularSheaf.random(nx.path_graph(5), 2, 3, seed=3), Partition([0, 0, 0, 1, 1]), [1, 2])
+    M = sc.local_modes(
+        CellularSheaf.random(nx.path_graph(5), 2, 3, seed=3), Partition([0, 0, 0, 1, 1]), [1, 2]
+    )
     np.testing.assert_array_equal(M.eigenvalues(-1), M.eigenvalues(1))
     np.testing.assert_array_equal(M.basis(-2), M.basis(0))
     for a in (2, -3):
@@ -412,7 +458,9 @@ def test_empty_sheaves_have_no_modes():
     assert M.prolongation.shape == (0, 0)
     assert M.ranks.shape == M.tied.shape == (0,)
     assert "ranks none" in repr(M)
-    M = sc.local_modes(CellularSheaf([], nothing, nothing, vertex_dims=[0, 0]), Partition([0, 1]), 3)
+    M = sc.local_modes(
+        CellularSheaf([], nothing, nothing, vertex_dims=[0, 0]), Partition([0, 1]), 3
+    )
     assert M.basis(1).shape == (0, 0)
     assert M.ranks.tolist() == [0, 0]
     assert M.next_eigenvalues.tolist() == [np.inf, np.inf]
@@ -420,23 +468,32 @@ def test_empty_sheaves_have_no_modes():
 
 def test_wrong_arguments_are_refused(monkeypatch):
     F, P = CellularSheaf.constant(nx.path_graph(3)), Partition([0, 0, 1])
-    with pytest.raises(ValueError, match=r"`local_operator` must be one of 'internal', 'principal'.*got 'dirichlet'"):
+    with pytest.raises(
+        ValueError,
+        match=r"`local_operator` must be one of 'internal', 'principal'.*got 'dirichlet'",
+    ):
         sc.local_modes(F, P, 1, "dirichlet")
     with pytest.raises(ValueError, match="`rank` must be at least 0, got -1"):
         sc.local_modes(F, P, -1)
-    with pytest.raises(ValueError, match="`rank` must hold one integer per cluster, 2 in all, got 3"):
+    with pytest.raises(
+        ValueError, match="`rank` must hold one integer per cluster, 2 in all, got 3"
+    ):
         sc.local_modes(F, P, [1, 1, 1])
     with pytest.raises(TypeError, match=r"`rank` must be an integer.*, got .*1\.5"):
         sc.local_modes(F, P, 1.5)
     with pytest.raises(TypeError, match="`P` must be a Partition, got list"):
         sc.local_modes(F, [0, 0, 1], 1)
-    with pytest.raises(ValueError, match="`P` must label the sheaf's 3 vertices, got a partition of 2"):
+    with pytest.raises(
+        ValueError, match="`P` must label the sheaf's 3 vertices, got a partition of 2"
+    ):
         sc.local_modes(F, Partition([0, 1]), 1)
     with pytest.raises(TypeError, match="must be a CellularSheaf, got Graph"):
         sc.local_modes(nx.path_graph(3), P, 1)
     monkeypatch.setattr("sheafcoarsen.modes.problems.MAX_DENSE", 1)
     monkeypatch.setattr("sheafcoarsen.modes.oversampled.MAX_DENSE", 1)
-    with pytest.raises(ValueError, match=r"cluster 0 has dimension 2.*limited to dimension 1: use more clusters"):
+    with pytest.raises(
+        ValueError, match=r"cluster 0 has dimension 2.*limited to dimension 1: use more clusters"
+    ):
         sc.local_modes(F, P, 1)
 
 
@@ -445,10 +502,14 @@ SPARSE = {
     "ragged": CellularSheaf.random(
         nx.gnm_random_graph(60, 150, seed=3), np.arange(60) % 5, 1 + np.arange(150) % 3, seed=5
     ),
-    "triple": CellularSheaf.constant(nx.grid_2d_graph(6, 7), 3),  # every eigenvalue at least three times
+    "triple": CellularSheaf.constant(
+        nx.grid_2d_graph(6, 7), 3
+    ),  # every eigenvalue at least three times
     "components": CellularSheaf.constant(nx.gnm_random_graph(80, 70, seed=3), 1),  # a large kernel
     "star": CellularSheaf.constant(nx.star_graph(80)),  # 1, 79 times
-    "loops": CellularSheaf.random([*nx.cycle_graph(40).edges, (3, 3), (7, 7), (3, 4)], 2, 3, seed=5),
+    "loops": CellularSheaf.random(
+        [*nx.cycle_graph(40).edges, (3, 3), (7, 7), (3, 4)], 2, 3, seed=5
+    ),
     "nothing": CellularSheaf.constant(np.zeros((0, 2), int), 2, n_vertices=50),
 }
 
@@ -468,7 +529,8 @@ def test_clusters_too_large_for_a_dense_matrix(name, local_operator, dtype, monk
     F = SPARSE[name]
     turn = np.exp(1j * np.arange(F.dim_c1)) if np.dtype(dtype).kind == "c" else np.ones(F.dim_c1)
     tails, heads = (
-        np.repeat(turn, F.vertex_dims[F.edges[np.repeat(np.arange(F.n_edges), F.edge_dims), end]]) for end in (0, 1)
+        np.repeat(turn, F.vertex_dims[F.edges[np.repeat(np.arange(F.n_edges), F.edge_dims), end]])
+        for end in (0, 1)
     )
     F = F.with_maps((F.tail_data * tails).astype(dtype), (F.head_data * heads).astype(dtype))
     labels = np.zeros(F.n_vertices, int)
@@ -487,11 +549,15 @@ def test_large_clusters_by_the_sparse_method_at_any_scale(scale, monkeypatch):
     F = CellularSheaf.random(nx.gnm_random_graph(60, 150, seed=3), 2, 2, seed=5)
     unscaled = sc.local_modes(F, one_cluster(F), 3)
     M = sc.local_modes(F.with_maps(F.tail_data * scale, F.head_data * scale), one_cluster(F), 3)
-    assert_residual(M.scores / scale / scale - unscaled.scores, *[unscaled.operator_norms.max()], n=120)
+    assert_residual(
+        M.scores / scale / scale - unscaled.scores, *[unscaled.operator_norms.max()], n=120
+    )
     assert_lowest_eigenpairs(M, 0)
 
 
-@pytest.mark.parametrize("graph", [nx.path_graph(100), nx.star_graph(100), nx.grid_2d_graph(10, 10)])
+@pytest.mark.parametrize(
+    "graph", [nx.path_graph(100), nx.star_graph(100), nx.grid_2d_graph(10, 10)]
+)
 @pytest.mark.parametrize("decades", [4, 8])
 def test_large_clusters_of_graded_maps(graph, decades, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_ABOVE", 35)
@@ -525,12 +591,17 @@ def test_rules_that_look_at_whole_spectra_refuse_a_huge_cluster(monkeypatch):
     monkeypatch.setattr("sheafcoarsen.modes.oversampled.MAX_DENSE", 30)
     F = CellularSheaf.constant(nx.path_graph(40))
     for rank in (sc.ranks.below(0.1), sc.ranks.kernel(), 35):
-        with pytest.raises(ValueError, match="cluster 0 has dimension 40.*limited to dimension 30: use more clusters"):
+        with pytest.raises(
+            ValueError,
+            match="cluster 0 has dimension 40.*limited to dimension 30: use more clusters",
+        ):
             sc.local_modes(F, one_cluster(F), rank)
 
 
 @pytest.mark.parametrize("method", ["dense", "sparse"])
-@pytest.mark.parametrize(("dtype", "big", "small"), [(float, 1e100, 1e-100), (np.float32, 1e12, 1e-12)])
+@pytest.mark.parametrize(
+    ("dtype", "big", "small"), [(float, 1e100, 1e-100), (np.float32, 1e12, 1e-12)]
+)
 def test_a_loop_whose_maps_cancel_hides_nothing(dtype, big, small, method, monkeypatch):
     if method == "sparse":
         monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_ABOVE", 1)

@@ -18,7 +18,11 @@ from tests.unit.coarsening.test_refresh import new_maps
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
-TAME = {"kinds": ("integer", "orthogonal", "bundle", "general", "repeated"), "scales": (1.0,), "spread": False}
+TAME = {
+    "kinds": ("integer", "orthogonal", "bundle", "general", "repeated"),
+    "scales": (1.0,),
+    "spread": False,
+}
 RINGS = st.integers(0, 2)
 
 
@@ -34,7 +38,9 @@ def grid(n=6, d=2, noise=0.0):
 # ---------------------------------------------------------------- against the reference
 
 
-@given(sheaves_with_partitions(**TAME), RINGS, st.sampled_from([0.03, 1.0, 30.0]), st.integers(0, 12))
+@given(
+    sheaves_with_partitions(**TAME), RINGS, st.sampled_from([0.03, 1.0, 30.0]), st.integers(0, 12)
+)
 @settings(max_examples=60)
 def test_modes_are_those_of_the_dense_reference(case, rings, target, total):
     F, P = case
@@ -62,12 +68,19 @@ def test_modes_are_those_of_the_dense_reference(case, rings, target, total):
         assert_residual(values - exact, top, n=n, eps=own)  # the leading ones, none left out
         if r < len(U):
             following = float(M.next_eigenvalues[a]) ** -2
-            assert_residual(following - np.linalg.eigvalsh(projected)[::-1][r - k], top, n=n, eps=own)
+            assert_residual(
+                following - np.linalg.eigvalsh(projected)[::-1][r - k], top, n=n, eps=own
+            )
         else:
             assert M.next_eigenvalues[a] == np.inf
 
 
-@given(sheaves_with_partitions(), RINGS, st.sampled_from([1, 3, sc.ranks.kernel(), sc.ranks.budget(5)]), st.booleans())
+@given(
+    sheaves_with_partitions(),
+    RINGS,
+    st.sampled_from([1, 3, sc.ranks.kernel(), sc.ranks.budget(5)]),
+    st.booleans(),
+)
 def test_every_statement_holds_on_any_sheaf(case, rings, rank, compress):
     F, P = case
     C = oversampled(F, P, rank, rings=rings, compress=compress)
@@ -82,7 +95,11 @@ def test_every_statement_holds_on_any_sheaf(case, rings, rank, compress):
         "fact-1",
     ):
         assert checks[label].skipped_because is None
-    for label in ("thm:local_spectral_optimality", "prop:truncation_loss", "cor:truncation_realization_errors"):
+    for label in (
+        "thm:local_spectral_optimality",
+        "prop:truncation_loss",
+        "cor:truncation_realization_errors",
+    ):
         assert checks[label].skipped_because == "the modes are oversampled"
     assert C.prolongation.dtype == C.modes.scores.dtype.type(0).dtype or F.dtype.kind == "c"
     assert np.isfinite(C.prolongation.data).all()
@@ -134,15 +151,26 @@ def test_kernels_that_exceed_the_budget_are_kept_and_the_result_says_so():
 
 def test_the_kernel_of_many_dimensions_and_of_none():
     """Inverse iteration doubles its block, or gives way to singular values; the reference takes singular values always."""
-    graphs = nx.disjoint_union(nx.grid_2d_graph(8, 5), nx.disjoint_union(nx.path_graph(20), nx.path_graph(3)))
+    graphs = nx.disjoint_union(
+        nx.grid_2d_graph(8, 5), nx.disjoint_union(nx.path_graph(20), nx.path_graph(3))
+    )
     for d in (1, 2, 3):
         F = gallery.bundle(graphs, d, seed=1)
         P = Partition([0] * F.n_vertices)
         M = sc.local_modes(F, P, sc.ranks.kernel(), "oversampled", target=1.0)
         assert M.ranks.tolist() == [3 * d]
-        assert_residual(sc.coboundary(F) @ M.basis(0), size(sc.coboundary(F).toarray()), size(M.basis(0)), n=F.dim_c0)
-    F = gallery.bundle(nx.grid_2d_graph(8, 8), 2, noise=1e-4, seed=1)  # singular values about 1e-4, not zero
-    assert sc.local_modes(F, Partition([0] * 64), sc.ranks.kernel(), "oversampled", target=1.0).ranks.tolist() == [0]
+        assert_residual(
+            sc.coboundary(F) @ M.basis(0),
+            size(sc.coboundary(F).toarray()),
+            size(M.basis(0)),
+            n=F.dim_c0,
+        )
+    F = gallery.bundle(
+        nx.grid_2d_graph(8, 8), 2, noise=1e-4, seed=1
+    )  # singular values about 1e-4, not zero
+    assert sc.local_modes(
+        F, Partition([0] * 64), sc.ranks.kernel(), "oversampled", target=1.0
+    ).ranks.tolist() == [0]
 
 
 def test_without_energy_every_vector_is_a_section():
@@ -151,11 +179,16 @@ def test_without_energy_every_vector_is_a_section():
     np.testing.assert_array_equal(M.basis(0), [[1], [0]])
     assert M.target == 0
     assert M.tied.all()
-    assert sc.local_modes(F, Partition([0, 0, 1, 1]), sc.ranks.kernel(), "oversampled").ranks.tolist() == [2, 2]
+    assert sc.local_modes(
+        F, Partition([0, 0, 1, 1]), sc.ranks.kernel(), "oversampled"
+    ).ranks.tolist() == [2, 2]
     C = oversampled(F, Partition([0, 0, 1, 1]), 2)
     assert sc.verify(C.recoarsen(F)).passed
     H = sc.coarsen_levels(
-        F, partitions=[Partition([0, 0, 1, 1]), Partition([0, 0])], rank=1, local_operator="oversampled"
+        F,
+        partitions=[Partition([0, 0, 1, 1]), Partition([0, 0])],
+        rank=1,
+        local_operator="oversampled",
     )
     assert [C.modes.target for C in H] == [0, 0]
 
@@ -177,10 +210,15 @@ def test_a_hub_does_not_make_its_patch_large():
 
 def test_the_most_strongly_coupled_neighbours_come_first():
     """Vertex 0 with neighbours of strengths 1, 9, 4: one fits."""
-    F = CellularSheaf.constant(np.array([[0, 1], [2, 0], [0, 3]]), weight=[1.0, 9.0, 4.0], n_vertices=4)
+    F = CellularSheaf.constant(
+        np.array([[0, 1], [2, 0], [0, 3]]), weight=[1.0, 9.0, 4.0], n_vertices=4
+    )
     P = Partition([0, 1, 2, 3])
     patches = oversampled_problems.OversampledProblems(F, P, False, 1, 1.0).patches.arrays
-    members = [patches.members[i : i + k].tolist() for i, k in zip(patches.starts, patches.counts, strict=True)]
+    members = [
+        patches.members[i : i + k].tolist()
+        for i, k in zip(patches.starts, patches.counts, strict=True)
+    ]
     assert members == [[0, 2], [1, 0], [2, 0], [3, 0]]
 
 
@@ -188,7 +226,9 @@ def test_more_rings_reach_farther():
     F = CellularSheaf.constant(nx.path_graph(12))
     P = Partition(np.arange(12) // 4)
     counts = [
-        oversampled_problems.OversampledProblems(F, P, False, rings, 1.0).patches.arrays.counts.tolist()
+        oversampled_problems.OversampledProblems(
+            F, P, False, rings, 1.0
+        ).patches.arrays.counts.tolist()
         for rings in range(5)
     ]
     assert counts == [[4, 4, 4], [5, 6, 5], [6, 8, 6], [7, 8, 7], [8, 8, 8]]
@@ -198,7 +238,8 @@ def test_more_rings_reach_farther():
 
 
 @pytest.mark.parametrize(
-    ("dtype", "factor"), [(float, 1e100), (float, 1e-100), (complex, 1e100), (np.float32, 1e12), (np.float32, 1e-12)]
+    ("dtype", "factor"),
+    [(float, 1e100), (float, 1e-100), (complex, 1e100), (np.float32, 1e12), (np.float32, 1e-12)],
 )
 def test_scaling_all_maps_changes_nothing(dtype, factor):
     F = CellularSheaf.random(nx.grid_2d_graph(6, 6), 2, 3, seed=2, dtype=dtype)
@@ -242,7 +283,9 @@ def test_the_number_of_threads_does_not_change_a_bit(dtype, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.modes.problems.SERIAL_BELOW", 0)
     results = []
     for threads in (1, 2):
-        monkeypatch.setattr("sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads)
+        monkeypatch.setattr(
+            "sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads
+        )
         results.append(sc.local_modes(F, P, sc.ranks.budget(90), "oversampled"))
     for name in ("ranks", "scores", "next_eigenvalues", "tied"):
         np.testing.assert_array_equal(getattr(results[0], name), getattr(results[1], name))
@@ -266,7 +309,9 @@ def test_what_spectra_keep_is_what_is_computed_again(dtype, monkeypatch):
 
 
 def relative_errors(F, P, total, **options):
-    return sc.spectral_quality(sc.coarsen(F, P, sc.ranks.budget(total), **options), 10).relative_errors.mean()
+    return sc.spectral_quality(
+        sc.coarsen(F, P, sc.ranks.budget(total), **options), 10
+    ).relative_errors.mean()
 
 
 @pytest.mark.parametrize("d", [1, 3])
@@ -318,14 +363,22 @@ def test_recoarsening_is_coarsening(case, rings, seed, target):
     C2, D = C.recoarsen(F2), oversampled(F2, P, 3, rings=rings, target=target)
     np.testing.assert_array_equal(C2.prolongation.data, D.prolongation.data)
     np.testing.assert_array_equal(C2.modes.scores, D.modes.scores)
-    assert (C2.modes.rings, C2.modes.target, C2.modes.pilot) == (rings, D.modes.target, target is None)
+    assert (C2.modes.rings, C2.modes.target, C2.modes.pilot) == (
+        rings,
+        D.modes.target,
+        target is None,
+    )
 
 
 def test_all_levels_have_the_target_of_the_finest():
     F, _ = grid(12, 2, noise=0.1)
     options = {"factor": 4, "n_levels": 2, "rank": 3, "local_operator": "oversampled", "rings": 2}
     H = sc.coarsen_levels(F, **options)
-    assert H[0].modes.target == H[1].modes.target == sc.local_modes(F, H[0].partition, 3, "oversampled").target
+    assert (
+        H[0].modes.target
+        == H[1].modes.target
+        == sc.local_modes(F, H[0].partition, 3, "oversampled").target
+    )
     assert [C.modes.rings for C in H] == [2, 2]
     assert all(sc.verify(C).passed for C in H)
     F2 = F.with_maps(3 * F.tail_data, 3 * F.head_data)
@@ -359,7 +412,9 @@ def test_pooling_takes_them():
     F, P = grid()
     out = sc.HiSP(3, 4, local_operator="oversampled")(F, np.ones((F.n_vertices, 2)), partition=P)
     assert out.coarsening.modes.local_operator == "oversampled"
-    np.testing.assert_array_equal(out.coarsening.prolongation.data, oversampled(F, P, 3).prolongation.data)
+    np.testing.assert_array_equal(
+        out.coarsening.prolongation.data, oversampled(F, P, 3).prolongation.data
+    )
 
 
 # ---------------------------------------------------------------- what is refused
@@ -397,10 +452,13 @@ def test_rings_and_target_are_for_modes_that_are_computed():
     M = sc.local_modes(F, P, 2, "oversampled")
     for name, value in (("rings", 1), ("target", 1.0)):
         with pytest.raises(
-            ValueError, match=f"`{name}` is for modes that are computed here, but the LocalModes in `rank` are given"
+            ValueError,
+            match=f"`{name}` is for modes that are computed here, but the LocalModes in `rank` are given",
         ):
             sc.coarsen(F, P, M, local_operator="oversampled", **{name: value})
-        with pytest.raises(ValueError, match=f"`{name}` is for modes that are computed here, but `basis` are given"):
+        with pytest.raises(
+            ValueError, match=f"`{name}` is for modes that are computed here, but `basis` are given"
+        ):
             sc.coarsen(F, P, basis=[M.basis(a) for a in range(4)], **{name: value})
     assert sc.coarsen(F, P, M).modes is M
 

@@ -26,14 +26,18 @@ def assert_prolongation(R, F, n_columns, dtype):
     assert R.has_sorted_indices
     assert R.has_canonical_format
     for i in range(F.dim_c0):
-        assert (np.diff(R.indices[R.indptr[i] : R.indptr[i + 1]]) == 1).all()  # a row of a dense block
+        assert (
+            np.diff(R.indices[R.indptr[i] : R.indptr[i + 1]]) == 1
+        ).all()  # a row of a dense block
 
 
 @given(sheaves_with_partitions(), st.data())
 def test_prolongation_is_the_direct_sum_of_the_modes(case, data):
     F, P = case
     with ties_allowed():
-        M = sc.local_modes(F, P, data.draw(mode_counts(P)), data.draw(st.sampled_from(["internal", "principal"])))
+        M = sc.local_modes(
+            F, P, data.draw(mode_counts(P)), data.draw(st.sampled_from(["internal", "principal"]))
+        )
     U = [M.basis(a) for a in range(P.n_clusters)]
     assert [U_a.shape for U_a in U] == [
         (len(reference.cluster_coordinates(F, P, a)), M.ranks[a]) for a in range(P.n_clusters)
@@ -87,7 +91,9 @@ def test_own_blocks_are_cast_to_the_precision_of_the_sheaf(dtype, given_dtype):
 
 def test_own_blocks_beyond_the_precision_of_the_sheaf_are_refused():
     F = CellularSheaf.random(nx.path_graph(3), 1, 1, seed=3, dtype=np.float32)
-    with pytest.raises(ValueError, match=r"`basis\[0\]` must be finite as float32, got 1e\+300 in row 1"):
+    with pytest.raises(
+        ValueError, match=r"`basis\[0\]` must be finite as float32, got 1e\+300 in row 1"
+    ):
         sc.coarsen(F, PAIR_AND_ONE, basis=[[[1.0], [1e300]], [[1.0]]])
 
 
@@ -101,14 +107,34 @@ def test_own_blocks_stay_the_callers():
 @pytest.mark.parametrize(
     ("basis", "error", "message"),
     [
-        ([np.ones((2, 1))], ValueError, r"`basis` must hold one array per cluster, 2 in all, got 1"),
+        (
+            [np.ones((2, 1))],
+            ValueError,
+            r"`basis` must hold one array per cluster, 2 in all, got 1",
+        ),
         (3, TypeError, r"`basis` must be a sequence of arrays, one per cluster, got int"),
         ([np.ones((2, 1)), np.ones((2, 1))], ValueError, r"`basis\[1\]` must have shape \(1, r\)"),
-        ([np.ones((1, 2)), np.ones((1, 1))], ValueError, r"`basis\[0\]` must have shape \(2, r\), the dimension"),
+        (
+            [np.ones((1, 2)), np.ones((1, 1))],
+            ValueError,
+            r"`basis\[0\]` must have shape \(2, r\), the dimension",
+        ),
         ([np.ones(2), np.ones((1, 1))], ValueError, r"got \(2,\)"),
-        ([np.ones((2, 2)), [[np.nan]]], ValueError, r"`basis\[1\]` must be finite.*, got nan in row 0"),
-        ([[[0, 1], [0, np.inf]], [[1]]], ValueError, r"`basis\[0\]` must be finite.*, got inf in row 1"),
-        ([np.ones((2, 1), np.float16), [[1]]], TypeError, r"`basis\[0\]` must hold float32, float64"),
+        (
+            [np.ones((2, 2)), [[np.nan]]],
+            ValueError,
+            r"`basis\[1\]` must be finite.*, got nan in row 0",
+        ),
+        (
+            [[[0, 1], [0, np.inf]], [[1]]],
+            ValueError,
+            r"`basis\[0\]` must be finite.*, got inf in row 1",
+        ),
+        (
+            [np.ones((2, 1), np.float16), [[1]]],
+            TypeError,
+            r"`basis\[0\]` must hold float32, float64",
+        ),
         ([[["a"], ["b"]], [[1]]], TypeError, r"`basis\[0\]` must hold float32, float64"),
     ],
     ids=["too few", "a number", "rows of 1", "rows of 0", "flat", "nan", "inf", "half", "words"],

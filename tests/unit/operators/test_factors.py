@@ -42,11 +42,14 @@ def fill(A, order):
     """Entries of the triangular factor of a matrix with this pattern."""
     n = A.shape[0]
     dominant = scipy.sparse.diags_array(A.sum(axis=1) + 1.0) - A
-    return np.count_nonzero(np.linalg.cholesky(dominant.toarray()[np.ix_(order, order)])) if n else 0
+    return (
+        np.count_nonzero(np.linalg.cholesky(dominant.toarray()[np.ix_(order, order)])) if n else 0
+    )
 
 
 @pytest.mark.parametrize(
-    ("graph", "allowed"), [("grid", 9600), ("star", 201), ("path", 600), ("no edges", 70), ("tree", 1300)]
+    ("graph", "allowed"),
+    [("grid", 9600), ("star", 201), ("path", 600), ("no edges", 70), ("tree", 1300)],
 )
 def test_dissection_keeps_factors_sparse(graph, allowed):
     A = adjacency(GRAPHS[graph])
@@ -58,7 +61,9 @@ def test_dissection_keeps_factors_sparse(graph, allowed):
 
 @given(graphs(max_vertices=7))
 def test_small_graphs_stay_as_they_are(graph):
-    A = scipy.sparse.coo_array((np.ones(len(graph.edges)), graph.edges.T), shape=(graph.n_vertices,) * 2).tocsr()
+    A = scipy.sparse.coo_array(
+        (np.ones(len(graph.edges)), graph.edges.T), shape=(graph.n_vertices,) * 2
+    ).tocsr()
     assert dissected(A + A.T).tolist() == list(range(graph.n_vertices))
 
 

@@ -26,8 +26,12 @@ def same_graph(data, F, dtypes=DTYPES):
     rng = np.random.default_rng(data.draw(st.integers(0, 99), label="seed"))
     maps = []
     for flat in (F.tail_data, F.head_data):
-        values = rng.standard_normal(flat.shape) + (1j * rng.standard_normal(flat.shape) if dtype.kind == "c" else 0)
-        maps.append((np.sign(values.real) + values) * scale)  # never so small that the sheaf is out of range
+        values = rng.standard_normal(flat.shape) + (
+            1j * rng.standard_normal(flat.shape) if dtype.kind == "c" else 0
+        )
+        maps.append(
+            (np.sign(values.real) + values) * scale
+        )  # never so small that the sheaf is out of range
     return F.with_maps(*[M.astype(dtype) for M in maps])
 
 
@@ -55,7 +59,9 @@ def assert_equals_delta_star_delta(L, F):
     for u in range(F.n_vertices):
         for v in range(F.n_vertices):
             error = block(L, F, u, v) - block(expected, F, u, v)
-            assert_residual(error, columns[u], columns[v], n=int(max(F.vertex_dims[u], F.vertex_dims[v])))
+            assert_residual(
+                error, columns[u], columns[v], n=int(max(F.vertex_dims[u], F.vertex_dims[v]))
+            )
 
 
 # ---------------------------------------------------------------- coboundary
@@ -134,7 +140,9 @@ def test_laplacian_stores_the_blocks_of_the_graph_and_the_diagonal(F):
     wanted |= {(int(u), int(v)) for u, v in F.edges} | {(int(v), int(u)) for u, v in F.edges}
     stored = np.zeros((F.dim_c0, F.dim_c0), bool)
     for u, v in wanted:
-        stored[np.ix_(reference.vertex_coordinates(F, u), reference.vertex_coordinates(F, v))] = True
+        stored[np.ix_(reference.vertex_coordinates(F, u), reference.vertex_coordinates(F, v))] = (
+            True
+        )
     L = sc.laplacian(F)
     rows = np.repeat(np.arange(F.dim_c0), np.diff(L.indptr))
     found = np.zeros_like(stored)
@@ -154,9 +162,13 @@ def test_laplacian_belongs_to_the_caller(format):
 def test_blocks_of_mixed_stalks_are_refused():
     F = CellularSheaf([[0, 1]], [[[1.0, 2.0]]], [[[1.0]]])
     for build in (sc.laplacian, sc.LaplacianPattern):
-        with pytest.raises(ValueError, match="one size, at least 1; vertex 1 has dimension 1, vertex 0 has 2"):
+        with pytest.raises(
+            ValueError, match="one size, at least 1; vertex 1 has dimension 1, vertex 0 has 2"
+        ):
             build(F, format="bsr")
-        with pytest.raises(ValueError, match=re.escape("`format` must be one of 'csr', 'bsr', got 'coo'")):
+        with pytest.raises(
+            ValueError, match=re.escape("`format` must be one of 'csr', 'bsr', got 'coo'")
+        ):
             build(F, format="coo")
     nothing = np.zeros((0, 1, 1))
     with pytest.raises(ValueError, match="there are no vertices"):
@@ -176,10 +188,14 @@ def test_laplacian_of_the_constant_sheaf_is_networkx_own(G):
 
 @given(multigraphs(min_vertices=1), st.integers(1, 3))
 def test_normalized_laplacian_without_loops_is_networkx_own(G, dim):
-    G.remove_edges_from([edge for edge in G.edges if edge[0] == edge[1] or G.edges[edge].get("weight") == 0])
+    G.remove_edges_from(
+        [edge for edge in G.edges if edge[0] == edge[1] or G.edges[edge].get("weight") == 0]
+    )
     F = CellularSheaf.constant(G, dim=dim)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", sc.SingularDegreeWarning)  # isolated vertices, which networkx also leaves zero
+        warnings.simplefilter(
+            "ignore", sc.SingularDegreeWarning
+        )  # isolated vertices, which networkx also leaves zero
         ours = sc.laplacian(sc.normalize(F)).toarray()
     theirs = np.kron(nx.normalized_laplacian_matrix(G).toarray(), np.eye(dim))
     assert_residual(ours - theirs, n=dim)
@@ -249,7 +265,9 @@ def test_fill_refuses_an_out_that_does_not_fit(format):
     for out in (other_format, smaller, emptier, np.zeros((6, 6)), 3):
         with pytest.raises(ValueError, match="`out` must be an earlier result of this pattern"):
             pattern.fill(F, out=out)
-    with pytest.raises(ValueError, match="`out` must have the sheaf's scalar type float64, got float32"):
+    with pytest.raises(
+        ValueError, match="`out` must have the sheaf's scalar type float64, got float32"
+    ):
         pattern.fill(F, out=pattern.fill(F).astype(np.float32))
 
 
@@ -258,7 +276,9 @@ def test_fill_refuses_an_out_that_does_not_fit(format):
 
 def arranged(kind):
     """Edges of one graph in an order and orientation, perhaps with a loop or parallel edges."""
-    edges = np.array(sorted(nx.gnm_random_graph(8, 15, seed=6).edges), dtype=np.int64)  # u < v, sorted: canonical
+    edges = np.array(
+        sorted(nx.gnm_random_graph(8, 15, seed=6).edges), dtype=np.int64
+    )  # u < v, sorted: canonical
     assert (edges[:, 0] < edges[:, 1]).all()
     rng = np.random.default_rng(8)
     if kind == "reversed":
@@ -285,7 +305,9 @@ def of_shape(shape, edges, dtype, seed=5):
     """A sheaf with maps of one shape (d_v, d_e), with mixed edge stalks, or with mixed stalks; a vertex more than edges touch."""
     n, m = 9, len(edges)
     if shape == "mixed":
-        return CellularSheaf.random(edges, np.arange(n) % 8, 1 + np.arange(m) % 6, seed=seed, dtype=dtype)
+        return CellularSheaf.random(
+            edges, np.arange(n) % 8, 1 + np.arange(m) % 6, seed=seed, dtype=dtype
+        )
     if shape == "edges":
         return CellularSheaf.random(edges, [2] * n, 1 + np.arange(m) % 3, seed=seed, dtype=dtype)
     return CellularSheaf.random(edges, [shape[0]] * n, [shape[1]] * m, seed=seed, dtype=dtype)
@@ -302,7 +324,9 @@ def test_every_way_to_fill_gives_the_same_matrix(arrangement, shape):
         for format in formats:
             pattern = sc.LaplacianPattern(F, format)
             assert pattern._small == (
-                arrangement not in ("twice", "parallel", "loops") and isinstance(shape, tuple) and shape[0] <= 3
+                arrangement not in ("twice", "parallel", "loops")
+                and isinstance(shape, tuple)
+                and shape[0] <= 3
             )
             L = pattern.fill(F)
             L.data[:] = np.nan  # whatever was there must be overwritten
@@ -315,7 +339,9 @@ def test_every_way_to_fill_gives_the_same_matrix(arrangement, shape):
             assert_equals_delta_star_delta(general, F)
             np.testing.assert_array_equal(general, general.conj().T)
             delta = reference.coboundary(F)
-            assert_residual(filled[-1] - general, delta, delta, n=int(F.vertex_dims.max()), eps=eps_of(F.dtype))
+            assert_residual(
+                filled[-1] - general, delta, delta, n=int(F.vertex_dims.max()), eps=eps_of(F.dtype)
+            )
         assert_equals_delta_star_delta(filled[0], F)
         np.testing.assert_array_equal(filled[0], filled[-1])
 
@@ -362,7 +388,9 @@ def test_filling_gives_the_same_bits_for_any_number_of_threads(arrangement, shap
     monkeypatch.setattr("sheafcoarsen.operators.delta.SERIAL_BELOW", 0.0)
     results = []
     for threads in (1, 2, 5):
-        monkeypatch.setattr("sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads)
+        monkeypatch.setattr(
+            "sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads
+        )
         L = sc.laplacian(F)
         results.append((L.data, L.indices, L.indptr))
     for other in results[1:]:
@@ -425,7 +453,9 @@ def test_energy_per_edge_and_in_all(F, data):
             n = int(max(F.edge_dims[e], F.vertex_dims[F.edges[e]].max()))
             assert_residual(energies[e, c] - expected[e, c], rows, rows, there, there, n=n, eps=eps)
         factors = (delta, delta, columns[:, c], columns[:, c])
-        assert_residual(totals[c] - expected[:, c].sum(), *factors, n=max(F.dim_c0, F.dim_c1), eps=eps)
+        assert_residual(
+            totals[c] - expected[:, c].sum(), *factors, n=max(F.dim_c0, F.dim_c1), eps=eps
+        )
 
 
 def test_energy_of_a_complex_cochain_on_a_real_sheaf():
@@ -438,13 +468,23 @@ def test_energy_of_a_complex_cochain_on_a_real_sheaf():
 def test_energy_refuses_cochains_that_do_not_fit(function):
     F = CellularSheaf([[0, 1]], [[[1.0, 2.0]]], [[[1.0]]])
     for x in ([1.0, 2.0], np.zeros((3, 1, 1)), 1.0, np.zeros((1, 3)), []):
-        with pytest.raises(ValueError, match=re.escape("(dim_c0, h) with dim_c0 = 3, got shape " + str(np.shape(x)))):
+        with pytest.raises(
+            ValueError,
+            match=re.escape("(dim_c0, h) with dim_c0 = 3, got shape " + str(np.shape(x))),
+        ):
             function(F, x)
     for bad in (np.nan, np.inf, -np.inf):
         with pytest.raises(ValueError, match=f"`x` must be finite, got {bad} in row 1"):
             function(F, [[0, 0], [0, bad], [0, 0]])
-    for x in (np.array(["a", "b", "c"]), [True, False, True], np.zeros(3, object), np.zeros(3, np.float16)):
-        with pytest.raises(TypeError, match="`x` must hold float32, float64, complex64, complex128 or integers"):
+    for x in (
+        np.array(["a", "b", "c"]),
+        [True, False, True],
+        np.zeros(3, object),
+        np.zeros(3, np.float16),
+    ):
+        with pytest.raises(
+            TypeError, match="`x` must hold float32, float64, complex64, complex128 or integers"
+        ):
             function(F, x)
 
 
@@ -455,15 +495,20 @@ def test_large_problems_give_the_same_bits_with_one_and_two_threads(dtype, monke
     started = []
     pool = threads_module.ThreadPoolExecutor
     monkeypatch.setattr(
-        "sheafcoarsen._support.threads.ThreadPoolExecutor", lambda threads: started.append(threads) or pool(threads)
+        "sheafcoarsen._support.threads.ThreadPoolExecutor",
+        lambda threads: started.append(threads) or pool(threads),
     )
     monkeypatch.setattr("sheafcoarsen.operators.pattern.SERIAL_BELOW", 0.0)
     monkeypatch.setattr("sheafcoarsen.operators.delta.SERIAL_BELOW", 0.0)
     results = []
     for threads in (1, 2):
-        monkeypatch.setattr("sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads)
+        monkeypatch.setattr(
+            "sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads
+        )
         L = sc.laplacian(F)
-        results.append((L.data, L.indices, L.indptr, sc.edge_energy(F, x), sc.laplacian_operator(F) @ x))
+        results.append(
+            (L.data, L.indices, L.indptr, sc.edge_energy(F, x), sc.laplacian_operator(F) @ x)
+        )
     assert started
     assert set(started) == {2}
     for one, two in zip(*results, strict=True):
@@ -477,7 +522,9 @@ def test_large_problems_give_the_same_bits_with_one_and_two_threads(dtype, monke
 def shifted_blocks(F, singular, eps):
     """D_v plus what the treatment adds to it."""
     blocks = [D.astype(np.result_type(D, np.float64)) for D in reference.diagonal_blocks(F)]
-    shift = {"pinv": 0.0, "regularize": eps * max(map(size, blocks), default=0.0), "augment": 1.0}[singular]
+    shift = {"pinv": 0.0, "regularize": eps * max(map(size, blocks), default=0.0), "augment": 1.0}[
+        singular
+    ]
     return [D + shift * np.eye(len(D)) for D in blocks]
 
 
@@ -498,7 +545,11 @@ def normalize_quietly(F, *args, **kwargs):
         return sc.normalize(F, *args, **kwargs)
 
 
-@given(sheaves(), st.sampled_from(["pinv", "regularize", "augment"]), st.sampled_from([1e-8, 1e-3, 10.0]))
+@given(
+    sheaves(),
+    st.sampled_from(["pinv", "regularize", "augment"]),
+    st.sampled_from([1e-8, 1e-3, 10.0]),
+)
 def test_normalized_sheaf_is_that_of_the_definition(F, singular, eps):
     clearly_singular(F, singular, eps)
     N = normalize_quietly(F, singular, eps)
@@ -517,9 +568,13 @@ def test_normalized_sheaf_is_that_of_the_definition(F, singular, eps):
         for v in range(F.n_vertices):
             error = block(ours, F, u, v) - block(expected, F, u, v)
             n = int(max(F.vertex_dims[u], F.vertex_dims[v]))
-            assert_residual(error, conditions[u] + conditions[v], sizes[u], sizes[v], n=n, eps=eps_of(F.dtype))
+            assert_residual(
+                error, conditions[u] + conditions[v], sizes[u], sizes[v], n=n, eps=eps_of(F.dtype)
+            )
     L = reference.laplacian(F)
-    assert_residual(ours - expected, root, root, L, n=max(F.vertex_dims.max(initial=1), 1), eps=eps_of(F.dtype))
+    assert_residual(
+        ours - expected, root, root, L, n=max(F.vertex_dims.max(initial=1), 1), eps=eps_of(F.dtype)
+    )
 
 
 @given(sheaves())
@@ -537,7 +592,11 @@ def test_the_warning_comes_exactly_with_singular_blocks_and_the_pseudo_inverse(F
         sc.normalize(F, singular="pinv")
 
 
-@given(sheaves(scales=[1.0]), st.sampled_from([2.0**40, 2.0**-30, 3.7]), st.sampled_from(["pinv", "regularize"]))
+@given(
+    sheaves(scales=[1.0]),
+    st.sampled_from([2.0**40, 2.0**-30, 3.7]),
+    st.sampled_from(["pinv", "regularize"]),
+)
 def test_the_scale_of_the_maps_does_not_change_the_normalized_sheaf(F, scale, singular):
     G = F.with_maps(F.tail_data * F.dtype.type(scale), F.head_data * F.dtype.type(scale))
     eps = 1e-2
@@ -551,7 +610,13 @@ def test_the_scale_of_the_maps_does_not_change_the_normalized_sheaf(F, scale, si
         for ours, theirs, at in ((N.tail_map, M.tail_map, u), (N.head_map, M.head_map, v)):
             # rows of a map times D^{-1/2} are at most 1, loops aside, whose two maps may nearly cancel in D
             reach = max(1.0, size(ours(e)))
-            assert_residual(ours(e) - theirs(e), conditions[at], reach, n=int(F.vertex_dims[at]), eps=eps_of(F.dtype))
+            assert_residual(
+                ours(e) - theirs(e),
+                conditions[at],
+                reach,
+                n=int(F.vertex_dims[at]),
+                eps=eps_of(F.dtype),
+            )
 
 
 def test_augment_adds_one_whatever_the_scale():
@@ -564,7 +629,9 @@ def test_augment_adds_one_whatever_the_scale():
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
 @pytest.mark.parametrize("eps", [1e-8, 0.25])
 def test_eps_regularizes_relative_to_the_largest_block(scale, eps):
-    F = CellularSheaf([[0, 1]], [[[3.0 * scale]]], [[[4.0 * scale, 0.0]]])  # D = 9 and diag(16, 0), singular
+    F = CellularSheaf(
+        [[0, 1]], [[[3.0 * scale]]], [[[4.0 * scale, 0.0]]]
+    )  # D = 9 and diag(16, 0), singular
     N = sc.normalize(F, singular="regularize", eps=eps)
     assert_residual(N.tail_map(0)[0, 0] - 3 / np.sqrt(9 + 16 * eps), n=1)
     assert_residual(N.head_map(0)[0, 0] - 4 / np.sqrt(16 + 16 * eps), n=1)
@@ -598,17 +665,23 @@ def test_the_dirichlet_energy_has_no_factor_one_half():
 
 
 def test_loops_count_in_the_degree_by_their_difference():
-    F = CellularSheaf([[0, 1], [0, 0]], [[[1.0]], [[5.0]]], [[[1.0]], [[3.0]]])  # D_0 = 1 + (5 - 3)^2
+    F = CellularSheaf(
+        [[0, 1], [0, 0]], [[[1.0]], [[5.0]]], [[[1.0]], [[3.0]]]
+    )  # D_0 = 1 + (5 - 3)^2
     N = sc.laplacian(sc.normalize(F)).toarray()
     assert_residual(N - [[1, -1 / np.sqrt(5)], [-1 / np.sqrt(5), 1]], n=1)
 
 
 def test_normalize_refuses_unknown_options():
     F = CellularSheaf.constant(nx.path_graph(3))
-    with pytest.raises(ValueError, match="`singular` must be one of 'pinv', 'regularize', 'augment', got 'shift'"):
+    with pytest.raises(
+        ValueError, match="`singular` must be one of 'pinv', 'regularize', 'augment', got 'shift'"
+    ):
         sc.normalize(F, "shift")
     for eps in (0, -1e-8, np.nan, np.inf, 1j, None, [1e-8]):
-        with pytest.raises((ValueError, TypeError), match="`eps` must be (positive and finite|a real number)"):
+        with pytest.raises(
+            (ValueError, TypeError), match="`eps` must be (positive and finite|a real number)"
+        ):
             sc.normalize(F, "regularize", eps=eps)
 
 

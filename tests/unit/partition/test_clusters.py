@@ -20,12 +20,16 @@ def test_every_edge_is_internal_to_a_cluster_or_crosses_between_a_pair(case):
     c = clusters_of(F, P)
     K = reference.n_clusters(P)
     assert c.n_clusters == K
-    assert groups(c.internal_edges, c.internal_ptr) == [reference.internal_edges(F, P, a) for a in range(K)]
+    assert groups(c.internal_edges, c.internal_ptr) == [
+        reference.internal_edges(F, P, a) for a in range(K)
+    ]
     expected = reference.crossing_groups(F, P)  # pairs a < b sorted, edges ascending inside each
     assert [tuple(pair) for pair in c.pairs.tolist()] == list(expected)
     assert c.pairs.shape == (len(expected), 2)
     assert groups(c.crossing_edges, c.pair_ptr) == list(expected.values())
-    assert sorted([*c.internal_edges.tolist(), *c.crossing_edges.tolist()]) == list(range(F.n_edges))
+    assert sorted([*c.internal_edges.tolist(), *c.crossing_edges.tolist()]) == list(
+        range(F.n_edges)
+    )
 
 
 @given(sheaves_with_partitions())
@@ -66,9 +70,13 @@ def test_clusters_of_a_graph_by_hand():
 def test_wrong_arguments_are_refused():
     F = CellularSheaf.constant([[0, 1], [1, 2]])
     check_partition(F, Partition([0, 0, 1]))
-    with pytest.raises(ValueError, match="`P` must label the sheaf's 3 vertices, got a partition of 2"):
+    with pytest.raises(
+        ValueError, match="`P` must label the sheaf's 3 vertices, got a partition of 2"
+    ):
         check_partition(F, Partition([0, 1]))
-    with pytest.raises(TypeError, match=r"`P` must be a Partition, got list: Partition\(labels\) makes one"):
+    with pytest.raises(
+        TypeError, match=r"`P` must be a Partition, got list: Partition\(labels\) makes one"
+    ):
         check_partition(F, [0, 0, 1])
     with pytest.raises(TypeError, match="`sheaf` must be a CellularSheaf, got Partition"):
         check_partition(Partition([0, 0, 1]), F)

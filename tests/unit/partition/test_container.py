@@ -117,7 +117,11 @@ BAD_LABELS = {
     "two-dimensional": ([[0, 1]], ValueError, "1-dimensional, got shape (1, 2)"),
     "number": (3, ValueError, "1-dimensional, got shape ()"),
     "bool": ([True, False], TypeError, "must hold integers, got dtype bool"),
-    "text": (["a", "b"], TypeError, "must hold integers, got dtype <U1: numpy.unique(labels, return_inverse=True)[1]"),
+    "text": (
+        ["a", "b"],
+        TypeError,
+        "must hold integers, got dtype <U1: numpy.unique(labels, return_inverse=True)[1]",
+    ),
     "complex": ([0j], TypeError, "must hold integers, got dtype complex128"),
     "object": (np.array([0, None]), TypeError, "must hold integers, got dtype object"),
     "ragged": ([[0], [1, 2]], ValueError, "rectangular array of integers"),
@@ -134,7 +138,10 @@ def test_bad_labels(case):
 BAD_CLUSTERS = {
     "repeated": ([[0, 1], [2, 1]], "hold vertex 1 more than once: in clusters [0, 1]"),
     "repeated inside": ([[0, 0], [1]], "hold vertex 0 more than once: in clusters [0, 0]"),
-    "missing": ([[0, 3], [2]], "`clusters[0]` holds vertex 3, but the clusters hold 3 vertices in all"),
+    "missing": (
+        [[0, 3], [2]],
+        "`clusters[0]` holds vertex 3, but the clusters hold 3 vertices in all",
+    ),
     "negative": ([[0], [-1]], "`clusters[1]` holds vertex -1"),
     "empty": ([[0, 1], []], "`clusters[1]` is empty"),
     "fraction": ([[0], [1.5]], "`clusters[1]` must hold whole numbers, got 1.5"),

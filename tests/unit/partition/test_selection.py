@@ -172,7 +172,9 @@ def test_grids_are_balanced(method, shape, n_clusters):
     assert sizes.min() >= sizes.mean() / 3 - 1
 
 
-@pytest.mark.parametrize(("method", "allowed"), [("balls", 0.16), ("matching", 0.17), ("metis", 0.15)])
+@pytest.mark.parametrize(
+    ("method", "allowed"), [("balls", 0.16), ("matching", 0.17), ("metis", 0.15)]
+)
 def test_grids_are_cut_little(method, allowed):
     G = grid(60, 60)  # squares of 6 x 6 cut 9 of 59 lines in each direction, 0.153
     labels = select(G, 100, method=method).labels
@@ -186,7 +188,9 @@ def test_stalk_dimensions_are_balanced_not_vertices(method):
     path = np.stack([np.arange(79), np.arange(1, 80)], axis=1)
     F = sheaf_on(path, dims, np.ones(79, dtype=int))
     labels = select(F, 4, method=method).labels
-    assert np.bincount(labels, weights=dims).max() <= 150  # clusters of 20 vertices would weigh up to 180
+    assert (
+        np.bincount(labels, weights=dims).max() <= 150
+    )  # clusters of 20 vertices would weigh up to 180
     assert np.bincount(labels).max() >= 30
 
 
@@ -236,7 +240,8 @@ def test_graph_weights_come_from_attribute_or_entries(method):
 def test_power_of_two_scales_change_nothing(method):
     edges = np.array(grid(6, 7).edges)
     made = [
-        sheaf_on(edges, np.arange(42) % 4, np.full(len(edges), 2), scale=scale) for scale in (1.0, 2.0**-332, 2.0**332)
+        sheaf_on(edges, np.arange(42) % 4, np.full(len(edges), 2), scale=scale)
+        for scale in (1.0, 2.0**-332, 2.0**332)
     ]
     labels = [select(F, 5, method=method, weights="sheaf").labels.tolist() for F in made]
     assert labels[0] == labels[1] == labels[2]
@@ -276,7 +281,12 @@ def test_weights_of_an_edge_list_are_one_and_loops_count_nothing():
     G = nx.MultiGraph([(0, 1), (0, 1), (1, 1), (1, 2)])
     G.edges[0, 1, 1]["weight"] = 4
     assert sorted(links_of(G, "graph").weights.tolist()) == [0.25, 0.25, 1.25, 1.25]
-    assert sorted(links_of([[0, 1], [0, 1], [1, 1], [1, 2]], "graph").weights.tolist()) == [1, 1, 2, 2]
+    assert sorted(links_of([[0, 1], [0, 1], [1, 1], [1, 2]], "graph").weights.tolist()) == [
+        1,
+        1,
+        2,
+        2,
+    ]
 
 
 # ---------------------------------------------------------------- hubs
@@ -322,7 +332,9 @@ def test_hubs_take_no_quadratic_time(method, n_clusters):
     star = np.stack([np.zeros(n, dtype=int), np.arange(1, n + 1)], axis=1)
     rim = np.stack([np.arange(1, n), np.arange(2, n + 1)], axis=1)[: n // 2]
     partition = select(np.concatenate([star, rim]), n_clusters, method=method)
-    assert partition.n_clusters == n_clusters  # in a fraction of a second; quadratic time would hang the run
+    assert (
+        partition.n_clusters == n_clusters
+    )  # in a fraction of a second; quadratic time would hang the run
 
 
 # ---------------------------------------------------------------- single methods
@@ -458,7 +470,9 @@ def test_unknown_choices_are_refused_with_the_list():
         select(G, 2, method="kmeans")
     with pytest.raises(ValueError, match="`weights` must be one of 'graph', 'sheaf', got 'unit'"):
         select(G, 2, weights="unit")
-    with pytest.raises(ValueError, match=r'`weights` = "sheaf" .* is a Graph: pass a CellularSheaf'):
+    with pytest.raises(
+        ValueError, match=r'`weights` = "sheaf" .* is a Graph: pass a CellularSheaf'
+    ):
         select(G, 2, weights="sheaf")
 
 
@@ -469,7 +483,9 @@ def test_seeds_are_integers_from_zero(seed, error):
 
 
 def test_spectral_refuses_many_clusters_and_names_balls():
-    with pytest.raises(ValueError, match=r'`n_clusters` must be at most 500 .* got 501; use "balls"'):
+    with pytest.raises(
+        ValueError, match=r'`n_clusters` must be at most 500 .* got 501; use "balls"'
+    ):
         select(nx.path_graph(600), 501, method="spectral")
 
 

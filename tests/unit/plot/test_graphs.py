@@ -190,7 +190,10 @@ def test_positions_by_name(ax):
     [
         (np.zeros((33, 2)), r"for each of 34 vertices, got shape \(33, 2\)"),
         (np.zeros((34, 3)), r"got shape \(34, 3\)"),
-        (np.where(np.arange(68).reshape(34, 2) == 9, np.nan, 0), "`pos` must be finite, got .* for vertex 4"),
+        (
+            np.where(np.arange(68).reshape(34, 2) == 9, np.nan, 0),
+            "`pos` must be finite, got .* for vertex 4",
+        ),
     ],
 )
 def test_bad_positions_are_refused(pos, message, C, ax):
@@ -211,7 +214,9 @@ def test_neighbouring_clusters_differ_in_grey(K, ax):
     grey = luminance(coarse["vertices"].get_facecolors())
     a, b = C.clusters.pairs.T
     assert np.abs(grey[a] - grey[b]).min() > 0.05
-    np.testing.assert_array_equal(luminance(fine["vertices"].get_facecolors()), grey[C.partition.labels])
+    np.testing.assert_array_equal(
+        luminance(fine["vertices"].get_facecolors()), grey[C.partition.labels]
+    )
 
 
 def test_few_clusters_carry_their_numbers(C, ax):
@@ -221,7 +226,9 @@ def test_few_clusters_carry_their_numbers(C, ax):
 
 
 def test_a_stalk_of_dimension_zero_is_hollow(ax):
-    C = sc.coarsen(sc.CellularSheaf.constant(nx.path_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1]), [0, 2])
+    C = sc.coarsen(
+        sc.CellularSheaf.constant(nx.path_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1]), [0, 2]
+    )
     plot.partition(C, ax=ax)
     drawn = collections(ax.child_axes[1])["vertices"]
     assert drawn.get_facecolors()[0, :3].tolist() == [1, 1, 1]
@@ -283,11 +290,15 @@ def test_spectra_show_kept_and_discarded_eigenvalues(C, ax):
     drawn = collections(ax)
     for a in range(4):
         kept = drawn["kept"].get_offsets()
-        assert_residual(kept[kept[:, 0] == a, 1] - C.modes.eigenvalues(a), C.modes.operator_norms[a], n=34)
+        assert_residual(
+            kept[kept[:, 0] == a, 1] - C.modes.eigenvalues(a), C.modes.operator_norms[a], n=34
+        )
     next_ones = np.asarray(drawn["first discarded"].get_offsets())
     finite = np.isfinite(C.modes.next_eigenvalues)
     assert not finite.all()
-    np.testing.assert_array_equal(next_ones, np.stack([np.arange(4), C.modes.next_eigenvalues])[:, finite].T)
+    np.testing.assert_array_equal(
+        next_ones, np.stack([np.arange(4), C.modes.next_eigenvalues])[:, finite].T
+    )
     for (_, low), (x, high) in drawn["gap"].get_segments():
         a = int(x)
         assert high == C.modes.next_eigenvalues[a]
@@ -310,19 +321,26 @@ def test_spectra_of_many_clusters_are_sorted(ax):
 
 def test_spectra_name_the_operator_and_the_ties(ax):
     C = sc.coarsen(
-        sc.CellularSheaf.constant(nx.complete_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1]), 2, local_operator="principal"
+        sc.CellularSheaf.constant(nx.complete_graph(6)),
+        sc.Partition([0, 0, 0, 1, 1, 1]),
+        2,
+        local_operator="principal",
     )
     assert C.modes.tied.all()
     plot.spectra(C, ax=ax)
     (label,) = [label for label in collections(ax) if "splits a multiple eigenvalue" in label]
     assert "(2)" in label
-    np.testing.assert_array_equal(collections(ax)[label].get_offsets()[:, 1], C.modes.next_eigenvalues)
+    np.testing.assert_array_equal(
+        collections(ax)[label].get_offsets()[:, 1], C.modes.next_eigenvalues
+    )
     assert "principal" in ax.get_ylabel()
 
 
 def test_a_basis_of_your_own_has_no_spectra(C, ax):
     with pytest.raises(ValueError, match="a basis of your own has no local spectra"):
-        plot.spectra(sc.coarsen(C.fine, C.partition, basis=[C.modes.basis(a) for a in range(4)]), ax=ax)
+        plot.spectra(
+            sc.coarsen(C.fine, C.partition, basis=[C.modes.basis(a) for a in range(4)]), ax=ax
+        )
 
 
 def test_zeros_stand_at_zero_beside_decades(ax):
@@ -335,7 +353,10 @@ def test_zeros_stand_at_zero_beside_decades(ax):
     assert 0.0 in ax.get_yticks()
     low, high = ax.get_ylim()
     values = np.concatenate(
-        [c.get_offsets()[:, 1] for c in (collections(ax)["kept"], collections(ax)["first discarded"])]
+        [
+            c.get_offsets()[:, 1]
+            for c in (collections(ax)["kept"], collections(ax)["first discarded"])
+        ]
     )
     assert low < values.min() == 0
     assert values.max() < high
@@ -347,8 +368,14 @@ def test_zeros_stand_at_zero_beside_decades(ax):
 
 def bars(ax):
     """Return the bars by the name of their line, as (start, signed length)."""
-    names = {tick: label.get_text() for tick, label in zip(ax.get_yticks().tolist(), ax.get_yticklabels(), strict=True)}
-    return {names[round(bar.get_y() + bar.get_height() / 2)]: (bar.get_x(), bar.get_width()) for bar in ax.patches}
+    names = {
+        tick: label.get_text()
+        for tick, label in zip(ax.get_yticks().tolist(), ax.get_yticklabels(), strict=True)
+    }
+    return {
+        names[round(bar.get_y() + bar.get_height() / 2)]: (bar.get_x(), bar.get_width())
+        for bar in ax.patches
+    }
 
 
 @pytest.mark.parametrize("operator", ["internal", "principal"])
@@ -356,7 +383,9 @@ def bars(ax):
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
 def test_the_waterfall_ends_at_the_fine_energy(operator, columns, scale, C, ax):
     F = C.fine.with_maps(C.fine.tail_data * scale, C.fine.head_data * scale)
-    E = sc.energy_ledger(sc.coarsen(F, C.partition, 2, local_operator=operator), cochain(C, columns))
+    E = sc.energy_ledger(
+        sc.coarsen(F, C.partition, 2, local_operator=operator), cochain(C, columns)
+    )
     plot.ledger(E, ax=ax)
     draw(ax)
     drawn = bars(ax)
@@ -387,7 +416,9 @@ def test_kept_lines_come_first(C, ax):
 
 
 def test_a_ledger_of_levels(ax):
-    H = sc.coarsen_levels(sc.CellularSheaf.constant(nx.grid_2d_graph(12, 12)), factor=4, n_levels=2, rank=2)
+    H = sc.coarsen_levels(
+        sc.CellularSheaf.constant(nx.grid_2d_graph(12, 12)), factor=4, n_levels=2, rank=2
+    )
     E = H.ledger(np.random.default_rng(1).standard_normal(144))
     plot.ledger(E, ax=ax)
     drawn = bars(ax)
@@ -436,7 +467,9 @@ def test_without_a_certificate_there_is_no_band(C, ax):
 
 
 def test_the_band_encloses_the_fine_ones_also_where_a_section_is_lost(ax):
-    C = sc.coarsen(sc.CellularSheaf.constant(nx.path_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1]), [2, 0])
+    C = sc.coarsen(
+        sc.CellularSheaf.constant(nx.path_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1]), [2, 0]
+    )
     Q, B = sc.spectral_quality(C, 2), sc.certificate(C)
     assert (Q.kernel_fine, Q.kernel_coarse) == (1, 0)
     plot.quality(Q, B, ax=ax)
@@ -452,7 +485,9 @@ def test_the_band_encloses_the_fine_ones_also_where_a_section_is_lost(ax):
 
 
 def test_what_the_coarse_space_lacks_is_left_out_and_counted(ax):
-    C = sc.coarsen(sc.CellularSheaf.constant(nx.complete_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1]), 1)
+    C = sc.coarsen(
+        sc.CellularSheaf.constant(nx.complete_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1]), 1
+    )
     Q = sc.spectral_quality(C, 1)
     assert np.isinf(Q.coarse).sum() == 4
     plot.quality(Q, sc.certificate(C), ax=ax)
@@ -464,7 +499,9 @@ def test_what_the_coarse_space_lacks_is_left_out_and_counted(ax):
 
 def test_a_lower_end_of_zero_stays_out_of_the_logarithm(ax):
     with ties_allowed():
-        C = sc.coarsen(sc.CellularSheaf.constant(nx.path_graph(6)), sc.Partition([0, 1, 0, 1, 0, 1]), 1)
+        C = sc.coarsen(
+            sc.CellularSheaf.constant(nx.path_graph(6)), sc.Partition([0, 1, 0, 1, 0, 1]), 1
+        )
     B = sc.certificate(C)
     assert B.gamma == 0
     Q = sc.spectral_quality(C, 1)
@@ -478,7 +515,9 @@ def test_a_lower_end_of_zero_stays_out_of_the_logarithm(ax):
 
 
 def test_hierarchy_shows_the_sizes_of_all_sheaves(ax):
-    H = sc.coarsen_levels(sc.CellularSheaf.constant(nx.grid_2d_graph(16, 16)), factor=4, n_levels=3, rank=2)
+    H = sc.coarsen_levels(
+        sc.CellularSheaf.constant(nx.grid_2d_graph(16, 16)), factor=4, n_levels=3, rank=2
+    )
     plot.hierarchy(H, ax=ax)
     draw(ax)
     lines = {line.get_label(): np.asarray(line.get_ydata()).tolist() for line in ax.lines}

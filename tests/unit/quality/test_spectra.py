@@ -86,7 +86,9 @@ def test_the_certificate_is_made_of_its_definitions(C):
     if np.isinf(min(gaps)):
         assert B.gamma == np.inf
     else:
-        assert_residual(B.gamma - max(min(gaps), 0.0), max(levels) / eps if max(levels) else 1.0, n=1, eps=eps)
+        assert_residual(
+            B.gamma - max(min(gaps), 0.0), max(levels) / eps if max(levels) else 1.0, n=1, eps=eps
+        )
         assert B.gamma <= min(gaps) or B.gamma - min(gaps) <= 4 * max(levels)
     if B.gamma == 0:
         assert B.kappa == B.mu == np.inf
@@ -111,7 +113,9 @@ def test_beta_bounds_the_crossing_rows(C):
     true = float(np.sqrt(squares.max(initial=0.0))) * unit
     beta = sc.certificate(C).beta
     assert beta >= true * (1 - 1e-13)
-    assert beta <= true * np.sqrt(max(C.fine.n_vertices, 1)) * (1 + 1e-9)  # blocks of one norm that cancel in the whole
+    assert beta <= true * np.sqrt(max(C.fine.n_vertices, 1)) * (
+        1 + 1e-9
+    )  # blocks of one norm that cancel in the whole
     assert (beta == 0) == (true == 0)
 
 
@@ -152,9 +156,13 @@ def test_beta_is_sharp_on_one_edge_and_scales():
 
 def test_a_crossing_edge_far_below_the_others_still_counts():
     F = CellularSheaf(
-        [[0, 1], [1, 2]], np.array([1e140, 1e-60])[:, None, None], np.array([1e140, 1e-60])[:, None, None]
+        [[0, 1], [1, 2]],
+        np.array([1e140, 1e-60])[:, None, None],
+        np.array([1e140, 1e-60])[:, None, None],
     )
-    assert sc.certificate(coarsen(F, Partition([0, 0, 1]), 1)).beta == pytest.approx(np.sqrt(2) * 1e-60, rel=1e-12)
+    assert sc.certificate(coarsen(F, Partition([0, 0, 1]), 1)).beta == pytest.approx(
+        np.sqrt(2) * 1e-60, rel=1e-12
+    )
 
 
 def test_gamma_is_infinite_where_nothing_is_discarded_and_zero_where_a_section_is():
@@ -172,7 +180,9 @@ def test_gamma_is_infinite_where_nothing_is_discarded_and_zero_where_a_section_i
 
 def test_the_lower_end_is_that_of_the_path_by_hand():
     # gamma = 2, beta^2 = 2, kappa = 1, mu = (3 + sqrt(5)) / 2
-    B = sc.certificate(sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1))
+    B = sc.certificate(
+        sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
+    )
     assert_residual([B.gamma - 2, B.beta**2 - 2, B.kappa - 1, B.mu - (3 + np.sqrt(5)) / 2], n=10)
     assert_residual(B.interval(1.0)[0] - 1 / ((3 + np.sqrt(5)) / 2 + 0.5), n=10)
 
@@ -184,7 +194,9 @@ def test_only_internal_modes_are_certified(kind):
         C, what = sc.coarsen(F, P, basis=[np.eye(2, 1)] * 2), "a basis of your own"
     else:
         C, what = sc.coarsen(F, P, 1, local_operator="principal"), "principal modes"
-    with pytest.raises(ValueError, match=f'internal modes, got {what}: coarsen.*local_operator="internal"'):
+    with pytest.raises(
+        ValueError, match=f'internal modes, got {what}: coarsen.*local_operator="internal"'
+    ):
         sc.certificate(C)
 
 
@@ -199,7 +211,9 @@ def test_only_internal_modes_are_certified(kind):
     ],
 )
 def test_what_is_no_eigenvalue_is_refused(nu, error, message):
-    B = sc.certificate(sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1))
+    B = sc.certificate(
+        sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
+    )
     with pytest.raises(error, match=message):
         B.interval(nu)
 
@@ -247,7 +261,9 @@ def test_the_quality_is_that_of_dense_linear_algebra(C, data):
     assert_residual(Q.coarse[: len(found)] - found * unit**2, L, L, n=n, eps=eps)
     assert np.isinf(Q.coarse[len(found) :]).all()
     m = len(found)
-    assert Q.relative_errors[:m] == pytest.approx((Q.coarse[:m] - Q.fine[:m]) / Q.fine[:m], rel=1e-9, abs=1e-12)
+    assert Q.relative_errors[:m] == pytest.approx(
+        (Q.coarse[:m] - Q.fine[:m]) / Q.fine[:m], rel=1e-9, abs=1e-12
+    )
     assert np.isinf(Q.relative_errors[m:]).all()
     assert_residual(np.maximum(Q.fine - Q.coarse, 0)[:m], L, L, n=n, eps=eps)  # interlacing
     if kernel_coarse < kernel:
@@ -284,7 +300,9 @@ def test_the_angles_are_those_between_the_lifted_and_the_fine_space(C, data):
     first = max(Q.kernel_fine, Q.kernel_coarse)
     have = nu[first:]
     end = min(count, len(have))
-    while end < len(have) and have[end] - have[end - 1] <= 1e-7 * have[end] + 100 * eps * values[-1]:
+    while (
+        end < len(have) and have[end] - have[end - 1] <= 1e-7 * have[end] + 100 * eps * values[-1]
+    ):
         end += 1  # a multiple eigenvalue counts whole
     top = Q.kernel_fine + count
     gaps = [values[top] - values[top - 1]] if top < len(values) else []
@@ -334,16 +352,24 @@ def test_what_lost_sections_became_is_not_compared():
     Q = sc.spectral_quality(C, 4)
     assert (Q.kernel_fine, Q.kernel_coarse) == (3, 0)
     count = len(Q.fine)
-    assert_residual(Q.fine - np.linalg.eigvalsh(reference.laplacian(F))[3 : 3 + count], 8.0, n=F.dim_c0)
-    assert_residual(Q.coarse - np.linalg.eigvalsh(C.galerkin().toarray())[3 : 3 + count], 8.0, n=F.dim_c0)
+    assert_residual(
+        Q.fine - np.linalg.eigvalsh(reference.laplacian(F))[3 : 3 + count], 8.0, n=F.dim_c0
+    )
+    assert_residual(
+        Q.coarse - np.linalg.eigvalsh(C.galerkin().toarray())[3 : 3 + count], 8.0, n=F.dim_c0
+    )
     assert (Q.relative_errors > 0.1).all()
 
 
 def test_a_path_by_hand():
     # R z is constant on each pair: L_Gal = [[.5, -.5], [-.5, .5]], so nu = 1, and lambda_2 = 2 - sqrt(2)
-    Q = sc.spectral_quality(sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1), 1)
+    Q = sc.spectral_quality(
+        sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1), 1
+    )
     low = 2 - np.sqrt(2)
-    assert_residual([Q.fine[0] - low, Q.coarse[0] - 1, Q.relative_errors[0] - (1 / low - 1)], 4.0, n=4)
+    assert_residual(
+        [Q.fine[0] - low, Q.coarse[0] - 1, Q.relative_errors[0] - (1 / low - 1)], 4.0, n=4
+    )
     u = np.cos(np.pi / 4 * (np.arange(4) + 0.5))
     u /= np.linalg.norm(u)
     assert_residual(np.cos(Q.angles[0]) - abs(u @ [0.5, 0.5, -0.5, -0.5]), n=4)
@@ -360,7 +386,10 @@ def test_the_sparse_method_agrees_with_the_dense_one(monkeypatch, dtype):
     dense = sc.spectral_quality(C, 2)
     calls = []
     real = spectra.lowest_sparse
-    monkeypatch.setattr("sheafcoarsen.quality.spectra.lowest_sparse", lambda *args: calls.append(args) or real(*args))
+    monkeypatch.setattr(
+        "sheafcoarsen.quality.spectra.lowest_sparse",
+        lambda *args: calls.append(args) or real(*args),
+    )
     monkeypatch.setattr("sheafcoarsen.quality.spectra.SPARSE_ABOVE", 10)
     monkeypatch.setattr("sheafcoarsen.quality.spectra.SPARSE_SHARE", 2)
     found = sc.spectral_quality(C, 2)
@@ -406,7 +435,9 @@ def test_progress_is_shown_only_when_asked_for(capsys):
 
 def test_a_large_kernel_does_not_hide_the_positive_eigenvalues():
     edges = np.array(nx.path_graph(40).edges) + 860  # and 860 isolated vertices
-    F = CellularSheaf.from_flat(edges, np.ones(39), np.ones(39), np.ones(900, int), np.ones(39, int))
+    F = CellularSheaf.from_flat(
+        edges, np.ones(39), np.ones(39), np.ones(900, int), np.ones(39, int)
+    )
     Q = sc.spectral_quality(coarsen(F, Partition(np.arange(900) // 9), 4), 2)
     assert Q.kernel_fine == 861
     assert_residual(Q.fine - (2 - 2 * np.cos(np.pi * np.array([1, 2]) / 40)), 4.0, n=40)
@@ -436,5 +467,7 @@ def test_numbers_of_pairs_that_cannot_be(k, error, message):
 def test_a_basis_that_is_not_orthonormal_is_refused_with_the_remedy():
     F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
     C = sc.coarsen(F, P, basis=[np.eye(2), np.array([[1.0, 1e-6], [0.0, 1.0]])])
-    with pytest.raises(ValueError, match=r"not the identity in cluster 1 .*orthonormalize each block"):
+    with pytest.raises(
+        ValueError, match=r"not the identity in cluster 1 .*orthonormalize each block"
+    ):
         sc.spectral_quality(C, 1)

@@ -88,7 +88,11 @@ def test_an_extension_is_the_least_squares_solution_of_least_norm(F, data):
     given_part = x.copy()
     given_part[inside] = 0
     D = delta[:, inside]
-    expected = -np.linalg.pinv(D, rcond=1e-3) @ (delta @ given_part) if D.size else np.zeros_like(x[inside])
+    expected = (
+        -np.linalg.pinv(D, rcond=1e-3) @ (delta @ given_part)
+        if D.size
+        else np.zeros_like(x[inside])
+    )
     condition = (size(delta) / smallest) ** 2
     assert_residual(x[inside] - expected, given_part, condition, n=F.dim_c0, eps=eps)
     free = len(inside) - rank
@@ -100,7 +104,9 @@ def test_an_extension_is_the_least_squares_solution_of_least_norm(F, data):
         projector = np.eye(len(inside)) - np.linalg.pinv(D, rcond=1e-3) @ D
         touched = inside[np.flatnonzero(np.diag(projector).real > 1e-4)]
         first = int(re.search(r"first at vertex (\d+):", str(caught[0].message))[1])
-        assert first == min(v for v in range(F.n_vertices) if set(reference.vertex_coordinates(F, v)) & set(touched))
+        assert first == min(
+            v for v in range(F.n_vertices) if set(reference.vertex_coordinates(F, v)) & set(touched)
+        )
 
 
 @given(sheaves(dtypes=(np.float64, np.complex128), spread=False), st.data())
@@ -164,7 +170,11 @@ def test_the_residual_is_that_of_the_normal_equations():
 def test_values_come_in_many_forms():
     F = CellularSheaf.random(nx.path_graph(3), 2, 2, seed=1)
     x = sc.harmonic_extension(F, [0, 2], [[1, 2], [3, 4]])
-    for values in (np.array([[1, 2], [3, 4]]), ((1, 2), [3.0, 4.0]), [np.array([1, 2], np.int8), np.array([3.0, 4.0])]):
+    for values in (
+        np.array([[1, 2], [3, 4]]),
+        ((1, 2), [3.0, 4.0]),
+        [np.array([1, 2], np.int8), np.array([3.0, 4.0])],
+    ):
         np.testing.assert_array_equal(sc.harmonic_extension(F, np.array([0, 2]), values), x)
     y = sc.harmonic_extension(F, [0, 2], np.array([[1, 2], [3, 4]])[:, :, None])
     np.testing.assert_array_equal(y, x[:, None])
@@ -187,7 +197,9 @@ def test_scalar_types_are_the_common_ones(dtype):
 
 def test_a_component_without_values_is_told_and_stays_zero():
     F = CellularSheaf.constant(nx.disjoint_union(nx.path_graph(3), nx.path_graph(3)))
-    message = r"leave 1 of 5 dimensions free, first at vertex 3: the extension of least norm was taken"
+    message = (
+        r"leave 1 of 5 dimensions free, first at vertex 3: the extension of least norm was taken"
+    )
     with pytest.warns(sc.SingularProblemWarning, match=message):
         x = sc.harmonic_extension(F, [0], [[2.0]])
     np.testing.assert_allclose(x, [2, 2, 2, 0, 0, 0], rtol=1e-14, atol=0)
@@ -195,7 +207,9 @@ def test_a_component_without_values_is_told_and_stays_zero():
 
 def test_a_direction_that_no_map_sees_is_told_and_stays_zero():
     F = CellularSheaf([[0, 1]], [[[1.0, 0.0]]], [[[0.0, 3.0]]])
-    with pytest.warns(sc.SingularProblemWarning, match=r"leave 1 of 2 dimensions free, first at vertex 1"):
+    with pytest.warns(
+        sc.SingularProblemWarning, match=r"leave 1 of 2 dimensions free, first at vertex 1"
+    ):
         x = sc.harmonic_extension(F, [0], [[6.0, 5.0]])
     np.testing.assert_allclose(x, [6.0, 5.0, 0.0, 2.0], rtol=1e-14, atol=0)
 
@@ -204,14 +218,19 @@ def test_without_given_values():
     loop = CellularSheaf([[0, 0]], [np.eye(2)], [-np.eye(2)])
     np.testing.assert_array_equal(sc.harmonic_extension(loop, [], []), np.zeros(2))
     with pytest.raises(
-        ValueError, match=r"`vertices` is empty and L is singular, first at vertex 0: .*nearest_section"
+        ValueError,
+        match=r"`vertices` is empty and L is singular, first at vertex 0: .*nearest_section",
     ):
         sc.harmonic_extension(CellularSheaf.constant(nx.path_graph(3)), [], [])
     nothing = CellularSheaf.from_flat([], [], [], [], [])
     assert sc.harmonic_extension(nothing, [], []).shape == (0,)
     isolated = CellularSheaf.from_flat([], [], [], [1, 2], [])
-    with pytest.warns(sc.SingularProblemWarning, match="leave 2 of 2 dimensions free, first at vertex 1"):
-        np.testing.assert_array_equal(sc.harmonic_extension(isolated, [0], [[3.0]]), [3.0, 0.0, 0.0])
+    with pytest.warns(
+        sc.SingularProblemWarning, match="leave 2 of 2 dimensions free, first at vertex 1"
+    ):
+        np.testing.assert_array_equal(
+            sc.harmonic_extension(isolated, [0], [[3.0]]), [3.0, 0.0, 0.0]
+        )
 
 
 # ---------------------------------------------------------------- the nearest section
@@ -253,7 +272,10 @@ def test_known_sections_are_found(case, seed):
 def test_edges_of_very_different_size_have_the_same_sections(case, seed):
     F, sections = case
     rng = np.random.default_rng(seed)
-    factors = np.repeat(10.0 ** rng.integers(-6, 7, F.n_edges), F.edge_dims[0] * F.vertex_dims[0] if F.n_edges else 0)
+    factors = np.repeat(
+        10.0 ** rng.integers(-6, 7, F.n_edges),
+        F.edge_dims[0] * F.vertex_dims[0] if F.n_edges else 0,
+    )
     scaled = F.with_maps(F.tail_data * factors, F.head_data * factors)
     x = rng.standard_normal(F.dim_c0)
     p = sc.nearest_section(scaled, x)
@@ -268,7 +290,9 @@ def test_sections_of_single_precision_are_sections():
     p = sc.nearest_section(single, x)
     assert_residual(p - sections @ (sections.T @ x), x, 1, n=100, eps=eps_of(np.float32))
     with pytest.warns(sc.SingularProblemWarning, match="leave 3 of 216 dimensions free"):
-        sc.harmonic_extension(sc.disjoint_union([single, single])[0], np.arange(72, 144), np.ones((72, 3), np.float32))
+        sc.harmonic_extension(
+            sc.disjoint_union([single, single])[0], np.arange(72, 144), np.ones((72, 3), np.float32)
+        )
 
 
 def test_a_small_holonomy_leaves_no_section():
@@ -342,7 +366,9 @@ def test_an_iteration_that_does_not_converge_is_an_error(monkeypatch):
     monkeypatch.setattr("sheafcoarsen.sections.least_squares.MOST_STEPS", 5)
     monkeypatch.setattr("sheafcoarsen.sections.least_squares.DIRECT_AT_LAST", 199)
     F = CellularSheaf.constant(nx.path_graph(200))
-    with pytest.raises(np.linalg.LinAlgError, match="the iteration stopped at .* times the residual allowed"):
+    with pytest.raises(
+        np.linalg.LinAlgError, match="the iteration stopped at .* times the residual allowed"
+    ):
         sc.nearest_section(F, np.random.default_rng(0).standard_normal(200))
 
 
@@ -377,14 +403,22 @@ ONES = [[1.0, 1.0], [1.0, 1.0]]
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (([0, 0], ONES), ValueError, "`vertices` must not repeat, got vertex 0 at index 0 and again at 1"),
+        (
+            ([0, 0], ONES),
+            ValueError,
+            "`vertices` must not repeat, got vertex 0 at index 0 and again at 1",
+        ),
         (([0, 4], ONES), ValueError, "`vertices` must be numbers from 0 to 3, got 4 at index 1"),
         (([-1, 2], ONES), ValueError, "`vertices` must be numbers from 0 to 3, got -1 at index 0"),
         (([0.5, 2], ONES), ValueError, "`vertices` must hold whole numbers, got 0.5 at index 0"),
         (([[0, 1]], ONES), ValueError, "`vertices` must be 1-dimensional, got shape (1, 2)"),
         ((0, [[1.0, 1.0]]), ValueError, "`vertices` must be 1-dimensional, got shape ()"),
         (([True, False], ONES), TypeError, "`vertices` must hold integers, got dtype bool"),
-        (([0, 1, 2], ONES), ValueError, "`values` must hold one array for each of the 3 vertices, got 2 of them"),
+        (
+            ([0, 1, 2], ONES),
+            ValueError,
+            "`values` must hold one array for each of the 3 vertices, got 2 of them",
+        ),
         (
             ([0, 1], [[1.0, 1.0], [1.0]]),
             ValueError,
@@ -402,15 +436,35 @@ ONES = [[1.0, 1.0], [1.0, 1.0]]
             ValueError,
             "`values` must all have one number of columns, got shape (2,) at index 0 and (2, 1) at 1",
         ),
-        (([0, 1], [[1.0, 1.0], [1.0, np.nan]]), ValueError, "`values[1]` must be finite, got nan for vertex 1"),
-        (([2, 1], np.array([[1.0, np.inf], [1, 1]])), ValueError, "`values[0]` must be finite, got inf for vertex 2"),
+        (
+            ([0, 1], [[1.0, 1.0], [1.0, np.nan]]),
+            ValueError,
+            "`values[1]` must be finite, got nan for vertex 1",
+        ),
+        (
+            ([2, 1], np.array([[1.0, np.inf], [1, 1]])),
+            ValueError,
+            "`values[0]` must be finite, got inf for vertex 2",
+        ),
         (([0], [["a", "b"]]), TypeError, "`values[0]` must hold float32, float64"),
         (([0], [[True, False]]), TypeError, "`values[0]` must hold float32, float64"),
         (([0], [[None, 1.0]]), TypeError, "`values[0]` must hold float32, float64"),
-        (([0], [[[1.0], [1.0, 2.0]]]), ValueError, "`values` must hold rectangular arrays of numbers"),
+        (
+            ([0], [[[1.0], [1.0, 2.0]]]),
+            ValueError,
+            "`values` must hold rectangular arrays of numbers",
+        ),
         (([0], np.ones((1, 2), np.float16)), TypeError, "`values` must hold float32, float64"),
-        (([0], 1.0), TypeError, "`values` must be a sequence of arrays, one for each vertex, got float"),
-        (([0], "ab"), TypeError, "`values` must be a sequence of arrays, one for each vertex, got str"),
+        (
+            ([0], 1.0),
+            TypeError,
+            "`values` must be a sequence of arrays, one for each vertex, got float",
+        ),
+        (
+            ([0], "ab"),
+            TypeError,
+            "`values` must be a sequence of arrays, one for each vertex, got str",
+        ),
         (([0], [[1e200, 1.0]]), ValueError, "`values` has entries up to 1e+200"),
         (([], []), ValueError, "`vertices` is empty and L is singular, first at vertex 0"),
     ],

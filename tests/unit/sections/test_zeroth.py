@@ -11,7 +11,14 @@ from hypothesis import assume, given
 import sheafcoarsen as sc
 from sheafcoarsen.sections import reduction, zeroth
 from tests.support import reference
-from tests.support.helpers import assert_residual, dense_rank, eps_of, same_subspace, singular_values, size
+from tests.support.helpers import (
+    assert_residual,
+    dense_rank,
+    eps_of,
+    same_subspace,
+    singular_values,
+    size,
+)
 from tests.support.strategies import known_sections, sheaves
 
 
@@ -52,7 +59,9 @@ def check_basis(F, S):
         u, v = F.edges[e]
         x, y = B[reference.vertex_coordinates(F, u)], B[reference.vertex_coordinates(F, v)]
         maps = np.concatenate([A.ravel(), C.ravel()])
-        assert_residual(A @ x - C @ y, maps, np.ones(max(S.h0, 1)), n=10 * F.dim_c0, eps=eps_of(F.dtype))
+        assert_residual(
+            A @ x - C @ y, maps, np.ones(max(S.h0, 1)), n=10 * F.dim_c0, eps=eps_of(F.dtype)
+        )
     return B
 
 
@@ -147,7 +156,9 @@ def test_vertex_maps_of_any_condition(condition):
     check_basis(F, S)
 
 
-@pytest.mark.parametrize(("holonomy", "h0"), [(0.0, 2), (1e-7, 0), (1e-8, 0), (np.diag([1.0, -1.0, 1.0]), 2)])
+@pytest.mark.parametrize(
+    ("holonomy", "h0"), [(0.0, 2), (1e-7, 0), (1e-8, 0), (np.diag([1.0, -1.0, 1.0]), 2)]
+)
 def test_a_long_cycle(holonomy, h0):
     S = sc.global_sections(sc.gallery.cycle(2000, holonomy))
     assert S.h0 == h0
@@ -209,7 +220,9 @@ def test_single_precision_is_judged_as_such(dtype):
 
 def test_single_precision_tells_small_singular_values_from_zero():
     """What rounding of the maps does does not grow with the dimension: 1e-4 is far from zero."""
-    F = sc.CellularSheaf.random(nx.random_regular_graph(4, 260, seed=2), 4, 2, seed=2, dtype=np.float32)
+    F = sc.CellularSheaf.random(
+        nx.random_regular_graph(4, 260, seed=2), 4, 2, seed=2, dtype=np.float32
+    )
     assert 5e-5 < singular_values(reference.coboundary(F).astype(float)).min() < 2e-4
     S = sc.global_sections(F)
     assert len(S.levels) > 1
@@ -261,7 +274,9 @@ def test_the_same_bits_with_any_number_of_threads(monkeypatch, always_sparse):
     F = sc.CellularSheaf.random(nx.grid_2d_graph(20, 20), 3, 1, seed=0)
     found = []
     for threads in (1, 2):
-        monkeypatch.setattr("sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads)
+        monkeypatch.setattr(
+            "sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads
+        )
         monkeypatch.setattr(
             "sheafcoarsen.sections.reduction|sheafcoarsen.sections.basis|sheafcoarsen.sections.equilibration.SERIAL_BELOW",
             0.0,
@@ -291,7 +306,9 @@ def test_a_clear_error_where_coarsening_gets_nowhere(monkeypatch):
     monkeypatch.setattr("sheafcoarsen.sections.zeroth.LAST", 1)
     monkeypatch.setattr("sheafcoarsen.sections.reduction.LARGEST_LAST", 1)
     monkeypatch.setattr("sheafcoarsen.sections.zeroth.LARGEST_LAST", 1)
-    monkeypatch.setattr("sheafcoarsen.sections.zeroth.cluster_count", lambda sheaf, growth: sheaf.n_vertices)
+    monkeypatch.setattr(
+        "sheafcoarsen.sections.zeroth.cluster_count", lambda sheaf, growth: sheaf.n_vertices
+    )
     with pytest.raises(np.linalg.LinAlgError, match="no further than dimension 60"):
         sc.global_sections(sc.CellularSheaf.constant(nx.path_graph(60)))
 
@@ -306,7 +323,9 @@ def test_a_hub_and_its_leaves_are_no_dense_problem(monkeypatch, request, sparse)
     monkeypatch.setattr(zeroth, "LAST", 30)
     largest, reduced = [], reduction.reduce_level
     monkeypatch.setattr(
-        zeroth, "reduce_level", lambda F, P, *rest: largest.append(_heaviest(F, P)) or reduced(F, P, *rest)
+        zeroth,
+        "reduce_level",
+        lambda F, P, *rest: largest.append(_heaviest(F, P)) or reduced(F, P, *rest),
     )
     hubs = nx.disjoint_union(nx.star_graph(150), nx.star_graph(150))
     hubs.add_edge(0, 151)
@@ -332,7 +351,9 @@ def test_a_clear_error_for_a_stalk_that_is_too_large(monkeypatch):
     monkeypatch.setattr("sheafcoarsen.sections.zeroth.LAST", 20)
     monkeypatch.setattr("sheafcoarsen.sections.reduction.LARGEST_LAST", 30)
     monkeypatch.setattr("sheafcoarsen.sections.zeroth.LARGEST_LAST", 30)
-    with pytest.raises(np.linalg.LinAlgError, match="a cluster of dimension 40 would .* it is a single stalk"):
+    with pytest.raises(
+        np.linalg.LinAlgError, match="a cluster of dimension 40 would .* it is a single stalk"
+    ):
         sc.global_sections(sc.CellularSheaf.random(nx.path_graph(4), [40, 1, 1, 1], 45, seed=0))
 
 
@@ -354,4 +375,6 @@ def test_a_large_zero_without_another_singular_value_is_worth_a_warning(monkeypa
     F = sc.CellularSheaf.random(graph, 4, 2, seed=1, dtype=np.float32)
     with pytest.warns(sc.SingularProblemWarning, match="there is no other"):
         S = sc.global_sections(F)
-    assert S.largest_zero > 1e-5  # of the size of the true smallest singular value: single precision cannot tell
+    assert (
+        S.largest_zero > 1e-5
+    )  # of the size of the true smallest singular value: single precision cannot tell

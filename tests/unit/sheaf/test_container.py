@@ -101,9 +101,13 @@ def test_every_way_to_build_a_sheaf_builds_the_same(F):
     dims = F.vertex_dims
     if F.n_edges:  # an empty list of maps does not say its scalar type
         assert_same_sheaf(CellularSheaf(F.edges, tails(F), heads(F), dims), F)
-        assert_same_sheaf(CellularSheaf(F.edges.tolist(), tuple(tails(F)), heads(F), dims.tolist()), F)
+        assert_same_sheaf(
+            CellularSheaf(F.edges.tolist(), tuple(tails(F)), heads(F), dims.tolist()), F
+        )
         assert_same_sheaf(F.with_maps(tails(F), heads(F)), F)
-    assert_same_sheaf(CellularSheaf.from_flat(F.edges, F.tail_data, F.head_data, dims, F.edge_dims), F)
+    assert_same_sheaf(
+        CellularSheaf.from_flat(F.edges, F.tail_data, F.head_data, dims, F.edge_dims), F
+    )
     assert_same_sheaf(F.with_maps(F.tail_data, F.head_data), F)
 
 
@@ -117,13 +121,19 @@ def test_uniform_maps_may_come_as_one_array(F):
     strided = [np.asfortranarray(A) for A in arrays]
     assert_same_sheaf(CellularSheaf(F.edges, *strided, F.vertex_dims), F)
     if m and d_v:
-        assert_same_sheaf(CellularSheaf.from_flat(F.edges, F.tail_data, F.head_data, F.vertex_dims, d_e), F)
-        seen = CellularSheaf(F.edges, *arrays) if F.edges.max() + 1 == len(set(F.edges.flat)) else None
+        assert_same_sheaf(
+            CellularSheaf.from_flat(F.edges, F.tail_data, F.head_data, F.vertex_dims, d_e), F
+        )
+        seen = (
+            CellularSheaf(F.edges, *arrays) if F.edges.max() + 1 == len(set(F.edges.flat)) else None
+        )
         assert seen is None or seen.n_vertices == F.edges.max() + 1
 
 
 def test_dimensions_are_read_off_the_maps_where_every_vertex_is_touched():
-    F = CellularSheaf([[2, 0], [0, 1]], [np.ones((2, 3)), np.ones((1, 1))], [np.ones((2, 1)), np.ones((1, 0))])
+    F = CellularSheaf(
+        [[2, 0], [0, 1]], [np.ones((2, 3)), np.ones((1, 1))], [np.ones((2, 1)), np.ones((1, 0))]
+    )
     assert F.vertex_dims.tolist() == [1, 0, 3]
 
 
@@ -182,15 +192,21 @@ def test_scalar_types_are_kept_and_integers_become_double(given_type, kept, form
 
 
 def test_both_ends_get_the_common_scalar_type():
-    F = CellularSheaf([[0, 1]], np.ones((1, 2, 2), np.float32), np.full((1, 2, 2), 1j, np.complex64))
+    F = CellularSheaf(
+        [[0, 1]], np.ones((1, 2, 2), np.float32), np.full((1, 2, 2), 1j, np.complex64)
+    )
     assert F.dtype == F.tail_map(0).dtype == F.head_map(0).dtype == np.complex64
     F = CellularSheaf([[0, 1]], np.ones((1, 2, 2), np.float32), np.ones((1, 2, 2), np.int8))
     assert F.dtype == np.float64
-    F = CellularSheaf([[0, 1], [1, 2]], [np.eye(1, dtype="f4"), np.eye(1)], np.ones((2, 1, 1), "f4"))
+    F = CellularSheaf(
+        [[0, 1], [1, 2]], [np.eye(1, dtype="f4"), np.eye(1)], np.ones((2, 1, 1), "f4")
+    )
     assert F.dtype == np.float64
 
 
-@pytest.mark.parametrize("dtype", [bool, object, "U1", np.float16, np.longdouble, np.clongdouble, "M8[s]"], ids=str)
+@pytest.mark.parametrize(
+    "dtype", [bool, object, "U1", np.float16, np.longdouble, np.clongdouble, "M8[s]"], ids=str
+)
 @pytest.mark.parametrize("n_edges", [1, 0])
 @pytest.mark.parametrize("form", ["array", "flat", "with_maps"])
 def test_other_scalar_types_are_refused(dtype, n_edges, form):
@@ -200,9 +216,13 @@ def test_other_scalar_types_are_refused(dtype, n_edges, form):
     build = {
         "array": lambda: CellularSheaf(edges, good, maps, vertex_dims=[1]),
         "flat": lambda: CellularSheaf.from_flat(edges, good.ravel(), maps.ravel(), [1], 1),
-        "with_maps": lambda: CellularSheaf(edges, good, good, vertex_dims=[1]).with_maps(good, maps),
+        "with_maps": lambda: CellularSheaf(edges, good, good, vertex_dims=[1]).with_maps(
+            good, maps
+        ),
     }[form]
-    with pytest.raises(TypeError, match=r"`head_(maps|data)` must (hold|be) .*, got (dtype|an object)"):
+    with pytest.raises(
+        TypeError, match=r"`head_(maps|data)` must (hold|be) .*, got (dtype|an object)"
+    ):
         build()
 
 
@@ -223,7 +243,9 @@ def built_from_arrays():
         "one map": ([eye], lambda: CellularSheaf([[0, 1]], [eye[0]], [eye[1]])),
         "from_flat": (
             [edges, eye, turn, twos],
-            lambda: CellularSheaf.from_flat(edges, eye.reshape(-1), turn.reshape(-1), twos, twos[:2]),
+            lambda: CellularSheaf.from_flat(
+                edges, eye.reshape(-1), turn.reshape(-1), twos, twos[:2]
+            ),
         ),
         "with_maps": ([eye, turn], lambda: F.with_maps(turn, eye)),
         "with_maps, flat": ([eye, turn], lambda: F.with_maps(turn.reshape(-1), eye.reshape(-1))),
@@ -283,7 +305,9 @@ def test_with_maps_keeps_the_graph_and_takes_the_maps(F, form):
         new_tails, new_heads = new_heads, new_tails
     if form == "flat" or not F.n_edges:
         empty = np.zeros(0, F.dtype)
-        flat = [np.concatenate([empty, *[M.ravel() for M in maps]]) for maps in (new_tails, new_heads)]
+        flat = [
+            np.concatenate([empty, *[M.ravel() for M in maps]]) for maps in (new_tails, new_heads)
+        ]
         G = F.with_maps(*flat)
     else:
         G = F.with_maps(new_tails, new_heads)
@@ -312,7 +336,9 @@ def named_graph():
     return G
 
 
-@pytest.mark.parametrize("transports", ["turn", [-QUARTER_TURN, QUARTER_TURN]], ids=["by name", "array"])
+@pytest.mark.parametrize(
+    "transports", ["turn", [-QUARTER_TURN, QUARTER_TURN]], ids=["by name", "array"]
+)
 def test_connection_on_a_networkx_graph_keeps_order_and_orientation(transports):
     F = CellularSheaf.connection(named_graph(), transports)
     assert F.vertex_labels == ("c", ("x", 1), "a", 3)
@@ -347,7 +373,9 @@ def test_connection_laplacian_is_the_degree_minus_the_transports(dtype, graph, d
     n, edges = graph
     rng = np.random.default_rng(seed)
     m = len(edges)
-    U = CellularSheaf.random(edges, d, d, "orthogonal", seed=rng, dtype=dtype).tail_data.reshape(m, d, d)
+    U = CellularSheaf.random(edges, d, d, "orthogonal", seed=rng, dtype=dtype).tail_data.reshape(
+        m, d, d
+    )
     w = rng.uniform(0.5, 2, m).astype(U.real.dtype)
     F = CellularSheaf.connection(edges, U, weight=w, n_vertices=n)
     assert F.dtype == dtype
@@ -423,7 +451,10 @@ def test_the_signed_sheaf_is_the_signed_graph_laplacian(G, seed):
             expected[[i, j], [j, i]] -= s * w
         else:
             expected[i, i] += w * (1 - s) ** 2
-    for F in (CellularSheaf.signed(G), CellularSheaf.signed(G, sign=[d["sign"] for *_, d in G.edges(data=True)])):
+    for F in (
+        CellularSheaf.signed(G),
+        CellularSheaf.signed(G, sign=[d["sign"] for *_, d in G.edges(data=True)]),
+    ):
         L = reference.laplacian(F)
         norm = size(np.sqrt(np.diag(expected)))
         assert_residual(L - expected, norm, norm, n=max(n, 1))
@@ -462,7 +493,12 @@ def test_diagonal_takes_attributes_of_a_networkx_graph():
     [
         (lambda: CellularSheaf.constant(NO_EDGES, dim=3, n_vertices=2), 3),
         (lambda: CellularSheaf.connection(NO_EDGES, np.zeros((0, 3, 3)), n_vertices=2), 3),
-        (lambda: CellularSheaf.diagonal(NO_EDGES, np.zeros((0, 3)), np.zeros((0, 3)), n_vertices=2), 3),
+        (
+            lambda: CellularSheaf.diagonal(
+                NO_EDGES, np.zeros((0, 3)), np.zeros((0, 3)), n_vertices=2
+            ),
+            3,
+        ),
         (lambda: CellularSheaf.signed(NO_EDGES, sign=[], n_vertices=2), 1),
         (lambda: CellularSheaf.connection(nx.empty_graph(2), "turn"), 1),
         (lambda: CellularSheaf.signed(nx.empty_graph(2)), 1),
@@ -477,7 +513,9 @@ def test_graphs_without_edges(build, d):
 
 
 @pytest.mark.parametrize(
-    "graph", [nx.Graph(), NO_EDGES, scipy.sparse.csr_array((0, 0))], ids=["nx", "edges", "adjacency"]
+    "graph",
+    [nx.Graph(), NO_EDGES, scipy.sparse.csr_array((0, 0))],
+    ids=["nx", "edges", "adjacency"],
 )
 @pytest.mark.parametrize(
     "build",
@@ -486,7 +524,10 @@ def test_graphs_without_edges(build, d):
         lambda g: CellularSheaf.connection(g, np.zeros((0, 2, 2))),
         lambda g: CellularSheaf.diagonal(g, np.zeros((0, 2)), np.zeros((0, 2))),
         lambda g: CellularSheaf.signed(g, sign=[]),
-        *[lambda g, kind=kind: CellularSheaf.random(g, 2, 3, kind) for kind in ("general", "orthogonal", "diagonal")],
+        *[
+            lambda g, kind=kind: CellularSheaf.random(g, 2, 3, kind)
+            for kind in ("general", "orthogonal", "diagonal")
+        ],
     ],
 )
 def test_graphs_without_vertices(build, graph):
@@ -497,7 +538,12 @@ def test_graphs_without_vertices(build, graph):
 # ---------------------------------------------------------------- random sheaves
 
 
-@given(graphs(), st.sampled_from(["general", "orthogonal", "diagonal"]), st.sampled_from(DTYPES), st.integers(0, 999))
+@given(
+    graphs(),
+    st.sampled_from(["general", "orthogonal", "diagonal"]),
+    st.sampled_from(DTYPES),
+    st.integers(0, 999),
+)
 def test_random_sheaves_have_the_dimensions_asked_for(graph, kind, dtype, seed):
     n, edges = graph
     rng = np.random.default_rng(seed)
@@ -527,7 +573,9 @@ def test_random_sheaves_repeat_with_their_seed_only(kind):
     F = CellularSheaf.random(edges, 3, 3, kind, seed=4217)
     assert_same_sheaf(F, CellularSheaf.random(edges, 3, 3, kind, seed=4217))
     assert_same_sheaf(F, CellularSheaf.random(edges, 3, 3, kind, seed=np.random.default_rng(4217)))
-    assert not np.array_equal(F.tail_data, CellularSheaf.random(edges, 3, 3, kind, seed=4218).tail_data)
+    assert not np.array_equal(
+        F.tail_data, CellularSheaf.random(edges, 3, 3, kind, seed=4218).tail_data
+    )
     assert not np.array_equal(F.tail_data, F.head_data)
     assert not np.array_equal(F.tail_map(0), F.tail_map(1))
     with_entropy = [CellularSheaf.random(edges, 3, 3, kind).tail_data for _ in range(2)]
@@ -572,7 +620,9 @@ def test_a_union_is_block_diagonal_and_comes_apart_again(parts):
         assert F.dtype == np.result_type(*[part.dtype for part in parts])
     pieces = sc.split(F, vertex_starts)
     blocks = [reference.coboundary(piece) for piece in pieces]
-    np.testing.assert_array_equal(reference.coboundary(F), reference.block_diagonal(blocks, F.dtype))
+    np.testing.assert_array_equal(
+        reference.coboundary(F), reference.block_diagonal(blocks, F.dtype)
+    )
     for part, piece in zip(parts, pieces, strict=True):
         assert piece.dtype == F.dtype
         assert piece.edges.tolist() == part.edges.tolist()
@@ -627,7 +677,9 @@ def test_split_says_why_not(starts, message):
 def test_a_coarse_sheaf_with_maps_of_rounding_size_may_join_a_union():
     """The lower limit is for the caller's own maps (docs/conventions.md, section 1)."""
     one = np.ones(1, np.int64)
-    tiny = CellularSheaf._trusted(np.array([[0, 0]]), one, one.copy(), np.array([1e-200]), np.array([0.0]))
+    tiny = CellularSheaf._trusted(
+        np.array([[0, 0]]), one, one.copy(), np.array([1e-200]), np.array([0.0])
+    )
     assert sc.disjoint_union([tiny, tiny])[0].tail_data.tolist() == [1e-200, 1e-200]
 
 
@@ -656,7 +708,8 @@ def test_the_range_is_inclusive_and_guards_both_ends(dtype, end):
     build(0.99 * low, other=1.01 * low)  # only the largest entry counts
     for outside in (0.99 * low, 1.01 * high):
         with pytest.raises(
-            ValueError, match=rf"the largest entry of .* is .*squares of {np.dtype(dtype)} are safe: rescale"
+            ValueError,
+            match=rf"the largest entry of .* is .*squares of {np.dtype(dtype)} are safe: rescale",
         ):
             build(outside)
         with pytest.raises(ValueError, match="rescale the maps"):
@@ -685,10 +738,19 @@ def nan_at(e, value=np.nan):
 
 
 BAD_SHEAVES = {
-    "endpoint out of range": ((PATH, TWO, TWO, [1, 1]), "`edges[1]` = (1, 2) is out of range for 2 vertices (0 .. 1)"),
+    "endpoint out of range": (
+        (PATH, TWO, TWO, [1, 1]),
+        "`edges[1]` = (1, 2) is out of range for 2 vertices (0 .. 1)",
+    ),
     "endpoint negative": (([[0, -1]], ONE, ONE), "`edges[0]` = (0, -1) has a negative endpoint"),
-    "endpoint a fraction": (([[0, 0.5]], ONE, ONE), "`edges` must hold whole numbers, got 0.5 at index (0, 1)"),
-    "edges transposed": (([[0, 1, 2], [1, 2, 0]], TWO, TWO), "`edges` must have shape (m, 2), got (2, 3)"),
+    "endpoint a fraction": (
+        ([[0, 0.5]], ONE, ONE),
+        "`edges` must hold whole numbers, got 0.5 at index (0, 1)",
+    ),
+    "edges transposed": (
+        ([[0, 1, 2], [1, 2, 0]], TWO, TWO),
+        "`edges` must have shape (m, 2), got (2, 3)",
+    ),
     "rows differ": (
         (PATH, [np.eye(1), np.ones((2, 1))], [np.eye(1), np.eye(1)]),
         "`tail_maps[1]` has 2 rows and `head_maps[1]` has 1",
@@ -710,19 +772,38 @@ BAD_SHEAVES = {
         "vertex 1 touches no edge, so its dimension cannot be read off the maps: pass `vertex_dims`",
     ),
     "untouched vertices before a huge one": (([[0, 10**15]], ONE, ONE), "vertex 1 touches no edge"),
-    "vertex_dims negative": (([[0, 1]], ONE, ONE, [1, 1, -2]), "`vertex_dims` must not be negative, got -2 at index 2"),
-    "vertex_dims a number": (([[0, 1]], ONE, ONE, 1), "`vertex_dims` must be 1-dimensional, got shape ()"),
-    "vertex_dims a fraction": (([[0, 1]], ONE, ONE, [1, 1.5]), "`vertex_dims` must hold whole numbers, got 1.5"),
-    "nan at a tail": ((PATH, nan_at(1), nan_at(0, 1.0)), "`tail_maps[1]` (edge 1 -> 2) must be finite, got nan"),
+    "vertex_dims negative": (
+        ([[0, 1]], ONE, ONE, [1, 1, -2]),
+        "`vertex_dims` must not be negative, got -2 at index 2",
+    ),
+    "vertex_dims a number": (
+        ([[0, 1]], ONE, ONE, 1),
+        "`vertex_dims` must be 1-dimensional, got shape ()",
+    ),
+    "vertex_dims a fraction": (
+        ([[0, 1]], ONE, ONE, [1, 1.5]),
+        "`vertex_dims` must hold whole numbers, got 1.5",
+    ),
+    "nan at a tail": (
+        (PATH, nan_at(1), nan_at(0, 1.0)),
+        "`tail_maps[1]` (edge 1 -> 2) must be finite, got nan",
+    ),
     "infinity at a head": (
         (PATH, nan_at(0, 1.0), nan_at(0, -np.inf)),
         "`head_maps[0]` (edge 0 -> 1) must be finite, got -inf",
     ),
     "nan in ragged maps": (
-        (PATH, [np.ones((2, 1)), np.zeros((0, 1))], [np.array([[1.0], [np.nan]]), np.zeros((0, 1))]),
+        (
+            PATH,
+            [np.ones((2, 1)), np.zeros((0, 1))],
+            [np.array([[1.0], [np.nan]]), np.zeros((0, 1))],
+        ),
         "`head_maps[0]` (edge 0 -> 1) must be finite, got nan",
     ),
-    "complex nan": ((PATH, TWO, [[[1.0]], [[complex(0, np.nan)]]]), "`head_maps[1]` (edge 1 -> 2) must be finite"),
+    "complex nan": (
+        (PATH, TWO, [[[1.0]], [[complex(0, np.nan)]]]),
+        "`head_maps[1]` (edge 1 -> 2) must be finite",
+    ),
     "too big": ((PATH, TWO, 1e151 * TWO), "is 1e+151, outside"),
     "too small": ((PATH, 1e-151 * TWO, 0 * TWO), "is 1e-151, outside"),
     "too few maps": ((PATH, ONE, TWO), "`tail_maps` must hold one map per edge, 2 in all, got 1"),
@@ -730,9 +811,15 @@ BAD_SHEAVES = {
         (PATH, TWO, [np.eye(1)] * 3),
         "`head_maps` must hold one map per edge, 2 in all, got 3",
     ),
-    "maps two-dimensional": ((PATH, TWO, np.ones((2, 1))), "`head_maps` must have shape (m, d_e, d_v), got (2, 1)"),
+    "maps two-dimensional": (
+        (PATH, TWO, np.ones((2, 1))),
+        "`head_maps` must have shape (m, d_e, d_v), got (2, 1)",
+    ),
     "map a vector": ((PATH, [[1.0], [1.0]], TWO), "`tail_maps[0]` must be 2-D, got shape (1,)"),
-    "map ragged": ((PATH, [[[1.0], [1.0, 2.0]], [[1.0]]], TWO), "`tail_maps[0]` must be a rectangular array"),
+    "map ragged": (
+        (PATH, [[[1.0], [1.0, 2.0]], [[1.0]]], TWO),
+        "`tail_maps[0]` must be a rectangular array",
+    ),
 }
 
 
@@ -764,12 +851,17 @@ def test_tensors():
     np.testing.assert_array_equal(F.head_map(0), heads[0])
     G = F.with_maps(Tensor(heads[:, :, :1]), [Tensor(heads[0])])
     np.testing.assert_array_equal(G.tail_map(0), heads[0, :, :1])
-    with pytest.raises(ValueError, match=re.escape("`tail_maps` must have shape (m, d_e, d_v), got (2, 1)")):
+    with pytest.raises(
+        ValueError, match=re.escape("`tail_maps` must have shape (m, d_e, d_v), got (2, 1)")
+    ):
         CellularSheaf([[1, 0]], Tensor(tails[0]), heads)
 
 
 WRONG_TYPES = {
-    "object maps": ((PATH, TWO.astype(object), TWO), "`tail_maps` must be an (m, d_e, d_v) array or a list"),
+    "object maps": (
+        (PATH, TWO.astype(object), TWO),
+        "`tail_maps` must be an (m, d_e, d_v) array or a list",
+    ),
     "text maps": ((PATH, TWO, TWO.astype(str)), "`head_maps` must hold float32, float64"),
     "one map of objects": ((PATH, TWO, [[[1.0]], [[None]]]), "`head_maps[1]` must hold float32"),
     "one map of bools": ((PATH, [[[1.0]], [[True]]], TWO), "`tail_maps[1]` must hold float32"),
@@ -781,7 +873,10 @@ WRONG_TYPES = {
     "maps a generator": ((PATH, TWO, (M for M in TWO)), "sequence of 2-D arrays, got generator"),
     "edges of text": (([["0", "1"]], ONE, ONE), "`edges` must hold integers, got dtype <U1"),
     "edges None": ((None, ONE, ONE), "`edges` must be"),
-    "vertex_dims of text": (([[0, 1]], ONE, ONE, ["1", "1"]), "`vertex_dims` must hold integers, got dtype <U1"),
+    "vertex_dims of text": (
+        ([[0, 1]], ONE, ONE, ["1", "1"]),
+        "`vertex_dims` must hold integers, got dtype <U1",
+    ),
 }
 
 

@@ -72,9 +72,12 @@ def test_adjacency_is_read_as_its_upper_triangle_row_by_row(form, kind, dtype):
 
 def test_adjacency_duplicates_add_and_unsorted_indices_are_sorted():
     A = scipy.sparse.csr_array(
-        (np.array([1.0, 2.0, 4.0, 7.0]), np.array([2, 1, 2, 0]), np.array([0, 3, 4, 4])), shape=(3, 3)
+        (np.array([1.0, 2.0, 4.0, 7.0]), np.array([2, 1, 2, 0]), np.array([0, 3, 4, 4])),
+        shape=(3, 3),
     )
-    A = scipy.sparse.coo_array(([1.0, 2.0, 4.0, 7.0, 5.0], ([0, 0, 0, 1, 2], [2, 1, 2, 0, 0])), shape=(3, 3))
+    A = scipy.sparse.coo_array(
+        ([1.0, 2.0, 4.0, 7.0, 5.0], ([0, 0, 0, 1, 2], [2, 1, 2, 0, 0])), shape=(3, 3)
+    )
     A.data[3] = 2.0
     for form in (A, A.tocsr(copy=True)):
         arrays = graph_arrays(form)
@@ -83,7 +86,8 @@ def test_adjacency_duplicates_add_and_unsorted_indices_are_sorted():
     assert A.nnz == 5  # the caller's own matrix stays as it was
 
     unsorted = scipy.sparse.csr_array(
-        (np.array([5.0, 2.0, 2.0, 5.0]), np.array([2, 1, 0, 0]), np.array([0, 2, 3, 4])), shape=(3, 3)
+        (np.array([5.0, 2.0, 2.0, 5.0]), np.array([2, 1, 0, 0]), np.array([0, 2, 3, 4])),
+        shape=(3, 3),
     )
     arrays = graph_arrays(unsorted)
     assert arrays.edges.tolist() == [[0, 1], [0, 2]]
@@ -141,7 +145,10 @@ def test_a_missing_attribute_is_one_where_a_default_is_given():
     assert edge_weights(arrays, "no such attribute").tolist() == [1.0, 1.0]
     assert edge_weights(arrays, None).tolist() == [1.0, 1.0]
     assert edge_weights(graph_arrays([[0, 1]]), "weight").tolist() == [1.0]
-    with pytest.raises(ValueError, match="`weight` = 'length' names an edge attribute that no edge of the graph has"):
+    with pytest.raises(
+        ValueError,
+        match="`weight` = 'length' names an edge attribute that no edge of the graph has",
+    ):
         edge_weights(graph_arrays([[0, 1]]), "length")
 
 
@@ -194,7 +201,12 @@ BAD_GRAPHS = {
         "`graph` must be a square adjacency, got shape (2, 3)",
     ),
     "complex adjacency": (scipy.sparse.csr_array([[1j]]), None, TypeError, "real adjacency"),
-    "negative endpoint": ([[0, 1], [1, -2]], None, ValueError, "`graph[1]` = (1, -2) has a negative"),
+    "negative endpoint": (
+        [[0, 1], [1, -2]],
+        None,
+        ValueError,
+        "`graph[1]` = (1, -2) has a negative",
+    ),
     "fraction": ([[0, 1], [1, 1.5]], None, ValueError, "whole numbers, got 1.5 at index (1, 1)"),
     "three columns": ([[0, 1, 2]], None, ValueError, "`graph` must have shape (m, 2), got (1, 3)"),
     "one-dimensional": ([0, 1], None, ValueError, "`graph` must be 2-dimensional, got shape (2,)"),
@@ -208,7 +220,12 @@ BAD_GRAPHS = {
         TypeError,
         "`graph` must hold integers, got dtype <U1: numpy.unique(graph, return_inverse=True)[1] numbers",
     ),
-    "too few vertices": (TRIANGLE, 2, ValueError, "`graph[1]` = (1, 2) names a vertex beyond `n_vertices` = 2"),
+    "too few vertices": (
+        TRIANGLE,
+        2,
+        ValueError,
+        "`graph[1]` = (1, 2) names a vertex beyond `n_vertices` = 2",
+    ),
     "negative n_vertices": (TRIANGLE, -1, ValueError, "`n_vertices` must be at least 0, got -1"),
     "fractional n_vertices": (TRIANGLE, 3.0, TypeError, "`n_vertices` must be an integer, got 3.0"),
     "n_vertices of a networkx graph": (nx.path_graph(3), 3, ValueError, "knows its nodes"),
@@ -231,8 +248,16 @@ def test_bad_graphs(case):
 BAD_VALUES = {
     "too few": ([1.0], (), "`x` must hold a number for each of the 2 edges, got shape (1,)"),
     "too deep": ([[1.0], [2.0]], (), "got shape (2, 1)"),
-    "wrong matrix": (np.ones((2, 3, 4)), (3, 3), "`x` must hold an array of shape (3, 3) for each of the 2 edges"),
-    "no matrix": (np.ones(2), (-1, -1), "`x` must hold an array of shape (d, d) for each of the 2 edges"),
+    "wrong matrix": (
+        np.ones((2, 3, 4)),
+        (3, 3),
+        "`x` must hold an array of shape (3, 3) for each of the 2 edges",
+    ),
+    "no matrix": (
+        np.ones(2),
+        (-1, -1),
+        "`x` must hold an array of shape (d, d) for each of the 2 edges",
+    ),
     "ragged": ([np.eye(2), np.eye(3)], (-1, -1), "rectangular array of numbers"),
     "nan": ([1.0, np.nan], (), "`x` must be finite, got nan for edge 1 (2, 3)"),
     "no such attribute": ("colour", (), "names an edge attribute that no edge of the graph has"),

@@ -56,7 +56,9 @@ def test_zero_level_grows_with_each_of_its_arguments():
     assert zero_level(10, 1e-16, np.array([3.0, 0.0])).tolist() == [level, 0.0]
 
 
-@pytest.mark.parametrize("ratio", [residual_ratio, lambda e, n, eps, *norms: residual(e, *norms, n=n, eps=eps)])
+@pytest.mark.parametrize(
+    "ratio", [residual_ratio, lambda e, n, eps, *norms: residual(e, *norms, n=n, eps=eps)]
+)
 class TestResidualRatio:
     """The library's own ratio, and the one that the tests judge by."""
 
@@ -85,7 +87,9 @@ class TestResidualRatio:
 
 def test_residual_ratio_judges_many_blocks_at_once():
     error, sizes = np.array([1e-15, 0.0, 4e-15]), np.array([1.0, 0.0, 2.0])
-    assert residual_ratio(error, np.array([1, 5, 2]), 1e-15, sizes) == pytest.approx([1.0, 0.0, 1.0])
+    assert residual_ratio(error, np.array([1, 5, 2]), 1e-15, sizes) == pytest.approx(
+        [1.0, 0.0, 1.0]
+    )
 
 
 def test_assert_residual_passes_rounding_and_nothing_more():

@@ -22,7 +22,11 @@ SPECTRAL = {
     "cor:truncation_realization_errors",
 }
 LOOPLESS = {"eq:loopless_exact_realization", "prop:kernel_preservation_loopless"}
-ALWAYS = {"eq:galerkin_energy_identity", "thm:galerkin_energy_decomposition", "thm:Galerkin_realization"}
+ALWAYS = {
+    "eq:galerkin_energy_identity",
+    "thm:galerkin_energy_decomposition",
+    "thm:Galerkin_realization",
+}
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +99,9 @@ def with_sheaf(C, *, edges=None, tail=None, head=None):
     if edges is None:
         return dataclasses.replace(C, sheaf=coarse.with_maps(tail, head))
     maps = [[get(e) for e in edges] for get in (coarse.tail_map, coarse.head_map)]
-    return dataclasses.replace(C, sheaf=sc.CellularSheaf(coarse.edges[edges], *maps, vertex_dims=coarse.vertex_dims))
+    return dataclasses.replace(
+        C, sheaf=sc.CellularSheaf(coarse.edges[edges], *maps, vertex_dims=coarse.vertex_dims)
+    )
 
 
 def coarse_block_norm(C, e):
@@ -106,7 +112,9 @@ def coarse_block_norm(C, e):
 def test_catches_one_entry_of_a_map_off_by_a_millionth(C, where):
     e = C.sheaf.n_edges - 1 if where == "loop" else 2
     tail, head = C.sheaf.tail_data.copy(), C.sheaf.head_data.copy()
-    data, starts = (head, C.sheaf.head_offsets) if where == "crossing head" else (tail, C.sheaf.tail_offsets)
+    data, starts = (
+        (head, C.sheaf.head_offsets) if where == "crossing head" else (tail, C.sheaf.tail_offsets)
+    )
     part = data[starts[e] : starts[e + 1]]
     part[np.abs(part).argmax()] += 1e-6 * np.linalg.norm(part)
     damaged = with_sheaf(C, tail=tail, head=head)
@@ -161,13 +169,18 @@ def test_catches_one_entry_of_a_compressed_map_off_by_a_millionth(compressed, si
     starts = compressed.sheaf.tail_offsets if side == "tail" else compressed.sheaf.head_offsets
     part = data[side][starts[2] : starts[3]]
     part[np.abs(part).argmax()] += 1e-6 * np.linalg.norm(part)
-    assert failed(with_sheaf(compressed, **data)) == {"thm:Galerkin_realization", "thm:galerkin_energy_decomposition"}
+    assert failed(with_sheaf(compressed, **data)) == {
+        "thm:Galerkin_realization",
+        "thm:galerkin_energy_decomposition",
+    }
 
 
 def test_catches_energy_at_the_wrong_compressed_edge(compressed):
     """The Laplacian does not see at which of two edges of a vertex its diagonal block comes from, the Gram matrices do."""
     data = {"tail": compressed.sheaf.tail_data.copy(), "head": compressed.sheaf.head_data.copy()}
-    first, second = np.flatnonzero(compressed.sheaf.edges[: compressed.n_crossing_edges, 0] == 0)[:2]
+    first, second = np.flatnonzero(compressed.sheaf.edges[: compressed.n_crossing_edges, 0] == 0)[
+        :2
+    ]
     for e, moved in ((first, 1e-6), (second, -1e-6)):
         X = np.hstack([compressed.sheaf.tail_map(e), -compressed.sheaf.head_map(e)])
         gram = X.T @ X
@@ -203,7 +216,10 @@ def test_catches_a_dropped_loop(C):
 
 def test_catches_a_dropped_crossing_edge(C):
     kept = np.delete(np.arange(C.sheaf.n_edges), 1)
-    assert failed(with_sheaf(C, edges=kept)) >= {"thm:Galerkin_realization", "thm:galerkin_energy_decomposition"}
+    assert failed(with_sheaf(C, edges=kept)) >= {
+        "thm:Galerkin_realization",
+        "thm:galerkin_energy_decomposition",
+    }
 
 
 def test_catches_modes_two_to_r_plus_one(C):
@@ -211,7 +227,9 @@ def test_catches_modes_two_to_r_plus_one(C):
     more = sc.local_modes(C.fine, C.partition, C.ranks + 1)
     shifted = sc.coarsen(C.fine, C.partition, basis=[more.basis(a)[:, 1:] for a in range(5)])
     scores = np.concatenate([more.eigenvalues(a)[1:] for a in range(5)])
-    modes = dataclasses.replace(more, ranks=C.modes.ranks, scores=scores, prolongation=shifted.prolongation)
+    modes = dataclasses.replace(
+        more, ranks=C.modes.ranks, scores=scores, prolongation=shifted.prolongation
+    )
     assert "thm:local_spectral_optimality" in failed(dataclasses.replace(shifted, modes=modes))
 
 
@@ -226,12 +244,17 @@ def test_catches_a_scaled_column(C):
 
 
 def test_catches_a_vanished_coarse_sheaf(C):
-    zero = with_sheaf(C, tail=np.zeros_like(C.sheaf.tail_data), head=np.zeros_like(C.sheaf.head_data))
+    zero = with_sheaf(
+        C, tail=np.zeros_like(C.sheaf.tail_data), head=np.zeros_like(C.sheaf.head_data)
+    )
     assert failed(zero) >= {"thm:Galerkin_realization", "thm:galerkin_energy_decomposition"}
 
 
 def test_seed_chooses_the_probes(C):
-    ratios = [[check.ratio for check in sc.verify(C, seed=seed).checks if check.how == "probe"] for seed in (3, 3, 4)]
+    ratios = [
+        [check.ratio for check in sc.verify(C, seed=seed).checks if check.how == "probe"]
+        for seed in (3, 3, 4)
+    ]
     assert ratios[0] == ratios[1]
     assert ratios[0] != ratios[2]
 
@@ -259,7 +282,11 @@ def test_clusters_beyond_the_small_solver(dtype):
         (lambda C: sc.verify(C.sheaf), TypeError, "`C` must be a Coarsening, got CellularSheaf"),
         (lambda C: sc.verify(C, seed=-1), ValueError, "`seed` must be at least 0"),
         (lambda C: sc.verify(C, seed=0.5), TypeError, "`seed` must be an integer"),
-        (lambda C: sc.verify(dataclasses.replace(C, sheaf=C.fine)), ValueError, "does not fit together"),
+        (
+            lambda C: sc.verify(dataclasses.replace(C, sheaf=C.fine)),
+            ValueError,
+            "does not fit together",
+        ),
     ],
 )
 def test_bad_input(C, build, error, message):
@@ -281,7 +308,9 @@ def test_catches_wrong_principal_modes():
         {"tied": ~modes.tied},
         {"prolongation": shifted.prolongation},
     ):
-        assert failed(dataclasses.replace(right, modes=dataclasses.replace(modes, **damage))) == {"section-2"}
+        assert failed(dataclasses.replace(right, modes=dataclasses.replace(modes, **damage))) == {
+            "section-2"
+        }
     scores = np.concatenate([more.eigenvalues(a)[1:] for a in (0, 1)])
     modes = dataclasses.replace(
         more, ranks=modes.ranks, scores=scores, prolongation=shifted.prolongation, tied=modes.tied
@@ -290,7 +319,9 @@ def test_catches_wrong_principal_modes():
 
 
 def test_catches_wrong_ties(C):
-    assert failed(dataclasses.replace(C, modes=dataclasses.replace(C.modes, tied=~C.modes.tied))) >= {"section-2"}
+    assert failed(
+        dataclasses.replace(C, modes=dataclasses.replace(C.modes, tied=~C.modes.tied))
+    ) >= {"section-2"}
 
 
 def test_catches_a_lost_section():
@@ -299,8 +330,13 @@ def test_catches_a_lost_section():
     more = sc.local_modes(F, P, 2)
     shifted = sc.coarsen(F, P, basis=[more.basis(a)[:, 1:] for a in (0, 1)])
     scores = np.concatenate([more.eigenvalues(a)[1:] for a in (0, 1)])
-    modes = dataclasses.replace(more, ranks=np.array([1, 1]), scores=scores, prolongation=shifted.prolongation)
-    assert failed(dataclasses.replace(shifted, modes=modes)) >= {"fact-2", "thm:local_spectral_optimality"}
+    modes = dataclasses.replace(
+        more, ranks=np.array([1, 1]), scores=scores, prolongation=shifted.prolongation
+    )
+    assert failed(dataclasses.replace(shifted, modes=modes)) >= {
+        "fact-2",
+        "thm:local_spectral_optimality",
+    }
 
 
 def test_table_in_a_notebook(C):
@@ -312,7 +348,9 @@ def test_table_in_a_notebook(C):
 
 def test_truth_is_the_verdict(C):
     assert bool(sc.verify(C))
-    zero = with_sheaf(C, tail=np.zeros_like(C.sheaf.tail_data), head=np.zeros_like(C.sheaf.head_data))
+    zero = with_sheaf(
+        C, tail=np.zeros_like(C.sheaf.tail_data), head=np.zeros_like(C.sheaf.head_data)
+    )
     assert not sc.verify(zero)
     assert "FAILED" in str(sc.verify(zero))
 
@@ -321,7 +359,9 @@ def test_truth_is_the_verdict(C):
 @pytest.mark.parametrize("scale", [1e-138, 1e-140, 1e-142, 1e-145, 1e-149, 1e150])
 def test_the_ends_of_the_range(scale, operator):
     """Squares of squares leave the range of doubles here: what is squared is scaled first."""
-    G = sc.CellularSheaf.random(nx.gnm_random_graph(12, 20, seed=3), 2, 2, kind="orthogonal", seed=3)
+    G = sc.CellularSheaf.random(
+        nx.gnm_random_graph(12, 20, seed=3), 2, 2, kind="orthogonal", seed=3
+    )
     F = (
         G.with_maps(G.tail_data * 0.5 * scale, G.head_data * 0.5 * scale)
         if scale > 1
@@ -343,10 +383,17 @@ def test_one_cluster_is_far_weaker_than_the_others(kind):
     F = F.with_maps(F.tail_data * weak, F.head_data * weak)
     P = sc.Partition([0, 0, 0, 1, 1, 1])
     strong = sc.coarsen(sc.CellularSheaf.constant(nx.path_graph(6)), P, 2)
-    C = sc.coarsen(F, P, 2) if kind == "internal" else sc.coarsen(F, P, basis=[strong.block(a) for a in (0, 1)])
+    C = (
+        sc.coarsen(F, P, 2)
+        if kind == "internal"
+        else sc.coarsen(F, P, basis=[strong.block(a) for a in (0, 1)])
+    )
     assert np.isfinite(C.sheaf.tail_data).all()
     assert same_subspace(C.block(0), strong.block(0), condition=3)
-    loops = {int(C.sheaf.edges[e, 0]): C.sheaf.tail_map(e) for e in range(C.n_crossing_edges, C.sheaf.n_edges)}
+    loops = {
+        int(C.sheaf.edges[e, 0]): C.sheaf.tail_map(e)
+        for e in range(C.n_crossing_edges, C.sheaf.n_edges)
+    }
     assert sorted(loops) == [0, 1]
     ratio = np.linalg.norm(loops[0] / 1e-155) / np.linalg.norm(loops[1])
     subnormal = np.finfo(float).smallest_subnormal / 1e-310  # what an eigenvalue of 1e-310 resolves
