@@ -2,12 +2,15 @@
 
     python benchmarks/fidelity.py [--size smoke|full] [--out FOLDER] [--docs]
 
-Every figure is the mean relative error of the first 10 positive eigenvalues, (nu - lambda) / lambda, nu those of R* L R; 1 means that they
-are twice what they should be. ``global sections`` counts zero eigenvalues, coarse : fine. Ranks are given out by one order of all modes' scores
-(``sc.ranks.budget``). "principal" is the block of L that the paper's layer takes, "internal" the operator of its theory, "oversampled q" sees q
-rings of neighbours beyond the cluster. With ``SHEAFCOARSEN_DATA`` set there are six more sets; ``--size full`` takes about ten minutes.
+Every figure is the mean relative error of the first 10 positive eigenvalues, (nu - lambda) /
+lambda, nu those of R* L R; 1 means that they are twice what they should be. ``global sections``
+counts zero eigenvalues, coarse : fine. Ranks are given out by one order of all modes' scores
+(``sc.ranks.budget``). "principal" is the block of L that the paper's layer takes, "internal" the
+operator of its theory, "oversampled q" sees q rings of neighbours beyond the cluster. With
+``SHEAFCOARSEN_DATA`` set there are six more sets; ``--size full`` takes about ten minutes.
 
-Writes tables (fidelity.md) and pictures to FOLDER; ``--docs`` writes the tables into docs/fidelity.md.
+Writes tables (fidelity.md) and pictures to FOLDER; ``--docs`` writes the tables into
+docs/fidelity.md.
 """
 
 import argparse

@@ -2,10 +2,11 @@
 
     python benchmarks/large_sparse.py [--size smoke|small|medium|large] [--json FILE] [--readme]
 
-Every answer, ours and the yardstick's, is checked before its time is shown. Set-up and compilation are outside the clock;
-figures are medians of interleaved rounds. A ratio marked >= says how many times faster than the yardstick, one marked <= what
-share of the yardstick's time or memory; the floor is what the library should reach, and nothing fails where it does not.
-``--size large`` takes about ten minutes and 10 GB; ``--readme`` writes the table into README.md.
+Every answer, ours and the yardstick's, is checked before its time is shown. Set-up and compilation
+are outside the clock; figures are medians of interleaved rounds. A ratio marked >= says how many
+times faster than the yardstick, one marked <= what share of the yardstick's time or memory; the
+floor is what the library should reach, and nothing fails where it does not. ``--size large`` takes
+about ten minutes and 10 GB; ``--readme`` writes the table into README.md.
 """
 
 import argparse

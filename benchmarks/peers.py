@@ -33,7 +33,8 @@ def installed(name):
 # ---------------------------------------------------------------- bandwidth
 
 
-# a sum is read as fast as memory allows only where additions may change places; slices, since checks for negative indices cost more
+# a sum is read as fast as memory allows only where additions may change places; slices, since
+# checks for negative indices cost more
 @numba.njit(nogil=True, fastmath={"reassoc", "nsz"}, cache=True)
 def _stream(lo, hi, pieces, a, b, out):
     for t in range(lo, hi):
@@ -108,7 +109,10 @@ def scipy_laplacian(F):
 
 
 class BatchedRefill:
-    """Refill of L as neural sheaf diffusion does it: batched products and sums over segments. The indices are ready."""
+    """Refill of L as neural sheaf diffusion does it: batched products and sums over segments.
+
+    The indices are ready.
+    """
 
     def __init__(self, F, L):
         n, u, v = F.n_vertices, F.edges[:, 0], F.edges[:, 1]
@@ -219,7 +223,10 @@ def batched_modes(stacks):
 
 
 class SlicedModes:
-    """The lowest eigenvalues as a first attempt finds them: slice delta, multiply, solve. The lists of rows and columns are ready."""
+    """The lowest eigenvalues as a first attempt finds them: slice delta, multiply, solve.
+
+    The lists of rows and columns are ready.
+    """
 
     def __init__(self, F, P, chosen, rank):
         ends = P.labels[F.edges]
@@ -242,7 +249,8 @@ class SlicedModes:
         return values
 
 
-# ---------------------------------------------------------------- the coarse operator, and a whole set-up
+# ---------------------------------------------------------------- the coarse operator, and a whole
+# set-up
 
 
 def triple_product(R, L):

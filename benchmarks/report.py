@@ -23,7 +23,8 @@ class Row:
     against: str  # the yardstick
     workload: str  # "W1", "W2" or "W3"
     vertices: int
-    sense: str = ">="  # the ratio says ">=" how many times faster than the yardstick, or "<=" what share of its time
+    # the ratio says ">=" how many times faster than the yardstick, or "<=" what share of its time
+    sense: str = ">="
     floor: float | None = (
         None  # what the ratio should reach, or the time where there is no yardstick
     )

@@ -2,11 +2,12 @@
 
     python benchmarks/sections.py [--size smoke|small|medium] [--data FOLDER]
 
-Every answer is checked before its time is shown: the number of sections, orthonormality, and norm(delta S) below 1e-13 norm(delta);
-where a rival does not reach that, its residual is shown instead. Set-up and compilation are outside the clock; figures are medians of
-interleaved rounds, of one BLAS thread each. eigsh asks for h0 + 1 eigenpairs of L next to zero, by shift-invert as scipy does it
-("plain"), and with a symmetric-mode splu as its inverse ("splu"). ``--data``: a folder with mesh_bunny.off.gz. Nothing fails where a
-ratio is low.
+Every answer is checked before its time is shown: the number of sections, orthonormality, and
+norm(delta S) below 1e-13 norm(delta); where a rival does not reach that, its residual is shown
+instead. Set-up and compilation are outside the clock; figures are medians of interleaved rounds, of
+one BLAS thread each. eigsh asks for h0 + 1 eigenpairs of L next to zero, by shift-invert as scipy
+does it ("plain"), and with a symmetric-mode splu as its inverse ("splu"). ``--data``: a folder with
+mesh_bunny.off.gz. Nothing fails where a ratio is low.
 """
 
 import argparse

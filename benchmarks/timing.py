@@ -30,13 +30,14 @@ class Timings:
 def paired(candidates, rounds, pause=0.0, budget=40.0) -> Timings:
     """Time functions without arguments side by side.
 
-    The first call of each is outside the clock: it compiles, touches memory, and gives the answer to be checked.
+    The first call of each is outside the clock: it compiles, touches memory, and gives the answer
+    to be checked.
 
     Parameters
     ----------
     pause : float
-        Idle seconds before each call. OpenBLAS threads spin for some milliseconds after their work and would slow down
-        whatever comes next: for candidates that leave BLAS at its default.
+        Idle seconds before each call. OpenBLAS threads spin for some milliseconds after their work
+        and would slow down whatever comes next: for candidates that leave BLAS at its default.
     budget : float
         No new round begins after so many seconds.
     """

@@ -1,10 +1,10 @@
 """The sheaves that are timed, of any number of vertices, the same on every run.
 
-W1: a 3-D nearest-neighbour graph, general 3 x 3 maps near the identity. W2: a 3-D grid, plane rotations. W3: a 2-D
-nearest-neighbour graph, stalks of dimension 1 .. 6 on vertices and edges.
+W1: a 3-D nearest-neighbour graph, general 3 x 3 maps near the identity. W2: a 3-D grid, plane
+rotations. W3: a 2-D nearest-neighbour graph, stalks of dimension 1 .. 6 on vertices and edges.
 
-Vertices of W1 and W2 come in an order in which neighbours are near each other, those of W3 at random; ``W1 shuffled`` and
-``W3 ordered`` are the other way about.
+Vertices of W1 and W2 come in an order in which neighbours are near each other, those of W3 at
+random; ``W1 shuffled`` and ``W3 ordered`` are the other way about.
 """
 
 import numpy as np

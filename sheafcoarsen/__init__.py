@@ -1,6 +1,7 @@
 """Exact coarsening of cellular sheaves, with an account of what was lost.
 
-A sheaf goes in, a coarse one comes out, and what comes out is a sheaf again. Import as ``import sheafcoarsen as sc``.
+A sheaf goes in, a coarse one comes out, and what comes out is a sheaf again. Import as ``import
+sheafcoarsen as sc``.
 
 Sheaves
     CellularSheaf           vector spaces on a graph's vertices and edges, and the maps between them
@@ -74,8 +75,8 @@ Warning classes
     SingularDegreeWarning   a degree block that cannot be inverted
     SingularProblemWarning  a question whose answer is not unique or does not exist
 
-``help(sc.coarsen)`` tells more of one of them. Labels such as ``thm:Galerkin_realization`` name statements of the paper
-"Hierarchical Pooling for Sheaf Neural Networks".
+``help(sc.coarsen)`` tells more of one of them. Labels such as ``thm:Galerkin_realization`` name
+statements of the paper "Hierarchical Pooling for Sheaf Neural Networks".
 """
 
 from importlib.metadata import version

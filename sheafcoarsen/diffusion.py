@@ -20,16 +20,16 @@ low ones. On a complete graph at t norm(L) = 1e6 that brings the error from 42 n
 def diffuse(sheaf: CellularSheaf, X, t) -> np.ndarray:
     """Return exp(-t L) X, the sheaf diffusion of X for a time t (``eq:app-sheaf-diffusion``).
 
-    The paper's flow is that of the normalized Laplacian: ``diffuse(normalize(sheaf), X, t)``. In the limit of large t the
-    flow projects on the global sections.
+    The paper's flow is that of the normalized Laplacian: ``diffuse(normalize(sheaf), X, t)``. In
+    the limit of large t the flow projects on the global sections.
 
     Parameters
     ----------
     sheaf : CellularSheaf
     X : array_like, shape (dim_c0,) or (dim_c0, h)
     t : float
-        At least 0. With beta = norm(L, inf), t beta may be at most 1e6: the number of products with L grows like
-        6 sqrt(t beta).
+        At least 0. With beta = norm(L, inf), t beta may be at most 1e6: the number of products with
+        L grows like 6 sqrt(t beta).
 
     Returns
     -------
@@ -43,10 +43,11 @@ def diffuse(sheaf: CellularSheaf, X, t) -> np.ndarray:
 
     Notes
     -----
-    With tau = t beta / 2 and the modified Bessel functions I_k, ``exp(-t L) = sum_k c_k T_k(I - 2 L / beta)``,
-    c_k = (2 - [k = 0]) exp(-tau) I_k(tau). The c_k are positive and sum to 1, and no T_k exceeds 1 on the spectrum, so that the
-    sum of the terms left out bounds the error: at most 2 eps norm(X), in each of three stages. Rounding adds what changing the
-    maps by a few eps would do. Products are taken as delta* (delta x), with which global sections keep still a hundred times
+    With tau = t beta / 2 and the modified Bessel functions I_k, ``exp(-t L) = sum_k c_k T_k(I - 2 L
+    / beta)``, c_k = (2 - [k = 0]) exp(-tau) I_k(tau). The c_k are positive and sum to 1, and no T_k
+    exceeds 1 on the spectrum, so that the sum of the terms left out bounds the error: at most 2 eps
+    norm(X), in each of three stages. Rounding adds what changing the maps by a few eps would do.
+    Products are taken as delta* (delta x), with which global sections keep still a hundred times
     better than with an assembled L. All is computed in double precision.
 
     Examples
@@ -67,8 +68,8 @@ def diffuse(sheaf: CellularSheaf, X, t) -> np.ndarray:
         return X.copy()
     scale = float(2.0 ** np.floor(np.log2(sheaf.largest_entry)))
     work = np.result_type(sheaf.dtype, np.float64)
-    # maps of the size of 1, exactly proportional, so that nothing over- or underflows; as reals, because numpy divides
-    # complex numbers through a reciprocal
+    # maps of the size of 1, exactly proportional, so that nothing over- or underflows; as reals,
+    # because numpy divides complex numbers through a reciprocal
     tail, head = (
         (d.astype(work).view(np.float64) / scale).view(work)
         for d in (sheaf.tail_data, sheaf.head_data)
@@ -96,7 +97,8 @@ def _flow(delta, adjoint, beta: float, x, tau: float, eps: float) -> np.ndarray:
     coefficients = _coefficients(tau, eps)
     term = x.copy()
     total = coefficients[0] * term
-    # T_{k+1} x - T_k x = T_k x - T_{k-1} x - (4 / beta) L T_k x: in differences, which are small where L x is (Reinsch)
+    # T_{k+1} x - T_k x = T_k x - T_{k-1} x - (4 / beta) L T_k x: in differences, which are small
+    # where L x is (Reinsch)
     step = np.zeros_like(term)
     for k, c in enumerate(coefficients[1:]):
         step -= (4 if k else 2) / beta * (adjoint @ (delta @ term))
@@ -107,7 +109,8 @@ def _flow(delta, adjoint, beta: float, x, tau: float, eps: float) -> np.ndarray:
 
 def _coefficients(tau: float, eps: float) -> np.ndarray:
     """Return the c_k of exp(-tau (1 - z)) = sum_k c_k T_k(z) but for a tail that sums to less than 2 eps."""
-    # c_k is the chance that a random walk in continuous time is k steps away, left or right; Bernstein's inequality
+    # c_k is the chance that a random walk in continuous time is k steps away, left or right;
+    # Bernstein's inequality
     decay = np.log(2 / eps)
     last = int(decay / 3 + np.sqrt(decay**2 / 9 + 2 * decay * tau)) + 1
     c = scipy.special.ive(np.arange(last + 1), tau)
@@ -119,8 +122,9 @@ def _coefficients(tau: float, eps: float) -> np.ndarray:
 def diffusion_step(sheaf: CellularSheaf, X, W1, W2, activation=np.tanh) -> np.ndarray:
     """Return X - activation(Delta (I (x) W1) X W2), a discrete step of neural sheaf diffusion (``eq:nsd-layer``).
 
-    Delta is the normalized sheaf Laplacian, as in the paper: the step normalizes the sheaf itself, with the pseudo-inverse
-    where a diagonal block is singular. A sheaf that is normalized already stays as it is.
+    Delta is the normalized sheaf Laplacian, as in the paper: the step normalizes the sheaf itself,
+    with the pseudo-inverse where a diagonal block is singular. A sheaf that is normalized already
+    stays as it is.
 
     Parameters
     ----------
@@ -158,7 +162,8 @@ def diffusion_step(sheaf: CellularSheaf, X, W1, W2, activation=np.tanh) -> np.nd
 
     Examples
     --------
-    One round of a sheaf network, whose maps come from elsewhere, here from a fixed function of the features; then pooling:
+    One round of a sheaf network, whose maps come from elsewhere, here from a fixed function of the
+    features; then pooling:
 
     >>> import networkx as nx
     >>> import numpy as np

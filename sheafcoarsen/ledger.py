@@ -43,13 +43,14 @@ class EnergyLedger:
         truncation_loss      sum of discarded_internal
         closure              (sum of lines - fine_energy) / (sum of their moduli)
 
-    Near a global section every line is rounding and ``closure`` says nothing; the gap is then to be measured against
-    norm(delta)^2 norm(x)^2.
+    Near a global section every line is rounding and ``closure`` says nothing; the gap is then to be
+    measured against norm(delta)^2 norm(x)^2.
 
     Attributes
     ----------
-    retained_internal, discarded_internal, internal_coupling, discarded_norm2, truncation_bound : ndarray or None
-    retained_crossing, crossing_coupling, discarded_crossing, fine_energy, galerkin_energy : float or ndarray
+    retained_internal, discarded_internal, internal_coupling, discarded_norm2, truncation_bound :
+    ndarray or None retained_crossing, crossing_coupling, discarded_crossing, fine_energy,
+    galerkin_energy : float or ndarray
 
     Examples
     --------
@@ -173,9 +174,9 @@ def isometry_defect(C: Coarsening) -> np.ndarray:
 def energy_ledger(C: Coarsening, x) -> EnergyLedger:
     """Account for the energy of a fine cochain: norm(delta x)^2 as a sum of six lines (docs/conventions.md, section 4).
 
-    With x_ret = R R* x and x_disc = x - x_ret, each line is computed from the cochains themselves, none as a remainder, so
-    that the closure is a check. For spectral internal modes the internal lines are the paper's two losses
-    (``cor:truncation_realization_errors``).
+    With x_ret = R R* x and x_disc = x - x_ret, each line is computed from the cochains themselves,
+    none as a remainder, so that the closure is a check. For spectral internal modes the internal
+    lines are the paper's two losses (``cor:truncation_realization_errors``).
 
     Parameters
     ----------

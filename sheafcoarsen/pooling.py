@@ -37,8 +37,8 @@ class Pooling:
     x_lifted : ndarray, shape (sum r_a, h)
         R* X, a cochain of the coarse sheaf, r_a = min(n_modes, N_a).
     x : ndarray, shape (K, M h)
-        The same, one row per cluster, M = ``n_modes``: mode i, channel c at position i h + c, zero where i >= r_a. It shares the
-        memory of ``x_lifted`` where no cluster is padded.
+        The same, one row per cluster, M = ``n_modes``: mode i, channel c at position i h + c, zero
+        where i >= r_a. It shares the memory of ``x_lifted`` where no cluster is padded.
     adjacency : csr_array, shape (K, K)
         A_c = S^T A S, exactly symmetric.
     n_modes : int
@@ -91,9 +91,10 @@ class Pooling:
         Parameters
         ----------
         x : array_like, shape (K, M g) or (sum r_a, g)
-            Coarse features like ``x`` or ``x_lifted``, with any number g of channels. What stands in the padding is ignored, so that
-            Lift is the adjoint of Reduce. Where K = sum r_a and M > 1 the rows do not tell which form is meant: a width of h is then
-            taken for the lifted one, M h for the other, and any other width is refused.
+            Coarse features like ``x`` or ``x_lifted``, with any number g of channels. What stands
+            in the padding is ignored, so that Lift is the adjoint of Reduce. Where K = sum r_a and
+            M > 1 the rows do not tell which form is meant: a width of h is then taken for the
+            lifted one, M h for the other, and any other width is refused.
 
         Returns
         -------
@@ -163,22 +164,25 @@ class HiSP:
     """The hierarchical sheaf pooling layer of the paper, section 5.1: calling it pools a sheaf and features on it.
 
     *Select* partitions the vertices. *Reduce* takes U_a* X_a, the coefficients of each cluster's features in its
-    M lowest modes. *Connect* gives the coarse adjacency S^T A S, whose diagonal counts an internal edge twice and an input self-loop
-    once. *Lift* applies R = blockdiag(U_a).
+    M lowest modes. *Connect* gives the coarse adjacency S^T A S, whose diagonal counts an internal
+    edge twice and an input self-loop once. *Lift* applies R = blockdiag(U_a).
 
-    On the trivial scalar sheaf, with ``local_operator="internal"``, Reduce is the pooling of EigenPool
-    (``eq:local_spectral_reduction``). A disjoint union, pooled with the union of the parts' partitions, gives what the parts give.
+    On the trivial scalar sheaf, with ``local_operator="internal"``, Reduce is the pooling of
+    EigenPool (``eq:local_spectral_reduction``). A disjoint union, pooled with the union of the
+    parts' partitions, gives what the parts give.
 
     Parameters
     ----------
     n_modes : int
-        M, the modes kept per cluster, at most the cluster's dimension N_a; pooled features are padded where N_a < M.
+        M, the modes kept per cluster, at most the cluster's dimension N_a; pooled features are
+        padded where N_a < M.
     n_clusters : int
         K; not used where a partition is given.
     method : {"auto", "balls", "matching", "spectral", "metis"}
         See :func:`select`. "spectral" is the paper's, for at most a few hundred clusters.
     local_operator : {"internal", "principal", "oversampled"}
-        See :func:`local_modes`. "principal" is the paper's layer, "internal" its theory, which keeps global sections.
+        See :func:`local_modes`. "principal" is the paper's layer, "internal" its theory, which
+        keeps global sections.
     self_loops : {"remove", "keep"}
         What becomes of the diagonal of S^T A S.
     seed : int
@@ -224,11 +228,11 @@ class HiSP:
         ----------
         sheaf : CellularSheaf
         X : array_like, shape (N, d h) or (dim_c0, h)
-            Features: one row per vertex, stalk coordinate i and channel c at position i h + c, where all stalks have one
-            dimension d; or lifted, one row per stalk coordinate.
+            Features: one row per vertex, stalk coordinate i and channel c at position i h + c,
+            where all stalks have one dimension d; or lifted, one row per stalk coordinate.
         adjacency : scipy sparse or array_like, shape (N, N), optional
-            Symmetric weights, for Connect and Select. By default those of the sheaf's graph: 1 per edge, parallel edges
-            summed, a loop once on the diagonal.
+            Symmetric weights, for Connect and Select. By default those of the sheaf's graph: 1 per
+            edge, parallel edges summed, a loop once on the diagonal.
         partition : Partition, optional
             Your own clusters instead of Select's.
 
@@ -239,8 +243,8 @@ class HiSP:
         Raises
         ------
         ValueError
-            Features, adjacency or partition of another size than the sheaf; whatever :func:`select` refuses, such as more
-            than a few hundred clusters for "spectral".
+            Features, adjacency or partition of another size than the sheaf; whatever :func:`select`
+            refuses, such as more than a few hundred clusters for "spectral".
 
         Warns
         -----
@@ -295,7 +299,8 @@ def readout(x, how: str = "mean") -> np.ndarray:
     Raises
     ------
     ValueError, TypeError
-        For what is not a finite matrix with rows, the largest of complex numbers, or sums that overflow.
+        For what is not a finite matrix with rows, the largest of complex numbers, or sums that
+        overflow.
 
     Examples
     --------

@@ -1,6 +1,7 @@
 """How many modes each cluster keeps: rules that look at the clusters' spectra, or do not.
 
-A rule is a small frozen object; ``rule.whole_multiplets()`` widens it so that no multiple eigenvalue is split.
+A rule is a small frozen object; ``rule.whole_multiplets()`` widens it so that no multiple
+eigenvalue is split.
 """
 
 from dataclasses import dataclass
@@ -14,11 +15,11 @@ from sheafcoarsen._support import MAX_DIMENSION, integer_array, real_number, who
 class Spectra(NamedTuple):
     """What a rule sees of the clusters.
 
-    dims : (K,) N_a
-    starts : (K + 1,) where each cluster's scores begin
-    scores : (sum N_a,) all scores of cluster after cluster, ascending inside each; None unless the rule looks at them
-    kernels : (K,) dimension of the local kernel, decided by singular values; zeros unless the rule looks at it or modes are oversampled
-    ties : (sum N_a,) the gap at or below which a score and the next one count as one multiplet; none unless the rule looks at them
+    dims : (K,) N_a starts : (K + 1,) where each cluster's scores begin scores : (sum N_a,) all
+    scores of cluster after cluster, ascending inside each; None unless the rule looks at them
+    kernels : (K,) dimension of the local kernel, decided by singular values; zeros unless the rule
+    looks at it or modes are oversampled ties : (sum N_a,) the gap at or below which a score and the
+    next one count as one multiplet; none unless the rule looks at them
     """
 
     dims: np.ndarray
@@ -44,7 +45,8 @@ class Rule:
     def whole_multiplets(self) -> "Rule":
         """Return this rule widened to the end of a multiplet wherever it would split one.
 
-        Two neighbouring scores belong together when their gap is at most sqrt(eps) times the norm of the local operator.
+        Two neighbouring scores belong together when their gap is at most sqrt(eps) times the norm
+        of the local operator.
 
         Returns
         -------
@@ -195,9 +197,10 @@ def fixed(r) -> Fixed:
 def kernel() -> Kernel:
     """Keep all modes of zero energy: the local sections.
 
-    The dimension is decided by the singular values of the local coboundary, at most ``max(rows, N_a) eps`` times the largest, and
-    the basis is its right singular vectors: eigenvalues of L_a would resolve maps only to about sqrt(eps) of each other. The
-    coarse sheaf then needs no loops (``eq:loopless_condition``).
+    The dimension is decided by the singular values of the local coboundary, at most ``max(rows,
+    N_a) eps`` times the largest, and the basis is its right singular vectors: eigenvalues of L_a
+    would resolve maps only to about sqrt(eps) of each other. The coarse sheaf then needs no loops
+    (``eq:loopless_condition``).
 
     Returns
     -------
@@ -248,9 +251,10 @@ def below(tau) -> Below:
 def budget(total) -> Budget:
     """Keep the ``total`` smallest scores over all clusters, ties by cluster index.
 
-    The ranks add up to ``min(total, dim_c0)``; to more where the kernels of oversampled modes, which are kept whole, alone exceed
-    it: ``LocalModes.over_budget`` says by how many. One global order mostly serves better than equal ranks, because hard clusters get more modes; where
-    weights differ much from region to region it may not.
+    The ranks add up to ``min(total, dim_c0)``; to more where the kernels of oversampled modes,
+    which are kept whole, alone exceed it: ``LocalModes.over_budget`` says by how many. One global
+    order mostly serves better than equal ranks, because hard clusters get more modes; where weights
+    differ much from region to region it may not.
 
     Parameters
     ----------

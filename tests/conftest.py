@@ -13,7 +13,8 @@ COMMON = {
     "suppress_health_check": [HealthCheck.too_slow],
     "print_blob": True,
 }
-# the same examples on every run and machine, so that red means broken; the deep run looks for new ones
+# the same examples on every run and machine, so that red means broken; the deep run looks for new
+# ones
 settings.register_profile("default", max_examples=40, derandomize=True, **COMMON)
 settings.register_profile("deep", max_examples=800, **COMMON)
 settings.register_profile("nojit", max_examples=10, derandomize=True, **COMMON)

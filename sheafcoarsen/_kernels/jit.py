@@ -25,9 +25,9 @@ SOURCES = _fingerprint()
 def kernel(function):
     """Compile on first use, without the GIL, cached on disk where a cache can be written.
 
-    No ``parallel=True``: kernels take a range of items and ``_support.threads`` runs ranges side by side. That compiles in a
-    fraction of the time, has a serial path for small work for free, and gives the same bits for any number of threads.
-    No fastmath: inputs may be of any scale.
+    No ``parallel=True``: kernels take a range of items and ``_support.threads`` runs ranges side by
+    side. That compiles in a fraction of the time, has a serial path for small work for free, and
+    gives the same bits for any number of threads. No fastmath: inputs may be of any scale.
     """
     return _compiled(function, fastmath=False)
 
@@ -35,8 +35,9 @@ def kernel(function):
 def summing_kernel(function):
     """Compile as ``kernel`` does, but let sums be taken in any order, which vectorizing a dot product asks for.
 
-    That makes no assumption on NaN, infinities or the sign of zero. Products must not be fused with sums by a flag here: numba
-    compiles complex multiplication once, with the flags of whoever comes first, for all kernels. ``multiply_add`` fuses.
+    That makes no assumption on NaN, infinities or the sign of zero. Products must not be fused with
+    sums by a flag here: numba compiles complex multiplication once, with the flags of whoever comes
+    first, for all kernels. ``multiply_add`` fuses.
     """
     return _compiled(function, fastmath={"reassoc"})
 

@@ -32,7 +32,9 @@ def zero_level(n, eps: float, size):
 
 
 def residual_ratio(error, n, eps: float, *norms) -> np.ndarray:
-    """Return ``error / (n eps product of norms)``; 0/0 is 0. ``error``, ``n`` and ``norms`` are numbers or arrays that broadcast.
+    """Return ``error / (n eps product of norms)``; 0/0 is 0.
+
+    ``error``, ``n`` and ``norms`` are numbers or arrays that broadcast.
 
     The norms are divided out one after the other, so that no product overflows.
     """

@@ -34,12 +34,13 @@ def run_ranges(
     Parameters
     ----------
     work : callable
-        Takes a range of items; must release the GIL to run side by side. What it writes belongs to its items alone, so
-        that the result does not depend on the number of threads.
+        Takes a range of items; must release the GIL to run side by side. What it writes belongs to
+        its items alone, so that the result does not depend on the number of threads.
     cost : ndarray, shape (n_items,)
         Relative cost of each item; ranges get about equal shares.
     cumulative : bool
-        Whether ``cost`` has shape (n_items + 1,) and holds offsets instead, the cost of item i being cost[i + 1] - cost[i].
+        Whether ``cost`` has shape (n_items + 1,) and holds offsets instead, the cost of item i
+        being cost[i + 1] - cost[i].
     serial_below : float
         Total cost below which everything runs in the calling thread.
     """
@@ -111,8 +112,8 @@ _blas_threads: list[int] | None = None  # of each library, before the first user
 class single_threaded_blas:  # noqa: N801 (used like a function)
     """Hold BLAS at one thread for as long as any caller is inside; restore it when the last one leaves, also on errors.
 
-    An interrupt may come between any two steps: what was there before is noted before anything changes, and giving back is
-    repeated until it is done, which does no harm.
+    An interrupt may come between any two steps: what was there before is noted before anything
+    changes, and giving back is repeated until it is done, which does no harm.
     """
 
     def __enter__(self) -> None:

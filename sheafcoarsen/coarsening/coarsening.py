@@ -32,7 +32,8 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 class Coarsening:
     """A coarsened sheaf and how it came about; :func:`coarsen` makes it.
 
-    ``sheaf`` is a :class:`CellularSheaf` again, so that everything, coarsening included, runs on it.
+    ``sheaf`` is a :class:`CellularSheaf` again, so that everything, coarsening included, runs on
+    it.
 
     Attributes
     ----------
@@ -43,14 +44,17 @@ class Coarsening:
     prolongation : csr_array, shape (dim_c0, sum r_a)
         R = blockdiag(R_a), rows in the order of the fine C^0 (``eq:global_block_prolongation``).
     sheaf : CellularSheaf
-        The coarse sheaf: crossing edges sorted by (a, b), then loops sorted by a. With the coarsening of a coarsening,
-        ``C.prolongation @ D.prolongation`` leads from the coarsest cochains to the finest.
+        The coarse sheaf: crossing edges sorted by (a, b), then loops sorted by a. With the
+        coarsening of a coarsening, ``C.prolongation @ D.prolongation`` leads from the coarsest
+        cochains to the finest.
     crossing_rows : ndarray of int or None
-        The row of C^1(fine) that each crossing row of C^1(sheaf) comes from; None where edge stalks are compressed.
+        The row of C^1(fine) that each crossing row of C^1(sheaf) comes from; None where edge stalks
+        are compressed.
     loops : bool
         Whether loop-cells were asked for; there is none where a cluster keeps no internal energy.
     restored_loops : ndarray of int
-        After :meth:`recoarsen`: the clusters whose loop gained rows because the new maps give them energy.
+        After :meth:`recoarsen`: the clusters whose loop gained rows because the new maps give them
+        energy.
 
     Examples
     --------
@@ -207,7 +211,8 @@ class Coarsening:
     def galerkin(self) -> scipy.sparse.csr_array:
         """Return L_Gal = R* L R (``eq:sheaf_galerkin_operator``), computed from R and the fine L.
 
-        It does not look at the coarse sheaf, so comparing it with ``laplacian(C.sheaf)`` means something.
+        It does not look at the coarse sheaf, so comparing it with ``laplacian(C.sheaf)`` means
+        something.
 
         Returns
         -------
@@ -231,15 +236,17 @@ class Coarsening:
     def recoarsen(self, sheaf: CellularSheaf) -> "Coarsening":
         """Coarsen another sheaf on the same graph in the same way: same partition, same ranks (or basis), new maps.
 
-        Index work is not repeated, and patterns survive: the result shares the index arrays of this coarsening, its loops keep
-        their rows even where the new maps leave them zero, so ``LaplacianPattern(C.sheaf)`` fills the new coarse sheaf. Exactness
-        comes first: where the new maps give energy to a loop row that was left out, it is put back, and
-        ``restored_loops`` names the cluster.
+        Index work is not repeated, and patterns survive: the result shares the index arrays of this
+        coarsening, its loops keep their rows even where the new maps leave them zero, so
+        ``LaplacianPattern(C.sheaf)`` fills the new coarse sheaf. Exactness comes first: where the
+        new maps give energy to a loop row that was left out, it is put back, and ``restored_loops``
+        names the cluster.
 
         Parameters
         ----------
         sheaf : CellularSheaf
-            On the graph of ``fine``, with stalks of the same dimensions; its scalar type may be another.
+            On the graph of ``fine``, with stalks of the same dimensions; its scalar type may be
+            another.
 
         Returns
         -------
@@ -318,9 +325,9 @@ def coarsen(
     """Coarsen a sheaf: one coarse vertex per cluster, whose stalk holds the cluster's lowest modes.
 
     With R = blockdiag(R_a), the coarse sheaf's Laplacian is exactly the Galerkin operator R* L R
-    (``thm:Galerkin_realization``): a coarse edge between two clusters stacks the fine edges that cross
-    (``eq:coarse_crossing_edge_stalk``), and a loop at each coarse vertex carries the energy H_a = R_a* L_a R_a that the
-    kept modes have inside their cluster.
+    (``thm:Galerkin_realization``): a coarse edge between two clusters stacks the fine edges that
+    cross (``eq:coarse_crossing_edge_stalk``), and a loop at each coarse vertex carries the energy
+    H_a = R_a* L_a R_a that the kept modes have inside their cluster.
 
     Parameters
     ----------
@@ -329,16 +336,19 @@ def coarsen(
     rank : int, array_like of int of shape (K,), rule from ``sc.ranks``, or LocalModes
         Exactly one of ``rank`` and ``basis``. LocalModes bring their own local operator.
     basis : sequence of arrays, R_a of shape (N_a, r_a), optional
-        Your own prolongation blocks; they need not be orthonormal. They are cast to the sheaf's precision.
+        Your own prolongation blocks; they need not be orthonormal. They are cast to the sheaf's
+        precision.
     local_operator : {"internal", "principal", "oversampled"}
         See :func:`local_modes`.
     rings, target : int and float, optional
         For "oversampled" alone; see :func:`local_modes`.
     loops : bool
-        False leaves the loop-cells out: the coarse sheaf then lacks the retained internal energy (realization loss).
+        False leaves the loop-cells out: the coarse sheaf then lacks the retained internal energy
+        (realization loss).
     compress : bool
-        Replace the maps [A | -B] of every coarse edge of more than r_a + r_b rows by the triangular factor of their QR, its diagonal
-        non-negative: min(rows, r_a + r_b) rows, the same Laplacian. ``crossing_rows`` is then None.
+        Replace the maps [A | -B] of every coarse edge of more than r_a + r_b rows by the triangular
+        factor of their QR, its diagonal non-negative: min(rows, r_a + r_b) rows, the same
+        Laplacian. ``crossing_rows`` is then None.
     progress : bool
         Show a progress bar.
 
@@ -349,7 +359,8 @@ def coarsen(
     Raises
     ------
     ValueError, TypeError
-        Both or neither of ``rank`` and ``basis``, arrays whose shapes do not fit, a partition or modes of another sheaf.
+        Both or neither of ``rank`` and ``basis``, arrays whose shapes do not fit, a partition or
+        modes of another sheaf.
 
     Warns
     -----
@@ -447,8 +458,8 @@ def refresh_coarsening(
 ) -> Coarsening:
     """Coarsen a sheaf in the way of ``C`` without a word about ties; ``target`` stands for that of a pilot.
 
-    It is on the graph of ``C.fine``, but for loops where ``new_loops``: then the index work is done again, on which no crossing
-    edge depends.
+    It is on the graph of ``C.fine``, but for loops where ``new_loops``: then the index work is done
+    again, on which no crossing edge depends.
     """
     check_partition(sheaf, C.partition)
     if C.modes is not None:

@@ -14,8 +14,8 @@ from sheafcoarsen.sheaf import CellularSheaf
 def spectral_loops(modes: LocalModes, least: np.ndarray):
     """Return (rows per cluster, function that writes B / 2) with B_a = diag(sqrt(lambda)) for internal modes.
 
-    Rows whose eigenvalue is zero to working accuracy are left out, but for the last ``least[a]`` rows of a cluster, which stay,
-    as zeros where they must.
+    Rows whose eigenvalue is zero to working accuracy are left out, but for the last ``least[a]``
+    rows of a cluster, which stay, as zeros where they must.
     """
     ranks = modes.ranks
     levels = zero_level(
@@ -47,9 +47,10 @@ def factored_loops(
 ):
     """Return (rows per cluster, function that writes B / 2), H_a = R_a* L_a R_a = B_a* B_a (``eq:local_residual_factorization``).
 
-    For any R. H_a comes straight from the maps, maps and R_a scaled by powers of two of their cluster before anything is squared.
-    Rows whose energy is zero to working accuracy, measured against L_a and R_a, are left out, but a cluster has at least
-    ``least[a]`` rows, the last of them zero where they must.
+    For any R. H_a comes straight from the maps, maps and R_a scaled by powers of two of their
+    cluster before anything is squared. Rows whose energy is zero to working accuracy, measured
+    against L_a and R_a, are left out, but a cluster has at least ``least[a]`` rows, the last of
+    them zero where they must.
     """
     f, K = sheaf._arrays, clusters.n_clusters
     starts = offsets(ranks * ranks)

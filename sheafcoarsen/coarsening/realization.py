@@ -20,14 +20,16 @@ def realize(
 ) -> CellularSheaf:
     """Return the coarse sheaf: crossing edges sorted by (a, b), then loops sorted by a.
 
-    The edge stalk of eps_ab is the direct sum of the fine edge stalks between a and b (``eq:coarse_crossing_edge_stalk``), or what
-    compression leaves of it: min(rows, r_a + r_b) rows with the same Gram matrix.
+    The edge stalk of eps_ab is the direct sum of the fine edge stalks between a and b
+    (``eq:coarse_crossing_edge_stalk``), or what compression leaves of it: min(rows, r_a + r_b) rows
+    with the same Gram matrix.
 
     Parameters
     ----------
     loops : (ndarray, callable) or None
-        Rows per cluster and what writes half the factors B_a; the loop at a gets the maps B_a / 2 and -B_a / 2, so that its
-        coboundary is B_a (``thm:Galerkin_realization``). None leaves the loops out.
+        Rows per cluster and what writes half the factors B_a; the loop at a gets the maps B_a / 2
+        and -B_a / 2, so that its coboundary is B_a (``thm:Galerkin_realization``). None leaves the
+        loops out.
     like : CellularSheaf, optional
         An earlier result; its index arrays are shared where they are the same.
     """

@@ -22,9 +22,10 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 class Hierarchy:
     """A sheaf coarsened level after level; :func:`coarsen_levels` makes it.
 
-    ``H[i]`` is the coarsening that leads from ``H.sheaves[i]`` to ``H.sheaves[i + 1]``; ``len(H)`` counts them, and iteration goes
-    through them. With loops the last sheaf's Laplacian is exactly (R_0 R_1 ...)* L (R_0 R_1 ...), because at every level the
-    coarse sheaf's Laplacian is the Galerkin operator (``thm:Galerkin_realization``).
+    ``H[i]`` is the coarsening that leads from ``H.sheaves[i]`` to ``H.sheaves[i + 1]``; ``len(H)``
+    counts them, and iteration goes through them. With loops the last sheaf's Laplacian is exactly
+    (R_0 R_1 ...)* L (R_0 R_1 ...), because at every level the coarse sheaf's Laplacian is the
+    Galerkin operator (``thm:Galerkin_realization``).
 
     Attributes
     ----------
@@ -89,7 +90,9 @@ class Hierarchy:
         return tuple(i for i in range(1, len(self)) if self[i - 1].restored_loops.size)
 
     def prolongation(self, level: int | None = None) -> scipy.sparse.csr_array:
-        """Return R_0 R_1 ... R_{level-1}, an isometry as they are, from C^0 of ``sheaves[level]`` to the fine C^0.
+        """Return R_0 R_1 ...
+
+        R_{level-1}, an isometry as they are, from C^0 of ``sheaves[level]`` to the fine C^0.
 
         Parameters
         ----------
@@ -228,14 +231,15 @@ class Hierarchy:
     def recoarsen(self, sheaf: CellularSheaf) -> "Hierarchy":
         """Coarsen another sheaf on the same graph in the same way: same partitions and ranks at every level, new maps.
 
-        Every level is refreshed as :meth:`Coarsening.recoarsen` does it, without index work. Where a level must put loop rows
-        back, its coarse sheaf has other loops than before: the next level is then rebuilt with the same partition and ranks, and
-        ``rebuilt_levels`` names it.
+        Every level is refreshed as :meth:`Coarsening.recoarsen` does it, without index work. Where
+        a level must put loop rows back, its coarse sheaf has other loops than before: the next
+        level is then rebuilt with the same partition and ranks, and ``rebuilt_levels`` names it.
 
         Parameters
         ----------
         sheaf : CellularSheaf
-            On the graph of ``fine``, with stalks of the same dimensions; its scalar type may be another.
+            On the graph of ``fine``, with stalks of the same dimensions; its scalar type may be
+            another.
 
         Returns
         -------

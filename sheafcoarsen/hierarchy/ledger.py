@@ -12,8 +12,9 @@ from sheafcoarsen.ledger import EnergyLedger, closure_of, show_lines
 class HierarchyLedger:
     """The energy of a fine cochain x on its way to the coarsest sheaf; :meth:`Hierarchy.ledger` makes it.
 
-    Level i has the cochain x_i = R_{i-1}* ... R_0* x. With loops the energy that it keeps is the fine energy of level i + 1, so that all that
-    leaves is discarded or coupling energy; without loops the retained internal energy leaves too (realization loss).
+    Level i has the cochain x_i = R_{i-1}* ... R_0* x. With loops the energy that it keeps is the
+    fine energy of level i + 1, so that all that leaves is discarded or coupling energy; without
+    loops the retained internal energy leaves too (realization loss).
 
     Attributes
     ----------
@@ -58,7 +59,8 @@ class HierarchyLedger:
     def closure(self) -> float | np.ndarray:
         """(sum of lines - fine energy) / (sum of their moduli), 0 where all vanish.
 
-        Near a global section every line is rounding and it says nothing, as in :class:`EnergyLedger`; ``verify`` judges each level.
+        Near a global section every line is rounding and it says nothing, as in
+        :class:`EnergyLedger`; ``verify`` judges each level.
         """
         return closure_of(self.lines, self.fine_energy)
 

@@ -36,35 +36,41 @@ def coarsen_levels(
 ) -> Hierarchy:
     """Coarsen a sheaf, then its coarse sheaf, and so on.
 
-    A level is made while the sheaf has more than ``min_vertices`` vertices or, with ``n_levels``, until there are so many; or for each
-    of ``partitions``. It ends early where a level cannot shrink: no two vertices are linked any more, ``factor`` leaves every vertex a cluster of
-    its own, or the ranks keep no mode at all. ``stopped_because`` of the result says which.
+    A level is made while the sheaf has more than ``min_vertices`` vertices or, with ``n_levels``,
+    until there are so many; or for each of ``partitions``. It ends early where a level cannot
+    shrink: no two vertices are linked any more, ``factor`` leaves every vertex a cluster of its
+    own, or the ranks keep no mode at all. ``stopped_because`` of the result says which.
 
     Parameters
     ----------
     sheaf : CellularSheaf
     factor : float
-        Vertices per cluster, above 1: of n vertices, ceil(n / factor) clusters are made, and at least one per connected component.
+        Vertices per cluster, above 1: of n vertices, ceil(n / factor) clusters are made, and at
+        least one per connected component.
     n_levels : int, optional
         Exactly so many levels, instead of ``min_vertices``.
     min_vertices : int
         A sheaf of so many vertices or fewer is not coarsened further.
     rank : int, rule from ``sc.ranks``, or list or tuple of one entry per level
-        An entry is an integer, a rule, or an array of one integer per cluster of its level. Where neither ``n_levels`` nor
-        ``partitions`` says how many levels there are, there are at most as many as entries.
+        An entry is an integer, a rule, or an array of one integer per cluster of its level. Where
+        neither ``n_levels`` nor ``partitions`` says how many levels there are, there are at most as
+        many as entries.
     partitions : sequence of Partition, optional
-        Your own, one per level: ``partitions[i + 1]`` labels the clusters of ``partitions[i]``. Instead of ``factor``,
-        ``n_levels``, ``min_vertices``, ``method`` and ``seed``.
+        Your own, one per level: ``partitions[i + 1]`` labels the clusters of ``partitions[i]``.
+        Instead of ``factor``, ``n_levels``, ``min_vertices``, ``method`` and ``seed``.
     method : {"auto", "balls", "matching", "spectral", "metis"}
         See :func:`select`.
     local_operator : {"internal", "principal", "oversampled"}
         See :func:`local_modes`.
     rings, target : int and float, optional
-        For "oversampled" alone; see :func:`local_modes`. All levels have one target, by default that of the finest level's pilot.
+        For "oversampled" alone; see :func:`local_modes`. All levels have one target, by default
+        that of the finest level's pilot.
     loops : bool
-        False leaves the loop-cells out: every level then lacks the internal energy that the level before it retained.
+        False leaves the loop-cells out: every level then lacks the internal energy that the level
+        before it retained.
     compress : bool
-        See :func:`coarsen`. Without it the coarse edge stalks hold every fine edge that crosses, level after level.
+        See :func:`coarsen`. Without it the coarse edge stalks hold every fine edge that crosses,
+        level after level.
     seed : int
         For :func:`select`.
     progress : bool
@@ -77,8 +83,8 @@ def coarsen_levels(
     Raises
     ------
     ValueError, TypeError
-        Partitions that do not fit one another, arguments that exclude each other, and whatever :func:`select` and :func:`coarsen`
-        refuse; from "level 0:" on where it arises at a level.
+        Partitions that do not fit one another, arguments that exclude each other, and whatever
+        :func:`select` and :func:`coarsen` refuse; from "level 0:" on where it arises at a level.
 
     Warns
     -----

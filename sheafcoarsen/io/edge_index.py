@@ -10,14 +10,15 @@ from sheafcoarsen.sheaf import CellularSheaf, flat_maps, stalk_dims
 def from_edge_index(edge_index, maps, vertex_dims=None) -> CellularSheaf:
     """Build a sheaf from the ``edge_index`` of PyTorch Geometric, which holds every edge in both directions.
 
-    Column k = (u, v) stands for one end of an edge: ``maps[k]`` maps the stalk of u into the edge's stalk, and the column
-    (v, u) that belongs to it has the map of v. Which two columns belong together:
+    Column k = (u, v) stands for one end of an edge: ``maps[k]`` maps the stalk of u into the edge's
+    stalk, and the column (v, u) that belongs to it has the map of v. Which two columns belong
+    together:
 
     - where the second half of the columns is the first half reversed, as ``torch.cat([E, E.flip(0)], 1)`` makes them,
       column k and column m + k;
     - otherwise, in order of appearance: a column belongs to the first one before it that is its reverse and still alone. So the
-      i-th (u, v) goes with the i-th (v, u), and a loop needs two columns (u, u), the first and the second, the third and the
-      fourth.
+      i-th (u, v) goes with the i-th (v, u), and a loop needs two columns (u, u), the first and the
+      second, the third and the fourth.
 
     The edge is oriented as its first column, and edges are in the order of their first columns.
 
@@ -37,8 +38,8 @@ def from_edge_index(edge_index, maps, vertex_dims=None) -> CellularSheaf:
     Raises
     ------
     ValueError
-        For a column without its reverse, a loop with only one column, maps of an edge with different numbers of rows, and
-        whatever :class:`CellularSheaf` refuses.
+        For a column without its reverse, a loop with only one column, maps of an edge with
+        different numbers of rows, and whatever :class:`CellularSheaf` refuses.
     TypeError
         For endpoints that are not integers, or maps that are not numbers.
 

@@ -12,10 +12,11 @@ MAPS = ("tail_map", "head_map")
 def to_networkx(sheaf: CellularSheaf) -> nx.MultiDiGraph:
     """Write a sheaf as a networkx graph: maps on the edges, dimensions on the nodes.
 
-    Nodes are the vertex labels, or 0 .. n-1, in vertex order, each with its dimension as attribute ``dim``. The edge
-    tail -> head has the attributes ``tail_map`` and ``head_map``, read-only arrays of shape (d_e, d_tail) and
-    (d_e, d_head), and ``index``, its number in the sheaf. The graph has the attributes ``dtype`` and, where its nodes are
-    numbers only because the sheaf has no labels, ``unlabelled``.
+    Nodes are the vertex labels, or 0 .. n-1, in vertex order, each with its dimension as attribute
+    ``dim``. The edge tail -> head has the attributes ``tail_map`` and ``head_map``, read-only
+    arrays of shape (d_e, d_tail) and (d_e, d_head), and ``index``, its number in the sheaf. The
+    graph has the attributes ``dtype`` and, where its nodes are numbers only because the sheaf has
+    no labels, ``unlabelled``.
 
     Parameters
     ----------
@@ -24,7 +25,8 @@ def to_networkx(sheaf: CellularSheaf) -> nx.MultiDiGraph:
     Returns
     -------
     networkx.MultiDiGraph
-        :func:`from_networkx` makes the same sheaf of it: same order, orientation, entries, scalar type and labels.
+        :func:`from_networkx` makes the same sheaf of it: same order, orientation, entries, scalar
+        type and labels.
 
     Raises
     ------
@@ -60,14 +62,15 @@ def to_networkx(sheaf: CellularSheaf) -> nx.MultiDiGraph:
 def from_networkx(graph) -> CellularSheaf:
     """Read a sheaf off a directed networkx graph that carries the maps on its edges.
 
-    An edge u -> v is the edge with tail u and head v. Edges come in the order of their attribute ``index``, as
-    :func:`to_networkx` writes it, or of ``graph.edges`` where none has one; vertices in the order of ``graph.nodes``.
+    An edge u -> v is the edge with tail u and head v. Edges come in the order of their attribute
+    ``index``, as :func:`to_networkx` writes it, or of ``graph.edges`` where none has one; vertices
+    in the order of ``graph.nodes``.
 
     Parameters
     ----------
     graph : networkx.DiGraph or MultiDiGraph
-        Edge attributes ``tail_map`` and ``head_map``, arrays of shape (d_e, d_u) and (d_e, d_v); node attribute ``dim``,
-        needed only for nodes that no edge touches.
+        Edge attributes ``tail_map`` and ``head_map``, arrays of shape (d_e, d_u) and (d_e, d_v);
+        node attribute ``dim``, needed only for nodes that no edge touches.
 
     Returns
     -------
@@ -79,8 +82,9 @@ def from_networkx(graph) -> CellularSheaf:
     TypeError
         For anything but a networkx graph, or maps that are not numbers.
     ValueError
-        For an edge without maps, an undirected graph (it does not say which end a map belongs to), a node whose dimension
-        is unknown, maps whose shapes disagree, or entries that are not finite.
+        For an edge without maps, an undirected graph (it does not say which end a map belongs to),
+        a node whose dimension is unknown, maps whose shapes disagree, or entries that are not
+        finite.
 
     Examples
     --------

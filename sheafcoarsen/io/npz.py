@@ -1,7 +1,8 @@
 """Saves and loads the library's objects: one ``.npz`` file, no pickle, written beside and then renamed.
 
-docs/file_format.md describes the file. What is read is checked as if a stranger had written it: a file that is not whole, not
-ours or contradicts itself is a ValueError, before anything of a size that the file only claims is allocated.
+docs/file_format.md describes the file. What is read is checked as if a stranger had written it: a
+file that is not whole, not ours or contradicts itself is a ValueError, before anything of a size
+that the file only claims is allocated.
 """
 
 import io
@@ -56,7 +57,8 @@ def save(path, obj) -> None:
     FileNotFoundError, OSError
         There is no such folder, or the file cannot be written.
     TypeError
-        For another object, or vertex labels that are not numbers, strings, booleans, None or tuples of them.
+        For another object, or vertex labels that are not numbers, strings, booleans, None or tuples
+        of them.
 
     Examples
     --------
@@ -96,7 +98,8 @@ def save(path, obj) -> None:
 def load(path) -> CellularSheaf | Partition | Coarsening | Hierarchy:
     """Load what :func:`save` wrote.
 
-    Files from anywhere may be loaded: nothing in them is executed, and what does not fit together is refused.
+    Files from anywhere may be loaded: nothing in them is executed, and what does not fit together
+    is refused.
 
     Parameters
     ----------
@@ -111,7 +114,8 @@ def load(path) -> CellularSheaf | Partition | Coarsening | Hierarchy:
     FileNotFoundError, OSError
         The file cannot be opened.
     ValueError
-        The file is truncated, damaged, not one of ours, or from a newer version, or its parts contradict each other.
+        The file is truncated, damaged, not one of ours, or from a newer version, or its parts
+        contradict each other.
 
     Examples
     --------

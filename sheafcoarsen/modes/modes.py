@@ -21,15 +21,19 @@ def local_modes(
 ) -> LocalModes:
     """Return the lowest modes of every cluster's local operator.
 
-    ``"internal"`` takes the internal Laplacian L_a of the paper's theory (``eq:internal_sheaf_laplacian``): edges with both
-    ends in the cluster. ``"principal"`` takes the block L[C_a, C_a] of the paper's layer (section 5.1, Reduce), which also holds
-    the crossing edges' F* F on boundary vertices; it loses global sections and the low spectrum (docs/conventions.md, section 2).
+    ``"internal"`` takes the internal Laplacian L_a of the paper's theory
+    (``eq:internal_sheaf_laplacian``): edges with both ends in the cluster. ``"principal"`` takes
+    the block L[C_a, C_a] of the paper's layer (section 5.1, Reduce), which also holds the crossing
+    edges' F* F on boundary vertices; it loses global sections and the low spectrum
+    (docs/conventions.md, section 2).
 
-    ``"oversampled"`` describes best what a cluster answers to sources at the border of a patch T around it, and to sources inside of the
-    size of the eigenvalues wanted (docs/conventions.md, section 5.7): with A = L_T + 0.1 s I, X = A^{-1} P_C* and Y = A^{-1} X, first
-    the sections of T restricted to the cluster, then the leading eigenvectors of G = X_b* X_b + s^2 Y* Y in their complement. The
-    scores, and so ``eigenvalues``, are 0 and then (eigenvalue of G)^{-1/2}. The low spectrum of the coarse sheaf is then closer,
-    by orders of magnitude where many modes are kept, most so with ``sc.ranks.budget`` (docs/fidelity.md).
+    ``"oversampled"`` describes best what a cluster answers to sources at the border of a patch T
+    around it, and to sources inside of the size of the eigenvalues wanted (docs/conventions.md,
+    section 5.7): with A = L_T + 0.1 s I, X = A^{-1} P_C* and Y = A^{-1} X, first the sections of T
+    restricted to the cluster, then the leading eigenvectors of G = X_b* X_b + s^2 Y* Y in their
+    complement. The scores, and so ``eigenvalues``, are 0 and then (eigenvalue of G)^{-1/2}. The low
+    spectrum of the coarse sheaf is then closer, by orders of magnitude where many modes are kept,
+    most so with ``sc.ranks.budget`` (docs/fidelity.md).
 
     Parameters
     ----------
@@ -39,11 +43,11 @@ def local_modes(
         How many modes each cluster keeps, clipped to the cluster's dimension N_a.
     local_operator : {"internal", "principal", "oversampled"}
     rings : int, optional
-        For "oversampled", 1 by default: a patch is the cluster and so many rings of neighbours, those most strongly coupled to it first,
-        of at most twice its dimension.
+        For "oversampled", 1 by default: a patch is the cluster and so many rings of neighbours,
+        those most strongly coupled to it first, of at most twice its dimension.
     target : float, optional
-        For "oversampled": s, the largest eigenvalue of interest. By default that of a pilot: the 10th positive eigenvalue of a coarsening with
-        N_a / 20 internal modes per cluster.
+        For "oversampled": s, the largest eigenvalue of interest. By default that of a pilot: the
+        10th positive eigenvalue of a coarsening with N_a / 20 internal modes per cluster.
     progress : bool
         Show a progress bar.
 

@@ -125,8 +125,8 @@ class OversampledProblems(LocalProblems):
 def pilot_target(sheaf: CellularSheaf, P: Partition) -> float:
     """Return an estimate, from above, of the 10th positive eigenvalue of L; 0 where L = 0.
 
-    It is that of R* L R for R of N_a / 20 internal modes of each cluster, and at least its kernel (interlacing). Of fewer positive ones the
-    largest counts; where there is none, norm(L, inf).
+    It is that of R* L R for R of N_a / 20 internal modes of each cluster, and at least its kernel
+    (interlacing). Of fewer positive ones the largest counts; where there is none, norm(L, inf).
     """
     local = LocalProblems(sheaf, P, "internal", False)
     dims, eps = local.clusters.dims, eps_of(sheaf.dtype)

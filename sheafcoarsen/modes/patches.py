@@ -17,7 +17,8 @@ SERIAL_BELOW = 1e5
 class Patches:
     """The patch T of every cluster C: ``rings`` rings of neighbours, cut to dim T <= 2 dim C, the most strongly coupled first.
 
-    The sheaf is in double precision. The coupling of two vertices is norm(F_{u->e}* F_{v->e})_F, summed over the edges between them.
+    The sheaf is in double precision. The coupling of two vertices is norm(F_{u->e}* F_{v->e})_F,
+    summed over the edges between them.
     """
 
     def __init__(self, sheaf: CellularSheaf, clusters: Clusters, rings: int):

@@ -72,7 +72,8 @@ class LocalProblems:
     def run(self, what: str, work, dims: np.ndarray, room) -> None:
         """Call ``work(lo, hi, workspace)`` over all clusters with BLAS at one thread; name the cluster where LAPACK failed.
 
-        ``dims`` are the sizes of the dense problems, ``room(lo, hi)`` allocates the workspace of a range.
+        ``dims`` are the sizes of the dense problems, ``room(lo, hi)`` allocates the workspace of a
+        range.
         """
         with single_threaded_blas():
             failed = run_ranges(

@@ -1,8 +1,9 @@
 """The prolongation R = blockdiag(R_a) (``eq:global_block_prolongation``): K dense blocks, kept in the order of csr.
 
-Row i of R belongs to a stalk coordinate of some vertex v and holds exactly r_a entries, a the cluster of v. So the csr data is
-the blocks themselves, row by row, the rows of vertex v consecutive: kernels read a vertex's d_v x r_a block at
-``data[indptr[vertex_offsets[v]]]``, and the user gets the same memory as a sparse matrix.
+Row i of R belongs to a stalk coordinate of some vertex v and holds exactly r_a entries, a the
+cluster of v. So the csr data is the blocks themselves, row by row, the rows of vertex v
+consecutive: kernels read a vertex's d_v x r_a block at ``data[indptr[vertex_offsets[v]]]``, and the
+user gets the same memory as a sparse matrix.
 """
 
 import numpy as np

@@ -30,7 +30,8 @@ LOCAL_OPERATORS = ("internal", "principal", "oversampled")
 class LocalModes:
     """The first r_a modes of every cluster (``eq:local_spectral_basis``) and what is known of the next one.
 
-    ``eigenvalues(a)`` and ``basis(a)`` give one cluster's; the arrays below hold those of all K clusters.
+    ``eigenvalues(a)`` and ``basis(a)`` give one cluster's; the arrays below hold those of all K
+    clusters.
 
     Attributes
     ----------
@@ -45,15 +46,19 @@ class LocalModes:
     tied : ndarray of bool, shape (K,)
         Where the cut splits a multiple eigenvalue, so that the kept space is one of many.
     operator_norms : ndarray, shape (K,)
-        norm(., inf) of the local operators, against which a tie is judged; of the patches' for oversampled modes.
+        norm(., inf) of the local operators, against which a tie is judged; of the patches' for
+        oversampled modes.
     prolongation : csr_array, shape (dim_c0, sum r_a)
         R = blockdiag(U_a), rows in the order of C^0.
     singular : bool
-        Whether the modes are singular vectors of the local coboundary, as for kernels, or eigenvectors.
+        Whether the modes are singular vectors of the local coboundary, as for kernels, or
+        eigenvectors.
     rings, target : int and float, or None
-        Of oversampled modes: rings of neighbours in a patch, and the largest eigenvalue of interest.
+        Of oversampled modes: rings of neighbours in a patch, and the largest eigenvalue of
+        interest.
     pilot : bool
-        Whether a pilot found ``target``; :meth:`Coarsening.recoarsen` then finds it again for new maps.
+        Whether a pilot found ``target``; :meth:`Coarsening.recoarsen` then finds it again for new
+        maps.
     over_budget : int
         By how many modes the kernels of oversampled modes alone exceed ``ranks.budget``.
 

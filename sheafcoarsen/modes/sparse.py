@@ -38,8 +38,9 @@ def local_sheaf(
 ) -> tuple[CellularSheaf, float]:
     """Return the sheaf whose Laplacian is cluster a's local operator, maps times a power of two, and that power.
 
-    Half-edges, 2 e + end, are what the principal operator holds beyond the internal one: as edges whose other end is one more
-    vertex, with a stalk of dimension 0. So are loops, with the difference of their maps. Computed in double precision.
+    Half-edges, 2 e + end, are what the principal operator holds beyond the internal one: as edges
+    whose other end is one more vertex, with a stalk of dimension 0. So are loops, with the
+    difference of their maps. Computed in double precision.
     """
     members = clusters.members[clusters.member_ptr[a] : clusters.member_ptr[a + 1]]
     inner = clusters.internal_edges[clusters.internal_ptr[a] : clusters.internal_ptr[a + 1]]
@@ -87,8 +88,9 @@ def lowest_sparse(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ``count`` lowest eigenvalues, ascending, and orthonormal eigenvectors of a sparse semidefinite matrix.
 
-    Lanczos (ARPACK) on (A + s I)^{-1} finds a multiple eigenvalue once, and more often only by rounding. So it is run again beside
-    what was found until nothing lower turns up, and inverse iteration brings every residual to n eps norm(A).
+    Lanczos (ARPACK) on (A + s I)^{-1} finds a multiple eigenvalue once, and more often only by
+    rounding. So it is run again beside what was found until nothing lower turns up, and inverse
+    iteration brings every residual to n eps norm(A).
 
     Raises
     ------
@@ -104,7 +106,8 @@ def lowest_sparse(
     for tol in TOLERANCES:
         with contextlib.suppress(np.linalg.LinAlgError):
             return _lowest(A, solve, count, level, tol)
-    # eigenvalues barely above the level, such as zeros lost to rounding, drown the others in the inverse unless it is shifted more
+    # eigenvalues barely above the level, such as zeros lost to rounding, drown the others in the
+    # inverse unless it is shifted more
     return _lowest(
         A, Factors(A, 1e-4 * float(A.diagonal().real.mean())).solve, count, level, TOLERANCES[-1]
     )

@@ -14,7 +14,8 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 def coboundary(sheaf: CellularSheaf) -> scipy.sparse.csr_array:
     """Return the coboundary delta (``eq:coboundary``) as a sparse matrix.
 
-    Row block e = (u, v) holds F_{u->e} in the columns of u and -F_{v->e} in those of v; a loop holds F_tail - F_head.
+    Row block e = (u, v) holds F_{u->e} in the columns of u and -F_{v->e} in those of v; a loop
+    holds F_tail - F_head.
 
     Parameters
     ----------

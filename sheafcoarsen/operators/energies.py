@@ -36,8 +36,8 @@ def edge_energy(sheaf: CellularSheaf, x) -> np.ndarray:
 def energy(sheaf: CellularSheaf, x) -> float | np.ndarray:
     """Return the energy x* L x = norm(delta x)^2 (``eq:sheaf-energy``).
 
-    The Dirichlet energy x* Delta x (``eq:app-dirichlet-energy-single``) is ``energy(normalize(sheaf), x)``; every edge counts
-    once, so there is no factor 1/2.
+    The Dirichlet energy x* Delta x (``eq:app-dirichlet-energy-single``) is
+    ``energy(normalize(sheaf), x)``; every edge counts once, so there is no factor 1/2.
 
     Parameters
     ----------

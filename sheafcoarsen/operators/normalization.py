@@ -13,14 +13,16 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 def normalize(sheaf: CellularSheaf, singular: str = "pinv", eps: float = 1e-8) -> CellularSheaf:
     """Return the sheaf with maps F_{v->e} D_v^{-1/2}, whose Laplacian is D^{-1/2} L D^{-1/2}.
 
-    That is the normalized sheaf Laplacian (``eq:app-normalized-sheaf-laplacian``); D_v is the diagonal block of L, loops
-    included, so everything else in the library runs on the normalized sheaf as on any other.
+    That is the normalized sheaf Laplacian (``eq:app-normalized-sheaf-laplacian``); D_v is the
+    diagonal block of L, loops included, so everything else in the library runs on the normalized
+    sheaf as on any other.
 
     Parameters
     ----------
     sheaf : CellularSheaf
     singular : {"pinv", "regularize", "augment"}
-        What to do about singular D_v: take the pseudo-inverse; use D + eps max_v norm(D_v) I; or use D + I.
+        What to do about singular D_v: take the pseudo-inverse; use D + eps max_v norm(D_v) I; or
+        use D + I.
     eps : float
         For "regularize", relative to the largest Frobenius norm of a block.
 

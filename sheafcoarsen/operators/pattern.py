@@ -19,7 +19,8 @@ class BlockPattern(NamedTuple):
 
     row_ptr: np.ndarray  # (n + 1,) int64, where each row's codes begin
     codes: np.ndarray  # int32 while it fits
-    block_ptr: np.ndarray  # (n + 1,) int64, where each row's blocks begin; row_ptr itself where there is a code per block
+    # (n + 1,) int64, where each row's blocks begin; row_ptr itself where there is a code per block
+    block_ptr: np.ndarray
     columns: np.ndarray  # int32, the block's column
 
 
@@ -52,9 +53,10 @@ def count_nonzeros(sheaf: CellularSheaf) -> int:
 class LaplacianPattern:
     """Which blocks of L stand where: depends on the topology and the dimensions alone.
 
-    Computed once, it serves any number of sheaves on the same graph: ``fill`` writes values only. Uniform stalks of dimension 1, 2 and 3
-    on a graph without loops and parallel edges have kernels of their own, compiled on first use. Vertices numbered so that neighbours
-    are near each other fill faster.
+    Computed once, it serves any number of sheaves on the same graph: ``fill`` writes values only.
+    Uniform stalks of dimension 1, 2 and 3 on a graph without loops and parallel edges have kernels
+    of their own, compiled on first use. Vertices numbered so that neighbours are near each other
+    fill faster.
 
     Parameters
     ----------
@@ -138,8 +140,8 @@ class LaplacianPattern:
         sheaf : CellularSheaf
             The same edges and dimensions as the pattern's.
         out : sparse, optional
-            An earlier result of this pattern with the same scalar type; its memory is reused and it is returned. New memory takes
-            longer to fill: the system hands it out page by page.
+            An earlier result of this pattern with the same scalar type; its memory is reused and it
+            is returned. New memory takes longer to fill: the system hands it out page by page.
 
         Returns
         -------

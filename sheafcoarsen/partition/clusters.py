@@ -13,13 +13,12 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 class Clusters(NamedTuple):
     """The index structure of a graph with a partition; kernels see it as it is.
 
-    labels : (n,) cluster of each vertex
-    members, member_ptr : vertices by cluster, ascending inside each
-    local_offsets : (n,) where a vertex's stalk begins among the coordinates of its cluster
-    dims : (K,) N_a, the dimension of C^0 on each cluster
-    internal_edges, internal_ptr : edges with both ends in one cluster (loops too), by cluster, then by index
-    crossing_edges, pair_ptr : the others, by pair (a < b), then by index
-    pairs : (P, 2) the pairs of clusters joined by an edge, sorted
+    labels : (n,) cluster of each vertex members, member_ptr : vertices by cluster, ascending inside
+    each local_offsets : (n,) where a vertex's stalk begins among the coordinates of its cluster
+    dims : (K,) N_a, the dimension of C^0 on each cluster internal_edges, internal_ptr : edges with
+    both ends in one cluster (loops too), by cluster, then by index crossing_edges, pair_ptr : the
+    others, by pair (a < b), then by index pairs : (P, 2) the pairs of clusters joined by an edge,
+    sorted
     """
 
     labels: np.ndarray
@@ -78,7 +77,8 @@ def crossing_half_edges(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the crossing half-edges, as 2 e + end, by cluster: where each cluster's begin, shape (K + 1,), and all of them.
 
-    They are what the principal operator holds beyond the internal one; for the internal one there are none.
+    They are what the principal operator holds beyond the internal one; for the internal one there
+    are none.
     """
     crossing = clusters.crossing_edges if principal else clusters.crossing_edges[:0]
     halves = np.concatenate([2 * crossing, 2 * crossing + 1])

@@ -57,8 +57,9 @@ class Partition:
     def from_clusters(cls, clusters) -> "Partition":
         """Build from the vertices of each cluster; every vertex 0 .. n-1 must occur exactly once.
 
-        Vertices are numbers, in the order of ``graph.nodes``; for clusters of networkx node names, such as communities, map the
-        names first: ``number = {name: i for i, name in enumerate(F.vertex_labels)}``.
+        Vertices are numbers, in the order of ``graph.nodes``; for clusters of networkx node names,
+        such as communities, map the names first: ``number = {name: i for i, name in
+        enumerate(F.vertex_labels)}``.
 
         Parameters
         ----------
@@ -71,7 +72,8 @@ class Partition:
         Raises
         ------
         ValueError, TypeError
-            A vertex that is missing or occurs twice, an empty cluster, or names in place of numbers.
+            A vertex that is missing or occurs twice, an empty cluster, or names in place of
+            numbers.
 
         Examples
         --------

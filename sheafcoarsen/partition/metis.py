@@ -24,7 +24,8 @@ def metis(links: Links, n_clusters: int, rng) -> np.ndarray:
         vweights=None if (links.sizes == 1).all() else _small_integers(links.sizes),
         eweights=None if same else _small_integers(links.weights),
         options=pymetis.Options(seed=int(rng.integers(2**31))),
-        # k-way takes 3 times as long, and may cut 155 edges of a 12 x 13 grid where this cuts 57, whatever the seed
+        # k-way takes 3 times as long, and may cut 155 edges of a 12 x 13 grid where this cuts 57,
+        # whatever the seed
         recursive=True,
     )
     return np.asarray(labels, dtype=np.int32)

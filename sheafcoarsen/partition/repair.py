@@ -9,9 +9,9 @@ from sheafcoarsen.partition.links import HEAVIEST, LIGHTEST, TOO_HEAVY, Links, g
 def repair_labels(links: Links, labels, n_clusters: int, balanced: bool) -> np.ndarray:
     """Turn any labels into exactly ``n_clusters`` clusters, connected unless there are more components.
 
-    Pieces cut off from their cluster and light clusters join a neighbour, heavy clusters are split; then the lightest
-    are merged, whole components packed or the heaviest split until the count is exact. Without ``balanced`` only what
-    connectedness and the count ask for is done.
+    Pieces cut off from their cluster and light clusters join a neighbour, heavy clusters are split;
+    then the lightest are merged, whole components packed or the heaviest split until the count is
+    exact. Without ``balanced`` only what connectedness and the count ask for is done.
     """
     labels, weight, main = _pieces(links, labels)
     mean = links.sizes.sum() / n_clusters

@@ -28,35 +28,41 @@ def select(
 ) -> Partition:
     """Partition the vertices into clusters that are strongly linked inside (the Select phase of a pooling layer).
 
-    For every method, in this order of priority: there are exactly ``n_clusters`` clusters, none empty; no cluster joins
-    two components of the graph, unless there are more components than clusters (then whole components are packed
-    together); clusters are connected; and they weigh about the same, a vertex weighing its stalk's dimension (at least
-    1; 1 for a plain graph). The same arguments give the same partition.
+    For every method, in this order of priority: there are exactly ``n_clusters`` clusters, none
+    empty; no cluster joins two components of the graph, unless there are more components than
+    clusters (then whole components are packed together); clusters are connected; and they weigh
+    about the same, a vertex weighing its stalk's dimension (at least 1; 1 for a plain graph). The
+    same arguments give the same partition.
 
     Parameters
     ----------
-    F_or_graph : CellularSheaf, networkx Graph or MultiGraph, symmetric scipy sparse adjacency, or (m, 2) integer array
+    F_or_graph : CellularSheaf, networkx Graph or MultiGraph, symmetric scipy sparse adjacency, or
+    (m, 2) integer array
         Loops are ignored, parallel edges summed.
     n_clusters : int
         1 .. n.
     method : {"auto", "balls", "matching", "spectral", "metis"}
         "balls"
-            Breadth-first balls, each taking next the vertex with the heaviest links into it, then refinement by
-            moves of single vertices. Linear time but for the logarithm of a heap: a million vertices in a second.
+            Breadth-first balls, each taking next the vertex with the heaviest links into it, then
+            refinement by moves of single vertices. Linear time but for the logarithm of a heap: a
+            million vertices in a second.
         "matching"
-            Level upon level of matching along heavy links, as Graclus does, then the same refinement. Linear time
-            too; slower than balls, and often with the smaller cut.
+            Level upon level of matching along heavy links, as Graclus does, then the same
+            refinement. Linear time too; slower than balls, and often with the smaller cut.
         "spectral"
-            Spectral clustering on the adjacency, as in the paper: k-means on the rows, normalized, of the lowest
-            eigenvectors of the normalized graph Laplacian, component by component, then disconnected clusters are
-            repaired. At most 500 clusters; balance is left to the eigenvectors.
+            Spectral clustering on the adjacency, as in the paper: k-means on the rows, normalized,
+            of the lowest eigenvectors of the normalized graph Laplacian, component by component,
+            then disconnected clusters are repaired. At most 500 clusters; balance is left to the
+            eigenvectors.
         "metis"
-            METIS, through the optional package pymetis; its empty and disconnected parts are repaired.
+            METIS, through the optional package pymetis; its empty and disconnected parts are
+            repaired.
         "auto"
             "balls".
     weights : {"graph", "sheaf"}
-        "graph": the graph's weights (a networkx edge's "weight", an adjacency's entries, missing = 1); a sheaf stores
-        none, not even the ones it was made with: 1 per edge. "sheaf": norm(F_{u->e}* F_{v->e})_F, so that strong maps keep vertices together.
+        "graph": the graph's weights (a networkx edge's "weight", an adjacency's entries, missing =
+        1); a sheaf stores none, not even the ones it was made with: 1 per edge. "sheaf":
+        norm(F_{u->e}* F_{v->e})_F, so that strong maps keep vertices together.
     seed : int
         Chooses the starting vertex, or whatever is random in the method.
     progress : bool
@@ -69,8 +75,8 @@ def select(
     Raises
     ------
     ValueError
-        ``n_clusters`` not in 1 .. n, or too many of them for "spectral"; negative weights; ``weights="sheaf"``
-        without a sheaf.
+        ``n_clusters`` not in 1 .. n, or too many of them for "spectral"; negative weights;
+        ``weights="sheaf"`` without a sheaf.
     ImportError
         "metis" without pymetis.
 

@@ -33,9 +33,9 @@ COLUMNS = 60
 def spectra(C: Coarsening, *, ax=None) -> Axes:
     """Draw the kept eigenvalues of every cluster, the first discarded one, and the gap between them.
 
-    What is zero to working accuracy stands at 0. Up to 60 clusters have a column each; more are sorted by their first discarded
-    eigenvalue. The scale is linear up to the smallest positive eigenvalue and logarithmic beyond where they spread over more than
-    two decades.
+    What is zero to working accuracy stands at 0. Up to 60 clusters have a column each; more are
+    sorted by their first discarded eigenvalue. The scale is linear up to the smallest positive
+    eigenvalue and logarithmic beyond where they spread over more than two decades.
 
     Parameters
     ----------
@@ -167,9 +167,10 @@ def _zeroed(values, level) -> np.ndarray:
 def quality(Q: SpectralQuality, certificate: Certificate | None = None, *, ax=None) -> Axes:
     """Draw the low positive eigenvalues of L beside those of R* L R, and where a certificate says that the former lie.
 
-    The i-th eigenvalue is counted with the zeros, so that the band of the i-th coarse one encloses the i-th fine one also where a
-    global section is lost. Eigenvalues that the coarse space does not have are left out, and so is the part of the band more than four
-    decades below the eigenvalues.
+    The i-th eigenvalue is counted with the zeros, so that the band of the i-th coarse one encloses
+    the i-th fine one also where a global section is lost. Eigenvalues that the coarse space does
+    not have are left out, and so is the part of the band more than four decades below the
+    eigenvalues.
 
     Parameters
     ----------

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def ledger(E: EnergyLedger | HierarchyLedger, *, ax=None) -> Axes:
     """Draw an energy ledger as a waterfall: bar after bar, from zero to the fine energy norm(delta x)^2.
 
-    Dark bars are kept, light ones discarded, hatched ones coupling energy, of either sign. Of several cochains the sums over all of
-    them are drawn.
+    Dark bars are kept, light ones discarded, hatched ones coupling energy, of either sign. Of
+    several cochains the sums over all of them are drawn.
 
     Parameters
     ----------

@@ -1,8 +1,9 @@
 """Pictures of a coarsening, by matplotlib, which is loaded when the first one is drawn.
 
-Every function draws into ``ax`` and returns it; without ``ax`` it makes a pyplot figure with one. What tells things apart is
-lightness, shape or place, never hue alone. Large pictures hold one collection of many markers, drawn as pixels inside a vector
-file, and leave out lines that nobody could tell apart, which they say.
+Every function draws into ``ax`` and returns it; without ``ax`` it makes a pyplot figure with one.
+What tells things apart is lightness, shape or place, never hue alone. Large pictures hold one
+collection of many markers, drawn as pixels inside a vector file, and leave out lines that nobody
+could tell apart, which they say.
 """
 
 from __future__ import annotations
@@ -51,17 +52,20 @@ MAX_AREA = 500.0
 def partition(C: Coarsening, pos=None, *, ax=None) -> Axes:
     """Draw the fine graph in its clusters and the coarse graph beside it, at the means of the clusters' places.
 
-    A coarse vertex has an area in proportion to the dimension r_a of its stalk (hollow where that is 0), a coarse edge a width in
-    proportion to that of its stalk; a ring is a loop-cell. Neighbouring clusters have colours of different lightness, which
-    repeat; up to 20 clusters carry their numbers. More than 50,000 edges are not drawn.
+    A coarse vertex has an area in proportion to the dimension r_a of its stalk (hollow where that
+    is 0), a coarse edge a width in proportion to that of its stalk; a ring is a loop-cell.
+    Neighbouring clusters have colours of different lightness, which repeat; up to 20 clusters carry
+    their numbers. More than 50,000 edges are not drawn.
 
     Parameters
     ----------
     C : Coarsening
     pos : array_like, shape (n, 2), or dict from vertex labels to pairs, optional
-        Places of the fine vertices. By default computed from distances in the graph, in near-linear time.
+        Places of the fine vertices. By default computed from distances in the graph, in near-linear
+        time.
     ax : matplotlib Axes, optional
-        Its area takes two inset axes, which are its ``child_axes``: the fine graph and the coarse one.
+        Its area takes two inset axes, which are its ``child_axes``: the fine graph and the coarse
+        one.
 
     Returns
     -------

@@ -22,9 +22,10 @@ DRAWN_PIECES = 20
 def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
     """Return a place for each vertex, shape (n, 2): neighbours near each other, components side by side, always the same.
 
-    Components of more than ``STRESS_BELOW`` vertices are laid out by PivotMDS (Brandes and Pich): the two leading singular vectors
-    of the doubly centred squared distances to a few pivots, at the cost of one breadth-first search per pivot. Smaller ones start
-    there, with every vertex a pivot, and then lower the stress sum ((|x_i - x_j| - d_ij) / d_ij)^2.
+    Components of more than ``STRESS_BELOW`` vertices are laid out by PivotMDS (Brandes and Pich):
+    the two leading singular vectors of the doubly centred squared distances to a few pivots, at the
+    cost of one breadth-first search per pivot. Smaller ones start there, with every vertex a pivot,
+    and then lower the stress sum ((|x_i - x_j| - d_ij) / d_ij)^2.
     """
     graph = scipy.sparse.csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n))
     graph = scipy.sparse.csr_array(graph + graph.T)

@@ -32,16 +32,18 @@ class Certificate:
     Attributes
     ----------
     gamma : float
-        The smallest first discarded eigenvalue over the clusters that discard any, its rounding taken off: inf where none does, 0
-        where it is zero to working accuracy.
+        The smallest first discarded eigenvalue over the clusters that discard any, its rounding
+        taken off: inf where none does, 0 where it is zero to working accuracy.
     beta : float
-        An upper bound of norm(delta_X), the fine coboundary's rows of edges that cross between clusters.
+        An upper bound of norm(delta_X), the fine coboundary's rows of edges that cross between
+        clusters.
     kappa : float
         beta^2 / gamma.
     mu : float
         1 + (kappa + sqrt(kappa^2 + 4 kappa)) / 2.
     rounding : float
-        How far from an eigenvalue of R* L R rounding may carry a computed one; the enclosure holds up to as much.
+        How far from an eigenvalue of R* L R rounding may carry a computed one; the enclosure holds
+        up to as much.
 
     Examples
     --------
@@ -74,8 +76,8 @@ class Certificate:
         Parameters
         ----------
         nu : float or array_like of them
-            Eigenvalues of ``C.galerkin()``, which is the Laplacian of a coarse sheaf with loops. Zeros that rounding made
-            negative have the lower end 0 and the upper end 0.
+            Eigenvalues of ``C.galerkin()``, which is the Laplacian of a coarse sheaf with loops.
+            Zeros that rounding made negative have the lower end 0 and the upper end 0.
 
         Returns
         -------
@@ -85,7 +87,8 @@ class Certificate:
         Raises
         ------
         ValueError, TypeError
-            For what cannot be eigenvalues of ``C.galerkin()``: not real, not finite, or negative beyond rounding.
+            For what cannot be eigenvalues of ``C.galerkin()``: not real, not finite, or negative
+            beyond rounding.
 
         Examples
         --------
@@ -120,9 +123,10 @@ class Certificate:
 def certificate(C: Coarsening) -> Certificate:
     """Enclose every eigenvalue of L from the coarse ones alone.
 
-    With gamma the smallest first discarded eigenvalue, beta at least norm(delta_X), kappa = beta^2 / gamma and
-    mu = 1 + (kappa + sqrt(kappa^2 + 4 kappa)) / 2, the i-th eigenvalues nu_i of R* L R and lambda_i of L satisfy
-    nu_i / (mu + nu_i / gamma) <= lambda_i <= nu_i for every i (docs/conventions.md, section 8).
+    With gamma the smallest first discarded eigenvalue, beta at least norm(delta_X), kappa = beta^2
+    / gamma and mu = 1 + (kappa + sqrt(kappa^2 + 4 kappa)) / 2, the i-th eigenvalues nu_i of R* L R
+    and lambda_i of L satisfy nu_i / (mu + nu_i / gamma) <= lambda_i <= nu_i for every i
+    (docs/conventions.md, section 8).
 
     Parameters
     ----------
@@ -178,8 +182,8 @@ def certificate(C: Coarsening) -> Certificate:
 def _crossing_norm(C: Coarsening) -> float:
     """Return an upper bound of norm(delta_X).
 
-    For N, the spectral norms of the blocks of delta_X* delta_X, norm(delta_X)^2 <= rho(N) <= max_i (N y)_i / y_i with any positive y
-    (Collatz and Wielandt); powers of N make y a good one.
+    For N, the spectral norms of the blocks of delta_X* delta_X, norm(delta_X)^2 <= rho(N) <= max_i
+    (N y)_i / y_i with any positive y (Collatz and Wielandt); powers of N make y a good one.
     """
     F, crossing = C.fine, C.clusters.crossing_edges
     double = np.result_type(F.dtype, np.float64)

@@ -37,13 +37,16 @@ class SpectralQuality:
     Attributes
     ----------
     fine, coarse : ndarray, shape (k,)
-        The lowest positive eigenvalues of L, and those of R* L R of the same numbers i, ascending; inf in ``coarse`` where the coarse
-        space has no more. What global sections have become that were lost is thus left out.
+        The lowest positive eigenvalues of L, and those of R* L R of the same numbers i, ascending;
+        inf in ``coarse`` where the coarse space has no more. What global sections have become that
+        were lost is thus left out.
     relative_errors : ndarray, shape (k,)
-        (coarse - fine) / fine, not negative beyond rounding (interlacing, docs/conventions.md, section 8).
+        (coarse - fine) / fine, not negative beyond rounding (interlacing, docs/conventions.md,
+        section 8).
     angles : ndarray, shape (k,)
-        Principal angles between the span of the fine eigenvectors and the lifts R z of these coarse ones, ascending, pi / 2 for each
-        that is missing. Where k splits a multiple coarse eigenvalue, the whole of it counts.
+        Principal angles between the span of the fine eigenvectors and the lifts R z of these coarse
+        ones, ascending, pi / 2 for each that is missing. Where k splits a multiple coarse
+        eigenvalue, the whole of it counts.
     restricted_similarity : float
         norm(L^{1/2} (I - R R*) U_k Lambda_k^{-1/2}); inf where a global section is lost.
     kernel_fine, kernel_coarse : int
@@ -124,9 +127,11 @@ def check_coarsening(C) -> Coarsening:
 def spectral_quality(C: Coarsening, k: int, *, progress: bool = False) -> SpectralQuality:
     """Compare the first k positive eigenpairs of L with those of L_Gal = R* L R (``eq:sheaf_galerkin_operator``).
 
-    Zero eigenvalues are compared by number, the others one by one: the i-th of L with the i-th of R* L R. Where k splits a multiple eigenvalue of L, k is widened to its end; where L has fewer
-    positive eigenvalues, all are compared. Every pair is converged, or there is an error: large problems are solved by Lanczos,
-    and a factorization counts the eigenvalues so that none is missed.
+    Zero eigenvalues are compared by number, the others one by one: the i-th of L with the i-th of
+    R* L R. Where k splits a multiple eigenvalue of L, k is widened to its end; where L has fewer
+    positive eigenvalues, all are compared. Every pair is converged, or there is an error: large
+    problems are solved by Lanczos, and a factorization counts the eigenvalues so that none is
+    missed.
 
     Parameters
     ----------
@@ -219,7 +224,8 @@ def _lowest(
 ) -> _Pairs:
     """Return the zero singular values of D and the first k positive ones or more, to the end of the k-th one's multiplet.
 
-    ``size`` is the norm against which a singular value is zero, by default that of D (a bound of it).
+    ``size`` is the norm against which a singular value is zero, by default that of D (a bound of
+    it).
     """
     n = D.shape[1]
     A = scipy.sparse.csr_array(D.conj().T @ D)
@@ -249,8 +255,8 @@ def _lowest(
 def _ritz(D, A, m: int, sparse: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return the m lowest singular values of D, ascending, and right singular vectors.
 
-    The eigenvectors of A = D* D span the space, the singular values are those of D on it: squaring would resolve them only to
-    sqrt(eps).
+    The eigenvectors of A = D* D span the space, the singular values are those of D on it: squaring
+    would resolve them only to sqrt(eps).
     """
     n = A.shape[0]
     if sparse and m * SPARSE_SHARE > n:

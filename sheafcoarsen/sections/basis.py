@@ -40,7 +40,8 @@ def lifted(
         Y = np.concatenate([level.R @ Y, level.P.toarray()], axis=1)
     W = stalk_columns(F, stalks, stalks.W, 0 * lost, stalks.ranks)
     for _ in range(2 if Y.shape[1] else 0):
-        # in the coordinates where delta has norm 1, so that the residual does not suffer from the condition of W
+        # in the coordinates where delta has norm 1, so that the residual does not suffer from the
+        # condition of W
         triangle = np.linalg.qr(W @ Y, mode="r")
         Y = scipy.linalg.solve_triangular(triangle, Y.T, trans="T", lower=False).T
     return np.concatenate([W @ Y, alone.toarray()], axis=1).astype(F.dtype)
@@ -49,8 +50,9 @@ def lifted(
 def _orthonormal_steps(stalks: Stalks, levels: list[Level], last: CellularSheaf, Z: np.ndarray):
     """Return what replaces R and P level by level, and what replaces Z, in orthonormal bases of im W_v.
 
-    Going up, every cluster splits what it peels off from what it carries on, orthogonally in the true metric, and hands up the triangular
-    factor of the metric of the latter. So sections are orthonormal, and as sparse as their clusters are small.
+    Going up, every cluster splits what it peels off from what it carries on, orthogonally in the
+    true metric, and hands up the triangular factor of the metric of the latter. So sections are
+    orthonormal, and as sparse as their clusters are small.
     """
     starts = offsets(stalks.ranks**2)
     factors = np.empty(int(starts[-1]), stalks.W.dtype)

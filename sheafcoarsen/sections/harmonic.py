@@ -32,8 +32,9 @@ def harmonic_extension(
 ):
     """Return the cochain of least energy norm(delta x)^2 that has the given values at some vertices.
 
-    With B the given vertices and I the others, x_I solves L_II x_I = -L_IB x_B, the normal equations of
-    min norm(delta_I x_I + delta_B x_B). Where that leaves x_I undetermined, it is the solution of least norm.
+    With B the given vertices and I the others, x_I solves L_II x_I = -L_IB x_B, the normal
+    equations of min norm(delta_I x_I + delta_B x_B). Where that leaves x_I undetermined, it is the
+    solution of least norm.
 
     Parameters
     ----------
@@ -57,22 +58,25 @@ def harmonic_extension(
     Raises
     ------
     ValueError
-        Vertices that are repeated or do not exist, values of another number or shape, or no vertices at all where L is singular:
-        every global section is then an answer.
+        Vertices that are repeated or do not exist, values of another number or shape, or no
+        vertices at all where L is singular: every global section is then an answer.
     numpy.linalg.LinAlgError
         Where the iteration does not converge.
 
     Warns
     -----
     SingularProblemWarning
-        Where L_II is singular: a component without given values, or directions of a stalk that no map sees; or so nearly singular
-        that rounding decides: maps of which some are 1e-7 of the others.
+        Where L_II is singular: a component without given values, or directions of a stalk that no
+        map sees; or so nearly singular that rounding decides: maps of which some are 1e-7 of the
+        others.
 
     Notes
     -----
-    Up to moderate fill a shifted L_II is factored and preconditions conjugate gradients on the least-squares problem, with
-    residuals taken as delta* (delta x); beyond, its diagonal does, and where that does not get there, factors again, up to 30,000 unknowns. Computed in double precision. A direction of singular
-    value sigma <= max(delta.shape) eps norm(delta) counts as free, eps being that of the sheaf.
+    Up to moderate fill a shifted L_II is factored and preconditions conjugate gradients on the
+    least-squares problem, with residuals taken as delta* (delta x); beyond, its diagonal does, and
+    where that does not get there, factors again, up to 30,000 unknowns. Computed in double
+    precision. A direction of singular value sigma <= max(delta.shape) eps norm(delta) counts as
+    free, eps being that of the sheaf.
 
     Examples
     --------

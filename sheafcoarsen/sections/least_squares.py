@@ -32,7 +32,9 @@ DIRECT_AT_LAST = 30_000
 
 
 SHIFT = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-10}
-"""Of L in units of its norm before it is factored, by the precision of the sheaf. What counts as zero, (n eps)^2, is far below it:
+"""Of L in units of its norm before it is factored, by the precision of the sheaf.
+
+What counts as zero, (n eps)^2, is far below it:
 one step of the iteration then moves such a direction by less than eps."""
 
 
@@ -175,9 +177,10 @@ class LeastSquares:
     def _iterate(self, r, precondition) -> np.ndarray:
         """Conjugate gradients on D* D y = D* r from 0, preconditioned by M.
 
-        A direction u of singular value sigma has a share of sigma^2 |<r, D u>|^2 / shift in the error <g, M g>. It stops where that is
-        due to sigma = 4 eps norm(D), so that what counts as zero is never solved for; a few plain steps with a factored M, which do not
-        care about such directions, take the others to rounding.
+        A direction u of singular value sigma has a share of sigma^2 |<r, D u>|^2 / shift in the
+        error <g, M g>. It stops where that is due to sigma = 4 eps norm(D), so that what counts as
+        zero is never solved for; a few plain steps with a factored M, which do not care about such
+        directions, take the others to rounding.
         """
         D, adjoint = self.D, self.adjoint
         y = np.zeros((D.shape[1], r.shape[1]), np.result_type(D.dtype, r.dtype))
@@ -234,7 +237,8 @@ class LeastSquares:
     def free_coordinates(self) -> tuple[np.ndarray, float]:
         """Return the coordinates that directions of no energy touch, ascending, and the smallest singular value found, over norm(D).
 
-        There are none where D is injective; the singular value is then a bound from above, sharp where it is small.
+        There are none where D is injective; the singular value is then a bound from above, sharp
+        where it is small.
         """
         n = self.D.shape[1]
         if self.bound == 0:

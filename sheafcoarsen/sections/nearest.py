@@ -46,10 +46,11 @@ def nearest_section(
 
     Notes
     -----
-    Method and precision are those of :func:`harmonic_extension`, on a delta whose rows are first scaled to the same size, which
-    changes no section. A unit cochain u with norm(delta u) <= max(delta.shape) eps norm(delta) counts as a section,
-    eps being that of the sheaf. One with norm(delta u) = sigma beyond that is removed with a relative error of about
-    eps norm(delta) / sigma.
+    Method and precision are those of :func:`harmonic_extension`, on a delta whose rows are first
+    scaled to the same size, which changes no section. A unit cochain u with norm(delta u) <=
+    max(delta.shape) eps norm(delta) counts as a section, eps being that of the sheaf. One with
+    norm(delta u) = sigma beyond that is removed with a relative error of about eps norm(delta) /
+    sigma.
 
     Examples
     --------

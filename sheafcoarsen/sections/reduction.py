@@ -50,8 +50,9 @@ def cluster_count(sheaf: CellularSheaf, growth: int) -> int:
 def without_heaps(sheaf: CellularSheaf, P: Partition, growth: int) -> tuple[Partition, bool]:
     """Cut vertices off clusters far heavier than the others, those of fewest links first; tell whether there were any.
 
-    Connected clusters cannot share the leaves of a hub. Here a cluster may be of any kind: the leaves cut off become clusters of their own,
-    which keep all they have, and join the hub on a later level.
+    Connected clusters cannot share the leaves of a hub. Here a cluster may be of any kind: the
+    leaves cut off become clusters of their own, which keep all they have, and join the hub on a
+    later level.
     """
     labels, dims, K = P.labels, sheaf.vertex_dims, P.n_clusters
     largest = min(max(2 * LAST * growth, 4 * sheaf.dim_c0 // K), LARGEST_LAST)

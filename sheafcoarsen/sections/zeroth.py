@@ -56,12 +56,14 @@ class GlobalSections:
     h0 : int
         Dimension of H^0.
     largest_zero, smallest_nonzero : float
-        Singular values of the equilibrated coboundary, restricted to what coarsening kept: the largest taken for zero (0 where there is
-        none), and the smallest other (inf where there is none).
+        Singular values of the equilibrated coboundary, restricted to what coarsening kept: the
+        largest taken for zero (0 where there is none), and the smallest other (inf where there is
+        none).
     residual : float
         norm(delta S) / norm(delta) in Frobenius norms, S being the basis.
     levels : tuple of int
-        Dimension of C^0 level by level, from the equilibrated sheaf to the one that was decomposed densely.
+        Dimension of C^0 level by level, from the equilibrated sheaf to the one that was decomposed
+        densely.
 
     Examples
     --------
@@ -105,8 +107,9 @@ class GlobalSections:
 def global_sections(sheaf: CellularSheaf) -> GlobalSections:
     """Return an orthonormal basis of the global sections, ker delta (``eq:global-sections``), by exact coarsening.
 
-    Clusters keep their local sections, and all that is nearly one with the energy it has; sections that live in one cluster
-    are peeled off; the rest is a small sheaf with the same H^0 (``prop:kernel_preservation_loopless``), and so on.
+    Clusters keep their local sections, and all that is nearly one with the energy it has; sections
+    that live in one cluster are peeled off; the rest is a small sheaf with the same H^0
+    (``prop:kernel_preservation_loopless``), and so on.
 
     Parameters
     ----------
@@ -115,26 +118,28 @@ def global_sections(sheaf: CellularSheaf) -> GlobalSections:
     Returns
     -------
     GlobalSections
-        ``basis`` in the scalar type of the sheaf, ``h0``, the two singular values between which zero was decided, and the residual.
+        ``basis`` in the scalar type of the sheaf, ``h0``, the two singular values between which
+        zero was decided, and the residual.
 
     Raises
     ------
     numpy.linalg.LinAlgError
-        Where coarsening stalls at more than 6000 dimensions, as it may on expanders with edge stalks smaller than the vertex stalks, or
-        one stalk alone has more.
+        Where coarsening stalls at more than 6000 dimensions, as it may on expanders with edge
+        stalks smaller than the vertex stalks, or one stalk alone has more.
 
     Warns
     -----
     SingularProblemWarning
-        Where the smallest nonzero singular value is less than 1000 times the largest zero, or there is none and the largest zero
-        exceeds 100 eps: rounding may have decided.
+        Where the smallest nonzero singular value is less than 1000 times the largest zero, or there
+        is none and the largest zero exceeds 100 eps: rounding may have decided.
 
     Notes
     -----
-    Edges and stalks are equilibrated first, so that every [A | -B] has norm 1 and the maps at every vertex, stacked, are an
-    isometry; zero is then decided against 1: singular values up to ``10 eps n / g``, n the dimension of the last sheaf and g the
-    smallest singular value of what was left out on the way. All is computed in double precision, so that for maps in single precision
-    their own eps takes the place of ``eps n``.
+    Edges and stalks are equilibrated first, so that every [A | -B] has norm 1 and the maps at every
+    vertex, stacked, are an isometry; zero is then decided against 1: singular values up to ``10 eps
+    n / g``, n the dimension of the last sheaf and g the smallest singular value of what was left
+    out on the way. All is computed in double precision, so that for maps in single precision their
+    own eps takes the place of ``eps n``.
 
     Examples
     --------

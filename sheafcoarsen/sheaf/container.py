@@ -47,12 +47,14 @@ class SheafArrays(NamedTuple):
 class CellularSheaf:
     """A vector space on every vertex and edge of a graph, and a linear map for every incident pair.
 
-    The coboundary (``eq:coboundary``) compares the two ends of an edge ``e = (u, v)`` in its stalk::
+    The coboundary (``eq:coboundary``) compares the two ends of an edge ``e = (u, v)`` in its
+    stalk::
 
         (delta x)_e = F_{u->e} x_u - F_{v->e} x_v
 
-    and the Laplacian is ``L = delta* delta`` (``eq:sheaf-laplacian``). Vertices and edges are numbered from 0. Loops
-    (u = v), parallel edges, isolated vertices, several components and stalks of dimension 0 are all allowed.
+    and the Laplacian is ``L = delta* delta`` (``eq:sheaf-laplacian``). Vertices and edges are
+    numbered from 0. Loops (u = v), parallel edges, isolated vertices, several components and stalks
+    of dimension 0 are all allowed.
 
     Parameters
     ----------
@@ -69,15 +71,16 @@ class CellularSheaf:
     vertex_dims, edge_dims : ndarray of int, shape (n,) and (m,)
         Dimensions of the stalks.
     tail_data, head_data : ndarray
-        The maps one after the other, each row-major: map e is ``tail_data[tail_offsets[e]:tail_offsets[e + 1]]``.
+        The maps one after the other, each row-major: map e is
+        ``tail_data[tail_offsets[e]:tail_offsets[e + 1]]``.
     vertex_labels : tuple or None
         The graph's own node names in vertex order.
 
     Raises
     ------
     ValueError
-        Endpoints out of range, maps whose shapes disagree, entries that are not finite, or a largest entry whose square
-        would over- or underflow.
+        Endpoints out of range, maps whose shapes disagree, entries that are not finite, or a
+        largest entry whose square would over- or underflow.
     TypeError
         Maps of another scalar type than float32, float64, complex64, complex128 or integers.
 
@@ -383,7 +386,8 @@ class CellularSheaf:
         Parameters
         ----------
         tail_maps, head_maps : array_like or sequence
-            As in the constructor, or flat like ``tail_data`` and ``head_data``. Shapes must be those of this sheaf.
+            As in the constructor, or flat like ``tail_data`` and ``head_data``. Shapes must be
+            those of this sheaf.
 
         Returns
         -------
@@ -458,11 +462,12 @@ class CellularSheaf:
 
         Parameters
         ----------
-        graph : networkx Graph or MultiGraph, symmetric scipy sparse adjacency, or (m, 2) integer array
-        dim : int
+        graph : networkx Graph or MultiGraph, symmetric scipy sparse adjacency, or (m, 2) integer
+        array dim : int
             Dimension of every stalk.
         weight : str or array_like, shape (m,), or None
-            An edge attribute (missing = 1; an adjacency's entries are its "weight"), the weights, or None for 1.
+            An edge attribute (missing = 1; an adjacency's entries are its "weight"), the weights,
+            or None for 1.
         n_vertices : int, optional
             For an edge array with isolated last vertices.
 
@@ -496,9 +501,11 @@ class CellularSheaf:
         ----------
         graph, weight, n_vertices : as in :meth:`constant`
         transports : str or array_like, shape (m, d, d)
-            U_e for e = (u, v) carries the head's stalk to the tail's, x_u = U_e x_v; orthogonal or unitary to sqrt(eps). If yours
-            carry the tail to the head, x_v = R x_u, pass their conjugate transposes. Mind that an undirected networkx graph orients
-            an edge by the order in which its nodes were added; an (m, 2) edge array keeps the orientation you give.
+            U_e for e = (u, v) carries the head's stalk to the tail's, x_u = U_e x_v; orthogonal or
+            unitary to sqrt(eps). If yours carry the tail to the head, x_v = R x_u, pass their
+            conjugate transposes. Mind that an undirected networkx graph orients an edge by the
+            order in which its nodes were added; an (m, 2) edge array keeps the orientation you
+            give.
 
         Returns
         -------
@@ -507,7 +514,8 @@ class CellularSheaf:
         Raises
         ------
         ValueError, TypeError
-            A graph that cannot be read, or values that are not orthogonal, or weights that are negative; the message names the first edge.
+            A graph that cannot be read, or values that are not orthogonal, or weights that are
+            negative; the message names the first edge.
 
         Examples
         --------
@@ -554,7 +562,8 @@ class CellularSheaf:
         Raises
         ------
         ValueError, TypeError
-            A graph that cannot be read, or values that are not arrays of one shape; the message names the first edge.
+            A graph that cannot be read, or values that are not arrays of one shape; the message
+            names the first edge.
 
         Examples
         --------
@@ -589,8 +598,8 @@ class CellularSheaf:
         ----------
         graph, n_vertices : as in :meth:`constant`
         sign : str or array_like, shape (m,)
-            An edge attribute or the values, each 1 or -1. An adjacency carries its signs in its entries. A negative loop of weight
-            w adds 4 w to the diagonal.
+            An edge attribute or the values, each 1 or -1. An adjacency carries its signs in its
+            entries. A negative loop of weight w adds 4 w to the diagonal.
         weight : as in :meth:`constant`
 
         Returns
@@ -600,7 +609,8 @@ class CellularSheaf:
         Raises
         ------
         ValueError, TypeError
-            A graph that cannot be read, or values that are not 1 or -1; the message names the first edge.
+            A graph that cannot be read, or values that are not 1 or -1; the message names the first
+            edge.
 
         Examples
         --------
@@ -645,8 +655,8 @@ class CellularSheaf:
         graph : as in :meth:`constant`
         vertex_dims, edge_dims : int or array_like of int, shape (n,) and (m,)
         kind : {"general", "orthogonal", "diagonal"}
-            Standard normal entries; maps with orthonormal rows or columns, whichever are fewer; or standard normal
-            entries on the diagonal alone.
+            Standard normal entries; maps with orthonormal rows or columns, whichever are fewer; or
+            standard normal entries on the diagonal alone.
         seed : None, int or numpy Generator
         dtype : float32, float64, complex64 or complex128
 

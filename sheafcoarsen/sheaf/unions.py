@@ -68,7 +68,8 @@ def split(sheaf: CellularSheaf, vertex_starts) -> list[CellularSheaf]:
     ----------
     sheaf : CellularSheaf
     vertex_starts : array_like of int, shape (k + 1,)
-        Part i holds the vertices ``vertex_starts[i] .. vertex_starts[i + 1] - 1``; no edge may join two parts.
+        Part i holds the vertices ``vertex_starts[i] .. vertex_starts[i + 1] - 1``; no edge may join
+        two parts.
 
     Returns
     -------
@@ -85,7 +86,8 @@ def split(sheaf: CellularSheaf, vertex_starts) -> list[CellularSheaf]:
     >>> F = sc.CellularSheaf.constant([[0, 1]])
     >>> union, vertex_starts, _ = sc.disjoint_union([F, F])
     >>> sc.split(union, vertex_starts)
-    [CellularSheaf(n_vertices=2, n_edges=1, dim_c0=2, dim_c1=1, dtype=float64), CellularSheaf(n_vertices=2, n_edges=1, dim_c0=2, dim_c1=1, dtype=float64)]
+    [CellularSheaf(n_vertices=2, n_edges=1, dim_c0=2, dim_c1=1, dtype=float64),
+    CellularSheaf(n_vertices=2, n_edges=1, dim_c0=2, dim_c1=1, dtype=float64)]
     """
     check_sheaf(sheaf)
     starts = integer_array("vertex_starts", vertex_starts)

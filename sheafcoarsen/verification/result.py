@@ -9,9 +9,10 @@ from sheafcoarsen._support import RESIDUAL_LIMIT, tables
 class Check:
     """One statement, checked or not applicable.
 
-    ``ratio`` is the worst ``norm(error) / (n eps norms)``, below ``threshold`` when the statement holds; None where it does not
-    apply, and then ``skipped_because`` says why (and ``passed`` is vacuously true). ``how``: "exact" when everything was compared,
-    block by block; "probe" when on random cochains or sampled clusters; "dense" when on dense matrices.
+    ``ratio`` is the worst ``norm(error) / (n eps norms)``, below ``threshold`` when the statement
+    holds; None where it does not apply, and then ``skipped_because`` says why (and ``passed`` is
+    vacuously true). ``how``: "exact" when everything was compared, block by block; "probe" when on
+    random cochains or sampled clusters; "dense" when on dense matrices.
 
     Attributes
     ----------

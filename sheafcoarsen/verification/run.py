@@ -12,8 +12,9 @@ from sheafcoarsen.verification.statements import STATEMENTS
 def verify(C: Coarsening, seed: int = 0) -> Verification:
     """Check every statement of the theory that applies to a coarsening, on that coarsening.
 
-    Each is judged by ``norm(error) / (n eps norms)`` below 30, n the size of the block compared, and the worst block counts
-    (docs/conventions.md, section 3), so the verdict does not depend on the scale of the maps.
+    Each is judged by ``norm(error) / (n eps norms)`` below 30, n the size of the block compared,
+    and the worst block counts (docs/conventions.md, section 3), so the verdict does not depend on
+    the scale of the maps.
 
     Parameters
     ----------

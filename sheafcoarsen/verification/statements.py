@@ -1,8 +1,9 @@
 """Every statement of the theory, checked on the user's own coarsening.
 
-Each statement is one function, under the paper's label, that returns the worst ratio of error to rounding, or the reason why the
-statement does not apply. What they compare is computed a second time and in another way than in the library (``_workbench.py``); the
-coarsening's own fields are only ever compared against.
+Each statement is one function, under the paper's label, that returns the worst ratio of error to
+rounding, or the reason why the statement does not apply. What they compare is computed a second
+time and in another way than in the library (``_workbench.py``); the coarsening's own fields are
+only ever compared against.
 """
 
 from collections.abc import Callable
@@ -224,7 +225,8 @@ def _loopless_realization(b: Workbench) -> Outcome:
 def _kernel_preservation(b: Workbench) -> Outcome:
     """R* L R and delta have one kernel on im R: delta R has delta_x as its crossing rows and zero internal rows.
 
-    Compressed, delta_x has the Gram matrices of those crossing rows instead, edge by edge, and so their kernel.
+    Compressed, delta_x has the Gram matrices of those crossing rows instead, edge by edge, and so
+    their kernel.
     """
     if reason := _loopless_reason(b):
         return reason
@@ -278,7 +280,8 @@ def _sections_kept(b: Workbench) -> Outcome:
         oversampled
     ):  # a dense solver finds sections to eps norm(delta) over the smallest nonzero singular value
         return worst(residual_ratio(discarded * gap, n, b.eps, size, norm(sections))), "dense"
-    # a dense solver finds sections to eps norm(delta), and what is discarded has at least the first discarded eigenvalue
+    # a dense solver finds sections to eps norm(delta), and what is discarded has at least the first
+    # discarded eigenvalue
     gaps = np.minimum(b.modes.next_eigenvalues, b.modes.operator_norms).astype(np.float64)
     return worst(
         residual_ratio(discarded * gaps, n, b.eps, b.internal_delta_norms, size, norm(sections))

@@ -1135,9 +1135,10 @@ IN_BOUNDS = [
 def test_kernels_stay_in_bounds(tmp_path):
     """Numba compiles indexing without a check: a kernel that runs past its array reads or spoils other memory in silence.
 
-    With NUMBA_BOUNDSCHECK=1 the same kernels raise IndexError. The variable is read when a kernel is compiled and is no part of
-    the cache's key, so this run needs a cache folder of its own: it would otherwise load the unchecked kernels that other tests
-    left there, or leave them its checked, slower ones. Nearly all of the time goes into compiling; hence one scalar type.
+    With NUMBA_BOUNDSCHECK=1 the same kernels raise IndexError. The variable is read when a kernel
+    is compiled and is no part of the cache's key, so this run needs a cache folder of its own: it
+    would otherwise load the unchecked kernels that other tests left there, or leave them its
+    checked, slower ones. Nearly all of the time goes into compiling; hence one scalar type.
     """
     not_for_this_run = ("SHEAFCOARSEN_DEEP", "SHEAFCOARSEN_RESIDUALS", "PYTEST_ADDOPTS")
     environment = {

@@ -80,7 +80,10 @@ def size(item) -> float:
 
 
 def residual(error, *operands, n: int, eps: float | None = None) -> float:
-    """Return ``norm(error) / (n eps product of norms)``; 0/0 is 0. Arguments as in `assert_residual`."""
+    """Return ``norm(error) / (n eps product of norms)``; 0/0 is 0.
+
+    Arguments as in `assert_residual`.
+    """
     numerator = size(error)
     if numerator == 0.0:
         return 0.0
@@ -101,13 +104,13 @@ def assert_residual(error, *operands, n: int, eps: float | None = None) -> None:
     error : array or number
         A difference that vanishes in exact arithmetic.
     *operands : arrays or numbers
-        The *factors* of the identity, not its result, which may be far smaller; a matrix that enters twice
-        stands twice. With none, the error is measured against 1.
+        The *factors* of the identity, not its result, which may be far smaller; a matrix that
+        enters twice stands twice. With none, the error is measured against 1.
     n : int
         Size of the block that is tested.
     eps : float, optional
-        Of the scalar type in which the library computed; by default the coarsest among the arguments, so
-        pass it when none of them has that type.
+        Of the scalar type in which the library computed; by default the coarsest among the
+        arguments, so pass it when none of them has that type.
     """
     ratio = residual(error, *operands, n=n, eps=eps)
     _record(ratio)

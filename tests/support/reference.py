@@ -3,7 +3,8 @@
 One function for one object, named after it, with the paper's label. Loops over edges, no
 cleverness, nothing imported from the library. ``F`` is a sheaf (used: ``n_vertices``, ``edges``,
 ``vertex_dims``, ``edge_dims``, ``tail_map``, ``head_map``, ``dtype``), ``P`` a partition (used:
-``labels``), ``a`` a cluster, ``bases`` the list of R_a, ``x`` a fine cochain. Numbers such as "conventions 4" are sections of docs/conventions.md.
+``labels``), ``a`` a cluster, ``bases`` the list of R_a, ``x`` a fine cochain. Numbers such as
+"conventions 4" are sections of docs/conventions.md.
 """
 
 from typing import NamedTuple
@@ -290,8 +291,8 @@ def crossing_maps(F, P, bases):
     """Return {(a, b): (tail map, head map)} of the coarse edges.
 
     Rows F_{u->e} pi_u R_a (``eq:coarse_restriction_left``) and F_{v->e} pi_v R_b
-    (``eq:coarse_restriction_right``) of the fine edges e = (u, v); an edge stored with its tail in b
-    has both rows negated, so that the rows of delta_x z equal those of delta(Rz), sign included
+    (``eq:coarse_restriction_right``) of the fine edges e = (u, v); an edge stored with its tail in
+    b has both rows negated, so that the rows of delta_x z equal those of delta(Rz), sign included
     (conventions 2).
     """
     maps = {}
@@ -410,7 +411,8 @@ def truncation_bound(F, P, a, r, x):
     return energy_a / values[r]
 
 
-# ---------------------------------------------------------------- pooling, section 5.1, conventions 7
+# ---------------------------------------------------------------- pooling, section 5.1, conventions
+# 7
 
 
 def lifted(F, X, h):

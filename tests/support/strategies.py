@@ -107,7 +107,8 @@ def sheaves(
     scales : sequence of float, optional
         By which all maps are multiplied; None takes `SCALES` of the scalar type.
     spread : bool
-        Whether the maps of some edges may be smaller than the others' by `SPREAD`, in double precision.
+        Whether the maps of some edges may be smaller than the others' by `SPREAD`, in double
+        precision.
     """
     n, edges = draw(graphs() if graph is None else graph)
     m = len(edges)
@@ -358,8 +359,9 @@ def _orthogonal(rng, d, is_complex):
 def known_sections(draw, kinds=("tree", "cycle", "bundle"), max_vertices=9):
     """Connections with known global sections, in double precision: trees, cycles with holonomy, bundles on any graph.
 
-    On a tree every value at the root extends; around a cycle what the holonomy fixes; in a bundle as on a constant sheaf. Edges
-    come in any order and orientation. There are no loops: their two maps would cancel to rounding, and nothing else be left.
+    On a tree every value at the root extends; around a cycle what the holonomy fixes; in a bundle
+    as on a constant sheaf. Edges come in any order and orientation. There are no loops: their two
+    maps would cancel to rounding, and nothing else be left.
     """
     kind = draw(st.sampled_from(kinds))
     n, d = draw(st.integers(1, max_vertices)), draw(st.integers(1, 3))

@@ -1,9 +1,10 @@
 """What must not matter: bases, numbering, orientation, scale, company, and edges that carry nothing.
 
-Every test draws a sheaf F, builds its image F' by hand, and says how the two belong together: an isometry T of C^0, one of C^1,
-where each cluster and each edge went, and by what the maps were scaled. `check` compares everything the library computes of
-the one with what it computes of the other. Coarse operators are compared twice: with F's own modes carried over to F' (any
-rank, no gap needed), and with the modes that the library finds in F' (condition = norm / gap at the cut).
+Every test draws a sheaf F, builds its image F' by hand, and says how the two belong together: an
+isometry T of C^0, one of C^1, where each cluster and each edge went, and by what the maps were
+scaled. `check` compares everything the library computes of the one with what it computes of the
+other. Coarse operators are compared twice: with F's own modes carried over to F' (any rank, no gap
+needed), and with the modes that the library finds in F' (condition = norm / gap at the cut).
 """
 
 from typing import NamedTuple
@@ -132,7 +133,10 @@ def sizes(F, P):
 
 
 def check(F, P, im, rank, operator, seed, *, whole=True):
-    """Compare everything; returns the two coarsenings. ``whole`` says that the image has no vertices of its own."""
+    """Compare everything; returns the two coarsenings.
+
+    ``whole`` says that the image has no vertices of its own.
+    """
     s = sizes(F, P)
     x = np.random.default_rng(seed).standard_normal((F.dim_c0, 2))
     x = (x + 1j * x[::-1] if F.dtype.kind == "c" else x).astype(F.dtype)

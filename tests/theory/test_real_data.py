@@ -83,7 +83,8 @@ def test_a_real_pose_graph_is_nearly_consistent(data_folder):
             if words and words[0] == "VERTEX_SE2":
                 angles[int(words[1])] = float(words[4])
     theta = np.array([angles[v] for v in F.vertex_labels])
-    # x_v = R_v^T c is a section where z_ij = R_i^T R_j: x_i - R_ij x_j = R_i^T c - R_i^T R_j R_j^T c = 0
+    # x_v = R_v^T c is a section where z_ij = R_i^T R_j: x_i - R_ij x_j = R_i^T c - R_i^T R_j R_j^T
+    # c = 0
     x = np.stack([np.cos(theta), -np.sin(theta)], axis=1).reshape(-1)
     y = np.stack([np.cos(theta), np.sin(theta)], axis=1).reshape(-1)
     assert sc.energy(F, x) < 0.05 * sc.energy(F, y)
@@ -106,7 +107,8 @@ def test_levels_of_a_graph_with_hubs(data_folder):
     assert np.bincount(F.edges.reshape(-1)).max() == 2138
     H = sc.coarsen_levels(F, rank=4)
     assert [G.n_vertices for G in H.sheaves] == [11758, 1176, 118, 12]
-    for C in H:  # compressed, a coarse edge has no more rows than its ends have coordinates, however many cross
+    # compressed, a coarse edge has no more rows than its ends have coordinates, however many cross
+    for C in H:
         assert C.sheaf.edge_dims[: C.n_crossing_edges].max() <= 8
     V = sc.verify(H[2])  # the others take some fifteen seconds
     assert V.passed, str(V)

@@ -1,6 +1,7 @@
 """The paper's statements as properties, one test each, named by label: any sheaf, any partition, judged against the dense reference.
 
-The mark ``statement`` puts a test's residuals into the table at the end of the run. The last section violates the hypotheses.
+The mark ``statement`` puts a test's residuals into the table at the end of the run. The last
+section violates the hypotheses.
 """
 
 import warnings
@@ -322,7 +323,8 @@ def test_galerkin_realization_three_levels_deep(case, data):
     R = [level.prolongation.toarray() for level in levels]
     product = R[0] @ R[1] @ R[2]
     L = reference.laplacian(C.fine)
-    # the factors of a last cluster: its part of every R, and of L; n is the largest dimension it has on the way
+    # the factors of a last cluster: its part of every R, and of L; n is the largest dimension it
+    # has on the way
     vertex, n, norms = np.arange(last.n_vertices), last.vertex_dims, np.ones(last.n_vertices)
     columns = np.repeat(vertex, last.vertex_dims)
     for level, R_l in zip(levels[::-1], R[::-1], strict=True):
@@ -551,7 +553,8 @@ def test_sections_are_kept_with_every_local_section(case, more, loops):
         assert_residual(sections - R @ (R.conj().T @ sections), condition, sections, n=n, eps=eps)
     if not more:
         assert C.sheaf.n_edges == C.n_crossing_edges
-    # the coarse sheaf has as many, unless rounding decides: positive eigenvalues of L_Gal are above those of L
+    # the coarse sheaf has as many, unless rounding decides: positive eigenvalues of L_Gal are above
+    # those of L
     L, G = delta.conj().T @ delta, double(sc.laplacian(C.sheaf).toarray())
     level = LIMIT * n * eps * size(L)
     fine, coarse = np.linalg.eigvalsh(L), np.linalg.eigvalsh(G)
@@ -605,7 +608,8 @@ def test_normalizing_is_a_change_of_maps(F, singular, eps):
     exact, root = reference.normalized(F, singular, eps)
     ours = sc.laplacian(N).toarray()
     at = [reference.vertex_coordinates(F, v) for v in range(F.n_vertices)]
-    # an error of D_v^{-1/2} is eps times the condition of D_v; the worst vertex of a block counts, not the whole matrix
+    # an error of D_v^{-1/2} is eps times the condition of D_v; the worst vertex of a block counts,
+    # not the whole matrix
     condition = [size(root[np.ix_(i, i)]) ** 2 * size(D) for i, D in zip(at, blocks, strict=True)]
     sizes = [np.sqrt(size(exact[np.ix_(i, i)])) for i in at]
     for u, i in enumerate(at):

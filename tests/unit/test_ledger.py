@@ -168,7 +168,8 @@ def test_the_galerkin_energy_is_that_of_the_pooled_cochain(C, data):
     )
 
 
-# ---------------------------------------------------------------- what only spectral internal modes do
+# ---------------------------------------------------------------- what only spectral internal modes
+# do
 
 
 @given(coarsenings(kinds=["internal"]), st.data())

@@ -181,7 +181,8 @@ def test_on_the_trivial_scalar_sheaf_internal_modes_give_eigenpool(graph, H, dat
         assert out.coarsening.ranks[a] == U.shape[1]
         if out.coarsening.modes.tied[a]:
             continue  # the definition itself does not say which
-        # eigenvectors inside a multiplet and their signs are a choice; the space, and so the pooled energy, is not
+        # eigenvectors inside a multiplet and their signs are a choice; the space, and so the pooled
+        # energy, is not
         gap = out.coarsening.modes.next_eigenvalues[a] - out.coarsening.modes.eigenvalues(a)[-1]
         condition = 1 + (0 if np.isinf(gap) else out.coarsening.modes.operator_norms[a] / gap)
         assert_residual(subspace_difference(out.coarsening.block(a), U), condition, n=len(vertices))

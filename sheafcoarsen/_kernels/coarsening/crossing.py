@@ -1,6 +1,7 @@
 """Coarse restriction maps, retained internal energy and its factor, one coarse edge or one cluster at a time.
 
-``f`` is a ``SheafArrays``, ``c`` a ``Clusters``; R is given by its csr ``indptr`` and ``data`` (see ``prolongation.py``).
+``f`` is a ``SheafArrays``, ``c`` a ``Clusters``; R is given by its csr ``indptr`` and ``data`` (see
+``prolongation.py``).
 """
 
 import numpy as np
@@ -91,8 +92,8 @@ def stack_pair(
 ):  # fmt: skip
     """Write the rows of crossing edges number begin .. end, all between the same clusters: A to ``tail``, sign * B to ``head``.
 
-    Fine maps times blocks of R, stacked. A fine edge stored with its tail in the second cluster has both rows negated, so that the
-    coarse coboundary equals the fine one row for row.
+    Fine maps times blocks of R, stacked. A fine edge stored with its tail in the second cluster has
+    both rows negated, so that the coarse coboundary equals the fine one row for row.
     """
     # taken out of the tuples once: they count references at every access
     edges, labels, crossing = f.edges, c.labels, c.crossing_edges
@@ -232,8 +233,9 @@ def compressed_maps(
 ):
     """Maps of the coarse edges lo .. hi, those of more rows than r_a + r_b compressed.
 
-    [A | -B] of one edge goes through ``m``, at least ``chunk`` rows at a time, and becomes the triangular factor of its QR, whose
-    Gram matrix is the same; its diagonal is made non-negative. ``rows``: of each edge before, ``edge_dims``: after compression.
+    [A | -B] of one edge goes through ``m``, at least ``chunk`` rows at a time, and becomes the
+    triangular factor of its QR, whose Gram matrix is the same; its diagonal is made non-negative.
+    ``rows``: of each edge before, ``edge_dims``: after compression.
     """
     one = tail.dtype.type(1).real
     for p in range(lo, hi):

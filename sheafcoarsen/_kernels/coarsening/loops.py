@@ -118,8 +118,8 @@ def largest_columns(lo, hi, f, c, ranks, indptr, data, block_units, out):
 def factor(lo, hi, ranks, starts, energy, levels, map_units, block_units, eps, s, out, kept):
     """H_a = B_a* B_a for clusters lo .. hi: B_a = diag(sqrt(mu)) V*, rows with mu <= levels[a] left out.
 
-    ``energy`` and ``levels`` are in units of the cluster, B_a is not; ``out`` may be ``energy``. Returns -1, or the first
-    cluster at which LAPACK failed.
+    ``energy`` and ``levels`` are in units of the cluster, B_a is not; ``out`` may be ``energy``.
+    Returns -1, or the first cluster at which LAPACK failed.
     """
     for a in range(lo, hi):
         r = ranks[a]

@@ -1,10 +1,12 @@
 """The lowest eigenpairs of small dense Hermitian matrices, faster than LAPACK finds them at the size of a cluster.
 
-Householder reduction to a real tridiagonal T (``tridiagonalize``), the wanted eigenvalues of T by bisection and their vectors by
-inverse iteration, eight at a time (``lowest_of_tridiagonal``), and the reflections applied to these few vectors alone
-(``reflect``). What comes out is checked; where it does not hold, LAPACK does it all again.
+Householder reduction to a real tridiagonal T (``tridiagonalize``), the wanted eigenvalues of T by
+bisection and their vectors by inverse iteration, eight at a time (``lowest_of_tridiagonal``), and
+the reflections applied to these few vectors alone (``reflect``). What comes out is checked; where
+it does not hold, LAPACK does it all again.
 
-Rows are cut out as slices before they are looped over: numba then knows that no index is negative, and LLVM vectorizes.
+Rows are cut out as slices before they are looped over: numba then knows that no index is negative,
+and LLVM vectorizes.
 """
 
 import math
@@ -82,8 +84,9 @@ def update(a, i, v, w):
 def tridiagonalize(n, a, d, e, tau, panel, p, eps):
     """Reduce the Hermitian matrix a, lower triangle, to T = Q* A Q with diagonal d and real subdiagonal e.
 
-    Row i of ``a`` then holds the vector v of the reflection H_i = I - tau_i v v*; Q = H_{n-1} ... H_1. As LAPACK's ``?hetrd``:
-    multiplications run on a matrix that is up to PANEL updates behind, and are corrected for that.
+    Row i of ``a`` then holds the vector v of the reflection H_i = I - tau_i v v*; Q = H_{n-1} ...
+    H_1. As LAPACK's ``?hetrd``: multiplications run on a matrix that is up to PANEL updates behind,
+    and are corrected for that.
     """
     v, w = panel[:PANEL], panel[PANEL:]
     behind = 0
@@ -177,8 +180,9 @@ def reflect(n, a, tau, z, first, last):
 def eigh_lowest(n, wanted, eps, s):
     """Lowest eigenpairs of the Hermitian n x n matrix in s.a (entries at most about 1 in modulus).
 
-    s.a is row-major with the lower triangle filled, and is destroyed. The ``wanted`` lowest eigenvalues ascend in s.w, their
-    orthonormal eigenvectors are the first rows of s.z. Returns 0, or LAPACK's info when it too failed.
+    s.a is row-major with the lower triangle filled, and is destroyed. The ``wanted`` lowest
+    eigenvalues ascend in s.w, their orthonormal eigenvectors are the first rows of s.z. Returns 0,
+    or LAPACK's info when it too failed.
     """
     if n == 1:
         s.w[0] = s.a[0].real

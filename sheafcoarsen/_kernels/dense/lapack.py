@@ -1,11 +1,13 @@
 """LAPACK's Hermitian eigensolvers and factorizations from inside numba, in the way that numba can cache.
 
-A ctypes pointer compiled into a kernel cannot be cached; a *named* external symbol can. So the addresses that scipy exports
-for Cython are registered with LLVM under names of our own, once per process, and kernels call those names. With the JIT off an
-external call would silently do nothing, so the plain Python bodies below call ``scipy.linalg.lapack`` instead.
+A ctypes pointer compiled into a kernel cannot be cached; a *named* external symbol can. So the
+addresses that scipy exports for Cython are registered with LLVM under names of our own, once per
+process, and kernels call those names. With the JIT off an external call would silently do nothing,
+so the plain Python bodies below call ``scipy.linalg.lapack`` instead.
 
-Conventions: matrices are row-major with the lower triangle filled, which Fortran sees as the upper triangle of the transpose;
-for a complex matrix that is the conjugate, and the eigenvectors are conjugated back on the way out.
+Conventions: matrices are row-major with the lower triangle filled, which Fortran sees as the upper
+triangle of the transpose; for a complex matrix that is the conjugate, and the eigenvectors are
+conjugated back on the way out.
 """
 
 import llvmlite.binding
@@ -258,7 +260,10 @@ if not JIT_IS_OFF:
 
 @kernel
 def sterf(n, d, e, s):
-    """All eigenvalues of a real tridiagonal matrix, ascending into d; returns LAPACK's info. Only from compiled code."""
+    """All eigenvalues of a real tridiagonal matrix, ascending into d; returns LAPACK's info.
+
+    Only from compiled code.
+    """
     s.ints[0], s.ints[4] = n, 0
     _dsterf(s.ints.ctypes, d.ctypes, e.ctypes, s.ints[4:].ctypes)
     return np.int64(s.ints[4])
@@ -268,7 +273,8 @@ def sterf(n, d, e, s):
 def singular_rows(rows, columns, vectors, s):
     """Singular values of the row-major rows x columns matrix in s.a, descending in s.w (min(rows, columns) of them).
 
-    With ``vectors`` all right singular vectors, those of the null space last, are the rows of s.z. Returns LAPACK's info.
+    With ``vectors`` all right singular vectors, those of the null space last, are the rows of s.z.
+    Returns LAPACK's info.
     """
     if rows == 0:
         if vectors:

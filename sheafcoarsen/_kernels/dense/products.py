@@ -54,7 +54,8 @@ def put_product(
 ):
     """Write sign A B, rows x columns, or add it, where the matrix begins at ``at`` and has rows ``stride`` apart; six columns at a time.
 
-    A[i, k] = a[p + i row_step + k step], or its conjugate: a row-major matrix or its adjoint. B[k, j] = b[q + k b_step + j].
+    A[i, k] = a[p + i row_step + k step], or its conjugate: a row-major matrix or its adjoint. B[k,
+    j] = b[q + k b_step + j].
     """
     left = columns
     while left > 6:

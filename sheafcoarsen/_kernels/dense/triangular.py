@@ -12,9 +12,10 @@ from sheafcoarsen._kernels.jit import kernel
 def triangular_factor(m, rows, w, v, s):
     """Overwrite the row-major rows x w matrix in m by the triangular factor of its QR, by Householder reflections.
 
-    Only norms are squares, and they are taken of columns divided by a power of two, so that nothing over- or underflows.
-    Rows are skipped where a reflection does not touch them: those of an earlier factor. The diagonal is left real, of either
-    sign. ``v`` and ``s`` have room for a column and a row.
+    Only norms are squares, and they are taken of columns divided by a power of two, so that nothing
+    over- or underflows. Rows are skipped where a reflection does not touch them: those of an
+    earlier factor. The diagonal is left real, of either sign. ``v`` and ``s`` have room for a
+    column and a row.
     """
     for k in range(min(rows, w)):
         largest = 0.0

@@ -8,7 +8,10 @@ from sheafcoarsen._kernels.dense.workspace import LANES
 from sheafcoarsen._kernels.jit import kernel, summing_kernel
 
 SOLVES = 6
-"""Inverse iterations at most. The shifts are eigenvalues to working accuracy, so that two do but for multiple ones."""
+"""Inverse iterations at most.
+
+The shifts are eigenvalues to working accuracy, so that two do but for multiple ones.
+"""
 
 
 @kernel
@@ -32,7 +35,8 @@ def count_below(n, d, e2, x, q, below):
 def bisect(n, d, e2, start, stop, low, high, tolerance, lanes, out):
     """Eigenvalues number start .. stop of T, all in low .. high, ascending into ``out``, each to ``tolerance``.
 
-    Eigenvalues whose intervals are still the same share them out among their lanes; every count serves every lane.
+    Eigenvalues whose intervals are still the same share them out among their lanes; every count
+    serves every lane.
     """
     x, q, below, lows, highs = (
         lanes[0, :LANES],
@@ -75,7 +79,8 @@ def bisect(n, d, e2, start, stop, low, high, tolerance, lanes, out):
 def factor_shifted(n, d, e, x, tiny, lanes):
     """LU factors, rows swapped for the larger pivot, of T - x[l] I in every lane.
 
-    lanes : (5, n, LANES) inverse pivots, first and second superdiagonal, multipliers, and 1 where row i was swapped with i + 1.
+    lanes : (5, n, LANES) inverse pivots, first and second superdiagonal, multipliers, and 1 where
+    row i was swapped with i + 1.
     """
     inverse, first, second, multiplier, swapped = lanes[0], lanes[1], lanes[2], lanes[3], lanes[4]
     a, b = lanes[5, 0], lanes[5, 1]

@@ -26,8 +26,9 @@ class TridiagonalRoom(NamedTuple):
 class Workspace(NamedTuple):
     """Room for eigenproblems up to one size and one number of vectors; private to a thread.
 
-    a : (n * n,) the matrix, destroyed; w : (n,) eigenvalues; z : (wanted * n,) eigenvectors as rows; spare : room for a copy of
-    the matrix; tau, panel, p, t : for the reduction to a tridiagonal matrix and its eigenproblem; the rest is LAPACK's.
+    a : (n * n,) the matrix, destroyed; w : (n,) eigenvalues; z : (wanted * n,) eigenvectors as
+    rows; spare : room for a copy of the matrix; tau, panel, p, t : for the reduction to a
+    tridiagonal matrix and its eigenproblem; the rest is LAPACK's.
     """
 
     a: np.ndarray

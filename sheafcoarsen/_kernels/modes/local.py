@@ -41,8 +41,9 @@ def scaled_map(data, begin, end, unit, out, at):
 def assemble(a, f, c, half_ptr, half_edges, unit, m, out):
     """Fill the lower triangle of unit^2 times cluster a's local operator, N_a x N_a row-major; what is above it means nothing.
 
-    The maps are scaled before they are squared, so that neither over- nor underflows; ``m`` has room for the maps of an edge.
-    Half-edges, 2 e + end, are what the principal block holds beyond L_a.
+    The maps are scaled before they are squared, so that neither over- nor underflows; ``m`` has
+    room for the maps of an edge. Half-edges, 2 e + end, are what the principal block holds beyond
+    L_a.
     """
     # taken out of the tuples once: they count references at every access
     edges, vertex_dims, edge_dims, local = f.edges, f.vertex_dims, f.edge_dims, c.local_offsets
@@ -109,7 +110,8 @@ def store_rows(a, r, f, c, z, eps, indptr, data):
 def stack(a, f, c, half_ptr, half_edges, rows, out):
     """Write the matrix whose Gram matrix is cluster a's local operator, row-major, rows[a] x N_a.
 
-    Its rows are delta_a and then, for the principal operator, the near maps of the crossing half-edges.
+    Its rows are delta_a and then, for the principal operator, the near maps of the crossing
+    half-edges.
     """
     n = c.dims[a]
     for i in range(rows[a] * n):

@@ -27,8 +27,8 @@ def local_modes(
 ):  # fmt: skip
     """Lowest modes of clusters lo .. hi.
 
-    Mode vectors go to the rows of R (``data`` at ``indptr``), eigenvalues to ``values``. Clusters ``left_out`` are not touched.
-    Returns -1, or the first cluster at which LAPACK failed.
+    Mode vectors go to the rows of R (``data`` at ``indptr``), eigenvalues to ``values``. Clusters
+    ``left_out`` are not touched. Returns -1, or the first cluster at which LAPACK failed.
     """
     sqrt_eps = math.sqrt(eps)
     for a in range(lo, hi):

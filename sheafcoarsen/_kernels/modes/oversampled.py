@@ -1,7 +1,8 @@
 """Oversampled modes, cluster by cluster: patches, the kernel of a patch, and the responses of the cluster to sources in the patch.
 
-``f`` is a ``SheafArrays``, ``c`` a ``Clusters``, ``p`` the ``Patches``, ``s`` a LAPACK ``Workspace``, ``room`` a ``PatchRoom``. A patch is
-T, its cluster is C; N and n are their dimensions, and C has the first n coordinates of T. All in double precision.
+``f`` is a ``SheafArrays``, ``c`` a ``Clusters``, ``p`` the ``Patches``, ``s`` a LAPACK
+``Workspace``, ``room`` a ``PatchRoom``. A patch is T, its cluster is C; N and n are their
+dimensions, and C has the first n coordinates of T. All in double precision.
 """
 
 import math
@@ -35,10 +36,11 @@ BORDER = 1e-12
 def responses(a, f, p, n, unit, largest, target, kernels, room, s):
     """s.a = -(I - K K*) G (I - K K*) / scale - c K K*, lower triangle, entries near 1; return the scale and LAPACK's info.
 
-    With c above norm(G) / scale its lowest eigenvectors are K, then the leading ones of G in the complement.
+    With c above norm(G) / scale its lowest eigenvectors are K, then the leading ones of G in the
+    complement.
 
-    G = X_b* X_b + target^2 Y* Y with A = L_T + SHIFT target I, X = A^{-1} P_C*, Y = A^{-1} X, b the coordinates that an edge touches
-    which leaves T. ``target`` comes in units of the scaled maps.
+    G = X_b* X_b + target^2 Y* Y with A = L_T + SHIFT target I, X = A^{-1} P_C*, Y = A^{-1} X, b the
+    coordinates that an edge touches which leaves T. ``target`` comes in units of the scaled maps.
     """
     N, k = room.t.dims[0], kernels.shape[0]
     A, x, m = room.a, room.x, room.m
@@ -96,7 +98,8 @@ def responses(a, f, p, n, unit, largest, target, kernels, room, s):
 def prepare(a, f, c, p, target, eps, room, s):
     """Leave in s.a what ``responses`` leaves for cluster a.
 
-    Returns the dimension of K_C, the scale of G, the unit of the maps, norm(L_T, inf) and LAPACK's info.
+    Returns the dimension of K_C, the scale of G, the unit of the maps, norm(L_T, inf) and LAPACK's
+    info.
     """
     t, n = room.t, c.dims[a]
     rows = enter(a, f, p, t)
@@ -157,7 +160,8 @@ def oversampled_spectra(
 ):
     """All scores of clusters lo .. hi and the dimensions of K_C; returns -1, or the first cluster at which LAPACK failed.
 
-    What ``prepare`` finds is kept in ``kept`` and ``numbers`` (scale, unit, norm), unless they are empty.
+    What ``prepare`` finds is kept in ``kept`` and ``numbers`` (scale, unit, norm), unless they are
+    empty.
     """
     for a in range(lo, hi):
         n = c.dims[a]

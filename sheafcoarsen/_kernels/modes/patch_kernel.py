@@ -149,9 +149,10 @@ def kernel_by_svd(f, t, rows, tolerance, room, s):
 def patch_kernel(f, t, rows, unit, largest, top, eps, room, s):
     """Orthonormal basis of ker delta_T as rows, (dim, N), decided on singular values of delta_T; and LAPACK's info.
 
-    A Cholesky factor of L_T - mu I proves that there is none. Else inverse iteration on L_T + mu I finds the space of the smallest
-    singular values, refined through delta_T itself, which resolves them to eps norm(delta_T) and not to its square root.
-    ``largest``: largest entry of unit^2 L_T; ``top``: its norm(., inf).
+    A Cholesky factor of L_T - mu I proves that there is none. Else inverse iteration on L_T + mu I
+    finds the space of the smallest singular values, refined through delta_T itself, which resolves
+    them to eps norm(delta_T) and not to its square root. ``largest``: largest entry of unit^2 L_T;
+    ``top``: its norm(., inf).
     """
     n = t.dims[0]
     a, spare = room.a, room.spare

@@ -11,10 +11,10 @@ from sheafcoarsen._kernels.jit import kernel
 class Patches(NamedTuple):
     """The patch of every cluster, and what is needed to find its edges.
 
-    members, starts, counts : vertices of patch a: ``members[starts[a] : starts[a] + counts[a]]``, first those of the cluster, ascending
-    dims : (K,) dimension of C^0 on the patch
-    low_ptr, low_edges : edges by their end of fewer edges, so that no list is long
-    diagonal : (dim_c0,) diag(L)
+    members, starts, counts : vertices of patch a: ``members[starts[a] : starts[a] + counts[a]]``,
+    first those of the cluster, ascending dims : (K,) dimension of C^0 on the patch low_ptr,
+    low_edges : edges by their end of fewer edges, so that no list is long diagonal : (dim_c0,)
+    diag(L)
     """
 
     members: np.ndarray

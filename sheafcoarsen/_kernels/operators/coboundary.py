@@ -1,6 +1,7 @@
 """Kernels of the coboundary and of what is summed edge by edge: their action on cochains, diagonal blocks, energies.
 
-``f`` is a ``SheafArrays``; ranges ``lo .. hi`` are vertices or edges, as the first line of each kernel says.
+``f`` is a ``SheafArrays``; ranges ``lo .. hi`` are vertices or edges, as the first line of each
+kernel says.
 """
 
 import numpy as np

@@ -1,8 +1,9 @@
 """Kernels of the assembled Laplacian: which blocks stand where, and their values.
 
-The entries of a block row are its half-edges, sorted by column, then edge; the diagonal block has an entry of its own, ``DIAGONAL``.
-Half-edge e seen from its tail is coded ``4 e``, from its head ``4 e + 1``; 2 is added where it belongs to the block of the entry before
-it: parallel edges, and loops, which are seen once and follow ``DIAGONAL``. ``f`` is a ``SheafArrays``.
+The entries of a block row are its half-edges, sorted by column, then edge; the diagonal block has
+an entry of its own, ``DIAGONAL``. Half-edge e seen from its tail is coded ``4 e``, from its head
+``4 e + 1``; 2 is added where it belongs to the block of the entry before it: parallel edges, and
+loops, which are seen once and follow ``DIAGONAL``. ``f`` is a ``SheafArrays``.
 """
 
 import numpy as np
@@ -113,8 +114,8 @@ def entry(a, b, p, rows, out, at, stride, s, columns):
 def fill_uniform(lo, hi, tail_data, head_data, rows, block_ptr, codes, bsr, columns, square, out):
     """Write the values of L in the rows of vertices lo .. hi, where all maps are rows x d, d at most 3, and no two edges join the same ends.
 
-    ``columns`` is any tuple of d integers: its length is known to the compiler, which makes one kernel of this for every d, and
-    another for rows = d where ``square`` is not empty.
+    ``columns`` is any tuple of d integers: its length is known to the compiler, which makes one
+    kernel of this for every d, and another for rows = d where ``square`` is not empty.
     """
     d = len(columns)
     if len(square) > 0:
@@ -168,8 +169,9 @@ def add_loop(out, at, stride, a, p, b, q, d, rows):
 def fill(lo, hi, f, row_ptr, codes, block_ptr, block_col, row_starts, bsr, out):
     """Write the values of L in the rows of vertices lo .. hi, whose scalar rows begin at row_starts.
 
-    With ``bsr`` blocks follow each other; otherwise their rows are interleaved, in CSR order. A block and its mirror image sum the same
-    products in the same order, which makes L exactly Hermitian.
+    With ``bsr`` blocks follow each other; otherwise their rows are interleaved, in CSR order. A
+    block and its mirror image sum the same products in the same order, which makes L exactly
+    Hermitian.
     """
     one = out.dtype.type(1).real
     for i in range(lo, hi):

@@ -48,8 +48,8 @@ def _cut(queue, size, level, depth, counts):
 def nested_dissection(indptr, indices):
     """Return the vertices of a graph in the order of elimination: two pieces, each in this order, then what separates them.
 
-    A piece is cut at a level of a breadth-first search from one of its ends. Where levels do not cut it, its vertices are put in order
-    of degree.
+    A piece is cut at a level of a breadth-first search from one of its ends. Where levels do not
+    cut it, its vertices are put in order of degree.
     """
     n = len(indptr) - 1
     order = np.arange(n)

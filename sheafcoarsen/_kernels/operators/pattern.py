@@ -10,7 +10,8 @@ DIAGONAL = -1
 def canonical_entries(edges, row_ptr, place, columns, codes):
     """Write the entries and their columns, one block each, for canonical edges: one counting sort; ``place`` begins as zeros.
 
-    Edges are canonical if each runs from the lower to the higher vertex and all are sorted, none twice. Returns False for others.
+    Edges are canonical if each runs from the lower to the higher vertex and all are sorted, none
+    twice. Returns False for others.
     """
     n, m = place.size, edges.shape[0]
     last_u, last_v = -1, -1

@@ -35,11 +35,12 @@ def best_linked(near, n_near, tally, cluster_weights, own, high):
 def grow(links, n_clusters, start, labels, heap):
     """Cover the graph with connected balls of about equal weight, about ``n_clusters`` of them; return how many.
 
-    A ball starts at the vertex that has waited longest next to the earlier balls (``start`` for the first one). It
-    takes next the vertex with the largest total link into it, relative to the root of all its links (else balls run
-    through hubs: 205 balls instead of 283 where 293 are wanted, on a graph of degrees up to 2138), ties by waiting
-    time. A ball that is stuck below a third of the mean joins a ball next to it. The weight aimed at follows what is
-    left to cover and how much such pockets have added.
+    A ball starts at the vertex that has waited longest next to the earlier balls (``start`` for the
+    first one). It takes next the vertex with the largest total link into it, relative to the root
+    of all its links (else balls run through hubs: 205 balls instead of 283 where 293 are wanted, on
+    a graph of degrees up to 2138), ties by waiting time. A ball that is stuck below a third of the
+    mean joins a ball next to it. The weight aimed at follows what is left to cover and how much
+    such pockets have added.
     """
     n = labels.size
     total = links.sizes.sum()

@@ -9,9 +9,9 @@ from sheafcoarsen._kernels.jit import kernel
 def match(links, order, n_groups, high, groups):
     """Join vertices along the link that is heaviest relative to what it joins; return the number of groups.
 
-    Each vertex, in the given order, pairs with a free neighbour or is absorbed by a neighbour's group, within weight
-    ``high``. Absorbing is what keeps stars and heavy triangles going, where pairs alone stall or take weak links. Stops
-    at ``n_groups`` groups.
+    Each vertex, in the given order, pairs with a free neighbour or is absorbed by a neighbour's
+    group, within weight ``high``. Absorbing is what keeps stars and heavy triangles going, where
+    pairs alone stall or take weak links. Stops at ``n_groups`` groups.
     """
     n = groups.size
     groups[:] = -1

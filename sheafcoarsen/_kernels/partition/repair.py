@@ -1,7 +1,7 @@
 """Partitions of a weighted graph: growing, refining, matching and repairing, on neighbour lists.
 
-``links`` is a :class:`sheafcoarsen.selection.Links`. A link of weight 0 is still a link: weights rank neighbours, and
-only the lists say who is one.
+``links`` is a :class:`sheafcoarsen.selection.Links`. A link of weight 0 is still a link: weights
+rank neighbours, and only the lists say who is one.
 """
 
 import numpy as np
@@ -54,12 +54,14 @@ def _turn(main, share, a):
 def merge(links, labels, weight, main, n_clusters, low, high):
     """Merge connected clusters into neighbours: those below ``low``, and more until ``n_clusters`` are left.
 
-    Pieces cut off from their cluster (not ``main``) come first, then the lightest; one that has no neighbour with room
-    waits until nothing makes a lighter cluster than it would. ``labels`` are changed in place; a cluster that has gone
-    has ``weight`` 0. Returns the number left: above ``n_clusters`` only where all of them are whole components.
+    Pieces cut off from their cluster (not ``main``) come first, then the lightest; one that has no
+    neighbour with room waits until nothing makes a lighter cluster than it would. ``labels`` are
+    changed in place; a cluster that has gone has ``weight`` 0. Returns the number left: above
+    ``n_clusters`` only where all of them are whole components.
 
-    The lighter of two moves, so that a vertex moves at most log2(total weight) times; and one that waits is looked at
-    again only after what it waits for has grown by ``PATIENCE``, so that a star takes no quadratic time.
+    The lighter of two moves, so that a vertex moves at most log2(total weight) times; and one that
+    waits is looked at again only after what it waits for has grown by ``PATIENCE``, so that a star
+    takes no quadratic time.
     """
     n = labels.size
     count = weight.size

@@ -9,8 +9,9 @@ from sheafcoarsen._kernels.jit import kernel
 def _carve(order, above, sizes, load, t, cuts, labels, label):
     """Cut subtrees of weight at least ``t`` off a rooted tree, leaves first, at most ``cuts`` of them.
 
-    ``order`` lists the root first and each vertex after the one ``above`` it. Returns the number of parts of weight at
-    least ``t``. With ``label`` >= 0 the parts that were cut off get the labels ``label``, ``label`` + 1, ...
+    ``order`` lists the root first and each vertex after the one ``above`` it. Returns the number of
+    parts of weight at least ``t``. With ``label`` >= 0 the parts that were cut off get the labels
+    ``label``, ``label`` + 1, ...
     """
     for i in range(order.size):
         load[order[i]] = sizes[order[i]]
@@ -69,9 +70,10 @@ def _span(links, labels, root, order, above, cursor, deep):
 def split(links, labels, first, weight, parts):
     """Split every cluster a in ``parts[a]`` connected ones; new labels follow the old ones.
 
-    The parts are subtrees of a spanning tree, cut so that the lightest is as heavy as that tree allows. The tree is a
-    breadth-first one from the rim, which makes compact parts, or, where its best is under half of an even share (a hub
-    makes it a star), a depth-first one if that does better.
+    The parts are subtrees of a spanning tree, cut so that the lightest is as heavy as that tree
+    allows. The tree is a breadth-first one from the rim, which makes compact parts, or, where its
+    best is under half of an even share (a hub makes it a star), a depth-first one if that does
+    better.
     """
     n = labels.size
     order = np.empty(n, np.int32)

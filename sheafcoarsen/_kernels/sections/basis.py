@@ -28,8 +28,9 @@ def orthonormal_blocks(
 ):
     """Make [P_a | R_a] orthonormal in the metrics that ``factors`` are the triangular factors of, for clusters lo .. hi, in place.
 
-    What is written instead are coordinates in orthonormal bases. new_factors[new_starts[a] ...] is the factor of the metric of
-    what R_a carries on, P_a being split off. Returns -1, or the first cluster at which LAPACK failed.
+    What is written instead are coordinates in orthonormal bases. new_factors[new_starts[a] ...] is
+    the factor of the metric of what R_a carries on, P_a being split off. Returns -1, or the first
+    cluster at which LAPACK failed.
     """
     for a in range(lo, hi):
         n, r, p = c.dims[a], carried[a], peeled[a]

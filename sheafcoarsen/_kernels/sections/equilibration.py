@@ -16,7 +16,10 @@ REGULAR = 1e4
 
 @kernel
 def normalized_edges(lo, hi, f, tail, head):
-    """Divide [A | -B] of edges lo .. hi by its Frobenius norm. A loop gets the maps (A - B) / norm([A | -B]) and 0."""
+    """Divide [A | -B] of edges lo .. hi by its Frobenius norm.
+
+    A loop gets the maps (A - B) / norm([A | -B]) and 0.
+    """
     for e in range(lo, hi):
         a, a_end, b, b_end = (
             f.tail_offsets[e],
@@ -54,8 +57,10 @@ def normalized_edges(lo, hi, f, tail, head):
 def vertex_bases(lo, hi, f, ptr, halves, eps, s, room, starts, W, V, ranks, sizes):
     """Bases W_v in which the maps at vertex v, stacked, are an isometry, for vertices lo .. hi; W_v W_v* is D_v^+.
 
-    W_v is the first ranks[v] columns of the d_v x d_v matrix W[starts[v] ...]. The columns of the unitary V_v there span im W_v,
-    those beyond them what all maps at v kill. sizes[v]: squared Frobenius norm of the maps, of a loop's before they are subtracted. Returns -1, or the first vertex at which LAPACK failed.
+    W_v is the first ranks[v] columns of the d_v x d_v matrix W[starts[v] ...]. The columns of the
+    unitary V_v there span im W_v, those beyond them what all maps at v kill. sizes[v]: squared
+    Frobenius norm of the maps, of a loop's before they are subtracted. Returns -1, or the first
+    vertex at which LAPACK failed.
     """
     m = room.stack
     for v in range(lo, hi):

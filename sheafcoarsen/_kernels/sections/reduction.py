@@ -1,7 +1,7 @@
 """Global sections by exact coarsening: bases of the stalks, then what each cluster keeps, peels off and carries on.
 
-``f`` is a ``SheafArrays``, ``c`` a ``Clusters``, ``s`` a LAPACK ``Workspace``. Small dense matrices are row-major in flat arrays,
-upper triangular factors square.
+``f`` is a ``SheafArrays``, ``c`` a ``Clusters``, ``s`` a LAPACK ``Workspace``. Small dense matrices
+are row-major in flat arrays, upper triangular factors square.
 """
 
 import math
@@ -19,7 +19,8 @@ EPS = 2.0**-52
 class Room(NamedTuple):
     """Room beside the LAPACK workspace for clusters of dimension n that keep k; private to a thread.
 
-    stack : rows of a QR on their way; column, row : for its reflections; factor : (k, k); t, z : (n, k)
+    stack : rows of a QR on their way; column, row : for its reflections; factor : (k, k); t, z :
+    (n, k)
     """
 
     stack: np.ndarray
@@ -192,8 +193,9 @@ def pushed(room, filled, k):
 def kept_space(a, r, f, c, k, s, room):
     """Fill room.z, n x k, with an orthonormal basis of {x : delta_I* delta_a x = 0}, I the r eliminated coordinates.
 
-    ker delta_a lies in that space. x_I = -L_II^{-1} L_IJ x_J, and then two steps of refinement with products of delta_a itself
-    bring the error from eps / g^2 down to eps / g, g the smallest singular value of delta_I. Returns LAPACK's info.
+    ker delta_a lies in that space. x_I = -L_II^{-1} L_IJ x_J, and then two steps of refinement with
+    products of delta_a itself bring the error from eps / g^2 down to eps / g, g the smallest
+    singular value of delta_I. Returns LAPACK's info.
     """
     n, z, t = c.dims[a], room.z, room.t
     for i in range(r):
@@ -227,9 +229,10 @@ def reduced(
 ):  # fmt: skip
     """What clusters lo .. hi keep: the columns of z, N_a x kept[a], last the peeled[a] ones that are global sections of their own.
 
-    loops[loop_starts[a] ...]: the factor of what delta_a makes of the others, loop_rows[a] rows, none where it is rounding.
-    dropped[a]: the smallest singular value of delta_a that is left out, if anything is kept; zeros[a]: the largest that was taken
-    for zero in peeling. Returns -1, or the first cluster at which LAPACK failed.
+    loops[loop_starts[a] ...]: the factor of what delta_a makes of the others, loop_rows[a] rows,
+    none where it is rounding. dropped[a]: the smallest singular value of delta_a that is left out,
+    if anything is kept; zeros[a]: the largest that was taken for zero in peeling. Returns -1, or
+    the first cluster at which LAPACK failed.
     """
     local, vectors = c.local_offsets, s.z
     for a in range(lo, hi):

@@ -558,7 +558,8 @@ def test_normalized_sheaf_is_that_of_the_definition(F, singular, eps):
         np.testing.assert_array_equal(getattr(N, name), getattr(F, name))
     expected, root = reference.normalized(F, singular, eps)
     ours = sc.laplacian(N).toarray()
-    # an error of D_v^{-1/2} is eps times its condition number, worst vertices count, not the whole matrix
+    # an error of D_v^{-1/2} is eps times its condition number, worst vertices count, not the whole
+    # matrix
     conditions, sizes = [], []
     for v, D in enumerate(shifted_blocks(F, singular, eps)):
         root_v = block(root, F, v, v)
@@ -608,7 +609,8 @@ def test_the_scale_of_the_maps_does_not_change_the_normalized_sheaf(F, scale, si
         conditions.append(size(root_v) * size(root_v) * size(D))
     for e, (u, v) in enumerate(F.edges):
         for ours, theirs, at in ((N.tail_map, M.tail_map, u), (N.head_map, M.head_map, v)):
-            # rows of a map times D^{-1/2} are at most 1, loops aside, whose two maps may nearly cancel in D
+            # rows of a map times D^{-1/2} are at most 1, loops aside, whose two maps may nearly
+            # cancel in D
             reach = max(1.0, size(ours(e)))
             assert_residual(
                 ours(e) - theirs(e),

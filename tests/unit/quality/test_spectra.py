@@ -272,7 +272,8 @@ def test_the_quality_is_that_of_dense_linear_algebra(C, data):
     if not count:
         assert Q.restricted_similarity == 0
         return
-    # the formula, by vectors of another solver; they and the projector count with norm(L) / gap and 1 / lambda
+    # the formula, by vectors of another solver; they and the projector count with norm(L) / gap and
+    # 1 / lambda
     vh = np.linalg.svd(delta)[2]
     U = vh[::-1].conj().T[:, kernel : kernel + count]
     condition = norm2 / min(gap, positive[0])
@@ -362,7 +363,8 @@ def test_what_lost_sections_became_is_not_compared():
 
 
 def test_a_path_by_hand():
-    # R z is constant on each pair: L_Gal = [[.5, -.5], [-.5, .5]], so nu = 1, and lambda_2 = 2 - sqrt(2)
+    # R z is constant on each pair: L_Gal = [[.5, -.5], [-.5, .5]], so nu = 1, and lambda_2 = 2 -
+    # sqrt(2)
     Q = sc.spectral_quality(
         sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1), 1
     )
