@@ -6,7 +6,7 @@ import scipy.special
 
 from sheafcoarsen._support import cochain, eps_of, real_number, scalar_array
 from sheafcoarsen.operators import as_columns, coboundary, laplacian, laplacian_operator, normalized
-from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf
 
 LONGEST = 1e6
 """Largest t norm(L) that `diffuse` takes: about 7,000 products with L."""
@@ -74,7 +74,7 @@ def diffuse(sheaf: CellularSheaf, X, t) -> np.ndarray:
         (d.astype(work).view(np.float64) / scale).view(work)
         for d in (sheaf.tail_data, sheaf.head_data)
     )
-    scaled = CellularSheaf._trusted(sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims, tail, head)
+    scaled = trusted_sheaf(sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims, tail, head)
     beta = float(abs(laplacian(scaled)).sum(axis=1).max())
     if beta == 0:
         return X.copy()

@@ -16,7 +16,7 @@ from sheafcoarsen._support import (
     whole_number,
     zero_level,
 )
-from sheafcoarsen.sheaf import CellularSheaf, graph_arrays
+from sheafcoarsen.sheaf import CellularSheaf, graph_arrays, trusted_sheaf
 
 
 def bundle(graph, dim: int, noise: float = 0.0, seed=None) -> CellularSheaf:
@@ -308,7 +308,7 @@ def bar_framework(graph, points) -> CellularSheaf:
         )
     bars /= longest[:, None]
     directions = (bars / np.linalg.norm(bars, axis=1)[:, None]).astype(points.dtype).reshape(-1)
-    return CellularSheaf._trusted(
+    return trusted_sheaf(
         arrays.edges,
         np.full(n, d, dtype=np.int64),
         np.ones(len(arrays.edges), dtype=np.int64),

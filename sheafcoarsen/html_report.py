@@ -22,7 +22,7 @@ from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.ledger import EnergyLedger, energy_ledger
 from sheafcoarsen.operators import count_nonzeros, laplacian_operator
 from sheafcoarsen.quality import Certificate, SpectralQuality, certificate, spectral_quality
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sheaf import CellularSheaf, sheaf_rows
 from sheafcoarsen.verification import Verification, verify
 
 SMOOTHING_STEPS = 50
@@ -268,7 +268,7 @@ def _figure(pictures: dict[str, str], name: str, alt: str) -> list[str]:
 
 def _what_went_in(C: Coarsening) -> list[str]:
     rows = [
-        *C.fine._rows(),
+        *sheaf_rows(C.fine),
         ("nonzeros of L, as stored", count_nonzeros(C.fine)),
         ("scalars", str(C.fine.dtype)),
         ("clusters", C.partition.n_clusters),
@@ -285,7 +285,7 @@ def _what_went_in(C: Coarsening) -> list[str]:
 
 def _what_came_out(C: Coarsening, pictures) -> list[str]:
     rows = [
-        *C.sheaf._rows(),
+        *sheaf_rows(C.sheaf),
         ("nonzeros of its L, as stored", count_nonzeros(C.sheaf)),
         ("edge stalks compressed", C.crossing_rows is None),
     ]

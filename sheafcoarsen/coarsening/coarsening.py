@@ -25,7 +25,7 @@ from sheafcoarsen.modes import (
 )
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.partition import Clusters, Partition, check_partition, clusters_of
-from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, sheaf_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -293,7 +293,9 @@ class Coarsening:
     def _repr_html_(self) -> str:
         rows = [
             (name, fine, coarse)
-            for (name, fine), (_, coarse) in zip(self.fine._rows(), self.sheaf._rows(), strict=True)
+            for (name, fine), (_, coarse) in zip(
+                sheaf_rows(self.fine), sheaf_rows(self.sheaf), strict=True
+            )
         ]
         rows.append(
             (

@@ -32,12 +32,12 @@ def write_crossing_maps(
     head,
 ) -> None:
     """Write the maps of the crossing edges (``eq:coarse_restriction_left``, ``_right``), compressed where edge_dims < rows."""
-    f, n_pairs = sheaf._arrays, len(clusters.pairs)
+    f, n_pairs = sheaf.arrays, len(clusters.pairs)
     widths = ranks[clusters.pairs].sum(axis=1)
     chunk = max(int(sheaf.edge_dims[clusters.crossing_edges].max(initial=0)), CHUNK)
 
-    compressed, shape = edge_dims[:n_pairs] < rows, sheaf._map_shape or (0, 0)
-    uniform = sheaf._map_shape is not None and not compressed.any() and (ranks == ranks[0]).all()
+    compressed, shape = edge_dims[:n_pairs] < rows, sheaf.map_shape or (0, 0)
+    uniform = sheaf.map_shape is not None and not compressed.any() and (ranks == ranks[0]).all()
 
     def work(lo, hi):
         if uniform:

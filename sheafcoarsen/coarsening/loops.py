@@ -52,7 +52,7 @@ def factored_loops(
     against L_a and R_a, are left out, but a cluster has at least ``least[a]`` rows, the last of
     them zero where they must.
     """
-    f, K = sheaf._arrays, clusters.n_clusters
+    f, K = sheaf.arrays, clusters.n_clusters
     starts = offsets(ranks * ranks)
     energy = np.empty(int(starts[-1]), np.result_type(sheaf.dtype, R.dtype))
     map_units, block_units, columns = np.empty(K), np.empty(K), np.empty(K)

@@ -5,7 +5,7 @@ import numpy as np
 from sheafcoarsen._support import offsets, read_only
 from sheafcoarsen.coarsening.crossing import OFFSETS, write_crossing_maps
 from sheafcoarsen.partition import Clusters
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 
 def realize(
@@ -66,7 +66,7 @@ def realize(
         halves[:] = 0
         write(first_entry, tail)
         np.negative(halves, out=head[head_starts[n_pairs] :])
-    coarse = CellularSheaf._trusted(edges, ranks, edge_dims, tail, head)
+    coarse = trusted_sheaf(edges, ranks, edge_dims, tail, head)
     coarse.__dict__.update(starts)
     return coarse
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from sheafcoarsen._kernels.arrays import scan
 from sheafcoarsen._support import check_range, integer_array, offsets, ranges
-from sheafcoarsen.sheaf import CellularSheaf, flat_maps, stalk_dims
+from sheafcoarsen.sheaf import CellularSheaf, flat_maps, stalk_dims, trusted_sheaf
 
 
 def from_edge_index(edge_index, maps, vertex_dims=None) -> CellularSheaf:
@@ -77,7 +77,7 @@ def from_edge_index(edge_index, maps, vertex_dims=None) -> CellularSheaf:
         )
     check_range("maps", largest, flat.dtype)
     tail, head = (flat[ranges(starts[k], (rows * cols)[k])] for k in (first, second))
-    return CellularSheaf._trusted(columns[first], dims, rows[first], tail, head)
+    return trusted_sheaf(columns[first], dims, rows[first], tail, head)
 
 
 def _columns(edge_index) -> np.ndarray:

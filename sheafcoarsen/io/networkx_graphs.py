@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 
 from sheafcoarsen._support import dimensions, scalar_array, scalar_type
-from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf
 
 MAPS = ("tail_map", "head_map")
 
@@ -119,7 +119,7 @@ def from_networkx(graph) -> CellularSheaf:
         if edges
         else scalar_type("graph.graph['dtype']", graph.graph.get("dtype", float))
     )
-    return CellularSheaf._trusted(
+    return trusted_sheaf(
         sheaf.edges,
         sheaf.vertex_dims,
         sheaf.edge_dims,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 
 def file_error(path: str, line: int | None, message: str) -> ValueError:
@@ -118,7 +118,7 @@ def _plain(text: str) -> bool:
 
 def named(sheaf: CellularSheaf, names) -> CellularSheaf:
     """Return the same sheaf with the file's own names as ``vertex_labels``."""
-    return CellularSheaf._trusted(
+    return trusted_sheaf(
         sheaf.edges,
         sheaf.vertex_dims,
         sheaf.edge_dims,

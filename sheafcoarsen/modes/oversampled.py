@@ -68,7 +68,7 @@ class OversampledProblems(LocalProblems):
 
     def spectra(self, rule: Rule) -> Spectra:
         """Return what the rule must be shown."""
-        f, c = self.work._arrays, self.clusters
+        f, c = self.work.arrays, self.clusters
         starts, dims = offsets(c.dims), np.zeros(c.n_clusters, np.int64)
         if not (rule.needs_scores or rule.needs_kernels):
             return Spectra(c.dims, starts, np.zeros(0, self.real), dims, np.zeros(0))
@@ -94,7 +94,7 @@ class OversampledProblems(LocalProblems):
 
     def compute(self, ranks: np.ndarray, singular: bool, out) -> dict:
         """Fill the arrays ``out`` of ``kernels.local_modes``; return the other fields of the result."""
-        f, c = self.work._arrays, self.clusters
+        f, c = self.work.arrays, self.clusters
         self.run_patches(
             "local modes",
             lambda lo, hi, room, s: oversampled_kernels.oversampled_modes(

@@ -23,7 +23,7 @@ class Patches:
 
     def __init__(self, sheaf: CellularSheaf, clusters: Clusters, rings: int):
         n, m, K = sheaf.n_vertices, sheaf.n_edges, clusters.n_clusters
-        f = sheaf._arrays
+        f = sheaf.arrays
         couplings = np.empty(m)
         strengths(f, 1 / max(sheaf.largest_entry, np.finfo(float).tiny), couplings)
         starts, ends, weights = (

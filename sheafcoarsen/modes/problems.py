@@ -104,7 +104,7 @@ class LocalProblems:
 
     def spectra(self, rule: Rule) -> Spectra:
         """Return what the rule must be shown."""
-        f, c = self.sheaf._arrays, self.clusters
+        f, c = self.sheaf.arrays, self.clusters
         if rule.needs_scores or rule.needs_kernels:
             self.check_dense(c.dims, "a rule that looks at whole spectra")
         K = c.n_clusters
@@ -178,7 +178,7 @@ class LocalProblems:
 
     def compute(self, ranks: np.ndarray, singular: bool, out) -> dict:
         """Fill the arrays ``out`` of ``kernels.local_modes``; return the other fields of the result."""
-        f, c = self.sheaf._arrays, self.clusters
+        f, c = self.sheaf.arrays, self.clusters
         if singular:
             rows = self.stack_rows()
             self.run(
@@ -238,5 +238,5 @@ class LocalProblems:
         tied[a] = r > 0 and w[r] - w[r - 1] <= np.sqrt(self.eps) * top
         rows = np.ascontiguousarray(Z[:, :r].T, dtype=data.dtype)
         kernels.store_rows(
-            a, r, self.sheaf._arrays, self.clusters, rows.reshape(-1), self.eps, indptr, data
+            a, r, self.sheaf.arrays, self.clusters, rows.reshape(-1), self.eps, indptr, data
         )

@@ -11,7 +11,7 @@ from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._support import ranges
 from sheafcoarsen.operators import Factors
 from sheafcoarsen.partition import Clusters
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 SPARSE_ABOVE = 800
 """Cluster dimension beyond which few modes are computed by a sparse method; dense work takes as long there."""
@@ -73,7 +73,7 @@ def local_sheaf(
     unit = 1 / power_of_two(
         max(float(np.abs(tail).max(initial=0.0)), float(np.abs(head).max(initial=0.0)))
     )
-    local = CellularSheaf._trusted(
+    local = trusted_sheaf(
         np.concatenate(ends),
         np.append(sheaf.vertex_dims[members], 0),
         sheaf.edge_dims[np.concatenate(edges)],

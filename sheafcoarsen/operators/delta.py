@@ -33,7 +33,7 @@ def coboundary(sheaf: CellularSheaf) -> scipy.sparse.csr_array:
     array([[ 1., -1.,  0.],
            [ 0., -1.,  1.]])
     """
-    f = check_sheaf(sheaf)._arrays
+    f = check_sheaf(sheaf).arrays
     tails, heads = f.edges[:, 0], f.edges[:, 1]
     width = f.vertex_dims[tails] + np.where(tails != heads, f.vertex_dims[heads], 0)
     indptr = offsets(np.repeat(width, f.edge_dims))
@@ -55,7 +55,7 @@ def apply_coboundary(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
     cost = sheaf.edge_dims + 1.0
     serial_below = SERIAL_BELOW / max(x.shape[1], 1)
     run_ranges(
-        lambda lo, hi: kernels.apply_coboundary(lo, hi, sheaf._arrays, x, y),
+        lambda lo, hi: kernels.apply_coboundary(lo, hi, sheaf.arrays, x, y),
         cost,
         serial_below=serial_below,
     )
@@ -88,7 +88,7 @@ def laplacian_operator(sheaf: CellularSheaf) -> LinearOperator:
         x = np.ascontiguousarray(x, dtype=np.result_type(x.dtype, sheaf.dtype))
         flat = as_columns(x)
         out = np.zeros_like(flat)
-        kernels.apply_adjoint(sheaf._arrays, apply_coboundary(sheaf, flat), out)
+        kernels.apply_adjoint(sheaf.arrays, apply_coboundary(sheaf, flat), out)
         return out.reshape(x.shape)
 
     return LinearOperator(

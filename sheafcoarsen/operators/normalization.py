@@ -7,7 +7,7 @@ import numpy as np
 from sheafcoarsen._kernels import operators as kernels
 from sheafcoarsen._support import choice, eps_of, offsets, ranges, real_number, zero_level
 from sheafcoarsen.exceptions import SingularDegreeWarning
-from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf
 
 
 def normalize(sheaf: CellularSheaf, singular: str = "pinv", eps: float = 1e-8) -> CellularSheaf:
@@ -54,7 +54,7 @@ def normalized(
     choice("singular", singular, ("pinv", "regularize", "augment"))
     if not 0 < real_number("eps", eps) < np.inf:
         raise ValueError(f"`eps` must be positive and finite, got {eps!r}")
-    f = sheaf._arrays
+    f = sheaf.arrays
     starts = offsets(f.vertex_dims**2)
     # in double precision also for single, where a shift of 1e-8 would drown
     blocks = np.zeros(int(starts[-1]), np.result_type(sheaf.dtype, np.float64))
@@ -97,6 +97,6 @@ def normalized(
             f.edges, end, f.edge_dims, f.vertex_dims, data, begins, roots, starts, out
         )
         scaled.append(out)
-    return CellularSheaf._trusted(
+    return trusted_sheaf(
         sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims, scaled[0], scaled[1], sheaf.vertex_labels
     )

@@ -107,7 +107,7 @@ class LaplacianPattern:
             widths = np.empty(n, np.int64)
             assembly.scalar_row_widths(blocks.block_ptr, blocks.columns, dims, widths)
             self._row_starts = offsets(widths * dims)
-        one_map_shape = len(self._edge_dims) == 0 or sheaf._map_shape is not None
+        one_map_shape = len(self._edge_dims) == 0 or sheaf.map_shape is not None
         self._small = 1 <= d <= 3 and one_map_shape and blocks.row_ptr is blocks.block_ptr
         self._nnz = int(self._row_starts[-1])
         if format == "bsr" or d == 1:
@@ -231,7 +231,7 @@ class LaplacianPattern:
                 data,
             )
         return lambda lo, hi: assembly.fill(
-            lo, hi, sheaf._arrays, *blocks, self._row_starts, bsr, data
+            lo, hi, sheaf.arrays, *blocks, self._row_starts, bsr, data
         )
 
     def __repr__(self) -> str:

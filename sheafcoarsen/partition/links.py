@@ -39,7 +39,7 @@ def links_of(F_or_graph, weights: str) -> Links:
         if weights == "sheaf":
             values = np.empty(len(edges))
             largest = max(F_or_graph.largest_entry, np.finfo(float).tiny)
-            kernels.strengths(F_or_graph._arrays, 1 / largest, values)
+            kernels.strengths(F_or_graph.arrays, 1 / largest, values)
         else:
             values = np.ones(len(edges))
     else:

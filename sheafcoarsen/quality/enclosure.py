@@ -19,7 +19,7 @@ from sheafcoarsen._support import (
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.operators import laplacian
 from sheafcoarsen.quality.spectra import EPS, check_coarsening
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 POWER_STEPS = 60
 """Steps that tighten the bound of norm(delta_X); it holds after each of them."""
@@ -196,7 +196,7 @@ def _crossing_norm(C: Coarsening) -> float:
     if largest == 0:
         return 0.0
     unit = power_of_two(largest)
-    X = CellularSheaf._trusted(
+    X = trusted_sheaf(
         F.edges[crossing], F.vertex_dims, F.edge_dims[crossing], maps[0] / unit, maps[1] / unit
     )
     N = _block_norms(X)

@@ -80,7 +80,7 @@ def _orthonormal_steps(stalks: Stalks, levels: list[Level], last: CellularSheaf,
                 int((level.carried + level.peeled)[lo:hi].max()),
             )
             return kernels.orthonormal_blocks(
-                lo, hi, level.sheaf._arrays, level.clusters, starts, factors, level.carried, level.peeled, R.indptr, R.data,
+                lo, hi, level.sheaf.arrays, level.clusters, starts, factors, level.carried, level.peeled, R.indptr, R.data,
                 P.indptr, P.data, svd_workspace(k, k, factors.dtype, 0), room_for(n, k, n, factors.dtype), new_starts, new,
             )  # fmt: skip
 

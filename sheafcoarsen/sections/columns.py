@@ -34,7 +34,7 @@ def columns_of(
     """Return columns first .. first + counts of every cluster's block of z as a block-sparse matrix."""
     indptr, indices = block_layout(sheaf, partition, counts)
     data = np.empty(len(indices), z.dtype)
-    f = sheaf._arrays
+    f = sheaf.arrays
     kernels.store_columns(
         0, len(counts), f, clusters, kept, z_starts, z, first, counts, indptr, data
     )

@@ -13,7 +13,7 @@ from sheafcoarsen._support import offsets, read_only, run_ranges
 from sheafcoarsen.coarsening import SERIAL_BELOW
 from sheafcoarsen.partition import Clusters, Partition, clusters_of
 from sheafcoarsen.sections.columns import CHUNK, check_status, columns_of, room_for
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 
 class Stalks(NamedTuple):
@@ -32,7 +32,7 @@ def equilibrated(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
     """Return the sheaf with equilibrated edges and stalks, in double precision, and the bases of the stalks."""
     dtype = np.result_type(F.dtype, np.float64)
     tail, head = np.zeros(len(F.tail_data), dtype), np.zeros(len(F.head_data), dtype)
-    f, n = F._arrays, F.n_vertices
+    f, n = F.arrays, F.n_vertices
     rows = F.edge_dims * F.vertex_dims[F.edges].sum(axis=1) + 1.0
     run_ranges(
         lambda lo, hi: kernels.normalized_edges(lo, hi, f, tail, head),
@@ -91,7 +91,7 @@ def equilibrated(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
         kernels.changed_maps(lo, hi, f, starts, W, ranks, tail_starts, head_starts, tail, head)
 
     run_ranges(change, rows, serial_below=SERIAL_BELOW)
-    return CellularSheaf._trusted(F.edges, ranks, F.edge_dims, tail, head), stalks
+    return trusted_sheaf(F.edges, ranks, F.edge_dims, tail, head), stalks
 
 
 def stalk_columns(

@@ -80,7 +80,7 @@ def reduce_level(
             f"a cluster of dimension {largest} would have to be factored densely, which is done up to {LARGEST_LAST}: it is a single "
             f"stalk, of the sheaf or of what coarsening kept"
         )
-    f, dims, K, dtype = sheaf._arrays, clusters.dims, clusters.n_clusters, sheaf.dtype
+    f, dims, K, dtype = sheaf.arrays, clusters.dims, clusters.n_clusters, sheaf.dtype
     internal = crossing_half_edges(sheaf, partition, clusters, principal=False)
     crossing = crossing_half_edges(sheaf, partition, clusters, principal=True)
     map_size = int((sheaf.edge_dims * sheaf.vertex_dims[sheaf.edges].sum(axis=1)).max(initial=0))

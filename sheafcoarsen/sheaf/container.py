@@ -135,13 +135,6 @@ class CellularSheaf:
         object.__setattr__(self, "vertex_labels", vertex_labels)
 
     @classmethod
-    def _trusted(cls, edges, vertex_dims, edge_dims, tail_data, head_data, vertex_labels=None):
-        """Build from arrays that are known to be consistent and belong to us: no check, no copy."""
-        sheaf = object.__new__(cls)
-        sheaf._fill(edges, vertex_dims, edge_dims, tail_data, head_data, vertex_labels)
-        return sheaf
-
-    @classmethod
     def from_flat(cls, edges, tail_data, head_data, vertex_dims, edge_dims) -> "CellularSheaf":
         """Build from flat map data: for large ragged sheaves, where a list of m arrays is slow.
 
@@ -169,40 +162,7 @@ class CellularSheaf:
         array([[1., 0.],
                [0., 2.]])
         """
-        return cls._from_flat(
-            edges, tail_data, head_data, vertex_dims, edge_dims, None, limits=True
-        )
-
-    @classmethod
-    def _from_flat(
-        cls, edges, tail_data, head_data, vertex_dims, edge_dims, labels, *, limits: bool
-    ):
-        """Check and build; a coarse sheaf read from a file may have maps beyond the limits for a caller's own."""
-        edges = edge_array("edges", edges)
-        count = (
-            int(edges.max(initial=-1)) + 1
-            if is_scalar("vertex_dims", vertex_dims)
-            else len(vertex_dims)
-        )
-        vertex_count("edges", count)
-        dims = dimensions("vertex_dims", vertex_dims, count, "vertex")
-        check_endpoints(edges, len(dims))
-        edge_dims = dimensions("edge_dims", edge_dims, len(edges), "edge")
-        data = []
-        for name, given, end in (("tail_data", tail_data, 0), ("head_data", head_data, 1)):
-            flat = scalar_array(name, given).copy()
-            wanted = float(
-                (edge_dims.astype(np.float64) * dims[edges[:, end]]).sum()
-            )  # in integers it might wrap around
-            if flat.shape != (wanted,):
-                raise ValueError(
-                    f"`{name}` must have shape ({wanted:.0f},), the sum of d_e d_v, got {flat.shape}"
-                )
-            data.append(flat)
-        sheaf = object.__new__(cls)
-        sheaf._fill(edges, dims, edge_dims, data[0], data[1], labels)
-        sheaf._check_maps(limits=limits)
-        return sheaf
+        return checked_sheaf(edges, tail_data, head_data, vertex_dims, edge_dims, None, limits=True)
 
     @cached_property
     def largest_entry(self) -> float:
@@ -273,7 +233,7 @@ class CellularSheaf:
         return read_only(offsets(self.edge_dims * self.vertex_dims[self.edges[:, 1]]))
 
     @cached_property
-    def _map_shape(self) -> tuple[int, int] | None:
+    def map_shape(self) -> tuple[int, int] | None:
         """Return (d_e, d_v) where all edge stalks have one dimension and all vertex stalks one, else None."""
         if not len(self.edge_dims) or (self.edge_dims != self.edge_dims[0]).any():
             return None
@@ -284,7 +244,7 @@ class CellularSheaf:
         )
 
     @cached_property
-    def _arrays(self) -> SheafArrays:
+    def arrays(self) -> SheafArrays:
         return SheafArrays(
             self.edges,
             self.vertex_dims,
@@ -357,26 +317,13 @@ class CellularSheaf:
         )
 
     def _repr_html_(self) -> str:
-        rows = [*self._rows(), ("maps", f"{self.dtype}, largest entry {self.largest_entry:.4g}")]
+        rows = [
+            *sheaf_rows(self),
+            ("maps", f"{self.dtype}, largest entry {self.largest_entry:.4g}"),
+        ]
         if self.vertex_labels:
             rows.append(("vertex labels", tables.names(self.vertex_labels)))
         return tables.table(rows, caption="CellularSheaf")
-
-    def _rows(self) -> list[tuple]:
-        """What it is, in names and values."""
-        return [
-            ("vertices", self.n_vertices),
-            (
-                "vertex stalks",
-                f"dim {tables.span(self.vertex_dims)}, together dim C^0 = {self.dim_c0:,}",
-            ),
-            ("edges", self.n_edges),
-            ("of them loops", int((self.edges[:, 0] == self.edges[:, 1]).sum())),
-            (
-                "edge stalks",
-                f"dim {tables.span(self.edge_dims)}, together dim C^1 = {self.dim_c1:,}",
-            ),
-        ]
 
     # ---------------------------------------------------------------- new sheaves from this one
 
@@ -689,7 +636,7 @@ class CellularSheaf:
         data = [
             random_maps(rng, edge_dims, dims[arrays.edges[:, end]], kind, scalar) for end in (0, 1)
         ]
-        return cls._trusted(arrays.edges, dims, edge_dims, data[0], data[1], arrays.labels)
+        return trusted_sheaf(arrays.edges, dims, edge_dims, data[0], data[1], arrays.labels)
 
     @classmethod
     def _uniform(
@@ -698,7 +645,7 @@ class CellularSheaf:
         """Build from (m, d_e, d_v) arrays of our own; values are checked, shapes are known."""
         vertex_dims = np.full(arrays.n_vertices, d_v, dtype=np.int64)
         edge_dims = np.full(len(arrays.edges), d_e, dtype=np.int64)
-        sheaf = cls._trusted(
+        sheaf = trusted_sheaf(
             arrays.edges, vertex_dims, edge_dims, tail.reshape(-1), head.reshape(-1), arrays.labels
         )
         sheaf._check_maps()
@@ -711,6 +658,61 @@ def _stores_weights(arrays) -> bool:
     except KeyError:
         return False
     return True
+
+
+def trusted_sheaf(
+    edges, vertex_dims, edge_dims, tail_data, head_data, vertex_labels=None
+) -> CellularSheaf:
+    """Build from arrays that are known to be consistent and belong to us: no check, no copy."""
+    sheaf = object.__new__(CellularSheaf)
+    sheaf._fill(edges, vertex_dims, edge_dims, tail_data, head_data, vertex_labels)
+    return sheaf
+
+
+def checked_sheaf(edges, tail_data, head_data, vertex_dims, edge_dims, labels, *, limits: bool):
+    """Check and build; a coarse sheaf read from a file may have maps beyond the limits for a caller's own."""
+    edges = edge_array("edges", edges)
+    count = (
+        int(edges.max(initial=-1)) + 1
+        if is_scalar("vertex_dims", vertex_dims)
+        else len(vertex_dims)
+    )
+    vertex_count("edges", count)
+    dims = dimensions("vertex_dims", vertex_dims, count, "vertex")
+    check_endpoints(edges, len(dims))
+    edge_dims = dimensions("edge_dims", edge_dims, len(edges), "edge")
+    data = []
+    for name, given, end in (("tail_data", tail_data, 0), ("head_data", head_data, 1)):
+        flat = scalar_array(name, given).copy()
+        wanted = float(
+            (edge_dims.astype(np.float64) * dims[edges[:, end]]).sum()
+        )  # in integers it might wrap around
+        if flat.shape != (wanted,):
+            raise ValueError(
+                f"`{name}` must have shape ({wanted:.0f},), the sum of d_e d_v, got {flat.shape}"
+            )
+        data.append(flat)
+    sheaf = object.__new__(CellularSheaf)
+    sheaf._fill(edges, dims, edge_dims, data[0], data[1], labels)
+    sheaf._check_maps(limits=limits)
+    return sheaf
+
+
+def sheaf_rows(sheaf: CellularSheaf) -> list[tuple]:
+    """Return what a sheaf is, in names and values."""
+    return [
+        ("vertices", sheaf.n_vertices),
+        (
+            "vertex stalks",
+            f"dim {tables.span(sheaf.vertex_dims)}, together dim C^0 = {sheaf.dim_c0:,}",
+        ),
+        ("edges", sheaf.n_edges),
+        ("of them loops", int((sheaf.edges[:, 0] == sheaf.edges[:, 1]).sum())),
+        (
+            "edge stalks",
+            f"dim {tables.span(sheaf.edge_dims)}, together dim C^1 = {sheaf.dim_c1:,}",
+        ),
+    ]
 
 
 def check_sheaf(value, name: str = "sheaf") -> CellularSheaf:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from sheafcoarsen._support import integer_array, offsets, ranges
-from sheafcoarsen.sheaf.container import CellularSheaf, check_sheaf
+from sheafcoarsen.sheaf.container import CellularSheaf, check_sheaf, trusted_sheaf
 
 
 def disjoint_union(sheaves) -> tuple[CellularSheaf, np.ndarray, np.ndarray]:
@@ -48,7 +48,7 @@ def disjoint_union(sheaves) -> tuple[CellularSheaf, np.ndarray, np.ndarray]:
         return np.concatenate(arrays) if arrays else empty
 
     none = np.zeros(0, dtype=np.int64)
-    union = CellularSheaf._trusted(
+    union = trusted_sheaf(
         joined(
             [part.edges + start for part, start in zip(parts, vertex_starts, strict=False)],
             none.reshape(0, 2),
@@ -117,7 +117,7 @@ def split(sheaf: CellularSheaf, vertex_starts) -> list[CellularSheaf]:
         ]
         labels = sheaf.vertex_labels[lo:hi] if sheaf.vertex_labels is not None else None
         pieces.append(
-            CellularSheaf._trusted(
+            trusted_sheaf(
                 sheaf.edges[chosen] - lo,
                 sheaf.vertex_dims[lo:hi].copy(),
                 sheaf.edge_dims[chosen],

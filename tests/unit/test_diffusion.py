@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, diffusion, gallery
+from sheafcoarsen.sheaf import trusted_sheaf
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, size
 from tests.support.strategies import DTYPES, cochains, known_sections, sheaves
@@ -105,7 +106,7 @@ def test_only_the_product_of_time_and_norm_matters(scale):
 def test_maps_of_rounding_size_flow_too():
     """A coarse sheaf may hold complex maps whose reciprocal overflows."""
     tiny = np.full((1, 1, 1), 3e-310 + 0j)
-    F = CellularSheaf._trusted(
+    F = trusted_sheaf(
         np.array([[0, 1]]), np.array([1, 1]), np.array([1]), tiny.reshape(-1), tiny.reshape(-1)
     )
     np.testing.assert_array_equal(sc.diffuse(F, [1.0, 2.0], 1.0), [1, 2])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen._support import range_limits
+from sheafcoarsen.sheaf import trusted_sheaf
 from tests.support import reference
 from tests.support.helpers import assert_residual, dense_rank, eps_of, size
 from tests.support.strategies import DTYPES, JUNK, graphs, multigraphs, sheaves
@@ -677,9 +678,7 @@ def test_split_says_why_not(starts, message):
 def test_a_coarse_sheaf_with_maps_of_rounding_size_may_join_a_union():
     """The lower limit is for the caller's own maps (docs/conventions.md, section 1)."""
     one = np.ones(1, np.int64)
-    tiny = CellularSheaf._trusted(
-        np.array([[0, 0]]), one, one.copy(), np.array([1e-200]), np.array([0.0])
-    )
+    tiny = trusted_sheaf(np.array([[0, 0]]), one, one.copy(), np.array([1e-200]), np.array([0.0]))
     assert sc.disjoint_union([tiny, tiny])[0].tail_data.tolist() == [1e-200, 1e-200]
 
 
