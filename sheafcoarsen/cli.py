@@ -18,7 +18,7 @@ from sheafcoarsen.io import load, read_g2o, read_graph, save
 from sheafcoarsen.ledger import energy_ledger
 from sheafcoarsen.modes import LOCAL_OPERATORS, compute_modes
 from sheafcoarsen.partition import METHODS, Partition, select
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sheaf import CellularSheaf, component_count
 from sheafcoarsen.verification import verify
 
 REMARKS = {
@@ -249,19 +249,12 @@ def _info(args) -> int:
         print(obj)
     else:
         loops = int((obj.edges[:, 0] == obj.edges[:, 1]).sum())
-        components = nx.number_connected_components(_graph(obj))
+        components = component_count(obj)
         print(f"sheaf   {_describe(obj)}")
         print(
             f"graph   {components} component{'' if components == 1 else 's'}, {loops} loops, {int((obj.vertex_dims == 0).sum())} empty stalks"
         )
     return 0
-
-
-def _graph(sheaf: CellularSheaf) -> nx.Graph:
-    graph: nx.Graph = nx.Graph()
-    graph.add_nodes_from(range(sheaf.n_vertices))
-    graph.add_edges_from(sheaf.edges.tolist())
-    return graph
 
 
 def _verify(args) -> int:

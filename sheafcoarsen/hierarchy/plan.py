@@ -4,13 +4,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse
-from scipy.sparse.csgraph import connected_components
 
 from sheafcoarsen._support import choice, real_number, whole_number
 from sheafcoarsen.partition import METHODS, Partition, select
 from sheafcoarsen.ranks import Rule, as_rule
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sheaf import CellularSheaf, component_count
 
 
 class GivenPartitions(NamedTuple):
@@ -48,7 +46,7 @@ class SelectedPartitions(NamedTuple):
         wanted = math.ceil(n / self.factor)
         if wanted >= n:
             return f"level {level} cannot shrink: `factor` = {self.factor:g} makes {wanted} clusters of {n} vertices"
-        components = _n_components(sheaf)
+        components = component_count(sheaf)
         if components >= n:
             return f"level {level} cannot shrink: none of its {n} vertices is linked to another"
         return select(
@@ -58,15 +56,6 @@ class SelectedPartitions(NamedTuple):
             seed=self.seed,
             progress=self.progress,
         )
-
-
-def _n_components(sheaf: CellularSheaf) -> int:
-    """Return the number of connected components of a sheaf's graph."""
-    n, tails, heads = sheaf.n_vertices, sheaf.edges[:, 0], sheaf.edges[:, 1]
-    graph = scipy.sparse.coo_array(
-        (np.ones(len(tails), np.int8), (tails, heads)), shape=(n, n)
-    ).tocsr()
-    return int(connected_components(graph, directed=False, return_labels=False))
 
 
 def selected_partitions(
