@@ -20,7 +20,8 @@ low ones. On a complete graph at t norm(L) = 1e6 that brings the error from 42 n
 def diffuse(sheaf: CellularSheaf, X, t) -> np.ndarray:
     """Return exp(-t L) X, the sheaf diffusion of X for a time t (``eq:app-sheaf-diffusion``).
 
-    The paper's flow is that of the normalized Laplacian: ``diffuse(normalize(sheaf), X, t)``. In
+    The paper's flow is that of the normalized Laplacian (``eq:app-continuous-sheaf-diffusion``; on
+    the constant sheaf, ``eq:app-graph-heat-diffusion``): ``diffuse(normalize(sheaf), X, t)``. In
     the limit of large t the flow projects on the global sections.
 
     Parameters
@@ -120,8 +121,10 @@ def _coefficients(tau: float, eps: float) -> np.ndarray:
 
 
 def diffusion_step(sheaf: CellularSheaf, X, W1, W2, activation=np.tanh) -> np.ndarray:
-    """Return X - activation(Delta (I (x) W1) X W2), a discrete step of neural sheaf diffusion (``eq:nsd-layer``).
+    """Return X - activation(Delta (I (x) W1) X W2), a discrete step of neural sheaf diffusion.
 
+    That is ``eq:nsd-layer`` and ``eq:app-discrete-nsd``, for given maps and weights; on the
+    constant sheaf, with W1, W2 and the activation identities, ``eq:app-euler-graph-diffusion``.
     Delta is the normalized sheaf Laplacian, as in the paper: the step normalizes the sheaf itself,
     with the pseudo-inverse where a diagonal block is singular. A sheaf that is normalized already
     stays as it is.
@@ -131,7 +134,8 @@ def diffusion_step(sheaf: CellularSheaf, X, W1, W2, activation=np.tanh) -> np.nd
     sheaf : CellularSheaf
         All vertex stalks of one dimension d.
     X : array_like, shape (N d, f)
-        Lifted features: one row per stalk coordinate, one column per channel.
+        Lifted features: one row per stalk coordinate, one column per channel
+        (``eq:nsd-feature-matrix``).
     W1 : array_like, shape (d, d)
         Acts on the stalks.
     W2 : array_like, shape (f, f)

@@ -42,14 +42,17 @@ class Coarsening:
     modes : LocalModes or None
         None with a basis of the user's own.
     prolongation : csr_array, shape (dim_c0, sum r_a)
-        R = blockdiag(R_a), rows in the order of the fine C^0 (``eq:global_block_prolongation``).
+        R = blockdiag(R_a), rows in the order of the fine C^0 (``eq:global_block_prolongation``,
+        ``eq:global_prolongation_problem``).
     sheaf : CellularSheaf
-        The coarse sheaf: crossing edges sorted by (a, b), then loops sorted by a. With the
+        The coarse sheaf: crossing edges sorted by (a, b), then loops sorted by a; its C^0 is the
+        direct sum of the coarse stalks (``eq:global_coarse_cochain_space``). With the
         coarsening of a coarsening, ``C.prolongation @ D.prolongation`` leads from the coarsest
         cochains to the finest.
     crossing_rows : ndarray of int or None
-        The row of C^1(fine) that each crossing row of C^1(sheaf) comes from; None where edge stalks
-        are compressed.
+        The row of C^1(fine) that each crossing row of C^1(sheaf) comes from, so that the coarse
+        crossing coboundary is these rows of delta R (``eq:crossing_coboundary_domain``,
+        ``eq:crossing_coboundary``); None where edge stalks are compressed.
     loops : bool
         Whether loop-cells were asked for; there is none where a cluster keeps no internal energy.
     restored_loops : ndarray of int
@@ -93,7 +96,7 @@ class Coarsening:
 
     @property
     def ranks(self) -> np.ndarray:
-        """Dimension r_a of each coarse stalk, shape (K,)."""
+        """Dimension r_a of each coarse stalk (``eq:coarse_stalk``), shape (K,)."""
         return self.sheaf.vertex_dims
 
     @cached_property
@@ -108,7 +111,9 @@ class Coarsening:
         return clusters_of(self.fine, self.partition)
 
     def block(self, a: int) -> np.ndarray:
-        """Return R_a, shape (N_a, r_a): rows are the cluster's vertices ascending, stalk coordinates inside.
+        """Return R_a (``eq:local_prolongation``), shape (N_a, r_a).
+
+        Rows are the cluster's vertices ascending, stalk coordinates inside.
 
         Parameters
         ----------
@@ -134,7 +139,9 @@ class Coarsening:
         return self.prolongation[coordinates(self.fine, self.partition, a)][:, lo:hi].toarray()
 
     def internal_operator(self, a: int) -> np.ndarray:
-        """Return H_a = R_a* L_a R_a (``eq:local_residual_operator``), shape (r_a, r_a), from the fine maps.
+        """Return H_a = R_a* L_a R_a (``eq:local_residual_operator``), shape (r_a, r_a).
+
+        It comes from the fine maps: the Gram matrix of delta_a R_a (``eq:internal_coboundary``).
 
         Parameters
         ----------
@@ -187,7 +194,7 @@ class Coarsening:
         return self.prolongation @ cochain(self.sheaf, z, "z", " of the coarse sheaf")
 
     def pool(self, x) -> np.ndarray:
-        """Return R* x, a coarse cochain, for a fine one of shape (dim_c0,) or (dim_c0, h).
+        """Return R* x (``eq:local_pooling_adjoint``), a coarse cochain, for a fine one.
 
         Parameters
         ----------
@@ -212,7 +219,8 @@ class Coarsening:
         """Return L_Gal = R* L R (``eq:sheaf_galerkin_operator``), computed from R and the fine L.
 
         It does not look at the coarse sheaf, so comparing it with ``laplacian(C.sheaf)`` means
-        something.
+        something. On the constant sheaf of dimension 1, with the columns of an assignment matrix as
+        ``basis``, it is S* L S (``eq:SLS``).
 
         Returns
         -------
@@ -327,9 +335,11 @@ def coarsen(
     """Coarsen a sheaf: one coarse vertex per cluster, whose stalk holds the cluster's lowest modes.
 
     With R = blockdiag(R_a), the coarse sheaf's Laplacian is exactly the Galerkin operator R* L R
-    (``thm:Galerkin_realization``): a coarse edge between two clusters stacks the fine edges that
-    cross (``eq:coarse_crossing_edge_stalk``), and a loop at each coarse vertex carries the energy
-    H_a = R_a* L_a R_a that the kept modes have inside their cluster.
+    (``thm:Galerkin_realization``, which answers ``eq:coarse_sheaf_realization_problem``): a coarse
+    edge between two clusters stacks the fine edges that cross
+    (``eq:coarse_crossing_edge_stalk``), and a loop at each coarse vertex carries the energy H_a =
+    R_a* L_a R_a that the kept modes have inside their cluster
+    (``thm:galerkin_energy_decomposition``).
 
     Parameters
     ----------

@@ -31,7 +31,10 @@ def write_crossing_maps(
     tail,
     head,
 ) -> None:
-    """Write the maps of the crossing edges (``eq:coarse_restriction_left``, ``_right``), compressed where edge_dims < rows."""
+    """Write the maps of the crossing edges, compressed where edge_dims < rows.
+
+    Those of a are ``eq:coarse_restriction_left``, those of b ``eq:coarse_restriction_right``.
+    """
     f, n_pairs = sheaf.arrays, len(clusters.pairs)
     widths = ranks[clusters.pairs].sum(axis=1)
     chunk = max(int(sheaf.edge_dims[clusters.crossing_edges].max(initial=0)), CHUNK)

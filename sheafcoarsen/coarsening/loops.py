@@ -14,7 +14,8 @@ from sheafcoarsen.sheaf import CellularSheaf
 def spectral_loops(modes: LocalModes, least: np.ndarray):
     """Return (rows per cluster, function that writes B / 2) with B_a = diag(sqrt(lambda)) for internal modes.
 
-    Rows whose eigenvalue is zero to working accuracy are left out, but for the last ``least[a]``
+    H_a is then diag(lambda) (``eq:retained_internal_energy_spectral``). Rows whose eigenvalue is
+    zero to working accuracy are left out, but for the last ``least[a]``
     rows of a cluster, which stay, as zeros where they must.
     """
     ranks = modes.ranks

@@ -28,8 +28,9 @@ def realize(
     ----------
     loops : (ndarray, callable) or None
         Rows per cluster and what writes half the factors B_a; the loop at a gets the maps B_a / 2
-        and -B_a / 2, so that its coboundary is B_a (``thm:Galerkin_realization``). None leaves the
-        loops out.
+        and -B_a / 2, so that its coboundary is B_a (``thm:Galerkin_realization``,
+        ``eq:loop_coboundary``), beside the crossing rows (``eq:augmented_coboundary``). None leaves
+        the loops out.
     like : CellularSheaf, optional
         An earlier result; its index arrays are shared where they are the same.
     """

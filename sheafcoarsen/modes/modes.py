@@ -22,10 +22,12 @@ def local_modes(
     """Return the lowest modes of every cluster's local operator.
 
     ``"internal"`` takes the internal Laplacian L_a of the paper's theory
-    (``eq:internal_sheaf_laplacian``): edges with both ends in the cluster. ``"principal"`` takes
-    the block L[C_a, C_a] of the paper's layer (section 5.1, Reduce), which also holds the crossing
-    edges' F* F on boundary vertices; it loses global sections and the low spectrum
-    (docs/conventions.md, section 2).
+    (``eq:internal_sheaf_laplacian``): edges with both ends in the cluster. Its first r_a
+    eigenvectors (``eq:internal_sheaf_spectrum``; of the constant sheaf, ``eq:graph_fourier_modes``)
+    span the space of least energy (``eq:optimal_local_subspace``, by
+    ``thm:local_spectral_optimality``). ``"principal"`` takes the block L[C_a, C_a] of the paper's
+    layer (section 5.1, Reduce), which also holds the crossing edges' F* F on boundary vertices; it
+    loses global sections and the low spectrum (docs/conventions.md, section 2).
 
     ``"oversampled"`` describes best what a cluster answers to sources at the border of a patch T
     around it, and to sources inside of the size of the eigenvalues wanted (docs/conventions.md,

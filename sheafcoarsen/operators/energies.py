@@ -34,10 +34,12 @@ def edge_energy(sheaf: CellularSheaf, x) -> np.ndarray:
 
 
 def energy(sheaf: CellularSheaf, x) -> float | np.ndarray:
-    """Return the energy x* L x = norm(delta x)^2 (``eq:sheaf-energy``).
+    """Return the energy x* L x = norm(delta x)^2 (``eq:sheaf-energy``, ``eq:app-sheaf-energy``).
 
     The Dirichlet energy x* Delta x (``eq:app-dirichlet-energy-single``) is
-    ``energy(normalize(sheaf), x)``; every edge counts once, so there is no factor 1/2.
+    ``energy(normalize(sheaf), x)``; every edge counts once, so there is no factor 1/2
+    (``eq:app-dirichlet-energy-edge``). That of several channels is the sum over the columns of x
+    (``eq:app-dirichlet-energy-matrix``).
 
     Parameters
     ----------

@@ -13,9 +13,10 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf
 def normalize(sheaf: CellularSheaf, singular: str = "pinv", eps: float = 1e-8) -> CellularSheaf:
     """Return the sheaf with maps F_{v->e} D_v^{-1/2}, whose Laplacian is D^{-1/2} L D^{-1/2}.
 
-    That is the normalized sheaf Laplacian (``eq:app-normalized-sheaf-laplacian``); D_v is the
-    diagonal block of L, loops included, so everything else in the library runs on the normalized
-    sheaf as on any other.
+    That is the normalized sheaf Laplacian (``eq:app-normalized-sheaf-laplacian``), of the constant
+    sheaf the normalized graph Laplacian (``eq:app-graph-normalized-laplacian``); D_v is the
+    diagonal block of L (``eq:app-sheaf-degree``), loops included, so everything else in the library
+    runs on the normalized sheaf as on any other.
 
     Parameters
     ----------

@@ -13,6 +13,9 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 class Clusters(NamedTuple):
     """The index structure of a graph with a partition; kernels see it as it is.
 
+    In the paper: N_a (``eq:local_cochain_space``), the internal edges E_a
+    (``eq:internal_coboundary_domain``) and the crossing edges E_ab (``eq:crossing_edge_set``).
+
     labels : (n,) cluster of each vertex members, member_ptr : vertices by cluster, ascending inside
     each local_offsets : (n,) where a vertex's stalk begins among the coordinates of its cluster
     dims : (K,) N_a, the dimension of C^0 on each cluster internal_edges, internal_ptr : edges with

@@ -105,7 +105,11 @@ class GlobalSections:
 
 
 def global_sections(sheaf: CellularSheaf) -> GlobalSections:
-    """Return an orthonormal basis of the global sections, ker delta (``eq:global-sections``), by exact coarsening.
+    """Return an orthonormal basis of the global sections, H^0 = ker delta, by exact coarsening.
+
+    They are the cochains of zero energy (``eq:global-sections``, ``eq:app-global-sections``,
+    ``eq:app-zero-energy-kernel``), those of ``normalize(sheaf)`` the harmonic space of the
+    normalized flow (``eq:app-harmonic-space-normalized``).
 
     Clusters keep their local sections, and all that is nearly one with the energy it has; sections
     that live in one cluster are peeled off; the rest is a small sheaf with the same H^0

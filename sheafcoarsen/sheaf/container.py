@@ -199,12 +199,12 @@ class CellularSheaf:
 
     @property
     def dim_c0(self) -> int:
-        """Dimension of C^0, the sum of the vertex stalks' dimensions."""
+        """Dimension of C^0 (``eq:zero-cochains``, ``eq:fine_cochain_space``): sum of the d_v."""
         return int(self.vertex_offsets[-1])
 
     @property
     def dim_c1(self) -> int:
-        """Dimension of C^1, the sum of the edge stalks' dimensions."""
+        """Dimension of C^1 (``eq:coboundary-domain``): sum of the d_e."""
         return int(self.edge_offsets[-1])
 
     @property
@@ -267,7 +267,7 @@ class CellularSheaf:
         return data[starts[e] : starts[e + 1]].reshape(shape)
 
     def tail_map(self, e: int) -> np.ndarray:
-        """Return F_{u->e} of edge ``e = (u, v)``, a read-only view of shape (d_e, d_u).
+        """Return F_{u->e} (``eq:restriction-map``) of edge ``e = (u, v)``, read-only.
 
         Parameters
         ----------
@@ -405,7 +405,8 @@ class CellularSheaf:
     ) -> "CellularSheaf":
         """Build the constant sheaf: sqrt(w) I on both ends of every edge (``eq:app-scalar-restrictions``).
 
-        For ``dim=1`` its Laplacian is the weighted graph Laplacian.
+        For ``dim=1`` its Laplacian is the weighted graph Laplacian, its energy the sum of
+        w (x_u - x_v)^2 (``eq:graph_dirichlet_energy``, ``eq:app-weighted-graph-energy``).
 
         Parameters
         ----------
@@ -443,6 +444,8 @@ class CellularSheaf:
         cls, graph, transports, weight="weight", n_vertices: int | None = None
     ) -> "CellularSheaf":
         """Build a connection: sqrt(w) I at the tail, sqrt(w) U_e at the head (``eq:app-connection-restrictions``).
+
+        An edge has the energy w norm(x_u - U_e x_v)^2 (``eq:app-connection-energy``).
 
         Parameters
         ----------

@@ -30,7 +30,11 @@ def _energy_identity(b: Workbench) -> Outcome:
 
 
 def _decomposition(b: Workbench) -> Outcome:
-    """L_Gal = delta_x* delta_x + blockdiag(R_a* L_a R_a), and delta_x is delta R on the crossing edges: sign included, or in Gram matrices where compressed."""
+    """L_Gal = delta_x* delta_x + blockdiag(R_a* L_a R_a) (``eq:galerkin_operator_decomposition``).
+
+    As forms, ``eq:galerkin_energy_decomposition``. And delta_x is delta R on the crossing edges:
+    sign included, or in Gram matrices where compressed.
+    """
     X = b.crossing_delta
     return max(
         b.worst_block(b.galerkin - (X.conj().T @ X + b.retained)), b.worst_crossing_edge()
@@ -38,7 +42,7 @@ def _decomposition(b: Workbench) -> Outcome:
 
 
 def _realization(b: Workbench) -> Outcome:
-    """delta_c* delta_c = L_Gal, and the coarse sheaf's own Laplacian is L_Gal."""
+    """delta_c* delta_c = L_Gal (``eq:augmented_exact_realization``), and L of ``C.sheaf`` too."""
     if not b.C.loops and not _loopless(b):
         return "loops=False leaves out the retained internal energy"
     D = b.coarse_delta
@@ -110,7 +114,10 @@ def _spectral_form(b: Workbench) -> Outcome:
 
 
 def _local_optimality(b: Workbench) -> Outcome:
-    """U_a spans the lowest modes: residual, orthonormality, eigenvalues of an independent solver, and no better subspace."""
+    """U_a spans the lowest modes: residual, orthonormality, an independent solver's eigenvalues.
+
+    And no subspace does better (``eq:minmax_local_energy``, ``eq:appendix_courant_fischer``).
+    """
     if reason := _spectral_reason(b):
         return reason
     outcome = _modes(b)
@@ -134,7 +141,11 @@ def _local_optimality(b: Workbench) -> Outcome:
 
 
 def _truncation(b: Workbench) -> Outcome:
-    """norm(x_disc)^2 = sum |alpha|^2 and its energy = sum lambda |alpha|^2 over discarded modes; and the gap bound."""
+    """norm(x_disc)^2 = sum |alpha|^2 and its energy = sum lambda |alpha|^2; and the gap bound.
+
+    alpha are the coefficients of ``eq:local_eigen_expansion_truncation``, those of the discarded
+    modes alone (``eq:retained_discarded_expansion``).
+    """
     if reason := _spectral_reason(b):
         return reason
     if b.isometry >= RESIDUAL_LIMIT:
@@ -223,8 +234,10 @@ def _loopless_realization(b: Workbench) -> Outcome:
 
 
 def _kernel_preservation(b: Workbench) -> Outcome:
-    """R* L R and delta have one kernel on im R: delta R has delta_x as its crossing rows and zero internal rows.
+    """R* L R and delta have one kernel on im R (``eq:kernel_preservation_image``).
 
+    For delta R has delta_x as its crossing rows and zero internal rows
+    (``eq:kernel_preservation``).
     Compressed, delta_x has the Gram matrices of those crossing rows instead, edge by edge, and so
     their kernel.
     """
