@@ -10,7 +10,7 @@ import time
 import networkx as nx
 import numpy as np
 
-from sheafcoarsen._support import check_matplotlib
+from sheafcoarsen._support import check_matplotlib, output_path
 from sheafcoarsen.coarsening import Coarsening, coarsen
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.html_report import SMOOTHING_STEPS, report, smooth_cochain
@@ -230,13 +230,12 @@ def _coarsen(args) -> int:
 
 def _check_output(option: str, path: str, ending: str) -> None:
     """Refuse an output that cannot be written before the work is done."""
-    folder = os.path.dirname(path) or "."
     if not path.endswith(ending):
         raise ValueError(f"{option} must name an {ending} file, got {path!r}")
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(f"{option} {path}: there is no folder {folder}")
-    if os.path.isdir(path):
-        raise IsADirectoryError(f"{option} {path}: is a folder, not a file")
+    try:
+        output_path(path)
+    except OSError as error:
+        raise type(error)(f"{option} {error}") from None
 
 
 def _info(args) -> int:

@@ -120,7 +120,7 @@ class EnergyLedger:
         return {**self.lines, **totals}
 
     def __repr__(self) -> str:
-        return "EnergyLedger\n" + show_lines(self._shown())
+        return "EnergyLedger\n" + tables.number_lines(self._shown())
 
     def _repr_html_(self) -> str:
         return tables.table(tables.number_rows(self._shown()), caption="EnergyLedger")
@@ -132,15 +132,6 @@ def closure_of(lines: dict, energy) -> float | np.ndarray:
     gap, size = values.sum(axis=0) - energy, np.abs(values).sum(axis=0)
     result = np.divide(gap, size, out=np.zeros_like(size), where=size != 0)
     return result if result.ndim else float(result)
-
-
-def show_lines(lines: dict) -> str:
-    """Return a line of text for each number or row of numbers."""
-    width = max(map(len, lines)) + 2
-    return "\n".join(
-        f"  {name:<{width}}{np.array2string(np.asarray(v), precision=6)}"
-        for name, v in lines.items()
-    )
 
 
 def _total(per_cluster: np.ndarray) -> float | np.ndarray:

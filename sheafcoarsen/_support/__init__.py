@@ -1,32 +1,68 @@
-"""What every floor above leans on: checks, thresholds, ragged arrays, threads, progress, files and tables."""
+"""What every floor above leans on, from checks to threads.
 
+Checks come first: every public function casts and checks its arguments once, through these, so
+that kernels and helpers behind it trust what they get. A message names the argument in backticks,
+says what was expected, what came, and what to do:
+
+>>> from sheafcoarsen._support import offsets, range_of_blocks, whole_number
+>>> whole_number("dim", 2.5)
+Traceback (most recent call last):
+TypeError: `dim` must be an integer, got 2.5
+
+Ragged data (stalks, maps, clusters) is one flat array and the offsets of its blocks:
+
+>>> starts = offsets([2, 0, 3])
+>>> starts
+array([0, 2, 2, 5])
+>>> range_of_blocks(starts, [0, 2])
+array([0, 1, 2, 3, 4])
+
+The files, each one idea:
+
+``checks``, ``arrays``, ``cochains``, ``extras``
+    One value; an array; cochains and entries whose squares must stay finite; optional packages.
+``linalg``, ``ragged``
+    Norms, and thresholds in units of rounding; offsets and blocks.
+``threads``, ``progress``
+    Ranges of items side by side, BLAS held to one thread meanwhile; a bar when asked for.
+``files``, ``tables``
+    Files that are replaced whole or not at all; tables as text and as HTML.
+"""
+
+from sheafcoarsen._support import tables
+from sheafcoarsen._support.arrays import (
+    SCALARS,
+    dimensions,
+    integer_array,
+    is_scalar,
+    scalar_array,
+    scalar_type,
+)
 from sheafcoarsen._support.checks import (
     MAX_DIMENSION,
     MAX_ENTRIES,
     MAX_VERTICES,
-    SCALARS,
-    check_matplotlib,
-    check_range,
     choice,
-    cochain,
-    dimensions,
     entry_count,
     file_path,
     flag,
-    integer_array,
-    is_scalar,
     random_generator,
-    range_limits,
     real_number,
-    scalar_array,
-    scalar_type,
     vertex_count,
     whole_number,
 )
+from sheafcoarsen._support.cochains import check_range, cochain, range_limits
+from sheafcoarsen._support.extras import check_matplotlib
 from sheafcoarsen._support.files import output_path, replacing
-from sheafcoarsen._support.linalg import RESIDUAL_LIMIT, eps_of, norm, residual_ratio, zero_level
+from sheafcoarsen._support.linalg import (
+    RESIDUAL_LIMIT,
+    eps_of,
+    norm,
+    residual_ratio,
+    zero_level,
+)
 from sheafcoarsen._support.progress import bar
-from sheafcoarsen._support.ragged import offsets, ranges, read_only
+from sheafcoarsen._support.ragged import blocks, offsets, range_of_blocks, ranges, read_only
 from sheafcoarsen._support.threads import run_ranges, single_threaded_blas
 
 __all__ = [
@@ -36,6 +72,7 @@ __all__ = [
     "RESIDUAL_LIMIT",
     "SCALARS",
     "bar",
+    "blocks",
     "check_matplotlib",
     "check_range",
     "choice",
@@ -52,6 +89,7 @@ __all__ = [
     "output_path",
     "random_generator",
     "range_limits",
+    "range_of_blocks",
     "ranges",
     "read_only",
     "real_number",
@@ -61,6 +99,7 @@ __all__ = [
     "scalar_array",
     "scalar_type",
     "single_threaded_blas",
+    "tables",
     "vertex_count",
     "whole_number",
     "zero_level",

@@ -1,4 +1,4 @@
-"""Writes a file beside its place and renames it, so that whatever happens an old file stays whole."""
+"""Writes a file beside its place and renames it: whatever happens, an old file stays whole."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ from typing import BinaryIO
 from sheafcoarsen._support.checks import file_path
 
 
-def output_path(path) -> Path:
+def output_path(path: object) -> Path:
     """Return a path that a file can be written to, or say why not."""
     target = Path(file_path(path))
     if not target.parent.is_dir():
@@ -22,8 +22,11 @@ def output_path(path) -> Path:
 
 
 @contextlib.contextmanager
-def replacing(path) -> Iterator[BinaryIO]:
-    """Open a new file that takes the place of ``path`` when all has gone well, and leaves nothing behind otherwise."""
+def replacing(path: object) -> Iterator[BinaryIO]:
+    """Open a new file that takes the place of ``path`` when all has gone well.
+
+    Otherwise nothing is left behind.
+    """
     target = output_path(path)
     handled = sys.exc_info()[1]  # what the caller is busy with is not ours
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
@@ -37,9 +40,8 @@ def replacing(path) -> Iterator[BinaryIO]:
         beside.unlink(missing_ok=True)
         cause = error.__context__
         while cause is not None and cause is not handled:
-            if isinstance(
-                cause, KeyboardInterrupt
-            ):  # zipfile complains that it cannot close what was interrupted
+            # zipfile complains that it cannot close what was interrupted
+            if isinstance(cause, KeyboardInterrupt):
                 raise cause from None
             cause = cause.__context__
         raise

@@ -1,21 +1,27 @@
-"""Scaled norms, thresholds in units of rounding, and the residual ratio by which every identity is judged."""
+"""Scaled norms, thresholds in units of rounding, and the ratio that judges every identity."""
+
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 RESIDUAL_LIMIT = 30.0
-"""An identity holds when ``norm(error) / (n eps product of norms)`` is below this, as in LAPACK's own tests."""
+"""An identity holds when ``norm(error) / (n eps product of norms)`` is below this.
+
+LAPACK's own tests judge so.
+"""
 
 
 ZERO_FACTOR = 4.0
 """A quantity is zero to working accuracy at or below this times ``n eps norm``."""
 
 
-def eps_of(dtype) -> float:
+def eps_of(dtype: npt.DTypeLike) -> float:
     """Return the unit roundoff spacing of a real or complex dtype."""
     return float(np.finfo(dtype).eps)
 
 
-def norm(array) -> float:
+def norm(array: npt.ArrayLike) -> float:
     """Frobenius norm that neither overflows nor vanishes: divides by the largest entry first."""
     moduli = np.abs(array).ravel()  # dividing complex numbers by a subnormal one would overflow
     if moduli.size == 0:
@@ -26,12 +32,17 @@ def norm(array) -> float:
     return largest * float(np.linalg.norm(moduli / moduli.dtype.type(largest)))
 
 
-def zero_level(n, eps: float, size):
-    """Return the level at or below which a number is zero to working accuracy; ``size`` is the norm it is measured against."""
+def zero_level(n: Any, eps: float, size: Any) -> Any:
+    """Return the level at or below which a number is zero to working accuracy.
+
+    ``size`` is the norm that the number is measured against; it and ``n`` may be arrays.
+    """
     return ZERO_FACTOR * n * eps * size
 
 
-def residual_ratio(error, n, eps: float, *norms) -> np.ndarray:
+def residual_ratio(
+    error: npt.ArrayLike, n: npt.ArrayLike, eps: float, *norms: npt.ArrayLike
+) -> np.ndarray:
     """Return ``error / (n eps product of norms)``; 0/0 is 0.
 
     ``error``, ``n`` and ``norms`` are numbers or arrays that broadcast.
@@ -39,9 +50,8 @@ def residual_ratio(error, n, eps: float, *norms) -> np.ndarray:
     The norms are divided out one after the other, so that no product overflows.
     """
     ratio = np.asarray(error, dtype=np.float64) / (np.maximum(n, 1) * eps)
-    zero = (
-        np.asarray(error) <= 64 * np.maximum(n, 1) * np.finfo(np.float64).smallest_subnormal
-    )  # below what doubles resolve
+    # below what doubles resolve
+    zero = np.asarray(error) <= 64 * np.maximum(n, 1) * np.finfo(np.float64).smallest_subnormal
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for size in norms:
             ratio = ratio / size

@@ -1,23 +1,36 @@
 """Ragged data as one flat array and offsets: block k is ``data[offsets[k]:offsets[k+1]]``."""
 
 import numpy as np
+import numpy.typing as npt
 
 from sheafcoarsen._kernels.arrays import concatenate_ranges
 
 
-def offsets(lengths) -> np.ndarray:
+def offsets(lengths: npt.ArrayLike) -> np.ndarray:
     """Return the int64 offsets (length n + 1) of blocks of the given lengths."""
+    lengths = np.asarray(lengths)
     out = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=out[1:])
     return out
 
 
-def ranges(starts, lengths) -> np.ndarray:
+def ranges(starts: npt.ArrayLike, lengths: npt.ArrayLike) -> np.ndarray:
     """Concatenate ``arange(start, start + length)`` over all blocks."""
     starts, lengths = np.asarray(starts, dtype=np.int64), np.asarray(lengths, dtype=np.int64)
     out = np.empty(int(lengths.sum()), np.int64)
     concatenate_ranges(starts, lengths, out)
     return out
+
+
+def range_of_blocks(starts: np.ndarray, chosen: np.ndarray | list[int]) -> np.ndarray:
+    """Return where the entries of the chosen blocks stand, block after block in the order given."""
+    first = starts[:-1][chosen]
+    return ranges(first, starts[1:][chosen] - first)
+
+
+def blocks(data: np.ndarray, starts: np.ndarray, chosen: np.ndarray | list[int]) -> np.ndarray:
+    """Return the chosen blocks, one after the other in the order given, as flat data."""
+    return data[range_of_blocks(starts, chosen)]
 
 
 def read_only(array: np.ndarray) -> np.ndarray:

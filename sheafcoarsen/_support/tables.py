@@ -1,4 +1,7 @@
-"""Small tables in HTML, for notebooks and the report: every text escaped, no colours, so that light and dark themes serve."""
+"""Tables for terminals, notebooks and the report.
+
+As HTML every text is escaped, and without colours, so that light and dark themes serve.
+"""
 
 import html
 from collections.abc import Iterable, Sequence
@@ -11,7 +14,7 @@ SHOWN = 8
 
 
 def table(rows: Iterable[Sequence], head: Sequence | None = None, caption: str = "") -> str:
-    """Return an HTML table of rows of cells; the first cell of a row without ``head`` is its name."""
+    """Return an HTML table of rows of cells; without ``head``, a row's first cell is its name."""
     parts = ["<table>"]
     if caption:
         parts.append(f"<caption>{text(caption)}</caption>")
@@ -31,7 +34,7 @@ def _row(cells: Sequence, first: str, others: str) -> str:
     )
 
 
-def text(cell) -> str:
+def text(cell: object) -> str:
     """Return a cell as escaped text: counts with commas, other numbers in four digits."""
     if isinstance(cell, bool | np.bool_):
         return "yes" if cell else "no"
@@ -64,3 +67,12 @@ def number_rows(lines: dict) -> list[tuple]:
         row = np.asarray(value).reshape(-1).tolist()
         rows.append((name, *row[:SHOWN], *(["…"] if len(row) > SHOWN else [])))
     return rows
+
+
+def number_lines(lines: dict) -> str:
+    """Return a line of plain text for each named number or row of numbers."""
+    width = max(map(len, lines)) + 2
+    return "\n".join(
+        f"  {name:<{width}}{np.array2string(np.asarray(value), precision=6)}"
+        for name, value in lines.items()
+    )

@@ -3,7 +3,9 @@
 import functools
 import threading
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numba
 import numpy as np
@@ -12,24 +14,30 @@ from threadpoolctl import ThreadpoolController
 from sheafcoarsen._support.progress import bar
 
 CHUNKS_PER_THREAD = 8
-"""Ranges handed out per thread: enough to even out unequal clusters, few enough that a hand-over (about 10 us) is lost in them."""
+"""Ranges handed out per thread.
+
+Enough to even out unequal clusters, few enough that a hand-over (about 10 us) is lost in them.
+"""
 
 
 def thread_count() -> int:
-    """Return how many threads to use: ``NUMBA_NUM_THREADS`` where set, else the processors this process may use."""
+    """Return how many threads to use.
+
+    ``NUMBA_NUM_THREADS`` where it is set, else the processors that this process may use.
+    """
     return max(1, int(numba.config.NUMBA_NUM_THREADS))
 
 
 def run_ranges(
-    work,
-    cost,
+    work: Callable[[int, int], Any],
+    cost: np.ndarray,
     *,
     cumulative: bool = False,
     serial_below: float = 0.0,
     description: str = "",
     progress: bool = False,
 ) -> list:
-    """Call ``work(lo, hi)`` on consecutive ranges that cover all items and return the results in order.
+    """Call ``work(lo, hi)`` on consecutive ranges that cover all items.
 
     Parameters
     ----------
@@ -43,6 +51,11 @@ def run_ranges(
         being cost[i + 1] - cost[i].
     serial_below : float
         Total cost below which everything runs in the calling thread.
+
+    Returns
+    -------
+    list
+        What the calls returned, in the order of the ranges.
     """
     n_items = len(cost) - cumulative
     if n_items <= 0:
@@ -50,9 +63,8 @@ def run_ranges(
     total = cost[1:] if cumulative else np.cumsum(cost, dtype=np.float64)
     threads = thread_count() if total[-1] >= serial_below else 1
     n_ranges = min(n_items, threads * CHUNKS_PER_THREAD if threads > 1 or progress else 1)
-    targets = (float(total[-1]) * np.arange(1, n_ranges) / n_ranges).astype(
-        total.dtype
-    )  # else all of total is cast
+    # in the type of `total`, or searchsorted would cast all of that
+    targets = (float(total[-1]) * np.arange(1, n_ranges) / n_ranges).astype(total.dtype)
     bounds = np.unique(np.concatenate([[0], np.searchsorted(total, targets), [n_items]]))
     pieces = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
     waiting = deque(enumerate(pieces))
@@ -79,9 +91,8 @@ def run_ranges(
         if threads == 1 or len(pieces) == 1:
             drain(shown)
             return results
-        with ThreadPoolExecutor(
-            threads
-        ) as pool:  # starts as many threads as there are tasks; this one works too
+        # starts as many threads as there are tasks; this one works too
+        with ThreadPoolExecutor(threads) as pool:
             try:
                 others = [pool.submit(drain) for _ in range(min(threads, len(pieces)) - 1)]
                 drain(shown)
@@ -110,7 +121,7 @@ _blas_threads: list[int] | None = None  # of each library, before the first user
 
 
 class single_threaded_blas:  # noqa: N801 (used like a function)
-    """Hold BLAS at one thread for as long as any caller is inside; restore it when the last one leaves, also on errors.
+    """Hold BLAS at one thread while any caller is inside; the last one restores it, also on errors.
 
     An interrupt may come between any two steps: what was there before is noted before anything
     changes, and giving back is repeated until it is done, which does no harm.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sheafcoarsen._support import tables
-from sheafcoarsen.ledger import EnergyLedger, closure_of, show_lines
+from sheafcoarsen.ledger import EnergyLedger, closure_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,7 +69,7 @@ class HierarchyLedger:
         return {**self.lines, "fine energy": self.fine_energy, "closure": self.closure}
 
     def __repr__(self) -> str:
-        return "HierarchyLedger\n" + show_lines(self._shown())
+        return "HierarchyLedger\n" + tables.number_lines(self._shown())
 
     def _repr_html_(self) -> str:
         return tables.table(tables.number_rows(self._shown()), caption="HierarchyLedger")

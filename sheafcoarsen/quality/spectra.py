@@ -10,7 +10,7 @@ import scipy.sparse
 from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._support import RESIDUAL_LIMIT, bar, eps_of, flag, read_only, tables, whole_number
 from sheafcoarsen.coarsening import Coarsening
-from sheafcoarsen.ledger import isometry_defect, show_lines
+from sheafcoarsen.ledger import isometry_defect
 from sheafcoarsen.modes import MAX_DENSE, SPARSE_ABOVE, SPARSE_SHARE, lowest_sparse
 from sheafcoarsen.operators import Factors, coboundary
 
@@ -84,7 +84,7 @@ class SpectralQuality:
             "kernel_fine",
             "kernel_coarse",
         )
-        return "SpectralQuality\n" + show_lines(
+        return "SpectralQuality\n" + tables.number_lines(
             {name.replace("_", " "): getattr(self, name) for name in names}
         )
 

@@ -3,12 +3,15 @@
 from collections.abc import Iterable
 
 import numpy as np
+import numpy.typing as npt
 
-from sheafcoarsen._support import integer_array, offsets, ranges
+from sheafcoarsen._support import blocks, integer_array, offsets
 from sheafcoarsen.sheaf.container import CellularSheaf, check_sheaf, trusted_sheaf
 
 
-def disjoint_union(sheaves) -> tuple[CellularSheaf, np.ndarray, np.ndarray]:
+def disjoint_union(
+    sheaves: Iterable[CellularSheaf],
+) -> tuple[CellularSheaf, np.ndarray, np.ndarray]:
     """Put several sheaves side by side in one.
 
     Parameters
@@ -31,7 +34,8 @@ def disjoint_union(sheaves) -> tuple[CellularSheaf, np.ndarray, np.ndarray]:
     --------
     >>> import networkx as nx
     >>> import sheafcoarsen as sc
-    >>> F, vertex_starts, edge_starts = sc.disjoint_union([sc.CellularSheaf.constant(nx.path_graph(n)) for n in (2, 3)])
+    >>> parts = [sc.CellularSheaf.constant(nx.path_graph(n)) for n in (2, 3)]
+    >>> F, vertex_starts, edge_starts = sc.disjoint_union(parts)
     >>> vertex_starts, edge_starts
     (array([0, 2, 5]), array([0, 1, 3]))
     """
@@ -40,28 +44,24 @@ def disjoint_union(sheaves) -> tuple[CellularSheaf, np.ndarray, np.ndarray]:
     parts = [check_sheaf(part, f"sheaves[{i}]") for i, part in enumerate(sheaves)]
     vertex_starts = offsets([part.n_vertices for part in parts])
     edge_starts = offsets([part.n_edges for part in parts])
-    dtype = (
-        np.result_type(np.float32, *[part.dtype for part in parts]) if parts else np.dtype(float)
-    )
-
-    def joined(arrays, empty):
-        return np.concatenate(arrays) if arrays else empty
-
-    none = np.zeros(0, dtype=np.int64)
+    types = [part.dtype for part in parts]
+    dtype = np.result_type(np.float32, *types) if parts else np.dtype(float)
+    numbers, scalars = (
+        np.zeros(0, np.int64),
+        np.zeros(0, dtype),
+    )  # np.concatenate wants one at least
+    shifted = [part.edges + start for part, start in zip(parts, vertex_starts, strict=False)]
     union = trusted_sheaf(
-        joined(
-            [part.edges + start for part, start in zip(parts, vertex_starts, strict=False)],
-            none.reshape(0, 2),
-        ),
-        joined([part.vertex_dims for part in parts], none),
-        joined([part.edge_dims for part in parts], none.copy()),
-        joined([part.tail_data for part in parts], np.zeros(0)).astype(dtype),
-        joined([part.head_data for part in parts], np.zeros(0)).astype(dtype),
+        np.concatenate([numbers.reshape(0, 2), *shifted]),
+        np.concatenate([numbers, *(part.vertex_dims for part in parts)]),
+        np.concatenate([numbers, *(part.edge_dims for part in parts)]),
+        np.concatenate([scalars, *(part.tail_data for part in parts)]),
+        np.concatenate([scalars, *(part.head_data for part in parts)]),
     )
     return union, vertex_starts, edge_starts
 
 
-def split(sheaf: CellularSheaf, vertex_starts) -> list[CellularSheaf]:
+def split(sheaf: CellularSheaf, vertex_starts: npt.ArrayLike) -> list[CellularSheaf]:
     """Take a disjoint union apart again.
 
     Parameters
@@ -94,35 +94,30 @@ def split(sheaf: CellularSheaf, vertex_starts) -> list[CellularSheaf]:
     n = sheaf.n_vertices
     if len(starts) == 0 or starts[0] != 0 or starts[-1] != n or (np.diff(starts) < 0).any():
         raise ValueError(
-            f"`vertex_starts` must ascend from 0 to {n}, the number of vertices, got {starts.tolist()}"
+            f"`vertex_starts` must ascend from 0 to {n}, the number of vertices, "
+            f"got {starts.tolist()}"
         )
     part = np.searchsorted(starts, sheaf.edges, side="right") - 1
     across = np.flatnonzero(part[:, 0] != part[:, 1])
     if across.size:
         e = int(across[0])
         raise ValueError(
-            f"edge {e} {tuple(sheaf.edges[e].tolist())} joins parts {part[e, 0]} and {part[e, 1]} of `vertex_starts`"
+            f"edge {e} {tuple(sheaf.edges[e].tolist())} joins parts {part[e, 0]} and "
+            f"{part[e, 1]} of `vertex_starts`"
         )
     order = np.argsort(part[:, 0], kind="stable")
     edge_starts = offsets(np.bincount(part[:, 0], minlength=len(starts) - 1))
     pieces = []
     for i, (lo, hi) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
         chosen = order[edge_starts[i] : edge_starts[i + 1]]
-        flat = [
-            data[ranges(begins[:-1][chosen], np.diff(begins)[chosen])]
-            for data, begins in (
-                (sheaf.tail_data, sheaf.tail_offsets),
-                (sheaf.head_data, sheaf.head_offsets),
-            )
-        ]
         labels = sheaf.vertex_labels[lo:hi] if sheaf.vertex_labels is not None else None
         pieces.append(
             trusted_sheaf(
                 sheaf.edges[chosen] - lo,
                 sheaf.vertex_dims[lo:hi].copy(),
                 sheaf.edge_dims[chosen],
-                flat[0],
-                flat[1],
+                blocks(sheaf.tail_data, sheaf.tail_offsets, chosen),
+                blocks(sheaf.head_data, sheaf.head_offsets, chosen),
                 labels,
             )
         )

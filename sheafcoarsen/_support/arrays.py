@@ -1,0 +1,134 @@
+"""Casts arrays once, to the four scalar types or to integers, and says what does not fit."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from sheafcoarsen._support.checks import MAX_DIMENSION, whole_number
+
+SCALARS = (np.float32, np.float64, np.complex64, np.complex128)
+"""The scalar types that are kept through the whole pipeline."""
+
+
+def scalar_array(name: str, value: npt.ArrayLike) -> np.ndarray:
+    """Cast to an array of one of the four scalar types; integers become float64."""
+    if scipy.sparse.issparse(value):
+        raise TypeError(f"`{name}` must be a dense array, got a sparse one: use .toarray()")
+    try:
+        array = np.asarray(value)
+    except ValueError as error:  # a ragged nested list
+        raise ValueError(f"`{name}` must be a rectangular array of numbers: {error}") from None
+    if array.dtype.type in SCALARS and array.dtype.isnative:
+        return array
+    if array.dtype.kind in "fc" and array.dtype.newbyteorder("=").type in SCALARS:
+        return array.astype(array.dtype.newbyteorder("="))
+    if array.dtype.kind in "iu":
+        return array.astype(np.float64)
+    raise TypeError(
+        f"`{name}` must hold float32, float64, complex64, complex128 or integers, "
+        f"got dtype {array.dtype}"
+    )
+
+
+def scalar_type(name: str, value: npt.DTypeLike) -> np.dtype:
+    """Return one of the four scalar types, in native byte order."""
+    try:
+        dtype = np.dtype(value).newbyteorder("=")
+    except (TypeError, ValueError, SyntaxError):
+        dtype = np.dtype(object)
+    if dtype.type not in SCALARS:
+        raise TypeError(
+            f"`{name}` must be float32, float64, complex64 or complex128, got {value!r}"
+        )
+    return dtype
+
+
+def integer_array(
+    name: str, value: npt.ArrayLike, *, ndim: int = 1, names: bool = False
+) -> np.ndarray:
+    """Cast to int64; whole floats are accepted, other numbers name the first offender.
+
+    ``names`` says that text may be meant as names, so that the message tells how to number them.
+    """
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"`{name}` must be a rectangular array of integers: {error}") from None
+    if array.size == 0 and array.dtype.kind in "fiu":
+        array = array.astype(np.int64)
+    if array.ndim != ndim:
+        raise ValueError(f"`{name}` must be {ndim}-dimensional, got shape {array.shape}")
+    if array.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):
+            bad = np.flatnonzero(
+                ~np.isfinite(array.ravel()) | (array.ravel() != np.floor(array.ravel()))
+            )
+        if bad.size:
+            where = np.unravel_index(bad[0], array.shape)
+            raise ValueError(
+                f"`{name}` must hold whole numbers, got {array[where]} at {_place(where)}"
+            )
+        bad = np.flatnonzero(np.abs(array.ravel().astype(np.float64)) >= 2.0**62)
+        if bad.size:
+            where = np.unravel_index(bad[0], array.shape)
+            raise ValueError(
+                f"`{name}` must hold 64-bit integers, got {array[where]} at {_place(where)}"
+            )
+    elif array.dtype.kind == "u" and array.dtype.itemsize == 8:
+        bad = np.flatnonzero(array.ravel() >= 2**62)
+        if bad.size:
+            where = np.unravel_index(bad[0], array.shape)
+            raise ValueError(
+                f"`{name}` must hold 64-bit integers, got {array[where]} at {_place(where)}"
+            )
+    elif array.dtype.kind not in "iu":
+        for i, item in enumerate(array.ravel().tolist() if array.dtype == object else []):
+            if isinstance(item, int) and not -(2**62) <= item < 2**62:
+                place = _place(np.unravel_index(i, array.shape))
+                raise ValueError(f"`{name}` must hold 64-bit integers, got {item} at {place}")
+        hint = (
+            f": numpy.unique({name}, return_inverse=True)[1] numbers names"
+            if names and array.dtype.kind == "U"
+            else ""
+        )
+        raise TypeError(f"`{name}` must hold integers, got dtype {array.dtype}{hint}")
+    return array.astype(np.int64)
+
+
+def _place(where: Sequence) -> str:
+    return "index " + (str(int(where[0])) if len(where) == 1 else str(tuple(int(i) for i in where)))
+
+
+def is_scalar(name: str, value: npt.ArrayLike) -> bool:
+    """Tell a single value from a sequence, also a ragged one."""
+    try:
+        return np.ndim(value) == 0
+    except ValueError as error:
+        raise ValueError(f"`{name}` must be a rectangular array: {error}") from None
+
+
+def dimensions(name: str, value: npt.ArrayLike, count: int, what: str) -> np.ndarray:
+    """Return ``count`` int64 dimensions of stalks; a single integer serves for all.
+
+    ``what`` is what has them: "vertex" or "edge".
+    """
+    if is_scalar(name, value):
+        one = whole_number(name, value[()] if isinstance(value, np.ndarray) else value, at_least=0)
+        value = np.full(count, min(one, MAX_DIMENSION + 1), dtype=np.int64)
+    dims = integer_array(name, value)
+    if len(dims) != count:
+        raise ValueError(
+            f"`{name}` must have one entry per {what}, {count} in all, got {len(dims)}"
+        )
+    negative = np.flatnonzero(dims < 0)
+    if negative.size:
+        raise ValueError(
+            f"`{name}` must not be negative, got {dims[negative[0]]} at index {negative[0]}"
+        )
+    if dims.sum(dtype=np.float64) > MAX_DIMENSION:
+        raise ValueError(
+            f"`{name}` must sum to at most {MAX_DIMENSION}, got {dims.sum(dtype=np.float64):.3g}"
+        )
+    return dims

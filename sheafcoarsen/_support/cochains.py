@@ -1,0 +1,85 @@
+"""How large the entries of maps and cochains may be, so that their squares stay finite."""
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from sheafcoarsen._kernels.arrays import scan
+from sheafcoarsen._support.arrays import scalar_array
+
+
+def range_limits(dtype: npt.DTypeLike) -> tuple[float, float]:
+    """Return how small and how large a sheaf's largest entry may be.
+
+    L squares the maps (docs/conventions.md, section 1).
+    """
+    info = np.finfo(dtype)
+    return float(np.sqrt(info.tiny)) * 1e4, float(np.sqrt(info.max)) / 1e4
+
+
+def check_range(name: str, largest: float, dtype: npt.DTypeLike) -> None:
+    """Refuse maps whose squares would over- or underflow."""
+    low, high = range_limits(dtype)
+    if largest > high or 0 < largest < low:
+        raise ValueError(
+            f"the largest entry of `{name}` is {largest:.3g}, outside {low:.2g} .. {high:.2g}, "
+            f"where squares of {np.dtype(dtype)} are safe: rescale the maps (L scales with the "
+            f"square)"
+        )
+
+
+class Stalks(Protocol):
+    """What a 0-cochain is measured against: a sheaf, of which this floor knows no more."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The scalar type of its maps."""
+
+    @property
+    def dim_c0(self) -> int:
+        """The length of a 0-cochain."""
+
+    @property
+    def n_vertices(self) -> int:
+        """The number of its vertices."""
+
+    @property
+    def largest_entry(self) -> float:
+        """The largest modulus of a map entry."""
+
+
+def cochain(sheaf: Stalks, x: npt.ArrayLike, name: str = "x", what: str = "") -> np.ndarray:
+    """Return a 0-cochain, C-ordered of shape (dim_c0,) or (dim_c0, h), in the common scalar type.
+
+    ``what`` tells in a message which sheaf's dimension is meant.
+    """
+    array = scalar_array(name, x)
+    if array.ndim not in (1, 2) or array.shape[0] != sheaf.dim_c0:
+        raise ValueError(
+            f"`{name}` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = "
+            f"{sheaf.dim_c0}{what}, got shape {array.shape}{_reshaping(sheaf, array, name)}"
+        )
+    array = np.ascontiguousarray(array, dtype=np.result_type(array.dtype, sheaf.dtype))
+    bad, size = scan(array.reshape(-1))
+    if bad >= 0:
+        row = bad // (array.shape[1] if array.ndim == 2 else 1)
+        raise ValueError(f"`{name}` must be finite, got {array.reshape(-1)[bad]} in row {row}")
+    if size * max(sheaf.largest_entry, 1.0) > 100 * range_limits(array.dtype)[1]:
+        raise ValueError(
+            f"`{name}` has entries up to {size:.3g}: with maps up to {sheaf.largest_entry:.3g} "
+            f"energies of {array.dtype} would overflow: rescale `{name}`"
+        )
+    return array
+
+
+def _reshaping(sheaf: Stalks, array: np.ndarray, name: str) -> str:
+    """Return how an array of another shape may have been meant."""
+    if array.ndim != 2:
+        return ""
+    if array.size == sheaf.dim_c0:
+        return f"; {name}.reshape(-1) stacks the stalks of one cochain"
+    if sheaf.dim_c0 and array.shape[0] == sheaf.n_vertices and array.size % sheaf.dim_c0 == 0:
+        lifted = f"{name}.reshape({sheaf.dim_c0}, -1)"
+        return f"; {lifted} lifts features of equal stalks, one row per vertex"
+    return ""
