@@ -13,7 +13,7 @@ from sheafcoarsen.sheaf import trusted_sheaf
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, size
 from tests.support.strategies import DTYPES, cochains, known_sections, sheaves
-from tests.unit.operators.test_pattern import clearly_singular
+from tests.unit.operators.test_normalization import clearly_singular
 
 PATH = CellularSheaf.random(nx.path_graph(4), 2, 2, seed=1)
 X = np.arange(16.0).reshape(8, 2)

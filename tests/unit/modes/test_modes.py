@@ -1,4 +1,5 @@
-import dataclasses
+"""Modes against the dense solver: the lowest eigenpairs, their ties and their phase."""
+
 import warnings
 
 import networkx as nx
@@ -6,32 +7,20 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from threadpoolctl import threadpool_limits
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
-from sheafcoarsen._support import threads as threads_module
-from sheafcoarsen.modes import problems
 from tests.support import reference
 from tests.support.helpers import (
     assert_residual,
     eps_of,
-    residual,
     same_subspace,
     size,
     ties_allowed,
 )
-from tests.support.strategies import DTYPES, mode_counts, sheaves_with_partitions
+from tests.support.strategies import mode_counts, sheaves_with_partitions
 
 OPERATORS = ("internal", "principal")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread_for_the_dense_solver():
-    with threadpool_limits(
-        1, user_api="blas"
-    ):  # more threads only wait for each other at these sizes
-        yield
 
 
 def one_cluster(F):
@@ -172,111 +161,6 @@ def test_principal_modes_see_the_crossing_edges():
     assert not same_subspace(internal.basis(0), principal.basis(0))
 
 
-# ---------------------------------------------------------------- large clusters: LAPACK by index
-
-
-def large_sheaf(kind, dtype, seed):
-    """One sheaf with clusters of about 60, 90 and 150 dimensions, more than divide and conquer takes."""
-    rng = np.random.default_rng(seed)
-    sizes = [20, 30, 50]
-    P = Partition(rng.permutation(np.repeat(np.arange(3), sizes)))
-    graph = nx.gnm_random_graph(100, 300, seed=seed)
-    if kind == "general":
-        F = CellularSheaf.random(
-            graph, rng.integers(0, 6, size=100), rng.integers(1, 5, size=300), seed=rng, dtype=dtype
-        )
-    elif kind == "orthogonal":
-        F = CellularSheaf.random(graph, 3, 3, kind="orthogonal", seed=rng, dtype=dtype)
-    elif kind == "few edges":  # most of L_a vanishes
-        graph = nx.gnm_random_graph(100, 90, seed=seed)
-        F = CellularSheaf.random(graph, 3, 2, seed=rng, dtype=dtype)
-    else:  # "graded": edges of very different size
-        F = CellularSheaf.random(graph, 3, 2, seed=rng, dtype=dtype)
-        sizes = 10.0 ** rng.integers(-4, 1, size=300)
-        factors = np.repeat(sizes, 6).astype(F.tail_data.real.dtype)
-        F = F.with_maps(F.tail_data * factors, F.head_data * factors)
-    return F, P
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("local_operator", OPERATORS)
-@pytest.mark.parametrize("kind", ["general", "orthogonal", "few edges", "graded"])
-def test_large_clusters(kind, local_operator, dtype):
-    F, P = large_sheaf(kind, dtype, seed=13)
-    M = modes_of(F, P, [7, 1, 23], local_operator)
-    assert min(len(M.basis(a)) for a in range(3)) > 12
-    for a in range(3):
-        assert_lowest_eigenpairs(M, a)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("scale", [1.0, "small", "large"])
-def test_large_clusters_at_any_scale_and_rank(dtype, scale):
-    eight = np.finfo(dtype).eps < 1e-10
-    scale = {1.0: 1.0, "small": 1e-100 if eight else 1e-12, "large": 1e100 if eight else 1e12}[
-        scale
-    ]
-    F = CellularSheaf.random(nx.gnm_random_graph(20, 60, seed=5), 3, 2, seed=7, dtype=dtype)
-    factor = F.tail_data.dtype.type(scale)
-    F = F.with_maps(F.tail_data * factor, F.head_data * factor)
-    local = local_operator_of(F, one_cluster(F), 0, "internal")
-    for r in (0, 1, 24, 57, 58, 59, 60, 70):
-        assert_lowest_eigenpairs(modes_of(F, one_cluster(F), r), 0, local)
-
-
-def every_value_twice(dtype):
-    """Return a bundle of planes over a random graph: consistent rotations, so every eigenvalue is double."""
-    F = gallery.bundle(nx.gnm_random_graph(45, 120, seed=3), 2, seed=5)
-    maps = [data.astype(dtype) for data in (F.tail_data, F.head_data)]
-    if F.with_maps(*maps).dtype.kind == "c":
-        phases = np.exp(1j * np.arange(F.n_edges))
-        maps = [data * np.repeat(phases, 4).astype(dtype) for data in maps]
-    return F.with_maps(*maps)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_consistent_rotations_have_double_eigenvalues(dtype):
-    F = every_value_twice(dtype)
-    local = L, delta = local_operator_of(F, one_cluster(F), 0, "internal")
-    values = np.linalg.eigvalsh(L).reshape(-1, 2)
-    assert_residual(values[:, 1] - values[:, 0], delta, delta, n=90, eps=eps_of(F.dtype))
-    for r in (1, 2, 3, 4, 17, 88, 89):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            M = sc.local_modes(F, one_cluster(F), r)
-        assert [w.category for w in caught] == [sc.TiedModesWarning] * (r % 2)
-        assert M.tied.tolist() == [r % 2 == 1]
-        assert_lowest_eigenpairs(M, 0, local)
-
-
-DEGENERATE = {
-    "complete": CellularSheaf.constant(nx.complete_graph(40)),  # 0 once, 40 for the rest
-    "star": CellularSheaf.constant(nx.star_graph(59)),  # 1, 58 times
-    "cycle of planes": gallery.bundle(nx.cycle_graph(40), 2, seed=3),
-    "identity": CellularSheaf(
-        np.repeat(np.arange(30), 2).reshape(-1, 2), [np.eye(2)] * 30, [np.zeros((2, 2))] * 30
-    ),
-    "three edges": CellularSheaf.random(
-        [[0, 1], [5, 9], [7, 7]], [3] * 20, 2, seed=5
-    ),  # a kernel of 54
-    "kernel of 3": gallery.bundle(nx.gnm_random_graph(40, 100, seed=5), 3, seed=7),
-    "disconnected": CellularSheaf.constant(
-        nx.disjoint_union_all([nx.path_graph(2)] * 30)
-    ),  # 0 and 2, 30 times each
-}
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", DEGENERATE)
-def test_large_multiplicities(name, dtype):
-    F = DEGENERATE[name]
-    F = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
-    P = one_cluster(F)
-    local = local_operator_of(F, P, 0, "internal")
-    for r in (1, 4, 5, 31):
-        assert_lowest_eigenpairs(modes_of(F, P, r), 0, local)
-
-
 # ---------------------------------------------------------------- ties
 
 
@@ -353,117 +237,7 @@ def test_an_entry_that_is_merely_large_does_not_decide_the_phase():
     assert u[0] < 0 < u[1]
 
 
-# ---------------------------------------------------------------- threads
-
-
-def watch_threads(monkeypatch):
-    started = []
-    pool = threads_module.ThreadPoolExecutor
-    monkeypatch.setattr(
-        "sheafcoarsen._support.threads.ThreadPoolExecutor",
-        lambda threads: started.append(threads) or pool(threads),
-    )
-    return started
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("local_operator", OPERATORS)
-def test_the_number_of_threads_does_not_change_a_bit(dtype, local_operator, monkeypatch):
-    F = CellularSheaf.random(nx.gnm_random_graph(120, 4000, seed=3), 3, 2, seed=5, dtype=dtype)
-    P = Partition(np.arange(120) // 15)  # N_a = 45, more than 60 internal rows
-    started = watch_threads(monkeypatch)
-    monkeypatch.setattr("sheafcoarsen.modes.problems.SERIAL_BELOW", 0.0)
-    results = []
-    for threads in (1, 2, 3):
-        monkeypatch.setattr(
-            "sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads
-        )
-        results.append(sc.local_modes(F, P, 5, local_operator))
-    assert started == [2, 3]
-    for other in results[1:]:
-        for name in ("scores", "next_eigenvalues", "tied", "operator_norms"):
-            np.testing.assert_array_equal(getattr(results[0], name), getattr(other, name))
-        np.testing.assert_array_equal(results[0].prolongation.data, other.prolongation.data)
-
-
-def test_small_problems_stay_in_one_thread(monkeypatch):
-    started = watch_threads(monkeypatch)
-    monkeypatch.setattr("sheafcoarsen._support.threads.thread_count", lambda: 2)
-    F = CellularSheaf.random(nx.path_graph(40), 2, 2, seed=3)
-    modes_of(F, Partition(np.arange(40) // 4), 2)
-    assert started == []
-
-
-def test_progress_is_shown_on_request_and_changes_nothing(capfd):
-    F, P = CellularSheaf.random(nx.path_graph(40), 2, 2, seed=3), Partition(np.arange(40) // 4)
-    quiet = sc.local_modes(F, P, 2)
-    assert "local modes" not in "".join(capfd.readouterr())
-    shown = sc.local_modes(F, P, 2, progress=True)
-    assert "local modes" in capfd.readouterr().err
-    np.testing.assert_array_equal(quiet.prolongation.data, shown.prolongation.data)
-
-
 # ---------------------------------------------------------------- the result, and arguments
-
-
-def test_the_result_cannot_be_changed_but_replaced():
-    F, P = CellularSheaf.random(nx.path_graph(6), 2, 3, seed=3), Partition([0, 0, 0, 1, 1, 1])
-    M = sc.local_modes(F, P, 2)
-    for array in (
-        M.ranks,
-        M.scores,
-        M.next_eigenvalues,
-        M.tied,
-        M.operator_norms,
-        M.rank_offsets,
-        M.prolongation.data,
-    ):
-        assert not array.flags.writeable
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        M.ranks = M.ranks
-    M.basis(0)[:] = 0  # a copy
-    assert residual(M.basis(0).conj().T @ M.basis(0) - np.eye(2), n=6) < 30
-
-    other = dataclasses.replace(M, ranks=np.array([1, 2]), scores=np.array([1.0, 2.0, 3.0]))
-    assert other.eigenvalues(1).tolist() == [
-        2,
-        3,
-    ]  # nothing derived from the old ranks is carried over
-    Q = Partition([1, 1, 1, 0, 0, 0])
-    assert dataclasses.replace(M, partition=Q).clusters.labels.tolist() == Q.labels.tolist()
-    assert M.clusters.labels.tolist() == P.labels.tolist()
-
-
-def test_clusters_count_from_the_end_too_but_not_beyond():
-    M = sc.local_modes(
-        CellularSheaf.random(nx.path_graph(5), 2, 3, seed=3), Partition([0, 0, 0, 1, 1]), [1, 2]
-    )
-    np.testing.assert_array_equal(M.eigenvalues(-1), M.eigenvalues(1))
-    np.testing.assert_array_equal(M.basis(-2), M.basis(0))
-    for a in (2, -3):
-        for get in (M.eigenvalues, M.basis):
-            with pytest.raises(IndexError):
-                get(a)
-
-
-def test_the_result_says_what_it_holds():
-    F = CellularSheaf.constant(nx.path_graph(4))
-    M = sc.local_modes(F, Partition([0, 0, 0, 1]), [2, 1], "principal")
-    assert repr(M) == "LocalModes('principal', n_clusters=2, ranks 1 .. 2, dim 3 of 4, tied=0)"
-
-
-def test_empty_sheaves_have_no_modes():
-    nothing = np.zeros((0, 1, 1), np.float32)
-    M = sc.local_modes(CellularSheaf([], nothing, nothing), Partition(np.zeros(0, int)), 3)
-    assert M.prolongation.shape == (0, 0)
-    assert M.ranks.shape == M.tied.shape == (0,)
-    assert "ranks none" in repr(M)
-    M = sc.local_modes(
-        CellularSheaf([], nothing, nothing, vertex_dims=[0, 0]), Partition([0, 1]), 3
-    )
-    assert M.basis(1).shape == (0, 0)
-    assert M.ranks.tolist() == [0, 0]
-    assert M.next_eigenvalues.tolist() == [np.inf, np.inf]
 
 
 def test_wrong_arguments_are_refused(monkeypatch):
@@ -495,123 +269,3 @@ def test_wrong_arguments_are_refused(monkeypatch):
         ValueError, match=r"cluster 0 has dimension 2.*limited to dimension 1: use more clusters"
     ):
         sc.local_modes(F, P, 1)
-
-
-SPARSE = {
-    "general": CellularSheaf.random(nx.gnm_random_graph(60, 150, seed=3), 2, 2, seed=5),
-    "ragged": CellularSheaf.random(
-        nx.gnm_random_graph(60, 150, seed=3), np.arange(60) % 5, 1 + np.arange(150) % 3, seed=5
-    ),
-    "triple": CellularSheaf.constant(
-        nx.grid_2d_graph(6, 7), 3
-    ),  # every eigenvalue at least three times
-    "components": CellularSheaf.constant(nx.gnm_random_graph(80, 70, seed=3), 1),  # a large kernel
-    "star": CellularSheaf.constant(nx.star_graph(80)),  # 1, 79 times
-    "loops": CellularSheaf.random(
-        [*nx.cycle_graph(40).edges, (3, 3), (7, 7), (3, 4)], 2, 3, seed=5
-    ),
-    "nothing": CellularSheaf.constant(np.zeros((0, 2), int), 2, n_vertices=50),
-}
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("local_operator", OPERATORS)
-@pytest.mark.parametrize("name", SPARSE)
-def test_clusters_too_large_for_a_dense_matrix(name, local_operator, dtype, monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_ABOVE", 35)
-    monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_SHARE", 4)
-    called = []
-    solver = problems.lowest_sparse
-    monkeypatch.setattr(
-        "sheafcoarsen.modes.problems|sheafcoarsen.modes.oversampled.lowest_sparse",
-        lambda *args: called.append(1) or solver(*args),
-    )
-    F = SPARSE[name]
-    turn = np.exp(1j * np.arange(F.dim_c1)) if np.dtype(dtype).kind == "c" else np.ones(F.dim_c1)
-    tails, heads = (
-        np.repeat(turn, F.vertex_dims[F.edges[np.repeat(np.arange(F.n_edges), F.edge_dims), end]])
-        for end in (0, 1)
-    )
-    F = F.with_maps((F.tail_data * tails).astype(dtype), (F.head_data * heads).astype(dtype))
-    labels = np.zeros(F.n_vertices, int)
-    labels[-5:] = 1  # a small cluster is computed densely beside the large one
-    P = Partition(labels)
-    for rank in (0, 1, 4, 7):
-        M = modes_of(F, P, rank, local_operator)
-        for a in range(2):
-            assert_lowest_eigenpairs(M, a)
-    assert len(called) == (0 if name == "nothing" else 4)
-
-
-@pytest.mark.parametrize("scale", [1e-100, 1e100])
-def test_large_clusters_by_the_sparse_method_at_any_scale(scale, monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_ABOVE", 35)
-    F = CellularSheaf.random(nx.gnm_random_graph(60, 150, seed=3), 2, 2, seed=5)
-    unscaled = sc.local_modes(F, one_cluster(F), 3)
-    M = sc.local_modes(F.with_maps(F.tail_data * scale, F.head_data * scale), one_cluster(F), 3)
-    assert_residual(
-        M.scores / scale / scale - unscaled.scores, *[unscaled.operator_norms.max()], n=120
-    )
-    assert_lowest_eigenpairs(M, 0)
-
-
-@pytest.mark.parametrize(
-    "graph", [nx.path_graph(100), nx.star_graph(100), nx.grid_2d_graph(10, 10)]
-)
-@pytest.mark.parametrize("decades", [4, 8])
-def test_large_clusters_of_graded_maps(graph, decades, monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_ABOVE", 35)
-    monkeypatch.setattr(
-        "sheafcoarsen.modes.problems|sheafcoarsen.modes.oversampled.MAX_DENSE", 35
-    )  # nothing to fall back on
-    F = CellularSheaf.constant(graph)
-    weights = 10.0 ** -np.random.default_rng(1).uniform(0, decades, F.n_edges)
-    M = modes_of(F.with_maps(weights, weights), one_cluster(F), 3, "internal")
-    assert_lowest_eigenpairs(M, 0)
-
-
-def test_a_large_cluster_at_which_the_sparse_method_fails_is_computed_densely(monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_ABOVE", 35)
-
-    def fails(*args):
-        raise np.linalg.LinAlgError("no")
-
-    monkeypatch.setattr("sheafcoarsen.modes.problems.lowest_sparse", fails)
-    monkeypatch.setattr("sheafcoarsen.modes.oversampled.lowest_sparse", fails)
-    F = CellularSheaf.constant(nx.path_graph(100))
-    assert_lowest_eigenpairs(modes_of(F, one_cluster(F), 3, "internal"), 0)
-    monkeypatch.setattr("sheafcoarsen.modes.problems.MAX_DENSE", 35)
-    monkeypatch.setattr("sheafcoarsen.modes.oversampled.MAX_DENSE", 35)
-    with pytest.raises(np.linalg.LinAlgError, match="cluster 0 .dimension 100.: no"):
-        sc.local_modes(F, one_cluster(F), 3)
-
-
-def test_rules_that_look_at_whole_spectra_refuse_a_huge_cluster(monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.modes.problems.MAX_DENSE", 30)
-    monkeypatch.setattr("sheafcoarsen.modes.oversampled.MAX_DENSE", 30)
-    F = CellularSheaf.constant(nx.path_graph(40))
-    for rank in (sc.ranks.below(0.1), sc.ranks.kernel(), 35):
-        with pytest.raises(
-            ValueError,
-            match="cluster 0 has dimension 40.*limited to dimension 30: use more clusters",
-        ):
-            sc.local_modes(F, one_cluster(F), rank)
-
-
-@pytest.mark.parametrize("method", ["dense", "sparse"])
-@pytest.mark.parametrize(
-    ("dtype", "big", "small"), [(float, 1e100, 1e-100), (np.float32, 1e12, 1e-12)]
-)
-def test_a_loop_whose_maps_cancel_hides_nothing(dtype, big, small, method, monkeypatch):
-    if method == "sparse":
-        monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_ABOVE", 1)
-        monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_SHARE", 1)
-    n = 12
-    edges = [(0, 0), *((i, i + 1) for i in range(n - 1))]
-    maps = np.array([big, *[small] * (n - 1)], dtype).reshape(-1, 1, 1)
-    F = CellularSheaf(edges, maps, maps)
-    alone = CellularSheaf.constant(nx.path_graph(n))
-    M = sc.local_modes(F, one_cluster(F), 4)
-    expected = np.linalg.eigvalsh(sc.laplacian(alone).toarray())
-    for found, value in zip([*M.scores, M.next_eigenvalues[0]], expected[:5], strict=True):
-        assert_residual(float(found) / small / small - value, 4.0, n=n, eps=eps_of(F.dtype))

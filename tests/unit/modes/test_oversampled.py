@@ -18,11 +18,14 @@ from tests.unit.coarsening.test_refresh import new_maps
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
+
 TAME = {
     "kinds": ("integer", "orthogonal", "bundle", "general", "repeated"),
     "scales": (1.0,),
     "spread": False,
 }
+
+
 RINGS = st.integers(0, 2)
 
 
@@ -191,47 +194,6 @@ def test_without_energy_every_vector_is_a_section():
         local_operator="oversampled",
     )
     assert [C.modes.target for C in H] == [0, 0]
-
-
-# ---------------------------------------------------------------- patches
-
-
-def test_a_hub_does_not_make_its_patch_large():
-    G = nx.star_graph(60)
-    nx.add_path(G, range(1, 61))
-    F = CellularSheaf.constant(G)
-    P = Partition(np.minimum(np.arange(61) // 6, 9))
-    for rings in (1, 2, 5):
-        patches = oversampled_problems.OversampledProblems(F, P, False, rings, 1.0).patches
-        assert (patches.dims <= 2 * np.bincount(P.labels)).all()
-        assert (patches.dims > np.bincount(P.labels)).all()
-    assert sc.verify(oversampled(F, P, 2)).passed
-
-
-def test_the_most_strongly_coupled_neighbours_come_first():
-    """Vertex 0 with neighbours of strengths 1, 9, 4: one fits."""
-    F = CellularSheaf.constant(
-        np.array([[0, 1], [2, 0], [0, 3]]), weight=[1.0, 9.0, 4.0], n_vertices=4
-    )
-    P = Partition([0, 1, 2, 3])
-    patches = oversampled_problems.OversampledProblems(F, P, False, 1, 1.0).patches.arrays
-    members = [
-        patches.members[i : i + k].tolist()
-        for i, k in zip(patches.starts, patches.counts, strict=True)
-    ]
-    assert members == [[0, 2], [1, 0], [2, 0], [3, 0]]
-
-
-def test_more_rings_reach_farther():
-    F = CellularSheaf.constant(nx.path_graph(12))
-    P = Partition(np.arange(12) // 4)
-    counts = [
-        oversampled_problems.OversampledProblems(
-            F, P, False, rings, 1.0
-        ).patches.arrays.counts.tolist()
-        for rings in range(5)
-    ]
-    assert counts == [[4, 4, 4], [5, 6, 5], [6, 8, 6], [7, 8, 7], [8, 8, 8]]
 
 
 # ---------------------------------------------------------------- invariances

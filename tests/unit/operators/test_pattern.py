@@ -1,3 +1,5 @@
+"""The Laplacian and its pattern, filled in every way there is."""
+
 import re
 import warnings
 
@@ -5,7 +7,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sheafcoarsen as sc
@@ -13,10 +15,8 @@ from sheafcoarsen import CellularSheaf
 from sheafcoarsen._support import threads as threads_module
 from sheafcoarsen.operators import pattern
 from tests.support import reference
-from tests.support.helpers import assert_residual, eps_of, residual, size
-from tests.support.strategies import DTYPES, cochains, graphs, multigraphs, sheaves
-
-TURN = np.array([[0.0, -1.0], [1.0, 0.0]])
+from tests.support.helpers import assert_residual, eps_of
+from tests.support.strategies import DTYPES, graphs, multigraphs, sheaves
 
 
 def same_graph(data, F, dtypes=DTYPES):
@@ -62,40 +62,6 @@ def assert_equals_delta_star_delta(L, F):
             assert_residual(
                 error, columns[u], columns[v], n=int(max(F.vertex_dims[u], F.vertex_dims[v]))
             )
-
-
-# ---------------------------------------------------------------- coboundary
-
-
-@given(sheaves())
-def test_coboundary_is_that_of_the_definition(F):
-    delta = sc.coboundary(F)
-    assert isinstance(delta, scipy.sparse.csr_array)
-    assert_canonical(delta, F.dtype)
-    assert delta.shape == (F.dim_c1, F.dim_c0)
-    np.testing.assert_array_equal(
-        delta.toarray(), reference.coboundary(F)
-    )  # differences of entries: no rounding to allow
-
-
-@pytest.mark.parametrize("ends", [(0, 1), (1, 0)], ids=["tail first", "head first"])
-def test_coboundary_of_one_edge_in_both_orientations(ends):
-    A, B = [[1.0, 2.0]], [[3.0]]  # the tail has dimension 2
-    delta = sc.coboundary(CellularSheaf([ends], [A], [B]))
-    assert delta.toarray().tolist() == ([[1, 2, -3]] if ends == (0, 1) else [[-3, 1, 2]])
-    assert delta.indices.tolist() == [0, 1, 2]
-
-
-def test_coboundary_of_a_loop_is_one_difference():
-    delta = sc.coboundary(CellularSheaf([[0, 0]], [[[5.0, 1.0]]], [[[2.0, 1.0]]]))
-    assert delta.toarray().tolist() == [[3, 0]]
-    assert delta.nnz == 2  # an entry that happens to vanish keeps its place
-
-
-def test_coboundary_belongs_to_the_caller():
-    F = CellularSheaf.constant([[0, 1]])
-    sc.coboundary(F).data[:] = 7
-    assert sc.coboundary(F).toarray().tolist() == [[1, -1]]
 
 
 # ---------------------------------------------------------------- Laplacian
@@ -298,6 +264,8 @@ def arranged(kind):
 
 
 ARRANGEMENTS = ["canonical", "unsorted", "reversed", "shuffled", "twice", "parallel", "loops"]
+
+
 SHAPES = [(1, 1), (2, 2), (3, 3), (1, 3), (2, 1), (3, 4), (4, 4), (7, 2), (3, 0), "edges", "mixed"]
 
 
@@ -398,94 +366,7 @@ def test_filling_gives_the_same_bits_for_any_number_of_threads(arrangement, shap
             np.testing.assert_array_equal(one, two)
 
 
-# ---------------------------------------------------------------- the operator without the matrix
-
-
-@given(sheaves(), st.data())
-def test_laplacian_operator_acts_as_the_laplacian(F, data):
-    A = sc.laplacian_operator(F)
-    assert A.shape == (F.dim_c0, F.dim_c0)
-    assert A.dtype == F.dtype
-    x, X = data.draw(cochains(F, columns=(None,))), data.draw(cochains(F, columns=(3,)))
-    if data.draw(st.booleans(), label="complex x"):
-        x = (1 + 2j) * x
-    delta, L = reference.coboundary(F), reference.laplacian(F)
-    assert (A @ x).dtype == np.result_type(F.dtype, x.dtype)
-    n = max(F.dim_c0, F.dim_c1)
-    for result, expected, argument in (
-        (A.matvec(x), L @ x, x),
-        (A.rmatvec(x), L @ x, x),
-        (A.matmat(X), L @ X, X),
-        (A.rmatmat(X), L @ X, X),
-        (A.matvec(x[:, None]), (L @ x)[:, None], x),
-        (A.matmat(np.asfortranarray(X)), L @ X, X),
-    ):
-        assert result.shape == expected.shape
-        assert_residual(result - expected, delta, delta, argument, n=n)
-
-
-def test_laplacian_operator_keeps_the_imaginary_part_of_x():
-    A = sc.laplacian_operator(CellularSheaf.constant([[0, 1]]))
-    assert (A @ np.array([1j, 0])).tolist() == [1j, -1j]
-    F = CellularSheaf([[0, 1]], [[[1.0]]], [[[2j]]])  # conjugates are taken on the way back
-    assert (sc.laplacian_operator(F) @ np.array([1, 0])).tolist() == [1, 2j]
-
-
 # ---------------------------------------------------------------- energy
-
-
-@given(sheaves(), st.data())
-def test_energy_per_edge_and_in_all(F, data):
-    x = data.draw(cochains(F))
-    per_edge, total = sc.edge_energy(F, x), sc.energy(F, x)
-    assert per_edge.shape == (F.n_edges, *x.shape[1:])
-    assert per_edge.dtype == x.real.dtype
-    assert isinstance(total, float) if x.ndim == 1 else total.shape == x.shape[1:]
-    delta = reference.coboundary(F)
-    eps = eps_of(F.dtype)
-    arrays = (x, per_edge, reference.edge_energy(F, x))
-    columns, energies, expected = (array if x.ndim == 2 else array[:, None] for array in arrays)
-    totals = np.atleast_1d(total)
-    for c in range(columns.shape[1]):
-        for e in range(F.n_edges):
-            rows = delta[reference.edge_coordinates(F, e)]
-            there = columns[np.abs(rows).any(axis=0), c]  # what the edge sees of x
-            n = int(max(F.edge_dims[e], F.vertex_dims[F.edges[e]].max()))
-            assert_residual(energies[e, c] - expected[e, c], rows, rows, there, there, n=n, eps=eps)
-        factors = (delta, delta, columns[:, c], columns[:, c])
-        assert_residual(
-            totals[c] - expected[:, c].sum(), *factors, n=max(F.dim_c0, F.dim_c1), eps=eps
-        )
-
-
-def test_energy_of_a_complex_cochain_on_a_real_sheaf():
-    F = CellularSheaf.constant([[0, 1], [1, 2]])
-    assert sc.edge_energy(F, [0, 1j, 3]).tolist() == [1, 10]
-    assert sc.energy(F, [0, 1j, 3]) == 11
-
-
-@pytest.mark.parametrize("function", [sc.energy, sc.edge_energy])
-def test_energy_refuses_cochains_that_do_not_fit(function):
-    F = CellularSheaf([[0, 1]], [[[1.0, 2.0]]], [[[1.0]]])
-    for x in ([1.0, 2.0], np.zeros((3, 1, 1)), 1.0, np.zeros((1, 3)), []):
-        with pytest.raises(
-            ValueError,
-            match=re.escape("(dim_c0, h) with dim_c0 = 3, got shape " + str(np.shape(x))),
-        ):
-            function(F, x)
-    for bad in (np.nan, np.inf, -np.inf):
-        with pytest.raises(ValueError, match=f"`x` must be finite, got {bad} in row 1"):
-            function(F, [[0, 0], [0, bad], [0, 0]])
-    for x in (
-        np.array(["a", "b", "c"]),
-        [True, False, True],
-        np.zeros(3, object),
-        np.zeros(3, np.float16),
-    ):
-        with pytest.raises(
-            TypeError, match="`x` must hold float32, float64, complex64, complex128 or integers"
-        ):
-            function(F, x)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -514,179 +395,3 @@ def test_large_problems_give_the_same_bits_with_one_and_two_threads(dtype, monke
     for one, two in zip(*results, strict=True):
         np.testing.assert_array_equal(one, two)
     assert_equals_delta_star_delta(L.toarray(), F)
-
-
-# ---------------------------------------------------------------- normalize
-
-
-def shifted_blocks(F, singular, eps):
-    """D_v plus what the treatment adds to it."""
-    blocks = [D.astype(np.result_type(D, np.float64)) for D in reference.diagonal_blocks(F)]
-    shift = {"pinv": 0.0, "regularize": eps * max(map(size, blocks), default=0.0), "augment": 1.0}[
-        singular
-    ]
-    return [D + shift * np.eye(len(D)) for D in blocks]
-
-
-def clearly_singular(F, singular="pinv", eps=0.0):
-    """Whether each D_v is singular; drops sheaves where rounding decides."""
-    found = []
-    for D in shifted_blocks(F, singular, eps):
-        values = np.linalg.eigvalsh(D)
-        level = 4 * len(D) * eps_of(F.dtype) * values.max(initial=0)
-        assume(not ((values > level / 4) & (values < 100 * level)).any())
-        found.append(bool((values <= level).any()))
-    return found
-
-
-def normalize_quietly(F, *args, **kwargs):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", sc.SingularDegreeWarning)
-        return sc.normalize(F, *args, **kwargs)
-
-
-@given(
-    sheaves(),
-    st.sampled_from(["pinv", "regularize", "augment"]),
-    st.sampled_from([1e-8, 1e-3, 10.0]),
-)
-def test_normalized_sheaf_is_that_of_the_definition(F, singular, eps):
-    clearly_singular(F, singular, eps)
-    N = normalize_quietly(F, singular, eps)
-    assert N.dtype == F.dtype
-    for name in ("edges", "vertex_dims", "edge_dims"):
-        np.testing.assert_array_equal(getattr(N, name), getattr(F, name))
-    expected, root = reference.normalized(F, singular, eps)
-    ours = sc.laplacian(N).toarray()
-    # an error of D_v^{-1/2} is eps times its condition number, worst vertices count, not the whole
-    # matrix
-    conditions, sizes = [], []
-    for v, D in enumerate(shifted_blocks(F, singular, eps)):
-        root_v = block(root, F, v, v)
-        conditions.append(size(root_v) * size(root_v) * size(D))
-        sizes.append(np.sqrt(size(block(expected, F, v, v))))
-    for u in range(F.n_vertices):
-        for v in range(F.n_vertices):
-            error = block(ours, F, u, v) - block(expected, F, u, v)
-            n = int(max(F.vertex_dims[u], F.vertex_dims[v]))
-            assert_residual(
-                error, conditions[u] + conditions[v], sizes[u], sizes[v], n=n, eps=eps_of(F.dtype)
-            )
-    L = reference.laplacian(F)
-    assert_residual(
-        ours - expected, root, root, L, n=max(F.vertex_dims.max(initial=1), 1), eps=eps_of(F.dtype)
-    )
-
-
-@given(sheaves())
-def test_the_warning_comes_exactly_with_singular_blocks_and_the_pseudo_inverse(F):
-    singular = np.flatnonzero(clearly_singular(F))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        sc.normalize(F, "regularize", eps=1e-2)
-        sc.normalize(F, "augment")
-        if singular.size == 0:
-            sc.normalize(F)
-            return
-    text = f"singular at {singular.size} of {F.n_vertices} vertices, first at vertex {singular[0]}: the pseudo-inverse"
-    with pytest.warns(sc.SingularDegreeWarning, match=text):
-        sc.normalize(F, singular="pinv")
-
-
-@given(
-    sheaves(scales=[1.0]),
-    st.sampled_from([2.0**40, 2.0**-30, 3.7]),
-    st.sampled_from(["pinv", "regularize"]),
-)
-def test_the_scale_of_the_maps_does_not_change_the_normalized_sheaf(F, scale, singular):
-    G = F.with_maps(F.tail_data * F.dtype.type(scale), F.head_data * F.dtype.type(scale))
-    eps = 1e-2
-    clearly_singular(F, singular, eps)
-    N, M = normalize_quietly(F, singular, eps), normalize_quietly(G, singular, eps)
-    conditions = []
-    for v, D in enumerate(shifted_blocks(F, singular, eps)):
-        root_v = block(reference.normalized(F, singular, eps)[1], F, v, v)
-        conditions.append(size(root_v) * size(root_v) * size(D))
-    for e, (u, v) in enumerate(F.edges):
-        for ours, theirs, at in ((N.tail_map, M.tail_map, u), (N.head_map, M.head_map, v)):
-            # rows of a map times D^{-1/2} are at most 1, loops aside, whose two maps may nearly
-            # cancel in D
-            reach = max(1.0, size(ours(e)))
-            assert_residual(
-                ours(e) - theirs(e),
-                conditions[at],
-                reach,
-                n=int(F.vertex_dims[at]),
-                eps=eps_of(F.dtype),
-            )
-
-
-def test_augment_adds_one_whatever_the_scale():
-    F = CellularSheaf([[0, 1]], [[[1e-50]]], [[[1e50]]])  # D = 1e-100 and 1e100
-    N = sc.normalize(F, "augment", eps=3.0)
-    assert_residual(N.tail_map(0)[0, 0] / 1e-50 - 1, n=1)
-    assert_residual(N.head_map(0)[0, 0] - 1, n=1)
-
-
-@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
-@pytest.mark.parametrize("eps", [1e-8, 0.25])
-def test_eps_regularizes_relative_to_the_largest_block(scale, eps):
-    F = CellularSheaf(
-        [[0, 1]], [[[3.0 * scale]]], [[[4.0 * scale, 0.0]]]
-    )  # D = 9 and diag(16, 0), singular
-    N = sc.normalize(F, singular="regularize", eps=eps)
-    assert_residual(N.tail_map(0)[0, 0] - 3 / np.sqrt(9 + 16 * eps), n=1)
-    assert_residual(N.head_map(0)[0, 0] - 4 / np.sqrt(16 + 16 * eps), n=1)
-    assert N.head_map(0)[0, 1] == 0
-
-
-def test_eps_defaults_to_1e_8_and_concerns_regularize_alone():
-    F = CellularSheaf.random(nx.cycle_graph(4), 2, 3, seed=9)
-    default, given_eps = sc.normalize(F, "regularize"), sc.normalize(F, "regularize", eps=1e-8)
-    np.testing.assert_array_equal(default.tail_data, given_eps.tail_data)
-    assert residual(default.tail_data - sc.normalize(F).tail_data, default.tail_data, n=2) > 1e3
-    for singular in ("pinv", "augment"):
-        one, other = sc.normalize(F, singular, eps=1e-8), sc.normalize(F, singular, eps=0.5)
-        np.testing.assert_array_equal(one.tail_data, other.tail_data)
-
-
-@given(sheaves(), st.data())
-def test_the_dirichlet_energy_is_the_energy_of_the_normalized_sheaf(F, data):
-    clearly_singular(F)
-    x = data.draw(cochains(F, columns=(None,)))
-    expected, root = reference.normalized(F)
-    value = sc.energy(normalize_quietly(F), x)
-    dirichlet = float((x.conj() @ expected @ x).real)  # each edge once, so no factor 1/2
-    L = reference.laplacian(F)
-    assert_residual(value - dirichlet, root, root, L, x, x, n=max(F.dim_c0, 1), eps=eps_of(F.dtype))
-
-
-def test_the_dirichlet_energy_has_no_factor_one_half():
-    F = CellularSheaf.connection([[0, 1]], [TURN])
-    assert_residual(sc.energy(sc.normalize(F), [1.0, 0.0, 0.0, 0.0]) - 1, n=2)
-
-
-def test_loops_count_in_the_degree_by_their_difference():
-    F = CellularSheaf(
-        [[0, 1], [0, 0]], [[[1.0]], [[5.0]]], [[[1.0]], [[3.0]]]
-    )  # D_0 = 1 + (5 - 3)^2
-    N = sc.laplacian(sc.normalize(F)).toarray()
-    assert_residual(N - [[1, -1 / np.sqrt(5)], [-1 / np.sqrt(5), 1]], n=1)
-
-
-def test_normalize_refuses_unknown_options():
-    F = CellularSheaf.constant(nx.path_graph(3))
-    with pytest.raises(
-        ValueError, match="`singular` must be one of 'pinv', 'regularize', 'augment', got 'shift'"
-    ):
-        sc.normalize(F, "shift")
-    for eps in (0, -1e-8, np.nan, np.inf, 1j, None, [1e-8]):
-        with pytest.raises(
-            (ValueError, TypeError), match="`eps` must be (positive and finite|a real number)"
-        ):
-            sc.normalize(F, "regularize", eps=eps)
-
-
-def test_labels_survive_normalization():
-    F = CellularSheaf.constant(nx.path_graph(["b", "a"]))
-    assert sc.normalize(F).vertex_labels == ("b", "a")

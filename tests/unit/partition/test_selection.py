@@ -1,25 +1,23 @@
 """Every promise of ``select``, for every method."""
 
-import sys
-from types import SimpleNamespace
-
 import networkx as nx
 import numpy as np
 import pytest
-import scipy.sparse
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen._kernels.partition import balls
 from sheafcoarsen._kernels.partition import heap as heaps
-from sheafcoarsen.partition import Partition, select
+from sheafcoarsen.partition import select
 from sheafcoarsen.partition.links import links_of
 from sheafcoarsen.partition.repair import repair_labels
 from sheafcoarsen.partition.selection import SWEEPS
 from sheafcoarsen.sheaf import CellularSheaf
 
 METHODS = ["balls", "matching", "spectral", "metis"]
+
+
 BALANCED = ["balls", "matching", "metis"]
 
 
@@ -80,46 +78,6 @@ def test_guarantees_hold_on_any_multigraph(method, problem, weights, seed):
     F = sheaf_on(edges, dims, edge_dims)
     partition = select(F, n_clusters, method=method, weights=weights, seed=seed)
     assert_guarantees(partition, n_clusters, len(dims), edges)
-
-
-FORKED = [(0, 0), (0, 0), (0, 1), (0, 2), (4, 5), (5, 7), (7, 9), (11, 13), (13, 0), (0, 3), (0, 4)]
-
-
-@settings(deadline=None, max_examples=300)
-@given(problem=problems(), seed=st.integers(0, 99))
-@example(problem=(FORKED, [0, 0, 0, 2, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0], [0] * 11, 4), seed=0)
-def test_repair_mends_any_labels(problem, seed):
-    edges, dims, edge_dims, n_clusters = problem
-    links = links_of(sheaf_on(edges, dims, edge_dims), "sheaf")
-    labels = np.random.default_rng(seed).integers(0, n_clusters, len(dims)).astype(np.int32)
-    for balanced in (True, False):
-        repaired = Partition(repair_labels(links, labels.copy(), n_clusters, balanced))
-        assert_guarantees(repaired, n_clusters, len(dims), edges)
-
-
-def test_repair_leaves_good_labels_alone():
-    labels = np.repeat([0, 1, 2], 4).astype(np.int32)
-    repaired = repair_labels(links_of(nx.path_graph(12), "graph"), labels, 3, True)
-    assert repaired.tolist() == labels.tolist()
-
-
-def test_repair_gives_a_fragment_to_its_neighbour_and_the_main_piece_keeps_the_label():
-    labels = np.array([0, 0, 0, 0, 1, 1, 0, 1, 1, 1], dtype=np.int32)  # vertex 6 is cut off
-    repaired = repair_labels(links_of(nx.path_graph(10), "graph"), labels, 2, True)
-    assert repaired.tolist() == [0] * 4 + [1] * 6
-
-
-def test_repair_merges_a_fragment_before_a_lighter_cluster():
-    labels = np.array([0] * 4 + [1] + [2] * 5 + [0] * 2, dtype=np.int32)
-    repaired = repair_labels(links_of(nx.path_graph(12), "graph"), labels, 3, False)
-    assert repaired.tolist() == [0] * 4 + [1] + [2] * 7
-
-
-def test_repair_splits_heavy_clusters_and_merges_light_ones_instead():
-    labels = np.repeat(np.arange(10), [24] + [4] * 9).astype(np.int32)
-    links = links_of(nx.path_graph(60), "graph")
-    assert np.bincount(repair_labels(links, labels, 10, True)).max() <= 9
-    assert np.bincount(repair_labels(links, labels, 10, False)).max() == 24
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -203,90 +161,9 @@ def test_empty_stalks_spread(method):
 
 # ---------------------------------------------------------------- weights
 
-RING = np.stack([np.arange(20), (np.arange(20) + 1) % 20], axis=1)
-WEAK = np.where(np.isin(np.arange(20), [4, 14]), 1e-3, 1.0)  # links 4-5 and 14-15
-HALVES = frozenset({frozenset(range(5, 15)), frozenset([*range(5), *range(15, 20)])})
-
 
 def clusters(partition):
     return frozenset(frozenset(partition.cluster(a).tolist()) for a in range(partition.n_clusters))
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
-def test_sheaf_weights_cut_the_two_weak_links_at_any_scale(method, scale):
-    roots = scale * np.sqrt(WEAK)
-    F = CellularSheaf(RING, roots[:, None, None] * np.eye(2), roots[:, None, None] * np.eye(2))
-    for seed in range(4):
-        assert clusters(select(F, 2, method=method, weights="sheaf", seed=seed)) == HALVES
-    unaware = [clusters(select(F, 2, method=method, weights="graph", seed=s)) for s in range(4)]
-    assert unaware != [HALVES] * 4
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_graph_weights_come_from_attribute_or_entries(method):
-    G = nx.cycle_graph(20)
-    for u, v in ((4, 5), (14, 15)):
-        G.edges[u, v]["weight"] = 1e-3  # the others are missing: 1
-    adjacency = scipy.sparse.coo_array((WEAK, RING.T), shape=(20, 20))
-    adjacency = scipy.sparse.csr_array(adjacency + adjacency.T)
-    for graph in (G, adjacency):
-        for seed in range(4):
-            assert clusters(select(graph, 2, method=method, seed=seed)) == HALVES
-    assert any(clusters(select(RING, 2, method=method, seed=s)) != HALVES for s in range(4))
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_power_of_two_scales_change_nothing(method):
-    edges = np.array(grid(6, 7).edges)
-    made = [
-        sheaf_on(edges, np.arange(42) % 4, np.full(len(edges), 2), scale=scale)
-        for scale in (1.0, 2.0**-332, 2.0**332)
-    ]
-    labels = [select(F, 5, method=method, weights="sheaf").labels.tolist() for F in made]
-    assert labels[0] == labels[1] == labels[2]
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("weight", [0.0, 5e-324, 1e308])
-def test_equal_weights_of_any_size_are_ties(method, weight):
-    G = grid(7, 8)
-    nx.set_edge_attributes(G, weight, "weight")
-    partition = select(G, 6, method=method)
-    assert_guarantees(partition, 6, 56, list(G.edges))
-    assert partition.sizes.max() <= 22
-    if weight > 0:
-        assert np.array_equal(partition.labels, select(grid(7, 8), 6, method=method).labels)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
-def test_links_are_frobenius_norms_summed_over_parallel_edges(dtype):
-    edges = [(0, 1), (1, 0), (2, 2), (1, 2), (3, 1), (0, 1)]
-    F = sheaf_on(edges, [2, 3, 1, 0], [2, 1, 2, 3, 2, 0], dtype=dtype)
-    links = links_of(F, "sheaf")
-    assert links.starts.tolist() == [0, 1, 4, 5, 6]
-    assert links.sizes.tolist() == [2, 3, 1, 1]
-    norms = [np.linalg.norm(F.tail_map(e).conj().T @ F.head_map(e)) for e in range(6)]
-    expected = {(0, 1): norms[0] + norms[1] + norms[5], (1, 2): norms[3], (1, 3): norms[4]}
-    top = max(norms[e] for e in (0, 1, 3, 4, 5))
-    for u in range(4):
-        for p in range(links.starts[u], links.starts[u + 1]):
-            v = int(links.ends[p])
-            wanted = expected[min(u, v), max(u, v)] / top
-            assert abs(links.weights[p] - wanted) <= 30 * np.finfo(dtype).eps * max(wanted, 1)
-    assert set(links_of(F, "graph").weights.tolist()) == {3.0, 1.0}
-
-
-def test_weights_of_an_edge_list_are_one_and_loops_count_nothing():
-    G = nx.MultiGraph([(0, 1), (0, 1), (1, 1), (1, 2)])
-    G.edges[0, 1, 1]["weight"] = 4
-    assert sorted(links_of(G, "graph").weights.tolist()) == [0.25, 0.25, 1.25, 1.25]
-    assert sorted(links_of([[0, 1], [0, 1], [1, 1], [1, 2]], "graph").weights.tolist()) == [
-        1,
-        1,
-        2,
-        2,
-    ]
 
 
 # ---------------------------------------------------------------- hubs
@@ -347,29 +224,6 @@ def test_two_cliques_joined_by_an_edge_are_found(method):
         assert clusters(partition) == {frozenset(range(12)), frozenset(range(12, 24))}
 
 
-def test_spectral_finds_unequal_cliques_that_balance_would_cut():
-    G = nx.disjoint_union(nx.complete_graph(30), nx.complete_graph(5))
-    G.add_edge(0, 30)
-    partition = select(G, 2, method="spectral")
-    assert sorted(partition.sizes.tolist()) == [5, 30]
-
-
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-def test_spectral_finds_large_blocks_by_lanczos():
-    sizes = [300, 400, 500]
-    G = nx.stochastic_block_model(sizes, 0.002 + 0.05 * np.eye(3), seed=11)
-    truth = np.repeat([0, 1, 2], sizes)
-    partition = select(np.array(G.edges), 3, method="spectral")
-    table = np.zeros((3, 3))
-    np.add.at(table, (truth, partition.labels), 1)
-    assert table.max(axis=1).sum() >= 0.98 * 1200
-
-
-def test_spectral_cuts_a_long_path_evenly():
-    sizes = select(nx.path_graph(3000), 4, method="spectral").sizes  # eigenvalues 1e-7 apart
-    assert sizes.min() >= 500
-
-
 def test_refinement_sweeps_lower_the_cut():
     G = nx.random_geometric_graph(1500, 0.05, seed=13)
     edges = np.array(G.edges)
@@ -400,42 +254,6 @@ def test_heap_sorts():
             size = heaps.heap_pop(heap, size)
         sign = 1 if code is heaps.ascending else -1
         assert order == np.argsort(sign * values, kind="stable").tolist()
-
-
-def fake_metis(labels, calls, **more):
-    def part_graph(n_clusters, **options):
-        calls.append((n_clusters, options))
-        return 0, labels
-
-    return SimpleNamespace(part_graph=part_graph, Options=lambda **options: options, **more)
-
-
-@pytest.mark.parametrize("recent", [True, False])
-def test_empty_and_disconnected_parts_of_metis_are_repaired(monkeypatch, recent):
-    calls = []
-    more = {"CSRAdjacency": lambda starts, ends: (starts, ends)} if recent else {}
-    labels = [3, 0, 0, 3, 3, 0, 0, 0, 3, 3, 3, 3]  # 1 and 2 are empty, 0 and 3 in pieces
-    monkeypatch.setitem(sys.modules, "pymetis", fake_metis(labels, calls, **more))
-    G = nx.path_graph(12)
-    G.edges[0, 1]["weight"] = 0.0
-    G.edges[1, 2]["weight"] = 2.5
-    partition = select(G, 4, method="metis", seed=3)
-    select(G, 4, method="metis", seed=4)
-    assert_guarantees(partition, 4, 12, list(G.edges))
-    (n_clusters, options), (_, other) = calls
-    assert n_clusters == 4
-    assert ("adjacency" in options) == recent
-    weights = np.asarray(options["eweights"])
-    assert weights.dtype.kind == "i"
-    assert weights.min() == 1
-    assert weights.max() == 1000
-    assert options["options"]["seed"] != other["options"]["seed"]
-
-
-def test_metis_without_pymetis_says_how_to_get_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pymetis", None)
-    with pytest.raises(ImportError, match=r"pip install sheafcoarsen\[metis\]"):
-        select(nx.path_graph(5), 2, method="metis")
 
 
 # ---------------------------------------------------------------- arguments
@@ -480,13 +298,6 @@ def test_unknown_choices_are_refused_with_the_list():
 def test_seeds_are_integers_from_zero(seed, error):
     with pytest.raises(error, match="`seed` must be"):
         select(nx.path_graph(5), 2, seed=seed)
-
-
-def test_spectral_refuses_many_clusters_and_names_balls():
-    with pytest.raises(
-        ValueError, match=r'`n_clusters` must be at most 500 .* got 501; use "balls"'
-    ):
-        select(nx.path_graph(600), 501, method="spectral")
 
 
 def test_negative_weights_are_refused():

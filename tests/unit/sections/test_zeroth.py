@@ -9,32 +9,16 @@ import scipy.sparse
 from hypothesis import assume, given
 
 import sheafcoarsen as sc
-from sheafcoarsen.sections import reduction, zeroth
+from sheafcoarsen.sections import reduction
 from tests.support import reference
 from tests.support.helpers import (
     assert_residual,
-    dense_rank,
     eps_of,
     same_subspace,
     singular_values,
     size,
 )
 from tests.support.strategies import known_sections, sheaves
-
-
-@pytest.fixture
-def small_clusters(monkeypatch):
-    """Several levels on sheaves of a few dimensions."""
-    monkeypatch.setattr("sheafcoarsen.sections.reduction.VERTICES", 3)
-    monkeypatch.setattr("sheafcoarsen.sections.reduction.DIMENSION", 8)
-    monkeypatch.setattr("sheafcoarsen.sections.reduction.LAST", 3)
-    monkeypatch.setattr("sheafcoarsen.sections.zeroth.LAST", 3)
-
-
-@pytest.fixture
-def always_sparse(monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.sections.basis.DENSE_ENTRIES", 0)
-    monkeypatch.setattr("sheafcoarsen.sections.basis.DENSE_COLUMNS", 0)
 
 
 def equilibrated(F):
@@ -122,40 +106,6 @@ def neighbours(n, dim=3, k=6, seed=0):
     return sc.gallery.nearest_neighbors(np.random.default_rng(seed).random((n, dim)), k)
 
 
-def scaled_edges(F, factors):
-    tail = F.tail_data * np.repeat(factors, np.diff(F.tail_offsets))
-    return F.with_maps(tail, F.head_data * np.repeat(factors, np.diff(F.head_offsets)))
-
-
-def test_edges_over_six_decades():
-    rng = np.random.default_rng(0)
-    F = sc.gallery.bundle(neighbours(600), 3, seed=1)
-    G = scaled_edges(F, 10.0 ** (-6 * rng.random(F.n_edges)))
-    S, T = sc.global_sections(F), sc.global_sections(G)
-    assert S.h0 == T.h0 == 3
-    assert len(T.levels) == 2
-    assert same_subspace(check_basis(G, T), S.basis, condition=1e3)
-
-
-@pytest.mark.parametrize("condition", [1e4, 1e6, 1e8])
-def test_vertex_maps_of_any_condition(condition):
-    """Changes of bases of that condition at the vertices, and random rotations of the edges' stalks: h0 stays 3."""
-    rng = np.random.default_rng(1)
-    edges, n = neighbours(400), 400
-
-    def rotations(count):
-        return np.linalg.qr(rng.standard_normal((count, 3, 3)))[0]
-
-    gauge = rotations(n) * np.array([1, condition**-0.5, 1 / condition]) @ rotations(n)
-    turns = rotations(len(edges))
-    F = sc.CellularSheaf(edges, turns @ gauge[edges[:, 0]], turns @ gauge[edges[:, 1]])
-    S = sc.global_sections(F)
-    assert S.h0 == 3
-    assert S.smallest_nonzero > 1e-2
-    assert S.residual < 1e-13
-    check_basis(F, S)
-
-
 @pytest.mark.parametrize(
     ("holonomy", "h0"), [(0.0, 2), (1e-7, 0), (1e-8, 0), (np.diag([1.0, -1.0, 1.0]), 2)]
 )
@@ -164,30 +114,6 @@ def test_a_long_cycle(holonomy, h0):
     assert S.h0 == h0
     assert S.residual < 1e-13
     assert len(S.levels) > 1
-
-
-@pytest.mark.parametrize("dtype", [float, complex])
-def test_sections_that_grow_with_the_graph_are_sparse(dtype, monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.sections.basis.DENSE_ENTRIES", 1 << 16)
-    graph = nx.grid_2d_graph(20, 20)
-    F = sc.CellularSheaf.random(graph, 3, 1, seed=0, dtype=dtype)
-    S = sc.global_sections(F)
-    assert S.h0 == F.dim_c0 - dense_rank(reference.coboundary(F)) == 440
-    assert scipy.sparse.issparse(S.basis)
-    assert S.basis.nnz < S.h0 * F.dim_c0 / 2
-    assert S.residual < 1e-13
-    gram = (S.basis.conj().T @ S.basis).toarray()
-    assert_residual(gram - np.eye(S.h0), n=F.dim_c0)
-    assert sc.cohomology_dims(F) == (440, 440 - F.dim_c0 + F.dim_c1)
-
-
-def test_many_components_and_isolated_vertices():
-    parts = [sc.gallery.bundle(neighbours(30, seed=s), 2, seed=s) for s in range(15)]
-    F, _, _ = sc.disjoint_union([*parts, sc.CellularSheaf([], [], [], vertex_dims=[3, 0, 1])])
-    S = sc.global_sections(F)
-    assert S.h0 == 15 * 2 + 4
-    assert len(S.levels) > 1
-    check_basis(F, S)
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100])
@@ -287,74 +213,6 @@ def test_the_same_bits_with_any_number_of_threads(monkeypatch, always_sparse):
     assert one.basis.data.tobytes() == two.basis.data.tobytes()
     assert (one.basis.indices == two.basis.indices).all()
     assert (one.largest_zero, one.residual) == (two.largest_zero, two.residual)
-
-
-def test_stalling_is_met_by_larger_clusters_and_ends(monkeypatch):
-    """A long path keeps nearly everything in clusters of two."""
-    monkeypatch.setattr("sheafcoarsen.sections.reduction.VERTICES", 1)
-    monkeypatch.setattr("sheafcoarsen.sections.reduction.LAST", 10)
-    monkeypatch.setattr("sheafcoarsen.sections.zeroth.LAST", 10)
-    F = sc.CellularSheaf.constant(nx.path_graph(60))
-    S = sc.global_sections(F)
-    assert S.h0 == 1
-    assert S.levels[-1] <= 10
-    assert_residual(abs(S.basis) - 1 / np.sqrt(60), n=60)
-
-
-def test_a_clear_error_where_coarsening_gets_nowhere(monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.sections.reduction.LAST", 1)
-    monkeypatch.setattr("sheafcoarsen.sections.zeroth.LAST", 1)
-    monkeypatch.setattr("sheafcoarsen.sections.reduction.LARGEST_LAST", 1)
-    monkeypatch.setattr("sheafcoarsen.sections.zeroth.LARGEST_LAST", 1)
-    monkeypatch.setattr(
-        "sheafcoarsen.sections.zeroth.cluster_count", lambda sheaf, growth: sheaf.n_vertices
-    )
-    with pytest.raises(np.linalg.LinAlgError, match="no further than dimension 60"):
-        sc.global_sections(sc.CellularSheaf.constant(nx.path_graph(60)))
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-def test_a_hub_and_its_leaves_are_no_dense_problem(monkeypatch, request, sparse):
-    """Clusters of a star cannot share its leaves unless they may fall apart."""
-    if sparse:
-        request.getfixturevalue("always_sparse")
-    for name, value in (("VERTICES", 10), ("DIMENSION", 30), ("LAST", 30)):
-        monkeypatch.setattr(reduction, name, value)
-    monkeypatch.setattr(zeroth, "LAST", 30)
-    largest, reduced = [], reduction.reduce_level
-    monkeypatch.setattr(
-        zeroth,
-        "reduce_level",
-        lambda F, P, *rest: largest.append(_heaviest(F, P)) or reduced(F, P, *rest),
-    )
-    hubs = nx.disjoint_union(nx.star_graph(150), nx.star_graph(150))
-    hubs.add_edge(0, 151)
-    for F, h0 in (
-        (sc.gallery.bundle(hubs, 2, seed=0), 2),
-        (sc.CellularSheaf.random(nx.star_graph(200), 3, 1, seed=0), 403),
-        (sc.CellularSheaf.random(nx.star_graph(200), 2, 3, seed=0, dtype=complex), 0),
-    ):
-        S = sc.global_sections(F)
-        assert S.h0 == h0
-        assert len(S.levels) > 3
-        assert S.residual < 1e-13
-        check_basis(F, S)
-    assert max(largest) <= 120
-
-
-def _heaviest(F, P):
-    return np.bincount(P.labels, F.vertex_dims).max()
-
-
-def test_a_clear_error_for_a_stalk_that_is_too_large(monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.sections.reduction.LAST", 20)
-    monkeypatch.setattr("sheafcoarsen.sections.zeroth.LAST", 20)
-    monkeypatch.setattr("sheafcoarsen.sections.reduction.LARGEST_LAST", 30)
-    monkeypatch.setattr("sheafcoarsen.sections.zeroth.LARGEST_LAST", 30)
-    with pytest.raises(
-        np.linalg.LinAlgError, match="a cluster of dimension 40 would .* it is a single stalk"
-    ):
-        sc.global_sections(sc.CellularSheaf.random(nx.path_graph(4), [40, 1, 1, 1], 45, seed=0))
 
 
 @pytest.mark.parametrize("function", [sc.global_sections, sc.cohomology_dims])

@@ -1,0 +1,110 @@
+"""Loop-cells hold the retained energy, without rows of zero energy."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from tests.support import reference
+from tests.support.helpers import assert_residual, eps_of, residual, ties_allowed
+from tests.support.strategies import bases, mode_counts, sheaves_with_partitions
+from tests.unit.coarsening.test_realization import (
+    BUNDLE,
+    THREE_BALLS,
+    blocks_of,
+    coarsenings,
+    dims_of,
+)
+
+
+@given(coarsenings())
+def test_loops_hold_half_a_factor_of_the_retained_energy_at_either_end(C):
+    F, P, bases_ = C.fine, C.partition, blocks_of(C)
+    loops = {int(C.sheaf.edges[e, 0]): e for e in range(C.n_crossing_edges, C.sheaf.n_edges)}
+    for a, R_a in enumerate(bases_):
+        B = np.zeros((0, R_a.shape[1]), C.sheaf.dtype)
+        if a in loops:
+            tail, head = C.sheaf.tail_map(loops[a]), C.sheaf.head_map(loops[a])
+            assert len(tail) > 0
+            np.testing.assert_array_equal(tail, -head)  # B / 2 and -B / 2, to the last bit
+            B = tail - head
+        delta_a = reference.internal_coboundary(F, P, a)
+        H = reference.retained_internal_operator(F, P, bases_, a)
+        error = B.conj().T @ B - H
+        assert_residual(
+            error, delta_a, delta_a, R_a, R_a, n=max(R_a.shape), eps=eps_of(C.sheaf.dtype)
+        )
+
+
+@given(sheaves_with_partitions(), st.data())
+def test_loops_of_spectral_modes_are_diagonal_without_rows_of_zero_energy(case, data):
+    F, P = case
+    with ties_allowed():
+        M = sc.local_modes(F, P, data.draw(mode_counts(P)))
+    C = sc.coarsen(F, P, M)
+    e = C.n_crossing_edges
+    for a in range(P.n_clusters):
+        values, N = M.eigenvalues(a), len(M.basis(a))
+        level = 4 * N * eps_of(F.dtype) * float(M.operator_norms[a])
+        kept = np.flatnonzero(values.astype(float) > level)
+        if kept.size == 0:
+            continue
+        assert C.sheaf.edges[e].tolist() == [a, a]
+        half = np.zeros((kept.size, values.size), F.dtype)
+        half[np.arange(kept.size), kept] = np.sqrt(values[kept]) / 2
+        np.testing.assert_array_equal(C.sheaf.tail_map(e), half)
+        e += 1
+    assert e == C.sheaf.n_edges
+
+
+@given(sheaves_with_partitions(), st.data())
+def test_loops_have_no_row_of_zero_energy(case, data):
+    F, P = case
+    basis = data.draw(bases(F, P))
+    C = sc.coarsen(F, P, basis=basis)
+    for e in range(C.n_crossing_edges, C.sheaf.n_edges):
+        a = int(C.sheaf.edges[e, 0])
+        delta_a = reference.internal_coboundary(F, P, a)
+        B = C.sheaf.tail_map(e) - C.sheaf.head_map(e)
+        assert len(B) <= min(basis[a].shape)
+        for row in B:  # each would be seen: its square is above the rounding of H_a
+            assert residual(row, n=1) > 0
+            assert (
+                residual(
+                    np.abs(row).astype(float).max() ** 2, delta_a, delta_a, basis[a], basis[a], n=1
+                )
+                > 1e-3
+            )
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+def test_a_bundle_at_the_rank_of_its_sections_needs_no_loops(scale):
+    F = BUNDLE.with_maps(BUNDLE.tail_data * scale, BUNDLE.head_data * scale)
+    for extra, n_loops in ((0, 0), (1, 3)):
+        with ties_allowed():
+            C = sc.coarsen(F, THREE_BALLS, 3 + extra)
+        assert C.sheaf.n_edges - C.n_crossing_edges == n_loops
+        assert C.sheaf.edge_dims[C.n_crossing_edges :].tolist() == [extra] * n_loops
+        by_hand = sc.coarsen(F, THREE_BALLS, basis=[C.block(a) for a in range(3)])
+        assert by_hand.sheaf.edge_dims.tolist() == C.sheaf.edge_dims.tolist()
+
+
+@given(coarsenings(loops=False))
+def test_without_loops_the_coarse_sheaf_is_that_of_the_crossing_edges(C):
+    F, P, bases_ = C.fine, C.partition, blocks_of(C)
+    assert C.loops is False
+    assert C.sheaf.n_edges == C.n_crossing_edges == len(reference.crossing_groups(F, P))
+    delta_x = reference.crossing_coboundary(F, P, bases_)
+    L, expected = sc.laplacian(C.sheaf).toarray(), delta_x.conj().T @ delta_x
+    delta_X, n = reference.fine_crossing_coboundary(F, P), dims_of(C)
+    for a, R_a in enumerate(bases_):
+        for b, R_b in enumerate(bases_):
+            here = np.ix_(
+                reference.coarse_coordinates(bases_, a), reference.coarse_coordinates(bases_, b)
+            )
+            at_a, at_b = (delta_X[:, reference.cluster_coordinates(F, P, c)] for c in (a, b))
+            error = L[here] - expected[here]
+            assert_residual(
+                error, R_a, R_b, at_a, at_b, n=max(n[a], n[b]), eps=eps_of(C.sheaf.dtype)
+            )

@@ -1,0 +1,73 @@
+"""Edge lists by number and by name, and what is wrong with others."""
+
+import pytest
+
+from sheafcoarsen.io import read_graph
+from tests.unit.io.test_graph_files import check, refuses
+
+
+@pytest.mark.parametrize("ending", [".txt", ".edges", ".edgelist", ".csv", ".tsv", ".el", ".CSV"])
+@pytest.mark.parametrize("separator", [" ", "\t", ",", ", ", " , ", "  "])
+def test_edge_lists(write, ending, separator):
+    lines = [["5", "3", "4"], ["3", "-2"], ["5", "5", "0"], ["3", "5", "1e-2"]]
+    text = "# head, with comma\n\n" + "\n".join(separator.join(line) for line in lines)
+    F = read_graph(write(text, "g" + ending))
+    check(F, [[0, 1], [1, 2], [0, 0], [1, 0]], [4, 1, 0, 0.01], labels=(5, 3, -2))
+
+
+def test_edge_list_names(write):
+    F = read_graph(write("b a\n7 b\n", "g.txt"))
+    check(F, [[0, 1], [2, 0]], [1, 1], labels=("b", "a", "7"))
+    F = read_graph(write("b a\n7 8\n9 b\n", "g.txt"))  # no headings, for b comes again
+    assert F.vertex_labels == ("b", "a", "7", "8", "9")
+    F = read_graph(write("007 8\n7 9\n", "g.txt"))  # integers: 007 is 7
+    check(F, [[0, 1], [0, 2]], [1, 1], labels=(7, 8, 9))
+    F = read_graph(write("1_0 2\n2.0 2\n", "g.txt"))
+    check(F, [[0, 1], [2, 1]], [1, 1], labels=("1_0", "2", "2.0"))
+    F = read_graph(write("\ufeffé ü\n", "g.txt"))  # byte order mark
+    check(F, [[0, 1]], [1], labels=("é", "ü"))
+
+
+def test_edge_list_comments(write):
+    F = read_graph(write("% x\n0 1 # note, that\n  # y\nC# 1 2 %z\n\x0c\n", "g.txt"))
+    check(F, [[0, 1], [2, 1]], [1, 2], labels=("0", "1", "C#"))
+
+
+def test_edge_list_line_ends(write):
+    for end in ("\n", "\r\n", "\r"):
+        check(
+            read_graph(write(f"0 1{end}{end}1 2{end}", "g.txt")),
+            [[0, 1], [1, 2]],
+            [1, 1],
+            (0, 1, 2),
+        )
+
+
+BAD_LISTS = {
+    "empty": ("", None, "no edge"),
+    "comments": ("# a\n\n", None, "no edge"),
+    "one": (
+        "0 1\n2\n",
+        2,
+        "an edge is `u v [weight]`, separated by white space or commas, got 1 words",
+    ),
+    "four": ("0 1\n# c\n0 1 2 3\n", 3, "got 4 words"),
+    "empty-field": ("0,1\n0,,2\n", 2, "got an empty field"),
+    "trailing-comma": ("0,1,\n", 1, "got an empty field"),
+    "spaces-in-names": ("New York,Boston,3\n", 1, "got 4 words"),
+    "weight-word": ("0 1 2\n0 2\n0 3 x\n", 3, "the weight of an edge must be a number, got 'x'"),
+    "table": ("source,target,weight\n0,1,2\n", 1, "must be a number, got 'weight'"),
+    "headings": ("\nsource target\n0 1\n1 2\n", 2, "'source' and 'target' look like the headings"),
+    "negative": ("0 1\n\n0 2 -0.5\n", 3, "must not be negative, got -0.5; CellularSheaf.signed"),
+    "nan": ("0 1 nan\n", 1, "the weight of an edge must be finite, got 'nan'"),
+    "inf": ("0 1 1e999\n", 1, "must be finite"),
+    "range-of-maps": ("0 1 1e307\n", None, "the largest entry of"),
+    "long": ("0 1 " + "x" * 1000, 1, "x..."),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "message"), BAD_LISTS.values(), ids=BAD_LISTS)
+def test_bad_edge_lists(write, text, line, message):
+    said = refuses(write(text, "g.txt"), line, message)
+    refuses(write(text, "g.csv.gz"), line, message)
+    assert len(said) < 400

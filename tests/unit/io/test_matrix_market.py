@@ -1,0 +1,160 @@
+"""MatrixMarket files of every kind, and what is wrong with others."""
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sheafcoarsen.io import read_graph
+from sheafcoarsen.sheaf import CellularSheaf
+from tests.support.helpers import assert_residual
+from tests.unit.io.test_graph_files import REAL, check, refuses
+
+PATTERN = "%%MatrixMarket matrix coordinate pattern symmetric\n"
+
+
+GENERAL = "%%MatrixMarket matrix coordinate real general\n"
+
+
+ARRAY = "%%MatrixMarket matrix array real general\n"
+
+
+def test_mtx_pattern_diagonal_and_isolated_vertices(write):
+    F = read_graph(write(PATTERN + "5 5 3\n3 3\n3 1\n2 1\n", "g.mtx"))
+    check(F, [[0, 1], [0, 2], [2, 2]], [1, 1, 1], n=5)
+
+
+def test_mtx_integers_and_no_entries(write):
+    header = "%%MatrixMarket matrix coordinate integer symmetric\n"
+    check(
+        read_graph(write(header + "2 2 2\n2 1 7\n2 2 3\n", "g.mtx")), [[0, 1], [1, 1]], [7, 3], n=2
+    )
+    check(read_graph(write(header + "3 3 0\n", "g.mtx")), [], [], n=3)
+    check(read_graph(write(ARRAY + "0 0\n", "g.mtx")), [], [], n=0)
+
+
+def test_mtx_is_symmetric_up_to_rounding(write):
+    F = read_graph(write(GENERAL + "2 2 2\n1 2 1.0000000000000002\n2 1 1\n", "g.mtx"))
+    check(F, [[0, 1]], [1], n=2)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+def test_mirror_images_that_differ_by_more_than_rounding_are_refused(write, scale):
+    text = GENERAL + f"2 2 2\n1 2 {scale!r}\n2 1 {scale * (1 + 1e-14)!r}\n"
+    refuses(write(text, "g.mtx"), 3, "but its mirror image (2, 1) is")
+    text = f"2 1 1\n2 {scale!r}\n1 {scale * (1 + 1e-14)!r}\n"
+    refuses(write(text, "g.graph"), 2, "at its other end (line 3)")
+
+
+@given(st.integers(1, 8), st.integers(0, 2**32), st.booleans())
+def test_what_scipy_writes_is_read_as_the_adjacency(tmp_path_factory, n, seed, as_general):
+    A = scipy.sparse.random_array((n, n), density=0.4, rng=seed, format="coo")
+    A = scipy.sparse.csr_array(A + A.T)
+    path = tmp_path_factory.mktemp("mtx") / "a.mtx"
+    scipy.io.mmwrite(path, A, symmetry="general" if as_general else "symmetric", precision=17)
+    F, expected = read_graph(path), CellularSheaf.constant(A)
+    np.testing.assert_array_equal(F.edges, expected.edges)
+    assert_residual(F.tail_data - expected.tail_data, expected.tail_data, n=1)
+    assert F.n_vertices == n
+
+
+BAD_MTX = {
+    "empty": ("", 1, "the first line must be"),
+    "no-banner": ("4 4 1\n1 2\n", 1, "the first line must be"),
+    "symmetry": (
+        "%%MatrixMarket matrix coordinate real odd\n1 1 0\n",
+        1,
+        "an adjacency is symmetric",
+    ),
+    "skew": (
+        REAL.replace("symmetric", "skew-symmetric") + "2 2 1\n2 1 1\n",
+        1,
+        "an adjacency is symmetric",
+    ),
+    "layout": (
+        "%%MatrixMarket matrix array pattern general\n1 1\n",
+        1,
+        "unknown layout 'array pattern'",
+    ),
+    "complex": (
+        "%%MatrixMarket matrix coordinate complex hermitian\n2 2 1\n2 1 1 1\n",
+        1,
+        "weights must be real",
+    ),
+    "no-size": (REAL + "% 3 3 2\n", None, "no line with its size"),
+    "short-size": (
+        REAL + "\n3 3\n2 1 1.5\n",
+        3,
+        "the size line must be `rows columns entries`, got '3 3'",
+    ),
+    "long-size": (ARRAY + "1 1 1\n2\n", 2, "the size line must be `rows columns`, got '1 1 1'"),
+    "negative-size": (REAL + "-3 -3 0\n", 2, "the size line must be"),
+    "truncated": (REAL + "3 3 2\n2 1 1.5\n", 2, "promises 2 entries, the file holds 1"),
+    "too-many": (REAL + "3 3 1\n2 1 1.5\n3 1 1\n", 2, "promises 1 entries, the file holds 2"),
+    "promised": (
+        REAL + "9 9 999999999999\n2 1 1\n",
+        2,
+        "promises 999999999999 entries, the file holds 1",
+    ),
+    "promised-array": (
+        ARRAY + "100000 100000\n1\n",
+        2,
+        "promises 10000000000 entries, the file holds 1",
+    ),
+    "array-without-columns": (ARRAY + "3 0\n", 2, "square matrix, got 3 x 0"),
+    "word": (
+        REAL + "3 3 2\n2 1 1.5\n3 1 x\n",
+        4,
+        "the weight of an edge must be a number, got 'x'",
+    ),
+    "no-weight": (
+        REAL + "3 3 2\n2 1 1.5\n3 1\n",
+        4,
+        "an entry is `row column weight`, got 2 words",
+    ),
+    "a-weight": (PATTERN + "3 3 1\n2 1 1.5\n", 3, "an entry is `row column`, got 3 words"),
+    "two-weights": (ARRAY + "1 1\n2 1\n", 3, "an entry is `weight`, got 2 words"),
+    "range": (
+        REAL + "3 3 1\n4 1 1.5\n",
+        3,
+        "row or column '4' is out of range; they count from 1 to 3",
+    ),
+    "zero": (REAL + "3 3 2\n2 1 1\n2 0 1.5\n", 4, "row or column '0' is out of range"),
+    "huge": (REAL + "99999999999999999999 3 1\n1 1 1\n", 2, "square matrix"),
+    "many": (REAL + "9999999999 9999999999 1\n1 1 1\n", 2, "9999999999 vertices are more than"),
+    "rectangular": (GENERAL + "3 2 1\n1 2 5\n", 2, "square matrix, got 3 x 2"),
+    "nan": (REAL + "% c\n3 3 2\n2 1 1.5\n3 1 nan\n", 5, "must be finite, got 'nan'"),
+    "inf": (REAL + "3 3 2\n2 1 1e400\n3 1 1\n", 3, "must be finite"),
+    "negative": (
+        REAL + "3 3 2\n2 1 1.5\n\n3 1 -2\n",
+        5,
+        "entry (3, 1) must not be negative as the weight of an edge",
+    ),
+    "negative-array": (ARRAY + "2 2\n0\n3\n%\n-3\n0\n", 6, "entry (1, 2) must not be negative"),
+    "twice": (REAL + "3 3 3\n2 1 1.5\n3 1 2\n2 1 2\n", 5, "entry (2, 1) occurs a second time"),
+    "both": (REAL + "3 3 2\n2 1 1\n1 2 1\n", 4, "occurs a second time"),
+    "alone": (
+        GENERAL + "3 3 3\n2 1 1\n1 2 1\n3 1 2\n",
+        5,
+        "entry (3, 1) has no mirror image (1, 3)",
+    ),
+    "differs": (
+        GENERAL + "2 2 2\n1 2 5\n2 1 4\n",
+        3,
+        "entry (1, 2) is 5, but its mirror image (2, 1) is 4",
+    ),
+    "differs-array": (
+        ARRAY + "2 2\n0\n5\n4\n0\n",
+        4,
+        "entry (2, 1) is 5, but its mirror image (1, 2) is 4",
+    ),
+    "range-of-maps": (REAL + "2 2 1\n2 1 1e-305\n", None, "the largest entry of"),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "message"), BAD_MTX.values(), ids=BAD_MTX)
+def test_bad_mtx(write, text, line, message):
+    refuses(write(text, "g.mtx"), line, message)
+    refuses(write(text, "g.mtx.gz"), line, message)

@@ -1,0 +1,73 @@
+"""What local modes are: a result that cannot be changed, and arguments."""
+
+import dataclasses
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf, Partition
+from tests.support.helpers import (
+    residual,
+)
+
+
+def test_the_result_cannot_be_changed_but_replaced():
+    F, P = CellularSheaf.random(nx.path_graph(6), 2, 3, seed=3), Partition([0, 0, 0, 1, 1, 1])
+    M = sc.local_modes(F, P, 2)
+    for array in (
+        M.ranks,
+        M.scores,
+        M.next_eigenvalues,
+        M.tied,
+        M.operator_norms,
+        M.rank_offsets,
+        M.prolongation.data,
+    ):
+        assert not array.flags.writeable
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        M.ranks = M.ranks
+    M.basis(0)[:] = 0  # a copy
+    assert residual(M.basis(0).conj().T @ M.basis(0) - np.eye(2), n=6) < 30
+
+    other = dataclasses.replace(M, ranks=np.array([1, 2]), scores=np.array([1.0, 2.0, 3.0]))
+    assert other.eigenvalues(1).tolist() == [
+        2,
+        3,
+    ]  # nothing derived from the old ranks is carried over
+    Q = Partition([1, 1, 1, 0, 0, 0])
+    assert dataclasses.replace(M, partition=Q).clusters.labels.tolist() == Q.labels.tolist()
+    assert M.clusters.labels.tolist() == P.labels.tolist()
+
+
+def test_clusters_count_from_the_end_too_but_not_beyond():
+    M = sc.local_modes(
+        CellularSheaf.random(nx.path_graph(5), 2, 3, seed=3), Partition([0, 0, 0, 1, 1]), [1, 2]
+    )
+    np.testing.assert_array_equal(M.eigenvalues(-1), M.eigenvalues(1))
+    np.testing.assert_array_equal(M.basis(-2), M.basis(0))
+    for a in (2, -3):
+        for get in (M.eigenvalues, M.basis):
+            with pytest.raises(IndexError):
+                get(a)
+
+
+def test_the_result_says_what_it_holds():
+    F = CellularSheaf.constant(nx.path_graph(4))
+    M = sc.local_modes(F, Partition([0, 0, 0, 1]), [2, 1], "principal")
+    assert repr(M) == "LocalModes('principal', n_clusters=2, ranks 1 .. 2, dim 3 of 4, tied=0)"
+
+
+def test_empty_sheaves_have_no_modes():
+    nothing = np.zeros((0, 1, 1), np.float32)
+    M = sc.local_modes(CellularSheaf([], nothing, nothing), Partition(np.zeros(0, int)), 3)
+    assert M.prolongation.shape == (0, 0)
+    assert M.ranks.shape == M.tied.shape == (0,)
+    assert "ranks none" in repr(M)
+    M = sc.local_modes(
+        CellularSheaf([], nothing, nothing, vertex_dims=[0, 0]), Partition([0, 1]), 3
+    )
+    assert M.basis(1).shape == (0, 0)
+    assert M.ranks.tolist() == [0, 0]
+    assert M.next_eigenvalues.tolist() == [np.inf, np.inf]

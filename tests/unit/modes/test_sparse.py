@@ -1,0 +1,134 @@
+"""Clusters too large for a dense matrix."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf, Partition
+from sheafcoarsen.modes import problems
+from tests.support.helpers import (
+    assert_residual,
+    eps_of,
+)
+from tests.support.strategies import DTYPES
+from tests.unit.modes.test_modes import OPERATORS, assert_lowest_eigenpairs, modes_of, one_cluster
+
+SPARSE = {
+    "general": CellularSheaf.random(nx.gnm_random_graph(60, 150, seed=3), 2, 2, seed=5),
+    "ragged": CellularSheaf.random(
+        nx.gnm_random_graph(60, 150, seed=3), np.arange(60) % 5, 1 + np.arange(150) % 3, seed=5
+    ),
+    "triple": CellularSheaf.constant(
+        nx.grid_2d_graph(6, 7), 3
+    ),  # every eigenvalue at least three times
+    "components": CellularSheaf.constant(nx.gnm_random_graph(80, 70, seed=3), 1),  # a large kernel
+    "star": CellularSheaf.constant(nx.star_graph(80)),  # 1, 79 times
+    "loops": CellularSheaf.random(
+        [*nx.cycle_graph(40).edges, (3, 3), (7, 7), (3, 4)], 2, 3, seed=5
+    ),
+    "nothing": CellularSheaf.constant(np.zeros((0, 2), int), 2, n_vertices=50),
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("local_operator", OPERATORS)
+@pytest.mark.parametrize("name", SPARSE)
+def test_clusters_too_large_for_a_dense_matrix(name, local_operator, dtype, monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_ABOVE", 35)
+    monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_SHARE", 4)
+    called = []
+    solver = problems.lowest_sparse
+    monkeypatch.setattr(
+        "sheafcoarsen.modes.problems|sheafcoarsen.modes.oversampled.lowest_sparse",
+        lambda *args: called.append(1) or solver(*args),
+    )
+    F = SPARSE[name]
+    turn = np.exp(1j * np.arange(F.dim_c1)) if np.dtype(dtype).kind == "c" else np.ones(F.dim_c1)
+    tails, heads = (
+        np.repeat(turn, F.vertex_dims[F.edges[np.repeat(np.arange(F.n_edges), F.edge_dims), end]])
+        for end in (0, 1)
+    )
+    F = F.with_maps((F.tail_data * tails).astype(dtype), (F.head_data * heads).astype(dtype))
+    labels = np.zeros(F.n_vertices, int)
+    labels[-5:] = 1  # a small cluster is computed densely beside the large one
+    P = Partition(labels)
+    for rank in (0, 1, 4, 7):
+        M = modes_of(F, P, rank, local_operator)
+        for a in range(2):
+            assert_lowest_eigenpairs(M, a)
+    assert len(called) == (0 if name == "nothing" else 4)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_large_clusters_by_the_sparse_method_at_any_scale(scale, monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_ABOVE", 35)
+    F = CellularSheaf.random(nx.gnm_random_graph(60, 150, seed=3), 2, 2, seed=5)
+    unscaled = sc.local_modes(F, one_cluster(F), 3)
+    M = sc.local_modes(F.with_maps(F.tail_data * scale, F.head_data * scale), one_cluster(F), 3)
+    assert_residual(
+        M.scores / scale / scale - unscaled.scores, *[unscaled.operator_norms.max()], n=120
+    )
+    assert_lowest_eigenpairs(M, 0)
+
+
+@pytest.mark.parametrize(
+    "graph", [nx.path_graph(100), nx.star_graph(100), nx.grid_2d_graph(10, 10)]
+)
+@pytest.mark.parametrize("decades", [4, 8])
+def test_large_clusters_of_graded_maps(graph, decades, monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_ABOVE", 35)
+    monkeypatch.setattr(
+        "sheafcoarsen.modes.problems|sheafcoarsen.modes.oversampled.MAX_DENSE", 35
+    )  # nothing to fall back on
+    F = CellularSheaf.constant(graph)
+    weights = 10.0 ** -np.random.default_rng(1).uniform(0, decades, F.n_edges)
+    M = modes_of(F.with_maps(weights, weights), one_cluster(F), 3, "internal")
+    assert_lowest_eigenpairs(M, 0)
+
+
+def test_a_large_cluster_at_which_the_sparse_method_fails_is_computed_densely(monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_ABOVE", 35)
+
+    def fails(*args):
+        raise np.linalg.LinAlgError("no")
+
+    monkeypatch.setattr("sheafcoarsen.modes.problems.lowest_sparse", fails)
+    monkeypatch.setattr("sheafcoarsen.modes.oversampled.lowest_sparse", fails)
+    F = CellularSheaf.constant(nx.path_graph(100))
+    assert_lowest_eigenpairs(modes_of(F, one_cluster(F), 3, "internal"), 0)
+    monkeypatch.setattr("sheafcoarsen.modes.problems.MAX_DENSE", 35)
+    monkeypatch.setattr("sheafcoarsen.modes.oversampled.MAX_DENSE", 35)
+    with pytest.raises(np.linalg.LinAlgError, match="cluster 0 .dimension 100.: no"):
+        sc.local_modes(F, one_cluster(F), 3)
+
+
+def test_rules_that_look_at_whole_spectra_refuse_a_huge_cluster(monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.modes.problems.MAX_DENSE", 30)
+    monkeypatch.setattr("sheafcoarsen.modes.oversampled.MAX_DENSE", 30)
+    F = CellularSheaf.constant(nx.path_graph(40))
+    for rank in (sc.ranks.below(0.1), sc.ranks.kernel(), 35):
+        with pytest.raises(
+            ValueError,
+            match="cluster 0 has dimension 40.*limited to dimension 30: use more clusters",
+        ):
+            sc.local_modes(F, one_cluster(F), rank)
+
+
+@pytest.mark.parametrize("method", ["dense", "sparse"])
+@pytest.mark.parametrize(
+    ("dtype", "big", "small"), [(float, 1e100, 1e-100), (np.float32, 1e12, 1e-12)]
+)
+def test_a_loop_whose_maps_cancel_hides_nothing(dtype, big, small, method, monkeypatch):
+    if method == "sparse":
+        monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_ABOVE", 1)
+        monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_SHARE", 1)
+    n = 12
+    edges = [(0, 0), *((i, i + 1) for i in range(n - 1))]
+    maps = np.array([big, *[small] * (n - 1)], dtype).reshape(-1, 1, 1)
+    F = CellularSheaf(edges, maps, maps)
+    alone = CellularSheaf.constant(nx.path_graph(n))
+    M = sc.local_modes(F, one_cluster(F), 4)
+    expected = np.linalg.eigvalsh(sc.laplacian(alone).toarray())
+    for found, value in zip([*M.scores, M.next_eigenvalues[0]], expected[:5], strict=True):
+        assert_residual(float(found) / small / small - value, 4.0, n=n, eps=eps_of(F.dtype))

@@ -1,0 +1,68 @@
+"""The energy of a cochain, whole and edge by edge."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf
+from tests.support import reference
+from tests.support.helpers import assert_residual, eps_of
+from tests.support.strategies import cochains, sheaves
+
+
+@given(sheaves(), st.data())
+def test_energy_per_edge_and_in_all(F, data):
+    x = data.draw(cochains(F))
+    per_edge, total = sc.edge_energy(F, x), sc.energy(F, x)
+    assert per_edge.shape == (F.n_edges, *x.shape[1:])
+    assert per_edge.dtype == x.real.dtype
+    assert isinstance(total, float) if x.ndim == 1 else total.shape == x.shape[1:]
+    delta = reference.coboundary(F)
+    eps = eps_of(F.dtype)
+    arrays = (x, per_edge, reference.edge_energy(F, x))
+    columns, energies, expected = (array if x.ndim == 2 else array[:, None] for array in arrays)
+    totals = np.atleast_1d(total)
+    for c in range(columns.shape[1]):
+        for e in range(F.n_edges):
+            rows = delta[reference.edge_coordinates(F, e)]
+            there = columns[np.abs(rows).any(axis=0), c]  # what the edge sees of x
+            n = int(max(F.edge_dims[e], F.vertex_dims[F.edges[e]].max()))
+            assert_residual(energies[e, c] - expected[e, c], rows, rows, there, there, n=n, eps=eps)
+        factors = (delta, delta, columns[:, c], columns[:, c])
+        assert_residual(
+            totals[c] - expected[:, c].sum(), *factors, n=max(F.dim_c0, F.dim_c1), eps=eps
+        )
+
+
+def test_energy_of_a_complex_cochain_on_a_real_sheaf():
+    F = CellularSheaf.constant([[0, 1], [1, 2]])
+    assert sc.edge_energy(F, [0, 1j, 3]).tolist() == [1, 10]
+    assert sc.energy(F, [0, 1j, 3]) == 11
+
+
+@pytest.mark.parametrize("function", [sc.energy, sc.edge_energy])
+def test_energy_refuses_cochains_that_do_not_fit(function):
+    F = CellularSheaf([[0, 1]], [[[1.0, 2.0]]], [[[1.0]]])
+    for x in ([1.0, 2.0], np.zeros((3, 1, 1)), 1.0, np.zeros((1, 3)), []):
+        with pytest.raises(
+            ValueError,
+            match=re.escape("(dim_c0, h) with dim_c0 = 3, got shape " + str(np.shape(x))),
+        ):
+            function(F, x)
+    for bad in (np.nan, np.inf, -np.inf):
+        with pytest.raises(ValueError, match=f"`x` must be finite, got {bad} in row 1"):
+            function(F, [[0, 0], [0, bad], [0, 0]])
+    for x in (
+        np.array(["a", "b", "c"]),
+        [True, False, True],
+        np.zeros(3, object),
+        np.zeros(3, np.float16),
+    ):
+        with pytest.raises(
+            TypeError, match="`x` must hold float32, float64, complex64, complex128 or integers"
+        ):
+            function(F, x)

@@ -1,0 +1,28 @@
+"""Figures and fixtures for the tests of pictures."""
+
+import matplotlib as mpl
+import networkx as nx
+import pytest
+from matplotlib.figure import Figure
+
+import sheafcoarsen as sc
+
+
+@pytest.fixture
+def ax():
+    return Figure(layout="constrained").subplots()
+
+
+@pytest.fixture(autouse=True)
+def no_figure_is_left_open():
+    from matplotlib import pyplot
+
+    mpl.use("Agg")
+    yield
+    assert pyplot.get_fignums() == []
+
+
+@pytest.fixture
+def C():
+    F = sc.CellularSheaf.constant(nx.karate_club_graph())
+    return sc.coarsen(F, sc.select(F, 4), [1, 2, 3, 5])

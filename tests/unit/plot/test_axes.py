@@ -1,0 +1,148 @@
+"""What all pictures share, read back from the artists, never from pixels."""
+
+import subprocess
+import sys
+
+import matplotlib as mpl
+import networkx as nx
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+import sheafcoarsen as sc
+from sheafcoarsen import plot
+
+pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+
+
+def cochain(C, columns=None):
+    shape = (C.fine.dim_c0,) if columns is None else (C.fine.dim_c0, columns)
+    return np.random.default_rng(3).standard_normal(shape)
+
+
+def collections(panel):
+    return {collection.get_label(): collection for collection in panel.collections}
+
+
+def draw(ax):
+    """Draw everything, as saving it would."""
+    ax.figure.canvas.draw()
+
+
+def all_pictures(C):
+    """Return the functions that draw each kind of picture, of one coarsening."""
+    H = sc.Hierarchy(C.fine, (C,))
+    return {
+        "partition": lambda ax: plot.partition(C, ax=ax),
+        "spectra": lambda ax: plot.spectra(C, ax=ax),
+        "ledger": lambda ax: plot.ledger(sc.energy_ledger(C, cochain(C)), ax=ax),
+        "quality": lambda ax: plot.quality(sc.spectral_quality(C, 2), sc.certificate(C), ax=ax),
+        "hierarchy": lambda ax: plot.hierarchy(H, ax=ax),
+    }
+
+
+PICTURES = ("partition", "spectra", "ledger", "quality", "hierarchy")
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_the_axes_given_are_drawn_into_and_returned(name, C, ax):
+    before = dict(mpl.rcParams)
+    assert all_pictures(C)[name](ax) is ax
+    assert ax.get_children()
+    draw(ax)
+    assert dict(mpl.rcParams) == before
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_without_axes_a_figure_is_made(name, C):
+    from matplotlib import pyplot
+
+    ax = all_pictures(C)[name](None)
+    try:
+        assert isinstance(ax, Axes)
+        assert pyplot.get_fignums() == [ax.figure.number]
+        draw(ax)
+    finally:
+        pyplot.close(ax.figure)
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_axes_carry_labels(name, C, ax):
+    all_pictures(C)[name](ax)
+    for panel in ax.child_axes or [ax]:
+        assert panel.get_title()
+        if name != "partition":
+            assert panel.get_xlabel()
+            assert panel.get_ylabel() or [label.get_text() for label in panel.get_yticklabels()]
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_wrong_objects_are_refused(name):
+    with pytest.raises(TypeError, match="must be a .*, got str"):
+        getattr(plot, name)("C")
+
+
+def test_something_else_than_axes_is_refused(C):
+    with pytest.raises(TypeError, match="`ax` must be matplotlib axes, got Figure"):
+        plot.spectra(C, ax=Figure())
+
+
+# ---------------------------------------------------------------- sizes
+
+
+def test_one_cluster(ax):
+    C = sc.coarsen(sc.CellularSheaf.constant(nx.path_graph(5)), sc.Partition([0] * 5), 2)
+    for picture in all_pictures(C).values():
+        own = Figure().subplots()
+        picture(own)
+        draw(own)
+    plot.partition(C, ax=ax)
+    assert len(collections(ax.child_axes[1])["vertices"].get_offsets()) == 1
+
+
+def test_many_clusters_are_one_collection_and_pixels(ax):
+    """So many that lines are left out, which is said; every vertex is there."""
+    n = 60_000
+    v = np.arange(n)
+    F = sc.CellularSheaf.constant(np.stack([v, (v + 1) % n], axis=1))
+    C = sc.coarsen(F, sc.Partition(v // 3), 1)
+    plot.partition(C, np.stack([np.cos(v / n), np.sin(v / n)], axis=1), ax=ax)
+    fine, coarse = map(collections, ax.child_axes)
+    assert len(coarse["vertices"].get_offsets()) == 20_000
+    assert len(fine["vertices"].get_offsets()) == n
+    assert coarse["vertices"].get_rasterized()
+    assert "internal edges" not in fine
+    assert "60,000 edges not drawn" in ax.child_axes[0].get_xlabel()
+    draw(ax)
+    own = Figure().subplots()
+    plot.spectra(C, ax=own)
+    assert len(collections(own)["kept"].get_offsets()) == 20_000
+    draw(own)
+
+
+# ---------------------------------------------------------------- without matplotlib
+
+
+def test_importing_the_library_does_not_load_matplotlib():
+    code = "import sys, sheafcoarsen as sc; sc.plot.ledger; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_without_matplotlib_the_error_says_what_to_install(name, C, monkeypatch):
+    picture = all_pictures(C)[name]
+    for module in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setattr(sys, "meta_path", [_NoMatplotlib(), *sys.meta_path])
+    with pytest.raises(ImportError, match=r'pip install "sheafcoarsen\[plot\]"'):
+        picture(None)
+
+
+class _NoMatplotlib:
+    """An import hook that does not find matplotlib."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.split(".")[0] == "matplotlib":
+            raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")

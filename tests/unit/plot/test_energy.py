@@ -1,0 +1,82 @@
+"""The waterfall of an energy ledger, of one level and of many."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen import plot
+from tests.support.helpers import assert_residual
+from tests.unit.plot.test_axes import cochain, draw
+
+pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+
+
+def bars(ax):
+    """Return the bars by the name of their line, as (start, signed length)."""
+    names = {
+        tick: label.get_text()
+        for tick, label in zip(ax.get_yticks().tolist(), ax.get_yticklabels(), strict=True)
+    }
+    return {
+        names[round(bar.get_y() + bar.get_height() / 2)]: (bar.get_x(), bar.get_width())
+        for bar in ax.patches
+    }
+
+
+@pytest.mark.parametrize("operator", ["internal", "principal"])
+@pytest.mark.parametrize("columns", [None, 3])
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+def test_the_waterfall_ends_at_the_fine_energy(operator, columns, scale, C, ax):
+    F = C.fine.with_maps(C.fine.tail_data * scale, C.fine.head_data * scale)
+    E = sc.energy_ledger(
+        sc.coarsen(F, C.partition, 2, local_operator=operator), cochain(C, columns)
+    )
+    plot.ledger(E, ax=ax)
+    draw(ax)
+    drawn = bars(ax)
+    assert set(drawn) == {*E.lines, "fine energy"}
+    moduli = sum(abs(length) for _, length in drawn.values())
+    for name, value in E.lines.items():
+        assert_residual(drawn[name][1] - np.sum(value), moduli, n=6)
+    end = 0.0
+    for start, length in list(drawn.values())[:-1]:
+        assert_residual(start - end, moduli, n=6)
+        end = start + length
+    start, length = drawn["fine energy"]
+    assert start == 0
+    assert length == np.sum(E.fine_energy)
+    assert_residual(end - length, moduli, n=34)
+    assert ("summed over 3 cochains" in ax.get_xlabel()) == (columns == 3)
+
+
+def test_kept_lines_come_first(C, ax):
+    plot.ledger(sc.energy_ledger(C, cochain(C)), ax=ax)
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names[:2] == ["retained internal", "retained crossing"]
+    assert names[-1] == "fine energy"
+    low, high = ax.get_xlim()
+    for start, length in bars(ax).values():
+        assert low <= min(start, start + length)
+        assert max(start, start + length) <= high
+
+
+def test_a_ledger_of_levels(ax):
+    H = sc.coarsen_levels(
+        sc.CellularSheaf.constant(nx.grid_2d_graph(12, 12)), factor=4, n_levels=2, rank=2
+    )
+    E = H.ledger(np.random.default_rng(1).standard_normal(144))
+    plot.ledger(E, ax=ax)
+    drawn = bars(ax)
+    assert set(drawn) == {*E.lines, "fine energy"}
+    assert_residual(
+        sum(length for name, (_, length) in drawn.items() if name != "fine energy") - E.fine_energy,
+        E.fine_energy,
+        n=144,
+    )
+
+
+def test_no_energy_at_all(C, ax):
+    plot.ledger(sc.energy_ledger(C, np.zeros(34)), ax=ax)
+    draw(ax)
+    assert all(length == 0 for _, length in bars(ax).values())

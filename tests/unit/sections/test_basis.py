@@ -1,0 +1,38 @@
+"""The basis of H^0: sparse where there are many, and of the scalar type of the sheaf."""
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+
+import sheafcoarsen as sc
+from tests.support import reference
+from tests.support.helpers import (
+    assert_residual,
+    dense_rank,
+)
+from tests.unit.sections.test_zeroth import check_basis, neighbours
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_sections_that_grow_with_the_graph_are_sparse(dtype, monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.sections.basis.DENSE_ENTRIES", 1 << 16)
+    graph = nx.grid_2d_graph(20, 20)
+    F = sc.CellularSheaf.random(graph, 3, 1, seed=0, dtype=dtype)
+    S = sc.global_sections(F)
+    assert S.h0 == F.dim_c0 - dense_rank(reference.coboundary(F)) == 440
+    assert scipy.sparse.issparse(S.basis)
+    assert S.basis.nnz < S.h0 * F.dim_c0 / 2
+    assert S.residual < 1e-13
+    gram = (S.basis.conj().T @ S.basis).toarray()
+    assert_residual(gram - np.eye(S.h0), n=F.dim_c0)
+    assert sc.cohomology_dims(F) == (440, 440 - F.dim_c0 + F.dim_c1)
+
+
+def test_many_components_and_isolated_vertices():
+    parts = [sc.gallery.bundle(neighbours(30, seed=s), 2, seed=s) for s in range(15)]
+    F, _, _ = sc.disjoint_union([*parts, sc.CellularSheaf([], [], [], vertex_dims=[3, 0, 1])])
+    S = sc.global_sections(F)
+    assert S.h0 == 15 * 2 + 4
+    assert len(S.levels) > 1
+    check_basis(F, S)

@@ -1,0 +1,283 @@
+"""Harmonic extensions against dense least squares, and what of the values is refused."""
+
+import re
+import warnings
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import assume, given, note
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf, gallery
+from tests.support import reference
+from tests.support.helpers import assert_residual, eps_of, size
+from tests.support.strategies import DTYPES, cochains, sheaves
+from tests.unit.sections.test_least_squares import GRID, PATH, clear_rank, exact, interior, quietly
+
+
+@st.composite
+def boundaries(draw, F):
+    """Some vertices in any order, at least one, with values of the sheaf's scalar type."""
+    count = draw(st.integers(1, F.n_vertices))
+    vertices = draw(st.permutations(range(F.n_vertices)))[:count]
+    x = draw(cochains(F))
+    note(f"vertices = {vertices}")
+    return vertices, [x[reference.vertex_coordinates(F, v)] for v in vertices]
+
+
+# ---------------------------------------------------------------- harmonic extension
+
+
+@given(sheaves(), st.data())
+def test_an_extension_keeps_the_values_and_has_no_gradient_inside(F, data):
+    assume(F.n_vertices)
+    vertices, values = data.draw(boundaries(F))
+    x = quietly(F, vertices, values)
+    assert x.dtype == F.dtype
+    assert x.shape == (F.dim_c0, *values[0].shape[1:])
+    for v, value in zip(vertices, values, strict=True):
+        np.testing.assert_array_equal(x[reference.vertex_coordinates(F, v)], value)
+    delta, _ = exact(F)
+    inside = interior(F, vertices)
+    gradient = delta[:, inside].conj().T @ (delta @ x)
+    assert_residual(gradient, delta, delta, x, n=F.dim_c0, eps=eps_of(F.dtype))
+
+
+@given(sheaves(spread=False), st.data())
+def test_an_extension_is_the_least_squares_solution_of_least_norm(F, data):
+    assume(F.n_vertices)
+    vertices, values = data.draw(boundaries(F))
+    inside, (delta, _) = interior(F, vertices), exact(F)
+    eps = eps_of(F.dtype)
+    rank, smallest = clear_rank(delta[:, inside], eps)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        x = sc.harmonic_extension(F, vertices, values)
+    given_part = x.copy()
+    given_part[inside] = 0
+    D = delta[:, inside]
+    expected = (
+        -np.linalg.pinv(D, rcond=1e-3) @ (delta @ given_part)
+        if D.size
+        else np.zeros_like(x[inside])
+    )
+    condition = (size(delta) / smallest) ** 2
+    assert_residual(x[inside] - expected, given_part, condition, n=F.dim_c0, eps=eps)
+    free = len(inside) - rank
+    assert len(caught) == (free > 0)
+    if free:
+        assert caught[0].category is sc.SingularProblemWarning
+        assert f"leave {free} of {len(inside)} dimensions free" in str(caught[0].message)
+        assert caught[0].filename == __file__
+        projector = np.eye(len(inside)) - np.linalg.pinv(D, rcond=1e-3) @ D
+        touched = inside[np.flatnonzero(np.diag(projector).real > 1e-4)]
+        first = int(re.search(r"first at vertex (\d+):", str(caught[0].message))[1])
+        assert first == min(
+            v for v in range(F.n_vertices) if set(reference.vertex_coordinates(F, v)) & set(touched)
+        )
+
+
+@given(sheaves(dtypes=(np.float64, np.complex128), spread=False), st.data())
+def test_any_other_extension_has_more_energy(F, data):
+    assume(F.n_vertices)
+    vertices, values = data.draw(boundaries(F))
+    inside, (delta, _) = interior(F, vertices), exact(F)
+    assume(len(inside))
+    clear_rank(delta[:, inside], eps_of(F.dtype))
+    x = quietly(F, vertices, values)
+    rng = np.random.default_rng(5)
+    d = np.zeros_like(x)
+    d[inside] = rng.standard_normal((len(inside), *x.shape[1:]))
+    energy, raised = (np.linalg.norm(delta @ y) ** 2 for y in (x, x + d))
+    # exactly norm(delta d)^2 more: no term of first order
+    scale = size(delta) ** 2 * (size(x) + size(d)) ** 2
+    assert_residual(raised - energy - np.linalg.norm(delta @ d) ** 2, scale, n=F.dim_c0)
+
+
+def test_a_path_is_interpolated():
+    F = CellularSheaf.constant(nx.path_graph(101))
+    x = sc.harmonic_extension(F, [100, 0], [[1.0], [0.0]])
+    assert_residual(x - np.linspace(0, 1, 101), x, n=101)
+    resistances = np.array([1.0, 4.0, 2.0, 1.0])
+    F = CellularSheaf.constant([[0, 1], [2, 1], [2, 3], [3, 4]], weight=1 / resistances)
+    x = sc.harmonic_extension(F, [0, 4], [[0.0], [8.0]])
+    np.testing.assert_allclose(x, [0, 1, 5, 7, 8], rtol=1e-14)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+@pytest.mark.parametrize("size_of_values", [1e-150, 1.0, 1e30])
+def test_scales_do_not_matter(scale, size_of_values):
+    G = nx.random_regular_graph(3, 30, seed=1)
+    F = CellularSheaf.random(G, 2, 2, seed=2)
+    x = sc.harmonic_extension(F, [3, 7], np.ones((2, 2, 1)))
+    scaled = F.with_maps(F.tail_data * scale, F.head_data * scale)
+    y = sc.harmonic_extension(scaled, [3, 7], np.full((2, 2, 1), size_of_values)) / size_of_values
+    np.testing.assert_allclose(y, x, rtol=1e-9)
+
+
+def test_sections_are_extended_to_sections():
+    F = gallery.bundle(GRID, 3, seed=3)
+    sections = reference.global_sections(F)
+    x, residual = sc.harmonic_extension(F, [40], [sections[120:123]], return_residual=True)
+    assert_residual(x - sections, sections, 100, n=F.dim_c0)
+    assert residual.shape == (3,)
+    assert (residual < 1e-14).all()
+
+
+def test_the_residual_is_that_of_the_normal_equations():
+    x, residual = sc.harmonic_extension(PATH, [0], [[1.0, 2.0]], return_residual=True)
+    assert 0 <= residual < 1e-14
+    assert isinstance(residual, float)
+    np.testing.assert_array_equal(x, sc.harmonic_extension(PATH, [0], [[1.0, 2.0]]))
+    p, residual = sc.nearest_section(PATH, x, return_residual=True)
+    assert isinstance(residual, float)
+    assert 0 < residual < 1e-14
+    np.testing.assert_array_equal(p, sc.nearest_section(PATH, x))
+
+
+def test_values_come_in_many_forms():
+    F = CellularSheaf.random(nx.path_graph(3), 2, 2, seed=1)
+    x = sc.harmonic_extension(F, [0, 2], [[1, 2], [3, 4]])
+    for values in (
+        np.array([[1, 2], [3, 4]]),
+        ((1, 2), [3.0, 4.0]),
+        [np.array([1, 2], np.int8), np.array([3.0, 4.0])],
+    ):
+        np.testing.assert_array_equal(sc.harmonic_extension(F, np.array([0, 2]), values), x)
+    y = sc.harmonic_extension(F, [0, 2], np.array([[1, 2], [3, 4]])[:, :, None])
+    np.testing.assert_array_equal(y, x[:, None])
+    for values in (np.ones((2, 2, 0)), [np.ones((2, 0))] * 2):
+        assert sc.harmonic_extension(F, [0, 2], values).shape == (6, 0)
+    ragged = CellularSheaf.random(nx.path_graph(3), [2, 0, 1], 2, seed=1)
+    x = sc.harmonic_extension(ragged, [1, 2, 0], [np.zeros(0), [3.0], [1.0, 2.0]])
+    np.testing.assert_array_equal(x, [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_scalar_types_are_the_common_ones(dtype):
+    F = CellularSheaf.random(nx.path_graph(3), 2, 2, seed=0, dtype=np.float32)
+    for values in ([np.ones(2, dtype)], np.ones((1, 2), dtype)):
+        assert sc.harmonic_extension(F, [1], values).dtype == np.result_type(np.float32, dtype)
+    assert sc.nearest_section(F, np.ones(6, dtype)).dtype == np.result_type(np.float32, dtype)
+    empty = CellularSheaf.random(nx.path_graph(2), [0, 2], 2, seed=0, dtype=np.float32)
+    assert sc.harmonic_extension(empty, [0, 1], [[], np.ones(2, np.float32)]).dtype == np.float32
+
+
+def test_a_component_without_values_is_told_and_stays_zero():
+    F = CellularSheaf.constant(nx.disjoint_union(nx.path_graph(3), nx.path_graph(3)))
+    message = (
+        r"leave 1 of 5 dimensions free, first at vertex 3: the extension of least norm was taken"
+    )
+    with pytest.warns(sc.SingularProblemWarning, match=message):
+        x = sc.harmonic_extension(F, [0], [[2.0]])
+    np.testing.assert_allclose(x, [2, 2, 2, 0, 0, 0], rtol=1e-14, atol=0)
+
+
+def test_a_direction_that_no_map_sees_is_told_and_stays_zero():
+    F = CellularSheaf([[0, 1]], [[[1.0, 0.0]]], [[[0.0, 3.0]]])
+    with pytest.warns(
+        sc.SingularProblemWarning, match=r"leave 1 of 2 dimensions free, first at vertex 1"
+    ):
+        x = sc.harmonic_extension(F, [0], [[6.0, 5.0]])
+    np.testing.assert_allclose(x, [6.0, 5.0, 0.0, 2.0], rtol=1e-14, atol=0)
+
+
+def test_without_given_values():
+    loop = CellularSheaf([[0, 0]], [np.eye(2)], [-np.eye(2)])
+    np.testing.assert_array_equal(sc.harmonic_extension(loop, [], []), np.zeros(2))
+    with pytest.raises(
+        ValueError,
+        match=r"`vertices` is empty and L is singular, first at vertex 0: .*nearest_section",
+    ):
+        sc.harmonic_extension(CellularSheaf.constant(nx.path_graph(3)), [], [])
+    nothing = CellularSheaf.from_flat([], [], [], [], [])
+    assert sc.harmonic_extension(nothing, [], []).shape == (0,)
+    isolated = CellularSheaf.from_flat([], [], [], [1, 2], [])
+    with pytest.warns(
+        sc.SingularProblemWarning, match="leave 2 of 2 dimensions free, first at vertex 1"
+    ):
+        np.testing.assert_array_equal(
+            sc.harmonic_extension(isolated, [0], [[3.0]]), [3.0, 0.0, 0.0]
+        )
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+ONES = [[1.0, 1.0], [1.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (
+            ([0, 0], ONES),
+            ValueError,
+            "`vertices` must not repeat, got vertex 0 at index 0 and again at 1",
+        ),
+        (([0, 4], ONES), ValueError, "`vertices` must be numbers from 0 to 3, got 4 at index 1"),
+        (([-1, 2], ONES), ValueError, "`vertices` must be numbers from 0 to 3, got -1 at index 0"),
+        (([0.5, 2], ONES), ValueError, "`vertices` must hold whole numbers, got 0.5 at index 0"),
+        (([[0, 1]], ONES), ValueError, "`vertices` must be 1-dimensional, got shape (1, 2)"),
+        ((0, [[1.0, 1.0]]), ValueError, "`vertices` must be 1-dimensional, got shape ()"),
+        (([True, False], ONES), TypeError, "`vertices` must hold integers, got dtype bool"),
+        (
+            ([0, 1, 2], ONES),
+            ValueError,
+            "`values` must hold one array for each of the 3 vertices, got 2 of them",
+        ),
+        (
+            ([0, 1], [[1.0, 1.0], [1.0]]),
+            ValueError,
+            "`values[1]` must have shape (2,) or (2, h), the dimension of vertex 1",
+        ),
+        (
+            ([0, 1], np.ones((2, 3))),
+            ValueError,
+            "`values[0]` must have shape (2,) or (2, h), the dimension of vertex 0",
+        ),
+        (([0, 1], [1.0, 2.0]), ValueError, "`values[0]` must have shape (2,) or (2, h)"),
+        (([0, 1], np.ones((2, 2, 1, 1))), ValueError, "`values[0]` must have shape (2,) or (2, h)"),
+        (
+            ([0, 1], [np.ones(2), np.ones((2, 1))]),
+            ValueError,
+            "`values` must all have one number of columns, got shape (2,) at index 0 and (2, 1) at 1",
+        ),
+        (
+            ([0, 1], [[1.0, 1.0], [1.0, np.nan]]),
+            ValueError,
+            "`values[1]` must be finite, got nan for vertex 1",
+        ),
+        (
+            ([2, 1], np.array([[1.0, np.inf], [1, 1]])),
+            ValueError,
+            "`values[0]` must be finite, got inf for vertex 2",
+        ),
+        (([0], [["a", "b"]]), TypeError, "`values[0]` must hold float32, float64"),
+        (([0], [[True, False]]), TypeError, "`values[0]` must hold float32, float64"),
+        (([0], [[None, 1.0]]), TypeError, "`values[0]` must hold float32, float64"),
+        (
+            ([0], [[[1.0], [1.0, 2.0]]]),
+            ValueError,
+            "`values` must hold rectangular arrays of numbers",
+        ),
+        (([0], np.ones((1, 2), np.float16)), TypeError, "`values` must hold float32, float64"),
+        (
+            ([0], 1.0),
+            TypeError,
+            "`values` must be a sequence of arrays, one for each vertex, got float",
+        ),
+        (
+            ([0], "ab"),
+            TypeError,
+            "`values` must be a sequence of arrays, one for each vertex, got str",
+        ),
+        (([0], [[1e200, 1.0]]), ValueError, "`values` has entries up to 1e+200"),
+        (([], []), ValueError, "`vertices` is empty and L is singular, first at vertex 0"),
+    ],
+)
+def test_values_that_do_not_fit_are_refused(arguments, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        sc.harmonic_extension(PATH, *arguments)

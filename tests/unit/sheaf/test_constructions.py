@@ -1,0 +1,482 @@
+"""Sheaves made from graphs and values on their edges, and random ones."""
+
+import re
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sheafcoarsen import CellularSheaf
+from tests.support import reference
+from tests.support.helpers import assert_residual, dense_rank, eps_of, size
+from tests.support.strategies import DTYPES, JUNK, graphs, multigraphs
+from tests.unit.sheaf.test_container import (
+    NO_EDGES,
+    PATH,
+    QUARTER_TURN,
+    assert_same_sheaf,
+    heads,
+    tails,
+)
+
+# ---------------------------------------------------------------- sheaves from graphs
+
+
+def named_graph():
+    """Nodes neither sorted nor numbered; networkx reports ("c", "a") and ("a", 3), added the other way round."""
+    G = nx.Graph()
+    G.add_nodes_from(["c", ("x", 1), "a", 3])
+    G.add_edge(3, "a", weight=4.0, turn=QUARTER_TURN, sign=-1, ends=[2.0, 3.0])
+    G.add_edge("a", "c", weight=9.0, turn=-QUARTER_TURN, sign=1, ends=[5.0, 7.0])
+    return G
+
+
+@pytest.mark.parametrize(
+    "transports", ["turn", [-QUARTER_TURN, QUARTER_TURN]], ids=["by name", "array"]
+)
+def test_connection_on_a_networkx_graph_keeps_order_and_orientation(transports):
+    F = CellularSheaf.connection(named_graph(), transports)
+    assert F.vertex_labels == ("c", ("x", 1), "a", 3)
+    assert F.edges.tolist() == [[0, 2], [2, 3]]
+    assert F.vertex_dims.tolist() == [2, 2, 2, 2]
+    assert [M.tolist() for M in tails(F)] == [[[3, 0], [0, 3]], [[2, 0], [0, 2]]]
+    assert [M.tolist() for M in heads(F)] == [[[0, 3], [-3, 0]], [[0, -2], [2, 0]]]
+
+
+def test_connection_on_an_edge_array_keeps_order_and_orientation():
+    edges = [[3, 0], [1, 2], [0, 3], [2, 2]]
+    U = np.stack([QUARTER_TURN, np.eye(2), -QUARTER_TURN, np.diag([1.0, -1.0])])
+    F = CellularSheaf.connection(edges, U, weight=[1.0, 4.0, 9.0, 16.0], n_vertices=5)
+    assert F.edges.tolist() == edges
+    assert F.n_vertices == 5
+    for e, w in enumerate([1, 2, 3, 4]):
+        assert F.tail_map(e).tolist() == (w * np.eye(2)).tolist()
+        assert F.head_map(e).tolist() == (w * U[e]).tolist()
+
+
+def test_connection_on_an_adjacency_takes_its_entries_as_weights():
+    A = scipy.sparse.csr_array(np.array([[0, 4.0, 0], [4.0, 0, 9.0], [0, 9.0, 16.0]]))
+    F = CellularSheaf.connection(A, [QUARTER_TURN, -QUARTER_TURN, np.eye(2)])
+    assert F.edges.tolist() == [[0, 1], [1, 2], [2, 2]]
+    assert [M[0, 0] for M in tails(F)] == [2, 3, 4]
+    assert [M[1, 0] for M in heads(F)] == [2, -3, 0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+@given(graph=graphs(), d=st.integers(1, 4), seed=st.integers(0, 999))
+def test_connection_laplacian_is_the_degree_minus_the_transports(dtype, graph, d, seed):
+    n, edges = graph
+    rng = np.random.default_rng(seed)
+    m = len(edges)
+    U = CellularSheaf.random(edges, d, d, "orthogonal", seed=rng, dtype=dtype).tail_data.reshape(
+        m, d, d
+    )
+    w = rng.uniform(0.5, 2, m).astype(U.real.dtype)
+    F = CellularSheaf.connection(edges, U, weight=w, n_vertices=n)
+    assert F.dtype == dtype
+    expected = np.zeros((n, d, n, d), np.complex128 if F.dtype.kind == "c" else np.float64)
+    for (u, v), U_e, w_e in zip(edges, U, w, strict=True):  # eq:app-connection-energy
+        expected[u, :, u] += w_e * np.eye(d)
+        expected[v, :, v] += w_e * np.eye(d)
+        expected[u, :, v] -= w_e * U_e
+        expected[v, :, u] -= w_e * U_e.conj().T
+    delta = reference.coboundary(F)
+    norms = np.sqrt(2 * d * float(w.sum()))
+    error = reference.laplacian(F) - expected.reshape(n * d, n * d)
+    assert_residual(error, norms, norms, n=max(n * d, 1), eps=eps_of(dtype))
+    assert delta.shape == (m * d, n * d)
+
+
+def test_connection_admits_transports_that_are_orthogonal_to_working_accuracy():
+    near = QUARTER_TURN * (1 + 1e-9)
+    assert CellularSheaf.connection([[0, 1]], near[None]).head_map(0).tolist() == near.tolist()
+    single = (QUARTER_TURN * (1 + 1e-5)).astype(np.float32)
+    assert CellularSheaf.connection([[0, 1]], single[None]).dtype == np.float32
+
+
+@given(multigraphs(), st.sampled_from(["weight", None]), st.integers(0, 3))
+def test_the_constant_sheaf_is_the_weighted_graph_laplacian(G, weight, dim):
+    F = CellularSheaf.constant(G, dim=dim, weight=weight)
+    assert F.vertex_labels == tuple(G.nodes)
+    assert F.vertex_dims.tolist() == [dim] * G.number_of_nodes()
+    assert F.edge_dims.tolist() == [dim] * G.number_of_edges()
+    if G.number_of_nodes():
+        L = nx.laplacian_matrix(G, weight=weight).toarray().astype(float)
+        norm = size(np.sqrt(np.diag(L)))
+        error = reference.laplacian(F) - np.kron(L, np.eye(dim))
+        assert_residual(error, norm, norm, max(dim, 1), n=len(L))
+
+
+@given(multigraphs())
+def test_networkx_and_edge_array_give_one_constant_sheaf(G):
+    number = {v: i for i, v in enumerate(G.nodes)}
+    edges = np.array([[number[u], number[v]] for u, v in G.edges()]).reshape(-1, 2).astype(int)
+    weights = [1 if w is None else w for _, _, w in G.edges(data="weight")]
+    F = CellularSheaf.constant(edges, dim=2, weight=weights, n_vertices=len(number))
+    assert_same_sheaf(F, CellularSheaf.constant(G, dim=2))
+
+
+def test_constant_on_an_adjacency_has_a_loop_for_each_diagonal_entry():
+    A = scipy.sparse.coo_array(np.array([[25, 0, 4], [0, 0, 9], [4, 9, 0]]))
+    F = CellularSheaf.constant(A)
+    assert F.edges.tolist() == [[0, 0], [0, 2], [1, 2]]
+    assert F.tail_data.tolist() == F.head_data.tolist() == [5, 2, 3]
+    assert reference.laplacian(F).tolist() == [[4, 0, -4], [0, 9, -9], [-4, -9, 13]]
+
+
+def test_weights_keep_single_precision():
+    F = CellularSheaf.constant([[0, 1]], weight=np.array([4.0], np.float32))
+    assert F.dtype == np.float32
+    F = CellularSheaf.connection([[0, 1]], QUARTER_TURN[None].astype(np.complex64))
+    assert F.dtype == np.complex64
+
+
+@given(multigraphs(), st.integers(0, 999))
+def test_the_signed_sheaf_is_the_signed_graph_laplacian(G, seed):
+    rng = np.random.default_rng(seed)
+    for *_, data in G.edges(data=True):
+        data["sign"] = int(rng.choice([-1, 1]))
+    n = G.number_of_nodes()
+    number = {v: i for i, v in enumerate(G.nodes)}
+    expected = np.zeros((n, n))
+    for u, v, data in G.edges(data=True):
+        i, j, w, s = number[u], number[v], data.get("weight", 1), data["sign"]
+        expected[[i, j], [i, j]] += w if i != j else 0
+        if i != j:
+            expected[[i, j], [j, i]] -= s * w
+        else:
+            expected[i, i] += w * (1 - s) ** 2
+    for F in (
+        CellularSheaf.signed(G),
+        CellularSheaf.signed(G, sign=[d["sign"] for *_, d in G.edges(data=True)]),
+    ):
+        L = reference.laplacian(F)
+        norm = size(np.sqrt(np.diag(expected)))
+        assert_residual(L - expected, norm, norm, n=max(n, 1))
+        assert (F.tail_data >= 0).all()
+
+
+def test_signed_takes_the_signs_of_an_adjacency_from_its_entries():
+    A = scipy.sparse.csr_array(np.array([[0, -4.0, 9.0], [-4.0, 0, 0], [9.0, 0, -1.0]]))
+    F = CellularSheaf.signed(A)
+    assert F.edges.tolist() == [[0, 1], [0, 2], [2, 2]]
+    assert F.tail_data.tolist() == [2, 3, 1]
+    assert F.head_data.tolist() == [-2, 3, -1]
+    F = CellularSheaf.signed(A, weight=None)
+    assert (F.tail_data.tolist(), F.head_data.tolist()) == ([1, 1, 1], [-1, 1, -1])
+    F = CellularSheaf.signed(A, weight=[16.0, 1.0, 1.0])
+    assert F.head_data.tolist() == [-4, 1, -1]
+
+
+def test_diagonal_maps_stand_on_the_diagonal_of_their_own_end():
+    F = CellularSheaf.diagonal([[1, 0], [2, 0]], [[1, 2], [3, 4]], [[5, 6], [7, 8]], n_vertices=4)
+    assert F.edges.tolist() == [[1, 0], [2, 0]]
+    assert F.vertex_dims.tolist() == [2, 2, 2, 2]
+    assert [M.tolist() for M in tails(F)] == [[[1, 0], [0, 2]], [[3, 0], [0, 4]]]
+    assert [M.tolist() for M in heads(F)] == [[[5, 0], [0, 6]], [[7, 0], [0, 8]]]
+
+
+def test_diagonal_takes_attributes_of_a_networkx_graph():
+    F = CellularSheaf.diagonal(named_graph(), "ends", [[1.0, 1.0], [1.0, 2.0]])
+    assert F.vertex_labels == ("c", ("x", 1), "a", 3)
+    assert [np.diag(M).tolist() for M in tails(F)] == [[5, 7], [2, 3]]
+    assert [np.diag(M).tolist() for M in heads(F)] == [[1, 1], [1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("build", "d"),
+    [
+        (lambda: CellularSheaf.constant(NO_EDGES, dim=3, n_vertices=2), 3),
+        (lambda: CellularSheaf.connection(NO_EDGES, np.zeros((0, 3, 3)), n_vertices=2), 3),
+        (
+            lambda: CellularSheaf.diagonal(
+                NO_EDGES, np.zeros((0, 3)), np.zeros((0, 3)), n_vertices=2
+            ),
+            3,
+        ),
+        (lambda: CellularSheaf.signed(NO_EDGES, sign=[], n_vertices=2), 1),
+        (lambda: CellularSheaf.connection(nx.empty_graph(2), "turn"), 1),
+        (lambda: CellularSheaf.signed(nx.empty_graph(2)), 1),
+        (lambda: CellularSheaf.constant(scipy.sparse.csr_array((2, 2)), dim=4), 4),
+        (lambda: CellularSheaf.random(nx.empty_graph(2), 5, 1), 5),
+        (lambda: CellularSheaf.random(NO_EDGES, [2, 2], 1, kind="orthogonal"), 2),
+    ],
+)
+def test_graphs_without_edges(build, d):
+    F = build()
+    assert (F.n_vertices, F.n_edges, F.dim_c0, F.dim_c1) == (2, 0, 2 * d, 0)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [nx.Graph(), NO_EDGES, scipy.sparse.csr_array((0, 0))],
+    ids=["nx", "edges", "adjacency"],
+)
+@pytest.mark.parametrize(
+    "build",
+    [
+        CellularSheaf.constant,
+        lambda g: CellularSheaf.connection(g, np.zeros((0, 2, 2))),
+        lambda g: CellularSheaf.diagonal(g, np.zeros((0, 2)), np.zeros((0, 2))),
+        lambda g: CellularSheaf.signed(g, sign=[]),
+        *[
+            lambda g, kind=kind: CellularSheaf.random(g, 2, 3, kind)
+            for kind in ("general", "orthogonal", "diagonal")
+        ],
+    ],
+)
+def test_graphs_without_vertices(build, graph):
+    F = build(graph)
+    assert (F.n_vertices, F.n_edges, F.dim_c0, F.dim_c1) == (0, 0, 0, 0)
+
+
+# ---------------------------------------------------------------- random sheaves
+
+
+@given(
+    graphs(),
+    st.sampled_from(["general", "orthogonal", "diagonal"]),
+    st.sampled_from(DTYPES),
+    st.integers(0, 999),
+)
+def test_random_sheaves_have_the_dimensions_asked_for(graph, kind, dtype, seed):
+    n, edges = graph
+    rng = np.random.default_rng(seed)
+    vertex_dims, edge_dims = rng.integers(0, 7, n), rng.integers(0, 7, len(edges))
+    F = CellularSheaf.random(edges, vertex_dims, edge_dims, kind, seed=seed, dtype=dtype)
+    assert F.dtype == dtype
+    assert F.edges.tolist() == edges.tolist()
+    assert F.vertex_dims.tolist() == vertex_dims.tolist()
+    assert F.edge_dims.tolist() == edge_dims.tolist()
+    for M in tails(F) + heads(F):
+        k = min(M.shape)
+        if kind == "orthogonal":  # orthonormal rows or columns, whichever are fewer
+            gram = M @ M.conj().T if M.shape[0] == k else M.conj().T @ M
+            assert_residual(gram - np.eye(k), n=max(*M.shape, 1), eps=eps_of(dtype))
+        elif kind == "diagonal":
+            assert (M * np.eye(*M.shape) == M).all()
+            assert (M.diagonal() != 0).all()
+        else:
+            assert (M != 0).all()
+        if F.dtype.kind == "c" and k:
+            assert M.imag.any()
+
+
+@pytest.mark.parametrize("kind", ["general", "orthogonal", "diagonal"])
+def test_random_sheaves_repeat_with_their_seed_only(kind):
+    edges = [[0, 1], [0, 1], [1, 2]]
+    F = CellularSheaf.random(edges, 3, 3, kind, seed=4217)
+    assert_same_sheaf(F, CellularSheaf.random(edges, 3, 3, kind, seed=4217))
+    assert_same_sheaf(F, CellularSheaf.random(edges, 3, 3, kind, seed=np.random.default_rng(4217)))
+    assert not np.array_equal(
+        F.tail_data, CellularSheaf.random(edges, 3, 3, kind, seed=4218).tail_data
+    )
+    assert not np.array_equal(F.tail_data, F.head_data)
+    assert not np.array_equal(F.tail_map(0), F.tail_map(1))
+    with_entropy = [CellularSheaf.random(edges, 3, 3, kind).tail_data for _ in range(2)]
+    assert not np.array_equal(*with_entropy)
+
+
+def test_random_orthogonal_maps_are_spread_over_both_components():
+    """QR alone, without its signs, would favour one."""
+    F = CellularSheaf.random(np.zeros((400, 2), int), 2, 2, "orthogonal", seed=90013)
+    signs = np.linalg.det(F.tail_data.reshape(-1, 2, 2))
+    assert 140 < (signs > 0).sum() < 260
+    entries = F.tail_data.reshape(-1, 2, 2)[:, 0, 0]
+    assert 140 < (entries > 0).sum() < 260
+
+
+def test_random_general_entries_are_standard_normal():
+    F = CellularSheaf.random([[0, 1]], 100, 100, seed=90017)
+    assert abs(F.tail_data.mean()) < 0.05
+    assert abs(F.tail_data.std() - 1) < 0.05
+    assert dense_rank(F.tail_map(0)) == 100
+
+
+def test_random_sheaves_on_other_graphs():
+    G = named_graph()
+    F = CellularSheaf.random(G, [1, 2, 3, 4], 2, seed=6)
+    assert F.vertex_labels == tuple(G.nodes)
+    assert F.edges.tolist() == [[0, 2], [2, 3]]
+    F = CellularSheaf.random([[0, 1]], [1, 2, 3], 2, seed=6)  # a third vertex, isolated
+    assert F.vertex_dims.tolist() == [1, 2, 3]
+    assert F.vertex_labels is None
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+BAD_ARGUMENTS = {
+    "transports not orthogonal": (
+        lambda: CellularSheaf.connection(PATH, [np.eye(2), [[1.0, 0.25], [0.0, 1.0]]]),
+        ValueError,
+        "`transports[1]` (edge (1, 2)) must be orthogonal or unitary: an entry of U* U - I is 0.25",
+    ),
+    "transports scaled": (
+        lambda: CellularSheaf.connection([[0, 1]], [(1 + 1e-6) * np.eye(2)]),
+        ValueError,
+        "an entry of U* U - I is 2e-06, allowed is 1e-08",
+    ),
+    "transports a wrong transpose": (  # U^T U = I, but U* U is not
+        lambda: CellularSheaf.connection([[0, 1]], [[[np.sqrt(2), 1j], [-1j, np.sqrt(2)]]]),
+        ValueError,
+        "must be orthogonal or unitary",
+    ),
+    "transports not square": (
+        lambda: CellularSheaf.connection([[0, 1]], np.ones((1, 2, 3))),
+        ValueError,
+        "`transports` must be square, got shape (1, 2, 3)",
+    ),
+    "transports nan": (
+        lambda: CellularSheaf.connection([[0, 1]], np.full((1, 2, 2), np.nan)),
+        ValueError,
+        "`transports` must be finite",
+    ),
+    "transports too few": (
+        lambda: CellularSheaf.connection(PATH, np.eye(2)[None]),
+        ValueError,
+        "`transports` must hold an array of shape (d, d) for each of the 2 edges, got shape (1, 2, 2)",
+    ),
+    "transports one matrix": (
+        lambda: CellularSheaf.connection(PATH, np.eye(2)),
+        ValueError,
+        "`transports` must hold an array of shape (d, d) for each of the 2 edges, got shape (2, 2)",
+    ),
+    "transports no attribute": (
+        lambda: CellularSheaf.connection(nx.path_graph(3), "turn"),
+        ValueError,
+        "`transports` = 'turn' names an edge attribute that no edge of the graph has",
+    ),
+    "negative weight": (
+        lambda: CellularSheaf.constant(PATH, weight=[1.0, -1.0]),
+        ValueError,
+        "`weight` must not be negative, because its root is taken, got -1.0 for edge 1 (1, 2)",
+    ),
+    "negative weight of a connection": (
+        lambda: CellularSheaf.connection([[0, 1]], [np.eye(2)], weight=[-1]),
+        ValueError,
+        "`weight` must not be negative",
+    ),
+    "negative weight of a networkx edge": (
+        lambda: CellularSheaf.constant(nx.Graph([("a", "b", {"weight": -2})])),
+        ValueError,
+        "got -2.0 for edge 0 (0, 1); CellularSheaf.signed takes signs",
+    ),
+    "directed": (
+        lambda: CellularSheaf.constant(nx.DiGraph([(0, 1)])),
+        ValueError,
+        "`graph` must be undirected",
+    ),
+    "asymmetric": (
+        lambda: CellularSheaf.constant(scipy.sparse.csr_array([[0, 1], [0, 0]])),
+        ValueError,
+        "`graph` must be a symmetric adjacency, got 1 at (0, 1) and 0 at (1, 0)",
+    ),
+    "n_vertices too few": (
+        lambda: CellularSheaf.constant(PATH, n_vertices=2),
+        ValueError,
+        "`graph[1]` = (1, 2) names a vertex beyond `n_vertices` = 2",
+    ),
+    "n_vertices with networkx": (
+        lambda: CellularSheaf.signed(nx.path_graph(2), sign=[1], n_vertices=2),
+        ValueError,
+        "`n_vertices` goes with an edge array",
+    ),
+    "dim negative": (
+        lambda: CellularSheaf.constant(PATH, dim=-1),
+        ValueError,
+        "`dim` must be at least 0, got -1",
+    ),
+    "dim a fraction": (
+        lambda: CellularSheaf.constant(PATH, dim=1.0),
+        TypeError,
+        "`dim` must be an integer, got 1.0",
+    ),
+    "dim a list": (
+        lambda: CellularSheaf.constant(PATH, dim=[1, 2, 1]),
+        TypeError,
+        "`dim` must be an integer, got [1, 2, 1]",
+    ),
+    "sign zero": (
+        lambda: CellularSheaf.signed(PATH, sign=[1, 0]),
+        ValueError,
+        "`sign` must be 1 or -1, got 0.0 for edge 1 (1, 2)",
+    ),
+    "sign complex": (
+        lambda: CellularSheaf.signed(PATH, sign=[1, 1j]),
+        ValueError,
+        "`sign` must be 1 or -1, got 1j for edge 1 (1, 2)",
+    ),
+    "sign missing": (
+        lambda: CellularSheaf.signed(PATH),
+        ValueError,
+        "`sign` = 'sign' names an edge attribute that no edge of the graph has",
+    ),
+    "sign missing on one edge": (
+        lambda: CellularSheaf.signed(nx.Graph([(0, 1, {"sign": 1}), (1, 2)])),
+        ValueError,
+        "edge 1 (1, 2) has no attribute 'sign' for `sign`",
+    ),
+    "diagonals differ": (
+        lambda: CellularSheaf.diagonal(PATH, np.ones((2, 2)), np.ones((2, 3))),
+        ValueError,
+        "`tail` and `head` must have one shape, got (2, 2) and (2, 3)",
+    ),
+    "diagonals too few": (
+        lambda: CellularSheaf.diagonal(PATH, np.ones((2, 2)), np.ones((1, 2))),
+        ValueError,
+        "`head` must hold an array of shape (d) for each of the 2 edges, got shape (1, 2)",
+    ),
+    "random kind": (
+        lambda: CellularSheaf.random(PATH, 1, 1, kind="gaussian"),
+        ValueError,
+        "`kind` must be one of 'general', 'orthogonal', 'diagonal', got 'gaussian'",
+    ),
+    "random dtype": (
+        lambda: CellularSheaf.random(PATH, 1, 1, dtype=np.float16),
+        TypeError,
+        "`dtype` must be float32, float64, complex64 or complex128, got <class 'numpy.float16'>",
+    ),
+    "random vertex_dims too few": (
+        lambda: CellularSheaf.random(PATH, [1, 1], 1),
+        ValueError,
+        "`vertex_dims` must have one entry per vertex, 3 in all, got 2",
+    ),
+    "random vertex_dims too many for a networkx graph": (
+        lambda: CellularSheaf.random(nx.path_graph(3), [1] * 4, 1),
+        ValueError,
+        "`vertex_dims` must have one entry per vertex, 3 in all, got 4",
+    ),
+    "random edge_dims too few": (
+        lambda: CellularSheaf.random(PATH, 1, [1]),
+        ValueError,
+        "`edge_dims` must have one entry per edge, 2 in all, got 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_ARGUMENTS)
+def test_bad_graphs_and_values(case):
+    build, error, message = BAD_ARGUMENTS[case]
+    with pytest.raises(error, match=re.escape(message)):
+        build()
+
+
+@given(JUNK, JUNK, st.none() | JUNK)
+def test_junk_graphs_and_values_work_or_are_refused(graph, values, n_vertices):
+    n_vertices = None if isinstance(n_vertices, int) and n_vertices > 1000 else n_vertices
+    for build in (
+        lambda: CellularSheaf.constant(graph, weight=values, n_vertices=n_vertices),
+        lambda: CellularSheaf.connection(graph, values, n_vertices=n_vertices),
+        lambda: CellularSheaf.diagonal(graph, values, values, n_vertices=n_vertices),
+        lambda: CellularSheaf.signed(graph, values, n_vertices=n_vertices),
+        lambda: CellularSheaf.random(graph, values, n_vertices),
+    ):
+        try:
+            F = build()
+        except (ValueError, TypeError):
+            continue
+        assert np.isfinite(F.tail_data).all()

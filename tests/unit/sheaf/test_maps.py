@@ -1,0 +1,305 @@
+"""Maps as a caller gives them: scalar types, the range of their entries, and what is refused."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sheafcoarsen import CellularSheaf
+from sheafcoarsen._support import range_limits
+from tests.support.strategies import DTYPES, JUNK
+from tests.unit.sheaf.test_container import PATH
+
+# ---------------------------------------------------------------- scalar types
+
+
+@pytest.mark.parametrize(
+    ("given_type", "kept"),
+    [
+        *[(dtype, dtype) for dtype in DTYPES],
+        (np.int8, np.float64),
+        (np.int64, np.float64),
+        (np.uint16, np.float64),
+        (">f8", np.float64),
+        (">c8", np.complex64),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("form", ["array", "list", "flat"])
+def test_scalar_types_are_kept_and_integers_become_double(given_type, kept, form):
+    values = np.arange(1, 5).reshape(1, 2, 2)
+    maps = values.astype(given_type)
+    if form == "flat":
+        F = CellularSheaf.from_flat([[0, 1]], maps.ravel(), maps.ravel(), 2, 2)
+    else:
+        maps = list(maps) if form == "list" else maps
+        F = CellularSheaf([[0, 1]], maps, maps)
+    assert F.dtype == np.dtype(kept)
+    assert F.dtype.isnative
+    assert F.tail_map(0).tolist() == values[0].tolist()
+
+
+def test_both_ends_get_the_common_scalar_type():
+    F = CellularSheaf(
+        [[0, 1]], np.ones((1, 2, 2), np.float32), np.full((1, 2, 2), 1j, np.complex64)
+    )
+    assert F.dtype == F.tail_map(0).dtype == F.head_map(0).dtype == np.complex64
+    F = CellularSheaf([[0, 1]], np.ones((1, 2, 2), np.float32), np.ones((1, 2, 2), np.int8))
+    assert F.dtype == np.float64
+    F = CellularSheaf(
+        [[0, 1], [1, 2]], [np.eye(1, dtype="f4"), np.eye(1)], np.ones((2, 1, 1), "f4")
+    )
+    assert F.dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    "dtype", [bool, object, "U1", np.float16, np.longdouble, np.clongdouble, "M8[s]"], ids=str
+)
+@pytest.mark.parametrize("n_edges", [1, 0])
+@pytest.mark.parametrize("form", ["array", "flat", "with_maps"])
+def test_other_scalar_types_are_refused(dtype, n_edges, form):
+    maps = np.zeros((n_edges, 1, 1)).astype(int).astype(dtype)
+    good = np.ones((n_edges, 1, 1))
+    edges = np.zeros((n_edges, 2), int)
+    build = {
+        "array": lambda: CellularSheaf(edges, good, maps, vertex_dims=[1]),
+        "flat": lambda: CellularSheaf.from_flat(edges, good.ravel(), maps.ravel(), [1], 1),
+        "with_maps": lambda: CellularSheaf(edges, good, good, vertex_dims=[1]).with_maps(
+            good, maps
+        ),
+    }[form]
+    with pytest.raises(
+        TypeError, match=r"`head_(maps|data)` must (hold|be) .*, got (dtype|an object)"
+    ):
+        build()
+
+
+# ---------------------------------------------------------------- range
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.__name__)
+@pytest.mark.parametrize("end", ["tail", "head"])
+def test_the_range_is_inclusive_and_guards_both_ends(dtype, end):
+    low, high = range_limits(dtype)
+    info = np.finfo(dtype)
+    assert low**2 > float(info.tiny) * 1e7
+    assert high**2 < float(info.max) / 1e7
+
+    def build(largest, other=0.0):
+        maps = [np.array([[[x, 0]]], dtype) for x in (largest, other)]
+        return CellularSheaf([[0, 1]], *(maps if end == "tail" else maps[::-1]))
+
+    for inside in (1.01 * low, 0.99 * high, 0.0):
+        build(inside)
+    build(0.99 * low, other=1.01 * low)  # only the largest entry counts
+    for outside in (0.99 * low, 1.01 * high):
+        with pytest.raises(
+            ValueError,
+            match=rf"the largest entry of .* is .*squares of {np.dtype(dtype)} are safe: rescale",
+        ):
+            build(outside)
+        with pytest.raises(ValueError, match="rescale the maps"):
+            build(1.01 * low).with_maps(*[np.array([outside, 0], dtype)] * 2)
+        with pytest.raises(ValueError, match="rescale the maps"):
+            CellularSheaf.from_flat([[0, 1]], *[np.array([outside], dtype)] * 2, [1, 1], 1)
+
+
+def test_weights_beyond_the_range_are_refused_and_within_it_kept():
+    assert CellularSheaf.constant([[0, 1]], weight=[1e-200]).tail_data == pytest.approx(1e-100)
+    with pytest.raises(ValueError, match="rescale the maps"):
+        CellularSheaf.constant([[0, 1]], weight=[1e-302])
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+ONE = np.ones((1, 1, 1))
+
+
+TWO = np.ones((2, 1, 1))
+
+
+def nan_at(e, value=np.nan):
+    maps = np.ones((2, 2, 2))
+    maps[e, 1, 0] = value
+    return maps
+
+
+BAD_SHEAVES = {
+    "endpoint out of range": (
+        (PATH, TWO, TWO, [1, 1]),
+        "`edges[1]` = (1, 2) is out of range for 2 vertices (0 .. 1)",
+    ),
+    "endpoint negative": (([[0, -1]], ONE, ONE), "`edges[0]` = (0, -1) has a negative endpoint"),
+    "endpoint a fraction": (
+        ([[0, 0.5]], ONE, ONE),
+        "`edges` must hold whole numbers, got 0.5 at index (0, 1)",
+    ),
+    "edges transposed": (
+        ([[0, 1, 2], [1, 2, 0]], TWO, TWO),
+        "`edges` must have shape (m, 2), got (2, 3)",
+    ),
+    "rows differ": (
+        (PATH, [np.eye(1), np.ones((2, 1))], [np.eye(1), np.eye(1)]),
+        "`tail_maps[1]` has 2 rows and `head_maps[1]` has 1",
+    ),
+    "columns differ between maps": (
+        (PATH, [np.eye(1), np.ones((1, 3))], [np.ones((1, 2)), np.eye(1)]),
+        "`tail_maps[1]` has 3 columns, but vertex 1 has dimension 2 by the first map that touches it",
+    ),
+    "columns differ from vertex_dims": (
+        (PATH, TWO, TWO, [1, 1, 2]),
+        "`head_maps[1]` has 1 columns, but vertex 2 has dimension 2 by `vertex_dims`",
+    ),
+    "loop with two dimensions": (
+        ([[0, 0]], [np.ones((1, 2))], [np.ones((1, 3))]),
+        "`head_maps[0]` has 3 columns, but vertex 0 has dimension 2",
+    ),
+    "untouched vertex": (
+        ([[0, 2]], ONE, ONE),
+        "vertex 1 touches no edge, so its dimension cannot be read off the maps: pass `vertex_dims`",
+    ),
+    "untouched vertices before a huge one": (([[0, 10**15]], ONE, ONE), "vertex 1 touches no edge"),
+    "vertex_dims negative": (
+        ([[0, 1]], ONE, ONE, [1, 1, -2]),
+        "`vertex_dims` must not be negative, got -2 at index 2",
+    ),
+    "vertex_dims a number": (
+        ([[0, 1]], ONE, ONE, 1),
+        "`vertex_dims` must be 1-dimensional, got shape ()",
+    ),
+    "vertex_dims a fraction": (
+        ([[0, 1]], ONE, ONE, [1, 1.5]),
+        "`vertex_dims` must hold whole numbers, got 1.5",
+    ),
+    "nan at a tail": (
+        (PATH, nan_at(1), nan_at(0, 1.0)),
+        "`tail_maps[1]` (edge 1 -> 2) must be finite, got nan",
+    ),
+    "infinity at a head": (
+        (PATH, nan_at(0, 1.0), nan_at(0, -np.inf)),
+        "`head_maps[0]` (edge 0 -> 1) must be finite, got -inf",
+    ),
+    "nan in ragged maps": (
+        (
+            PATH,
+            [np.ones((2, 1)), np.zeros((0, 1))],
+            [np.array([[1.0], [np.nan]]), np.zeros((0, 1))],
+        ),
+        "`head_maps[0]` (edge 0 -> 1) must be finite, got nan",
+    ),
+    "complex nan": (
+        (PATH, TWO, [[[1.0]], [[complex(0, np.nan)]]]),
+        "`head_maps[1]` (edge 1 -> 2) must be finite",
+    ),
+    "too big": ((PATH, TWO, 1e151 * TWO), "is 1e+151, outside"),
+    "too small": ((PATH, 1e-151 * TWO, 0 * TWO), "is 1e-151, outside"),
+    "too few maps": ((PATH, ONE, TWO), "`tail_maps` must hold one map per edge, 2 in all, got 1"),
+    "too many maps in a list": (
+        (PATH, TWO, [np.eye(1)] * 3),
+        "`head_maps` must hold one map per edge, 2 in all, got 3",
+    ),
+    "maps two-dimensional": (
+        (PATH, TWO, np.ones((2, 1))),
+        "`head_maps` must have shape (m, d_e, d_v), got (2, 1)",
+    ),
+    "map a vector": ((PATH, [[1.0], [1.0]], TWO), "`tail_maps[0]` must be 2-D, got shape (1,)"),
+    "map ragged": (
+        (PATH, [[[1.0], [1.0, 2.0]], [[1.0]]], TWO),
+        "`tail_maps[0]` must be a rectangular array",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_SHEAVES)
+def test_bad_sheaves(case):
+    arguments, message = BAD_SHEAVES[case]
+    with pytest.raises(ValueError, match=re.escape(message)):
+        CellularSheaf(*arguments)
+
+
+class Tensor:
+    """As much of a tensor as numpy asks for."""
+
+    def __init__(self, array):
+        self.array = np.asarray(array)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+    def __len__(self):
+        return len(self.array)
+
+
+def test_tensors():
+    tails, heads = np.float32([[[1], [2]]]), np.float32([[[3, 4], [5, 6]]])
+    F = CellularSheaf(Tensor([[1, 0]]), Tensor(tails), Tensor(heads))
+    assert F.dtype == np.float32
+    np.testing.assert_array_equal(F.tail_map(0), tails[0])
+    np.testing.assert_array_equal(F.head_map(0), heads[0])
+    G = F.with_maps(Tensor(heads[:, :, :1]), [Tensor(heads[0])])
+    np.testing.assert_array_equal(G.tail_map(0), heads[0, :, :1])
+    with pytest.raises(
+        ValueError, match=re.escape("`tail_maps` must have shape (m, d_e, d_v), got (2, 1)")
+    ):
+        CellularSheaf([[1, 0]], Tensor(tails[0]), heads)
+
+
+WRONG_TYPES = {
+    "object maps": (
+        (PATH, TWO.astype(object), TWO),
+        "`tail_maps` must be an (m, d_e, d_v) array or a list",
+    ),
+    "text maps": ((PATH, TWO, TWO.astype(str)), "`head_maps` must hold float32, float64"),
+    "one map of objects": ((PATH, TWO, [[[1.0]], [[None]]]), "`head_maps[1]` must hold float32"),
+    "one map of bools": ((PATH, [[[1.0]], [[True]]], TWO), "`tail_maps[1]` must hold float32"),
+    "no maps": (
+        (PATH, None, TWO),
+        "`tail_maps` must be an (m, d_e, d_v) array or a sequence of 2-D arrays, got NoneType",
+    ),
+    "maps a string": ((PATH, "ab", TWO), "sequence of 2-D arrays, got str"),
+    "maps a generator": ((PATH, TWO, (M for M in TWO)), "sequence of 2-D arrays, got generator"),
+    "edges of text": (([["0", "1"]], ONE, ONE), "`edges` must hold integers, got dtype <U1"),
+    "edges None": ((None, ONE, ONE), "`edges` must be"),
+    "vertex_dims of text": (
+        ([[0, 1]], ONE, ONE, ["1", "1"]),
+        "`vertex_dims` must hold integers, got dtype <U1",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_TYPES)
+def test_wrong_types(case):
+    arguments, message = WRONG_TYPES[case]
+    with pytest.raises(TypeError, match=re.escape(message)):
+        CellularSheaf(*arguments)
+
+
+@given(JUNK, JUNK, JUNK, st.none() | JUNK)
+def test_junk_works_or_is_refused(edges, tail_maps, head_maps, vertex_dims):
+    try:
+        F = CellularSheaf(edges, tail_maps, head_maps, vertex_dims)
+    except (ValueError, TypeError):
+        return
+    assert F.n_edges == len(tail_maps) == len(head_maps)
+
+
+GOOD = (np.array(PATH), TWO, TWO, np.array([1, 1, 1]))
+
+
+@given(st.integers(0, 3), JUNK)
+def test_one_junk_argument_among_good_ones_works_or_is_refused(place, junk):
+    arguments = [*GOOD[:place], junk, *GOOD[place + 1 :]]
+    for build in (
+        CellularSheaf,
+        lambda edges, tail, head, dims: CellularSheaf.from_flat(edges, tail, head, dims, 1),
+        lambda edges, tail, head, dims: CellularSheaf(*GOOD).with_maps(tail, head),
+    ):
+        try:
+            F = build(*arguments)
+        except (ValueError, TypeError):
+            continue
+        assert np.isfinite(F.tail_data).all()
+        assert F.dim_c0 == F.vertex_dims.sum()

@@ -1,0 +1,125 @@
+"""Ranges of items side by side: every item once, results in order, errors to the caller."""
+
+import threading
+import time
+
+import numba
+import numpy as np
+import pytest
+import scipy.linalg  # noqa: F401  (loads scipy's own BLAS)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sheafcoarsen._support import run_ranges
+from sheafcoarsen._support import threads as threads_module
+from sheafcoarsen._support.threads import thread_count
+
+
+@pytest.fixture
+def four_threads(monkeypatch):
+    monkeypatch.setattr("sheafcoarsen._support.threads.thread_count", lambda: 4)
+
+
+@given(
+    st.lists(st.integers(0, 1000), max_size=60),
+    st.sampled_from([1, 3]),
+    st.sampled_from([0.0, 500.0, np.inf]),
+    st.booleans(),
+)
+def test_every_item_is_done_once_and_results_come_in_order(cost, threads, serial_below, progress):
+    done = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threads_module, "thread_count", lambda: threads)
+        results = run_ranges(
+            lambda lo, hi: done.extend(range(lo, hi)) or list(range(lo, hi)),
+            np.array(cost),
+            serial_below=serial_below,
+            progress=progress,
+        )
+    assert sorted(done) == list(range(len(cost)))
+    assert [i for piece in results for i in piece] == list(range(len(cost)))
+    assert all(piece for piece in results)
+
+
+def test_ranges_run_side_by_side(four_threads):
+    meet = threading.Barrier(2, timeout=20)  # breaks unless two ranges are inside at once
+
+    def work(lo, hi):
+        if lo == 0 or hi == 64:
+            meet.wait()
+
+    # the first range waits for the last: 32 ranges, 4 at a time, so the others must pass by
+    run_ranges(work, np.ones(64))
+
+
+def test_small_work_stays_in_the_calling_thread(four_threads):
+    threads = set()
+
+    def work(lo, hi):
+        threads.add(threading.get_ident())
+        return lo, hi
+
+    assert run_ranges(work, np.ones(64), serial_below=65.0) == [(0, 64)]
+    assert threads == {threading.get_ident()}
+    run_ranges(work, np.ones(64), serial_below=64.0)
+    assert threads != {threading.get_ident()}
+
+
+def test_ranges_get_about_equal_shares_of_the_cost(four_threads):
+    cost = np.concatenate([np.full(100, 100.0), np.ones(5000)])
+    pieces = run_ranges(lambda lo, hi: (lo, hi), cost)
+    assert len(pieces) == 4 * threads_module.CHUNKS_PER_THREAD
+    shares = [cost[lo:hi].sum() for lo, hi in pieces]
+    assert max(shares) <= cost.sum() / len(pieces) + cost.max()
+
+
+@given(st.lists(st.integers(0, 1000), max_size=60), st.sampled_from([np.int64, np.float64]))
+def test_offsets_say_the_same_as_costs(cost, dtype):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threads_module, "thread_count", lambda: 3)
+        by_cost = run_ranges(lambda lo, hi: (lo, hi), np.array(cost))
+        starts = np.concatenate([[0], np.cumsum(cost)]).astype(dtype)
+        by_offsets = run_ranges(lambda lo, hi: (lo, hi), starts, cumulative=True)
+    ends = [hi for _, hi in by_offsets]
+    assert [lo for lo, _ in by_offsets] == [0, *ends[:-1]][: len(ends)]
+    assert ends[-1:] == ([len(cost)] if cost else [])
+    if dtype == np.float64:
+        assert by_offsets == by_cost
+
+
+def test_an_error_stops_ranges_that_have_not_begun(four_threads):
+    begun, failing = [], threading.Event()
+
+    def work(lo, hi):
+        begun.append(lo)
+        if lo == 0:
+            failing.set()
+            raise KeyboardInterrupt
+        failing.wait(20)
+        time.sleep(0.05)  # the error is on its way
+
+    with pytest.raises(KeyboardInterrupt):
+        run_ranges(work, np.ones(3200))
+    assert len(begun) < 4 * threads_module.CHUNKS_PER_THREAD
+    assert sum(run_ranges(lambda lo, hi: hi - lo, np.ones(8))) == 8  # and nothing is left behind
+
+
+def test_no_items_no_call():
+    assert run_ranges(lambda lo, hi: 1 / 0, np.zeros(0)) == []
+
+
+@pytest.mark.parametrize("serial_below", [0.0, np.inf], ids=["threads", "serial"])
+def test_an_error_in_one_range_reaches_the_caller(four_threads, serial_below):
+    def work(lo, hi):
+        if lo <= 40 < hi:
+            raise KeyError("item 40")
+
+    with pytest.raises(KeyError, match="item 40"):
+        run_ranges(work, np.ones(64), serial_below=serial_below)
+
+
+def test_thread_count_follows_numba(monkeypatch):
+    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 7)
+    assert thread_count() == 7
+    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 0)
+    assert thread_count() == 1

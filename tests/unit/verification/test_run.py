@@ -1,0 +1,129 @@
+"""`verify` passes what is right at any scale, and refuses what it cannot check."""
+
+import dataclasses
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+
+import sheafcoarsen as sc
+from tests.support.helpers import same_subspace
+from tests.support.strategies import sheaves_with_partitions
+from tests.theory.test_theorems import coarsenings
+from tests.unit.verification.test_statements import ALWAYS, applied
+
+pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+
+
+@given(coarsenings())
+def test_passes_on_every_coarsening(case):
+    V = sc.verify(case[0])
+    assert V.passed, str(V)
+    assert applied(V) >= ALWAYS
+
+
+@given(sheaves_with_partitions())
+def test_passes_two_levels_deep(case):
+    F, P = case
+    C = sc.coarsen(F, P, 3)
+    coarse = C.sheaf
+    deeper = sc.coarsen(coarse, sc.Partition(np.arange(coarse.n_vertices) // 2), 2)
+    V = sc.verify(deeper)
+    assert V.passed, str(V)
+
+
+def test_seed_chooses_the_probes(C):
+    ratios = [
+        [check.ratio for check in sc.verify(C, seed=seed).checks if check.how == "probe"]
+        for seed in (3, 3, 4)
+    ]
+    assert ratios[0] == ratios[1]
+    assert ratios[0] != ratios[2]
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "message"),
+    [
+        (lambda C: sc.verify(C.sheaf), TypeError, "`C` must be a Coarsening, got CellularSheaf"),
+        (lambda C: sc.verify(C, seed=-1), ValueError, "`seed` must be at least 0"),
+        (lambda C: sc.verify(C, seed=0.5), TypeError, "`seed` must be an integer"),
+        (
+            lambda C: sc.verify(dataclasses.replace(C, sheaf=C.fine)),
+            ValueError,
+            "does not fit together",
+        ),
+    ],
+)
+def test_bad_input(C, build, error, message):
+    with pytest.raises(error, match=message):
+        build(C)
+
+
+@pytest.mark.parametrize("operator", ["internal", "principal"])
+@pytest.mark.parametrize("scale", [1e-138, 1e-140, 1e-142, 1e-145, 1e-149, 1e150])
+def test_the_ends_of_the_range(scale, operator):
+    """Squares of squares leave the range of doubles here: what is squared is scaled first."""
+    G = sc.CellularSheaf.random(
+        nx.gnm_random_graph(12, 20, seed=3), 2, 2, kind="orthogonal", seed=3
+    )
+    F = (
+        G.with_maps(G.tail_data * 0.5 * scale, G.head_data * 0.5 * scale)
+        if scale > 1
+        else G.with_maps(G.tail_data * 20 * scale, G.head_data * 20 * scale)
+    )
+    C = sc.coarsen(F, sc.Partition([0] * 6 + [1] * 6), 3, local_operator=operator)
+    assert np.isfinite(C.sheaf.tail_data).all()
+    assert C.sheaf.n_edges > C.n_crossing_edges
+    assert sc.verify(C).passed, str(sc.verify(C))
+    deeper = sc.coarsen(C.sheaf, sc.Partition([0, 0]), 4, local_operator=operator)
+    assert sc.verify(deeper).passed, str(sc.verify(deeper))
+
+
+@pytest.mark.parametrize("kind", ["internal", "basis"])
+def test_one_cluster_is_far_weaker_than_the_others(kind):
+    """The range is about the largest entry alone: a cluster 1e-155 times weaker has modes like any other."""
+    F = sc.CellularSheaf.constant(nx.path_graph(6))
+    weak = np.where(np.arange(5) < 2, 1e-155, 1.0)
+    F = F.with_maps(F.tail_data * weak, F.head_data * weak)
+    P = sc.Partition([0, 0, 0, 1, 1, 1])
+    strong = sc.coarsen(sc.CellularSheaf.constant(nx.path_graph(6)), P, 2)
+    C = (
+        sc.coarsen(F, P, 2)
+        if kind == "internal"
+        else sc.coarsen(F, P, basis=[strong.block(a) for a in (0, 1)])
+    )
+    assert np.isfinite(C.sheaf.tail_data).all()
+    assert same_subspace(C.block(0), strong.block(0), condition=3)
+    loops = {
+        int(C.sheaf.edges[e, 0]): C.sheaf.tail_map(e)
+        for e in range(C.n_crossing_edges, C.sheaf.n_edges)
+    }
+    assert sorted(loops) == [0, 1]
+    ratio = np.linalg.norm(loops[0] / 1e-155) / np.linalg.norm(loops[1])
+    subnormal = np.finfo(float).smallest_subnormal / 1e-310  # what an eigenvalue of 1e-310 resolves
+    assert abs(ratio - 1) < 30 * 3 * (np.finfo(float).eps + subnormal)
+
+
+def test_maps_of_any_size_survive_saving(tmp_path):
+    """Loop maps are sqrt(lambda) / 2, larger than any fine map, and kernels leave crossing maps of rounding size."""
+    limit = np.sqrt(np.finfo(float).max) / 1e4 * 0.9
+    F = sc.CellularSheaf.constant(nx.star_graph(30))
+    F = F.with_maps(F.tail_data * limit, F.head_data * limit)
+    C = sc.coarsen(F, sc.Partition([0] * 31), 31)
+    sc.save(tmp_path / "c.npz", C)
+    assert sc.verify(sc.load(tmp_path / "c.npz")).passed
+    sc.save(tmp_path / "s.npz", C.sheaf)
+    np.testing.assert_array_equal(sc.load(tmp_path / "s.npz").tail_data, C.sheaf.tail_data)
+    union, starts, _ = sc.disjoint_union([C.sheaf, C.sheaf])
+    assert len(sc.split(union, starts)) == 2
+    C.sheaf.with_maps(C.sheaf.tail_data, C.sheaf.head_data)
+
+
+def test_a_hub_is_no_reason_to_fail():
+    """The diagonal block of a vertex of degree d is a sum of d terms, each rounded in the same direction."""
+    F = sc.CellularSheaf.constant(nx.star_graph(3000))
+    V = sc.verify(sc.coarsen(F, sc.Partition(np.arange(3001) % 150), sc.ranks.kernel()))
+    assert V.passed, str(V)
+    V = sc.verify(sc.coarsen(F, sc.Partition(np.arange(3001) * 150 // 3001), 2))
+    assert V.passed, str(V)
