@@ -54,8 +54,9 @@ class EnergyLedger:
     Attributes
     ----------
     retained_internal, discarded_internal, internal_coupling, discarded_norm2, truncation_bound :
-    ndarray or None retained_crossing, crossing_coupling, discarded_crossing, fine_energy,
-    galerkin_energy : float or ndarray
+        ndarray or None
+    retained_crossing, crossing_coupling, discarded_crossing, fine_energy, galerkin_energy : float
+        or ndarray
 
     Examples
     --------

@@ -15,11 +15,14 @@ from sheafcoarsen._support import MAX_DIMENSION, integer_array, real_number, who
 class Spectra(NamedTuple):
     """What a rule sees of the clusters.
 
-    dims : (K,) N_a starts : (K + 1,) where each cluster's scores begin scores : (sum N_a,) all
-    scores of cluster after cluster, ascending inside each; None unless the rule looks at them
+    dims : (K,) N_a
+    starts : (K + 1,) where each cluster's scores begin
+    scores : (sum N_a,) all scores of cluster after cluster, ascending inside each; None unless the
+        rule looks at them
     kernels : (K,) dimension of the local kernel, decided by singular values; zeros unless the rule
-    looks at it or modes are oversampled ties : (sum N_a,) the gap at or below which a score and the
-    next one count as one multiplet; none unless the rule looks at them
+        looks at it or modes are oversampled
+    ties : (sum N_a,) the gap at or below which a score and the next one count as one multiplet;
+        none unless the rule looks at them
     """
 
     dims: np.ndarray

@@ -16,12 +16,14 @@ class Clusters(NamedTuple):
     In the paper: N_a (``eq:local_cochain_space``), the internal edges E_a
     (``eq:internal_coboundary_domain``) and the crossing edges E_ab (``eq:crossing_edge_set``).
 
-    labels : (n,) cluster of each vertex members, member_ptr : vertices by cluster, ascending inside
-    each local_offsets : (n,) where a vertex's stalk begins among the coordinates of its cluster
-    dims : (K,) N_a, the dimension of C^0 on each cluster internal_edges, internal_ptr : edges with
-    both ends in one cluster (loops too), by cluster, then by index crossing_edges, pair_ptr : the
-    others, by pair (a < b), then by index pairs : (P, 2) the pairs of clusters joined by an edge,
-    sorted
+    labels : (n,) cluster of each vertex
+    members, member_ptr : vertices by cluster, ascending inside each
+    local_offsets : (n,) where a vertex's stalk begins among the coordinates of its cluster
+    dims : (K,) N_a, the dimension of C^0 on each cluster
+    internal_edges, internal_ptr : edges with both ends in one cluster (loops too), by cluster, then
+        by index
+    crossing_edges, pair_ptr : the others, by pair (a < b), then by index
+    pairs : (P, 2) the pairs of clusters joined by an edge, sorted
     """
 
     labels: np.ndarray

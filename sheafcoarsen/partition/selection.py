@@ -37,7 +37,7 @@ def select(
     Parameters
     ----------
     F_or_graph : CellularSheaf, networkx Graph or MultiGraph, symmetric scipy sparse adjacency, or
-    (m, 2) integer array
+        (m, 2) integer array
         Loops are ignored, parallel edges summed.
     n_clusters : int
         1 .. n.
@@ -85,7 +85,7 @@ def select(
     Two cliques joined by an edge:
 
     >>> import networkx as nx
-    >>> from sheafcoarsen.selection import select
+    >>> from sheafcoarsen import select
     >>> select(nx.barbell_graph(4, 0), 2).labels
     array([1, 1, 1, 1, 0, 0, 0, 0])
     """

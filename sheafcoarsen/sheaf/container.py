@@ -411,7 +411,8 @@ class CellularSheaf:
         Parameters
         ----------
         graph : networkx Graph or MultiGraph, symmetric scipy sparse adjacency, or (m, 2) integer
-        array dim : int
+            array
+        dim : int
             Dimension of every stalk.
         weight : str or array_like, shape (m,), or None
             An edge attribute (missing = 1; an adjacency's entries are its "weight"), the weights,

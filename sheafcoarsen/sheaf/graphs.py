@@ -19,9 +19,11 @@ from sheafcoarsen._support import (
 class GraphArrays(NamedTuple):
     """A graph as arrays.
 
-    n_vertices : int edges : (m, 2) int64, row e = (tail, head), in the graph's own order and
-    orientation labels : node names in vertex order, or None attribute : name of an edge attribute
-    -> list of its values, None where an edge lacks it; raises KeyError for a graph
+    n_vertices : int
+    edges : (m, 2) int64, row e = (tail, head), in the graph's own order and orientation
+    labels : node names in vertex order, or None
+    attribute : name of an edge attribute -> list of its values, None where an edge lacks it; raises
+        KeyError for a graph
         that stores no attribute of that name
     """
 

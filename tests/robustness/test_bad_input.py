@@ -1126,8 +1126,8 @@ IN_BOUNDS = [
         "test_the_whole_road_on_large_clusters[float64]",
     )
 ] + [
-    "tests/test_selection.py::test_repair_mends_any_labels",
-    "tests/test_selection.py::test_heap_sorts",
+    "tests/unit/partition/test_selection.py::test_repair_mends_any_labels",
+    "tests/unit/partition/test_selection.py::test_heap_sorts",
 ]
 
 

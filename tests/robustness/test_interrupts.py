@@ -35,31 +35,35 @@ CHILD = """
     before = [library.num_threads for library in blas.lib_controllers]
     assert set(before) <= {1, 2, 3} and len(before) > 0
 
-    F = sc.CellularSheaf.connection(nx.random_regular_graph(4, 300, seed=1),
-    np.eye(3)[None].repeat(600, 0)) P = sc.select(F, 30) rank =
-    sc.ranks.budget(200).whole_multiplets() wanted = sc.coarsen(F, P, rank) done = interrupted = 0
-    delays = random.Random(5) folder = sys.argv[1] sc.save(os.path.join(folder, "c.npz"), wanted)  #
-    compiles what it needs: an interrupted compilation begins anew sc.load(os.path.join(folder,
-    "c.npz")) while interrupted < 12:
+    F = sc.CellularSheaf.connection(nx.random_regular_graph(4, 300, seed=1), np.eye(3)[None].repeat(600, 0))
+    P = sc.select(F, 30)
+    rank = sc.ranks.budget(200).whole_multiplets()
+    wanted = sc.coarsen(F, P, rank)
+    done = interrupted = 0
+    delays = random.Random(5)
+    folder = sys.argv[1]
+    sc.save(os.path.join(folder, "c.npz"), wanted)  # compiles what it needs: an interrupted compilation begins anew
+    sc.load(os.path.join(folder, "c.npz"))
+    while interrupted < 12:
         try:
             timer = threading.Timer(delays.uniform(0.0, 0.1), os.kill, (os.getpid(), signal.SIGINT))
-            timer.start() while timer.is_alive():  # Python itself swallows an interrupt in a
-            finalizer: then the next one
+            timer.start()
+            while timer.is_alive():  # Python itself swallows an interrupt in a finalizer: then the next one
                 C = sc.coarsen(F, P, rank)
                 sc.save(os.path.join(folder, "c.npz"), C)
                 done += 1
         except KeyboardInterrupt:
             interrupted += 1
-        except SystemError as error:  # numba's way to pass on one that came while it was converting
-        arguments or results
+        except SystemError as error:  # numba's way to pass on one that came while it was converting arguments or results
             while error is not None and not isinstance(error, KeyboardInterrupt):
                 error = error.__cause__
             assert error is not None
             interrupted += 1
         assert [library.num_threads for library in blas.lib_controllers] == before, "BLAS threads"
-        assert not [t.name for t in threading.enumerate() if "ThreadPool" in t.name], "threads at
-        work" assert set(os.listdir(folder)) <= {"c.npz"}, "half-written files" C = sc.coarsen(F, P,
-        rank) assert np.array_equal(C.prolongation.data, wanted.prolongation.data), "the next call"
+        assert not [t.name for t in threading.enumerate() if "ThreadPool" in t.name], "threads at work"
+        assert set(os.listdir(folder)) <= {"c.npz"}, "half-written files"
+        C = sc.coarsen(F, P, rank)
+        assert np.array_equal(C.prolongation.data, wanted.prolongation.data), "the next call"
         if os.path.exists(os.path.join(folder, "c.npz")):
             assert sc.load(os.path.join(folder, "c.npz")).ranks.sum() == wanted.ranks.sum()
     print("interrupted", interrupted, "times; finished", done)
@@ -127,7 +131,8 @@ def test_an_interrupt_while_writing_leaves_the_old_file(what, tmp_path, monkeypa
     path.write_bytes(b"precious")
     with monkeypatch.context() as patch:
         patch.setattr(
-            "sheafcoarsen._files.os.fsync", lambda number: signal.raise_signal(signal.SIGINT)
+            "sheafcoarsen._support.files.os.fsync",
+            lambda number: signal.raise_signal(signal.SIGINT),
         )
         with pytest.raises(KeyboardInterrupt):
             sc.save(path, C) if what == "save" else sc.report(C, path)

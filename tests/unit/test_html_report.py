@@ -212,7 +212,7 @@ def test_a_failure_leaves_the_old_page(C, tmp_path, monkeypatch):
     for place in (
         "sheafcoarsen.html_report.verify",
         "sheafcoarsen.plot.spectra",
-        "sheafcoarsen._files.os.fsync",
+        "sheafcoarsen._support.files.os.fsync",
     ):
         with monkeypatch.context() as patch:
             patch.setattr(place, fails)

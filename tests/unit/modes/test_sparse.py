@@ -40,7 +40,7 @@ def test_clusters_too_large_for_a_dense_matrix(name, local_operator, dtype, monk
     called = []
     solver = problems.lowest_sparse
     monkeypatch.setattr(
-        "sheafcoarsen.modes.problems|sheafcoarsen.modes.oversampled.lowest_sparse",
+        "sheafcoarsen.modes.problems.lowest_sparse",
         lambda *args: called.append(1) or solver(*args),
     )
     F = SPARSE[name]
@@ -78,9 +78,7 @@ def test_large_clusters_by_the_sparse_method_at_any_scale(scale, monkeypatch):
 @pytest.mark.parametrize("decades", [4, 8])
 def test_large_clusters_of_graded_maps(graph, decades, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_ABOVE", 35)
-    monkeypatch.setattr(
-        "sheafcoarsen.modes.problems|sheafcoarsen.modes.oversampled.MAX_DENSE", 35
-    )  # nothing to fall back on
+    monkeypatch.setattr("sheafcoarsen.modes.problems.MAX_DENSE", 35)  # nothing to fall back on
     F = CellularSheaf.constant(graph)
     weights = 10.0 ** -np.random.default_rng(1).uniform(0, decades, F.n_edges)
     M = modes_of(F.with_maps(weights, weights), one_cluster(F), 3, "internal")

@@ -79,7 +79,8 @@ def test_both_orders_solve_and_count(monkeypatch, graph, dtype):
         f = factors.Factors(L, 0.1)
         x = f.solve(b)
         assert_residual(L @ x + 0.1 * x - b, L, x, n=10)
-        np.testing.assert_array_equal(f.solve(b[:, 0].copy()), x[:, 0])
+        y = f.solve(b[:, 0].copy())
+        assert_residual(L @ y + 0.1 * y - b[:, 0], L, y, n=10)
         assert f.count_negative() == 0
         for k in (1, 5, len(values) - 1):
             if values[k] - values[k - 1] > 1e-3:

@@ -203,10 +203,8 @@ def test_the_same_bits_with_any_number_of_threads(monkeypatch, always_sparse):
         monkeypatch.setattr(
             "sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads
         )
-        monkeypatch.setattr(
-            "sheafcoarsen.sections.reduction|sheafcoarsen.sections.basis|sheafcoarsen.sections.equilibration.SERIAL_BELOW",
-            0.0,
-        )
+        for room in ("reduction", "basis", "equilibration"):
+            monkeypatch.setattr(f"sheafcoarsen.sections.{room}.SERIAL_BELOW", 0.0)
         found.append(sc.global_sections(F))
         assert len(found[-1].levels) > 1
     one, two = found
@@ -228,7 +226,8 @@ def test_repr_names_what_matters():
 
 
 def test_a_large_zero_without_another_singular_value_is_worth_a_warning(monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.sections.LAST", 100)
+    for room in ("reduction", "zeroth"):
+        monkeypatch.setattr(f"sheafcoarsen.sections.{room}.LAST", 100)
     graph = nx.random_regular_graph(4, 100, seed=1)
     F = sc.CellularSheaf.random(graph, 4, 2, seed=1, dtype=np.float32)
     with pytest.warns(sc.SingularProblemWarning, match="there is no other"):
