@@ -226,7 +226,7 @@ def _loopless_reason(b: Workbench) -> str | None:
 
 
 def _loopless_realization(b: Workbench) -> Outcome:
-    """delta_x* delta_x = L_Gal when im R_a lies in ker L_a."""
+    """delta_x* delta_x = L_Gal (``eq:loopless_exact_realization``) when im R_a lies in ker L_a."""
     if reason := _loopless_reason(b):
         return reason
     X = b.crossing_delta

@@ -55,6 +55,19 @@ def test_normalized_sheaf_is_networkx_normalized_laplacian(G, d):
     assert_residual(found - np.kron(exact, np.eye(d)), exact, n=len(exact) * d)
 
 
+@given(multigraphs(min_vertices=2, min_edges=4), st.integers(1, 4), st.integers(0, 999))
+def test_an_assignment_as_basis_gives_the_scalar_galerkin_operator(G, K, seed):
+    """S^T L S with networkx's L (``eq:SLS``): the Laplacian of the graph of clusters, loops aside."""
+    labels = np.random.default_rng(seed).permutation(np.arange(len(G)) % K)
+    P = sc.Partition(np.unique(labels, return_inverse=True)[1])
+    C = sc.coarsen(sc.CellularSheaf.constant(G), P, basis=[np.ones((n, 1)) for n in P.sizes])
+    L = nx.laplacian_matrix(G, nodelist=list(G.nodes)).toarray().astype(float)
+    S = P.assignment_matrix().toarray()
+    exact = S.T @ L @ S
+    for found in (C.galerkin(), sc.laplacian(C.sheaf)):
+        assert_residual(dense(found) - exact, S, S, L, n=len(G))
+
+
 @given(multigraphs(min_vertices=2, min_edges=4))
 def test_energy_of_the_constant_sheaf_is_a_sum_over_edges(G):
     """Sum of w (x_u - x_v)^2 over the edges, and of w (x_u / sqrt d_u - x_v / sqrt d_v)^2 for the Dirichlet energy, each once."""
