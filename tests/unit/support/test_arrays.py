@@ -1,0 +1,137 @@
+"""Arrays: the scalar types that are kept, integers in every form, and the first offender named."""
+
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from sheafcoarsen._support import (
+    MAX_DIMENSION,
+    SCALARS,
+    dimensions,
+    integer_array,
+    is_scalar,
+    scalar_array,
+    scalar_type,
+)
+
+
+def refuses(error, message):
+    return pytest.raises(error, match=re.escape(message))
+
+
+@pytest.mark.parametrize("dtype", SCALARS)
+def test_scalar_types_are_kept_in_native_byte_order(dtype):
+    array = np.array([1, 2], dtype)
+    assert scalar_array("x", array) is array
+    swapped = array.astype(array.dtype.newbyteorder())
+    cast = scalar_array("x", swapped)
+    assert cast.dtype == dtype
+    assert cast.dtype.isnative
+    assert cast.tolist() == [1, 2]
+    assert scalar_type("dtype", swapped.dtype) == np.dtype(dtype)
+    assert scalar_type("dtype", np.dtype(dtype).name) == np.dtype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint64])
+def test_integers_become_double(dtype):
+    cast = scalar_array("x", np.array([[1, 2]], dtype))
+    assert cast.dtype == np.float64
+    assert cast.tolist() == [[1.0, 2.0]]
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        (np.ones(2, np.float16), TypeError, "got dtype float16"),
+        (np.ones(2, bool), TypeError, "got dtype bool"),
+        (["a"], TypeError, "`x` must hold float32, float64"),
+        ([None], TypeError, "got dtype object"),
+        ([[1.0], [1.0, 2.0]], ValueError, "`x` must be a rectangular array of numbers"),
+        (scipy.sparse.eye_array(2), TypeError, "got a sparse one: use .toarray()"),
+    ],
+    ids=["half", "bool", "text", "object", "ragged", "sparse"],
+)
+def test_other_arrays_are_refused(value, error, message):
+    with refuses(error, message):
+        scalar_array("x", value)
+
+
+@pytest.mark.parametrize(
+    "value", [np.float16, int, "f3", "nonsense,", None.__class__, np.longdouble]
+)
+def test_other_scalar_types_are_refused(value):
+    with refuses(TypeError, "`dtype` must be float32, float64, complex64 or complex128, got "):
+        scalar_type("dtype", value)
+
+
+@pytest.mark.parametrize(
+    "value", [[0, 3], [0.0, 3.0], np.array([0, 3], np.uint8), (0, np.int64(3))]
+)
+def test_integers_come_in_every_form(value):
+    array = integer_array("labels", value)
+    assert array.dtype == np.int64
+    assert array.tolist() == [0, 3]
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        ([0, 1.5], ValueError, "`labels` must hold whole numbers, got 1.5 at index 1"),
+        ([0, np.nan], ValueError, "whole numbers, got nan at index 1"),
+        ([0, 1e300], ValueError, "64-bit integers, got 1e+300 at index 1"),
+        (np.array([0, 2**63], np.uint64), ValueError, "got 9223372036854775808 at index 1"),
+        ([0, 10**400], ValueError, "`labels` must hold 64-bit integers, got 1000"),
+        ([True], TypeError, "must hold integers, got dtype bool"),
+        (["a"], TypeError, "numpy.unique(labels, return_inverse=True)[1] numbers names"),
+        ([[0]], ValueError, "must be 1-dimensional, got shape (1, 1)"),
+        ([[0], [0, 1]], ValueError, "must be a rectangular array of integers"),
+    ],
+    ids=["fraction", "nan", "float", "unsigned", "object", "bool", "text", "shape", "ragged"],
+)
+def test_the_first_that_is_no_integer_is_named(value, error, message):
+    with refuses(error, message):
+        integer_array("labels", value, names=True)
+
+
+def test_names_are_numbered_only_where_they_may_be_meant():
+    with pytest.raises(TypeError) as raised:
+        integer_array("edges", ["a"])
+    assert "unique" not in str(raised.value)
+
+
+def test_places_have_one_index_for_each_dimension():
+    with refuses(ValueError, "got 0.5 at index (1, 0)"):
+        integer_array("edges", [[0, 1], [0.5, 2]], ndim=2)
+
+
+def test_a_single_value_is_told_from_a_sequence():
+    assert is_scalar("dim", 3)
+    assert is_scalar("dim", np.array(3))
+    assert not is_scalar("dim", [3])
+    with refuses(ValueError, "`dim` must be a rectangular array"):
+        is_scalar("dim", [[1], [1, 2]])
+
+
+def test_one_dimension_serves_for_all():
+    assert dimensions("d", 3, 2, "vertex").tolist() == [3, 3]
+    assert dimensions("d", np.array(3), 2, "vertex").tolist() == [3, 3]
+    assert dimensions("d", [0, 2.0], 2, "vertex").tolist() == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([1], "`d` must have one entry per edge, 2 in all, got 1"),
+        ([0, -3], "`d` must not be negative, got -3 at index 1"),
+        (-3, "`d` must be at least 0, got -3"),
+        (MAX_DIMENSION, f"`d` must sum to at most {MAX_DIMENSION}, got 1.8e+16"),
+        (10**400, f"`d` must sum to at most {MAX_DIMENSION}"),
+    ],
+    ids=["few", "negative", "all negative", "large", "huge"],
+)
+def test_dimensions_that_cannot_be_are_refused(value, message):
+    with refuses(ValueError, message):
+        dimensions("d", value, 2, "edge")
+    assert dimensions("d", MAX_DIMENSION // 2, 2, "edge").sum() == MAX_DIMENSION

@@ -1,0 +1,111 @@
+"""Single values: what is taken, what is refused, and in which words."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sheafcoarsen._support import (
+    MAX_ENTRIES,
+    MAX_VERTICES,
+    choice,
+    entry_count,
+    file_path,
+    flag,
+    random_generator,
+    real_number,
+    vertex_count,
+    whole_number,
+)
+
+
+def refuses(error, message):
+    return pytest.raises(error, match=re.escape(message))
+
+
+@pytest.mark.parametrize("value", [7, np.int32(7), np.uint64(7), np.array(7)[()]])
+def test_whole_numbers_come_back_as_int(value):
+    assert type(whole_number("k", value)) is int
+    assert whole_number("k", value, at_least=7) == 7
+
+
+@pytest.mark.parametrize("value", [7.0, True, np.True_, "7", None, [7], np.array([7])])
+def test_what_is_no_whole_number_is_refused(value):
+    with refuses(TypeError, "`k` must be an integer, got "):
+        whole_number("k", value)
+
+
+def test_whole_numbers_have_a_lower_bound_where_one_is_given():
+    assert whole_number("k", -(10**400)) == -(10**400)
+    with refuses(ValueError, "`k` must be at least 1, got 0"):
+        whole_number("k", 0, at_least=1)
+
+
+@pytest.mark.parametrize("value", [2, 2.0, np.float32(2), np.int8(2)])
+def test_real_numbers_come_back_as_float(value):
+    assert type(real_number("t", value)) is float
+    assert real_number("t", value) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (True, TypeError),
+        (1j, TypeError),
+        ("2", TypeError),
+        ([2.0], TypeError),
+        (10**400, ValueError),
+    ],
+    ids=str,
+)
+def test_what_is_no_real_number_is_refused(value, error):
+    with refuses(error, "`t` must "):
+        real_number("t", value)
+
+
+def test_flags_are_true_or_false_and_nothing_that_counts_as_such():
+    assert flag("loops", True) is flag("loops", np.True_) is True
+    assert flag("loops", False) is flag("loops", np.False_) is False
+    for value in (1, 0, "no", None, []):
+        with refuses(TypeError, f"`loops` must be True or False, got {value!r}"):
+            flag("loops", value)
+
+
+def test_choices_are_listed_where_another_is_made():
+    assert choice("method", "balls", ("auto", "balls")) == "balls"
+    for value in ("bals", None, ["balls"]):
+        with refuses(ValueError, f"`method` must be one of 'auto', 'balls', got {value!r}"):
+            choice("method", value, ("auto", "balls"))
+
+
+def test_seeds():
+    rng = np.random.default_rng(3)
+    assert random_generator("seed", rng) is rng
+    assert random_generator("seed", np.int64(3)).random() == np.random.default_rng(3).random()
+    assert random_generator("seed", None).random() != random_generator("seed", None).random()
+    with refuses(ValueError, "`seed` must be at least 0, got -1"):
+        random_generator("seed", -1)
+    for value in (True, 1.0, "3", np.random.RandomState(3)):
+        with refuses(TypeError, "`seed` must be None, an integer of at least 0 or a numpy Gen"):
+            random_generator("seed", value)
+
+
+def test_more_than_kernels_number_or_memory_holds_is_refused_at_the_limit():
+    vertex_count("n", MAX_VERTICES)
+    entry_count("dim", MAX_ENTRIES)
+    with refuses(ValueError, f"`n` asks for {MAX_VERTICES + 1} vertices, but there may be"):
+        vertex_count("n", MAX_VERTICES + 1)
+    with refuses(ValueError, "`dim` asks for 1.1e+12 map entries, more than memory holds"):
+        entry_count("dim", MAX_ENTRIES + 1)
+
+
+def test_paths_are_text_or_path_objects():
+    assert file_path("a.npz") == file_path(Path("a.npz")) == "a.npz"
+    for value in (3, b"a.npz", None):
+        with refuses(TypeError, "`path` must be a path, got "):
+            file_path(value)
+    with refuses(ValueError, "got an empty path"):
+        file_path("")
+    with refuses(ValueError, "must not hold a null character"):
+        file_path("a\0b")

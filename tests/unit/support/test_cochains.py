@@ -1,0 +1,75 @@
+"""Cochains: shapes, common scalar types, and entries whose squares stay finite."""
+
+import re
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from sheafcoarsen import CellularSheaf
+from sheafcoarsen._support import check_range, cochain, range_limits
+
+PATH = CellularSheaf.constant(nx.path_graph(3), dim=2)
+
+
+def refuses(message):
+    return pytest.raises(ValueError, match=re.escape(message))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+def test_squares_are_safe_within_the_range_and_not_far_beyond_it(dtype):
+    low, high = range_limits(dtype)
+    info = np.finfo(dtype)
+    real = info.dtype.type
+    assert np.isfinite(real(high) ** 2 * real(1e6))
+    assert real(low) ** 2 >= info.tiny * 1e6
+    check_range("maps", low, dtype)
+    check_range("maps", high, dtype)
+    check_range("maps", 0.0, dtype)
+    for outside in (low * 0.999, high * 1.001):
+        with refuses(f"squares of {np.dtype(dtype)} are safe: rescale the maps"):
+            check_range("maps", outside, dtype)
+
+
+def test_cochains_come_in_the_common_scalar_type_and_c_order():
+    assert cochain(PATH, np.arange(6)).dtype == np.float64
+    assert cochain(PATH, np.ones(6, np.complex64)).dtype == np.complex128
+    x = cochain(PATH, np.asfortranarray(np.arange(12.0).reshape(6, 2)))
+    assert x.flags.c_contiguous
+    assert x.tolist() == np.arange(12.0).reshape(6, 2).tolist()
+
+
+@pytest.mark.parametrize(
+    ("shape", "hint"),
+    [
+        ((5,), ""),
+        ((6, 1, 1), ""),
+        ((3, 2), "; y.reshape(-1) stacks the stalks of one cochain"),
+        ((3, 4), "; y.reshape(6, -1) lifts features of equal stalks, one row per vertex"),
+        ((3, 3), ""),
+    ],
+    ids=str,
+)
+def test_another_shape_is_refused_with_what_may_have_been_meant(shape, hint):
+    with refuses(f"with dim_c0 = 6 of the fine sheaf, got shape {shape}{hint}") as raised:
+        cochain(PATH, np.zeros(shape), "y", " of the fine sheaf")
+    assert str(raised.value).endswith(f"got shape {shape}{hint}")
+
+
+def test_the_first_entry_that_is_not_finite_is_named_by_its_row():
+    x = np.zeros((6, 2))
+    x[4, 1] = x[5, 0] = -np.inf
+    with refuses("`x` must be finite, got -inf in row 4"):
+        cochain(PATH, x)
+    with refuses("`x` must be finite, got nan in row 2"):
+        cochain(PATH, np.where(np.arange(6) == 2, np.nan, 0))
+
+
+def test_entries_beside_which_energies_overflow_are_refused():
+    high = range_limits(np.float64)[1]
+    assert np.isfinite(cochain(PATH, np.full(6, 99 * high))).all()
+    with refuses("energies of float64 would overflow: rescale `x`"):
+        cochain(PATH, np.full(6, 101 * high))
+    large = CellularSheaf([[0, 1]], np.full((1, 1, 1), 1e3), np.ones((1, 1, 1)))
+    with refuses("with maps up to 1e+03 energies"):
+        cochain(large, np.full(2, high))

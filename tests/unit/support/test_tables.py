@@ -1,0 +1,62 @@
+"""Tables as text and as HTML: nothing unescaped, numbers readable, long rows cut."""
+
+import numpy as np
+import pytest
+
+from sheafcoarsen._support import tables
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        (True, "yes"),
+        (np.False_, "no"),
+        (1234567, "1,234,567"),
+        (np.int64(1234), "1,234"),
+        (0.000123456, "0.0001235"),
+        (np.float32(0.5), "0.5"),
+        (1 + 2j, "1+2j"),
+        ("<b>&", "&lt;b&gt;&amp;"),
+        (None, "None"),
+    ],
+    ids=str,
+)
+def test_cells(cell, text):
+    assert tables.text(cell) == text
+
+
+def test_a_table_with_a_head():
+    assert tables.table([(1, "<")], head=("a", "b"), caption="c & d") == (
+        "<table><caption>c &amp; d</caption><thead><tr><th>a</th><th>b</th></tr></thead>"
+        "<tbody><tr><td>1</td><td>&lt;</td></tr></tbody></table>"
+    )
+
+
+def test_without_a_head_the_first_cell_names_the_row():
+    assert tables.table([("size", 1000)]) == (
+        "<table><tbody><tr><th>size</th><td>1,000</td></tr></tbody></table>"
+    )
+
+
+def test_spans():
+    assert tables.span(np.array([3, 1, 2])) == "1 .. 3"
+    assert tables.span(np.array([2, 2])) == "2"
+    assert tables.span(np.array([])) == "none"
+
+
+def test_names_are_cut_and_counted():
+    assert tables.names(["a", 1, ("b", 2)]) == "a, 1, ('b', 2)"
+    assert tables.names("abc", shown=2) == "a, b, … (3 in all)"
+    assert tables.names(["x" * 40]) == "x" * 40
+    assert tables.names(["x" * 41]) == "x" * 39 + "…"
+    assert tables.names(range(tables.SHOWN)).count(",") == tables.SHOWN - 1
+
+
+def test_rows_of_numbers_show_their_first_few():
+    rows = tables.number_rows({"one": 1.5, "all": range(8), "more": np.arange(9).reshape(3, 3)})
+    assert rows == [("one", 1.5), ("all", *range(8)), ("more", *range(8), "…")]
+
+
+def test_lines_of_numbers_stand_below_each_other():
+    text = tables.number_lines({"one": 1.5, "longer": np.array([1.0, 2.0])})
+    assert text == "  one     1.5\n  longer  [1. 2.]"

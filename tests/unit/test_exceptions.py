@@ -1,0 +1,41 @@
+"""One warning for each thing: each can be silenced without the others."""
+
+import warnings
+
+import networkx as nx
+import pytest
+
+import sheafcoarsen as sc
+
+CAUSES = {
+    sc.TiedModesWarning: lambda: sc.coarsen(
+        sc.CellularSheaf.constant(nx.complete_graph(5)), sc.Partition([0] * 5), 2
+    ),
+    sc.SingularDegreeWarning: lambda: sc.normalize(
+        sc.CellularSheaf.constant(nx.empty_graph(2), dim=1)
+    ),
+    sc.SingularProblemWarning: lambda: sc.harmonic_extension(
+        sc.CellularSheaf.constant(nx.empty_graph(2)), [0], [[1.0]]
+    ),
+}
+
+
+@pytest.mark.parametrize("category", CAUSES)
+def test_each_is_a_warning_of_the_user_with_a_cause_of_its_own(category):
+    assert issubclass(category, UserWarning)
+    with pytest.warns(category) as caught:
+        CAUSES[category]()
+    assert [warning.category for warning in caught] == [category]
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("category", CAUSES)
+def test_each_can_be_silenced_alone(category):
+    for other, cause in CAUSES.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", category)
+            if other is category:
+                cause()
+            else:
+                with pytest.raises(other):  # warnings are errors here
+                    cause()

@@ -1,0 +1,201 @@
+"""The house is what it says: rooms, doors and floors, and a test file for every module."""
+
+import ast
+import importlib
+import inspect
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import sheafcoarsen as sc
+
+ROOT = Path(sc.__file__).parent
+TESTS = Path(__file__).parents[1]
+REPOSITORY = TESTS.parent
+MODULES = sorted(ROOT.rglob("*.py"))
+FOLDERS = sorted(path.parent for path in MODULES if path.name == "__init__.py")
+DOORS = [folder for folder in FOLDERS if folder not in (ROOT, ROOT / "_kernels")]
+MOST_LINES = 500
+MOST_ENTRIES = 24
+MOST_FLOORS = 14
+
+
+def name_of(path):
+    """Return the name under which a file or folder of the package is imported."""
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def is_shown(path):
+    return not path.name.startswith(("__pycache__", "."))
+
+
+# ---------------------------------------------------------------- rooms
+
+
+def test_what_stands_at_the_top_can_be_read_at_a_glance():
+    entries = [path for path in ROOT.iterdir() if is_shown(path) and path.name != "py.typed"]
+    assert len(entries) <= MOST_ENTRIES
+
+
+def test_no_file_is_too_long_to_be_read_at_once():
+    lengths = {name_of(path): len(path.read_text("utf-8").splitlines()) for path in MODULES}
+    assert {name: length for name, length in lengths.items() if length > MOST_LINES} == {}
+
+
+def test_no_module_is_named_like_a_public_function():
+    """Otherwise ``from folder import name`` means one or the other, by the order of imports."""
+    public = {name for name in sc.__all__ if inspect.isroutine(getattr(sc, name))}
+    clashes = []
+    for path in MODULES:
+        folder = importlib.import_module(name_of(path.parent))
+        names = public | {
+            name
+            for name in getattr(folder, "__all__", ())
+            if not inspect.ismodule(getattr(folder, name))
+        }
+        clashes += [name_of(path)] if path.stem in names else []
+    assert clashes == []
+
+
+# ---------------------------------------------------------------- doors
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=name_of)
+def test_every_folder_says_what_it_is_for(folder):
+    module = importlib.import_module(name_of(folder))
+    assert module.__doc__
+    assert module.__doc__.partition("\n")[0].endswith(".")
+
+
+@pytest.mark.parametrize("folder", DOORS, ids=name_of)
+def test_every_door_names_what_it_lets_through(folder):
+    module = importlib.import_module(name_of(folder))
+    names = module.__all__
+    assert len(set(names)) == len(names)
+    tree = ast.parse((folder / "__init__.py").read_text("utf-8"))
+    bound = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    bound |= {
+        node.targets[0].id
+        for node in tree.body
+        if isinstance(node, ast.Assign) and node.targets[0].id != "__all__"
+    }
+    assert bound == set(names)
+
+
+def imports_of(path):
+    """Yield (line, module, name or None) for all that a file imports from the package."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.split(".")[0] == ROOT.name:
+                    yield node.lineno, alias.name, None
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: a relative import"
+            if node.module.split(".")[0] == ROOT.name:
+                for alias in node.names:
+                    yield node.lineno, node.module, alias.name
+
+
+def goes_through_the_door(module, name):
+    """Tell whether an import from outside takes what a door shows, or the door itself."""
+    path = ROOT.parent.joinpath(*module.split("."))
+    if path.is_dir():
+        shown = getattr(importlib.import_module(module), "__all__", ())
+        return name is None or name in shown or (path / name / "__init__.py").exists()
+    return path.parent not in DOORS
+
+
+def test_other_folders_import_from_doors_only():
+    """`_kernels/jit.py` and `_kernels/arrays.py` serve all kernels and stand beside the doors."""
+    refused = []
+    for path in MODULES:
+        for line, module, name in imports_of(path):
+            target = ROOT.parent.joinpath(*module.split("."))
+            room = target if target.is_dir() else target.parent
+            if not path.is_relative_to(room) and not goes_through_the_door(module, name):
+                refused.append(f"{path.relative_to(ROOT)}:{line}: {module} {name}")
+    assert refused == []
+
+
+# ---------------------------------------------------------------- floors
+
+
+def floors_of_the_linter():
+    """Return the layers of import-linter, each a set of names, top to bottom."""
+    settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))
+    [layers] = [
+        contract
+        for contract in settings["tool"]["importlinter"]["contracts"]
+        if contract["type"] == "layers"
+    ]
+    assert layers["containers"] == [ROOT.name]
+    assert layers["exhaustive"]
+    return [set(re.split(r"\s*:\s*", layer)) for layer in layers["layers"]]
+
+
+def test_the_floors_of_the_readme_are_those_of_the_linter():
+    text = (REPOSITORY / "README.md").read_text("utf-8")
+    table = text.partition("## How it is built")[2].partition("| floor |")[2]
+    rows = []
+    for line in table.splitlines()[2:]:
+        if not line.startswith("|"):
+            break
+        found = re.findall(r"`(\w+)(/|\.py)`", line)
+        rows.append({name for name, _ in found})
+        for name, kind in found:
+            assert (ROOT / (name + kind)).exists()
+    assert rows == floors_of_the_linter()
+    assert len(rows) <= MOST_FLOORS
+
+
+def test_every_room_has_its_floor():
+    rooms = {path.stem for path in ROOT.iterdir() if path.suffix == ".py" or path in FOLDERS}
+    assert set().union(*floors_of_the_linter()) == rooms - {"__init__"}
+
+
+# ---------------------------------------------------------------- the mirror
+
+NO_TEST_OF_THEIR_OWN = {"__init__", "__main__"}
+
+
+def mirror_of(path):
+    """Return the test file of a module: its path, without the underscores of folders."""
+    *folders, name = path.relative_to(ROOT).parts
+    folders = [folder.removeprefix("_") for folder in folders]
+    return TESTS.joinpath("unit", *folders, f"test_{name}")
+
+
+def test_every_module_has_its_test_file():
+    """Kernels are tested through the folder that they serve; a file of their own is welcome."""
+    missing = [
+        name_of(path)
+        for path in MODULES
+        if path.stem not in NO_TEST_OF_THEIR_OWN
+        and not path.is_relative_to(ROOT / "_kernels")
+        and not mirror_of(path).exists()
+    ]
+    assert missing == []
+
+
+def test_every_test_file_has_its_module():
+    wanted = {mirror_of(path) for path in MODULES}
+    found = set((TESTS / "unit").rglob("test_*.py"))
+    assert {str(path.relative_to(TESTS)) for path in found - wanted} == set()
+
+
+def test_every_kernel_folder_serves_a_folder_that_is_tested():
+    served = {path.name for path in FOLDERS if path.parent == ROOT / "_kernels"}
+    without_tests = {
+        name
+        for name in served - {"dense"}  # small dense algebra, which serves all the others
+        if not list((TESTS / "unit" / name).glob("test_*.py"))
+    }
+    assert without_tests == set()
