@@ -1,4 +1,4 @@
-"""Sphinx configuration: `make docs` builds the site, without network and with warnings as errors."""
+"""Sphinx configuration: `make docs` builds the site, without network, warnings being errors."""
 
 import inspect
 import re
@@ -30,13 +30,17 @@ html_theme_options = {
 
 
 def _functions_of(module) -> list[str]:
-    return [
+    """Return the public functions of a module such as ``sheafcoarsen.plot``."""
+    names = [
         name
-        for name, item in vars(module).items()
-        if inspect.isfunction(item)
-        and item.__module__ == module.__name__
-        and not name.startswith("_")
+        for name in getattr(module, "__all__", dir(module))
+        if not name.startswith("_")
+        and inspect.isfunction(item := getattr(module, name))
+        and item.__module__.startswith(module.__name__)
     ]
+    if not names:
+        raise ValueError(f"{module.__name__} has no public function")
+    return names
 
 
 def _api_page() -> str:

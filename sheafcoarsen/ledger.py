@@ -24,7 +24,7 @@ class EnergyLedger:
     """The energy of a fine cochain x, split into what the coarse space keeps and what it discards.
 
     Kept is x_ret = R R* x, discarded x_disc = x - x_ret (``eq:retained_discarded_definition``). For
-    internal modes the internal lines are sums over modes, of lambda_i |alpha_i|^2
+    internal modes the internal lines are sums over modes, ``lambda_i |alpha_i|^2`` each
     (``eq:retained_internal_energy_modes``, ``eq:discarded_norm_truncation``,
     ``eq:discarded_energy_truncation``; ``prop:truncation_loss``).
 
