@@ -66,7 +66,7 @@ docs: $(VENV)/installed-docs
 	@echo "docs/_build/index.html"
 
 bench: $(VENV)/installed-bench
-	$(BIN)/python benchmarks/large_sparse.py
+	$(BIN)/python -m benchmarks.large_sparse
 
 clean:
 	rm -rf $(VENV) docs/_build docs/generated docs/api.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist

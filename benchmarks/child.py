@@ -1,8 +1,10 @@
-"""Measurements that need a process of their own; each prints one line of JSON. :mod:`large_sparse` starts them.
+"""Measurements that need a process of their own; each prints one line of JSON.
 
-python benchmarks/child.py start                     seconds to import the library and to coarsen a small sheaf
-python benchmarks/child.py threads W1 10000 ROUNDS   seconds for local modes and for the whole set-up
-python benchmarks/child.py memory W1 10000 [L]       peak memory above the input, and bytes of what is returned
+    python -m benchmarks.child start                    seconds to import, to coarsen a small sheaf
+    python -m benchmarks.child threads W1 10000 ROUNDS  seconds for local modes, for the whole set-up
+    python -m benchmarks.child memory W1 10000 [L]      peak memory above the input, bytes returned
+
+``benchmarks.stages`` starts them.
 """
 
 import ctypes
@@ -13,15 +15,19 @@ import subprocess
 import sys
 import time
 import warnings
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parent.parent
 
 
 def run(*arguments, threads=None):
-    """Start this file as a process and return what it prints."""
+    """Start this module as a process and return what it prints."""
     environment = dict(os.environ)
     if threads is not None:
         environment["NUMBA_NUM_THREADS"] = str(threads)
     done = subprocess.run(
-        [sys.executable, __file__, *map(str, arguments)],
+        [sys.executable, "-m", "benchmarks.child", *map(str, arguments)],
+        cwd=REPOSITORY,
         env=environment,
         check=True,
         stdout=subprocess.PIPE,
@@ -35,8 +41,7 @@ def start():
     import sheafcoarsen as sc
 
     imported = time.perf_counter() - begin
-    import checks
-    import workloads
+    from benchmarks import checks, workloads
 
     F = workloads.build("W1", 600)
     warnings.simplefilter("ignore", sc.TiedModesWarning)
@@ -51,22 +56,22 @@ def start():
 
 
 def threads(name, n, rounds):
-    import stages
-    from timing import paired
+    from benchmarks.case import Case
+    from benchmarks.timing import paired
 
-    case = stages.Case(name, int(n))
+    case = Case(name, int(n))
     times = paired({"modes": case.local_modes, "whole": case.whole}, int(rounds))
     case.check_whole(times.answers["whole"])
     return {key: times.median(key) for key in times.seconds}
 
 
 def memory(name, n, what=""):
-    import stages
+    from benchmarks.case import Case
 
     if sys.platform != "linux":
         return {"peak": None}
-    stages.Case(name, 2000).whole()  # the kernels are loaded
-    case = stages.Case(name, int(n))
+    Case(name, 2000).whole()  # the kernels are loaded
+    case = Case(name, int(n))
     gc.collect()
     libc = ctypes.CDLL(None)
     if hasattr(libc, "malloc_trim"):  # what building the input left behind would hide what comes
@@ -90,7 +95,7 @@ def status(key):
 
 
 def buffers(*items):
-    """Return address and size of the memory behind all arrays that can be reached from some objects."""
+    """Return address and size of the memory behind all arrays reached from some objects."""
     import numpy as np
     import scipy.sparse
 

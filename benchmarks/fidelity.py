@@ -1,6 +1,6 @@
 """How well the coarse sheaf keeps the low spectrum: local operators, coarse dimensions, cluster sizes and selection methods compared.
 
-    python benchmarks/fidelity.py [--size smoke|full] [--out FOLDER] [--docs]
+    python -m benchmarks.fidelity [--size smoke|full] [--out FOLDER] [--docs]
 
 Every figure is the mean relative error of the first 10 positive eigenvalues, (nu - lambda) /
 lambda, nu those of R* L R; 1 means that they are twice what they should be. ``global sections``
@@ -20,9 +20,9 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import sets
 
 import sheafcoarsen as sc
+from benchmarks import sets
 
 COUNT = 10
 DOCS = Path(__file__).parent.parent / "docs" / "fidelity.md"

@@ -1,6 +1,6 @@
-"""Times every stage on large sparse sheaves beside named yardsticks in the same process, and shows ratios.
+"""Times every stage on large sparse sheaves beside named yardsticks, and shows ratios.
 
-    python benchmarks/large_sparse.py [--size smoke|small|medium|large] [--json FILE] [--readme]
+    python -m benchmarks.large_sparse [--size smoke|small|medium|large] [--json FILE] [--readme]
 
 Every answer, ours and the yardstick's, is checked before its time is shown. Set-up and compilation
 are outside the clock; figures are medians of interleaved rounds. A ratio marked >= says how many
@@ -15,10 +15,9 @@ import warnings
 from dataclasses import asdict
 from typing import NamedTuple
 
-import report
-import stages
-
 import sheafcoarsen as sc
+from benchmarks import report, stages
+from benchmarks.case import Case
 
 
 class Size(NamedTuple):
@@ -42,10 +41,10 @@ OTHER_ORDER = {"W1": "W1 shuffled", "W3": "W3 ordered"}
 def measure(size):
     """Yield all rows."""
     for name, n in size.vertices.items():
-        case = stages.Case(name, n)
+        case = Case(name, n)
         yield from stages.refill(case, size.rounds)
         if name in OTHER_ORDER:
-            yield from stages.refill(stages.Case(OTHER_ORDER[name], n), size.rounds)
+            yield from stages.refill(Case(OTHER_ORDER[name], n), size.rounds)
         for stage in stages.STAGES:
             yield from stage(case, size.rounds)
         if name in size.in_children:

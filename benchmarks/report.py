@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import numba
-from peers import blas
+
+from benchmarks.peers import blas
 
 README = Path(__file__).parent.parent / "README.md"
 COLUMNS = ("W1", "W2", "W3")

@@ -1,6 +1,6 @@
 """Times global_sections beside scipy's eigsh and LOBPCG in the same process, and shows ratios.
 
-    python benchmarks/sections.py [--size smoke|small|medium] [--data FOLDER]
+    python -m benchmarks.sections [--size smoke|small|medium] [--data FOLDER]
 
 Every answer is checked before its time is shown: the number of sections, orthonormality, and
 norm(delta S) below 1e-13 norm(delta); where a rival does not reach that, its residual is shown
@@ -15,14 +15,13 @@ import gzip
 import os
 import warnings
 
-import checks
 import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
-import timing
 from threadpoolctl import threadpool_limits
 
 import sheafcoarsen as sc
+from benchmarks import checks, timing
 
 SIZES = {"smoke": (600,), "small": (2000,), "medium": (2000, 20_000)}
 ACCURACY = 1e-13

@@ -2,114 +2,18 @@
 
 import inspect
 import statistics
-from functools import cached_property
 
-import checks
-import child
 import numpy as np
-import peers
-import workloads
-from report import Row
-from timing import paired
 
 import sheafcoarsen as sc
+from benchmarks import checks, child, peers, workloads
+from benchmarks.case import RANK, Case
+from benchmarks.timing import paired
 
-RANK, SIZE = 6, 40
-"""Modes kept and vertices per cluster."""
 SAMPLE, SLICED = 2500, 100
 """Clusters that peers solve, the slow loop of slices fewer; their time is scaled up."""
 PAUSE = 0.15
 """Idle seconds before whatever runs with BLAS at its default."""
-
-
-class Case:
-    """A workload and what several stages need of it, made once and outside the clock."""
-
-    def __init__(self, name, n):
-        self.name = name
-        self.F = workloads.build(name, n)
-        self.n_clusters = max(self.F.n_vertices // SIZE, 2)
-        self.format = "bsr" if peers.uniform(self.F) else "csr"
-
-    def select(self):
-        """Return clusters of about SIZE vertices."""
-        return sc.select(self.F, self.n_clusters, "balls")
-
-    def local_modes(self):
-        """Return modes of ready clusters."""
-        return sc.local_modes(self.F, self.P, RANK)
-
-    def coarsened(self):
-        """Select and coarsen."""
-        return sc.coarsen(self.F, self.select(), RANK)
-
-    def whole(self):
-        """Select, coarsen, and both Laplacians."""
-        C = self.coarsened()
-        return C, sc.laplacian(self.F, self.format), sc.laplacian(C.sheaf)
-
-    @cached_property
-    def P(self):
-        """The clusters."""
-        return self.select()
-
-    @cached_property
-    def M(self):
-        """Their modes."""
-        return self.local_modes()
-
-    @cached_property
-    def L(self):
-        """The fine Laplacian, in blocks where stalks allow."""
-        return sc.laplacian(self.F, self.format)
-
-    @cached_property
-    def internal(self):
-        """The direct sum of the local Laplacians, from scipy."""
-        return peers.internal_laplacian(self.F, self.P)
-
-    def check_laplacian(self, L):
-        """Compare L of this sheaf with scipy's."""
-        delta = peers.coboundary_csr(self.F)
-        checks.same_products("L", L, delta.T @ delta, int(np.bincount(delta.indices).max()))
-
-    def check_coarse(self, C, coarse, L):
-        """Compare the Laplacian of a coarse sheaf with R* L R, L being the fine sheaf's."""
-        galerkin = peers.triple_product(C.prolongation, L.tocsr())
-        checks.same_coarse("the coarse L", coarse, galerkin, L, C.clusters.dims.max())
-
-    def check_whole(self, result):
-        """Check all that ``whole`` returns."""
-        C, L, coarse = result
-        self.check_laplacian(L)
-        self.check_coarse(C, coarse, L)
-        checks.local_modes(C.modes, peers.internal_laplacian(self.F, C.partition))
-        checks.connected(C.partition, self.F.edges)
-
-    def row(self, claim, against, **found):
-        """Return a row about this workload."""
-        return Row(claim, against, self.name[:2], self.F.n_vertices, **found)
-
-    def compare(
-        self, claim, against, times, ours, theirs, sense=">=", floor=None, scale=1.0, note=""
-    ):
-        """Return a row from the times of two candidates, theirs times ``scale``."""
-        ratio = (
-            times.ratio(theirs, ours) * scale
-            if sense == ">="
-            else times.ratio(ours, theirs) / scale
-        )
-        ours, theirs = times.median(ours), times.median(theirs) * scale
-        return self.row(
-            claim,
-            against,
-            sense=sense,
-            floor=floor,
-            ours=ours,
-            theirs=theirs,
-            ratio=ratio,
-            note=note,
-        )
 
 
 # ---------------------------------------------------------------- the fine Laplacian
