@@ -20,6 +20,9 @@ numpydoc_show_class_members = False
 templates_path = ["_templates"]
 
 html_theme = "pydata_sphinx_theme"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_sidebars = {"**": []}  # the pages have no sections of their own to list
 html_title = f"sheafcoarsen {release}"
 html_show_sourcelink = False
 html_theme_options = {
