@@ -1,11 +1,9 @@
 """What a user types: ``sheafcoarsen coarsen | info | verify | demo``."""
 
 import argparse
-import contextlib
 import importlib.metadata
 import os
 import sys
-import time
 
 import networkx as nx
 import numpy as np
@@ -13,7 +11,7 @@ import numpy as np
 from sheafcoarsen._support import check_matplotlib, output_path
 from sheafcoarsen.coarsening import Coarsening, coarsen
 from sheafcoarsen.hierarchy import Hierarchy
-from sheafcoarsen.html_report import SMOOTHING_STEPS, report, smooth_cochain
+from sheafcoarsen.html_report import SMOOTHING_STEPS, smooth_cochain, stage, write_report
 from sheafcoarsen.io import load, read_g2o, read_graph, save
 from sheafcoarsen.ledger import energy_ledger
 from sheafcoarsen.modes import LOCAL_OPERATORS, compute_modes
@@ -97,13 +95,6 @@ def _coarsening_options(parser, *, required: bool) -> None:
     parser.add_argument("--seed", type=int, help="for the choice of clusters (default 0)")
 
 
-@contextlib.contextmanager
-def _stage(times: dict, name: str):
-    start = time.perf_counter()
-    yield
-    times[name] = time.perf_counter() - start
-
-
 def _read(path: str, dim: int | None) -> CellularSheaf | Partition | Coarsening | Hierarchy:
     plain = path.lower().removesuffix(".gz")
     ours = plain.endswith(".npz") or _is_zip(path)
@@ -137,22 +128,22 @@ def _read_sheaf(path: str, dim: int | None) -> CellularSheaf:
 
 
 def _make(args, times: dict) -> Coarsening:
-    with _stage(times, "read"):
+    with stage(times, "read"):
         sheaf = _read_sheaf(args.input, args.dim)
     method, operator = args.method or "auto", args.local_operator or "internal"
     return _coarsened(sheaf, args.clusters, args.rank, method, operator, args.seed or 0, times)
 
 
 def _coarsened(sheaf, clusters, rank, method, local_operator, seed, times) -> Coarsening:
-    with _stage(times, "select"):
+    with stage(times, "select"):
         P = select(
             sheaf, clusters, method=method, weights="sheaf", seed=seed
         )  # the sheaf carries the file's weights
-    with _stage(times, "local modes"):
+    with stage(times, "local modes"):
         modes = compute_modes(
             sheaf, P, rank, local_operator
         )  # the number of ties is printed, not warned of
-    with _stage(times, "coarse maps"):
+    with stage(times, "coarse maps"):
         return coarsen(sheaf, P, modes)
 
 
@@ -213,13 +204,13 @@ def _coarsen(args) -> int:
         check_matplotlib()
     C = _make(args, times)
     if args.out is not None:
-        with _stage(times, "save"):
+        with stage(times, "save"):
             save(args.out, C)
     passed = True
     if args.report is not None:
         before = dict(times)
-        with _stage(times, "report"):
-            passed = report(C, args.report, before).passed
+        with stage(times, "report"):
+            passed = write_report(C, args.report, before).passed
     _show(C, times)
     if args.out is not None:
         print(f"saved   {args.out}")

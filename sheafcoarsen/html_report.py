@@ -1,11 +1,12 @@
-"""Cochains whose losses are reported where the user gives none."""
+"""One self-contained HTML page about a coarsening: sizes, losses, low spectra, verdict, pictures."""
 
 import base64
 import contextlib
 import importlib.metadata
 import io
+import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from sheafcoarsen._support import (
     tables,
     zero_level,
 )
-from sheafcoarsen.coarsening import Coarsening
+from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.ledger import EnergyLedger, energy_ledger
 from sheafcoarsen.operators import count_nonzeros, laplacian_operator
 from sheafcoarsen.quality import Certificate, SpectralQuality, certificate, spectral_quality
@@ -82,7 +83,7 @@ figure img { max-width: 100%; height: auto; background: #ffffff; border: 1px sol
 """
 
 
-def report(C: Coarsening, path, times: Mapping[str, float] | None = None) -> Verification:
+def report(C: Coarsening, path: str | os.PathLike) -> Verification:
     """Write one self-contained HTML page about a coarsening, to be opened from disk.
 
     It says what went in and what came out, what is lost of a random cochain and of a smooth one,
@@ -94,9 +95,6 @@ def report(C: Coarsening, path, times: Mapping[str, float] | None = None) -> Ver
     ----------
     C : Coarsening
     path : str or path-like
-    times : mapping from str to float, optional
-        Seconds that stages of your own took, such as coarsening, to be listed too: a coarsening
-        does not hold any.
 
     Returns
     -------
@@ -123,19 +121,22 @@ def report(C: Coarsening, path, times: Mapping[str, float] | None = None) -> Ver
     ...     passed, page.read_text(encoding="utf-8")[:15]
     (True, '<!DOCTYPE html>')
     """
-    if not isinstance(C, Coarsening):
-        raise TypeError(f"`C` must be a Coarsening, got {type(C).__name__}")
-    given = _given_times(times)
+    return write_report(C, path, {})
+
+
+def write_report(C: Coarsening, path: str | os.PathLike, given: dict[str, float]) -> Verification:
+    """Write the page of `report`, with the seconds that stages before it took."""
+    check_coarsening(C)
     target = output_path(path)
     check_matplotlib()
     own: dict[str, float] = {}
-    with _stage(own, "verification"):
+    with stage(own, "verification"):
         verdict = verify(C)
-    with _stage(own, "losses"):
+    with stage(own, "losses"):
         ledgers = _ledgers(C)
-    with _stage(own, "eigenvalues"):
+    with stage(own, "eigenvalues"):
         quality = _quality(C)
-    with _stage(own, "pictures"):
+    with stage(own, "pictures"):
         pictures = _pictures(C, ledgers, quality)
     page = _page(C, verdict, ledgers, quality, pictures, given, own)
     with replacing(target) as stream:
@@ -144,23 +145,11 @@ def report(C: Coarsening, path, times: Mapping[str, float] | None = None) -> Ver
 
 
 @contextlib.contextmanager
-def _stage(times: dict[str, float], name: str):
+def stage(times: dict[str, float], name: str) -> Iterator[None]:
+    """Note under ``name`` how many seconds a stage took."""
     start = time.perf_counter()
     yield
     times[name] = time.perf_counter() - start
-
-
-def _given_times(times) -> dict[str, float]:
-    if times is None:
-        return {}
-    if not isinstance(times, Mapping):
-        raise TypeError(f"`times` must map names of stages to seconds, got {type(times).__name__}")
-    for name, seconds in times.items():
-        if isinstance(seconds, bool) or not isinstance(
-            seconds, int | float | np.integer | np.floating
-        ):
-            raise TypeError(f"`times[{name!r}]` must be a number of seconds, got {seconds!r}")
-    return {str(name): float(seconds) for name, seconds in times.items()}
 
 
 def _ledgers(C: Coarsening) -> tuple[EnergyLedger, EnergyLedger] | str:

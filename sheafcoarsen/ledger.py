@@ -15,7 +15,7 @@ from sheafcoarsen._support import (
     tables,
     zero_level,
 )
-from sheafcoarsen.coarsening import Coarsening
+from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.operators import apply_coboundary, as_columns
 
 
@@ -168,6 +168,16 @@ def isometry_defect(C: Coarsening) -> np.ndarray:
     )
 
 
+def check_isometry(C: Coarsening, what: str) -> None:
+    """Refuse a coarsening whose R is not an isometry, for the sake of ``what``."""
+    bad = np.flatnonzero(isometry_defect(C) > RESIDUAL_LIMIT)
+    if bad.size:
+        raise ValueError(
+            f"{what} needs an isometry, but R_a* R_a is not the identity in cluster {bad[0]} "
+            f"(and {bad.size - 1} others): orthonormalize each block, e.g. numpy.linalg.qr(R_a)[0]"
+        )
+
+
 def energy_ledger(C: Coarsening, x) -> EnergyLedger:
     """Account for the energy of a fine cochain: norm(delta x)^2 as a sum of six lines (docs/conventions.md, section 4).
 
@@ -199,16 +209,8 @@ def energy_ledger(C: Coarsening, x) -> EnergyLedger:
     >>> E.fine_energy, round(E.truncation_loss, 12), round(E.retained_crossing, 12)
     (6.0, 5.0, 6.25)
     """
-    if not isinstance(C, Coarsening):
-        raise TypeError(f"`C` must be a Coarsening, got {type(C).__name__}")
-    x = cochain(C.fine, x, "x", " of the fine sheaf")
-    defect = isometry_defect(C)
-    if (defect > RESIDUAL_LIMIT).any():
-        a = int(np.argmax(defect > RESIDUAL_LIMIT))
-        raise ValueError(
-            f"the ledger needs an isometry, but R_a* R_a is not the identity in cluster {a} (nor in "
-            f"{int((defect > RESIDUAL_LIMIT).sum()) - 1} others): orthonormalize each block, e.g. numpy.linalg.qr(R_a)[0]"
-        )
+    x = cochain(check_coarsening(C).fine, x, "x", " of the fine sheaf")
+    check_isometry(C, "the ledger")
     R = C.prolongation
     columns = as_columns(x)
     retained = np.ascontiguousarray(R @ (R.conj().T @ columns))

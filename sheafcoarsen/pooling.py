@@ -20,7 +20,7 @@ from sheafcoarsen._support import (
 from sheafcoarsen.coarsening import Coarsening, coarsen
 from sheafcoarsen.modes import LOCAL_OPERATORS, compute_modes, warn_if_tied
 from sheafcoarsen.operators import canonical_csr
-from sheafcoarsen.partition import METHODS, Partition, select
+from sheafcoarsen.partition import METHODS, Partition, check_partition, select
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, graph_arrays
 
 
@@ -262,14 +262,8 @@ class HiSP:
             partition = select(
                 sheaf if matrix is None else matrix, self.n_clusters, self.method, seed=self.seed
             )
-        elif not isinstance(partition, Partition):
-            raise TypeError(
-                f"`partition` must be a Partition, got {type(partition).__name__}: Partition(labels) makes one"
-            )
-        elif partition.n_vertices != sheaf.n_vertices:
-            raise ValueError(
-                f"`partition` must label the sheaf's {sheaf.n_vertices} vertices, got a partition of {partition.n_vertices}"
-            )
+        else:
+            check_partition(sheaf, partition, "partition")
         entries = float(self.n_modes) * partition.n_clusters * lifted.shape[1]
         if entries > MAX_ENTRIES:
             raise ValueError(

@@ -2,6 +2,7 @@
 
 from sheafcoarsen.coarsening.coarsening import (
     Coarsening,
+    check_coarsening,
     check_topology,
     coarsen,
     refresh_coarsening,
@@ -12,6 +13,7 @@ from sheafcoarsen.coarsening.realization import realize
 __all__ = [
     "SERIAL_BELOW",
     "Coarsening",
+    "check_coarsening",
     "check_topology",
     "coarsen",
     "realize",

@@ -319,6 +319,13 @@ class Coarsening:
         return tables.table(rows, head=("", "fine", "coarse"), caption="Coarsening")
 
 
+def check_coarsening(C: object) -> Coarsening:
+    """Refuse what is not a coarsening."""
+    if not isinstance(C, Coarsening):
+        raise TypeError(f"`C` must be a Coarsening, got {type(C).__name__}: coarsen makes one")
+    return C
+
+
 def coarsen(
     sheaf: CellularSheaf,
     P: Partition,

@@ -3,11 +3,13 @@
 import contextlib
 import math
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import SupportsIndex, overload
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
 from sheafcoarsen._support import cochain, tables, whole_number
 from sheafcoarsen.coarsening import Coarsening, check_topology, refresh_coarsening
@@ -41,24 +43,20 @@ class Hierarchy:
     --------
     >>> import networkx as nx
     >>> import sheafcoarsen as sc
-    >>> H = sc.coarsen_levels(sc.CellularSheaf.constant(nx.path_graph(64)), factor=4, n_levels=2, rank=3)
-    >>> [F.n_vertices for F in H.sheaves], H[1].fine is H.sheaves[1]
+    >>> F = sc.CellularSheaf.constant(nx.path_graph(64))
+    >>> H = sc.coarsen_levels(F, factor=4, n_levels=2, rank=3)
+    >>> [G.n_vertices for G in H.sheaves], H[1].fine is H.sheaves[1]
     ([64, 16, 4], True)
     """
 
     fine: CellularSheaf
     levels: tuple[Coarsening, ...]
     stopped_because: str = ""
-    seconds: tuple[float, ...] | None = None  # None: not known
+    seconds: tuple[float, ...] = field(init=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "levels", tuple(self.levels))
-        seconds = (math.nan,) * len(self.levels) if self.seconds is None else tuple(self.seconds)
-        object.__setattr__(self, "seconds", seconds)
-        if len(seconds) != len(self.levels):
-            raise ValueError(
-                f"`seconds` must hold one number per level, {len(self.levels)} in all, got {len(seconds)}"
-            )
+        object.__setattr__(self, "seconds", (math.nan,) * len(self.levels))
         above = check_sheaf(self.fine, "fine")
         for i, C in enumerate(self.levels):
             if not isinstance(C, Coarsening):
@@ -66,14 +64,21 @@ class Hierarchy:
             if C.fine is not above:
                 before = f"`levels[{i - 1}].sheaf`" if i else "`fine`"
                 raise ValueError(
-                    f"`levels[{i}]` must be a coarsening of {before}, but its `fine` is another sheaf"
+                    f"`levels[{i}]` must be a coarsening of {before}, "
+                    "but its `fine` is another sheaf"
                 )
             above = C.sheaf
 
     def __len__(self) -> int:
         return len(self.levels)
 
-    def __getitem__(self, i):
+    @overload
+    def __getitem__(self, i: SupportsIndex) -> Coarsening: ...
+
+    @overload
+    def __getitem__(self, i: slice) -> tuple[Coarsening, ...]: ...
+
+    def __getitem__(self, i: SupportsIndex | slice) -> Coarsening | tuple[Coarsening, ...]:
         return self.levels[i]
 
     def __iter__(self) -> Iterator[Coarsening]:
@@ -86,13 +91,16 @@ class Hierarchy:
 
     @property
     def rebuilt_levels(self) -> tuple[int, ...]:
-        """After :meth:`recoarsen`: levels whose index work was repeated, because the level before had to put loop rows back."""
+        """Levels whose index work :meth:`recoarsen` repeated.
+
+        The level before them had to put loop rows back.
+        """
         return tuple(i for i in range(1, len(self)) if self[i - 1].restored_loops.size)
 
     def prolongation(self, level: int | None = None) -> scipy.sparse.csr_array:
-        """Return R_0 R_1 ...
+        """Return R_0 R_1 ... R_{level-1}, from C^0 of ``sheaves[level]`` to the fine C^0.
 
-        R_{level-1}, an isometry as they are, from C^0 of ``sheaves[level]`` to the fine C^0.
+        It is an isometry where every R_i is one.
 
         Parameters
         ----------
@@ -117,17 +125,15 @@ class Hierarchy:
         if level == 0:
             return scipy.sparse.eye_array(self.fine.dim_c0, dtype=self.fine.dtype, format="csr")
         R = self[level - 1].prolongation
-        for C in reversed(
-            self.levels[: level - 1]
-        ):  # from the coarse end, where products are small
+        for C in reversed(self.levels[: level - 1]):  # small products first
             R = C.prolongation @ R
         if level == 1:
             return R.copy()
         R.sort_indices()
         return R
 
-    def pool(self, x, level: int | None = None) -> np.ndarray:
-        """Return R* x on ``sheaves[level]``, the coarsest by default, R = R_0 R_1 ..., for a fine cochain x.
+    def pool(self, x: ArrayLike, level: int | None = None) -> np.ndarray:
+        """Return R* x, R = R_0 R_1 ..., a cochain of ``sheaves[level]``, the coarsest by default.
 
         Parameters
         ----------
@@ -143,18 +149,21 @@ class Hierarchy:
         --------
         >>> import networkx as nx
         >>> import sheafcoarsen as sc
-        >>> H = sc.coarsen_levels(sc.CellularSheaf.constant(nx.path_graph(64)), factor=4, n_levels=2, rank=3)
+        >>> F = sc.CellularSheaf.constant(nx.path_graph(64))
+        >>> H = sc.coarsen_levels(F, factor=4, n_levels=2, rank=3)
         >>> H.pool([1.0] * 64).shape, H.pool([1.0] * 64, level=1).shape
         ((12,), (48,))
         """
         level = self._level(level)
-        x = np.array(cochain(self.fine, x, "x", " of the fine sheaf"))
+        z = np.array(cochain(self.fine, x, "x", " of the fine sheaf"))
         for C in self.levels[:level]:
-            x = C.prolongation.conj().T @ x
-        return x
+            z = C.prolongation.conj().T @ z
+        return z
 
-    def lift(self, z, level: int | None = None) -> np.ndarray:
-        """Return the fine cochain R z, R = R_0 R_1 ..., for a cochain z of ``sheaves[level]``, the coarsest by default.
+    def lift(self, z: ArrayLike, level: int | None = None) -> np.ndarray:
+        """Return the fine cochain R z, R = R_0 R_1 ..., for z on ``sheaves[level]``.
+
+        By default z is on the coarsest sheaf.
 
         Parameters
         ----------
@@ -170,28 +179,30 @@ class Hierarchy:
         --------
         >>> import networkx as nx
         >>> import sheafcoarsen as sc
-        >>> H = sc.coarsen_levels(sc.CellularSheaf.constant(nx.path_graph(64)), factor=4, n_levels=2, rank=3)
+        >>> F = sc.CellularSheaf.constant(nx.path_graph(64))
+        >>> H = sc.coarsen_levels(F, factor=4, n_levels=2, rank=3)
         >>> bool(abs(H.lift(H.pool([1.0] * 64)) - 1).max() < 1e-13)  # constants are kept
         True
         """
         level = self._level(level)
-        z = np.array(cochain(self.sheaves[level], z, "z", f" of level {level}'s sheaf"))
+        x = np.array(cochain(self.sheaves[level], z, "z", f" of level {level}'s sheaf"))
         for C in reversed(self.levels[:level]):
-            z = C.prolongation @ z
-        return z
+            x = C.prolongation @ x
+        return x
 
-    def _level(self, level) -> int:
+    def _level(self, level: int | None) -> int:
         """Return a valid number of a sheaf."""
         if level is None:
             return len(self)
         level = whole_number("level", level, at_least=0)
         if level > len(self):
             raise ValueError(
-                f"`level` must be between 0, the fine sheaf, and {len(self)}, the coarsest, got {level}: `sheaves[level]` is meant"
+                f"`level` must be between 0, the fine sheaf, and {len(self)}, the coarsest, "
+                f"got {level}: `sheaves[level]` is meant"
             )
         return level
 
-    def ledger(self, x) -> "HierarchyLedger":
+    def ledger(self, x: ArrayLike) -> HierarchyLedger:
         """Account for the energy of a fine cochain on its whole way down.
 
         Parameters
@@ -211,11 +222,12 @@ class Hierarchy:
         --------
         >>> import networkx as nx
         >>> import sheafcoarsen as sc
-        >>> H = sc.coarsen_levels(sc.CellularSheaf.constant(nx.path_graph(64)), factor=4, n_levels=2, rank=3)
+        >>> F = sc.CellularSheaf.constant(nx.path_graph(64))
+        >>> H = sc.coarsen_levels(F, factor=4, n_levels=2, rank=3)
         >>> E = H.ledger([0.0, 1.0] * 32)
         >>> E.fine_energy, bool(abs(E.closure) < 1e-14)
         (63.0, True)
-        >>> E.coarsest_energy < 1e-3 * E.fine_energy  # a cochain that swings from vertex to vertex is hardly kept
+        >>> E.coarsest_energy < 1e-3 * E.fine_energy  # what swings is hardly kept
         True
         """
         z = cochain(self.fine, x, "x", " of the fine sheaf")
@@ -229,7 +241,7 @@ class Hierarchy:
         )
 
     def recoarsen(self, sheaf: CellularSheaf) -> "Hierarchy":
-        """Coarsen another sheaf on the same graph in the same way: same partitions and ranks at every level, new maps.
+        """Coarsen another sheaf on the same graph with the same partitions and ranks.
 
         Every level is refreshed as :meth:`Coarsening.recoarsen` does it, without index work. Where
         a level must put loop rows back, its coarse sheaf has other loops than before: the next
@@ -263,7 +275,8 @@ class Hierarchy:
         >>> H = sc.coarsen_levels(F, factor=4, n_levels=2, rank=1)
         >>> H.recoarsen(F.with_maps(2 * F.tail_data, 2 * F.head_data)).rebuilt_levels
         ()
-        >>> H.recoarsen(F.with_maps(F.tail_data, 2 * F.head_data)).rebuilt_levels  # constants have energy now
+        >>> other = F.with_maps(F.tail_data, 2 * F.head_data)  # constants have energy now
+        >>> H.recoarsen(other).rebuilt_levels
         (1,)
         """
         check_topology(self.fine, check_sheaf(sheaf), "coarsen_levels")
@@ -281,11 +294,10 @@ class Hierarchy:
                 warn_if_tied(C.modes, stacklevel=3, where=f"level {i}: ")
             levels.append(C)
             seconds.append(time.perf_counter() - start)
-        return Hierarchy(sheaf, tuple(levels), self.stopped_because, tuple(seconds))
+        return timed(Hierarchy(sheaf, tuple(levels), self.stopped_because), seconds)
 
     def _rows(self) -> list[tuple[str, ...]]:
         """The table of all sheaves, its head first."""
-        assert self.seconds is not None
         total = sum(self.seconds)
         shares = [
             "",
@@ -320,14 +332,21 @@ class Hierarchy:
             f"  {number:>2}  {line}".rstrip() for number, line in zip(numbers, table, strict=True)
         ]
         lines += [
-            f"  level {i} rebuilt: loop rows put back in {self[i - 1].restored_loops.size} clusters of level {i - 1}"
+            f"  level {i} rebuilt: loop rows put back in {self[i - 1].restored_loops.size} "
+            f"clusters of level {i - 1}"
             for i in self.rebuilt_levels
         ]
         return "\n".join(lines)
 
 
+def timed(H: Hierarchy, seconds: Iterable[float]) -> Hierarchy:
+    """Let a hierarchy that was just made say how long each of its levels took."""
+    object.__setattr__(H, "seconds", tuple(seconds))
+    return H
+
+
 @contextlib.contextmanager
-def at_level(level: int):
+def at_level(level: int) -> Iterator[None]:
     """Let errors begin with the level at which they arise."""
     try:
         yield

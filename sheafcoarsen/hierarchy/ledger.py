@@ -10,7 +10,9 @@ from sheafcoarsen.ledger import EnergyLedger, closure_of
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HierarchyLedger:
-    """The energy of a fine cochain x on its way to the coarsest sheaf; :meth:`Hierarchy.ledger` makes it.
+    """The energy of a fine cochain x on its way to the coarsest sheaf.
+
+    :meth:`Hierarchy.ledger` makes it.
 
     Level i has the cochain x_i = R_{i-1}* ... R_0* x. With loops the energy that it keeps is the
     fine energy of level i + 1, so that all that leaves is discarded or coupling energy; without
@@ -29,7 +31,8 @@ class HierarchyLedger:
     --------
     >>> import networkx as nx
     >>> import sheafcoarsen as sc
-    >>> H = sc.coarsen_levels(sc.CellularSheaf.constant(nx.path_graph(64)), factor=4, n_levels=2, rank=3)
+    >>> F = sc.CellularSheaf.constant(nx.path_graph(64))
+    >>> H = sc.coarsen_levels(F, factor=4, n_levels=2, rank=3)
     >>> E = H.ledger([0.0, 1.0] * 32)
     >>> len(E.levels), E.loops, bool(E.coarsest_energy <= E.fine_energy)
     (2, (True, True), True)
@@ -46,7 +49,7 @@ class HierarchyLedger:
 
     @property
     def lines(self) -> dict[str, float | np.ndarray]:
-        """What leaves at each level, and the energy of the coarsest sheaf; they add up to the fine energy."""
+        """What leaves at each level, and the coarsest sheaf's energy: in all the fine energy."""
         lines = {}
         for i, (E, loops) in enumerate(zip(self.levels, self.loops, strict=True)):
             kept = ("retained internal", "retained crossing") if loops else ("retained crossing",)

@@ -1,19 +1,24 @@
-"""Level after level: each coarse sheaf coarsened again, and the way from the finest to the coarsest and back."""
+"""Coarsens a sheaf, then the coarse sheaf, and so on."""
 
+import itertools
 import time
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
 
 from sheafcoarsen._support import flag
 from sheafcoarsen.coarsening import Coarsening, coarsen
-from sheafcoarsen.hierarchy.hierarchy import Hierarchy, at_level
+from sheafcoarsen.hierarchy.hierarchy import Hierarchy, at_level, timed
 from sheafcoarsen.hierarchy.plan import (
     GivenPartitions,
+    LevelPlan,
+    RankPerLevel,
     SelectedPartitions,
-    given_partitions,
-    is_a,
-    level_ranks,
-    selected_partitions,
+    refuse_beside_partitions,
+    tuple_of,
 )
 from sheafcoarsen.modes import check_oversampling, compute_modes, warn_if_tied
+from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 
@@ -23,8 +28,8 @@ def coarsen_levels(
     n_levels: int | None = None,
     min_vertices: int = 100,
     *,
-    rank,
-    partitions=None,
+    rank: RankPerLevel,
+    partitions: Iterable[Partition] | None = None,
     method: str = "auto",
     local_operator: str = "internal",
     rings: int | None = None,
@@ -96,7 +101,8 @@ def coarsen_levels(
     >>> import networkx as nx
     >>> import sheafcoarsen as sc
     >>> F = sc.CellularSheaf.constant(nx.grid_2d_graph(40, 40))
-    >>> H = sc.coarsen_levels(F, factor=10, rank=sc.ranks.fixed(4).whole_multiplets(), min_vertices=20)
+    >>> rank = sc.ranks.fixed(4).whole_multiplets()
+    >>> H = sc.coarsen_levels(F, factor=10, rank=rank, min_vertices=20)
     >>> len(H), H.stopped_because
     (2, '16 vertices are at most `min_vertices` = 20')
     >>> [G.n_vertices for G in H.sheaves]
@@ -106,65 +112,52 @@ def coarsen_levels(
     """
     check_sheaf(sheaf)
     check_oversampling(local_operator, rings, target)
-    loops, compress, progress = (
-        flag("loops", loops),
-        flag("compress", compress),
-        flag("progress", progress),
-    )
-    plan: GivenPartitions | SelectedPartitions
+    loops, compress = flag("loops", loops), flag("compress", compress)
+    progress = flag("progress", progress)
+    options: dict[str, Any] = {
+        "factor": factor,
+        "n_levels": n_levels,
+        "min_vertices": min_vertices,
+        "method": method,
+        "seed": seed,
+    }
+    source: GivenPartitions | SelectedPartitions
     if partitions is None:
-        plan = selected_partitions(factor, n_levels, min_vertices, method, seed, progress)
-        count = plan.n_levels
+        source = SelectedPartitions(**options, progress=progress)
     else:
-        defaults = {
-            "factor": 10,
-            "n_levels": None,
-            "min_vertices": 100,
-            "method": "auto",
-            "seed": 0,
-        }
-        given = {
-            "factor": factor,
-            "n_levels": n_levels,
-            "min_vertices": min_vertices,
-            "method": method,
-            "seed": seed,
-        }
-        plan = given_partitions(
-            sheaf, partitions, [name for name in given if not is_a(given[name], defaults[name])]
-        )
-        count = len(plan.partitions)
-    ranks = level_ranks(rank, count)
-    found = None  # the target of a pilot on the finest level
+        refuse_beside_partitions(options)
+        source = GivenPartitions(sheaf, tuple_of(partitions))
+    plan = LevelPlan(source, rank)
+    make_modes = partial(
+        compute_modes,
+        local_operator=local_operator,
+        rings=rings,
+        target=target,
+        progress=progress,
+    )
     levels: list[Coarsening] = []
     seconds = []
-    while True:
-        i, start, current = len(levels), time.perf_counter(), levels[-1].sheaf if levels else sheaf
-        if isinstance(ranks, list) and i == len(ranks) and count is None:
-            why = f"`rank` has entries for {i} levels"
-            break
+    for i in itertools.count():
+        start = time.perf_counter()
+        above = levels[-1].sheaf if levels else sheaf
         with at_level(i):
-            P = plan.next(current, i)
-            if isinstance(P, str):
-                why = P
+            step = plan.next(above, i)
+            if isinstance(step, str):
+                why = step
                 break
-            of_level = ranks[i] if isinstance(ranks, list) else ranks
-            modes = compute_modes(
-                current,
-                P,
-                of_level,
-                local_operator,
-                rings=rings,
-                target=target,
-                found=found,
-                progress=progress,
-            )
-            found = modes.target if modes.pilot else None
+            P, ranks = step
+            modes = make_modes(above, P, ranks, found=_pilot_target(levels))
             if partitions is None and not modes.ranks.any():
                 why = f"level {i} would keep no mode of any cluster"
                 break
-            C = coarsen(current, P, modes, loops=loops, compress=compress)
+            C = coarsen(above, P, modes, loops=loops, compress=compress)
         warn_if_tied(modes, stacklevel=3, where=f"level {i}: ")
         levels.append(C)
         seconds.append(time.perf_counter() - start)
-    return Hierarchy(sheaf, tuple(levels), why, tuple(seconds))
+    return timed(Hierarchy(sheaf, tuple(levels), why), seconds)
+
+
+def _pilot_target(levels: list[Coarsening]) -> float | None:
+    """Return the target that a pilot on the finest level found, where one did."""
+    modes = levels[0].modes if levels else None
+    return modes.target if modes is not None and modes.pilot else None

@@ -1,7 +1,8 @@
-"""Which partition and which ranks the next level takes."""
+"""Which partition and which ranks the next level takes, or why there is none."""
 
 import math
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -11,10 +12,32 @@ from sheafcoarsen.ranks import Rule, as_rule
 from sheafcoarsen.sheaf import CellularSheaf, component_count
 
 
-class GivenPartitions(NamedTuple):
-    """The caller's own partitions, one per level."""
+@dataclass(frozen=True)
+class GivenPartitions:
+    """The caller's own partitions of a sheaf, one per level, checked before any work is done."""
 
-    partitions: list[Partition]
+    fine: CellularSheaf
+    partitions: tuple[Partition, ...]
+
+    def __post_init__(self) -> None:
+        n, what = self.fine.n_vertices, "the sheaf's {} vertices"
+        for i, P in enumerate(self.partitions):
+            if not isinstance(P, Partition):
+                raise TypeError(
+                    f"`partitions[{i}]` must be a Partition, got {type(P).__name__}: "
+                    "Partition(labels) makes one"
+                )
+            if P.n_vertices != n:
+                raise ValueError(
+                    f"`partitions[{i}]` must label {what.format(n)}, "
+                    f"got a partition of {P.n_vertices}"
+                )
+            n, what = P.n_clusters, f"the {{}} clusters of `partitions[{i}]`"
+
+    @property
+    def n_levels(self) -> int:
+        """How many levels there will be."""
+        return len(self.partitions)
 
     def next(self, sheaf: CellularSheaf, level: int) -> Partition | str:
         """Return the partition of a level, or why there is none."""
@@ -23,15 +46,47 @@ class GivenPartitions(NamedTuple):
         return f"`partitions` holds {len(self.partitions)}"
 
 
-class SelectedPartitions(NamedTuple):
+def tuple_of(partitions: Iterable[Partition]) -> tuple[Partition, ...]:
+    """Return the items of a sequence of partitions, which a single one is not."""
+    got = type(partitions).__name__
+    remedy = ""
+    if isinstance(partitions, Partition):
+        got, remedy = "a single one", ": [P] makes one level"
+    try:
+        return tuple(partitions)
+    except TypeError:
+        raise TypeError(
+            f"`partitions` must be a sequence of Partitions, one per level, got {got}{remedy}"
+        ) from None
+
+
+@dataclass(frozen=True)
+class SelectedPartitions:
     """Partitions by ``select``, until there are levels enough or vertices few enough."""
 
-    factor: float
-    n_levels: int | None
-    min_vertices: int
-    method: str
-    seed: int
-    progress: bool
+    factor: float = 10
+    n_levels: int | None = None
+    min_vertices: int = 100
+    method: str = "auto"
+    seed: int = 0
+    progress: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "factor", real_number("factor", self.factor))
+        if not 1 < self.factor < math.inf:
+            raise ValueError(
+                f"`factor` must be above 1 and finite, got {self.factor:g}: "
+                "it is the number of vertices per cluster"
+            )
+        for name, least in (("min_vertices", 1), ("n_levels", 0), ("seed", 0)):
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, whole_number(name, value, at_least=least))
+        if self.n_levels is not None and self.min_vertices != 100:
+            raise ValueError(
+                f"`n_levels` = {self.n_levels} and `min_vertices` = {self.min_vertices} "
+                "both say when to stop: leave one of them out"
+            )
+        choice("method", self.method, METHODS)
 
     def next(self, sheaf: CellularSheaf, level: int) -> Partition | str:
         """Return the partition of a level, or why there is none."""
@@ -41,84 +96,63 @@ class SelectedPartitions(NamedTuple):
         if self.n_levels is None and n <= self.min_vertices:
             there = "1 vertex is" if n == 1 else f"{n} vertices are"
             return f"{there} at most `min_vertices` = {self.min_vertices}"
+        stuck = f"level {level} cannot shrink"
         if n <= 1:
-            return f"level {level} cannot shrink: it starts from {n} vertices"
+            return f"{stuck}: it starts from {n} vertices"
         wanted = math.ceil(n / self.factor)
         if wanted >= n:
-            return f"level {level} cannot shrink: `factor` = {self.factor:g} makes {wanted} clusters of {n} vertices"
+            return f"{stuck}: `factor` = {self.factor:g} makes {wanted} clusters of {n} vertices"
         components = component_count(sheaf)
         if components >= n:
-            return f"level {level} cannot shrink: none of its {n} vertices is linked to another"
-        return select(
-            sheaf,
-            max(wanted, components),
-            method=self.method,
-            seed=self.seed,
-            progress=self.progress,
-        )
+            return f"{stuck}: none of its {n} vertices is linked to another"
+        count = max(wanted, components)
+        return select(sheaf, count, method=self.method, seed=self.seed, progress=self.progress)
 
 
-def selected_partitions(
-    factor, n_levels, min_vertices, method, seed, progress
-) -> SelectedPartitions:
-    """Check the arguments that say which levels are made."""
-    factor = real_number("factor", factor)
-    if not 1 < factor < math.inf:
-        raise ValueError(
-            f"`factor` must be above 1 and finite, got {factor:g}: it is the number of vertices per cluster"
-        )
-    least = whole_number("min_vertices", min_vertices, at_least=1)
-    if n_levels is not None:
-        n_levels = whole_number("n_levels", n_levels, at_least=0)
-        if least != 100:
-            raise ValueError(
-                f"`n_levels` = {n_levels} and `min_vertices` = {least} both say when to stop: leave one of them out"
-            )
-    choice("method", method, METHODS)
-    return SelectedPartitions(
-        factor, n_levels, least, method, whole_number("seed", seed, at_least=0), progress
-    )
+def refuse_beside_partitions(options: Mapping[str, object]) -> None:
+    """Refuse options of `SelectedPartitions` that are not at their defaults."""
+    defaults = {field.name: field.default for field in fields(SelectedPartitions)}
+    for name, value in options.items():
+        if type(value) is not type(defaults[name]) or value != defaults[name]:
+            raise ValueError(f"`partitions` says what the levels are: leave `{name}` out")
 
 
-def is_a(value, default) -> bool:
-    return type(value) is type(default) and value == default
+RankPerLevel = int | Rule | Sequence  # one for all levels, or one entry per level
 
 
-def given_partitions(sheaf: CellularSheaf, partitions, others: list[str]) -> GivenPartitions:
-    """Check the caller's own partitions against the sheaf and one another, before any work is done."""
-    if others:
-        raise ValueError(f"`partitions` says what the levels are: leave `{others[0]}` out")
-    if isinstance(partitions, Partition):
-        raise TypeError(
-            "`partitions` must be a sequence of Partitions, one per level, got a single one: [P] makes one level"
-        )
-    try:
-        partitions = list(partitions)
-    except TypeError:
-        raise TypeError(
-            f"`partitions` must be a sequence of Partitions, one per level, got {type(partitions).__name__}"
-        ) from None
-    n, what = sheaf.n_vertices, "the sheaf's {} vertices"
-    for i, P in enumerate(partitions):
-        if not isinstance(P, Partition):
-            raise TypeError(
-                f"`partitions[{i}]` must be a Partition, got {type(P).__name__}: Partition(labels) makes one"
-            )
-        if P.n_vertices != n:
-            raise ValueError(
-                f"`partitions[{i}]` must label {what.format(n)}, got a partition of {P.n_vertices}"
-            )
-        n, what = P.n_clusters, f"the {{}} clusters of `partitions[{i}]`"
-    return GivenPartitions(partitions)
+@dataclass(frozen=True)
+class LevelPlan:
+    """A partition and ranks for every level.
+
+    ``ranks`` is one rule for all levels, or a list of one entry per level: a rule, or ranks per
+    cluster, which the level will check.
+    """
+
+    partitions: GivenPartitions | SelectedPartitions
+    ranks: RankPerLevel
+
+    def __post_init__(self) -> None:
+        ranks = _checked_ranks(self.ranks, self.partitions.n_levels)
+        object.__setattr__(self, "ranks", ranks)
+
+    def next(self, sheaf: CellularSheaf, level: int) -> tuple[Partition, object] | str:
+        """Return the partition and the ranks of a level, or why there is none."""
+        of_level: object = self.ranks
+        if isinstance(self.ranks, list):
+            if self.partitions.n_levels is None and level == len(self.ranks):
+                return f"`rank` has entries for {level} levels"
+            of_level = self.ranks[level] if level < len(self.ranks) else None
+        P = self.partitions.next(sheaf, level)
+        return P if isinstance(P, str) else (P, of_level)
 
 
-def level_ranks(rank, count: int | None):
-    """Return one rule for all levels, or a list of one entry per level: a rule, or ranks per cluster that its level will check."""
+def _checked_ranks(rank, count: int | None) -> Rule | list:
+    """Return what ``rank`` means for ``count`` levels, or for as many as it has entries."""
     if isinstance(rank, list | tuple):
         if count is not None and len(rank) != count:
             raise ValueError(
-                f"`rank` must have one entry per level, {count} in all, got {len(rank)}: an entry may itself be a list, "
-                f"the ranks of its level's clusters"
+                f"`rank` must have one entry per level, {count} in all, got {len(rank)}: "
+                "an entry may itself be a list, the ranks of its level's clusters"
             )
         return [
             entry if _has_items(entry) else _rule(f"rank[{i}]", entry)
@@ -126,8 +160,9 @@ def level_ranks(rank, count: int | None):
         ]
     if _has_items(rank):
         raise TypeError(
-            f"`rank` must be an integer, a rule, or a list of one entry per level, got an array of shape {rank.shape}: "
-            f"list(rank) is one rank per level, [rank] the ranks of one level's clusters"
+            "`rank` must be an integer, a rule, or a list of one entry per level, "
+            f"got an array of shape {rank.shape}: list(rank) is one rank per level, "
+            "[rank] the ranks of one level's clusters"
         )
     return _rule("rank", rank)
 

@@ -43,16 +43,16 @@ class Clusters(NamedTuple):
         return len(self.dims)
 
 
-def check_partition(sheaf: CellularSheaf, partition: Partition) -> None:
+def check_partition(sheaf: CellularSheaf, partition: Partition, name: str = "P") -> None:
     """Refuse a partition of another number of vertices, and arguments of the wrong type."""
     check_sheaf(sheaf)
     if not isinstance(partition, Partition):
         raise TypeError(
-            f"`P` must be a Partition, got {type(partition).__name__}: Partition(labels) makes one"
+            f"`{name}` must be a Partition, got {type(partition).__name__}: Partition(labels) makes one"
         )
     if partition.n_vertices != sheaf.n_vertices:
         raise ValueError(
-            f"`P` must label the sheaf's {sheaf.n_vertices} vertices, got a partition of {partition.n_vertices}"
+            f"`{name}` must label the sheaf's {sheaf.n_vertices} vertices, got a partition of {partition.n_vertices}"
         )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sheafcoarsen._support import eps_of, zero_level
-from sheafcoarsen.coarsening import Coarsening
+from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.plot.axes import (
     DARK,
     LIGHT,
@@ -64,7 +64,7 @@ def spectra(C: Coarsening, *, ax=None) -> Axes:
     >>> ax.get_xlabel()
     'cluster'
     """
-    check_kind("C", C, Coarsening)
+    check_coarsening(C)
     modes = C.modes
     if modes is None:
         raise ValueError(

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from sheafcoarsen._support import scalar_array
-from sheafcoarsen.coarsening import Coarsening
+from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.plot.axes import (
     LINES,
     MARKERS,
@@ -24,7 +24,6 @@ from sheafcoarsen.plot.axes import (
     add_legend_below,
     axes_or_new,
     both_ends,
-    check_kind,
     counted,
     draw_frame,
     draw_lines,
@@ -86,7 +85,7 @@ def partition(C: Coarsening, pos=None, *, ax=None) -> Axes:
     >>> [panel.get_title().partition(":")[0] for panel in ax.child_axes]
     ['fine graph', 'coarse graph']
     """
-    check_kind("C", C, Coarsening)
+    check_coarsening(C)
     given = pos is not None
     places = _places(C, pos) if given else graph_layout(C.fine.edges, C.fine.n_vertices)
     spread = np.ptp(places, axis=0) if len(places) else np.ones(2)

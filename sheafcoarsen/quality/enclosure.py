@@ -16,9 +16,9 @@ from sheafcoarsen._support import (
     tables,
     zero_level,
 )
-from sheafcoarsen.coarsening import Coarsening
+from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.operators import laplacian
-from sheafcoarsen.quality.spectra import EPS, check_coarsening
+from sheafcoarsen.quality.spectra import EPS
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 POWER_STEPS = 60

@@ -8,9 +8,9 @@ import scipy.linalg
 import scipy.sparse
 
 from sheafcoarsen._kernels.dense import power_of_two
-from sheafcoarsen._support import RESIDUAL_LIMIT, bar, eps_of, flag, read_only, tables, whole_number
-from sheafcoarsen.coarsening import Coarsening
-from sheafcoarsen.ledger import isometry_defect
+from sheafcoarsen._support import bar, eps_of, flag, read_only, tables, whole_number
+from sheafcoarsen.coarsening import Coarsening, check_coarsening
+from sheafcoarsen.ledger import check_isometry
 from sheafcoarsen.modes import MAX_DENSE, SPARSE_ABOVE, SPARSE_SHARE, lowest_sparse
 from sheafcoarsen.operators import Factors, coboundary
 
@@ -118,12 +118,6 @@ class _Pairs(NamedTuple):
     size: float
 
 
-def check_coarsening(C) -> Coarsening:
-    if not isinstance(C, Coarsening):
-        raise TypeError(f"`C` must be a Coarsening, got {type(C).__name__}")
-    return C
-
-
 def spectral_quality(C: Coarsening, k: int, *, progress: bool = False) -> SpectralQuality:
     """Compare the first k positive eigenpairs of L with those of L_Gal = R* L R (``eq:sheaf_galerkin_operator``).
 
@@ -167,12 +161,7 @@ def spectral_quality(C: Coarsening, k: int, *, progress: bool = False) -> Spectr
         raise ValueError(
             f"`k` = {k} is more than the dimension {C.sheaf.dim_c0} of the coarse C^0: ask for fewer eigenvalues or keep more modes"
         )
-    bad = np.flatnonzero(isometry_defect(C) > RESIDUAL_LIMIT)
-    if bad.size:
-        raise ValueError(
-            f"spectral quality needs an isometry, but R_a* R_a is not the identity in cluster {bad[0]} (nor in {bad.size - 1} "
-            "others): orthonormalize each block, e.g. numpy.linalg.qr(R_a)[0]"
-        )
+    check_isometry(C, "spectral quality")
     unit = power_of_two(C.fine.largest_entry)
     delta = coboundary(C.fine).astype(np.result_type(C.fine.dtype, np.float64))
     delta.data /= unit

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sheafcoarsen._support import RESIDUAL_LIMIT, single_threaded_blas, whole_number
-from sheafcoarsen.coarsening import Coarsening
+from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.verification.evidence import Workbench
 from sheafcoarsen.verification.result import Check, Verification
 from sheafcoarsen.verification.statements import STATEMENTS
@@ -41,8 +41,7 @@ def verify(C: Coarsening, seed: int = 0) -> Verification:
     >>> sc.verify(C).passed
     True
     """
-    if not isinstance(C, Coarsening):
-        raise TypeError(f"`C` must be a Coarsening, got {type(C).__name__}")
+    check_coarsening(C)
     seed = whole_number("seed", seed, at_least=0)
     _check_shapes(C)
     bench = Workbench(C, seed)
