@@ -1,4 +1,20 @@
-"""Pictures of a coarsening, by matplotlib, which is loaded when the first one is drawn."""
+"""Pictures of a coarsening, by matplotlib, which is loaded when the first one is drawn.
+
+Every function draws into ``ax`` and returns it; without ``ax`` it makes a pyplot figure with one.
+
+>>> import networkx as nx
+>>> import sheafcoarsen as sc
+>>> from matplotlib.figure import Figure
+>>> F = sc.CellularSheaf.constant(nx.karate_club_graph())
+>>> C = sc.coarsen(F, sc.select(F, 5), rank=2)
+>>> sc.plot.spectra(C, ax=Figure().add_subplot()).get_title()
+'local spectra: what is kept, and the gap to what is not'
+
+One file per picture: ``graphs.py`` (``partition``: both graphs, side by side; their places come
+from ``layout.py``), ``eigenvalues.py`` (``spectra`` of every cluster, ``quality``: the low spectra
+of both sheaves), ``waterfall.py`` (``ledger``: energy, line by line) and ``sizes.py``
+(``hierarchy``: level after level). ``axes.py`` holds what they share.
+"""
 
 from sheafcoarsen.plot.eigenvalues import quality, spectra
 from sheafcoarsen.plot.graphs import partition
@@ -12,3 +28,8 @@ __all__ = [
     "quality",
     "spectra",
 ]
+
+
+def __dir__() -> list[str]:
+    """Name the pictures, not the files they are in."""
+    return __all__

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from sheafcoarsen._support import eps_of, zero_level
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
+from sheafcoarsen.modes import LocalModes
 from sheafcoarsen.plot.axes import (
     DARK,
     LIGHT,
     MARKERS,
     MIDDLE,
+    NUMBERED,
     add_legend,
     axes_or_new,
     check_kind,
     set_scale,
-    whole_number_ticks,
 )
-from sheafcoarsen.plot.graphs import NUMBERED
 from sheafcoarsen.quality import Certificate, SpectralQuality
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ COLUMNS = 60
 """Clusters up to which each has a column of eigenvalues of its own."""
 
 
-def spectra(C: Coarsening, *, ax=None) -> Axes:
-    """Draw the kept eigenvalues of every cluster, the first discarded one, and the gap between them.
+def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
+    """Draw every cluster's kept eigenvalues, the first discarded one, and the gap between them.
 
     What is zero to working accuracy stands at 0. Up to 60 clusters have a column each; more are
     sorted by their first discarded eigenvalue. The scale is linear up to the smallest positive
@@ -71,78 +71,101 @@ def spectra(C: Coarsening, *, ax=None) -> Axes:
             "`C` must be made of local modes: a basis of your own has no local spectra"
         )
     ax = axes_or_new(ax, 7, 4)
-    K = len(modes.ranks)
-    level = zero_level(
-        C.clusters.dims, eps_of(C.fine.dtype), modes.operator_norms.astype(np.float64)
-    )
-    cluster = np.repeat(np.arange(K), modes.ranks)
-    kept = _zeroed(modes.scores, level[cluster])
-    after = _zeroed(modes.next_eigenvalues, level)  # inf where nothing is discarded
-    cut = np.isfinite(after)
-    last = np.zeros(K)  # where no mode is kept the gap begins at 0
-    some = modes.ranks > 0
-    last[some] = kept[modes.rank_offsets[1:][some] - 1]
-    many = K > COLUMNS
-    order = np.lexsort((last, after)) if many else np.arange(K)
-    x = np.empty(K)
-    x[order] = np.arange(K)
-    tied = modes.tied & cut
-    size = float(np.clip(2000 / max(K, 1), 0.3, 30))
-    style = {"zorder": 3, "rasterized": len(kept) > MARKERS}
-    ax.scatter(x[cluster], kept, s=size, color=DARK, linewidths=0, label="kept", **style)
-    if many:  # the first discarded ones are ascending: a line, and the gaps are the area below it
-        low, high = last[order][cut[order]], after[order][cut[order]]
-        at = np.arange(len(high))
-        ax.fill_between(
-            at,
-            low,
-            high,
-            step="mid",
-            color=LIGHT,
-            linewidth=0,
-            zorder=1,
-            rasterized=K > MARKERS,
-            label="gap",
-        )
-        ax.plot(at, high, color=MIDDLE, linewidth=2, label="first discarded", zorder=4)
+    S = _LocalSpectra.of(C, modes)
+    K, size = len(S.after), float(np.clip(2000 / max(len(S.after), 1), 0.3, 30))
+    style: dict = {"zorder": 3, "rasterized": len(S.kept) > MARKERS}
+    at = S.place[S.cluster]
+    ax.scatter(at, S.kept, s=size, color=DARK, linewidths=0, label="kept", **style)
+    if S.many:
+        _draw_sorted_gaps(ax, S)
+        ax.set_xlabel(f"{K:,} clusters, sorted by first discarded eigenvalue")
     else:
-        marker = {"marker": "o", "facecolors": "white", "edgecolors": MIDDLE, "linewidths": 1.3}
-        ax.vlines(x[cut], last[cut], after[cut], color=LIGHT, linewidth=4, zorder=1, label="gap")
-        ax.scatter(x[cut], after[cut], s=size, label="first discarded", **marker, **style)
+        _draw_gaps(ax, S, size, style)
+        ax.set_xlabel("cluster")
+        ax.xaxis.set_major_locator(_whole_number_ticks())
+        ax.set_xlim(-0.6, max(K, 1) - 0.4)
     if K <= NUMBERED:
-        near = np.sqrt(eps_of(C.fine.dtype)) * modes.operator_norms[cluster]
-        _multiplicities(ax, x[cluster], kept, near)
+        near = np.sqrt(eps_of(C.fine.dtype)) * modes.operator_norms[S.cluster]
+        _write_multiplicities(ax, at, S.kept, near)
+    tied = modes.tied & S.cut
     if tied.any():
         label = f"the cut splits a multiple eigenvalue ({tied.sum():,})"
-        ax.scatter(
-            x[tied],
-            after[tied],
-            s=max(size, 8),
-            marker="x",
-            color="black",
-            linewidths=1,
-            label=label,
-            **{**style, "zorder": 5},
-        )
-    ax.set_xlabel(f"{K:,} clusters, sorted by first discarded eigenvalue" if many else "cluster")
-    if not many:
-        ax.xaxis.set_major_locator(whole_number_ticks())
-        ax.set_xlim(-0.6, max(K, 1) - 0.4)
+        style |= {"marker": "x", "color": "black", "linewidths": 1, "zorder": 5}
+        ax.scatter(S.place[tied], S.after[tied], s=max(size, 8), label=label, **style)
     operator = {
         "internal": "internal Laplacian $L_a$",
         "principal": "principal block $L[C_a, C_a]$",
-    }
-    ax.set_ylabel(
-        f"eigenvalue of the\n{operator.get(modes.local_operator, modes.local_operator + ' operator')}"
-    )
-    set_scale(ax, np.concatenate([kept, last[cut], after[cut]]))
+    }.get(modes.local_operator, f"{modes.local_operator} operator")
+    ax.set_ylabel(f"eigenvalue of the\n{operator}")
+    set_scale(ax, np.concatenate([S.kept, S.last[S.cut], S.after[S.cut]]))
     ax.set_title("local spectra: what is kept, and the gap to what is not", fontsize=10)
     add_legend(ax)
     return ax
 
 
-def _multiplicities(ax, x, values, near) -> None:
-    """Write how many eigenvalues stand at one place, beside it; they are ascending for each x."""
+class _LocalSpectra(NamedTuple):
+    """What the picture of local spectra shows."""
+
+    kept: np.ndarray  # all kept eigenvalues, ascending in each cluster
+    cluster: np.ndarray  # of each of them
+    last: np.ndarray  # (K,) the last kept one of each cluster, 0 where none is kept
+    after: np.ndarray  # (K,) the first discarded one, inf where nothing is discarded
+    place: np.ndarray  # (K,) where each cluster stands, from left to right
+
+    @classmethod
+    def of(cls, C: Coarsening, modes: LocalModes) -> _LocalSpectra:
+        """Read the spectra off a coarsening; what is zero to working accuracy is 0."""
+        K, sizes = len(modes.ranks), modes.operator_norms.astype(np.float64)
+        level = zero_level(C.clusters.dims, eps_of(C.fine.dtype), sizes)
+        cluster = np.repeat(np.arange(K), modes.ranks)
+        kept = _zeroed(modes.scores, level[cluster])
+        after = _zeroed(modes.next_eigenvalues, level)
+        last = np.zeros(K)
+        some = modes.ranks > 0
+        last[some] = kept[modes.rank_offsets[1:][some] - 1]
+        place = np.arange(K)
+        if K > COLUMNS:
+            place[np.lexsort((last, after))] = np.arange(K)
+        return cls(kept, cluster, last, after, place)
+
+    @property
+    def many(self) -> bool:
+        """Whether there are too many clusters for a column each."""
+        return len(self.after) > COLUMNS
+
+    @property
+    def cut(self) -> np.ndarray:
+        """Clusters that discard something, shape (K,) of bool."""
+        return np.isfinite(self.after)
+
+
+def _draw_gaps(ax, S: _LocalSpectra, size: float, style: dict) -> None:
+    """Draw a bar from the last kept eigenvalue of each cluster to the first discarded one."""
+    x, low, high = S.place[S.cut], S.last[S.cut], S.after[S.cut]
+    marker: dict = {"marker": "o", "facecolors": "white", "edgecolors": MIDDLE, "linewidths": 1.3}
+    ax.vlines(x, low, high, color=LIGHT, linewidth=4, zorder=1, label="gap")
+    ax.scatter(x, high, s=size, label="first discarded", **marker, **style)
+
+
+def _draw_sorted_gaps(ax, S: _LocalSpectra) -> None:
+    """Draw the first discarded eigenvalues, ascending, as a line, the gaps as the area below."""
+    order = np.argsort(S.place)
+    order = order[S.cut[order]]
+    low, high, at = S.last[order], S.after[order], np.arange(len(order))
+    area: dict = {"color": LIGHT, "linewidth": 0, "zorder": 1, "rasterized": len(S.after) > MARKERS}
+    ax.fill_between(at, low, high, step="mid", label="gap", **area)
+    ax.plot(at, high, color=MIDDLE, linewidth=2, label="first discarded", zorder=4)
+
+
+def _whole_number_ticks():
+    """Return a locator of ticks at whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(integer=True, min_n_ticks=1)
+
+
+def _write_multiplicities(ax, x, values, near) -> None:
+    """Write beside a place how many eigenvalues stand there; they ascend for each x."""
     first = np.flatnonzero(
         np.append(True, (np.diff(x) != 0) | (np.diff(values) > near[1:]))[: len(x)]
     )
@@ -164,8 +187,12 @@ def _zeroed(values, level) -> np.ndarray:
     return np.where(values <= level, 0.0, values)
 
 
-def quality(Q: SpectralQuality, certificate: Certificate | None = None, *, ax=None) -> Axes:
-    """Draw the low positive eigenvalues of L beside those of R* L R, and where a certificate says that the former lie.
+def quality(
+    Q: SpectralQuality, certificate: Certificate | None = None, *, ax: Axes | None = None
+) -> Axes:
+    """Draw the low positive eigenvalues of L beside those of R* L R.
+
+    With a certificate, the band in which each eigenvalue of L lies is drawn, too.
 
     The i-th eigenvalue is counted with the zeros, so that the band of the i-th coarse one encloses
     the i-th fine one also where a global section is lost. Eigenvalues that the coarse space does
@@ -195,7 +222,8 @@ def quality(Q: SpectralQuality, certificate: Certificate | None = None, *, ax=No
     >>> from matplotlib.figure import Figure
     >>> F = sc.CellularSheaf.constant(nx.karate_club_graph())
     >>> C = sc.coarsen(F, sc.select(F, 5), rank=1)
-    >>> ax = sc.plot.quality(sc.spectral_quality(C, 4), sc.certificate(C), ax=Figure().add_subplot())
+    >>> Q, B = sc.spectral_quality(C, 4), sc.certificate(C)
+    >>> ax = sc.plot.quality(Q, B, ax=Figure().add_subplot())
     >>> bool(ax.get_xlim()[1] > 5)
     True
     """
@@ -207,41 +235,34 @@ def quality(Q: SpectralQuality, certificate: Certificate | None = None, *, ax=No
     i = Q.kernel_fine + 1 + np.arange(len(Q.fine))
     j = (max(Q.kernel_fine, Q.kernel_coarse) + 1 + np.arange(len(Q.coarse)))[there]
     coarse = Q.coarse[there]
-    ax.plot(
-        i,
-        Q.fine,
-        linestyle="none",
-        marker="o",
-        markersize=6,
-        color=DARK,
-        label=r"fine, of $L$",
-        zorder=4,
-    )
-    ax.plot(
-        j, coarse, linestyle="none", marker="s", markersize=9, markerfacecolor="none", markeredgecolor=MIDDLE, markeredgewidth=1.6,
-        label=r"coarse, of $R^* L R$", zorder=3,
-    )  # fmt: skip
+    style: dict = {"linestyle": "none", "color": DARK, "marker": "o", "markersize": 6}
+    ax.plot(i, Q.fine, label=r"fine, of $L$", zorder=4, **style)
+    style |= {"color": MIDDLE, "marker": "s", "markersize": 9, "markerfacecolor": "none"}
+    ax.plot(j, coarse, label=r"coarse, of $R^* L R$", zorder=3, markeredgewidth=1.6, **style)
     shown = np.concatenate([Q.fine, coarse])
     if len(shown):
         ax.set_yscale("log")
         bottom, top = float(shown.min()), float(shown.max())
         if certificate is not None and len(coarse):
-            lower, upper = certificate.interval(coarse)
-            floor = 1e-4 * bottom
-            bottom = min(bottom, max(float(lower.min()), floor))
-            below = " (and below the axis)" if (lower < floor).any() else ""
-            ax.bar(
-                j, upper - np.maximum(lower, floor / 2), bottom=np.maximum(lower, floor / 2), width=0.7, color="#DDE9EC", edgecolor=MIDDLE,
-                linewidth=0.6, label=f"certificate{below}", zorder=1,
-            )  # fmt: skip
+            bottom = min(bottom, _draw_certificate(ax, j, coarse, certificate, 1e-4 * bottom))
         ax.set_ylim(bottom / 1.4, top * 1.4)
     missing = int((~there).sum())
     if missing:
         ax.plot([], [], linestyle="none", label=f"{missing} have no coarse one")
-    ax.xaxis.set_major_locator(whole_number_ticks())
+    ax.xaxis.set_major_locator(_whole_number_ticks())
     zeros = f"{Q.kernel_fine} of $L$, {Q.kernel_coarse} of $R^* L R$"
     ax.set_xlabel(f"i-th eigenvalue, counted with the zeros ({zeros})")
     ax.set_ylabel("eigenvalue")
     ax.set_title("low spectrum, fine against coarse", fontsize=10)
     add_legend(ax)
     return ax
+
+
+def _draw_certificate(ax, j, coarse, certificate: Certificate, floor: float) -> float:
+    """Draw the band of each fine eigenvalue; return where it ends below, or ``floor``."""
+    lower, upper = certificate.interval(coarse)
+    shown = np.maximum(lower, floor / 2)
+    below = " (and below the axis)" if (lower < floor).any() else ""
+    style: dict = {"color": "#DDE9EC", "edgecolor": MIDDLE, "linewidth": 0.6, "zorder": 1}
+    ax.bar(j, upper - shown, bottom=shown, width=0.7, label=f"certificate{below}", **style)
+    return max(float(lower.min()), floor)

@@ -1,6 +1,5 @@
-"""Pictures of a coarsening, by matplotlib, which is loaded when the first one is drawn.
+"""The picture of a partition: the fine graph in its clusters, and the coarse graph beside it.
 
-Every function draws into ``ax`` and returns it; without ``ax`` it makes a pyplot figure with one.
 What tells things apart is lightness, shape or place, never hue alone. Large pictures hold one
 collection of many markers, drawn as pixels inside a vector file, and leave out lines that nobody
 could tell apart, which they say.
@@ -17,27 +16,32 @@ from scipy.spatial import cKDTree
 from sheafcoarsen._support import scalar_array
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.plot.axes import (
-    LINES,
     MARKERS,
-    NARROW,
-    PALETTE,
+    NUMBERED,
     add_legend_below,
     axes_or_new,
-    both_ends,
     counted,
-    draw_frame,
-    draw_lines,
     square_points,
-    write_numbers,
 )
 from sheafcoarsen.plot.layout import graph_layout
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
 
 
-NUMBERED = 20
-"""Clusters up to which each carries its number."""
+PALETTE = ("#440154", "#FDE725", "#31688E", "#8FD744", "#443A83", "#35B779")
+"""Viridis, neighbours in the list of different lightness: it reads in grey, too."""
+
+
+LINES = 50_000
+"""Edges up to which they are drawn."""
+
+
+NARROW = 5e4
+"""Area of a panel, in square points, below which words are put in two lines."""
 
 
 CELLS = 2000
@@ -48,13 +52,18 @@ MAX_AREA = 500.0
 """Of a disc in a panel of usual size, 1e5 square points, in square points."""
 
 
-def partition(C: Coarsening, pos=None, *, ax=None) -> Axes:
-    """Draw the fine graph in its clusters and the coarse graph beside it, at the means of the clusters' places.
+def partition(
+    C: Coarsening,
+    pos: ArrayLike | Mapping | None = None,
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the fine graph in its clusters and the coarse graph beside it.
 
-    A coarse vertex has an area in proportion to the dimension r_a of its stalk (hollow where that
-    is 0), a coarse edge a width in proportion to that of its stalk; a ring is a loop-cell.
-    Neighbouring clusters have colours of different lightness, which repeat; up to 20 clusters carry
-    their numbers. More than 50,000 edges are not drawn.
+    A coarse vertex stands at the mean of its cluster's places. It has an area in proportion to the
+    dimension r_a of its stalk (hollow where that is 0), a coarse edge a width in proportion to that
+    of its stalk; a ring is a loop-cell. Neighbouring clusters have colours of different lightness,
+    which repeat; up to 20 clusters carry their numbers. More than 50,000 edges are not drawn.
 
     Parameters
     ----------
@@ -98,18 +107,16 @@ def partition(C: Coarsening, pos=None, *, ax=None) -> Axes:
     means = np.stack(
         [np.bincount(C.partition.labels, p, minlength=len(sizes)) / sizes for p in places.T], axis=1
     )
-    room = (
-        1.3 * square_points(left) ** 2
-    )  # about the area of a panel, of which the markers are to cover a share
+    # about the area of a panel, of which the markers are to cover a share
+    room = 1.3 * square_points(left) ** 2
     _draw_fine(left, C, places, colors, where, room)
     discs = _draw_coarse(right, C, means, colors, room)
     for panel in (left, right):
-        draw_frame(panel, places)
+        _draw_frame(panel, places)
     if len(means) <= NUMBERED:
-        write_numbers(left, means, np.full(len(means), 6.0))
-        write_numbers(
-            right, means, np.where(discs > 120, 0.0, np.sqrt(discs) / 2 + 4)
-        )  # beside a disc smaller than a number
+        _write_numbers(left, means, np.full(len(means), 6.0))
+        # beside a disc that is smaller than a number
+        _write_numbers(right, means, np.where(discs > 120, 0.0, np.sqrt(discs) / 2 + 4))
     return ax
 
 
@@ -127,7 +134,8 @@ def _places(C: Coarsening, pos) -> np.ndarray:
     places = scalar_array("pos", pos)
     if places.shape != (n, 2) or places.dtype.kind == "c":
         raise ValueError(
-            f"`pos` must hold two real coordinates for each of {n} vertices, got shape {places.shape}"
+            f"`pos` must hold two real coordinates for each of {n} vertices, "
+            f"got shape {places.shape}"
         )
     bad = np.flatnonzero(~np.isfinite(places).all(axis=1))
     if bad.size:
@@ -136,7 +144,7 @@ def _places(C: Coarsening, pos) -> np.ndarray:
 
 
 def _cluster_colors(C: Coarsening) -> np.ndarray:
-    """Return a colour for each cluster, different between neighbours as long as the palette lasts, shape (K, 4)."""
+    """Return a colour for each cluster, shape (K, 4), not that of a neighbour if possible."""
     from matplotlib.colors import to_rgba_array
 
     K = C.partition.n_clusters
@@ -157,152 +165,188 @@ def _draw_fine(ax, C: Coarsening, places, colors, where: str, room: float) -> No
     edges = C.fine.edges[C.fine.edges[:, 0] != C.fine.edges[:, 1]]
     inside = labels[edges[:, 0]] == labels[edges[:, 1]]
     drawn = len(edges) <= LINES
+    few = len(edges) <= MARKERS
     if drawn:
         width = float(np.clip(1500 / max(len(edges), 1), 0.4, 1.4))
-        dashes = (0, (3, 2)) if len(edges) <= MARKERS else "solid"
         own = colors[labels[edges[inside, 0]]]
-        draw_lines(
-            ax,
-            "crossing edges",
-            places,
-            edges[~inside],
-            colors="0.6",
-            linewidths=0.7 * width,
-            linestyles=dashes,
-            zorder=1,
-        )
-        draw_lines(
-            ax,
-            "internal edges",
-            places,
-            edges[inside],
-            colors=own,
-            linewidths=1.3 * width,
-            zorder=2,
-        )
-    ax.scatter(
-        *places.T, s=float(np.clip(0.12 * room / max(n, 1), 0.3, 60 * room / 1e5)), c=colors[labels], zorder=3, rasterized=n > MARKERS,
-        linewidths=0.4 if n <= CELLS else 0, edgecolors="0.15", label="vertices",
-    )  # fmt: skip
-    _title(
+        style: dict = {"colors": "0.6", "linestyles": (0, (3, 2)) if few else "solid", "zorder": 1}
+        _draw_lines(ax, "crossing edges", places, edges[~inside], linewidths=0.7 * width, **style)
+        style: dict = {"colors": own, "zorder": 2}
+        _draw_lines(ax, "internal edges", places, edges[inside], linewidths=1.3 * width, **style)
+    _draw_discs(
         ax,
-        "fine graph",
-        f"{counted(n, 'vertex', 'vertices')} in {counted(len(colors), 'cluster')}",
-        room,
+        places,
+        np.clip(0.12 * room / max(n, 1), 0.3, 60 * room / 1e5),
+        colors[labels],
+        0.4 if n <= CELLS else 0,
     )
-    what = (
-        "solid: inside a cluster, dashed: crossing"
-        if len(edges) <= MARKERS
-        else "grey: crossing edges"
-    )
+    counts = f"{counted(n, 'vertex', 'vertices')} in {counted(len(colors), 'cluster')}"
+    _title(ax, "fine graph", counts, room)
+    what = "solid: inside a cluster, dashed: crossing" if few else "grey: crossing edges"
     if not drawn:
         what = f"{len(edges):,} edges not drawn"
     loops = C.fine.n_edges - len(edges)
     if loops:
         what += f"; {counted(loops, 'loop')} not drawn"
     text = f"places {where}\n{what}"
-    ax.set_xlabel(
-        text if room > NARROW else text.replace(" from", "\nfrom").replace(", ", ",\n"), fontsize=9
-    )
+    if room <= NARROW:
+        text = text.replace(" from", "\nfrom").replace(", ", ",\n")
+    ax.set_xlabel(text, fontsize=9)
 
 
 def _draw_coarse(ax, C: Coarsening, means, colors, room: float) -> np.ndarray:
     """Draw the coarse graph and return the areas of its vertices, shape (K,)."""
-    from matplotlib.lines import Line2D
-
-    K, edges, dims = len(means), C.sheaf.edges, C.sheaf.edge_dims
-    crossing = C.n_crossing_edges
-    largest, widest = max(int(C.ranks.max(initial=0)), 1), max(int(dims.max(initial=0)), 1)
+    K, crossing = len(means), C.n_crossing_edges
+    loops = C.sheaf.edges[crossing:, 0]
+    largest = max(int(C.ranks.max(initial=0)), 1)
     area = _disc_area(means, room)
     sizes = np.maximum(area * C.ranks / largest, 0.04 * area)
-    width = float(np.clip(0.4 * np.sqrt(area), 0.5, 5))
-    handles = []
-    notes = []
-    if crossing <= LINES:
-        widths = np.maximum(width * dims[:crossing] / widest, 0.15)
-        draw_lines(
-            ax,
-            "crossing edges",
-            means,
-            edges[:crossing],
-            colors="0.55",
-            linewidths=widths,
-            zorder=1,
-        )
-        handles += [
-            Line2D(
-                [],
-                [],
-                color="0.55",
-                linewidth=max(width * d / widest, 0.15),
-                label=f"edge stalk dim {d}",
-            )
-            for d in both_ends(dims[:crossing])
-        ]
-    else:
-        notes.append(f"{crossing:,} crossing edges")
-    loops = edges[crossing:, 0]
-    if K <= MARKERS:
-        ring = width * dims[crossing:] / widest
-        gap = min(4.0, 0.35 * np.sqrt(area))
-        ax.scatter(
-            *means[loops].T, s=(np.sqrt(sizes[loops]) + gap + ring) ** 2, facecolors="none", edgecolors="0.3",
-            linewidths=np.maximum(ring, 0.3), zorder=2, rasterized=len(loops) > MARKERS, label="loop-cells",
-        )  # fmt: skip
-        handles += [
-            Line2D([], [], linestyle="none", marker="o", markersize=11, markerfacecolor="none", markeredgecolor="0.3",
-                   markeredgewidth=max(width * d / widest, 0.3), label=f"loop-cell, dim {d}")
-            for d in both_ends(dims[crossing:])
-        ]  # fmt: skip
-    elif len(loops):
-        notes.append(f"{len(loops):,} loop-cells")
+    handles = [
+        *_draw_crossing_edges(ax, C, means, area),
+        *_draw_loops(ax, C, means, sizes, area),
+    ]
     faces = np.where((C.ranks > 0)[:, None], colors, 1.0)
-    ax.scatter(
-        *means.T, s=sizes, c=faces, edgecolors="0.15", linewidths=0.5 if K <= CELLS else 0, zorder=3, rasterized=K > MARKERS,
-        label="vertices",
-    )  # fmt: skip
+    _draw_discs(ax, means, sizes, faces, 0.5 if K <= CELLS else 0)
     handles += [
-        Line2D([], [], linestyle="none", marker="o", color="0.5" if d else "1.0", markeredgecolor="0.15", markeredgewidth=0.5,
-               markersize=12 * max(np.sqrt(d / largest), 0.2), label=f"vertex stalk dim {d}")
-        for d in both_ends(C.ranks)
-    ]  # fmt: skip
+        _disc_handle(
+            f"vertex stalk dim {d}",
+            color="0.5" if d else "1.0",
+            markeredgecolor="0.15",
+            markeredgewidth=0.5,
+            markersize=12 * max(np.sqrt(d / largest), 0.2),
+        )
+        for d in _both_ends(C.ranks)
+    ]
     counts = (
         counted(K, "vertex", "vertices"),
         counted(crossing, "edge"),
         counted(len(loops), "loop"),
     )
     _title(ax, "coarse graph", ", ".join(counts), room)
+    notes = [f"{crossing:,} crossing edges"] if crossing > LINES else []
+    if K > MARKERS and len(loops):
+        notes.append(f"{len(loops):,} loop-cells")
     if notes:
         ax.set_xlabel(f"{' and '.join(notes)} not drawn", fontsize=9)
     if handles:
-        add_legend_below(
-            ax,
-            handles,
-            18 if notes else 2,
-            fontsize=8,
-            ncols=3 if room > NARROW else 1,
-            handlelength=1.4,
-            columnspacing=1.2,
-        )
+        columns = 3 if room > NARROW else 1
+        style: dict = {"fontsize": 8, "ncols": columns, "handlelength": 1.4, "columnspacing": 1.2}
+        add_legend_below(ax, handles, 18 if notes else 2, **style)
     return sizes
 
 
-def _title(ax, what: str, counts: str, room: float) -> None:
-    ax.set_title(
-        f"{what}: {counts}" if room > NARROW else f"{what}:\n{counts}",
-        fontsize=10 if room > NARROW else 8,
+def _line_widths(C: Coarsening, dims, area: float) -> np.ndarray:
+    """Return widths in proportion to the dimensions of edge stalks."""
+    widest = max(int(C.sheaf.edge_dims.max(initial=0)), 1)
+    return float(np.clip(0.4 * np.sqrt(area), 0.5, 5)) * np.asarray(dims) / widest
+
+
+def _draw_crossing_edges(ax, C: Coarsening, means, area: float) -> list:
+    """Draw the coarse crossing edges, unless too many, and return what the legend shows."""
+    from matplotlib.lines import Line2D
+
+    if C.n_crossing_edges > LINES:
+        return []
+    edges, dims = (of[: C.n_crossing_edges] for of in (C.sheaf.edges, C.sheaf.edge_dims))
+    widths = np.maximum(_line_widths(C, dims, area), 0.15)
+    _draw_lines(ax, "crossing edges", means, edges, colors="0.55", linewidths=widths, zorder=1)
+    ends = _both_ends(dims)
+    widths = np.maximum(_line_widths(C, ends, area), 0.15)
+    return [
+        Line2D([], [], color="0.55", linewidth=width, label=f"edge stalk dim {d}")
+        for d, width in zip(ends, widths.tolist(), strict=True)
+    ]
+
+
+def _draw_loops(ax, C: Coarsening, means, sizes, area: float) -> list:
+    """Draw a ring for each loop-cell, unless too many, and return what the legend shows."""
+    if len(means) > MARKERS:
+        return []
+    loops, dims = C.sheaf.edges[C.n_crossing_edges :, 0], C.sheaf.edge_dims[C.n_crossing_edges :]
+    rings = _line_widths(C, dims, area)
+    gap = min(4.0, 0.35 * np.sqrt(area))
+    ax.scatter(
+        *means[loops].T,
+        s=(np.sqrt(sizes[loops]) + gap + rings) ** 2,
+        facecolors="none",
+        edgecolors="0.3",
+        linewidths=np.maximum(rings, 0.3),
+        zorder=2,
+        rasterized=len(loops) > MARKERS,
+        label="loop-cells",
     )
+    ends = _both_ends(dims)
+    widths = np.maximum(_line_widths(C, ends, area), 0.3)
+    style: dict = {"markersize": 11, "markerfacecolor": "none", "markeredgecolor": "0.3"}
+    return [
+        _disc_handle(f"loop-cell, dim {d}", markeredgewidth=width, **style)
+        for d, width in zip(ends, widths.tolist(), strict=True)
+    ]
+
+
+def _disc_handle(label: str, **style):
+    """Return a disc or a ring for a legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], linestyle="none", marker="o", label=label, **style)
+
+
+def _draw_discs(ax, places, areas, colors, outline: float) -> None:
+    """Draw the vertices, as pixels where they are many."""
+    style: dict = {"zorder": 3, "rasterized": len(places) > MARKERS, "label": "vertices"}
+    ax.scatter(*places.T, s=areas, c=colors, edgecolors="0.15", linewidths=outline, **style)
+
+
+def _title(ax, what: str, counts: str, room: float) -> None:
+    wide = room > NARROW
+    ax.set_title(f"{what}:{' ' if wide else chr(10)}{counts}", fontsize=10 if wide else 8)
 
 
 def _disc_area(means: np.ndarray, room: float) -> float:
-    """Return an area for the largest disc, in square points, with which most neighbours and their rings do not overlap."""
+    """Return an area for the largest disc, in square points, so that most do not overlap."""
     if len(means) < 2:
         return MAX_AREA * room / 1e5
     gaps = cKDTree(means).query(means, k=2)[0][:, 1]
     extent = float(np.ptp(means, axis=0).max())
     diameter = 0.5 * np.sqrt(room) * float(np.quantile(gaps, 0.3)) / (extent or 1.0)
-    return float(
-        np.clip(
-            diameter**2, np.clip(0.05 * room / len(means), 0.3, 60), max(MAX_AREA * room / 1e5, 60)
-        )
+    least = np.clip(0.05 * room / len(means), 0.3, 60)
+    return float(np.clip(diameter**2, least, max(MAX_AREA * room / 1e5, 60)))
+
+
+def _draw_lines(ax, label: str, places, edges, **style) -> None:
+    """Draw straight edges as one collection."""
+    from matplotlib.collections import LineCollection
+
+    ax.add_collection(
+        LineCollection(places[edges], rasterized=len(edges) > MARKERS, label=label, **style)
     )
+
+
+def _both_ends(values: np.ndarray) -> list[int]:
+    """Return the smallest and the largest value, once where they are one."""
+    return sorted({int(values.min()), int(values.max())}) if len(values) else []
+
+
+def _draw_frame(ax, places) -> None:
+    """Show all places with a margin, equal units in both directions, and no ticks."""
+    low, high = (
+        (places.min(axis=0), places.max(axis=0)) if len(places) else (np.zeros(2), np.ones(2))
+    )
+    middle, half = low / 2 + high / 2, max(float((high - low).max()) / 2, 1e-300)
+    half = 1.0 if half <= 1e-12 * float(np.abs(middle).max()) or half == 1e-300 else half
+    reach = np.maximum(high / 2 - low / 2, 0.2 * half) + 0.1 * half
+    ax.set_xlim(middle[0] - reach[0], middle[0] + reach[0])
+    ax.set_ylim(middle[1] - reach[1], middle[1] + reach[1])
+    ax.set_aspect("equal", adjustable="box")
+    ax.set_xticks([])
+    ax.set_yticks([])
+
+
+def _write_numbers(ax, means, shifts) -> None:
+    """Write each cluster's number, so many points up and to the right of its place."""
+    from matplotlib.patheffects import withStroke
+
+    halo = [withStroke(linewidth=2.5, foreground="white")]
+    style: dict = {"ha": "center", "va": "center", "fontsize": 9, "zorder": 5, "path_effects": halo}
+    for a, (place, shift) in enumerate(zip(means.tolist(), shifts.tolist(), strict=True)):
+        ax.annotate(str(a), place, (shift, shift), textcoords="offset points", **style)

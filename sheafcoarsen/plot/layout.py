@@ -1,4 +1,7 @@
-"""Places for the vertices of a graph in the plane, at any size: distances to a few pivots, stress where the graph is small."""
+"""Places for the vertices of a graph in the plane, at any size.
+
+By distances to a few pivots; where the graph is small, by least stress.
+"""
 
 import numpy as np
 import scipy.sparse
@@ -16,11 +19,13 @@ STRESS_STEPS = 60
 
 
 DRAWN_PIECES = 20
-"""Components that get a layout of their own, the largest first; vertices of any others stand on a circle each."""
+"""Components, the largest first, that get a layout of their own; others are circles."""
 
 
 def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
-    """Return a place for each vertex, shape (n, 2): neighbours near each other, components side by side, always the same.
+    """Return a place for each vertex, shape (n, 2), always the same.
+
+    Neighbours are near each other, and components side by side.
 
     Components of more than ``STRESS_BELOW`` vertices are laid out by PivotMDS (Brandes and Pich):
     the two leading singular vectors of the doubly centred squared distances to a few pivots, at the
@@ -54,7 +59,7 @@ def _circles(piece, sizes, members, starts) -> np.ndarray:
 
 
 def _shelves(sides: np.ndarray) -> np.ndarray:
-    """Return centres of squares of these sides, the largest first, in rows of about the same width."""
+    """Return centres of squares of these sides, the largest first, in rows of about one width."""
     order = np.argsort(-sides, kind="stable")
     ends = np.cumsum(sides[order])
     width = max(np.sqrt((sides**2).sum()) * 1.1, sides.max(initial=0.0))
@@ -76,6 +81,7 @@ def _fitted(pos: np.ndarray, side: float) -> np.ndarray:
 
 
 def _connected_layout(graph) -> np.ndarray:
+    """Return places for the vertices of a connected graph."""
     n = graph.shape[0]
     small = n <= STRESS_BELOW
     distances = dijkstra(graph, unweighted=True) if small else _distances_to_pivots(graph)
@@ -90,7 +96,7 @@ def _connected_layout(graph) -> np.ndarray:
 
 
 def _distances_to_pivots(graph) -> np.ndarray:
-    """Return the distances of all vertices to pivots far from each other: each is the farthest from those before it."""
+    """Return the distances of all vertices to pivots, each the farthest from those before it."""
     start = int(dijkstra(graph, unweighted=True, indices=0).argmax())
     rows = [dijkstra(graph, unweighted=True, indices=start)]
     nearest = rows[0]

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def hierarchy(H: Hierarchy, *, ax=None) -> Axes:
-    """Draw the sizes of all sheaves of a hierarchy, level after level, on a logarithmic scale with a place for 0.
+def hierarchy(H: Hierarchy, *, ax: Axes | None = None) -> Axes:
+    """Draw the sizes of all sheaves of a hierarchy, level after level, on a logarithmic scale.
 
     Parameters
     ----------
@@ -46,7 +46,8 @@ def hierarchy(H: Hierarchy, *, ax=None) -> Axes:
     >>> import sheafcoarsen as sc
     >>> from matplotlib.figure import Figure
     >>> F = sc.CellularSheaf.constant(nx.karate_club_graph())
-    >>> ax = sc.plot.hierarchy(sc.coarsen_levels(F, 3, rank=1, min_vertices=5), ax=Figure().add_subplot())
+    >>> H = sc.coarsen_levels(F, 3, rank=1, min_vertices=5)
+    >>> ax = sc.plot.hierarchy(H, ax=Figure().add_subplot())
     >>> len(ax.lines)
     5
     """
@@ -67,25 +68,11 @@ def hierarchy(H: Hierarchy, *, ax=None) -> Axes:
         strict=True,
     )
     for (name, counts), (marker, dash, color) in zip(sizes.items(), styles, strict=True):
-        ax.plot(
-            levels,
-            counts,
-            marker=marker,
-            linestyle=dash,
-            color=color,
-            markeredgecolor="0.2",
-            markersize=7,
-            label=name,
-        )
+        style: dict = {"marker": marker, "markersize": 7, "linestyle": dash, "color": color}
+        ax.plot(levels, counts, markeredgecolor="0.2", label=name, **style)
     for level, n in zip(levels.tolist(), sizes["vertices"], strict=True):
-        ax.annotate(
-            f"{n:,}",
-            (level, n),
-            xytext=(0, -13),
-            textcoords="offset points",
-            ha="center",
-            fontsize=8,
-        )
+        below: dict = {"xytext": (0, -13), "textcoords": "offset points", "ha": "center"}
+        ax.annotate(f"{n:,}", (level, n), fontsize=8, **below)
     set_scale(ax, np.array(list(sizes.values()), dtype=float).ravel())
     if ax.get_yscale() == "log":
         ax.set_ylim(bottom=ax.get_ylim()[0] / 1.6)  # room for the last number

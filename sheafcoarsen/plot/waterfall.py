@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def ledger(E: EnergyLedger | HierarchyLedger, *, ax=None) -> Axes:
-    """Draw an energy ledger as a waterfall: bar after bar, from zero to the fine energy norm(delta x)^2.
+def ledger(E: EnergyLedger | HierarchyLedger, *, ax: Axes | None = None) -> Axes:
+    """Draw an energy ledger as a waterfall, from zero to the fine energy norm(delta x)^2.
 
     Dark bars are kept, light ones discarded, hatched ones coupling energy, of either sign. Of
     several cochains the sums over all of them are drawn.
@@ -48,13 +48,10 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax=None) -> Axes:
     check_kind("E", E, (EnergyLedger, HierarchyLedger))
     lines = {name: float(np.sum(value)) for name, value in E.lines.items()}
     if isinstance(E, EnergyLedger):  # what is kept first
-        lines = {
-            name: lines[name] for name in sorted(lines, key=lambda name: _ROLES.index(_role(name)))
-        }
+        lines = dict(sorted(lines.items(), key=lambda line: _ROLES.index(_role(line[0]))))
     fine = float(np.sum(E.fine_energy))
     ax = axes_or_new(ax, 7, 1.2 + 0.4 * (len(lines) + 1))
-    names = [*lines, "fine energy"]
-    values = np.array([*lines.values(), fine])
+    names, values = [*lines, "fine energy"], np.array([*lines.values(), fine])
     ends = np.cumsum(values[:-1])
     starts = np.append(ends - values[:-1], 0.0)
     y = np.arange(len(names))
@@ -62,42 +59,35 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax=None) -> Axes:
         own = np.array([_role(name) == role for name in names])
         if own.any():
             color, hatch, label = _BARS[role]
-            ax.barh(
-                y[own],
-                values[own],
-                left=starts[own],
-                height=0.62,
-                facecolor=color,
-                edgecolor="black",
-                linewidth=0.7,
-                hatch=hatch,
-                label=label,
-            )
+            style: dict = {"facecolor": color, "hatch": hatch, "height": 0.62, "label": label}
+            style |= {"edgecolor": "black", "linewidth": 0.7}
+            ax.barh(y[own], values[own], left=starts[own], **style)
     ax.vlines(ends, y[:-1], y[1:], color="0.4", linewidth=0.8, linestyle=":", zorder=0)
     right = np.maximum(starts, starts + values)
-    rounding = 1e3 * np.finfo(float).eps * float(np.abs(values).sum())
-    for at, end, value in zip(y.tolist(), right.tolist(), values.tolist(), strict=True):
-        share = f"  ({round(100 * value / fine, 2) + 0.0:.2f} %)" if fine > 0 else ""
-        text = "0, to rounding" if 0 < abs(value) <= rounding else f"{value:.4g}{share}"
-        ax.annotate(
-            text, (end, at), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8
-        )
+    _write_values(ax, right, values, fine)
     ax.axvline(0, color="black", linewidth=0.8)
     ax.set_yticks(y, names)
     ax.invert_yaxis()
     low, high = min(float(starts.min()), float((starts + values).min()), 0.0), float(right.max())
     span = high - low or 1.0
-    ax.set_xlim(
-        low - (0.03 * span if low < 0 else 0), high + span * 110 / max(square_points(ax) - 110, 110)
-    )
+    room = span * 110 / max(square_points(ax) - 110, 110)  # for the numbers beside the bars
+    ax.set_xlim(low - (0.03 * span if low < 0 else 0), high + room)
     columns = np.size(E.fine_energy)
-    ax.set_xlabel(
-        "energy, in squared units of $\\delta x$"
-        + (f", summed over {columns} cochains" if columns != 1 else "")
-    )
+    summed = f", summed over {columns} cochains" if columns != 1 else ""
+    ax.set_xlabel(f"energy, in squared units of $\\delta x${summed}")
     ax.set_title(r"energy ledger: the lines add up to $\|\delta x\|^2$", fontsize=10)
     add_legend(ax)
     return ax
+
+
+def _write_values(ax, right, values, fine: float) -> None:
+    """Write every line's energy, and its share of the fine energy, beside its bar."""
+    rounding = 1e3 * np.finfo(float).eps * float(np.abs(values).sum())
+    for at, (end, value) in enumerate(zip(right.tolist(), values.tolist(), strict=True)):
+        share = f"  ({round(100 * value / fine, 2) + 0.0:.2f} %)" if fine > 0 else ""
+        text = "0, to rounding" if 0 < abs(value) <= rounding else f"{value:.4g}{share}"
+        beside: dict = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}
+        ax.annotate(text, (end, at), fontsize=8, **beside)
 
 
 _ROLES = ("kept", "lost", "coupling", "total")
