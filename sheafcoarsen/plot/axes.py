@@ -85,7 +85,8 @@ def add_legend(ax: Axes) -> None:
         legend = add_legend_below(
             ax, handles, 34, labels=labels, fontsize=9, ncols=min(len(handles), 3)
         )
-        for mark in legend.legend_handles:
+        marks: list = legend.legend_handles
+        for mark in marks:
             if hasattr(mark, "set_sizes"):
                 mark.set_sizes([25.0])
             elif mark.get_label() == "gap":

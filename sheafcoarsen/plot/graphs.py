@@ -171,7 +171,7 @@ def _draw_fine(ax, C: Coarsening, places, colors, where: str, room: float) -> No
         own = colors[labels[edges[inside, 0]]]
         style: dict = {"colors": "0.6", "linestyles": (0, (3, 2)) if few else "solid", "zorder": 1}
         _draw_lines(ax, "crossing edges", places, edges[~inside], linewidths=0.7 * width, **style)
-        style: dict = {"colors": own, "zorder": 2}
+        style = {"colors": own, "zorder": 2}
         _draw_lines(ax, "internal edges", places, edges[inside], linewidths=1.3 * width, **style)
     _draw_discs(
         ax,
