@@ -1,8 +1,24 @@
-"""Flat arrays: ranges put together, entries looked through."""
+"""What kernels see of a sheaf; flat arrays: ranges put together, entries looked through."""
+
+from typing import NamedTuple
 
 import numpy as np
 
 from sheafcoarsen._kernels.jit import kernel
+
+
+class SheafArrays(NamedTuple):
+    """What a kernel sees of a sheaf; shapes as in ``CellularSheaf``."""
+
+    edges: np.ndarray
+    vertex_dims: np.ndarray
+    vertex_offsets: np.ndarray
+    edge_dims: np.ndarray
+    edge_offsets: np.ndarray
+    tail_data: np.ndarray
+    tail_offsets: np.ndarray
+    head_data: np.ndarray
+    head_offsets: np.ndarray
 
 
 @kernel

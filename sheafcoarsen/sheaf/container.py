@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import networkx as nx
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._kernels.arrays import scan
+from sheafcoarsen._kernels.arrays import SheafArrays, scan
 from sheafcoarsen._support import (
     check_range,
     choice,
@@ -27,20 +26,6 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.sheaf.graphs import edge_array, edge_values, edge_weights, graph_arrays
 from sheafcoarsen.sheaf.maps import check_endpoints, flat_maps, random_maps, stalk_dims
-
-
-class SheafArrays(NamedTuple):
-    """What a kernel sees of a sheaf; shapes as in :class:`CellularSheaf`."""
-
-    edges: np.ndarray
-    vertex_dims: np.ndarray
-    vertex_offsets: np.ndarray
-    edge_dims: np.ndarray
-    edge_offsets: np.ndarray
-    tail_data: np.ndarray
-    tail_offsets: np.ndarray
-    head_data: np.ndarray
-    head_offsets: np.ndarray
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)

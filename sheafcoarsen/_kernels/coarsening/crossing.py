@@ -7,7 +7,8 @@
 import numpy as np
 
 from sheafcoarsen._kernels.dense import put_product, triangular_factor
-from sheafcoarsen._kernels.jit import inlined, kernel, prefetch
+from sheafcoarsen._kernels.intrinsics import prefetch
+from sheafcoarsen._kernels.jit import inlined, kernel
 
 FAR, NEAR = 16, 8
 """How many edges ahead their indices are fetched, and their maps and blocks of R: crossing edges lie scattered in memory."""
@@ -51,7 +52,6 @@ def uniform_maps(
 
     Where everything begins is then a product, which takes a third of the time of looking it up.
     """
-    one = tail.dtype.type(1).real
     size, block = rows * d, d * r
     at = begin * rows * r
     for k in range(begin, end):
@@ -70,19 +70,11 @@ def uniform_maps(
         u, v = edges[e, 0], edges[e, 1]
         fe, pu, pv = e * size, u * block, v * block
         if labels[u] < labels[v]:
-            put_product(
-                tail, at, r, tail_data, fe, d, 1, False, data, pu, r, rows, d, r, one, False
-            )
-            put_product(
-                head, at, r, head_data, fe, d, 1, False, data, pv, r, rows, d, r, one, False
-            )
+            put_product(tail, (at, r), tail_data, (fe, d), data, (pu, r), rows, 1.0)
+            put_product(head, (at, r), head_data, (fe, d), data, (pv, r), rows, 1.0)
         else:
-            put_product(
-                tail, at, r, head_data, fe, d, 1, False, data, pv, r, rows, d, r, -one, False
-            )
-            put_product(
-                head, at, r, tail_data, fe, d, 1, False, data, pu, r, rows, d, r, -one, False
-            )
+            put_product(tail, (at, r), head_data, (fe, d), data, (pv, r), rows, -1.0)
+            put_product(head, (at, r), tail_data, (fe, d), data, (pu, r), rows, -1.0)
         at += rows * r
 
 
@@ -124,77 +116,17 @@ def stack_pair(
         pu, pv = np.int64(indptr[vertex_offsets[u]]), np.int64(indptr[vertex_offsets[v]])
         if labels[u] < labels[v]:
             put_product(
-                tail,
-                to_tail,
-                tail_stride,
-                tail_data,
-                fu,
-                du,
-                1,
-                False,
-                data,
-                pu,
-                ra,
-                rows,
-                du,
-                ra,
-                abs(sign),
-                False,
+                tail, (to_tail, tail_stride), tail_data, (fu, du), data, (pu, ra), rows, abs(sign)
             )
             put_product(
-                head,
-                to_head,
-                head_stride,
-                head_data,
-                fv,
-                dv,
-                1,
-                False,
-                data,
-                pv,
-                rb,
-                rows,
-                dv,
-                rb,
-                sign,
-                False,
+                head, (to_head, head_stride), head_data, (fv, dv), data, (pv, rb), rows, sign
             )
         else:
             put_product(
-                tail,
-                to_tail,
-                tail_stride,
-                head_data,
-                fv,
-                dv,
-                1,
-                False,
-                data,
-                pv,
-                ra,
-                rows,
-                dv,
-                ra,
-                -abs(sign),
-                False,
+                tail, (to_tail, tail_stride), head_data, (fv, dv), data, (pv, ra), rows, -abs(sign)
             )
             put_product(
-                head,
-                to_head,
-                head_stride,
-                tail_data,
-                fu,
-                du,
-                1,
-                False,
-                data,
-                pu,
-                rb,
-                rows,
-                du,
-                rb,
-                -sign,
-                False,
+                head, (to_head, head_stride), tail_data, (fu, du), data, (pu, rb), rows, -sign
             )
         to_tail += rows * tail_stride
         to_head += rows * head_stride
@@ -203,11 +135,10 @@ def stack_pair(
 @kernel
 def crossing_maps(lo, hi, f, c, ranks, indptr, data, tail_starts, head_starts, tail, head):
     """Maps of the coarse edges lo .. hi: fine maps times blocks of R, stacked in increasing fine edge index."""
-    one = tail.dtype.type(1).real
     for p in range(lo, hi):
         ra, rb = ranks[c.pairs[p, 0]], ranks[c.pairs[p, 1]]
         stack_pair(
-            c.pair_ptr[p], c.pair_ptr[p + 1], f, c, indptr, data, one, tail, tail_starts[p], ra, ra, head, head_starts[p], rb, rb
+            c.pair_ptr[p], c.pair_ptr[p + 1], f, c, indptr, data, 1.0, tail, tail_starts[p], ra, ra, head, head_starts[p], rb, rb
         )  # fmt: skip
 
 
@@ -237,7 +168,6 @@ def compressed_maps(
     triangular factor of its QR, whose Gram matrix is the same; its diagonal is made non-negative.
     ``rows``: of each edge before, ``edge_dims``: after compression.
     """
-    one = tail.dtype.type(1).real
     for p in range(lo, hi):
         if rows[p] == edge_dims[p]:
             crossing_maps(p, p + 1, f, c, ranks, indptr, data, tail_starts, head_starts, tail, head)
@@ -252,7 +182,7 @@ def compressed_maps(
             while k < end and filled + f.edge_dims[c.crossing_edges[k]] <= w + max(w, chunk):
                 filled += f.edge_dims[c.crossing_edges[k]]
                 k += 1
-            stack_pair(begin, k, f, c, indptr, data, -one, m, at, ra, w, m, at + ra, rb, w)
+            stack_pair(begin, k, f, c, indptr, data, -1.0, m, at, ra, w, m, at + ra, rb, w)
             triangular_factor(m, filled, w, v, s)
             filled = min(filled, w)
         for q in range(w):

@@ -2,7 +2,7 @@
 
 from sheafcoarsen._kernels.dense.hermitian import eigh_lowest, eigvalsh
 from sheafcoarsen._kernels.dense.lapack import gram, potrf, potrs, pstrf, singular_rows
-from sheafcoarsen._kernels.dense.products import NOT_NEGATIVE, put_product
+from sheafcoarsen._kernels.dense.products import NOT_NEGATIVE, add_gram, put_product
 from sheafcoarsen._kernels.dense.scaling import (
     brought_near_one,
     fix_phase,
@@ -16,6 +16,7 @@ from sheafcoarsen._kernels.dense.workspace import Workspace, svd_workspace, work
 __all__ = [
     "NOT_NEGATIVE",
     "Workspace",
+    "add_gram",
     "brought_near_one",
     "eigh_lowest",
     "eigvalsh",

@@ -16,7 +16,8 @@ import numpy as np
 from sheafcoarsen._kernels.dense.lapack import heevd, sterf
 from sheafcoarsen._kernels.dense.tridiagonal import lowest_of_tridiagonal
 from sheafcoarsen._kernels.dense.workspace import PANEL
-from sheafcoarsen._kernels.jit import JIT_IS_OFF, kernel, multiply_add, summing_kernel
+from sheafcoarsen._kernels.intrinsics import multiply_add
+from sheafcoarsen._kernels.jit import JIT_IS_OFF, kernel, summing_kernel
 
 DENSE_SHARE = 3
 """LAPACK computes all pairs where more than one in so many is wanted."""

@@ -1,196 +1,106 @@
-"""Products of small dense matrices inside flat arrays, with the sums in registers."""
+"""Products of small dense matrices inside flat arrays, with the sums in registers.
+
+A matrix is handed over as the array it lies in and its place there, (where it begins, how far apart
+its rows are); the rows of a row-major matrix of its own are as far apart as it has columns. Two
+shapes are all that a sheaf needs: F* G added to a block of a Laplacian, and F R, a map times a block
+of R. Both run over up to six columns at a time, whose sums are a tuple.
+"""
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import inlined, kernel, multiply_add
+from sheafcoarsen._kernels.intrinsics import add_multiple, add_row, put_row
+from sheafcoarsen._kernels.jit import inlined, kernel
 
 NOT_NEGATIVE = (1 << 62) - 1
-"""Indices are masked by this: numba then need not ask whether they count from the end, which takes as long as the arithmetic."""
+"""Indices are masked by this: numba then does not ask whether they count from the end."""
 
 
 @inlined
-def put_columns(
-    columns, out, at, stride, a, p, row_step, step, conjugate, b, q, b_step, rows, inner, sign, add
-):
-    """Write or add a product to as many columns of a matrix as ``columns`` is long, at most 6; see ``put_product``."""
-    zero = out.dtype.type(0)
-    for i in range(rows):
-        t0, t1, t2, t3, t4, t5 = zero, zero, zero, zero, zero, zero
-        g, h = p + i * row_step, q
-        for _ in range(inner):
-            x, j = a[g & NOT_NEGATIVE], h & NOT_NEGATIVE
-            if conjugate:
-                x = np.conj(x)
-            t0 = multiply_add(x, b[j], t0)
-            if len(columns) > 1:
-                t1 = multiply_add(x, b[j + 1], t1)
-            if len(columns) > 2:
-                t2 = multiply_add(x, b[j + 2], t2)
-            if len(columns) > 3:
-                t3 = multiply_add(x, b[j + 3], t3)
-            if len(columns) > 4:
-                t4 = multiply_add(x, b[j + 4], t4)
-            if len(columns) > 5:
-                t5 = multiply_add(x, b[j + 5], t5)
-            g += step
-            h += b_step
-        z = (at + i * stride) & NOT_NEGATIVE
-        out[z] = (out[z] if add else zero) + sign * t0
-        if len(columns) > 1:
-            out[z + 1] = (out[z + 1] if add else zero) + sign * t1
-        if len(columns) > 2:
-            out[z + 2] = (out[z + 2] if add else zero) + sign * t2
-        if len(columns) > 3:
-            out[z + 3] = (out[z + 3] if add else zero) + sign * t3
-        if len(columns) > 4:
-            out[z + 4] = (out[z + 4] if add else zero) + sign * t4
-        if len(columns) > 5:
-            out[z + 5] = (out[z + 5] if add else zero) + sign * t5
+def add_gram_columns(zeros, out, to, a, place_a, b, place_b, sizes):
+    """Do what ``add_gram`` does in as many columns as there are ``zeros``; sizes: rows, sign."""
+    (at, stride), (p, columns), (q, step), (rows, sign) = to, place_a, place_b, sizes
+    for i in range(columns):
+        sums, g, h = zeros, p + i, q
+        for _ in range(rows):
+            sums = add_multiple(sums, np.conj(a[g & NOT_NEGATIVE]), b, h)
+            g += columns
+            h += step
+        add_row(out, at + i * stride, sign, sums)
 
 
 @kernel
-def put_product(
-    out, at, stride, a, p, row_step, step, conjugate, b, q, b_step, rows, inner, columns, sign, add
-):
-    """Write sign A B, rows x columns, or add it, where the matrix begins at ``at`` and has rows ``stride`` apart; six columns at a time.
+def add_gram(out, to, a, place_a, b, place_b, rows, sign):
+    """Add sign A* B to the matrix at ``to``, for row-major A and B of the same number of rows.
 
-    A[i, k] = a[p + i row_step + k step], or its conjugate: a row-major matrix or its adjoint. B[k,
-    j] = b[q + k b_step + j].
+    Places are (begin, columns) for A and B and (begin, stride) for the result; the sign is 1.0 or
+    -1.0.
     """
-    left = columns
+    at, stride = to
+    q, left = place_b
+    step = left
+    sizes = rows, sign
+    o = out.dtype.type(0)
     while left > 6:
-        put_columns(
-            (0, 0, 0, 0, 0, 0),
-            out,
-            at,
-            stride,
-            a,
-            p,
-            row_step,
-            step,
-            conjugate,
-            b,
-            q,
-            b_step,
-            rows,
-            inner,
-            sign,
-            add,
-        )
+        to, of = (at, stride), (q, step)
+        add_gram_columns((o, o, o, o, o, o), out, to, a, place_a, b, of, sizes)
         at += 6
         q += 6
         left -= 6
+    to, of = (at, stride), (q, step)
     if left == 1:
-        put_columns(
-            (0,),
-            out,
-            at,
-            stride,
-            a,
-            p,
-            row_step,
-            step,
-            conjugate,
-            b,
-            q,
-            b_step,
-            rows,
-            inner,
-            sign,
-            add,
-        )
+        add_gram_columns((o,), out, to, a, place_a, b, of, sizes)
     elif left == 2:
-        put_columns(
-            (0, 0),
-            out,
-            at,
-            stride,
-            a,
-            p,
-            row_step,
-            step,
-            conjugate,
-            b,
-            q,
-            b_step,
-            rows,
-            inner,
-            sign,
-            add,
-        )
+        add_gram_columns((o, o), out, to, a, place_a, b, of, sizes)
     elif left == 3:
-        put_columns(
-            (0, 0, 0),
-            out,
-            at,
-            stride,
-            a,
-            p,
-            row_step,
-            step,
-            conjugate,
-            b,
-            q,
-            b_step,
-            rows,
-            inner,
-            sign,
-            add,
-        )
+        add_gram_columns((o, o, o), out, to, a, place_a, b, of, sizes)
     elif left == 4:
-        put_columns(
-            (0, 0, 0, 0),
-            out,
-            at,
-            stride,
-            a,
-            p,
-            row_step,
-            step,
-            conjugate,
-            b,
-            q,
-            b_step,
-            rows,
-            inner,
-            sign,
-            add,
-        )
+        add_gram_columns((o, o, o, o), out, to, a, place_a, b, of, sizes)
     elif left == 5:
-        put_columns(
-            (0, 0, 0, 0, 0),
-            out,
-            at,
-            stride,
-            a,
-            p,
-            row_step,
-            step,
-            conjugate,
-            b,
-            q,
-            b_step,
-            rows,
-            inner,
-            sign,
-            add,
-        )
+        add_gram_columns((o, o, o, o, o), out, to, a, place_a, b, of, sizes)
     elif left == 6:
-        put_columns(
-            (0, 0, 0, 0, 0, 0),
-            out,
-            at,
-            stride,
-            a,
-            p,
-            row_step,
-            step,
-            conjugate,
-            b,
-            q,
-            b_step,
-            rows,
-            inner,
-            sign,
-            add,
-        )
+        add_gram_columns((o, o, o, o, o, o), out, to, a, place_a, b, of, sizes)
+
+
+@inlined
+def put_product_columns(zeros, out, to, a, place_a, b, place_b, sizes):
+    """Do what ``put_product`` does in as many columns as there are ``zeros``; sizes: rows, sign."""
+    (at, stride), (p, inner), (q, step), (rows, sign) = to, place_a, place_b, sizes
+    for i in range(rows):
+        sums, g, h = zeros, p + i * inner, q
+        for _ in range(inner):
+            sums = add_multiple(sums, a[g & NOT_NEGATIVE], b, h)
+            g += 1
+            h += step
+        put_row(out, at + i * stride, sign, sums)
+
+
+@kernel
+def put_product(out, to, a, place_a, b, place_b, rows, sign):
+    """Write sign A B to the matrix at ``to``, for row-major A, of so many rows, and B.
+
+    Places and sign are those of ``add_gram``.
+    """
+    at, stride = to
+    q, left = place_b
+    step = left
+    sizes = rows, sign
+    o = out.dtype.type(0)
+    while left > 6:
+        to, of = (at, stride), (q, step)
+        put_product_columns((o, o, o, o, o, o), out, to, a, place_a, b, of, sizes)
+        at += 6
+        q += 6
+        left -= 6
+    to, of = (at, stride), (q, step)
+    if left == 1:
+        put_product_columns((o,), out, to, a, place_a, b, of, sizes)
+    elif left == 2:
+        put_product_columns((o, o), out, to, a, place_a, b, of, sizes)
+    elif left == 3:
+        put_product_columns((o, o, o), out, to, a, place_a, b, of, sizes)
+    elif left == 4:
+        put_product_columns((o, o, o, o), out, to, a, place_a, b, of, sizes)
+    elif left == 5:
+        put_product_columns((o, o, o, o, o), out, to, a, place_a, b, of, sizes)
+    elif left == 6:
+        put_product_columns((o, o, o, o, o, o), out, to, a, place_a, b, of, sizes)

@@ -2,7 +2,9 @@
 
 import math
 
-from sheafcoarsen._kernels.dense import NOT_NEGATIVE, fix_phase, power_of_two, put_product
+import numpy as np
+
+from sheafcoarsen._kernels.dense import NOT_NEGATIVE, add_gram, fix_phase, power_of_two
 from sheafcoarsen._kernels.jit import kernel
 
 
@@ -54,7 +56,7 @@ def assemble(a, f, c, half_ptr, half_edges, unit, m, out):
         f.head_offsets,
     )
     inner = c.internal_edges
-    one = out.dtype.type(1).real
+    start = np.int64(0)  # a literal would be a type of its own, and every callee compiled for it
     n = c.dims[a]
     out[: n * n] = 0
     for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
@@ -64,17 +66,17 @@ def assemble(a, f, c, half_ptr, half_edges, unit, m, out):
         if u == v:
             for i in range(rows * du):
                 m[i] = (tail_data[tail_offsets[e] + i] - head_data[head_offsets[e] + i]) * unit
-            put_product(out, at * (n + 1), n, m, 0, 1, du, True, m, 0, du, du, rows, du, one, True)
+            add_gram(out, (at * (n + 1), n), m, (start, du), m, (start, du), rows, 1.0)
             continue
         h = rows * du
         scaled_map(tail_data, tail_offsets[e], tail_offsets[e + 1], unit, m, 0)
         scaled_map(head_data, head_offsets[e], head_offsets[e + 1], unit, m, h)
-        put_product(out, at * (n + 1), n, m, 0, 1, du, True, m, 0, du, du, rows, du, one, True)
-        put_product(out, to * (n + 1), n, m, h, 1, dv, True, m, h, dv, dv, rows, dv, one, True)
+        add_gram(out, (at * (n + 1), n), m, (start, du), m, (start, du), rows, 1.0)
+        add_gram(out, (to * (n + 1), n), m, (h, dv), m, (h, dv), rows, 1.0)
         if at > to:
-            put_product(out, at * n + to, n, m, 0, 1, du, True, m, h, dv, du, rows, dv, -one, True)
+            add_gram(out, (at * n + to, n), m, (start, du), m, (h, dv), rows, -1.0)
         else:
-            put_product(out, to * n + at, n, m, h, 1, dv, True, m, 0, du, dv, rows, du, -one, True)
+            add_gram(out, (to * n + at, n), m, (h, dv), m, (start, du), rows, -1.0)
     for k in range(half_ptr[a], half_ptr[a + 1]):
         e = half_edges[k] >> 1
         v, rows = edges[e, half_edges[k] & 1], edge_dims[e]
@@ -83,7 +85,7 @@ def assemble(a, f, c, half_ptr, half_edges, unit, m, out):
             scaled_map(tail_data, tail_offsets[e], tail_offsets[e + 1], unit, m, 0)
         else:
             scaled_map(head_data, head_offsets[e], head_offsets[e + 1], unit, m, 0)
-        put_product(out, at * (n + 1), n, m, 0, 1, d, True, m, 0, d, d, rows, d, one, True)
+        add_gram(out, (at * (n + 1), n), m, (start, d), m, (start, d), rows, 1.0)
 
 
 @kernel

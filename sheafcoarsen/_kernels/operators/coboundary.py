@@ -6,27 +6,22 @@ kernel says.
 
 import numpy as np
 
+from sheafcoarsen._kernels.dense import add_gram
 from sheafcoarsen._kernels.jit import kernel
 
 
 @kernel
-def add_gram(out, at, stride, a, fa, da, b, fb, db, rows, sign):
-    """out[at + i * stride + j] += sign * (A* B)[i, j] for row-major maps A (rows x da) and B (rows x db)."""
-    for q in range(rows):
-        for i in range(da):
-            x = sign * np.conj(a[fa + q * da + i])
-            for j in range(db):
-                out[at + i * stride + j] += x * b[fb + q * db + j]
-
-
-@kernel
-def add_loop_gram(out, at, stride, a, fa, b, fb, d, rows):
-    """Out += (A - B)* (A - B): what a loop with maps A and B adds to the diagonal block."""
-    for q in range(rows):
+def add_loop_gram(out, to, a, p, b, q, shape):
+    """Add (A - B)* (A - B) to the matrix at ``to``: the share of a loop with maps A and B."""
+    at, stride = to
+    rows, d = shape
+    for _ in range(rows):
         for i in range(d):
-            x = np.conj(a[fa + q * d + i] - b[fb + q * d + i])
+            x = np.conj(a[p + i] - b[q + i])
             for j in range(d):
-                out[at + i * stride + j] += x * (a[fa + q * d + j] - b[fb + q * d + j])
+                out[at + i * stride + j] += x * (a[p + j] - b[q + j])
+        p += d
+        q += d
 
 
 @kernel
@@ -37,10 +32,10 @@ def diagonal_blocks(f, starts, out):
         du, dv, rows = f.vertex_dims[u], f.vertex_dims[v], f.edge_dims[e]
         a, b = f.tail_offsets[e], f.head_offsets[e]
         if u == v:
-            add_loop_gram(out, starts[u], du, f.tail_data, a, f.head_data, b, du, rows)
+            add_loop_gram(out, (starts[u], du), f.tail_data, a, f.head_data, b, (rows, du))
         else:
-            add_gram(out, starts[u], du, f.tail_data, a, du, f.tail_data, a, du, rows, 1)
-            add_gram(out, starts[v], dv, f.head_data, b, dv, f.head_data, b, dv, rows, 1)
+            add_gram(out, (starts[u], du), f.tail_data, (a, du), f.tail_data, (a, du), rows, 1.0)
+            add_gram(out, (starts[v], dv), f.head_data, (b, dv), f.head_data, (b, dv), rows, 1.0)
 
 
 @kernel

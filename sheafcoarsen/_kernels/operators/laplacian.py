@@ -8,8 +8,10 @@ loops, which are seen once and follow ``DIAGONAL``. ``f`` is a ``SheafArrays``.
 
 import numpy as np
 
-from sheafcoarsen._kernels.dense import NOT_NEGATIVE, put_product
-from sheafcoarsen._kernels.jit import inlined, kernel, multiply_add
+from sheafcoarsen._kernels.dense import NOT_NEGATIVE, add_gram
+from sheafcoarsen._kernels.intrinsics import multiply_add
+from sheafcoarsen._kernels.jit import inlined, kernel
+from sheafcoarsen._kernels.operators.coboundary import add_loop_gram
 from sheafcoarsen._kernels.operators.pattern import DIAGONAL
 
 
@@ -154,18 +156,6 @@ def fill_uniform(lo, hi, tail_data, head_data, rows, block_ptr, codes, bsr, colu
 
 
 @kernel
-def add_loop(out, at, stride, a, p, b, q, d, rows):
-    """Add (A - B)* (A - B): what a loop with maps A and B adds to the diagonal block."""
-    for _ in range(rows):
-        for i in range(d):
-            x = np.conj(a[p + i] - b[q + i])
-            for j in range(d):
-                out[at + i * stride + j] += x * (a[p + j] - b[q + j])
-        p += d
-        q += d
-
-
-@kernel
 def fill(lo, hi, f, row_ptr, codes, block_ptr, block_col, row_starts, bsr, out):
     """Write the values of L in the rows of vertices lo .. hi, whose scalar rows begin at row_starts.
 
@@ -173,7 +163,6 @@ def fill(lo, hi, f, row_ptr, codes, block_ptr, block_col, row_starts, bsr, out):
     block and its mirror image sum the same products in the same order, which makes L exactly
     Hermitian.
     """
-    one = out.dtype.type(1).real
     for i in range(lo, hi):
         d = f.vertex_dims[i]
         first, last = row_starts[i], row_starts[i + 1]
@@ -202,11 +191,11 @@ def fill(lo, hi, f, row_ptr, codes, block_ptr, block_col, row_starts, bsr, out):
             e = code >> 2
             rows, tail, head = f.edge_dims[e], f.tail_offsets[e], f.head_offsets[e]
             if j == i:
-                add_loop(out, at, stride, f.tail_data, tail, f.head_data, head, d, rows)
+                add_loop_gram(out, (at, stride), f.tail_data, tail, f.head_data, head, (rows, d))
                 continue
             if code & 1:
                 a, pa, b, pb = f.head_data, head, f.tail_data, tail
             else:
                 a, pa, b, pb = f.tail_data, tail, f.head_data, head
-            put_product(out, diagonal, stride, a, pa, 1, d, True, a, pa, d, d, rows, d, one, True)
-            put_product(out, at, stride, a, pa, 1, d, True, b, pb, dj, d, rows, dj, -one, True)
+            add_gram(out, (diagonal, stride), a, (pa, d), a, (pa, d), rows, 1.0)
+            add_gram(out, (at, stride), a, (pa, d), b, (pb, dj), rows, -1.0)
