@@ -1,4 +1,4 @@
-"""An answer is shown only when its error is below 30 n eps times the norms of what it was made from."""
+"""An answer is shown only when its error is below 30 n eps times its factors' norms."""
 
 import numpy as np
 import scipy.sparse
@@ -13,7 +13,7 @@ class WrongAnswerError(Exception):
 
 
 def require(what, errors, sizes):
-    """Refuse errors that are not below LIMIT eps times their sizes; numbers or arrays that broadcast."""
+    """Refuse errors, numbers or arrays, that are not below LIMIT eps times their sizes."""
     worst = (
         float(
             np.max(np.asarray(errors) / np.maximum(sizes, np.finfo(np.float64).tiny), initial=0.0)
@@ -25,7 +25,10 @@ def require(what, errors, sizes):
 
 
 def same_products(what, A, B, terms):
-    """Compare two matrices X* X entry by entry: sums of ``terms`` products are bounded by the root of the two diagonal entries."""
+    """Compare two matrices X* X entry by entry.
+
+    Sums of ``terms`` products are bounded by the root of the two diagonal entries.
+    """
     difference = scipy.sparse.coo_array(scipy.sparse.csr_array(A) - scipy.sparse.csr_array(B))
     roots = np.sqrt(B.diagonal())
     rows, columns = difference.coords
@@ -33,7 +36,10 @@ def same_products(what, A, B, terms):
 
 
 def same_coarse(what, coarse, galerkin, L, n):
-    """Compare two forms of R* L R entry by entry; columns of R have norm 1 and at most n entries."""
+    """Compare two forms of R* L R entry by entry.
+
+    Columns of R have norm 1 and at most n entries.
+    """
     difference = abs(scipy.sparse.csr_array(coarse) - scipy.sparse.csr_array(galerkin))
     require(what, difference.max(), n * abs(L).sum(axis=0).max())
 
@@ -45,7 +51,10 @@ def same_spectra(what, found, wanted, blocks):
 
 
 def local_modes(M, internal):
-    """Check norm(L_a U - U Lambda) and norm(U* U - I) of every cluster, ``internal`` being the direct sum of all L_a."""
+    """Check norm(L_a U - U Lambda) and norm(U* U - I) of every cluster.
+
+    ``internal`` is the direct sum of all L_a.
+    """
     R, clusters = M.prolongation, M.clusters
     column_cluster = np.repeat(np.arange(len(M.ranks)), M.ranks)
 

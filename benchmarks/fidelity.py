@@ -1,4 +1,6 @@
-"""How well the coarse sheaf keeps the low spectrum: local operators, coarse dimensions, cluster sizes and selection methods compared.
+"""How well the coarse sheaf keeps the low spectrum, by every choice there is.
+
+Local operators, coarse dimensions, cluster sizes and selection methods compared:
 
     python -m benchmarks.fidelity [--size smoke|full] [--out FOLDER] [--docs]
 
@@ -60,7 +62,10 @@ class Case:
         return self.partitions[size, method]
 
     def error(self, operator, fraction=0.3, size=40, method="metis"):
-        """Return (mean relative error, global sections kept, of how many), or None where the spectrum did not converge."""
+        """Return (mean relative error, global sections kept, of how many).
+
+        None where the spectrum did not converge.
+        """
         rank = sc.ranks.budget(int(fraction * self.F.dim_c0))
         C = sc.coarsen(self.F, self.partition(size, method), rank, **OPERATORS[operator])
         try:
@@ -70,7 +75,10 @@ class Case:
         return float(Q.relative_errors[:COUNT].mean()), Q.kernel_coarse, Q.kernel_fine
 
     def seconds(self, rounds=3):
-        """Return the median time of local modes of each operator at 0.3 n, compiled before, in turns."""
+        """Return the median time of local modes of each operator at 0.3 n, in turns.
+
+        All are compiled before.
+        """
         P, rank, times = (
             self.partition(),
             sc.ranks.budget(int(0.3 * self.F.dim_c0)),

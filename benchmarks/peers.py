@@ -1,4 +1,6 @@
-"""What the library is measured against: what a user of numpy, scipy, pyamg or METIS would write, as well as it can be written.
+"""What the library is measured against.
+
+What a user of numpy, scipy, pyamg or METIS would write, as well as it can be written.
 
 Sheaves here have edges u < v without loops or parallel edges, as those of :mod:`workloads`.
 """
@@ -18,7 +20,10 @@ blas = ThreadpoolController()
 
 
 def one_thread():
-    """Return a context in which BLAS uses one thread; its two pools, numpy's and scipy's, would fight for the processors."""
+    """Return a context in which BLAS uses one thread.
+
+    Its two pools, numpy's and scipy's, would fight for the processors.
+    """
     return blas.limit(limits=1, user_api="blas")
 
 
@@ -142,7 +147,7 @@ class BatchedRefill:
 
 
 class Metis:
-    """METIS on a sheaf's graph, vertices weighing their dimension as ours do; the neighbour lists are ready."""
+    """METIS on a sheaf's graph, vertices weighing their dimension; neighbour lists are ready."""
 
     def __init__(self, pymetis, F, n_clusters):
         self.pymetis, self.n_clusters = pymetis, n_clusters
@@ -170,7 +175,10 @@ class Metis:
 
 
 def internal_laplacian(F, P):
-    """Return the direct sum of the L_a, in the order of C^0, as delta* delta over the internal edges."""
+    """Return the direct sum of the L_a as delta* delta over the internal edges.
+
+    In the order of C^0.
+    """
     ends = P.labels[F.edges]
     return _gram(
         coboundary_csr(F)[np.flatnonzero(np.repeat(ends[:, 0] == ends[:, 1], F.edge_dims))]
@@ -182,7 +190,10 @@ def _gram(delta):
 
 
 def dense_blocks(M, internal, chosen):
-    """Return L_a of the chosen clusters as dense matrices, cut out of the direct sum without a loop over its entries."""
+    """Return L_a of the chosen clusters as dense matrices.
+
+    They are cut out of the direct sum without a loop over its entries.
+    """
     F, clusters = M.sheaf, M.clusters
     cluster = np.repeat(clusters.labels, F.vertex_dims)
     inside = np.arange(F.dim_c0) - np.repeat(F.vertex_offsets[:-1], F.vertex_dims)
@@ -268,7 +279,10 @@ def prolongation_bsr(M):
 
 
 class SmoothedAggregation:
-    """Set-up of pyamg's smoothed aggregation on an L that is ready, with the constants as near-kernel."""
+    """Set-up of pyamg's smoothed aggregation on an L that is ready.
+
+    The constants are the near-kernel.
+    """
 
     def __init__(self, pyamg, F, L):
         self.solver = pyamg.smoothed_aggregation_solver

@@ -28,7 +28,7 @@ ACCURACY = 1e-13
 
 
 def bundle(n, dim):
-    """Return a constant O(3) bundle in disguise on the 6-nearest-neighbour graph of random points."""
+    """Return a constant O(3) bundle in disguise on a 6-nearest-neighbour graph of random points."""
     points = np.random.default_rng(7).random((n, dim))
     return sc.gallery.bundle(sc.gallery.nearest_neighbors(points, 6), 3, seed=7)
 

@@ -1,4 +1,7 @@
-"""The sheaves of the fidelity study: some made here, others read from the folder named by ``SHEAFCOARSEN_DATA``."""
+"""The sheaves of the fidelity study, made here or read from real data.
+
+The latter come from the folder named by ``SHEAFCOARSEN_DATA``.
+"""
 
 import gzip
 import json
@@ -46,7 +49,10 @@ def nearest(n, seed):
 
 
 def roads(n, seed=0):
-    """Return a planar graph of mean degree 2.5, as road maps have: a triangulation thinned to a spanning tree and a few sides more."""
+    """Return a planar graph of mean degree 2.5, as road maps have.
+
+    It is a triangulation thinned to a spanning tree and a few sides more.
+    """
     rng = np.random.default_rng(seed)
     faces = Delaunay(rng.random((n, 2))).simplices
     sides = np.unique(
@@ -66,7 +72,10 @@ def roads(n, seed=0):
 
 
 def feeder(path):
-    """Return the lines of a power feeder: stalks = phases of a bus, maps = choice of phases, then a root of the conductance."""
+    """Return the lines of a power feeder, stalks being the phases of a bus.
+
+    Maps choose phases, then apply a root of the conductance.
+    """
     with gzip.open(path, "rt") as stream:
         data = json.load(stream)
     number = {name: i for i, name in enumerate(data["buses"])}

@@ -1,4 +1,7 @@
-"""What is measured: each function times one stage beside its yardsticks, checks all answers and returns rows."""
+"""What is measured: each function times one stage beside its yardsticks.
+
+It checks all answers and returns rows.
+"""
 
 import inspect
 import statistics
@@ -20,7 +23,10 @@ PAUSE = 0.15
 
 
 def touched(pattern, F):
-    """Return an L whose memory has been written to, and holds zeros, so that a refill that does nothing is found out."""
+    """Return an L whose memory has been written to and holds zeros.
+
+    So a refill that does nothing is found out.
+    """
     out = pattern.fill(F)
     out.data[...] = 0
     return out
@@ -234,7 +240,10 @@ def recoarsen(case, rounds):
 
 
 def whole(case, rounds):
-    """Time the whole set-up against that of an algebraic multigrid solver, everybody's BLAS at its default."""
+    """Time the whole set-up against that of an algebraic multigrid solver.
+
+    BLAS is at its default for both.
+    """
     claim, against = "select, coarsen, L and coarse L", "pyamg smoothed aggregation, L ready"
     floor = 0.6 if peers.uniform(case.F) else 1.2
     candidates = {"ours": case.whole}

@@ -1,4 +1,4 @@
-"""Interleaved timing: every candidate once per round, so that a drift of the machine hits all alike."""
+"""Interleaved timing: every candidate once per round, so a drift of the machine hits all alike."""
 
 import statistics
 import time
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Timings:
-    """Seconds of every candidate, round by round, and what each returned in the untimed first call."""
+    """Seconds of every candidate, round by round, and what its untimed first call returned."""
 
     seconds: dict[str, list[float]]
     answers: dict

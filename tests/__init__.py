@@ -1,1 +1,1 @@
-"""The test suite; a package so that ``from tests.helpers import ...`` works under plain ``pytest``."""
+"""The test suite; a package so that ``from tests.support...`` works under plain ``pytest``."""

@@ -1,4 +1,8 @@
-"""What is refused, and how: the cases no other file has, junk for every public function, and kernels that check their bounds."""
+"""What is refused, and how.
+
+The cases that no other file has, junk for every public function, and kernels that check their
+bounds.
+"""
 
 import contextlib
 import dataclasses
@@ -114,7 +118,7 @@ def test_a_coarsening_is_asked_for(function, value):
 
 
 def out_of_another_pattern():
-    """Two patterns with one shape and one number of entries, which only their indices tell apart."""
+    """Two patterns of one shape and one number of entries, told apart by their indices alone."""
     first, second = (CellularSheaf.random([[0, v]], [1, 1, 1], 1, seed=3) for v in (1, 2))
     out = sc.laplacian(second)
     assert out.shape == sc.laplacian(first).shape
@@ -897,7 +901,10 @@ def _holds(value, limit: int) -> bool:
 
 
 def _allocates(case, name, value) -> bool:
-    """Tell what is refused only where memory is short: 2**31 is a stalk dimension that a large machine can hold."""
+    """Tell what is refused only where memory is short.
+
+    A large machine can hold a stalk of dimension 2**31.
+    """
     return (
         case == "CellularSheaf.random"
         and name in ("vertex_dims", "edge_dims")
@@ -906,7 +913,10 @@ def _allocates(case, name, value) -> bool:
 
 
 def assert_valid(result, name=""):
-    """Assert that whatever a function returned is whole: shapes that fit, no NaN, infinity only where it is documented."""
+    """Assert that whatever a function returned is whole.
+
+    Its shapes fit, it holds no NaN, and infinity only where it is documented.
+    """
     if isinstance(result, tuple | list):
         for item in result:
             assert_valid(item, name)
@@ -971,7 +981,10 @@ def assert_valid(result, name=""):
 
 @pytest.fixture(scope="module")
 def folder_of_files(tmp_path_factory):
-    """Files that the valid paths name; what `save` writes under junk names stays in their folder."""
+    """Return files that the valid paths name.
+
+    What `save` writes under junk names stays in their folder.
+    """
     folder = tmp_path_factory.mktemp("junk")
     sc.save(folder / "c.npz", C)
     (folder / "c.g2o").write_text("EDGE_SE2 0 1 0 0 0.5 1 0 0 1 0 4\n")
@@ -1133,7 +1146,9 @@ IN_BOUNDS = [
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="plain Python checks its indices itself")
 def test_kernels_stay_in_bounds(tmp_path):
-    """Numba compiles indexing without a check: a kernel that runs past its array reads or spoils other memory in silence.
+    """Numba compiles indexing without a check.
+
+    A kernel that runs past its array reads or spoils other memory in silence.
 
     With NUMBA_BOUNDSCHECK=1 the same kernels raise IndexError. The variable is read when a kernel
     is compiled and is no part of the cache's key, so this run needs a cache folder of its own: it

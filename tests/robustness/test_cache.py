@@ -1,4 +1,7 @@
-"""Compiled kernels on disk: a second process loads them, and a folder that cannot be written to is no error."""
+"""Compiled kernels on disk: a second process loads them.
+
+A folder that cannot be written to is no error.
+"""
 
 import importlib
 import os
@@ -47,7 +50,10 @@ def test_a_cache_that_cannot_be_written_is_no_error(tmp_path):
 
 
 def test_no_flag_lets_products_be_fused_with_sums():
-    """Numba compiles complex multiplication once for all kernels, with the flags of the first: it would no longer be Hermitian."""
+    """Numba compiles complex multiplication once for all kernels, with the flags of the first.
+
+    Fused with a sum, L would no longer be Hermitian.
+    """
     found = 0
     for module in read_sources():
         for kernel in vars(importlib.import_module(module)).values():

@@ -1,4 +1,7 @@
-"""Ctrl-C leaves nothing broken: threads of BLAS as before, no thread at work, no half-written file, and the next call works."""
+"""Ctrl-C leaves nothing broken, and the next call works.
+
+Threads of BLAS are as before, no thread is at work, no file half-written.
+"""
 
 import os
 import signal

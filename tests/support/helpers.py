@@ -58,7 +58,10 @@ def _values(item) -> np.ndarray:
 
 
 def eps_of(*items) -> float:
-    """Return the largest eps among arrays, sparse matrices and dtypes; plain numbers count as double."""
+    """Return the largest eps among arrays, sparse matrices and dtypes.
+
+    Plain numbers count as double.
+    """
     found = [np.finfo(np.float64).eps]
     for item in items:
         if isinstance(item, type | np.dtype):
@@ -97,7 +100,9 @@ def residual(error, *operands, n: int, eps: float | None = None) -> float:
 
 
 def assert_residual(error, *operands, n: int, eps: float | None = None) -> None:
-    """Assert that an error is rounding, as LAPACK judges: ``norm(error) / (n eps product of norms) < 30``.
+    """Assert that an error is rounding, as LAPACK judges.
+
+    It is where ``norm(error) / (n eps product of norms) < 30``.
 
     Parameters
     ----------
@@ -122,7 +127,9 @@ def assert_residual(error, *operands, n: int, eps: float | None = None) -> None:
 
 
 def assert_closes(lines, total, bound, *, n: int, eps: float) -> None:
-    """Assert that a ledger closes: ``abs(sum - total) <= 30 n eps B (sqrt(M) + n eps B)``, M the sum of the moduli.
+    """Assert that a ledger closes.
+
+    ``abs(sum - total) <= 30 n eps B (sqrt(M) + n eps B)``, M the sum of the moduli.
 
     ``bound`` is B = norm(delta) norm(x); see docs/conventions.md, section 4.
     """
@@ -152,7 +159,10 @@ def singular_values(A) -> np.ndarray:
 
 
 def dense_rank(A) -> int:
-    """Return the number of singular values above ``max(shape) eps sigma_max`` (docs/conventions.md, section 6)."""
+    """Return the number of singular values above ``max(shape) eps sigma_max``.
+
+    docs/conventions.md, section 6.
+    """
     A = _values(A)
     sigma = singular_values(A)
     return int((sigma > max(A.shape) * eps_of(A) * sigma.max(initial=0)).sum())
@@ -178,7 +188,7 @@ def dense_range(A) -> np.ndarray:
 
 
 def subspace_difference(U, V) -> float:
-    """Return the Frobenius norm of the difference of the orthogonal projectors onto im U and im V."""
+    """Return the Frobenius norm of the difference of the projectors onto im U and im V."""
     return size(_projector(U) - _projector(V))
 
 
@@ -202,7 +212,7 @@ def same_subspace(U, V, *, condition: float = 1.0, eps: float | None = None) -> 
 
 @contextlib.contextmanager
 def ties_allowed():
-    """Silence `TiedModesWarning` where the test is about something that holds for every choice of modes."""
+    """Silence `TiedModesWarning` in a test of what holds for every choice of modes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TiedModesWarning)
         yield

@@ -18,7 +18,10 @@ def norm2(y):
 
 
 def norm(A):
-    """Return the Frobenius norm of a matrix of any scale: divided by its largest entry first (conventions 1)."""
+    """Return the Frobenius norm of a matrix of any scale (conventions 1).
+
+    It is divided by its largest entry first.
+    """
     largest = np.abs(A).max(initial=0)
     return float(largest) * float(np.linalg.norm(np.abs(A) / largest)) if largest else 0.0
 
@@ -54,7 +57,7 @@ def edge_coordinates(F, e):
 
 
 def coboundary(F):
-    """Return delta: (delta x)_e = F_{u->e} x_u - F_{v->e} x_v for e = (u, v) (``eq:coboundary``)."""
+    """Return delta: (delta x)_e = F_{u->e} x_u - F_{v->e} x_v, e = (u, v) (``eq:coboundary``)."""
     delta = np.zeros((int(F.edge_dims.sum()), int(F.vertex_dims.sum())), F.dtype)
     for e, (u, v) in enumerate(F.edges):
         rows = edge_coordinates(F, e)
@@ -82,14 +85,19 @@ def edge_energy(F, x):
 
 
 def diagonal_blocks(F):
-    """Return D_v = L_vv of every vertex, loops included (``eq:app-sheaf-degree``, conventions 1)."""
+    """Return D_v = L_vv of every vertex (``eq:app-sheaf-degree``, conventions 1).
+
+    Loops are included.
+    """
     L = laplacian(F)
     coordinates = [vertex_coordinates(F, v) for v in range(F.n_vertices)]
     return [L[np.ix_(c, c)] for c in coordinates]
 
 
 def normalized(F, singular="pinv", eps=1e-8):
-    """Return D^{-1/2} L D^{-1/2} and D^{-1/2} (``eq:app-normalized-sheaf-laplacian``, conventions 5).
+    """Return D^{-1/2} L D^{-1/2} and D^{-1/2} (``eq:app-normalized-sheaf-laplacian``).
+
+    Conventions 5.
 
     ``"pinv"`` takes D^{-1/2} on the range of each block, ``"regularize"`` stands for D + eps
     max_v norm(D_v) I, ``"augment"`` for D + I.
@@ -117,7 +125,10 @@ def normalized(F, singular="pinv", eps=1e-8):
 
 
 def global_sections(F):
-    """Return an orthonormal basis of ker delta, by singular values (``eq:global-sections``, conventions 6)."""
+    """Return an orthonormal basis of ker delta (``eq:global-sections``, conventions 6).
+
+    By singular values.
+    """
     delta = coboundary(F)
     _, sigma, vh = np.linalg.svd(delta)
     level = max(delta.shape) * np.finfo(F.dtype).eps * sigma.max(initial=0)
@@ -185,7 +196,10 @@ def local_modes(F, P, a, r, local_operator="internal"):
 
 
 def patch(F, P, a, rings):
-    """Return the vertices of T: the cluster and rings of neighbours, the most strongly coupled first, dim T <= 2 dim C (conventions 5.7)."""
+    """Return the vertices of T: the cluster and rings of neighbours (conventions 5.7).
+
+    The most strongly coupled come first, while dim T <= 2 dim C.
+    """
     T = list(cluster(P, a))
     largest = (
         max([norm(M(e)) for e in range(len(F.edges)) for M in (F.tail_map, F.head_map)], default=0)
@@ -211,7 +225,10 @@ def patch(F, P, a, rings):
 
 
 def oversampled(F, P, a, target, rings):
-    """Return K_C, M (I - K_C K_C*) with G = M* M of cluster a, and how far rounding in A goes (conventions 5.7)."""
+    """Return K_C and M (I - K_C K_C*) with G = M* M of cluster a (conventions 5.7).
+
+    The third result is how far rounding in A goes.
+    """
     T = patch(F, P, a, rings)
     inner = [e for e, (u, v) in enumerate(F.edges.tolist()) if u in T and v in T]
     rows = [i for e in inner for i in edge_coordinates(F, e)]
@@ -236,7 +253,7 @@ def oversampled(F, P, a, target, rings):
 
 
 def prolongation(F, P, bases):
-    """Return R = blockdiag(R_a), rows in the order of the fine C^0 (``eq:global_block_prolongation``)."""
+    """Return R = blockdiag(R_a), rows ordered as the fine C^0 (``eq:global_block_prolongation``)."""
     ranks = [R_a.shape[1] for R_a in bases]
     R = np.zeros((int(F.vertex_dims.sum()), sum(ranks)), np.result_type(F.dtype, *bases))
     for a, R_a in enumerate(bases):
@@ -283,7 +300,10 @@ def crossing_rows(F, P):
 
 
 def fine_crossing_coboundary(F, P):
-    """Return delta_X: the crossing rows of delta, in coarse order, on the fine C^0 (conventions 2)."""
+    """Return delta_X: the crossing rows of delta on the fine C^0 (conventions 2).
+
+    They come in coarse order.
+    """
     return coboundary(F)[crossing_rows(F, P)]
 
 
@@ -331,12 +351,15 @@ def crossing_coboundary(F, P, bases):
 
 
 def retained_internal_operator(F, P, bases, a):
-    """Return H_a = R_a* L_a R_a, what the loop-cell at a realizes (``eq:local_residual_operator``)."""
+    """Return H_a = R_a* L_a R_a, which the loop-cell realizes (``eq:local_residual_operator``)."""
     return bases[a].conj().T @ internal_laplacian(F, P, a) @ bases[a]
 
 
 def coarse_laplacian(F, P, bases):
-    """Return delta_x* delta_x + blockdiag(R_a* L_a R_a) (``eq:galerkin_operator_decomposition``)."""
+    """Return delta_x* delta_x + blockdiag(H_a) (``eq:galerkin_operator_decomposition``).
+
+    H_a = R_a* L_a R_a.
+    """
     delta_x = crossing_coboundary(F, P, bases)
     loops = [retained_internal_operator(F, P, bases, a) for a in range(len(bases))]
     return delta_x.conj().T @ delta_x + block_diagonal(loops, delta_x.dtype)
@@ -363,7 +386,9 @@ class Ledger(NamedTuple):
 
 
 def energy_ledger(F, P, bases, x):
-    """Say where the energy of x goes (``cor:truncation_realization_errors``, conventions 4), for orthonormal R_a.
+    """Say where the energy of x goes (``cor:truncation_realization_errors``, conventions 4).
+
+    For orthonormal R_a.
 
     x_ret = R R* x and x_disc = x - x_ret (``eq:retained_discarded_definition``).
     """
@@ -398,7 +423,9 @@ def energy_ledger(F, P, bases, x):
 
 
 def truncation_bound(F, P, a, r, x):
-    """Return E_a / lambda_{r+1}, the bound on norm(x_disc)^2 in cluster a (``eq:spectral_gap_truncation_bound``).
+    """Return E_a / lambda_{r+1} (``eq:spectral_gap_truncation_bound``).
+
+    It bounds norm(x_disc)^2 in cluster a.
 
     0 where nothing is discarded, inf where lambda_{r+1} is zero to working accuracy.
     """
@@ -426,7 +453,10 @@ def lifted(F, X, h):
 
 
 def pooled(F, P, bases, M, x):
-    """Return X_pool = U_a* X_a in row a, mode i and channel c at i h + c, zero-padded to M modes (Reduce)."""
+    """Return X_pool = U_a* X_a, zero-padded to M modes (Reduce).
+
+    Mode i and channel c stand at i h + c of row a.
+    """
     h = x.shape[1]
     out = np.zeros((len(bases), M * h), np.result_type(F.dtype, x))
     for a, U_a in enumerate(bases):
@@ -456,7 +486,10 @@ def connect(A, P):
 
 
 def local_fourier_basis(A, vertices, H):
-    """Return U_{j,H}, the first H eigenvectors of D - A of the induced subgraph (``eq:graph_fourier_modes``)."""
+    """Return U_{j,H}, the first H eigenvectors of D - A (``eq:graph_fourier_modes``).
+
+    Of the induced subgraph.
+    """
     A_j = np.array([[A[u, v] for v in vertices] for u in vertices], dtype=float)
     return np.linalg.eigh(np.diag(A_j.sum(axis=1)) - A_j)[1][:, :H]
 
@@ -465,7 +498,10 @@ def local_fourier_basis(A, vertices, H):
 
 
 def diffuse(F, x, t):
-    """Return exp(-t L) x by all eigenvectors of L (``eq:app-sheaf-diffusion``), in double precision."""
+    """Return exp(-t L) x by all eigenvectors of L (``eq:app-sheaf-diffusion``).
+
+    In double precision.
+    """
     delta = coboundary(F).astype(np.result_type(F.dtype, np.float64))
     values, V = np.linalg.eigh(delta.conj().T @ delta)
     return (V * np.exp(-t * np.maximum(values, 0))) @ (V.conj().T @ x)

@@ -1,4 +1,4 @@
-"""Hypothesis strategies: graphs, sheaves, partitions and cochains, small, nasty and readable when they fail.
+"""Hypothesis strategies: graphs, sheaves, partitions and cochains, small and nasty.
 
 Structure (ends, dimensions, kind, scale) is drawn and therefore shrinks; entries come from a drawn
 seed. The failing sheaf is printed as the code that rebuilds it.
@@ -46,13 +46,13 @@ class DrawnGraph(NamedTuple):
 
 
 def _often(low, usual, high):
-    """Integers low .. high, half of them from ``usual`` on, so that small cases do not crowd out the others."""
+    """Integers low .. high, half of them from ``usual`` on: small cases crowd out no others."""
     return st.integers(low, high) | st.integers(max(low, min(usual, high)), high)
 
 
 @st.composite
 def graphs(draw, *, min_vertices=0, max_vertices=7, min_edges=0, max_edges=12):
-    """Multigraphs with loops, parallel edges in both directions, isolated vertices and several components."""
+    """Multigraphs: loops, edges parallel and reversed, isolated vertices, several components."""
     fewest = min(max(min_vertices, int(min_edges > 0)), max_vertices)
     n = draw(_often(fewest, 3, max_vertices))
     if n == 0:
@@ -68,7 +68,10 @@ def graphs(draw, *, min_vertices=0, max_vertices=7, min_edges=0, max_edges=12):
 
 @st.composite
 def multigraphs(draw, *, weighted=True, **graph_options):
-    """Draw networkx MultiGraphs whose node names say nothing about their order, some edges without a weight."""
+    """Draw networkx MultiGraphs, some of whose edges have no weight.
+
+    Node names say nothing about their order.
+    """
     n, edges = draw(graphs(**graph_options))
     names = ["z", 7, ("x", 1), "a", 0, 2.5, frozenset({3}), "m", -1, "q"][:n]
     G = nx.MultiGraph()
@@ -230,7 +233,10 @@ def _array(M):
 
 @st.composite
 def partitions(draw, n):
-    """Partitions of n vertices: one cluster, singletons, or any labels, so that clusters need not be connected."""
+    """Partitions of n vertices: one cluster, singletons, or any labels.
+
+    Clusters need not be connected.
+    """
     kind = draw(st.sampled_from(["one", "any", "any", "singletons"]))
     if n == 0 or kind == "one":
         labels = [0] * n
@@ -254,7 +260,10 @@ def sheaves_with_partitions(draw, **sheaf_options):
 
 @st.composite
 def mode_counts(draw, P):
-    """Ranks as `local_modes` takes them: one integer, or one for each cluster; some beyond the cluster's dimension."""
+    """Ranks as `local_modes` takes them: one integer, or one for each cluster.
+
+    Some are beyond the cluster's dimension.
+    """
     if draw(st.booleans()):
         rank = draw(st.integers(0, 8))
     else:
@@ -268,7 +277,10 @@ BASIS_KINDS = ("orthonormal", "general", "scaled", "rank-deficient", "zero colum
 
 @st.composite
 def bases(draw, F, P, *, kinds=BASIS_KINDS):
-    """Draw a user's own blocks [R_0, ..., R_{K-1}], R_a of shape (N_a, r_a), of one kind; r_a may exceed N_a."""
+    """Draw a user's own blocks [R_0, ..., R_{K-1}], R_a of shape (N_a, r_a), of one kind.
+
+    r_a may exceed N_a.
+    """
     kind = draw(st.sampled_from(kinds))
     columns = draw(st.lists(st.integers(0, 5), min_size=P.n_clusters, max_size=P.n_clusters))
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
@@ -295,7 +307,10 @@ def bases(draw, F, P, *, kinds=BASIS_KINDS):
 
 @st.composite
 def cochains(draw, F, *, columns=(None, 1, 3)):
-    """0-cochains in the sheaf's scalar type, (dim_c0,) or (dim_c0, h); zero, a unit vector or random."""
+    """0-cochains in the sheaf's scalar type: zero, a unit vector or random.
+
+    Of shape (dim_c0,) or (dim_c0, h).
+    """
     h = draw(st.sampled_from(columns))
     shape = (F.dim_c0,) if h is None else (F.dim_c0, h)
     kind = draw(st.sampled_from(["random", "unit", "zero"]))
@@ -344,7 +359,7 @@ JUNK = st.one_of(
 
 
 class KnownSections(NamedTuple):
-    """A sheaf whose H^0 is known: an orthonormal basis of its global sections, shape (dim_c0, h0)."""
+    """A sheaf whose H^0 is known: an orthonormal basis of it, of shape (dim_c0, h0)."""
 
     sheaf: CellularSheaf
     sections: np.ndarray
@@ -357,7 +372,9 @@ def _orthogonal(rng, d, is_complex):
 
 @st.composite
 def known_sections(draw, kinds=("tree", "cycle", "bundle"), max_vertices=9):
-    """Connections with known global sections, in double precision: trees, cycles with holonomy, bundles on any graph.
+    """Connections with known global sections, in double precision.
+
+    They are trees, cycles with holonomy, bundles on any graph.
 
     On a tree every value at the root extends; around a cycle what the holonomy fixes; in a bundle
     as on a constant sheaf. Edges come in any order and orientation. There are no loops: their two

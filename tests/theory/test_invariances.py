@@ -1,4 +1,4 @@
-"""What must not matter: bases, numbering, orientation, scale, company, and edges that carry nothing.
+"""What must not matter: bases, numbering, orientation, scale, company, empty edges.
 
 Every test draws a sheaf F, builds its image F' by hand, and says how the two belong together: an
 isometry T of C^0, one of C^1, where each cluster and each edge went, and by what the maps were
@@ -41,7 +41,10 @@ class Image(NamedTuple):
 
 
 def image(F, P, *, vertices=None, edges=None, clusters=None, Q=None, W=None, flip=None, scale=1.0):
-    """Renumber (new number of each), change bases (a unitary matrix for each stalk), flip edges (bool for each), scale."""
+    """Renumber (new number of each), change bases, flip edges (bool for each), scale.
+
+    Bases change by a unitary matrix for each stalk.
+    """
     n, m, K = F.n_vertices, F.n_edges, P.n_clusters
     p = np.arange(n) if vertices is None else np.array(vertices, dtype=np.int64)
     q = np.arange(m) if edges is None else np.array(edges, dtype=np.int64)
@@ -99,7 +102,10 @@ def unitary(rng, dims, dtype):
 
 
 class Sizes(NamedTuple):
-    """Norms by which a difference is judged: of the Laplacians with every loop taken as two half-edges, so that nothing cancels."""
+    """Norms by which a difference is judged.
+
+    They are of Laplacians with every loop taken as two half-edges, so that nothing cancels.
+    """
 
     whole: float
     internal: list
@@ -201,7 +207,7 @@ def carried(C, im):
 
 
 def check_operators(F, P, im, s, x, *, whole):
-    """The coboundary edge by edge, the Laplacian by blocks of clusters, energies, and the whole spectrum."""
+    """The coboundary by edges, the Laplacian by blocks of clusters, energies, the spectrum."""
     eps, s2 = eps_of(F.dtype), im.scale**2
     n = max(F.dim_c0, 1)
     d, d2 = (dense(sc.coboundary(G), F) for G in (F, im.sheaf))
@@ -238,7 +244,10 @@ def moved(im, x):
 
 
 def check_ties(F, P, im, rank, operator, local):
-    """A cut that splits a multiplet does so in the image, wherever the gap is far from what counts as one."""
+    """A cut that splits a multiplet does so in the image too.
+
+    Wherever the gap is far from what counts as one.
+    """
     M = sc.local_modes(F, P, rank, operator)
     M2 = sc.local_modes(im.sheaf, im.partition, im_ranks(M.ranks, im), operator)
     level = np.sqrt(np.finfo(F.dtype).eps)
@@ -255,7 +264,10 @@ def check_ties(F, P, im, rank, operator, local):
 
 
 def check_modes(M, M2, im, local, U):
-    """Eigenvalues, first discarded ones and kept spaces; returns by how much each space may move: norm / gap."""
+    """Eigenvalues, first discarded ones and kept spaces.
+
+    Returns by how much each space may move: norm / gap.
+    """
     F, s2 = M.sheaf, im.scale**2
     eps, conditions = eps_of(F.dtype), []
     for a, b in enumerate(im.clusters.tolist()):
@@ -279,7 +291,10 @@ def check_modes(M, M2, im, local, U):
 
 
 def check_coarse(C, D, im, s, rotations, conditions, *, whole):
-    """R* L R, the coarse sheaf's Laplacian and its crossing rows; ``rotations`` carry C's coarse stalks to D's."""
+    """R* L R, the coarse sheaf's Laplacian and its crossing rows.
+
+    ``rotations`` carry C's coarse stalks to D's.
+    """
     F, P, s2 = C.fine, C.partition, im.scale**2
     eps, K = eps_of(F.dtype), P.n_clusters
     Z = np.zeros((D.sheaf.dim_c0, C.sheaf.dim_c0), double(F))
@@ -332,7 +347,7 @@ def check_coarse(C, D, im, s, rotations, conditions, *, whole):
 
 
 def ambient(C, F):
-    """The crossing rows of the coarse coboundary, put at the rows of the fine C^1 they come from."""
+    """The crossing rows of the coarse coboundary, at the rows of the fine C^1 they come from."""
     X = np.zeros((C.fine.dim_c1, C.sheaf.dim_c0), double(F))
     rows = int(C.sheaf.edge_offsets[C.n_crossing_edges])
     assert sorted(C.crossing_rows.tolist()) == sorted(reference.crossing_rows(C.fine, C.partition))
@@ -423,7 +438,10 @@ def test_numbers_of_edges(case, rank, operator, seed, data):
 
 @given(CASES, RANKS, OPERATORS, SEEDS, st.data())
 def test_numbers_of_clusters(case, rank, operator, seed, data):
-    """Renumbering clusters turns crossing edges round: the rows of the coarse coboundary keep their signs."""
+    """Renumbering clusters turns crossing edges round.
+
+    The rows of the coarse coboundary keep their signs.
+    """
     F, P = case
     check(
         F,
@@ -437,7 +455,10 @@ def test_numbers_of_clusters(case, rank, operator, seed, data):
 
 @given(CASES, RANKS, OPERATORS, SEEDS, st.data())
 def test_orientations(case, rank, operator, seed, data):
-    """Tail and head swapped on some edges, loops among them: their rows change sign, the Laplacians stay."""
+    """Tail and head are swapped on some edges, loops among them.
+
+    Their rows change sign, the Laplacians stay.
+    """
     F, P = case
     m = F.n_edges
     flip = data.draw(st.lists(st.booleans(), min_size=m, max_size=m))
@@ -446,7 +467,10 @@ def test_orientations(case, rank, operator, seed, data):
 
 @given(sheaves_with_partitions(scales=(1.0,)), RANKS, OPERATORS, SEEDS, st.data())
 def test_scale(case, rank, operator, seed, data):
-    """All maps times s: eigenvalues times s^2, the same spaces, at 1e-100 and 1e100 in double, 1e-12 and 1e12 in single precision."""
+    """All maps times s: eigenvalues times s^2, the same spaces.
+
+    At 1e-100 and 1e100 in double, 1e-12 and 1e12 in single precision.
+    """
     F, P = case
     s = data.draw(
         st.sampled_from([f for f in SCALES[F.dtype.type(0).real.itemsize] if f != 1] + [3.0])
@@ -458,7 +482,10 @@ def test_scale(case, rank, operator, seed, data):
 @pytest.mark.parametrize("operator", ["internal", "principal"])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_scale_of_a_path(dtype, operator):
-    """The same with modes of positive energy for certain, so that a loop dropped by an absolute threshold shows."""
+    """The same with modes of positive energy for certain.
+
+    A loop dropped by an absolute threshold would show.
+    """
     ends = np.stack([np.arange(7), np.arange(1, 8)], axis=1)
     F, P = (
         sc.CellularSheaf.random(ends, 2, 3, seed=1, dtype=dtype),
@@ -500,7 +527,10 @@ def assert_edges(C, D):
 
 @given(CASES, OPERATORS, SEEDS, st.data())
 def test_local_kernels(case, operator, seed, data):
-    """Their dimensions and spaces do not depend on numbers and orientations, at scales that are powers of two."""
+    """Their dimensions and spaces do not depend on numbers and orientations.
+
+    At scales that are powers of two.
+    """
     F, P = case
     rng = np.random.default_rng(seed)
     im = image(
@@ -616,7 +646,10 @@ def test_disjoint_union(parts, rank, operator, seed):
 
 
 def assert_union(C, separate):
-    """Edges and edge stalks of the coarse union: crossing edges of both, then loops of both; no block joins the two."""
+    """Edges and edge stalks of the coarse union: crossing edges of both, then loops of both.
+
+    No block joins the two.
+    """
     first, second = separate
     K = first.partition.n_clusters
     k, m = first.n_crossing_edges, second.n_crossing_edges
@@ -647,7 +680,10 @@ def assert_same_sheaf(F, G):
 
 @given(st.lists(sheaves(), max_size=4), SEEDS)
 def test_split_is_the_inverse_of_union(parts, seed):
-    """Also of a union whose edges were shuffled, or flipped: each part gets its own back, in their order."""
+    """Also of a union whose edges were shuffled, or flipped.
+
+    Each part gets its own back, in their order.
+    """
     F, starts, edge_starts = sc.disjoint_union(parts)
     assert F.dtype == np.result_type(np.float32, *[G.dtype for G in parts]) if parts else True
     for again, G in zip(sc.split(F, starts), parts, strict=True):
@@ -673,7 +709,10 @@ def test_split_is_the_inverse_of_union(parts, seed):
 
 @given(sheaves_with_partitions(graph=None), RANKS, OPERATORS, SEEDS, st.data())
 def test_zero_edge(case, rank, operator, seed, data):
-    """It adds itself, zero rows, and a zero coarse edge where no other joins its clusters; nothing else changes."""
+    """It adds itself, zero rows, and a zero coarse edge where no other joins its clusters.
+
+    Nothing else changes.
+    """
     F, P = case
     if F.n_vertices == 0:
         return

@@ -1,4 +1,7 @@
-"""H^0 where it is known, trees, cycles with holonomy and bundles, through one and two levels of exact coarsening."""
+"""H^0 where it is known, through one and two levels of exact coarsening.
+
+Trees, cycles with holonomy and bundles.
+"""
 
 import numpy as np
 import pytest

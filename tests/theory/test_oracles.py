@@ -1,4 +1,7 @@
-"""Oracles that are not ours: networkx, Kronecker products, EigenPool's definition, closed forms, arithmetic by hand."""
+"""Oracles that are not ours.
+
+networkx, Kronecker products, EigenPool's definition, closed forms, arithmetic by hand.
+"""
 
 from math import comb, pi, sqrt
 
@@ -57,7 +60,10 @@ def test_normalized_sheaf_is_networkx_normalized_laplacian(G, d):
 
 @given(multigraphs(min_vertices=2, min_edges=4), st.integers(1, 4), st.integers(0, 999))
 def test_an_assignment_as_basis_gives_the_scalar_galerkin_operator(G, K, seed):
-    """S^T L S with networkx's L (``eq:SLS``): the Laplacian of the graph of clusters, loops aside."""
+    """S^T L S with networkx's L (``eq:SLS``) is the Laplacian of the graph of clusters.
+
+    Loops aside.
+    """
     labels = np.random.default_rng(seed).permutation(np.arange(len(G)) % K)
     P = sc.Partition(np.unique(labels, return_inverse=True)[1])
     C = sc.coarsen(sc.CellularSheaf.constant(G), P, basis=[np.ones((n, 1)) for n in P.sizes])
@@ -70,7 +76,10 @@ def test_an_assignment_as_basis_gives_the_scalar_galerkin_operator(G, K, seed):
 
 @given(multigraphs(min_vertices=2, min_edges=4))
 def test_energy_of_the_constant_sheaf_is_a_sum_over_edges(G):
-    """Sum of w (x_u - x_v)^2 over the edges, and of w (x_u / sqrt d_u - x_v / sqrt d_v)^2 for the Dirichlet energy, each once."""
+    """Sum of w (x_u - x_v)^2 over the edges, each once.
+
+    Of w (x_u / sqrt d_u - x_v / sqrt d_v)^2 for the Dirichlet energy.
+    """
     x = dict(zip(G.nodes, np.random.default_rng(5).standard_normal(len(G)), strict=True))
     values = np.array(list(x.values()))
     terms = [(u, v, data.get("weight", 1)) for u, v, data in G.edges(data=True)]
@@ -96,7 +105,10 @@ def unit(n, i, j):
 
 
 def kronecker_laplacian(n, edges, weights, transports):
-    """Degrees (x) I less, for every edge, w E_uv (x) U and its conjugate transpose; a loop counts twice in the degree."""
+    """Degrees (x) I less, for every edge, w E_uv (x) U and its conjugate transpose.
+
+    A loop counts twice in the degree.
+    """
     d = transports.shape[1]
     L = scipy.sparse.csr_array((n * d, n * d), dtype=np.result_type(transports.dtype, float))
     for (u, v), w, U in zip(edges.tolist(), weights, transports.astype(L.dtype), strict=True):
@@ -109,7 +121,10 @@ def kronecker_laplacian(n, edges, weights, transports):
 
 @st.composite
 def connections(draw, *, loops=True, kinds=DTYPES):
-    """(n, edges, weights, transports): Haar random orthogonal or unitary, so that none is its own inverse for d > 1."""
+    """Draw (n, edges, weights, transports).
+
+    Transports are Haar random, orthogonal or unitary: none is its own inverse for d > 1.
+    """
     n, edges = draw(graphs(min_vertices=2, min_edges=3))
     if not loops:
         edges = edges[edges[:, 0] != edges[:, 1]]
@@ -131,7 +146,10 @@ def connection_size(n, edges, weights, transports):
 
 @given(connections())
 def test_connection_is_a_sum_of_kronecker_products(case):
-    """Loops, parallel edges and both orientations; weights of single precision where the transports are."""
+    """With loops, parallel edges and both orientations.
+
+    Weights are of single precision where the transports are.
+    """
     n, edges, weights, U = case
     weights = weights.astype(U.real.dtype)
     exact = kronecker_laplacian(n, edges, weights, U)
@@ -152,7 +170,10 @@ def test_connection_is_a_sum_of_kronecker_products(case):
 
 
 def test_the_orientation_of_a_transport_matters():
-    """x_u = U x_v: on a tree the section grows from the root, and with the transports turned round it does not."""
+    """x_u = U x_v: on a tree the section grows from the root.
+
+    With the transports turned round it does not.
+    """
     tree = nx.random_labeled_tree(9, seed=3)
     edges = np.array([(u, v) if (u + v) % 2 else (v, u) for u, v in tree.edges])
     rng = np.random.default_rng(4)
@@ -182,7 +203,7 @@ def test_the_orientation_of_a_transport_matters():
 
 
 def test_a_networkx_edge_is_oriented_as_the_graph_lists_it():
-    """The attribute of the edge ("b", "a") that G.edges lists as ("a", "b") carries b's stalk to a's."""
+    """The attribute of ("b", "a"), listed as ("a", "b"), carries b's stalk to a's."""
     quarter = np.array([[0.0, -1.0], [1.0, 0.0]])
     G = nx.Graph()
     G.add_nodes_from("ab")
@@ -194,7 +215,10 @@ def test_a_networkx_edge_is_oriented_as_the_graph_lists_it():
 
 @given(connections(), st.data())
 def test_coarse_connection_from_kronecker_blocks(case, data):
-    """Local spectra, both operators, and R* L R from the Kronecker product of the edges inside and of all edges."""
+    """Local spectra, both operators, and R* L R from Kronecker products.
+
+    Of the edges inside, and of all edges.
+    """
     n, edges, weights, U = case
     weights = weights.astype(U.real.dtype)
     P = data.draw(partitions(n))
@@ -228,7 +252,10 @@ def test_coarse_connection_from_kronecker_blocks(case, data):
 
 @given(graphs(min_vertices=1, min_edges=3), st.data())
 def test_signed_sheaf_is_degree_minus_signed_adjacency(graph, data):
-    """D - A, where a loop counts twice in D and in A: 4 w on the diagonal if negative, nothing if positive."""
+    """D - A, where a loop counts twice in D and in A.
+
+    It adds 4 w to the diagonal if negative, nothing if positive.
+    """
     n, edges = graph
     m = len(edges)
     signs = np.array(data.draw(st.lists(st.sampled_from([1, -1]), min_size=m, max_size=m)))
@@ -273,7 +300,10 @@ def multiplets(values, scale):
     st.integers(6, 24), st.integers(0, 2**16), st.integers(1, 5), st.integers(1, 4), st.booleans()
 )
 def test_internal_modes_are_eigenpool(n, seed, K, h, weighted):
-    """Pooling of the constant sheaf: U_j^T X_j, U_j the eigenvectors of nx.laplacian_matrix of the induced subgraph."""
+    """Pooling of the constant sheaf is U_j^T X_j.
+
+    U_j holds the eigenvectors of nx.laplacian_matrix of the induced subgraph.
+    """
     rng = np.random.default_rng(seed)
     G = nx.gnp_random_graph(n, 0.4, seed=seed)
     if weighted:
@@ -314,7 +344,7 @@ def test_internal_modes_are_eigenpool(n, seed, K, h, weighted):
 
 
 def test_eigenpool_by_rank():
-    """The l-th pooled feature matrix of EigenPool, K x h, is row l of every cluster's coarse stalk."""
+    """EigenPool's l-th pooled feature matrix, K x h, is row l of every coarse stalk."""
     G = nx.path_graph(7)
     P = sc.Partition([0, 0, 0, 0, 1, 1, 1])
     X = np.arange(14.0).reshape(7, 2) ** 2
@@ -372,7 +402,10 @@ CLOSED_FORMS = {
 @pytest.mark.parametrize("d", [1, 3])
 @pytest.mark.parametrize("name", CLOSED_FORMS)
 def test_closed_forms(name, d, dtype):
-    """The spectrum by `laplacian`, and by the modes of one cluster; each eigenvalue once for every dimension of the stalk."""
+    """The spectrum by `laplacian`, and by the modes of one cluster.
+
+    Each eigenvalue once for every dimension of the stalk.
+    """
     G, values = CLOSED_FORMS[name]
     F = sc.CellularSheaf.constant(G, d)
     F = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
@@ -422,7 +455,10 @@ def test_cycle_with_holonomy(n, theta):
 
 @pytest.mark.parametrize("cut", [0, 2, 7])
 def test_arcs_of_a_cycle_are_paths_and_remember_the_holonomy(cut):
-    """Two arcs have the spectra of paths wherever the twisted edge lies; all modes kept, the coarse sheaf has the cycle's."""
+    """Two arcs have the spectra of paths wherever the twisted edge lies.
+
+    All modes kept, the coarse sheaf has the cycle's.
+    """
     n, theta = 11, 0.7
     labels = np.ones(n, int)
     labels[(cut + np.arange(5)) % n] = 0
@@ -435,7 +471,10 @@ def test_arcs_of_a_cycle_are_paths_and_remember_the_holonomy(cut):
 
 
 def test_exact_coarsening_of_a_cycle_keeps_the_holonomy():
-    """One section per arc: K arcs become a K-cycle whose ends turn by theta, weights 1 / arc length."""
+    """One section per arc: K arcs become a K-cycle whose ends turn by theta.
+
+    Weights are 1 / arc length.
+    """
     n, K, theta = 12, 4, 0.9
     C = sc.coarsen(sc.gallery.cycle(n, theta), sc.Partition(np.arange(n) // 3), sc.ranks.kernel())
     assert C.sheaf.n_edges == K
@@ -522,7 +561,10 @@ def test_two_levels_of_a_path_by_hand():
 
 
 def test_ledger_of_a_path_by_hand():
-    """On two pairs x = (0, 1, 3, 6): x_ret = (1/2, 1/2, 9/2, 9/2), x_disc = (-1/2, 1/2, -3/2, 3/2); 14 = 10 + 16 - 16 + 4."""
+    """On two pairs x = (0, 1, 3, 6).
+
+    x_ret = (1/2, 1/2, 9/2, 9/2), x_disc = (-1/2, 1/2, -3/2, 3/2), and 14 = 10 + 16 - 16 + 4.
+    """
     x = np.array([0.0, 1, 3, 6])
     C = sc.coarsen(sc.CellularSheaf.constant(nx.path_graph(4)), sc.Partition([0, 0, 1, 1]), 1)
     E = sc.energy_ledger(C, x)

@@ -144,7 +144,10 @@ def test_whole_multiplets_are_never_tied(case, operator, r):
 
 
 def local_stack(F, P, a, operator):
-    """The matrix whose Gram matrix is the local operator: delta_a, and for "principal" the near maps of crossing edges."""
+    """The matrix whose Gram matrix is the local operator.
+
+    delta_a, and for "principal" the near maps of crossing edges.
+    """
     delta = reference.internal_coboundary(F, P, a)
     if operator == "internal":
         return delta
@@ -173,7 +176,10 @@ def test_kernel_is_that_of_the_local_coboundary_by_singular_values(case, operato
 @quiet
 @given(sheaves_with_partitions(spread=False))
 def test_kernels_need_no_loops_and_keep_global_sections(case):
-    """Fact 2: with every local section kept and nothing else, H^0 of the loopless coarse sheaf is that of the fine one."""
+    """Fact 2: H^0 of the loopless coarse sheaf is that of the fine one.
+
+    With every local section kept and nothing else.
+    """
     F, P = case
     C = sc.coarsen(F, P, sc.ranks.kernel())
     assert C.sheaf.n_edges == C.n_crossing_edges

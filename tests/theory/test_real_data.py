@@ -1,4 +1,4 @@
-"""Sheaves from real data, built in Python, coarsened and verified; and no such test goes missing unseen."""
+"""Sheaves from real data, built in Python, coarsened and verified; no test is lost unseen."""
 
 import gzip
 import json
@@ -17,7 +17,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 
 def feeder(path):
-    """The sheaf of a power feeder: stalks = phases of a bus, maps = choice of phases, then a root of the line's conductance."""
+    """The sheaf of a power feeder, stalks being the phases of a bus.
+
+    Maps choose phases, then apply a root of the line's conductance.
+    """
     with gzip.open(path, "rt") as stream:
         data = json.load(stream)
     number = {name: i for i, name in enumerate(data["buses"])}
@@ -73,7 +76,10 @@ def test_feeder_ieee13_against_the_reference(data_folder):
 
 @pytest.mark.real_data
 def test_a_real_pose_graph_is_nearly_consistent(data_folder):
-    """The orientation convention is right: poses of the file as a cochain have far less energy than with transports transposed."""
+    """The orientation convention is right.
+
+    Poses of the file as a cochain have far less energy than with transports transposed.
+    """
     path = data_folder / "g2o_m3500.g2o.gz"
     F = sc.read_g2o(path, weights="unit")
     angles = {}
@@ -116,7 +122,10 @@ def test_levels_of_a_graph_with_hubs(data_folder):
 
 
 def assert_levels_are_exact(H):
-    """Assert that the last Laplacian is the Galerkin operator of all levels, and that the ledger closes."""
+    """Assert that the last Laplacian is the Galerkin operator of all levels.
+
+    And that the ledger closes.
+    """
     F, R = H.fine, H.prolongation()
     n = sum(int(C.clusters.dims.max()) for C in H) + int(np.bincount(F.edges.reshape(-1)).max())
     L = sc.laplacian(F)

@@ -1,4 +1,6 @@
-"""The paper's statements as properties, one test each, named by label: any sheaf, any partition, judged against the dense reference.
+"""The paper's statements as properties, one test each, named by label.
+
+They hold for any sheaf and any partition, judged against the dense reference.
 
 The mark ``statement`` puts a test's residuals into the table at the end of the run. The last
 section violates the hypotheses.
@@ -41,7 +43,7 @@ STRUCTURED = (
 
 
 def draw_coarsening(draw, F, P, kind, loops=True):
-    """Coarsen by modes of either operator, or by blocks of one's own, orthonormal or of any kind."""
+    """Coarsen by modes of either operator, or by own blocks, orthonormal or of any kind."""
     if kind in ("internal", "principal", "oversampled"):
         return sc.coarsen(F, P, draw(RANKS), local_operator=kind, loops=loops)
     few = (
@@ -54,7 +56,10 @@ def draw_coarsening(draw, F, P, kind, loops=True):
 
 @st.composite
 def coarsenings(draw, kinds=KINDS, loops=True, **options):
-    """Pairs (coarsening, dense blocks R_a) for every kind of prolongation; ``loops`` may be a strategy."""
+    """Pairs (coarsening, dense blocks R_a) for every kind of prolongation.
+
+    ``loops`` may be a strategy.
+    """
     F, P = draw(sheaves_with_partitions(**options))
     loops = loops if isinstance(loops, bool) else draw(loops)
     C = draw_coarsening(draw, F, P, draw(st.sampled_from(kinds)), loops)
@@ -62,7 +67,10 @@ def coarsenings(draw, kinds=KINDS, loops=True, **options):
 
 
 def block_norms(C):
-    """(size n of each cluster's blocks, norm(R_a), norm(L[C_a, C_a])) for the factors of docs/conventions.md, section 3."""
+    """(size n of each cluster's blocks, norm(R_a), norm(L[C_a, C_a])).
+
+    For the factors of docs/conventions.md, section 3.
+    """
     F, P = C.fine, C.partition
     L = reference.laplacian(F)
     where = [reference.cluster_coordinates(F, P, a) for a in range(P.n_clusters)]
@@ -74,7 +82,10 @@ def block_norms(C):
 
 
 def assert_blocks(C, difference):
-    """Judge a coarse matrix that ought to vanish block by block, each against the factors of its own two clusters."""
+    """Judge a coarse matrix that ought to vanish block by block.
+
+    Each block against the factors of its own two clusters.
+    """
     assert_blocks_by(*block_norms(C), C.sheaf, difference)
 
 
@@ -88,7 +99,7 @@ def assert_blocks_by(n, R, L, coarse, difference):
 
 
 def assert_crossing_rows(C, X):
-    """Judge X, a coarse crossing coboundary, against the same rows of delta R, one coarse edge at a time."""
+    """Judge X, a coarse crossing coboundary, against the same rows of delta R, edge by edge."""
     F, P = C.fine, C.partition
     delta, R = reference.coboundary(F), C.prolongation.toarray()
     n, norms, _ = block_norms(C)
@@ -140,7 +151,10 @@ def clusters(C):
 @pytest.mark.statement("eq:galerkin_energy_identity")
 @given(coarsenings(loops=st.booleans()), st.integers(0, 999))
 def test_galerkin_energy_identity(case, seed):
-    """z* L_Gal z = norm(delta R z)^2 for every z, as operators and for a cochain; loops or not makes no difference."""
+    """z* L_Gal z = norm(delta R z)^2 for every z, as operators and for a cochain.
+
+    Loops or not makes no difference.
+    """
     C, blocks = case
     G = C.galerkin().toarray()
     R = reference.prolongation(C.fine, C.partition, blocks)
@@ -157,7 +171,10 @@ def test_galerkin_energy_identity(case, seed):
 @pytest.mark.statement("thm:local_spectral_optimality")
 @given(coarsenings(kinds=("internal",), loops=st.booleans()), st.integers(0, 999))
 def test_local_spectral_optimality(case, seed):
-    """The max over span U_a is lambda_r, an independent solver finds the same, and no subspace does better."""
+    """The maximum over span U_a is lambda_r, and no subspace does better.
+
+    An independent solver finds the same.
+    """
     C, _ = case
     rng = np.random.default_rng(seed)
     eps = eps_of(C.fine.dtype)
@@ -216,7 +233,10 @@ def test_truncation_loss(case, seed):
 @pytest.mark.statement("thm:galerkin_energy_decomposition")
 @given(coarsenings(loops=st.booleans()))
 def test_galerkin_energy_decomposition(case):
-    """L_Gal = delta_x* delta_x + blockdiag(R_a* L_a R_a), rows of delta_x as in delta R, for every R, loops or not."""
+    """L_Gal = delta_x* delta_x + blockdiag(R_a* L_a R_a), for every R, loops or not.
+
+    Rows of delta_x are those of delta R.
+    """
     C, blocks = case
     F, P = C.fine, C.partition
     X = crossing_coboundary(C)
@@ -252,7 +272,7 @@ def test_retained_internal_energy_spectral(case):
 @pytest.mark.statement("thm:Galerkin_realization")
 @given(coarsenings())
 def test_galerkin_realization(case):
-    """The coarse sheaf's own Laplacian is R* L R, for every R; its loops are halved and opposite."""
+    """The coarse sheaf's own Laplacian is R* L R, for every R; loops are halved and opposite."""
     C, blocks = case
     exact = reference.galerkin(C.fine, C.partition, blocks)
     delta_c = reference.coboundary(C.sheaf)
@@ -270,7 +290,10 @@ def test_galerkin_realization(case):
 @pytest.mark.statement("thm:Galerkin_realization")
 @pytest.mark.parametrize("power", [-530, -40, 40, 400])
 def test_a_scaled_basis_scales_the_coarse_sheaf(power):
-    """delta_c is linear in R, though loops come from the square R_a* L_a R_a, which would underflow for the smallest."""
+    """delta_c is linear in R, though loops come from the square R_a* L_a R_a.
+
+    Which would underflow for the smallest.
+    """
     F = sc.CellularSheaf.random(nx.complete_graph(6), 2, 2, seed=3)
     blocks, s = (
         [np.linalg.qr(np.random.default_rng(a).standard_normal((6, 3)))[0] for a in (0, 1)],
@@ -287,7 +310,7 @@ def test_a_scaled_basis_scales_the_coarse_sheaf(power):
 
 
 def test_a_loop_row_is_zero_against_what_the_loop_contributes():
-    """Two large maps that nearly cancel contribute their difference, 1, and not the size of either."""
+    """Two large maps that nearly cancel contribute their difference, 1, not their size."""
     F = sc.CellularSheaf([[0, 0]], [[[1e8]]], [[[1e8 - 1]]])
     C = sc.coarsen(F, sc.Partition([0]), basis=[np.ones((1, 1))])
     assert C.sheaf.n_edges == 1
@@ -313,7 +336,10 @@ def pairwise(n):
 @pytest.mark.statement("thm:Galerkin_realization")
 @given(coarsenings(), st.data())
 def test_galerkin_realization_three_levels_deep(case, data):
-    """The coarse sheaf is a sheaf: coarsening it again realizes (R_0 R_1)* L (R_0 R_1), and once more, by modes or own bases."""
+    """The coarse sheaf is a sheaf: coarsening it again realizes (R_0 R_1)* L (R_0 R_1).
+
+    And once more, by modes or own bases.
+    """
     levels = [case[0]]
     for _ in range(2):
         fine = levels[-1].sheaf
@@ -341,7 +367,10 @@ def test_galerkin_realization_three_levels_deep(case, data):
 @pytest.mark.statement("cor:truncation_realization_errors")
 @given(coarsenings(kinds=("internal",), loops=st.booleans()), st.integers(0, 999))
 def test_truncation_realization_errors(case, seed):
-    """Realization loss = sum lambda |z|^2 over kept modes, truncation loss = the rest, and no coupling inside."""
+    """Realization loss = sum lambda |z|^2 over kept modes, truncation loss = the rest.
+
+    There is no coupling inside.
+    """
     C, _ = case
     x = random_cochain(C.fine, seed)
     E, z, eps = sc.energy_ledger(C, x), C.pool(x), eps_of(C.fine.dtype)
@@ -362,7 +391,10 @@ def test_truncation_realization_errors(case, seed):
 
 
 def kernel_bases(F, P, seed, *, mixed, some=False):
-    """Bases of ker delta_a by singular values; mixed: times an invertible matrix; some: only the first half of it."""
+    """Bases of ker delta_a by singular values, whole or in part.
+
+    "mixed": times an invertible matrix; "some": only the first half of it.
+    """
     rng = np.random.default_rng(seed)
     blocks = []
     for a in range(P.n_clusters):
@@ -379,7 +411,10 @@ def kernel_bases(F, P, seed, *, mixed, some=False):
 @pytest.mark.statement("eq:loopless_exact_realization")
 @given(sheaves_with_partitions(), st.integers(0, 999), st.booleans(), st.booleans(), st.booleans())
 def test_loopless_exact_realization(case, seed, mixed, some, loops):
-    """With im R_a in ker L_a no loop is needed: delta_x* delta_x = L_Gal, whether loops were asked for or not."""
+    """With im R_a in ker L_a no loop is needed.
+
+    delta_x* delta_x = L_Gal, whether loops were asked for or not.
+    """
     F, P = case
     C = sc.coarsen(F, P, basis=kernel_bases(F, P, seed, mixed=mixed, some=some), loops=loops)
     assert C.sheaf.n_edges == C.n_crossing_edges
@@ -401,7 +436,10 @@ def test_kernel_preservation_row_by_row(case, seed, mixed, some):
 
 
 def kernel_above(A, level):
-    """Right singular vectors whose singular value is at most ``level``; None where that is a matter of rounding."""
+    """Right singular vectors whose singular value is at most ``level``.
+
+    None where that is a matter of rounding.
+    """
     _, sigma, vh = np.linalg.svd(double(A))
     if ((sigma > level / 100) & (sigma < 100 * level)).any():
         return None
@@ -416,7 +454,10 @@ def kernel_above(A, level):
     st.booleans(),
 )
 def test_kernel_preservation_as_subspaces(case, seed, mixed, some):
-    """R(ker delta_x) = (ker delta) and (im R), the intersection found from the angles between the two."""
+    """R(ker delta_x) is the intersection of ker delta and im R.
+
+    The intersection is found from the angles between the two.
+    """
     F, P = case
     C = sc.coarsen(F, P, basis=kernel_bases(F, P, seed, mixed=mixed, some=some))
     delta, R = double(reference.coboundary(F)), double(C.prolongation.toarray())
@@ -444,7 +485,10 @@ def test_kernel_preservation_as_subspaces(case, seed, mixed, some):
 @pytest.mark.statement("section-4")
 @given(coarsenings(kinds=ISOMETRIC, loops=st.booleans()), st.integers(0, 999))
 def test_energy_ledger_closes(case, seed):
-    """The lines add up to the fine energy, in total and per cluster, for every isometric R, near global sections too."""
+    """The lines add up to the fine energy, in total and per cluster, for every isometric R.
+
+    Near global sections too.
+    """
     C, _ = case
     F = C.fine
     delta, eps = reference.coboundary(F), eps_of(C.sheaf.dtype)
@@ -511,7 +555,7 @@ def test_energy_ledger_line_by_line(case, seed):
 @pytest.mark.statement("fact-1")
 @given(coarsenings(kinds=ISOMETRIC))
 def test_interlacing(case):
-    """lambda_i(L) <= lambda_i(L_Gal) for every i, and the crossing-only operator lies below L_Gal."""
+    """lambda_i(L) <= lambda_i(L_Gal) for every i; the crossing-only operator lies below L_Gal."""
     C, _ = case
     L, G = double(reference.laplacian(C.fine)), double(sc.laplacian(C.sheaf).toarray())
     X = double(crossing_coboundary(C))
@@ -524,7 +568,10 @@ def test_interlacing(case):
 
 
 def smallest_kept_out(F, P, ranks):
-    """The smallest singular value of any delta_a that belongs to a discarded direction, inf if there is none."""
+    """The smallest singular value of any delta_a that belongs to a discarded direction.
+
+    inf if there is none.
+    """
     smallest = np.inf
     for a in range(P.n_clusters):
         delta = reference.internal_coboundary(F, P, a)
@@ -539,7 +586,10 @@ def smallest_kept_out(F, P, ranks):
 @pytest.mark.statement("fact-2")
 @given(sheaves_with_partitions(), st.integers(0, 3), st.booleans())
 def test_sections_are_kept_with_every_local_section(case, more, loops):
-    """With r_a >= dim ker L_a the global sections lie in im R and are those of the coarse sheaf, one to one."""
+    """With r_a >= dim ker L_a the global sections lie in im R.
+
+    They are those of the coarse sheaf, one to one.
+    """
     F, P = case
     kernels = sc.local_modes(F, P, sc.ranks.kernel()).ranks
     C = sc.coarsen(F, P, kernels + more if more else sc.ranks.kernel(), loops=loops or more > 0)
@@ -576,7 +626,10 @@ def shifted_blocks(F, singular, eps):
 
 
 def assume_ranks_are_clear(F, blocks, singular="pinv"):
-    """Drop sheaves where rounding decides whether a D_v is singular, or drowns what was added to a singular one."""
+    """Drop sheaves where rounding decides whether a D_v is singular.
+
+    Or drowns what was added to a singular one.
+    """
     for D in blocks:
         values = np.linalg.eigvalsh(D)
         level = 4 * len(D) * eps_of(F.dtype) * values.max(initial=0)
@@ -600,7 +653,10 @@ def normalize(F, *args):
     st.sampled_from([1e-8, 1e-3, 1.0]),
 )
 def test_normalizing_is_a_change_of_maps(F, singular, eps):
-    """The Laplacian of normalize(F) is D^{-1/2} L D^{-1/2}, D the diagonal block of L, for each treatment of singular D_v."""
+    """The Laplacian of normalize(F) is D^{-1/2} L D^{-1/2}, D the diagonal block of L.
+
+    For each treatment of singular D_v.
+    """
     blocks = shifted_blocks(F, singular, eps)
     assume_ranks_are_clear(F, blocks, singular)
     N = normalize(F, singular, eps)
@@ -635,7 +691,10 @@ def test_normalizing_is_a_change_of_maps(F, singular, eps):
 @pytest.mark.statement("fact-6")
 @given(sheaves(), st.integers(0, 999))
 def test_the_dirichlet_energy_counts_every_edge_once(F, seed):
-    """x* Delta x = energy(normalize(F), x) = half of the edge terms taken in both orientations: summed once, no 1/2."""
+    """x* Delta x = energy(normalize(F), x): each edge once, no factor 1/2.
+
+    It is half of the edge terms taken in both orientations.
+    """
     assume_ranks_are_clear(F, shifted_blocks(F, "pinv", 0.0))
     x, N = random_cochain(F, seed), normalize(F)
     exact, root = reference.normalized(F)
@@ -668,7 +727,10 @@ def test_the_dirichlet_energy_counts_every_edge_once(F, seed):
 
 @pytest.mark.parametrize("scale", [1e-100, 1e-3, 1.0, 1e3, 1e100])
 def test_multiplets_are_the_same_at_every_scale(scale):
-    """The gap that counts as a tie is relative to the operator: a square has 0, 2, 2, 4 whatever its maps are scaled by."""
+    """The gap that counts as a tie is relative to the operator.
+
+    A square has 0, 2, 2, 4 whatever its maps are scaled by.
+    """
     F = sc.CellularSheaf.constant(nx.cycle_graph(4))
     F = F.with_maps(scale * F.tail_data, scale * F.head_data)
     ranks = [sc.ranks.fixed(r).whole_multiplets() for r in (1, 2, 3)]
@@ -684,7 +746,10 @@ def test_multiplets_are_the_same_at_every_scale(scale):
 
 
 def test_scores_by_singular_values_are_squares():
-    """A kernel widened to its multiplet keeps a direction of small energy: its score is sigma^2, 1.5e-10, and not sigma."""
+    """A kernel widened to its multiplet keeps a direction of small energy.
+
+    Its score is sigma^2, 1.5e-10, and not sigma.
+    """
     F = sc.CellularSheaf([[0, 1], [1, 2]], [[[1.0]], [[1e-5]]], [[[1.0]], [[1e-5]]])
     M = sc.local_modes(F, sc.Partition([0, 0, 0]), sc.ranks.kernel().whole_multiplets())
     assert M.ranks.tolist() == [2]
@@ -699,7 +764,10 @@ def _path(n=6):
 
 
 def test_loopless_realization_fails_with_positive_modes():
-    """Retained modes of positive energy and no loops: the coarse sheaf is not the Galerkin operator."""
+    """With retained modes of positive energy and no loops it fails.
+
+    The coarse sheaf does not realize the Galerkin operator.
+    """
     C = sc.coarsen(_path(), HALVES, 2, loops=False)
     missing = C.galerkin() - sc.laplacian(C.sheaf)
     assert size(missing) > 0.5
@@ -715,7 +783,10 @@ def test_loopless_realization_fails_for_most_sheaves(rank):
 
 
 def test_kernel_is_not_preserved_with_positive_modes():
-    """The fluctuation of each half has no crossing row that sees it, but it is no section: R(ker delta_x) is too large."""
+    """The fluctuation of each half has no crossing row that sees it, but it is no section.
+
+    R(ker delta_x) is too large.
+    """
     F = sc.CellularSheaf([[0, 1], [1, 2]], [[[1.0]], [[1.0]]], [[[1.0]], [[1.0]]])
     C = sc.coarsen(
         F, sc.Partition([0, 0, 1]), basis=[np.array([[1.0], [0.0]]), np.ones((1, 1))], loops=False
@@ -738,7 +809,10 @@ def test_kernel_is_not_preserved_one_to_one_unless_r_is_injective():
 
 
 def test_principal_modes_do_not_satisfy_the_lambda_formulas():
-    """With the principal operator H_a is full and not diag(lambda), and the two parts of a cochain are coupled."""
+    """With the principal operator H_a is full and not diag(lambda).
+
+    The two parts of a cochain are coupled.
+    """
     C = sc.coarsen(_path(), HALVES, 2, local_operator="principal")
     H = C.internal_operator(0)
     assert size(H - np.diag(C.modes.eigenvalues(0))) > 0.1 * size(H)

@@ -1,4 +1,4 @@
-"""The command line as a user types it: what it prints, its exit status, one line for every mistake."""
+"""The command line: what it prints, its exit status, one line for every mistake."""
 
 import re
 import subprocess

@@ -263,7 +263,7 @@ def normals_one_by_one(points, faces):
 
 
 def parallel_transport(normal_u, normal_v):
-    """Return the 3 x 3 rotation by the smallest angle that takes normal_v to normal_u (Rodrigues)."""
+    """Return the smallest rotation that takes normal_v to normal_u (Rodrigues)."""
     axis = np.cross(normal_v, normal_u)
     K = np.cross(np.eye(3), axis)  # K x = axis x x, up to the sign fixed below
     K = -K if not np.allclose(K @ normal_v, np.cross(axis, normal_v)) else K

@@ -1,4 +1,7 @@
-"""The page about a coarsening: well formed, self-contained, escaped, written whole or not at all; and tables in notebooks."""
+"""The page about a coarsening, and tables in notebooks.
+
+The page is well formed, self-contained, escaped, and written whole or not at all.
+"""
 
 import base64
 import dataclasses

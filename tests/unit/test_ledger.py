@@ -42,7 +42,10 @@ def columns_of(values, x):
 
 
 def assert_same_ledger(C, E, x):
-    """Each line against the oracle, column by column, measured by the norms of the block and of x there."""
+    """Each line against the oracle, column by column.
+
+    Measured by the norms of the block and of x there.
+    """
     F, P = C.fine, C.partition
     expected = reference.energy_ledger(F, P, blocks_of(C), x)
     eps, delta_X, delta = (
@@ -80,7 +83,10 @@ def assert_same_ledger(C, E, x):
 
 
 def assert_closes(lines, fine, bound, n, eps):
-    """docs/conventions.md, section 4: residual <= 30 n eps B (sqrt(M) + n eps B), M the sum of the lines' moduli."""
+    """The lines add up, as docs/conventions.md, section 4, has it.
+
+    Residual <= 30 n eps B (sqrt(M) + n eps B), M the sum of the lines' moduli.
+    """
     # in units of B^2, which may be near the end of the range
     if bound == 0:
         assert fine == 0

@@ -79,7 +79,10 @@ def test_both_forms_of_the_features_say_the_same(F, local_operator, M, h, data):
 
 
 def test_positions_in_a_row_are_stalk_coordinate_then_channel():
-    """One cluster with as many modes as coordinates, on a diagonal sheaf whose modes are the coordinates."""
+    """One cluster with as many modes as coordinates.
+
+    The sheaf is diagonal, and its modes are the coordinates.
+    """
     F = CellularSheaf([[0, 0]], [[[1.0, 0.0], [0.0, 2.0]]], [[[0.0, 0.0], [0.0, 0.0]]])
     out = HiSP(2, 1, method="balls")(F, [[10.0, 11.0, 12.0, 20.0, 21.0, 22.0]])
     assert out.x.tolist() == [[10, 11, 12, 20, 21, 22]]
@@ -246,7 +249,10 @@ def test_connect_adds_given_weights(case, self_loops, seed, data):
 
 
 def test_connect_by_hand():
-    """0 - 1 in one cluster with weight 3 and a self-loop of 5 at 0; weights 2 and 4 go to the other."""
+    """0 - 1 in one cluster with weight 3 and a self-loop of 5 at 0.
+
+    Weights 2 and 4 go to the other.
+    """
     F = CellularSheaf.constant(nx.path_graph(3))
     A = np.array([[5, 3, 2], [3, 0, 4], [2, 4, 0]])
     P = Partition([0, 0, 1])
@@ -262,7 +268,10 @@ def test_connect_by_hand():
 
 
 def test_weights_that_were_summed_may_be_summed_again():
-    """Sums of many weights in two orders would differ by more than the symmetry of an adjacency allows."""
+    """Sums of many weights in two orders differ.
+
+    By more than the symmetry of an adjacency allows.
+    """
     n = 120
     W = np.random.default_rng(0).random((n, n)) * 10.0 ** np.random.default_rng(1).integers(
         -8, 1, (n, n)
@@ -359,7 +368,7 @@ def test_empty_sheaves_and_stalks():
 
 @given(sheaves(min_dim=1), OPERATORS, st.integers(1, 3), st.data())
 def test_layers_stack_on_the_coarse_sheaf(F, local_operator, M, data):
-    """Three layers: pooled features are those of the product of the prolongations, and lift back along it."""
+    """Three layers pool by the product of the prolongations, and lift back along it."""
     x = features(F, 2, 1)
     R = np.eye(F.dim_c0, dtype=F.dtype)
     sheaf, y, A, layers = F, x, None, []
@@ -425,13 +434,19 @@ def test_select_never_joins_two_members_of_a_batch(method):
 
 
 def learned_maps(d, width, seed):
-    """Stand in for the network of someone else's training loop: (x_u, x_v) -> maps (``eq:learned-restriction-maps``)."""
+    """Stand in for the network of someone else's training loop.
+
+    (x_u, x_v) -> maps (``eq:learned-restriction-maps``).
+    """
     weights = np.random.default_rng(seed).standard_normal((2 * width, d * d)) / np.sqrt(width)
     return lambda x_u, x_v: np.tanh(np.hstack([x_u, x_v]) @ weights).reshape(-1, d, d)
 
 
 def test_one_round_with_maps_learned_elsewhere():
-    """The paper's data flow: learn maps, fill L, diffuse, pool, diffuse on the coarse sheaf, read out; and back to the vertices."""
+    """The paper's data flow, down to a readout and back to the vertices.
+
+    Learn maps, fill L, diffuse, pool, diffuse on the coarse sheaf, read out.
+    """
     d, h, graph = 2, 3, nx.random_regular_graph(3, 20, seed=1)
     rng = np.random.default_rng(0)
     topology = CellularSheaf.constant(graph, d)

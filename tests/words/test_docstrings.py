@@ -1,4 +1,8 @@
-"""What `help` says: a table of contents for the package, and for every public name what goes in, what comes out and an example."""
+"""What `help` says.
+
+A table of contents for the package; for every public name what goes in, what comes out and an
+example.
+"""
 
 import doctest
 import inspect

@@ -1,4 +1,7 @@
-"""The notebooks as they are stored: no outputs, nothing of one machine, and what a reader needs; ``make notebooks`` runs them."""
+"""The notebooks as they are stored; ``make notebooks`` runs them.
+
+There are no outputs, nothing of one machine, and what a reader needs.
+"""
 
 import json
 import re

@@ -52,7 +52,10 @@ def blocks_of(C):
 
 
 def assert_is_galerkin(operator, F, P, bases_, levels=1):
-    """Every block of an operator on the coarse C^0 against R* L R of the oracle, worst block first."""
+    """Every block of an operator on the coarse C^0 against R* L R of the oracle.
+
+    The worst block comes first.
+    """
     expected, L = reference.galerkin(F, P, bases_), reference.laplacian(F)
     assert operator.shape == expected.shape
     local = []

@@ -19,7 +19,10 @@ OPERATORS = ("internal", "principal")
 
 @st.composite
 def pairs(draw):
-    """Draw the same coarsening without and with compression; ranks are small, so that there are too many rows."""
+    """Draw the same coarsening without and with compression.
+
+    Ranks are small, so that there are too many rows.
+    """
     F, P = draw(sheaves_with_partitions())
     options = {"loops": draw(st.booleans())}
     kind = draw(st.sampled_from([*OPERATORS, "basis"]))
@@ -40,7 +43,10 @@ def difference_map(sheaf, e):
 
 
 def assert_compressed(C, D):
-    """Assert that D is C compressed: rows, triangles, Gram matrices of every coarse edge; everything else to the last bit."""
+    """Assert that D is C compressed: rows, triangles, Gram matrices of every coarse edge.
+
+    Everything else is the same to the last bit.
+    """
     a, b = C.sheaf.edges[: C.n_crossing_edges].T
     crossing = slice(0, C.n_crossing_edges)
     widths = C.ranks[a] + C.ranks[b]
@@ -105,7 +111,10 @@ def test_compressing_again_does_nothing(case):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("chunk", [1, 128])
 def test_piece_by_piece_at_every_scale(dtype, scale, chunk, monkeypatch):
-    """A hub of an edge goes through the workspace in many pieces; its columns differ in size by many decades."""
+    """A hub of an edge goes through the workspace in many pieces.
+
+    Its columns differ in size by many decades.
+    """
     monkeypatch.setattr("sheafcoarsen.coarsening.crossing.CHUNK", chunk)
     F = CellularSheaf.random(nx.gnm_random_graph(30, 250, seed=3), 3, 2, seed=5, dtype=dtype)
     size = SCALES[F.dtype.type(0).real.itemsize][scale]
@@ -137,7 +146,10 @@ def test_columns_whose_squares_leave_the_range():
 
 
 def test_by_hand():
-    """Two parallel edges between numbers, of maps (3, 0) and (4, 5): [3 0; 4 -5] = Q [5 -4; 0 3]."""
+    """Two parallel edges between numbers, of maps (3, 0) and (4, 5).
+
+    [3 0; 4 -5] = Q [5 -4; 0 3].
+    """
     F = CellularSheaf([[0, 1]] * 3, [[[3.0]], [[4.0]], [[0.0]]], [[[0.0]], [[5.0]], [[0.0]]])
     D = sc.coarsen(F, Partition([0, 1]), 1, compress=True)
     assert D.sheaf.edge_dims.tolist() == [2]

@@ -1,4 +1,7 @@
-"""New maps on the same graph: what `recoarsen` shares, puts back, and that it equals a coarsening from scratch."""
+"""New maps on the same graph: what `recoarsen` shares and puts back.
+
+And that it equals a coarsening from scratch.
+"""
 
 import dataclasses
 
@@ -84,7 +87,10 @@ def index_arrays(C):
 
 
 def assert_shared(C, D):
-    """Assert that D shares every index array with C, so that C's pattern fills D's Laplacian without index work."""
+    """Assert that D shares every index array with C.
+
+    So C's pattern fills D's Laplacian without index work.
+    """
     assert all(mine is other for mine, other in zip(index_arrays(C), index_arrays(D), strict=True))
     assert D.clusters is C.clusters
     assert D.crossing_rows is C.crossing_rows
@@ -141,7 +147,10 @@ def test_it_is_exact_and_every_statement_holds(case):
 
 @given(refreshable(), st.integers(0, 99))
 def test_patterns_survive_two_refreshes_in_a_row(case, seed):
-    """After all that was needed once is there, nothing is put back again, not even after maps of zero."""
+    """After all that was needed once is there, nothing is put back again.
+
+    Not even after maps of zero.
+    """
     C, F2, _ = case
     C2 = C.recoarsen(F2)
     if C2.restored_loops.size == 0:

@@ -221,7 +221,10 @@ def test_levels_of_a_basis_of_ones_own_are_refreshed_too():
 
 @given(known_sections(), st.integers(1, 3), st.booleans())
 def test_every_level_that_keeps_all_local_sections_keeps_the_global_ones(case, n_levels, compress):
-    """Fact 2 of docs/conventions.md's list in `verify`, through all levels: kernel ranks without loops keep H^0 exactly."""
+    """Fact 2 of docs/conventions.md, through all levels.
+
+    Kernel ranks without loops keep H^0 exactly.
+    """
     F, sections = case
     H = sc.coarsen_levels(F, factor=2, n_levels=n_levels, rank=sc.ranks.kernel(), compress=compress)
     R = H.prolongation().toarray()

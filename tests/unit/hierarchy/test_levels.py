@@ -22,7 +22,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 @st.composite
 def descents(draw, min_levels=0, **options):
-    """Draw (F, partitions, ranks): one partition and one entry of ranks per level, any clusters, one, or as many as vertices."""
+    """Draw (F, partitions, ranks): one partition and one entry of ranks per level.
+
+    There are any clusters, one, or as many as vertices.
+    """
     F = draw(sheaves(**options))
     given_, ranks, n = [], [], F.n_vertices
     for _ in range(draw(st.integers(min_levels, 3))):
@@ -50,7 +53,10 @@ def hierarchies(draw, loops=(True, False), **options):
 
 
 def composite(H):
-    """The whole way as one coarsening of the oracle: R_0 R_1 ... as blocks, and the fine vertices under each coarsest one."""
+    """The whole way as one coarsening of the oracle, R_0 R_1 ... as blocks.
+
+    With the fine vertices under each coarsest one.
+    """
     labels = np.arange(H.fine.n_vertices)
     for C in H:
         labels = C.partition.labels[labels]

@@ -43,7 +43,10 @@ def test_an_edge_and_its_reverse_side_by_side(F, as_array):
 
 
 def paired_one_by_one(columns):
-    """The rule as it is written: a column belongs to the first one before it that is its reverse and still alone."""
+    """The rule as it is written, column by column.
+
+    One belongs to the first before it that is its reverse and still alone.
+    """
     alone, pairs = [], []
     for k, (u, v) in enumerate(columns):
         found = next((j for j in alone if columns[j] == (v, u)), None)

@@ -1,4 +1,7 @@
-"""`to_networkx` and `from_networkx`: the round trip is exact, and what a graph does not say is asked for."""
+"""`to_networkx` and `from_networkx`: the round trip is exact.
+
+What a graph does not say is asked for.
+"""
 
 import networkx as nx
 import numpy as np

@@ -1,4 +1,7 @@
-"""`save` and `load`: round trips are exact, a crash leaves the old file whole, and a bad file is one clear error."""
+"""`save` and `load`: round trips are exact, and a bad file is one clear error.
+
+A crash leaves the old file whole.
+"""
 
 import contextlib
 import copy
@@ -192,7 +195,10 @@ def test_files_of_version_1(file):
 
 
 def test_a_coarse_sheaf_with_tiny_maps_is_not_refused(tmp_path):
-    """Exact kernels leave crossing maps of rounding size; the limit for a caller's own maps does not hold for them."""
+    """Exact kernels leave crossing maps of rounding size.
+
+    The limit for a caller's own maps does not hold for them.
+    """
     F = sc.CellularSheaf.constant(nx.path_graph(4))
     small = [np.eye(2, 1) * 1e-170, np.eye(2, 1) * 1e-170]
     C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), basis=small)
@@ -483,7 +489,7 @@ def replace_member(path, name, content):
 
 @contextlib.contextmanager
 def little_memory(limit=2**26):
-    """See that no more than ``limit`` bytes are allocated, by Python and numpy, even for a moment."""
+    """See that at most ``limit`` bytes are allocated, by Python and numpy, even for a moment."""
     tracemalloc.start()
     try:
         yield
@@ -581,7 +587,10 @@ KINDS = st.sampled_from(["sheaf", "partition", "coarsening", "compressed", "basi
 
 
 def check_valid(value):
-    """See that a loaded object is whole: its numbers are finite, what it should be able to do it does."""
+    """See that a loaded object is whole.
+
+    Its numbers are finite, and what it should be able to do it does.
+    """
     if isinstance(value, sc.Hierarchy):
         for C in value:
             check_valid(C)
@@ -648,7 +657,10 @@ def test_fuzzed_bytes_load_or_are_one_clear_error(tmp_path_factory, kind, data):
 @given(KINDS, st.data())
 @settings(max_examples=150)
 def test_fuzzed_members_load_or_are_one_clear_error(tmp_path_factory, kind, data):
-    """Bytes of a member are changed and its checksum with them, so that numpy's headers and the numbers themselves are hit."""
+    """Bytes of a member are changed and its checksum with them.
+
+    So numpy's headers and the numbers themselves are hit.
+    """
     path = tmp_path_factory.getbasetemp() / "fuzzed.npz"
     path.write_bytes(saved(kind)[1])
     with zipfile.ZipFile(path) as archive:

@@ -33,7 +33,10 @@ def modes_of(F, P, rank, local_operator="internal"):
 
 
 def local_operator_of(F, P, a, local_operator):
-    """L_a or L[C_a, C_a], and the factor it is the square of: the size by which errors are judged."""
+    """L_a or L[C_a, C_a], and the factor whose square it is.
+
+    By the size of the factor errors are judged.
+    """
     c = reference.cluster_coordinates(F, P, a)
     if local_operator == "internal":
         return reference.internal_laplacian(F, P, a), reference.internal_coboundary(F, P, a)
@@ -45,7 +48,10 @@ def inf_norm(A):
 
 
 def assert_lowest_eigenpairs(M, a, local=None):
-    """Values and next value against a dense solver; residual and orthonormality; the space where it is unique."""
+    """Values and next value against a dense solver; residual and orthonormality.
+
+    And the space, where it is unique.
+    """
     A, factor = local or local_operator_of(M.sheaf, M.partition, a, M.local_operator)
     N, r, eps = len(A), int(M.ranks[a]), eps_of(M.sheaf.dtype)
     expected, vectors = np.linalg.eigh(A)

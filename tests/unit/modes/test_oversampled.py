@@ -1,4 +1,7 @@
-"""Oversampled modes: against a dense reference, kernels first, sections kept, any scale, hubs; and what they gain."""
+"""Oversampled modes against a dense reference, at any scale, and what they gain.
+
+Kernels come first, sections are kept, hubs do no harm.
+"""
 
 import dataclasses
 
@@ -153,7 +156,10 @@ def test_kernels_that_exceed_the_budget_are_kept_and_the_result_says_so():
 
 
 def test_the_kernel_of_many_dimensions_and_of_none():
-    """Inverse iteration doubles its block, or gives way to singular values; the reference takes singular values always."""
+    """Inverse iteration doubles its block, or gives way to singular values.
+
+    The reference takes singular values always.
+    """
     graphs = nx.disjoint_union(
         nx.grid_2d_graph(8, 5), nx.disjoint_union(nx.path_graph(20), nx.path_graph(3))
     )

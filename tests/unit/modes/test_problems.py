@@ -26,7 +26,10 @@ from tests.unit.modes.test_modes import (
 
 
 def large_sheaf(kind, dtype, seed):
-    """One sheaf with clusters of about 60, 90 and 150 dimensions, more than divide and conquer takes."""
+    """One sheaf with clusters of about 60, 90 and 150 dimensions.
+
+    More than divide and conquer takes.
+    """
     rng = np.random.default_rng(seed)
     sizes = [20, 30, 50]
     P = Partition(rng.permutation(np.repeat(np.arange(3), sizes)))
@@ -75,7 +78,10 @@ def test_large_clusters_at_any_scale_and_rank(dtype, scale):
 
 
 def every_value_twice(dtype):
-    """Return a bundle of planes over a random graph: consistent rotations, so every eigenvalue is double."""
+    """Return a bundle of planes over a random graph.
+
+    Rotations are consistent, so every eigenvalue is double.
+    """
     F = gallery.bundle(nx.gnm_random_graph(45, 120, seed=3), 2, seed=5)
     maps = [data.astype(dtype) for data in (F.tail_data, F.head_data)]
     if F.with_maps(*maps).dtype.kind == "c":

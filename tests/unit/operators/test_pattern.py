@@ -52,7 +52,10 @@ def block(A, F, u, v):
 
 
 def assert_equals_delta_star_delta(L, F):
-    """Every block of L against delta* delta, measured by the two block columns of delta that make it."""
+    """Every block of L against delta* delta.
+
+    Measured by the two block columns of delta that make it.
+    """
     assert L.shape == (F.dim_c0, F.dim_c0)
     delta, expected = reference.coboundary(F), reference.laplacian(F)
     columns = [delta[:, reference.vertex_coordinates(F, v)] for v in range(F.n_vertices)]
@@ -270,7 +273,10 @@ SHAPES = [(1, 1), (2, 2), (3, 3), (1, 3), (2, 1), (3, 4), (4, 4), (7, 2), (3, 0)
 
 
 def of_shape(shape, edges, dtype, seed=5):
-    """A sheaf with maps of one shape (d_v, d_e), with mixed edge stalks, or with mixed stalks; a vertex more than edges touch."""
+    """A sheaf with maps of one shape (d_v, d_e), with mixed edge stalks, or with mixed stalks.
+
+    It has a vertex more than edges touch.
+    """
     n, m = 9, len(edges)
     if shape == "mixed":
         return CellularSheaf.random(

@@ -58,7 +58,10 @@ def assert_guarantees(partition, n_clusters, n, edges):
 
 @st.composite
 def problems(draw):
-    """Draw a multigraph with loops, parallel edges, isolated vertices and ragged or empty stalks, and a count."""
+    """Draw a multigraph with ragged or empty stalks, and a count.
+
+    It has loops, parallel edges and isolated vertices.
+    """
     n = draw(st.integers(1, 24))
     vertex = st.integers(0, n - 1)
     near = st.tuples(vertex, st.integers(-2, 2)).map(lambda p: (p[0], (p[0] + p[1]) % n))

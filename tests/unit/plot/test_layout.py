@@ -29,7 +29,10 @@ def test_places_are_finite_distinct_and_repeatable():
 
 @pytest.mark.parametrize("side", [15, 40])
 def test_a_grid_looks_like_a_grid(side):
-    """Distances in the plane follow those in the graph, below the size limit of stress and above it."""
+    """Distances in the plane follow those in the graph.
+
+    Below the size limit of stress and above it.
+    """
     G = nx.convert_node_labels_to_integers(nx.grid_2d_graph(side, side))
     pos = graph_layout(np.array(G.edges), len(G))
     distances = nx.single_source_shortest_path_length(G, 0)

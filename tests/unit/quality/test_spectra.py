@@ -41,7 +41,10 @@ def exact(A):
 
 
 def squared_spectrum(D):
-    """Eigenvalues of D* D, ascending, in units of the square of the second result, by singular values."""
+    """Eigenvalues of D* D, ascending, in units of the square of the second result.
+
+    By singular values.
+    """
     largest = float(np.abs(D).max(initial=0.0))
     if largest == 0:
         return np.zeros(D.shape[1]), 1.0
@@ -175,7 +178,10 @@ def test_a_lost_section_makes_the_similarity_infinite():
 
 
 def test_what_lost_sections_became_is_not_compared():
-    """By their numbers, so that no error is negative: the principal operator makes positive eigenvalues of three zeros."""
+    """By their numbers, so that no error is negative.
+
+    The principal operator makes positive eigenvalues of three zeros.
+    """
     F = gallery.bundle(nx.grid_2d_graph(6, 6), 3, seed=3)
     C = coarsen(F, sc.select(F, 4), 6, local_operator="principal")
     Q = sc.spectral_quality(C, 4)

@@ -27,7 +27,10 @@ def test_edges_over_six_decades():
 
 @pytest.mark.parametrize("condition", [1e4, 1e6, 1e8])
 def test_vertex_maps_of_any_condition(condition):
-    """Changes of bases of that condition at the vertices, and random rotations of the edges' stalks: h0 stays 3."""
+    """Bases of that condition at the vertices, random rotations of the edges' stalks.
+
+    h0 stays 3.
+    """
     rng = np.random.default_rng(1)
     edges, n = neighbours(400), 400
 

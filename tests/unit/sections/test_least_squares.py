@@ -40,7 +40,10 @@ def exact(F):
 
 
 def clear_rank(D, eps):
-    """The rank of D and its smallest positive singular value, where no doubt is possible; others are put aside."""
+    """The rank of D and its smallest positive singular value.
+
+    Where there may be doubt about them the sheaf is put aside.
+    """
     sigma = np.linalg.svd(D, compute_uv=False)
     largest = sigma.max(initial=0.0)
     assume(not ((sigma > 1e-2 * eps * largest) & (sigma < 1e-2 * largest)).any() or largest == 0)

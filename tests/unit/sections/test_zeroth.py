@@ -1,4 +1,7 @@
-"""global_sections and cohomology_dims against dense singular values, on every small sheaf and on the hard cases."""
+"""global_sections and cohomology_dims against dense singular values.
+
+On every small sheaf and on the hard cases.
+"""
 
 import warnings
 
@@ -50,7 +53,10 @@ def check_basis(F, S):
 
 
 def clear_kernel(F):
-    """The kernel by dense singular values of the equilibrated coboundary, where the gap leaves no doubt."""
+    """The kernel by dense singular values of the equilibrated coboundary.
+
+    Where the gap leaves no doubt.
+    """
     delta = equilibrated(F)
     sigma = np.zeros(F.dim_c0)
     found = singular_values(delta)
@@ -186,7 +192,7 @@ def test_the_gap_is_reported():
 
 @pytest.mark.parametrize("function", [sc.global_sections, sc.cohomology_dims])
 def test_a_small_gap_is_warned_of(function):
-    """Two cycles, one whose holonomy is just zero to working accuracy and one where it is just not."""
+    """Two cycles whose holonomy is just zero to working accuracy, and just not."""
     F, _, _ = sc.disjoint_union([sc.gallery.cycle(12, 3e-13), sc.gallery.cycle(12, 1e-11)])
     with pytest.warns(sc.SingularProblemWarning, match="decided by rounding") as caught:
         function(F)

@@ -26,7 +26,10 @@ from tests.unit.sheaf.test_container import (
 
 
 def named_graph():
-    """Nodes neither sorted nor numbered; networkx reports ("c", "a") and ("a", 3), added the other way round."""
+    """Nodes neither sorted nor numbered.
+
+    networkx reports ("c", "a") and ("a", 3), added the other way round.
+    """
     G = nx.Graph()
     G.add_nodes_from(["c", ("x", 1), "a", 3])
     G.add_edge(3, "a", weight=4.0, turn=QUARTER_TURN, sign=-1, ends=[2.0, 3.0])

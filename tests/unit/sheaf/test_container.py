@@ -41,7 +41,10 @@ def assert_same_sheaf(F, G):
 
 
 def mixed_sheaf(dtype=float):
-    """Stalks of dimension 2, 1, 0, 3; a loop at 0, two parallel edges 0 -> 1 and 1 -> 0, an isolated vertex 3."""
+    """Stalks of dimension 2, 1, 0, 3.
+
+    A loop at 0, two parallel edges 0 -> 1 and 1 -> 0, an isolated vertex 3.
+    """
     edges = [[0, 0], [0, 1], [1, 0], [2, 1]]
     tail = [[[1, 2]], [[3, 4], [5, 6]], [[7]], np.zeros((2, 0))]
     head = [[[8, 9]], [[10], [11]], [[12, 13]], [[14], [15]]]

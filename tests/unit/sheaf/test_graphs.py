@@ -12,7 +12,10 @@ from tests.support.strategies import JUNK, graphs, multigraphs
 
 
 def named_graph():
-    """Nodes neither sorted nor numbered; networkx reports ("c", "a") and ("a", 3), added the other way round."""
+    """Nodes neither sorted nor numbered.
+
+    networkx reports ("c", "a") and ("a", 3), added the other way round.
+    """
     G = nx.Graph()
     G.add_nodes_from(["c", ("x", 1), "a", 3])
     G.add_edge(3, "a", weight=2.0, sign=-1)

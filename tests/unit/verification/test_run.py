@@ -82,7 +82,10 @@ def test_the_ends_of_the_range(scale, operator):
 
 @pytest.mark.parametrize("kind", ["internal", "basis"])
 def test_one_cluster_is_far_weaker_than_the_others(kind):
-    """The range is about the largest entry alone: a cluster 1e-155 times weaker has modes like any other."""
+    """The range is about the largest entry alone.
+
+    A cluster 1e-155 times weaker has modes like any other.
+    """
     F = sc.CellularSheaf.constant(nx.path_graph(6))
     weak = np.where(np.arange(5) < 2, 1e-155, 1.0)
     F = F.with_maps(F.tail_data * weak, F.head_data * weak)
@@ -106,7 +109,10 @@ def test_one_cluster_is_far_weaker_than_the_others(kind):
 
 
 def test_maps_of_any_size_survive_saving(tmp_path):
-    """Loop maps are sqrt(lambda) / 2, larger than any fine map, and kernels leave crossing maps of rounding size."""
+    """Loop maps are sqrt(lambda) / 2, larger than any fine map.
+
+    Kernels leave crossing maps of rounding size.
+    """
     limit = np.sqrt(np.finfo(float).max) / 1e4 * 0.9
     F = sc.CellularSheaf.constant(nx.star_graph(30))
     F = F.with_maps(F.tail_data * limit, F.head_data * limit)
@@ -121,7 +127,10 @@ def test_maps_of_any_size_survive_saving(tmp_path):
 
 
 def test_a_hub_is_no_reason_to_fail():
-    """The diagonal block of a vertex of degree d is a sum of d terms, each rounded in the same direction."""
+    """The diagonal block of a vertex of degree d is a sum of d terms.
+
+    Each of them is rounded in the same direction.
+    """
     F = sc.CellularSheaf.constant(nx.star_graph(3000))
     V = sc.verify(sc.coarsen(F, sc.Partition(np.arange(3001) % 150), sc.ranks.kernel()))
     assert V.passed, str(V)

@@ -132,7 +132,7 @@ def test_catches_one_entry_of_a_compressed_map_off_by_a_millionth(compressed, si
 
 
 def test_catches_energy_at_the_wrong_compressed_edge(compressed):
-    """The Laplacian does not see at which of two edges of a vertex its diagonal block comes from, the Gram matrices do."""
+    """Gram matrices see at which of two edges of a vertex energy stands, L does not."""
     data = {"tail": compressed.sheaf.tail_data.copy(), "head": compressed.sheaf.head_data.copy()}
     first, second = np.flatnonzero(compressed.sheaf.edges[: compressed.n_crossing_edges, 0] == 0)[
         :2
@@ -179,7 +179,10 @@ def test_catches_a_dropped_crossing_edge(C):
 
 
 def test_catches_modes_two_to_r_plus_one(C):
-    """Residual, orthogonality and spectral form all hold for them: the independent eigenvalues do not."""
+    """Residual, orthogonality and spectral form all hold for them.
+
+    The independent eigenvalues do not.
+    """
     more = sc.local_modes(C.fine, C.partition, C.ranks + 1)
     shifted = sc.coarsen(C.fine, C.partition, basis=[more.basis(a)[:, 1:] for a in range(5)])
     scores = np.concatenate([more.eigenvalues(a)[1:] for a in range(5)])
@@ -207,7 +210,10 @@ def test_catches_a_vanished_coarse_sheaf(C):
 
 
 def test_catches_wrong_principal_modes():
-    """The theorems are silent on them, so the modes themselves are checked: values, vectors and ties."""
+    """The theorems are silent on them, so the modes themselves are checked.
+
+    Values, vectors and ties.
+    """
     F, P = sc.CellularSheaf.constant(nx.path_graph(8)), sc.Partition([0] * 4 + [1] * 4)
     right = sc.coarsen(F, P, 2, local_operator="principal")
     assert sc.verify(right).passed
@@ -237,7 +243,10 @@ def test_catches_wrong_ties(C):
 
 
 def test_catches_a_lost_section():
-    """A kernel direction left out: H^0 of the fine sheaf does not lie in im R, and the modes are not the lowest."""
+    """With a kernel direction left out, H^0 of the fine sheaf does not lie in im R.
+
+    And the modes are not the lowest.
+    """
     F, P = sc.CellularSheaf.constant(nx.path_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1])
     more = sc.local_modes(F, P, 2)
     shifted = sc.coarsen(F, P, basis=[more.basis(a)[:, 1:] for a in (0, 1)])

@@ -1,4 +1,4 @@
-"""Our own eigensolver against LAPACK, on matrices whose eigenvalues are far apart, close, multiple, graded."""
+"""Our own eigensolver against LAPACK, on eigenvalues apart, close, multiple, graded."""
 
 import networkx as nx
 import numpy as np
@@ -55,7 +55,10 @@ MATRICES = {
 
 
 def lowest(A, wanted):
-    """Return what our own solver finds, and whether it stands by it; entries are brought to at most 1 first."""
+    """Return what our own solver finds, and whether it stands by it.
+
+    Entries are brought to at most 1 first.
+    """
     n, eps = len(A), float(np.finfo(A.dtype).eps)
     A = A / A.dtype.type(2.0 ** np.ceil(np.log2(np.abs(A).max())))
     s = workspace(n, wanted, A.dtype)
