@@ -16,7 +16,13 @@ from sheafcoarsen._support import (
     whole_number,
     zero_level,
 )
-from sheafcoarsen.sheaf import CellularSheaf, graph_arrays, trusted_sheaf
+from sheafcoarsen.sheaf import (
+    CellularSheaf,
+    check_unitary,
+    graph_arrays,
+    random_orthonormal,
+    trusted_sheaf,
+)
 
 
 def bundle(graph, dim: int, noise: float = 0.0, seed=None) -> CellularSheaf:
@@ -68,19 +74,12 @@ def bundle(graph, dim: int, noise: float = 0.0, seed=None) -> CellularSheaf:
     arrays = graph_arrays(graph)
     entry_count("dim", max(arrays.n_vertices, len(arrays.edges), 1) * dim * dim)
     rng = random_generator("seed", seed)
-    gauge = _random_orthogonal(rng, arrays.n_vertices, dim)
+    gauge = random_orthonormal(rng, arrays.n_vertices, dim, dim, np.dtype(float))
     tails, heads = arrays.edges.T
     transports = gauge[tails] @ gauge[heads].swapaxes(1, 2)
     if noise > 0:
         transports = transports @ _random_rotations(rng, len(transports), dim, noise)
     return CellularSheaf.connection(graph, transports)
-
-
-def _random_orthogonal(rng, count: int, dim: int) -> np.ndarray:
-    if count * dim == 0:
-        return np.zeros((count, dim, dim))
-    q, r = np.linalg.qr(rng.standard_normal((count, dim, dim)))
-    return q * np.sign(np.einsum("vii->vi", r))[:, None, :]  # makes the distribution uniform
 
 
 def _random_rotations(rng, count: int, dim: int, noise: float) -> np.ndarray:
@@ -145,17 +144,9 @@ def cycle(n: int, holonomy) -> CellularSheaf:
     if len(bad):
         i, j = bad[0].tolist()
         raise ValueError(f"`holonomy` must be finite, got {H[i, j]} at index {(i, j)}")
-    d = len(H)
-    with np.errstate(over="ignore", invalid="ignore"):
-        deviation = np.abs(H.conj().T @ H - np.eye(d)).max(initial=0)
-    allowed = np.sqrt(eps_of(H.dtype))
-    if not deviation <= allowed:
-        raise ValueError(
-            f"`holonomy` must be orthogonal or unitary: an entry of H* H - I is {deviation:.3g}, "
-            f"allowed is {allowed:.1g}"
-        )
+    check_unitary(H[None], lambda _: "`holonomy`")
     vertices = np.arange(n)
-    transports = np.tile(np.eye(d, dtype=H.dtype), (n, 1, 1))
+    transports = np.tile(np.eye(len(H), dtype=H.dtype), (n, 1, 1))
     transports[-1] = H
     return CellularSheaf.connection(np.stack([vertices, (vertices + 1) % n], axis=1), transports)
 

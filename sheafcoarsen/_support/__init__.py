@@ -25,8 +25,8 @@ The files, each one idea:
     Norms, and thresholds in units of rounding; offsets and blocks.
 ``threads``, ``progress``
     Ranges of items side by side, BLAS held to one thread meanwhile; a bar when asked for.
-``files``, ``tables``
-    Files that are replaced whole or not at all; tables as text and as HTML.
+``files``, ``tables``, ``types``
+    Files that are replaced whole or not at all; tables as text and as HTML; types of arguments.
 """
 
 from sheafcoarsen._support import tables
@@ -64,6 +64,7 @@ from sheafcoarsen._support.linalg import (
 from sheafcoarsen._support.progress import bar
 from sheafcoarsen._support.ragged import blocks, offsets, range_of_blocks, ranges, read_only
 from sheafcoarsen._support.threads import run_ranges, single_threaded_blas
+from sheafcoarsen._support.types import PathLike, Seed
 
 __all__ = [
     "MAX_DIMENSION",
@@ -71,6 +72,8 @@ __all__ = [
     "MAX_VERTICES",
     "RESIDUAL_LIMIT",
     "SCALARS",
+    "PathLike",
+    "Seed",
     "bar",
     "blocks",
     "check_matplotlib",

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sheafcoarsen._kernels.arrays import scan
-from sheafcoarsen._support import check_range, integer_array, offsets, ranges
+from sheafcoarsen._support import blocks, check_range, integer_array, offsets
 from sheafcoarsen.sheaf import CellularSheaf, flat_maps, stalk_dims, trusted_sheaf
 
 
@@ -76,7 +76,7 @@ def from_edge_index(edge_index, maps, vertex_dims=None) -> CellularSheaf:
             f"`maps[{k}]` (column {_shown(columns, k)}) must be finite, got {flat[bad]}"
         )
     check_range("maps", largest, flat.dtype)
-    tail, head = (flat[ranges(starts[k], (rows * cols)[k])] for k in (first, second))
+    tail, head = (blocks(flat, starts, k) for k in (first, second))
     return trusted_sheaf(columns[first], dims, rows[first], tail, head)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from sheafcoarsen._support import choice, eps_of, file_path, zero_level
-from sheafcoarsen.io.text import Words, file_error, named, read_lines, shown
+from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 from sheafcoarsen.sheaf import CellularSheaf
 
 
@@ -137,7 +137,7 @@ def read_g2o(path, weights: str = "information") -> CellularSheaf:
         sheaf = CellularSheaf.connection(edges, transports, weight=w, n_vertices=len(index))
     except ValueError as error:  # weights too large or too small to be squared
         raise file_error(path, None, str(error)) from None
-    return named(sheaf, index)
+    return sheaf.with_labels(index)
 
 
 def _about_unknown(tag: str) -> str:

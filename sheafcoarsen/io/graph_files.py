@@ -13,7 +13,7 @@ from sheafcoarsen.io.edge_list import read_edge_list
 from sheafcoarsen.io.edges import EdgeList
 from sheafcoarsen.io.matrix_market import read_matrix_market
 from sheafcoarsen.io.metis import read_metis
-from sheafcoarsen.io.text import file_error, named, read_bytes, read_lines
+from sheafcoarsen.io.text import file_error, read_bytes, read_lines
 from sheafcoarsen.sheaf import CellularSheaf
 
 
@@ -87,7 +87,7 @@ def read_graph(path, dim: int = 1) -> CellularSheaf:
         sheaf = CellularSheaf.constant(graph.edges, dim, graph.weights, graph.n_vertices)
     except (TypeError, ValueError) as error:
         raise file_error(path, None, str(error)) from None
-    return sheaf if graph.names is None else named(sheaf, graph.names)
+    return sheaf.with_labels(graph.names)
 
 
 def _read_graphml(path: str) -> nx.Graph:

@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 
 from sheafcoarsen._support import dimensions, scalar_array, scalar_type
-from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 MAPS = ("tail_map", "head_map")
 
@@ -114,19 +114,10 @@ def from_networkx(graph) -> CellularSheaf:
     )
     sheaf = CellularSheaf(ends, [tail for tail, _ in maps], [head for _, head in maps], vertex_dims)
     unlabelled = graph.graph.get("unlabelled") is True and labels == tuple(range(len(labels)))
-    dtype = (
-        sheaf.dtype
-        if edges
-        else scalar_type("graph.graph['dtype']", graph.graph.get("dtype", float))
-    )
-    return trusted_sheaf(
-        sheaf.edges,
-        sheaf.vertex_dims,
-        sheaf.edge_dims,
-        sheaf.tail_data.astype(dtype, copy=False),
-        sheaf.head_data.astype(dtype, copy=False),
-        None if unlabelled else labels,
-    )
+    if not edges:  # no map says what the scalar type is
+        none = np.zeros(0, scalar_type("graph.graph['dtype']", graph.graph.get("dtype", float)))
+        sheaf = sheaf.with_maps(none, none)
+    return sheaf if unlabelled else sheaf.with_labels(labels)
 
 
 def _in_order(edges: list) -> list:

@@ -7,8 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
-
 
 def file_error(path: str, line: int | None, message: str) -> ValueError:
     """Return the error for a file that cannot be used, as one line ``path:line: message``."""
@@ -114,15 +112,3 @@ class Words:
 def _plain(text: str) -> bool:
     """Tell whether ``text`` is free of 1_000 and foreign digits, which Python reads as numbers."""
     return text.isascii() and "_" not in text
-
-
-def named(sheaf: CellularSheaf, names) -> CellularSheaf:
-    """Return the same sheaf with the file's own names as ``vertex_labels``."""
-    return trusted_sheaf(
-        sheaf.edges,
-        sheaf.vertex_dims,
-        sheaf.edge_dims,
-        sheaf.tail_data,
-        sheaf.head_data,
-        tuple(names),
-    )

@@ -1,28 +1,64 @@
-"""The container: a cellular sheaf, and the graphs and maps it is read from."""
+"""The container: a cellular sheaf, and the graphs and maps that it is read from.
 
+A sheaf is a vector space on every vertex and edge of a graph and a linear map for every incident
+pair, kept as flat read-only arrays. One is made of edges and maps, or of a graph and values on its
+edges:
+
+>>> import sheafcoarsen as sc
+>>> F = sc.CellularSheaf.constant([[0, 1], [1, 2]], dim=2, weight=[1.0, 4.0])
+>>> F
+CellularSheaf(n_vertices=3, n_edges=2, dim_c0=6, dim_c1=4, dtype=float64)
+>>> F.head_map(1)
+array([[2., 0.],
+       [0., 2.]])
+
+Nothing changes in place; what is new is a new sheaf, with all that can be shared:
+
+>>> F.with_maps(3 * F.tail_data, 3 * F.head_data).head_map(1)
+array([[6., 0.],
+       [0., 6.]])
+>>> F.with_labels("abc").vertex_labels
+('a', 'b', 'c')
+
+The files, in the order in which data flows:
+
+``graphs``, ``values``
+    A graph as arrays; a value on each of its edges, and the maps made of them.
+``maps``, ``flat``, ``random_maps``
+    Maps as a caller gives them, checked against each other and the graph; random ones.
+``from_graphs``, ``container``
+    The class: ``FromGraphs`` has the class methods that take a graph, ``CellularSheaf`` the rest.
+    `trusted_sheaf` and `sheaf_like` build one of arrays that are known to be right.
+``checks``, ``components``, ``units``, ``unions``
+    Functions on sheaves.
+"""
+
+from sheafcoarsen.sheaf.checks import check_sheaf
 from sheafcoarsen.sheaf.components import component_count, component_labels
-from sheafcoarsen.sheaf.container import (
-    CellularSheaf,
-    check_sheaf,
-    checked_sheaf,
-    sheaf_rows,
-    trusted_sheaf,
-)
-from sheafcoarsen.sheaf.graphs import edge_weights, graph_arrays
-from sheafcoarsen.sheaf.maps import flat_maps, stalk_dims
+from sheafcoarsen.sheaf.container import CellularSheaf, sheaf_like, sheaf_rows, trusted_sheaf
+from sheafcoarsen.sheaf.flat import flat_arrays
+from sheafcoarsen.sheaf.graphs import GraphLike, graph_arrays
+from sheafcoarsen.sheaf.maps import MapsLike, check_unitary, flat_maps, stalk_dims
+from sheafcoarsen.sheaf.random_maps import random_orthonormal
 from sheafcoarsen.sheaf.unions import disjoint_union, split
 from sheafcoarsen.sheaf.units import unit_sheaf
+from sheafcoarsen.sheaf.values import edge_weights
 
 __all__ = [
     "CellularSheaf",
+    "GraphLike",
+    "MapsLike",
     "check_sheaf",
-    "checked_sheaf",
+    "check_unitary",
     "component_count",
     "component_labels",
     "disjoint_union",
     "edge_weights",
+    "flat_arrays",
     "flat_maps",
     "graph_arrays",
+    "random_orthonormal",
+    "sheaf_like",
     "sheaf_rows",
     "split",
     "stalk_dims",

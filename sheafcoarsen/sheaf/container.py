@@ -1,35 +1,32 @@
 """The container: a cellular sheaf on a graph, as flat arrays."""
 
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self, TypeVar
 
-import networkx as nx
 import numpy as np
-import scipy.sparse
+import numpy.typing as npt
 
 from sheafcoarsen._kernels.arrays import SheafArrays, scan
 from sheafcoarsen._support import (
     check_range,
-    choice,
-    dimensions,
-    entry_count,
-    is_scalar,
     offsets,
-    random_generator,
     range_limits,
     read_only,
     scalar_array,
-    scalar_type,
     tables,
-    vertex_count,
-    whole_number,
 )
-from sheafcoarsen.sheaf.graphs import edge_array, edge_values, edge_weights, graph_arrays
-from sheafcoarsen.sheaf.maps import check_endpoints, flat_maps, random_maps, stalk_dims
+from sheafcoarsen.sheaf.flat import flat_arrays
+from sheafcoarsen.sheaf.from_graphs import FromGraphs
+from sheafcoarsen.sheaf.graphs import edge_array, vertex_names
+from sheafcoarsen.sheaf.maps import MapsLike, flat_maps, stalk_dims
+
+Sheaf = TypeVar("Sheaf", bound="CellularSheaf")
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class CellularSheaf:
+class CellularSheaf(FromGraphs):
     """A vector space on every vertex and edge of a graph, and a linear map for every incident pair.
 
     The coboundary (``eq:coboundary``) compares the two ends of an edge ``e = (u, v)`` in its
@@ -87,11 +84,17 @@ class CellularSheaf:
     edge_dims: np.ndarray  # (m,) int64
     tail_data: (
         np.ndarray
-    )  # flat, row-major: map e is tail_data[tail_offsets[e]:tail_offsets[e + 1]]
+    )  # flat: map e is tail_data[tail_offsets[e]:tail_offsets[e + 1]], row-major
     head_data: np.ndarray  # the same for the heads
     vertex_labels: tuple | None  # the graph's own node names in vertex order, or None
 
-    def __init__(self, edges, tail_maps, head_maps, vertex_dims=None):
+    def __init__(
+        self,
+        edges: npt.ArrayLike,
+        tail_maps: MapsLike,
+        head_maps: MapsLike,
+        vertex_dims: npt.ArrayLike | None = None,
+    ) -> None:
         edges = edge_array("edges", edges)
         tail, tail_rows, tail_cols = flat_maps("tail_maps", tail_maps, len(edges))
         head, head_rows, head_cols = flat_maps("head_maps", head_maps, len(edges))
@@ -99,15 +102,23 @@ class CellularSheaf:
         if differ.size:
             e = int(differ[0])
             raise ValueError(
-                f"`tail_maps[{e}]` has {tail_rows[e]} rows and `head_maps[{e}]` has {head_rows[e]}; both must have the "
-                f"dimension of the edge's stalk"
+                f"`tail_maps[{e}]` has {tail_rows[e]} rows and `head_maps[{e}]` has "
+                f"{head_rows[e]}; both must have the dimension of the edge's stalk"
             )
         dims = stalk_dims(edges, tail_cols, head_cols, vertex_dims)
         self._fill(edges, dims, tail_rows, tail, head, None)
         self._check_maps()
 
-    def _fill(self, edges, vertex_dims, edge_dims, tail_data, head_data, vertex_labels):
-        """Take ownership of arrays that are known to be consistent."""
+    def _fill(
+        self,
+        edges: np.ndarray,
+        vertex_dims: np.ndarray,
+        edge_dims: np.ndarray,
+        tail_data: np.ndarray,
+        head_data: np.ndarray,
+        vertex_labels: tuple | None,
+    ) -> None:
+        """Take ownership of consistent arrays; only `__init__` and `_of_arrays` call this."""
         dtype = np.result_type(tail_data.dtype, head_data.dtype)
         for name, value in (
             ("edges", edges),
@@ -120,7 +131,28 @@ class CellularSheaf:
         object.__setattr__(self, "vertex_labels", vertex_labels)
 
     @classmethod
-    def from_flat(cls, edges, tail_data, head_data, vertex_dims, edge_dims) -> "CellularSheaf":
+    def _of_arrays(
+        cls,
+        edges: np.ndarray,
+        vertex_dims: np.ndarray,
+        edge_dims: np.ndarray,
+        tail_data: np.ndarray,
+        head_data: np.ndarray,
+        vertex_labels: tuple | None = None,
+    ) -> Self:
+        sheaf = object.__new__(cls)
+        sheaf._fill(edges, vertex_dims, edge_dims, tail_data, head_data, vertex_labels)
+        return sheaf
+
+    @classmethod
+    def from_flat(
+        cls,
+        edges: npt.ArrayLike,
+        tail_data: npt.ArrayLike,
+        head_data: npt.ArrayLike,
+        vertex_dims: npt.ArrayLike,
+        edge_dims: npt.ArrayLike,
+    ) -> Self:
         """Build from flat map data: for large ragged sheaves, where a list of m arrays is slow.
 
         Parameters
@@ -147,28 +179,34 @@ class CellularSheaf:
         array([[1., 0.],
                [0., 2.]])
         """
-        return checked_sheaf(edges, tail_data, head_data, vertex_dims, edge_dims, None, limits=True)
+        sheaf = cls._of_arrays(*flat_arrays(edges, tail_data, head_data, vertex_dims, edge_dims))
+        sheaf._check_maps()
+        return sheaf
+
+    @cached_property
+    def _scans(self) -> tuple[tuple[int, float], tuple[int, float]]:
+        """Of tails and heads: first entry that is not finite (-1: none), largest modulus."""
+        return scan(self.tail_data), scan(self.head_data)
 
     @cached_property
     def largest_entry(self) -> float:
         """Largest modulus of a map entry, by which norms are scaled."""
-        return max(scan(self.tail_data)[1], scan(self.head_data)[1])
+        return max(size for _, size in self._scans)
 
-    def _check_maps(self, *, limits: bool = True):
-        largest = 0.0
-        for name, data, starts in (
-            ("tail_maps", self.tail_data, self.tail_offsets),
-            ("head_maps", self.head_data, self.head_offsets),
-        ):
-            bad, size = scan(data)
+    def check_finite(self) -> None:
+        """Raise a ValueError that names the first edge with an entry that is not finite."""
+        for name, (bad, _) in zip(("tail_maps", "head_maps"), self._scans, strict=True):
             if bad >= 0:
+                tails = name == "tail_maps"
+                data = self.tail_data if tails else self.head_data
+                starts = self.tail_offsets if tails else self.head_offsets
                 e = int(np.searchsorted(starts, bad, side="right")) - 1
                 u, v = self.edges[e].tolist()
                 raise ValueError(f"`{name}[{e}]` (edge {u} -> {v}) must be finite, got {data[bad]}")
-            largest = max(largest, size)
-        self.__dict__["largest_entry"] = largest
-        if limits:
-            check_range("tail_maps and head_maps", largest, self.dtype)
+
+    def _check_maps(self) -> None:
+        self.check_finite()
+        check_range("tail_maps and head_maps", self.largest_entry, self.dtype)
 
     # ---------------------------------------------------------------- sizes and views
 
@@ -219,17 +257,16 @@ class CellularSheaf:
 
     @cached_property
     def map_shape(self) -> tuple[int, int] | None:
-        """Return (d_e, d_v) where all edge stalks have one dimension and all vertex stalks one, else None."""
+        """(d_e, d_v) where all edge stalks have one dimension, and all vertex stalks; else None."""
         if not len(self.edge_dims) or (self.edge_dims != self.edge_dims[0]).any():
             return None
-        return (
-            None
-            if (self.vertex_dims != self.vertex_dims[0]).any()
-            else (int(self.edge_dims[0]), int(self.vertex_dims[0]))
-        )
+        if (self.vertex_dims != self.vertex_dims[0]).any():
+            return None
+        return int(self.edge_dims[0]), int(self.vertex_dims[0])
 
     @cached_property
     def arrays(self) -> SheafArrays:
+        """What kernels take."""
         return SheafArrays(
             self.edges,
             self.vertex_dims,
@@ -242,7 +279,7 @@ class CellularSheaf:
             self.head_offsets,
         )
 
-    def _map(self, e: int, data, starts, end: int) -> np.ndarray:
+    def _map(self, e: int, data: np.ndarray, starts: np.ndarray, end: int) -> np.ndarray:
         if isinstance(e, bool) or not isinstance(e, int | np.integer):
             raise TypeError(f"an edge is named by an integer, got {e!r}")
         if not -self.n_edges <= e < self.n_edges:
@@ -297,8 +334,8 @@ class CellularSheaf:
 
     def __repr__(self) -> str:
         return (
-            f"CellularSheaf(n_vertices={self.n_vertices}, n_edges={self.n_edges}, dim_c0={self.dim_c0}, "
-            f"dim_c1={self.dim_c1}, dtype={self.dtype})"
+            f"CellularSheaf(n_vertices={self.n_vertices}, n_edges={self.n_edges}, "
+            f"dim_c0={self.dim_c0}, dim_c1={self.dim_c1}, dtype={self.dtype})"
         )
 
     def _repr_html_(self) -> str:
@@ -312,7 +349,7 @@ class CellularSheaf:
 
     # ---------------------------------------------------------------- new sheaves from this one
 
-    def with_maps(self, tail_maps, head_maps) -> "CellularSheaf":
+    def with_maps(self, tail_maps: MapsLike, head_maps: MapsLike) -> Self:
         """Return the same graph and stalks with new maps; the graph is not validated again.
 
         Parameters
@@ -339,109 +376,45 @@ class CellularSheaf:
                [-4.,  8., -4.],
                [ 0., -4.,  4.]])
         """
-        data = []
-        for name, maps, end, wanted in (
-            ("tail_maps", tail_maps, 0, len(self.tail_data)),
-            ("head_maps", head_maps, 1, len(self.head_data)),
-        ):
-            if isinstance(maps, np.ndarray) and maps.ndim == 1 and maps.dtype != object:
-                flat = scalar_array(name, maps).copy()
-                if len(flat) != wanted:
-                    raise ValueError(f"flat `{name}` must have length {wanted}, got {len(flat)}")
-            else:
-                flat, rows, cols = flat_maps(name, maps, self.n_edges)
-                differ = np.flatnonzero(
-                    (rows != self.edge_dims) | (cols != self.vertex_dims[self.edges[:, end]])
-                )
-                if differ.size:
-                    e = int(differ[0])
-                    wanted_shape = (
-                        int(self.edge_dims[e]),
-                        int(self.vertex_dims[self.edges[e, end]]),
-                    )
-                    raise ValueError(
-                        f"`{name}[{e}]` must have shape {wanted_shape}, as in the sheaf it replaces, got "
-                        f"{(int(rows[e]), int(cols[e]))}"
-                    )
-            data.append(flat)
-        sheaf = object.__new__(type(self))
-        sheaf._fill(
-            self.edges, self.vertex_dims, self.edge_dims, data[0], data[1], self.vertex_labels
+        sheaf = sheaf_like(
+            self,
+            self._replacement("tail_maps", tail_maps, 0, len(self.tail_data)),
+            self._replacement("head_maps", head_maps, 1, len(self.head_data)),
         )
-        for name in ("vertex_offsets", "edge_offsets", "tail_offsets", "head_offsets"):
-            sheaf.__dict__[name] = getattr(self, name)
-        sheaf._check_maps(limits=False)
+        sheaf.check_finite()
+        # a coarse sheaf may be beyond the limits for a caller's own maps, and keeps its own range
         low, high = range_limits(sheaf.dtype)
-        mine = self.largest_entry if self.dtype == sheaf.dtype else 0.0
-        if (
-            not min(low, mine or low) <= sheaf.largest_entry <= max(high, mine)
-            and sheaf.largest_entry > 0
-        ):
-            check_range(
-                "tail_maps and head_maps", sheaf.largest_entry, sheaf.dtype
-            )  # a coarse sheaf keeps its own range
+        if self.dtype == sheaf.dtype and self.largest_entry > 0:
+            low, high = min(low, self.largest_entry), max(high, self.largest_entry)
+        if sheaf.largest_entry > 0 and not low <= sheaf.largest_entry <= high:
+            check_range("tail_maps and head_maps", sheaf.largest_entry, sheaf.dtype)
         return sheaf
 
-    # ---------------------------------------------------------------- sheaves from graphs
+    def _replacement(self, name: str, maps: MapsLike, end: int, size: int) -> np.ndarray:
+        """Return new maps for one end as flat data of our own; their shapes are checked."""
+        if isinstance(maps, np.ndarray) and maps.ndim == 1 and maps.dtype != object:
+            flat = scalar_array(name, maps).copy()
+            if len(flat) != size:
+                raise ValueError(f"flat `{name}` must have length {size}, got {len(flat)}")
+            return flat
+        flat, rows, cols = flat_maps(name, maps, self.n_edges)
+        wanted = self.vertex_dims[self.edges[:, end]]
+        differ = np.flatnonzero((rows != self.edge_dims) | (cols != wanted))
+        if differ.size:
+            e = int(differ[0])
+            raise ValueError(
+                f"`{name}[{e}]` must have shape {(int(self.edge_dims[e]), int(wanted[e]))}, as in "
+                f"the sheaf it replaces, got {(int(rows[e]), int(cols[e]))}"
+            )
+        return flat
 
-    @classmethod
-    def constant(
-        cls, graph, dim: int = 1, weight="weight", n_vertices: int | None = None
-    ) -> "CellularSheaf":
-        """Build the constant sheaf: sqrt(w) I on both ends of every edge (``eq:app-scalar-restrictions``).
-
-        For ``dim=1`` its Laplacian is the weighted graph Laplacian, its energy the sum of
-        w (x_u - x_v)^2 (``eq:graph_dirichlet_energy``, ``eq:app-weighted-graph-energy``).
-
-        Parameters
-        ----------
-        graph : networkx Graph or MultiGraph, symmetric scipy sparse adjacency, or (m, 2) integer
-            array
-        dim : int
-            Dimension of every stalk.
-        weight : str or array_like, shape (m,), or None
-            An edge attribute (missing = 1; an adjacency's entries are its "weight"), the weights,
-            or None for 1.
-        n_vertices : int, optional
-            For an edge array with isolated last vertices.
-
-        Returns
-        -------
-        CellularSheaf
-
-        Examples
-        --------
-        >>> import networkx as nx
-        >>> import sheafcoarsen as sc
-        >>> sc.laplacian(sc.CellularSheaf.constant(nx.path_graph(3))).toarray()
-        array([[ 1., -1.,  0.],
-               [-1.,  2., -1.],
-               [ 0., -1.,  1.]])
-        """
-        arrays = graph_arrays(graph, n_vertices)
-        d = whole_number("dim", dim, at_least=0)
-        entry_count("dim", max(len(arrays.edges), 1) * d * d)
-        roots = np.sqrt(edge_weights(arrays, weight))
-        maps = roots[:, None, None] * np.eye(d, dtype=roots.dtype)
-        return cls._uniform(arrays, d, d, maps, maps.copy())
-
-    @classmethod
-    def connection(
-        cls, graph, transports, weight="weight", n_vertices: int | None = None
-    ) -> "CellularSheaf":
-        """Build a connection: sqrt(w) I at the tail, sqrt(w) U_e at the head (``eq:app-connection-restrictions``).
-
-        An edge has the energy w norm(x_u - U_e x_v)^2 (``eq:app-connection-energy``).
+    def with_labels(self, vertex_labels: Iterable[Hashable] | None) -> Self:
+        """Return the same sheaf with names for its vertices; its maps are shared, not copied.
 
         Parameters
         ----------
-        graph, weight, n_vertices : as in :meth:`constant`
-        transports : str or array_like, shape (m, d, d)
-            U_e for e = (u, v) carries the head's stalk to the tail's, x_u = U_e x_v; orthogonal or
-            unitary to sqrt(eps). If yours carry the tail to the head, x_v = R x_u, pass their
-            conjugate transposes. Mind that an undirected networkx graph orients an edge by the
-            order in which its nodes were added; an (m, 2) edge array keeps the orientation you
-            give.
+        vertex_labels : sequence of n hashable names, all different, or None
+            In vertex order.
 
         Returns
         -------
@@ -450,240 +423,40 @@ class CellularSheaf:
         Raises
         ------
         ValueError, TypeError
-            A graph that cannot be read, or values that are not orthogonal, or weights that are
-            negative; the message names the first edge.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import sheafcoarsen as sc
-        >>> F = sc.CellularSheaf.connection([[0, 1]], [[[0.0, -1.0], [1.0, 0.0]]])
-        >>> float(sc.energy(F, np.array([0.0, 1.0, 1.0, 0.0])))  # x_0 = U x_1
-        0.0
-        """
-        arrays = graph_arrays(graph, n_vertices)
-        U = edge_values(arrays, transports, "transports", shape=(-1, -1))
-        if U.shape[1] != U.shape[2]:
-            raise ValueError(f"`transports` must be square, got shape {U.shape}")
-        d = U.shape[1]
-        deviation = np.abs(U.conj().swapaxes(1, 2) @ U - np.eye(U.shape[1], dtype=U.dtype)).max(
-            axis=(1, 2), initial=0
-        )
-        allowed = np.sqrt(np.finfo(U.dtype).eps)
-        bad = np.flatnonzero(~(deviation <= allowed))
-        if bad.size:
-            e = int(bad[0])
-            raise ValueError(
-                f"`transports[{e}]` (edge {tuple(arrays.edges[e].tolist())}) must be orthogonal or unitary: an entry of "
-                f"U* U - I is {deviation[e]:.3g}, allowed is {allowed:.1g}"
-            )
-        roots = np.sqrt(edge_weights(arrays, weight)).astype(U.real.dtype)
-        eye = np.eye(d, dtype=U.dtype)
-        return cls._uniform(arrays, d, d, roots[:, None, None] * eye, roots[:, None, None] * U)
-
-    @classmethod
-    def diagonal(cls, graph, tail, head, n_vertices: int | None = None) -> "CellularSheaf":
-        """Build a sheaf with diagonal maps.
-
-        Parameters
-        ----------
-        graph, n_vertices : as in :meth:`constant`
-        tail, head : str or array_like, shape (m, d)
-            Diagonals of the maps at the tails and heads.
-
-        Returns
-        -------
-        CellularSheaf
-
-        Raises
-        ------
-        ValueError, TypeError
-            A graph that cannot be read, or values that are not arrays of one shape; the message
-            names the first edge.
+            Another number of names than vertices, a name used twice, or one that cannot be hashed.
 
         Examples
         --------
         >>> import sheafcoarsen as sc
-        >>> F = sc.CellularSheaf.diagonal([[0, 1]], tail=[[1.0, 2.0]], head=[[3.0, 4.0]])
-        >>> F.head_map(0)
-        array([[3., 0.],
-               [0., 4.]])
+        >>> sc.CellularSheaf.constant([[0, 1]]).with_labels(["a", "b"]).vertex_labels
+        ('a', 'b')
         """
-        arrays = graph_arrays(graph, n_vertices)
-        diagonals = [
-            edge_values(arrays, v, name, shape=(-1,))
-            for name, v in (("tail", tail), ("head", head))
-        ]
-        if diagonals[0].shape != diagonals[1].shape:
-            raise ValueError(
-                f"`tail` and `head` must have one shape, got {diagonals[0].shape} and {diagonals[1].shape}"
-            )
-        d = diagonals[0].shape[1]
-        maps = [values[:, :, None] * np.eye(d, dtype=values.dtype) for values in diagonals]
-        return cls._uniform(arrays, d, d, *maps)
-
-    @classmethod
-    def signed(
-        cls, graph, sign="sign", weight="weight", n_vertices: int | None = None
-    ) -> "CellularSheaf":
-        """Build the O(1) sheaf of a signed graph: sqrt(w) at the tail, sign sqrt(w) at the head.
-
-        Its Laplacian is the signed graph Laplacian, degrees on the diagonal and -sign w beside it.
-
-        Parameters
-        ----------
-        graph, n_vertices : as in :meth:`constant`
-        sign : str or array_like, shape (m,)
-            An edge attribute or the values, each 1 or -1. An adjacency carries its signs in its
-            entries. A negative loop of weight w adds 4 w to the diagonal.
-        weight : as in :meth:`constant`
-
-        Returns
-        -------
-        CellularSheaf
-
-        Raises
-        ------
-        ValueError, TypeError
-            A graph that cannot be read, or values that are not 1 or -1; the message names the first
-            edge.
-
-        Examples
-        --------
-        >>> import sheafcoarsen as sc
-        >>> F = sc.CellularSheaf.signed([[0, 1], [1, 2]], sign=[1, -1])
-        >>> sc.laplacian(F).toarray()
-        array([[ 1., -1.,  0.],
-               [-1.,  2.,  1.],
-               [ 0.,  1.,  1.]])
-        """
-        arrays = graph_arrays(graph, n_vertices)
-        if (
-            isinstance(sign, str)
-            and sign == "sign"
-            and arrays.labels is None
-            and _stores_weights(arrays)
-        ):
-            entries = edge_values(arrays, "weight", "graph")
-            signs = np.where(entries < 0, -1.0, 1.0)
-            if isinstance(weight, str) and weight == "weight":
-                weight = np.abs(entries)
-        else:
-            signs = edge_values(arrays, sign, "sign")
-        bad = np.flatnonzero(np.abs(signs) != 1)
-        bad = bad if bad.size or signs.dtype.kind != "c" else np.flatnonzero(signs.imag != 0)
-        if bad.size:
-            e = int(bad[0])
-            raise ValueError(
-                f"`sign` must be 1 or -1, got {signs[e]} for edge {e} {tuple(arrays.edges[e].tolist())}"
-            )
-        roots = np.sqrt(edge_weights(arrays, weight))
-        return cls._uniform(arrays, 1, 1, roots[:, None, None], (signs.real * roots)[:, None, None])
-
-    @classmethod
-    def random(
-        cls, graph, vertex_dims, edge_dims, kind: str = "general", seed=None, dtype=float
-    ) -> "CellularSheaf":
-        """Build a sheaf with random maps.
-
-        Parameters
-        ----------
-        graph : as in :meth:`constant`
-        vertex_dims, edge_dims : int or array_like of int, shape (n,) and (m,)
-        kind : {"general", "orthogonal", "diagonal"}
-            Standard normal entries; maps with orthonormal rows or columns, whichever are fewer; or
-            standard normal entries on the diagonal alone.
-        seed : None, int or numpy Generator
-        dtype : float32, float64, complex64 or complex128
-
-        Returns
-        -------
-        CellularSheaf
-
-        Examples
-        --------
-        >>> import networkx as nx
-        >>> import sheafcoarsen as sc
-        >>> sc.CellularSheaf.random(nx.path_graph(3), vertex_dims=[1, 2, 3], edge_dims=2, seed=5)
-        CellularSheaf(n_vertices=3, n_edges=2, dim_c0=6, dim_c1=4, dtype=float64)
-        """
-        choice("kind", kind, ("general", "orthogonal", "diagonal"))
-        scalar = scalar_type("dtype", dtype)
-        arrays = graph_arrays(graph)
-        n, m = arrays.n_vertices, len(arrays.edges)
-        if (
-            arrays.labels is None
-            and not is_scalar("vertex_dims", vertex_dims)
-            and len(vertex_dims) > n
-        ):
-            n = len(vertex_dims)  # an edge array does not know its isolated last vertices
-        dims = dimensions("vertex_dims", vertex_dims, n, "vertex")
-        edge_dims = dimensions("edge_dims", edge_dims, m, "edge")
-        entries = float((edge_dims.astype(np.float64) * dims[arrays.edges].sum(axis=1)).sum())
-        entry_count("vertex_dims` with `edge_dims", entries)
-        rng = random_generator("seed", seed)
-        data = [
-            random_maps(rng, edge_dims, dims[arrays.edges[:, end]], kind, scalar) for end in (0, 1)
-        ]
-        return trusted_sheaf(arrays.edges, dims, edge_dims, data[0], data[1], arrays.labels)
-
-    @classmethod
-    def _uniform(
-        cls, arrays, d_v: int, d_e: int, tail: np.ndarray, head: np.ndarray
-    ) -> "CellularSheaf":
-        """Build from (m, d_e, d_v) arrays of our own; values are checked, shapes are known."""
-        vertex_dims = np.full(arrays.n_vertices, d_v, dtype=np.int64)
-        edge_dims = np.full(len(arrays.edges), d_e, dtype=np.int64)
-        sheaf = trusted_sheaf(
-            arrays.edges, vertex_dims, edge_dims, tail.reshape(-1), head.reshape(-1), arrays.labels
-        )
-        sheaf._check_maps()
+        labels = None if vertex_labels is None else vertex_names(vertex_labels, self.n_vertices)
+        sheaf = sheaf_like(self, self.tail_data, self.head_data)
+        object.__setattr__(sheaf, "vertex_labels", labels)
         return sheaf
-
-
-def _stores_weights(arrays) -> bool:
-    try:
-        arrays.attribute("weight")
-    except KeyError:
-        return False
-    return True
 
 
 def trusted_sheaf(
-    edges, vertex_dims, edge_dims, tail_data, head_data, vertex_labels=None
+    edges: np.ndarray,
+    vertex_dims: np.ndarray,
+    edge_dims: np.ndarray,
+    tail_data: np.ndarray,
+    head_data: np.ndarray,
+    vertex_labels: tuple | None = None,
 ) -> CellularSheaf:
-    """Build from arrays that are known to be consistent and belong to us: no check, no copy."""
-    sheaf = object.__new__(CellularSheaf)
-    sheaf._fill(edges, vertex_dims, edge_dims, tail_data, head_data, vertex_labels)
-    return sheaf
-
-
-def checked_sheaf(edges, tail_data, head_data, vertex_dims, edge_dims, labels, *, limits: bool):
-    """Check and build; a coarse sheaf read from a file may have maps beyond the limits for a caller's own."""
-    edges = edge_array("edges", edges)
-    count = (
-        int(edges.max(initial=-1)) + 1
-        if is_scalar("vertex_dims", vertex_dims)
-        else len(vertex_dims)
+    """Build from consistent arrays that belong to us: no check, no copy."""
+    return CellularSheaf._of_arrays(
+        edges, vertex_dims, edge_dims, tail_data, head_data, vertex_labels
     )
-    vertex_count("edges", count)
-    dims = dimensions("vertex_dims", vertex_dims, count, "vertex")
-    check_endpoints(edges, len(dims))
-    edge_dims = dimensions("edge_dims", edge_dims, len(edges), "edge")
-    data = []
-    for name, given, end in (("tail_data", tail_data, 0), ("head_data", head_data, 1)):
-        flat = scalar_array(name, given).copy()
-        wanted = float(
-            (edge_dims.astype(np.float64) * dims[edges[:, end]]).sum()
-        )  # in integers it might wrap around
-        if flat.shape != (wanted,):
-            raise ValueError(
-                f"`{name}` must have shape ({wanted:.0f},), the sum of d_e d_v, got {flat.shape}"
-            )
-        data.append(flat)
-    sheaf = object.__new__(CellularSheaf)
-    sheaf._fill(edges, dims, edge_dims, data[0], data[1], labels)
-    sheaf._check_maps(limits=limits)
+
+
+def sheaf_like(F: Sheaf, tail_data: np.ndarray, head_data: np.ndarray) -> Sheaf:
+    """Build on the graph, stalks and labels of ``F`` from flat maps of our own, without a check."""
+    sheaf = F._of_arrays(F.edges, F.vertex_dims, F.edge_dims, tail_data, head_data, F.vertex_labels)
+    # shapes alone decide these, and to compute them takes as long as to fill in maps again
+    for name in ("vertex_offsets", "edge_offsets", "tail_offsets", "head_offsets"):
+        sheaf.__dict__[name] = getattr(F, name)
     return sheaf
 
 
@@ -702,17 +475,3 @@ def sheaf_rows(sheaf: CellularSheaf) -> list[tuple]:
             f"dim {tables.span(sheaf.edge_dims)}, together dim C^1 = {sheaf.dim_c1:,}",
         ),
     ]
-
-
-def check_sheaf(value, name: str = "sheaf") -> CellularSheaf:
-    """Refuse anything but a sheaf, with the way from what came to one."""
-    if isinstance(value, CellularSheaf):
-        return value
-    remedy = ""
-    if isinstance(getattr(value, "sheaf", None), CellularSheaf):
-        remedy = ": it has one in its attribute `sheaf`"
-    elif (
-        isinstance(value, nx.Graph) or scipy.sparse.issparse(value) or isinstance(value, np.ndarray)
-    ):
-        remedy = ": CellularSheaf.constant(graph) makes one"
-    raise TypeError(f"`{name}` must be a CellularSheaf, got {type(value).__name__}{remedy}")

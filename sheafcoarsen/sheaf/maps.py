@@ -1,13 +1,18 @@
-"""Restriction maps as a caller gives them, read as flat data; and random ones."""
+"""Restriction maps as a caller gives them, read as flat data and checked."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from sheafcoarsen._support import dimensions, integer_array, offsets, ranges, scalar_array
+from sheafcoarsen._support import dimensions, eps_of, integer_array, scalar_array
+
+MapsLike: TypeAlias = npt.ArrayLike | Sequence[npt.ArrayLike]
+"""An (m, d_e, d_v) array, or m 2-D arrays."""
 
 
-def flat_maps(name: str, maps, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def flat_maps(name: str, maps: MapsLike, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return (flat data of our own, rows per map, columns per map)."""
     if hasattr(maps, "__array__"):  # a tensor, too
         maps = np.asarray(maps)
@@ -27,7 +32,8 @@ def flat_maps(name: str, maps, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
         raise ValueError(f"`{name}` must have shape (m, d_e, d_v), got {maps.shape}")
     if not isinstance(maps, Sequence | np.ndarray) or isinstance(maps, str | bytes):
         raise TypeError(
-            f"`{name}` must be an (m, d_e, d_v) array or a sequence of 2-D arrays, got {type(maps).__name__}"
+            f"`{name}` must be an (m, d_e, d_v) array or a sequence of 2-D arrays, "
+            f"got {type(maps).__name__}"
         )
     if len(maps) != m:
         raise ValueError(f"`{name}` must hold one map per edge, {m} in all, got {len(maps)}")
@@ -45,36 +51,30 @@ def flat_maps(name: str, maps, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
     )
 
 
-def check_endpoints(edges, n: int) -> None:
+def check_endpoints(edges: np.ndarray, n: int) -> None:
+    """Refuse edges with an end beyond the last of n vertices."""
     beyond = np.flatnonzero((edges >= n).any(axis=1))
     if beyond.size:
         e = int(beyond[0])
         raise ValueError(
-            f"`edges[{e}]` = {tuple(edges[e].tolist())} is out of range for {n} vertices (0 .. {n - 1})"
+            f"`edges[{e}]` = {tuple(edges[e].tolist())} is out of range for {n} vertices "
+            f"(0 .. {n - 1})"
         )
 
 
 def stalk_dims(
-    edges, tail_cols, head_cols, vertex_dims, names=("tail_maps", "head_maps")
+    edges: np.ndarray,
+    tail_cols: np.ndarray,
+    head_cols: np.ndarray,
+    vertex_dims: npt.ArrayLike | None,
+    names: tuple[str, str] = ("tail_maps", "head_maps"),
 ) -> np.ndarray:
-    """Return the stalk dimensions, from ``vertex_dims`` or read off the maps, and check every map against them."""
+    """Return the dimensions of the vertex stalks, and check every map against them.
+
+    They are given, or read off the columns of the maps.
+    """
     if vertex_dims is None:
-        ends = edges.reshape(-1)
-        n = int(edges.max(initial=-1)) + 1
-        if (
-            n > len(ends)
-        ):  # vertices are missing, perhaps because names were taken for numbers: no array of that length
-            touched = np.unique(ends)
-            untouched = np.flatnonzero(touched != np.arange(len(touched)))
-        else:
-            dims = np.full(n, -1, dtype=np.int64)
-            cols = np.stack([tail_cols, head_cols], axis=1).reshape(-1)
-            dims[ends[::-1]] = cols[::-1]  # the first map that touches a vertex decides
-            untouched = np.flatnonzero(dims < 0)
-        if untouched.size:
-            raise ValueError(
-                f"vertex {untouched[0]} touches no edge, so its dimension cannot be read off the maps: pass `vertex_dims`"
-            )
+        dims = _dims_of_maps(edges, tail_cols, head_cols)
         said = "by the first map that touches it"
     else:
         dims = integer_array("vertex_dims", vertex_dims)
@@ -87,35 +87,46 @@ def stalk_dims(
             e = int(differ[0])
             v = int(edges[e, end])
             raise ValueError(
-                f"`{name}[{e}]` has {cols[e]} columns, but vertex {v} has dimension {dims[v]} {said}"
+                f"`{name}[{e}]` has {cols[e]} columns, but vertex {v} has dimension {dims[v]} "
+                f"{said}"
             )
     return dims
 
 
-def _normal(rng, shape, dtype) -> np.ndarray:
-    real = np.zeros(0, dtype).real.dtype
-    values = rng.standard_normal(shape).astype(real)
-    if dtype.kind == "c":
-        values = (values + 1j * rng.standard_normal(shape).astype(real)).astype(dtype)
-    return values
+def _dims_of_maps(edges: np.ndarray, tail_cols: np.ndarray, head_cols: np.ndarray) -> np.ndarray:
+    """Return for each vertex the columns of the first map that touches it."""
+    ends = edges.reshape(-1)
+    n = int(edges.max(initial=-1)) + 1
+    if n > len(ends):
+        # vertices are missing, perhaps because names were taken for numbers: no array so long
+        touched = np.unique(ends)
+        untouched = np.flatnonzero(touched != np.arange(len(touched)))
+    else:
+        dims = np.full(n, -1, dtype=np.int64)
+        cols = np.stack([tail_cols, head_cols], axis=1).reshape(-1)
+        dims[ends[::-1]] = cols[::-1]  # the first map that touches a vertex is written last
+        untouched = np.flatnonzero(dims < 0)
+    if untouched.size:
+        raise ValueError(
+            f"vertex {untouched[0]} touches no edge, so its dimension cannot be read off the "
+            f"maps: pass `vertex_dims`"
+        )
+    return dims
 
 
-def random_maps(rng, rows, cols, kind: str, dtype) -> np.ndarray:
-    starts = offsets(rows * cols)
-    if kind == "general":
-        return _normal(rng, int(starts[-1]), dtype)
-    data = np.zeros(int(starts[-1]), dtype)
-    shapes, which = np.unique(np.stack([rows, cols], axis=1), axis=0, return_inverse=True)
-    for s, (r, c) in enumerate(shapes.tolist()):  # one round per shape, not per edge
-        here = np.flatnonzero(which.reshape(-1) == s)
-        k = min(r, c)
-        maps = np.zeros((len(here), r, c), dtype)
-        if kind == "diagonal":
-            maps[:, np.arange(k), np.arange(k)] = _normal(rng, (len(here), k), dtype)
-        elif k:
-            q, t = np.linalg.qr(_normal(rng, (len(here), max(r, c), k), dtype))
-            diagonal = np.einsum("eii->ei", t)
-            q = q * (diagonal / np.abs(diagonal))[:, None, :]  # makes the distribution uniform
-            maps = q if r >= c else q.swapaxes(1, 2)
-        data[ranges(starts[:-1][here], np.full(len(here), r * c))] = maps.reshape(-1)
-    return data
+def check_unitary(maps: np.ndarray, name: Callable[[int], str]) -> None:
+    """Refuse (m, d, d) matrices of which one is not orthogonal or unitary to sqrt(eps).
+
+    ``name(e)`` is what the message calls matrix e.
+    """
+    eye = np.eye(maps.shape[1], dtype=maps.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        errors = np.abs(maps.conj().swapaxes(1, 2) @ maps - eye).max(axis=(1, 2), initial=0)
+    allowed = np.sqrt(eps_of(maps.dtype))
+    bad = np.flatnonzero(~(errors <= allowed))
+    if bad.size:
+        e = int(bad[0])
+        raise ValueError(
+            f"{name(e)} must be orthogonal or unitary: an entry of U* U - I is {errors[e]:.3g}, "
+            f"allowed is {allowed:.1g}"
+        )

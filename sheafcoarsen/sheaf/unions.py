@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen._support import blocks, integer_array, offsets
-from sheafcoarsen.sheaf.container import CellularSheaf, check_sheaf, trusted_sheaf
+from sheafcoarsen.sheaf.checks import check_sheaf
+from sheafcoarsen.sheaf.container import CellularSheaf, trusted_sheaf
 
 
 def disjoint_union(

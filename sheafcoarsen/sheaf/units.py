@@ -3,10 +3,7 @@
 import numpy as np
 
 from sheafcoarsen._kernels.dense import power_of_two
-from sheafcoarsen.sheaf.container import CellularSheaf, trusted_sheaf
-
-OFFSETS = ("vertex_offsets", "edge_offsets", "tail_offsets", "head_offsets")
-"""Cached properties that depend on the shapes alone, so that a copy may share them."""
+from sheafcoarsen.sheaf.container import CellularSheaf, sheaf_like
 
 
 def unit_sheaf(F: CellularSheaf) -> tuple[CellularSheaf, float]:
@@ -23,6 +20,4 @@ def unit_sheaf(F: CellularSheaf) -> tuple[CellularSheaf, float]:
         (data.astype(double, copy=False).view(np.float64) / unit).view(double)
         for data in (F.tail_data, F.head_data)
     )
-    sheaf = trusted_sheaf(F.edges, F.vertex_dims, F.edge_dims, tail, head, F.vertex_labels)
-    sheaf.__dict__.update({name: F.__dict__[name] for name in OFFSETS if name in F.__dict__})
-    return sheaf, unit
+    return sheaf_like(F, tail, head), unit

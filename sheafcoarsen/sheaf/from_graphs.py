@@ -1,0 +1,273 @@
+"""The kinds of sheaves that are made of a graph, as class methods of the sheaf."""
+
+from typing import Self, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from sheafcoarsen._support import (
+    Seed,
+    choice,
+    dimensions,
+    entry_count,
+    is_scalar,
+    random_generator,
+    scalar_type,
+)
+from sheafcoarsen.sheaf.graphs import GraphArrays, GraphLike, graph_arrays
+from sheafcoarsen.sheaf.random_maps import MapKind, random_maps
+from sheafcoarsen.sheaf.values import (
+    EdgeValues,
+    connection_maps,
+    constant_maps,
+    diagonal_maps,
+    signed_maps,
+)
+
+
+class FromGraphs:
+    """What :class:`CellularSheaf` knows to make of a graph and values on its edges."""
+
+    @classmethod
+    def _of_arrays(
+        cls,
+        edges: np.ndarray,
+        vertex_dims: np.ndarray,
+        edge_dims: np.ndarray,
+        tail_data: np.ndarray,
+        head_data: np.ndarray,
+        vertex_labels: tuple | None = None,
+    ) -> Self:
+        raise NotImplementedError
+
+    def _check_maps(self) -> None:
+        raise NotImplementedError
+
+    @classmethod
+    def _uniform(cls, graph: GraphArrays, tail: np.ndarray, head: np.ndarray) -> Self:
+        """Build from (m, d, d) arrays of our own; values are checked, shapes are known."""
+        m, d = tail.shape[:2]
+        sheaf = cls._of_arrays(
+            graph.edges,
+            np.full(graph.n_vertices, d, dtype=np.int64),
+            np.full(m, d, dtype=np.int64),
+            tail.reshape(-1),
+            head.reshape(-1),
+            graph.labels,
+        )
+        sheaf._check_maps()
+        return sheaf
+
+    @classmethod
+    def constant(
+        cls,
+        graph: GraphLike,
+        dim: int = 1,
+        weight: EdgeValues | None = "weight",
+        n_vertices: int | None = None,
+    ) -> Self:
+        """Build the constant sheaf: sqrt(w) I on both ends of every edge.
+
+        The maps are those of ``eq:app-scalar-restrictions``. For ``dim=1`` its Laplacian is the
+        weighted graph Laplacian, its energy the sum of w (x_u - x_v)^2
+        (``eq:graph_dirichlet_energy``, ``eq:app-weighted-graph-energy``).
+
+        Parameters
+        ----------
+        graph : networkx Graph or MultiGraph, symmetric scipy sparse adjacency, or integer (m, 2)
+        dim : int
+            Dimension of every stalk.
+        weight : str or array_like, shape (m,), or None
+            An edge attribute (missing = 1; an adjacency's entries are its "weight"), the weights,
+            or None for 1.
+        n_vertices : int, optional
+            For an edge array with isolated last vertices.
+
+        Returns
+        -------
+        CellularSheaf
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> sc.laplacian(sc.CellularSheaf.constant(nx.path_graph(3))).toarray()
+        array([[ 1., -1.,  0.],
+               [-1.,  2., -1.],
+               [ 0., -1.,  1.]])
+        """
+        arrays = graph_arrays(graph, n_vertices)
+        return cls._uniform(arrays, *constant_maps(arrays, dim, weight))
+
+    @classmethod
+    def connection(
+        cls,
+        graph: GraphLike,
+        transports: EdgeValues,
+        weight: EdgeValues | None = "weight",
+        n_vertices: int | None = None,
+    ) -> Self:
+        """Build a connection: sqrt(w) I at the tail, sqrt(w) U_e at the head.
+
+        The maps are those of ``eq:app-connection-restrictions``; an edge has the energy
+        w norm(x_u - U_e x_v)^2 (``eq:app-connection-energy``).
+
+        Parameters
+        ----------
+        graph, weight, n_vertices : as in :meth:`constant`
+        transports : str or array_like, shape (m, d, d)
+            U_e for e = (u, v) carries the head's stalk to the tail's, x_u = U_e x_v; orthogonal or
+            unitary to sqrt(eps). If yours carry the tail to the head, x_v = R x_u, pass their
+            conjugate transposes. Mind that an undirected networkx graph orients an edge by the
+            order in which its nodes were added; an (m, 2) edge array keeps the orientation you
+            give.
+
+        Returns
+        -------
+        CellularSheaf
+
+        Raises
+        ------
+        ValueError, TypeError
+            A graph that cannot be read, or values that are not orthogonal, or weights that are
+            negative; the message names the first edge.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.connection([[0, 1]], [[[0.0, -1.0], [1.0, 0.0]]])
+        >>> float(sc.energy(F, np.array([0.0, 1.0, 1.0, 0.0])))  # x_0 = U x_1
+        0.0
+        """
+        arrays = graph_arrays(graph, n_vertices)
+        return cls._uniform(arrays, *connection_maps(arrays, transports, weight))
+
+    @classmethod
+    def diagonal(
+        cls,
+        graph: GraphLike,
+        tail: EdgeValues,
+        head: EdgeValues,
+        n_vertices: int | None = None,
+    ) -> Self:
+        """Build a sheaf with diagonal maps.
+
+        Parameters
+        ----------
+        graph, n_vertices : as in :meth:`constant`
+        tail, head : str or array_like, shape (m, d)
+            Diagonals of the maps at the tails and heads.
+
+        Returns
+        -------
+        CellularSheaf
+
+        Raises
+        ------
+        ValueError, TypeError
+            A graph that cannot be read, or values that are not arrays of one shape; the message
+            names the first edge.
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.diagonal([[0, 1]], tail=[[1.0, 2.0]], head=[[3.0, 4.0]])
+        >>> F.head_map(0)
+        array([[3., 0.],
+               [0., 4.]])
+        """
+        arrays = graph_arrays(graph, n_vertices)
+        return cls._uniform(arrays, *diagonal_maps(arrays, tail, head))
+
+    @classmethod
+    def signed(
+        cls,
+        graph: GraphLike,
+        sign: EdgeValues = "sign",
+        weight: EdgeValues | None = "weight",
+        n_vertices: int | None = None,
+    ) -> Self:
+        """Build the O(1) sheaf of a signed graph: sqrt(w) at the tail, sign sqrt(w) at the head.
+
+        Its Laplacian is the signed graph Laplacian, degrees on the diagonal and -sign w beside it.
+
+        Parameters
+        ----------
+        graph, n_vertices : as in :meth:`constant`
+        sign : str or array_like, shape (m,)
+            An edge attribute or the values, each 1 or -1. An adjacency carries its signs in its
+            entries. A negative loop of weight w adds 4 w to the diagonal.
+        weight : as in :meth:`constant`
+
+        Returns
+        -------
+        CellularSheaf
+
+        Raises
+        ------
+        ValueError, TypeError
+            A graph that cannot be read, or values that are not 1 or -1; the message names the first
+            edge.
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.signed([[0, 1], [1, 2]], sign=[1, -1])
+        >>> sc.laplacian(F).toarray()
+        array([[ 1., -1.,  0.],
+               [-1.,  2.,  1.],
+               [ 0.,  1.,  1.]])
+        """
+        arrays = graph_arrays(graph, n_vertices)
+        return cls._uniform(arrays, *signed_maps(arrays, sign, weight))
+
+    @classmethod
+    def random(
+        cls,
+        graph: GraphLike,
+        vertex_dims: npt.ArrayLike,
+        edge_dims: npt.ArrayLike,
+        kind: MapKind = "general",
+        seed: Seed = None,
+        dtype: npt.DTypeLike = float,
+    ) -> Self:
+        """Build a sheaf with random maps.
+
+        Parameters
+        ----------
+        graph : as in :meth:`constant`
+        vertex_dims, edge_dims : int or array_like of int, shape (n,) and (m,)
+        kind : {"general", "orthogonal", "diagonal"}
+            Standard normal entries; maps with orthonormal rows or columns, whichever are fewer; or
+            standard normal entries on the diagonal alone.
+        seed : None, int or numpy Generator
+        dtype : float32, float64, complex64 or complex128
+
+        Returns
+        -------
+        CellularSheaf
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> sc.CellularSheaf.random(nx.path_graph(3), vertex_dims=[1, 2, 3], edge_dims=2, seed=5)
+        CellularSheaf(n_vertices=3, n_edges=2, dim_c0=6, dim_c1=4, dtype=float64)
+        """
+        choice("kind", kind, get_args(MapKind))
+        scalar = scalar_type("dtype", dtype)
+        arrays = graph_arrays(graph)
+        n, m = arrays.n_vertices, len(arrays.edges)
+        # an edge array does not know its isolated last vertices
+        if arrays.labels is None and not is_scalar("vertex_dims", vertex_dims):
+            n = max(n, len(np.asarray(vertex_dims)))
+        dims = dimensions("vertex_dims", vertex_dims, n, "vertex")
+        rows = dimensions("edge_dims", edge_dims, m, "edge")
+        entries = float((rows.astype(np.float64) * dims[arrays.edges].sum(axis=1)).sum())
+        entry_count("vertex_dims` with `edge_dims", entries)
+        rng = random_generator("seed", seed)
+        tail, head = (
+            random_maps(rng, rows, dims[arrays.edges[:, end]], kind, scalar) for end in (0, 1)
+        )
+        return cls._of_arrays(arrays.edges, dims, rows, tail, head, arrays.labels)

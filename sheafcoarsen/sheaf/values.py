@@ -1,0 +1,177 @@
+"""Values on edges as a caller gives them, and the maps that the kinds of sheaves make of them."""
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sheafcoarsen._support import entry_count, scalar_array, whole_number
+from sheafcoarsen.sheaf.graphs import GraphArrays
+from sheafcoarsen.sheaf.maps import check_unitary
+
+EdgeValues: TypeAlias = str | npt.ArrayLike
+"""One value per edge in edge order, or the name of an edge attribute."""
+
+
+def edge_values(
+    graph: GraphArrays,
+    value: EdgeValues,
+    name: str,
+    *,
+    shape: tuple[int, ...] = (),
+    missing: float | None = None,
+) -> np.ndarray:
+    """Return one scalar or array per edge, given directly or as the name of an edge attribute.
+
+    Parameters
+    ----------
+    graph : GraphArrays
+    value : str or array_like
+        An attribute's name, or the values in edge order.
+    name : str
+        What messages call the argument.
+    shape : tuple of int
+        Shape of one edge's value; -1 stands for any size.
+    missing : number, optional
+        Stands in where the attribute is missing; without it a missing one is an error.
+    """
+    m = len(graph.edges)
+    given = _attribute(graph, value, name, missing) if isinstance(value, str) else value
+    # an empty list does not say how large a value is
+    if shape and m == 0 and not (isinstance(given, np.ndarray) and given.ndim == 1 + len(shape)):
+        return np.zeros((0, *(max(s, 1) for s in shape)))
+    sizes = ", ".join("d" if s == -1 else str(s) for s in shape)
+    wanted = f"an array of shape ({sizes})" if shape else "a number"
+    try:
+        array = scalar_array(name, given)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{error} (each edge needs {wanted})") from None
+    found: tuple[int, ...] = array.shape
+    if len(found) != 1 + len(shape) or not all(
+        s in (-1, t) for s, t in zip((m, *shape), found, strict=True)
+    ):
+        raise ValueError(
+            f"`{name}` must hold {wanted} for each of the {m} edges, got shape {array.shape}"
+        )
+    bad = np.flatnonzero([] if m == 0 else ~np.isfinite(array).reshape(m, -1).all(axis=1))
+    if bad.size:
+        e = int(bad[0])
+        raise ValueError(f"`{name}` must be finite, got {array[e]} for {edge_name(graph, e)}")
+    return array
+
+
+def _attribute(
+    graph: GraphArrays, value: str, name: str, missing: float | None
+) -> list | np.ndarray:
+    """Return the values of an edge attribute, ``missing`` where an edge lacks it."""
+    m = len(graph.edges)
+    try:
+        given = graph.attribute(value)
+    except KeyError:
+        if (missing is None or (value != "weight" and graph.labels is None)) and m:
+            raise ValueError(
+                f"`{name}` = {value!r} names an edge attribute that no edge of the graph has: "
+                f"pass its name or an array"
+            ) from None
+        return np.full(m, missing if missing is not None else 0)
+    if not isinstance(given, list):
+        return given
+    absent = next((e for e, item in enumerate(given) if item is None), None)
+    if absent is not None and missing is None:
+        raise ValueError(f"{edge_name(graph, absent)} has no attribute {value!r} for `{name}`")
+    return [missing if item is None else item for item in given]
+
+
+def edge_name(graph: GraphArrays, e: int) -> str:
+    """Return how messages name an edge."""
+    return f"edge {e} {tuple(graph.edges[e].tolist())}"
+
+
+def edge_weights(graph: GraphArrays, weight: EdgeValues | None, name: str = "weight") -> np.ndarray:
+    """Return real non-negative edge weights, of which a root can be taken; None means all 1."""
+    if weight is None:
+        return np.ones(len(graph.edges))
+    values = edge_values(graph, weight, name, missing=1)
+    if values.dtype.kind == "c":
+        raise TypeError(f"`{name}` must be real, got dtype {values.dtype}")
+    negative = np.flatnonzero(values < 0)
+    if negative.size:
+        e = int(negative[0])
+        raise ValueError(
+            f"`{name}` must not be negative, because its root is taken, got {values[e]} for "
+            f"{edge_name(graph, e)}; CellularSheaf.signed takes signs"
+        )
+    return values
+
+
+# -------------------------------------------------- tail and head maps, both of shape (m, d, d)
+
+
+def constant_maps(
+    graph: GraphArrays, dim: int, weight: EdgeValues | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return sqrt(w) I on both ends (``eq:app-scalar-restrictions``)."""
+    d = whole_number("dim", dim, at_least=0)
+    entry_count("dim", max(len(graph.edges), 1) * d * d)
+    roots = np.sqrt(edge_weights(graph, weight))
+    maps = roots[:, None, None] * np.eye(d, dtype=roots.dtype)
+    return maps, maps.copy()
+
+
+def connection_maps(
+    graph: GraphArrays, transports: EdgeValues, weight: EdgeValues | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return sqrt(w) I and sqrt(w) U_e (``eq:app-connection-restrictions``)."""
+    U = edge_values(graph, transports, "transports", shape=(-1, -1))
+    if U.shape[1] != U.shape[2]:
+        raise ValueError(f"`transports` must be square, got shape {U.shape}")
+    check_unitary(U, lambda e: f"`transports[{e}]` (edge {tuple(graph.edges[e].tolist())})")
+    roots = np.sqrt(edge_weights(graph, weight)).astype(U.real.dtype)[:, None, None]
+    return roots * np.eye(U.shape[1], dtype=U.dtype), roots * U
+
+
+def diagonal_maps(
+    graph: GraphArrays, tail: EdgeValues, head: EdgeValues
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the maps that have the given (m, d) diagonals."""
+    tails = edge_values(graph, tail, "tail", shape=(-1,))
+    heads = edge_values(graph, head, "head", shape=(-1,))
+    if tails.shape != heads.shape:
+        raise ValueError(
+            f"`tail` and `head` must have one shape, got {tails.shape} and {heads.shape}"
+        )
+    d = tails.shape[1]
+    return (
+        tails[:, :, None] * np.eye(d, dtype=tails.dtype),
+        heads[:, :, None] * np.eye(d, dtype=heads.dtype),
+    )
+
+
+def signed_maps(
+    graph: GraphArrays, sign: EdgeValues, weight: EdgeValues | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return sqrt(w) and sign sqrt(w), of shape (m, 1, 1)."""
+    if isinstance(sign, str) and sign == "sign" and _is_adjacency(graph):
+        entries = edge_values(graph, "weight", "graph")
+        signs = np.where(entries < 0, -1.0, 1.0)
+        if isinstance(weight, str) and weight == "weight":
+            weight = np.abs(entries)
+    else:
+        signs = edge_values(graph, sign, "sign")
+    bad = np.flatnonzero((np.abs(signs) != 1) | (signs.imag != 0))
+    if bad.size:
+        e = int(bad[0])
+        raise ValueError(f"`sign` must be 1 or -1, got {signs[e]} for {edge_name(graph, e)}")
+    roots = np.sqrt(edge_weights(graph, weight))
+    return roots[:, None, None], (signs.real * roots)[:, None, None]
+
+
+def _is_adjacency(graph: GraphArrays) -> bool:
+    """Tell an adjacency, whose entries carry the signs, from a networkx graph and an edge array."""
+    if graph.labels is not None:
+        return False
+    try:
+        graph.attribute("weight")
+    except KeyError:
+        return False
+    return True
