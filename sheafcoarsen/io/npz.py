@@ -29,7 +29,7 @@ from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.modes import LOCAL_OPERATORS, LocalModes, as_matrix, check_layout, check_modes
 from sheafcoarsen.partition import Partition
-from sheafcoarsen.sheaf import CellularSheaf, flat_arrays, trusted_sheaf
+from sheafcoarsen.sheaf import CellularSheaf, checked_sheaf
 
 VERSION = 2
 
@@ -295,8 +295,7 @@ def _sheaf(arrays, prefix: str = "") -> CellularSheaf:
         raise ValueError("`vertex_dims` and `edge_dims` must be one-dimensional")
     if labels is not None and len(labels) != len(vertex_dims):
         raise ValueError(f"`vertex_labels` has {len(labels)} names for {len(vertex_dims)} vertices")
-    sheaf = trusted_sheaf(*flat_arrays(edges, tail, head, vertex_dims, edge_dims), labels)
-    sheaf.check_finite()
+    sheaf = checked_sheaf(edges, tail, head, vertex_dims, edge_dims, labels)
     _check_size("its maps", sheaf.largest_entry, sheaf.dtype)
     return sheaf
 

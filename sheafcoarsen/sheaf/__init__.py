@@ -17,7 +17,7 @@ Nothing changes in place; what is new is a new sheaf, with all that can be share
 >>> F.with_maps(3 * F.tail_data, 3 * F.head_data).head_map(1)
 array([[6., 0.],
        [0., 6.]])
->>> F.with_labels("abc").vertex_labels
+>>> F.with_labels(["a", "b", "c"]).vertex_labels
 ('a', 'b', 'c')
 
 The files, in the order in which data flows:
@@ -33,10 +33,9 @@ The files, in the order in which data flows:
     Functions on sheaves.
 """
 
-from sheafcoarsen.sheaf.checks import check_sheaf
+from sheafcoarsen.sheaf.checks import check_sheaf, checked_sheaf
 from sheafcoarsen.sheaf.components import component_count, component_labels
 from sheafcoarsen.sheaf.container import CellularSheaf, sheaf_like, sheaf_rows, trusted_sheaf
-from sheafcoarsen.sheaf.flat import flat_arrays
 from sheafcoarsen.sheaf.graphs import GraphLike, graph_arrays
 from sheafcoarsen.sheaf.maps import MapsLike, check_unitary, flat_maps, stalk_dims
 from sheafcoarsen.sheaf.random_maps import random_orthonormal
@@ -50,11 +49,11 @@ __all__ = [
     "MapsLike",
     "check_sheaf",
     "check_unitary",
+    "checked_sheaf",
     "component_count",
     "component_labels",
     "disjoint_union",
     "edge_weights",
-    "flat_arrays",
     "flat_maps",
     "graph_arrays",
     "random_orthonormal",

@@ -1,10 +1,12 @@
-"""What is refused where a sheaf is asked for, and how one is read from flat maps."""
+"""What is refused where a sheaf is asked for, and a sheaf of flat data that is checked."""
 
 import networkx as nx
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen.sheaf.container import CellularSheaf
+from sheafcoarsen.sheaf.container import CellularSheaf, trusted_sheaf
+from sheafcoarsen.sheaf.flat import flat_arrays
 
 
 def check_sheaf(value: object, name: str = "sheaf") -> CellularSheaf:
@@ -19,3 +21,21 @@ def check_sheaf(value: object, name: str = "sheaf") -> CellularSheaf:
     ):
         remedy = ": CellularSheaf.constant(graph) makes one"
     raise TypeError(f"`{name}` must be a CellularSheaf, got {type(value).__name__}{remedy}")
+
+
+def checked_sheaf(
+    edges: npt.ArrayLike,
+    tail_data: npt.ArrayLike,
+    head_data: npt.ArrayLike,
+    vertex_dims: npt.ArrayLike,
+    edge_dims: npt.ArrayLike,
+    vertex_labels: tuple | None = None,
+) -> CellularSheaf:
+    """Build of what a file holds: all is checked but the range of the maps.
+
+    A coarse sheaf may be beyond the range that a caller's own maps must keep.
+    """
+    arrays = flat_arrays(edges, tail_data, head_data, vertex_dims, edge_dims)
+    sheaf = trusted_sheaf(*arrays, vertex_labels)
+    sheaf._check_finite()
+    return sheaf

@@ -193,8 +193,8 @@ class CellularSheaf(FromGraphs):
         """Largest modulus of a map entry, by which norms are scaled."""
         return max(size for _, size in self._scans)
 
-    def check_finite(self) -> None:
-        """Raise a ValueError that names the first edge with an entry that is not finite."""
+    def _check_finite(self) -> None:
+        """Refuse an entry that is not finite, and name its edge."""
         for name, (bad, _) in zip(("tail_maps", "head_maps"), self._scans, strict=True):
             if bad >= 0:
                 tails = name == "tail_maps"
@@ -205,7 +205,7 @@ class CellularSheaf(FromGraphs):
                 raise ValueError(f"`{name}[{e}]` (edge {u} -> {v}) must be finite, got {data[bad]}")
 
     def _check_maps(self) -> None:
-        self.check_finite()
+        self._check_finite()
         check_range("tail_maps and head_maps", self.largest_entry, self.dtype)
 
     # ---------------------------------------------------------------- sizes and views
@@ -381,7 +381,7 @@ class CellularSheaf(FromGraphs):
             self._replacement("tail_maps", tail_maps, 0, len(self.tail_data)),
             self._replacement("head_maps", head_maps, 1, len(self.head_data)),
         )
-        sheaf.check_finite()
+        sheaf._check_finite()
         # a coarse sheaf may be beyond the limits for a caller's own maps, and keeps its own range
         low, high = range_limits(sheaf.dtype)
         if self.dtype == sheaf.dtype and self.largest_entry > 0:

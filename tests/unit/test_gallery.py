@@ -228,7 +228,7 @@ def test_cycle_keeps_the_scalar_type_of_a_matrix(dtype):
         ((3, [[1, 0], [0, np.inf]]), ValueError, "must be finite, got inf at index (1, 1)"),
         ((3, [1.0, 0.0]), ValueError, "an angle or a square matrix, got shape (2,)"),
         ((3, np.ones((2, 3))), ValueError, "an angle or a square matrix, got shape (2, 3)"),
-        ((3, np.eye(2) * 1.1), ValueError, "an entry of H* H - I is 0.21"),
+        ((3, np.eye(2) * 1.1), ValueError, "an entry of U* U - I is 0.21"),
         ((3, np.eye(2) * 1e200), ValueError, "must be orthogonal or unitary"),
         ((3, 1j), TypeError, "for a phase z pass [[z]]"),
         ((3, "pi"), TypeError, "`holonomy` must hold"),

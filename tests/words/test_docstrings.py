@@ -55,7 +55,14 @@ def public_items():
             ]
         for place, owner in owners:
             yield place, owner
-            for key, value in vars(owner).items() if inspect.isclass(owner) else ():
+            own = inspect.getmro(owner) if inspect.isclass(owner) else ()
+            members = {
+                key: value
+                for base in reversed(own)
+                if base.__module__.startswith("sheafcoarsen")
+                for key, value in vars(base).items()
+            }
+            for key, value in members.items():
                 if not key.startswith("_"):
                     value = (
                         value.__func__ if isinstance(value, classmethod | staticmethod) else value
@@ -69,6 +76,7 @@ ITEMS = dict(public_items())
 
 def test_the_items_are_found():
     assert {
+        "CellularSheaf.connection",
         "CellularSheaf.from_flat",
         "coarsen",
         "gallery.cycle",

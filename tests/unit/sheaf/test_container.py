@@ -336,3 +336,34 @@ def test_other_bad_input(case):
     build, error, message = BAD_OTHERS[case]
     with pytest.raises(error, match=re.escape(message)):
         build()
+
+
+# ---------------------------------------------------------------- names of the vertices
+
+
+@given(sheaves())
+def test_names_change_nothing_but_the_names(F):
+    names = [("v", v) for v in range(F.n_vertices)]
+    named = F.with_labels(iter(names))
+    assert named.vertex_labels == tuple(names)
+    assert_same_sheaf(named, F)
+    assert np.shares_memory(named.tail_data, F.tail_data) or F.tail_data.size == 0
+    assert named.with_maps(F.tail_data, F.head_data).vertex_labels == tuple(names)
+    assert named.with_labels(None).vertex_labels is None
+
+
+@pytest.mark.parametrize(
+    ("labels", "error", "message"),
+    [
+        (["a"], ValueError, "must hold one name per vertex, 3 in all, got 1"),
+        (["a", "b", "a"], ValueError, "must all differ, got 'a' for the vertices 0 and 2"),
+        ([1, True, 2], ValueError, "must all differ, got True for the vertices 0 and 1"),
+        (["a", [], "b"], TypeError, "unhashable"),
+        ("abc", TypeError, "`vertex_labels` must be a sequence of names, got 'abc'"),
+        (7, TypeError, "`vertex_labels` must be a sequence of names, got 7"),
+    ],
+)
+def test_names_that_tell_no_vertices_apart_are_refused(labels, error, message):
+    F = CellularSheaf.constant([[0, 1], [1, 2]])
+    with pytest.raises(error, match=re.escape(message)):
+        F.with_labels(labels)
