@@ -1,7 +1,7 @@
 """Measurements that need a process of their own; each prints one line of JSON.
 
     python -m benchmarks.child start                    seconds to import, to coarsen a small sheaf
-    python -m benchmarks.child threads W1 10000 ROUNDS  seconds for local modes, for the whole set-up
+    python -m benchmarks.child threads W1 10000 ROUNDS  seconds for modes, for the set-up
     python -m benchmarks.child memory W1 10000 [L]      peak memory above the input, bytes returned
 
 ``benchmarks.stages`` starts them.

@@ -67,7 +67,8 @@ def line(row):
     workload = f"{row.workload} {row.vertices:,}"
     ours, theirs = amount(row.ours, row.unit), amount(row.theirs, row.unit)
     claim = f"{row.claim} / {row.against}" if row.against else row.claim
-    return f"{claim:<78.78} {workload:<13} {ours:>8} {theirs:>8} {row.result:>8}  {row.limit:<9} {row.note}".rstrip()
+    figures = f"{ours:>8} {theirs:>8} {row.result:>8}"
+    return f"{claim:<78.78} {workload:<13} {figures}  {row.limit:<9} {row.note}".rstrip()
 
 
 def heading():
@@ -137,7 +138,10 @@ def _cell(row):
         return row.note or "-"
     if row.theirs is None:
         return " ".join(filter(None, [row.result, row.note]))
-    return f"**{row.result}** ({amount(row.ours, row.unit)} : {amount(row.theirs, row.unit)}{', ' * bool(row.note)}{row.note})"
+    return (
+        f"**{row.result}** ({amount(row.ours, row.unit)} : "
+        f"{amount(row.theirs, row.unit)}{', ' * bool(row.note)}{row.note})"
+    )
 
 
 def write_readme(rows, data):

@@ -83,7 +83,10 @@ def shown(name, F, h0, rounds, rivals):
         "orthonormality", abs(S.toarray().T @ S.toarray() - np.eye(h0)).max(initial=0), F.dim_c0
     )
     words = [
-        f"{name:24s} h0 {S.h0}, residual {S.residual:.0e}, levels {S.levels}, {times.median('ours'):.2f} s"
+        (
+            f"{name:24s} h0 {S.h0}, residual {S.residual:.0e}, levels {S.levels}, "
+            f"{times.median('ours'):.2f} s"
+        )
     ]
     for rival, (values, vectors) in times.answers.items():
         order = np.argsort(values)[: max(h0, 1)]
@@ -108,9 +111,8 @@ def main():
     with threadpool_limits(1, user_api="blas"):
         for n in SIZES[args.size]:
             shown(f"planar bundle {n}", bundle(n, 2), 3, rounds, [eigsh_plain, eigsh_splu, lobpcg])
-            plain = (
-                [eigsh_plain] if n <= 2000 else []
-            )  # beyond, its factors take minutes and gigabytes
+            # beyond, its factors take minutes and gigabytes
+            plain = [eigsh_plain] if n <= 2000 else []
             shown(
                 f"3-D bundle {n}",
                 bundle(n, 3),

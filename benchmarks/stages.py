@@ -230,9 +230,8 @@ def recoarsen(case, rounds):
     for answer in times.answers.values():
         case.check_coarse(answer, sc.laplacian(answer.sheaf), L)
         checks.local_modes(answer.modes, internal)
-    scores, wanted = (
-        times.answers[key].modes.scores for key in ("ours", "anew")
-    )  # select sees the graph alone
+    # select sees the graph alone
+    scores, wanted = (times.answers[key].modes.scores for key in ("ours", "anew"))
     checks.require(
         "the lowest modes", abs(scores - wanted), C.clusters.dims.max() * abs(L).sum(axis=0).max()
     )
@@ -277,7 +276,10 @@ def growth(sizes, rounds):
     for n, case in cases.items():
         case.check_whole(times.answers[n])
     each = [times.median(n) / n for n in sizes]
-    note = f"us per vertex for n = {', '.join(f'{n:,}' for n in sizes)}: {', '.join(f'{1e6 * t:.3g}' for t in each)}"
+    note = (
+        f"us per vertex for n = {', '.join(f'{n:,}' for n in sizes)}: "
+        f"{', '.join(f'{1e6 * t:.3g}' for t in each)}"
+    )
     first, last = sizes[0], sizes[-1]
     ratio = times.ratio(last, first) * first / last
     claim, against = f"time per vertex, n = {last:,}", f"n = {first:,}"
@@ -298,9 +300,15 @@ def memory(case, rounds):
         )
         if found["peak"] is not None:
             row = case.row(
-                claim, "arrays returned", sense="<=", floor=1.5, unit="B",
-                ours=found["peak"], theirs=found["returned"], ratio=found["peak"] / found["returned"],
-            )  # fmt: skip
+                claim,
+                "arrays returned",
+                sense="<=",
+                floor=1.5,
+                unit="B",
+                ours=found["peak"],
+                theirs=found["returned"],
+                ratio=found["peak"] / found["returned"],
+            )
         yield row
 
 

@@ -39,7 +39,8 @@ def pytest_addoption(parser):
     parser.addoption(
         "--residuals",
         metavar="FILE",
-        help="write the worst residual of every statement to a markdown table (or set SHEAFCOARSEN_RESIDUALS)",
+        help="write the worst residual of every statement to a markdown table "
+        "(or set SHEAFCOARSEN_RESIDUALS)",
     )
 
 

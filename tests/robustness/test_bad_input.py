@@ -171,7 +171,10 @@ REFUSED = {
     "vertex id 10**15": (
         lambda: CellularSheaf.constant([[0, 1], [0, 10**15]]),
         ValueError,
-        "`graph[1]` = (0, 1000000000000000) has a vertex beyond 2147483646; vertices count from 0 without gaps",
+        (
+            "`graph[1]` = (0, 1000000000000000) has a vertex beyond 2147483646; vertices count "
+            "from 0 without gaps"
+        ),
     ),
     "vertex id 10**15 to select": (
         lambda: sc.select([[0, 10**15]], 2),
@@ -206,7 +209,10 @@ REFUSED = {
     "a Coarsening to select": (
         lambda: sc.select(C, 2),
         TypeError,
-        "`graph` must be a networkx graph, a scipy adjacency or an (m, 2) array, got Coarsening: it has a sheaf in its",
+        (
+            "`graph` must be a networkx graph, a scipy adjacency or an (m, 2) array, got "
+            "Coarsening: it has a sheaf in its"
+        ),
     ),
     "a Partition to select": (
         lambda: sc.select(P, 2),
@@ -451,7 +457,10 @@ REFUSED = {
     "modes with R of another partition": (
         lambda: coarsen_with(prolongation=ANOTHER_PARTITION.prolongation),
         ValueError,
-        "the LocalModes in `rank`: R must hold a full block for every cluster, as local_modes makes it",
+        (
+            "the LocalModes in `rank`: R must hold a full block for every cluster, as "
+            "local_modes makes it"
+        ),
     ),
     "modes with other ranks": (
         lambda: coarsen_with(ranks=np.array([1, 3])),
@@ -461,7 +470,10 @@ REFUSED = {
     "modes with a dense R": (
         lambda: coarsen_with(prolongation=M.prolongation.toarray()),
         TypeError,
-        "the LocalModes in `rank`: R must be a csr_array of one of the four scalar types, got ndarray",
+        (
+            "the LocalModes in `rank`: R must be a csr_array of one of the four scalar types, "
+            "got ndarray"
+        ),
     ),
     "modes with a nan in R": (
         lambda: coarsen_with(prolongation=M.prolongation * np.nan),
@@ -860,9 +872,14 @@ CALLS = {
 }
 
 ELEMENTS = {
-    "CellularSheaf.tail_map", "CellularSheaf.head_map", "Partition.cluster", "LocalModes.eigenvalues", "LocalModes.basis",
-    "Coarsening.block", "Coarsening.internal_operator",
-}  # fmt: skip
+    "CellularSheaf.tail_map",
+    "CellularSheaf.head_map",
+    "Partition.cluster",
+    "LocalModes.eigenvalues",
+    "LocalModes.basis",
+    "Coarsening.block",
+    "Coarsening.internal_operator",
+}
 FILES = {"save", "load", "read_g2o", "read_graph", "report"}
 
 THINGS = st.sampled_from(
@@ -1033,6 +1050,7 @@ def public(owner, names):
 
 def test_every_public_function_gets_junk():
     covered = {case.partition(",")[0].partition(" ")[0] for case in CALLS}
+    # plain dataclasses: they hold what they get
     records = {
         "Certificate",
         "Check",
@@ -1045,7 +1063,7 @@ def test_every_public_function_gets_junk():
         "Pooling",
         "SpectralQuality",
         "Verification",
-    }  # plain dataclasses: they hold what they get
+    }
     warnings = {name for name in sc.__all__ if name.endswith("Warning")}
     assert public(sc, sc.__all__) - records - warnings <= covered
     for prefix, owner in (("gallery.", gallery), ("ranks.", sc.ranks)):
@@ -1103,9 +1121,8 @@ def test_the_whole_road_on_any_sheaf(dtype, data):
         assert_valid(C)
         if C.modes is not None:
             assert_valid((sc.energy_ledger(C, x), C.galerkin()))
-    assert_valid(
-        sc.coarsen(coarsenings[1].sheaf, Partition([0] * P.n_clusters), 2)
-    )  # loops and edges without rows
+    # loops and edges without rows
+    assert_valid(sc.coarsen(coarsenings[1].sheaf, Partition([0] * P.n_clusters), 2))
     if F.n_vertices:
         n_clusters = data.draw(st.integers(1, F.n_vertices))
         for method, weights in (

@@ -21,7 +21,10 @@ import sheafcoarsen as sc
 F = sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 3]])
 print(sc.laplacian(F).toarray().tolist())
 """
-ANSWER = "[[1.0, -1.0, 0.0, 0.0], [-1.0, 2.0, -1.0, 0.0], [0.0, -1.0, 2.0, -1.0], [0.0, 0.0, -1.0, 1.0]]\n"
+ANSWER = (
+    "[[1.0, -1.0, 0.0, 0.0], [-1.0, 2.0, -1.0, 0.0], [0.0, -1.0, 2.0, -1.0], [0.0, 0.0, -1.0, "
+    "1.0]]\n"
+)
 
 
 def run(folder) -> str:

@@ -38,32 +38,37 @@ CHILD = """
     before = [library.num_threads for library in blas.lib_controllers]
     assert set(before) <= {1, 2, 3} and len(before) > 0
 
-    F = sc.CellularSheaf.connection(nx.random_regular_graph(4, 300, seed=1), np.eye(3)[None].repeat(600, 0))
+    G = nx.random_regular_graph(4, 300, seed=1)
+    F = sc.CellularSheaf.connection(G, np.eye(3)[None].repeat(600, 0))
     P = sc.select(F, 30)
     rank = sc.ranks.budget(200).whole_multiplets()
     wanted = sc.coarsen(F, P, rank)
     done = interrupted = 0
     delays = random.Random(5)
     folder = sys.argv[1]
-    sc.save(os.path.join(folder, "c.npz"), wanted)  # compiles what it needs: an interrupted compilation begins anew
+    # compiles what it needs: an interrupted compilation begins anew
+    sc.save(os.path.join(folder, "c.npz"), wanted)
     sc.load(os.path.join(folder, "c.npz"))
     while interrupted < 12:
         try:
             timer = threading.Timer(delays.uniform(0.0, 0.1), os.kill, (os.getpid(), signal.SIGINT))
             timer.start()
-            while timer.is_alive():  # Python itself swallows an interrupt in a finalizer: then the next one
+            # Python itself swallows an interrupt in a finalizer: then the next one
+            while timer.is_alive():
                 C = sc.coarsen(F, P, rank)
                 sc.save(os.path.join(folder, "c.npz"), C)
                 done += 1
         except KeyboardInterrupt:
             interrupted += 1
-        except SystemError as error:  # numba's way to pass on one that came while it was converting arguments or results
+        # numba's way to pass on one that came while it was converting arguments or results
+        except SystemError as error:
             while error is not None and not isinstance(error, KeyboardInterrupt):
                 error = error.__cause__
             assert error is not None
             interrupted += 1
         assert [library.num_threads for library in blas.lib_controllers] == before, "BLAS threads"
-        assert not [t.name for t in threading.enumerate() if "ThreadPool" in t.name], "threads at work"
+        names = [thread.name for thread in threading.enumerate()]
+        assert not [name for name in names if "ThreadPool" in name], "threads at work"
         assert set(os.listdir(folder)) <= {"c.npz"}, "half-written files"
         C = sc.coarsen(F, P, rank)
         assert np.array_equal(C.prolongation.data, wanted.prolongation.data), "the next call"

@@ -9,10 +9,10 @@ import scipy.sparse
 from sheafcoarsen import TiedModesWarning
 
 LIMIT = 30.0
-"""A residual of this many ``n eps`` times its operands' norms is the most that rounding explains."""
+"""A residual of this many ``n eps`` times its operands' norms is all that rounding explains."""
 
 WORST: dict[str, tuple[float, int]] = {}
-"""Label of a statement -> (worst ratio, number of comparisons), of all tests marked ``statement(label)`` that have run."""
+"""Label of a statement -> (worst ratio, number of comparisons), of all its tests that have run."""
 
 _running: list[str] = []
 
@@ -121,7 +121,8 @@ def assert_residual(error, *operands, n: int, eps: float | None = None) -> None:
     _record(ratio)
     norms = ", ".join(f"{size(operand):.3g}" for operand in operands)
     assert ratio < LIMIT, (
-        f"norm(error) / (n eps product of norms) = {ratio:.3g}, allowed is {LIMIT:g}: norm(error) = "
+        f"norm(error) / (n eps product of norms) = {ratio:.3g}, allowed is {LIMIT:g}: "
+        "norm(error) = "
         f"{size(error):.3g}, n = {n}, norms of the operands = ({norms})"
     )
 
@@ -141,7 +142,8 @@ def assert_closes(lines, total, bound, *, n: int, eps: float) -> None:
         ratio = residual(gap, bound, allowed, n=n, eps=eps)
     _record(ratio)
     assert ratio < LIMIT, (
-        f"the lines {lines} miss {total:.6g} by {gap:.3g}, {ratio:.3g} times rounding, allowed is {LIMIT:g}"
+        f"the lines {lines} miss {total:.6g} by {gap:.3g}, {ratio:.3g} times rounding, "
+        f"allowed is {LIMIT:g}"
     )
 
 

@@ -253,7 +253,7 @@ def oversampled(F, P, a, target, rings):
 
 
 def prolongation(F, P, bases):
-    """Return R = blockdiag(R_a), rows ordered as the fine C^0 (``eq:global_block_prolongation``)."""
+    """Return R = blockdiag(R_a), rows as in the fine C^0 (``eq:global_block_prolongation``)."""
     ranks = [R_a.shape[1] for R_a in bases]
     R = np.zeros((int(F.vertex_dims.sum()), sum(ranks)), np.result_type(F.dtype, *bases))
     for a, R_a in enumerate(bases):

@@ -221,7 +221,8 @@ class _Recipe:
             empty = f"np.zeros((0, 1, 1), {F.dtype.name!r})"
             return f"# {self.kind}\nF = CellularSheaf([], {empty}, {empty}, {dims})"
         return (
-            f"# {self.kind}\nF = CellularSheaf(\n    {F.edges.tolist()},\n    [{tails}],\n    [{heads}],\n    "
+            f"# {self.kind}\nF = CellularSheaf(\n    {F.edges.tolist()},\n    [{tails}],\n  "
+            f"  [{heads}],\n    "
             f"{dims},\n)"
         )
 
@@ -338,9 +339,8 @@ _ARRAYS = st.builds(
     ),
     st.integers(0, 99),
 )
-_SPARSE_DTYPES = [
-    np.dtype(t) for t in (bool, np.int8, np.uint64, float, np.complex64)
-]  # of those above
+# of those above
+_SPARSE_DTYPES = [np.dtype(t) for t in (bool, np.int8, np.uint64, float, np.complex64)]
 JUNK = st.one_of(
     _NUMBERS,
     _ARRAYS,

@@ -272,7 +272,12 @@ def test_signed_sheaf_is_degree_minus_signed_adjacency(graph, data):
     assert_residual(L - (D - A), D, n=n)
     G = nx.MultiGraph()
     G.add_nodes_from(range(n))
-    G.add_edges_from([(int(u), int(v), {"s": int(s), "w": float(w)}) for (u, v), s, w in zip(edges, signs, weights, strict=True)])  # fmt: skip
+    G.add_edges_from(
+        [
+            (int(u), int(v), {"s": int(s), "w": float(w)})
+            for (u, v), s, w in zip(edges, signs, weights, strict=True)
+        ]
+    )
     assert_residual(sc.laplacian(sc.CellularSheaf.signed(G, "s", "w")) - (D - A), D, n=n)
 
 
@@ -311,9 +316,8 @@ def test_internal_modes_are_eigenpool(n, seed, K, h, weighted):
     labels = rng.permutation(np.arange(n) % K)
     P = sc.Partition(labels)
     X = rng.standard_normal((n, h))
-    C = sc.coarsen(
-        sc.CellularSheaf.constant(G), P, n
-    )  # every mode; multiplets are told apart below
+    # every mode; multiplets are told apart below
+    C = sc.coarsen(sc.CellularSheaf.constant(G), P, n)
     Z = C.pool(X)
     for j in range(K):
         members = np.flatnonzero(labels == j)
@@ -431,9 +435,8 @@ def test_closed_forms(name, d, dtype):
     if dtype is np.float64 and len(G) > 1:
         half = sc.Partition(np.arange(len(G)) * 2 // len(G))
         nu = spectrum(sc.laplacian(sc.coarsen(F, half, sc.ranks.fixed(F.dim_c0)).sheaf))
-        assert_residual(
-            nu - exact, top, n=F.dim_c0
-        )  # nothing truncated: the coarse sheaf has the whole spectrum
+        # nothing truncated: the coarse sheaf has the whole spectrum
+        assert_residual(nu - exact, top, n=F.dim_c0)
 
 
 @pytest.mark.parametrize("theta", [0.0, 1e-4, 0.3, pi / 2, 2.0, pi, -1.1, 7.0])

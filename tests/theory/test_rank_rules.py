@@ -50,9 +50,8 @@ def test_budget_takes_the_smallest_scores_and_breaks_ties_by_cluster(clusters, t
     everything = sorted((score, a) for a, c in enumerate(clusters) for score in c)
     taken = [a for _, a in everything[:total]]
     seen = spectra(*clusters)
-    whole = sc.ranks.budget(total).ranks(
-        seen
-    )  # kernels that are shown, as those of oversampled modes, are kept
+    # kernels that are shown, as those of oversampled modes, are kept
+    whole = sc.ranks.budget(total).ranks(seen)
     assert whole.tolist() == [max(taken.count(a), c.count(0)) for a, c in enumerate(clusters)]
     ranks = sc.ranks.budget(total).ranks(seen._replace(kernels=0 * seen.kernels))
     assert ranks.tolist() == [taken.count(a) for a in range(len(clusters))]

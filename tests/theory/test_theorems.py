@@ -34,21 +34,21 @@ RANKS = st.integers(0, 4)
 HALVES = sc.Partition([0, 0, 0, 1, 1, 1])
 KINDS = ("internal", "principal", "oversampled", "isometric", "any")
 ISOMETRIC = ("internal", "principal", "oversampled", "isometric")
+# whose singular values are zero or well away from it
 STRUCTURED = (
     "integer",
     "repeated",
     "zero",
     "bundle",
-)  # whose singular values are zero or well away from it
+)
 
 
 def draw_coarsening(draw, F, P, kind, loops=True):
     """Coarsen by modes of either operator, or by own blocks, orthonormal or of any kind."""
     if kind in ("internal", "principal", "oversampled"):
         return sc.coarsen(F, P, draw(RANKS), local_operator=kind, loops=loops)
-    few = (
-        F.dtype in (np.float32, np.complex64) and F.largest_entry > 1e6
-    )  # beyond it a scaled basis is refused
+    # beyond it a scaled basis is refused
+    few = F.dtype in (np.float32, np.complex64) and F.largest_entry > 1e6
     of_any_kind = tuple(k for k in BASIS_KINDS if k != "scaled" or not few)
     basis = draw(bases(F, P, kinds=("orthonormal",) if kind == "isometric" else of_any_kind))
     return sc.coarsen(F, P, basis=basis, loops=loops)
@@ -164,8 +164,16 @@ def test_galerkin_energy_identity(case, seed):
     error = (
         (z.conj() @ G @ z).real - sc.energy(C.fine, C.lift(z)) if R.dtype == C.fine.dtype else 0.0
     )
-    assert_residual(error, reference.laplacian(C.fine), R, R, z, z, n=max(block_norms(C)[0], default=1),
-                    eps=eps_of(C.sheaf.dtype))  # fmt: skip
+    assert_residual(
+        error,
+        reference.laplacian(C.fine),
+        R,
+        R,
+        z,
+        z,
+        n=max(block_norms(C)[0], default=1),
+        eps=eps_of(C.sheaf.dtype),
+    )
 
 
 @pytest.mark.statement("thm:local_spectral_optimality")
@@ -495,9 +503,8 @@ def test_energy_ledger_closes(case, seed):
     x = np.stack([random_cochain(F, seed), np.zeros(F.dim_c0, F.dtype)], axis=1)
     if F.dim_c0:
         smooth = np.linalg.svd(delta / max(size(delta), np.finfo(F.dtype).tiny))[2][-1].conj()
-        x[:, 1] = np.where(
-            np.abs(smooth) > eps_of(F.dtype), smooth, 0
-        )  # squares of less underflow in single precision
+        # squares of less underflow in single precision
+        x[:, 1] = np.where(np.abs(smooth) > eps_of(F.dtype), smooth, 0)
     E = sc.energy_ledger(C, x)
     lines = np.array(list(E.lines.values()))
     n = block_norms(C)[0]
@@ -862,8 +869,12 @@ def test_principal_modes_lose_global_sections():
     """H^0 of the path survives internal coarsening and is lost by the principal operator."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        low = {op: np.linalg.eigvalsh(sc.coarsen(_path(), HALVES, 1, local_operator=op).galerkin().toarray())[0]
-               for op in ("internal", "principal")}  # fmt: skip
+        low = {
+            op: np.linalg.eigvalsh(
+                sc.coarsen(_path(), HALVES, 1, local_operator=op).galerkin().toarray()
+            )[0]
+            for op in ("internal", "principal")
+        }
     assert abs(low["internal"]) < 30 * 6 * np.finfo(float).eps * 4
     assert low["principal"] > 0.01
 

@@ -87,9 +87,8 @@ def test_a_file_of_levels(tmp_path, capsys):
     assert capsys.readouterr().out.count("that apply hold") == 2
     assert main(["verify", path, "--clusters", "2", "--rank", "1"]) == 2
     assert "holds a coarsening already" in capsys.readouterr().err
-    assert (
-        main(["coarsen", path, "--clusters", "2", "--rank", "1"]) == 0
-    )  # goes on from the coarsest sheaf
+    # goes on from the coarsest sheaf
+    assert main(["coarsen", path, "--clusters", "2", "--rank", "1"]) == 0
     assert "fine    4 vertices" in capsys.readouterr().out
     sc.save(path, sc.Hierarchy(H.fine, ()))
     assert main(["verify", path]) == 2
@@ -258,11 +257,21 @@ def test_as_a_process(tmp_path):
 # ---------------------------------------------------------------- real data
 
 REAL = [
-    *((f"g2o_{name}.g2o.gz", 250 if name == "city10000" else 40, 4)
-      for name in ("city10000", "sphere2500", "torus3d", "parking_garage", "intel", "csail", "m3500")),
+    *(
+        (f"g2o_{name}.g2o.gz", 250 if name == "city10000" else 40, 4)
+        for name in (
+            "city10000",
+            "sphere2500",
+            "torus3d",
+            "parking_garage",
+            "intel",
+            "csail",
+            "m3500",
+        )
+    ),
     ("graph_minnesota.mtx.gz", 66, 4),
     ("graph_wing.graph.gz", 1500, 6),
-]  # fmt: skip
+]
 
 
 @pytest.mark.real_data

@@ -243,8 +243,10 @@ def test_what_cannot_be_written_is_refused_before_the_work(C, tmp_path, monkeypa
 
 def test_no_figure_is_left_to_pyplot(C, tmp_path):
     code = (
-        "import networkx as nx, sheafcoarsen as sc, sys; F = sc.CellularSheaf.constant(nx.path_graph(6));"
-        "sc.report(sc.coarsen(F, sc.Partition([0, 0, 0, 1, 1, 1]), 2), sys.argv[1]); sys.exit('matplotlib.pyplot' in sys.modules)"
+        "import networkx as nx, sheafcoarsen as sc, sys; F = "
+        "sc.CellularSheaf.constant(nx.path_graph(6));"
+        "sc.report(sc.coarsen(F, sc.Partition([0, 0, 0, 1, 1, 1]), 2), sys.argv[1]); "
+        "sys.exit('matplotlib.pyplot' in sys.modules)"
     )
     assert (
         subprocess.run(
@@ -463,9 +465,19 @@ def shown_objects():
 
 
 OBJECTS = (
-    "CellularSheaf", "Partition", "LocalModes", "Coarsening", "EnergyLedger", "EnergyLedger of many", "HierarchyLedger", "Hierarchy",
-    "Pooling", "SpectralQuality", "Certificate", "Verification",
-)  # fmt: skip
+    "CellularSheaf",
+    "Partition",
+    "LocalModes",
+    "Coarsening",
+    "EnergyLedger",
+    "EnergyLedger of many",
+    "HierarchyLedger",
+    "Hierarchy",
+    "Pooling",
+    "SpectralQuality",
+    "Certificate",
+    "Verification",
+)
 
 
 @pytest.fixture(scope="module")

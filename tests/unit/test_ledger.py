@@ -122,9 +122,13 @@ def test_the_ledger_closes_in_total_and_in_every_cluster(C, data):
     E, eps = sc.energy_ledger(C, x), eps_of(F.dtype)
     lines = list(E.lines.values())
     assert list(E.lines) == [
-        "retained internal", "discarded internal", "internal coupling", "retained crossing", "crossing coupling",
+        "retained internal",
+        "discarded internal",
+        "internal coupling",
+        "retained crossing",
+        "crossing coupling",
         "discarded crossing",
-    ]  # fmt: skip
+    ]
     n = max((max(R_a.shape) for R_a in blocks_of(C)), default=1)
     delta, columns = reference.coboundary(F), columns_of(x, x)
     per_cluster = [columns_of(getattr(E, name), x) for name in PER_CLUSTER[:3]]
@@ -166,9 +170,8 @@ def test_the_galerkin_energy_is_that_of_the_pooled_cochain(C, data):
         assert_residual(
             E.galerkin_energy - value, delta, delta, x, x, n=n, eps=eps_of(C.fine.dtype)
         )
-    crossing = (
-        C.sheaf.dim_c1 and sc.edge_energy(C.sheaf, z)[: C.n_crossing_edges].sum()
-    )  # what a loopless sheaf sees
+    # what a loopless sheaf sees
+    crossing = C.sheaf.dim_c1 and sc.edge_energy(C.sheaf, z)[: C.n_crossing_edges].sum()
     assert_residual(
         E.retained_crossing - crossing, delta, delta, x, x, n=n, eps=eps_of(C.fine.dtype)
     )
@@ -262,18 +265,16 @@ def x_a_in(F, x_a, c):
 
 def test_the_bound_is_zero_infinite_or_sharp():
     F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
-    x = np.array(
-        [1.0, -1.0, 0.0, 1.0]
-    )  # the discarded vector of cluster 0, eigenvalue 2, and half of cluster 1's
+    # the discarded vector of cluster 0, eigenvalue 2, and half of cluster 1's
+    x = np.array([1.0, -1.0, 0.0, 1.0])
     E = sc.energy_ledger(sc.coarsen(F, P, 1), x)
     assert_residual(E.truncation_bound - [2.0, 0.5], 2.0, n=2)  # E_a = 4 and 1
     assert_residual(E.discarded_norm2 - [2.0, 0.5], 2.0, n=2)
     assert sc.energy_ledger(sc.coarsen(F, P, 2), x).truncation_bound.tolist() == [0, 0]
     zero_gap = coarsen(F, Partition([0, 1, 0, 1]), [1, 2])  # cluster 0 holds no edge
     assert sc.energy_ledger(zero_gap, x).truncation_bound.tolist() == [np.inf, 0]
-    sections = coarsen(
-        gallery.bundle(nx.cycle_graph(6), 2, seed=3), Partition([0] * 6), 1
-    )  # one of two sections
+    # one of two sections
+    sections = coarsen(gallery.bundle(nx.cycle_graph(6), 2, seed=3), Partition([0] * 6), 1)
     assert sc.energy_ledger(sections, np.zeros(12)).truncation_bound.tolist() == [np.inf]
 
 
@@ -308,9 +309,8 @@ def test_the_fine_energy_is_not_the_sum_of_the_lines():
     C = sc.coarsen(CellularSheaf.constant(nx.path_graph(6)), Partition([0, 0, 0, 1, 1, 1]), 2)
     x = np.random.default_rng(5).integers(-9, 10, size=(6, 60))
     E = sc.energy_ledger(C, x)
-    assert (
-        E.fine_energy.tolist() == (np.diff(x, axis=0) ** 2).sum(axis=0).tolist()
-    )  # integers, so without rounding
+    # integers, so without rounding
+    assert E.fine_energy.tolist() == (np.diff(x, axis=0) ** 2).sum(axis=0).tolist()
     assert (sum(E.lines.values()) != E.fine_energy).any()  # which the lines do have
 
 
@@ -326,7 +326,10 @@ def test_a_basis_that_is_not_orthonormal_is_refused_with_the_remedy(case, data):
     a = data.draw(st.sampled_from(wide))
     basis[a] = basis[a] * F.dtype.type(1 + data.draw(st.sampled_from([1e-2, 1.0, 1e3, -1.0])))
     x = np.zeros(F.dim_c0)
-    match = rf"not the identity in cluster {a} .*orthonormalize each block, e.g. numpy.linalg.qr\(R_a\)\[0\]"
+    match = (
+        rf"not the identity in cluster {a} .*orthonormalize each block, e.g. "
+        rf"numpy.linalg.qr\(R_a\)\[0\]"
+    )
     with pytest.raises(ValueError, match=match):
         sc.energy_ledger(sc.coarsen(F, P, basis=basis), x)
     repaired = [
@@ -366,7 +369,15 @@ def test_the_ledger_prints_its_lines():
     C = sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
     text = repr(sc.energy_ledger(C, [0.0, 1.0, 2.0, 4.0]))
     assert [line[:26].strip() for line in text.splitlines()] == [
-        "EnergyLedger", "retained internal", "discarded internal", "internal coupling", "retained crossing",
-        "crossing coupling", "discarded crossing", "fine energy", "kept (Galerkin) energy", "closure",
-    ]  # fmt: skip
+        "EnergyLedger",
+        "retained internal",
+        "discarded internal",
+        "internal coupling",
+        "retained crossing",
+        "crossing coupling",
+        "discarded crossing",
+        "fine energy",
+        "kept (Galerkin) energy",
+        "closure",
+    ]
     assert "6.25" in text

@@ -325,9 +325,8 @@ def test_one_cluster_and_as_many_as_vertices():
     every = HiSP(2, 5)(F, x)
     assert_residual(every.lift(every.x) - x, x, n=2)
     np.testing.assert_array_equal(every.adjacency.toarray(), nx.to_numpy_array(nx.cycle_graph(5)))
-    K_is_dim = HiSP(2, 5)(
-        CellularSheaf.constant(nx.cycle_graph(5)), np.ones((5, 1))
-    )  # padded: N_a = 1 < M
+    # padded: N_a = 1 < M
+    K_is_dim = HiSP(2, 5)(CellularSheaf.constant(nx.cycle_graph(5)), np.ones((5, 1)))
     assert K_is_dim.x.tolist() == [[1, 0]] * 5
     assert (
         K_is_dim.lift(K_is_dim.x).tolist() == K_is_dim.lift(K_is_dim.x_lifted).tolist() == [[1]] * 5
@@ -387,8 +386,15 @@ def test_layers_stack_on_the_coarse_sheaf(F, local_operator, M, data):
     assert_residual(y - R.conj().T @ x, x, n=n, eps=eps)
     if layers:
         assert A.sum() == reference.adjacency(F).sum()  # every level keeps the weight of all edges
-        assert_residual(sc.laplacian(sheaf).toarray() - R.conj().T @ reference.laplacian(F) @ R,
-                        reference.coboundary(F), reference.coboundary(F), R, R, n=n, eps=eps)  # fmt: skip
+        assert_residual(
+            sc.laplacian(sheaf).toarray() - R.conj().T @ reference.laplacian(F) @ R,
+            reference.coboundary(F),
+            reference.coboundary(F),
+            R,
+            R,
+            n=n,
+            eps=eps,
+        )
     for out in reversed(layers):
         y = out.lift(y)
     assert_residual(y - R @ (R.conj().T @ x), x, n=n, eps=eps)
@@ -588,28 +594,87 @@ def asymmetric(i, j, value):
     ("arguments", "error", "message"),
     [
         ((nx.path_graph(4), X), TypeError, "`sheaf` must be a CellularSheaf, got Graph"),
-        ((F, np.ones((4, 5))), ValueError, "`X` must have shape (N, d h) = (4, 2 h) or, lifted, (dim_c0, h) = (8, h), got (4, 5)"),
+        (
+            (F, np.ones((4, 5))),
+            ValueError,
+            "`X` must have shape (N, d h) = (4, 2 h) or, lifted, (dim_c0, h) = (8, h), got (4, 5)",
+        ),
         ((F, np.ones((5, 6))), ValueError, "`X` must have shape (N, d h) = (4, 2 h)"),
-        ((F, np.ones(8)), ValueError, "`X` must be 2-dimensional, got shape (8,): X[:, None] makes a single channel"),
+        (
+            (F, np.ones(8)),
+            ValueError,
+            "`X` must be 2-dimensional, got shape (8,): X[:, None] makes a single channel",
+        ),
         ((F, 1.0), ValueError, "`X` must be 2-dimensional, got shape ()"),
-        ((RAGGED, X), ValueError, "`X` must be lifted, shape (dim_c0, h) with dim_c0 = 7, because vertex 2 has dimension 1 and"),
-        ((RAGGED, X), ValueError, "stack the vertices' (d_v, h) blocks, numpy.concatenate(blocks); got shape (4, 6)"),
-        ((F, np.where(np.eye(4, 6) * [[0], [1], [0], [0]], np.inf, 1)), ValueError, "`X` must be finite, got inf in row 1"),
+        (
+            (RAGGED, X),
+            ValueError,
+            (
+                "`X` must be lifted, shape (dim_c0, h) with dim_c0 = 7, because vertex 2 has "
+                "dimension 1 and"
+            ),
+        ),
+        (
+            (RAGGED, X),
+            ValueError,
+            "stack the vertices' (d_v, h) blocks, numpy.concatenate(blocks); got shape (4, 6)",
+        ),
+        (
+            (F, np.where(np.eye(4, 6) * [[0], [1], [0], [0]], np.inf, 1)),
+            ValueError,
+            "`X` must be finite, got inf in row 1",
+        ),
         ((F, X.astype(object)), TypeError, "`X` must hold float32"),
         ((F, X * 1e300), ValueError, "`X` has entries up to 1e+300"),
-        ((F, X, A, Partition([0, 1, 1])), ValueError, "`partition` must label the sheaf's 4 vertices, got a partition of 3"),
-        ((F, X, None, [0, 0, 1, 1]), TypeError, "`partition` must be a Partition, got list: Partition(labels) makes one"),
+        (
+            (F, X, A, Partition([0, 1, 1])),
+            ValueError,
+            "`partition` must label the sheaf's 4 vertices, got a partition of 3",
+        ),
+        (
+            (F, X, None, [0, 0, 1, 1]),
+            TypeError,
+            "`partition` must be a Partition, got list: Partition(labels) makes one",
+        ),
         ((F, X, A[:3, :3]), ValueError, "`adjacency` must have shape (N, N) = (4, 4), got (3, 3)"),
-        ((F, X, asymmetric(0, 1, 2.0)), ValueError, "`adjacency` must be a symmetric adjacency, got 2.0 at (0, 1) and 1.0 at"),
-        ((F, X, asymmetric(0, 1, np.nan)), ValueError, "`adjacency` must be finite, got nan at (0, 1)"),
-        ((F, X, asymmetric(2, 2, -1.0)), ValueError, "`adjacency` must not be negative for Select, got -1.0 at (2, 2): pass"),
-        ((F, X, A * 1j), TypeError, "`adjacency` must hold real numbers of single or double precision, got complex128"),
-        ((F, X, A.astype(np.float16)), TypeError, "`adjacency` must hold real numbers of single or double precision, got float16"),
-        ((F, X, nx.path_graph(4)), TypeError, "`adjacency` must be a matrix, got a networkx graph: nx.to_scipy_sparse_array"),
+        (
+            (F, X, asymmetric(0, 1, 2.0)),
+            ValueError,
+            "`adjacency` must be a symmetric adjacency, got 2.0 at (0, 1) and 1.0 at",
+        ),
+        (
+            (F, X, asymmetric(0, 1, np.nan)),
+            ValueError,
+            "`adjacency` must be finite, got nan at (0, 1)",
+        ),
+        (
+            (F, X, asymmetric(2, 2, -1.0)),
+            ValueError,
+            "`adjacency` must not be negative for Select, got -1.0 at (2, 2): pass",
+        ),
+        (
+            (F, X, A * 1j),
+            TypeError,
+            "`adjacency` must hold real numbers of single or double precision, got complex128",
+        ),
+        (
+            (F, X, A.astype(np.float16)),
+            TypeError,
+            "`adjacency` must hold real numbers of single or double precision, got float16",
+        ),
+        (
+            (F, X, nx.path_graph(4)),
+            TypeError,
+            "`adjacency` must be a matrix, got a networkx graph: nx.to_scipy_sparse_array",
+        ),
         ((F, X, "A"), TypeError, "`adjacency` must hold float32"),
-        ((F, X, np.full((4, 4), 1e308), Partition([0, 0, 1, 1])), ValueError, "sums of `adjacency` exceed the range of float64"),
+        (
+            (F, X, np.full((4, 4), 1e308), Partition([0, 0, 1, 1])),
+            ValueError,
+            "sums of `adjacency` exceed the range of float64",
+        ),
     ],
-)  # fmt: skip
+)
 def test_calls_that_do_not_fit_are_refused(arguments, error, message):
     with pytest.raises(error, match=re.escape(message)):
         POOL(*arguments)

@@ -119,9 +119,8 @@ def test_docstrings_are_whole(name):
     assert found == [section for section in order if section in found]
     if "Examples" in found:
         assert ">>> " in text
-    if inspect.isclass(item) and not name.startswith(
-        "ranks."
-    ):  # those are made by functions that describe them
+    # those are made by functions that describe them
+    if inspect.isclass(item) and not name.startswith("ranks."):
         described = text[text.find("Parameters\n---") :] + text[text.find("Attributes\n---") :]
         fields = set(getattr(item, "__dataclass_fields__", {}))
         assert all(re.search(rf"\b{field}\b", described) for field in fields), fields

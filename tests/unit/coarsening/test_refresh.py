@@ -120,9 +120,8 @@ def test_it_is_the_coarsening_from_scratch_with_loop_rows_kept(case):
     old, refreshed, fresh = loops_of(C), loops_of(C2), loops_of(D)
     assert sorted(refreshed) == sorted({*old, *fresh})
     for a, B in refreshed.items():
-        assert len(B) == max(
-            len(old.get(a, ())), len(fresh.get(a, ()))
-        )  # no row is lost, and none without need
+        # no row is lost, and none without need
+        assert len(B) == max(len(old.get(a, ())), len(fresh.get(a, ())))
         rows = B[np.abs(B).any(axis=1)]
         np.testing.assert_array_equal(rows, fresh[a] if a in fresh else B[:0])
     assert C2.restored_loops.tolist() == sorted(
@@ -170,9 +169,8 @@ def test_loops_that_must_be_put_back():
     C = sc.coarsen(F, P, 1)
     assert C.sheaf.n_edges == C.n_crossing_edges == 1
     tail = F.tail_data.copy()
-    tail[(F.edges < 4).all(axis=1)] *= np.linspace(
-        1, 3, 6
-    )  # constants have energy in the first cluster alone
+    # constants have energy in the first cluster alone
+    tail[(F.edges < 4).all(axis=1)] *= np.linspace(1, 3, 6)
     C2 = C.recoarsen(F.with_maps(tail, F.head_data))
     assert C2.restored_loops.tolist() == [0]
     assert C2.sheaf.edges.tolist() == [[0, 1], [0, 0]]

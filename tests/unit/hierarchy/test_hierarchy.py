@@ -137,13 +137,18 @@ def test_recoarsen_is_rebuilding_with_the_same_ranks(H, kind, dtype, seed):
             C.modes.local_operator,
         )
         if not C.modes.singular:
-            target = (
-                C2.modes.target or None
-            )  # all levels share that of the finest; 0: a pilot found no energy
+            # all levels share that of the finest; 0: a pilot found no energy
+            target = C2.modes.target or None
             D = sc.coarsen(
-                current, C.partition, C.ranks.tolist(), local_operator=C.modes.local_operator, loops=C.loops,
-                rings=C.modes.rings, target=target, compress=C.crossing_rows is None,
-            )  # fmt: skip
+                current,
+                C.partition,
+                C.ranks.tolist(),
+                local_operator=C.modes.local_operator,
+                loops=C.loops,
+                rings=C.modes.rings,
+                target=target,
+                compress=C.crossing_rows is None,
+            )
             np.testing.assert_array_equal(C2.prolongation.data, D.prolongation.data)
             np.testing.assert_array_equal(C2.prolongation.indices, D.prolongation.indices)
             for e in range(D.n_crossing_edges):
@@ -179,9 +184,8 @@ def test_a_level_below_loops_that_were_put_back_is_rebuilt():
     H = sc.coarsen_levels(F, partitions=given_, rank=1)
     assert [G.n_edges for G in H.sheaves] == [351, 36, 3, 0]
     tail = F.tail_data.copy()
-    tail[(F.edges < 3).all(axis=1)] *= np.linspace(
-        1, 3, 3
-    )  # constants have energy in the first cluster alone
+    # constants have energy in the first cluster alone
+    tail[(F.edges < 3).all(axis=1)] *= np.linspace(1, 3, 3)
     H2 = H.recoarsen(F.with_maps(tail, F.head_data))
     assert H2.rebuilt_levels == (1, 2)
     assert [C.restored_loops.tolist() for C in H2] == [[0], [0], [0]]

@@ -86,8 +86,12 @@ def test_the_ledger_by_hand():
     H = sc.coarsen_levels(F, partitions=[Partition([0, 0, 1, 1]), Partition([0, 0])], rank=1)
     E = H.ledger([0.0, 1.0, 2.0, 4.0])
     # (.5, .5, 3, 3) on two vertices of value sqrt 2 times .5 and 3, then their mean
-    expected = {"level 0: discarded internal": 5, "level 0: crossing coupling": -7.5, "level 0: discarded crossing": 2.25,
-                "level 1: discarded internal": 6.25}  # fmt: skip
+    expected = {
+        "level 0: discarded internal": 5,
+        "level 0: crossing coupling": -7.5,
+        "level 0: discarded crossing": 2.25,
+        "level 1: discarded internal": 6.25,
+    }
     for name, value in E.lines.items():
         assert_residual(value - expected.get(name, 0.0), 6.0, n=4)
     assert E.fine_energy == 6

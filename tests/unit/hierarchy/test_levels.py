@@ -186,27 +186,75 @@ THREE, TWO = Partition([0, 0, 1, 1, 2, 2]), Partition([0, 0, 1])
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"partitions": [TWO]}, ValueError, "`partitions[0]` must label the sheaf's 6 vertices, got a partition of 3"),
-        ({"partitions": [THREE, THREE]}, ValueError, "`partitions[1]` must label the 3 clusters of `partitions[0]`, got a partition of 6"),
-        ({"partitions": THREE}, TypeError, "`partitions` must be a sequence of Partitions, one per level, got a single one: [P]"),
-        ({"partitions": 3}, TypeError, "`partitions` must be a sequence of Partitions, one per level, got int"),
-        ({"partitions": [[0, 0, 0, 1, 1, 1]]}, TypeError, "`partitions[0]` must be a Partition, got list: Partition(labels) makes"),
-        ({"partitions": [THREE], "factor": 3}, ValueError, "`partitions` says what the levels are: leave `factor` out"),
-        ({"partitions": [THREE], "n_levels": 1}, ValueError, "`partitions` says what the levels are: leave `n_levels` out"),
+        (
+            {"partitions": [TWO]},
+            ValueError,
+            "`partitions[0]` must label the sheaf's 6 vertices, got a partition of 3",
+        ),
+        (
+            {"partitions": [THREE, THREE]},
+            ValueError,
+            "`partitions[1]` must label the 3 clusters of `partitions[0]`, got a partition of 6",
+        ),
+        (
+            {"partitions": THREE},
+            TypeError,
+            "`partitions` must be a sequence of Partitions, one per level, got a single one: [P]",
+        ),
+        (
+            {"partitions": 3},
+            TypeError,
+            "`partitions` must be a sequence of Partitions, one per level, got int",
+        ),
+        (
+            {"partitions": [[0, 0, 0, 1, 1, 1]]},
+            TypeError,
+            "`partitions[0]` must be a Partition, got list: Partition(labels) makes",
+        ),
+        (
+            {"partitions": [THREE], "factor": 3},
+            ValueError,
+            "`partitions` says what the levels are: leave `factor` out",
+        ),
+        (
+            {"partitions": [THREE], "n_levels": 1},
+            ValueError,
+            "`partitions` says what the levels are: leave `n_levels` out",
+        ),
         ({"partitions": [THREE], "min_vertices": 5}, ValueError, "leave `min_vertices` out"),
         ({"partitions": [THREE], "method": "metis"}, ValueError, "leave `method` out"),
         ({"partitions": [THREE], "seed": 3}, ValueError, "leave `seed` out"),
         ({"partitions": [THREE], "factor": np.ones(2)}, ValueError, "leave `factor` out"),
-        ({"partitions": [THREE, TWO], "rank": [1]}, ValueError, "`rank` must have one entry per level, 2 in all, got 1"),
-        ({"partitions": [THREE, TWO], "rank": [1, [1, 2, 3]]}, ValueError, "level 1: `rank` must hold one integer per cluster, 2 in all"),
+        (
+            {"partitions": [THREE, TWO], "rank": [1]},
+            ValueError,
+            "`rank` must have one entry per level, 2 in all, got 1",
+        ),
+        (
+            {"partitions": [THREE, TWO], "rank": [1, [1, 2, 3]]},
+            ValueError,
+            "level 1: `rank` must hold one integer per cluster, 2 in all",
+        ),
         ({"partitions": [THREE], "rank": [-1]}, ValueError, "`rank[0]` must be at least 0, got -1"),
         ({"rank": -1}, ValueError, "`rank` must be at least 0, got -1"),
         ({"rank": 1.5}, TypeError, "`rank` must be an integer"),
         ({"rank": [2, "kernel"]}, TypeError, "`rank[1]` must be an integer"),
-        ({"rank": np.array([2, 3])}, TypeError, "got an array of shape (2,): list(rank) is one rank per level, [rank] the ranks of one"),
+        (
+            {"rank": np.array([2, 3])},
+            TypeError,
+            "got an array of shape (2,): list(rank) is one rank per level, [rank] the ranks of one",
+        ),
         ({"rank": sc.local_modes(SIX, THREE, 4)}, TypeError, "`rank` must be an integer"),
-        ({"rank": [2, 3], "n_levels": 3}, ValueError, "`rank` must have one entry per level, 3 in all, got 2"),
-        ({"factor": 1}, ValueError, "`factor` must be above 1 and finite, got 1: it is the number of vertices per cluster"),
+        (
+            {"rank": [2, 3], "n_levels": 3},
+            ValueError,
+            "`rank` must have one entry per level, 3 in all, got 2",
+        ),
+        (
+            {"factor": 1},
+            ValueError,
+            "`factor` must be above 1 and finite, got 1: it is the number of vertices per cluster",
+        ),
         ({"factor": 0.1}, ValueError, "`factor` must be above 1 and finite, got 0.1"),
         ({"factor": np.nan}, ValueError, "`factor` must be above 1 and finite, got nan"),
         ({"factor": np.inf}, ValueError, "`factor` must be above 1 and finite, got inf"),
@@ -214,14 +262,18 @@ THREE, TWO = Partition([0, 0, 1, 1, 2, 2]), Partition([0, 0, 1])
         ({"n_levels": -1}, ValueError, "`n_levels` must be at least 0, got -1"),
         ({"n_levels": 2.0}, TypeError, "`n_levels` must be an integer"),
         ({"min_vertices": 0}, ValueError, "`min_vertices` must be at least 1, got 0"),
-        ({"n_levels": 2, "min_vertices": 5}, ValueError, "`n_levels` = 2 and `min_vertices` = 5 both say when to stop: leave one"),
+        (
+            {"n_levels": 2, "min_vertices": 5},
+            ValueError,
+            "`n_levels` = 2 and `min_vertices` = 5 both say when to stop: leave one",
+        ),
         ({"method": "best"}, ValueError, "`method` must be one of"),
         ({"local_operator": "best"}, ValueError, "`local_operator` must be one of"),
         ({"loops": "no"}, TypeError, "`loops` must be True or False"),
         ({"compress": 1}, TypeError, "`compress` must be True or False"),
         ({"seed": -1}, ValueError, "`seed` must be at least 0"),
     ],
-)  # fmt: skip
+)
 def test_arguments_that_do_not_fit_are_refused(options, error, message):
     with pytest.raises(error, match=re.escape(message)):
         sc.coarsen_levels(SIX, **{"rank": 1, **options})

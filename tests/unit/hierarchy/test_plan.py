@@ -20,9 +20,8 @@ def test_given_partitions():
     H = sc.coarsen_levels(F, partitions=everything, rank=5)
     assert [G.n_vertices for G in H.sheaves] == [400, 400, 1, 1]
     assert [G.dim_c0 for G in H.sheaves] == [800, 800, 5, 5]
-    assert (
-        sc.coarsen_levels(F, partitions=everything, rank=0).sheaves[-1].dim_c0 == 0
-    )  # as asked for
+    # as asked for
+    assert sc.coarsen_levels(F, partitions=everything, rank=0).sheaves[-1].dim_c0 == 0
     assert len(sc.coarsen_levels(F, partitions=[], rank=5)) == 0
 
 

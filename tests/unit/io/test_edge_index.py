@@ -34,9 +34,8 @@ def test_an_edge_and_its_reverse_side_by_side(F, as_array):
     order = np.arange(2 * F.n_edges).reshape(2, -1).T.reshape(-1)
     maps, columns = [maps[k] for k in order], edge_index[:, order]
     m = F.n_edges
-    assume(
-        m < 2 or not np.array_equal(columns[:, :m], columns[::-1, m:])
-    )  # that is read as the other layout
+    # that is read as the other layout
+    assume(m < 2 or not np.array_equal(columns[:, :m], columns[::-1, m:]))
     if as_array and len({M.shape for M in maps}) == 1:
         maps = np.stack(maps)
     assert_same(F, sc.from_edge_index(columns, maps, F.vertex_dims))
@@ -80,7 +79,10 @@ def test_a_column_without_its_reverse_is_named(columns):
     edge_index = np.array(columns, int).reshape(-1, 2).T
     if not alone:
         return
-    message = rf"column {alone[0]} of `edge_index`, \({columns[alone[0]][0]}, {columns[alone[0]][1]}\), has no reverse"
+    message = (
+        rf"column {alone[0]} of `edge_index`, \({columns[alone[0]][0]}, "
+        rf"{columns[alone[0]][1]}\), has no reverse"
+    )
     with pytest.raises(ValueError, match=message):
         sc.from_edge_index(edge_index, np.ones((len(columns), 1, 1)))
 

@@ -392,9 +392,8 @@ def test_a_damaged_file_is_a_connection_or_a_valueerror_in_one_line(tmp_path_fac
             assert type(error) is ValueError
             assert re.fullmatch(f"{re.escape(str(path))}.*: .+", str(error))
             continue
-        for e in range(
-            F.n_edges
-        ):  # every transport is orthogonal: the head's map is the tail's times it
+        # every transport is orthogonal: the head's map is the tail's times it
+        for e in range(F.n_edges):
             tail, head = F.tail_map(e), F.head_map(e)
             assert_residual(tail @ tail.T - head @ head.T, tail, tail, n=3)
             assert tail[0, 0] > 0

@@ -165,7 +165,10 @@ GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n{}\n</graphm
 KEY = '<key id="w" for="edge" attr.name="weight" attr.type="{}"/>\n'
 
 
-BODY = '<graph edgedefault="{}"><node id="a"/><node id="b"/>\n<edge source="a" target="b">{}</edge></graph>'
+BODY = (
+    '<graph edgedefault="{}"><node id="a"/><node id="b"/>\n<edge source="a" '
+    'target="b">{}</edge></graph>'
+)
 
 
 VALUE = '<data key="w">{}</data>'
@@ -211,7 +214,10 @@ def test_good_graphml_of_the_same_form(write):
 # ---------------------------------------------------------------- GML
 
 
-GML = "graph [\n{} multigraph 1\nnode [ id 7 {} ]\nnode [ id 8 {} ]\nedge [ source 8 target 7 weight {} ]\n{}]\n"
+GML = (
+    "graph [\n{} multigraph 1\nnode [ id 7 {} ]\nnode [ id 8 {} ]\nedge [ source 8 target 7 "
+    "weight {} ]\n{}]\n"
+)
 
 
 @pytest.mark.parametrize(

@@ -37,9 +37,8 @@ def test_metis_formats(write, header, before, weighted):
 
 def test_metis_isolated_vertices_are_empty_lines(write):
     check(read_graph(write("4 1\n\n4\n\n2\n", "g.graph")), [[1, 3]], [1], n=4)
-    check(
-        read_graph(write("3 1\n2\n1\n\n\n\n", "g.graph")), [[0, 1]], [1], n=3
-    )  # spare empty lines
+    # spare empty lines
+    check(read_graph(write("3 1\n2\n1\n\n\n\n", "g.graph")), [[0, 1]], [1], n=3)
     check(read_graph(write("0 0\n", "g.graph")), [], [], n=0)
     check(read_graph(write("2 0 1\n\n\n", "g.graph")), [], [], n=2)
 

@@ -706,10 +706,21 @@ CHANGES = {
     "reversed": lambda a: a[::-1] if a.ndim else a,
     "transposed": lambda a: a.T,
     **{f"entry {v}": entry(v) for v in (0, 1, 3, 100)},
-    **{f"entry {v}": lambda a, v=v: entry(v)(a) if a.dtype.kind in "iuf" and v != -1 else -a if a.dtype.kind in "if" else a for v in (-1, 127)},
-    **{f"entry {v}": lambda a, v=v: entry(v)(a) if a.dtype.kind == "i" and a.itemsize == 8 else a for v in (2**31, 2**40, 2**62, -(2**63))},
-    **{f"entry {v}": lambda a, v=v: entry(v)(a) if a.dtype.kind == "f" else a for v in (np.nan, np.inf, 1e200, 1e300, 1e-320)},
-}  # fmt: skip
+    **{
+        f"entry {v}": lambda a, v=v: (
+            entry(v)(a) if a.dtype.kind in "iuf" and v != -1 else -a if a.dtype.kind in "if" else a
+        )
+        for v in (-1, 127)
+    },
+    **{
+        f"entry {v}": lambda a, v=v: entry(v)(a) if a.dtype.kind == "i" and a.itemsize == 8 else a
+        for v in (2**31, 2**40, 2**62, -(2**63))
+    },
+    **{
+        f"entry {v}": lambda a, v=v: entry(v)(a) if a.dtype.kind == "f" else a
+        for v in (np.nan, np.inf, 1e200, 1e300, 1e-320)
+    },
+}
 """What may be done to an array of a file."""
 
 

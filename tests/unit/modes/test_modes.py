@@ -230,9 +230,8 @@ def test_ties_are_judged_by_the_inf_norm_of_the_operator(gap, tied):
     [(1 - 1e-9, -1), (-1 + 1e-9, 1), (1, -1 + 1e-9)],
 )
 def test_the_phase_is_that_of_the_first_entry_of_nearly_the_largest_modulus(first, second):
-    F = CellularSheaf(
-        [[0, 0]], [[[second, -first]]], [[[0.0, 0.0]]]
-    )  # (first, second) spans the kernel
+    # (first, second) spans the kernel
+    F = CellularSheaf([[0, 0]], [[[second, -first]]], [[[0.0, 0.0]]])
     u = sc.local_modes(F, one_cluster(F), 1).basis(0)[:, 0]
     assert u[0] > 0 > u[1]
 

@@ -174,9 +174,8 @@ def test_the_kernel_of_many_dimensions_and_of_none():
             size(M.basis(0)),
             n=F.dim_c0,
         )
-    F = gallery.bundle(
-        nx.grid_2d_graph(8, 8), 2, noise=1e-4, seed=1
-    )  # singular values about 1e-4, not zero
+    # singular values about 1e-4, not zero
+    F = gallery.bundle(nx.grid_2d_graph(8, 8), 2, noise=1e-4, seed=1)
     assert sc.local_modes(
         F, Partition([0] * 64), sc.ranks.kernel(), "oversampled", target=1.0
     ).ranks.tolist() == [0]
@@ -400,10 +399,18 @@ def test_pooling_takes_them():
         ({"target": np.inf}, ValueError, "`target` must be positive and finite, got inf"),
         ({"target": "low"}, TypeError, "`target` must be a real number, got 'low'"),
         ({"target": 1j}, TypeError, "`target` must be a real number"),
-        ({"local_operator": "internal", "rings": 1}, ValueError, '`rings` is for `local_operator` = "oversampled", got 1 with \'internal\''),
-        ({"local_operator": "principal", "target": 1.0}, ValueError, '`target` is for `local_operator` = "oversampled"'),
+        (
+            {"local_operator": "internal", "rings": 1},
+            ValueError,
+            "`rings` is for `local_operator` = \"oversampled\", got 1 with 'internal'",
+        ),
+        (
+            {"local_operator": "principal", "target": 1.0},
+            ValueError,
+            '`target` is for `local_operator` = "oversampled"',
+        ),
     ],
-)  # fmt: skip
+)
 def test_bad_arguments(options, error, message):
     F, P = grid(4)
     options = {"local_operator": "oversampled", **options}
@@ -421,7 +428,10 @@ def test_rings_and_target_are_for_modes_that_are_computed():
     for name, value in (("rings", 1), ("target", 1.0)):
         with pytest.raises(
             ValueError,
-            match=f"`{name}` is for modes that are computed here, but the LocalModes in `rank` are given",
+            match=(
+                f"`{name}` is for modes that are computed here, but the LocalModes in `rank` "
+                "are given"
+            ),
         ):
             sc.coarsen(F, P, M, local_operator="oversampled", **{name: value})
         with pytest.raises(
@@ -456,6 +466,9 @@ def test_patches_too_large_for_a_dense_matrix(monkeypatch):
     monkeypatch.setattr("sheafcoarsen.modes.oversampled.MAX_DENSE", 20)
     with pytest.raises(
         ValueError,
-        match=r"the patch of cluster 0 has dimension \d+ \(the cluster itself \d+\).*limited to dimension 20",
+        match=(
+            r"the patch of cluster 0 has dimension \d+ \(the cluster itself \d+\).*limited to "
+            r"dimension 20"
+        ),
     ):
         oversampled(F, P, 2)

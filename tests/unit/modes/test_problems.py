@@ -112,13 +112,11 @@ DEGENERATE = {
     "identity": CellularSheaf(
         np.repeat(np.arange(30), 2).reshape(-1, 2), [np.eye(2)] * 30, [np.zeros((2, 2))] * 30
     ),
-    "three edges": CellularSheaf.random(
-        [[0, 1], [5, 9], [7, 7]], [3] * 20, 2, seed=5
-    ),  # a kernel of 54
+    # a kernel of 54
+    "three edges": CellularSheaf.random([[0, 1], [5, 9], [7, 7]], [3] * 20, 2, seed=5),
     "kernel of 3": gallery.bundle(nx.gnm_random_graph(40, 100, seed=5), 3, seed=7),
-    "disconnected": CellularSheaf.constant(
-        nx.disjoint_union_all([nx.path_graph(2)] * 30)
-    ),  # 0 and 2, 30 times each
+    # 0 and 2, 30 times each
+    "disconnected": CellularSheaf.constant(nx.disjoint_union_all([nx.path_graph(2)] * 30)),
 }
 
 

@@ -32,10 +32,11 @@ def test_the_result_cannot_be_changed_but_replaced():
     assert residual(M.basis(0).conj().T @ M.basis(0) - np.eye(2), n=6) < 30
 
     other = dataclasses.replace(M, ranks=np.array([1, 2]), scores=np.array([1.0, 2.0, 3.0]))
+    # nothing derived from the old ranks is carried over
     assert other.eigenvalues(1).tolist() == [
         2,
         3,
-    ]  # nothing derived from the old ranks is carried over
+    ]
     Q = Partition([1, 1, 1, 0, 0, 0])
     assert dataclasses.replace(M, partition=Q).clusters.labels.tolist() == Q.labels.tolist()
     assert M.clusters.labels.tolist() == P.labels.tolist()

@@ -19,9 +19,8 @@ SPARSE = {
     "ragged": CellularSheaf.random(
         nx.gnm_random_graph(60, 150, seed=3), np.arange(60) % 5, 1 + np.arange(150) % 3, seed=5
     ),
-    "triple": CellularSheaf.constant(
-        nx.grid_2d_graph(6, 7), 3
-    ),  # every eigenvalue at least three times
+    # every eigenvalue at least three times
+    "triple": CellularSheaf.constant(nx.grid_2d_graph(6, 7), 3),
     "components": CellularSheaf.constant(nx.gnm_random_graph(80, 70, seed=3), 1),  # a large kernel
     "star": CellularSheaf.constant(nx.star_graph(80)),  # 1, 79 times
     "loops": CellularSheaf.random(

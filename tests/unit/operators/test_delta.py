@@ -22,9 +22,8 @@ def test_coboundary_is_that_of_the_definition(F):
     assert isinstance(delta, scipy.sparse.csr_array)
     assert_canonical(delta, F.dtype)
     assert delta.shape == (F.dim_c1, F.dim_c0)
-    np.testing.assert_array_equal(
-        delta.toarray(), reference.coboundary(F)
-    )  # differences of entries: no rounding to allow
+    # differences of entries: no rounding to allow
+    np.testing.assert_array_equal(delta.toarray(), reference.coboundary(F))
 
 
 @pytest.mark.parametrize("ends", [(0, 1), (1, 0)], ids=["tail first", "head first"])

@@ -87,7 +87,10 @@ def test_the_warning_comes_exactly_with_singular_blocks_and_the_pseudo_inverse(F
         if singular.size == 0:
             sc.normalize(F)
             return
-    text = f"singular at {singular.size} of {F.n_vertices} vertices, first at vertex {singular[0]}: the pseudo-inverse"
+    text = (
+        f"singular at {singular.size} of {F.n_vertices} vertices, first at vertex "
+        f"{singular[0]}: the pseudo-inverse"
+    )
     with pytest.warns(sc.SingularDegreeWarning, match=text):
         sc.normalize(F, singular="pinv")
 
@@ -130,9 +133,8 @@ def test_augment_adds_one_whatever_the_scale():
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
 @pytest.mark.parametrize("eps", [1e-8, 0.25])
 def test_eps_regularizes_relative_to_the_largest_block(scale, eps):
-    F = CellularSheaf(
-        [[0, 1]], [[[3.0 * scale]]], [[[4.0 * scale, 0.0]]]
-    )  # D = 9 and diag(16, 0), singular
+    # D = 9 and diag(16, 0), singular
+    F = CellularSheaf([[0, 1]], [[[3.0 * scale]]], [[[4.0 * scale, 0.0]]])
     N = sc.normalize(F, singular="regularize", eps=eps)
     assert_residual(N.tail_map(0)[0, 0] - 3 / np.sqrt(9 + 16 * eps), n=1)
     assert_residual(N.head_map(0)[0, 0] - 4 / np.sqrt(16 + 16 * eps), n=1)
@@ -166,9 +168,8 @@ def test_the_dirichlet_energy_has_no_factor_one_half():
 
 
 def test_loops_count_in_the_degree_by_their_difference():
-    F = CellularSheaf(
-        [[0, 1], [0, 0]], [[[1.0]], [[5.0]]], [[[1.0]], [[3.0]]]
-    )  # D_0 = 1 + (5 - 3)^2
+    # D_0 = 1 + (5 - 3)^2
+    F = CellularSheaf([[0, 1], [0, 0]], [[[1.0]], [[5.0]]], [[[1.0]], [[3.0]]])
     N = sc.laplacian(sc.normalize(F)).toarray()
     assert_residual(N - [[1, -1 / np.sqrt(5)], [-1 / np.sqrt(5), 1]], n=1)
 

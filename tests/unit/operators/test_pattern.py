@@ -29,9 +29,8 @@ def same_graph(data, F, dtypes=DTYPES):
         values = rng.standard_normal(flat.shape) + (
             1j * rng.standard_normal(flat.shape) if dtype.kind == "c" else 0
         )
-        maps.append(
-            (np.sign(values.real) + values) * scale
-        )  # never so small that the sheaf is out of range
+        # never so small that the sheaf is out of range
+        maps.append((np.sign(values.real) + values) * scale)
     return F.with_maps(*[M.astype(dtype) for M in maps])
 
 
@@ -162,9 +161,8 @@ def test_normalized_laplacian_without_loops_is_networkx_own(G, dim):
     )
     F = CellularSheaf.constant(G, dim=dim)
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", sc.SingularDegreeWarning
-        )  # isolated vertices, which networkx also leaves zero
+        # isolated vertices, which networkx also leaves zero
+        warnings.simplefilter("ignore", sc.SingularDegreeWarning)
         ours = sc.laplacian(sc.normalize(F)).toarray()
     theirs = np.kron(nx.normalized_laplacian_matrix(G).toarray(), np.eye(dim))
     assert_residual(ours - theirs, n=dim)
@@ -245,9 +243,8 @@ def test_fill_refuses_an_out_that_does_not_fit(format):
 
 def arranged(kind):
     """Edges of one graph in an order and orientation, perhaps with a loop or parallel edges."""
-    edges = np.array(
-        sorted(nx.gnm_random_graph(8, 15, seed=6).edges), dtype=np.int64
-    )  # u < v, sorted: canonical
+    # u < v, sorted: canonical
+    edges = np.array(sorted(nx.gnm_random_graph(8, 15, seed=6).edges), dtype=np.int64)
     assert (edges[:, 0] < edges[:, 1]).all()
     rng = np.random.default_rng(8)
     if kind == "reversed":

@@ -149,9 +149,8 @@ def test_stalk_dimensions_are_balanced_not_vertices(method):
     path = np.stack([np.arange(79), np.arange(1, 80)], axis=1)
     F = sheaf_on(path, dims, np.ones(79, dtype=int))
     labels = select(F, 4, method=method).labels
-    assert (
-        np.bincount(labels, weights=dims).max() <= 150
-    )  # clusters of 20 vertices would weigh up to 180
+    # clusters of 20 vertices would weigh up to 180
+    assert np.bincount(labels, weights=dims).max() <= 150
     assert np.bincount(labels).max() >= 30
 
 
@@ -212,9 +211,8 @@ def test_hubs_take_no_quadratic_time(method, n_clusters):
     star = np.stack([np.zeros(n, dtype=int), np.arange(1, n + 1)], axis=1)
     rim = np.stack([np.arange(1, n), np.arange(2, n + 1)], axis=1)[: n // 2]
     partition = select(np.concatenate([star, rim]), n_clusters, method=method)
-    assert (
-        partition.n_clusters == n_clusters
-    )  # in a fraction of a second; quadratic time would hang the run
+    # in a fraction of a second; quadratic time would hang the run
+    assert partition.n_clusters == n_clusters
 
 
 # ---------------------------------------------------------------- single methods

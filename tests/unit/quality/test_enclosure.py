@@ -81,9 +81,8 @@ def test_beta_bounds_the_crossing_rows(C):
     true = float(np.sqrt(squares.max(initial=0.0))) * unit
     beta = sc.certificate(C).beta
     assert beta >= true * (1 - 1e-13)
-    assert beta <= true * np.sqrt(max(C.fine.n_vertices, 1)) * (
-        1 + 1e-9
-    )  # blocks of one norm that cancel in the whole
+    # blocks of one norm that cancel in the whole
+    assert beta <= true * np.sqrt(max(C.fine.n_vertices, 1)) * (1 + 1e-9)
     assert (beta == 0) == (true == 0)
 
 

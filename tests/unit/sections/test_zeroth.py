@@ -238,6 +238,5 @@ def test_a_large_zero_without_another_singular_value_is_worth_a_warning(monkeypa
     F = sc.CellularSheaf.random(graph, 4, 2, seed=1, dtype=np.float32)
     with pytest.warns(sc.SingularProblemWarning, match="there is no other"):
         S = sc.global_sections(F)
-    assert (
-        S.largest_zero > 1e-5
-    )  # of the size of the true smallest singular value: single precision cannot tell
+    # of the size of the true smallest singular value: single precision cannot tell
+    assert S.largest_zero > 1e-5

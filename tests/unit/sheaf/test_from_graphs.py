@@ -341,7 +341,10 @@ BAD_ARGUMENTS = {
     "transports too few": (
         lambda: CellularSheaf.connection(PATH, np.eye(2)[None]),
         ValueError,
-        "`transports` must hold an array of shape (d, d) for each of the 2 edges, got shape (1, 2, 2)",
+        (
+            "`transports` must hold an array of shape (d, d) for each of the 2 edges, got shape "
+            "(1, 2, 2)"
+        ),
     ),
     "transports one matrix": (
         lambda: CellularSheaf.connection(PATH, np.eye(2)),

@@ -185,7 +185,10 @@ BAD_GRAPHS = {
         [["a", "b"]],
         None,
         TypeError,
-        "`graph` must hold integers, got dtype <U1: numpy.unique(graph, return_inverse=True)[1] numbers",
+        (
+            "`graph` must hold integers, got dtype <U1: numpy.unique(graph, "
+            "return_inverse=True)[1] numbers"
+        ),
     ),
     "too few vertices": (
         TRIANGLE,

@@ -147,7 +147,10 @@ BAD_SHEAVES = {
     ),
     "columns differ between maps": (
         (PATH, [np.eye(1), np.ones((1, 3))], [np.ones((1, 2)), np.eye(1)]),
-        "`tail_maps[1]` has 3 columns, but vertex 1 has dimension 2 by the first map that touches it",
+        (
+            "`tail_maps[1]` has 3 columns, but vertex 1 has dimension 2 by the first map that "
+            "touches it"
+        ),
     ),
     "columns differ from vertex_dims": (
         (PATH, TWO, TWO, [1, 1, 2]),
@@ -159,7 +162,10 @@ BAD_SHEAVES = {
     ),
     "untouched vertex": (
         ([[0, 2]], ONE, ONE),
-        "vertex 1 touches no edge, so its dimension cannot be read off the maps: pass `vertex_dims`",
+        (
+            "vertex 1 touches no edge, so its dimension cannot be read off the maps: pass "
+            "`vertex_dims`"
+        ),
     ),
     "untouched vertices before a huge one": (([[0, 10**15]], ONE, ONE), "vertex 1 touches no edge"),
     "vertex_dims negative": (
