@@ -1,4 +1,33 @@
-"""Files and other libraries."""
+r"""Files and other libraries: sheaves read in, and all that the library makes written out.
+
+A graph file becomes the constant sheaf, a pose graph a connection; ``save`` writes any object of
+the library, and ``load`` reads it again:
+
+>>> import pathlib, tempfile
+>>> import sheafcoarsen as sc
+>>> with tempfile.TemporaryDirectory() as folder:
+...     path = pathlib.Path(folder)
+...     _ = (path / "triangle.csv").write_text("a,b,4\nb,c\nc,a\n")
+...     F = sc.read_graph(path / "triangle.csv")
+...     sc.save(path / "triangle.npz", F)
+...     sc.load(path / "triangle.npz").vertex_labels
+('a', 'b', 'c')
+
+The files:
+
+``graph_files``
+    `read_graph`: the ending decides which of ``matrix_market``, ``metis``, ``edge_list`` and
+    ``networkx_files`` reads.
+``g2o``
+    Pose graphs.
+``text``, ``edges``
+    Lines and numbers, with messages that begin ``path:line``; edges as a graph file gives them.
+``npz``
+    `save` and `load`: ``npz_write`` makes arrays of objects, ``npz_archive`` reads arrays as if a
+    stranger had written them, ``npz_read`` makes objects of them that fit together.
+``networkx_graphs``, ``edge_index``
+    Maps on the edges of a networkx graph, there and back; the edges of PyTorch Geometric.
+"""
 
 from sheafcoarsen.io.edge_index import from_edge_index
 from sheafcoarsen.io.g2o import read_g2o

@@ -1,24 +1,27 @@
-"""Sheaves from the edge lists of graph learning: every edge in both directions, one map for each."""
+"""Sheaves from the edge lists of graph learning: every edge in both directions, with its maps."""
 
 import numpy as np
+import numpy.typing as npt
 
 from sheafcoarsen._kernels.arrays import scan
 from sheafcoarsen._support import blocks, check_range, integer_array, offsets
-from sheafcoarsen.sheaf import CellularSheaf, flat_maps, stalk_dims, trusted_sheaf
+from sheafcoarsen.sheaf import CellularSheaf, MapsLike, flat_maps, stalk_dims, trusted_sheaf
 
 
-def from_edge_index(edge_index, maps, vertex_dims=None) -> CellularSheaf:
-    """Build a sheaf from the ``edge_index`` of PyTorch Geometric, which holds every edge in both directions.
+def from_edge_index(
+    edge_index: npt.ArrayLike, maps: MapsLike, vertex_dims: npt.ArrayLike | None = None
+) -> CellularSheaf:
+    """Build a sheaf from the ``edge_index`` of PyTorch Geometric.
 
-    Column k = (u, v) stands for one end of an edge: ``maps[k]`` maps the stalk of u into the edge's
-    stalk, and the column (v, u) that belongs to it has the map of v. Which two columns belong
-    together:
+    It holds every edge in both directions. Column k = (u, v) stands for one end of an edge:
+    ``maps[k]`` maps the stalk of u into the edge's stalk, and the column (v, u) that belongs to it
+    has the map of v. Which two columns belong together:
 
-    - where the second half of the columns is the first half reversed, as ``torch.cat([E, E.flip(0)], 1)`` makes them,
-      column k and column m + k;
-    - otherwise, in order of appearance: a column belongs to the first one before it that is its reverse and still alone. So the
-      i-th (u, v) goes with the i-th (v, u), and a loop needs two columns (u, u), the first and the
-      second, the third and the fourth.
+    - where the second half of the columns is the first half reversed, as
+      ``torch.cat([E, E.flip(0)], 1)`` makes them, column k and column m + k;
+    - otherwise, in order of appearance: a column belongs to the first one before it that is its
+      reverse and still alone. So the i-th (u, v) goes with the i-th (v, u), and a loop needs two
+      columns (u, u), the first and the second, the third and the fourth.
 
     The edge is oriented as its first column, and edges are in the order of their first columns.
 
@@ -46,6 +49,7 @@ def from_edge_index(edge_index, maps, vertex_dims=None) -> CellularSheaf:
     Examples
     --------
     >>> import numpy as np
+    import numpy.typing as npt
     >>> import sheafcoarsen as sc
     >>> edge_index = [[0, 1, 1, 2], [1, 0, 2, 1]]
     >>> F = sc.from_edge_index(edge_index, np.arange(1.0, 5.0).reshape(4, 1, 1))
@@ -62,8 +66,9 @@ def from_edge_index(edge_index, maps, vertex_dims=None) -> CellularSheaf:
     if differ.size:
         i, j = int(first[differ[0]]), int(second[differ[0]])
         raise ValueError(
-            f"`maps[{i}]` has {rows[i]} rows and `maps[{j}]`, of the same edge {_shown(columns, i)}, has {rows[j]}; both must have "
-            f"the dimension of the edge's stalk"
+            f"`maps[{i}]` has {rows[i]} rows and `maps[{j}]`, of the same edge "
+            f"{_shown(columns, i)}, has {rows[j]}; both must have the dimension of the edge's "
+            f"stalk"
         )
     other = np.empty(len(columns), np.int64)
     other[first], other[second] = second, first
@@ -80,7 +85,7 @@ def from_edge_index(edge_index, maps, vertex_dims=None) -> CellularSheaf:
     return trusted_sheaf(columns[first], dims, rows[first], tail, head)
 
 
-def _columns(edge_index) -> np.ndarray:
+def _columns(edge_index: npt.ArrayLike) -> np.ndarray:
     """Return the columns as rows (u, v)."""
     columns = integer_array("edge_index", edge_index, ndim=2)
     if columns.shape[0] != 2:
@@ -96,8 +101,8 @@ def _columns(edge_index) -> np.ndarray:
     return columns
 
 
-def _pairs(columns) -> tuple[np.ndarray, np.ndarray]:
-    """Return for every edge its first and its second column, edges in the order of their first columns."""
+def _pairs(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first and the second column of every edge, in the order of the first ones."""
     m, odd = divmod(len(columns), 2)
     if not odd and np.array_equal(columns[:m], columns[m:, ::-1]):
         return np.arange(m), np.arange(m, 2 * m)
@@ -127,13 +132,13 @@ def _pairs(columns) -> tuple[np.ndarray, np.ndarray]:
             else f"no column ({v[k]}, {u[k]}) belongs to it"
         )
         raise ValueError(
-            f"column {k} of `edge_index`, {_shown(columns, k)}, has no reverse: {wanted}; `edge_index` must hold every edge in both "
-            f"directions"
+            f"column {k} of `edge_index`, {_shown(columns, k)}, has no reverse: {wanted}; "
+            f"`edge_index` must hold every edge in both directions"
         )
     ends = np.sort(order.reshape(-1, 2), axis=1)
     ends = ends[np.argsort(ends[:, 0])]
     return ends[:, 0], ends[:, 1]
 
 
-def _shown(columns, k: int) -> str:
+def _shown(columns: np.ndarray, k: int) -> str:
     return str(tuple(columns[k].tolist()))

@@ -1,4 +1,4 @@
-"""Edge lists."""
+"""Edge lists: a line for each edge."""
 
 import re
 
@@ -11,6 +11,7 @@ _SEPARATOR = re.compile(r"\s*,\s*|\s+")
 
 
 def read_edge_list(path: str) -> EdgeList:
+    """Read lines ``u v [weight]``; what becomes of names, :func:`read_graph` says."""
     ends: list[str] = []
     lines: list[int] = []
     weights = Words(path, "the weight of an edge")

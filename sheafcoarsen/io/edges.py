@@ -13,10 +13,12 @@ class EdgeList(NamedTuple):
     n_vertices: int
     edges: np.ndarray  # (m, 2) int64
     weights: np.ndarray  # (m,) float64, finite and not negative
-    names: tuple | None
+    names: tuple | None  # of the vertices, where they are not their numbers
 
 
-def first_unpaired(rows, columns, weights, n: int) -> tuple[int, str, int] | None:
+def first_unpaired(
+    rows: np.ndarray, columns: np.ndarray, weights: np.ndarray, n: int
+) -> tuple[int, str, int] | None:
     """Return (entry, why, other) for the first one repeated or unlike its mirror image."""
     if not len(rows):
         return None

@@ -1,13 +1,16 @@
 """Pose graphs in g2o text: the measured rotations as a connection sheaf."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from sheafcoarsen._support import choice, eps_of, file_path, zero_level
+from sheafcoarsen._support import PathLike, choice, eps_of, file_path, zero_level
 from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 from sheafcoarsen.sheaf import CellularSheaf
+
+G2oWeights: TypeAlias = Literal["information", "unit"]
+"""What the weights of edges are taken from."""
 
 
 class _Group(NamedTuple):
@@ -34,7 +37,7 @@ _EDGE_TAGS = {"EDGE_SE2": _SE2, "EDGE_SE3:QUAT": _SE3}
 _TAGS = ", ".join([*_VERTEX_TAGS, *_EDGE_TAGS])
 
 
-def read_g2o(path, weights: str = "information") -> CellularSheaf:
+def read_g2o(path: PathLike, weights: G2oWeights = "information") -> CellularSheaf:
     r"""Read a pose graph, SE(2) or SE(3), as an O(2) or O(3) connection.
 
     A line ``EDGE_SE2 i j dx dy dtheta`` or ``EDGE_SE3:QUAT i j dx dy dz qx qy qz qw``, followed by
@@ -86,7 +89,7 @@ def read_g2o(path, weights: str = "information") -> CellularSheaf:
            [ 2.,  0.]])
     """
     path = file_path(path)
-    choice("weights", weights, ("information", "unit"))
+    choice("weights", weights, get_args(G2oWeights))
     ids = Words(path, "a vertex id")
     poses = Words(path, "an entry of a pose")
     measured = Words(path, "an entry of a measurement")

@@ -1,23 +1,30 @@
 """Weighted graphs in five text formats, each read as the constant sheaf."""
 
-import io
 import os
-import re
 from collections.abc import Callable
-from xml.etree.ElementTree import ParseError
 
 import networkx as nx
 
-from sheafcoarsen._support import file_path, whole_number
+from sheafcoarsen._support import PathLike, file_path, whole_number
 from sheafcoarsen.io.edge_list import read_edge_list
 from sheafcoarsen.io.edges import EdgeList
 from sheafcoarsen.io.matrix_market import read_matrix_market
 from sheafcoarsen.io.metis import read_metis
-from sheafcoarsen.io.text import file_error, read_bytes, read_lines
+from sheafcoarsen.io.networkx_files import read_gml, read_graphml
+from sheafcoarsen.io.text import file_error
 from sheafcoarsen.sheaf import CellularSheaf
 
+READERS: dict[str, Callable[[str], EdgeList | nx.Graph]] = {
+    ".mtx": read_matrix_market,
+    ".graph": read_metis,
+    **dict.fromkeys((".txt", ".edges", ".edgelist", ".el", ".csv", ".tsv"), read_edge_list),
+    ".graphml": read_graphml,
+    ".gml": read_gml,
+}
+"""How each ending is read."""
 
-def read_graph(path, dim: int = 1) -> CellularSheaf:
+
+def read_graph(path: PathLike, dim: int = 1) -> CellularSheaf:
     r"""Read a weighted graph as the constant sheaf: sqrt(w) I on both ends of every edge.
 
     The ending decides the format; each may be followed by ``.gz``:
@@ -73,14 +80,13 @@ def read_graph(path, dim: int = 1) -> CellularSheaf:
     dim = whole_number("dim", dim, at_least=0)
     stem = path[:-3] if path.lower().endswith(".gz") else path
     ending = os.path.splitext(stem)[1].lower()
-    if ending not in _READERS:
-        hint = {".g2o": "; read_g2o reads pose graphs", ".npz": "; load reads what save wrote"}.get(
-            ending, ""
-        )
-        known = ", ".join(_READERS)
+    if ending not in READERS:
+        hints = {".g2o": "; read_g2o reads pose graphs", ".npz": "; load reads what save wrote"}
+        hint = hints.get(ending, "")
+        known = ", ".join(READERS)
         message = f"unknown ending {ending!r}; read_graph reads {known}, each also .gz{hint}"
         raise file_error(path, None, message)
-    graph = _READERS[ending](path)
+    graph = READERS[ending](path)
     try:
         if isinstance(graph, nx.Graph):
             return CellularSheaf.constant(graph, dim)
@@ -88,49 +94,3 @@ def read_graph(path, dim: int = 1) -> CellularSheaf:
     except (TypeError, ValueError) as error:
         raise file_error(path, None, str(error)) from None
     return sheaf.with_labels(graph.names)
-
-
-def _read_graphml(path: str) -> nx.Graph:
-    content = read_bytes(path)
-    try:
-        graph = nx.read_graphml(io.BytesIO(content))
-    except ParseError as error:
-        raise file_error(path, error.position[0], f"not XML: {error}") from None
-    except Exception as error:  # networkx lets KeyError and others of its own through
-        said = str(error) or type(error).__name__
-        raise file_error(path, None, f"not a GraphML graph: {said}") from None
-    if graph.is_directed():
-        message = 'the graph is directed; write it with edgedefault="undirected" (networkx: graph.to_undirected())'
-        raise file_error(path, None, message)
-    return graph
-
-
-def _read_gml(path: str) -> nx.Graph:
-    lines = read_lines(path)
-    try:
-        graph = nx.parse_gml(lines, label=None)
-        labels = [label for _, label in graph.nodes(data="label")]
-        if None not in labels and len(set(labels)) == len(labels):
-            graph = nx.relabel_nodes(graph, dict(zip(graph, labels, strict=True)))
-    except Exception as error:  # networkx lets TypeError, RecursionError and others through
-        said = str(error) or type(error).__name__
-        place = re.search(r" at \((\d+), \d+\)$", said)
-        raise file_error(
-            path, int(place[1]) if place else None, f"not a GML graph: {said}"
-        ) from None
-    if graph.is_directed():
-        raise file_error(
-            path,
-            None,
-            "the graph is directed; leave out `directed 1` (networkx: graph.to_undirected())",
-        )
-    return graph
-
-
-_READERS: dict[str, Callable[[str], EdgeList | nx.Graph]] = {
-    ".mtx": read_matrix_market,
-    ".graph": read_metis,
-    **dict.fromkeys((".txt", ".edges", ".edgelist", ".el", ".csv", ".tsv"), read_edge_list),
-    ".graphml": _read_graphml,
-    ".gml": _read_gml,
-}

@@ -1,14 +1,43 @@
-"""MatrixMarket files."""
+"""MatrixMarket files: a symmetric matrix as the adjacency of a graph."""
+
+from typing import NamedTuple
 
 import numpy as np
 
 from sheafcoarsen.io.edges import EdgeList, first_unpaired
 from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 
+FIELDS = {
+    "real": False,
+    "double": False,
+    "integer": False,
+    "unsigned-integer": False,
+    "pattern": True,
+}
+"""What entries may be -> whether they have no weights."""
+
+
+class _Banner(NamedTuple):
+    """What the first line says."""
+
+    coordinate: bool  # row, column and weight; else all entries, column by column
+    pattern: bool  # no weights
+    symmetric: bool  # one triangle stands for both
+
+
+class _Entries(NamedTuple):
+    """Entries of the matrix as the file lists them."""
+
+    rows: np.ndarray
+    columns: np.ndarray
+    weights: np.ndarray
+    lines: list[int]  # of the file
+
 
 def read_matrix_market(path: str) -> EdgeList:
+    """Read the upper triangle, row by row."""
     lines = read_lines(path)
-    layout, pattern, symmetric = _mtx_banner(path, lines[0] if lines else "")
+    banner = _banner(path, lines[0] if lines else "")
     numbered = [
         (k, line)
         for k, line in enumerate(lines, start=1)
@@ -17,78 +46,77 @@ def read_matrix_market(path: str) -> EdgeList:
     if not numbered:
         raise file_error(path, None, "not a MatrixMarket matrix: no line with its size")
     (header, size), body = numbered[0], numbered[1:]
-    sizes = Words(path, "a number of the size line")
-    sizes.add(header, size.split())
-    numbers = sizes.integers()
-    wanted = 3 if layout == "coordinate" else 2
-    if len(numbers) != wanted or min(numbers) < 0:
-        parts = ("rows", "columns", "entries")[:wanted]
-        raise file_error(
-            path, header, f"the size line must be `{' '.join(parts)}`, got {shown(size.strip())}"
+    n, count = _sizes(path, header, size, banner)
+    if len(body) != count:
+        message = f"the size line promises {count} entries, the file holds {len(body)}"
+        raise file_error(path, header, message)
+    return _upper_triangle(path, n, _entries(path, n, body, banner), banner)
+
+
+def _banner(path: str, line: str) -> _Banner:
+    """Read the first line."""
+    words = line.lower().split()
+    if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
+        message = (
+            f"not a MatrixMarket matrix: the first line must be `%%MatrixMarket matrix ...`, got "
+            f"{shown(line)}"
         )
+        raise file_error(path, 1, message)
+    layout, field, symmetry = words[2:]
+    if layout not in ("coordinate", "array") or (layout == "array" and field == "pattern"):
+        message = f"not a MatrixMarket matrix: unknown layout {shown(f'{layout} {field}')}"
+        raise file_error(path, 1, message)
+    if field not in FIELDS:
+        raise file_error(path, 1, f"weights must be real, integer or pattern, got {shown(field)}")
+    if symmetry not in ("symmetric", "general"):
+        message = "an adjacency is symmetric (or general with symmetric entries), got"
+        raise file_error(path, 1, f"{message} {shown(symmetry)}")
+    return _Banner(layout == "coordinate", FIELDS[field], symmetry == "symmetric")
+
+
+def _sizes(path: str, line: int, text: str, banner: _Banner) -> tuple[int, int]:
+    """Return the number of vertices, and of the entries that must follow."""
+    words = Words(path, "a number of the size line")
+    words.add(line, text.split())
+    numbers = words.integers()
+    wanted = ("rows", "columns", "entries")[: 3 if banner.coordinate else 2]
+    if len(numbers) != len(wanted) or min(numbers) < 0:
+        message = f"the size line must be `{' '.join(wanted)}`, got {shown(text.strip())}"
+        raise file_error(path, line, message)
     n = numbers[0]
     if n != numbers[1]:
-        raise file_error(path, header, f"an adjacency is a square matrix, got {n} x {numbers[1]}")
+        raise file_error(path, line, f"an adjacency is a square matrix, got {n} x {numbers[1]}")
     if n > 2**31:  # row n + column must fit 64 bits
-        raise file_error(path, header, f"{n} vertices are more than read_graph can take")
-    count = numbers[2] if layout == "coordinate" else n * (n + 1) // 2 if symmetric else n * n
-    if len(body) != count:
-        raise file_error(
-            path, header, f"the size line promises {count} entries, the file holds {len(body)}"
-        )
+        raise file_error(path, line, f"{n} vertices are more than read_graph can take")
+    if banner.coordinate:
+        return n, numbers[2]
+    return n, n * (n + 1) // 2 if banner.symmetric else n * n
 
+
+def _entries(path: str, n: int, body: list[tuple[int, str]], banner: _Banner) -> _Entries:
+    """Read the lines after the size line."""
     ends = Words(path, "a row or column")
     weights = Words(path, "the weight of an edge")
-    n_ends = 2 * (layout == "coordinate")
+    n_ends = 2 * banner.coordinate
     for number, line in body:
         words = line.split()
-        if len(words) != n_ends + (not pattern):
-            form = "row column" if pattern else "row column weight" if n_ends else "weight"
+        if len(words) != n_ends + (not banner.pattern):
+            form = "row column" if banner.pattern else "row column weight" if n_ends else "weight"
             raise file_error(path, number, f"an entry is `{form}`, got {len(words)} words")
         ends.add(number, words[:n_ends])
         weights.add(number, words[n_ends:])
-    values = np.ones(count) if pattern else weights.numbers()
-    if layout == "coordinate":
-        rows, columns = _mtx_places(ends, n)
+    values = np.ones(len(body)) if banner.pattern else weights.numbers()
+    if banner.coordinate:
+        rows, columns = _places(ends, n)
     else:
         columns, rows = np.divmod(np.arange(n * n), max(n, 1))  # column by column
-        if symmetric:
+        if banner.symmetric:
             columns, rows = columns[rows >= columns], rows[rows >= columns]
-    return _mtx_edges(
-        path, n, rows, columns, values, [number for number, _ in body], layout, symmetric
-    )
+    return _Entries(rows, columns, values, [number for number, _ in body])
 
 
-def _mtx_banner(path: str, line: str) -> tuple[str, bool, bool]:
-    """Return (layout, whether there are no weights, whether one triangle stands for both)."""
-    words = line.lower().split()
-    if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
-        message = f"not a MatrixMarket matrix: the first line must be `%%MatrixMarket matrix ...`, got {shown(line)}"
-        raise file_error(path, 1, message)
-    layout, field, symmetry = words[2:]
-    known = {
-        "real": False,
-        "double": False,
-        "integer": False,
-        "unsigned-integer": False,
-        "pattern": True,
-    }
-    if layout not in ("coordinate", "array") or (layout == "array" and field == "pattern"):
-        raise file_error(
-            path, 1, f"not a MatrixMarket matrix: unknown layout {shown(f'{layout} {field}')}"
-        )
-    if field not in known:
-        raise file_error(path, 1, f"weights must be real, integer or pattern, got {shown(field)}")
-    if symmetry not in ("symmetric", "general"):
-        raise file_error(
-            path,
-            1,
-            f"an adjacency is symmetric (or general with symmetric entries), got {shown(symmetry)}",
-        )
-    return layout, known[field], symmetry == "symmetric"
-
-
-def _mtx_places(ends: Words, n: int) -> tuple[np.ndarray, np.ndarray]:
+def _places(ends: Words, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows and columns, from 0."""
     numbers = ends.integers()
     if numbers and not (min(numbers) >= 1 and max(numbers) <= n):
         k = next(k for k, v in enumerate(numbers) if not 1 <= v <= n)
@@ -98,13 +126,13 @@ def _mtx_places(ends: Words, n: int) -> tuple[np.ndarray, np.ndarray]:
     return places[:, 0], places[:, 1]
 
 
-def _mtx_edges(path, n, rows, columns, weights, lines, layout, symmetric) -> EdgeList:
+def _upper_triangle(path: str, n: int, entries: _Entries, banner: _Banner) -> EdgeList:
     """Return the upper triangle row by row of a matrix that is symmetric as its entries say."""
-    entry = np.flatnonzero(weights) if layout == "array" else np.arange(len(rows))
-    mirrored = entry[rows[entry] != columns[entry]] if symmetric else entry[:0]
-    order = np.argsort(
-        np.concatenate([entry, mirrored]), kind="stable"
-    )  # a mirror image right after its entry
+    rows, columns, weights, lines = entries
+    entry = np.arange(len(rows)) if banner.coordinate else np.flatnonzero(weights)
+    mirrored = entry[rows[entry] != columns[entry]] if banner.symmetric else entry[:0]
+    # a mirror image right after its entry
+    order = np.argsort(np.concatenate([entry, mirrored]), kind="stable")
     rows, columns = (
         np.concatenate([rows[entry], columns[mirrored]])[order],
         np.concatenate([columns[entry], rows[mirrored]])[order],
@@ -112,17 +140,14 @@ def _mtx_edges(path, n, rows, columns, weights, lines, layout, symmetric) -> Edg
     entry = np.concatenate([entry, mirrored])[order]
     weights = weights[entry]
 
-    def refuse(k: int, message: str):
-        raise file_error(
-            path, lines[entry[k]], f"entry ({rows[k] + 1}, {columns[k] + 1}) {message}"
-        )
+    def refuse(k: int, message: str) -> None:
+        place = f"entry ({rows[k] + 1}, {columns[k] + 1})"
+        raise file_error(path, lines[entry[k]], f"{place} {message}")
 
     if (weights < 0).any():
         k = int((weights < 0).argmax())
-        refuse(
-            k,
-            f"must not be negative as the weight of an edge, got {weights[k]}; CellularSheaf.signed takes signs",
-        )
+        message = f"must not be negative as the weight of an edge, got {weights[k]}"
+        refuse(k, f"{message}; CellularSheaf.signed takes signs")
     found = first_unpaired(rows, columns, weights, n)
     if found is not None:
         k, why, other = found

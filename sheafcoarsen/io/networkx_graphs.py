@@ -1,5 +1,7 @@
 """Sheaves as networkx graphs that carry the maps on their edges."""
 
+from collections.abc import Hashable
+
 import networkx as nx
 import numpy as np
 
@@ -59,7 +61,7 @@ def to_networkx(sheaf: CellularSheaf) -> nx.MultiDiGraph:
     return graph
 
 
-def from_networkx(graph) -> CellularSheaf:
+def from_networkx(graph: nx.DiGraph) -> CellularSheaf:
     """Read a sheaf off a directed networkx graph that carries the maps on its edges.
 
     An edge u -> v is the edge with tail u and head v. Edges come in the order of their attribute
@@ -88,7 +90,9 @@ def from_networkx(graph) -> CellularSheaf:
 
     Examples
     --------
-    >>> import networkx as nx
+    >>> from collections.abc import Hashable
+
+    import networkx as nx
     >>> import sheafcoarsen as sc
     >>> G = nx.DiGraph()
     >>> G.add_edge("a", "b", tail_map=[[1, 0]], head_map=[[2]])
@@ -104,7 +108,8 @@ def from_networkx(graph) -> CellularSheaf:
     maps = [[_map(u, v, data, name) for name in MAPS] for u, v, data in edges]
     if edges and not graph.is_directed():
         raise ValueError(
-            "`graph` is undirected, so that it does not say which end of an edge is its tail: use networkx.MultiDiGraph"
+            "`graph` is undirected, so that it does not say which end of an edge is its tail: use "
+            "networkx.MultiDiGraph"
         )
     dims = _dims(graph, edges, maps)
     number = {label: v for v, label in enumerate(labels)}
@@ -130,8 +135,8 @@ def _in_order(edges: list) -> list:
         index = data.get("index")
         if isinstance(index, bool) or not isinstance(index, int | np.integer):
             raise ValueError(
-                f"edge {u!r} -> {v!r} has the attribute 'index' = {index!r}, but others have numbers: give each edge a number of "
-                f"its own, or none of them"
+                f"edge {u!r} -> {v!r} has the attribute 'index' = {index!r}, but others have "
+                f"numbers: give each edge a number of its own, or none of them"
             )
         if index in places:
             a, b, _ = places[index]
@@ -142,12 +147,12 @@ def _in_order(edges: list) -> list:
     return [places[index] for index in sorted(places)]
 
 
-def _map(u, v, data: dict, name: str) -> np.ndarray:
+def _map(u: Hashable, v: Hashable, data: dict, name: str) -> np.ndarray:
     """Return one map of an edge, finite and two-dimensional."""
     if data.get(name) is None:
         raise ValueError(
-            f"edge {u!r} -> {v!r} has no attribute {name!r}, its map at that end; CellularSheaf.constant(graph) makes a sheaf of a "
-            f"graph without maps"
+            f"edge {u!r} -> {v!r} has no attribute {name!r}, its map at that end; "
+            f"CellularSheaf.constant(graph) makes a sheaf of a graph without maps"
         )
     try:
         array = scalar_array(name, data[name])
@@ -162,8 +167,8 @@ def _map(u, v, data: dict, name: str) -> np.ndarray:
     return array
 
 
-def _dims(graph, edges: list, maps: list) -> dict:
-    """Return each node's dimension: its attribute ``dim``, or else the columns of the first map that touches it."""
+def _dims(graph: nx.DiGraph, edges: list, maps: list) -> dict:
+    """Return each node's dimension: its attribute ``dim``, or the columns of its first map."""
     dims = dict(graph.nodes(data="dim"))
     for label, d in dims.items():
         if d is not None and (isinstance(d, bool) or not isinstance(d, int | np.integer) or d < 0):
@@ -171,19 +176,21 @@ def _dims(graph, edges: list, maps: list) -> dict:
     for (u, v, _), (tail, head) in zip(edges, maps, strict=True):
         if len(tail) != len(head):
             raise ValueError(
-                f"edge {u!r} -> {v!r}: `tail_map` has {len(tail)} rows and `head_map` has {len(head)}; both must have the "
-                f"dimension of the edge's stalk"
+                f"edge {u!r} -> {v!r}: `tail_map` has {len(tail)} rows and `head_map` has "
+                f"{len(head)}; both must have the dimension of the edge's stalk"
             )
         for name, label, array in (("tail_map", u, tail), ("head_map", v, head)):
             if dims[label] is None:
                 dims[label] = array.shape[1]
             elif dims[label] != array.shape[1]:
                 raise ValueError(
-                    f"edge {u!r} -> {v!r}: `{name}` has {array.shape[1]} columns, but node {label!r} has dimension {dims[label]}"
+                    f"edge {u!r} -> {v!r}: `{name}` has {array.shape[1]} columns, but node "
+                    f"{label!r} has dimension {dims[label]}"
                 )
     for label, d in dims.items():
         if d is None:
             raise ValueError(
-                f"node {label!r} touches no edge and has no attribute 'dim', the dimension of its stalk"
+                f"node {label!r} touches no edge and has no attribute 'dim', the dimension of its "
+                f"stalk"
             )
     return dims

@@ -3,11 +3,9 @@
 import gzip
 import re
 
-import networkx as nx
 import pytest
 
-from sheafcoarsen import CellularSheaf
-from sheafcoarsen.io.text import Words, file_error, named, read_bytes, read_lines, shown
+from sheafcoarsen.io.text import Words, file_error, read_bytes, read_lines, shown
 
 
 def refuses(message):
@@ -93,12 +91,3 @@ def test_what_is_no_number_is_refused_though_python_reads_it(word):
 def test_numbers_are_finite(word):
     with refuses(f"g.txt:3: the weight must be finite, got {word!r}"):
         words_of((2, "1"), (3, word)).numbers()
-
-
-def test_names_are_put_on_a_sheaf_and_nothing_else_changes():
-    F = CellularSheaf.random(nx.path_graph(3), [1, 2, 1], 2, seed=3)
-    G = named(F, ["a", "b", ("c", 1)])
-    assert G.vertex_labels == ("a", "b", ("c", 1))
-    assert F.vertex_labels != G.vertex_labels
-    for name in ("edges", "vertex_dims", "edge_dims", "tail_data", "head_data"):
-        assert getattr(G, name).tolist() == getattr(F, name).tolist()

@@ -1,0 +1,246 @@
+"""Named arrays of a file as the library's objects, or why they are none.
+
+What is read is checked as if a stranger had written it: parts that contradict each other are a
+ValueError.
+"""
+
+import json
+from collections.abc import Hashable
+from typing import TypeAlias
+
+import numpy as np
+import scipy.sparse
+
+from sheafcoarsen._support import (
+    integer_array,
+    offsets,
+    range_limits,
+    ranges,
+    read_only,
+    scalar_array,
+)
+from sheafcoarsen.coarsening import Coarsening
+from sheafcoarsen.hierarchy import Hierarchy
+from sheafcoarsen.io.npz_archive import text_of
+from sheafcoarsen.io.npz_write import OVERSAMPLING
+from sheafcoarsen.modes import LOCAL_OPERATORS, LocalModes, as_matrix, check_layout, check_modes
+from sheafcoarsen.partition import Partition
+from sheafcoarsen.sheaf import CellularSheaf, checked_sheaf
+
+Arrays: TypeAlias = dict[str, np.ndarray]
+
+
+def read_sheaf(arrays: Arrays, prefix: str = "") -> CellularSheaf:
+    """Return a sheaf."""
+    labels = None
+    if prefix + "vertex_labels" in arrays:
+        try:
+            text = arrays[prefix + "vertex_labels"].tobytes().decode()
+            labels = tuple(_label(item) for item in json.loads(text))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise ValueError(f"`vertex_labels` cannot be read ({error})") from None
+        if len(set(labels)) < len(labels) or None in labels:
+            raise ValueError("`vertex_labels` must be names that tell the vertices apart")
+    names = ("edges", "tail_data", "head_data", "vertex_dims", "edge_dims")
+    edges, tail, head, vertex_dims, edge_dims = (arrays[prefix + name] for name in names)
+    if vertex_dims.ndim != 1 or edge_dims.ndim != 1:
+        raise ValueError("`vertex_dims` and `edge_dims` must be one-dimensional")
+    if labels is not None and len(labels) != len(vertex_dims):
+        raise ValueError(f"`vertex_labels` has {len(labels)} names for {len(vertex_dims)} vertices")
+    sheaf = checked_sheaf(edges, tail, head, vertex_dims, edge_dims, labels)
+    _check_size("its maps", sheaf.largest_entry, sheaf.dtype)
+    return sheaf
+
+
+def _check_size(name: str, size: float, dtype: np.dtype) -> None:
+    """Refuse entries whose squares overflow.
+
+    A coarse sheaf may otherwise be beyond the limits for a caller's own maps.
+    """
+    if size > 1e3 * range_limits(dtype)[1]:
+        raise ValueError(f"{name} have entries up to {size:.3g}, whose squares overflow in {dtype}")
+
+
+def _label(item: object) -> Hashable:
+    """Return a node's name, as `_plain` of npz_write made it JSON."""
+    if isinstance(item, dict) and list(item) == ["tuple"] and isinstance(item["tuple"], list):
+        return tuple(_label(part) for part in item["tuple"])
+    if isinstance(item, dict | list):
+        raise ValueError("a name is neither a number nor text nor a tuple of them")
+    return item
+
+
+def read_partition(arrays: Arrays, prefix: str = "") -> Partition:
+    """Return a partition."""
+    return Partition(arrays[prefix + "labels"])
+
+
+def _csr(arrays: Arrays, prefix: str, shape: tuple[int, int]) -> scipy.sparse.csr_array:
+    data = scalar_array("R", arrays[prefix + "data"])
+    indices, indptr = (
+        integer_array(f"R.{name}", arrays[prefix + name]) for name in ("indices", "indptr")
+    )
+    if data.ndim != 1 or not np.isfinite(data).all():
+        raise ValueError("R must be finite")
+    _check_size("the entries of R", float(np.abs(data).max(initial=0)), data.dtype)
+    if (
+        len(indptr) != shape[0] + 1
+        or indptr[0] != 0
+        or (np.diff(indptr) < 0).any()
+        or indptr[-1] != len(data)
+    ):
+        raise ValueError(f"R does not have {shape[0]} rows")
+    if len(indices) != len(data) or (
+        len(indices) and not (indices.min() >= 0 and indices.max() < shape[1])
+    ):
+        raise ValueError(f"R does not have {shape[1]} columns")
+    itype = np.int32 if max(len(data), *shape) <= np.iinfo(np.int32).max else np.int64
+    R = scipy.sparse.csr_array(
+        (data.copy(), indices.astype(itype), indptr.astype(itype)), shape=shape
+    )
+    if not R.has_canonical_format:
+        R.sum_duplicates()
+    return as_matrix(R.indptr, R.indices, R.data, shape[1])
+
+
+def read_coarsening(arrays: Arrays) -> Coarsening:
+    """Return a coarsening; what it holds must fit together."""
+    return _level(arrays, read_sheaf(arrays, "fine."), read_sheaf(arrays, "sheaf."))
+
+
+def read_hierarchy(arrays: Arrays) -> Hierarchy:
+    """Return a hierarchy; each level must fit its two sheaves."""
+    count = arrays["n_levels"]
+    if count.shape != () or count.dtype.kind not in "iu" or not 0 <= count <= len(arrays):
+        raise ValueError(
+            "`n_levels` must be an integer of at least 0, and no more than there are arrays"
+        )
+    sheaves = [read_sheaf(arrays, "sheaves.0.")]
+    levels = []
+    for i in range(int(count)):  # a count that is too large runs into a missing array
+        sheaves.append(read_sheaf(arrays, f"sheaves.{i + 1}."))
+        start = f"levels.{i}."
+        own = {
+            name.removeprefix(start): array
+            for name, array in arrays.items()
+            if name.startswith(start)
+        }
+        try:
+            levels.append(_level(own, sheaves[i], sheaves[i + 1]))
+        except KeyError as error:
+            raise KeyError(start + error.args[0]) from None
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"level {i}: {error}") from None
+    return Hierarchy(sheaves[0], tuple(levels), text_of(arrays, "stopped_because"))
+
+
+def _level(arrays: Arrays, fine: CellularSheaf, coarse: CellularSheaf) -> Coarsening:
+    """Read what a coarsening holds beside its two sheaves, and refuse what does not fit them."""
+    partition = read_partition(arrays, "partition.")
+    if partition.n_vertices != fine.n_vertices or partition.n_clusters != coarse.n_vertices:
+        raise ValueError(
+            f"its parts do not fit: {fine.n_vertices} vertices, a partition of "
+            f"{partition.n_vertices} into {partition.n_clusters} clusters, {coarse.n_vertices} "
+            f"coarse vertices"
+        )
+    shape = (fine.dim_c0, coarse.dim_c0)
+    R = _csr(arrays, "R.", shape)
+    check_layout(R, fine, partition, coarse.vertex_dims, "`R`")
+    restored = np.zeros(0, np.int64)
+    if "restored_loops" in arrays:
+        restored = integer_array("restored_loops", arrays["restored_loops"])
+        if (restored[1:] <= restored[:-1]).any() or (
+            restored.size and not 0 <= restored[0] <= restored[-1] < partition.n_clusters
+        ):
+            raise ValueError(
+                f"`restored_loops` must lie in 0 .. {partition.n_clusters - 1} and ascend"
+            )
+    compress = "compress" in arrays and _flag(arrays, "compress")
+    rows = None if compress else read_only(integer_array("crossing_rows", arrays["crossing_rows"]))
+    modes = _modes(arrays, fine, partition, coarse, R) if "modes.ranks" in arrays else None
+    C = Coarsening(
+        fine, partition, modes, R, coarse, rows, _flag(arrays, "loops"), read_only(restored)
+    )
+    _check_pattern(C)
+    return C
+
+
+def _check_pattern(C: Coarsening) -> None:
+    """Refuse a coarse sheaf with edges or rows that its fine graph and partition do not make."""
+    fine, coarse, clusters = C.fine, C.sheaf, C.clusters
+    crossing = ranges(
+        fine.edge_offsets[clusters.crossing_edges], fine.edge_dims[clusters.crossing_edges]
+    )
+    dims = np.diff(offsets(fine.edge_dims[clusters.crossing_edges])[clusters.pair_ptr])
+    if C.crossing_rows is None:
+        dims = np.minimum(dims, coarse.vertex_dims[clusters.pairs].sum(axis=1))
+    elif not np.array_equal(C.crossing_rows, crossing):
+        raise ValueError(
+            "`crossing_rows` must be the rows of the fine edges that cross, by pair of clusters"
+        )
+    n_pairs = len(clusters.pairs)
+    if not np.array_equal(coarse.edges[:n_pairs], clusters.pairs) or not np.array_equal(
+        coarse.edge_dims[:n_pairs], dims
+    ):
+        raise ValueError(
+            "its coarse sheaf does not have the crossing edges of its fine sheaf and partition"
+        )
+    loops = coarse.edges[n_pairs:]
+    ascend = (loops[:, 0] == loops[:, 1]).all() and (loops[1:, 0] > loops[:-1, 0]).all()
+    if (
+        not ascend
+        or (coarse.edge_dims[n_pairs:] > coarse.vertex_dims[loops[:, 0]]).any()
+        or (len(loops) and not C.loops)
+    ):
+        raise ValueError(
+            "the loops of its coarse sheaf must ascend and have at most as many rows as their "
+            "clusters have modes"
+        )
+
+
+def _flag(arrays: Arrays, name: str) -> bool:
+    value = arrays[name]
+    if value.shape != () or value.dtype != np.bool_:
+        raise ValueError(f"`{name}` must be true or false")
+    return bool(value)
+
+
+def _modes(
+    arrays: Arrays,
+    fine: CellularSheaf,
+    partition: Partition,
+    coarse: CellularSheaf,
+    R: scipy.sparse.csr_array,
+) -> LocalModes:
+    operator = text_of(arrays, "modes.local_operator")
+    if operator not in LOCAL_OPERATORS:
+        raise ValueError(
+            f"its modes are of the local operator {operator!r}, which this version does not know"
+        )
+    ranks = integer_array("modes.ranks", arrays["modes.ranks"])
+    if not np.array_equal(ranks, coarse.vertex_dims):
+        raise ValueError("the ranks of its modes are not the dimensions of its coarse stalks")
+    names = ("scores", "next_eigenvalues", "operator_norms")
+    scores, following, norms = (
+        scalar_array(f"modes.{name}", arrays[f"modes.{name}"]).copy() for name in names
+    )
+    own = _csr(arrays, "modes.R.", R.shape) if "modes.R.data" in arrays else R
+    singular = "modes.singular" in arrays and _flag(arrays, "modes.singular")
+    settings = {}
+    if operator == "oversampled":
+        settings = {name: arrays[f"modes.{name}"].item() for name in OVERSAMPLING}
+    modes = LocalModes(
+        fine,
+        partition,
+        operator,
+        ranks=read_only(ranks),
+        scores=read_only(scores),
+        next_eigenvalues=read_only(following),
+        tied=read_only(arrays["modes.tied"].copy()),
+        operator_norms=read_only(norms),
+        prolongation=own,
+        singular=singular,
+        **settings,
+    )
+    check_modes(modes, "its modes")
+    return modes
