@@ -53,7 +53,7 @@ def _api_page() -> str:
         entry = re.match(r"    (\w+)  +\S", line)
         if entry and inspect.ismodule(getattr(sheafcoarsen, entry[1])):
             names = _functions_of(getattr(sheafcoarsen, entry[1]))
-            lines += [f"   {entry[1]}.{name}" for name in names if name != "as_rule"]
+            lines += [f"   {entry[1]}.{name}" for name in names]
         elif entry:
             lines.append(f"   {entry[1]}")
         elif re.fullmatch(r"\w[\w ,]*", line):

@@ -1,11 +1,15 @@
 """Sheaves with known answers, and sheaves from points, meshes and frameworks."""
 
+from collections.abc import Sized
+
 import networkx as nx
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse
 from scipy.spatial import cKDTree
 
 from sheafcoarsen._support import (
+    Seed,
     entry_count,
     eps_of,
     integer_array,
@@ -18,14 +22,22 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.sheaf import (
     CellularSheaf,
+    GraphLike,
     check_unitary,
     graph_arrays,
     random_orthonormal,
     trusted_sheaf,
 )
 
+__all__ = ["bar_framework", "bundle", "cycle", "nearest_neighbors", "tangent_bundle"]
 
-def bundle(graph, dim: int, noise: float = 0.0, seed=None) -> CellularSheaf:
+
+def __dir__() -> list[str]:
+    """Name the sheaves, not what they are made with."""
+    return __all__
+
+
+def bundle(graph: GraphLike, dim: int, noise: float = 0.0, seed: Seed = None) -> CellularSheaf:
     """Build a constant sheaf in disguise: random orthogonal bases g_v of the stalks, then noise.
 
     The transports are ``U_e = g_u g_v^T`` for e = (u, v), so that ``x_v = g_v c`` is a section for
@@ -82,7 +94,7 @@ def bundle(graph, dim: int, noise: float = 0.0, seed=None) -> CellularSheaf:
     return CellularSheaf.connection(graph, transports)
 
 
-def _random_rotations(rng, count: int, dim: int, noise: float) -> np.ndarray:
+def _random_rotations(rng: np.random.Generator, count: int, dim: int, noise: float) -> np.ndarray:
     """Return exp(noise K), K = (A - A^T) / sqrt 2 with A standard normal."""
     A = rng.standard_normal((count, dim, dim))
     K = (A - A.swapaxes(1, 2)) / np.sqrt(2)
@@ -93,7 +105,7 @@ def _random_rotations(rng, count: int, dim: int, noise: float) -> np.ndarray:
     return ((V * np.exp(1j * noise * w)[:, None, :]) @ V.conj().swapaxes(1, 2)).real
 
 
-def cycle(n: int, holonomy) -> CellularSheaf:
+def cycle(n: int, holonomy: npt.ArrayLike) -> CellularSheaf:
     """Build a cycle with identity transports, except on the last edge, which carries the holonomy.
 
     H^0 is the space of the vectors that the holonomy H fixes, of dimension dim ker(I - H).
@@ -151,7 +163,7 @@ def cycle(n: int, holonomy) -> CellularSheaf:
     return CellularSheaf.connection(np.stack([vertices, (vertices + 1) % n], axis=1), transports)
 
 
-def tangent_bundle(points, faces) -> CellularSheaf:
+def tangent_bundle(points: npt.ArrayLike, faces: npt.ArrayLike) -> CellularSheaf:
     """Build parallel transport on a surface mesh: an O(2) connection on its tangent planes.
 
     Each vertex gets an orthonormal basis T_v of the plane orthogonal to its normal,
@@ -200,8 +212,8 @@ def tangent_bundle(points, faces) -> CellularSheaf:
     return CellularSheaf.connection(edges, transports, n_vertices=len(points))
 
 
-def _faces(value, n: int) -> np.ndarray:
-    if hasattr(value, "__len__") and len(value) == 0:
+def _faces(value: npt.ArrayLike, n: int) -> np.ndarray:
+    if isinstance(value, Sized) and len(value) == 0:
         return np.zeros((0, 3), dtype=np.int64)
     faces = integer_array("faces", value, ndim=2)
     if faces.shape[1] < 3:
@@ -219,7 +231,7 @@ def _faces(value, n: int) -> np.ndarray:
     return faces
 
 
-def _vertex_normals(points, faces) -> np.ndarray:
+def _vertex_normals(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
     """Return unit normals, (0, 0, 1) where the faces' area vectors cancel up to rounding."""
     n = len(points)
     sides = points[faces[:, 1:]] - points[faces[:, :1]]
@@ -238,7 +250,7 @@ def _vertex_normals(points, faces) -> np.ndarray:
     return normals / length[:, None]
 
 
-def _frames(normals) -> np.ndarray:
+def _frames(normals: np.ndarray) -> np.ndarray:
     """Return (n, 3, 2) bases of the planes orthogonal to unit normals, right-handed with them."""
     axis = np.eye(3)[np.abs(normals).argmin(axis=1)]  # the coordinate axis farthest from the normal
     first = np.cross(axis, normals)
@@ -246,7 +258,7 @@ def _frames(normals) -> np.ndarray:
     return np.stack([first, np.cross(normals, first)], axis=2)
 
 
-def bar_framework(graph, points) -> CellularSheaf:
+def bar_framework(graph: GraphLike, points: npt.ArrayLike) -> CellularSheaf:
     """Build the sheaf of a framework of bars: which motions of its joints stretch no bar.
 
     Joint v has the stalk R^d of its velocities, bar e = (u, v) the stalk R^1, and both maps are the
@@ -309,7 +321,7 @@ def bar_framework(graph, points) -> CellularSheaf:
     )
 
 
-def nearest_neighbors(points, k: int) -> np.ndarray:
+def nearest_neighbors(points: npt.ArrayLike, k: int) -> np.ndarray:
     """Return the edges between points of which one is among the k nearest of the other.
 
     Parameters
@@ -351,7 +363,7 @@ def nearest_neighbors(points, k: int) -> np.ndarray:
     return _unique_pairs(np.repeat(np.arange(n), k), found[~own], n)
 
 
-def _points(value, columns: int | None = None) -> np.ndarray:
+def _points(value: npt.ArrayLike, columns: int | None = None) -> np.ndarray:
     points = scalar_array("points", value)
     if points.dtype.kind == "c":
         raise TypeError(f"`points` must be real, got dtype {points.dtype}")
@@ -363,13 +375,13 @@ def _points(value, columns: int | None = None) -> np.ndarray:
     return points
 
 
-def _scaled(points) -> np.ndarray:
+def _scaled(points: np.ndarray) -> np.ndarray:
     """Return float64 points times the power of two that makes squares safe."""
     _, exponent = np.frexp(np.abs(points).max(initial=0))
     return np.ldexp(points.astype(np.float64), -int(exponent))
 
 
-def _unique_pairs(u, v, n: int) -> np.ndarray:
+def _unique_pairs(u: np.ndarray, v: np.ndarray, n: int) -> np.ndarray:
     """Return each unordered pair once, smaller vertex first, sorted."""
     keys = np.unique(np.minimum(u, v) * n + np.maximum(u, v))
     return np.stack(np.divmod(keys, max(n, 1)), axis=1).astype(np.int64)

@@ -4,32 +4,38 @@ A rule is a small frozen object; ``rule.whole_multiplets()`` widens it so that n
 eigenvalue is split.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from sheafcoarsen._support import MAX_DIMENSION, integer_array, real_number, whole_number
 
+__all__ = ["below", "budget", "fixed", "gap", "kernel"]
+
+
+def __dir__() -> list[str]:
+    """Name the rules, not what they are made with."""
+    return __all__
+
 
 class Spectra(NamedTuple):
-    """What a rule sees of the clusters.
+    """What a rule sees of the clusters."""
 
-    dims : (K,) N_a
-    starts : (K + 1,) where each cluster's scores begin
-    scores : (sum N_a,) all scores of cluster after cluster, ascending inside each; None unless the
-        rule looks at them
-    kernels : (K,) dimension of the local kernel, decided by singular values; zeros unless the rule
-        looks at it or modes are oversampled
-    ties : (sum N_a,) the gap at or below which a score and the next one count as one multiplet;
-        none unless the rule looks at them
-    """
-
-    dims: np.ndarray
-    starts: np.ndarray
-    scores: np.ndarray
+    dims: np.ndarray  # (K,) N_a
+    starts: np.ndarray  # (K + 1,) where each cluster's scores begin
+    scores: np.ndarray  # (sum N_a,) ascending inside each cluster; none unless the rule needs them
     kernels: np.ndarray
+    """(K,) dimension of each local kernel, decided by singular values.
+
+    Zeros unless the rule looks at it or modes are oversampled.
+    """
     ties: np.ndarray
+    """(sum N_a,) the gap up to which a score and the next one are one multiplet.
+
+    None unless the rule looks at scores.
+    """
 
 
 @dataclass(frozen=True)
@@ -112,12 +118,10 @@ class Budget(Rule):
     def ranks(self, spectra: Spectra) -> np.ndarray:
         """Return the split of the budget."""
         chosen = np.zeros(len(spectra.scores), dtype=bool)
-        chosen[np.argsort(spectra.scores, kind="stable")[: self.total]] = (
-            True  # stable: ties go by cluster index
-        )
-        return np.maximum(
-            _count(spectra, chosen), spectra.kernels
-        )  # of oversampled modes, whose kernels are kept whole
+        # stable: ties go by cluster index
+        chosen[np.argsort(spectra.scores, kind="stable")[: self.total]] = True
+        # the kernels are those of oversampled modes, which are kept whole
+        return np.maximum(_count(spectra, chosen), spectra.kernels)
 
 
 @dataclass(frozen=True)
@@ -174,7 +178,7 @@ def _count(spectra: Spectra, chosen: np.ndarray) -> np.ndarray:
     return np.bincount(cluster[chosen], minlength=len(spectra.dims)).astype(np.int64)
 
 
-def fixed(r) -> Fixed:
+def fixed(r: int) -> Fixed:
     """Keep ``r`` modes in every cluster: what an integer means.
 
     Parameters
@@ -220,7 +224,7 @@ def kernel() -> Kernel:
     return Kernel()
 
 
-def below(tau) -> Below:
+def below(tau: float) -> Below:
     """Keep the modes whose score is at most ``tau``.
 
     Parameters
@@ -251,7 +255,7 @@ def below(tau) -> Below:
     return Below(number)
 
 
-def budget(total) -> Budget:
+def budget(total: int) -> Budget:
     """Keep the ``total`` smallest scores over all clusters, ties by cluster index.
 
     The ranks add up to ``min(total, dim_c0)``; to more where the kernels of oversampled modes,
@@ -279,10 +283,11 @@ def budget(total) -> Budget:
     return Budget(min(whole_number("total", total, at_least=0), MAX_DIMENSION))
 
 
-def gap(max_rank) -> Gap:
-    """Cut each spectrum at its widest gap: the r in 1 .. min(max_rank, N_a - 1) with the largest score_{r+1} - score_r.
+def gap(max_rank: int) -> Gap:
+    """Cut each spectrum at its widest gap.
 
-    The first if several; N_a where N_a is at most 1.
+    A cluster keeps the r in 1 .. min(max_rank, N_a - 1) with the largest score_{r+1} - score_r, the
+    first if several; N_a where N_a is at most 1.
 
     Parameters
     ----------
@@ -304,11 +309,18 @@ def gap(max_rank) -> Gap:
     return Gap(min(whole_number("max_rank", max_rank, at_least=1), MAX_DIMENSION))
 
 
-_WANTED = "`rank` must be an integer, one integer per cluster, or a rule from sc.ranks such as sc.ranks.kernel()"
+RankLike: TypeAlias = int | Sequence[int] | np.ndarray | Rule
+"""What ``rank=`` takes: an integer, one integer per cluster, or a rule."""
 
 
-def as_rule(rank, n_clusters: int) -> Rule:
-    """Return the rule that ``rank`` stands for: an integer, one integer per cluster, or a rule already.
+_WANTED = (
+    "`rank` must be an integer, one integer per cluster, or a rule from sc.ranks such as "
+    "sc.ranks.kernel()"
+)
+
+
+def as_rule(rank: RankLike, n_clusters: int) -> Rule:
+    """Return the rule that ``rank`` stands for, which may be one already.
 
     Parameters
     ----------
@@ -334,11 +346,9 @@ def as_rule(rank, n_clusters: int) -> Rule:
     if isinstance(rank, Rule):
         return rank
     if isinstance(rank, str | bytes | dict | set) or callable(rank):
-        hint = (
-            f": call it, sc.ranks.{rank.__name__}(...)"
-            if getattr(rank, "__module__", None) == __name__
-            else ""
-        )
+        hint = ""
+        if getattr(rank, "__module__", None) == __name__:
+            hint = f": call it, sc.ranks.{getattr(rank, '__name__', 'rule')}(...)"
         raise TypeError(f"{_WANTED}, got {rank!r}{hint}")
     if isinstance(rank, list | tuple):  # clipped like a single integer, before 64 bits are too few
         rank = [min(r, MAX_DIMENSION) if type(r) is int else r for r in rank]

@@ -185,6 +185,10 @@ def vertex_names(labels: Iterable[Hashable], n: int) -> tuple:
         raise ValueError(
             f"`vertex_labels` must hold one name per vertex, {n} in all, got {len(names)}"
         )
+    if None in names:
+        raise ValueError(
+            f"`vertex_labels` must hold names, got None for vertex {names.index(None)}"
+        )
     first: dict[Hashable, int] = {}
     for v, name in enumerate(names):
         if first.setdefault(name, v) != v:
