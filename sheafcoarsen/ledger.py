@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse
 
 from sheafcoarsen._kernels.operators import sum_products
@@ -178,7 +179,7 @@ def check_isometry(C: Coarsening, what: str) -> None:
         )
 
 
-def energy_ledger(C: Coarsening, x) -> EnergyLedger:
+def energy_ledger(C: Coarsening, x: npt.ArrayLike) -> EnergyLedger:
     """Account for the energy of a fine cochain: norm(delta x)^2 as a sum of six lines (docs/conventions.md, section 4).
 
     With x_ret = R R* x and x_disc = x - x_ret, each line is computed from the cochains themselves,

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, TypeAlias, get_args
 
 import networkx as nx
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse
 
 from sheafcoarsen._support import (
@@ -20,8 +22,14 @@ from sheafcoarsen._support import (
 from sheafcoarsen.coarsening import Coarsening, coarsen
 from sheafcoarsen.modes import LOCAL_OPERATORS, compute_modes, warn_if_tied
 from sheafcoarsen.operators import canonical_csr
-from sheafcoarsen.partition import METHODS, Partition, check_partition, select
+from sheafcoarsen.partition import METHODS, Method, Partition, check_partition, select
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, graph_arrays
+
+SelfLoops: TypeAlias = Literal["remove", "keep"]
+"""What becomes of the diagonal of a pooled adjacency."""
+
+Readout: TypeAlias = Literal["mean", "sum", "max"]
+"""What a channel's values over all clusters become."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,7 +93,7 @@ class Pooling:
         ranks = self.coarsening.ranks
         return ranges(self.n_modes * np.arange(len(ranks)), ranks)
 
-    def lift(self, x) -> np.ndarray:
+    def lift(self, x: npt.ArrayLike) -> np.ndarray:
         """Return R x in the form X had.
 
         Parameters
@@ -207,20 +215,24 @@ class HiSP:
 
     n_modes: int
     n_clusters: int
-    method: str = "spectral"
+    method: Method = "spectral"
     local_operator: str = "principal"
-    self_loops: str = "remove"
+    self_loops: SelfLoops = "remove"
     seed: int = 0
 
     def __post_init__(self):
         choice("method", self.method, METHODS)
         choice("local_operator", self.local_operator, LOCAL_OPERATORS)
-        choice("self_loops", self.self_loops, ("remove", "keep"))
+        choice("self_loops", self.self_loops, get_args(SelfLoops))
         for name, least in (("n_modes", 1), ("n_clusters", 1), ("seed", 0)):
             object.__setattr__(self, name, whole_number(name, getattr(self, name), at_least=least))
 
     def __call__(
-        self, sheaf: CellularSheaf, X, adjacency=None, partition: Partition | None = None
+        self,
+        sheaf: CellularSheaf,
+        X: npt.ArrayLike,
+        adjacency: scipy.sparse.sparray | npt.ArrayLike | None = None,
+        partition: Partition | None = None,
     ) -> Pooling:
         """Pool.
 
@@ -276,7 +288,7 @@ class HiSP:
         return Pooling(C, read_only(C.pool(lifted)), A_c, self.n_modes, node_major)
 
 
-def readout(x, how: str = "mean") -> np.ndarray:
+def readout(x: npt.ArrayLike, how: Readout = "mean") -> np.ndarray:
     """Return one row for a whole graph out of one per vertex: the last stage of a graph-level model.
 
     Parameters
@@ -302,7 +314,7 @@ def readout(x, how: str = "mean") -> np.ndarray:
     >>> sc.readout([[1.0, 4.0], [3.0, 0.0]], "max")
     array([3., 4.])
     """
-    choice("how", how, ("mean", "sum", "max"))
+    choice("how", how, get_args(Readout))
     x = _feature_array("x", x)
     if len(x) == 0 and how != "sum":
         raise ValueError(f'`x` has no rows, of which there is no {how}: `how` = "sum" gives zeros')

@@ -9,6 +9,7 @@ from typing import Any
 
 import numba
 import numpy as np
+import tqdm
 from threadpoolctl import ThreadpoolController
 
 from sheafcoarsen._support.progress import bar
@@ -71,7 +72,7 @@ def run_ranges(
     results: list = [None] * len(pieces)
     finished: deque = deque()
 
-    def drain(shown=None):
+    def drain(shown: tqdm.tqdm | None = None) -> None:
         try:
             while True:
                 try:
@@ -134,7 +135,7 @@ class single_threaded_blas:  # noqa: N801 (used like a function)
             self._give_back()
             raise
 
-    def __exit__(self, *error) -> None:
+    def __exit__(self, *error: object) -> None:
         interrupted = None
         while self in _blas_users or (not _blas_users and _blas_threads is not None):
             try:

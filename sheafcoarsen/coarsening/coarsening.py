@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse
 
 from sheafcoarsen._support import choice, cochain, flag, ranges, read_only, tables
@@ -171,7 +172,7 @@ class Coarsening:
         y = (coboundary(self.fine)[rows] @ self.prolongation[:, lo:hi]).toarray()
         return y.conj().T @ y
 
-    def lift(self, z) -> np.ndarray:
+    def lift(self, z: npt.ArrayLike) -> np.ndarray:
         """Return R z, a fine cochain, for a coarse one of shape (sum r_a,) or (sum r_a, h) (``eq:local_lift``).
 
         Parameters
@@ -193,7 +194,7 @@ class Coarsening:
         """
         return self.prolongation @ cochain(self.sheaf, z, "z", " of the coarse sheaf")
 
-    def pool(self, x) -> np.ndarray:
+    def pool(self, x: npt.ArrayLike) -> np.ndarray:
         """Return R* x (``eq:local_pooling_adjoint``), a coarse cochain, for a fine one.
 
         Parameters

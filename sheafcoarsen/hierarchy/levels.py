@@ -18,7 +18,7 @@ from sheafcoarsen.hierarchy.plan import (
     tuple_of,
 )
 from sheafcoarsen.modes import check_oversampling, compute_modes, warn_if_tied
-from sheafcoarsen.partition import Partition
+from sheafcoarsen.partition import Method, Partition
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 
@@ -30,7 +30,7 @@ def coarsen_levels(
     *,
     rank: RankPerLevel,
     partitions: Iterable[Partition] | None = None,
-    method: str = "auto",
+    method: Method = "auto",
     local_operator: str = "internal",
     rings: int | None = None,
     target: float | None = None,

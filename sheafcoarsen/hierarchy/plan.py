@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from sheafcoarsen._support import choice, real_number, whole_number
-from sheafcoarsen.partition import METHODS, Partition, select
+from sheafcoarsen.partition import METHODS, Method, Partition, select
 from sheafcoarsen.ranks import Rule, as_rule
 from sheafcoarsen.sheaf import CellularSheaf, component_count
 
@@ -67,7 +67,7 @@ class SelectedPartitions:
     factor: float = 10
     n_levels: int | None = None
     min_vertices: int = 100
-    method: str = "auto"
+    method: Method = "auto"
     seed: int = 0
     progress: bool = False
 

@@ -1,6 +1,7 @@
 """The normalized sheaf, as a change of maps."""
 
 import warnings
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -9,8 +10,13 @@ from sheafcoarsen._support import choice, eps_of, offsets, ranges, real_number, 
 from sheafcoarsen.exceptions import SingularDegreeWarning
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf
 
+Singular: TypeAlias = Literal["pinv", "regularize", "augment"]
+"""What to do about a singular block of D."""
 
-def normalize(sheaf: CellularSheaf, singular: str = "pinv", eps: float = 1e-8) -> CellularSheaf:
+
+def normalize(
+    sheaf: CellularSheaf, singular: Singular = "pinv", eps: float = 1e-8
+) -> CellularSheaf:
     """Return the sheaf with maps F_{v->e} D_v^{-1/2}, whose Laplacian is D^{-1/2} L D^{-1/2}.
 
     That is the normalized sheaf Laplacian (``eq:app-normalized-sheaf-laplacian``), of the constant
@@ -48,11 +54,11 @@ def normalize(sheaf: CellularSheaf, singular: str = "pinv", eps: float = 1e-8) -
 
 
 def normalized(
-    sheaf: CellularSheaf, singular: str = "pinv", eps: float = 1e-8, *, stacklevel: int
+    sheaf: CellularSheaf, singular: Singular = "pinv", eps: float = 1e-8, *, stacklevel: int
 ) -> CellularSheaf:
     """Return what ``normalize`` returns; a warning points ``stacklevel`` calls up."""
     check_sheaf(sheaf)
-    choice("singular", singular, ("pinv", "regularize", "augment"))
+    choice("singular", singular, get_args(Singular))
     if not 0 < real_number("eps", eps) < np.inf:
         raise ValueError(f"`eps` must be positive and finite, got {eps!r}")
     f = sheaf.arrays

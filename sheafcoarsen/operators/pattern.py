@@ -1,6 +1,6 @@
 """The linear operators of a sheaf: coboundary, Laplacian, normalization, energy."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import scipy.sparse
@@ -50,6 +50,10 @@ def count_nonzeros(sheaf: CellularSheaf) -> int:
     return int(np.repeat(dims, np.diff(blocks.block_ptr)) @ dims[blocks.columns])
 
 
+Format: TypeAlias = Literal["csr", "bsr"]
+"""Sparse formats of a Laplacian."""
+
+
 class LaplacianPattern:
     """Which blocks of L stand where: depends on the topology and the dimensions alone.
 
@@ -76,9 +80,9 @@ class LaplacianPattern:
     True
     """
 
-    def __init__(self, sheaf: CellularSheaf, format: str = "csr"):
+    def __init__(self, sheaf: CellularSheaf, format: Format = "csr") -> None:
         check_sheaf(sheaf)
-        self.format = choice("format", format, ("csr", "bsr"))
+        self.format = choice("format", format, get_args(Format))
         self._edges, self._vertex_dims, self._edge_dims = (
             sheaf.edges,
             sheaf.vertex_dims,
@@ -131,7 +135,9 @@ class LaplacianPattern:
         self.indices, self.indptr = read_only(indices), read_only(indptr)
 
     def fill(
-        self, sheaf: CellularSheaf, out=None
+        self,
+        sheaf: CellularSheaf,
+        out: scipy.sparse.csr_array | scipy.sparse.bsr_array | None = None,
     ) -> scipy.sparse.csr_array | scipy.sparse.bsr_array:
         """Return L of a sheaf on the same topology; its index arrays are shared with the pattern.
 
@@ -239,7 +245,7 @@ class LaplacianPattern:
 
 
 def laplacian(
-    sheaf: CellularSheaf, format: str = "csr"
+    sheaf: CellularSheaf, format: Format = "csr"
 ) -> scipy.sparse.csr_array | scipy.sparse.bsr_array:
     """Return the sheaf Laplacian L = delta* delta (``eq:sheaf-laplacian``), assembled block by block.
 

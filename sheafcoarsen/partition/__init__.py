@@ -8,12 +8,14 @@ from sheafcoarsen.partition.clusters import (
     edge_clusters,
 )
 from sheafcoarsen.partition.container import Partition
-from sheafcoarsen.partition.selection import METHODS, select
+from sheafcoarsen.partition.selection import METHODS, Method, Weights, select
 
 __all__ = [
     "METHODS",
     "Clusters",
+    "Method",
     "Partition",
+    "Weights",
     "check_partition",
     "clusters_of",
     "crossing_half_edges",

@@ -1,10 +1,12 @@
 """The container: a partition of the vertices into non-empty clusters."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse
 
 from sheafcoarsen._support import integer_array, offsets, read_only, tables, vertex_count
@@ -31,7 +33,7 @@ class Partition:
 
     labels: np.ndarray  # (n,) int64
 
-    def __init__(self, labels):
+    def __init__(self, labels: npt.ArrayLike) -> None:
         labels = integer_array("labels", labels, names=True)
         negative = np.flatnonzero(labels < 0)
         if negative.size:
@@ -54,7 +56,7 @@ class Partition:
         object.__setattr__(self, "labels", read_only(labels))
 
     @classmethod
-    def from_clusters(cls, clusters) -> "Partition":
+    def from_clusters(cls, clusters: Sequence[Sequence[int] | np.ndarray]) -> "Partition":
         """Build from the vertices of each cluster; every vertex 0 .. n-1 must occur exactly once.
 
         Vertices are numbers, in the order of ``graph.nodes``; for clusters of networkx node names,
@@ -122,7 +124,7 @@ class Partition:
         return cls(labels)
 
     @classmethod
-    def from_assignment(cls, S) -> "Partition":
+    def from_assignment(cls, S: scipy.sparse.sparray | npt.ArrayLike) -> "Partition":
         """Build from a hard assignment matrix, N x K with a single 1 in each row.
 
         Parameters
@@ -145,7 +147,7 @@ class Partition:
         array([0, 1, 0])
         """
         try:
-            matrix = S if scipy.sparse.issparse(S) else np.asarray(S)
+            matrix: Any = S if scipy.sparse.issparse(S) else np.asarray(S)
         except ValueError as error:  # a ragged nested list
             raise ValueError(f"`S` must be N x K: {error}") from None
         if matrix.dtype.kind not in "fiub":

@@ -1,11 +1,12 @@
 """Select: partitions of the vertices into connected clusters of about equal weight, an exact number of them."""
 
 from collections.abc import Callable
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
 from sheafcoarsen._kernels import partition as kernels
-from sheafcoarsen._support import bar, choice, flag, read_only, whole_number
+from sheafcoarsen._support import Seed, bar, choice, flag, read_only, whole_number
 from sheafcoarsen.partition.container import Partition
 from sheafcoarsen.partition.links import (
     HEAVIEST,
@@ -18,13 +19,26 @@ from sheafcoarsen.partition.links import (
 from sheafcoarsen.partition.metis import metis
 from sheafcoarsen.partition.repair import repair_labels
 from sheafcoarsen.partition.spectral import MOST_SPECTRAL, spectral
+from sheafcoarsen.sheaf import CellularSheaf, GraphLike
 
 SWEEPS = 4
 """Refinement sweeps; on a 3-D nearest-neighbour graph .226, .201, .197, .196 of the edges are cut after 0, 1, 2, 4."""
 
 
+Method: TypeAlias = Literal["auto", "balls", "matching", "spectral", "metis"]
+"""How clusters are found."""
+
+Weights: TypeAlias = Literal["graph", "sheaf"]
+"""What the weights of edges are taken from."""
+
+
 def select(
-    F_or_graph, n_clusters, method="auto", weights="graph", seed=0, progress=False
+    F_or_graph: CellularSheaf | GraphLike,
+    n_clusters: int,
+    method: Method = "auto",
+    weights: Weights = "graph",
+    seed: Seed = 0,
+    progress: bool = False,
 ) -> Partition:
     """Partition the vertices into clusters that are strongly linked inside (the Select phase of a pooling layer).
 
@@ -90,7 +104,7 @@ def select(
     array([1, 1, 1, 1, 0, 0, 0, 0])
     """
     choice("method", method, METHODS)
-    choice("weights", weights, ("graph", "sheaf"))
+    choice("weights", weights, get_args(Weights))
     flag("progress", progress)
     n_clusters = whole_number("n_clusters", n_clusters)
     rng = np.random.default_rng(whole_number("seed", seed, at_least=0))
@@ -174,5 +188,5 @@ _FIND: dict[str, Callable[[Links, int, np.random.Generator], np.ndarray]] = {
 }
 
 
-METHODS = ("auto", *_FIND)
+METHODS = get_args(Method)
 """The names that ``method`` may take."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse
 
@@ -70,7 +71,7 @@ class Certificate:
             [("enclosure", "nu / (mu + nu / gamma) <= lambda <= nu"), *rows], caption="Certificate"
         )
 
-    def interval(self, nu) -> tuple:
+    def interval(self, nu: npt.ArrayLike) -> tuple:
         """Return (lower, upper) of the i-th eigenvalue of L, nu being the i-th of R* L R: nu / (mu + nu / gamma) and nu.
 
         Parameters
