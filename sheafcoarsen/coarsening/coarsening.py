@@ -1,5 +1,6 @@
 """One level: a sheaf and a partition go in, a prolongation and a coarse sheaf come out."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -26,6 +27,7 @@ from sheafcoarsen.modes import (
 )
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.partition import Clusters, Partition, check_partition, clusters_of
+from sheafcoarsen.ranks import RankLike
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, sheaf_rows
 
 
@@ -330,9 +332,9 @@ def check_coarsening(C: object) -> Coarsening:
 def coarsen(
     sheaf: CellularSheaf,
     P: Partition,
-    rank=None,
+    rank: RankLike | LocalModes | None = None,
     *,
-    basis=None,
+    basis: Sequence[npt.ArrayLike] | None = None,
     local_operator: str = "internal",
     rings: int | None = None,
     target: float | None = None,

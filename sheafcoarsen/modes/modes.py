@@ -5,14 +5,14 @@ from sheafcoarsen.modes.oversampled import OversampledProblems
 from sheafcoarsen.modes.problems import LocalProblems
 from sheafcoarsen.modes.result import LocalModes, check_modes, check_oversampling, warn_if_tied
 from sheafcoarsen.partition import Partition, check_partition
-from sheafcoarsen.ranks import Budget, as_rule
+from sheafcoarsen.ranks import Budget, RankLike, as_rule
 from sheafcoarsen.sheaf import CellularSheaf
 
 
 def local_modes(
     sheaf: CellularSheaf,
     P: Partition,
-    rank,
+    rank: RankLike,
     local_operator: str = "internal",
     *,
     rings: int | None = None,

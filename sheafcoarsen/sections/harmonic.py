@@ -1,8 +1,10 @@
 """Values given at some vertices, extended with least energy."""
 
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse
 
@@ -28,8 +30,13 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 
 def harmonic_extension(
-    sheaf: CellularSheaf, vertices, values, *, return_residual: bool = False, progress: bool = False
-):
+    sheaf: CellularSheaf,
+    vertices: npt.ArrayLike,
+    values: npt.ArrayLike | Sequence[npt.ArrayLike],
+    *,
+    return_residual: bool = False,
+    progress: bool = False,
+) -> np.ndarray | tuple:
     """Return the cochain of least energy norm(delta x)^2 that has the given values at some vertices.
 
     With B the given vertices and I the others, x_I solves L_II x_I = -L_IB x_B, the normal

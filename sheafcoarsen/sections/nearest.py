@@ -1,6 +1,7 @@
 """The orthogonal projection on the global sections."""
 
 import numpy as np
+import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse
 
@@ -17,8 +18,12 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 
 def nearest_section(
-    sheaf: CellularSheaf, x, *, return_residual: bool = False, progress: bool = False
-):
+    sheaf: CellularSheaf,
+    x: npt.ArrayLike,
+    *,
+    return_residual: bool = False,
+    progress: bool = False,
+) -> np.ndarray | tuple:
     """Return the orthogonal projection of x on the global sections ker delta, (I - delta^+ delta) x.
 
     No basis of the sections is formed, however many there are.

@@ -45,8 +45,6 @@ def public_functions():
 
 FUNCTIONS = public_functions()
 
-ELSEWHERE = set()
-
 
 def test_the_functions_are_found():
     assert {"coarsen", "gallery.cycle", "CellularSheaf.random", "Partition.__init__"} <= set(
