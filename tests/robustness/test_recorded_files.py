@@ -1,0 +1,117 @@
+"""Files that the last version wrote load, and hold what this version computes.
+
+tests/data holds one of every kind, real and complex; `tests.support.recorded` says how they were
+made. What eigensolvers find may differ by rounding, and by nothing else.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from tests.support.helpers import assert_residual, eps_of
+from tests.support.recorded import DTYPES, made
+
+FOLDER = Path(__file__).parents[1] / "data"
+FILES = sorted(path.stem for path in FOLDER.glob("*.npz"))
+TOPOLOGY = ("edges", "vertex_dims", "edge_dims", "vertex_offsets", "edge_offsets")
+
+
+@pytest.fixture(scope="module")
+def anew():
+    return {kind: made(dtype) for kind, dtype in DTYPES.items()}
+
+
+@pytest.fixture(params=FILES)
+def pair(request, anew):
+    """What was recorded, and the same made anew."""
+    name, kind = request.param.split("_")
+    return sc.load(FOLDER / f"{request.param}.npz"), anew[kind][name]
+
+
+def levels_of(item):
+    if isinstance(item, sc.Hierarchy):
+        return item.levels
+    return (item,) if isinstance(item, sc.Coarsening) else ()
+
+
+def assert_same_topology(F, G):
+    assert F.dtype == G.dtype
+    assert F.vertex_labels == G.vertex_labels
+    for name in TOPOLOGY:
+        np.testing.assert_array_equal(getattr(F, name), getattr(G, name))
+
+
+def assert_near(A, B, *norms):
+    A, B = (X.toarray() if hasattr(X, "toarray") else np.asarray(X) for X in (A, B))
+    assert A.shape == B.shape
+    assert_residual(A - B, *norms, n=max(A.shape, default=1), eps=eps_of(A))
+
+
+def test_every_kind_was_recorded():
+    kinds = {name.split("_")[0] for name in FILES}
+    assert kinds == set(made(np.float64))
+    assert {name.split("_")[1] for name in FILES} == set(DTYPES)
+
+
+def test_sheaves_and_partitions_are_the_same_to_the_last_bit(pair):
+    loaded, item = pair
+    assert type(loaded) is type(item)
+    if isinstance(item, sc.Partition):
+        np.testing.assert_array_equal(loaded.labels, item.labels)
+    elif isinstance(item, sc.CellularSheaf):
+        assert_same_topology(loaded, item)
+        np.testing.assert_array_equal(loaded.tail_data, item.tail_data)
+        np.testing.assert_array_equal(loaded.head_data, item.head_data)
+    else:
+        assert_same_topology(loaded.fine, item.fine)
+        np.testing.assert_array_equal(loaded.fine.tail_data, item.fine.tail_data)
+
+
+def test_coarsenings_are_the_same_but_for_rounding(pair):
+    loaded, item = pair
+    if isinstance(item, sc.Hierarchy):
+        assert loaded.stopped_because == item.stopped_because
+    assert len(levels_of(loaded)) == len(levels_of(item))
+    for C, D in zip(levels_of(loaded), levels_of(item), strict=True):
+        assert_same_topology(C.sheaf, D.sheaf)
+        np.testing.assert_array_equal(C.partition.labels, D.partition.labels)
+        np.testing.assert_array_equal(C.restored_loops, D.restored_loops)
+        assert (C.crossing_rows is None) == (D.crossing_rows is None)
+        if C.crossing_rows is not None:
+            np.testing.assert_array_equal(C.crossing_rows, D.crossing_rows)
+        assert C.loops == D.loops
+        L = sc.laplacian(D.fine)
+        size = np.linalg.norm(L.toarray())
+        assert_near(C.prolongation, D.prolongation, C.ranks.sum() ** 0.5)
+        assert_near(sc.laplacian(C.sheaf), sc.laplacian(D.sheaf), size)
+        assert_near(C.galerkin(), D.galerkin(), size)
+        np.testing.assert_array_equal(C.ranks, D.ranks)
+        if D.modes is None:
+            assert C.modes is None
+            continue
+        for name in ("local_operator", "singular", "rings", "target", "pilot", "over_budget"):
+            assert getattr(C.modes, name) == getattr(D.modes, name), name
+        np.testing.assert_array_equal(C.modes.tied, D.modes.tied)
+        assert_near(C.modes.scores, D.modes.scores, size)
+        assert_near(C.modes.operator_norms, D.modes.operator_norms, size)
+        finite = np.isfinite(D.modes.next_eigenvalues)
+        np.testing.assert_array_equal(np.isfinite(C.modes.next_eigenvalues), finite)
+        assert_near(C.modes.next_eigenvalues[finite], D.modes.next_eigenvalues[finite], size)
+
+
+def test_what_was_loaded_is_right_and_can_be_gone_on_with(pair, tmp_path):
+    loaded, item = pair
+    for C in levels_of(loaded):
+        verdict = sc.verify(C)
+        assert verdict.passed, str(verdict)
+    if levels_of(item):
+        F = item.fine.with_maps(2 * item.fine.tail_data, item.fine.head_data)
+        again, wanted = loaded.recoarsen(F), item.recoarsen(F)
+        for C, D in zip(levels_of(again), levels_of(wanted), strict=True):
+            assert_same_topology(C.sheaf, D.sheaf)
+            size = np.linalg.norm(sc.laplacian(D.fine).toarray())
+            assert_near(sc.laplacian(C.sheaf), sc.laplacian(D.sheaf), size)
+    sc.save(tmp_path / "again.npz", loaded)
+    assert type(sc.load(tmp_path / "again.npz")) is type(item)
