@@ -5,7 +5,7 @@ sheafcoarsen as sc``.
 
 Sheaves
     CellularSheaf           vector spaces on a graph's vertices and edges, and the maps between them
-    gallery                 sheaves with known answers, and sheaves from data: bundles, meshes, frameworks
+    gallery                 sheaves with known answers, and of data: bundles, meshes, frameworks
     disjoint_union          several sheaves side by side as one
     split                   the parts of such a union again
 
@@ -20,7 +20,7 @@ Operators
 
 Partitions
     Partition               which vertex belongs to which cluster
-    select                  a partition by breadth-first balls, matching, spectral clustering or METIS
+    select                  a partition by breadth-first balls, matching, spectra or METIS
 
 Modes and coarsening
     local_modes             the lowest modes of every cluster

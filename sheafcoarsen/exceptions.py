@@ -2,7 +2,10 @@
 
 
 class TiedModesWarning(UserWarning):
-    """The cut between kept and discarded modes splits a multiple eigenvalue: the coarse space is not unique."""
+    """The cut between kept and discarded modes splits a multiple eigenvalue.
+
+    So the coarse space is not unique.
+    """
 
 
 class SingularDegreeWarning(UserWarning):

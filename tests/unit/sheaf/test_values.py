@@ -9,7 +9,7 @@ from sheafcoarsen.sheaf.values import edge_values
 
 
 def named_graph():
-    """Nodes neither sorted nor numbered; networkx reports ("c", "a") and ("a", 3), added the other way round."""
+    """Nodes neither sorted nor numbered; ("c", "a") and ("a", 3) were added the other way round."""
     G = nx.Graph()
     G.add_nodes_from(["c", ("x", 1), "a", 3])
     G.add_edge(3, "a", weight=2.0, sign=-1)
