@@ -2,7 +2,10 @@
 
 import gzip
 
+import networkx as nx
 import pytest
+
+import sheafcoarsen as sc
 
 
 @pytest.fixture
@@ -14,3 +17,11 @@ def write(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture
+def file(tmp_path):
+    F = sc.CellularSheaf.random(nx.cycle_graph(6), 2, 2, seed=5)
+    path = tmp_path / "c.npz"
+    sc.save(path, sc.coarsen(F, sc.Partition([0, 0, 0, 1, 1, 1]), 2))
+    return path

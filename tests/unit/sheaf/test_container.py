@@ -18,6 +18,7 @@ from tests.support.strategies import sheaves
 NO_EDGES = np.zeros((0, 2), dtype=int)
 
 
+PATH = [[0, 1], [1, 2]]
 QUARTER_TURN = np.array([[0.0, -1.0], [1.0, 0.0]])  # not symmetric: a flipped edge shows
 
 
@@ -92,13 +93,6 @@ def test_sizes_and_offsets_agree_with_the_maps(F):
         assert F.head_map(e).shape == (F.edge_dims[e], F.vertex_dims[v])
     for name in ("edges", "vertex_dims", "edge_dims", "vertex_offsets", "edge_offsets"):
         assert getattr(F, name).dtype == np.int64
-
-
-@given(sheaves())
-def test_flat_data_are_the_maps_one_after_the_other(F):
-    for data, maps in ((F.tail_data, tails(F)), (F.head_data, heads(F))):
-        flat = np.concatenate([np.zeros(0, F.dtype), *[M.ravel() for M in maps]])
-        np.testing.assert_array_equal(data, flat, strict=True)
 
 
 @given(sheaves())
@@ -268,9 +262,6 @@ def test_with_maps_keeps_labels_and_takes_the_new_scalar_type():
 # ---------------------------------------------------------------- what is refused
 
 
-PATH = [[0, 1], [1, 2]]
-
-
 F3 = mixed_sheaf()
 
 
@@ -278,36 +269,6 @@ GOOD_TAILS, GOOD_HEADS = tails(F3), heads(F3)
 
 
 BAD_OTHERS = {
-    "flat too short": (
-        lambda: CellularSheaf.from_flat([[0, 1]], [1.0], [1.0, 2.0], [1, 1], 1),
-        ValueError,
-        "`head_data` must have shape (1,), the sum of d_e d_v, got (2,)",
-    ),
-    "flat not flat": (
-        lambda: CellularSheaf.from_flat([[0, 1]], [[1.0]], [1.0], [1, 1], 1),
-        ValueError,
-        "`tail_data` must have shape (1,), the sum of d_e d_v, got (1, 1)",
-    ),
-    "flat, edge_dims too few": (
-        lambda: CellularSheaf.from_flat(PATH, [1.0], [1.0], [1, 1, 1], [1]),
-        ValueError,
-        "`edge_dims` must have one entry per edge, 2 in all, got 1",
-    ),
-    "flat, endpoint out of range": (
-        lambda: CellularSheaf.from_flat(PATH, [1.0, 1.0], [1.0, 1.0], [1, 1], 1),
-        ValueError,
-        "`edges[1]` = (1, 2) is out of range for 2 vertices",
-    ),
-    "flat, negative edge_dims": (
-        lambda: CellularSheaf.from_flat(PATH, [1.0, 1.0], [1.0, 1.0], 1, [1, -1]),
-        ValueError,
-        "`edge_dims` must not be negative, got -1 at index 1",
-    ),
-    "flat, nan": (
-        lambda: CellularSheaf.from_flat(PATH, [1.0, np.nan], [1.0, 1.0], 1, 1),
-        ValueError,
-        "`tail_maps[1]` (edge 1 -> 2) must be finite",
-    ),
     "with_maps, wrong shape": (
         lambda: F3.with_maps(GOOD_TAILS, [*GOOD_HEADS[:2], np.ones((1, 3)), GOOD_HEADS[3]]),
         ValueError,

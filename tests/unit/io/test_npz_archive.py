@@ -1,0 +1,226 @@
+"""The arrays of a file: damaged, foreign, or written to do harm, each is one clear error."""
+
+import contextlib
+import copy
+import os
+import tracemalloc
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from tests.unit.io.test_npz import KINDS, loads_or_is_refused, rewrite, saved
+
+pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.array([{"a": 1}], dtype=object), "holds object, not numbers or text"),
+        (np.zeros(2, [("a", int)]), "not numbers or text"),
+        (np.array([b"text"]), "holds .S4, not numbers or text"),
+        (np.array(["2020-01-01"], "M8[D]"), "holds datetime64"),
+    ],
+)
+def test_arrays_of_other_types_are_refused(file, array, message):
+    rewrite(file, fine__edges=array)
+    with pytest.raises(ValueError, match=message):
+        sc.load(file)
+
+
+class Harmful:
+    def __reduce__(self):
+        return (pytest.fail, ("something in a file was executed",))
+
+
+@pytest.mark.parametrize("name", ["format", "fine.edges", "unknown"])
+def test_nothing_is_executed(file, name):
+    with np.load(file) as archive:
+        arrays = {**archive}
+    arrays[name] = np.array([Harmful()], dtype=object)
+    np.savez(file, **arrays)
+    with pytest.raises(ValueError, match="holds object, not numbers or text"):
+        sc.load(file)
+
+
+def npy(header, data=b""):
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + data
+
+
+HUGE = "{'descr': '<f8', 'fortran_order': False, 'shape': (%s,), }"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            npy(HUGE % 10**13),
+            r"'fine.edges.npy' is not as long as its shape \(10000000000000,\) says",
+        ),
+        (npy(HUGE % 10**30), "is not as long as its shape"),
+        (npy(HUGE % 2, bytes(8)), "is not as long as its shape"),
+        (npy(HUGE % 2, bytes(24)), "is not as long as its shape"),
+        (npy(HUGE % -2, bytes(16)), "is not as long as its shape"),
+        (npy(HUGE % "-2, -1", bytes(16)), "is not as long as its shape"),
+        (npy(HUGE % "0, 1000000000000, 3"), "`edge_dims` must have one entry per edge, 0"),
+        (
+            npy("{'descr': '<U100000000', 'fortran_order': False, 'shape': (), }"),
+            "is not as long as its shape",
+        ),
+        (
+            npy("{'descr': '<U0', 'fortran_order': False, 'shape': (1000000000000,), }"),
+            "truncated or damaged",
+        ),
+        (
+            npy("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }", b"\1\2"),
+            "neither true nor false",
+        ),
+        (npy("{'descr': '<f8', " + "(" * 500), "truncated or damaged"),
+        (npy("__import__('os').abort()"), "truncated or damaged"),
+        (
+            npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1L,), }", bytes(8)),
+            "truncated or damaged|edges",
+        ),
+        (b"\x93NUMPY\x09\x00", "is not of .npy version 1.0"),
+        (b"", "truncated or damaged"),
+    ],
+)
+def test_headers_that_claim_what_is_not_there(file, content, message):
+    replace_member(file, "fine.edges.npy", content)
+    with pytest.raises(ValueError, match=message), little_memory():
+        sc.load(file)
+
+
+def replace_member(path, name, content):
+    with zipfile.ZipFile(path) as archive:
+        members = {info.filename: archive.read(info) for info in archive.infolist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for other, old in members.items():
+            archive.writestr(other, content if other == name else old)
+
+
+@contextlib.contextmanager
+def little_memory(limit=2**26):
+    """See that at most ``limit`` bytes are allocated, by Python and numpy, even for a moment."""
+    tracemalloc.start()
+    try:
+        yield
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < limit
+
+
+def test_compressed_files_are_refused(file):
+    with np.load(file) as archive:
+        arrays = {**archive}
+    arrays["fine.edges"] = np.zeros((2**22, 2), np.int64)  # 64 MiB in a small file
+    np.savez_compressed(file, **arrays)
+    assert file.stat().st_size < 2**18
+    with (
+        pytest.raises(
+            ValueError, match=r"'format.npy' is compressed; numpy\.savez, not savez_compressed"
+        ),
+        little_memory(),
+    ):
+        sc.load(file)
+
+
+def test_members_that_share_their_bytes_are_refused(file):
+    """A zip's directory may name the same bytes many times over."""
+    with zipfile.ZipFile(file, "a") as archive:
+        big = archive.infolist()[3]
+        for k in range(200):
+            other = copy.copy(big)
+            other.filename = f"copy{k}.npy"
+            archive.filelist.append(other)
+            archive.NameToInfo[other.filename] = other
+        archive._didModify = True
+    with pytest.raises(ValueError, match="its arrays are more than the file holds"):
+        sc.load(file)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"PK", b"not a zip at all", b"PK\x03\x04 and then rubbish"]
+)
+def test_foreign_files(tmp_path, content):
+    path = tmp_path / "f.npz"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"f\.npz: (not a sheafcoarsen file|truncated or damaged)"):
+        sc.load(path)
+
+
+def test_a_graph_file(tmp_path):
+    path = tmp_path / "g.txt"
+    path.write_text("0 1\n1 2\n")
+    with pytest.raises(
+        ValueError, match=r"g\.txt: not a sheafcoarsen file .*; read_graph and read_g2o read graphs"
+    ):
+        sc.load(path)
+
+
+def test_a_zip_of_something_else(tmp_path):
+    path = tmp_path / "f.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("readme.txt", "hello")
+    with pytest.raises(ValueError, match="not a sheafcoarsen file"):
+        sc.load(path)
+
+
+def test_a_folder(tmp_path):
+    with pytest.raises(OSError, match=os.strerror(21) if os.name == "posix" else ""):
+        sc.load(tmp_path)
+
+
+@given(KINDS, st.data())
+@settings(max_examples=150)
+def test_fuzzed_bytes_load_or_are_one_clear_error(tmp_path_factory, kind, data):
+    path = tmp_path_factory.getbasetemp() / "fuzzed.npz"
+    content = bytearray(saved(kind)[1])
+    place = st.integers(0, len(content) - 1)
+    for change in data.draw(
+        st.lists(
+            st.sampled_from(["byte", "bit", "insert", "delete", "copy", "truncate"]), max_size=4
+        )
+    ):
+        at = data.draw(place) % max(len(content), 1)
+        if change == "byte":
+            content[at : at + 1] = bytes([data.draw(st.integers(0, 255))])
+        elif change == "bit" and content:
+            content[at] ^= 1 << data.draw(st.integers(0, 7))
+        elif change == "insert":
+            content[at:at] = data.draw(st.binary(min_size=1, max_size=9))
+        elif change == "delete":
+            del content[at : at + data.draw(st.integers(1, 99))]
+        elif change == "copy":
+            start = data.draw(place)
+            content[at : at + 30] = content[start : start + 30]
+        else:
+            del content[at:]
+    path.write_bytes(bytes(content))
+    loads_or_is_refused(path)
+
+
+@given(KINDS, st.data())
+@settings(max_examples=150)
+def test_fuzzed_members_load_or_are_one_clear_error(tmp_path_factory, kind, data):
+    """Bytes of a member are changed and its checksum with them.
+
+    So numpy's headers and the numbers themselves are hit.
+    """
+    path = tmp_path_factory.getbasetemp() / "fuzzed.npz"
+    path.write_bytes(saved(kind)[1])
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        name = data.draw(st.sampled_from(names))
+        content = bytearray(archive.read(name))
+    for _ in range(data.draw(st.integers(1, 3))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(
+            st.integers(0, 255) | st.sampled_from(b"0123456789<>fiUO")
+        )
+    replace_member(path, name, bytes(content))
+    loads_or_is_refused(path)
