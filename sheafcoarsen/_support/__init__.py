@@ -23,8 +23,8 @@ The files, each one idea:
     One value; an array; cochains and entries whose squares must stay finite; optional packages.
 ``linalg``, ``ragged``
     Norms, and thresholds in units of rounding; offsets and blocks.
-``threads``, ``progress``
-    Ranges of items side by side, BLAS held to one thread meanwhile; a bar when asked for.
+``threads``, ``blas``, ``progress``
+    Ranges of items side by side; BLAS held to one thread meanwhile; a bar when asked for.
 ``files``, ``tables``, ``types``
     Files that are replaced whole or not at all; tables as text and as HTML; types of arguments.
 """
@@ -38,6 +38,7 @@ from sheafcoarsen._support.arrays import (
     scalar_array,
     scalar_type,
 )
+from sheafcoarsen._support.blas import single_threaded_blas
 from sheafcoarsen._support.checks import (
     MAX_DIMENSION,
     MAX_ENTRIES,
@@ -63,7 +64,7 @@ from sheafcoarsen._support.linalg import (
 )
 from sheafcoarsen._support.progress import bar
 from sheafcoarsen._support.ragged import blocks, offsets, range_of_blocks, ranges, read_only
-from sheafcoarsen._support.threads import run_ranges, single_threaded_blas
+from sheafcoarsen._support.threads import run_ranges
 from sheafcoarsen._support.types import PathLike, Seed
 
 __all__ = [

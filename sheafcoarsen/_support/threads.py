@@ -1,7 +1,6 @@
-"""Runs ranges of items side by side, and keeps BLAS to one thread meanwhile."""
+"""Runs ranges of items side by side."""
 
-import functools
-import threading
+import contextlib
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,8 +9,8 @@ from typing import Any
 import numba
 import numpy as np
 import tqdm
-from threadpoolctl import ThreadpoolController
 
+from sheafcoarsen._support.blas import is_held, single_threaded_blas
 from sheafcoarsen._support.progress import bar
 
 CHUNKS_PER_THREAD = 8
@@ -88,6 +87,11 @@ def run_ranges(
             waiting.clear()  # the others stop after the range they are in
             raise
 
+    def help_out() -> None:
+        with hold():
+            drain()
+
+    hold = single_threaded_blas if is_held() else contextlib.nullcontext
     with bar(n_items, description, progress) as shown:
         if threads == 1 or len(pieces) == 1:
             drain(shown)
@@ -95,7 +99,7 @@ def run_ranges(
         # starts as many threads as there are tasks; this one works too
         with ThreadPoolExecutor(threads) as pool:
             try:
-                others = [pool.submit(drain) for _ in range(min(threads, len(pieces)) - 1)]
+                others = [pool.submit(help_out) for _ in range(min(threads, len(pieces)) - 1)]
                 drain(shown)
                 for other in others:
                     other.result()
@@ -105,60 +109,3 @@ def run_ranges(
         while finished:
             shown.update(finished.popleft())
     return results
-
-
-@functools.cache
-def _blas_libraries() -> list:
-    return ThreadpoolController().select(user_api="blas").lib_controllers
-
-
-_blas_lock = threading.Lock()
-
-
-_blas_users: set = set()
-
-
-_blas_threads: list[int] | None = None  # of each library, before the first user came
-
-
-class single_threaded_blas:  # noqa: N801 (used like a function)
-    """Hold BLAS at one thread while any caller is inside; the last one restores it, also on errors.
-
-    An interrupt may come between any two steps: what was there before is noted before anything
-    changes, and giving back is repeated until it is done, which does no harm.
-    """
-
-    def __enter__(self) -> None:
-        try:
-            self._take()
-        except BaseException:
-            self._give_back()
-            raise
-
-    def __exit__(self, *error: object) -> None:
-        interrupted = None
-        while self in _blas_users or (not _blas_users and _blas_threads is not None):
-            try:
-                self._give_back()
-            except KeyboardInterrupt as error:
-                interrupted = error
-        if interrupted is not None:
-            raise interrupted
-
-    def _take(self) -> None:
-        global _blas_threads
-        with _blas_lock:
-            _blas_users.add(self)
-            if _blas_threads is None:
-                _blas_threads = [library.get_num_threads() for library in _blas_libraries()]
-                for library in _blas_libraries():
-                    library.set_num_threads(1)
-
-    def _give_back(self) -> None:
-        global _blas_threads
-        with _blas_lock:
-            _blas_users.discard(self)
-            if not _blas_users and _blas_threads is not None:
-                for library, threads in zip(_blas_libraries(), _blas_threads, strict=True):
-                    library.set_num_threads(threads)
-                _blas_threads = None
