@@ -31,7 +31,7 @@ def local_modes(
 
     ``"oversampled"`` describes best what a cluster answers to sources at the border of a patch T
     around it, and to sources inside of the size of the eigenvalues wanted (docs/conventions.md,
-    section 5.7): with A = L_T + 0.1 s I, X = A^{-1} P_C* and Y = A^{-1} X, first the sections of T
+    section 10): with A = L_T + 0.1 s I, X = A^{-1} P_C* and Y = A^{-1} X, first the sections of T
     restricted to the cluster, then the leading eigenvectors of G = X_b* X_b + s^2 Y* Y in their
     complement. The scores, and so ``eigenvalues``, are 0 and then (eigenvalue of G)^{-1/2}. The low
     spectrum of the coarse sheaf is then closer, by orders of magnitude where many modes are kept,

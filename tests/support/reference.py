@@ -196,7 +196,7 @@ def local_modes(F, P, a, r, local_operator="internal"):
 
 
 def patch(F, P, a, rings):
-    """Return the vertices of T: the cluster and rings of neighbours (conventions 5.7).
+    """Return the vertices of T: the cluster and rings of neighbours (conventions 10).
 
     The most strongly coupled come first, while dim T <= 2 dim C.
     """
@@ -225,7 +225,7 @@ def patch(F, P, a, rings):
 
 
 def oversampled(F, P, a, target, rings):
-    """Return K_C and M (I - K_C K_C*) with G = M* M of cluster a (conventions 5.7).
+    """Return K_C and M (I - K_C K_C*) with G = M* M of cluster a (conventions 10).
 
     The third result is how far rounding in A goes.
     """
