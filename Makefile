@@ -1,41 +1,46 @@
 # Every target does its own set-up: only Python 3.11 or newer with pip, and make, are needed.
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check
+SCRIPTS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+BIN := $(VENV)/$(SCRIPTS)
+PIP := -m pip --disable-pip-version-check
+SIZE ?= small
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep test-nojit notebooks lint docs bench clean
+.PHONY: help demo test test-deep test-nojit test-lowest notebooks lint docs bench packages clean
 
-# the statements of the paper and what holds for any sheaf; the deep profile draws 20 times the examples
+# the statements of the paper and what holds for any sheaf; the deep profile draws 20 times as many
 DEEP := tests/theory tests/unit/verification
 
 help:
-	@echo "make demo        set up and coarsen a real graph that ships with networkx"
-	@echo "make test        set up and run the whole verification suite"
-	@echo "make test-deep   theorems and properties with 20 times the examples"
-	@echo "make test-nojit  the suite with kernels as plain Python, fewer examples, and its coverage"
-	@echo "make notebooks   run every notebook"
-	@echo "make lint        ruff, types and import contracts"
-	@echo "make docs        the API as a site, in docs/_build"
-	@echo "make bench       benchmarks against named yardsticks (small size)"
-	@echo "make clean       remove the virtual environment and caches"
+	@echo "make demo         set up and coarsen a real graph that ships with networkx"
+	@echo "make test         set up and run the whole verification suite"
+	@echo "make test-deep    theorems and properties with 20 times the examples"
+	@echo "make test-nojit   the suite with kernels as plain Python, fewer examples, and its coverage"
+	@echo "make test-lowest  unit tests with the lowest versions that pyproject.toml promises"
+	@echo "make notebooks    run every notebook"
+	@echo "make lint         ruff, types and import contracts"
+	@echo "make docs         the API as a site, in docs/_build"
+	@echo "make bench        benchmarks against named yardsticks (SIZE=smoke, small, medium or large)"
+	@echo "make packages     build sdist and wheel, and try each in an environment of its own"
+	@echo "make clean        remove the virtual environments and caches"
 
 $(BIN)/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "sheafcoarsen needs Python 3.11 or newer; choose one with: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo \
+	  "sheafcoarsen needs Python 3.11 or newer; choose one with: make PYTHON=python3.12 ..." >&2; \
+	  exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: pyproject.toml | $(BIN)/python
-	$(PIP) install --quiet --editable .
+	$(BIN)/python $(PIP) install --quiet --editable .
 	@touch $@
 
 $(VENV)/installed-coverage: | $(BIN)/python
-	$(PIP) install --quiet coverage
+	$(BIN)/python $(PIP) install --quiet coverage
 	@touch $@
 
 $(VENV)/installed-%: pyproject.toml | $(BIN)/python
-	$(PIP) install --quiet --editable ".[$*]"
+	$(BIN)/python $(PIP) install --quiet --editable ".[$*]"
 	@touch $@
 
 demo: $(VENV)/installed
@@ -48,9 +53,27 @@ test-deep: $(VENV)/installed-test
 	SHEAFCOARSEN_DEEP=1 $(BIN)/python -m pytest $(DEEP)
 
 test-nojit: $(VENV)/installed-test $(VENV)/installed-coverage
-	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=$(VENV)/coverage $(BIN)/python -m coverage run --branch --source=sheafcoarsen \
-	  -m pytest -m "not real_data"
+	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=$(VENV)/coverage $(BIN)/python -m coverage run --branch \
+	  --source=sheafcoarsen -m pytest -m "not real_data"
 	COVERAGE_FILE=$(VENV)/coverage $(BIN)/python -m coverage report --show-missing --skip-covered
+
+# the kernels as plain Python, and the demo compiled: into a folder of its own, since two versions of
+# numba would overwrite each other's
+LOWEST := $(VENV)-lowest
+$(LOWEST)/installed: pyproject.toml
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(PYTHON) -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+	  print(*(line.replace(">=", "==") for line in project["dependencies"]), sep="\n")' \
+	  > $(LOWEST)/lowest.txt
+	$(LOWEST)/$(SCRIPTS)/python $(PIP) install --quiet --constraint $(LOWEST)/lowest.txt \
+	  --editable ".[test]"
+	@touch $@
+
+# networkx of that time looks for pandas whenever it makes a graph, and says so
+test-lowest: $(LOWEST)/installed
+	NUMBA_DISABLE_JIT=1 $(LOWEST)/$(SCRIPTS)/python -m pytest -p no:cacheprovider \
+	  -W "ignore:pandas not found:ImportWarning" -m "not real_data" tests/unit
+	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/cache $(LOWEST)/$(SCRIPTS)/python -m sheafcoarsen demo
 
 notebooks: $(VENV)/installed-test $(VENV)/installed-notebooks
 	$(BIN)/python -m pytest -p no:hypothesispytest --nbmake --nbmake-timeout=300 --durations=0 notebooks
@@ -66,8 +89,12 @@ docs: $(VENV)/installed-docs
 	@echo "docs/_build/index.html"
 
 bench: $(VENV)/installed-bench
-	$(BIN)/python -m benchmarks.large_sparse
+	$(BIN)/python -m benchmarks.large_sparse --size $(SIZE)
+
+packages: $(VENV)/installed-dev
+	.ci/packages $(BIN)/python
 
 clean:
-	rm -rf $(VENV) docs/_build docs/generated docs/api.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) $(LOWEST) docs/_build docs/generated docs/api.rst build dist \
+	  .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

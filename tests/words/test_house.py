@@ -199,3 +199,33 @@ def test_every_kernel_folder_serves_a_folder_that_is_tested():
         if not list((TESTS / "unit" / name).glob("test_*.py"))
     }
     assert without_tests == set()
+
+
+# ---------------------------------------------------------------- one source for each thing
+
+
+def test_what_is_cited_is_what_is_released():
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    citation = (REPOSITORY / "CITATION.cff").read_text("utf-8")
+    said = dict(re.findall(r"^([a-z-]+): (.+)$", citation, flags=re.MULTILINE))
+    assert said["title"] == project["name"]
+    assert said["version"] == project["version"]
+    assert said["license"] == project["license"]
+    [author] = project["authors"]
+    assert f"authors:\n  - name: {author['name']}\n" in citation
+    keywords = citation.partition("keywords:\n")[2].partition("references:")[0]
+    assert keywords.split("\n")[:-1] == [f"  - {keyword}" for keyword in project["keywords"]]
+
+
+def test_hosted_checks_take_the_steps_of_the_check():
+    """Every step of ``.ci/run`` is a target of the Makefile that the workflow calls too."""
+    targets = r"\bmake ([a-z-]+(?: SIZE=\w+)?)$"
+    steps = re.findall(targets, (REPOSITORY / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
+    workflow = (REPOSITORY / ".github" / "workflows" / "ci.yml").read_text("utf-8")
+    assert len(steps) >= 7
+    assert set(steps) <= set(re.findall(targets, workflow, re.MULTILINE))
+    makefile = (REPOSITORY / "Makefile").read_text("utf-8")
+    beside = re.findall(r"nice make ([a-z-]+)", (REPOSITORY / ".ci" / "run").read_text("utf-8"))
+    assert f"target: [{', '.join(beside)}]" in workflow
+    for target in [*(step.split()[0] for step in steps), *beside]:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE)
