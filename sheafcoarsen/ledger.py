@@ -54,10 +54,10 @@ class EnergyLedger:
 
     Attributes
     ----------
-    retained_internal, discarded_internal, internal_coupling, discarded_norm2, truncation_bound :
-        ndarray or None
-    retained_crossing, crossing_coupling, discarded_crossing, fine_energy, galerkin_energy : float
-        or ndarray
+    retained_internal, discarded_internal, internal_coupling, discarded_norm2 : ndarray
+        Shape (K,) or (K, h).
+    truncation_bound : ndarray or None
+    retained_crossing, crossing_coupling, discarded_crossing, fine_energy : float or ndarray
 
     Examples
     --------
