@@ -80,10 +80,9 @@ class Case:
         """Return a row about this workload."""
         return Row(claim, against, self.name[:2], self.F.n_vertices, **found)
 
-    def compare(
-        self, claim, against, times, ours, theirs, sense=">=", floor=None, scale=1.0, note=""
-    ):
-        """Return a row from the times of two candidates, theirs times ``scale``."""
+    def compare(self, claim, against, times, pair, sense=">=", floor=None, scale=1.0, **more):
+        """Return a row from the times of a pair, ours and theirs; theirs is times ``scale``."""
+        ours, theirs = pair
         ratio = (
             times.ratio(theirs, ours) * scale
             if sense == ">="
@@ -98,5 +97,5 @@ class Case:
             ours=ours,
             theirs=theirs,
             ratio=ratio,
-            note=note,
+            **more,
         )

@@ -56,11 +56,15 @@ def refill(case, rounds):
     floor = {(True, True): 1.5, (False, True): 4, (True, False): 6, (False, False): 10}[
         ordered, uniform
     ]
-    yield case.compare(claim, "streaming the same bytes", times, "refill", "stream", "<=", floor)
+    yield case.compare(claim, "streaming the same bytes", times, ("refill", "stream"), "<=", floor)
     if ordered and uniform:
         case.check_laplacian(times.answers["batched"])
         yield case.compare(
-            "refill of L", "numpy, batched products and sums", times, "refill", "batched", floor=12
+            "refill of L",
+            "numpy, batched products and sums",
+            times,
+            ("refill", "batched"),
+            floor=12,
         )
 
 
@@ -77,7 +81,7 @@ def assembly(case, rounds):
     case.check_laplacian(times.answers["ours"])
     case.check_laplacian(times.answers["scipy"])
     yield case.compare(
-        "pattern and values of L", "scipy, delta* delta", times, "ours", "scipy", floor=5
+        "pattern and values of L", "scipy, delta* delta", times, ("ours", "scipy"), floor=5
     )
 
 
@@ -106,7 +110,7 @@ def selection(case, rounds):
         raise checks.WrongAnswerError("pymetis: labels out of range")
     cuts = [np.mean(np.diff(found[case.F.edges], axis=1) != 0) for found in (P.labels, labels)]
     note = f"cut {cuts[0]:.3f} : {cuts[1]:.3f}"
-    yield case.compare(claim, against, times, "ours", best, floor=8, note=note)
+    yield case.compare(claim, against, times, ("ours", best), floor=8, note=note)
 
 
 def local_modes(case, rounds):
@@ -144,7 +148,7 @@ def local_modes(case, rounds):
         ("batched", "numpy batched eigh, blocks ready", 3, len(chosen)),
         ("sliced", "slices of delta, product, eigh: a loop", None, len(few)),
     ):
-        yield case.compare(claim, against, times, "ours", key, floor=floor, scale=K / count)
+        yield case.compare(claim, against, times, ("ours", key), floor=floor, scale=K / count)
 
 
 def blas_threads(case, rounds):
@@ -157,7 +161,7 @@ def blas_threads(case, rounds):
     times = paired({"default": case.local_modes, "limited": limited}, rounds, PAUSE)
     checks.local_modes(times.answers["default"], case.internal)
     claim = f"{RANK} local modes, BLAS at its default"
-    yield case.compare(claim, "BLAS limited by the user", times, "default", "limited", "<=", 1.1)
+    yield case.compare(claim, "BLAS limited by the user", times, ("default", "limited"), "<=", 1.1)
 
 
 # ---------------------------------------------------------------- the coarse sheaf
@@ -182,9 +186,9 @@ def coarse_operator(case, rounds):
             "the coarse L", answer, times.answers["scipy csr"], fine, M.clusters.dims.max()
         )
     claim = "coarse sheaf and its L"
-    yield case.compare(claim, "scipy R* (L R), csr", times, "csr", "scipy csr", floor=5)
+    yield case.compare(claim, "scipy R* (L R), csr", times, ("csr", "scipy csr"), floor=5)
     if blocks:
-        yield case.compare(claim, "scipy R* (L R), bsr", times, "bsr", "scipy bsr", floor=2)
+        yield case.compare(claim, "scipy R* (L R), bsr", times, ("bsr", "scipy bsr"), floor=2)
 
 
 def compression(case, rounds):
@@ -235,7 +239,7 @@ def recoarsen(case, rounds):
     checks.require(
         "the lowest modes", abs(scores - wanted), C.clusters.dims.max() * abs(L).sum(axis=0).max()
     )
-    yield case.compare(claim, against, times, "ours", "anew", "<=", 0.95)
+    yield case.compare(claim, against, times, ("ours", "anew"), "<=", 0.95)
 
 
 def whole(case, rounds):
@@ -263,7 +267,7 @@ def whole(case, rounds):
         fine.R @ fine.A @ fine.P,
         int(np.diff(fine.P.tocsc().indptr).max()),
     )
-    yield case.compare(claim, against, times, "ours", "pyamg", "<=", floor)
+    yield case.compare(claim, against, times, ("ours", "pyamg"), "<=", floor)
 
 
 # ---------------------------------------------------------------- sizes and processes of their own

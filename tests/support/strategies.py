@@ -91,8 +91,7 @@ def sheaves(
     *,
     kinds=KINDS,
     dtypes=DTYPES,
-    max_dim=MAX_DIM,
-    min_dim=0,
+    dims=(0, MAX_DIM),
     uniform=None,
     scales=None,
     spread=True,
@@ -103,7 +102,7 @@ def sheaves(
     ----------
     graph : strategy of DrawnGraph, optional
     kinds, dtypes : which to draw from
-    min_dim, max_dim : int
+    dims : pair of int
         Bounds of every stalk's dimension.
     uniform : bool, optional
         One dimension for all vertex stalks and one for all edge stalks; None draws it.
@@ -117,7 +116,7 @@ def sheaves(
     m = len(edges)
     kind = draw(st.sampled_from(kinds))
     dtype = np.dtype(draw(st.sampled_from(dtypes)))
-    dim = _often(min_dim, 1, max_dim)
+    dim = _often(dims[0], 1, dims[1])
     if kind == "bundle":
         d = draw(dim)
         vertex_dims, edge_dims = [d] * n, [d] * m

@@ -40,11 +40,14 @@ class Image(NamedTuple):
 # ---------------------------------------------------------------- images
 
 
-def image(F, P, *, vertices=None, edges=None, clusters=None, Q=None, W=None, flip=None, scale=1.0):
+def image(
+    F, P, *, vertices=None, edges=None, clusters=None, bases=(None, None), flip=None, scale=1.0
+):
     """Renumber (new number of each), change bases, flip edges (bool for each), scale.
 
-    Bases change by a unitary matrix for each stalk.
+    Bases change by a unitary matrix for each stalk, of vertices and of edges.
     """
+    Q, W = bases
     n, m, K = F.n_vertices, F.n_edges, P.n_clusters
     p = np.arange(n) if vertices is None else np.array(vertices, dtype=np.int64)
     q = np.arange(m) if edges is None else np.array(edges, dtype=np.int64)
@@ -405,14 +408,14 @@ RANKS = st.integers(0, 5)
 def test_bases_of_vertex_stalks(case, rank, operator, seed):
     F, P = case
     Q = unitary(np.random.default_rng(seed), F.vertex_dims, F.dtype)
-    check(F, P, image(F, P, Q=Q), rank, operator, seed)
+    check(F, P, image(F, P, bases=(Q, None)), rank, operator, seed)
 
 
 @given(CASES, RANKS, OPERATORS, SEEDS)
 def test_bases_of_edge_stalks(case, rank, operator, seed):
     F, P = case
     W = unitary(np.random.default_rng(seed), F.edge_dims, F.dtype)
-    check(F, P, image(F, P, W=W), rank, operator, seed)
+    check(F, P, image(F, P, bases=(None, W)), rank, operator, seed)
 
 
 @given(CASES, RANKS, OPERATORS, SEEDS, st.data())
@@ -507,8 +510,7 @@ def test_all_at_once(case, rank, operator, seed, data):
         vertices=rng.permutation(F.n_vertices),
         edges=rng.permutation(F.n_edges),
         clusters=rng.permutation(P.n_clusters),
-        Q=unitary(rng, F.vertex_dims, F.dtype),
-        W=unitary(rng, F.edge_dims, F.dtype),
+        bases=(unitary(rng, F.vertex_dims, F.dtype), unitary(rng, F.edge_dims, F.dtype)),
         flip=rng.random(F.n_edges) < 0.5,
         scale=data.draw(st.sampled_from([1.0, 0.3, 7.0])),
     )

@@ -57,7 +57,9 @@ def test_reduce_and_lift_are_those_of_the_definition(case, local_operator, M, h,
         assert_residual(y - R @ (R.conj().T @ x), x, n=n, eps=eps_of(F.dtype))
 
 
-@given(sheaves(uniform=True, min_dim=1), OPERATORS, st.integers(1, 8), st.integers(0, 3), st.data())
+@given(
+    sheaves(uniform=True, dims=(1, 6)), OPERATORS, st.integers(1, 8), st.integers(0, 3), st.data()
+)
 def test_both_forms_of_the_features_say_the_same(F, local_operator, M, h, data):
     P = Partition(
         data.draw(st.permutations([v % 3 for v in range(F.n_vertices)]))
@@ -365,7 +367,7 @@ def test_empty_sheaves_and_stalks():
 # ---------------------------------------------------------------- layers and batches
 
 
-@given(sheaves(min_dim=1), OPERATORS, st.integers(1, 3), st.data())
+@given(sheaves(dims=(1, 6)), OPERATORS, st.integers(1, 3), st.data())
 def test_layers_stack_on_the_coarse_sheaf(F, local_operator, M, data):
     """Three layers pool by the product of the prolongations, and lift back along it."""
     x = features(F, 2, 1)

@@ -1,4 +1,4 @@
-"""A change in any kernel file changes the name of all compiled code that holds code from that file."""
+"""A change in a kernel file changes the name of all compiled code that holds code from it."""
 
 import importlib
 import re
@@ -22,7 +22,7 @@ def kernels_of(module: str) -> dict:
 
 
 def called_by(kernel) -> list:
-    """Whatever the names in a kernel's code stand for, kernels or constants, in their own modules."""
+    """What the names in a kernel's code stand for, kernels or constants, in their modules."""
     code, names = kernel.py_func.__code__, kernel.py_func.__globals__
     return [names[name] for name in code.co_names if name in names]
 

@@ -16,7 +16,7 @@ from tests.support.strategies import graphs, sheaves
 from tests.unit.sheaf.test_container import QUARTER_TURN, heads, mixed_sheaf, tails
 
 
-@given(st.lists(sheaves(graph=graphs(max_vertices=4, max_edges=5), max_dim=3), max_size=4))
+@given(st.lists(sheaves(graph=graphs(max_vertices=4, max_edges=5), dims=(0, 3)), max_size=4))
 def test_a_union_is_block_diagonal_and_comes_apart_again(parts):
     F, vertex_starts, edge_starts = sc.disjoint_union(parts)
     assert vertex_starts.tolist() == [0, *np.cumsum([part.n_vertices for part in parts], dtype=int)]
