@@ -1,163 +1,298 @@
-"""What the checks of a coarsening are made of: operators computed a second time, norms of blocks, ratios in units of rounding.
+"""What the checks of a coarsening rest on: sizes of errors, and of what they are measured against.
 
-Sparse products of the coboundary and R stand in for the library's own block by block assembly.
+Everything is computed a second time and in another way than in the library: by sparse products of
+the coboundary and R, where the library assembles block by block. The coarsening is read piece by
+piece; what is kept of a piece is one number per cluster, per block of R* L R, or per edge.
 """
 
-import warnings
 from functools import cached_property
 
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._support import eps_of, offsets, ranges, residual_ratio, zero_level
+from sheafcoarsen._support import (
+    RESIDUAL_LIMIT,
+    eps_of,
+    norm,
+    offsets,
+    range_of_blocks,
+    residual_ratio,
+)
 from sheafcoarsen.coarsening import Coarsening
-from sheafcoarsen.exceptions import SingularDegreeWarning
-from sheafcoarsen.ledger import EnergyLedger, energy_ledger, isometry_defect
+from sheafcoarsen.ledger import EnergyLedger, energy_ledger
 from sheafcoarsen.modes import LocalModes
-from sheafcoarsen.operators import coboundary, laplacian, normalize
-from sheafcoarsen.partition import edge_clusters
-from sheafcoarsen.verification.norms import norms_by, scaled_norms, worst
+from sheafcoarsen.operators import laplacian
+from sheafcoarsen.verification.dense import worst_eigenvalue
+from sheafcoarsen.verification.normalization import Degrees, Normalized
+from sheafcoarsen.verification.norms import block_norms, norms_by, scaled_norms, worst
+from sheafcoarsen.verification.pieces import Piece, Pieces, adjoint_product
 
-DENSE_BUDGET = 3e10
-"""Sum of N_a^3 up to which the modes of *every* cluster are checked against a dense solver (seconds); else a sample."""
-
+DENSE_BUDGET = 1e9
+"""Sum of N_a^3 up to which all modes are checked against a dense solver (seconds); else a sample."""
 
 SAMPLE = 16
 """Clusters on which statements that need all of a cluster's eigenvectors are checked."""
 
 
-class Workbench:
-    """What several checks need, computed once from the coarsening's fields."""
+class Evidence:
+    """What several checks need, computed once from the coarsening's fields.
 
-    def __init__(self, C: Coarsening, seed: int):
+    Attributes that end in ``_norms`` have one entry per cluster, ``block_errors[name]`` one per
+    cluster and one per pair of clusters: the norms of the blocks of a coarse matrix that ought to
+    vanish.
+    """
+
+    def __init__(self, C: Coarsening, seed: int) -> None:
         self.C, self.seed = C, seed
         self.eps = eps_of(np.result_type(C.fine.dtype, C.prolongation.dtype))
-        self.K = C.partition.n_clusters
-        self.row_cluster = np.repeat(C.partition.labels, C.fine.vertex_dims)
-        self.column_cluster = np.repeat(np.arange(self.K), C.ranks)
-        self.dims = C.clusters.dims
+        self.K = K = C.partition.n_clusters
+        self.dims = np.bincount(C.partition.labels, C.fine.vertex_dims, minlength=K).astype(
+            np.int64
+        )
         self.n = np.maximum(self.dims, C.ranks)
-        self.edge_cluster = edge_clusters(C.fine, C.partition)
-        self.c1_cluster = np.repeat(self.edge_cluster, C.fine.edge_dims)  # -1: crossing
+        self.double = np.result_type(C.fine.dtype, C.prolongation.dtype, np.float64)
+        self.pieces = Pieces(C)
+        self.pairs = self._coarse_pairs()
+        self.R_norms, self.isometry_errors = np.zeros(K), np.zeros(K)
+        self.principal_norms = np.zeros(K)
+        self.internal_delta_norms, self.internal_row_errors = np.zeros(K), np.zeros(K)
+        self.block_errors = {
+            name: np.zeros(K + len(self.pairs))
+            for name in ("identity", "decomposition", "realization", "laplacian", "loopless")
+        }
+        n_crossing = len(self.crossing)
+        self.edge_errors, self.edge_norms = np.zeros(n_crossing), np.zeros(n_crossing)
+        self.mode_errors, self.mode_residuals = np.zeros(K), np.zeros(K)
+        self.mode_norms, self.worst_eigenvalue = np.zeros(K), 0.0
+        self.internal_energy = np.zeros((K, self.probes.shape[1]))
+        self.delta_norms: list[float] = []
+        if self.spectral:
+            self.block_errors["spectral"] = np.zeros(K + len(self.pairs))
+        self.loopless, self.edges_missing = True, False
+        self.degrees = Degrees(C, self.eps, self.double)
+        for piece in self.pieces:
+            self.degrees.measure(piece)
+            self._measure_sizes(piece)
+            self._measure_blocks(piece)
+            self._measure_crossing_edges(piece)
+            self._measure_modes(piece)
 
-    @cached_property
-    def R(self):
-        return self.C.prolongation
+    def _coarse_pairs(self) -> np.ndarray:
+        """Return a K + b, ascending, for clusters a < b joined by a fine or a coarse edge."""
+        both = (self.C.partition.labels[self.C.fine.edges], self.C.sheaf.edges)
+        keys = np.union1d(*(ends.min(axis=1) * self.K + ends.max(axis=1) for ends in both))
+        return keys[keys // max(self.K, 1) != keys % max(self.K, 1)]
 
-    @cached_property
-    def delta(self):
-        return coboundary(self.C.fine)
+    def _measure_sizes(self, piece: Piece) -> None:
+        """Measure R, L and delta in each cluster, and the rows of delta R inside it."""
+        k, here = piece.hi - piece.lo, slice(piece.lo, piece.hi)
+        rows, columns = piece.row_cluster, piece.column_cluster
+        own = piece.own_R
+        self.R_norms[here] = norms_by(own, rows, None, k)
+        defect = adjoint_product(own, own) - scipy.sparse.eye_array(own.shape[1], dtype=own.dtype)
+        self.isometry_errors[here] = norms_by(defect, columns[: own.shape[1]], None, k)
+        every = np.concatenate([rows, np.full(len(piece.coordinates) - len(rows), -1)])
+        self.principal_norms[here] = norms_by(piece.L, rows, every, k)
+        inside = piece.internal_row_cluster
+        internal = piece.delta[piece.internal_rows]
+        self.internal_delta_norms[here] = norms_by(internal, inside, None, k)
+        self.internal_row_errors[here] = norms_by(piece.internal_delta_R, inside, None, k)
+        self.loopless = self.loopless and worst(self.internal_rows_ratio[here]) < RESIDUAL_LIMIT
+        columns = (internal @ self.probes[piece.coordinates]).T
+        energies = [scaled_norms(np.abs(y), inside, k) for y in columns]
+        self.internal_energy[here] = np.stack(energies, axis=1) ** 2
+        # a crossing edge is in the pieces of both its ends: it counts where the first one is
+        counts = self.pieces.fine_edges.first[piece.edges] >= piece.lo
+        rows = range_of_blocks(piece.edge_rows, np.flatnonzero(counts))
+        self.delta_norms.append(norm(piece.delta[rows].data))
 
-    @cached_property
-    def L(self):
-        return laplacian(self.C.fine)
+    def _measure_blocks(self, piece: Piece) -> None:
+        """Measure what R* L R differs by from each of the matrices that it ought to be."""
+        G, X, D = piece.galerkin, piece.crossing_delta, piece.coarse_delta
+        crossing = piece.gram(X)
+        self._put("identity", piece, G - piece.gram(piece.delta_R))
+        self._put("decomposition", piece, G - (crossing + piece.retained))
+        if self.C.loops or self.loopless:
+            self._put("realization", piece, G - piece.gram(D))
+            self._put("laplacian", piece, G - laplacian(piece.coarse)[: piece.n_columns])
+        if self.loopless:
+            self._put("loopless", piece, G - crossing)
+        if self.spectral:
+            lo, hi = self.C.sheaf.vertex_offsets[[piece.lo, piece.hi]]
+            scores = scipy.sparse.diags_array(self.scores[lo:hi], format="csr")
+            self._put("spectral", piece, piece.retained[:, : hi - lo] - scores)
 
-    @cached_property
-    def galerkin(self):
-        return scipy.sparse.csr_array(self.R.conj().T @ (self.L @ self.R))
+    def _put(self, name: str, piece: Piece, difference) -> None:
+        """Keep the norms of the blocks on and above the diagonal."""
+        width = len(piece.clusters)
+        own = piece.column_cluster[: piece.n_columns]
+        a, b, sizes = block_norms(difference, own, piece.column_cluster, width)
+        a, b = piece.clusters[a], piece.clusters[b]
+        out, diagonal, above = self.block_errors[name], a == b, a < b
+        out[a[diagonal]] = sizes[diagonal]
+        at = np.searchsorted(self.pairs, a[above] * self.K + b[above])
+        out[self.K + at] = sizes[above]
 
-    @cached_property
-    def delta_R(self):
-        return scipy.sparse.csr_array(self.delta @ self.R)
-
-    @cached_property
-    def internal_delta_R(self):
-        return self.delta_R[np.flatnonzero(self.c1_cluster >= 0)]
-
-    @cached_property
-    def retained(self):
-        """blockdiag(R_a* L_a R_a), from the fine sheaf."""
-        Y = self.internal_delta_R
-        return scipy.sparse.csr_array(Y.conj().T @ Y)
-
-    @cached_property
-    def coarse_delta(self):
-        return coboundary(self.C.sheaf)
-
-    @cached_property
-    def crossing_delta(self):
-        """The coarse crossing coboundary delta_x, from the coarse sheaf."""
-        crossing = self.C.sheaf.edges[:, 0] != self.C.sheaf.edges[:, 1]
-        return self.coarse_delta[np.flatnonzero(np.repeat(crossing, self.C.sheaf.edge_dims))]
-
-    @cached_property
-    def R_norms(self):
-        """norm(R_a)_F, shape (K,)."""
-        return norms_by(self.R, self.row_cluster, None, self.K)
-
-    @cached_property
-    def principal_norms(self):
-        """norm(L[C_a, C_a])_F, shape (K,)."""
-        return norms_by(self.L, self.row_cluster, self.row_cluster, self.K)
-
-    @cached_property
-    def internal_laplacian(self):
-        """blockdiag(L_a) in double precision, the reference for the modes."""
-        inner = self.delta[np.flatnonzero(self.c1_cluster >= 0)]
-        inner = inner.astype(np.result_type(inner.dtype, np.float64))
-        return scipy.sparse.csr_array(inner.conj().T @ inner)
-
-    @cached_property
-    def internal_norms(self):
-        """norm(L_a)_F, shape (K,)."""
-        return norms_by(self.internal_laplacian, self.row_cluster, self.row_cluster, self.K)
-
-    @cached_property
-    def internal_delta_norms(self):
-        """norm(delta_a)_F, shape (K,)."""
-        inner = np.flatnonzero(self.c1_cluster >= 0)
-        return norms_by(self.delta[inner], self.c1_cluster[inner], None, self.K)
-
-    @cached_property
-    def cluster_rows(self):
-        """Rows of C^0 by cluster, and where each cluster's begin."""
-        return np.argsort(self.row_cluster, kind="stable"), offsets(self.dims)
-
-    def rows(self, a: int) -> np.ndarray:
-        order, starts = self.cluster_rows
-        return order[starts[a] : starts[a + 1]]
-
-    @cached_property
-    def sample(self) -> np.ndarray:
-        """A few clusters: the largest, one that truncates most, and random ones, never too large for dense work."""
-        fits = np.flatnonzero(
-            (self.dims > 0) & (self.dims.astype(float) ** 3 <= DENSE_BUDGET / SAMPLE)
+    def worst_block(self, name: str) -> float:
+        """Return the worst ratio over the blocks of a matrix, each against its own factors."""
+        every = np.arange(self.K)
+        a = np.concatenate([every, self.pairs // max(self.K, 1)])
+        b = np.concatenate([every, self.pairs % max(self.K, 1)])
+        return worst(
+            residual_ratio(
+                self.block_errors[name],
+                np.maximum(self.n[a], self.n[b]),
+                self.eps,
+                self.R_norms[a],
+                self.R_norms[b],
+                np.sqrt(self.principal_norms[a]),
+                np.sqrt(self.principal_norms[b]),
+            )
         )
-        if len(fits) <= SAMPLE:
-            return fits
-        chosen = np.random.default_rng(self.seed).choice(fits, SAMPLE - 1, replace=False)
-        return np.union1d(chosen, fits[[np.argmax(self.dims[fits])]])
 
-    @cached_property
-    def internal_rows_ratio(self):
-        """norm(delta_a R_a) in units of rounding, shape (K,): small exactly where im R_a lies in ker L_a."""
-        inner = np.flatnonzero(self.c1_cluster >= 0)
-        size = norms_by(self.internal_delta_R, self.c1_cluster[inner], None, self.K)
-        return residual_ratio(size, self.n, self.eps, self.internal_delta_norms, self.R_norms)
+    def _measure_crossing_edges(self, piece: Piece) -> None:
+        """Measure what delta_x differs by from delta R, a coarse edge at a time.
 
-    def dense_blocks(self, clusters: np.ndarray, size: int, operator=None) -> np.ndarray:
-        """Return the dense blocks of clusters of one size, L_a unless told otherwise, shape (len(clusters), size, size)."""
-        order, starts = self.cluster_rows
-        rows = order[ranges(starts[clusters], np.full(len(clusters), size))]
-        local = np.zeros(self.C.fine.dim_c0, np.int64)
-        local[rows] = np.tile(np.arange(size), len(clusters))
-        part = scipy.sparse.coo_array(
-            (self.internal_laplacian if operator is None else operator)[rows]
+        Row by row; where edge stalks are compressed, by Gram matrices.
+        """
+        ends = piece.clusters[piece.coarse.edges[piece.coarse_crossing]]
+        mine = ends.min(axis=1) >= piece.lo  # the others were in the piece of that end
+        edges = piece.coarse_crossing[mine]  # of the piece
+        numbers = np.searchsorted(self.crossing, piece.coarse_edges[edges])
+        coarse_rows = range_of_blocks(piece.coarse.edge_offsets, edges)
+        coarse = piece.coarse_delta[coarse_rows]
+        of_row = np.repeat(np.arange(len(edges)), piece.coarse.edge_dims[edges])
+        if self.C.crossing_rows is None:
+            rows, of_fine_row = self._fine_rows(piece, edges)
+            grams = [
+                edge_grams(piece, edges, *part)
+                for part in ((coarse, of_row), (piece.delta_R[rows], of_fine_row))
+            ]
+            difference, of_row = grams[0][0] - grams[1][0], grams[0][1]
+        else:
+            named = self._named_rows(piece, numbers)
+            if named is None:
+                self.edge_errors[numbers] = np.inf
+                return
+            rows, of_fine_row = named, of_row
+            difference = coarse - piece.delta_R[rows]
+        self.edge_errors[numbers] = norms_by(difference, of_row, None, len(edges))
+        self.edge_norms[numbers] = norms_by(piece.delta[rows], of_fine_row, None, len(edges))
+
+    def _named_rows(self, piece: Piece, numbers: np.ndarray) -> np.ndarray | None:
+        """Return the rows of the piece that ``crossing_rows`` names for coarse edges, if it does."""
+        starts = self.crossing_starts
+        wanted = range_of_blocks(starts, numbers)
+        named = self.C.crossing_rows
+        assert named is not None
+        if len(named) != starts[-1]:
+            return None
+        wanted = named[wanted]
+        there = range_of_blocks(self.C.fine.edge_offsets, piece.edges)
+        at = np.minimum(np.searchsorted(there, wanted), max(len(there) - 1, 0))
+        if len(wanted) and (not len(there) or (there[at] != wanted).any()):
+            return None
+        return at
+
+    def _fine_rows(self, piece: Piece, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows of fine edges that cross as coarse ones do, and the place of these.
+
+        A fine edge that crosses where no coarse edge does marks the whole as wrong.
+        """
+        labels = piece.labels[piece.sheaf.edges]
+        ends = np.sort(piece.clusters[labels], axis=1)
+        crossing = np.flatnonzero((labels[:, 0] != labels[:, 1]) & (ends[:, 0] >= piece.lo))
+        wanted = ends[crossing, 0] * self.K + ends[crossing, 1]
+        ends = np.sort(piece.clusters[piece.coarse.edges[edges]], axis=1)
+        keys = ends[:, 0] * self.K + ends[:, 1]
+        order = np.argsort(keys, kind="stable")
+        at = np.searchsorted(keys[order], wanted)
+        found = np.zeros(len(wanted), bool)
+        if len(keys):
+            at = order[np.minimum(at, len(keys) - 1)]
+            found = keys[at] == wanted
+        self.edges_missing = self.edges_missing or not bool(found.all())
+        rows = range_of_blocks(piece.edge_rows, crossing[found])
+        return rows, np.repeat(at[found], piece.sheaf.edge_dims[crossing[found]])
+
+    def worst_crossing_edge(self) -> float:
+        """Return the worst ratio over coarse crossing edges."""
+        a, b = np.sort(self.C.sheaf.edges[self.crossing], axis=1).T
+        if self.edges_missing:
+            return np.inf
+        powers = 2 if self.C.crossing_rows is None else 1
+        factors = (self.edge_norms, np.maximum(self.R_norms[a], self.R_norms[b])) * powers
+        n = np.maximum(self.n[a], self.n[b])
+        return worst(residual_ratio(self.edge_errors, n, self.eps, *factors))
+
+    def _measure_modes(self, piece: Piece) -> None:
+        """Measure how well the modes are the lowest of their operator, and that R holds them."""
+        modes, here = self.C.modes, slice(piece.lo, piece.hi)
+        if modes is None or not self.same_graph:
+            return
+        if modes.prolongation is not self.C.prolongation:
+            rows = piece.coordinates[: piece.n_rows]
+            difference = self.C.prolongation[rows] - modes.prolongation[rows]
+            self.mode_errors[here] = norms_by(
+                difference, piece.row_cluster, None, piece.hi - piece.lo
+            )
+        if modes.local_operator == "oversampled":
+            return
+        internal = modes.local_operator == "internal"
+        operator = piece.internal_laplacian if internal else piece.principal_laplacian
+        rows, k = piece.row_cluster, piece.hi - piece.lo
+        self.mode_norms[here] = norms_by(operator, rows, rows, k)
+        lo, hi = self.C.sheaf.vertex_offsets[[piece.lo, piece.hi]]
+        scores = scipy.sparse.diags_array(self.scores[lo:hi], shape=(hi - lo, hi - lo))
+        residual = operator @ piece.own_R - piece.own_R @ scores
+        self.mode_residuals[here] = norms_by(residual, rows, None, k)
+        checked = self.checked[(self.checked >= piece.lo) & (self.checked < piece.hi)]
+        ratio = worst_eigenvalue(
+            piece, operator, modes, checked - piece.lo, self.mode_norms, self.eps
         )
-        out = np.zeros((len(clusters), size, size), part.dtype)
-        out[part.coords[0] // size, part.coords[0] % size, local[part.coords[1]]] = part.data
-        return out
+        self.worst_eigenvalue = max(self.worst_eigenvalue, ratio)
 
-    def dense(self, a: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return (R_a, L_a) of one cluster, dense, in double precision."""
-        return self.C.block(a).astype(self.internal_laplacian.dtype), self.dense_blocks(
-            np.array([a]), int(self.dims[a])
-        )[0]
+    @property
+    def internal_norms(self) -> np.ndarray:
+        """norm(L_a)_F, shape (K,), of spectral modes."""
+        return self.mode_norms
 
     @cached_property
-    def double(self):
-        """Double precision, real or complex: that of the reference computations."""
-        return np.result_type(self.C.fine.dtype, self.R.dtype, np.float64)
+    def same_graph(self) -> bool:
+        """Whether the modes belong to the fine sheaf's graph."""
+        mine, fine = self.modes.sheaf, self.C.fine
+        return all(
+            np.array_equal(getattr(mine, name), getattr(fine, name))
+            for name in ("edges", "vertex_dims")
+        )
+
+    @property
+    def isometry(self) -> float:
+        """Worst norm(R_a* R_a - I) in units of rounding."""
+        ranks = np.maximum(self.C.ranks, 1)
+        eps = eps_of(self.C.prolongation.dtype)
+        return worst(residual_ratio(self.isometry_errors, self.n, eps, ranks))
+
+    @property
+    def internal_rows_ratio(self) -> np.ndarray:
+        """norm(delta_a R_a) in units of rounding, (K,): small where im R_a lies in ker L_a."""
+        factors = (self.internal_delta_norms, self.R_norms)
+        return residual_ratio(self.internal_row_errors, self.n, self.eps, *factors)
+
+    @property
+    def delta_norm(self) -> float:
+        """norm(delta)_F."""
+        return norm(np.array(self.delta_norms))
+
+    @cached_property
+    def crossing(self) -> np.ndarray:
+        """Which edges of the coarse sheaf are crossing edges."""
+        return np.flatnonzero(self.C.sheaf.edges[:, 0] != self.C.sheaf.edges[:, 1])
+
+    @cached_property
+    def crossing_starts(self) -> np.ndarray:
+        """Where the rows of each crossing edge begin among those of all crossing edges."""
+        return offsets(self.C.sheaf.edge_dims[self.crossing])
 
     @property
     def modes(self) -> LocalModes:
@@ -165,19 +300,15 @@ class Workbench:
         assert self.C.modes is not None
         return self.C.modes
 
+    @property
+    def spectral(self) -> bool:
+        """Whether the modes are those of the internal operator."""
+        return self.C.modes is not None and self.C.modes.local_operator == "internal"
+
     @cached_property
     def scores(self) -> np.ndarray:
         """All retained eigenvalues in double precision."""
         return self.modes.scores.astype(np.float64)
-
-    @cached_property
-    def score_matrix(self):
-        """diag(lambda) over all clusters."""
-        return scipy.sparse.diags_array(self.scores, shape=(len(self.scores),) * 2, format="csr")
-
-    def eigenvalues(self, a: int) -> np.ndarray:
-        """Return the retained eigenvalues of cluster ``a``."""
-        return self.modes.eigenvalues(a)
 
     @cached_property
     def all_clusters_dense(self) -> bool:
@@ -185,21 +316,23 @@ class Workbench:
         return bool((self.dims.astype(np.float64) ** 3).sum() <= DENSE_BUDGET)
 
     @cached_property
-    def local_operator(self):
-        """The operator whose modes were taken, block diagonal in double precision, and norm(.)_F of its blocks."""
-        if self.modes.local_operator == "internal":
-            return self.internal_laplacian, self.internal_norms
-        whole = scipy.sparse.coo_array(
-            self.delta.astype(self.double).conj().T @ self.delta.astype(self.double)
-        )
-        inside = self.row_cluster[whole.coords[0]] == self.row_cluster[whole.coords[1]]
-        coords = tuple(axis[inside] for axis in whole.coords)
-        blocks = scipy.sparse.csr_array((whole.data[inside], coords), shape=whole.shape)
-        return blocks, norms_by(blocks, self.row_cluster, self.row_cluster, self.K)
+    def sample(self) -> np.ndarray:
+        """A few clusters, the largest among them, none too large for dense work."""
+        small = self.dims.astype(float) ** 3 <= DENSE_BUDGET
+        fits = np.flatnonzero((self.dims > 0) & small)
+        if len(fits) <= SAMPLE:
+            return fits
+        chosen = np.random.default_rng(self.seed).choice(fits, SAMPLE - 1, replace=False)
+        return np.union1d(chosen, fits[[np.argmax(self.dims[fits])]])
+
+    @cached_property
+    def checked(self) -> np.ndarray:
+        """Clusters whose eigenvalues are compared with a dense solver's, ascending."""
+        return np.flatnonzero(self.dims > 0) if self.all_clusters_dense else self.sample
 
     @cached_property
     def ties(self) -> np.ndarray:
-        """Where the cut splits a multiple eigenvalue, by the modes' own eigenvalues and norms, shape (K,)."""
+        """Where the cut splits a multiple eigenvalue, by the modes' own numbers, shape (K,)."""
         modes, ranks = self.modes, self.modes.ranks
         last = np.zeros(self.K)
         last[ranks > 0] = self.scores[modes.rank_offsets[1:][ranks > 0] - 1]
@@ -210,196 +343,65 @@ class Workbench:
         return np.where(cut & ~doubtful, near, modes.tied & cut)
 
     @cached_property
-    def worst_eigenvalue(self) -> float:
-        """Worst ratio between retained and first discarded eigenvalues and numpy's, on all clusters or a sample."""
-        modes, ratio = self.modes, 0.0
-        operator, norms = self.local_operator
-        checked = np.flatnonzero(self.dims > 0) if self.all_clusters_dense else self.sample
-        for size in np.unique(self.dims[checked]).tolist():  # one batch per size of cluster
-            members = checked[self.dims[checked] == size]
-            for part in np.array_split(members, -(-len(members) * size**2 // 2_000_000)):
-                exact = np.linalg.eigvalsh(self.dense_blocks(part, size, operator)).clip(min=0)
-                ranks = modes.ranks[part]
-                ours = np.full((len(part), size + 1), np.inf)
-                kept = np.arange(size) < ranks[:, None]
-                ours[:, :size][kept] = self.scores[ranges(modes.rank_offsets[:-1][part], ranks)]
-                ours[np.arange(len(part)), ranks] = modes.next_eigenvalues[part]
-                known = np.arange(size) <= ranks[:, None]
-                error = np.abs(np.where(known, ours[:, :size], exact) - exact).max(axis=1)
-                ratio = max(ratio, worst(residual_ratio(error, size, self.eps, norms[part])))
-        return ratio
+    def row_cluster(self) -> np.ndarray:
+        """The cluster of each row of C^0."""
+        return np.repeat(self.C.partition.labels, self.C.fine.vertex_dims)
 
-    def global_sections(self) -> tuple[np.ndarray, float]:
-        """Return an orthonormal basis of ker delta, by a dense singular value decomposition, and the smallest nonzero singular value."""
-        delta, largest = (
-            self.delta.astype(self.double),
-            float(np.abs(self.delta.data).max(initial=0)),
-        )
-        m, n = delta.shape
-        if n == 0 or largest == 0:
-            return np.eye(n, dtype=self.double), 0.0
-        triangle = np.zeros((0, n), self.double)
-        for lo in range(
-            0, m, 4 * n
-        ):  # QR of a few rows at a time: there may be far more of them than columns
-            rows = delta[lo : lo + 4 * n].toarray() / largest
-            triangle = np.linalg.qr(np.concatenate([triangle, rows]), mode="r")  # type: ignore[assignment]
-        _, sigma, vh = np.linalg.svd(triangle)
-        rank = int((sigma > max(delta.shape) * self.eps * sigma[0]).sum())
-        return vh[rank:].conj().T, float(sigma[rank - 1]) * largest
+    def rows(self, a: int) -> np.ndarray:
+        """Return the rows of C^0 on a cluster."""
+        return range_of_blocks(self.C.fine.vertex_offsets, self.C.partition.cluster(a))
+
+    def dense(self, a: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return (R_a, L_a) of one cluster, dense, in double precision."""
+        piece = Piece(self.pieces, a, a + 1)
+        return piece.own_R.toarray().astype(self.double), piece.internal_laplacian.toarray()
 
     @cached_property
-    def normalized(self):
-        """normalize(F), and D^{-1/2} from the dense diagonal blocks of L."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SingularDegreeWarning)
-            sheaf = normalize(self.C.fine)
-        dims, starts = self.C.fine.vertex_dims, self.C.fine.vertex_offsets
-        vertex = np.repeat(np.arange(len(dims)), dims)
-        L = scipy.sparse.coo_array(self.L)
-        inside = vertex[L.coords[0]] == vertex[L.coords[1]]
-        i, j, value = L.coords[0][inside], L.coords[1][inside], L.data[inside]
-        rows, columns, data = [], [], []
-        for d in np.unique(dims[dims > 0]).tolist():  # one batch per dimension
-            members = np.flatnonzero(dims == d)
-            number = np.zeros(len(dims), np.int64)
-            number[members] = np.arange(len(members))
-            here = dims[vertex[i]] == d
-            blocks = np.zeros((len(members), d, d), self.double)
-            blocks[
-                number[vertex[i[here]]],
-                i[here] - starts[vertex[i[here]]],
-                j[here] - starts[vertex[i[here]]],
-            ] = value[here]
-            top = np.abs(blocks).max(axis=(1, 2), keepdims=True)
-            top = np.where(top > 0, top, 1.0)
-            w, V = np.linalg.eigh(blocks / top)
-            zero = w <= zero_level(d, self.eps, w[:, -1:])
-            root = (
-                V * np.where(zero, 0, 1 / np.sqrt(np.where(zero, 1, w)))[:, None, :]
-            ) @ V.conj().swapaxes(1, 2)
-            where = starts[members][:, None] + np.arange(d)
-            rows.append(np.repeat(where, d, axis=1).reshape(-1))
-            columns.append(np.tile(where, (1, d)).reshape(-1))
-            data.append((root / np.sqrt(top)).reshape(-1))
-        empty = np.zeros(0, np.int64)
-        coords = tuple(np.concatenate(axis) if axis else empty for axis in (rows, columns))
-        values = np.concatenate(data) if data else np.zeros(0)
-        return sheaf, scipy.sparse.csr_array((values, coords), shape=self.L.shape)
-
-    @cached_property
-    def internal_energy(self) -> np.ndarray:
-        """norm(delta_a x)^2 of the probes on each cluster, shape (K, number of probes)."""
-        inner = np.flatnonzero(self.c1_cluster >= 0)
-        y = np.abs(self.delta[inner] @ self.probes)
-        return (
-            np.stack(
-                [scaled_norms(column, self.c1_cluster[inner], self.K) for column in y.T], axis=1
-            )
-            ** 2
-        )
+    def probes(self) -> np.ndarray:
+        """Random fine cochains; the second is smooth, so that small energies are seen as well."""
+        rng = np.random.default_rng(self.seed)
+        R = self.C.prolongation
+        x = rng.standard_normal((self.C.fine.dim_c0, 2))
+        if R.dtype.kind == "c":
+            x = x + 1j * rng.standard_normal(x.shape)
+        x[:, 1] = R @ pooled(R, x[:, 1]) + 0.1 * x[:, 1]
+        return x.astype(R.dtype)
 
     @cached_property
     def probe_norms2(self) -> np.ndarray:
         """norm(x)^2 of the probes on each cluster, shape (K, number of probes)."""
-        return (
-            np.stack(
-                [scaled_norms(np.abs(x), self.row_cluster, self.K) for x in self.probes.T], axis=1
-            )
-            ** 2
-        )
-
-    def worst_block(self, difference) -> float:
-        """Worst ratio over the blocks (a, b) of a coarse matrix that ought to vanish, each against its own factors."""
-        D = scipy.sparse.coo_array(difference)
-        keep = D.data != 0
-        if not keep.any():
-            return 0.0
-        a, b = (self.column_cluster[axis[keep]] for axis in D.coords)
-        pairs, which = np.unique(a * self.K + b, return_inverse=True)
-        a, b = pairs // self.K, pairs % self.K
-        sizes = scaled_norms(np.abs(D.data[keep]), which, len(pairs))
-        return worst(residual_ratio(
-            sizes, np.maximum(self.n[a], self.n[b]), self.eps, self.R_norms[a], self.R_norms[b],
-            np.sqrt(self.principal_norms[a]), np.sqrt(self.principal_norms[b]),
-        ))  # fmt: skip
+        norms = [scaled_norms(np.abs(x), self.row_cluster, self.K) for x in self.probes.T]
+        return np.stack(norms, axis=1) ** 2
 
     @cached_property
-    def crossing(self) -> np.ndarray:
-        """Which edges of the coarse sheaf are crossing edges."""
-        return np.flatnonzero(self.C.sheaf.edges[:, 0] != self.C.sheaf.edges[:, 1])
-
-    def worst_crossing_edge(self) -> float:
-        """Worst ratio between delta_x and delta R one coarse edge at a time: row by row, or by Gram matrices where compressed."""
-        C = self.C
-        edge = np.repeat(np.arange(len(self.crossing)), C.sheaf.edge_dims[self.crossing])
-        a, b = C.sheaf.edges[self.crossing].T
-        if C.crossing_rows is None:
-            rows, fine_edge = self.fine_crossing_rows
-            if (fine_edge < 0).any():
-                return np.inf
-            D = self.edge_grams(self.crossing_delta, edge) - self.edge_grams(
-                self.delta_R[rows], fine_edge
-            )
-            starts = offsets(C.ranks[a] + C.ranks[b])
-            edge = np.repeat(np.arange(len(self.crossing)), np.diff(starts))
-            powers = 2
-        else:
-            if len(C.crossing_rows) != self.crossing_delta.shape[0]:
-                return np.inf
-            rows, fine_edge, powers = C.crossing_rows, edge, 1
-            D = self.crossing_delta - self.delta_R[rows]
-        D = scipy.sparse.coo_array(D)
-        keep = D.data != 0
-        sizes = scaled_norms(np.abs(D.data[keep]), edge[D.coords[0][keep]], len(self.crossing))
-        fine = norms_by(self.delta[rows], fine_edge, None, len(self.crossing))
-        factors = (fine, np.maximum(self.R_norms[a], self.R_norms[b])) * powers
-        return worst(residual_ratio(sizes, np.maximum(self.n[a], self.n[b]), self.eps, *factors))
-
-    @cached_property
-    def fine_crossing_rows(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of C^1(fine) that cross, and the place of their coarse edge among the crossing ones, -1 where there is none."""
-        rows = np.flatnonzero(self.c1_cluster < 0)
-        ends = np.sort(self.C.partition.labels[self.C.fine.edges], axis=1)
-        wanted = np.repeat(ends[:, 0] * self.K + ends[:, 1], self.C.fine.edge_dims)[rows]
-        ends = np.sort(self.C.sheaf.edges[self.crossing], axis=1)
-        keys = ends[:, 0] * self.K + ends[:, 1]
-        order = np.argsort(keys, kind="stable")
-        place = np.searchsorted(keys[order], wanted)
-        if not len(keys):
-            return rows, np.full(len(rows), -1)
-        place = order[np.minimum(place, len(keys) - 1)]
-        return rows, np.where(keys[place] == wanted, place, -1)
-
-    def edge_grams(self, matrix, edge) -> scipy.sparse.csr_array:
-        """Return blockdiag(X* X) over crossing edges, X the rows of one of them in the coordinates of its two ends."""
-        M = scipy.sparse.coo_array(matrix)
-        ends = self.C.sheaf.edges[self.crossing]
-        ranks, starts = self.C.ranks[ends], self.C.sheaf.vertex_offsets[:-1][ends]
-        row, column = M.coords
-        e = edge[row]
-        at_second = (self.column_cluster[column] == ends[e, 1]).astype(np.int64)
-        begin = offsets(ranks.sum(axis=1))
-        own = begin[:-1][e] + at_second * ranks[e, 0] + column - starts[e, at_second]
-        X = scipy.sparse.csr_array((M.data, (row, own)), shape=(M.shape[0], int(begin[-1])))
-        return scipy.sparse.csr_array(X.conj().T @ X)
-
-    @cached_property
-    def isometry(self) -> float:
-        """Worst norm(R_a* R_a - I) in units of rounding."""
-        return worst(isometry_defect(self.C))
+    def normalized(self) -> Normalized:
+        """What normalizing gives, against what it ought to."""
+        return Normalized(self.degrees, self.pieces, self.probes)
 
     @cached_property
     def ledger(self) -> EnergyLedger:
         """The ledger of the probes; R must be an isometry."""
         return energy_ledger(self.C, self.probes)
 
-    @cached_property
-    def probes(self) -> np.ndarray:
-        """Random fine cochains; the second one is smooth, so that small energies are seen as well."""
-        rng = np.random.default_rng(self.seed)
-        x = rng.standard_normal((self.C.fine.dim_c0, 2))
-        if self.R.dtype.kind == "c":
-            x = x + 1j * rng.standard_normal(x.shape)
-        x[:, 1] = self.R @ (self.R.conj().T @ x[:, 1]) + 0.1 * x[:, 1]
-        return x.astype(self.R.dtype)
+
+def pooled(R, x: np.ndarray) -> np.ndarray:
+    """Return R* x without a copy of R."""
+    return (R.T @ x.conj()).conj()
+
+
+def edge_grams(
+    piece: Piece, edges: np.ndarray, X: scipy.sparse.csr_array, edge: np.ndarray
+) -> tuple[scipy.sparse.csr_array, np.ndarray]:
+    """Return blockdiag(X_e* X_e) over coarse edges, and the edge of each row.
+
+    X_e are the rows of X of edge e, in the coordinates of its two ends.
+    """
+    ends = piece.coarse.edges[edges]
+    ranks = piece.coarse.vertex_dims[ends]
+    starts = piece.coarse.vertex_offsets[:-1][ends]
+    e = np.repeat(edge, np.diff(X.indptr))
+    second = (piece.column_cluster[X.indices] == ends[e, 1]).astype(np.int64)
+    begin = offsets(ranks.sum(axis=1))
+    column = begin[:-1][e] + second * ranks[e, 0] + X.indices - starts[e, second]
+    placed = scipy.sparse.csr_array((X.data, column, X.indptr), (X.shape[0], int(begin[-1])))
+    return adjoint_product(placed, placed), np.repeat(np.arange(len(edges)), np.diff(begin))

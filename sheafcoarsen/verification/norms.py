@@ -1,27 +1,61 @@
-"""Scaled norms, whole and by group."""
+"""Norms of groups of entries, without over- or underflow, and the worst of ratios."""
 
 import numpy as np
 import scipy.sparse
 
+NARROW = 1e150
+"""Moduli whose largest and smallest are nearer than this need no scales of their own."""
 
-def scaled_norms(moduli, which, count) -> np.ndarray:
-    """Frobenius norms of groups of entries, scaled by the largest of each against over- and underflow."""
-    moduli = moduli.astype(np.float64)
+
+def scaled_norms(moduli: np.ndarray, which: np.ndarray, count: int) -> np.ndarray:
+    """Return the norm of each group of entries, scaled against over- and underflow."""
+    moduli = moduli.astype(np.float64, copy=False)
+    top = moduli.max(initial=0.0)
+    low = moduli.min(initial=np.inf)
+    if low == 0:
+        low = moduli.min(where=moduli > 0, initial=np.inf)
+    if top / NARROW < low:  # one scale serves all
+        top = top or 1.0
+        return top * np.sqrt(np.bincount(which, (moduli / top) ** 2, minlength=count))
     largest = np.zeros(count)
     np.maximum.at(largest, which, moduli)
     scale = np.where(largest > 0, largest, 1.0)
     return scale * np.sqrt(np.bincount(which, (moduli / scale[which]) ** 2, minlength=count))
 
 
-def norms_by(matrix, row_group, column_group, count) -> np.ndarray:
-    """Frobenius norms of the row groups of a sparse matrix, or of its diagonal blocks when columns are grouped too."""
-    M = scipy.sparse.coo_array(matrix)
-    group = row_group[M.coords[0]]
+def norms_by(matrix, row_group: np.ndarray, column_group, count: int) -> np.ndarray:
+    """Return the Frobenius norms of row groups, or of diagonal blocks if columns are grouped."""
+    M = scipy.sparse.csr_array(matrix)
+    group = np.repeat(row_group, np.diff(M.indptr))
     moduli = np.abs(M.data)
     if column_group is not None:
-        inside = group == column_group[M.coords[1]]
+        inside = group == column_group[M.indices]
         group, moduli = group[inside], moduli[inside]
     return scaled_norms(moduli, group, count)
+
+
+def block_norms(
+    matrix: scipy.sparse.csr_array, row_group: np.ndarray, column_group: np.ndarray, width: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the row groups, column groups and Frobenius norms of all blocks with an entry.
+
+    Rows of a group follow one another, and so do columns; there are ``width`` column groups.
+    """
+    M = scipy.sparse.csr_array(matrix)
+    M.sort_indices()
+    if M.nnz == 0:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    # runs of entries of one row and one column group first: there are far fewer of them
+    column = column_group[M.indices]
+    begins = np.empty(M.nnz, bool)
+    begins[0] = True
+    np.not_equal(column[1:], column[:-1], out=begins[1:])
+    begins[M.indptr[:-1][np.diff(M.indptr) > 0]] = True
+    at = np.flatnonzero(begins)
+    row = np.repeat(row_group, np.diff(M.indptr))[at]
+    keys, which = np.unique(row * width + column[at], return_inverse=True)
+    entries = np.repeat(which, np.diff(np.append(at, M.nnz)))
+    return keys // width, keys % width, scaled_norms(np.abs(M.data), entries, len(keys))
 
 
 def worst(ratios) -> float:

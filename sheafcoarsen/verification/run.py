@@ -4,7 +4,7 @@ import numpy as np
 
 from sheafcoarsen._support import RESIDUAL_LIMIT, single_threaded_blas, whole_number
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
-from sheafcoarsen.verification.evidence import Workbench
+from sheafcoarsen.verification.evidence import Evidence
 from sheafcoarsen.verification.result import Check, Verification
 from sheafcoarsen.verification.statements import STATEMENTS
 
@@ -44,11 +44,13 @@ def verify(C: Coarsening, seed: int = 0) -> Verification:
     check_coarsening(C)
     seed = whole_number("seed", seed, at_least=0)
     _check_shapes(C)
-    bench = Workbench(C, seed)
+    # small dense blocks: more threads would only wait for each other
+    with single_threaded_blas():
+        evidence = Evidence(C, seed)
     checks = []
     for name, label, statement in STATEMENTS:
-        with single_threaded_blas():  # small dense blocks: more threads only wait for each other
-            outcome = statement(bench)
+        with single_threaded_blas():
+            outcome = statement(evidence)
         if isinstance(outcome, str):
             checks.append(Check(name, label, None, RESIDUAL_LIMIT, True, outcome, None))
         else:

@@ -1,0 +1,79 @@
+"""References by dense solvers: eigenvalues of clusters, and global sections of small sheaves."""
+
+import numpy as np
+import scipy.sparse
+
+from sheafcoarsen._support import offsets, ranges, residual_ratio
+from sheafcoarsen.modes import LocalModes
+from sheafcoarsen.operators import coboundary
+from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.verification.norms import scaled_norms, worst
+from sheafcoarsen.verification.pieces import Piece
+
+BATCH = 2_000_000
+"""Entries of the dense blocks that are solved at a time."""
+
+
+def dense_blocks(
+    matrix: scipy.sparse.csr_array, starts: np.ndarray, which: np.ndarray, size: int
+) -> np.ndarray:
+    """Return diagonal blocks of one size of a block diagonal matrix, dense, one after another."""
+    rows = ranges(starts[which], np.full(len(which), size))
+    part = scipy.sparse.coo_array(matrix[rows])
+    out = np.zeros((len(which), size, size), part.dtype)
+    block = part.coords[0] // size
+    out[block, part.coords[0] % size, part.coords[1] - starts[which][block]] = part.data
+    return out
+
+
+def worst_eigenvalue(
+    piece: Piece,
+    operator: scipy.sparse.csr_array,
+    modes: LocalModes,
+    checked: np.ndarray,
+    norms: np.ndarray,
+    eps: float,
+) -> float:
+    """Return the worst ratio between eigenvalues, retained or first discarded, and numpy's.
+
+    ``operator`` is block diagonal, ``checked`` are clusters of the piece, ``norms`` of all blocks.
+    """
+    sizes = np.bincount(piece.row_cluster, minlength=piece.hi - piece.lo)
+    starts, ratio = offsets(sizes), 0.0
+    for size in np.unique(sizes[checked]).tolist():  # one batch per size of cluster
+        members = checked[sizes[checked] == size]
+        for part in np.array_split(members, -(-len(members) * size**2 // BATCH)):
+            exact = np.linalg.eigvalsh(dense_blocks(operator, starts, part, size)).clip(min=0)
+            clusters = part + piece.lo
+            ranks = modes.ranks[clusters]
+            ours = np.full((len(part), size + 1), np.inf)
+            kept = np.arange(size) < ranks[:, None]
+            ours[:, :size][kept] = modes.scores[ranges(modes.rank_offsets[:-1][clusters], ranks)]
+            ours[np.arange(len(part)), ranks] = modes.next_eigenvalues[clusters]
+            known = np.arange(size) <= ranks[:, None]
+            error = np.abs(np.where(known, ours[:, :size], exact) - exact).max(axis=1)
+            ratio = max(ratio, worst(residual_ratio(error, size, eps, norms[clusters])))
+    return ratio
+
+
+def dense_sections(F: CellularSheaf, eps: float, dtype) -> tuple[np.ndarray, float]:
+    """Return an orthonormal basis of ker delta and the smallest nonzero singular value of delta.
+
+    Rank is decided against the maps as given: what is left where two of them cancel is none.
+    """
+    delta, largest = coboundary(F).astype(dtype), F.largest_entry
+    m, n = delta.shape
+    if n == 0 or largest == 0:
+        return np.eye(n, dtype=dtype), 0.0
+    which = np.repeat(np.arange(F.n_edges), np.diff(F.tail_offsets))
+    given = scaled_norms(np.abs(F.tail_data), which, F.n_edges).max(initial=0.0) / largest
+    which = np.repeat(np.arange(F.n_edges), np.diff(F.head_offsets))
+    given = max(given, scaled_norms(np.abs(F.head_data), which, F.n_edges).max() / largest)
+    triangle = np.zeros((0, n), dtype)
+    # QR of a few rows at a time: there may be far more of them than columns
+    for lo in range(0, m, 4 * n):
+        rows = delta[lo : lo + 4 * n].toarray() / largest
+        triangle = np.linalg.qr(np.concatenate([triangle, rows]), mode="r")  # type: ignore[assignment]
+    _, sigma, vh = np.linalg.svd(triangle)
+    rank = int((sigma > max(m, n) * eps * max(float(sigma[0]), given)).sum())
+    return vh[rank:].conj().T, float(sigma[rank - 1]) * largest if rank else 0.0

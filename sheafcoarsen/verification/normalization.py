@@ -1,0 +1,116 @@
+"""D_v^{-1/2} a second time, and what normalizing by it gives."""
+
+import warnings
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse
+
+from sheafcoarsen._support import blocks, norm, offsets, range_of_blocks, residual_ratio, zero_level
+from sheafcoarsen.coarsening import Coarsening
+from sheafcoarsen.exceptions import SingularDegreeWarning
+from sheafcoarsen.operators import energy, laplacian, normalize
+from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.verification.norms import block_norms, scaled_norms, worst
+from sheafcoarsen.verification.pieces import Piece, Pieces, part_of
+
+
+class Degrees:
+    """The blocks D_v on the diagonal of L and their inverse square roots, piece by piece."""
+
+    def __init__(self, C: Coarsening, eps: float, dtype) -> None:
+        F = C.fine
+        self.C, self.eps, self.dtype = C, eps, dtype
+        self.starts = offsets(F.vertex_dims**2)
+        self.roots = np.zeros(int(self.starts[-1]), dtype)  # D_v^{-1/2}, vertex after vertex
+        self.norms = np.zeros(F.n_vertices)  # norm(D_v)_F
+        self.row_norms: list[float] = []
+
+    def measure(self, piece: Piece) -> None:
+        """Take in the vertices of a piece."""
+        L, vertex = piece.L, piece.row_vertex
+        self.row_norms.append(norm(L.data))
+        row = np.repeat(np.arange(piece.n_rows), np.diff(L.indptr))
+        every = np.append(vertex, -1)
+        inside = vertex[row] == every[np.minimum(L.indices, piece.n_rows)]
+        i, j, value = row[inside], L.indices[inside], L.data[inside]
+        dims = self.C.fine.vertex_dims[piece.own]
+        first = offsets(dims)
+        self.norms[piece.own] = scaled_norms(np.abs(value), vertex[i], len(dims))
+        of_entry, place = dims[vertex[i]], np.zeros(len(dims), np.int64)
+        for d in np.unique(dims[dims > 0]).tolist():  # one batch per dimension
+            members = np.flatnonzero(dims == d)
+            place[members] = np.arange(len(members))
+            here = of_entry == d
+            v = vertex[i[here]]
+            D = np.zeros((len(members), d, d), self.dtype)
+            D[place[v], i[here] - first[v], j[here] - first[v]] = value[here]
+            where = range_of_blocks(self.starts, piece.own[members])
+            self.roots[where] = inverse_roots(D, self.eps).reshape(-1)
+
+    def root_matrix(self, vertices: np.ndarray) -> scipy.sparse.csr_array:
+        """Return blockdiag(D_v^{-1/2}) over some vertices."""
+        dims = self.C.fine.vertex_dims[vertices]
+        width = np.repeat(dims, dims)
+        first = np.repeat(offsets(dims)[:-1], dims)
+        columns = range_of_blocks(np.append(0, np.cumsum(width)), np.arange(len(width)))
+        columns += np.repeat(first - np.append(0, np.cumsum(width))[:-1], width)
+        data = blocks(self.roots, self.starts, vertices)
+        return scipy.sparse.csr_array((data, columns, offsets(width)), (len(width), len(width)))
+
+    @cached_property
+    def terms(self) -> np.ndarray:
+        """How many products are summed in each entry of D_v, shape (n,)."""
+        F = self.C.fine
+        rows = np.repeat(F.edge_dims, 2)
+        return np.bincount(F.edges.reshape(-1), rows, minlength=F.n_vertices)
+
+    @cached_property
+    def root_norms(self) -> np.ndarray:
+        """norm(D_v^{-1/2})_F, shape (n,)."""
+        which = np.repeat(np.arange(len(self.norms)), np.diff(self.starts))
+        return scaled_norms(np.abs(self.roots), which, len(self.norms))
+
+
+def inverse_roots(D: np.ndarray, eps: float) -> np.ndarray:
+    """Return D^{-1/2} of many semidefinite matrices of one size, pseudo-inverted."""
+    d = D.shape[1]
+    top = np.abs(D).max(axis=(1, 2), keepdims=True)
+    top = np.where(top > 0, top, 1.0)
+    w, V = np.linalg.eigh(D / top)
+    zero = w <= zero_level(d, eps, w[:, -1:])
+    inverse = np.where(zero, 0, 1 / np.sqrt(np.where(zero, 1, w)))
+    return (V * inverse[:, None, :]) @ V.conj().swapaxes(1, 2) / np.sqrt(top)
+
+
+class Normalized:
+    """``normalize(F)`` against D^{-1/2} L D^{-1/2}, block by block and in energies of cochains."""
+
+    def __init__(self, degrees: Degrees, pieces: Pieces, probes: np.ndarray) -> None:
+        C, self.degrees = degrees.C, degrees
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SingularDegreeWarning)
+            sheaf = normalize(C.fine)
+        self.place = pieces.vertex_place
+        self.worst_block, exact = 0.0, np.zeros(probes.shape[1])
+        for piece in pieces:
+            roots = degrees.root_matrix(piece.vertices)
+            own = roots[: piece.n_rows, : piece.n_rows]
+            self.worst_block = max(self.worst_block, self._worst_block(piece, own, roots, sheaf))
+            y = roots @ probes[piece.coordinates]
+            exact += np.real(np.sum(np.conj(y[: piece.n_rows]) * (piece.L @ y), axis=0))
+        self.energy_errors = np.abs(exact - energy(sheaf, probes))
+
+    def _worst_block(self, piece: Piece, own, roots, sheaf: CellularSheaf) -> float:
+        degrees, F = self.degrees, self.degrees.C.fine
+        part = part_of(sheaf, piece.edges, piece.vertices, self.place)
+        change = scipy.sparse.csr_array(own @ piece.L @ roots)
+        column_vertex = np.repeat(np.arange(len(piece.vertices)), F.vertex_dims[piece.vertices])
+        difference = change - laplacian(part)[: piece.n_rows]
+        width = len(piece.vertices)
+        u, v, sizes = block_norms(difference, piece.row_vertex, column_vertex, width)
+        u, v = piece.vertices[u], piece.vertices[v]
+        roots_of, sizes_of = degrees.root_norms, np.sqrt(degrees.norms)
+        n = np.maximum(F.vertex_dims, degrees.terms)
+        factors = (roots_of[u], roots_of[v], sizes_of[u], sizes_of[v])
+        return worst(residual_ratio(sizes, np.maximum(n[u], n[v]), degrees.eps, *factors))

@@ -1,0 +1,53 @@
+"""D_v^{-1/2} and what normalizing by it gives, found piece by piece."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen.verification import normalization, pieces
+from sheafcoarsen.verification.evidence import Evidence
+from sheafcoarsen.verification.normalization import inverse_roots
+
+pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+
+LABELS = {"fact-5", "fact-6"}
+
+
+def ratios(C):
+    return {check.label: check.ratio for check in sc.verify(C).checks if check.label in LABELS}
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+def test_inverse_roots_of_semidefinite_matrices(scale):
+    A = np.random.default_rng(3).standard_normal((5, 4, 3))
+    A[2, :, 2] = A[2, :, 0]  # of rank 2
+    D = A.swapaxes(1, 2) @ A
+    roots = inverse_roots(D * scale, np.finfo(float).eps)
+    projection = D @ np.linalg.pinv(D, rtol=1e-12)
+    np.testing.assert_allclose(roots @ (D * scale) @ roots, projection, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [30, 10**9])
+def test_catches_a_wrong_normalization(C, size, monkeypatch):
+    monkeypatch.setattr(pieces, "PIECE", size)
+    assert max(ratios(C).values()) < 5
+
+    def wrong(F):
+        G = sc.normalize(F)
+        return G.with_maps(G.tail_data * (1 + 1e-6), G.head_data)
+
+    monkeypatch.setattr(normalization, "normalize", wrong)
+    assert min(ratios(C).values()) > 30
+
+
+def test_roots_of_ragged_stalks_stand_where_their_vertices_do():
+    F = sc.CellularSheaf.random(nx.path_graph(5), [2, 0, 3, 1, 2], 2, seed=5)
+    C = sc.coarsen(F, sc.Partition([0, 1, 0, 1, 0]), 2)
+    degrees = Evidence(C, 0).degrees
+    roots = degrees.root_matrix(np.arange(5)).toarray()
+    L = sc.laplacian(F).toarray()
+    vertex = np.repeat(np.arange(5), F.vertex_dims)
+    D = np.where(vertex[:, None] == vertex, L, 0)
+    np.testing.assert_allclose(D @ roots @ roots @ D, D, atol=1e-12)
+    np.testing.assert_allclose(roots, roots.T, atol=1e-14)

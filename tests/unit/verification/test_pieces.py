@@ -1,0 +1,102 @@
+"""A coarsening in pieces: whole rows of L and R* L R, whatever the size of a piece."""
+
+import dataclasses
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+
+import sheafcoarsen as sc
+from sheafcoarsen.verification import pieces
+from sheafcoarsen.verification.pieces import EdgeIndex, Pieces
+
+pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+
+
+def whole_rows(matrix, rows):
+    return matrix.toarray()[rows]
+
+
+@pytest.mark.parametrize("size", [1, 40, 10**9])
+def test_pieces_hold_the_rows_of_their_clusters(C, size, monkeypatch):
+    monkeypatch.setattr(pieces, "PIECE", size)
+    L, G, D = sc.laplacian(C.fine), C.galerkin(), sc.coboundary(C.sheaf)
+    seen = []
+    for piece in Pieces(C):
+        seen += range(piece.lo, piece.hi)
+        rows = piece.coordinates[: piece.n_rows]
+        spread = np.zeros((piece.n_rows, C.fine.dim_c0))
+        spread[:, piece.coordinates] = piece.L.toarray()
+        np.testing.assert_allclose(spread, whole_rows(L, rows), atol=1e-14)
+        starts = C.sheaf.vertex_offsets
+        columns = np.concatenate([np.arange(*starts[a : a + 2]) for a in piece.clusters])
+        spread = np.zeros((piece.n_columns, C.sheaf.dim_c0))
+        spread[:, columns] = piece.galerkin.toarray()
+        np.testing.assert_allclose(spread, whole_rows(G, columns[: piece.n_columns]), atol=1e-13)
+        gram = piece.gram(piece.coarse_delta).toarray()
+        spread[:, columns] = gram
+        np.testing.assert_allclose(
+            spread, whole_rows(D.T @ D, columns[: piece.n_columns]), atol=1e-13
+        )
+    assert seen == list(range(C.partition.n_clusters))
+
+
+def test_edges_are_found_from_both_ends():
+    ends = np.array([[0, 2], [1, 1], [2, 0], [3, 1], [2, 3]])
+    index = EdgeIndex(ends, 4)
+    assert index.touching(0, 1).tolist() == [0, 2]
+    assert index.touching(1, 3).tolist() == [0, 1, 2, 3, 4]
+    assert index.touching(3, 4).tolist() == [3, 4]
+
+
+@pytest.mark.parametrize("size", [1, 40])
+def test_the_verdict_does_not_depend_on_the_size_of_a_piece(C, size, monkeypatch):
+    whole = sc.verify(C)
+    monkeypatch.setattr(pieces, "PIECE", size)
+    for ours, theirs in zip(sc.verify(C).checks, whole.checks, strict=True):
+        assert (ours.verdict, ours.how) == (theirs.verdict, theirs.how)
+        if ours.ratio is not None:
+            assert ours.ratio == pytest.approx(theirs.ratio, rel=0.5, abs=1e-2)
+
+
+@pytest.mark.parametrize("size", [1, 10**9])
+def test_a_prolongation_between_clusters_is_refused(C, size, monkeypatch):
+    monkeypatch.setattr(pieces, "PIECE", size)
+    R = C.prolongation.toarray()
+    R[C.fine.vertex_offsets[C.partition.cluster(1)[0]], 0] = 1e-3
+    wrong = dataclasses.replace(C, prolongation=scipy.sparse.csr_array(R))
+    with pytest.raises(ValueError, match="R must hold nothing outside of its diagonal blocks, but"):
+        sc.verify(wrong)
+
+
+def test_one_wrong_piece_among_many_is_caught(monkeypatch):
+    monkeypatch.setattr(pieces, "PIECE", 50)
+    F = sc.CellularSheaf.random(nx.grid_2d_graph(12, 12), 2, 2, seed=5)
+    C = sc.coarsen(F, sc.select(F, 24), 3)
+    assert sc.verify(C).passed
+    e = C.n_crossing_edges // 2
+    tail = C.sheaf.tail_data.copy()
+    tail[C.sheaf.tail_offsets[e]] += 1e-6
+    wrong = dataclasses.replace(C, sheaf=C.sheaf.with_maps(tail, C.sheaf.head_data))
+    failed = {check.label for check in sc.verify(wrong).checks if not check.passed}
+    assert failed == {"thm:Galerkin_realization", "thm:galerkin_energy_decomposition"}
+
+
+def test_memory_does_not_grow_with_the_sheaf(monkeypatch):
+    """What is kept is a number per cluster, edge and block, beside a few pieces."""
+    import tracemalloc
+
+    monkeypatch.setattr(pieces, "PIECE", 5000)
+    F = sc.CellularSheaf.random(nx.grid_2d_graph(60, 60), 3, 3, seed=1)
+    C = sc.coarsen(F, sc.select(F, 180), 4)
+    given = sum(
+        array.nbytes
+        for array in (F.tail_data, F.head_data, C.prolongation.data, C.prolongation.indices)
+    )
+    sc.verify(C)
+    tracemalloc.start()
+    sc.verify(C)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 5 * given, (peak, given)
