@@ -4,6 +4,7 @@ import argparse
 import importlib.metadata
 import os
 import sys
+import warnings
 
 import networkx as nx
 import numpy as np
@@ -104,7 +105,12 @@ def _read(path: str, dim: int | None) -> CellularSheaf | Partition | Coarsening 
         return load(path)
     if plain.endswith(".g2o"):
         return read_g2o(path)
-    return read_graph(path, dim=1 if dim is None else dim)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        sheaf = read_graph(path, dim=1 if dim is None else dim)
+    for warning in said:
+        print(f"sheafcoarsen: {warning.message}", file=sys.stderr)
+    return sheaf
 
 
 def _is_zip(path: str) -> bool:

@@ -49,7 +49,6 @@ def from_edge_index(
     Examples
     --------
     >>> import numpy as np
-    import numpy.typing as npt
     >>> import sheafcoarsen as sc
     >>> edge_index = [[0, 1, 1, 2], [1, 0, 2, 1]]
     >>> F = sc.from_edge_index(edge_index, np.arange(1.0, 5.0).reshape(4, 1, 1))

@@ -1,17 +1,55 @@
 """Edge lists: a line for each edge."""
 
 import re
+import warnings
 
 import numpy as np
 
+from sheafcoarsen._support import MAX_VERTICES, vertex_count
 from sheafcoarsen.io.edges import EdgeList
 from sheafcoarsen.io.text import Words, file_error, read_lines, shown
+
+SPARSE = 4
+"""Integers are indices as long as there are fewer than this times as many vertices as names."""
 
 _SEPARATOR = re.compile(r"\s*,\s*|\s+")
 
 
-def read_edge_list(path: str) -> EdgeList:
-    """Read lines ``u v [weight]``; what becomes of names, :func:`read_graph` says."""
+def read_edge_list(path: str, n_vertices: int | None = None, *, stacklevel: int = 2) -> EdgeList:
+    """Read lines ``u v [weight]``; what names mean, :func:`read_graph` says.
+
+    ``stacklevel`` is that of the warning about names that are too sparse for indices.
+    """
+    ends, lines, weights = _lines(path)
+    spellings = dict.fromkeys(ends)
+    number_of = {name: v for name in spellings if (v := _integer(name)) is not None}
+    if len(number_of) < len(spellings):
+        _refuse_headings(path, ends, lines, number_of)
+        if n_vertices is not None:
+            k = next(k for k, word in enumerate(ends) if word not in number_of)
+            message = f"`n_vertices` goes with names that are integers, got {shown(ends[k])}"
+            raise file_error(path, lines[k // 2], message)
+        return _by_appearance(ends, spellings, weights)
+    integers = [number_of[name] for name in ends]
+    low, high, named = min(integers), max(integers), len(set(integers))
+    if n_vertices is not None:
+        _refuse_beyond(path, integers, lines, n_vertices)
+    elif low < 0 or high >= SPARSE * named:
+        if low >= 0:
+            message = (
+                f"{path}: {named} vertices have numbers up to {high}, too sparse for indices, so "
+                f"the numbers are kept as vertex_labels"
+            )
+            if high < MAX_VERTICES:
+                message += f"; n_vertices={high + 1} takes them as indices"
+            warnings.warn(message, UserWarning, stacklevel=stacklevel)
+        return _by_appearance(integers, dict.fromkeys(integers), weights)
+    edges = np.array(integers, dtype=np.int64).reshape(-1, 2)
+    return EdgeList(high + 1 if n_vertices is None else n_vertices, edges, weights, None)
+
+
+def _lines(path: str) -> tuple[list[str], list[int], np.ndarray]:
+    """Return the ends of the edges one after the other, the lines they stand in, and weights."""
     ends: list[str] = []
     lines: list[int] = []
     weights = Words(path, "the weight of an edge")
@@ -25,11 +63,8 @@ def read_edge_list(path: str) -> EdgeList:
             continue
         if not 2 <= len(words) <= 3 or "" in words:
             got = "an empty field" if "" in words else f"{len(words)} words"
-            raise file_error(
-                path,
-                number,
-                f"an edge is `u v [weight]`, separated by white space or commas, got {got}",
-            )
+            message = "an edge is `u v [weight]`, separated by white space or commas, got"
+            raise file_error(path, number, f"{message} {got}")
         if len(words) == 3:
             weighted.append(len(lines))
             weights.add(number, words[2:])
@@ -43,25 +78,35 @@ def read_edge_list(path: str) -> EdgeList:
         e = int((values < 0).argmax())
         message = f"the weight of an edge must not be negative, got {values[e]:.17g}"
         raise file_error(path, lines[e], f"{message}; CellularSheaf.signed takes signs")
-    names = dict.fromkeys(ends)
-    numbers = [_integer(name) for name in names]
-    if None not in numbers:
-        number_of = dict(zip(names, numbers, strict=True))
-        labels: tuple = tuple(dict.fromkeys(numbers))
-        index = dict(zip(labels, range(len(labels)), strict=True))
-        place = {name: index[number_of[name]] for name in names}
-    else:
-        once = not {*ends[:2]}.intersection(ends[2:])
-        if once and numbers[:2] == [None, None] and None not in numbers[2:] and len(lines) > 2:
-            message = (
-                f"{shown(ends[0])} and {shown(ends[1])} look like the headings of a table, because "
-                f"all other names are integers; begin that line with #"
-            )
-            raise file_error(path, lines[0], message)
-        labels = tuple(names)
-        place = dict(zip(labels, range(len(labels)), strict=True))
+    return ends, lines, values
+
+
+def _refuse_headings(path: str, ends: list[str], lines: list[int], integers: dict) -> None:
+    """Refuse a first line that looks like the headings of a table of integers."""
+    headings = {*ends[:2]}
+    alone = headings.isdisjoint(ends[2:]) and headings.isdisjoint(integers)
+    if alone and len(lines) > 2 and len(headings) == 2 and integers.keys() >= {*ends[2:]}:
+        message = (
+            f"{shown(ends[0])} and {shown(ends[1])} look like the headings of a table, because "
+            f"all other names are integers; begin that line with #"
+        )
+        raise file_error(path, lines[0], message)
+
+
+def _refuse_beyond(path: str, integers: list[int], lines: list[int], n_vertices: int) -> None:
+    """Refuse names that are no indices of ``n_vertices`` vertices."""
+    vertex_count("n_vertices", n_vertices)
+    for k, v in enumerate(integers):
+        if not 0 <= v < n_vertices:
+            message = f"vertex {v} is out of range for `n_vertices` = {n_vertices}"
+            raise file_error(path, lines[k // 2], f"{message} (0 .. {n_vertices - 1})")
+
+
+def _by_appearance(ends: list, names: dict, weights: np.ndarray) -> EdgeList:
+    """Number names in the order of their first appearance."""
+    place = {name: v for v, name in enumerate(names)}
     edges = np.array([place[name] for name in ends], dtype=np.int64).reshape(-1, 2)
-    return EdgeList(len(labels), edges, values, labels)
+    return EdgeList(len(place), edges, weights, tuple(names))
 
 
 def _integer(word: str) -> int | None:

@@ -24,7 +24,7 @@ READERS: dict[str, Callable[[str], EdgeList | nx.Graph]] = {
 """How each ending is read."""
 
 
-def read_graph(path: PathLike, dim: int = 1) -> CellularSheaf:
+def read_graph(path: PathLike, dim: int = 1, *, n_vertices: int | None = None) -> CellularSheaf:
     r"""Read a weighted graph as the constant sheaf: sqrt(w) I on both ends of every edge.
 
     The ending decides the format; each may be followed by ``.gz``:
@@ -37,9 +37,12 @@ def read_graph(path: PathLike, dim: int = 1) -> CellularSheaf:
         weights are passed over. Each edge is kept as (u, v), u < v, in the order of the lines.
     ``.txt .edges .edgelist .el .csv .tsv``
         Edge list: ``u v [weight]`` (missing = 1), separated by white space or commas; ``#`` and
-        ``%`` begin a comment. Names are integers if all of them are, else strings; they are
-        numbered in the order of their first appearance and kept as ``vertex_labels``. Edges stay
-        in the order of the file; repeated ones are parallel, u = v is a loop.
+        ``%`` begin a comment. Edges stay in the order of the file; repeated ones are parallel,
+        u = v is a loop. Where all names are integers from 0 on, they are indices: vertex i is row i
+        of everything, and numbers that no line names are isolated vertices. Other names, and
+        integers of which one is negative, are numbered in the order of their first appearance and
+        kept as ``vertex_labels``; so are numbers that are too sparse to be indices, the largest at
+        least four times as large as there are different ones, with a warning.
     ``.graphml``
         As networkx reads it, undirected, with the edge attribute "weight" (missing = 1).
     ``.gml``
@@ -50,17 +53,26 @@ def read_graph(path: PathLike, dim: int = 1) -> CellularSheaf:
     path : str or path-like
     dim : int
         Dimension of every stalk.
+    n_vertices : int, optional
+        Of an edge list whose names are integers, which are then indices however sparse; for
+        isolated last vertices.
 
     Returns
     -------
     CellularSheaf
+        ``vertex_labels`` are the names, or None where vertices are named by their numbers.
 
     Raises
     ------
     FileNotFoundError
     ValueError
         ``path:line: ...`` or ``path: ...`` for a file that is damaged, contradicts itself, or has
-        weights that are negative or not finite; another ending.
+        weights that are negative or not finite; another ending; a vertex beyond ``n_vertices``.
+
+    Warns
+    -----
+    UserWarning
+        Numbers of an edge list that are too sparse for indices and therefore kept as names.
 
     Examples
     --------
@@ -75,6 +87,14 @@ def read_graph(path: PathLike, dim: int = 1) -> CellularSheaf:
     >>> F.tail_map(0)
     array([[2., 0.],
            [0., 2.]])
+
+    Numbers are indices, so that labels and features of another file fit:
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "path.txt"
+    ...     _ = path.write_text("3 1\n1 0\n")
+    ...     read_graph(path).edges.tolist(), read_graph(path, n_vertices=6)
+    ([[3, 1], [1, 0]], CellularSheaf(n_vertices=6, n_edges=2, dim_c0=6, dim_c1=2, dtype=float64))
     """
     path = file_path(path)
     dim = whole_number("dim", dim, at_least=0)
@@ -86,7 +106,16 @@ def read_graph(path: PathLike, dim: int = 1) -> CellularSheaf:
         known = ", ".join(READERS)
         message = f"unknown ending {ending!r}; read_graph reads {known}, each also .gz{hint}"
         raise file_error(path, None, message)
-    graph = READERS[ending](path)
+    if n_vertices is not None:
+        n_vertices = whole_number("n_vertices", n_vertices, at_least=0)
+        if READERS[ending] is not read_edge_list:
+            message = "`n_vertices` goes with an edge list; other formats say how many there are"
+            raise file_error(path, None, message)
+    graph: EdgeList | nx.Graph
+    if READERS[ending] is read_edge_list:
+        graph = read_edge_list(path, n_vertices, stacklevel=3)
+    else:
+        graph = READERS[ending](path)
     try:
         if isinstance(graph, nx.Graph):
             return CellularSheaf.constant(graph, dim)

@@ -1,7 +1,9 @@
 """Edge lists by number and by name, and what is wrong with others."""
 
+import numpy as np
 import pytest
 
+import sheafcoarsen as sc
 from sheafcoarsen.io import read_graph
 from tests.unit.io.test_graph_files import check, refuses
 
@@ -21,7 +23,7 @@ def test_edge_list_names(write):
     F = read_graph(write("b a\n7 8\n9 b\n", "g.txt"))  # no headings, for b comes again
     assert F.vertex_labels == ("b", "a", "7", "8", "9")
     F = read_graph(write("007 8\n7 9\n", "g.txt"))  # integers: 007 is 7
-    check(F, [[0, 1], [0, 2]], [1, 1], labels=(7, 8, 9))
+    check(F, [[7, 8], [7, 9]], [1, 1], n=10)
     F = read_graph(write("1_0 2\n2.0 2\n", "g.txt"))
     check(F, [[0, 1], [2, 1]], [1, 1], labels=("1_0", "2", "2.0"))
     F = read_graph(write("\ufeffé ü\n", "g.txt"))  # byte order mark
@@ -39,8 +41,68 @@ def test_edge_list_line_ends(write):
             read_graph(write(f"0 1{end}{end}1 2{end}", "g.txt")),
             [[0, 1], [1, 2]],
             [1, 1],
-            (0, 1, 2),
+            n=3,
         )
+
+
+# ---------------------------------------------------------------- integers are indices
+
+
+@pytest.mark.parametrize("ending", [".txt", ".csv", ".el.gz"])
+def test_vertex_i_is_row_i(write, ending):
+    """Features and labels of another file fit, whatever the order of the edges."""
+    F = read_graph(write("4 1\n0 4\n6 1 2.25\n", "g" + ending))
+    check(F, [[4, 1], [0, 4], [6, 1]], [1, 1, 2.25], n=7)
+    y = np.array([1.0, 5.0, 100.0, -7.0, 2.0, 30.0, 8.0])
+    assert sc.energy(F, y) == 3**2 + 1**2 + 2.25 * 3**2
+
+
+def test_missing_numbers_are_isolated_vertices(write):
+    F = read_graph(write("1 2\n", "g.txt"), dim=2)
+    assert (F.n_vertices, F.dim_c0, F.vertex_labels) == (3, 6, None)
+    assert np.bincount(F.edges.reshape(-1), minlength=3).tolist() == [0, 1, 1]
+    F = read_graph(write("1 2\n", "g.txt"), n_vertices=5)
+    assert (F.n_vertices, F.vertex_labels) == (5, None)
+
+
+@pytest.mark.parametrize(("largest", "kept"), [(11, False), (12, True)])
+def test_sparse_numbers_are_names_and_the_reader_says_so(write, largest, kept):
+    path = write(f"5 2\n{largest} 5\n", "g.txt")  # three vertices: four times that is too many
+    if kept:
+        message = rf"3 vertices have numbers up to {largest}, .* n_vertices={largest + 1} takes"
+        with pytest.warns(UserWarning, match=message) as said:
+            F = read_graph(path)
+        assert [w.filename for w in said] == [__file__]
+        check(F, [[0, 1], [2, 0]], [1, 1], labels=(5, 2, largest))
+    F = read_graph(path, n_vertices=largest + 1)
+    check(F, [[5, 2], [largest, 5]], [1, 1], n=largest + 1)
+    if not kept:
+        check(read_graph(path), [[5, 2], [largest, 5]], [1, 1], n=largest + 1)
+
+
+def test_huge_numbers_are_names(write):
+    path = write(f"{10**30} 7\n7 8\n", "g.txt")
+    with pytest.warns(UserWarning, match=r"too sparse for indices, .* as vertex_labels$"):
+        F = read_graph(path)
+    check(F, [[0, 1], [1, 2]], [1, 1], labels=(10**30, 7, 8))
+
+
+def test_what_a_number_of_vertices_does_not_go_with(write):
+    path = write("0 1\n# c\n1 3\n", "g.txt")
+    with pytest.raises(ValueError, match=r"g.txt:3: vertex 3 is out of range for `n_vertices` = 3"):
+        read_graph(path, n_vertices=3)
+    with pytest.raises(ValueError, match="`n_vertices` must be at least 0, got -1"):
+        read_graph(path, n_vertices=-1)
+    with pytest.raises(TypeError, match="`n_vertices` must be an integer, got 3.0"):
+        read_graph(path, n_vertices=3.0)
+    with pytest.raises(ValueError, match="`n_vertices` asks for .* vertices"):
+        read_graph(path, n_vertices=2**40)
+    with pytest.raises(ValueError, match=r"g.txt:1: vertex -1 is out of range"):
+        read_graph(write("-1 1\n", "g.txt"), n_vertices=3)
+    with pytest.raises(ValueError, match=r"goes with names that are integers, got 'b'"):
+        read_graph(write("0 b\n", "g.txt"), n_vertices=3)
+    with pytest.raises(ValueError, match=r"`n_vertices` goes with an edge list"):
+        read_graph(write("1 1\n2\n\n", "g.graph"), n_vertices=3)
 
 
 BAD_LISTS = {

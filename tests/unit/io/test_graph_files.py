@@ -209,6 +209,7 @@ START = {
 
 @pytest.mark.parametrize("ending", START)
 @given(tail=st.binary(max_size=60) | st.text("0123456789 .-e\n%x", max_size=40).map(str.encode))
+@pytest.mark.filterwarnings("ignore:.*too sparse for indices")
 @pytest.mark.parametrize("with_start", [False, True])
 def test_whatever_a_file_holds_it_is_a_graph_or_a_valueerror_in_one_line(
     tmp_path_factory, ending, with_start, tail
@@ -224,6 +225,7 @@ def test_whatever_a_file_holds_it_is_a_graph_or_a_valueerror_in_one_line(
         assert "\n" not in str(error)
 
 
+@pytest.mark.filterwarnings("ignore:.*too sparse for indices")
 @pytest.mark.parametrize("name", [name for name in FILES if FILES[name]])
 @given(data=st.data())
 def test_a_damaged_file_is_a_graph_or_a_valueerror_in_one_line(tmp_path_factory, name, data):
@@ -307,7 +309,7 @@ def test_real_graphs(data_folder, name):
     F = read_graph(data_folder / name)
     assert (F.n_vertices, F.n_edges) == SIZES[name]
     if "nodes" in name:
-        assert sorted(F.vertex_labels) == list(range(F.n_vertices))
+        assert F.vertex_labels is None
     ends = np.sort(F.edges, axis=1)
     assert len(np.unique(ends, axis=0)) == F.n_edges
 
