@@ -1,4 +1,8 @@
-"""Keeps BLAS to one thread: where our own threads call it, and where small matrices are many.
+"""Keeps BLAS to one thread: where our own threads call it, and wherever results depend on it.
+
+Decompositions round differently with the number of threads, and with many small matrices threads
+only wait for each other. So whatever calls LAPACK holds BLAS, and results are the same bits from
+any thread and with any number of callers.
 
 Two things make this harder than it looks. The thread count of most libraries belongs to the whole
 process, so that callers from several threads must share one note of what it was. And threadpoolctl
@@ -11,9 +15,12 @@ import functools
 import os
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from threadpoolctl import ThreadpoolController
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 
 
 class _Library(NamedTuple):
@@ -69,8 +76,19 @@ _thread = _OfThread()
 class single_threaded_blas:  # noqa: N801 (used like a function)
     """Hold BLAS at one thread while any caller is inside, from whatever threads they come.
 
-    The last one to leave restores the counts, also on errors and interrupts.
+    The last one to leave restores the counts, also on errors and interrupts. As a decorator,
+    ``@single_threaded_blas()``, it is entered anew by each call.
     """
+
+    def __call__(self, function: Callable[Given, Result]) -> Callable[Given, Result]:
+        """Decorate a function; one that warns had better use ``with``, for its stack level."""
+
+        @functools.wraps(function)
+        def held(*args: Given.args, **options: Given.kwargs) -> Result:
+            with single_threaded_blas():
+                return function(*args, **options)
+
+        return held
 
     def __enter__(self) -> None:
         try:

@@ -29,7 +29,10 @@ def norm(array: npt.ArrayLike) -> float:
     largest = float(moduli.max())
     if largest == 0.0 or not np.isfinite(largest):
         return largest
-    return largest * float(np.linalg.norm(moduli / moduli.dtype.type(largest)))
+    moduli = moduli / moduli.dtype.type(largest)
+    moduli *= moduli
+    # numpy sums in one order only; BLAS would split the sum among its threads
+    return largest * float(np.sqrt(moduli.sum()))
 
 
 def zero_level(n: Any, eps: float, size: Any) -> Any:

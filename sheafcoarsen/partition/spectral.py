@@ -10,6 +10,7 @@ import scipy.sparse.linalg
 from scipy.cluster.vq import kmeans2
 
 from sheafcoarsen._kernels import partition as kernels
+from sheafcoarsen._support import single_threaded_blas
 from sheafcoarsen.partition.links import Links, grouped_sums
 
 MOST_SPECTRAL = 500
@@ -41,6 +42,7 @@ def spectral(links: Links, n_clusters: int, rng) -> np.ndarray:
     return labels
 
 
+@single_threaded_blas()
 def _spectral_clusters(matrix, k: int, rng) -> np.ndarray:
     """Cluster a connected graph by its k lowest eigenvectors (von Luxburg 2007, after Ng, Jordan and Weiss)."""
     n = matrix.shape[0]

@@ -8,7 +8,15 @@ import scipy.linalg
 import scipy.sparse
 
 from sheafcoarsen._kernels.dense import power_of_two
-from sheafcoarsen._support import bar, eps_of, flag, read_only, tables, whole_number
+from sheafcoarsen._support import (
+    bar,
+    eps_of,
+    flag,
+    read_only,
+    single_threaded_blas,
+    tables,
+    whole_number,
+)
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.ledger import check_isometry
 from sheafcoarsen.modes import MAX_DENSE, SPARSE_ABOVE, SPARSE_SHARE, lowest_sparse
@@ -189,12 +197,14 @@ def spectral_quality(C: Coarsening, k: int, *, progress: bool = False) -> Spectr
     angles = np.full(count, np.pi / 2)
     lifted = R @ coarse.vectors[:, first : coarse.end]
     if count and lifted.shape[1]:
-        between = scipy.linalg.subspace_angles(U, lifted)[::-1]
+        with single_threaded_blas():
+            between = scipy.linalg.subspace_angles(U, lifted)[::-1]
         angles[: len(between)] = between
     similarity = np.inf
     if lost <= 0:
         missed = delta @ ((U - R @ (R.conj().T @ U)) / sigma)
-        similarity = float(np.linalg.norm(missed, 2)) if missed.size else 0.0
+        with single_threaded_blas():
+            similarity = float(np.linalg.norm(missed, 2)) if missed.size else 0.0
     zero = float(coarse.sigma[: coarse.kernel].max(initial=0.0))
     return SpectralQuality(
         fine=read_only(values * unit * unit),
@@ -208,6 +218,7 @@ def spectral_quality(C: Coarsening, k: int, *, progress: bool = False) -> Spectr
     )
 
 
+@single_threaded_blas()
 def _lowest(
     D: scipy.sparse.csr_array, k: int, accuracy: float, eps: float, size: float | None = None
 ) -> _Pairs:

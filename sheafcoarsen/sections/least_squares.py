@@ -8,7 +8,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from sheafcoarsen._kernels.dense import power_of_two
-from sheafcoarsen._support import RESIDUAL_LIMIT, bar, eps_of
+from sheafcoarsen._support import RESIDUAL_LIMIT, bar, eps_of, single_threaded_blas
 from sheafcoarsen.operators import Factors, coboundary
 
 EPS = eps_of(np.float64)
@@ -91,6 +91,7 @@ def _dot(x, y) -> np.ndarray:
 class LeastSquares:
     """Solutions of least norm of min norm(D y - r), D of entries up to 1 in double precision."""
 
+    @single_threaded_blas()
     def __init__(self, D: scipy.sparse.csr_array, eps: float, progress: bool):
         self.D, self.adjoint, self.eps, self.progress = (
             D,
@@ -119,6 +120,7 @@ class LeastSquares:
             return self.factors.solve(g.real) + 1j * self.factors.solve(g.imag)
         return self.factors.solve(g)
 
+    @single_threaded_blas()
     def solve(self, r, *, singular: bool) -> np.ndarray:
         """Return the y of least norm that minimizes norm(D y - r), column by column."""
         try:
@@ -138,6 +140,7 @@ class LeastSquares:
         self._make_sure(r, y)
         return y
 
+    @single_threaded_blas()
     def kernel_part(self, x) -> np.ndarray:
         """Return the orthogonal projection of x on ker D."""
         level = max(self.D.shape) * self.eps * np.sqrt(self.bound) * np.linalg.norm(x, axis=0)
@@ -234,6 +237,7 @@ class LeastSquares:
         if (gradient > allowed).any():
             raise self._stopped(gradient, allowed)
 
+    @single_threaded_blas()
     def free_coordinates(self) -> tuple[np.ndarray, float]:
         """Return the coordinates that directions of no energy touch, ascending, and the smallest singular value found, over norm(D).
 
