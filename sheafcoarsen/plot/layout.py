@@ -32,7 +32,8 @@ def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
     cost of one breadth-first search per pivot. Smaller ones start there, with every vertex a pivot,
     and then lower the stress sum ((|x_i - x_j| - d_ij) / d_ij)^2.
     """
-    graph = scipy.sparse.csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n))
+    ends = edges.T.astype(np.int32)  # scipy 1.14 finds shortest paths with no other indices
+    graph = scipy.sparse.csr_array((np.ones(len(edges)), tuple(ends)), shape=(n, n))
     graph = scipy.sparse.csr_array(graph + graph.T)
     graph.data[:] = 1.0
     count, piece = connected_components(graph, directed=False)

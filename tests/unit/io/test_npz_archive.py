@@ -123,7 +123,8 @@ def test_compressed_files_are_refused(file):
     assert file.stat().st_size < 2**18
     with (
         pytest.raises(
-            ValueError, match=r"'format.npy' is compressed; numpy\.savez, not savez_compressed"
+            ValueError,
+            match=r"'format.npy' is compressed: write it with numpy\.savez, not savez_compressed",
         ),
         little_memory(),
     ):
