@@ -41,13 +41,16 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="sheafcoarsen",
         description="Coarsen cellular sheaves and check the theory on the result.",
-        epilog="The first run compiles numerical kernels, for up to a minute; later runs load them.",
+        epilog="The first run compiles numerical kernels, for up to a minute; later ones load them.",
     )
     parser.add_argument(
         "--version", action="version", version=importlib.metadata.version("sheafcoarsen")
     )
     commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
-    inputs = "an .npz of this library (of a hierarchy: its coarsest sheaf), a pose graph .g2o, or a graph: .mtx, .graph, edge list, .graphml, .gml; each also .gz"
+    inputs = (
+        "an .npz of this library (of a hierarchy: its coarsest sheaf), a pose graph .g2o, or a "
+        "graph: .mtx, .graph, edge list, .graphml, .gml; each also .gz"
+    )
 
     coarse = commands.add_parser("coarsen", help="coarsen a sheaf or a graph")
     coarse.add_argument("input", metavar="INPUT", help=inputs)
@@ -156,7 +159,8 @@ def _coarsened(sheaf, clusters, rank, method, local_operator, seed, times) -> Co
 def _describe(sheaf: CellularSheaf) -> str:
     dims = f"{sheaf.vertex_dims.min()} .. {sheaf.vertex_dims.max()}" if sheaf.n_vertices else "none"
     return (
-        f"{sheaf.n_vertices} vertices (stalks {dims}), {sheaf.n_edges} edges, dim C^0 {sheaf.dim_c0}, "
+        f"{sheaf.n_vertices} vertices (stalks {dims}), {sheaf.n_edges} edges, dim C^0 "
+        f"{sheaf.dim_c0}, "
         f"dim C^1 {sheaf.dim_c1}, {sheaf.dtype}"
     )
 
@@ -175,10 +179,12 @@ def _show_losses(C: Coarsening) -> None:
     norm2 = max(float(np.vdot(x, x).real), np.finfo(float).tiny)
     kept = 1 - float(E.discarded_norm2.sum()) / norm2
     print(
-        f"lost    of a random cochain, smoothed in {SMOOTHING_STEPS} steps x - L x / (2 norm(L)): {100 * (1 - kept):.2f} % of its"
+        f"lost    of a random cochain, smoothed in {SMOOTHING_STEPS} steps x - L x / (2 norm(L)): "
+        f"{100 * (1 - kept):.2f} % of its"
     )
     print(
-        f"        squared norm; its energy was {E.fine_energy:.4g}, what is kept has {E.galerkin_energy:.4g}. The account:"
+        f"        squared norm; its energy was {E.fine_energy:.4g}, what is kept has "
+        f"{E.galerkin_energy:.4g}. The account:"
     )
     lines = {name: float(value) for name, value in E.lines.items()}
     noise = (
@@ -194,10 +200,12 @@ def _show_losses(C: Coarsening) -> None:
         gaps = C.modes.next_eigenvalues[np.isfinite(C.modes.next_eigenvalues)]
         if len(gaps):
             print(
-                f"        first discarded eigenvalue {gaps.min():.4g} at least, {np.median(gaps):.4g} in the median cluster"
+                f"        first discarded eigenvalue {gaps.min():.4g} at least, "
+                f"{np.median(gaps):.4g} in the median cluster"
             )
         print(
-            f"        the cut splits a multiple eigenvalue in {int(C.modes.tied.sum())} of {len(C.ranks)} clusters"
+            f"        the cut splits a multiple eigenvalue in {int(C.modes.tied.sum())} of "
+            f"{len(C.ranks)} clusters"
         )
 
 
@@ -248,7 +256,8 @@ def _info(args) -> int:
         components = component_count(obj)
         print(f"sheaf   {_describe(obj)}")
         print(
-            f"graph   {components} component{'' if components == 1 else 's'}, {loops} loops, {int((obj.vertex_dims == 0).sum())} empty stalks"
+            f"graph   {components} component{'' if components == 1 else 's'}, {loops} loops, "
+            f"{int((obj.vertex_dims == 0).sum())} empty stalks"
         )
     return 0
 
@@ -276,7 +285,8 @@ def _verify(args) -> int:
     else:
         if isinstance(_read(args.input, args.dim), Coarsening | Hierarchy):
             raise ValueError(
-                f"{args.input}: holds a coarsening already: leave --clusters and --rank out to verify it"
+                f"{args.input}: holds a coarsening already: leave --clusters and --rank out to "
+                "verify it"
             )
         levels = [_make(args, times)]
     passed = True
@@ -291,7 +301,8 @@ def _verify(args) -> int:
 def _demo(args) -> int:
     graph = nx.karate_club_graph()
     print(
-        "Zachary's karate club: 34 members, how often they met; the constant sheaf on it is its weighted Laplacian.\n"
+        "Zachary's karate club: 34 members, how often they met; the constant sheaf on it is its "
+        "weighted Laplacian.\n"
     )
     times: dict[str, float] = {}
     C = _coarsened(CellularSheaf.constant(graph), 5, 2, "auto", "internal", 0, times)
@@ -301,10 +312,12 @@ def _demo(args) -> int:
         members = C.partition.cluster(a).tolist()
         officers = sum(graph.nodes[v]["club"] == "Officer" for v in members)
         print(
-            f"  cluster {a}: {len(members)} members, {len(members) - officers} with Mr. Hi, {officers} with the Officer"
+            f"  cluster {a}: {len(members)} members, {len(members) - officers} with Mr. Hi, "
+            f"{officers} with the Officer"
         )
     print(
-        "\nThe coarse sheaf's Laplacian is R* L R exactly; every statement of the theory, checked on this coarsening:\n"
+        "\nThe coarse sheaf's Laplacian is R* L R exactly; every statement of the theory, "
+        "checked on this coarsening:\n"
     )
     result = verify(C)
     print(result)

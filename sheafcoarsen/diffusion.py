@@ -1,4 +1,4 @@
-"""Sheaf diffusion: the flow exp(-t L), and one step of a sheaf network with weights that someone else trained."""
+"""Sheaf diffusion: the flow exp(-t L), and one step of a sheaf network with given weights."""
 
 from collections.abc import Callable
 
@@ -16,8 +16,12 @@ LONGEST = 1e6
 
 
 STAGES = (1e2, 1e4)
-"""Values of t norm(L) at which `diffuse` starts anew: once the high modes are gone, later terms add no rounding in their size to the
-low ones. On a complete graph at t norm(L) = 1e6 that brings the error from 42 n eps to 0.06, for 10 % more products."""
+"""Values of t norm(L) at which `diffuse` starts anew.
+
+Once the high modes are gone, later terms add no rounding of their size to the low ones. On a
+complete graph at t norm(L) = 1e6 that brings the error from 42 n eps to 0.06, for 10 % more
+products.
+"""
 
 
 def diffuse(sheaf: CellularSheaf, X: npt.ArrayLike, t: float) -> np.ndarray:
@@ -85,8 +89,10 @@ def diffuse(sheaf: CellularSheaf, X: npt.ArrayLike, t: float) -> np.ndarray:
     reach = t * scale * scale * beta
     if reach > LONGEST:
         raise ValueError(
-            f"`t` times norm(L, inf) must be at most {LONGEST:.0e}, got {reach:.3g}: coarsen first and diffuse on the coarse "
-            f"sheaf, or let only the low eigenvectors of L flow, or take implicit steps, (I + s L)^-1"
+            f"`t` times norm(L, inf) must be at most {LONGEST:.0e}, got {reach:.3g}: coarsen "
+            "first and diffuse on the coarse "
+            "sheaf, or let only the low eigenvectors of L flow, or take implicit steps, (I + s "
+            "L)^-1"
         )
     delta = coboundary(scaled)
     adjoint = scipy.sparse.csr_array(delta.conj().T)
@@ -112,7 +118,7 @@ def _flow(delta, adjoint, beta: float, x, tau: float, eps: float) -> np.ndarray:
 
 
 def _coefficients(tau: float, eps: float) -> np.ndarray:
-    """Return the c_k of exp(-tau (1 - z)) = sum_k c_k T_k(z) but for a tail that sums to less than 2 eps."""
+    """Return the c_k of exp(-tau (1 - z)) = sum_k c_k T_k(z), but for a tail below 2 eps in all."""
     # c_k is the chance that a random walk in continuous time is k steps away, left or right;
     # Bernstein's inequality
     decay = np.log(2 / eps)
@@ -183,12 +189,14 @@ def diffusion_step(
     >>> import sheafcoarsen as sc
     >>> graph, d, h = nx.cycle_graph(8), 2, 3
     >>> rng = np.random.default_rng(0)
-    >>> X, W1, W2, weights = (rng.standard_normal(s) for s in ((8, d * h), (d, d), (h, h), (2 * d * h, d * d)))
+    >>> X, weights = rng.standard_normal((8, d * h)), rng.standard_normal((2 * d * h, d * d))
+    >>> W1, W2 = rng.standard_normal((d, d)), rng.standard_normal((h, h))
     >>> def maps(x_u, x_v):
     ...     return np.tanh(np.hstack([x_u, x_v]) @ weights).reshape(-1, d, d)
-    >>> F = sc.CellularSheaf.constant(graph, d)                 # the graph and its stalks
+    >>> F = sc.CellularSheaf.constant(graph, d)  # the graph and its stalks
     >>> u, v = F.edges.T
-    >>> F = F.with_maps(maps(X[u], X[v]), maps(X[v], X[u]))     # learned maps (eq:learned-restriction-maps)
+    >>> # learned maps (eq:learned-restriction-maps)
+    >>> F = F.with_maps(maps(X[u], X[v]), maps(X[v], X[u]))
     >>> Y = sc.diffusion_step(F, X.reshape(-1, h), W1, W2)
     >>> out = sc.HiSP(n_modes=4, n_clusters=2)(F, Y)
     >>> out.x.shape, sc.readout(out.x, "mean").shape
@@ -199,8 +207,10 @@ def diffusion_step(
     if (dims != dims[:1]).any():
         v = int(np.flatnonzero(dims != dims[0])[0])
         raise ValueError(
-            f"`sheaf` must have vertex stalks of one dimension, on which `W1` acts; vertex {v} has dimension {dims[v]}, "
-            f"vertex 0 has {dims[0]}: write the step with one matrix per dimension and laplacian_operator(normalize(sheaf))"
+            f"`sheaf` must have vertex stalks of one dimension, on which `W1` acts; vertex {v} "
+            f"has dimension {dims[v]}, "
+            f"vertex 0 has {dims[0]}: write the step with one matrix per dimension and "
+            "laplacian_operator(normalize(sheaf))"
         )
     X = cochain(sheaf, X, "X")
     if X.ndim != 2:

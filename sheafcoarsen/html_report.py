@@ -1,4 +1,4 @@
-"""One self-contained HTML page about a coarsening: sizes, losses, low spectra, verdict, pictures."""
+"""One self-contained HTML page about a coarsening: sizes, losses, spectra, verdict, pictures."""
 
 import base64
 import contextlib
@@ -62,24 +62,31 @@ CLUSTERS = 20
 
 
 STYLE = """
-:root { color-scheme: light dark; --ink: #1d2329; --paper: #ffffff; --rule: #d5dbe1; --soft: #5a6672; --head: #f1f4f7; --bad: #b00020; }
+:root { color-scheme: light dark; --ink: #1d2329; --paper: #ffffff; --rule: #d5dbe1;
+  --soft: #5a6672; --head: #f1f4f7; --bad: #b00020; }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e4e8ec; --paper: #15191d; --rule: #3a434c; --soft: #a3afba; --head: #20262c; --bad: #ff8a80; }
+  :root { --ink: #e4e8ec; --paper: #15191d; --rule: #3a434c; --soft: #a3afba; --head: #20262c;
+  --bad: #ff8a80; }
 }
-body { color: var(--ink); background: var(--paper); font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+body { color: var(--ink); background: var(--paper); font: 15px/1.5 system-ui, sans-serif;
+  max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; margin-bottom: 0.2rem; }
-h2 { font-size: 1.15rem; margin: 2.2rem 0 0.6rem; border-bottom: 1px solid var(--rule); padding-bottom: 0.2rem; }
+h2 { font-size: 1.15rem; margin: 2.2rem 0 0.6rem; border-bottom: 1px solid var(--rule);
+  padding-bottom: 0.2rem; }
 p.note { color: var(--soft); }
 p.failed { color: var(--bad); font-weight: bold; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; margin: 0.6rem 0; font-size: 0.92rem; }
 caption { text-align: left; color: var(--soft); padding-bottom: 0.2rem; }
-th, td { text-align: left; padding: 0.2rem 0.9rem 0.2rem 0.4rem; border-bottom: 1px solid var(--rule); vertical-align: top; overflow-wrap: break-word; max-width: 30rem; }
+th, td { text-align: left; padding: 0.2rem 0.9rem 0.2rem 0.4rem;
+  border-bottom: 1px solid var(--rule); vertical-align: top; overflow-wrap: break-word;
+  max-width: 30rem; }
 td:nth-child(n + 5):last-child { min-width: 12rem; }
 thead th { background: var(--head); overflow-wrap: normal; }
 tbody th { font-weight: normal; color: var(--soft); }
 figure { margin: 1rem 0; }
-figure img { max-width: 100%; height: auto; background: #ffffff; border: 1px solid var(--rule); border-radius: 6px; padding: 0.5rem; box-sizing: border-box; }
+figure img { max-width: 100%; height: auto; background: #ffffff; border: 1px solid var(--rule);
+  border-radius: 6px; padding: 0.5rem; box-sizing: border-box; }
 """
 
 
@@ -161,10 +168,11 @@ def _ledgers(C: Coarsening) -> tuple[EnergyLedger, EnergyLedger] | str:
 
 
 def _quality(C: Coarsening) -> tuple[SpectralQuality, Certificate | None] | str:
-    """Return the low spectra and, for internal modes, their certificate; or why they are left out."""
+    """Return the low spectra and, for internal modes, their certificate; or why there are none."""
     if C.fine.dim_c0 > QUALITY_BELOW:
         return (
-            f"left out, because dim C^0 = {C.fine.dim_c0:,} is above {QUALITY_BELOW:,} and it might take long: "
+            f"left out, because dim C^0 = {C.fine.dim_c0:,} is above {QUALITY_BELOW:,} and it "
+            "might take long: "
             f"spectral_quality(C, k) computes them"
         )
     k = min(EIGENVALUES, C.sheaf.dim_c0)
@@ -341,8 +349,10 @@ def _losses(C: Coarsening, ledgers, pictures) -> list[str]:
     ]
     rows += [("squared norm discarded, of 1", *(float(E.discarded_norm2.sum()) for E in ledgers))]
     explained = (
-        f"The energy norm(delta x)^2 of two cochains of norm 1 and what becomes of it: a random one, and the same after {SMOOTHING_STEPS} "
-        "damped steps x - L x / (2 norm(L)). The first six lines add up to the fine energy, up to rounding, which the closure measures."
+        "The energy norm(delta x)^2 of two cochains of norm 1 and what becomes of it: a random "
+        f"one, and the same after {SMOOTHING_STEPS} "
+        "damped steps x - L x / (2 norm(L)). The first six lines add up to the fine energy, up "
+        "to rounding, which the closure measures."
     )
     return [
         *head,
@@ -368,8 +378,10 @@ def _eigenvalues(quality, pictures) -> list[str]:
 
 def _verification(verdict: Verification) -> list[str]:
     explained = (
-        'Labels with a colon are those of "Hierarchical Pooling for Sheaf Neural Networks"; sections and facts are those of '
-        "docs/conventions.md. Compared was everything (exact), random cochains or some clusters (probe), or dense matrices (dense)."
+        'Labels with a colon are those of "Hierarchical Pooling for Sheaf Neural Networks"; '
+        "sections and facts are those of "
+        "docs/conventions.md. Compared was everything (exact), random cochains or some clusters "
+        "(probe), or dense matrices (dense)."
     )
     return ["<h2>Verification</h2>", _wide(verdict._repr_html_()), _note(explained)]
 

@@ -31,12 +31,15 @@ class EnergyLedger:
 
     Per cluster, shape (K,) or (K, h)::
 
-        retained_internal    norm(delta_a x_ret)^2   what a crossing-only sheaf omits (eq:loss_accounting_realization)
+        retained_internal    norm(delta_a x_ret)^2   what a crossing-only sheaf omits
+                             (eq:loss_accounting_realization)
         discarded_internal   norm(delta_a x_disc)^2  truncation loss (eq:loss_accounting_truncation)
-        internal_coupling    2 Re <delta_a x_ret, delta_a x_disc>, zero for spectral internal modes alone
+        internal_coupling    2 Re <delta_a x_ret, delta_a x_disc>, zero for spectral internal
+                             modes alone
         discarded_norm2      norm(x_disc)^2 on the cluster
-        truncation_bound     E_a / lambda_{r_a+1}, which bounds discarded_norm2 (eq:spectral_gap_truncation_bound);
-                             None unless the modes are spectral and internal
+        truncation_bound     E_a / lambda_{r_a+1}, which bounds discarded_norm2
+                             (eq:spectral_gap_truncation_bound); None unless the modes
+                             are spectral and internal
 
     Totals, float or (h,), delta_X being the rows of delta of edges that cross between clusters::
 
@@ -82,7 +85,10 @@ class EnergyLedger:
 
     @property
     def galerkin_energy(self) -> float | np.ndarray:
-        """Energy of the lifted coarse cochain, z* L_Gal z = norm(delta x_ret)^2 (``eq:galerkin_energy_identity``)."""
+        """The energy that is kept, z* L_Gal z = norm(delta x_ret)^2.
+
+        See ``eq:galerkin_energy_identity``.
+        """
         return self.realization_loss + self.retained_crossing
 
     @property
@@ -180,8 +186,9 @@ def check_isometry(C: Coarsening, what: str) -> None:
 
 
 def energy_ledger(C: Coarsening, x: npt.ArrayLike) -> EnergyLedger:
-    """Account for the energy of a fine cochain: norm(delta x)^2 as a sum of six lines (docs/conventions.md, section 4).
+    """Account for the energy norm(delta x)^2 of a fine cochain as a sum of six lines.
 
+    The lines are those of docs/conventions.md, section 4.
     With x_ret = R R* x and x_disc = x - x_ret, each line is computed from the cochains themselves,
     none as a remainder, so that the closure is a check. For spectral internal modes the internal
     lines are the paper's two losses (``cor:truncation_realization_errors``).
@@ -264,7 +271,7 @@ def energy_ledger(C: Coarsening, x: npt.ArrayLike) -> EnergyLedger:
 
 
 def _truncation_bound(C: Coarsening, internal_energy: np.ndarray) -> np.ndarray:
-    """Return E_a / lambda_{r_a+1}: 0 where nothing is discarded, inf where that eigenvalue is zero to working accuracy."""
+    """Return E_a / lambda_{r_a+1}: 0 where nothing is discarded, inf where that is zero."""
     modes = C.modes
     assert modes is not None
     gap = modes.next_eigenvalues.astype(np.float64)

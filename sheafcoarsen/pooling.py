@@ -1,4 +1,4 @@
-"""The paper's pooling layer: Select, Reduce, Connect and Lift for features on a sheaf (section 5.1)."""
+"""The paper's pooling layer, section 5.1: Select, Reduce, Connect and Lift."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -132,7 +132,8 @@ class Pooling:
         h = self.x_lifted.shape[1]
         if dim == K and M > 1 and len(x) == K and width not in (h, M * h):
             raise ValueError(
-                f"`x` of shape {x.shape} may be (K, M g) or (sum r_a, g), because both have {K} rows: take "
+                f"`x` of shape {x.shape} may be (K, M g) or (sum r_a, g), because both have {K} "
+                "rows: take "
                 f"`coarsening.lift(z)` for lifted z"
             )
         if len(x) == dim and not (dim == K and width == M * h):
@@ -141,7 +142,8 @@ class Pooling:
             z = x.reshape(K * M, width // M)[self._kept_rows]
         else:
             raise ValueError(
-                f"`x` must have shape (K, M g) = ({K}, {M} g) or, lifted, (sum r_a, g) = ({dim}, g), got {x.shape}"
+                f"`x` must have shape (K, M g) = ({K}, {M} g) or, lifted, (sum r_a, g) = ({dim}, "
+                f"g), got {x.shape}"
             )
         result = C.prolongation @ cochain(C.sheaf, z, "x", " of the coarse sheaf")
         n = C.fine.n_vertices
@@ -151,8 +153,10 @@ class Pooling:
 
     def __repr__(self) -> str:
         return (
-            f"Pooling({self.coarsening.fine.n_vertices} -> {len(self.coarsening.ranks)} vertices, {self.n_modes} modes, "
-            f"{self.x_lifted.shape[1]} channels, dim C^0 {self.coarsening.fine.dim_c0} -> {len(self.x_lifted)})"
+            f"Pooling({self.coarsening.fine.n_vertices} -> {len(self.coarsening.ranks)} vertices, "
+            f"{self.n_modes} modes, "
+            f"{self.x_lifted.shape[1]} channels, dim C^0 {self.coarsening.fine.dim_c0} -> "
+            f"{len(self.x_lifted)})"
         )
 
     def _repr_html_(self) -> str:
@@ -169,9 +173,12 @@ class Pooling:
 
 @dataclass(frozen=True)
 class HiSP:
-    """The hierarchical sheaf pooling layer of the paper, section 5.1: calling it pools a sheaf and features on it.
+    """The hierarchical sheaf pooling layer of the paper, section 5.1.
 
-    *Select* partitions the vertices. *Reduce* takes U_a* X_a, the coefficients of each cluster's features in its
+    Calling it pools a sheaf and features on it.
+
+    *Select* partitions the vertices. *Reduce* takes U_a* X_a, the coefficients of each cluster's
+    features in its
     M lowest modes. *Connect* gives the coarse adjacency S^T A S, whose diagonal counts an internal
     edge twice and an input self-loop once. *Lift* applies R = blockdiag(U_a).
 
@@ -204,9 +211,11 @@ class HiSP:
     >>> import numpy as np
     >>> import sheafcoarsen as sc
     >>> F = sc.CellularSheaf.random(nx.grid_2d_graph(6, 6), 2, 2, seed=0)
-    >>> X = np.random.default_rng(0).standard_normal((36, 2 * 5))    # 5 channels on each of 2 stalk coordinates
+    >>> # 5 channels on each of 2 stalk coordinates
+    >>> X = np.random.default_rng(0).standard_normal((36, 2 * 5))
     >>> first = sc.HiSP(n_modes=3, n_clusters=9)(F, X)
-    >>> second = sc.HiSP(n_modes=3, n_clusters=2)(first.coarsening.sheaf, first.x_lifted, first.adjacency)
+    >>> coarse = first.coarsening.sheaf
+    >>> second = sc.HiSP(n_modes=3, n_clusters=2)(coarse, first.x_lifted, first.adjacency)
     >>> first.x.shape, second.x.shape, sc.readout(second.x, "mean").shape
     ((9, 15), (2, 15), (15,))
     >>> first.lift(second.lift(second.x)).shape
@@ -279,7 +288,8 @@ class HiSP:
         entries = float(self.n_modes) * partition.n_clusters * lifted.shape[1]
         if entries > MAX_ENTRIES:
             raise ValueError(
-                f"`n_modes` pads the pooled features to {entries:.3g} entries, more than memory holds"
+                f"`n_modes` pads the pooled features to {entries:.3g} entries, more than memory "
+                "holds"
             )
         modes = compute_modes(sheaf, partition, self.n_modes, self.local_operator)
         warn_if_tied(modes, stacklevel=3)
@@ -289,7 +299,7 @@ class HiSP:
 
 
 def readout(x: npt.ArrayLike, how: Readout = "mean") -> np.ndarray:
-    """Return one row for a whole graph out of one per vertex: the last stage of a graph-level model.
+    """Return one row for a whole graph, out of one per vertex, as graph-level models end.
 
     Parameters
     ----------
@@ -337,7 +347,8 @@ def _feature_array(name: str, value) -> np.ndarray:
     array = np.ascontiguousarray(scalar_array(name, value))
     if np.ndim(value) != 2:
         raise ValueError(
-            f"`{name}` must be 2-dimensional, got shape {np.shape(value)}: {name}[:, None] makes a single channel"
+            f"`{name}` must be 2-dimensional, got shape {np.shape(value)}: {name}[:, None] makes "
+            "a single channel"
         )
     bad = np.argwhere(~np.isfinite(array))
     if bad.size:
@@ -355,13 +366,16 @@ def _lifted(sheaf: CellularSheaf, X) -> tuple[np.ndarray, bool]:
     if odd.size:
         v = int(odd[0])
         raise ValueError(
-            f"`X` must be lifted, shape (dim_c0, h) with dim_c0 = {dim}, because vertex {v} has dimension {dims[v]} and "
-            f"vertex 0 has {dims[0]}: stack the vertices' (d_v, h) blocks, numpy.concatenate(blocks); got shape {X.shape}"
+            f"`X` must be lifted, shape (dim_c0, h) with dim_c0 = {dim}, because vertex {v} has "
+            f"dimension {dims[v]} and "
+            f"vertex 0 has {dims[0]}: stack the vertices' (d_v, h) blocks, "
+            f"numpy.concatenate(blocks); got shape {X.shape}"
         )
     d = int(dims[0]) if n else 0
     if len(X) != n or (X.shape[1] % d if d else X.shape[1]):
         raise ValueError(
-            f"`X` must have shape (N, d h) = ({n}, {d} h) or, lifted, (dim_c0, h) = ({dim}, h), got {X.shape}"
+            f"`X` must have shape (N, d h) = ({n}, {d} h) or, lifted, (dim_c0, h) = ({dim}, h), "
+            f"got {X.shape}"
         )
     return cochain(sheaf, X.reshape(dim, X.shape[1] // d if d else 0), "X"), True
 
@@ -370,7 +384,8 @@ def _adjacency_matrix(sheaf: CellularSheaf, adjacency) -> scipy.sparse.csr_array
     """Return a real csr matrix of the sheaf's size from a sparse or dense one."""
     if isinstance(adjacency, nx.Graph):
         raise TypeError(
-            "`adjacency` must be a matrix, got a networkx graph: nx.to_scipy_sparse_array(graph) makes one"
+            "`adjacency` must be a matrix, got a networkx graph: nx.to_scipy_sparse_array(graph) "
+            "makes one"
         )
     if not scipy.sparse.issparse(adjacency):
         adjacency = (
@@ -385,7 +400,8 @@ def _adjacency_matrix(sheaf: CellularSheaf, adjacency) -> scipy.sparse.csr_array
         adjacency = adjacency.astype(np.float64)
     if adjacency.dtype.type not in (np.float32, np.float64):
         raise TypeError(
-            f"`adjacency` must hold real numbers of single or double precision, got {adjacency.dtype}"
+            "`adjacency` must hold real numbers of single or double precision, got "
+            f"{adjacency.dtype}"
         )
     return scipy.sparse.csr_array(adjacency)
 
@@ -404,17 +420,18 @@ def _refuse_negative(edges: np.ndarray, weights: np.ndarray) -> None:
     if negative.size:
         e = int(negative[0])
         raise ValueError(
-            f"`adjacency` must not be negative for Select, got {weights[e]} at {tuple(edges[e].tolist())}: pass `partition`"
+            f"`adjacency` must not be negative for Select, got {weights[e]} at "
+            f"{tuple(edges[e].tolist())}: pass `partition`"
         )
 
 
 def _connect(edges, weights, partition: Partition, *, keep_loops: bool) -> scipy.sparse.csr_array:
-    """Return A_c = S^T A S for A given by the edges of its upper triangle, read-only and exactly symmetric."""
+    """Return A_c = S^T A S, A by the edges of its upper triangle: read-only, exactly symmetric."""
     K = partition.n_clusters
     ends = np.sort(partition.labels[edges], axis=1)
     internal = ends[:, 0] == ends[:, 1]
     if keep_loops:
-        with np.errstate(over="ignore"):  # told below
+        with np.errstate(over="ignore"):  # what overflows is refused at the end
             weights = np.where(internal & (edges[:, 0] != edges[:, 1]), 2 * weights, weights)
     else:
         ends, weights = ends[~internal], weights[~internal]

@@ -72,7 +72,9 @@ class Certificate:
         )
 
     def interval(self, nu: npt.ArrayLike) -> tuple:
-        """Return (lower, upper) of the i-th eigenvalue of L, nu being the i-th of R* L R: nu / (mu + nu / gamma) and nu.
+        """Return nu / (mu + nu / gamma) and nu, between which the i-th eigenvalue of L lies.
+
+        nu is the i-th eigenvalue of R* L R.
 
         Parameters
         ----------
@@ -110,7 +112,8 @@ class Certificate:
             raise ValueError(f"`nu` must be finite, got {values[~np.isfinite(values)].flat[0]}")
         if (values < -self.rounding).any():
             raise ValueError(
-                f"`nu` must hold eigenvalues of a semidefinite matrix, got {values.min():.6g}: take those of C.galerkin()"
+                f"`nu` must hold eigenvalues of a semidefinite matrix, got {values.min():.6g}: "
+                "take those of C.galerkin()"
             )
         values = np.maximum(values.astype(np.float64), 0.0)
         if self.gamma == 0:
@@ -162,7 +165,8 @@ def certificate(C: Coarsening) -> Certificate:
     if modes is None or modes.local_operator != "internal":
         what = "a basis of your own" if modes is None else f"{modes.local_operator} modes"
         raise ValueError(
-            f'`C` must be made of internal modes, got {what}: coarsen(sheaf, P, rank, local_operator="internal")'
+            f"`C` must be made of internal modes, got {what}: coarsen(sheaf, P, rank, "
+            'local_operator="internal")'
         )
     gap = modes.next_eigenvalues.astype(np.float64)
     level = zero_level(

@@ -1,4 +1,4 @@
-"""How good a coarse space is: the low spectrum compared, and a certificate that needs the coarse spectrum alone."""
+"""How good a coarse space is: the low spectrum of L beside that of R* L R."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -26,12 +26,14 @@ EPS = eps_of(np.float64)
 
 
 CONVERGED = 1e-4
-"""A positive eigenpair's residual, in units of its eigenvalue, beyond which it counts as not converged; its eigenvalue is off by
-about the square of this."""
+"""Residual of a positive eigenpair, in units of its eigenvalue, beyond which it has not converged.
+
+Its eigenvalue is off by about the square of this.
+"""
 
 
 WHOLE = 20_000_000
-"""Entries of a dense coboundary up to which all singular vectors are computed, whatever number is wanted."""
+"""Entries of a dense coboundary up to which all singular vectors are computed."""
 
 
 SHOWN = 10
@@ -114,9 +116,9 @@ class SpectralQuality:
 
 
 class _Pairs(NamedTuple):
-    """Lowest singular values of a coboundary, ascending, their right vectors, and how many count as zero.
+    """Lowest singular values of a coboundary, ascending, and their right vectors.
 
-    ``end`` is where the multiplet of the k-th positive one ends.
+    ``kernel`` of them count as zero; ``end`` is where the multiplet of the k-th positive one ends.
     """
 
     sigma: np.ndarray
@@ -127,8 +129,9 @@ class _Pairs(NamedTuple):
 
 
 def spectral_quality(C: Coarsening, k: int, *, progress: bool = False) -> SpectralQuality:
-    """Compare the first k positive eigenpairs of L with those of L_Gal = R* L R (``eq:sheaf_galerkin_operator``).
+    """Compare the first k positive eigenpairs of L with those of L_Gal = R* L R.
 
+    L_Gal is that of ``eq:sheaf_galerkin_operator``.
     Zero eigenvalues are compared by number, the others one by one: the i-th of L with the i-th of
     R* L R. Where k splits a multiple eigenvalue of L, k is widened to its end; where L has fewer
     positive eigenvalues, all are compared. Every pair is converged, or there is an error: large
@@ -167,7 +170,8 @@ def spectral_quality(C: Coarsening, k: int, *, progress: bool = False) -> Spectr
     k, progress = whole_number("k", k, at_least=1), flag("progress", progress)
     if k > check_coarsening(C).sheaf.dim_c0:
         raise ValueError(
-            f"`k` = {k} is more than the dimension {C.sheaf.dim_c0} of the coarse C^0: ask for fewer eigenvalues or keep more modes"
+            f"`k` = {k} is more than the dimension {C.sheaf.dim_c0} of the coarse C^0: ask for "
+            "fewer eigenvalues or keep more modes"
         )
     check_isometry(C, "spectral quality")
     unit = power_of_two(C.fine.largest_entry)
@@ -222,7 +226,9 @@ def spectral_quality(C: Coarsening, k: int, *, progress: bool = False) -> Spectr
 def _lowest(
     D: scipy.sparse.csr_array, k: int, accuracy: float, eps: float, size: float | None = None
 ) -> _Pairs:
-    """Return the zero singular values of D and the first k positive ones or more, to the end of the k-th one's multiplet.
+    """Return the zero singular values of D and the first k positive ones.
+
+    There are more than k where the k-th one's multiplet ends later.
 
     ``size`` is the norm against which a singular value is zero, by default that of D (a bound of
     it).
@@ -261,7 +267,8 @@ def _ritz(D, A, m: int, sparse: bool) -> tuple[np.ndarray, np.ndarray]:
     n = A.shape[0]
     if sparse and m * SPARSE_SHARE > n:
         raise np.linalg.LinAlgError(
-            f"k, the zero eigenvalues and the multiple ones together need more than {n // SPARSE_SHARE} of {n} eigenpairs, beyond "
+            "k, the zero eigenvalues and the multiple ones together need more than "
+            f"{n // SPARSE_SHARE} of {n} eigenpairs, beyond "
             f"what the sparse method is for: ask for a smaller k"
         )
     X = (
@@ -277,13 +284,17 @@ def _ritz(D, A, m: int, sparse: bool) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _sure(A, values, X, kernel: int, end: int, sparse: bool) -> None:
-    """Refuse pairs that have not converged, and spectra with a hole, found by the inertia of A - s I with s above the last."""
+    """Refuse pairs that have not converged, and spectra with a hole.
+
+    The inertia of A - s I, s above the last eigenvalue, counts how many there ought to be.
+    """
     U = X[:, kernel:end]
     residuals = np.linalg.norm(A @ U - U * values[kernel:end], axis=0)
     worst = float((residuals / values[kernel:end]).max(initial=0.0))
     if worst > CONVERGED:
         raise np.linalg.LinAlgError(
-            f"an eigenpair has not converged: residual {worst:.3g} times its eigenvalue; the low spectrum is too near zero"
+            f"an eigenpair has not converged: residual {worst:.3g} times its eigenvalue; the low "
+            "spectrum is too near zero"
         )
     if not sparse:
         return

@@ -3,11 +3,11 @@
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._support import offsets, ranges, residual_ratio
+from sheafcoarsen._support import offsets, ranges
 from sheafcoarsen.modes import LocalModes
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sheaf import CellularSheaf
-from sheafcoarsen.verification.norms import scaled_norms, worst
+from sheafcoarsen.verification.norms import NOTHING, Judged, judged, scaled_norms
 from sheafcoarsen.verification.pieces import Piece
 
 BATCH = 2_000_000
@@ -33,13 +33,13 @@ def worst_eigenvalue(
     checked: np.ndarray,
     norms: np.ndarray,
     eps: float,
-) -> float:
-    """Return the worst ratio between eigenvalues, retained or first discarded, and numpy's.
+) -> Judged:
+    """Return the worst error of eigenvalues, retained or first discarded, against numpy's.
 
     ``operator`` is block diagonal, ``checked`` are clusters of the piece, ``norms`` of all blocks.
     """
     sizes = np.bincount(piece.row_cluster, minlength=piece.hi - piece.lo)
-    starts, ratio = offsets(sizes), 0.0
+    starts, worst = offsets(sizes), NOTHING
     for size in np.unique(sizes[checked]).tolist():  # one batch per size of cluster
         members = checked[sizes[checked] == size]
         for part in np.array_split(members, -(-len(members) * size**2 // BATCH)):
@@ -52,8 +52,8 @@ def worst_eigenvalue(
             ours[np.arange(len(part)), ranks] = modes.next_eigenvalues[clusters]
             known = np.arange(size) <= ranks[:, None]
             error = np.abs(np.where(known, ours[:, :size], exact) - exact).max(axis=1)
-            ratio = max(ratio, worst(residual_ratio(error, size, eps, norms[clusters])))
-    return ratio
+            worst = max(worst, judged(error, size, eps, norms[clusters]))
+    return worst
 
 
 def dense_sections(F: CellularSheaf, eps: float, dtype) -> tuple[np.ndarray, float]:

@@ -24,11 +24,20 @@ from sheafcoarsen.modes import LocalModes
 from sheafcoarsen.operators import laplacian
 from sheafcoarsen.verification.dense import worst_eigenvalue
 from sheafcoarsen.verification.normalization import Degrees, Normalized
-from sheafcoarsen.verification.norms import block_norms, norms_by, scaled_norms, worst
+from sheafcoarsen.verification.norms import (
+    NOTHING,
+    WRONG,
+    Judged,
+    block_norms,
+    judged,
+    norms_by,
+    scaled_norms,
+    worst,
+)
 from sheafcoarsen.verification.pieces import Piece, Pieces, adjoint_product
 
 DENSE_BUDGET = 1e9
-"""Sum of N_a^3 up to which all modes are checked against a dense solver (seconds); else a sample."""
+"""Sum of N_a^3 up to which all modes are checked against a dense solver; else a sample."""
 
 SAMPLE = 16
 """Clusters on which statements that need all of a cluster's eigenvectors are checked."""
@@ -63,7 +72,7 @@ class Evidence:
         n_crossing = len(self.crossing)
         self.edge_errors, self.edge_norms = np.zeros(n_crossing), np.zeros(n_crossing)
         self.mode_errors, self.mode_residuals = np.zeros(K), np.zeros(K)
-        self.mode_norms, self.worst_eigenvalue = np.zeros(K), 0.0
+        self.mode_norms, self.worst_eigenvalue = np.zeros(K), NOTHING
         self.internal_energy = np.zeros((K, self.probes.shape[1]))
         self.delta_norms: list[float] = []
         if self.spectral:
@@ -133,21 +142,19 @@ class Evidence:
         at = np.searchsorted(self.pairs, a[above] * self.K + b[above])
         out[self.K + at] = sizes[above]
 
-    def worst_block(self, name: str) -> float:
+    def worst_block(self, name: str) -> Judged:
         """Return the worst ratio over the blocks of a matrix, each against its own factors."""
         every = np.arange(self.K)
         a = np.concatenate([every, self.pairs // max(self.K, 1)])
         b = np.concatenate([every, self.pairs % max(self.K, 1)])
-        return worst(
-            residual_ratio(
-                self.block_errors[name],
-                np.maximum(self.n[a], self.n[b]),
-                self.eps,
-                self.R_norms[a],
-                self.R_norms[b],
-                np.sqrt(self.principal_norms[a]),
-                np.sqrt(self.principal_norms[b]),
-            )
+        return judged(
+            self.block_errors[name],
+            np.maximum(self.n[a], self.n[b]),
+            self.eps,
+            self.R_norms[a],
+            self.R_norms[b],
+            np.sqrt(self.principal_norms[a]),
+            np.sqrt(self.principal_norms[b]),
         )
 
     def _measure_crossing_edges(self, piece: Piece) -> None:
@@ -180,7 +187,7 @@ class Evidence:
         self.edge_norms[numbers] = norms_by(piece.delta[rows], of_fine_row, None, len(edges))
 
     def _named_rows(self, piece: Piece, numbers: np.ndarray) -> np.ndarray | None:
-        """Return the rows of the piece that ``crossing_rows`` names for coarse edges, if it does."""
+        """Return the rows of the piece that ``crossing_rows`` names for coarse edges, if any."""
         starts = self.crossing_starts
         wanted = range_of_blocks(starts, numbers)
         named = self.C.crossing_rows
@@ -215,15 +222,15 @@ class Evidence:
         rows = range_of_blocks(piece.edge_rows, crossing[found])
         return rows, np.repeat(at[found], piece.sheaf.edge_dims[crossing[found]])
 
-    def worst_crossing_edge(self) -> float:
+    def worst_crossing_edge(self) -> Judged:
         """Return the worst ratio over coarse crossing edges."""
         a, b = np.sort(self.C.sheaf.edges[self.crossing], axis=1).T
         if self.edges_missing:
-            return np.inf
+            return WRONG
         powers = 2 if self.C.crossing_rows is None else 1
         factors = (self.edge_norms, np.maximum(self.R_norms[a], self.R_norms[b])) * powers
         n = np.maximum(self.n[a], self.n[b])
-        return worst(residual_ratio(self.edge_errors, n, self.eps, *factors))
+        return judged(self.edge_errors, n, self.eps, *factors)
 
     def _measure_modes(self, piece: Piece) -> None:
         """Measure how well the modes are the lowest of their operator, and that R holds them."""
@@ -267,17 +274,23 @@ class Evidence:
         )
 
     @property
-    def isometry(self) -> float:
+    def isometry(self) -> Judged:
         """Worst norm(R_a* R_a - I) in units of rounding."""
         ranks = np.maximum(self.C.ranks, 1)
         eps = eps_of(self.C.prolongation.dtype)
-        return worst(residual_ratio(self.isometry_errors, self.n, eps, ranks))
+        return judged(self.isometry_errors, self.n, eps, ranks)
 
     @property
     def internal_rows_ratio(self) -> np.ndarray:
         """norm(delta_a R_a) in units of rounding, (K,): small where im R_a lies in ker L_a."""
         factors = (self.internal_delta_norms, self.R_norms)
         return residual_ratio(self.internal_row_errors, self.n, self.eps, *factors)
+
+    @property
+    def internal_rows(self) -> Judged:
+        """The worst norm(delta_a R_a)."""
+        factors = (self.internal_delta_norms, self.R_norms)
+        return judged(self.internal_row_errors, self.n, self.eps, *factors)
 
     @property
     def delta_norm(self) -> float:

@@ -6,12 +6,12 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._support import blocks, norm, offsets, range_of_blocks, residual_ratio, zero_level
+from sheafcoarsen._support import blocks, norm, offsets, range_of_blocks, zero_level
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.exceptions import SingularDegreeWarning
 from sheafcoarsen.operators import energy, laplacian, normalize
 from sheafcoarsen.sheaf import CellularSheaf
-from sheafcoarsen.verification.norms import block_norms, scaled_norms, worst
+from sheafcoarsen.verification.norms import NOTHING, Judged, block_norms, judged, scaled_norms
 from sheafcoarsen.verification.pieces import Piece, Pieces, part_of
 
 
@@ -92,7 +92,7 @@ class Normalized:
             warnings.simplefilter("ignore", SingularDegreeWarning)
             sheaf = normalize(C.fine)
         self.place = pieces.vertex_place
-        self.worst_block, exact = 0.0, np.zeros(probes.shape[1])
+        self.worst_block, exact = NOTHING, np.zeros(probes.shape[1])
         for piece in pieces:
             roots = degrees.root_matrix(piece.vertices)
             own = roots[: piece.n_rows, : piece.n_rows]
@@ -101,7 +101,7 @@ class Normalized:
             exact += np.real(np.sum(np.conj(y[: piece.n_rows]) * (piece.L @ y), axis=0))
         self.energy_errors = np.abs(exact - energy(sheaf, probes))
 
-    def _worst_block(self, piece: Piece, own, roots, sheaf: CellularSheaf) -> float:
+    def _worst_block(self, piece: Piece, own, roots, sheaf: CellularSheaf) -> Judged:
         degrees, F = self.degrees, self.degrees.C.fine
         part = part_of(sheaf, piece.edges, piece.vertices, self.place)
         change = scipy.sparse.csr_array(own @ piece.L @ roots)
@@ -113,4 +113,4 @@ class Normalized:
         roots_of, sizes_of = degrees.root_norms, np.sqrt(degrees.norms)
         n = np.maximum(F.vertex_dims, degrees.terms)
         factors = (roots_of[u], roots_of[v], sizes_of[u], sizes_of[v])
-        return worst(residual_ratio(sizes, np.maximum(n[u], n[v]), degrees.eps, *factors))
+        return judged(sizes, np.maximum(n[u], n[v]), degrees.eps, *factors)

@@ -1,7 +1,11 @@
 """Norms of groups of entries, without over- or underflow, and the worst of ratios."""
 
+from typing import NamedTuple
+
 import numpy as np
 import scipy.sparse
+
+from sheafcoarsen._support import residual_ratio
 
 NARROW = 1e150
 """Moduli whose largest and smallest are nearer than this need no scales of their own."""
@@ -56,6 +60,33 @@ def block_norms(
     keys, which = np.unique(row * width + column[at], return_inverse=True)
     entries = np.repeat(which, np.diff(np.append(at, M.nnz)))
     return keys // width, keys % width, scaled_norms(np.abs(M.data), entries, len(keys))
+
+
+class Judged(NamedTuple):
+    """The worst of some errors: its ratio to rounding, its norm, and rounding, n eps norms."""
+
+    ratio: float
+    error: float
+    rounding: float
+
+
+NOTHING = Judged(0.0, 0.0, 0.0)
+WRONG = Judged(np.inf, np.inf, 0.0)
+
+
+def judged(error, n, eps: float, *norms) -> Judged:
+    """Return the worst of errors, each in units of ``n eps product of norms``."""
+    ratios = residual_ratio(error, n, eps, *norms)
+    if ratios.size == 0:
+        return NOTHING
+    ratios = np.where(np.isnan(ratios), np.inf, ratios)
+    at = np.unravel_index(np.argmax(ratios), ratios.shape)
+    with np.errstate(over="ignore", under="ignore"):
+        rounding = np.maximum(n, 1) * eps
+        for size in norms:
+            rounding = rounding * np.asarray(size, dtype=np.float64)
+    error, rounding = (np.broadcast_to(side, ratios.shape)[at] for side in (error, rounding))
+    return Judged(float(ratios[at]), float(error), float(rounding))
 
 
 def worst(ratios) -> float:

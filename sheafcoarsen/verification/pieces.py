@@ -17,7 +17,7 @@ from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 PIECE = 60_000
-"""Coordinates of C^0 and C^1 in a piece: enough that the overhead of 50 sparse products is small."""
+"""Coordinates of C^0 and C^1 in a piece, enough that calls cost little beside products."""
 
 
 class EdgeIndex:

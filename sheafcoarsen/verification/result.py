@@ -1,5 +1,6 @@
 """One check, and all of them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sheafcoarsen._support import RESIDUAL_LIMIT, tables
@@ -21,6 +22,9 @@ class Check:
     ratio, threshold : float or None, float
     passed : bool
     skipped_because, how : str or None
+    error, allowed : float or None
+        The two sides at the worst place: norm(error) there, and how large it may be, ``threshold n
+        eps norms``. They are in units of what is compared, so they scale with the maps.
 
     Examples
     --------
@@ -31,6 +35,8 @@ class Check:
     >>> check = sc.verify(C).checks[0]
     >>> check.verdict, check.passed, bool(check.ratio < check.threshold)
     ('ok', True, True)
+    >>> check.error <= check.allowed, check.slack == check.allowed - check.error
+    (True, True)
     """
 
     name: str
@@ -40,6 +46,15 @@ class Check:
     passed: bool
     skipped_because: str | None
     how: str | None
+    error: float | None = None
+    allowed: float | None = None
+
+    @property
+    def slack(self) -> float | None:
+        """``allowed - error``, negative where the statement fails; None where it does not apply."""
+        if self.error is None or self.allowed is None:
+            return None
+        return self.allowed - self.error
 
     @property
     def verdict(self) -> str:
@@ -53,6 +68,8 @@ class Check:
 class Verification:
     """The table of checks; ``str`` shows it, and so do notebooks. It is true when ``passed`` is.
 
+    Iteration goes through the checks; ``V[label]`` is the one of a label.
+
     Attributes
     ----------
     checks : tuple of Check
@@ -65,8 +82,10 @@ class Verification:
     >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
     >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
     >>> V = sc.verify(C)
-    >>> V.passed, all(check.ratio < check.threshold for check in V.checks if check.skipped_because is None)
+    >>> V.passed, V["thm:Galerkin_realization"].passed
     (True, True)
+    >>> [check.label for check in V if check.skipped_because is None][:2]
+    ['section-2', 'eq:galerkin_energy_identity']
     """
 
     checks: tuple[Check, ...]
@@ -75,6 +94,20 @@ class Verification:
     def passed(self) -> bool:
         """Whether every statement that applies holds."""
         return all(check.passed for check in self.checks)
+
+    def __len__(self) -> int:
+        return len(self.checks)
+
+    def __iter__(self) -> Iterator[Check]:
+        return iter(self.checks)
+
+    def __getitem__(self, label: str) -> Check:
+        """Return the check of a label, such as ``"thm:Galerkin_realization"``, or of a name."""
+        for check in self.checks:
+            if label in (check.label, check.name):
+                return check
+        labels = ", ".join(check.label for check in self.checks)
+        raise KeyError(f"no check has the label {label!r}; there are {labels}")
 
     def __bool__(self) -> bool:
         return self.passed
@@ -90,7 +123,10 @@ class Verification:
             else f"{len(applied) - held} of {len(applied)} FAILED"
         )
         skipped = len(self.checks) - len(applied)
-        return f"{verdict}, {skipped} do not apply (a statement holds when its ratio is below {RESIDUAL_LIMIT:g})"
+        return (
+            f"{verdict}, {skipped} do not apply "
+            f"(a statement holds when its ratio is below {RESIDUAL_LIMIT:g})"
+        )
 
     def _rows(self) -> list[tuple[str, ...]]:
         shown: list[tuple[str, ...]] = [("statement", "label", "ratio", "how", "")]

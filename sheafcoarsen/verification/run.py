@@ -54,20 +54,23 @@ def verify(C: Coarsening, seed: int = 0) -> Verification:
         if isinstance(outcome, str):
             checks.append(Check(name, label, None, RESIDUAL_LIMIT, True, outcome, None))
         else:
-            ratio, how = outcome
+            worst, how = outcome
+            passed = worst.ratio < RESIDUAL_LIMIT
+            sides = (worst.error, RESIDUAL_LIMIT * worst.rounding)
             checks.append(
-                Check(name, label, ratio, RESIDUAL_LIMIT, bool(ratio < RESIDUAL_LIMIT), None, how)
+                Check(name, label, worst.ratio, RESIDUAL_LIMIT, passed, None, how, *sides)
             )
     return Verification(tuple(checks))
 
 
 def _check_shapes(C: Coarsening) -> None:
-    """Refuse a coarsening put together from parts that do not fit, before sparse products say it worse."""
+    """Refuse parts that do not fit together, more clearly than sparse products would."""
     K = C.partition.n_clusters
     if C.partition.n_vertices != C.fine.n_vertices or C.sheaf.n_vertices != K:
         raise ValueError(
             f"`C` does not fit together: a sheaf of {C.fine.n_vertices} vertices, a partition of "
-            f"{C.partition.n_vertices} into {K} clusters, a coarse sheaf of {C.sheaf.n_vertices} vertices"
+            f"{C.partition.n_vertices} into {K} clusters, a coarse sheaf of {C.sheaf.n_vertices} "
+            "vertices"
         )
     if C.prolongation.shape != (C.fine.dim_c0, C.sheaf.dim_c0):
         raise ValueError(
@@ -76,5 +79,6 @@ def _check_shapes(C: Coarsening) -> None:
         )
     if C.modes is not None and not np.array_equal(C.modes.ranks, C.sheaf.vertex_dims):
         raise ValueError(
-            "`C` does not fit together: the ranks of its modes are not the dimensions of the coarse stalks"
+            "`C` does not fit together: the ranks of its modes are not the dimensions of the "
+            "coarse stalks"
         )

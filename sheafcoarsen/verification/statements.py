@@ -8,17 +8,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sheafcoarsen._support import RESIDUAL_LIMIT, norm, residual_ratio, zero_level
+from sheafcoarsen._support import RESIDUAL_LIMIT, norm, zero_level
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.verification.dense import dense_sections
 from sheafcoarsen.verification.evidence import Evidence, pooled
-from sheafcoarsen.verification.norms import norms_by, worst
+from sheafcoarsen.verification.norms import NOTHING, WRONG, Judged, judged, norms_by
 
 DENSE = 2000
 """Dimension up to which statements about whole spectra are checked on dense matrices."""
 
 
-Outcome = tuple[float, str] | str  # (ratio, how), or the reason why the statement does not apply
+Outcome = tuple[Judged, str] | str
+"""The worst error and how it was found, or the reason why the statement does not apply."""
 
 
 def _energy_identity(e: Evidence) -> Outcome:
@@ -44,7 +45,7 @@ def _realization(e: Evidence) -> Outcome:
 
 def _ledger_closes(e: Evidence) -> Outcome:
     """The six lines of the energy ledger add up to the fine energy, for every isometry R."""
-    if e.isometry >= RESIDUAL_LIMIT:
+    if e.isometry.ratio >= RESIDUAL_LIMIT:
         return "R is not an isometry"
     E = e.ledger
     B = e.delta_norm * np.array([norm(x) for x in e.probes.T])
@@ -56,10 +57,10 @@ def _ledger_closes(e: Evidence) -> Outcome:
     return max(in_all, by_cluster), "probe"
 
 
-def _closing_gap(lines, energy, n, eps, B) -> float:
+def _closing_gap(lines, energy, n, eps, B) -> Judged:
     """Return the worst gap over eps n B (sqrt(M) + n eps B), M the sum of the lines' moduli."""
     allowed = B * (np.sqrt(np.abs(lines).sum(axis=0)) + n * eps * B)
-    return worst(residual_ratio(np.abs(lines.sum(axis=0) - energy), n, eps, allowed))
+    return judged(np.abs(lines.sum(axis=0) - energy), n, eps, allowed)
 
 
 def _modes(e: Evidence) -> Outcome:
@@ -70,17 +71,17 @@ def _modes(e: Evidence) -> Outcome:
     if e.C.modes is None:
         return "the basis is your own"
     if not e.same_graph:
-        return np.inf, "exact"
+        return WRONG, "exact"
     lengths = np.maximum(e.R_norms, 1)
-    same = worst(residual_ratio(e.mode_errors, e.n, e.eps, lengths))
+    same = judged(e.mode_errors, e.n, e.eps, lengths)
     if e.modes.local_operator == "oversampled":
         return max(same, e.isometry), "exact"
     ratios = [
-        worst(residual_ratio(e.mode_residuals, e.n, e.eps, e.mode_norms, lengths)),
+        judged(e.mode_residuals, e.n, e.eps, e.mode_norms, lengths),
         same,
         e.isometry,
         e.worst_eigenvalue,
-        0.0 if np.array_equal(e.modes.tied, e.ties) else np.inf,
+        NOTHING if np.array_equal(e.modes.tied, e.ties) else WRONG,
     ]
     return max(ratios), "exact" if e.all_clusters_dense else "probe"
 
@@ -124,7 +125,7 @@ def _local_optimality(e: Evidence) -> Outcome:
             W = np.linalg.qr(U + V * 10.0 ** -rng.integers(0, 4))[0]
             top = np.linalg.eigvalsh(W.conj().T @ L @ W)[-1]
             shortfall = max(float(e.modes.eigenvalues(a)[-1]) - float(top), 0.0)
-            ratios.append(worst(residual_ratio(shortfall, len(L), e.eps, e.mode_norms[a])))
+            ratios.append(judged(shortfall, len(L), e.eps, e.mode_norms[a]))
     return max(ratios), outcome[1]
 
 
@@ -136,7 +137,7 @@ def _truncation(e: Evidence) -> Outcome:
     """
     if reason := _spectral_reason(e):
         return reason
-    if e.isometry >= RESIDUAL_LIMIT:
+    if e.isometry.ratio >= RESIDUAL_LIMIT:
         return e.isometry, "exact"
     E = e.ledger
     assert E.truncation_bound is not None
@@ -145,12 +146,12 @@ def _truncation(e: Evidence) -> Outcome:
     excess = E.discarded_norm2 / np.where(finite, E.truncation_bound, 1) - 1
     missed = np.where(finite, excess.clip(min=0), 0) * (E.retained_internal + E.discarded_internal)
     factors = (e.mode_norms[:, None], e.probe_norms2)
-    ratios = [worst(residual_ratio(missed, e.n[:, None], e.eps, *factors))]
+    ratios = [judged(missed, e.n[:, None], e.eps, *factors)]
     ratios += [_discarded_modes(e, a) for a in e.sample.tolist()]
     return max(ratios), "probe"
 
 
-def _discarded_modes(e: Evidence, a: int) -> float:
+def _discarded_modes(e: Evidence, a: int) -> Judged:
     """Return the worst ratio of the three identities for the probes on one cluster."""
     U, L = e.dense(a)
     r, n, E = U.shape[1], len(L), e.ledger
@@ -167,14 +168,14 @@ def _discarded_modes(e: Evidence, a: int) -> float:
         (np.abs(alpha2.sum(axis=0) - E.discarded_norm2[a]), x2),
         (np.abs(values @ alpha2 - E.discarded_internal[a]), size, x2),
     )
-    return max(worst(residual_ratio(error, n, e.eps, *norms)) for error, *norms in errors)
+    return max(judged(error, n, e.eps, *norms) for error, *norms in errors)
 
 
 def _two_losses(e: Evidence) -> Outcome:
     """Retained internal energy = sum lambda_i |z_i|^2, no coupling, and the rest is discarded."""
     if reason := _spectral_reason(e):
         return reason
-    if e.isometry >= RESIDUAL_LIMIT:
+    if e.isometry.ratio >= RESIDUAL_LIMIT:
         return e.isometry, "exact"
     E = e.ledger
     z = pooled(e.C.prolongation, e.probes)
@@ -187,7 +188,7 @@ def _two_losses(e: Evidence) -> Outcome:
         E.discarded_internal - (e.internal_energy - E.retained_internal),
     )
     n, factors = e.n[:, None], (e.mode_norms[:, None], e.probe_norms2)
-    ratios = [worst(residual_ratio(np.abs(error), n, e.eps, *factors)) for error in errors]
+    ratios = [judged(np.abs(error), n, e.eps, *factors) for error in errors]
     return max(ratios), "probe"
 
 
@@ -216,13 +217,13 @@ def _kernel_preservation(e: Evidence) -> Outcome:
     """
     if reason := _loopless_reason(e):
         return reason
-    return max(worst(e.internal_rows_ratio), e.worst_crossing_edge()), "exact"
+    return max(e.internal_rows, e.worst_crossing_edge()), "exact"
 
 
 def _interlacing(e: Evidence) -> Outcome:
     """lambda_i(L) <= lambda_i(L_Gal), and the crossing-only operator lies below L_Gal."""
     C = e.C
-    if e.isometry >= RESIDUAL_LIMIT:
+    if e.isometry.ratio >= RESIDUAL_LIMIT:
         return "R is not an isometry"
     if max(C.fine.dim_c0, C.sheaf.dim_c0) > DENSE:
         # it follows from R* R = I, which was compared, and the energy decomposition
@@ -237,7 +238,7 @@ def _interlacing(e: Evidence) -> Outcome:
     rest = G - (X.conj().T @ X).toarray()
     lowest = np.linalg.eigvalsh((rest + rest.conj().T) / 2).min(initial=0.0)
     missed = (fine[: len(coarse)] - coarse).max(initial=0.0)
-    return worst(residual_ratio([missed, -lowest], n, e.eps, size)), "dense"
+    return judged([missed, -lowest], n, e.eps, size), "dense"
 
 
 def _sections_kept(e: Evidence) -> Outcome:
@@ -246,7 +247,7 @@ def _sections_kept(e: Evidence) -> Outcome:
     oversampled = C.modes is not None and C.modes.local_operator == "oversampled"
     if not oversampled and (reason := _spectral_reason(e)):
         return reason
-    if e.isometry >= RESIDUAL_LIMIT:
+    if e.isometry.ratio >= RESIDUAL_LIMIT:
         return e.isometry, "exact"
     modes = e.modes
     sizes = modes.operator_norms.astype(np.float64)
@@ -266,12 +267,12 @@ def _sections_kept(e: Evidence) -> Outcome:
     # a dense solver finds sections to eps norm(delta) over the smallest nonzero singular value;
     # what is discarded of spectral modes has at least the first discarded eigenvalue
     if oversampled:
-        ratio = residual_ratio(discarded * gap, n, e.eps, size, norm(sections))
+        worst = judged(discarded * gap, n, e.eps, size, norm(sections))
     else:
         gaps = np.minimum(modes.next_eigenvalues, modes.operator_norms).astype(np.float64)
         factors = (e.internal_delta_norms, size, norm(sections))
-        ratio = residual_ratio(discarded * gaps, n, e.eps, *factors)
-    return worst(ratio), "dense"
+        worst = judged(discarded * gaps, n, e.eps, *factors)
+    return worst, "dense"
 
 
 def _normalization(e: Evidence) -> Outcome:
@@ -289,7 +290,7 @@ def _dirichlet(e: Evidence) -> Outcome:
     spread = np.repeat(e.degrees.root_norms, F.vertex_dims)[:, None] * np.abs(e.probes)
     x2 = np.array([norm(column) for column in spread.T]) ** 2
     size = norm(np.array(e.degrees.row_norms))
-    return worst(residual_ratio(e.normalized.energy_errors, F.dim_c0, e.eps, size, x2)), "probe"
+    return judged(e.normalized.energy_errors, F.dim_c0, e.eps, size, x2), "probe"
 
 
 STATEMENTS: tuple[tuple[str, str, Callable[[Evidence], Outcome]], ...] = (

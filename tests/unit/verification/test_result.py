@@ -1,5 +1,8 @@
 """What `verify` returns: every statement once, in a table, and a verdict."""
 
+import dataclasses
+
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -43,3 +46,38 @@ def test_truth_is_the_verdict(C):
     )
     assert not sc.verify(zero)
     assert "FAILED" in str(sc.verify(zero))
+
+
+def test_checks_are_found_by_label_and_iterated_in_order(C):
+    V = sc.verify(C)
+    assert len(V) == len(V.checks) == len(list(V))
+    assert [V[check.label] for check in V] == list(V.checks)
+    assert V["interlacing"] is V["fact-1"]
+    with pytest.raises(
+        KeyError, match=r"no check has the label 'thm:other'; there are section-2, "
+    ):
+        V["thm:other"]
+
+
+def test_a_check_has_both_sides_and_the_slack(C):
+    damaged = dataclasses.replace(
+        C, sheaf=C.sheaf.with_maps(C.sheaf.tail_data * (1 + 1e-6), C.sheaf.head_data)
+    )
+    good, bad = (sc.verify(X)["thm:Galerkin_realization"] for X in (C, damaged))
+    for check in (good, bad):
+        assert check.error / check.allowed == pytest.approx(check.ratio / check.threshold)
+        assert check.slack == check.allowed - check.error
+    assert good.slack > 0 > bad.slack
+    assert bad.error > 1e-7 > good.error
+    skipped = sc.verify(C)["eq:loopless_exact_realization"]
+    assert skipped.error is skipped.allowed is skipped.slack is None
+
+
+def test_sides_scale_with_the_maps():
+    F = sc.CellularSheaf.random(nx.cycle_graph(12), 2, 2, seed=3)
+    errors = []
+    for scale in (1.0, 2.0**100):
+        G = F.with_maps(F.tail_data * scale, F.head_data * scale)
+        C = sc.coarsen(G, sc.Partition(np.arange(12) // 4), 3)
+        errors.append(sc.verify(C)["eq:galerkin_energy_identity"].allowed)
+    assert errors[1] == pytest.approx(errors[0] * 2.0**200)
