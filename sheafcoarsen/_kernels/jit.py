@@ -6,30 +6,43 @@ from sheafcoarsen._kernels.sources import fingerprint
 
 JIT_IS_OFF = bool(numba.config.DISABLE_JIT)
 
+COMMON = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+"""No kernel is called from C."""
+
+FROM_KERNELS = {"no_cpython_wrapper": True}
+"""The way in from Python takes a tenth of all time to compile."""
+
 
 def kernel(function):
     """Compile on first use, without the GIL, cached on disk where a cache can be written.
+
+    A kernel that only kernels call is a ``subkernel``, which costs less to compile.
 
     No ``parallel=True``: kernels take a range of items and ``_support.threads`` runs ranges side by
     side. That compiles in a fraction of the time, has a serial path for small work for free, and
     gives the same bits for any number of threads. No fastmath: inputs may be of any scale.
     """
-    return _compiled(function, fastmath=False)
+    return _compiled(function)
 
 
-def summing_kernel(function):
-    """Compile as ``kernel`` does, but let sums be taken in any order, which vectorizing a dot product asks for.
+def subkernel(function):
+    """Compile as ``kernel`` does, without a way in from Python: only kernels may call it."""
+    return _compiled(function, **FROM_KERNELS)
+
+
+def summing_subkernel(function):
+    """Compile as ``subkernel`` does, but let sums be taken in any order, to vectorize them.
 
     That makes no assumption on NaN, infinities or the sign of zero. Products must not be fused with
     sums by a flag here: numba compiles complex multiplication once, with the flags of whoever comes
     first, for all kernels. ``multiply_add`` fuses.
     """
-    return _compiled(function, fastmath={"reassoc"})
+    return _compiled(function, fastmath={"reassoc"}, **FROM_KERNELS)
 
 
 def inlined(function):
-    """Compile as ``kernel`` does, into every caller, so that arrays are not handed over on the stack."""
-    return numba.njit(nogil=True, error_model="numpy", forceinline=True)(function)
+    """Compile as ``subkernel`` does, into every caller: arrays need not be handed over."""
+    return numba.njit(forceinline=True, **COMMON, **FROM_KERNELS)(function)
 
 
 def _compiled(function, **options):
@@ -37,6 +50,6 @@ def _compiled(function, **options):
         # numba names the file of the compiled code after it
         function.__qualname__ += f"-{fingerprint(function.__module__)}"
     try:
-        return numba.njit(nogil=True, cache=True, error_model="numpy", **options)(function)
+        return numba.njit(cache=True, **COMMON, **options)(function)
     except RuntimeError:  # numba found no folder to cache in: compile in memory
-        return numba.njit(nogil=True, error_model="numpy", **options)(function)
+        return numba.njit(**COMMON, **options)(function)

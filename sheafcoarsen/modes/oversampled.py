@@ -4,6 +4,7 @@ import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._kernels import modes as oversampled_kernels
+from sheafcoarsen._kernels.dense import worth_reducing
 from sheafcoarsen._support import eps_of, offsets, single_threaded_blas, zero_level
 from sheafcoarsen.modes.patches import Patches
 from sheafcoarsen.modes.problems import MAX_DENSE, LocalProblems
@@ -57,13 +58,13 @@ class OversampledProblems(LocalProblems):
             np.zeros((0, 3)),
         )  # by `spectra`, for `compute`
 
-    def run_patches(self, what: str, work, wanted: np.ndarray) -> None:
+    def run_patches(self, what: str, work, wanted: np.ndarray, reduction: bool) -> None:
         """Call ``work(lo, hi, patch room, workspace)`` as ``run`` does."""
         self.run(
             what,
             lambda lo, hi, rooms: work(lo, hi, *rooms),
             self.patches.dims,
-            lambda lo, hi: self.patches.room(lo, hi, self.map_size, wanted),
+            lambda lo, hi: self.patches.room(lo, hi, self.map_size, wanted, reduction),
         )
 
     def spectra(self, rule: Rule) -> Spectra:
@@ -87,7 +88,7 @@ class OversampledProblems(LocalProblems):
                 lo, hi, f, c, self.patches.arrays, self.target, self.eps, self.least, room, s, starts, scores,
                 *self.kept[:2], dims, self.kept[3],
             ),
-            np.ones(c.n_clusters),
+            np.ones(c.n_clusters), worth_reducing(c.dims, 1),
         )  # fmt: skip
         ties = np.sqrt(self.eps) * np.append(scores[1:], 0)
         return Spectra(c.dims, starts, scores, dims, ties)
@@ -113,6 +114,7 @@ class OversampledProblems(LocalProblems):
                 *out,
             ),
             c.dims,  # eigenvectors: K_C may be of any dimension
+            worth_reducing(c.dims, np.minimum(ranks + 1, c.dims)),
         )
         return {
             "rings": self.rings,

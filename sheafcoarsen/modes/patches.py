@@ -78,7 +78,7 @@ class Patches:
         self.dims, self.dtype, self.n_vertices = dims, sheaf.dtype, n
         self.cluster_dims = clusters.dims
 
-    def room(self, lo: int, hi: int, map_size: int, wanted: np.ndarray):
+    def room(self, lo: int, hi: int, map_size: int, wanted: np.ndarray, reduction: bool):
         """Allocate work space for the patches of clusters lo .. hi: that of the patches, and LAPACK's for the clusters."""
         N, n = int(self.dims[lo:hi].max()), int(self.cluster_dims[lo:hi].max())
         index = PatchIndex(
@@ -96,4 +96,5 @@ class Patches:
             np.empty(map_size, self.dtype),
             np.zeros(2, np.int64),
         )
-        return own, workspace(n, int(wanted[lo:hi].max()), self.dtype, map_size)
+        most = int(wanted[lo:hi].max())
+        return own, workspace(n, most, self.dtype, map_size, reduction=reduction)

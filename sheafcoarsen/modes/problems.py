@@ -3,7 +3,7 @@
 import numpy as np
 
 from sheafcoarsen._kernels import modes as kernels
-from sheafcoarsen._kernels.dense import svd_workspace, workspace
+from sheafcoarsen._kernels.dense import svd_workspace, workspace, worth_reducing
 from sheafcoarsen._support import eps_of, offsets, read_only, run_ranges, single_threaded_blas
 from sheafcoarsen.modes.prolongation import as_matrix, block_layout
 from sheafcoarsen.modes.result import LocalModes
@@ -91,8 +91,13 @@ class LocalProblems:
 
     def room(self, dims, wanted):
         """Return a function that allocates work space for a range of clusters."""
+        reduction = worth_reducing(dims, wanted)
         return lambda lo, hi: workspace(
-            int(dims[lo:hi].max()), int(wanted[lo:hi].max()), self.sheaf.dtype, self.map_size
+            int(dims[lo:hi].max()),
+            int(wanted[lo:hi].max()),
+            self.sheaf.dtype,
+            self.map_size,
+            reduction=reduction,
         )
 
     def svd_room(self, rows):

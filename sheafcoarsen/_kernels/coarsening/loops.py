@@ -130,7 +130,7 @@ def factor(lo, hi, ranks, starts, energy, levels, map_units, block_units, eps, s
         scale = normalized(s.a, r * r)
         if scale == 0:
             continue
-        if eigh_lowest(r, r, eps, s) != 0:
+        if eigh_lowest(r, r, eps, s, s.reduction) != 0:
             return a
         for j in range(r):
             mu = float(s.w[j]) * scale

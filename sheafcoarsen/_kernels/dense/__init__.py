@@ -11,7 +11,12 @@ from sheafcoarsen._kernels.dense.scaling import (
     power_of_two,
 )
 from sheafcoarsen._kernels.dense.triangular import inverse_of_triangular, triangular_factor
-from sheafcoarsen._kernels.dense.workspace import Workspace, svd_workspace, workspace
+from sheafcoarsen._kernels.dense.workspace import (
+    Workspace,
+    svd_workspace,
+    workspace,
+    worth_reducing,
+)
 
 __all__ = [
     "NOT_NEGATIVE",
@@ -34,4 +39,5 @@ __all__ = [
     "svd_workspace",
     "triangular_factor",
     "workspace",
+    "worth_reducing",
 ]

@@ -15,15 +15,12 @@ import numpy as np
 
 from sheafcoarsen._kernels.dense.lapack import heevd, sterf
 from sheafcoarsen._kernels.dense.tridiagonal import lowest_of_tridiagonal
-from sheafcoarsen._kernels.dense.workspace import PANEL
+from sheafcoarsen._kernels.dense.workspace import DENSE_SHARE, PANEL
 from sheafcoarsen._kernels.intrinsics import multiply_add
-from sheafcoarsen._kernels.jit import JIT_IS_OFF, kernel, summing_kernel
-
-DENSE_SHARE = 3
-"""LAPACK computes all pairs where more than one in so many is wanted."""
+from sheafcoarsen._kernels.jit import JIT_IS_OFF, subkernel, summing_subkernel
 
 
-@summing_kernel
+@summing_subkernel
 def multiply(a, i, x, p):
     """P = A x for the leading i x i block of a Hermitian matrix given by its lower triangle, four rows at a time."""
     for k in range(i):
@@ -61,7 +58,7 @@ def multiply(a, i, x, p):
         j += 1
 
 
-@summing_kernel
+@summing_subkernel
 def update(a, i, v, w):
     """A -= V W* + W V* in the lower triangle of the leading i x i block, for a full panel of columns."""
     v0, v1, v2, v3 = v[0], v[1], v[2], v[3]
@@ -81,7 +78,7 @@ def update(a, i, v, w):
             r[k] = multiply_add(y3, np.conj(v3[k]), t)
 
 
-@summing_kernel
+@summing_subkernel
 def tridiagonalize(n, a, d, e, tau, panel, p, eps):
     """Reduce the Hermitian matrix a, lower triangle, to T = Q* A Q with diagonal d and real subdiagonal e.
 
@@ -145,7 +142,7 @@ def tridiagonalize(n, a, d, e, tau, panel, p, eps):
     d[0] = top
 
 
-@summing_kernel
+@summing_subkernel
 def reflect(n, a, tau, z, first, last):
     """Z <- Q z for rows first .. last of z, vectors of length n, two at a time; Q as ``tridiagonalize`` left it."""
     zero = z[0, 0] * 0
@@ -177,45 +174,57 @@ def reflect(n, a, tau, z, first, last):
                 x[k] -= s0 * v[k]
 
 
-@kernel
-def eigh_lowest(n, wanted, eps, s):
+@subkernel
+def eigh_lowest(n, wanted, eps, s, reduction):
     """Lowest eigenpairs of the Hermitian n x n matrix in s.a (entries at most about 1 in modulus).
 
     s.a is row-major with the lower triangle filled, and is destroyed. The ``wanted`` lowest
-    eigenvalues ascend in s.w, their orthonormal eigenvectors are the first rows of s.z. Returns 0,
-    or LAPACK's info when it too failed.
+    eigenvalues ascend in s.w, their orthonormal eigenvectors are the first rows of s.z.
+    ``reduction`` is s.reduction, handed over by itself so that what None does not need is not
+    compiled. Returns 0, or LAPACK's info when it too failed.
     """
     if n == 1:
         s.w[0] = s.a[0].real
         s.z[0] = 1
         return 0
-    if not JIT_IS_OFF and DENSE_SHARE * wanted <= n:
-        a, z, t = s.a[: n * n].reshape(n, n), s.z[: wanted * n].reshape(wanted, n), s.t
-        for i in range(n * n):
-            s.spare[i] = s.a[i]
-        tridiagonalize(n, a, t.d, t.e, s.tau, s.panel, s.p, eps)
-        if lowest_of_tridiagonal(n, t.d, t.e, wanted, eps, t.e2, t.lanes, t.w, t.z):
-            for j in range(wanted):
-                s.w[j] = t.w[j]
-                for i in range(n):
-                    z[j, i] = t.z[j, i]
-            reflect(n, a, s.tau, z, 0, wanted)
+    if reduction is not None and DENSE_SHARE * wanted <= n:
+        if reduced_lowest(n, wanted, eps, s, reduction):
             return 0
-        for i in range(n * n):
-            s.a[i] = s.spare[i]
     info = heevd(s.a, n, True, s)
     for i in range(wanted * n):
         s.z[i] = np.conj(s.a[i])
     return info
 
 
-@kernel
-def eigvalsh(n, eps, s):
-    """All eigenvalues of the Hermitian n x n matrix in s.a, as in ``eigh_lowest``, ascending in s.w; returns LAPACK's info."""
+@subkernel
+def reduced_lowest(n, wanted, eps, s, t):
+    """Do what ``eigh_lowest`` does, without LAPACK; return whether it came out right, else s.a is as it was."""
     if JIT_IS_OFF:
+        return False
+    a, z = s.a[: n * n].reshape(n, n), s.z[: wanted * n].reshape(wanted, n)
+    for i in range(n * n):
+        s.spare[i] = s.a[i]
+    tridiagonalize(n, a, t.d, t.e, t.tau, t.panel, t.p, eps)
+    if not lowest_of_tridiagonal(n, t.d, t.e, wanted, eps, t.e2, t.lanes, t.w, t.z):
+        for i in range(n * n):
+            s.a[i] = s.spare[i]
+        return False
+    for j in range(wanted):
+        s.w[j] = t.w[j]
+        for i in range(n):
+            z[j, i] = t.z[j, i]
+    reflect(n, a, t.tau, z, 0, wanted)
+    return True
+
+
+@subkernel
+def eigvalsh(n, eps, s, reduction):
+    """All eigenvalues of the matrix in s.a, as in ``eigh_lowest``, ascending in s.w."""
+    if reduction is None or JIT_IS_OFF:
         return heevd(s.a, n, False, s)
-    tridiagonalize(n, s.a[: n * n].reshape(n, n), s.t.d, s.t.e, s.tau, s.panel, s.p, eps)
-    info = sterf(n, s.t.d, s.t.e, s)
+    t = reduction
+    tridiagonalize(n, s.a[: n * n].reshape(n, n), t.d, t.e, t.tau, t.panel, t.p, eps)
+    info = sterf(n, t.d, t.e, s)
     for i in range(n):
-        s.w[i] = s.t.d[i]
+        s.w[i] = t.d[i]
     return info

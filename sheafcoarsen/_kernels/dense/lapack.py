@@ -16,7 +16,7 @@ import scipy.linalg.lapack as scipy_lapack
 from numba import types
 from numba.extending import get_cython_function_address, overload
 
-from sheafcoarsen._kernels.jit import JIT_IS_OFF, kernel
+from sheafcoarsen._kernels.jit import JIT_IS_OFF, subkernel
 
 _PREFIX = {np.float32: "s", np.float64: "d", np.complex64: "c", np.complex128: "z"}
 
@@ -258,7 +258,7 @@ if not JIT_IS_OFF:
         return hermitian
 
 
-@kernel
+@subkernel
 def sterf(n, d, e, s):
     """All eigenvalues of a real tridiagonal matrix, ascending into d; returns LAPACK's info.
 
@@ -269,7 +269,7 @@ def sterf(n, d, e, s):
     return np.int64(s.ints[4])
 
 
-@kernel
+@subkernel
 def singular_rows(rows, columns, vectors, s):
     """Singular values of the row-major rows x columns matrix in s.a, descending in s.w (min(rows, columns) of them).
 

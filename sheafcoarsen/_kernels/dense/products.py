@@ -9,7 +9,7 @@ of R. Both run over up to six columns at a time, whose sums are a tuple.
 import numpy as np
 
 from sheafcoarsen._kernels.intrinsics import add_multiple, add_row, put_row
-from sheafcoarsen._kernels.jit import inlined, kernel
+from sheafcoarsen._kernels.jit import inlined, subkernel
 
 NOT_NEGATIVE = (1 << 62) - 1
 """Indices are masked by this: numba then does not ask whether they count from the end."""
@@ -28,7 +28,7 @@ def add_gram_columns(zeros, out, to, a, place_a, b, place_b, sizes):
         add_row(out, at + i * stride, sign, sums)
 
 
-@kernel
+@subkernel
 def add_gram(out, to, a, place_a, b, place_b, rows, sign):
     """Add sign A* B to the matrix at ``to``, for row-major A and B of the same number of rows.
 
@@ -74,7 +74,7 @@ def put_product_columns(zeros, out, to, a, place_a, b, place_b, sizes):
         put_row(out, at + i * stride, sign, sums)
 
 
-@kernel
+@subkernel
 def put_product(out, to, a, place_a, b, place_b, rows, sign):
     """Write sign A B to the matrix at ``to``, for row-major A, of so many rows, and B.
 

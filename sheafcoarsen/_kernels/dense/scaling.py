@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import kernel, summing_kernel
+from sheafcoarsen._kernels.jit import kernel, subkernel, summing_subkernel
 
 
 @kernel
@@ -15,7 +15,7 @@ def power_of_two(size):
     return math.ldexp(1.0, min(max(math.frexp(size)[1], -1000), 1000))
 
 
-@summing_kernel
+@summing_subkernel
 def inf_norm(a, n):
     """norm(A, inf) of a Hermitian matrix given by its lower triangle."""
     sums = np.zeros(n)
@@ -27,10 +27,13 @@ def inf_norm(a, n):
             total += size
             sums[j] += size
         sums[i] += total
-    return sums.max()
+    largest = 0.0
+    for i in range(n):
+        largest = max(largest, sums[i])
+    return largest
 
 
-@kernel
+@subkernel
 def brought_near_one(a, n):
     """Divide the lower triangle of a semidefinite matrix by a power of two where it is far from 1; return that, or 0 if A = 0.
 
@@ -49,7 +52,7 @@ def brought_near_one(a, n):
     return scale
 
 
-@kernel
+@subkernel
 def fix_phase(z, at, n, sqrt_eps):
     """Make the first entry whose modulus is nearly the largest real and positive, so that runs repeat."""
     largest = 0.0

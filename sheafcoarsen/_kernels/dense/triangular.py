@@ -5,10 +5,10 @@ import math
 import numpy as np
 
 from sheafcoarsen._kernels.dense.scaling import power_of_two
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import subkernel
 
 
-@kernel
+@subkernel
 def triangular_factor(m, rows, w, v, s):
     """Overwrite the row-major rows x w matrix in m by the triangular factor of its QR, by Householder reflections.
 
@@ -51,7 +51,7 @@ def triangular_factor(m, rows, w, v, s):
         m[k * w + k] = beta * scale
 
 
-@kernel
+@subkernel
 def inverse_of_triangular(r, d, out):
     """Out = R^{-1}, d x d; returns norm(R) norm(R^{-1}), infinite where R is singular."""
     size, inverse_size = 0.0, 0.0

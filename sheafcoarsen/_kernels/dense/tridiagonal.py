@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from sheafcoarsen._kernels.dense.workspace import LANES
-from sheafcoarsen._kernels.jit import kernel, summing_kernel
+from sheafcoarsen._kernels.jit import subkernel, summing_subkernel
 
 SOLVES = 6
 """Inverse iterations at most.
@@ -14,7 +14,7 @@ The shifts are eigenvalues to working accuracy, so that two do but for multiple 
 """
 
 
-@kernel
+@subkernel
 def count_below(n, d, e2, x, q, below):
     """below[l] = how many eigenvalues of T are less than x[l], by Sturm's sequence; e2 holds the squares of e, none of them zero.
 
@@ -31,7 +31,7 @@ def count_below(n, d, e2, x, q, below):
             below[lane] += 1.0 if y < 0 else 0.0
 
 
-@kernel
+@subkernel
 def bisect(n, d, e2, start, stop, low, high, tolerance, lanes, out):
     """Eigenvalues number start .. stop of T, all in low .. high, ascending into ``out``, each to ``tolerance``.
 
@@ -75,7 +75,7 @@ def bisect(n, d, e2, start, stop, low, high, tolerance, lanes, out):
             out[j] = max(out[j], out[j - 1])
 
 
-@kernel
+@subkernel
 def factor_shifted(n, d, e, x, tiny, lanes):
     """LU factors, rows swapped for the larger pivot, of T - x[l] I in every lane.
 
@@ -109,7 +109,7 @@ def factor_shifted(n, d, e, x, tiny, lanes):
         t[lane] = 0.0
 
 
-@kernel
+@subkernel
 def solve_shifted(n, lanes, y):
     """Y <- (T - x[l] I)^{-1} y in every lane, y of shape (n + 2, LANES) with two rows of zeros at the end."""
     inverse, first, second, multiplier, swapped = lanes[0], lanes[1], lanes[2], lanes[3], lanes[4]
@@ -126,7 +126,7 @@ def solve_shifted(n, lanes, y):
             here[lane] = (here[lane] - q[lane] * after[lane] - t[lane] * last[lane]) * p[lane]
 
 
-@summing_kernel
+@summing_subkernel
 def orthonormalize(z, n, first, last):
     """Make rows first .. last of z orthonormal, also to the rows before them, by Gram-Schmidt, twice."""
     for j in range(first, last):
@@ -152,7 +152,7 @@ def orthonormalize(z, n, first, last):
                 x[k] *= size
 
 
-@kernel
+@subkernel
 def worst_residual(n, d, e, w, z, first, last):
     """Largest entry of T z - w z over rows first .. last of z; NaN counts as infinite."""
     worst = 0.0
@@ -169,7 +169,7 @@ def worst_residual(n, d, e, w, z, first, last):
     return worst
 
 
-@kernel
+@subkernel
 def lowest_of_tridiagonal(n, d, e, wanted, eps, e2, lanes, w, z):
     """The ``wanted`` lowest eigenpairs of T, accurate to eps norm(T): values ascending in w, unit vectors in the rows of z.
 

@@ -8,14 +8,27 @@ LANES = 8
 """Eigenpairs of a tridiagonal matrix that are computed side by side: the width of a vector register."""
 
 
+DENSE_SHARE = 3
+"""LAPACK computes all pairs where more than one in so many is wanted."""
+
 PANEL = 4
 """Reflections by which a tridiagonalization may be behind."""
 
 
-class TridiagonalRoom(NamedTuple):
-    """Room for a real tridiagonal eigenproblem, in double precision always; see ``hermitian.py``."""
+REDUCE_ABOVE = 5e5
+"""Sum of n^3 from which on the eigensolver of ``hermitian.py`` is worth compiling.
 
-    d: np.ndarray  # (n,) diagonal
+Below, LAPACK alone takes half a millisecond longer at most.
+"""
+
+
+class ReductionRoom(NamedTuple):
+    """Room for a reduction to a tridiagonal T and for the eigenproblem of T, in double precision."""
+
+    tau: np.ndarray  # (n,) scalars of the reflections
+    panel: np.ndarray  # (2 PANEL, n) reflections that the matrix is behind by
+    p: np.ndarray  # (n,) matrix times vector
+    d: np.ndarray  # (n,) diagonal of T
     e: np.ndarray  # (n,) subdiagonal
     e2: np.ndarray  # (n,) its squares
     w: np.ndarray  # (wanted,) eigenvalues
@@ -24,31 +37,29 @@ class TridiagonalRoom(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Room for eigenproblems up to one size and one number of vectors; private to a thread.
+    """Room for dense problems up to one size and one number of vectors; private to a thread."""
 
-    a : (n * n,) the matrix, destroyed; w : (n,) eigenvalues; z : (wanted * n,) eigenvectors as
-    rows; spare : room for a copy of the matrix; tau, panel, p, t : for the reduction to a
-    tridiagonal matrix and its eigenproblem; the rest is LAPACK's.
-    """
-
-    a: np.ndarray
-    spare: np.ndarray
-    w: np.ndarray
-    z: np.ndarray
-    map: np.ndarray
-    tau: np.ndarray
-    panel: np.ndarray
-    p: np.ndarray
-    t: TridiagonalRoom
-    work: np.ndarray
+    a: np.ndarray  # (n * n,) the matrix, destroyed
+    spare: np.ndarray  # (n * n,) room for a copy of it
+    w: np.ndarray  # (n,) eigenvalues or singular values
+    z: np.ndarray  # (wanted * n,) vectors as rows
+    map: np.ndarray  # both maps of an edge
+    reduction: ReductionRoom | None  # None: LAPACK does it all, and nothing else is compiled
+    work: np.ndarray  # this and what follows is LAPACK's
     rwork: np.ndarray
     iwork: np.ndarray
     ints: np.ndarray
     chars: np.ndarray
 
 
+def worth_reducing(dims, wanted) -> bool:
+    """Return whether so many eigenpairs of matrices of these sizes call for ``ReductionRoom``."""
+    dims = np.asarray(dims, dtype=np.float64)
+    return bool((dims[DENSE_SHARE * np.asarray(wanted) <= dims] ** 3).sum() >= REDUCE_ABOVE)
+
+
 def svd_workspace(rows: int, columns: int, dtype, map_size: int) -> Workspace:
-    """Allocate room for the singular value decomposition of matrices up to ``rows`` by ``columns``, all right vectors included."""
+    """Allocate room for singular values, and all right vectors, up to ``rows`` by ``columns``."""
     rows, columns = max(int(rows), 1), max(int(columns), 1)
     room = workspace(columns, columns, dtype, map_size)
     small, large = min(rows, columns), max(rows, columns)
@@ -59,8 +70,14 @@ def svd_workspace(rows: int, columns: int, dtype, map_size: int) -> Workspace:
     )
 
 
-def workspace(n: int, wanted: int, dtype, map_size: int = 0) -> Workspace:
-    """Allocate room for matrices up to ``n`` by ``n`` of which up to ``wanted`` eigenvectors are asked; ``map_size``: entries of both maps of an edge."""
+def workspace(
+    n: int, wanted: int, dtype, map_size: int = 0, *, reduction: bool = False
+) -> Workspace:
+    """Allocate room for n x n matrices of which up to ``wanted`` eigenvectors are asked.
+
+    ``map_size``: entries of both maps of an edge; ``reduction``: as ``worth_reducing`` says, the
+    same for all that runs side by side, since kernels are compiled for either.
+    """
     n, wanted = max(int(n), 1), max(int(wanted), 1)
     dtype = np.dtype(dtype)
     real = np.zeros(0, dtype).real.dtype
@@ -71,20 +88,25 @@ def workspace(n: int, wanted: int, dtype, map_size: int = 0) -> Workspace:
         w=np.empty(n, real),
         z=np.empty(wanted * n, dtype),
         map=np.empty(map_size, dtype),
-        tau=np.empty(n, dtype),
-        panel=np.empty((2 * PANEL, n), dtype),
-        p=np.empty(n, dtype),
-        t=TridiagonalRoom(
-            np.empty(n),
-            np.empty(n),
-            np.empty(n),
-            np.empty(wanted),
-            np.empty((wanted, n)),
-            np.empty((7, n + 2, LANES)),
-        ),
+        reduction=reduction_room(n, wanted, dtype) if reduction else None,
         work=np.empty(square, dtype),
         rwork=np.empty(square if dtype.kind == "c" else 1, real),
         iwork=np.empty(5 * n + 64, np.int32),
         ints=np.zeros(8, np.int32),
         chars=np.frombuffer(b"VUNAC", np.uint8).copy(),
+    )
+
+
+def reduction_room(n: int, wanted: int, dtype) -> ReductionRoom:
+    """Allocate room for reductions of n x n matrices and ``wanted`` eigenvectors."""
+    return ReductionRoom(
+        tau=np.empty(n, dtype),
+        panel=np.empty((2 * PANEL, n), dtype),
+        p=np.empty(n, dtype),
+        d=np.empty(n),
+        e=np.empty(n),
+        e2=np.empty(n),
+        w=np.empty(wanted),
+        z=np.empty((wanted, n)),
+        lanes=np.empty((7, n + 2, LANES)),
     )

@@ -58,7 +58,8 @@ def assemble(a, f, c, half_ptr, half_edges, unit, m, out):
     inner = c.internal_edges
     start = np.int64(0)  # a literal would be a type of its own, and every callee compiled for it
     n = c.dims[a]
-    out[: n * n] = 0
+    for i in range(n * n):
+        out[i] = 0
     for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
         e = inner[k]
         u, v, rows = edges[e, 0], edges[e, 1], edge_dims[e]

@@ -55,7 +55,7 @@ def local_modes(
                 next_values[a] = 0
                 tied[a] = r > 0
         else:
-            if eigh_lowest(n, min(r + 1, n), eps, s) != 0:
+            if eigh_lowest(n, min(r + 1, n), eps, s, s.reduction) != 0:
                 return a
             for j in range(r):
                 values[at + j] = max(float(s.w[j]), 0.0) * scale / unit / unit
@@ -81,7 +81,7 @@ def local_spectra(lo, hi, f, c, half_ptr, half_edges, eps, s, value_starts, valu
         assemble(a, f, c, half_ptr, half_edges, unit, s.map, s.a)
         norms[a] = inf_norm(s.a, n) / unit / unit
         scale = brought_near_one(s.a, n)
-        if scale > 0 and eigvalsh(n, eps, s) != 0:
+        if scale > 0 and eigvalsh(n, eps, s, s.reduction) != 0:
             return a
         for i in range(n):
             values[value_starts[a] + i] = (

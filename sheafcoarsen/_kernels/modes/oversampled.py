@@ -175,7 +175,7 @@ def oversampled_spectra(
         if kept.size > 0:
             kept[kept_starts[a] : kept_starts[a + 1]] = s.a[: n * n]
             numbers[a, 0], numbers[a, 1], numbers[a, 2] = scale, unit, norm
-        if eigvalsh(n, EPS, s) != 0:
+        if eigvalsh(n, EPS, s, s.reduction) != 0:
             return a
         for j in range(n):
             values[value_starts[a] + j] = score(j, k, s.w, n, scale, unit, least)
@@ -204,7 +204,7 @@ def oversampled_modes(
             if info != 0:
                 return a
         if (
-            eigh_lowest(n, max(min(max(r + 1, k + 1), n), 1), EPS, s) != 0
+            eigh_lowest(n, max(min(max(r + 1, k + 1), n), 1), EPS, s, s.reduction) != 0
         ):  # the leading eigenvalue of G sets the level of rounding
             return a
         for j in range(r):

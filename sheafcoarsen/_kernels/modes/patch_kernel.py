@@ -124,7 +124,7 @@ def right_vectors(rows, columns, matrix, s):
         np.empty(5 * small + 1),
     )
     own = Workspace(
-        matrix, s.spare, w, z, s.map, s.tau, s.panel, s.p, s.t, work, rwork, s.iwork, s.ints, s.chars
+        matrix, s.spare, w, z, s.map, s.reduction, work, rwork, s.iwork, s.ints, s.chars
     )  # fmt: skip
     info = singular_rows(rows, columns, True, own)
     return w, z.reshape(columns, columns), info

@@ -7,10 +7,10 @@ kernel says.
 import numpy as np
 
 from sheafcoarsen._kernels.dense import add_gram
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import kernel, subkernel
 
 
-@kernel
+@subkernel
 def add_loop_gram(out, to, a, p, b, q, shape):
     """Add (A - B)* (A - B) to the matrix at ``to``: the share of a loop with maps A and B."""
     at, stride = to

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import kernel, subkernel
 
 LEAF = 32
 """Pieces up to this size are not cut."""
 
 
-@kernel
+@subkernel
 def _spread(start, done, indptr, indices, mark, old, new, level, queue):
     """Append what can be reached from ``start`` through vertices marked ``old`` to the queue, and mark it ``new``; return its end."""
     queue[done] = start
@@ -26,7 +26,7 @@ def _spread(start, done, indptr, indices, mark, old, new, level, queue):
     return end
 
 
-@kernel
+@subkernel
 def _cut(queue, size, level, depth, counts):
     """Return the smallest level that leaves a quarter on either side; else the most balanced, or -1 where no level cuts off 1/50."""
     counts[: depth + 1] = 0

@@ -9,6 +9,7 @@ from sheafcoarsen._kernels.dense import hermitian, tridiagonal, workspace
 from sheafcoarsen._kernels.dense.workspace import LANES
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from tests.support.helpers import assert_residual
+from tests.support.kernels import from_python
 from tests.support.strategies import DTYPES
 
 
@@ -61,14 +62,15 @@ def lowest(A, wanted):
     """
     n, eps = len(A), float(np.finfo(A.dtype).eps)
     A = A / A.dtype.type(2.0 ** np.ceil(np.log2(np.abs(A).max())))
-    s = workspace(n, wanted, A.dtype)
-    a, t, z = s.a.reshape(n, n), s.t, np.empty((wanted, n), A.dtype)
+    s = workspace(n, wanted, A.dtype, reduction=True)
+    a, t, z = s.a.reshape(n, n), s.reduction, np.empty((wanted, n), A.dtype)
     a[:] = np.tril(A)
     with np.errstate(all="ignore"):  # a zero pivot is an infinity in the next step, by intent
-        hermitian.tridiagonalize(n, a, t.d, t.e, s.tau, s.panel, s.p, eps)
-        holds = tridiagonal.lowest_of_tridiagonal(n, t.d, t.e, wanted, eps, t.e2, t.lanes, t.w, t.z)
+        from_python(hermitian.tridiagonalize)(n, a, t.d, t.e, t.tau, t.panel, t.p, eps)
+        solve = from_python(tridiagonal.lowest_of_tridiagonal)
+        holds = solve(n, t.d, t.e, wanted, eps, t.e2, t.lanes, t.w, t.z)
     z[:] = t.z
-    hermitian.reflect(n, a, s.tau, z, 0, wanted)
+    from_python(hermitian.reflect)(n, a, t.tau, z, 0, wanted)
     return A, t.w.copy(), z.T, holds
 
 
@@ -91,23 +93,24 @@ def test_lowest_eigenpairs(name, dtype):
         assert_residual(Z.conj().T @ Z - np.eye(wanted), 1.0, n=N, eps=eps)
 
 
+@pytest.mark.parametrize("reduction", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9, LANES * 3 + 1])
-def test_every_size_and_number(n, dtype):
+def test_every_size_and_number(n, dtype, reduction):
     A = random_matrix(n, dtype, seed=n)
     eps = float(np.finfo(dtype).eps)
     exact = scipy.linalg.eigh(A.astype(np.result_type(dtype, np.float64)), eigvals_only=True)
     for wanted in {1, (n + 1) // 2, n}:
-        s = workspace(n, wanted, A.dtype)
+        s = workspace(n, wanted, A.dtype, reduction=reduction)
         s.a[:] = np.tril(A).ravel()
-        assert hermitian.eigh_lowest(n, wanted, eps, s) == 0
+        assert from_python(hermitian.eigh_lowest)(n, wanted, eps, s, s.reduction) == 0
         Z = s.z.reshape(wanted, n).T
         assert_residual(s.w[:wanted] - exact[:wanted], A, n=n, eps=eps)
         assert_residual(A @ Z - Z * s.w[:wanted], A, n=n, eps=eps)
         assert_residual(Z.conj().T @ Z - np.eye(wanted), 1.0, n=n, eps=eps)
-    s = workspace(n, 1, A.dtype)
+    s = workspace(n, 1, A.dtype, reduction=reduction)
     s.a[:] = np.tril(A).ravel()
-    assert hermitian.eigvalsh(n, eps, s) == 0
+    assert from_python(hermitian.eigvalsh)(n, eps, s, s.reduction) == 0
     assert_residual(s.w - exact, A, n=n, eps=eps)
 
 
@@ -121,6 +124,7 @@ def test_many_pairs_are_ascending_and_orthogonal_across_batches():
 def test_bad_vectors_are_found_out():
     T = np.array([2.0, 1.0, 3.0]), np.array([0.5, 0.25, 0.0])
     w, z = np.linalg.eigh(np.diag(T[0]) + np.diag(T[1][:2], 1) + np.diag(T[1][:2], -1))
-    assert tridiagonal.worst_residual(3, *T, w, z.T.copy(), 0, 3) < 1e-15
-    assert tridiagonal.worst_residual(3, *T, w[::-1].copy(), z.T.copy(), 0, 3) > 0.1
-    assert tridiagonal.worst_residual(3, *T, w, z.T * np.nan, 0, 3) == np.inf
+    worst_residual = from_python(tridiagonal.worst_residual)
+    assert worst_residual(3, *T, w, z.T.copy(), 0, 3) < 1e-15
+    assert worst_residual(3, *T, w[::-1].copy(), z.T.copy(), 0, 3) > 0.1
+    assert worst_residual(3, *T, w, z.T * np.nan, 0, 3) == np.inf
