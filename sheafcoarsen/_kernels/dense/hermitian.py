@@ -187,9 +187,11 @@ def eigh_lowest(n, wanted, eps, s, reduction):
         s.w[0] = s.a[0].real
         s.z[0] = 1
         return 0
+    found = False
     if reduction is not None and DENSE_SHARE * wanted <= n:
-        if reduced_lowest(n, wanted, eps, s, reduction):
-            return 0
+        found = reduced_lowest(n, wanted, eps, s, reduction)
+    if found:
+        return 0
     info = heevd(s.a, n, True, s)
     for i in range(wanted * n):
         s.z[i] = np.conj(s.a[i])
