@@ -1,9 +1,18 @@
-"""BLAS at one thread meanwhile, and back to what it was."""
+"""Many callers at a time: the bits of one, in turns, and BLAS back to what it was."""
 
+import contextlib
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.pool import ThreadPool
+
+import networkx as nx
+import numpy as np
 import pytest
 import scipy.linalg  # noqa: F401  (loads scipy's own BLAS)
 from threadpoolctl import threadpool_info
 
+import sheafcoarsen as sc
 from sheafcoarsen._support import single_threaded_blas
 
 
@@ -48,3 +57,97 @@ class TestSingleThreadedBlas:
         with single_threaded_blas():  # and it works again
             assert set(blas_threads()) == {1}
         assert blas_threads() == before
+
+    def test_any_thread_may_hold_and_any_may_leave_last(self):
+        """The count belongs to the process: whoever leaves last restores it."""
+        before = blas_threads()
+        inside, leave = threading.Event(), threading.Event()
+
+        def other():
+            with single_threaded_blas():
+                inside.set()
+                assert leave.wait(20)
+
+        with ThreadPoolExecutor(1) as pool:
+            with single_threaded_blas():
+                task = pool.submit(other)
+                assert inside.wait(20)
+            assert set(blas_threads()) == {1}
+            leave.set()
+            task.result()
+        assert blas_threads() == before
+
+    def test_a_thread_alone_holds_too(self):
+        before = blas_threads()
+
+        def other():
+            with single_threaded_blas():
+                return blas_threads()
+
+        with ThreadPoolExecutor(1) as pool:
+            assert set(pool.submit(other).result()) == {1}
+        assert blas_threads() == before
+
+    def test_many_threads_in_and_out(self):
+        before = blas_threads()
+
+        def job(i):
+            for _ in range(50):
+                with single_threaded_blas():
+                    if set(blas_threads()) != {1}:
+                        return False
+            return True
+
+        with ThreadPoolExecutor(8) as pool:
+            assert all(pool.map(job, range(8)))
+        assert blas_threads() == before
+
+    @pytest.mark.parametrize("pool", [ThreadPoolExecutor, ThreadPool], ids=["futures", "joblib"])
+    def test_many_callers_get_the_bits_of_one(self, pool):
+        """With more threads than one the bases of local kernels are others."""
+        before = blas_threads()
+        F = sc.gallery.bundle(nx.grid_2d_graph(12, 12), 3, seed=5)
+        P = sc.Partition(np.arange(144) // 48)
+
+        def job(_=None):
+            C = sc.coarsen(F, P, sc.ranks.kernel())
+            return C.prolongation.data.tobytes(), C.sheaf.tail_data.tobytes()
+
+        alone = job()
+        with pool(4) as workers:
+            found = list(workers.map(job, range(8)))
+        assert found == [alone] * 8
+        assert job() == alone
+        assert blas_threads() == before
+
+    def test_many_callers_take_turns(self):
+        """Callers share the processors; waiting for each other, a call took thirty times as long."""
+        F = sc.gallery.bundle(nx.grid_2d_graph(20, 20), 2, 0.1, seed=5)
+        P = sc.select(F, 20)
+
+        def job(_=None):
+            sc.coarsen(F, P, 2, local_operator="oversampled", target=1.0)
+
+        def seconds(work):
+            begin = time.perf_counter()
+            work()
+            return time.perf_counter() - begin
+
+        job()
+        alone = min(seconds(job) for _ in range(5))
+        with ThreadPoolExecutor(4) as workers:
+            together = min(seconds(lambda: list(workers.map(job, range(8)))) for _ in range(3)) / 8
+        assert together < 10 * alone
+
+    def test_dense_decompositions_do_not_depend_on_threads(self):
+        """What is dense holds BLAS itself, so that a caller elsewhere makes no difference."""
+        F = sc.gallery.bundle(nx.grid_2d_graph(16, 16), 3, 0.1, seed=5)
+        C = sc.coarsen(F, sc.Partition(np.arange(256) // 16), 3)
+        one = sc.gallery.bundle(nx.grid_2d_graph(16, 16), 3, seed=5)
+        found = []
+        for inside in (True, False):
+            with single_threaded_blas() if inside else contextlib.nullcontext():
+                quality, sections = sc.spectral_quality(C, 4), sc.global_sections(one)
+            items = (*vars(quality).values(), sections.residual, sections.basis)
+            found.append([np.asarray(item).tobytes() for item in items])
+        assert found[0] == found[1]
