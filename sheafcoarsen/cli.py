@@ -15,7 +15,7 @@ from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.html_report import SMOOTHING_STEPS, smooth_cochain, stage, write_report
 from sheafcoarsen.io import load, read_g2o, read_graph, save
 from sheafcoarsen.ledger import energy_ledger
-from sheafcoarsen.modes import LOCAL_OPERATORS, compute_modes
+from sheafcoarsen.modes import OPERATORS, compute_modes, local_operator_of
 from sheafcoarsen.partition import METHODS, Partition, select
 from sheafcoarsen.sheaf import CellularSheaf, component_count
 from sheafcoarsen.verification import verify
@@ -93,7 +93,7 @@ def _coarsening_options(parser, *, required: bool) -> None:
     )
     parser.add_argument("--method", choices=METHODS, help="how to choose clusters (default auto)")
     parser.add_argument(
-        "--local-operator", choices=LOCAL_OPERATORS, help="whose modes to keep (default internal)"
+        "--local-operator", choices=tuple(OPERATORS), help="whose modes to keep (default internal)"
     )
     parser.add_argument("--dim", type=int, help="stalk dimension for a graph (default 1)")
     parser.add_argument("--seed", type=int, help="for the choice of clusters (default 0)")
@@ -150,7 +150,7 @@ def _coarsened(sheaf, clusters, rank, method, local_operator, seed, times) -> Co
         )  # the sheaf carries the file's weights
     with stage(times, "local modes"):
         modes = compute_modes(
-            sheaf, P, rank, local_operator
+            sheaf, P, rank, local_operator_of(local_operator)
         )  # the number of ties is printed, not warned of
     with stage(times, "coarse maps"):
         return coarsen(sheaf, P, modes)

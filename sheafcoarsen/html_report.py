@@ -182,8 +182,8 @@ def _quality(C: Coarsening) -> tuple[SpectralQuality, Certificate | None] | str:
         quality = spectral_quality(C, k)
     except (ValueError, np.linalg.LinAlgError) as error:
         return str(error)
-    internal = C.modes is not None and C.modes.local_operator == "internal"
-    return quality, certificate(C) if internal else None
+    spectral = C.modes is not None and C.modes.operator.spectral
+    return quality, certificate(C) if spectral else None
 
 
 def _pictures(C: Coarsening, ledgers, quality) -> dict[str, str]:

@@ -248,7 +248,7 @@ def energy_ledger(C: Coarsening, x: npt.ArrayLike) -> EnergyLedger:
     sum_products(C.fine.vertex_offsets, discarded, discarded, norms)
     discarded_norm2 = sum_by(clusters.members, clusters.member_ptr, norms)
     bound = None
-    if C.modes is not None and C.modes.local_operator == "internal":
+    if C.modes is not None and C.modes.operator.spectral:
         bound = _truncation_bound(C, internal(fine))
 
     def shaped(values):

@@ -20,7 +20,7 @@ from sheafcoarsen._support import (
     whole_number,
 )
 from sheafcoarsen.coarsening import Coarsening, coarsen
-from sheafcoarsen.modes import LOCAL_OPERATORS, compute_modes, warn_if_tied
+from sheafcoarsen.modes import LocalOperatorLike, compute_modes, local_operator_of, warn_if_tied
 from sheafcoarsen.operators import canonical_csr
 from sheafcoarsen.partition import METHODS, Method, Partition, check_partition, select
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, graph_arrays
@@ -225,13 +225,13 @@ class HiSP:
     n_modes: int
     n_clusters: int
     method: Method = "spectral"
-    local_operator: str = "principal"
+    local_operator: LocalOperatorLike = "principal"
     self_loops: SelfLoops = "remove"
     seed: int = 0
 
     def __post_init__(self):
         choice("method", self.method, METHODS)
-        choice("local_operator", self.local_operator, LOCAL_OPERATORS)
+        local_operator_of(self.local_operator)
         choice("self_loops", self.self_loops, get_args(SelfLoops))
         for name, least in (("n_modes", 1), ("n_clusters", 1), ("seed", 0)):
             object.__setattr__(self, name, whole_number(name, getattr(self, name), at_least=least))
@@ -291,7 +291,8 @@ class HiSP:
                 f"`n_modes` pads the pooled features to {entries:.3g} entries, more than memory "
                 "holds"
             )
-        modes = compute_modes(sheaf, partition, self.n_modes, self.local_operator)
+        operator = local_operator_of(self.local_operator)
+        modes = compute_modes(sheaf, partition, self.n_modes, operator)
         warn_if_tied(modes, stacklevel=3)
         C = coarsen(sheaf, partition, modes)
         A_c = _connect(edges, weights, partition, keep_loops=self.self_loops == "keep")

@@ -3,12 +3,12 @@
 from sheafcoarsen.coarsening.coarsening import (
     Coarsening,
     check_coarsening,
-    check_topology,
     coarsen,
     refresh_coarsening,
 )
 from sheafcoarsen.coarsening.crossing import SERIAL_BELOW
 from sheafcoarsen.coarsening.realization import realize
+from sheafcoarsen.coarsening.refresh import check_topology
 
 __all__ = [
     "SERIAL_BELOW",

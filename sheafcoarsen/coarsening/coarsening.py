@@ -1,27 +1,25 @@
 """One level: a sheaf and a partition go in, a prolongation and a coarse sheaf come out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import choice, cochain, flag, ranges, read_only, tables
+from sheafcoarsen._support import cochain, flag, range_of_blocks, read_only, tables
+from sheafcoarsen.coarsening.checks import check_given, check_parts, matching_modes
 from sheafcoarsen.coarsening.loops import factored_loops, loop_rows, spectral_loops
 from sheafcoarsen.coarsening.realization import realize
+from sheafcoarsen.coarsening.refresh import check_topology
 from sheafcoarsen.modes import (
-    LOCAL_OPERATORS,
     LocalModes,
-    check_layout,
-    check_modes,
-    check_oversampling,
+    LocalOperatorLike,
+    Prolongation,
     cluster_number,
     compute_modes,
-    coordinates,
-    from_blocks,
-    in_precision_of,
+    local_operator_of,
     refresh_modes,
     warn_if_tied,
 )
@@ -79,18 +77,23 @@ class Coarsening:
 
     fine: CellularSheaf
     partition: Partition
-    modes: LocalModes | None  # None with a basis of the user's own
-    prolongation: scipy.sparse.csr_array  # R, (dim_c0, sum r_a), rows in the order of the fine C^0
-    sheaf: (
-        CellularSheaf  # the coarse sheaf: crossing edges sorted by (a, b), then loops sorted by a
-    )
-    crossing_rows: (
-        np.ndarray | None
-    )  # row of C^1(fine) that each crossing row of C^1(sheaf) comes from; None: compressed
-    loops: bool = True  # whether loop-cells were asked for
-    restored_loops: np.ndarray = field(
-        default_factory=lambda: read_only(np.zeros(0, np.int64))
-    )  # by `recoarsen`
+    modes: LocalModes | None
+    prolongation: scipy.sparse.csr_array
+    sheaf: CellularSheaf
+    crossing_rows: np.ndarray | None
+    loops: bool = True
+    restored_loops: np.ndarray = field(default_factory=lambda: read_only(np.zeros(0, np.int64)))
+
+    def __post_init__(self):
+        check_parts(self.fine, self.partition, self.modes, self.sheaf, self.loops)
+        object.__setattr__(self, "prolongation", self.R.matrix)
+
+    @cached_property
+    def R(self) -> Prolongation:
+        """R as dense blocks, one for every cluster."""
+        return Prolongation.from_matrix(
+            self.fine, self.clusters, self.sheaf.vertex_dims, self.prolongation, "Coarsening"
+        )
 
     @cached_property
     def n_crossing_edges(self) -> int:
@@ -105,12 +108,9 @@ class Coarsening:
     @cached_property
     def clusters(self) -> Clusters:
         """The index structure of the fine graph with its partition."""
-        if (
-            self.modes is not None
-            and self.modes.sheaf is self.fine
-            and self.modes.partition is self.partition
-        ):
-            return self.modes.clusters
+        modes = self.modes
+        if modes is not None and modes.sheaf is self.fine and modes.partition is self.partition:
+            return modes.clusters
         return clusters_of(self.fine, self.partition)
 
     def block(self, a: int) -> np.ndarray:
@@ -137,9 +137,7 @@ class Coarsening:
         array([[0.707],
                [0.707]])
         """
-        a = cluster_number(self.partition, a)
-        lo, hi = self.sheaf.vertex_offsets[a : a + 2]
-        return self.prolongation[coordinates(self.fine, self.partition, a)][:, lo:hi].toarray()
+        return self.R.block(cluster_number(self.partition, a))
 
     def internal_operator(self, a: int) -> np.ndarray:
         """Return H_a = R_a* L_a R_a (``eq:local_residual_operator``), shape (r_a, r_a).
@@ -166,16 +164,15 @@ class Coarsening:
                [0., 2.]])
         """
         a = cluster_number(self.partition, a)
-        edges = self.clusters.internal_edges[
-            self.clusters.internal_ptr[a] : self.clusters.internal_ptr[a + 1]
-        ]
-        rows = ranges(self.fine.edge_offsets[edges], self.fine.edge_dims[edges])
+        begin, end = self.clusters.internal_ptr[a : a + 2]
+        edges = self.clusters.internal_edges[begin:end]
+        rows = range_of_blocks(self.fine.edge_offsets, edges)
         lo, hi = self.sheaf.vertex_offsets[a : a + 2]
         y = (coboundary(self.fine)[rows] @ self.prolongation[:, lo:hi]).toarray()
         return y.conj().T @ y
 
     def lift(self, z: npt.ArrayLike) -> np.ndarray:
-        """Return R z, a fine cochain, for a coarse one of shape (sum r_a,) or (sum r_a, h) (``eq:local_lift``).
+        """Return R z, a fine cochain, for a coarse one (``eq:local_lift``).
 
         Parameters
         ----------
@@ -245,7 +242,7 @@ class Coarsening:
         return product
 
     def recoarsen(self, sheaf: CellularSheaf) -> "Coarsening":
-        """Coarsen another sheaf on the same graph in the same way: same partition, same ranks (or basis), new maps.
+        """Coarsen another sheaf on the same graph in the same way: new maps, nothing else.
 
         Index work is not repeated, and patterns survive: the result shares the index arrays of this
         coarsening, its loops keep their rows even where the new maps leave them zero, so
@@ -281,7 +278,8 @@ class Coarsening:
         >>> C = sc.coarsen(F, sc.Partition([0, 0, 0, 1, 1, 1]), rank=1)
         >>> C.recoarsen(F.with_maps(2 * F.tail_data, 2 * F.head_data))
         Coarsening(internal modes: 6 -> 2 vertices, dim C^0 6 -> 2, 15 -> 1 edges + 0 loops)
-        >>> C.recoarsen(F.with_maps(F.tail_data, 2 * F.head_data)).restored_loops  # constants have energy now
+        >>> with_energy = F.with_maps(F.tail_data, 2 * F.head_data)  # constants are no sections now
+        >>> C.recoarsen(with_energy).restored_loops
         array([0, 1])
         """
         check_topology(self.fine, check_sheaf(sheaf), "coarsen")
@@ -291,14 +289,15 @@ class Coarsening:
         return result
 
     def __repr__(self) -> str:
-        what = f"{self.modes.local_operator} modes" if self.modes is not None else "own basis"
+        what = "own basis" if self.modes is None else f"{self.modes.local_operator} modes"
         n_loops = self.sheaf.n_edges - self.n_crossing_edges
         compressed = " (compressed)" if self.crossing_rows is None else ""
         n_restored = len(self.restored_loops)
         restored = f", loop rows put back in {n_restored} clusters" if n_restored else ""
         return (
-            f"Coarsening({what}: {self.fine.n_vertices} -> {self.sheaf.n_vertices} vertices, dim C^0 {self.fine.dim_c0} -> "
-            f"{self.sheaf.dim_c0}, {self.fine.n_edges} -> {self.n_crossing_edges} edges{compressed} + {n_loops} loops{restored})"
+            f"Coarsening({what}: {self.fine.n_vertices} -> {self.sheaf.n_vertices} vertices, "
+            f"dim C^0 {self.fine.dim_c0} -> {self.sheaf.dim_c0}, {self.fine.n_edges} -> "
+            f"{self.n_crossing_edges} edges{compressed} + {n_loops} loops{restored})"
         )
 
     def _repr_html_(self) -> str:
@@ -308,13 +307,8 @@ class Coarsening:
                 sheaf_rows(self.fine), sheaf_rows(self.sheaf), strict=True
             )
         ]
-        rows.append(
-            (
-                "modes",
-                "",
-                "own basis" if self.modes is None else f"{self.modes.local_operator} operator",
-            )
-        )
+        what = "own basis" if self.modes is None else f"{self.modes.local_operator} operator"
+        rows.append(("modes", "", what))
         if self.crossing_rows is None:
             rows.append(("edge stalks are compressed", "", True))
         if len(self.restored_loops):
@@ -335,7 +329,7 @@ def coarsen(
     rank: RankLike | LocalModes | None = None,
     *,
     basis: Sequence[npt.ArrayLike] | None = None,
-    local_operator: str = "internal",
+    local_operator: LocalOperatorLike = "internal",
     rings: int | None = None,
     target: float | None = None,
     loops: bool = True,
@@ -401,146 +395,87 @@ def coarsen(
     True
     """
     check_partition(sheaf, P)
-    choice("local_operator", local_operator, LOCAL_OPERATORS)
+    operator = local_operator_of(local_operator)
     if basis is None and not isinstance(rank, LocalModes):
-        check_oversampling(local_operator, rings, target)
-    loops, compress, progress = (
-        flag("loops", loops),
-        flag("compress", compress),
-        flag("progress", progress),
-    )
-    if basis is not None and local_operator != "internal":
-        raise ValueError(
-            f"`local_operator` = {local_operator!r} chooses modes, but `basis` brings its own: leave it out"
-        )
-    for name, value in (("rings", rings), ("target", target)):
-        if value is not None and (basis is not None or isinstance(rank, LocalModes)):
-            holder = "`basis`" if basis is not None else "the LocalModes in `rank`"
-            raise ValueError(
-                f"`{name}` is for modes that are computed here, but {holder} are given: leave it out"
-            )
-    if (rank is None) == (basis is None):
-        raise ValueError(
-            "exactly one of `rank` and `basis` must be given, got "
-            + ("neither" if rank is None else "both")
-        )
+        operator = local_operator_of(local_operator, rings, target)
+    loops, compress = flag("loops", loops), flag("compress", compress)
+    progress = flag("progress", progress)
+    check_given(rank, basis, operator, {"rings": rings, "target": target})
+    modes = None
     if basis is not None:
-        clusters = clusters_of(sheaf, P)
-        R = from_blocks(sheaf, P, clusters, basis)
-        ranks = read_only(np.array([np.shape(item)[1] for item in basis], dtype=np.int64))
-        return _realized(sheaf, P, None, R, ranks, clusters, loops, compress)
-    if isinstance(rank, LocalModes):
-        modes = _matching(rank, sheaf, P, local_operator)
+        R = Prolongation.from_blocks(sheaf, clusters_of(sheaf, P), basis)
+    elif isinstance(rank, LocalModes):
+        modes = matching_modes(rank, sheaf, P, operator)
+        R = modes.R
     else:
-        modes = compute_modes(
-            sheaf, P, rank, local_operator, rings=rings, target=target, progress=progress
-        )
+        modes = compute_modes(sheaf, P, rank, operator, progress=progress)
         warn_if_tied(modes, stacklevel=3)
-    return _realized(
-        sheaf, P, modes, modes.prolongation, modes.ranks, modes.clusters, loops, compress
-    )
+        R = modes.R
+    return realized(R, P, modes, loops=loops, compress=compress)
 
 
-def _realized(
-    sheaf, P, modes, R, ranks, clusters, loops: bool, compress: bool, like: Coarsening | None = None
+def realized(
+    R: Prolongation,
+    partition: Partition,
+    modes: LocalModes | None,
+    *,
+    loops: bool,
+    compress: bool,
+    like: Coarsening | None = None,
 ) -> Coarsening:
-    """Build the coarse sheaf of an R, and with it the result; ``like`` is a coarsening whose pattern is to survive."""
-    least = np.zeros(len(ranks), np.int64) if like is None else loop_rows(like.sheaf)
-    loop_data = None
-    if loops and modes is not None and modes.local_operator == "internal":
-        loop_data = spectral_loops(modes, least)
+    """Build the coarse sheaf of an R; ``like`` is a coarsening whose pattern is to survive."""
+    least = np.zeros(len(R.ranks), np.int64) if like is None else loop_rows(like.sheaf)
+    factors = None
+    if loops and modes is not None and modes.operator.spectral:
+        factors = spectral_loops(modes, least)
     elif loops:
-        loop_data = factored_loops(sheaf, P, clusters, R, ranks, least)
-    coarse = realize(
-        sheaf,
-        clusters,
-        R,
-        ranks,
-        loop_data,
-        compress=compress,
-        like=None if like is None else like.sheaf,
-    )
+        factors = factored_loops(R, least)
+    coarse = realize(R, factors, compress=compress, like=None if like is None else like.sheaf)
     if compress:
         rows = None
     elif like is not None:
         rows = like.crossing_rows
     else:
-        crossing = clusters.crossing_edges
-        rows = read_only(ranges(sheaf.edge_offsets[crossing], sheaf.edge_dims[crossing]))
+        rows = read_only(range_of_blocks(R.sheaf.edge_offsets, R.clusters.crossing_edges))
     restored = np.zeros(0, np.int64)
-    if like is not None and loop_data is not None:
-        restored = np.flatnonzero(loop_data[0] > least)
-    result = Coarsening(sheaf, P, modes, R, coarse, rows, loops, read_only(restored))
-    result.__dict__["clusters"] = clusters
-    return result
+    if like is not None and factors is not None:
+        restored = np.flatnonzero(factors.rows > least)
+    return trusted_coarsening(
+        R,
+        partition=partition,
+        modes=modes,
+        sheaf=coarse,
+        crossing_rows=rows,
+        loops=loops,
+        restored_loops=read_only(restored),
+    )
+
+
+def trusted_coarsening(R: Prolongation, **fields) -> Coarsening:
+    """Return a coarsening that was just made, whose parts fit."""
+    C = object.__new__(Coarsening)
+    C.__dict__.update(fine=R.sheaf, prolongation=R.matrix, R=R, clusters=R.clusters, **fields)
+    return C
 
 
 def refresh_coarsening(
-    C: Coarsening, sheaf: CellularSheaf, *, new_loops: bool = False, target: float | None = None
+    C: Coarsening, sheaf: CellularSheaf, *, new_loops: bool = False, found: float | None = None
 ) -> Coarsening:
-    """Coarsen a sheaf in the way of ``C`` without a word about ties; ``target`` stands for that of a pilot.
+    """Coarsen a sheaf in the way of ``C``, silent about ties.
 
     It is on the graph of ``C.fine``, but for loops where ``new_loops``: then the index work is done
-    again, on which no crossing edge depends.
+    again, on which no crossing edge depends. ``found`` stands for a pilot's target.
     """
     check_partition(sheaf, C.partition)
     if C.modes is not None:
         if not new_loops:
             check_topology(C.modes.sheaf, sheaf, "coarsen")
-        if not np.array_equal(C.modes.partition.labels, C.partition.labels):
-            raise ValueError(
-                "the coarsening does not fit together: its modes belong to another partition"
-            )
-        modes = refresh_modes(C.modes, sheaf, new_edges=new_loops, target=target)
-        R, ranks, clusters = modes.prolongation, modes.ranks, modes.clusters
+        modes = refresh_modes(C.modes, sheaf, new_edges=new_loops, found=found)
+        R = modes.R
     else:
-        check_layout(
-            C.prolongation, C.fine, C.partition, C.ranks, "the prolongation of the coarsening"
-        )
-        clusters = clusters_of(sheaf, C.partition) if new_loops else C.clusters
-        modes, R, ranks = None, in_precision_of(sheaf, clusters, C.prolongation), C.ranks
-    if not np.array_equal(ranks, C.ranks):
-        raise ValueError(
-            "the coarsening does not fit together: its modes are not as many as its coarse stalks hold"
-        )
+        if not C.R.is_held_by(C.prolongation):
+            C = replace(C)  # checks the matrix again, which was given other arrays
+        modes = None
+        R = C.R.on(sheaf, clusters_of(sheaf, C.partition) if new_loops else C.clusters)
     compress = C.crossing_rows is None
-    return _realized(sheaf, C.partition, modes, R, ranks, clusters, C.loops, compress, like=C)
-
-
-def check_topology(fine: CellularSheaf, sheaf: CellularSheaf, maker: str) -> None:
-    """Refuse a sheaf on another graph or with other stalks than the one that ``maker`` coarsened."""
-    for name in ("edges", "vertex_dims", "edge_dims"):
-        mine, other = getattr(fine, name), getattr(sheaf, name)
-        if mine is other or np.array_equal(mine, other):
-            continue
-        if len(mine) != len(other):
-            what = f"there are {len(other)} of them, not {len(mine)}"
-        else:
-            i = int(np.argmax((mine != other).reshape(len(mine), -1).any(axis=1)))
-            what = f"first at index {i}, where {other[i].tolist()} stands for {mine[i].tolist()}"
-        raise ValueError(
-            f"`sheaf` must have the graph and the stalks of the sheaf that was coarsened, but its {name} differ, {what}: "
-            f"use {maker} for another graph"
-        )
-
-
-def _matching(
-    modes: LocalModes, sheaf: CellularSheaf, P: Partition, local_operator: str
-) -> LocalModes:
-    """Refuse modes that belong to another sheaf or partition, or that were put together from parts that do not fit."""
-    if modes.sheaf is not sheaf:
-        raise ValueError(
-            "`rank` holds LocalModes of another sheaf: compute them with local_modes(sheaf, P, ...) for this one"
-        )
-    if not isinstance(modes.partition, Partition) or not np.array_equal(
-        modes.partition.labels, P.labels
-    ):
-        raise ValueError(
-            "`rank` holds LocalModes of another partition: compute them with local_modes(sheaf, P, ...)"
-        )
-    if local_operator not in ("internal", modes.local_operator):
-        raise ValueError(
-            f"`local_operator` = {local_operator!r} contradicts the LocalModes in `rank`, which are {modes.local_operator!r}"
-        )
-    check_modes(modes, "the LocalModes in `rank`")
-    return modes
+    return realized(R, C.partition, modes, loops=C.loops, compress=compress, like=C)

@@ -3,84 +3,72 @@
 import numpy as np
 
 from sheafcoarsen._kernels import coarsening as kernels
+from sheafcoarsen._kernels.coarsening import Loops
 from sheafcoarsen._kernels.dense import workspace
 from sheafcoarsen._support import eps_of, offsets, run_ranges, single_threaded_blas, zero_level
 from sheafcoarsen.coarsening.crossing import SERIAL_BELOW
-from sheafcoarsen.modes import LocalModes
-from sheafcoarsen.partition import Clusters, Partition, crossing_half_edges
+from sheafcoarsen.modes import LocalModes, Prolongation
 from sheafcoarsen.sheaf import CellularSheaf
 
 
-def spectral_loops(modes: LocalModes, least: np.ndarray):
-    """Return (rows per cluster, function that writes B / 2) with B_a = diag(sqrt(lambda)) for internal modes.
+def spectral_loops(modes: LocalModes, least: np.ndarray) -> Loops:
+    """Return B_a = diag(sqrt(lambda)) of internal modes (``eq:retained_internal_energy_spectral``).
 
-    H_a is then diag(lambda) (``eq:retained_internal_energy_spectral``). Rows whose eigenvalue is
-    zero to working accuracy are left out, but for the last ``least[a]``
+    Rows whose eigenvalue is zero to working accuracy are left out, but for the last ``least[a]``
     rows of a cluster, which stay, as zeros where they must.
     """
-    ranks = modes.ranks
+    ranks, clusters = modes.ranks, modes.clusters
     levels = zero_level(
-        modes.clusters.dims, eps_of(modes.scores.dtype), modes.operator_norms.astype(np.float64)
+        clusters.dims, eps_of(modes.scores.dtype), modes.operator_norms.astype(np.float64)
     )
     cluster = np.repeat(np.arange(len(ranks)), ranks)
     positive = modes.scores > levels[cluster]
     last = np.arange(len(cluster)) >= (modes.rank_offsets[1:] - least)[cluster]
     kept = np.flatnonzero(positive | last)
     cluster = cluster[kept]
-    counts = np.bincount(cluster, minlength=len(ranks)).astype(np.int64)
+    rows = np.bincount(cluster, minlength=len(ranks)).astype(np.int64)
+    starts = offsets(rows * ranks)
+    row = np.arange(len(kept)) - offsets(rows)[:-1][cluster]
+    column = kept - modes.rank_offsets[:-1][cluster]
+    factors = np.zeros(int(starts[-1]), modes.prolongation.dtype)
+    roots = np.where(positive[kept], np.sqrt(modes.scores[kept]), 0)
+    factors[starts[cluster] + row * ranks[cluster] + column] = roots
+    return Loops(rows, starts, factors)
 
-    def write(starts, out):
-        row = np.arange(len(kept)) - offsets(counts)[:-1][cluster]
-        column = kept - modes.rank_offsets[:-1][cluster]
-        where = starts[cluster] + row * ranks[cluster] + column
-        out[where] = np.where(positive[kept], np.sqrt(modes.scores[kept]) / 2, 0)
 
-    return counts, write
-
-
-def factored_loops(
-    sheaf: CellularSheaf,
-    partition: Partition,
-    clusters: Clusters,
-    R,
-    ranks: np.ndarray,
-    least: np.ndarray,
-):
-    """Return (rows per cluster, function that writes B / 2), H_a = R_a* L_a R_a = B_a* B_a (``eq:local_residual_factorization``).
+def factored_loops(R: Prolongation, least: np.ndarray) -> Loops:
+    """Return the factors of H_a = R_a* L_a R_a = B_a* B_a (``eq:local_residual_factorization``).
 
     For any R. H_a comes straight from the maps, maps and R_a scaled by powers of two of their
     cluster before anything is squared. Rows whose energy is zero to working accuracy, measured
     against L_a and R_a, are left out, but a cluster has at least ``least[a]`` rows, the last of
     them zero where they must.
     """
-    f, K = sheaf.arrays, clusters.n_clusters
+    sheaf, ranks, clusters = R.sheaf, R.ranks, R.clusters
+    f, K, dims = sheaf.arrays, clusters.n_clusters, clusters.dims
     starts = offsets(ranks * ranks)
-    energy = np.empty(int(starts[-1]), np.result_type(sheaf.dtype, R.dtype))
-    map_units, block_units, columns = np.empty(K), np.empty(K), np.empty(K)
-    halves = crossing_half_edges(sheaf, partition, clusters, principal=False)
-
-    def energies(lo, hi):
-        kernels.units(lo, hi, f, clusters, *halves, ranks, R.indptr, R.data, map_units, block_units)
-        kernels.largest_columns(lo, hi, f, clusters, ranks, R.indptr, R.data, block_units, columns)
-        kernels.retained_energy(
-            lo, hi, f, clusters, ranks, R.indptr, R.data, map_units, block_units, starts, energy
-        )
-
-    run_ranges(energies, clusters.dims * (ranks + 1.0) ** 2, serial_below=SERIAL_BELOW)
-    traces = np.zeros(sheaf.n_vertices)
-    kernels.internal_traces(f, clusters, map_units, traces)
-    sizes = np.zeros(K)
+    energy = kernels.RetainedEnergy(
+        starts=starts,
+        matrices=np.empty(int(starts[-1]), np.result_type(sheaf.dtype, R.dtype)),
+        map_units=np.empty(K),
+        block_units=np.empty(K),
+        columns=np.empty(K),
+    )
+    run_ranges(
+        lambda lo, hi: kernels.retained_energy(lo, hi, f, clusters, R.blocks, energy),
+        dims * (ranks + 1.0) ** 2,
+        serial_below=SERIAL_BELOW,
+    )
+    traces, sizes, eps = np.zeros(sheaf.n_vertices), np.zeros(K), eps_of(energy.matrices.dtype)
+    kernels.internal_traces(f, clusters, energy.map_units, traces)
     np.maximum.at(sizes, clusters.labels, traces)
-    levels = zero_level(np.maximum(clusters.dims, ranks), eps_of(energy.dtype), sizes * columns)
-    kept = np.zeros(K, np.int64)
+    levels = zero_level(np.maximum(dims, ranks), eps, sizes * energy.columns)
+    rows = np.zeros(K, np.int64)
 
     def work(lo, hi):
         largest = int(ranks[lo:hi].max())
-        room = workspace(largest, largest, energy.dtype)
-        eps = eps_of(energy.dtype)
-        return kernels.factor(
-            lo, hi, ranks, starts, energy, levels, map_units, block_units, eps, room, energy, kept
-        )
+        room = workspace(largest, largest, energy.matrices.dtype)
+        return kernels.factor(lo, hi, ranks, energy, levels, eps, room, rows)
 
     with single_threaded_blas():
         failed = run_ranges(work, (ranks + 1.0) ** 3, serial_below=SERIAL_BELOW)
@@ -89,11 +77,7 @@ def factored_loops(
             raise np.linalg.LinAlgError(
                 f"the factorization of the retained energy of cluster {a} did not converge"
             )
-
-    def write(to, out):
-        kernels.half_factors(0, K, ranks, starts, energy, kept, to, out)
-
-    return np.maximum(kept, least), write
+    return Loops(np.maximum(rows, least), starts, energy.matrices)
 
 
 def loop_rows(coarse: CellularSheaf) -> np.ndarray:

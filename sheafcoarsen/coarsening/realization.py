@@ -1,19 +1,20 @@
-"""The coarse sheaf: crossing edges between clusters, and a loop-cell for the energy retained inside each."""
+"""The coarse sheaf: crossing edges between clusters, and a loop-cell for what each retains."""
 
 import numpy as np
 
+from sheafcoarsen._kernels import coarsening as kernels
 from sheafcoarsen._support import offsets, read_only
-from sheafcoarsen.coarsening.crossing import OFFSETS, write_crossing_maps
-from sheafcoarsen.partition import Clusters
+from sheafcoarsen.coarsening.crossing import write_crossing_maps
+from sheafcoarsen.modes import Prolongation
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
+
+OFFSETS = ("tail_offsets", "head_offsets", "vertex_offsets", "edge_offsets")
+"""Index arrays of a sheaf that depend on its topology and dimensions alone."""
 
 
 def realize(
-    sheaf: CellularSheaf,
-    clusters: Clusters,
-    R,
-    ranks: np.ndarray,
-    loops,
+    R: Prolongation,
+    loops: kernels.Loops | None,
     *,
     compress: bool = False,
     like: CellularSheaf | None = None,
@@ -26,25 +27,24 @@ def realize(
 
     Parameters
     ----------
-    loops : (ndarray, callable) or None
-        Rows per cluster and what writes half the factors B_a; the loop at a gets the maps B_a / 2
-        and -B_a / 2, so that its coboundary is B_a (``thm:Galerkin_realization``,
-        ``eq:loop_coboundary``), beside the crossing rows (``eq:augmented_coboundary``). None leaves
-        the loops out.
+    loops : Loops or None
+        The factors B_a; the loop at a gets the maps B_a / 2 and -B_a / 2, so that its coboundary is
+        B_a (``eq:loop_coboundary``), after the crossing ones (``eq:augmented_coboundary``), and the
+        Laplacian R* L R (``eq:augmented_exact_realization``). None leaves the loops out.
     like : CellularSheaf, optional
         An earlier result; its index arrays are shared where they are the same.
     """
-    first, second = clusters.pairs[:, 0], clusters.pairs[:, 1]
+    sheaf, clusters, ranks = R.sheaf, R.clusters, R.ranks
+    first, second = clusters.pairs.T
     rows = read_only(np.diff(offsets(sheaf.edge_dims[clusters.crossing_edges])[clusters.pair_ptr]))
-    edges, edge_dims = clusters.pairs, rows
+    n_pairs, edges, edge_dims = len(rows), clusters.pairs, rows
     if compress:
         edge_dims = np.minimum(rows, ranks[first] + ranks[second])
-    if loops is not None and loops[0].any():
-        counts, write = loops
-        at = np.flatnonzero(counts)
+    if loops is not None and loops.rows.any():
+        at = np.flatnonzero(loops.rows)
         edges = np.concatenate([edges, np.stack([at, at], axis=1)])
-        edge_dims = np.concatenate([edge_dims, counts[at]])
-    ranks, edge_dims, starts = read_only(ranks), read_only(edge_dims), {}
+        edge_dims = np.concatenate([edge_dims, loops.rows[at]])
+    edge_dims, starts = read_only(edge_dims), {}
     if like is not None and np.array_equal(like.edges, edges):
         edges = like.edges
     if like is not None and edges is like.edges and _same(like, ranks, edge_dims):
@@ -56,23 +56,20 @@ def realize(
     tail_starts, head_starts = starts["tail_offsets"], starts["head_offsets"]
     dtype = np.result_type(sheaf.dtype, R.dtype)
     tail, head = np.empty(int(tail_starts[-1]), dtype), np.empty(int(head_starts[-1]), dtype)
-    write_crossing_maps(
-        sheaf, clusters, R, ranks, rows, edge_dims, tail_starts, head_starts, tail, head
-    )
-    n_pairs = len(clusters.pairs)
+    out = kernels.CoarseMaps(edge_dims[:n_pairs], tail_starts, head_starts, tail, head)
+    write_crossing_maps(R, rows, out)
     if len(edges) > n_pairs:
-        first_entry = np.zeros(len(ranks), np.int64)
-        first_entry[at] = tail_starts[n_pairs:-1]
-        halves = tail[tail_starts[n_pairs] :]
-        halves[:] = 0
-        write(first_entry, tail)
-        np.negative(halves, out=head[head_starts[n_pairs] :])
+        to = np.zeros(len(ranks), np.int64)
+        to[at] = tail_starts[n_pairs:-1]
+        kernels.put_loops(loops, ranks, to, tail)
+        np.negative(tail[tail_starts[n_pairs] :], out=head[head_starts[n_pairs] :])
     coarse = trusted_sheaf(edges, ranks, edge_dims, tail, head)
     coarse.__dict__.update(starts)
     return coarse
 
 
-def _same(like: CellularSheaf, vertex_dims, edge_dims) -> bool:
+def _same(like: CellularSheaf, vertex_dims: np.ndarray, edge_dims: np.ndarray) -> bool:
+    """Whether an earlier result has stalks of these dimensions."""
     return np.array_equal(like.vertex_dims, vertex_dims) and np.array_equal(
         like.edge_dims, edge_dims
     )

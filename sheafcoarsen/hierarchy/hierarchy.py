@@ -286,9 +286,9 @@ class Hierarchy:
             start = time.perf_counter()
             new_loops = i > 0 and levels[-1].restored_loops.size > 0
             with at_level(i):
-                target = levels[0].modes.target if i and levels[0].modes is not None else None
+                found = levels[0].modes.target if i and levels[0].modes is not None else None
                 C = refresh_coarsening(
-                    old, levels[-1].sheaf if i else sheaf, new_loops=new_loops, target=target
+                    old, levels[-1].sheaf if i else sheaf, new_loops=new_loops, found=found
                 )
             if C.modes is not None:
                 warn_if_tied(C.modes, stacklevel=3, where=f"level {i}: ")

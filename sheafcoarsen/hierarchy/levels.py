@@ -17,7 +17,7 @@ from sheafcoarsen.hierarchy.plan import (
     refuse_beside_partitions,
     tuple_of,
 )
-from sheafcoarsen.modes import check_oversampling, compute_modes, warn_if_tied
+from sheafcoarsen.modes import LocalOperatorLike, compute_modes, local_operator_of, warn_if_tied
 from sheafcoarsen.partition import Method, Partition
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
@@ -31,7 +31,7 @@ def coarsen_levels(
     rank: RankPerLevel,
     partitions: Iterable[Partition] | None = None,
     method: Method = "auto",
-    local_operator: str = "internal",
+    local_operator: LocalOperatorLike = "internal",
     rings: int | None = None,
     target: float | None = None,
     loops: bool = True,
@@ -111,7 +111,7 @@ def coarsen_levels(
     True
     """
     check_sheaf(sheaf)
-    check_oversampling(local_operator, rings, target)
+    operator = local_operator_of(local_operator, rings, target)
     loops, compress = flag("loops", loops), flag("compress", compress)
     progress = flag("progress", progress)
     options: dict[str, Any] = {
@@ -128,13 +128,7 @@ def coarsen_levels(
         refuse_beside_partitions(options)
         source = GivenPartitions(sheaf, tuple_of(partitions))
     plan = LevelPlan(source, rank)
-    make_modes = partial(
-        compute_modes,
-        local_operator=local_operator,
-        rings=rings,
-        target=target,
-        progress=progress,
-    )
+    make_modes = partial(compute_modes, operator=operator, progress=progress)
     levels: list[Coarsening] = []
     seconds = []
     for i in itertools.count():

@@ -23,7 +23,7 @@ from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.io.npz_archive import text_of
 from sheafcoarsen.io.npz_write import OVERSAMPLING
-from sheafcoarsen.modes import LOCAL_OPERATORS, LocalModes, as_matrix, check_layout, check_modes
+from sheafcoarsen.modes import OPERATORS, LocalModes, Oversampled
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, checked_sheaf
 
@@ -100,7 +100,9 @@ def _csr(arrays: Arrays, prefix: str, shape: tuple[int, int]) -> scipy.sparse.cs
     )
     if not R.has_canonical_format:
         R.sum_duplicates()
-    return as_matrix(R.indptr, R.indices, R.data, shape[1])
+    for array in (R.indptr, R.indices, R.data):
+        read_only(array)
+    return R
 
 
 def read_coarsening(arrays: Arrays) -> Coarsening:
@@ -145,7 +147,6 @@ def _level(arrays: Arrays, fine: CellularSheaf, coarse: CellularSheaf) -> Coarse
         )
     shape = (fine.dim_c0, coarse.dim_c0)
     R = _csr(arrays, "R.", shape)
-    check_layout(R, fine, partition, coarse.vertex_dims, "`R`")
     restored = np.zeros(0, np.int64)
     if "restored_loops" in arrays:
         restored = integer_array("restored_loops", arrays["restored_loops"])
@@ -213,7 +214,7 @@ def _modes(
     R: scipy.sparse.csr_array,
 ) -> LocalModes:
     operator = text_of(arrays, "modes.local_operator")
-    if operator not in LOCAL_OPERATORS:
+    if operator not in OPERATORS:
         raise ValueError(
             f"its modes are of the local operator {operator!r}, which this version does not know"
         )
@@ -227,9 +228,9 @@ def _modes(
     own = _csr(arrays, "modes.R.", R.shape) if "modes.R.data" in arrays else R
     singular = "modes.singular" in arrays and _flag(arrays, "modes.singular")
     settings = {}
-    if operator == "oversampled":
+    if operator == Oversampled.name:
         settings = {name: arrays[f"modes.{name}"].item() for name in OVERSAMPLING}
-    modes = LocalModes(
+    return LocalModes(
         fine,
         partition,
         operator,
@@ -242,5 +243,3 @@ def _modes(
         singular=singular,
         **settings,
     )
-    check_modes(modes, "its modes")
-    return modes

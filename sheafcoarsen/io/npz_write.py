@@ -7,6 +7,7 @@ import scipy.sparse
 
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.hierarchy import Hierarchy
+from sheafcoarsen.modes import Oversampled
 from sheafcoarsen.sheaf import CellularSheaf
 
 OVERSAMPLING = ("rings", "target", "pilot", "over_budget")
@@ -57,7 +58,7 @@ def level_arrays(C: Coarsening, prefix: str = "") -> dict[str, np.ndarray]:
         arrays["modes.singular"] = np.array(C.modes.singular)
         for name in ("ranks", "scores", "next_eigenvalues", "tied", "operator_norms"):
             arrays[f"modes.{name}"] = getattr(C.modes, name)
-        if C.modes.local_operator == "oversampled":
+        if isinstance(C.modes.operator, Oversampled):
             for name in OVERSAMPLING:
                 arrays[f"modes.{name}"] = np.array(getattr(C.modes, name))
         if C.modes.prolongation is not C.prolongation:

@@ -1,42 +1,40 @@
-"""The lowest modes of every cluster."""
+"""The lowest modes of every cluster.
 
+(door text to come)
+"""
+
+from sheafcoarsen.modes.local_operators import (
+    OPERATORS,
+    Internal,
+    LocalOperator,
+    LocalOperatorLike,
+    Oversampled,
+    Principal,
+    local_operator_of,
+)
 from sheafcoarsen.modes.modes import compute_modes, local_modes, refresh_modes
 from sheafcoarsen.modes.problems import MAX_DENSE
-from sheafcoarsen.modes.prolongation import (
-    as_matrix,
-    block_layout,
-    check_layout,
-    cluster_number,
-    coordinates,
-    from_blocks,
-    in_precision_of,
-)
-from sheafcoarsen.modes.result import (
-    LOCAL_OPERATORS,
-    LocalModes,
-    check_modes,
-    check_oversampling,
-    warn_if_tied,
-)
+from sheafcoarsen.modes.prolongation import Prolongation, block_layout, cluster_number
+from sheafcoarsen.modes.result import LocalModes, warn_if_tied
 from sheafcoarsen.modes.sparse import SPARSE_ABOVE, SPARSE_SHARE, lowest_sparse
 
 __all__ = [
-    "LOCAL_OPERATORS",
     "MAX_DENSE",
+    "OPERATORS",
     "SPARSE_ABOVE",
     "SPARSE_SHARE",
+    "Internal",
     "LocalModes",
-    "as_matrix",
+    "LocalOperator",
+    "LocalOperatorLike",
+    "Oversampled",
+    "Principal",
+    "Prolongation",
     "block_layout",
-    "check_layout",
-    "check_modes",
-    "check_oversampling",
     "cluster_number",
     "compute_modes",
-    "coordinates",
-    "from_blocks",
-    "in_precision_of",
     "local_modes",
+    "local_operator_of",
     "lowest_sparse",
     "refresh_modes",
     "warn_if_tied",

@@ -1,10 +1,16 @@
-"""Local modes: the low eigenvectors of each cluster's own operator, which become the coarse stalk."""
+"""Local modes: low eigenvectors of each cluster's own operator, which become the coarse stalk."""
 
 from sheafcoarsen._support import flag
+from sheafcoarsen.modes.local_operators import (
+    LocalOperator,
+    LocalOperatorLike,
+    Oversampled,
+    local_operator_of,
+)
 from sheafcoarsen.modes.oversampled import OversampledProblems
 from sheafcoarsen.modes.problems import LocalProblems
-from sheafcoarsen.modes.result import LocalModes, check_modes, check_oversampling, warn_if_tied
-from sheafcoarsen.partition import Partition, check_partition
+from sheafcoarsen.modes.result import LocalModes, warn_if_tied
+from sheafcoarsen.partition import Clusters, Partition, check_partition, clusters_of
 from sheafcoarsen.ranks import Budget, RankLike, as_rule
 from sheafcoarsen.sheaf import CellularSheaf
 
@@ -13,7 +19,7 @@ def local_modes(
     sheaf: CellularSheaf,
     P: Partition,
     rank: RankLike,
-    local_operator: str = "internal",
+    local_operator: LocalOperatorLike = "internal",
     *,
     rings: int | None = None,
     target: float | None = None,
@@ -76,9 +82,9 @@ def local_modes(
     >>> M.next_eigenvalues
     array([2., 2.])
     """
-    modes = compute_modes(
-        sheaf, P, rank, local_operator, rings=rings, target=target, progress=progress
-    )
+    check_partition(sheaf, P)
+    operator = local_operator_of(local_operator, rings, target)
+    modes = compute_modes(sheaf, P, rank, operator, progress=flag("progress", progress))
     warn_if_tied(modes, stacklevel=3)
     return modes
 
@@ -87,50 +93,47 @@ def compute_modes(
     sheaf: CellularSheaf,
     P: Partition,
     rank,
-    local_operator: str,
+    operator: LocalOperator,
     *,
-    rings=None,
-    target=None,
     found: float | None = None,
     progress: bool = False,
 ) -> LocalModes:
-    """Compute the modes without a word about ties; ``found`` is the target of a pilot on a finer level, instead of one here."""
+    """Compute modes, silent about ties; ``found`` is what a pilot found on a finer level."""
     check_partition(sheaf, P)
-    rings, target = check_oversampling(local_operator, rings, target)
-    flag("progress", progress)
     rule = as_rule(rank, P.n_clusters)
-    local = _problems(
-        sheaf, P, local_operator, progress, rings, found if target is None else target
-    )
+    clusters = operator.index(sheaf, clusters_of(sheaf, P))
+    local = local_problems(sheaf, P, clusters, operator, found, progress)
     ranks = rule.ranks(local.spectra(rule))
-    if isinstance(local, OversampledProblems):
-        local.pilot = target is None
-        local.over_budget = max(0, int(ranks.sum()) - rule.total) if isinstance(rule, Budget) else 0
+    if isinstance(local, OversampledProblems) and isinstance(rule, Budget):
+        local.over_budget = max(0, int(ranks.sum()) - rule.total)
     return local.modes(ranks, singular=rule.needs_kernels)
 
 
 def refresh_modes(
-    modes: LocalModes, sheaf: CellularSheaf, *, new_edges: bool = False, target: float | None = None
+    modes: LocalModes, sheaf: CellularSheaf, *, new_edges: bool = False, found: float | None = None
 ) -> LocalModes:
-    """Compute as many modes of the same operator, in the same way, for a sheaf on the same vertices.
+    """Compute as many modes of the same operator for another sheaf on the same vertices.
 
-    Index arrays are shared unless it has ``new_edges``. ``target`` stands for that of a pilot.
+    Index arrays are shared unless it has ``new_edges``. ``found`` stands for a pilot's target.
     """
-    check_modes(modes, "the modes of the coarsening")
-    like = None if new_edges else modes
-    target = target if modes.pilot else modes.target
-    local = _problems(
-        sheaf, modes.partition, modes.local_operator, False, modes.rings, target, like=like
-    )
+    operator, clusters = modes.operator, modes.clusters
+    if new_edges:
+        clusters = operator.index(sheaf, clusters_of(sheaf, modes.partition))
+    local = local_problems(sheaf, modes.partition, clusters, operator, found)
     if isinstance(local, OversampledProblems):
-        local.pilot, local.over_budget = modes.pilot, modes.over_budget
-    return local.modes(modes.ranks, singular=modes.singular)
+        local.over_budget = modes.over_budget
+    return local.modes(modes.ranks, singular=modes.singular, layout=modes.R)
 
 
-def _problems(
-    sheaf, P, local_operator: str, progress: bool, rings, target, like=None
+def local_problems(
+    sheaf: CellularSheaf,
+    P: Partition,
+    clusters: Clusters,
+    operator: LocalOperator,
+    found: float | None = None,
+    progress: bool = False,
 ) -> LocalProblems:
     """Return the local problems of an operator."""
-    if local_operator == "oversampled":
-        return OversampledProblems(sheaf, P, progress, rings, target, like)
-    return LocalProblems(sheaf, P, local_operator, progress, like)
+    if isinstance(operator, Oversampled):
+        return OversampledProblems(sheaf, P, clusters, operator, progress, found)
+    return LocalProblems(sheaf, P, clusters, operator, progress)

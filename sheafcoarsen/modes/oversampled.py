@@ -1,21 +1,29 @@
-"""Local problems that see rings of neighbours (oversampled modes)."""
+"""Local problems that see rings of neighbours (oversampled modes; docs/conventions.md, 5.7).
+
+What the cluster answers to sources at the border of its patch, and to sources inside of the size of
+the target, ordered by how strong the answer is; sections of the patch come first.
+"""
 
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._kernels import modes as oversampled_kernels
+from sheafcoarsen._kernels import modes as kernels
 from sheafcoarsen._kernels.dense import worth_reducing
 from sheafcoarsen._support import eps_of, offsets, single_threaded_blas, zero_level
-from sheafcoarsen.modes.patches import Patches
+from sheafcoarsen.modes.local_operators import Internal, Oversampled
+from sheafcoarsen.modes.patches import ClusterPatches
 from sheafcoarsen.modes.problems import MAX_DENSE, LocalProblems
 from sheafcoarsen.modes.sparse import lowest_sparse
 from sheafcoarsen.operators import laplacian
-from sheafcoarsen.partition import Partition
+from sheafcoarsen.partition import Clusters, Partition, clusters_of
 from sheafcoarsen.ranks import Rule, Spectra
 from sheafcoarsen.sheaf import CellularSheaf
 
 KEEP_BELOW = 2**26
-"""Sum of N_a^2 up to which a rule that looks at spectra of oversampled modes keeps G of every cluster instead of computing it twice."""
+"""Sum of N_a^2 up to which G of every cluster is kept for the modes, not computed twice.
+
+That is where a rule looks at spectra.
+"""
 
 
 PILOT_SHARE = 20
@@ -31,121 +39,127 @@ PILOT_DENSE = 600
 
 
 class OversampledProblems(LocalProblems):
-    """The same for oversampled modes."""
+    """The responses of all clusters; ``found`` is the target of an earlier pilot."""
 
-    def __init__(self, sheaf, P, progress, rings: int, target: float | None, like=None):
-        super().__init__(sheaf, P, "oversampled", progress, like)
-        self.rings, self.pilot, self.over_budget = rings, target is None, 0
+    operator: Oversampled
+
+    def __init__(
+        self,
+        sheaf: CellularSheaf,
+        P: Partition,
+        clusters: Clusters,
+        operator: Oversampled,
+        progress: bool = False,
+        found: float | None = None,
+    ):
+        super().__init__(sheaf, P, clusters, operator, progress)
+        self.over_budget = 0
         double = np.result_type(sheaf.dtype, np.float64)
         if sheaf.dtype != double:  # A may be too ill-conditioned for single precision
             self.work = sheaf.with_maps(
                 sheaf.tail_data.astype(double), sheaf.head_data.astype(double)
             )
-        self.patches = Patches(self.work, self.clusters, rings)
+        self.patches = ClusterPatches(self.work, clusters, operator.rings)
         if self.patches.dims.max(initial=0) > MAX_DENSE:
             a = int(self.patches.dims.argmax())
             raise ValueError(
-                f"the patch of cluster {a} has dimension {self.patches.dims[a]} (the cluster itself {self.clusters.dims[a]}); oversampled "
-                f"modes need dense matrices, which are limited to dimension {MAX_DENSE}: use more clusters"
+                f"the patch of cluster {a} has dimension {self.patches.dims[a]} (the cluster "
+                f"itself {clusters.dims[a]}); oversampled modes need dense matrices, which are "
+                f"limited to dimension {MAX_DENSE}: use more clusters"
             )
-        self.target = pilot_target(self.work, P) if target is None else target
-        self.least = float(np.finfo(self.real).tiny)
-        none = np.zeros(0, np.int64)
-        self.kept = (
-            none,
-            np.zeros(0, self.work.dtype),
-            none,
-            np.zeros((0, 3)),
-        )  # by `spectra`, for `compute`
+        self.target = found if operator.target is None else operator.target
+        if self.target is None:
+            self.target = pilot_target(self.work, P)
+        self.problems = kernels.PatchProblems(
+            f=self.work.arrays,
+            c=clusters,
+            p=self.patches.arrays,
+            target=float(self.target),
+            eps=self.eps,
+            least=float(np.finfo(self.real).tiny),
+        )
+        self.known = self.room_for_responses(np.zeros(0, np.int64))
+
+    def room_for_responses(self, dims: np.ndarray) -> kernels.Responses:
+        """Allocate what spectra keep for the modes, for clusters of these dimensions."""
+        starts = offsets(dims**2)
+        return kernels.Responses(
+            starts=starts,
+            matrices=np.empty(int(starts[-1]), self.work.dtype),
+            kernels=np.zeros(self.clusters.n_clusters, np.int64),
+            numbers=np.empty((len(dims), 3)),
+        )
 
     def run_patches(self, what: str, work, wanted: np.ndarray, reduction: bool) -> None:
-        """Call ``work(lo, hi, patch room, workspace)`` as ``run`` does."""
+        """Call ``work(lo, hi, patch room)`` as ``run`` does."""
         self.run(
             what,
-            lambda lo, hi, rooms: work(lo, hi, *rooms),
+            work,
             self.patches.dims,
             lambda lo, hi: self.patches.room(lo, hi, self.map_size, wanted, reduction),
         )
 
     def spectra(self, rule: Rule) -> Spectra:
         """Return what the rule must be shown."""
-        f, c = self.work.arrays, self.clusters
-        starts, dims = offsets(c.dims), np.zeros(c.n_clusters, np.int64)
+        c = self.clusters
+        starts = offsets(c.dims)
         if not (rule.needs_scores or rule.needs_kernels):
-            return Spectra(c.dims, starts, np.zeros(0, self.real), dims, np.zeros(0))
-        scores = np.zeros(int(starts[-1]))
+            none = np.zeros(0)
+            return Spectra(c.dims, starts, none.astype(self.real), 0 * c.dims, none)
         if np.square(c.dims, dtype=np.float64).sum() <= KEEP_BELOW:
-            kept_starts = offsets(c.dims**2)
-            self.kept = (
-                kept_starts,
-                np.empty(int(kept_starts[-1]), self.work.dtype),
-                dims,
-                np.empty((c.n_clusters, 3)),
-            )
+            self.known = self.room_for_responses(c.dims)
+        known, scores = self.known, np.zeros(int(starts[-1]))
+        out = kernels.SpectraOut(starts, scores, np.zeros(0))
         self.run_patches(
             "local spectra",
-            lambda lo, hi, room, s: oversampled_kernels.oversampled_spectra(
-                lo, hi, f, c, self.patches.arrays, self.target, self.eps, self.least, room, s, starts, scores,
-                *self.kept[:2], dims, self.kept[3],
+            lambda lo, hi, room: kernels.oversampled_spectra(
+                lo, hi, self.problems, room, out, known
             ),
-            np.ones(c.n_clusters), worth_reducing(c.dims, 1),
-        )  # fmt: skip
+            np.ones(c.n_clusters),
+            worth_reducing(c.dims, 1),
+        )
         ties = np.sqrt(self.eps) * np.append(scores[1:], 0)
-        return Spectra(c.dims, starts, scores, dims, ties)
+        return Spectra(c.dims, starts, scores, known.kernels, ties)
 
-    def compute(self, ranks: np.ndarray, singular: bool, out) -> dict:
-        """Fill the arrays ``out`` of ``kernels.local_modes``; return the other fields of the result."""
-        f, c = self.work.arrays, self.clusters
+    def compute(self, singular: bool, out: kernels.ModesOut) -> dict:
+        """Fill ``out``; return the settings that the result names."""
+        dims = self.clusters.dims
         self.run_patches(
             "local modes",
-            lambda lo, hi, room, s: oversampled_kernels.oversampled_modes(
-                lo,
-                hi,
-                f,
-                c,
-                self.patches.arrays,
-                self.target,
-                self.eps,
-                self.least,
-                room,
-                s,
-                *self.kept,
-                ranks,
-                *out,
+            lambda lo, hi, room: kernels.oversampled_modes(
+                lo, hi, self.problems, room, self.known, out
             ),
-            c.dims,  # eigenvectors: K_C may be of any dimension
-            worth_reducing(c.dims, np.minimum(ranks + 1, c.dims)),
+            dims,  # eigenvectors: K_C may be of any dimension
+            worth_reducing(dims, np.minimum(out.blocks.ranks + 1, dims)),
         )
         return {
-            "rings": self.rings,
+            "singular": False,
+            "rings": self.operator.rings,
             "target": self.target,
-            "pilot": self.pilot,
+            "pilot": self.operator.target is None,
             "over_budget": self.over_budget,
         }
 
 
 def pilot_target(sheaf: CellularSheaf, P: Partition) -> float:
-    """Return an estimate, from above, of the 10th positive eigenvalue of L; 0 where L = 0.
+    """Return an upper estimate of the 10th positive eigenvalue of L; 0 where L = 0.
 
     It is that of R* L R for R of N_a / 20 internal modes of each cluster, and at least its kernel
     (interlacing). Of fewer positive ones the largest counts; where there is none, norm(L, inf).
     """
-    local = LocalProblems(sheaf, P, "internal", False)
+    local = LocalProblems(sheaf, P, clusters_of(sheaf, P), Internal())
     dims, eps = local.clusters.dims, eps_of(sheaf.dtype)
     least = -(-dims // PILOT_SHARE)
     # a few more, so that a cut need not split a multiplet, of which rounding would choose a part
-    modes = local.modes(
-        np.minimum(least + max(int(sheaf.vertex_dims.max(initial=0)) - 1, 1), dims), singular=False
-    )
+    more = max(int(sheaf.vertex_dims.max(initial=0)) - 1, 1)
+    modes = local.modes(np.minimum(least + more, dims), singular=False)
     zero = zero_level(dims, eps, modes.operator_norms)
     short = (modes.next_eigenvalues <= zero) & (modes.ranks < dims)
     if short.any():
         spectra = local.spectra(Rule())
-        kernels = np.bincount(
-            np.repeat(np.arange(len(dims)), dims)[spectra.scores <= np.repeat(zero, dims)],
-            minlength=len(dims),
-        )
-        modes = local.modes(np.maximum(modes.ranks, kernels), singular=False)
+        cluster = np.repeat(np.arange(len(dims)), dims)
+        zeros = np.bincount(cluster[spectra.scores <= zero[cluster]], minlength=len(dims))
+        modes = local.modes(np.maximum(modes.ranks, zeros), singular=False)
     cluster = np.repeat(np.arange(len(dims)), modes.ranks)
     place = np.arange(len(cluster)) - modes.rank_offsets[cluster]
     following = np.append(modes.scores[1:], 0)

@@ -1,79 +1,83 @@
 """The local eigenproblems of all clusters."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from sheafcoarsen._kernels import modes as kernels
 from sheafcoarsen._kernels.dense import svd_workspace, workspace, worth_reducing
 from sheafcoarsen._support import eps_of, offsets, read_only, run_ranges, single_threaded_blas
-from sheafcoarsen.modes.prolongation import as_matrix, block_layout
-from sheafcoarsen.modes.result import LocalModes
+from sheafcoarsen.modes.local_operators import LocalOperator
+from sheafcoarsen.modes.prolongation import Prolongation, block_layout
+from sheafcoarsen.modes.result import LocalModes, trusted_modes
 from sheafcoarsen.modes.sparse import SPARSE_ABOVE, SPARSE_SHARE, local_sheaf, lowest_sparse
 from sheafcoarsen.operators import laplacian
-from sheafcoarsen.partition import Partition, clusters_of, crossing_half_edges
+from sheafcoarsen.partition import Clusters, Partition
 from sheafcoarsen.ranks import Rule, Spectra
 from sheafcoarsen.sheaf import CellularSheaf
 
 MAX_DENSE = 12_000
-"""Largest cluster dimension solved as a dense matrix: five times its square of work space, 5.8 GB in double precision."""
+"""Largest cluster dimension solved as a dense matrix.
+
+Five times its square of work space is 5.8 GB in double precision.
+"""
 
 
 SERIAL_BELOW = 2e6
 """Sum of N_a^3 below which one thread does all."""
 
 
+NO_SETTINGS = {"rings": None, "target": None, "pilot": False, "over_budget": 0}
+"""Settings of oversampled modes, as the others name them."""
+
+
 class LocalProblems:
     """The local operators of all clusters, solved range by range in private workspaces."""
 
     def __init__(
-        self, sheaf: CellularSheaf, P: Partition, local_operator: str, progress: bool, like=None
+        self,
+        sheaf: CellularSheaf,
+        P: Partition,
+        clusters: Clusters,
+        operator: LocalOperator,
+        progress: bool = False,
     ):
-        self.sheaf, self.partition, self.local_operator, self.progress = (
-            sheaf,
-            P,
-            local_operator,
-            progress,
-        )
-        self.like = (
-            like  # LocalModes of another sheaf on the same graph, whose index arrays serve here too
-        )
-        self.clusters = clusters_of(sheaf, P) if like is None else like.clusters
+        self.sheaf, self.partition, self.clusters = sheaf, P, clusters
+        self.operator, self.progress = operator, progress
         self.work = sheaf  # in the precision of the work
         self.real = np.zeros(0, sheaf.dtype).real.dtype
         self.eps = eps_of(sheaf.dtype)
-        self.map_size = int(
-            (np.diff(sheaf.tail_offsets) + np.diff(sheaf.head_offsets)).max(initial=0)
-        )
-        principal = local_operator == "principal"
-        self.half_edges = (
-            crossing_half_edges(sheaf, P, self.clusters, principal=principal)
-            if like is None
-            else like.half_edges
-        )
+        map_sizes = np.diff(sheaf.tail_offsets) + np.diff(sheaf.head_offsets)
+        self.map_size = int(map_sizes.max(initial=0))
 
     def check_dense(self, dims: np.ndarray, why: str) -> None:
         """Refuse a cluster that is too large for a dense matrix."""
         if dims.max(initial=0) > MAX_DENSE:
             a = int(dims.argmax())
             raise ValueError(
-                f"cluster {a} has dimension {dims[a]}; {why} needs dense matrices, which are limited to dimension {MAX_DENSE}: "
-                f"use more clusters, or keep few modes by an integer `rank`"
+                f"cluster {a} has dimension {dims[a]}; {why} needs dense matrices, which are "
+                f"limited to dimension {MAX_DENSE}: use more clusters, or keep few modes by an "
+                f"integer `rank`"
             )
 
     def stack_rows(self) -> np.ndarray:
-        """Return the number of rows of the matrix G_a with G_a* G_a = local operator, shape (K,)."""
-        f, K = self.sheaf, self.clusters.n_clusters
-        inner, halves = self.clusters.internal_edges, self.half_edges[1]
+        """Return how many rows G_a has, of which G_a* G_a is the local operator, shape (K,)."""
+        f, c = self.sheaf, self.clusters
         rows = np.bincount(
-            self.partition.labels[f.edges[inner, 0]], f.edge_dims[inner], minlength=K
+            c.labels[f.edges[c.internal_edges, 0]],
+            f.edge_dims[c.internal_edges],
+            minlength=c.n_clusters,
         )
-        cluster = self.partition.labels[f.edges[halves >> 1, halves & 1]]
-        return (rows + np.bincount(cluster, f.edge_dims[halves >> 1], minlength=K)).astype(np.int64)
+        edges, ends = c.half_edges >> 1, c.half_edges & 1
+        near = np.bincount(
+            c.labels[f.edges[edges, ends]], f.edge_dims[edges], minlength=c.n_clusters
+        )
+        return (rows + near).astype(np.int64)
 
-    def run(self, what: str, work, dims: np.ndarray, room) -> None:
-        """Call ``work(lo, hi, workspace)`` over all clusters with BLAS at one thread; name the cluster where LAPACK failed.
+    def run(self, what: str, work: Callable, dims: np.ndarray, room: Callable) -> None:
+        """Call ``work(lo, hi, room(lo, hi))`` over all clusters with BLAS at one thread.
 
-        ``dims`` are the sizes of the dense problems, ``room(lo, hi)`` allocates the workspace of a
-        range.
+        ``dims`` are the sizes of the dense problems. Names the cluster where LAPACK failed.
         """
         with single_threaded_blas():
             failed = run_ranges(
@@ -89,7 +93,7 @@ class LocalProblems:
                     f"{what}: the problem of cluster {a} (dimension {dims[a]}) did not converge"
                 )
 
-    def room(self, dims, wanted):
+    def room(self, dims: np.ndarray, wanted: np.ndarray) -> Callable:
         """Return a function that allocates work space for a range of clusters."""
         reduction = worth_reducing(dims, wanted)
         return lambda lo, hi: workspace(
@@ -100,7 +104,7 @@ class LocalProblems:
             reduction=reduction,
         )
 
-    def svd_room(self, rows):
+    def svd_room(self, rows: np.ndarray) -> Callable:
         """Return the same for singular value decompositions."""
         dims = self.clusters.dims
         return lambda lo, hi: svd_workspace(
@@ -109,21 +113,17 @@ class LocalProblems:
 
     def spectra(self, rule: Rule) -> Spectra:
         """Return what the rule must be shown."""
-        f, c = self.sheaf.arrays, self.clusters
+        f, c, eps = self.sheaf.arrays, self.clusters, self.eps
         if rule.needs_scores or rule.needs_kernels:
             self.check_dense(c.dims, "a rule that looks at whole spectra")
         K = c.n_clusters
         starts = offsets(c.dims)
-        scores, norms = (
-            np.zeros(int(starts[-1]) if rule.needs_scores else 0, self.real),
-            np.zeros(K, self.real),
-        )
+        count = int(starts[-1]) if rule.needs_scores else 0
+        out = kernels.SpectraOut(starts, np.zeros(count, self.real), np.zeros(K, self.real))
         if rule.needs_scores:
             self.run(
                 "local spectra",
-                lambda lo, hi, s: kernels.local_spectra(
-                    lo, hi, f, c, *self.half_edges, self.eps, s, starts, scores, norms
-                ),
+                lambda lo, hi, s: kernels.local_spectra(lo, hi, f, c, eps, s, out),
                 c.dims,
                 self.room(c.dims, np.ones(K)),
             )
@@ -132,78 +132,73 @@ class LocalProblems:
             rows = self.stack_rows()
             self.run(
                 "local kernels",
-                lambda lo, hi, s: kernels.kernel_dims(
-                    lo, hi, f, c, *self.half_edges, rows, self.eps, s, dims
-                ),
+                lambda lo, hi, s: kernels.kernel_dims(lo, hi, f, c, rows, eps, s, dims),
                 c.dims,
                 self.svd_room(rows),
             )
-        ties = np.sqrt(self.eps) * norms.astype(np.float64)
-        return Spectra(
-            c.dims, starts, scores, dims, np.repeat(ties, c.dims) if rule.needs_scores else ties[:0]
-        )
+        ties = np.sqrt(eps) * out.norms.astype(np.float64)
+        ties = np.repeat(ties, c.dims) if rule.needs_scores else ties[:0]
+        return Spectra(c.dims, starts, out.scores, dims, ties)
 
-    def modes(self, ranks: np.ndarray, *, singular: bool) -> LocalModes:
-        """Compute the lowest modes: eigenvectors, or right singular vectors where kernels must be exact."""
+    def modes(
+        self, ranks: np.ndarray, *, singular: bool, layout: Prolongation | None = None
+    ) -> LocalModes:
+        """Compute the lowest modes: eigenvectors, or right singular vectors for exact kernels.
+
+        ``layout`` is an R of the same shape, whose index arrays will do.
+        """
         K = self.clusters.n_clusters
-        if self.like is None:
-            indptr, indices = block_layout(self.sheaf, self.partition, ranks)
+        if layout is None:
+            indptr, indices = block_layout(self.sheaf, self.clusters, ranks)
         else:
-            indptr, indices = self.like.prolongation.indptr, self.like.prolongation.indices
-        starts = offsets(ranks)
-        # frozen before kernels see them, which would be compiled for either kind of array
-        read_only(ranks)
-        read_only(indptr)
+            indptr, indices = layout.indptr, layout.indices
         numbers = np.zeros(0, self.work.dtype).real.dtype
-        data, scores = np.empty(len(indices), self.work.dtype), np.empty(int(starts[-1]), numbers)
-        next_values, norms, tied = np.empty(K, numbers), np.empty(K, numbers), np.zeros(K, np.bool_)
-        own = self.compute(
-            ranks, singular, (indptr, data, starts, scores, next_values, norms, tied)
+        starts = offsets(ranks)
+        out = kernels.ModesOut(
+            starts=starts,
+            scores=np.empty(int(starts[-1]), numbers),
+            following=np.empty(K, numbers),
+            norms=np.empty(K, numbers),
+            tied=np.zeros(K, np.bool_),
+            blocks=kernels.Blocks(
+                indptr, np.empty(len(indices), self.work.dtype), read_only(ranks)
+            ),
         )
-        R = as_matrix(indptr, indices, data.astype(self.sheaf.dtype, copy=False), int(starts[-1]))
-        scores, next_values, norms = (
-            read_only(array.astype(self.real, copy=False)) for array in (scores, next_values, norms)
-        )
-        modes = LocalModes(
-            self.sheaf,
-            self.partition,
-            self.local_operator,
-            ranks,
-            scores,
-            next_values,
-            read_only(tied),
-            norms,
+        settings = self.compute(singular, out)
+        data = out.blocks.data.astype(self.sheaf.dtype, copy=False)
+        R = Prolongation(self.sheaf, self.clusters, ranks, indptr, indices, data)
+        return trusted_modes(
             R,
-            **own,
+            partition=self.partition,
+            local_operator=self.operator.name,
+            scores=out.scores.astype(self.real, copy=False),
+            next_eigenvalues=out.following.astype(self.real, copy=False),
+            tied=out.tied,
+            operator_norms=out.norms.astype(self.real, copy=False),
+            **settings,
         )
-        modes.__dict__.update(
-            clusters=self.clusters, half_edges=self.half_edges, _made=(R.indptr, R.indices, R.data)
-        )
-        return modes
 
-    def compute(self, ranks: np.ndarray, singular: bool, out) -> dict:
-        """Fill the arrays ``out`` of ``kernels.local_modes``; return the other fields of the result."""
-        f, c = self.sheaf.arrays, self.clusters
+    def compute(self, singular: bool, out: kernels.ModesOut) -> dict:
+        """Fill ``out``; return the settings that the result names."""
+        f, c, eps, ranks = self.sheaf.arrays, self.clusters, self.eps, out.blocks.ranks
+        settings = {"singular": singular, **NO_SETTINGS}
         if singular:
             rows = self.stack_rows()
             self.run(
                 "local modes",
-                lambda lo, hi, s: kernels.singular_modes(
-                    lo, hi, f, c, *self.half_edges, rows, ranks, self.eps, s, *out
-                ),
+                lambda lo, hi, s: kernels.singular_modes(lo, hi, f, c, rows, eps, s, out),
                 c.dims,
                 self.svd_room(rows),
             )
-            return {"singular": True}
+            return settings
         wanted = np.minimum(ranks + 1, c.dims)
         large = (c.dims > SPARSE_ABOVE) & (SPARSE_SHARE * wanted <= c.dims)
         self.check_dense(np.where(large, 0, c.dims), "keeping so large a share of its modes")
         with single_threaded_blas():
-            for a in np.flatnonzero(
-                large
-            ).tolist():  # each is larger than SPARSE_ABOVE, so they are few
+            # each is larger than SPARSE_ABOVE, so they are few
+            for a in np.flatnonzero(large).tolist():
                 try:
-                    self.large_modes(a, int(ranks[a]), *out)
+                    self.large_modes(a, out)
                 except np.linalg.LinAlgError:
                     if c.dims[a] > MAX_DENSE:
                         raise
@@ -211,21 +206,16 @@ class LocalProblems:
         dense = np.where(large, 0, c.dims)
         self.run(
             "local modes",
-            lambda lo, hi, s: kernels.local_modes(
-                lo, hi, f, c, *self.half_edges, ranks, large, self.eps, s, *out
-            ),
+            lambda lo, hi, s: kernels.local_modes(lo, hi, f, c, large, eps, s, out),
             dense,
             self.room(dense, wanted),
         )
-        return {}
+        return settings
 
-    def large_modes(
-        self, a, r, indptr, data, value_starts, values, next_values, norms, tied
-    ) -> None:
-        """Compute what ``kernels.local_modes`` computes for one cluster that is too large for a dense matrix."""
-        halves = self.half_edges[1][self.half_edges[0][a] : self.half_edges[0][a + 1]]
-        local, unit = local_sheaf(self.sheaf, self.clusters, a, halves)
-        A = laplacian(local)
+    def large_modes(self, a: int, out: kernels.ModesOut) -> None:
+        """Compute the modes of one cluster that is too large for a dense matrix."""
+        local, unit = local_sheaf(self.sheaf, self.clusters, a)
+        A, r = laplacian(local), int(out.blocks.ranks[a])
         top = float(abs(A).sum(axis=1).max())
         if top == 0:  # every vector is an eigenvector
             w, Z = np.zeros(r + 1), np.eye(A.shape[0], r)
@@ -237,11 +227,9 @@ class LocalProblems:
                     f"local modes of cluster {a} (dimension {A.shape[0]}): {error}"
                 ) from None
         w = w.clip(min=0)
-        values[value_starts[a] : value_starts[a + 1]] = w[:r] / unit / unit
-        next_values[a] = w[r] / unit / unit
-        norms[a] = top / unit / unit
-        tied[a] = r > 0 and w[r] - w[r - 1] <= np.sqrt(self.eps) * top
-        rows = np.ascontiguousarray(Z[:, :r].T, dtype=data.dtype)
-        kernels.store_rows(
-            a, r, self.sheaf.arrays, self.clusters, rows.reshape(-1), self.eps, indptr, data
-        )
+        out.scores[out.starts[a] : out.starts[a + 1]] = w[:r] / unit / unit
+        out.following[a] = w[r] / unit / unit
+        out.norms[a] = top / unit / unit
+        out.tied[a] = r > 0 and w[r] - w[r - 1] <= np.sqrt(self.eps) * top
+        rows = np.ascontiguousarray(Z[:, :r].T, dtype=out.blocks.data.dtype).reshape(-1)
+        kernels.put_modes(a, self.sheaf.arrays, self.clusters, rows, self.eps, out.blocks)

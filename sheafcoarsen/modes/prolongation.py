@@ -1,10 +1,14 @@
-"""The prolongation R = blockdiag(R_a) (``eq:global_block_prolongation``): K dense blocks, kept in the order of csr.
+"""The prolongation R = blockdiag(R_a) (``eq:global_block_prolongation``), K dense blocks.
 
 Row i of R belongs to a stalk coordinate of some vertex v and holds exactly r_a entries, a the
 cluster of v. So the csr data is the blocks themselves, row by row, the rows of vertex v
 consecutive: kernels read a vertex's d_v x r_a block at ``data[indptr[vertex_offsets[v]]]``, and the
 user gets the same memory as a sparse matrix.
 """
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse
@@ -17,30 +21,157 @@ from sheafcoarsen.partition import Clusters, Partition
 from sheafcoarsen.sheaf import CellularSheaf
 
 
+@dataclass(frozen=True, eq=False)
+class Prolongation:
+    """R on C^0 of a sheaf, from the coarse stalks of dimensions r_a (``eq:coarse_stalk``).
+
+    Its arrays are its own, or frozen; :meth:`from_blocks` and :meth:`from_matrix` check what users
+    bring.
+    """
+
+    sheaf: CellularSheaf
+    clusters: Clusters
+    ranks: np.ndarray  # (K,) r_a
+    indptr: np.ndarray  # (dim_c0 + 1,)
+    indices: np.ndarray  # (sum N_a r_a,)
+    data: np.ndarray  # (sum N_a r_a,)
+
+    def __post_init__(self):
+        for array in (self.ranks, self.indptr, self.indices, self.data):
+            read_only(array)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The scalar type of R."""
+        return self.data.dtype
+
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """Where the columns of each cluster begin, shape (K + 1,)."""
+        return read_only(offsets(self.ranks))
+
+    @cached_property
+    def blocks(self) -> kernels.Blocks:
+        """What kernels see of it."""
+        return kernels.Blocks(self.indptr, self.data, self.ranks)
+
+    @cached_property
+    def matrix(self) -> scipy.sparse.csr_array:
+        """R for users, shape (dim_c0, sum r_a), on the same memory."""
+        shape = (len(self.indptr) - 1, int(self.offsets[-1]))
+        return self._given(canonical_csr(self.data, self.indices, self.indptr, shape))
+
+    def _given(self, matrix: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+        """Note the arrays of the matrix that users get: scipy lets them put others there."""
+        self.__dict__["_arrays"] = (matrix.indptr, matrix.indices, matrix.data)
+        return matrix
+
+    def is_held_by(self, matrix: scipy.sparse.csr_array) -> bool:
+        """Whether this is the matrix that users got, with the arrays that it had."""
+        if matrix is not self.matrix:
+            return False
+        held = (matrix.indptr, matrix.indices, matrix.data)
+        return all(
+            one is other and not one.flags.writeable
+            for one, other in zip(held, self.__dict__["_arrays"], strict=True)
+        )
+
+    @classmethod
+    def from_matrix(
+        cls, sheaf: CellularSheaf, clusters: Clusters, ranks: np.ndarray, R, what: str
+    ) -> "Prolongation":
+        """Take R from a matrix that a user may have altered; refuse all but whole blocks."""
+        if not isinstance(R, scipy.sparse.csr_array) or R.dtype.type not in SCALARS:
+            raise TypeError(
+                f"{what}: R must be a csr_array of one of the four scalar types, "
+                f"got {type(R).__name__}"
+            )
+        layout = (clusters.labels, sheaf.vertex_dims, ranks, offsets(ranks), R.indptr, R.indices)
+        shape = (sheaf.dim_c0, int(ranks.sum()))
+        if (
+            R.shape != shape
+            or len(R.indptr) != shape[0] + 1
+            or len(R.data) != len(R.indices)
+            or not kernels.has_block_indices(*layout)
+        ):
+            raise ValueError(
+                f"{what}: R must hold a full block for every cluster, as local_modes makes it"
+            )
+        bad = scan(R.data)[0]
+        if bad >= 0:
+            raise ValueError(f"{what}: `prolongation` must be finite, got {R.data[bad]}")
+        given = (R.indptr, R.indices, R.data)
+        arrays = [frozen(array) for array in given]
+        result = cls(sheaf, clusters, ranks, *arrays)
+        if all(one is other for one, other in zip(arrays, given, strict=True)):
+            result.__dict__["matrix"] = result._given(R)
+        return result
+
+    @classmethod
+    def from_blocks(
+        cls, sheaf: CellularSheaf, clusters: Clusters, basis: Sequence
+    ) -> "Prolongation":
+        """Build R from a user's blocks, R_a of shape (N_a, r_a), in the sheaf's precision."""
+        blocks = _checked_blocks(sheaf, clusters, basis)
+        ranks = np.array([block.shape[1] for block in blocks], dtype=np.int64)
+        dtype = blocks[0].dtype if blocks else sheaf.dtype
+        indptr, indices = block_layout(sheaf, clusters, ranks)
+        flat, data = np.empty(len(indices), dtype), np.empty(len(indices), dtype)
+        np.concatenate([block.reshape(-1) for block in blocks] or [flat], out=flat)
+        out = kernels.Blocks(indptr, data, read_only(ranks))
+        starts = offsets(clusters.dims * ranks)
+        kernels.put_columns(sheaf.arrays, clusters, flat, starts, ranks, out)
+        return cls(sheaf, clusters, ranks, indptr, indices, data)
+
+    def coordinates(self, a: int) -> np.ndarray:
+        """Return the rows of cluster ``a``: vertices ascending, stalk coordinates inside."""
+        begin, end = self.clusters.member_ptr[a : a + 2]
+        vertices = self.clusters.members[begin:end]
+        return ranges(self.sheaf.vertex_offsets[vertices], self.sheaf.vertex_dims[vertices])
+
+    def block(self, a: int) -> np.ndarray:
+        """Return a copy of R_a, shape (N_a, r_a)."""
+        starts = self.indptr[self.coordinates(a)]
+        return self.data[starts[:, None] + np.arange(self.ranks[a])]
+
+    def on(self, sheaf: CellularSheaf, clusters: Clusters) -> "Prolongation":
+        """Return the same blocks on another sheaf of the same stalks, in that sheaf's precision.
+
+        Complex zeros beside real numbers do not count: they may come from the old sheaf's maps.
+        """
+        dtype, data = sheaf.dtype, self.data
+        if data.dtype.kind == "c" and dtype.kind != "c":
+            if data.imag.any():
+                dtype = np.result_type(dtype, np.complex64)
+            else:
+                data = data.real
+        bad, size = scan(self.data)
+        if bad >= 0:
+            raise ValueError(f"the coarsening's prolongation must be finite, got {self.data[bad]}")
+        height = int(clusters.dims.max(initial=0))
+        _check_size(sheaf, "the coarsening's basis", size, height, dtype)
+        data = np.ascontiguousarray(data, dtype=dtype)
+        R = Prolongation(sheaf, clusters, self.ranks, self.indptr, self.indices, data)
+        if data is self.data:
+            R.__dict__["matrix"] = R._given(self.matrix)
+        return R
+
+
+def frozen(array: np.ndarray) -> np.ndarray:
+    """Return the array where nobody can change it, else a frozen copy."""
+    return read_only(array.copy()) if array.flags.writeable else array
+
+
 def block_layout(
-    sheaf: CellularSheaf, partition: Partition, ranks: np.ndarray
+    sheaf: CellularSheaf, clusters: Clusters | Partition, ranks: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return (indptr, indices) of R for the given ranks."""
-    count = int((ranks[partition.labels] * sheaf.vertex_dims).sum())
+    """Return (indptr, indices) of R for the given ranks, frozen."""
+    labels, dims = clusters.labels, sheaf.vertex_dims
+    count = int((ranks[labels] * dims).sum())
     itype = index_dtype(max(count, int(ranks.sum()), sheaf.dim_c0))
     indptr, indices = np.empty(sheaf.dim_c0 + 1, itype), np.empty(count, itype)
-    kernels.block_indices(
-        partition.labels, sheaf.vertex_dims, ranks, offsets(ranks), indptr, indices
-    )
-    return indptr, indices
-
-
-def as_matrix(indptr, indices, data, n_columns: int) -> scipy.sparse.csr_array:
-    """Wrap the blocks as a read-only csr matrix."""
-    for array in (indptr, indices, data):
-        read_only(array)
-    return canonical_csr(data, indices, indptr, (len(indptr) - 1, n_columns))
-
-
-def coordinates(sheaf: CellularSheaf, partition: Partition, a: int) -> np.ndarray:
-    """Return the rows of C^0 that belong to cluster ``a``: vertices ascending, stalk coordinates inside."""
-    vertices = partition.cluster(a)
-    return ranges(sheaf.vertex_offsets[vertices], sheaf.vertex_dims[vertices])
+    kernels.block_indices(labels, dims, ranks, offsets(ranks), indptr, indices)
+    return read_only(indptr), read_only(indices)
 
 
 def cluster_number(partition: Partition, a: int) -> int:
@@ -53,34 +184,8 @@ def cluster_number(partition: Partition, a: int) -> int:
     return int(a) % K
 
 
-def check_layout(
-    R, sheaf: CellularSheaf, partition: Partition, ranks: np.ndarray, what: str
-) -> None:
-    """Refuse an R whose rows are not whole rows of blocks, which kernels rely on."""
-    if not isinstance(R, scipy.sparse.csr_array) or R.dtype.type not in SCALARS:
-        raise TypeError(
-            f"{what}: R must be a csr_array of one of the four scalar types, got {type(R).__name__}"
-        )
-    if R.shape != (sheaf.dim_c0, int(ranks.sum())) or not kernels.has_block_indices(
-        partition.labels, sheaf.vertex_dims, ranks, offsets(ranks), R.indptr, R.indices
-    ):
-        raise ValueError(
-            f"{what}: R must hold a full block for every cluster, as local_modes makes it"
-        )
-
-
-def block(R, sheaf: CellularSheaf, partition: Partition, ranks: np.ndarray, a: int) -> np.ndarray:
-    """Return R_a, shape (N_a, r_a)."""
-    a = cluster_number(partition, a)
-    first = int(ranks[:a].sum())
-    rows = R[coordinates(sheaf, partition, a)]
-    return rows[:, first : first + int(ranks[a])].toarray()
-
-
-def from_blocks(
-    sheaf: CellularSheaf, partition: Partition, clusters: Clusters, basis
-) -> scipy.sparse.csr_array:
-    """Build R from the user's own blocks R_0 .. R_{K-1}, each of shape (N_a, r_a), in the sheaf's precision."""
+def _checked_blocks(sheaf: CellularSheaf, clusters: Clusters, basis) -> list[np.ndarray]:
+    """Return a user's blocks, contiguous and in one scalar type."""
     if isinstance(basis, np.ndarray) and basis.dtype == object:
         basis = list(basis)
     try:
@@ -95,13 +200,13 @@ def from_blocks(
         )
     blocks = [scalar_array(f"basis[{a}]", item) for a, item in enumerate(basis)]
     complex_ones = any(item.dtype.kind == "c" for item in blocks)
-    dtype = (
-        np.result_type(sheaf.dtype, np.complex64) if complex_ones else sheaf.dtype
-    )  # the sheaf's own precision
+    # the sheaf's own precision
+    dtype = np.result_type(sheaf.dtype, np.complex64) if complex_ones else sheaf.dtype
     for a, item in enumerate(blocks):
         if item.ndim != 2 or item.shape[0] != clusters.dims[a]:
             raise ValueError(
-                f"`basis[{a}]` must have shape ({clusters.dims[a]}, r), the dimension of its cluster first, got {item.shape}"
+                f"`basis[{a}]` must have shape ({clusters.dims[a]}, r), "
+                f"the dimension of its cluster first, got {item.shape}"
             )
         with np.errstate(over="ignore"):
             blocks[a] = np.ascontiguousarray(item, dtype=dtype)
@@ -109,47 +214,20 @@ def from_blocks(
         _check_size(sheaf, f"`basis[{a}]`", size, item.shape[0], dtype)
         if bad >= 0:
             raise ValueError(
-                f"`basis[{a}]` must be finite as {dtype}, got {item.reshape(-1)[bad]} in row {bad // item.shape[1]}"
+                f"`basis[{a}]` must be finite as {dtype}, got {item.reshape(-1)[bad]} "
+                f"in row {bad // item.shape[1]}"
             )
-    ranks = np.array([item.shape[1] for item in blocks], dtype=np.int64)
-    indptr, indices = block_layout(sheaf, partition, ranks)
-    data = np.empty(len(indices), dtype)
-    for a, item in enumerate(blocks):
-        vertices = partition.cluster(a)
-        kernels.place_block(
-            vertices, sheaf.vertex_offsets, sheaf.vertex_dims, indptr, item.reshape(-1), data
-        )
-    return as_matrix(indptr, indices, data, int(ranks.sum()))
+    return blocks
 
 
 def _check_size(sheaf: CellularSheaf, name: str, size: float, height: int, dtype) -> None:
-    """Refuse blocks of so many rows and such large entries that the squares of the coarse maps might overflow.
+    """Refuse blocks of such height and entries that the squares of the coarse maps might overflow.
 
     Coarse maps may grow beyond the limit for a caller's own.
     """
     limit, entry = 100 * range_limits(dtype)[1], sheaf.largest_entry
     if size * np.sqrt(max(height, 1)) * max(entry, 1.0) > limit:
         raise ValueError(
-            f"{name} has entries up to {size:.3g}: with maps up to {entry:.3g} the coarse maps would exceed {limit:.2g}, "
-            f"where squares of {dtype} are safe: rescale the basis"
+            f"{name} has entries up to {size:.3g}: with maps up to {entry:.3g} the coarse maps "
+            f"would exceed {limit:.2g}, where squares of {dtype} are safe: rescale the basis"
         )
-
-
-def in_precision_of(sheaf: CellularSheaf, clusters: Clusters, R) -> scipy.sparse.csr_array:
-    """Return the user's own R for another sheaf on the same graph, in that sheaf's precision as ``from_blocks`` casts it.
-
-    Complex zeros beside real numbers do not count: they may come from the old sheaf's maps.
-    """
-    dtype, data = sheaf.dtype, R.data
-    if R.dtype.kind == "c" and dtype.kind != "c":
-        if data.imag.any():
-            dtype = np.result_type(dtype, np.complex64)
-        else:
-            data = data.real
-    bad, size = scan(R.data)
-    if bad >= 0:
-        raise ValueError(f"the coarsening's prolongation must be finite, got {R.data[bad]}")
-    _check_size(sheaf, "the coarsening's basis", size, int(clusters.dims.max(initial=0)), dtype)
-    if R.dtype == dtype:
-        return R
-    return as_matrix(R.indptr, R.indices, data.astype(dtype), R.shape[1])

@@ -1,4 +1,4 @@
-"""Local modes of a cluster that is too large for a dense matrix: Lanczos on the inverse, made sure of and polished."""
+"""Local modes of a cluster too large for a dense matrix: Lanczos on the inverse, then polished."""
 
 import contextlib
 
@@ -8,13 +8,16 @@ import scipy.sparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from sheafcoarsen._kernels.dense import power_of_two
-from sheafcoarsen._support import ranges
+from sheafcoarsen._support import blocks
 from sheafcoarsen.operators import Factors
 from sheafcoarsen.partition import Clusters
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 SPARSE_ABOVE = 800
-"""Cluster dimension beyond which few modes are computed by a sparse method; dense work takes as long there."""
+"""Cluster dimension beyond which few modes are computed by a sparse method.
+
+Dense work takes as long there.
+"""
 
 
 SPARSE_SHARE = 20
@@ -26,34 +29,33 @@ POLISH = 12
 
 
 TOLERANCES = (1e-3, 1e-8, 1e-13)
-"""Of Lanczos, one after the other until the residuals hold: inverse iteration makes up for a loose one where eigenvalues are apart."""
+"""Of Lanczos, one after the other until the residuals hold.
+
+Inverse iteration makes up for a loose one where eigenvalues are apart.
+"""
 
 
 RESTARTS = 300
 """Of Lanczos at most; it needs a few, or will need any number."""
 
 
-def local_sheaf(
-    sheaf: CellularSheaf, clusters: Clusters, a: int, half_edges: np.ndarray
-) -> tuple[CellularSheaf, float]:
-    """Return the sheaf whose Laplacian is cluster a's local operator, maps times a power of two, and that power.
+def local_sheaf(sheaf: CellularSheaf, clusters: Clusters, a: int) -> tuple[CellularSheaf, float]:
+    """Return the sheaf whose Laplacian is cluster a's local operator, scaled, and the scale.
 
-    Half-edges, 2 e + end, are what the principal operator holds beyond the internal one: as edges
-    whose other end is one more vertex, with a stalk of dimension 0. So are loops, with the
-    difference of their maps. Computed in double precision.
+    The scale is a power of two. Half-edges are edges whose other end is one more vertex, with a
+    stalk of dimension 0. So are loops, with the difference of their maps. Computed in double
+    precision.
     """
     members = clusters.members[clusters.member_ptr[a] : clusters.member_ptr[a + 1]]
     inner = clusters.internal_edges[clusters.internal_ptr[a] : clusters.internal_ptr[a + 1]]
+    half_edges = clusters.half_edges[clusters.half_ptr[a] : clusters.half_ptr[a + 1]]
     place = np.empty(sheaf.n_vertices, np.int64)
     place[members] = np.arange(len(members))
 
     def maps(edges, end):
-        data, starts = (
-            (sheaf.tail_data, sheaf.tail_offsets)
-            if end == 0
-            else (sheaf.head_data, sheaf.head_offsets)
-        )
-        return data[ranges(starts[edges], starts[edges + 1] - starts[edges])]
+        if end == 0:
+            return blocks(sheaf.tail_data, sheaf.tail_offsets, edges)
+        return blocks(sheaf.head_data, sheaf.head_offsets, edges)
 
     at_loop = sheaf.edges[inner, 0] == sheaf.edges[inner, 1]
     loops, inner = inner[at_loop], inner[~at_loop]
@@ -70,9 +72,8 @@ def local_sheaf(
         tails.append(data)
     tail, head = np.concatenate(tails), maps(inner, 1)
     double = np.result_type(sheaf.dtype, np.float64)
-    unit = 1 / power_of_two(
-        max(float(np.abs(tail).max(initial=0.0)), float(np.abs(head).max(initial=0.0)))
-    )
+    largest = (float(np.abs(data).max(initial=0.0)) for data in (tail, head))
+    unit = 1 / power_of_two(max(largest))
     local = trusted_sheaf(
         np.concatenate(ends),
         np.append(sheaf.vertex_dims[members], 0),
@@ -86,7 +87,7 @@ def local_sheaf(
 def lowest_sparse(
     A: scipy.sparse.csr_array, count: int, eps: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ``count`` lowest eigenvalues, ascending, and orthonormal eigenvectors of a sparse semidefinite matrix.
+    """Return the ``count`` lowest eigenpairs of a sparse semidefinite matrix, ascending.
 
     Lanczos (ARPACK) on (A + s I)^{-1} finds a multiple eigenvalue once, and more often only by
     rounding. So it is run again beside what was found until nothing lower turns up, and inverse
@@ -99,9 +100,8 @@ def lowest_sparse(
     """
     n = A.shape[0]
     bound = float(abs(A).sum(axis=1).max())
-    level = (
-        n * eps * bound
-    )  # eigenvalues closer than this are one; a larger shift would merge more of them
+    # eigenvalues closer than this are one; a larger shift would merge more of them
+    level = n * eps * bound
     solve = Factors(A, level).solve
     for tol in TOLERANCES:
         with contextlib.suppress(np.linalg.LinAlgError):
@@ -114,7 +114,7 @@ def lowest_sparse(
 
 
 def _lowest(A, solve, count, level, tol) -> tuple[np.ndarray, np.ndarray]:
-    """Compute what ``lowest_sparse`` returns with Lanczos to ``tol``; ``level`` is what counts as zero."""
+    """Compute what ``lowest_sparse`` returns, Lanczos to ``tol``, zeros being below ``level``."""
     rng = np.random.default_rng(0)
     n = A.shape[0]
     found = np.zeros((n, 0), A.dtype)
@@ -137,7 +137,7 @@ def _lowest(A, solve, count, level, tol) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _lanczos(solve, found, count, n, dtype, rng, tol) -> np.ndarray:
-    """Return the eigenvectors of the inverse to its largest eigenvalues in the complement of ``found``, shape (n, count)."""
+    """Return the leading eigenvectors of the inverse beside those found, shape (n, count)."""
 
     def beside(x):
         return x - found @ (found.conj().T @ x)
@@ -163,7 +163,7 @@ def _lanczos(solve, found, count, n, dtype, rng, tol) -> np.ndarray:
 
 
 def _polish(A, solve, X, count, level) -> tuple[np.ndarray, float]:
-    """Inverse iteration with Rayleigh-Ritz until the residuals of the ``count`` lowest pairs are below ``level``."""
+    """Iterate with the inverse until the residuals of the lowest pairs are below ``level``."""
     worst = np.inf
     for _ in range(POLISH):
         X = scipy.linalg.qr(solve(X), mode="economic")[0]

@@ -4,7 +4,6 @@ from sheafcoarsen.partition.clusters import (
     Clusters,
     check_partition,
     clusters_of,
-    crossing_half_edges,
     edge_clusters,
 )
 from sheafcoarsen.partition.container import Partition
@@ -18,7 +17,6 @@ __all__ = [
     "Weights",
     "check_partition",
     "clusters_of",
-    "crossing_half_edges",
     "edge_clusters",
     "select",
 ]

@@ -24,6 +24,8 @@ class Clusters(NamedTuple):
         by index
     crossing_edges, pair_ptr : the others, by pair (a < b), then by index
     pairs : (P, 2) the pairs of clusters joined by an edge, sorted
+    half_edges, half_ptr : near ends of crossing edges, as 2 e + end, by cluster; none but after
+        :meth:`with_half_edges`
     """
 
     labels: np.ndarray
@@ -36,11 +38,21 @@ class Clusters(NamedTuple):
     crossing_edges: np.ndarray
     pair_ptr: np.ndarray
     pairs: np.ndarray
+    half_edges: np.ndarray
+    half_ptr: np.ndarray
 
     @property
     def n_clusters(self) -> int:
         """Number of clusters K."""
         return len(self.dims)
+
+    def with_half_edges(self, sheaf: CellularSheaf) -> "Clusters":
+        """Return the index structure with the crossing half-edges, which principal operators hold."""
+        halves = np.concatenate([2 * self.crossing_edges, 2 * self.crossing_edges + 1])
+        cluster = self.labels[sheaf.edges[halves >> 1, halves & 1]]
+        starts = offsets(np.bincount(cluster, minlength=self.n_clusters))
+        halves = halves[np.argsort(cluster, kind="stable")]
+        return self._replace(half_edges=read_only(halves), half_ptr=read_only(starts))
 
 
 def check_partition(sheaf: CellularSheaf, partition: Partition, name: str = "P") -> None:
@@ -63,30 +75,26 @@ def clusters_of(sheaf: CellularSheaf, partition: Partition) -> Clusters:
     kernels.local_offsets(partition.members, sheaf.vertex_dims, partition.labels, dims, local)
     sorted_edges = kernels.sort_edges(sheaf.edges, partition.labels, partition.n_clusters)
     internal_ptr, internal_edges, crossing_edges, pair_ptr, pairs = sorted_edges
-    for array in (local, dims, *sorted_edges):
+    half_edges, half_ptr = np.zeros(0, np.int64), np.zeros(partition.n_clusters + 1, np.int64)
+    for array in (local, dims, *sorted_edges, half_edges, half_ptr):
         read_only(array)
     return Clusters(
-        partition.labels, partition.members, partition.cluster_offsets, local, dims,
-        internal_edges, internal_ptr, crossing_edges, pair_ptr, pairs,
-    )  # fmt: skip
+        labels=partition.labels,
+        members=partition.members,
+        member_ptr=partition.cluster_offsets,
+        local_offsets=local,
+        dims=dims,
+        internal_edges=internal_edges,
+        internal_ptr=internal_ptr,
+        crossing_edges=crossing_edges,
+        pair_ptr=pair_ptr,
+        pairs=pairs,
+        half_edges=half_edges,
+        half_ptr=half_ptr,
+    )
 
 
 def edge_clusters(sheaf: CellularSheaf, partition: Partition) -> np.ndarray:
     """Return the cluster each edge is internal to, or -1 for a crossing edge, shape (m,)."""
     ends = partition.labels[sheaf.edges]
     return np.where(ends[:, 0] == ends[:, 1], ends[:, 0], -1)
-
-
-def crossing_half_edges(
-    sheaf: CellularSheaf, partition: Partition, clusters: Clusters, *, principal: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the crossing half-edges, as 2 e + end, by cluster: where each cluster's begin, shape (K + 1,), and all of them.
-
-    They are what the principal operator holds beyond the internal one; for the internal one there
-    are none.
-    """
-    crossing = clusters.crossing_edges if principal else clusters.crossing_edges[:0]
-    halves = np.concatenate([2 * crossing, 2 * crossing + 1])
-    cluster = partition.labels[sheaf.edges[halves >> 1, halves & 1]]
-    starts = offsets(np.bincount(cluster, minlength=clusters.n_clusters))
-    return starts, halves[np.argsort(cluster, kind="stable")]

@@ -92,11 +92,7 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
         label = f"the cut splits a multiple eigenvalue ({tied.sum():,})"
         style |= {"marker": "x", "color": "black", "linewidths": 1, "zorder": 5}
         ax.scatter(S.place[tied], S.after[tied], s=max(size, 8), label=label, **style)
-    operator = {
-        "internal": "internal Laplacian $L_a$",
-        "principal": "principal block $L[C_a, C_a]$",
-    }.get(modes.local_operator, f"{modes.local_operator} operator")
-    ax.set_ylabel(f"eigenvalue of the\n{operator}")
+    ax.set_ylabel(f"eigenvalue of the\n{modes.operator.label}")
     set_scale(ax, np.concatenate([S.kept, S.last[S.cut], S.after[S.cut]]))
     ax.set_title("local spectra: what is kept, and the gap to what is not", fontsize=10)
     add_legend(ax)

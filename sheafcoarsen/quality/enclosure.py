@@ -162,7 +162,7 @@ def certificate(C: Coarsening) -> Certificate:
     True
     """
     modes = check_coarsening(C).modes
-    if modes is None or modes.local_operator != "internal":
+    if modes is None or not modes.operator.spectral:
         what = "a basis of your own" if modes is None else f"{modes.local_operator} modes"
         raise ValueError(
             f"`C` must be made of internal modes, got {what}: coarsen(sheaf, P, rank, "

@@ -1,13 +1,11 @@
 """Columns of R and work space for one level."""
 
 import numpy as np
-import scipy.linalg
-import scipy.sparse
-import scipy.sparse.csgraph
 
 from sheafcoarsen._kernels import sections as kernels
-from sheafcoarsen._support import eps_of
-from sheafcoarsen.modes import as_matrix, block_layout
+from sheafcoarsen._kernels.modes import Blocks, put_columns
+from sheafcoarsen._support import eps_of, read_only
+from sheafcoarsen.modes import Prolongation, block_layout
 
 EPS = eps_of(np.float64)
 
@@ -28,14 +26,11 @@ def check_status(results, what: str) -> None:
             raise np.linalg.LinAlgError(f"LAPACK failed on {what} {a}")
 
 
-def columns_of(
-    sheaf, partition, clusters, kept, z_starts, z, first, counts
-) -> scipy.sparse.csr_array:
-    """Return columns first .. first + counts of every cluster's block of z as a block-sparse matrix."""
-    indptr, indices = block_layout(sheaf, partition, counts)
+def columns_of(sheaf, clusters, kept, z_starts, z, first, counts) -> Prolongation:
+    """Return columns first .. first + counts of every cluster's block of z as a prolongation."""
+    counts = read_only(counts.copy())
+    indptr, indices = block_layout(sheaf, clusters, counts)
     data = np.empty(len(indices), z.dtype)
-    f = sheaf.arrays
-    kernels.store_columns(
-        0, len(counts), f, clusters, kept, z_starts, z, first, counts, indptr, data
-    )
-    return as_matrix(indptr, indices, data, int(counts.sum()))
+    blocks = Blocks(indptr, data, counts)
+    put_columns(sheaf.arrays, clusters, z, z_starts[:-1] + first, kept, blocks)
+    return Prolongation(sheaf, clusters, counts, indptr, indices, data)

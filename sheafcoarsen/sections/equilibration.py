@@ -98,6 +98,5 @@ def stalk_columns(
     F: CellularSheaf, stalks: Stalks, blocks, first, counts
 ) -> scipy.sparse.csr_array:
     """Return the block-diagonal matrix of columns first .. first + counts of the stalks' blocks."""
-    return columns_of(
-        F, stalks.partition, stalks.clusters, F.vertex_dims, stalks.starts, blocks, first, counts
-    )
+    R = columns_of(F, stalks.clusters, F.vertex_dims, stalks.starts, blocks, first, counts)
+    return R.matrix

@@ -8,10 +8,11 @@ import scipy.sparse
 import scipy.sparse.csgraph
 
 from sheafcoarsen._kernels import sections as kernels
+from sheafcoarsen._kernels.coarsening import Loops
 from sheafcoarsen._kernels.dense import svd_workspace
 from sheafcoarsen._support import offsets, read_only, run_ranges
 from sheafcoarsen.coarsening import SERIAL_BELOW, realize
-from sheafcoarsen.partition import Clusters, Partition, clusters_of, crossing_half_edges
+from sheafcoarsen.partition import Clusters, Partition, clusters_of
 from sheafcoarsen.sections.columns import CHUNK, check_status, columns_of, room_for
 from sheafcoarsen.sheaf import CellularSheaf
 
@@ -81,15 +82,14 @@ def reduce_level(
             f"stalk, of the sheaf or of what coarsening kept"
         )
     f, dims, K, dtype = sheaf.arrays, clusters.dims, clusters.n_clusters, sheaf.dtype
-    internal = crossing_half_edges(sheaf, partition, clusters, principal=False)
-    crossing = crossing_half_edges(sheaf, partition, clusters, principal=True)
+    crossing = clusters.with_half_edges(sheaf)
     map_size = int((sheaf.edge_dims * sheaf.vertex_dims[sheaf.edges].sum(axis=1)).max(initial=0))
     kept = np.zeros(K, np.int64)
 
     def count_kept(lo, hi):
         n = int(dims[lo:hi].max())
         kernels.kept_dims(
-            lo, hi, f, clusters, *internal, keep, svd_workspace(n, n, dtype, map_size), kept
+            lo, hi, f, clusters, keep, svd_workspace(n, n, dtype, map_size), kept
         )
 
     run_ranges(count_kept, dims**3 + 1.0, serial_below=SERIAL_BELOW)
@@ -101,19 +101,15 @@ def reduce_level(
     def reduce(lo, hi):
         n, k = int(dims[lo:hi].max()), int(kept[lo:hi].max())
         return kernels.reduced(
-            lo, hi, f, clusters, *internal, *crossing, keep, eps, kept, svd_workspace(n, n, dtype, map_size),
+            lo, hi, f, clusters, crossing.half_ptr, crossing.half_edges, keep, eps, kept, svd_workspace(n, n, dtype, map_size),
             room_for(n, k, k + max(k, CHUNK), dtype), z_starts, z, loop_starts, loops, peeled, loop_rows, dropped, zeros,
         )  # fmt: skip
 
     cost = dims * (dims + kept) * (dims + 10.0 * kept) * (kept > 0) + 1.0
     check_status(run_ranges(reduce, cost, serial_below=SERIAL_BELOW), "cluster")
     carried = read_only(kept - peeled)
-    R = columns_of(sheaf, partition, clusters, kept, z_starts, z, np.zeros(K, np.int64), carried)
-    P = columns_of(sheaf, partition, clusters, kept, z_starts, z, carried, peeled)
-
-    def write(to, out):
-        kernels.put_loops(0, K, carried, loop_rows, loop_starts, loops, to, out)
-
-    coarse = realize(sheaf, clusters, R, carried, (loop_rows, write), compress=True)
-    level = Level(sheaf, clusters, carried, R, peeled, P)
+    R = columns_of(sheaf, clusters, kept, z_starts, z, np.zeros(K, np.int64), carried)
+    P = columns_of(sheaf, clusters, kept, z_starts, z, carried, peeled)
+    coarse = realize(R, Loops(loop_rows, loop_starts, loops), compress=True)
+    level = Level(sheaf, clusters, carried, R.matrix, peeled, P.matrix)
     return level, coarse, float(zeros.max(initial=0)), float(dropped.min(initial=np.inf))

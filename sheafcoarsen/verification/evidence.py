@@ -20,7 +20,7 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.ledger import EnergyLedger, energy_ledger
-from sheafcoarsen.modes import LocalModes
+from sheafcoarsen.modes import LocalModes, Oversampled
 from sheafcoarsen.operators import laplacian
 from sheafcoarsen.verification.dense import worst_eigenvalue
 from sheafcoarsen.verification.normalization import Degrees, Normalized
@@ -243,9 +243,9 @@ class Evidence:
             self.mode_errors[here] = norms_by(
                 difference, piece.row_cluster, None, piece.hi - piece.lo
             )
-        if modes.local_operator == "oversampled":
+        if isinstance(modes.operator, Oversampled):
             return
-        internal = modes.local_operator == "internal"
+        internal = modes.operator.spectral
         operator = piece.internal_laplacian if internal else piece.principal_laplacian
         rows, k = piece.row_cluster, piece.hi - piece.lo
         self.mode_norms[here] = norms_by(operator, rows, rows, k)
@@ -316,7 +316,7 @@ class Evidence:
     @property
     def spectral(self) -> bool:
         """Whether the modes are those of the internal operator."""
-        return self.C.modes is not None and self.C.modes.local_operator == "internal"
+        return self.C.modes is not None and self.C.modes.operator.spectral
 
     @cached_property
     def scores(self) -> np.ndarray:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sheafcoarsen._support import RESIDUAL_LIMIT, norm, zero_level
+from sheafcoarsen.modes import Oversampled
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.verification.dense import dense_sections
 from sheafcoarsen.verification.evidence import Evidence, pooled
@@ -74,7 +75,7 @@ def _modes(e: Evidence) -> Outcome:
         return WRONG, "exact"
     lengths = np.maximum(e.R_norms, 1)
     same = judged(e.mode_errors, e.n, e.eps, lengths)
-    if e.modes.local_operator == "oversampled":
+    if isinstance(e.modes.operator, Oversampled):
         return max(same, e.isometry), "exact"
     ratios = [
         judged(e.mode_residuals, e.n, e.eps, e.mode_norms, lengths),
@@ -90,9 +91,9 @@ def _spectral_reason(e: Evidence) -> str | None:
     """Return why statements about spectral internal modes do not apply."""
     if e.C.modes is None:
         return "the basis is your own"
-    if e.C.modes.local_operator == "oversampled":
+    if isinstance(e.C.modes.operator, Oversampled):
         return "the modes are oversampled"
-    if e.C.modes.local_operator != "internal":
+    if not e.C.modes.operator.spectral:
         return f"the modes are those of the {e.C.modes.local_operator} operator"
     return None
 
@@ -244,7 +245,7 @@ def _interlacing(e: Evidence) -> Outcome:
 def _sections_kept(e: Evidence) -> Outcome:
     """H^0 is preserved when every local section is kept: all global sections lie in im R."""
     C = e.C
-    oversampled = C.modes is not None and C.modes.local_operator == "oversampled"
+    oversampled = C.modes is not None and isinstance(C.modes.operator, Oversampled)
     if not oversampled and (reason := _spectral_reason(e)):
         return reason
     if e.isometry.ratio >= RESIDUAL_LIMIT:

@@ -1,23 +1,31 @@
-"""Loops of :mod:`sheafcoarsen.coarsening`."""
+"""Loops of :mod:`sheafcoarsen.coarsening`: ``crossing`` edges and the ``loops`` of clusters."""
 
-from sheafcoarsen._kernels.coarsening.crossing import compressed_maps, crossing_maps, uniform_maps
+from sheafcoarsen._kernels.coarsening.crossing import (
+    CoarseMaps,
+    RoomForFactors,
+    compressed_maps,
+    crossing_maps,
+    uniform_maps,
+)
 from sheafcoarsen._kernels.coarsening.loops import (
+    Loops,
+    RetainedEnergy,
     factor,
-    half_factors,
     internal_traces,
-    largest_columns,
+    put_loops,
     retained_energy,
-    units,
 )
 
 __all__ = [
+    "CoarseMaps",
+    "Loops",
+    "RetainedEnergy",
+    "RoomForFactors",
     "compressed_maps",
     "crossing_maps",
     "factor",
-    "half_factors",
     "internal_traces",
-    "largest_columns",
+    "put_loops",
     "retained_energy",
     "uniform_maps",
-    "units",
 ]

@@ -1,57 +1,61 @@
-"""Coarse restriction maps, retained internal energy and its factor, one coarse edge or one cluster at a time.
+"""Maps of the coarse sheaf's crossing edges, one after the other.
 
-``f`` is a ``SheafArrays``, ``c`` a ``Clusters``; R is given by its csr ``indptr`` and ``data`` (see
-``prolongation.py``).
+``f`` is a ``SheafArrays``, ``c`` a ``Clusters``, ``R`` the ``Blocks`` of the prolongation.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from sheafcoarsen._kernels.dense import put_product, triangular_factor
 from sheafcoarsen._kernels.intrinsics import prefetch
-from sheafcoarsen._kernels.jit import inlined, kernel
+from sheafcoarsen._kernels.jit import kernel
 
 FAR, NEAR = 16, 8
-"""How many edges ahead their indices are fetched, and their maps and blocks of R: crossing edges lie scattered in memory."""
+"""How many edges ahead their indices are fetched, and their maps and blocks of R.
+
+Crossing edges lie scattered in memory.
+"""
 
 
-@inlined
-def fetch_ahead(
-    k,
-    crossing,
-    edges,
-    vertex_offsets,
-    tail_data,
-    tail_offsets,
-    head_data,
-    head_offsets,
-    indptr,
-    data,
-):
-    """Bring what the crossing edges after the k-th need into the cache."""
-    if k + FAR >= crossing.size:
-        return
-    e = crossing[k + FAR]
-    prefetch(edges, 2 * e)
-    prefetch(tail_offsets, e)
-    prefetch(head_offsets, e)
-    e = crossing[k + NEAR]
-    tail, head = tail_offsets[e], head_offsets[e]
-    p, q = indptr[vertex_offsets[edges[e, 0]]], indptr[vertex_offsets[edges[e, 1]]]
-    for i in (0, 8):  # blocks are longer than a line of the cache
-        prefetch(tail_data, tail + i)
-        prefetch(head_data, head + i)
-        prefetch(data, p + i)
-        prefetch(data, q + i)
+class CoarseMaps(NamedTuple):
+    """The maps of the coarse sheaf: of edge p, heights[p] rows that begin at the two starts."""
+
+    heights: np.ndarray  # (P,)
+    tail_starts: np.ndarray
+    head_starts: np.ndarray
+    tail: np.ndarray
+    head: np.ndarray
+
+
+class Rows(NamedTuple):
+    """Where the rows of one end's map go: so many columns from ``at`` on, ``stride`` apart."""
+
+    out: np.ndarray
+    at: int
+    columns: int
+    stride: int
+
+
+class RoomForFactors(NamedTuple):
+    """Room for the triangular factor of a coarse edge; it takes in ``chunk`` rows at a time."""
+
+    stack: np.ndarray
+    column: np.ndarray
+    row: np.ndarray
+    chunk: int
 
 
 @kernel
-def uniform_maps(
-    begin, end, edges, labels, crossing, tail_data, head_data, data, rows, d, r, tail, head
-):
-    """Maps of crossing edges number begin .. end as ``crossing_maps`` writes them, where all fine maps are rows x d and all ranks r.
+def uniform_maps(lo, hi, f, c, R, out):
+    """Maps of the coarse edges lo .. hi where all fine maps are rows x d and all ranks r.
 
     Where everything begins is then a product, which takes a third of the time of looking it up.
     """
+    edges, labels, crossing = f.edges, c.labels, c.crossing_edges
+    tail_data, head_data, data, tail, head = f.tail_data, f.head_data, R.data, out.tail, out.head
+    begin, end = c.pair_ptr[lo], c.pair_ptr[hi]
+    rows, d, r = f.edge_dims[0], f.vertex_dims[0], R.ranks[0]
     size, block = rows * d, d * r
     at = begin * rows * r
     for k in range(begin, end):
@@ -79,115 +83,89 @@ def uniform_maps(
 
 
 @kernel
-def stack_pair(
-    begin, end, f, c, indptr, data, sign, tail, to_tail, ra, tail_stride, head, to_head, rb, head_stride
-):  # fmt: skip
-    """Write the rows of crossing edges number begin .. end, all between the same clusters: A to ``tail``, sign * B to ``head``.
+def stack_pair(begin, end, f, c, R, sign, tail, head):
+    """Write the rows of crossing edges number begin .. end, all between the same two clusters.
 
-    Fine maps times blocks of R, stacked. A fine edge stored with its tail in the second cluster has
-    both rows negated, so that the coarse coboundary equals the fine one row for row.
+    Fine maps times blocks of R, stacked: A to the rows ``tail``, sign * B to the rows ``head``. A
+    fine edge stored with its tail in the second cluster has both rows negated, so that the coarse
+    coboundary equals the fine one row for row.
     """
     # taken out of the tuples once: they count references at every access
     edges, labels, crossing = f.edges, c.labels, c.crossing_edges
     vertex_dims, vertex_offsets, edge_dims = f.vertex_dims, f.vertex_offsets, f.edge_dims
-    tail_data, tail_offsets, head_data, head_offsets = (
-        f.tail_data,
-        f.tail_offsets,
-        f.head_data,
-        f.head_offsets,
-    )
+    tail_data, tail_offsets = f.tail_data, f.tail_offsets
+    head_data, head_offsets = f.head_data, f.head_offsets
+    indptr, data = R.indptr, R.data
+    A, to_A, ra, stride_A = tail.out, tail.at, tail.columns, tail.stride
+    B, to_B, rb, stride_B = head.out, head.at, head.columns, head.stride
     for k in range(begin, end):
-        fetch_ahead(
-            k,
-            crossing,
-            edges,
-            vertex_offsets,
-            tail_data,
-            tail_offsets,
-            head_data,
-            head_offsets,
-            indptr,
-            data,
-        )
+        if k + FAR < crossing.size:
+            e = crossing[k + FAR]
+            prefetch(edges, 2 * e)
+            prefetch(tail_offsets, e)
+            prefetch(head_offsets, e)
+            e = crossing[k + NEAR]
+            fu, fv = tail_offsets[e], head_offsets[e]
+            p, q = indptr[vertex_offsets[edges[e, 0]]], indptr[vertex_offsets[edges[e, 1]]]
+            for i in (0, 8):  # blocks are longer than a line of the cache
+                prefetch(tail_data, fu + i)
+                prefetch(head_data, fv + i)
+                prefetch(data, p + i)
+                prefetch(data, q + i)
         e = crossing[k]
         u, v, rows = edges[e, 0], edges[e, 1], edge_dims[e]
         du, dv = vertex_dims[u], vertex_dims[v]
         fu, fv = tail_offsets[e], head_offsets[e]
         pu, pv = np.int64(indptr[vertex_offsets[u]]), np.int64(indptr[vertex_offsets[v]])
         if labels[u] < labels[v]:
-            put_product(
-                tail, (to_tail, tail_stride), tail_data, (fu, du), data, (pu, ra), rows, abs(sign)
-            )
-            put_product(
-                head, (to_head, head_stride), head_data, (fv, dv), data, (pv, rb), rows, sign
-            )
+            put_product(A, (to_A, stride_A), tail_data, (fu, du), data, (pu, ra), rows, abs(sign))
+            put_product(B, (to_B, stride_B), head_data, (fv, dv), data, (pv, rb), rows, sign)
         else:
-            put_product(
-                tail, (to_tail, tail_stride), head_data, (fv, dv), data, (pv, ra), rows, -abs(sign)
-            )
-            put_product(
-                head, (to_head, head_stride), tail_data, (fu, du), data, (pu, rb), rows, -sign
-            )
-        to_tail += rows * tail_stride
-        to_head += rows * head_stride
+            put_product(A, (to_A, stride_A), head_data, (fv, dv), data, (pv, ra), rows, -abs(sign))
+            put_product(B, (to_B, stride_B), tail_data, (fu, du), data, (pu, rb), rows, -sign)
+        to_A += rows * stride_A
+        to_B += rows * stride_B
 
 
 @kernel
-def crossing_maps(lo, hi, f, c, ranks, indptr, data, tail_starts, head_starts, tail, head):
-    """Maps of the coarse edges lo .. hi: fine maps times blocks of R, stacked in increasing fine edge index."""
+def crossing_maps(lo, hi, f, c, R, out):
+    """Maps of the coarse edges lo .. hi: fine maps times blocks of R, in increasing fine index."""
     for p in range(lo, hi):
-        ra, rb = ranks[c.pairs[p, 0]], ranks[c.pairs[p, 1]]
-        stack_pair(
-            c.pair_ptr[p], c.pair_ptr[p + 1], f, c, indptr, data, 1.0, tail, tail_starts[p], ra, ra, head, head_starts[p], rb, rb
-        )  # fmt: skip
+        ra, rb = R.ranks[c.pairs[p, 0]], R.ranks[c.pairs[p, 1]]
+        tail = Rows(out.tail, out.tail_starts[p], ra, ra)
+        head = Rows(out.head, out.head_starts[p], rb, rb)
+        stack_pair(c.pair_ptr[p], c.pair_ptr[p + 1], f, c, R, 1.0, tail, head)
 
 
 @kernel
-def compressed_maps(
-    lo,
-    hi,
-    f,
-    c,
-    ranks,
-    edge_dims,
-    rows,
-    chunk,
-    indptr,
-    data,
-    tail_starts,
-    head_starts,
-    m,
-    v,
-    s,
-    tail,
-    head,
-):
-    """Maps of the coarse edges lo .. hi, those of more rows than r_a + r_b compressed.
+def compressed_maps(lo, hi, f, c, R, rows, out, room):
+    """Maps of the coarse edges lo .. hi, those that are to be lower than their ``rows`` compressed.
 
-    [A | -B] of one edge goes through ``m``, at least ``chunk`` rows at a time, and becomes the
+    [A | -B] of one edge goes through the stack, at least ``chunk`` rows at a time, and becomes the
     triangular factor of its QR, whose Gram matrix is the same; its diagonal is made non-negative.
-    ``rows``: of each edge before, ``edge_dims``: after compression.
     """
+    tail, head, m = out.tail, out.head, room.stack
     for p in range(lo, hi):
-        if rows[p] == edge_dims[p]:
-            crossing_maps(p, p + 1, f, c, ranks, indptr, data, tail_starts, head_starts, tail, head)
+        if rows[p] == out.heights[p]:
+            crossing_maps(p, p + 1, f, c, R, out)
             continue
-        ra, rb = ranks[c.pairs[p, 0]], ranks[c.pairs[p, 1]]
+        ra, rb = R.ranks[c.pairs[p, 0]], R.ranks[c.pairs[p, 1]]
         w = ra + rb
         if w == 0:
             continue
         filled, k, end = 0, c.pair_ptr[p], c.pair_ptr[p + 1]
         while k < end:
             begin, at = k, filled * w
-            while k < end and filled + f.edge_dims[c.crossing_edges[k]] <= w + max(w, chunk):
+            while k < end and filled + f.edge_dims[c.crossing_edges[k]] <= w + max(w, room.chunk):
                 filled += f.edge_dims[c.crossing_edges[k]]
                 k += 1
-            stack_pair(begin, k, f, c, indptr, data, -1.0, m, at, ra, w, m, at + ra, rb, w)
-            triangular_factor(m, filled, w, v, s)
+            stack_pair(begin, k, f, c, R, -1.0, Rows(m, at, ra, w), Rows(m, at + ra, rb, w))
+            triangular_factor(m, filled, w, room.column, room.row)
             filled = min(filled, w)
+        to_tail, to_head = out.tail_starts[p], out.head_starts[p]
         for q in range(w):
             sign = -1 if m[q * w + q].real < 0 else 1
             for j in range(ra):
-                tail[tail_starts[p] + q * ra + j] = sign * m[q * w + j]
+                tail[to_tail + q * ra + j] = sign * m[q * w + j]
             for j in range(rb):
-                head[head_starts[p] + q * rb + j] = -sign * m[q * w + ra + j]
+                head[to_head + q * rb + j] = -sign * m[q * w + ra + j]

@@ -1,21 +1,51 @@
-"""Loops of :mod:`sheafcoarsen.modes`."""
+"""Loops of :mod:`sheafcoarsen.modes`, one cluster after the other.
 
-from sheafcoarsen._kernels.modes.local import assemble, cluster_unit, store_rows
+``local`` puts a cluster's operator together, ``modes`` finds its lowest modes, ``blocks`` holds
+what they are written to: R. The oversampled ones look at ``patches``, whose sections
+``patch_kernel`` finds, and come from ``oversampled``.
+"""
+
+from sheafcoarsen._kernels.modes.blocks import (
+    Blocks,
+    block_indices,
+    has_block_indices,
+    put_columns,
+    put_modes,
+)
+from sheafcoarsen._kernels.modes.local import assemble, cluster_unit
 from sheafcoarsen._kernels.modes.modes import (
+    ModesOut,
+    SpectraOut,
     kernel_dims,
     local_modes,
     local_spectra,
     singular_modes,
 )
-from sheafcoarsen._kernels.modes.oversampled import oversampled_modes, oversampled_spectra
+from sheafcoarsen._kernels.modes.oversampled import (
+    PatchProblems,
+    Responses,
+    oversampled_modes,
+    oversampled_spectra,
+)
 from sheafcoarsen._kernels.modes.patch_kernel import PatchRoom
-from sheafcoarsen._kernels.modes.patches import Patches, PatchIndex, diagonal, grow_patches
-from sheafcoarsen._kernels.modes.prolongation import block_indices, has_block_indices, place_block
+from sheafcoarsen._kernels.modes.patches import (
+    Neighbours,
+    Patches,
+    PatchIndex,
+    diagonal,
+    grow_patches,
+)
 
 __all__ = [
+    "Blocks",
+    "ModesOut",
+    "Neighbours",
     "PatchIndex",
+    "PatchProblems",
     "PatchRoom",
     "Patches",
+    "Responses",
+    "SpectraOut",
     "assemble",
     "block_indices",
     "cluster_unit",
@@ -27,7 +57,7 @@ __all__ = [
     "local_spectra",
     "oversampled_modes",
     "oversampled_spectra",
-    "place_block",
+    "put_columns",
+    "put_modes",
     "singular_modes",
-    "store_rows",
 ]

@@ -1,16 +1,18 @@
-"""The local operator of one cluster as a dense matrix, and its modes written into R."""
+"""The local operator of one cluster as a dense matrix.
 
-import math
+Of the index ``c``, ``Clusters`` or ``PatchIndex``, it reads internal edges, half-edges (2 e + end:
+what the principal block holds beyond L_a), dimensions and the places of the vertices.
+"""
 
 import numpy as np
 
-from sheafcoarsen._kernels.dense import NOT_NEGATIVE, add_gram, fix_phase, power_of_two
+from sheafcoarsen._kernels.dense import NOT_NEGATIVE, add_gram, power_of_two
 from sheafcoarsen._kernels.jit import kernel
 
 
 @kernel
-def cluster_unit(a, f, c, half_ptr, half_edges):
-    """One over the power of two just above the largest entry of the maps that enter cluster a's local operator."""
+def cluster_unit(a, f, c):
+    """One over the power of two just above the largest entry that enters cluster a's operator."""
     largest = 0.0
     for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
         e = c.internal_edges[k]
@@ -23,10 +25,10 @@ def cluster_unit(a, f, c, half_ptr, half_edges):
             largest = max(largest, float(abs(f.tail_data[i])))
         for i in range(head, f.head_offsets[e + 1]):
             largest = max(largest, float(abs(f.head_data[i])))
-    for k in range(half_ptr[a], half_ptr[a + 1]):
-        e = half_edges[k] >> 1
-        data = f.tail_data if half_edges[k] & 1 == 0 else f.head_data
-        starts = f.tail_offsets if half_edges[k] & 1 == 0 else f.head_offsets
+    for k in range(c.half_ptr[a], c.half_ptr[a + 1]):
+        e = c.half_edges[k] >> 1
+        data = f.tail_data if c.half_edges[k] & 1 == 0 else f.head_data
+        starts = f.tail_offsets if c.half_edges[k] & 1 == 0 else f.head_offsets
         for i in range(starts[e], starts[e + 1]):
             largest = max(largest, float(abs(data[i])))
     return 1 / power_of_two(largest)
@@ -40,22 +42,17 @@ def scaled_map(data, begin, end, unit, out, at):
 
 
 @kernel
-def assemble(a, f, c, half_ptr, half_edges, unit, m, out):
-    """Fill the lower triangle of unit^2 times cluster a's local operator, N_a x N_a row-major; what is above it means nothing.
+def assemble(a, f, c, unit, m, out):
+    """Fill the lower triangle of unit^2 times cluster a's local operator, N_a x N_a row-major.
 
-    The maps are scaled before they are squared, so that neither over- nor underflows; ``m`` has
-    room for the maps of an edge. Half-edges, 2 e + end, are what the principal block holds beyond
-    L_a.
+    What is above the diagonal means nothing. The maps are scaled before they are squared, so that
+    neither over- nor underflows; ``m`` has room for the maps of an edge.
     """
     # taken out of the tuples once: they count references at every access
     edges, vertex_dims, edge_dims, local = f.edges, f.vertex_dims, f.edge_dims, c.local_offsets
-    tail_data, tail_offsets, head_data, head_offsets = (
-        f.tail_data,
-        f.tail_offsets,
-        f.head_data,
-        f.head_offsets,
-    )
-    inner = c.internal_edges
+    tail_data, tail_offsets = f.tail_data, f.tail_offsets
+    head_data, head_offsets = f.head_data, f.head_offsets
+    inner, half_ptr, half_edges = c.internal_edges, c.half_ptr, c.half_edges
     start = np.int64(0)  # a literal would be a type of its own, and every callee compiled for it
     n = c.dims[a]
     for i in range(n * n):
@@ -90,34 +87,13 @@ def assemble(a, f, c, half_ptr, half_edges, unit, m, out):
 
 
 @kernel
-def store(a, r, f, c, z, n, indptr, data):
-    """Write the first r rows of z, vectors of length n, as the columns of R_a."""
-    for k in range(c.member_ptr[a], c.member_ptr[a + 1]):
-        v = c.members[k]
-        row = f.vertex_offsets[v]
-        for i in range(f.vertex_dims[v]):
-            p = indptr[row + i]
-            for j in range(r):
-                data[p + j] = z[j * n + c.local_offsets[v] + i]
+def stack(a, f, c, rows, out):
+    """Write the matrix whose Gram matrix is cluster a's local operator, row-major, rows x N_a.
 
-
-@kernel
-def store_rows(a, r, f, c, z, eps, indptr, data):
-    """Fix the phases of the first r rows of z and write them as the columns of R_a."""
-    for j in range(r):
-        fix_phase(z, j * c.dims[a], c.dims[a], math.sqrt(eps))
-    store(a, r, f, c, z, c.dims[a], indptr, data)
-
-
-@kernel
-def stack(a, f, c, half_ptr, half_edges, rows, out):
-    """Write the matrix whose Gram matrix is cluster a's local operator, row-major, rows[a] x N_a.
-
-    Its rows are delta_a and then, for the principal operator, the near maps of the crossing
-    half-edges.
+    Its rows are delta_a and then the near maps of the half-edges.
     """
     n = c.dims[a]
-    for i in range(rows[a] * n):
+    for i in range(rows * n):
         out[i] = 0
     row = 0
     for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
@@ -132,8 +108,8 @@ def stack(a, f, c, half_ptr, half_edges, rows, out):
             for i in range(dv):
                 out[at + i] -= f.head_data[f.head_offsets[e] + q * dv + i]
             row += 1
-    for k in range(half_ptr[a], half_ptr[a + 1]):
-        e, end = half_edges[k] >> 1, half_edges[k] & 1
+    for k in range(c.half_ptr[a], c.half_ptr[a + 1]):
+        e, end = c.half_edges[k] >> 1, c.half_edges[k] & 1
         v = f.edges[e, end]
         d = f.vertex_dims[v]
         data = f.tail_data if end == 0 else f.head_data

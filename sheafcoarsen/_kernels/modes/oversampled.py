@@ -1,18 +1,18 @@
-"""Oversampled modes, cluster by cluster: patches, the kernel of a patch, and the responses of the cluster to sources in the patch.
+"""Oversampled modes, cluster by cluster: what a cluster answers to sources in the patch around it.
 
-``f`` is a ``SheafArrays``, ``c`` a ``Clusters``, ``p`` the ``Patches``, ``s`` a LAPACK
-``Workspace``, ``room`` a ``PatchRoom``. A patch is T, its cluster is C; N and n are their
-dimensions, and C has the first n coordinates of T. All in double precision.
+A patch is T, its cluster is C; N and n are their dimensions, and C has the first n coordinates of
+T. All in double precision. Kernels over clusters return -1, or the first cluster at which LAPACK
+failed.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from sheafcoarsen._kernels.dense import (
     eigh_lowest,
     eigvalsh,
-    fix_phase,
     gram,
     inf_norm,
     potrf,
@@ -20,40 +20,74 @@ from sheafcoarsen._kernels.dense import (
     power_of_two,
 )
 from sheafcoarsen._kernels.jit import kernel
-from sheafcoarsen._kernels.modes.local import assemble, cluster_unit, store
-from sheafcoarsen._kernels.modes.patch_kernel import EPS, patch_kernel, restricted
-from sheafcoarsen._kernels.modes.patches import enter, leave
+from sheafcoarsen._kernels.modes.blocks import put_modes
+from sheafcoarsen._kernels.modes.local import assemble, cluster_unit
+from sheafcoarsen._kernels.modes.patch_kernel import EPS, patch_kernel, restriction
+from sheafcoarsen._kernels.modes.patches import Patches, enter, leave
 
 SHIFT = 0.1
 """A = L_T + SHIFT target I: positive definite, and the responses hardly know of it."""
 
 
 BORDER = 1e-12
-"""A coordinate is touched by an edge that leaves T where diag(L) exceeds diag(L_T) by so much of the largest diag(L_T)."""
+"""An edge that leaves T touches a coordinate where diag(L) exceeds diag(L_T) by more than this.
+
+In units of the largest entry of diag(L_T).
+"""
+
+
+class PatchProblems(NamedTuple):
+    """The sheaf, its clusters and their patches, and how accurately their responses are wanted."""
+
+    f: tuple  # SheafArrays
+    c: tuple  # Clusters
+    p: Patches
+    target: float
+    eps: float  # of the scalar type of the user's sheaf
+    least: float  # smallest score that this type holds
+
+
+class Responses(NamedTuple):
+    """What the spectra found and the modes need again, cluster after cluster; or empty arrays."""
+
+    starts: np.ndarray  # (K + 1,)
+    matrices: np.ndarray  # (sum N_a^2,) as ``prepare`` leaves them
+    kernels: np.ndarray  # (K,) dimension of K_C
+    numbers: np.ndarray  # (K, 3) scale of G, unit of the maps, norm(L_T, inf)
 
 
 @kernel
-def responses(a, f, p, n, unit, largest, target, kernels, room, s):
-    """s.a = -(I - K K*) G (I - K K*) / scale - c K K*, lower triangle, entries near 1; return the scale and LAPACK's info.
-
-    With c above norm(G) / scale its lowest eigenvectors are K, then the leading ones of G in the
-    complement.
-
-    G = X_b* X_b + target^2 Y* Y with A = L_T + SHIFT target I, X = A^{-1} P_C*, Y = A^{-1} X, b the
-    coordinates that an edge touches which leaves T. ``target`` comes in units of the scaled maps.
-    """
-    N, k = room.t.dims[0], kernels.shape[0]
-    A, x, m = room.a, room.x, room.m
+def border_of(a, problems, unit, largest, L_T):
+    """Coordinates of patch a that are touched by an edge that leaves it."""
+    vertex_dims, vertex_offsets = problems.f.vertex_dims, problems.f.vertex_offsets
+    p = problems.p
+    N = p.dims[a]
     border = np.empty(N, np.int64)
-    nb, at = 0, 0
+    found, at = 0, 0
     for q in range(p.starts[a], p.starts[a] + p.counts[a]):
         v = p.members[q]
-        for i in range(f.vertex_dims[v]):
-            whole = p.diagonal[f.vertex_offsets[v] + i] * unit * unit
-            if whole - A[at * N + at].real > BORDER * largest:
-                border[nb] = at
-                nb += 1
+        for i in range(vertex_dims[v]):
+            whole = p.diagonal[vertex_offsets[v] + i] * unit * unit
+            if whole - L_T[at * N + at].real > BORDER * largest:
+                border[found] = at
+                found += 1
             at += 1
+    return border[:found]
+
+
+@kernel
+def responses(n, target, border, kernels, room):
+    """s.a = -(I - K K*) G (I - K K*) / scale - c K K*, lower triangle, entries near 1.
+
+    With c above norm(G) / scale its lowest eigenvectors are K, then the leading ones of G in the
+    complement. Returns the scale and LAPACK's info.
+
+    G = X_b* X_b + target^2 Y* Y with A = L_T + SHIFT target I, X = A^{-1} P_C*, Y = A^{-1} X, b the
+    border. ``target`` comes in units of the scaled maps.
+    """
+    s = room.s
+    N, k, nb = room.t.dims[0], kernels.shape[0], border.size
+    A, x, m = room.a, room.x, room.m
     for i in range(N):
         A[i * N + i] += SHIFT * target
     info = potrf(A, N, s)
@@ -71,9 +105,9 @@ def responses(a, f, p, n, unit, largest, target, kernels, room, s):
     for j in range(n):
         for i in range(N):
             m[j * height + nb + i] = target * x[j * N + i]
-    if (
-        k > 0
-    ):  # M <- M (I - K K*), where m holds the conjugate of M; twice, since M K may be far larger than what is left
+    if k > 0:
+        # M <- M (I - K K*), where m holds the conjugate of M; twice, since M K may be far larger
+        # than what is left
         M, columns = m[: n * height].reshape(n, height), np.ascontiguousarray(kernels.T)
         for _ in range(2):
             M -= np.dot(columns, np.dot(np.conj(kernels), M))
@@ -95,17 +129,18 @@ def responses(a, f, p, n, unit, largest, target, kernels, room, s):
 
 
 @kernel
-def prepare(a, f, c, p, target, eps, room, s):
+def prepare(a, problems, room):
     """Leave in s.a what ``responses`` leaves for cluster a.
 
     Returns the dimension of K_C, the scale of G, the unit of the maps, norm(L_T, inf) and LAPACK's
     info.
     """
-    t, n = room.t, c.dims[a]
+    f, p, t, s = problems.f, problems.p, room.t, room.s
+    n, eps = problems.c.dims[a], problems.eps
     rows = enter(a, f, p, t)
     N = t.dims[0]
-    unit = cluster_unit(0, f, t, room.no_edges, room.no_edges)
-    assemble(0, f, t, room.no_edges, room.no_edges, unit, room.map, room.a)
+    unit = cluster_unit(0, f, t)
+    assemble(0, f, t, unit, room.map, room.a)
     largest = 0.0
     for i in range(N):
         largest = max(largest, room.a[i * N + i].real)
@@ -116,105 +151,87 @@ def prepare(a, f, c, p, target, eps, room, s):
             s.a[i * n + i] = -1
         return n, 1.0, unit, 0.0, 0
     top = inf_norm(room.a, N)
-    wanted = min(max(target * unit * unit, 40 * N * EPS * largest), 1e8 * largest)
+    wanted = min(max(problems.target * unit * unit, 40 * N * EPS * largest), 1e8 * largest)
     scale = 1.0
-    kernels, info = patch_kernel(f, t, rows, unit, largest, top, eps, room, s)
+    kernels, info = patch_kernel(f, rows, unit, largest, top, eps, room)
     if info == 0 and kernels.shape[0] > 0:
-        kernels, info = restricted(kernels, n, eps, s)
+        kernels, info = restriction(kernels, n, eps, s)
     if info == 0:
-        scale, info = responses(
-            a, f, p, n, unit, largest, wanted, np.ascontiguousarray(kernels[:, :n]), room, s
-        )
+        border = border_of(a, problems, unit, largest, room.a)
+        scale, info = responses(n, wanted, border, np.ascontiguousarray(kernels[:, :n]), room)
     leave(a, p, t)
     return kernels.shape[0], scale, unit, top / unit / unit, info
 
 
 @kernel
 def score(j, k, w, n, scale, unit, least):
-    """Score number j: 0 on K_C, of dimension k, else (eigenvalue of G)^{-1/2}, as far as rounding lets G tell, in least .. 1 / least."""
+    """Score j: 0 on K_C, of dimension k, else (eigenvalue of G)^{-1/2} within least .. 1 / least.
+
+    Eigenvalues of G below the rounding of its largest one count as that.
+    """
     if j < k:
         return 0.0
-    return min(
-        max(1 / math.sqrt(max(-w[j], -n * EPS * w[k]) * scale) / unit / unit, least), 1 / least
-    )
+    eigenvalue = max(-w[j], -n * EPS * w[k]) * scale
+    return min(max(1 / math.sqrt(eigenvalue) / unit / unit, least), 1 / least)
 
 
 @kernel
-def oversampled_spectra(
-    lo,
-    hi,
-    f,
-    c,
-    p,
-    target,
-    eps,
-    least,
-    room,
-    s,
-    value_starts,
-    values,
-    kept_starts,
-    kept,
-    kernel_dims,
-    numbers,
-):
-    """All scores of clusters lo .. hi and the dimensions of K_C; returns -1, or the first cluster at which LAPACK failed.
+def oversampled_spectra(lo, hi, problems, room, out, responses_out):
+    """All scores of clusters lo .. hi and the dimensions of K_C.
 
-    What ``prepare`` finds is kept in ``kept`` and ``numbers`` (scale, unit, norm), unless they are
-    empty.
+    What ``prepare`` finds is kept for ``oversampled_modes``, unless there is no room for it.
     """
+    s, least, dims = room.s, problems.least, problems.c.dims
+    starts, scores, kept = out.starts, out.scores, responses_out.matrices
+    kernels, numbers = responses_out.kernels, responses_out.numbers
     for a in range(lo, hi):
-        n = c.dims[a]
-        kernel_dims[a] = 0
+        n = dims[a]
+        kernels[a] = 0
         if n == 0:
             continue
-        k, scale, unit, norm, info = prepare(a, f, c, p, target, eps, room, s)
+        k, scale, unit, norm, info = prepare(a, problems, room)
         if info != 0:
             return a
-        kernel_dims[a] = k
+        kernels[a] = k
         if kept.size > 0:
-            kept[kept_starts[a] : kept_starts[a + 1]] = s.a[: n * n]
+            kept[responses_out.starts[a] : responses_out.starts[a + 1]] = s.a[: n * n]
             numbers[a, 0], numbers[a, 1], numbers[a, 2] = scale, unit, norm
         if eigvalsh(n, EPS, s, s.reduction) != 0:
             return a
         for j in range(n):
-            values[value_starts[a] + j] = score(j, k, s.w, n, scale, unit, least)
+            scores[starts[a] + j] = score(j, k, s.w, n, scale, unit, least)
     return -1
 
 
 @kernel
-def oversampled_modes(
-    lo, hi, f, c, p, target, eps, least, room, s, kept_starts, kept, kernel_dims, numbers,
-    ranks, indptr, data, value_starts, values, next_values, norms, tied,
-):  # fmt: skip
-    """The first modes of clusters lo .. hi; outputs and result as of ``local_modes``; what ``oversampled_spectra`` kept is not repeated."""
-    sqrt_eps = math.sqrt(eps)
+def oversampled_modes(lo, hi, problems, room, known, out):
+    """The first modes of clusters lo .. hi; what ``oversampled_spectra`` kept is not repeated."""
+    f, c, s, least, eps = problems.f, problems.c, room.s, problems.least, problems.eps
+    sqrt_eps, ranks, starts = math.sqrt(eps), out.blocks.ranks, out.starts
+    scores, following, norms, tied = out.scores, out.following, out.norms, out.tied
+    matrices, kernels, numbers = known.matrices, known.kernels, known.numbers
     for a in range(lo, hi):
         n, r = c.dims[a], ranks[a]
-        next_values[a] = np.inf
+        following[a] = np.inf
         norms[a] = 0
         tied[a] = False
         if n == 0:
             continue
-        if kept.size > 0:
-            k, scale, unit, norms[a] = kernel_dims[a], numbers[a, 0], numbers[a, 1], numbers[a, 2]
-            s.a[: n * n] = kept[kept_starts[a] : kept_starts[a + 1]]
+        if matrices.size > 0:
+            k, scale, unit, norms[a] = kernels[a], numbers[a, 0], numbers[a, 1], numbers[a, 2]
+            s.a[: n * n] = matrices[known.starts[a] : known.starts[a + 1]]
         else:
-            k, scale, unit, norms[a], info = prepare(a, f, c, p, target, eps, room, s)
+            k, scale, unit, norms[a], info = prepare(a, problems, room)
             if info != 0:
                 return a
-        if (
-            eigh_lowest(n, max(min(max(r + 1, k + 1), n), 1), EPS, s, s.reduction) != 0
-        ):  # the leading eigenvalue of G sets the level of rounding
+        # the leading eigenvalue of G, number k, sets the level of rounding
+        if eigh_lowest(n, min(max(r, k) + 1, n), EPS, s, s.reduction) != 0:
             return a
+        at = starts[a]
         for j in range(r):
-            values[value_starts[a] + j] = score(j, k, s.w, n, scale, unit, least)
-            fix_phase(s.z, j * n, n, sqrt_eps)
+            scores[at + j] = score(j, k, s.w, n, scale, unit, least)
         if r < n:
-            next_values[a] = score(r, k, s.w, n, scale, unit, least)
-            tied[a] = (
-                r > 0
-                and next_values[a] - values[value_starts[a] + r - 1] <= sqrt_eps * next_values[a]
-            )
-        store(a, r, f, c, s.z, n, indptr, data)
+            following[a] = score(r, k, s.w, n, scale, unit, least)
+            tied[a] = r > 0 and following[a] - scores[at + r - 1] <= sqrt_eps * following[a]
+        put_modes(a, f, c, s.z, eps, out.blocks)
     return -1

@@ -25,12 +25,12 @@ class PatchRoom(NamedTuple):
     """Room for the largest patch of a range."""
 
     t: PatchIndex
+    s: Workspace  # LAPACK's, for the clusters
     a: np.ndarray  # (N N,) L_T, then A and its factor
     spare: np.ndarray  # (N N,) a factor for the search for a kernel
     x: np.ndarray  # (n N,) X, then Y, as rows
     m: np.ndarray  # (n 2 N,) [X_b; target Y], its columns as rows
     map: np.ndarray  # both maps of an edge
-    no_edges: np.ndarray  # (2,) zeros: the patch has no half-edges
 
 
 @kernel
@@ -116,7 +116,10 @@ def orthonormalize(x):
 
 @kernel
 def right_vectors(rows, columns, matrix, s):
-    """Singular values, descending, and all right singular vectors, as rows, of a row-major matrix, which is destroyed; and LAPACK's info."""
+    """Singular values, descending, and all right singular vectors, as rows; and LAPACK's info.
+
+    The matrix is row-major and is destroyed.
+    """
     small, large = min(rows, columns), max(rows, columns)
     z, w = np.empty(columns * columns, matrix.dtype), np.zeros(columns)
     work, rwork = (
@@ -125,18 +128,18 @@ def right_vectors(rows, columns, matrix, s):
     )
     own = Workspace(
         matrix, s.spare, w, z, s.map, s.reduction, work, rwork, s.iwork, s.ints, s.chars
-    )  # fmt: skip
+    )
     info = singular_rows(rows, columns, True, own)
     return w, z.reshape(columns, columns), info
 
 
 @kernel
-def kernel_by_svd(f, t, rows, tolerance, room, s):
-    """Orthonormal basis of ker delta_T as rows, (dim, N), by all singular values; and LAPACK's info."""
+def kernel_by_svd(f, rows, tolerance, room):
+    """Orthonormal basis of ker delta_T as rows, (dim, N), by all singular values; and the info."""
+    t, s = room.t, room.s
     n = t.dims[0]
     matrix = np.empty(max(rows * n, 1), room.a.dtype)
-    heights = np.full(1, rows)
-    stack(0, f, t, room.no_edges, room.no_edges, heights, matrix)
+    stack(0, f, t, rows, matrix)
     normalized(matrix, rows * n)
     w, z, info = right_vectors(rows, n, matrix, s)
     rank = 0
@@ -146,14 +149,15 @@ def kernel_by_svd(f, t, rows, tolerance, room, s):
 
 
 @kernel
-def patch_kernel(f, t, rows, unit, largest, top, eps, room, s):
-    """Orthonormal basis of ker delta_T as rows, (dim, N), decided on singular values of delta_T; and LAPACK's info.
+def patch_kernel(f, rows, unit, largest, top, eps, room):
+    """Orthonormal basis of ker delta_T as rows, (dim, N), by singular values; and LAPACK's info.
 
     A Cholesky factor of L_T - mu I proves that there is none. Else inverse iteration on L_T + mu I
     finds the space of the smallest singular values, refined through delta_T itself, which resolves
     them to eps norm(delta_T) and not to its square root. ``largest``: largest entry of unit^2 L_T;
     ``top``: its norm(., inf).
     """
+    t, s = room.t, room.s
     n = t.dims[0]
     a, spare = room.a, room.spare
     tolerance = max(rows, n) * eps
@@ -166,12 +170,12 @@ def patch_kernel(f, t, rows, unit, largest, top, eps, room, s):
         return none, 0
     count = FIRST_BLOCK
     if 3 * count > n:
-        return kernel_by_svd(f, t, rows, tolerance, room, s)
+        return kernel_by_svd(f, rows, tolerance, room)
     spare[: n * n] = a[: n * n]
     for i in range(n):
         spare[i * n + i] += mu
     if potrf(spare, n, s) != 0:
-        return kernel_by_svd(f, t, rows, tolerance, room, s)
+        return kernel_by_svd(f, rows, tolerance, room)
     while 3 * count <= n:
         x = np.empty((count, n), a.dtype)
         flat = x.reshape(count * n)
@@ -217,12 +221,15 @@ def patch_kernel(f, t, rows, unit, largest, top, eps, room, s):
         x = np.dot(np.ascontiguousarray(z[near - zeros :]), x)
         orthonormalize(x)
         return x, info
-    return kernel_by_svd(f, t, rows, tolerance, room, s)
+    return kernel_by_svd(f, rows, tolerance, room)
 
 
 @kernel
-def restricted(x, n, eps, s):
-    """Orthonormal basis, as rows (dim, n), of what is left of the rows of x on the first n coordinates; and LAPACK's info."""
+def restriction(x, n, eps, s):
+    """Orthonormal basis, as rows (dim, n), of the rows of x on their first n coordinates.
+
+    Returns LAPACK's info too.
+    """
     count = x.shape[0]
     matrix = np.empty((n, count), x.dtype)
     for j in range(count):

@@ -8,22 +8,28 @@ import numpy as np
 from sheafcoarsen._kernels.jit import kernel
 
 
+class Neighbours(NamedTuple):
+    """The graph by vertex: ``ends[starts[v] : starts[v + 1]]`` and how strong the couplings are."""
+
+    starts: np.ndarray  # (n + 1,)
+    ends: np.ndarray
+    strengths: np.ndarray
+
+
 class Patches(NamedTuple):
     """The patch of every cluster, and what is needed to find its edges.
 
-    members, starts, counts : vertices of patch a: ``members[starts[a] : starts[a] + counts[a]]``,
-    first those of the cluster, ascending dims : (K,) dimension of C^0 on the patch low_ptr,
-    low_edges : edges by their end of fewer edges, so that no list is long diagonal : (dim_c0,)
-    diag(L)
+    The vertices of patch a are ``members[starts[a] : starts[a] + counts[a]]``, first those of the
+    cluster, ascending.
     """
 
     members: np.ndarray
-    starts: np.ndarray
-    counts: np.ndarray
-    dims: np.ndarray
-    low_ptr: np.ndarray
-    low_edges: np.ndarray
-    diagonal: np.ndarray
+    starts: np.ndarray  # (K + 1,)
+    counts: np.ndarray  # (K,)
+    dims: np.ndarray  # (K,) dimension of C^0 on the patch
+    low_ptr: np.ndarray  # (n + 1,)
+    low_edges: np.ndarray  # (m,) edges by their end of fewer edges, so that no list is long
+    diagonal: np.ndarray  # (dim_c0,) diag(L)
 
 
 class PatchIndex(NamedTuple):
@@ -33,6 +39,8 @@ class PatchIndex(NamedTuple):
     internal_edges: np.ndarray
     internal_ptr: np.ndarray  # (2,)
     local_offsets: np.ndarray  # (n_vertices,) -1 outside
+    half_edges: np.ndarray  # (0,) a patch has none
+    half_ptr: np.ndarray  # (2,)
 
 
 @kernel
@@ -66,14 +74,19 @@ def coarse_number(size):
 
 
 @kernel
-def grow_patches(lo, hi, f, c, starts, ends, weights, rings, members, member_starts, counts, dims):
-    """Fill the patches of clusters lo .. hi: ring after ring the neighbours most strongly coupled first, while dim T <= 2 dim C."""
+def grow_patches(lo, hi, f, c, links, rings, patches):
+    """Fill the patches of clusters lo .. hi, ring after ring, while dim T <= 2 dim C.
+
+    Of a ring the neighbours most strongly coupled come first.
+    """
+    starts, ends, weights = links.starts, links.ends, links.strengths
+    members, counts, dims = patches.members, patches.counts, patches.dims
     n_vertices = f.vertex_dims.size
     seen = np.full(n_vertices, -1, np.int64)
     strength = np.zeros(n_vertices)
     candidates = np.empty(n_vertices, np.int64)
     for a in range(lo, hi):
-        begin = member_starts[a]
+        begin = patches.starts[a]
         count = 0
         for k in range(c.member_ptr[a], c.member_ptr[a + 1]):
             members[begin + count] = c.members[k]

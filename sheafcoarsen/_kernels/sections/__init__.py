@@ -9,9 +9,7 @@ from sheafcoarsen._kernels.sections.equilibration import (
 from sheafcoarsen._kernels.sections.reduction import (
     Room,
     kept_dims,
-    put_loops,
     reduced,
-    store_columns,
 )
 
 __all__ = [
@@ -20,9 +18,7 @@ __all__ = [
     "kept_dims",
     "normalized_edges",
     "orthonormal_blocks",
-    "put_loops",
     "reduced",
     "stalk_factors",
-    "store_columns",
     "vertex_bases",
 ]

@@ -32,10 +32,10 @@ class Room(NamedTuple):
 
 
 @kernel
-def pivoted(a, f, c, half_ptr, half_edges, keep, s):
+def pivoted(a, f, c, keep, s):
     """Cholesky of L_a with complete pivoting, stopped where at most keep^2 is left on the diagonal; returns the rank."""
     n = c.dims[a]
-    assemble(a, f, c, half_ptr, half_edges, 1.0, s.map, s.a)
+    assemble(a, f, c, 1.0, s.map, s.a)
     largest = 0.0
     for i in range(n):
         largest = max(largest, float(abs(s.a[i * n + i])))
@@ -47,18 +47,18 @@ def pivoted(a, f, c, half_ptr, half_edges, keep, s):
 
 
 @kernel
-def kept_dims(lo, hi, f, c, half_ptr, half_edges, keep, s, kept):
+def kept_dims(lo, hi, f, c, keep, s, kept):
     """kept[a] = how many coordinates of clusters lo .. hi complete pivoting leaves; none if L_a - keep^2 I is definite."""
     for a in range(lo, hi):
         n = c.dims[a]
         kept[a] = 0
         if n == 0:
             continue
-        assemble(a, f, c, half_ptr, half_edges, 1.0, s.map, s.a)
+        assemble(a, f, c, 1.0, s.map, s.a)
         for i in range(n):
             s.a[i * n + i] -= keep * keep
         if potrf(s.a, n, s) != 0:
-            kept[a] = n - pivoted(a, f, c, half_ptr, half_edges, keep, s)
+            kept[a] = n - pivoted(a, f, c, keep, s)
 
 
 @kernel
@@ -224,7 +224,7 @@ def kept_space(a, r, f, c, k, s, room):
 
 @kernel
 def reduced(
-    lo, hi, f, c, half_ptr, half_edges, crossing_ptr, crossing, keep, eps, kept, s, room,
+    lo, hi, f, c, crossing_ptr, crossing, keep, eps, kept, s, room,
     z_starts, z, loop_starts, loops, peeled, loop_rows, dropped, zeros,
 ):  # fmt: skip
     """What clusters lo .. hi keep: the columns of z, N_a x kept[a], last the peeled[a] ones that are global sections of their own.
@@ -240,7 +240,7 @@ def reduced(
         peeled[a], loop_rows[a], dropped[a], zeros[a] = 0, 0, np.inf, 0.0
         if k == 0:
             continue
-        r = pivoted(a, f, c, half_ptr, half_edges, keep, s)
+        r = pivoted(a, f, c, keep, s)
         dropped[a] = smallest_singular_value(r, n, s, room.t)
         if kept_space(a, r, f, c, k, s, room) != 0:
             return a
@@ -320,27 +320,3 @@ def turned(z, n, k, w, vectors, out, to):
             for i in range(k):
                 x += z[row * k + i] * vectors[j * k + i]
             out[to + row * w + j] = x
-
-
-@kernel
-def store_columns(lo, hi, f, c, kept, z_starts, z, first, counts, indptr, data):
-    """Write columns first[a] .. first[a] + counts[a] of z to the rows of clusters lo .. hi in a block-sparse matrix."""
-    for a in range(lo, hi):
-        k = kept[a]
-        for p in range(c.member_ptr[a], c.member_ptr[a + 1]):
-            v = c.members[p]
-            for i in range(f.vertex_dims[v]):
-                x, to = (
-                    z_starts[a] + (c.local_offsets[v] + i) * k + first[a],
-                    indptr[f.vertex_offsets[v] + i],
-                )
-                for j in range(counts[a]):
-                    data[to + j] = z[x + j]
-
-
-@kernel
-def put_loops(lo, hi, widths, rows, starts, loops, to, out):
-    """out[to[a] ...] = half the loop factors of clusters lo .. hi."""
-    for a in range(lo, hi):
-        for i in range(rows[a] * widths[a]):
-            out[to[a] + i] = loops[starts[a] + i] / 2

@@ -265,7 +265,7 @@ def test_modes_whose_matrix_was_given_other_arrays_are_refused(damage):
     setattr(M.prolongation, damage, other)
     sc.coarsen(F, P, M)  # the same numbers
     other[-1] = np.nan if damage == "data" else 1
-    with pytest.raises(ValueError, match="the LocalModes in `rank`"):
+    with pytest.raises(ValueError, match="LocalModes: "):
         sc.coarsen(F, P, M)
 
 
@@ -436,12 +436,16 @@ def test_the_result_cannot_be_changed_but_replaced():
     with pytest.raises(dataclasses.FrozenInstanceError):
         C.sheaf = F
     Q = Partition([1, 1, 1, 0, 0, 0])
-    D = dataclasses.replace(C, partition=Q, modes=None)
-    assert C.clusters.labels.tolist() == P.labels.tolist()
-    assert D.clusters.labels.tolist() == Q.labels.tolist()  # nothing derived is carried over
-    assert D.sheaf is C.sheaf
-    assert dataclasses.replace(C, partition=Q).clusters.labels.tolist() == Q.labels.tolist()
-    assert dataclasses.replace(C, sheaf=F).n_crossing_edges == 5
+    other = sc.coarsen(F, Q, C.ranks)
+    for modes in (None, other.modes):
+        D = dataclasses.replace(C, partition=Q, modes=modes, prolongation=other.prolongation)
+        assert C.clusters.labels.tolist() == P.labels.tolist()
+        assert D.clusters.labels.tolist() == Q.labels.tolist()  # nothing derived is carried over
+        np.testing.assert_array_equal(D.block(0), other.block(0))
+        assert D.sheaf is C.sheaf
+    twice = CellularSheaf.random([(0, 1), (1, 0), (0, 0)], C.ranks, 1, seed=3)
+    assert C.n_crossing_edges == 1
+    assert dataclasses.replace(C, sheaf=twice).n_crossing_edges == 2
 
 
 def test_the_result_says_what_it_is():

@@ -254,7 +254,7 @@ def test_modes_brought_along_are_refreshed_by_their_own_operator():
     M = sc.local_modes(F2, P, [3, 5], "principal")
     np.testing.assert_array_equal(C2.modes.scores, M.scores)
     np.testing.assert_array_equal(C2.modes.next_eigenvalues, M.next_eigenvalues)
-    assert C2.modes.half_edges is C.modes.half_edges
+    assert C2.modes.clusters.half_edges is C.modes.clusters.half_edges
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -360,19 +360,22 @@ def test_parts_that_do_not_fit_are_refused():
     other = sc.coarsen(F, Partition([0, 0, 1, 1, 1, 1]), 2)
     R = basis.prolongation.copy()
     R.eliminate_zeros()
-    for damaged in (
-        dataclasses.replace(C, partition=other.partition),
-        dataclasses.replace(C, modes=other.modes),
-        dataclasses.replace(C, sheaf=sc.coarsen(F, P, 3).sheaf),
-        dataclasses.replace(C, modes=dataclasses.replace(C.modes, ranks=np.array([7, 7]))),
-        dataclasses.replace(C, partition=Partition([0, 1])),
-        dataclasses.replace(basis, prolongation=R),
-        dataclasses.replace(basis, partition=other.partition),
+    for whole, fields, message in (
+        (C, {"partition": other.partition}, "modes belong to another partition"),
+        (C, {"modes": other.modes}, "modes belong to another partition"),
+        (C, {"sheaf": sc.coarsen(F, P, 3).sheaf}, "ranks of its modes are not the dimensions"),
+        (C, {"sheaf": F}, "2 clusters, a coarse sheaf of 6 vertices"),
+        (C.modes, {"ranks": np.array([7, 7])}, "more than the cluster's dimension 6"),
+        (C, {"partition": Partition([0, 1])}, "must label the sheaf's 6 vertices"),
+        (basis, {"prolongation": R}, "full block"),
+        (basis, {"partition": other.partition}, "full block"),
     ):
-        with pytest.raises(
-            ValueError, match="fit together|full block|must label|more than the cluster"
-        ):
-            damaged.recoarsen(F)
+        with pytest.raises(ValueError, match=message):
+            dataclasses.replace(whole, **fields)
+    C.prolongation.data, basis.prolongation.data = C.prolongation.data * 2, R.data
+    assert C.recoarsen(F).prolongation.max() <= 1  # its modes are computed again
+    with pytest.raises(ValueError, match="full block"):
+        basis.recoarsen(F)
 
 
 def test_replaced_fields_are_obeyed():

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition
-from sheafcoarsen.modes import coordinates
 from tests.support import reference
 from tests.support.helpers import ties_allowed
 from tests.support.strategies import DTYPES, bases, mode_counts, sheaves_with_partitions
@@ -64,9 +63,10 @@ def test_rows_are_vertices_ascending_even_where_clusters_interleave():
     F = CellularSheaf.random(nx.path_graph(4), [1, 2, 1, 1], 1, seed=7)
     P = Partition([1, 0, 1, 0])
     basis = [[[10], [20], [30]], [[1, 2], [3, 4]]]
-    R = sc.coarsen(F, P, basis=basis).prolongation
-    assert R.toarray().tolist() == [[0, 1, 2], [10, 0, 0], [20, 0, 0], [0, 3, 4], [30, 0, 0]]
-    assert coordinates(F, P, 0).tolist() == [1, 2, 4]
+    C = sc.coarsen(F, P, basis=basis)
+    rows = [[0, 1, 2], [10, 0, 0], [20, 0, 0], [0, 3, 4], [30, 0, 0]]
+    assert C.prolongation.toarray().tolist() == rows
+    assert C.R.coordinates(0).tolist() == [1, 2, 4]
 
 
 def test_blocks_may_be_lists_integers_or_an_object_array():

@@ -31,14 +31,17 @@ def test_the_result_cannot_be_changed_but_replaced():
     M.basis(0)[:] = 0  # a copy
     assert residual(M.basis(0).conj().T @ M.basis(0) - np.eye(2), n=6) < 30
 
-    other = dataclasses.replace(M, ranks=np.array([1, 2]), scores=np.array([1.0, 2.0, 3.0]))
-    # nothing derived from the old ranks is carried over
-    assert other.eigenvalues(1).tolist() == [
-        2,
-        3,
-    ]
+    fewer = sc.local_modes(F, P, [1, 2])
+    ranks, scores = np.array([1, 2]), np.array([1.0, 2.0, 3.0])
+    other = dataclasses.replace(M, ranks=ranks, scores=scores, prolongation=fewer.prolongation)
+    assert other.eigenvalues(1).tolist() == [2, 3]  # nothing derived from the old ones is left
+    np.testing.assert_array_equal(other.basis(0), fewer.basis(0))
+    assert ranks.flags.writeable  # the caller's own
+    assert not other.ranks.flags.writeable
     Q = Partition([1, 1, 1, 0, 0, 0])
-    assert dataclasses.replace(M, partition=Q).clusters.labels.tolist() == Q.labels.tolist()
+    swapped = sc.local_modes(F, Q, 2)
+    other = dataclasses.replace(M, partition=Q, prolongation=swapped.prolongation)
+    assert other.clusters.labels.tolist() == Q.labels.tolist()
     assert M.clusters.labels.tolist() == P.labels.tolist()
 
 

@@ -18,7 +18,7 @@ def test_columns_are_those_of_the_blocks_from_the_first_asked_for():
     blocks = [np.arange(1.0, 5.0).reshape(2, 2), np.arange(10.0, 22.0).reshape(4, 3)]
     z, z_starts = np.concatenate([b.ravel() for b in blocks]), np.array([0, 4, 16])
     first, counts = np.array([1, 0]), np.array([1, 2])
-    R = columns_of(F, P, clusters, kept, z_starts, z, first, counts).toarray()
+    R = columns_of(F, clusters, kept, z_starts, z, first, counts).matrix.toarray()
     expected = np.zeros((6, 3))
     expected[[0, 3], 0] = blocks[0][:, 1]
     expected[[1, 2, 4, 5], 1:] = blocks[1][:, :2]

@@ -65,7 +65,12 @@ def test_a_prolongation_between_clusters_is_refused(C, size, monkeypatch):
     monkeypatch.setattr(pieces, "PIECE", size)
     R = C.prolongation.toarray()
     R[C.fine.vertex_offsets[C.partition.cluster(1)[0]], 0] = 1e-3
-    wrong = dataclasses.replace(C, prolongation=scipy.sparse.csr_array(R))
+    damaged = scipy.sparse.csr_array(R)
+    with pytest.raises(ValueError, match="R must hold a full block for every cluster"):
+        dataclasses.replace(C, prolongation=damaged)
+    wrong = sc.coarsen(C.fine, C.partition, C.ranks)
+    for name in ("data", "indices", "indptr"):  # nothing but verify looks at what is put there
+        setattr(wrong.prolongation, name, getattr(damaged, name))
     with pytest.raises(ValueError, match="R must hold nothing outside of its diagonal blocks, but"):
         sc.verify(wrong)
 

@@ -1,0 +1,78 @@
+"""R = blockdiag(R_a) as kernels see it: its dense blocks, row by row in the order of C^0."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sheafcoarsen._kernels.dense import fix_phase
+from sheafcoarsen._kernels.jit import kernel
+
+
+class Blocks(NamedTuple):
+    """Row i of C^0, in cluster a, holds the r_a entries of R from ``data[indptr[i]]`` on."""
+
+    indptr: np.ndarray  # (dim_c0 + 1,)
+    data: np.ndarray  # (sum N_a r_a,)
+    ranks: np.ndarray  # (K,) r_a
+
+
+@kernel
+def block_indices(labels, vertex_dims, ranks, first_columns, indptr, indices):
+    """Fill the csr index arrays: every row of a vertex in cluster a holds the r_a columns of a."""
+    row, at = 0, 0
+    indptr[0] = 0
+    for v in range(labels.size):
+        a = labels[v]
+        for _ in range(vertex_dims[v]):
+            for j in range(ranks[a]):
+                indices[at + j] = first_columns[a] + j
+            at += ranks[a]
+            row += 1
+            indptr[row] = at
+
+
+@kernel
+def has_block_indices(labels, vertex_dims, ranks, first_columns, indptr, indices):
+    """Whether the index arrays, of the right lengths, are those of ``block_indices``."""
+    row, at = 0, 0
+    for v in range(labels.size):
+        a = labels[v]
+        for _ in range(vertex_dims[v]):
+            if indptr[row] != at or at + ranks[a] > indices.size:
+                return False
+            for j in range(ranks[a]):
+                if indices[at + j] != first_columns[a] + j:
+                    return False
+            at += ranks[a]
+            row += 1
+    return indptr[row] == at and at == indices.size
+
+
+@kernel
+def put_block(a, f, c, z, at, row_step, column_step, R):
+    """Write R_a, whose entry (i, j) stands at z[at + i row_step + j column_step]."""
+    indptr, data, r = R.indptr, R.data, R.ranks[a]
+    for k in range(c.member_ptr[a], c.member_ptr[a + 1]):
+        v = c.members[k]
+        row, first = f.vertex_offsets[v], at + c.local_offsets[v] * row_step
+        for i in range(f.vertex_dims[v]):
+            p, q = indptr[row + i], first + i * row_step
+            for j in range(r):
+                data[p + j] = z[q + j * column_step]
+
+
+@kernel
+def put_columns(f, c, z, starts, widths, R):
+    """Write all of R: R_a stands at z[starts[a] ...], columns of a matrix of widths[a] of them."""
+    for a in range(R.ranks.size):
+        put_block(a, f, c, z, starts[a], widths[a], 1, R)
+
+
+@kernel
+def put_modes(a, f, c, z, eps, R):
+    """Fix the phases of the first r_a rows of z, vectors of length N_a, and write them to R_a."""
+    n = c.dims[a]
+    for j in range(R.ranks[a]):
+        fix_phase(z, j * n, n, math.sqrt(eps))
+    put_block(a, f, c, z, 0, 1, n, R)

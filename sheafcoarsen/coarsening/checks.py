@@ -1,0 +1,90 @@
+"""Whether what a caller brings, or the parts of a coarsening, fit together."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from sheafcoarsen._support import flag
+from sheafcoarsen.modes import Internal, LocalModes, LocalOperator
+from sheafcoarsen.partition import Partition, check_partition
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+
+
+def check_given(rank, basis, operator: LocalOperator, settings: dict) -> None:
+    """Refuse arguments that exclude each other; ``settings`` are those of oversampled modes."""
+    given = None
+    if basis is not None:
+        given = "`basis`"
+        if not isinstance(operator, Internal):
+            raise ValueError(
+                f"`local_operator` = {operator.name!r} chooses modes, "
+                "but `basis` brings its own: leave it out"
+            )
+    elif isinstance(rank, LocalModes):
+        given = "the LocalModes in `rank`"
+    for name, value in settings.items():
+        if value is not None and given is not None:
+            raise ValueError(
+                f"`{name}` is for modes that are computed here, but {given} are given: leave it out"
+            )
+    if (rank is None) == (basis is None):
+        raise ValueError(
+            "exactly one of `rank` and `basis` must be given, got "
+            + ("neither" if rank is None else "both")
+        )
+
+
+def matching_modes(
+    modes: LocalModes, sheaf: CellularSheaf, P: Partition, operator: LocalOperator
+) -> LocalModes:
+    """Return a caller's modes; refuse those of another sheaf, partition or operator."""
+    if modes.sheaf is not sheaf:
+        raise ValueError(
+            "`rank` holds LocalModes of another sheaf: "
+            "compute them with local_modes(sheaf, P, ...) for this one"
+        )
+    if not np.array_equal(modes.partition.labels, P.labels):
+        raise ValueError(
+            "`rank` holds LocalModes of another partition: "
+            "compute them with local_modes(sheaf, P, ...)"
+        )
+    if operator not in (Internal(), type(modes.operator)(), modes.operator):
+        raise ValueError(
+            f"`local_operator` = {operator.name!r} contradicts the LocalModes in `rank`, "
+            f"which are {modes.local_operator!r}: leave it out"
+        )
+    if not modes.R.is_held_by(modes.prolongation):
+        modes = replace(modes)  # checks the matrix again, which was given other arrays
+    return modes
+
+
+def check_parts(
+    fine: CellularSheaf,
+    partition: Partition,
+    modes: LocalModes | None,
+    sheaf: CellularSheaf,
+    loops: bool,
+) -> None:
+    """Refuse a coarsening put together from parts that do not fit."""
+    check_sheaf(fine, "fine")
+    check_sheaf(sheaf, "sheaf")
+    check_partition(fine, partition)
+    K = partition.n_clusters
+    if sheaf.n_vertices != K:
+        raise ValueError(
+            f"the coarsening does not fit together: a partition into {K} clusters, "
+            f"a coarse sheaf of {sheaf.n_vertices} vertices"
+        )
+    if modes is not None:
+        if not isinstance(modes, LocalModes):
+            raise TypeError(f"`modes` must be LocalModes or None, got {type(modes).__name__}")
+        if not np.array_equal(modes.partition.labels, partition.labels):
+            raise ValueError(
+                "the coarsening does not fit together: its modes belong to another partition"
+            )
+        if not np.array_equal(modes.ranks, sheaf.vertex_dims):
+            raise ValueError(
+                "the coarsening does not fit together: "
+                "the ranks of its modes are not the dimensions of its coarse stalks"
+            )
+    flag("loops", loops)

@@ -1,0 +1,100 @@
+"""The three local operators as objects: looked up by name, with settings of their own."""
+
+import dataclasses
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf
+from sheafcoarsen.modes import (
+    OPERATORS,
+    Internal,
+    LocalOperator,
+    Oversampled,
+    Principal,
+    local_operator_of,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+
+F = CellularSheaf.random(nx.grid_2d_graph(6, 6), 2, 3, seed=3)
+P = sc.select(F, 4)
+
+
+def test_a_name_stands_for_an_operator():
+    assert list(OPERATORS) == ["internal", "principal", "oversampled"]
+    assert local_operator_of("internal") == Internal()
+    assert local_operator_of("principal") == Principal()
+    assert local_operator_of("oversampled") == Oversampled(rings=1, target=None)
+    assert local_operator_of("oversampled", 2, 0.5) == Oversampled(rings=2, target=0.5)
+    assert [operator.name for operator in OPERATORS.values()] == list(OPERATORS)
+    own = Oversampled(rings=3)
+    assert local_operator_of(own) is own
+
+
+def test_only_internal_modes_have_the_formulas_with_lambda():
+    assert [operator.spectral for operator in OPERATORS.values()] == [True, False, False]
+    for operator in OPERATORS.values():
+        C = sc.coarsen(F, P, 3, local_operator=operator())
+        reasons = {check.label: check.skipped_because for check in sc.verify(C).checks}
+        spectral = reasons["eq:retained_internal_energy_spectral"] is None
+        assert spectral == C.modes.operator.spectral == operator.spectral
+
+
+@pytest.mark.parametrize(
+    ("operator", "name", "settings"),
+    [
+        (Internal(), "internal", {}),
+        (Principal(), "principal", {}),
+        (Oversampled(), "oversampled", {}),
+        (Oversampled(rings=2, target=0.5), "oversampled", {"rings": 2, "target": 0.5}),
+    ],
+    ids=repr,
+)
+def test_the_object_does_what_the_name_does(operator, name, settings):
+    for make in (
+        lambda **kind: sc.local_modes(F, P, 3, **kind),
+        lambda **kind: sc.coarsen(F, P, 3, **kind).modes,
+        lambda **kind: sc.coarsen_levels(F, 4, n_levels=1, rank=3, **kind)[0].modes,
+    ):
+        one, two = make(local_operator=operator), make(local_operator=name, **settings)
+        assert one.local_operator == two.local_operator == name
+        assert one.operator == two.operator == operator
+        assert (one.rings, one.target, one.pilot) == (two.rings, two.target, two.pilot)
+        np.testing.assert_array_equal(one.prolongation.data, two.prolongation.data)
+        np.testing.assert_array_equal(one.scores, two.scores)
+
+
+def test_a_layer_takes_an_object_too():
+    X = np.random.default_rng(3).standard_normal((36, 4))
+    one, two = (sc.HiSP(2, 4, "balls", kind)(F, X) for kind in (Oversampled(), "oversampled"))
+    np.testing.assert_array_equal(one.x, two.x)
+
+
+def test_they_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Oversampled().rings = 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (("outer",), ValueError, "`local_operator` must be one of 'internal', 'principal', 'over"),
+        ((3,), ValueError, "`local_operator` must be one of"),
+        ((LocalOperator(),), ValueError, "`local_operator` must be one of"),
+        ((Oversampled,), ValueError, "`local_operator` must be one of"),
+        (("internal", 1), ValueError, '`rings` is for `local_operator` = "oversampled", got 1'),
+        (("principal", None, 2.0), ValueError, "`target` is for `local_operator`"),
+        ((Oversampled(), 1), ValueError, "`rings` is part of a `local_operator` that is an object"),
+        ((Internal(), None, 2.0), ValueError, "`target` is part of a `local_operator`"),
+        (("oversampled", -1), ValueError, "`rings` must be at least 0, got -1"),
+        (("oversampled", 1.5), TypeError, "`rings` must be an integer, got 1.5"),
+        (("oversampled", 1, 0.0), ValueError, "`target` must be positive and finite, got 0.0"),
+        (("oversampled", 1, np.inf), ValueError, "`target` must be positive and finite, got inf"),
+    ],
+)
+def test_what_names_no_operator_is_refused(arguments, error, message):
+    with pytest.raises(error, match=message):
+        local_operator_of(*arguments)
