@@ -29,6 +29,7 @@ The files, each one idea:
     Files that are replaced whole or not at all; tables as text and as HTML; types of arguments.
 """
 
+from sheafcoarsen._kernels.dense import EPS
 from sheafcoarsen._support import tables
 from sheafcoarsen._support.arrays import (
     SCALARS,
@@ -68,6 +69,7 @@ from sheafcoarsen._support.threads import run_ranges
 from sheafcoarsen._support.types import PathLike, Seed
 
 __all__ = [
+    "EPS",
     "MAX_DIMENSION",
     "MAX_ENTRIES",
     "MAX_VERTICES",

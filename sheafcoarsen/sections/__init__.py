@@ -1,8 +1,56 @@
-"""Global sections, and cochains nearest to them."""
+"""Global sections, the section nearest to a cochain, and values extended with least energy.
 
+A global section is a cochain on which every edge agrees, delta x = 0. A bundle of rotations that
+comes from a change of frames at the vertices has as many as its stalks have dimensions; one turn
+too many on the way round leaves none:
+
+>>> import numpy as np
+>>> import sheafcoarsen as sc
+>>> F = sc.gallery.cycle(2000, 0.0)  # rotations of the plane along a ring, and none over all
+>>> S = sc.global_sections(F)
+>>> S.h0
+2
+>>> sc.global_sections(sc.gallery.cycle(2000, 0.1)).h0
+0
+
+**How they are found** (``cohomology``). Clusters keep what they cannot exclude to be part of a
+section, and a coarse sheaf is made of it: one with the same H^0 and fewer dimensions. The numbers
+of levels are logarithmic, the work is linear. The steps, each with its function:
+
+(a) ``equilibration.equilibrate``: every edge's [A | -B] is brought to norm 1 and every stalk to a
+    basis in which the maps at the vertex, stacked, are an isometry. Zero is decided against 1.
+(b) ``clustering.choose_clusters``, ``reduction.reduce_level``: in each cluster coordinates are
+    eliminated, largest pivot first, while more than keep^2 of energy is left. Kept is {x : delta_I*
+    delta_a x = 0}, I what was eliminated; the local sections lie in it, and loop-cells carry the
+    energy of what is not one.
+(c) ``reduction.reduce_level``: what all crossing maps kill and the loop too is a section that
+    lives in one cluster. It is peeled off, so that few dimensions are carried on where there are
+    many sections.
+(d) ``coarsening.realize`` compresses the edges, and (b) begins again, until
+    ``decision.right_singular_vectors`` can decompose what is left; ``decision.zero_threshold``
+    says what is zero there and ``decision.doubt`` whether that is clear.
+
+``lifting.lift_sections`` comes back up through the levels and makes the basis orthonormal.
+
+**Without a basis.** ``nearest`` projects on ker delta and ``harmonic`` (with ``boundary``, which
+reads its arguments) extends given values, both by one solver:
+
+>>> x = np.random.default_rng(0).standard_normal(F.dim_c0)
+>>> y = sc.nearest_section(F, x)
+>>> np.allclose(S.basis @ (S.basis.T @ x), y, rtol=0, atol=1e-12)
+True
+>>> z = sc.harmonic_extension(F, [7], [y[14:16]])  # a section is the extension of any of its values
+>>> np.allclose(z, y, rtol=0, atol=1e-12)
+True
+
+``least_squares.LeastSquares`` minimizes norm(D y - r) with the y of least norm: conjugate gradients
+on the normal equations, preconditioned by sparse factors where ``fill.is_affordable`` says that
+they stay small, else by a diagonal.
+"""
+
+from sheafcoarsen.sections.cohomology import GlobalSections, cohomology_dims, global_sections
 from sheafcoarsen.sections.harmonic import harmonic_extension
 from sheafcoarsen.sections.nearest import nearest_section
-from sheafcoarsen.sections.zeroth import GlobalSections, cohomology_dims, global_sections
 
 __all__ = [
     "GlobalSections",

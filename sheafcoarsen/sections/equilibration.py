@@ -1,102 +1,107 @@
-"""The equilibrated sheaf: maps with orthonormal rows, stalks with orthonormal columns."""
+"""Step (a): the equilibrated sheaf, whose edges have norm 1 and whose stalks carry an isometry."""
 
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse
-import scipy.sparse.csgraph
 
 from sheafcoarsen._kernels import sections as kernels
-from sheafcoarsen._kernels.dense import svd_workspace
 from sheafcoarsen._support import offsets, read_only, run_ranges
 from sheafcoarsen.coarsening import SERIAL_BELOW
 from sheafcoarsen.partition import Clusters, Partition, clusters_of
-from sheafcoarsen.sections.columns import CHUNK, check_status, columns_of, room_for
+from sheafcoarsen.sections.blocks import STACKED_ROWS, block_columns, check_status, room_for
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 
 class Stalks(NamedTuple):
-    """What equilibration makes of the stalks: blocks d_v x d_v at ``starts``; see ``vertex_bases``."""
+    """What equilibration makes of the stalks, each a cluster of its own.
 
+    bases : see ``_kernels.sections.equilibration.find_vertex_bases``
+    weights : (dim_c0,) tr(D_v) / d_v, for every coordinate of v
+    """
+
+    sheaf: CellularSheaf
     clusters: Clusters
-    partition: Partition
-    ranks: np.ndarray
-    starts: np.ndarray
-    W: np.ndarray
-    V: np.ndarray
-    weights: np.ndarray  # (dim_c0,) tr(D_v) / d_v, for every coordinate of v
+    bases: kernels.StalkBases
+    weights: np.ndarray
+
+    @property
+    def ranks(self) -> np.ndarray:
+        """Dimensions of the equilibrated stalks, shape (n,)."""
+        return self.bases.ranks
+
+    def columns(self, blocks: np.ndarray, first, counts) -> scipy.sparse.csr_array:
+        """Return columns first .. first + counts of every stalk's block, block-diagonal."""
+        ragged = kernels.Ragged(self.bases.starts, blocks)
+        dims = self.sheaf.vertex_dims
+        return block_columns(self.sheaf, self.clusters, dims, ragged, first, counts).matrix
+
+    def leading(self, blocks: np.ndarray) -> scipy.sparse.csr_array:
+        """Return the columns of W or V that belong to the equilibrated stalks."""
+        return self.columns(blocks, np.zeros_like(self.ranks), self.ranks)
+
+    def alone(self) -> scipy.sparse.csr_array:
+        """Return an orthonormal basis of what the maps at single vertices kill."""
+        return self.columns(self.bases.V, self.ranks, self.sheaf.vertex_dims - self.ranks)
 
 
-def equilibrated(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
-    """Return the sheaf with equilibrated edges and stalks, in double precision, and the bases of the stalks."""
-    dtype = np.result_type(F.dtype, np.float64)
-    tail, head = np.zeros(len(F.tail_data), dtype), np.zeros(len(F.head_data), dtype)
-    f, n = F.arrays, F.n_vertices
-    rows = F.edge_dims * F.vertex_dims[F.edges].sum(axis=1) + 1.0
-    run_ranges(
-        lambda lo, hi: kernels.normalized_edges(lo, hi, f, tail, head),
-        rows,
-        serial_below=SERIAL_BELOW,
-    )
-    f = f._replace(tail_data=tail, head_data=head)
-    ends = F.edges.reshape(-1)
-    halves = np.flatnonzero(
-        (np.arange(len(ends)) % 2 == 0) | np.repeat(F.edges[:, 0] != F.edges[:, 1], 2)
-    )
-    halves = halves[np.argsort(ends[halves], kind="stable")]
-    ptr = offsets(np.bincount(ends[halves], minlength=n))
-    dims = F.vertex_dims
-    starts = offsets(dims**2)
-    W, V = np.zeros(int(starts[-1]), dtype), np.zeros(int(starts[-1]), dtype)
-    ranks, sizes = np.zeros(n, np.int64), np.zeros(n)
+def equilibrate(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
+    """Return the equilibrated sheaf, in double precision, and the bases of its stalks.
 
-    def work(lo, hi):
-        d = int(dims[lo:hi].max())
-        room = room_for(d, d, d + CHUNK, dtype)
-        return kernels.vertex_bases(
-            lo,
-            hi,
-            f,
-            ptr,
-            halves,
-            eps,
-            svd_workspace(d, d, dtype, 0),
-            room,
-            starts,
-            W,
-            V,
-            ranks,
-            sizes,
-        )
-
-    cost = dims**2 * (dims + np.bincount(ends, np.repeat(F.edge_dims, 2), minlength=n)) + 1.0
-    check_status(run_ranges(work, cost, serial_below=SERIAL_BELOW), "the maps at vertex")
-    read_only(ranks)
-    partition = Partition(np.arange(n))
-    stalks = Stalks(
-        clusters_of(F, partition),
-        partition,
-        ranks,
-        starts,
-        W,
-        V,
-        np.repeat(sizes / np.maximum(dims, 1), dims),
-    )
-    tail_starts = offsets(F.edge_dims * ranks[F.edges[:, 0]])
-    head_starts = offsets(F.edge_dims * ranks[F.edges[:, 1]])
-    tail, head = np.zeros(int(tail_starts[-1]), dtype), np.zeros(int(head_starts[-1]), dtype)
+    Every [A | -B] is divided by its norm; then W_v makes an isometry of the maps at v, stacked,
+    and every map F_{v->e} becomes F_{v->e} W_v. So zero is decided against 1.
+    """
+    f = _scaled_edges(F)
+    bases, n = _vertex_bases(F, f, eps), F.n_vertices
+    clusters = clusters_of(F, Partition(np.arange(n)))
+    weights = np.repeat(bases.sizes / np.maximum(F.vertex_dims, 1), F.vertex_dims)
+    stalks = Stalks(F, clusters, bases, weights)
+    ends, dtype = bases.ranks[F.edges], f.tail_data.dtype
+    starts = [offsets(F.edge_dims * ends[:, 0]), offsets(F.edge_dims * ends[:, 1])]
+    tail, head = (kernels.Ragged(at, np.zeros(int(at[-1]), dtype)) for at in starts)
 
     def change(lo, hi):
-        kernels.changed_maps(lo, hi, f, starts, W, ranks, tail_starts, head_starts, tail, head)
+        kernels.change_maps(lo, hi, f, bases, tail, head)
 
-    run_ranges(change, rows, serial_below=SERIAL_BELOW)
-    return trusted_sheaf(F.edges, ranks, F.edge_dims, tail, head), stalks
+    run_ranges(change, _edge_costs(F), serial_below=SERIAL_BELOW)
+    return trusted_sheaf(F.edges, bases.ranks, F.edge_dims, tail.data, head.data), stalks
 
 
-def stalk_columns(
-    F: CellularSheaf, stalks: Stalks, blocks, first, counts
-) -> scipy.sparse.csr_array:
-    """Return the block-diagonal matrix of columns first .. first + counts of the stalks' blocks."""
-    R = columns_of(F, stalks.clusters, F.vertex_dims, stalks.starts, blocks, first, counts)
-    return R.matrix
+def _edge_costs(F: CellularSheaf) -> np.ndarray:
+    return F.edge_dims * F.vertex_dims[F.edges].sum(axis=1) + 1.0
+
+
+def _scaled_edges(F: CellularSheaf):
+    """Return the sheaf's arrays with edges of norm 1; of a loop the difference alone is left."""
+    f, dtype = F.arrays, np.result_type(F.dtype, np.float64)
+    tail, head = np.zeros(len(F.tail_data), dtype), np.zeros(len(F.head_data), dtype)
+
+    def scale(lo, hi):
+        kernels.scale_edges(lo, hi, f, tail, head)
+
+    run_ranges(scale, _edge_costs(F), serial_below=SERIAL_BELOW)
+    return f._replace(tail_data=tail, head_data=head)
+
+
+def _vertex_bases(F: CellularSheaf, f, eps: float) -> kernels.StalkBases:
+    """Return the bases W_v and V_v of all stalks; ``f`` are the arrays with edges of norm 1."""
+    dims, n, dtype = F.vertex_dims, F.n_vertices, f.tail_data.dtype
+    ends = F.edges.reshape(-1)
+    is_loop = np.repeat(F.edges[:, 0] == F.edges[:, 1], 2)
+    halves = np.flatnonzero((np.arange(len(ends)) % 2 == 0) | ~is_loop)  # a loop counts once
+    halves = halves[np.argsort(ends[halves], kind="stable")]
+    incident = kernels.HalfEdges(offsets(np.bincount(ends[halves], minlength=n)), halves)
+    starts = offsets(dims**2)
+    W, V = np.zeros(int(starts[-1]), dtype), np.zeros(int(starts[-1]), dtype)
+    bases = kernels.StalkBases(starts, np.zeros(n, np.int64), W, V, np.zeros(n))
+
+    def find(lo, hi):
+        d = int(dims[lo:hi].max())
+        room = room_for(d, d, d + STACKED_ROWS, dtype)
+        return kernels.find_vertex_bases(lo, hi, f, incident, eps, room, bases)
+
+    rows = np.bincount(ends, np.repeat(F.edge_dims, 2), minlength=n)
+    failed = run_ranges(find, dims**2 * (dims + rows) + 1.0, serial_below=SERIAL_BELOW)
+    check_status(failed, "the maps at vertex")
+    read_only(bases.ranks)
+    return bases

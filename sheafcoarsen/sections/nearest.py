@@ -2,29 +2,18 @@
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 import scipy.sparse
 
 from sheafcoarsen._support import cochain, eps_of, flag
-from sheafcoarsen.operators import as_columns
-from sheafcoarsen.sections.least_squares import (
-    LeastSquares,
-    column_units,
-    relative_size,
-    square_bound,
-    unit_coboundary,
-)
-from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+from sheafcoarsen.operators import as_columns, coboundary
+from sheafcoarsen.sections.least_squares import LeastSquares, column_units
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
 
 
 def nearest_section(
-    sheaf: CellularSheaf,
-    x: npt.ArrayLike,
-    *,
-    return_residual: bool = False,
-    progress: bool = False,
-) -> np.ndarray | tuple:
-    """Return the orthogonal projection of x on the global sections ker delta, (I - delta^+ delta) x.
+    sheaf: CellularSheaf, x: npt.ArrayLike, *, progress: bool = False
+) -> np.ndarray:
+    """Return the orthogonal projection of x on the global sections, (I - delta^+ delta) x.
 
     No basis of the sections is formed, however many there are.
 
@@ -32,8 +21,6 @@ def nearest_section(
     ----------
     sheaf : CellularSheaf
     x : array_like, shape (dim_c0,) or (dim_c0, h)
-    return_residual : bool
-        Return the residual too.
     progress : bool
         Show a bar of the digits reached.
 
@@ -41,8 +28,6 @@ def nearest_section(
     -------
     section : ndarray, shape of x
         In the common scalar type of x and the sheaf.
-    residual : float, or ndarray of shape (h,)
-        norm(delta section) in units of norm(delta) norm(x), if asked for.
 
     Raises
     ------
@@ -66,21 +51,21 @@ def nearest_section(
     array([1., 1., 1.])
     """
     x = cochain(check_sheaf(sheaf), x)
-    return_residual, progress = flag("return_residual", return_residual), flag("progress", progress)
+    progress = flag("progress", progress)
     work = as_columns(x).astype(np.result_type(x.dtype, np.float64))
-    delta, eps = unit_coboundary(sheaf), eps_of(sheaf.dtype)
+    delta, eps = coboundary(unit_sheaf(sheaf)[0]), eps_of(sheaf.dtype)
     units = column_units(work)
     work = work / units
     solver = LeastSquares(_equal_rows(delta, eps), eps, progress)
     section = solver.kernel_part(work)
-    result = (section * units).astype(x.dtype).reshape(x.shape)
-    if not return_residual:
-        return result
-    return result, relative_size(delta @ section, np.sqrt(square_bound(delta)), work, x.ndim)
+    return (section * units).astype(x.dtype).reshape(x.shape)
 
 
-def _equal_rows(delta, eps: float) -> scipy.sparse.csr_array:
-    """Return delta with rows scaled by powers of two to entries of the size of 1; rows of rounding size stay as they are."""
+def _equal_rows(delta: scipy.sparse.csr_array, eps: float) -> scipy.sparse.csr_array:
+    """Return delta with rows scaled by powers of two to entries of the size of 1.
+
+    Rows of rounding size stay, so that they do not begin to count.
+    """
     if 0 in delta.shape:
         return delta
     largest = abs(delta).max(axis=1).toarray().reshape(-1)

@@ -820,7 +820,6 @@ CALLS = {
             **SHEAF,
             "vertices": [0, 2],
             "values": [[1.0, 2.0], [3.0, 4.0]],
-            "return_residual": True,
             "progress": False,
         },
     ),
@@ -829,7 +828,7 @@ CALLS = {
     "report": (sc.report, {"C": C, "path": "c.html", "times": {"select": 0.1}}),
     "nearest_section": (
         sc.nearest_section,
-        {**SHEAF, "x": X, "return_residual": False, "progress": False},
+        {**SHEAF, "x": X, "progress": False},
     ),
     "energy_ledger": (sc.energy_ledger, {"C": C, "x": X}),
     "certificate": (sc.certificate, {"C": C}),

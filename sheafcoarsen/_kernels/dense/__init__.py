@@ -4,6 +4,7 @@ from sheafcoarsen._kernels.dense.hermitian import eigh_lowest, eigvalsh
 from sheafcoarsen._kernels.dense.lapack import gram, potrf, potrs, pstrf, singular_rows
 from sheafcoarsen._kernels.dense.products import NOT_NEGATIVE, add_gram, put_product
 from sheafcoarsen._kernels.dense.scaling import (
+    EPS,
     brought_near_one,
     fix_phase,
     inf_norm,
@@ -19,6 +20,7 @@ from sheafcoarsen._kernels.dense.workspace import (
 )
 
 __all__ = [
+    "EPS",
     "NOT_NEGATIVE",
     "Workspace",
     "add_gram",

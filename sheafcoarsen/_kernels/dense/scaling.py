@@ -6,6 +6,9 @@ import numpy as np
 
 from sheafcoarsen._kernels.jit import kernel, subkernel, summing_subkernel
 
+EPS = 2.0**-52
+"""Spacing of double precision at 1."""
+
 
 @kernel
 def power_of_two(size):

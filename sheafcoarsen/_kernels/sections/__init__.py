@@ -1,24 +1,41 @@
-"""Loops of :mod:`sheafcoarsen.sections`."""
+"""Loops of :mod:`sheafcoarsen.sections`.
 
-from sheafcoarsen._kernels.sections.basis import orthonormal_blocks, stalk_factors
+``layout`` has the tuples that are handed over; ``equilibration``, ``elimination`` and ``reduction``
+go down, ``lifting`` comes back up; ``small`` multiplies and divides small matrices.
+"""
+
+from sheafcoarsen._kernels.sections.elimination import count_kept
 from sheafcoarsen._kernels.sections.equilibration import (
-    changed_maps,
-    normalized_edges,
-    vertex_bases,
+    change_maps,
+    find_vertex_bases,
+    scale_edges,
 )
-from sheafcoarsen._kernels.sections.reduction import (
+from sheafcoarsen._kernels.sections.layout import (
+    Cut,
+    HalfEdges,
+    Kept,
+    Ragged,
     Room,
-    kept_dims,
-    reduced,
+    StalkBases,
 )
+from sheafcoarsen._kernels.sections.lifting import (
+    orthonormalize_columns,
+    write_stalk_metrics,
+)
+from sheafcoarsen._kernels.sections.reduction import reduce_clusters
 
 __all__ = [
+    "Cut",
+    "HalfEdges",
+    "Kept",
+    "Ragged",
     "Room",
-    "changed_maps",
-    "kept_dims",
-    "normalized_edges",
-    "orthonormal_blocks",
-    "reduced",
-    "stalk_factors",
-    "vertex_bases",
+    "StalkBases",
+    "change_maps",
+    "count_kept",
+    "find_vertex_bases",
+    "orthonormalize_columns",
+    "reduce_clusters",
+    "scale_edges",
+    "write_stalk_metrics",
 ]

@@ -14,7 +14,15 @@ from sheafcoarsen import CellularSheaf, gallery
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, size
 from tests.support.strategies import DTYPES, cochains, sheaves
-from tests.unit.sections.test_least_squares import GRID, PATH, clear_rank, exact, interior, quietly
+from tests.unit.sections.test_least_squares import (
+    GRID,
+    PATH,
+    clear_rank,
+    exact,
+    gradient_ratio,
+    interior,
+    quietly,
+)
 
 
 @st.composite
@@ -120,21 +128,16 @@ def test_scales_do_not_matter(scale, size_of_values):
 def test_sections_are_extended_to_sections():
     F = gallery.bundle(GRID, 3, seed=3)
     sections = reference.global_sections(F)
-    x, residual = sc.harmonic_extension(F, [40], [sections[120:123]], return_residual=True)
+    x = sc.harmonic_extension(F, [40], [sections[120:123]])
     assert_residual(x - sections, sections, 100, n=F.dim_c0)
+    residual = gradient_ratio(F, [40], x)
     assert residual.shape == (3,)
     assert (residual < 1e-14).all()
 
 
-def test_the_residual_is_that_of_the_normal_equations():
-    x, residual = sc.harmonic_extension(PATH, [0], [[1.0, 2.0]], return_residual=True)
-    assert 0 <= residual < 1e-14
-    assert isinstance(residual, float)
-    np.testing.assert_array_equal(x, sc.harmonic_extension(PATH, [0], [[1.0, 2.0]]))
-    p, residual = sc.nearest_section(PATH, x, return_residual=True)
-    assert isinstance(residual, float)
-    assert 0 < residual < 1e-14
-    np.testing.assert_array_equal(p, sc.nearest_section(PATH, x))
+def test_the_normal_equations_hold_to_rounding():
+    x = sc.harmonic_extension(PATH, [0], [[1.0, 2.0]])
+    assert 0 <= gradient_ratio(PATH, [0], x) < 1e-14
 
 
 def test_values_come_in_many_forms():

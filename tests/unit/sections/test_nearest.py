@@ -13,7 +13,7 @@ from sheafcoarsen import gallery
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, size
 from tests.support.strategies import cochains, known_sections, sheaves
-from tests.unit.sections.test_least_squares import GRID, PATH, clear_rank, exact
+from tests.unit.sections.test_least_squares import GRID, PATH, clear_rank, exact, norm_bound
 
 # ---------------------------------------------------------------- the nearest section
 
@@ -40,6 +40,14 @@ def test_the_nearest_section_is_the_orthogonal_projection(F, data):
     assert_residual(p - expected, x, condition, n=F.dim_c0, eps=eps_of(F.dtype))
     assert_residual(sc.nearest_section(F, p) - p, x, condition, n=F.dim_c0, eps=eps_of(F.dtype))
     assert_residual(sections.conj().T @ (x - p), x, n=F.dim_c0, eps=eps_of(F.dtype))
+
+
+def test_the_section_is_one_to_rounding():
+    x = np.random.default_rng(1).standard_normal(8)
+    p = sc.nearest_section(PATH, x)
+    delta, _ = exact(PATH)
+    assert size(p) > 0.1
+    assert 0 < size(delta @ p) < 1e-14 * norm_bound(delta) * size(x)
 
 
 @given(known_sections(), st.integers(0, 99))

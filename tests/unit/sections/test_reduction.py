@@ -5,18 +5,17 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from sheafcoarsen.sections import reduction, zeroth
+from sheafcoarsen.sections import cohomology, reduction, sizes
 from tests.support.helpers import (
     assert_residual,
 )
-from tests.unit.sections.test_zeroth import check_basis
+from tests.unit.sections.test_cohomology import check_basis
 
 
 def test_stalling_is_met_by_larger_clusters_and_ends(monkeypatch):
     """A long path keeps nearly everything in clusters of two."""
-    monkeypatch.setattr("sheafcoarsen.sections.reduction.VERTICES", 1)
-    monkeypatch.setattr("sheafcoarsen.sections.reduction.LAST", 10)
-    monkeypatch.setattr("sheafcoarsen.sections.zeroth.LAST", 10)
+    monkeypatch.setattr("sheafcoarsen.sections.sizes.VERTICES", 1)
+    monkeypatch.setattr("sheafcoarsen.sections.sizes.LAST", 10)
     F = sc.CellularSheaf.constant(nx.path_graph(60))
     S = sc.global_sections(F)
     assert S.h0 == 1
@@ -25,12 +24,10 @@ def test_stalling_is_met_by_larger_clusters_and_ends(monkeypatch):
 
 
 def test_a_clear_error_where_coarsening_gets_nowhere(monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.sections.reduction.LAST", 1)
-    monkeypatch.setattr("sheafcoarsen.sections.zeroth.LAST", 1)
-    monkeypatch.setattr("sheafcoarsen.sections.reduction.LARGEST_LAST", 1)
-    monkeypatch.setattr("sheafcoarsen.sections.zeroth.LARGEST_LAST", 1)
+    monkeypatch.setattr("sheafcoarsen.sections.sizes.LAST", 1)
+    monkeypatch.setattr("sheafcoarsen.sections.sizes.LARGEST_LAST", 1)
     monkeypatch.setattr(
-        "sheafcoarsen.sections.zeroth.cluster_count", lambda sheaf, growth: sheaf.n_vertices
+        "sheafcoarsen.sections.clustering.cluster_count", lambda sheaf, growth: sheaf.n_vertices
     )
     with pytest.raises(np.linalg.LinAlgError, match="no further than dimension 60"):
         sc.global_sections(sc.CellularSheaf.constant(nx.path_graph(60)))
@@ -42,11 +39,10 @@ def test_a_hub_and_its_leaves_are_no_dense_problem(monkeypatch, request, sparse)
     if sparse:
         request.getfixturevalue("always_sparse")
     for name, value in (("VERTICES", 10), ("DIMENSION", 30), ("LAST", 30)):
-        monkeypatch.setattr(reduction, name, value)
-    monkeypatch.setattr(zeroth, "LAST", 30)
+        monkeypatch.setattr(sizes, name, value)
     largest, reduced = [], reduction.reduce_level
     monkeypatch.setattr(
-        zeroth,
+        cohomology,
         "reduce_level",
         lambda F, P, *rest: largest.append(_heaviest(F, P)) or reduced(F, P, *rest),
     )
@@ -70,10 +66,8 @@ def _heaviest(F, P):
 
 
 def test_a_clear_error_for_a_stalk_that_is_too_large(monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.sections.reduction.LAST", 20)
-    monkeypatch.setattr("sheafcoarsen.sections.zeroth.LAST", 20)
-    monkeypatch.setattr("sheafcoarsen.sections.reduction.LARGEST_LAST", 30)
-    monkeypatch.setattr("sheafcoarsen.sections.zeroth.LARGEST_LAST", 30)
+    monkeypatch.setattr("sheafcoarsen.sections.sizes.LAST", 20)
+    monkeypatch.setattr("sheafcoarsen.sections.sizes.LARGEST_LAST", 30)
     with pytest.raises(
         np.linalg.LinAlgError, match="a cluster of dimension 40 would .* it is a single stalk"
     ):

@@ -11,12 +11,12 @@ from tests.support.helpers import (
     assert_residual,
     dense_rank,
 )
-from tests.unit.sections.test_zeroth import check_basis, neighbours
+from tests.unit.sections.test_cohomology import check_basis, neighbours
 
 
 @pytest.mark.parametrize("dtype", [float, complex])
 def test_sections_that_grow_with_the_graph_are_sparse(dtype, monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.sections.basis.DENSE_ENTRIES", 1 << 16)
+    monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_ENTRIES", 1 << 16)
     graph = nx.grid_2d_graph(20, 20)
     F = sc.CellularSheaf.random(graph, 3, 1, seed=0, dtype=dtype)
     S = sc.global_sections(F)

@@ -2,47 +2,43 @@
 
 import warnings
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse
-import scipy.sparse.csgraph
 
+from sheafcoarsen._kernels.sections import Cut
 from sheafcoarsen._support import eps_of, single_threaded_blas
 from sheafcoarsen.exceptions import SingularProblemWarning
-from sheafcoarsen.operators import coboundary
-from sheafcoarsen.partition import select
-from sheafcoarsen.sections.basis import lifted, section_residual
-from sheafcoarsen.sections.columns import EPS
-from sheafcoarsen.sections.equilibration import Stalks, equilibrated, stalk_columns
-from sheafcoarsen.sections.reduction import (
-    LARGEST_LAST,
-    LAST,
-    Level,
-    cluster_count,
-    reduce_level,
-    without_heaps,
+from sheafcoarsen.sections import sizes
+from sheafcoarsen.sections.clustering import choose_clusters
+from sheafcoarsen.sections.decision import (
+    doubt,
+    right_singular_vectors,
+    zero_threshold,
 )
+from sheafcoarsen.sections.equilibration import Stalks, equilibrate
+from sheafcoarsen.sections.lifting import lift_sections, section_residual
+from sheafcoarsen.sections.reduction import Level, reduce_level
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 KEEP = {8: 1e-3, 4: 3e-2}
-"""What has smaller singular values inside a cluster is kept, by bytes of a real number: what is left out leaks eps over that."""
+"""What has smaller singular values inside a cluster is kept, by bytes of a real number.
+
+What is left out leaks eps over that.
+"""
 
 
 MOST_LEAKED = 1e-11
-"""Up to which leak a level that stalls although clusters are large is followed by one that keeps ten times less."""
+"""Up to this leak a stalled level of large clusters is followed by one that keeps less."""
 
 
 STALLED = 0.9
-"""A level that keeps more than this of its dimension has clusters too small; the next ones are twice as large."""
+"""A level that keeps more than this of its dimension has clusters too small: they grow."""
 
 
-LARGE_ZERO = 100
-"""Where there is no nonzero singular value, a zero of more than so many eps is worth a warning."""
-
-
-SMALL_GAP = 1e3
-"""A smaller ratio between the smallest nonzero and the largest zero singular value is worth a warning."""
+MOST_GROWTH = 8
+"""How many times as large as usual clusters may become."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,7 +64,8 @@ class GlobalSections:
     Examples
     --------
     >>> import sheafcoarsen as sc
-    >>> sc.global_sections(sc.gallery.cycle(6, [[0.0, -1.0], [1.0, 0.0]]))  # a quarter turn on the way round
+    >>> turn = [[0.0, -1.0], [1.0, 0.0]]  # a quarter turn on the way round
+    >>> sc.global_sections(sc.gallery.cycle(6, turn))
     GlobalSections(h0=0, dense basis, largest_zero=0, smallest_nonzero=0.18, residual=0)
     """
 
@@ -190,90 +187,85 @@ def cohomology_dims(sheaf: CellularSheaf) -> tuple[int, int]:
 
 
 def _sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
+    """Run steps (a) to (d), whose names stand in the folder's door."""
     check_sheaf(F)
     eps = eps_of(F.dtype)
     with single_threaded_blas():
-        sheaf, stalks = equilibrated(F, eps)
-        levels: list[Level] = []
-        dims, zero, dropped = [sheaf.dim_c0], 0.0, 1.0
-        keep, growth = KEEP[F.dtype.type(0).real.itemsize], 1
-        while sheaf.dim_c0 > LAST:
-            count = cluster_count(sheaf, growth)
-            partition, cut = without_heaps(sheaf, select(sheaf, count, "balls"), growth)
-            level, coarse, zeros, g = reduce_level(sheaf, partition, keep, eps)
-            zero, dropped = max(zero, zeros), min(dropped, g)
-            levels.append(level)
-            stalled = coarse.dim_c0 > (sheaf.dim_c0 - LAST if cut else STALLED * sheaf.dim_c0)
-            sheaf = coarse
-            dims.append(sheaf.dim_c0)
-            if stalled and count > 1 and growth < 8:
-                growth *= 2
-            elif stalled and eps / keep < MOST_LEAKED:
-                keep /= 10  # a finer cut leaks more, and g says so
-            elif stalled:
-                break
-        if sheaf.dim_c0 > LARGEST_LAST:
-            raise np.linalg.LinAlgError(
-                f"coarsening got no further than dimension {sheaf.dim_c0}, and a dense decomposition is taken up to {LARGEST_LAST}: "
-                f"the graph has no small separators, or the sheaf no decay"
-            )
-        Z, sigma = _singular_vectors(sheaf)
-        h = _count_zeros(F, stalks, levels, Z, sigma, 10 * max(eps, sheaf.dim_c0 * EPS) / dropped)
-        zero, nonzero = (
-            max(zero, float(sigma[:h].max(initial=0))),
-            float(sigma[h:].min(initial=np.inf)),
-        )
-        Z = np.ascontiguousarray(Z[:, :h])
-        basis = lifted(F, stalks, levels, sheaf, Z)
-    if nonzero < SMALL_GAP * zero or (nonzero == np.inf and zero > LARGE_ZERO * eps):
-        other = "there is no other" if nonzero == np.inf else f"the smallest other is {nonzero:.2g}"
-        warnings.warn(
-            f"whether a section is one is decided by rounding: the largest singular value taken for zero is {zero:.2g}, {other}; "
-            f"a clear decision has a ratio of {SMALL_GAP:.0e} between the two, or none above {LARGE_ZERO * eps:.0e}",
-            SingularProblemWarning,
-            stacklevel=stacklevel,
-        )
-    return GlobalSections(
-        basis, basis.shape[1], zero, nonzero, section_residual(F, basis), tuple(dims)
-    )
+        sheaf, stalks = equilibrate(F, eps)  # (a)
+        descent = _descend(sheaf, _keep(F), eps)  # (b), (c)
+        last, levels = descent.last, descent.levels
+        Z, sigma = right_singular_vectors(last)  # (d)
+        threshold = zero_threshold(last.dim_c0, eps, descent.dropped)
+        h = _count_zeros(stalks, levels, Z, sigma, threshold)
+        zero = max(descent.zero, float(sigma[:h].max(initial=0)))
+        nonzero = float(sigma[h:].min(initial=np.inf))
+        basis = lift_sections(stalks, levels, last, np.ascontiguousarray(Z[:, :h]))
+    if message := doubt(zero, nonzero, eps):
+        warnings.warn(message, SingularProblemWarning, stacklevel=stacklevel)
+    dims = (sheaf.dim_c0, *(level.R.offsets[-1] for level in levels))
+    residual = section_residual(F, basis)
+    return GlobalSections(basis, basis.shape[1], zero, nonzero, residual, tuple(map(int, dims)))
 
 
-def _singular_vectors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
-    """Return the right singular vectors of delta as columns, and the singular values, ascending."""
-    n = sheaf.dim_c0
-    delta = coboundary(sheaf)
-    rows = max(1000, 2 * n)
-    triangle = np.zeros((0, n), sheaf.dtype)
-    for lo in range(
-        0, delta.shape[0], rows
-    ):  # so that the dense rows never take more than a few times n^2
-        triangle = np.concatenate([triangle, delta[lo : lo + rows].toarray()])
-        if len(triangle) > n:
-            triangle = np.asarray(np.linalg.qr(triangle, mode="r"))
-    if n == 0:
-        return np.zeros((0, 0), sheaf.dtype), np.zeros(0)
-    _, found, vectors = np.linalg.svd(triangle, full_matrices=True)
-    sigma = np.zeros(n)
-    sigma[: len(found)] = found
-    return vectors[::-1].conj().T, sigma[::-1]
+def _keep(F: CellularSheaf) -> float:
+    return KEEP[F.dtype.type(0).real.itemsize]
+
+
+class _Descent(NamedTuple):
+    """The levels, the last sheaf, the largest value peeled off as zero, the smallest left out."""
+
+    levels: list[Level]
+    last: CellularSheaf
+    zero: float
+    dropped: float
+
+
+def _descend(sheaf: CellularSheaf, keep: float, eps: float) -> _Descent:
+    """Coarsen until the dimension is at most ``LAST``, or coarsening gets no further."""
+    levels: list[Level] = []
+    zero, dropped, growth = 0.0, 1.0, 1
+    while sheaf.dim_c0 > sizes.LAST:
+        partition, cut = choose_clusters(sheaf, growth)
+        level, coarse, zeros, left_out = reduce_level(sheaf, partition, Cut(keep, eps))
+        zero, dropped = max(zero, zeros), min(dropped, left_out)
+        levels.append(level)
+        limit = sheaf.dim_c0 - sizes.LAST if cut else STALLED * sheaf.dim_c0
+        several = partition.n_clusters > 1
+        sheaf = coarse
+        if sheaf.dim_c0 <= limit:
+            continue
+        if several and growth < MOST_GROWTH:
+            growth *= 2
+        elif eps / keep < MOST_LEAKED:
+            keep /= 10  # a finer cut leaks more, and ``dropped`` says so
+        else:
+            break
+    if sheaf.dim_c0 > sizes.LARGEST_LAST:
+        raise np.linalg.LinAlgError(
+            f"coarsening got no further than dimension {sheaf.dim_c0}, and a dense decomposition "
+            f"is taken up to {sizes.LARGEST_LAST}: the graph has no small separators, or the sheaf "
+            "no decay"
+        )
+    return _Descent(levels, sheaf, zero, dropped)
 
 
 def _count_zeros(
-    F: CellularSheaf, stalks: Stalks, levels: list[Level], Z, sigma, level: float
+    stalks: Stalks, levels: list[Level], Z: np.ndarray, sigma: np.ndarray, threshold: float
 ) -> int:
-    """Return how many singular values, ascending, are zero: at most ``level`` times what a cochain makes of relative errors in the maps.
+    """Return how many singular values, ascending, are zero.
 
-    norm(D_v)^{1/2} norm(x_v) says that, 1 for all v together where the maps are well conditioned.
+    Up to ``threshold`` times what a cochain makes of relative errors in the maps: norm(D_v)^{1/2}
+    norm(x_v) says that, 1 for all v together where the maps are well conditioned.
     """
-    zeros = int((sigma <= level).sum())
+    zeros = int((sigma <= threshold).sum())
     W = None
-    while zeros < len(sigma) and sigma[zeros] <= KEEP[F.dtype.type(0).real.itemsize]:
+    while zeros < len(sigma) and sigma[zeros] <= _keep(stalks.sheaf):
         if W is None:
-            W = stalk_columns(F, stalks, stalks.W, 0 * stalks.ranks, stalks.ranks)
+            W = stalks.leading(stalks.bases.W)
         y = Z[:, zeros]
-        for step in reversed(levels):
-            y = step.R @ y
-        if sigma[zeros] > level * np.sqrt(stalks.weights @ abs(W @ y) ** 2):
+        for level in reversed(levels):
+            y = level.R.matrix @ y
+        if sigma[zeros] > threshold * np.sqrt(stalks.weights @ abs(W @ y) ** 2):
             break
         zeros += 1
     return zeros

@@ -12,7 +12,7 @@ import scipy.sparse
 from hypothesis import assume, given
 
 import sheafcoarsen as sc
-from sheafcoarsen.sections import reduction
+from sheafcoarsen.sections import sizes
 from tests.support import reference
 from tests.support.helpers import (
     assert_residual,
@@ -104,7 +104,7 @@ def test_known_sections_level_after_level(case):
     F, Z = case
     S = sc.global_sections(F)
     assert S.h0 == Z.shape[1]
-    assert len(S.levels) > 1 or S.levels[0] <= reduction.LAST
+    assert len(S.levels) > 1 or S.levels[0] <= sizes.LAST
     assert same_subspace(check_basis(F, S), Z, condition=1e3)
 
 
@@ -209,7 +209,7 @@ def test_the_same_bits_with_any_number_of_threads(monkeypatch, always_sparse):
         monkeypatch.setattr(
             "sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads
         )
-        for room in ("reduction", "basis", "equilibration"):
+        for room in ("reduction", "lifting", "equilibration"):
             monkeypatch.setattr(f"sheafcoarsen.sections.{room}.SERIAL_BELOW", 0.0)
         found.append(sc.global_sections(F))
         assert len(found[-1].levels) > 1
@@ -232,8 +232,7 @@ def test_repr_names_what_matters():
 
 
 def test_a_large_zero_without_another_singular_value_is_worth_a_warning(monkeypatch):
-    for room in ("reduction", "zeroth"):
-        monkeypatch.setattr(f"sheafcoarsen.sections.{room}.LAST", 100)
+    monkeypatch.setattr("sheafcoarsen.sections.sizes.LAST", 100)
     graph = nx.random_regular_graph(4, 100, seed=1)
     F = sc.CellularSheaf.random(graph, 4, 2, seed=1, dtype=np.float32)
     with pytest.warns(sc.SingularProblemWarning, match="there is no other"):

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from sheafcoarsen import CellularSheaf, Partition
+from sheafcoarsen._kernels.sections import Ragged
 from sheafcoarsen.partition import clusters_of
-from sheafcoarsen.sections.columns import check_status, columns_of, room_for
+from sheafcoarsen.sections.blocks import block_columns, check_status, room_for
 
 
 def test_columns_are_those_of_the_blocks_from_the_first_asked_for():
@@ -18,7 +19,7 @@ def test_columns_are_those_of_the_blocks_from_the_first_asked_for():
     blocks = [np.arange(1.0, 5.0).reshape(2, 2), np.arange(10.0, 22.0).reshape(4, 3)]
     z, z_starts = np.concatenate([b.ravel() for b in blocks]), np.array([0, 4, 16])
     first, counts = np.array([1, 0]), np.array([1, 2])
-    R = columns_of(F, clusters, kept, z_starts, z, first, counts).matrix.toarray()
+    R = block_columns(F, clusters, kept, Ragged(z_starts, z), first, counts).matrix.toarray()
     expected = np.zeros((6, 3))
     expected[[0, 3], 0] = blocks[0][:, 1]
     expected[[1, 2, 4, 5], 1:] = blocks[1][:, :2]
@@ -34,8 +35,8 @@ def test_a_failure_of_lapack_names_its_cluster():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex128])
 def test_room_is_never_empty(dtype):
-    for array in room_for(0, 0, 0, dtype):
+    for array in room_for(0, 0, 0, dtype)[1:]:
         assert array.size > 0 or array.dtype == dtype
         assert array.dtype == dtype
-    sizes = [array.size for array in room_for(3, 2, 5, dtype)]
+    sizes = [array.size for array in room_for(3, 2, 5, dtype)[1:]]
     assert sizes == [10, 5, 2, 4, 6, 6]

@@ -1,0 +1,174 @@
+"""The kernel of a cluster's coboundary, and what is nearly in it, by elimination with pivots."""
+
+import math
+
+import numpy as np
+
+from sheafcoarsen._kernels.dense import potrf, pstrf
+from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.modes import assemble
+from sheafcoarsen._kernels.sections.small import divide_by_adjoint, factor_gram
+
+
+@kernel
+def factor_with_pivots(a, f, c, keep, lapack):
+    """Cholesky of L_a with complete pivoting until keep^2 bounds the diagonal; return the rank."""
+    n, matrix = c.dims[a], lapack.a
+    assemble(a, f, c, 1.0, lapack.map, matrix)
+    largest = 0.0
+    for i in range(n):
+        largest = max(largest, float(abs(matrix[i * n + i])))
+    if largest <= keep * keep:
+        for i in range(n):
+            lapack.iwork[i] = i + 1
+        return 0
+    return pstrf(matrix, n, keep * keep, lapack)
+
+
+@kernel
+def count_kept(lo, hi, f, c, keep, lapack, kept):
+    """kept[a] = coordinates of clusters lo .. hi that pivoting leaves; none if L_a > keep^2 I."""
+    matrix = lapack.a
+    for a in range(lo, hi):
+        n = c.dims[a]
+        kept[a] = 0
+        if n == 0:
+            continue
+        assemble(a, f, c, 1.0, lapack.map, matrix)
+        for i in range(n):
+            matrix[i * n + i] -= keep * keep
+        if potrf(matrix, n, lapack) != 0:
+            kept[a] = n - factor_with_pivots(a, f, c, keep, lapack)
+
+
+@kernel
+def solve_factored(r, n, lapack, b, k):
+    """Solve L L* x = b in place for the k columns of the row-major b.
+
+    L is r x r, the result of ``factor_with_pivots``; its row i is coordinate ``iwork[i] - 1``.
+    """
+    factor, place = lapack.a, lapack.iwork
+    for i in range(r):
+        x = (place[i] - 1) * k
+        for j in range(i):
+            g, y = factor[i * n + j], (place[j] - 1) * k
+            for q in range(k):
+                b[x + q] -= g * b[y + q]
+        g = factor[i * n + i].real
+        for q in range(k):
+            b[x + q] /= g
+    solve_adjoint(r, n, lapack, b, k)
+
+
+@kernel
+def solve_adjoint(r, n, lapack, b, k):
+    """Solve L* x = b in place; otherwise as ``solve_factored``."""
+    factor, place = lapack.a, lapack.iwork
+    for i in range(r - 1, -1, -1):
+        x = (place[i] - 1) * k
+        g = factor[i * n + i].real
+        for q in range(k):
+            b[x + q] /= g
+        for j in range(i):
+            h, y = np.conj(factor[i * n + j]), (place[j] - 1) * k
+            for q in range(k):
+                b[y + q] -= h * b[x + q]
+
+
+@kernel
+def smallest_eliminated(r, n, lapack, t):
+    """Estimate by inverse iteration the smallest singular value of delta_a's eliminated columns."""
+    if r == 0:
+        return np.inf
+    place = lapack.iwork
+    for i in range(r):
+        t[place[i] - 1] = 0.5 + (i * 40503 % 65536) / 65536
+    size = 1.0
+    for _ in range(4):
+        size = 0.0
+        for i in range(r):
+            size += float(abs(t[place[i] - 1])) ** 2
+        size = math.sqrt(size)
+        for i in range(r):
+            t[place[i] - 1] /= size
+        solve_factored(r, n, lapack, t, 1)
+        size = 0.0
+        for i in range(r):
+            size += float(abs(t[place[i] - 1])) ** 2
+        size = math.sqrt(size)
+    return 1 / math.sqrt(size)
+
+
+@kernel
+def put_edge_row(e, q, f, local, z, k, out, to):
+    """out[to ...] = row q of edge e in delta_a Z."""
+    u, v = f.edges[e, 0], f.edges[e, 1]
+    du, dv = f.vertex_dims[u], f.vertex_dims[v]
+    for j in range(k):
+        out[to + j] = 0
+    for i in range(du):
+        g, x = f.tail_data[f.tail_offsets[e] + q * du + i], (local[u] + i) * k
+        for j in range(k):
+            out[to + j] += g * z[x + j]
+    for i in range(dv):
+        g, x = f.head_data[f.head_offsets[e] + q * dv + i], (local[v] + i) * k
+        for j in range(k):
+            out[to + j] -= g * z[x + j]
+
+
+@kernel
+def put_normal_product(a, f, c, k, room):
+    """T = delta_a* delta_a Z, without L_a: what is near the kernel keeps its digits."""
+    local, z, t, row = c.local_offsets, room.z, room.t, room.row
+    for i in range(c.dims[a] * k):
+        t[i] = 0
+    for p in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
+        e = c.internal_edges[p]
+        u, v = f.edges[e, 0], f.edges[e, 1]
+        du, dv = f.vertex_dims[u], f.vertex_dims[v]
+        for q in range(f.edge_dims[e]):
+            put_edge_row(e, q, f, local, z, k, row, 0)
+            for i in range(du):
+                g, x = np.conj(f.tail_data[f.tail_offsets[e] + q * du + i]), (local[u] + i) * k
+                for j in range(k):
+                    t[x + j] += g * row[j]
+            for i in range(dv):
+                g, x = np.conj(f.head_data[f.head_offsets[e] + q * dv + i]), (local[v] + i) * k
+                for j in range(k):
+                    t[x + j] -= g * row[j]
+
+
+@kernel
+def fill_kept_space(a, r, f, c, k, room):
+    """Fill room.z, n x k, with an orthonormal basis of {x : delta_I* delta_a x = 0}.
+
+    I are the r eliminated coordinates, J the others, and ker delta_a lies in that space. x_I =
+    -L_II^{-1} L_IJ x_J, and then two steps of refinement with products of delta_a itself bring the
+    error from eps / g^2 down to eps / g, g the smallest singular value of delta_I. Returns
+    LAPACK's info.
+    """
+    lapack, z, t = room.lapack, room.z, room.t
+    factor, place, gram = lapack.a, lapack.iwork, lapack.spare
+    n = c.dims[a]
+    for i in range(r):
+        x = (place[i] - 1) * k
+        for j in range(k):
+            z[x + j] = -np.conj(factor[(r + j) * n + i])
+    for j in range(k):
+        x = (place[r + j] - 1) * k
+        for i in range(k):
+            z[x + i] = 1 if i == j else 0
+    solve_adjoint(r, n, lapack, z, k)
+    for _ in range(2):
+        put_normal_product(a, f, c, k, room)
+        solve_factored(r, n, lapack, t, k)
+        for i in range(r):
+            x = (place[i] - 1) * k
+            for j in range(k):
+                z[x + j] -= t[x + j]
+    for _ in range(2):
+        info = factor_gram(z, n, k, gram, lapack)
+        if info != 0:
+            return info
+        divide_by_adjoint(z, n, k, gram)
+    return 0

@@ -1,0 +1,94 @@
+"""From the last level back up: columns made orthonormal in the metric of the stalks."""
+
+import numpy as np
+
+from sheafcoarsen._kernels.dense import triangular_factor
+from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.sections.small import divide_by_adjoint, divide_by_upper, factor_gram
+
+
+@kernel
+def write_stalk_metrics(vertex_dims, bases, out):
+    """Write V_v* W_v, ranks[v] x ranks[v], the first columns of both, to the squares ``out``."""
+    starts, ranks, W, V = bases.starts, bases.ranks, bases.W, bases.V
+    to, data = out.starts, out.data
+    for v in range(ranks.size):
+        r, d, at = ranks[v], vertex_dims[v], starts[v]
+        for i in range(r):
+            for j in range(r):
+                x = data.dtype.type(0)
+                for h in range(d):
+                    x += np.conj(V[at + h * d + i]) * W[at + h * d + j]
+                data[to[v] + i * r + j] = x
+
+
+@kernel
+def put_in_metric(a, f, c, metric, columns, room):
+    """room.z = the columns (P, R) of cluster a in the coordinates that ``metric`` leads to."""
+    (starts, factors), (P, R), z = metric, columns, room.z
+    p, r = P.ranks[a], R.ranks[a]
+    k = p + r
+    for q in range(c.member_ptr[a], c.member_ptr[a + 1]):
+        v = c.members[q]
+        d = f.vertex_dims[v]
+        for i in range(d):
+            x = (c.local_offsets[v] + i) * k
+            for j in range(k):
+                z[x + j] = 0
+            for h in range(d):
+                g = factors[starts[v] + i * d + h]
+                row = f.vertex_offsets[v] + h
+                for j in range(p):
+                    z[x + j] += g * P.data[P.indptr[row] + j]
+                for j in range(r):
+                    z[x + p + j] += g * R.data[R.indptr[row] + j]
+
+
+@kernel
+def take_back(a, f, c, columns, room):
+    """Write room.z to the columns (P, R) of cluster a."""
+    (P, R), z = columns, room.z
+    p, r = P.ranks[a], R.ranks[a]
+    for q in range(c.member_ptr[a], c.member_ptr[a + 1]):
+        v = c.members[q]
+        for i in range(f.vertex_dims[v]):
+            x, row = (c.local_offsets[v] + i) * (p + r), f.vertex_offsets[v] + i
+            for j in range(p):
+                P.data[P.indptr[row] + j] = z[x + j]
+            for j in range(r):
+                R.data[R.indptr[row] + j] = z[x + p + j]
+
+
+@kernel
+def orthonormalize_columns(lo, hi, f, c, metrics, columns, room):
+    """Make [P_a | R_a] orthonormal in the metrics of the stalks, for clusters lo .. hi, in place.
+
+    ``columns`` are P and R as ``Blocks``; ``metrics`` are the triangular factors of the stalks'
+    metrics, and those to be filled: of the metrics of what R_a carries on, P_a being split off.
+    What is written to P and R are coordinates in orthonormal bases. Returns -1, or the first cluster at which LAPACK
+    failed.
+    """
+    (P, R), (metric, new) = columns, metrics
+    z, factor, stack = room.z, room.factor, room.stack
+    for a in range(lo, hi):
+        n, r, p = c.dims[a], R.ranks[a], P.ranks[a]
+        k = r + p
+        if k == 0:
+            continue
+        put_in_metric(a, f, c, metric, columns, room)
+        for i in range(n * k):
+            stack[i] = z[i]
+        triangular_factor(stack, n, k, room.column, room.row)
+        divide_by_upper(z, n, k, stack)
+        # what was left of dependence goes in the second pass
+        if factor_gram(z, n, k, factor, room.lapack) != 0:
+            return a
+        divide_by_adjoint(z, n, k, factor)
+        for i in range(r):
+            for j in range(r):
+                x = factor.dtype.type(0)
+                for h in range(i, j + 1):
+                    x += np.conj(factor[(p + h) * k + p + i]) * stack[(p + h) * k + p + j]
+                new.data[new.starts[a] + i * r + j] = x
+        take_back(a, f, c, columns, room)
+    return -1

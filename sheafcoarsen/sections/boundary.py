@@ -1,0 +1,110 @@
+"""Values given at some vertices, read and checked."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from sheafcoarsen._support import SCALARS, integer_array, scalar_array
+from sheafcoarsen.operators import as_columns
+from sheafcoarsen.sheaf import CellularSheaf
+
+
+def given_vertices(sheaf: CellularSheaf, vertices: npt.ArrayLike) -> np.ndarray:
+    """Return the vertices, which exist and do not repeat."""
+    vertices = integer_array("vertices", vertices)
+    bad = np.flatnonzero((vertices < 0) | (vertices >= sheaf.n_vertices))
+    if bad.size:
+        raise ValueError(
+            f"`vertices` must be numbers from 0 to {sheaf.n_vertices - 1}, "
+            f"got {vertices[bad[0]]} at index {bad[0]}"
+        )
+    _, first, place = np.unique(vertices, return_index=True, return_inverse=True)
+    again = np.flatnonzero(first[place] != np.arange(len(vertices)))
+    if again.size:
+        i = int(again[0])
+        raise ValueError(
+            f"`vertices` must not repeat, got vertex {vertices[i]} at index {first[place[i]]} "
+            f"and again at {i}"
+        )
+    return vertices
+
+
+def given_values(
+    sheaf: CellularSheaf, vertices: np.ndarray, values: Sequence | np.ndarray
+) -> np.ndarray:
+    """Return the stalk values one after the other, (sum d_v,) or (sum d_v, h)."""
+    if (
+        scipy.sparse.issparse(values)
+        or not hasattr(values, "__len__")
+        or isinstance(values, str | bytes | dict | set)
+    ):
+        raise TypeError(
+            "`values` must be a sequence of arrays, one for each vertex, "
+            f"got {type(values).__name__}"
+        )
+    if len(values) != len(vertices):
+        raise ValueError(
+            f"`values` must hold one array for each of the {len(vertices)} vertices, "
+            f"got {len(values)} of them"
+        )
+    if not len(vertices):
+        return np.zeros(0, sheaf.dtype)
+    if isinstance(values, np.ndarray) and values.ndim in (2, 3):
+        given = scalar_array("values", values)
+        bad = np.flatnonzero(sheaf.vertex_dims[vertices] != given.shape[1])
+        if bad.size:
+            v = int(vertices[bad[0]])
+            raise ValueError(
+                f"`values[{bad[0]}]` must have shape {_shapes(sheaf, v)}, got shape "
+                f"{given.shape[1:]}"
+            )
+        given = given.reshape(given.shape[0] * given.shape[1], *given.shape[2:])
+    else:
+        given = _joined(sheaf, vertices, values)
+    finite = np.isfinite(as_columns(given)).all(axis=1)
+    if not finite.all():
+        row = int(np.flatnonzero(~finite)[0])
+        i = int(np.searchsorted(np.cumsum(sheaf.vertex_dims[vertices]), row, side="right"))
+        raise ValueError(
+            f"`values[{i}]` must be finite, got {given[row].tolist()} for vertex {vertices[i]}"
+        )
+    return given
+
+
+def _shapes(sheaf: CellularSheaf, v: int) -> str:
+    """Return which shapes a value at vertex v may have."""
+    d = sheaf.vertex_dims[v]
+    return f"({d},) or ({d}, h), the dimension of vertex {v}"
+
+
+def _joined(sheaf: CellularSheaf, vertices: np.ndarray, values: Sequence) -> np.ndarray:
+    """Return a sequence of stalk values in one array."""
+    try:
+        arrays = [np.asarray(value) for value in values]
+    except ValueError as error:
+        raise ValueError(f"`values` must hold rectangular arrays of numbers: {error}") from None
+    for i, array in enumerate(arrays):  # a sequence is read one by one whatever is done
+        v = vertices[i]
+        if (
+            array.size
+            and array.dtype.newbyteorder("=").type not in SCALARS
+            and array.dtype.kind not in "iu"
+        ):
+            raise TypeError(
+                f"`values[{i}]` must hold float32, float64, complex64, complex128 or integers, "
+                f"got dtype {array.dtype}"
+            )
+        if array.ndim not in (1, 2) or len(array) != sheaf.vertex_dims[v]:
+            raise ValueError(
+                f"`values[{i}]` must have shape {_shapes(sheaf, v)}, got shape {array.shape}"
+            )
+        if array.shape[1:] != arrays[0].shape[1:]:
+            raise ValueError(
+                "`values` must all have one number of columns, "
+                f"got shape {arrays[0].shape} at index 0 and {array.shape} at {i}"
+            )
+    types = {array.dtype.newbyteorder("=") for array in arrays if array.size}
+    dtype = np.result_type(sheaf.dtype, *(t if t.kind in "fc" else np.float64 for t in types))
+    return np.concatenate(arrays).astype(dtype)

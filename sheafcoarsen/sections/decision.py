@@ -1,0 +1,60 @@
+"""Step (d): the last sheaf is decomposed densely, and which singular values are zero is decided."""
+
+import numpy as np
+
+from sheafcoarsen._support import EPS
+from sheafcoarsen.operators import coboundary
+from sheafcoarsen.sheaf import CellularSheaf
+
+DENSE_ROWS = 1000
+"""Rows of delta that are made dense at a time, at least."""
+
+
+ZERO_ROUNDING = 10
+"""Singular values up to so many n eps / g are zero, g the smallest of what was left out."""
+
+
+LARGE_ZERO = 100
+"""Where there is no nonzero singular value, a zero of more than so many eps is worth a warning."""
+
+
+SMALL_GAP = 1e3
+"""A smaller ratio of the smallest nonzero to the largest zero is worth a warning."""
+
+
+def right_singular_vectors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
+    """Return the right singular vectors of delta as columns, and the singular values, ascending."""
+    n = sheaf.dim_c0
+    delta = coboundary(sheaf)
+    rows = max(DENSE_ROWS, 2 * n)  # so that dense rows never take more than a few times n^2
+    triangle = np.zeros((0, n), sheaf.dtype)
+    for lo in range(0, delta.shape[0], rows):
+        triangle = np.concatenate([triangle, delta[lo : lo + rows].toarray()])
+        if len(triangle) > n:
+            triangle = np.asarray(np.linalg.qr(triangle, mode="r"))
+    if n == 0:
+        return np.zeros((0, 0), sheaf.dtype), np.zeros(0)
+    _, found, vectors = np.linalg.svd(triangle, full_matrices=True)
+    sigma = np.zeros(n)
+    sigma[: len(found)] = found
+    return vectors[::-1].conj().T, sigma[::-1]
+
+
+def zero_threshold(n: int, eps: float, dropped: float) -> float:
+    """Return the singular value up to which a unit cochain is a section, n the last dimension.
+
+    What was left out, of singular values from ``dropped`` on, leaks rounding over that.
+    """
+    return ZERO_ROUNDING * max(eps, n * EPS) / dropped
+
+
+def doubt(zero: float, nonzero: float, eps: float) -> str | None:
+    """Return what to warn of where rounding may have decided, or None where all is clear."""
+    if nonzero >= SMALL_GAP * zero and (nonzero < np.inf or zero <= LARGE_ZERO * eps):
+        return None
+    other = "there is no other" if nonzero == np.inf else f"the smallest other is {nonzero:.2g}"
+    return (
+        "whether a section is one is decided by rounding: the largest singular value taken for "
+        f"zero is {zero:.2g}, {other}; a clear decision has a ratio of {SMALL_GAP:.0e} between "
+        f"the two, or none above {LARGE_ZERO * eps:.0e}"
+    )

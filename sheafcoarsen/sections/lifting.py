@@ -1,0 +1,110 @@
+"""From the last level back up: an orthonormal basis of H^0, and its residual."""
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+
+from sheafcoarsen._kernels import sections as kernels
+from sheafcoarsen._kernels.modes import Blocks
+from sheafcoarsen._support import norm, offsets, run_ranges
+from sheafcoarsen.coarsening import SERIAL_BELOW
+from sheafcoarsen.modes import block_layout
+from sheafcoarsen.operators import coboundary
+from sheafcoarsen.partition import Partition
+from sheafcoarsen.sections.blocks import check_status, room_for
+from sheafcoarsen.sections.equilibration import Stalks
+from sheafcoarsen.sections.reduction import Level
+from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
+
+DENSE_ENTRIES, DENSE_COLUMNS = 1 << 22, 16
+"""Entries, or columns, up to which the basis is a dense array."""
+
+
+def lift_sections(
+    stalks: Stalks, levels: list[Level], last: CellularSheaf, Z: np.ndarray
+) -> np.ndarray | scipy.sparse.csr_array:
+    """Return an orthonormal basis of H^0, in the scalar type of the sheaf that was given.
+
+    It spans what the maps at single vertices kill, what the levels peeled off, and the sections Z
+    of the last sheaf.
+    """
+    F = stalks.sheaf
+    h0 = Z.shape[1] + sum(int(level.P.offsets[-1]) for level in levels)
+    h0 += int((F.vertex_dims - stalks.ranks).sum())
+    if h0 > DENSE_COLUMNS and h0 * F.dim_c0 > DENSE_ENTRIES:
+        return _sparse_basis(stalks, levels, last, Z)
+    Y = Z
+    for level in reversed(levels):
+        Y = np.concatenate([level.R.matrix @ Y, level.P.matrix.toarray()], axis=1)
+    W = stalks.leading(stalks.bases.W)
+    for _ in range(2 if Y.shape[1] else 0):
+        # in the coordinates where delta has norm 1, so that the residual does not suffer from the
+        # condition of W
+        triangle = np.linalg.qr(W @ Y, mode="r")
+        Y = scipy.linalg.solve_triangular(triangle, Y.T, trans="T", lower=False).T
+    return np.concatenate([W @ Y, stalks.alone().toarray()], axis=1).astype(F.dtype)
+
+
+def _sparse_basis(
+    stalks: Stalks, levels: list[Level], last: CellularSheaf, Z: np.ndarray
+) -> scipy.sparse.csr_array:
+    """Return the basis with a column for each section peeled off, as short as its clusters are."""
+    steps, Q = _orthonormal_steps(stalks, levels, last, Z)
+    E = stalks.leading(stalks.bases.V)
+    for k, (R, P) in reversed(list(enumerate(steps))):
+        R, P = (R, P) if k else (E @ R, E @ P)  # few columns yet
+        Q = scipy.sparse.hstack([R @ Q, P], format="csr")
+    both = [Q if steps else E @ Q, stalks.alone()]
+    return scipy.sparse.hstack(both, format="csr", dtype=stalks.sheaf.dtype)
+
+
+def _orthonormal_steps(stalks: Stalks, levels: list[Level], last: CellularSheaf, Z: np.ndarray):
+    """Return what replaces R and P level by level, and Z, in orthonormal bases of im W_v.
+
+    Going up, every cluster splits what it peels off from what it carries on, orthogonally in the
+    true metric, and hands up the triangular factor of the metric of the latter. So sections are
+    orthonormal, and as sparse as their clusters are small.
+    """
+    metric = _squares(stalks.ranks, stalks.bases.W.dtype)
+    kernels.write_stalk_metrics(stalks.sheaf.vertex_dims, stalks.bases, metric)
+    steps = []
+    for level in levels:
+        R, P, metric = _orthonormalize(level, metric)
+        steps.append((R, P))
+    indptr, indices = block_layout(last, Partition(np.arange(last.n_vertices)), last.vertex_dims)
+    shape = (last.dim_c0, last.dim_c0)
+    factors = scipy.sparse.csr_array((metric.data, indices, indptr), shape=shape)
+    return steps, scipy.sparse.csr_array(np.linalg.qr(factors @ Z)[0])
+
+
+def _squares(sizes: np.ndarray, dtype: np.dtype) -> kernels.Ragged:
+    starts = offsets(sizes**2)
+    return kernels.Ragged(starts, np.zeros(int(starts[-1]), dtype))
+
+
+def _orthonormalize(level: Level, metric: kernels.Ragged):
+    """Return R and P of one level in orthonormal bases, and the metric of what R carries on."""
+    carried, peeled = level.R.ranks, level.P.ranks
+    R, P = level.R.matrix.copy(), level.P.matrix.copy()
+    columns = Blocks(P.indptr, P.data, peeled), Blocks(R.indptr, R.data, carried)
+    new = _squares(carried, metric.data.dtype)
+    f, clusters, kept = level.R.sheaf.arrays, level.R.clusters, carried + peeled
+
+    def work(lo, hi):
+        n, k = int(clusters.dims[lo:hi].max()), int(kept[lo:hi].max())
+        room = room_for(max(n, k), k, max(n, k), metric.data.dtype)
+        return kernels.orthonormalize_columns(lo, hi, f, clusters, (metric, new), columns, room)
+
+    cost = clusters.dims * kept * (kept + 1.0) + 1.0
+    check_status(run_ranges(work, cost, serial_below=SERIAL_BELOW), "the sections of cluster")
+    return R, P, new
+
+
+def section_residual(F: CellularSheaf, basis: np.ndarray | scipy.sparse.csr_array) -> float:
+    """Return norm(delta S) / norm(delta), at any scale."""
+    if F.largest_entry == 0 or basis.shape[1] == 0:
+        return 0.0
+    delta = coboundary(unit_sheaf(F)[0])
+    image = delta @ basis.astype(delta.dtype)
+    size = norm(delta.data)
+    return norm(image.data if scipy.sparse.issparse(image) else image) / size if size else 0.0
