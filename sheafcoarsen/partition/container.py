@@ -14,7 +14,7 @@ from sheafcoarsen._support import integer_array, offsets, read_only, tables, ver
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Partition:
-    """The vertices sorted into clusters (``eq:vertex_partition``): each lies in exactly one, and none is empty.
+    """The vertices sorted into clusters (``eq:vertex_partition``), each in exactly one, none empty.
 
     Parameters
     ----------
@@ -44,14 +44,15 @@ class Partition:
         if highest >= len(labels):
             v = int(labels.argmax())
             raise ValueError(
-                f"`labels` must be 0 .. K-1 without gaps: vertex {v} has label {highest}, but there are only "
-                f"{len(labels)} vertices"
+                f"`labels` must be 0 .. K-1 without gaps: vertex {v} has label {highest}, but there "
+                f"are only {len(labels)} vertices"
             )
         empty = np.flatnonzero(np.bincount(labels, minlength=highest + 1) == 0)
         if empty.size:
             raise ValueError(
-                f"`labels` must be 0 .. K-1 without gaps: no vertex has label {empty[0]}, but the highest is {highest}; "
-                f"numpy.unique(labels, return_inverse=True)[1] renumbers them"
+                f"`labels` must be 0 .. K-1 without gaps: no vertex has label {empty[0]}, but the "
+                f"highest is {highest}; numpy.unique(labels, return_inverse=True)[1] renumbers "
+                "them"
             )
         object.__setattr__(self, "labels", read_only(labels))
 
@@ -96,7 +97,8 @@ class Partition:
             listed = list(c)
             if any(isinstance(v, str) for v in listed):
                 raise TypeError(
-                    f"`clusters[{a}]` must hold vertex numbers 0 .. n-1, got names: a sheaf's vertex_labels tell which is which"
+                    f"`clusters[{a}]` must hold vertex numbers 0 .. n-1, got names: a sheaf's "
+                    "vertex_labels tell which is which"
                 )
             members.append(integer_array(f"clusters[{a}]", listed))
         for a, c in enumerate(members):
@@ -109,8 +111,8 @@ class Partition:
         if bad.size:
             i = int(bad[0])
             raise ValueError(
-                f"`clusters[{which[i]}]` holds vertex {vertices[i]}, but the clusters hold {n} vertices in all, "
-                f"which must be 0 .. {n - 1}, each once"
+                f"`clusters[{which[i]}]` holds vertex {vertices[i]}, but the clusters hold {n} "
+                f"vertices in all, which must be 0 .. {n - 1}, each once"
             )
         labels = np.full(n, -1, dtype=np.int64)
         labels[vertices[::-1]] = which[::-1]
@@ -163,7 +165,8 @@ class Partition:
         if bad.size:
             i = int(bad[0])
             raise ValueError(
-                f"`S` must be a hard assignment of zeros and ones, got {matrix.data[i]} at ({rows[i]}, {columns[i]})"
+                "`S` must be a hard assignment of zeros and ones, "
+                f"got {matrix.data[i]} at ({rows[i]}, {columns[i]})"
             )
         ones = np.bincount(rows, minlength=matrix.shape[0])
         bad = np.flatnonzero(ones != 1)

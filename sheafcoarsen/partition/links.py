@@ -17,7 +17,9 @@ TOO_HEAVY = 2.0
 
 
 class Links(NamedTuple):
-    """A weighted graph as neighbour lists: those of v are ``ends[starts[v]:starts[v + 1]]``, each once, without v.
+    """A weighted graph as neighbour lists, v's being ``ends[starts[v]:starts[v + 1]]``.
+
+    Each neighbour stands there once, and v does not.
 
     starts : (n + 1,) int64
     ends : (2m,) int32
@@ -45,7 +47,7 @@ def links_of(F_or_graph, weights: str) -> Links:
     else:
         if weights == "sheaf":
             raise ValueError(
-                f'`weights` = "sheaf" takes the weights from a sheaf\'s maps, but `F_or_graph` is a '
+                '`weights` = "sheaf" takes the weights from a sheaf\'s maps, but `F_or_graph` is a '
                 f'{type(F_or_graph).__name__}: pass a CellularSheaf, or use weights="graph"'
             )
         arrays = graph_arrays(F_or_graph)
@@ -55,8 +57,11 @@ def links_of(F_or_graph, weights: str) -> Links:
     return neighbour_lists(edges, values, sizes)
 
 
-def neighbour_lists(edges, values, sizes) -> Links:
-    """Sum parallel edges and leave loops out; scale the weights so that sums of them neither overflow nor vanish."""
+def neighbour_lists(edges: np.ndarray, values: np.ndarray, sizes: np.ndarray) -> Links:
+    """Sum parallel edges and leave loops out.
+
+    Weights are scaled so that sums of them neither overflow nor vanish.
+    """
     starts = np.empty(len(sizes) + 1, dtype=np.int64)
     ends = np.empty(2 * len(edges), dtype=np.int32)
     weights = np.empty(2 * len(edges))
@@ -67,6 +72,6 @@ def neighbour_lists(edges, values, sizes) -> Links:
     return Links(starts, ends[:count], weights[:count], sizes)
 
 
-def grouped_sums(labels, sizes) -> np.ndarray:
+def grouped_sums(labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return the total size of each cluster."""
     return np.bincount(labels, weights=sizes).astype(np.int64)

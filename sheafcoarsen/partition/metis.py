@@ -5,7 +5,8 @@ import numpy as np
 from sheafcoarsen.partition.links import Links
 
 
-def metis(links: Links, n_clusters: int, rng) -> np.ndarray:
+def part_by_metis(links: Links, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
+    """Return METIS's labels by recursive bisection; parts may be empty or disconnected."""
     try:
         import pymetis
     except ImportError:

@@ -1,4 +1,4 @@
-"""Labels repaired until there are just so many connected, non-empty clusters."""
+"""Labels repaired until there are exactly as many connected clusters as were asked for."""
 
 import numpy as np
 
@@ -6,34 +6,35 @@ from sheafcoarsen._kernels import partition as kernels
 from sheafcoarsen.partition.links import HEAVIEST, LIGHTEST, TOO_HEAVY, Links, grouped_sums
 
 
-def repair_labels(links: Links, labels, n_clusters: int, balanced: bool) -> np.ndarray:
-    """Turn any labels into exactly ``n_clusters`` clusters, connected unless there are more components.
+def repair_labels(links: Links, labels: np.ndarray, n_clusters: int, balanced: bool) -> np.ndarray:
+    """Turn any labels into exactly ``n_clusters`` connected clusters.
 
     Pieces cut off from their cluster and light clusters join a neighbour, heavy clusters are split;
-    then the lightest are merged, whole components packed or the heaviest split until the count is
-    exact. Without ``balanced`` only what connectedness and the count ask for is done.
+    then the lightest are merged or the heaviest split until the count is exact. Without
+    ``balanced`` only what connectedness and the count ask for is done. Where there are more
+    components than clusters, the components are returned.
     """
     labels, weight, main = _pieces(links, labels)
     mean = links.sizes.sum() / n_clusters
+    high = HEAVIEST * mean
     if balanced:
-        labels, weight = _merge(
-            links, labels, weight, main, len(labels), LIGHTEST * mean, HEAVIEST * mean
-        )
+        labels, weight = _merge(links, labels, weight, main, len(labels), (LIGHTEST * mean, high))
         wanted = np.where(weight > TOO_HEAVY * mean, np.rint(weight / mean), 1).astype(np.int64)
         labels, weight = _split(links, labels, weight, np.minimum(wanted, np.bincount(labels)))
         main = np.ones(len(weight), dtype=np.uint8)
-    labels, weight = _merge(links, labels, weight, main, n_clusters, 0.0, HEAVIEST * mean)
+    labels, weight = _merge(links, labels, weight, main, n_clusters, (0.0, high))
     if len(weight) > n_clusters:  # nothing but whole components
-        bins = np.empty(len(weight), dtype=np.int32)
-        kernels.pack(weight, np.argsort(-weight, kind="stable"), bins, n_clusters)
-        return bins[labels]
+        return labels
     parts = np.empty(len(weight), dtype=np.int64)
     kernels.apportion(weight, np.bincount(labels), n_clusters, parts)
     return _split(links, labels, weight, parts)[0]
 
 
-def _pieces(links: Links, labels) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Label the connected pieces in the order of ``labels``; return labels, weights and which are the main ones."""
+def _pieces(links: Links, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Label the connected pieces in the order of ``labels``.
+
+    Returns labels, weights, and which pieces are the main ones of their clusters.
+    """
     pieces = np.empty(len(labels), dtype=np.int32)
     count = kernels.fragments(links, labels, pieces)
     weight = grouped_sums(pieces, links.sizes)
@@ -46,8 +47,19 @@ def _pieces(links: Links, labels) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return number[pieces], weight[order], main.astype(np.uint8)
 
 
-def _merge(links: Links, labels, weight, main, n_clusters: int, low: float, high: float):
-    """Merge clusters below ``low``, and the lightest while there are too many; return labels and weights."""
+def _merge(
+    links: Links,
+    labels: np.ndarray,
+    weight: np.ndarray,
+    main: np.ndarray,
+    n_clusters: int,
+    bounds: tuple[float, float],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Merge clusters below the lower bound, and the lightest while there are too many.
+
+    Returns labels and weights; clusters stay below the upper bound where they can.
+    """
+    low, high = bounds
     if len(weight) <= n_clusters and (weight >= low).all():
         return labels, weight
     kernels.merge(links, labels, weight, main, n_clusters, low, high)
@@ -57,7 +69,9 @@ def _merge(links: Links, labels, weight, main, n_clusters: int, low: float, high
     return number[labels], weight[left]
 
 
-def _split(links: Links, labels, weight, parts):
+def _split(
+    links: Links, labels: np.ndarray, weight: np.ndarray, parts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Split cluster a in ``parts[a]``; return labels and weights."""
     if (parts == 1).all():
         return labels, weight

@@ -1,35 +1,48 @@
-"""Select: partitions of the vertices into connected clusters of about equal weight, an exact number of them."""
+"""Select: partitions into an exact number of connected clusters of about equal weight."""
 
+import functools
 from collections.abc import Callable
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from sheafcoarsen._kernels import partition as kernels
-from sheafcoarsen._support import Seed, bar, choice, flag, read_only, whole_number
+from sheafcoarsen._support import Seed, bar, choice, flag, whole_number
+from sheafcoarsen.partition.balls import find_balls
+from sheafcoarsen.partition.components import pack_small_components
 from sheafcoarsen.partition.container import Partition
-from sheafcoarsen.partition.links import (
-    HEAVIEST,
-    LIGHTEST,
-    Links,
-    grouped_sums,
-    links_of,
-    neighbour_lists,
-)
-from sheafcoarsen.partition.metis import metis
+from sheafcoarsen.partition.links import Links, links_of
+from sheafcoarsen.partition.matching import match_levels
+from sheafcoarsen.partition.metis import part_by_metis
 from sheafcoarsen.partition.repair import repair_labels
-from sheafcoarsen.partition.spectral import MOST_SPECTRAL, spectral
+from sheafcoarsen.partition.spectral import MOST_SPECTRAL, cluster_spectrally
 from sheafcoarsen.sheaf import CellularSheaf, GraphLike
 
-SWEEPS = 4
-"""Refinement sweeps; on a 3-D nearest-neighbour graph .226, .201, .197, .196 of the edges are cut after 0, 1, 2, 4."""
+Finder = Callable[[Links, int, np.random.Generator], np.ndarray]
+
+
+FINDERS: dict[str, Finder] = {
+    "balls": find_balls,
+    "matching": match_levels,
+    "spectral": cluster_spectrally,
+    "metis": part_by_metis,
+}
+"""Each returns labels of about as many clusters as asked for; ``repair_labels`` does the rest."""
 
 
 Method: TypeAlias = Literal["auto", "balls", "matching", "spectral", "metis"]
 """How clusters are found."""
 
+
 Weights: TypeAlias = Literal["graph", "sheaf"]
 """What the weights of edges are taken from."""
+
+
+METHODS = get_args(Method)
+"""The names that ``method`` may take."""
+
+
+AUTO = "balls"
+"""What "auto" stands for."""
 
 
 def select(
@@ -40,13 +53,17 @@ def select(
     seed: Seed = 0,
     progress: bool = False,
 ) -> Partition:
-    """Partition the vertices into clusters that are strongly linked inside (the Select phase of a pooling layer).
+    """Partition the vertices into clusters that are strongly linked inside.
 
-    For every method, in this order of priority: there are exactly ``n_clusters`` clusters, none
-    empty; no cluster joins two components of the graph, unless there are more components than
-    clusters (then whole components are packed together); clusters are connected; and they weigh
-    about the same, a vertex weighing its stalk's dimension (at least 1; 1 for a plain graph). The
-    same arguments give the same partition.
+    That is the Select phase of a pooling layer. For every method, in this order of priority: there
+    are exactly ``n_clusters`` clusters, none empty; no cluster joins two components of the graph,
+    unless there are more components than clusters; clusters are connected; and they weigh about
+    the same, a vertex weighing its stalk's dimension (at least 1; 1 for a plain graph). The same
+    arguments give the same partition.
+
+    With more components than clusters the small ones, lighter than a cluster in the mean, are
+    packed together, each whole, into as many clusters as their weight asks for. The others are
+    partitioned as if they were alone, so that a large component is not left in one piece.
 
     Parameters
     ----------
@@ -108,85 +125,44 @@ def select(
     flag("progress", progress)
     n_clusters = whole_number("n_clusters", n_clusters)
     rng = np.random.default_rng(whole_number("seed", seed, at_least=0))
-    find = _FIND["balls" if method == "auto" else method]
+    method = AUTO if method == "auto" else method
     with bar(3, "select", progress) as shown:
         links = links_of(F_or_graph, weights)
-        n = len(links.sizes)
-        if n == 0:
-            raise ValueError(
-                f"`n_clusters` = {n_clusters} clusters need vertices, but the graph has no vertices"
-            )
-        if not 1 <= n_clusters <= n:
-            raise ValueError(
-                f"`n_clusters` must be between 1 and the number of vertices, {n}, got {n_clusters}"
-            )
-        if method == "spectral" and n_clusters > MOST_SPECTRAL:
-            raise ValueError(
-                f'`n_clusters` must be at most {MOST_SPECTRAL} for method "spectral", which needs as many '
-                f'eigenvectors, got {n_clusters}; use "balls"'
-            )
+        _check_count(n_clusters, len(links.sizes), method)
         shown.update()
-        if n_clusters == n:
-            labels = np.arange(n, dtype=np.int32)
-        elif n_clusters == 1:
-            labels = np.zeros(n, dtype=np.int32)
-        else:
-            labels = find(links, n_clusters, rng)
-            shown.update()
-            labels = repair_labels(links, labels, n_clusters, balanced=method != "spectral")
-        shown.update(3 - shown.n)
+
+        cluster = functools.partial(_cluster, FINDERS[method], rng, method != "spectral")
+        labels = cluster(links, n_clusters)
+        if labels.max() >= n_clusters:  # whole components, and too many of them
+            labels = pack_small_components(links, labels, n_clusters, cluster)
+        shown.update(2)
     return Partition(labels)
 
 
-def _balls(links: Links, n_clusters: int, rng) -> np.ndarray:
+def _cluster(
+    find: Finder, rng: np.random.Generator, balanced: bool, links: Links, n_clusters: int
+) -> np.ndarray:
+    """Return labels of ``n_clusters`` clusters, or of the components where there are more."""
     n = len(links.sizes)
-    labels = np.empty(n, dtype=np.int32)
-    heap = np.empty(len(links.ends) + 1, dtype=np.int64)
-    kernels.grow(links, n_clusters, int(rng.integers(n)), labels, heap)
-    _refine(links, labels, n_clusters)
-    return labels
+    if n_clusters == n:
+        return np.arange(n, dtype=np.int32)
+    if n_clusters == 1:
+        return np.zeros(n, dtype=np.int32)
+    return repair_labels(links, find(links, n_clusters, rng), n_clusters, balanced)
 
 
-def _refine(links: Links, labels, n_clusters: int) -> None:
-    mean = links.sizes.sum() / n_clusters
-    weight = grouped_sums(labels, links.sizes)
-    kernels.refine(links, labels, weight, LIGHTEST * mean, HEAVIEST * mean, SWEEPS)
-
-
-def _matching(links: Links, n_clusters: int, rng) -> np.ndarray:
-    labels = np.arange(len(links.sizes), dtype=np.int32)
-    high = HEAVIEST * links.sizes.sum() / n_clusters
-    level = links
-    while len(level.sizes) > n_clusters:
-        n = len(level.sizes)
-        order = rng.permutation(n)
-        order = order[np.argsort(level.sizes[order], kind="stable")]  # the lightest first
-        levels_left = np.ceil(np.log2(n / n_clusters))
-        aim = int(
-            np.ceil(n * (n_clusters / n) ** (1 / levels_left))
-        )  # levels alike, so that sizes stay alike
-        groups = np.empty(n, dtype=np.int32)
-        count = kernels.match(level, order, aim, high, groups)
-        labels = groups[labels]
-        if count > 0.95 * n:  # stars of full clusters: the repair merges them
-            break
-        rows = np.repeat(np.arange(n), np.diff(level.starts))
-        upper = rows < level.ends
-        edges = np.stack([groups[rows[upper]], groups[level.ends[upper]]], axis=1).astype(np.int64)
-        level = neighbour_lists(
-            read_only(edges), level.weights[upper], grouped_sums(groups, level.sizes)
+def _check_count(n_clusters: int, n: int, method: str) -> None:
+    """Refuse a number of clusters that n vertices, or the method, cannot have."""
+    if n == 0:
+        raise ValueError(
+            f"`n_clusters` = {n_clusters} clusters need vertices, but the graph has no vertices"
         )
-    _refine(links, labels, n_clusters)
-    return labels
-
-
-_FIND: dict[str, Callable[[Links, int, np.random.Generator], np.ndarray]] = {
-    "balls": _balls,
-    "matching": _matching,
-    "spectral": spectral,
-    "metis": metis,
-}
-
-
-METHODS = get_args(Method)
-"""The names that ``method`` may take."""
+    if not 1 <= n_clusters <= n:
+        raise ValueError(
+            f"`n_clusters` must be between 1 and the number of vertices, {n}, got {n_clusters}"
+        )
+    if method == "spectral" and n_clusters > MOST_SPECTRAL:
+        raise ValueError(
+            f'`n_clusters` must be at most {MOST_SPECTRAL} for method "spectral", which needs as '
+            f'many eigenvectors, got {n_clusters}; use "balls"'
+        )

@@ -10,7 +10,7 @@ import scipy.sparse.linalg
 from scipy.cluster.vq import kmeans2
 
 from sheafcoarsen._kernels import partition as kernels
-from sheafcoarsen._support import single_threaded_blas
+from sheafcoarsen._support import EPS, single_threaded_blas
 from sheafcoarsen.partition.links import Links, grouped_sums
 
 MOST_SPECTRAL = 500
@@ -21,11 +21,10 @@ DENSE_SPECTRAL = 1000
 """Vertices of a component up to which all of its eigenvectors are cheaper than a few."""
 
 
-def spectral(links: Links, n_clusters: int, rng) -> np.ndarray:
+def cluster_spectrally(links: Links, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
+    """Return labels of spectral clustering, component by component."""
     n = len(links.sizes)
-    weights = np.maximum(
-        links.weights, np.finfo(float).eps
-    )  # keeps what is linked by zeros together
+    weights = np.maximum(links.weights, EPS)  # keeps what is linked by zeros together
     matrix = scipy.sparse.csr_array((weights, links.ends, links.starts), shape=(n, n))
     n_components, component = scipy.sparse.csgraph.connected_components(matrix, directed=False)
     labels = component.astype(np.int32)
@@ -44,7 +43,10 @@ def spectral(links: Links, n_clusters: int, rng) -> np.ndarray:
 
 @single_threaded_blas()
 def _spectral_clusters(matrix, k: int, rng) -> np.ndarray:
-    """Cluster a connected graph by its k lowest eigenvectors (von Luxburg 2007, after Ng, Jordan and Weiss)."""
+    """Cluster a connected graph by its k lowest eigenvectors.
+
+    (von Luxburg, A tutorial on spectral clustering, 2007, after Ng, Jordan and Weiss.)
+    """
     n = matrix.shape[0]
     if k in (1, n):
         return np.arange(n) * (k > 1)
@@ -57,14 +59,17 @@ def _spectral_clusters(matrix, k: int, rng) -> np.ndarray:
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     rows = vectors / np.where(norms == 0, 1, norms)
     with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", "One of the clusters is empty"
-        )  # the repair makes up for it
+        # the repair makes up for it
+        warnings.filterwarnings("ignore", "One of the clusters is empty")
         return kmeans2(rows, k, iter=30, minit="++", seed=rng)[1]
 
 
 def _largest_eigenvectors(matrix, k: int, rng) -> np.ndarray:
-    """Lanczos; where the eigenvalues are too close for it, as on long paths, with the matrix shifted and inverted."""
+    """Return the k leading eigenvectors by Lanczos.
+
+    Where the eigenvalues are too close for it, as on long paths, the matrix is shifted and
+    inverted.
+    """
     v0 = rng.standard_normal(matrix.shape[0])
     try:
         return scipy.sparse.linalg.eigsh(matrix, k, which="LA", v0=v0, tol=1e-6, maxiter=100)[1]

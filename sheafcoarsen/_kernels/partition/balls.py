@@ -1,64 +1,58 @@
-"""Breadth-first balls and their refinement."""
+"""Breadth-first balls and their refinement, on neighbour lists.
+
+``links`` is a :class:`sheafcoarsen.partition.links.Links`. A link of weight 0 is still a link:
+weights rank neighbours, and only the lists say who is one.
+"""
 
 import numpy as np
 
 from sheafcoarsen._kernels.jit import kernel
-from sheafcoarsen._kernels.partition.heap import descending, heap_item, heap_pop, heap_push
-
-PATIENCE = 2.0
-"""In :func:`merge`, the growth of a neighbour after which a cluster looks at its neighbours again."""
+from sheafcoarsen._kernels.partition.heap import (
+    code_item,
+    descending_code,
+    heap_pop,
+    heap_push,
+)
+from sheafcoarsen._kernels.partition.neighbours import add_links, best_linked
 
 
 @kernel
-def best_linked(near, n_near, tally, cluster_weights, own, high):
-    """Pick a neighbouring cluster: the best linked of those with room, else the lightest."""
-    best = -1
-    best_fits = False
-    for i in range(n_near):
-        t = near[i]
-        fits = cluster_weights[t] + own <= high
-        if best < 0 or (fits and not best_fits):
-            better = True
-        elif fits != best_fits:
-            better = False
-        elif fits or cluster_weights[t] == cluster_weights[best]:
-            better = tally[t] > tally[best]
-        else:
-            better = cluster_weights[t] < cluster_weights[best]
-        if better:
-            best = t
-            best_fits = fits
-    return best
+def inverse_roots(links):
+    """One over the root of each vertex's total link, 1 where that is 0."""
+    starts, weights = links.starts, links.weights
+    n = starts.size - 1
+    out = np.ones(n)
+    for v in range(n):
+        strength = 0.0
+        for p in range(starts[v], starts[v + 1]):
+            strength += weights[p]
+        if strength > 0:
+            out[v] = 1 / np.sqrt(strength)
+    return out
 
 
 @kernel
 def grow(links, n_clusters, start, labels, heap):
-    """Cover the graph with connected balls of about equal weight, about ``n_clusters`` of them; return how many.
+    """Cover the graph with connected balls of about equal weight; return how many.
 
-    A ball starts at the vertex that has waited longest next to the earlier balls (``start`` for the
-    first one). It takes next the vertex with the largest total link into it, relative to the root
-    of all its links (else balls run through hubs: 205 balls instead of 283 where 293 are wanted, on
-    a graph of degrees up to 2138), ties by waiting time. A ball that is stuck below a third of the
-    mean joins a ball next to it. The weight aimed at follows what is left to cover and how much
-    such pockets have added.
+    There are about ``n_clusters`` of them. A ball starts at the vertex that has waited longest next
+    to the earlier balls (``start`` for the first one). It takes next the vertex with the largest
+    total link into it, relative to the root of all its links (else balls run through hubs: 205
+    balls instead of 283 where 293 are wanted, on a graph of degrees up to 2138), ties by waiting
+    time. A ball that is stuck below a third of the mean joins a ball next to it. The weight aimed
+    at follows what is left to cover and how much such pockets have added.
     """
+    starts, ends, weights, sizes = links.starts, links.ends, links.weights, links.sizes
     n = labels.size
-    total = links.sizes.sum()
+    total = sizes.sum()
     mean = total / n_clusters
     low = mean / 3
     high = 1.5 * mean
     labels[:] = -1
     link = np.zeros(n)
-    scale = np.ones(n)
-    for v in range(n):
-        strength = 0.0
-        for p in range(links.starts[v], links.starts[v + 1]):
-            strength += links.weights[p]
-        if strength > 0:
-            scale[v] = 1 / np.sqrt(strength)
-    turn = np.full(
-        n, -1, np.int32
-    )  # the ball that last touched a vertex, and which link[v] counts into
+    scale = inverse_roots(links)
+    # the ball that last touched a vertex, and which link[v] counts into
+    turn = np.full(n, -1, np.int32)
     place = np.empty(n, np.int32)  # where a vertex stands among those touched by that ball
     touched = np.empty(n, np.int32)
     queue = np.empty(n, np.int32)
@@ -93,25 +87,25 @@ def grow(links, n_clusters, start, labels, heap):
         place[v] = 0
         touched[0] = v
         n_touched = 1
-        size = heap_push(heap, 0, descending(0.0, 0))
+        size = heap_push(heap, 0, descending_code(0.0, 0))
         taken = 0
         own = 0
         full = False
         while size > 0:
             code = heap[0]
             size = heap_pop(heap, size)
-            v = touched[heap_item(code)]
-            if labels[v] >= 0 or code != descending(link[v] * scale[v], place[v]):
+            v = touched[code_item(code)]
+            if labels[v] >= 0 or code != descending_code(link[v] * scale[v], place[v]):
                 continue
-            if taken and own + 0.5 * links.sizes[v] > aim:
+            if taken and own + 0.5 * sizes[v] > aim:
                 full = True
                 break
             labels[v] = count
             ball[taken] = v
             taken += 1
-            own += links.sizes[v]
-            for p in range(links.starts[v], links.starts[v + 1]):
-                u = links.ends[p]
+            own += sizes[v]
+            for p in range(starts[v], starts[v + 1]):
+                u = ends[p]
                 if labels[u] >= 0:
                     continue
                 if turn[u] != turns:
@@ -123,24 +117,17 @@ def grow(links, n_clusters, start, labels, heap):
                     place[u] = n_touched
                     touched[n_touched] = u
                     n_touched += 1
-                elif links.weights[p] == 0:
+                elif weights[p] == 0:
                     continue
-                link[u] += links.weights[p]
-                size = heap_push(heap, size, descending(link[u] * scale[u], place[u]))
+                link[u] += weights[p]
+                size = heap_push(heap, size, descending_code(link[u] * scale[u], place[u]))
         turns += 1
         covered += own
         home = -1
         if not full and own < low:
             n_near = 0
             for i in range(taken):
-                for p in range(links.starts[ball[i]], links.starts[ball[i] + 1]):
-                    t = labels[links.ends[p]]
-                    if t != count:
-                        if tally[t] < 0:
-                            tally[t] = 0.0
-                            near[n_near] = t
-                            n_near += 1
-                        tally[t] += links.weights[p]
+                n_near = add_links(links, ball[i], labels, count, tally, near, n_near)
             home = best_linked(near, n_near, tally, weight, own, high)
             for i in range(n_near):
                 tally[near[i]] = -1.0
@@ -156,7 +143,11 @@ def grow(links, n_clusters, start, labels, heap):
 
 @kernel
 def refine(links, labels, weight, low, high, sweeps):
-    """Move vertices to the cluster they are linked to best, while cluster weights stay within ``low`` .. ``high``."""
+    """Move vertices to the cluster they are linked to best, in place.
+
+    Clusters stay within weights ``low`` .. ``high``.
+    """
+    starts, ends, weights, sizes = links.starts, links.ends, links.weights, links.sizes
     n = labels.size
     tally = np.full(weight.size, -1.0)
     near = np.empty(weight.size, np.int32)
@@ -168,34 +159,34 @@ def refine(links, labels, weight, low, high, sweeps):
                 continue
             active[v] = 0
             a = labels[v]
-            if weight[a] - links.sizes[v] < low:
+            if weight[a] - sizes[v] < low:
                 continue
             n_near = 0
             inside = 0.0
-            for p in range(links.starts[v], links.starts[v + 1]):
-                t = labels[links.ends[p]]
+            for p in range(starts[v], starts[v + 1]):
+                t = labels[ends[p]]
                 if t == a:
-                    inside += links.weights[p]
+                    inside += weights[p]
                     continue
                 if tally[t] < 0:
                     tally[t] = 0.0
                     near[n_near] = t
                     n_near += 1
-                tally[t] += links.weights[p]
+                tally[t] += weights[p]
             best = a
             most = inside
             for i in range(n_near):
                 t = near[i]
-                if tally[t] > most and weight[t] + links.sizes[v] <= high:
+                if tally[t] > most and weight[t] + sizes[v] <= high:
                     best = t
                     most = tally[t]
                 tally[t] = -1.0
             if best != a:
                 labels[v] = best
-                weight[a] -= links.sizes[v]
-                weight[best] += links.sizes[v]
+                weight[a] -= sizes[v]
+                weight[best] += sizes[v]
                 moved = True
-                for p in range(links.starts[v], links.starts[v + 1]):
-                    active[links.ends[p]] = 1
+                for p in range(starts[v], starts[v + 1]):
+                    active[ends[p]] = 1
         if not moved:
             break

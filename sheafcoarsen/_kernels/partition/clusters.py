@@ -7,7 +7,7 @@ from sheafcoarsen._kernels.jit import kernel
 
 @kernel
 def local_offsets(members, vertex_dims, labels, dims, out):
-    """out[v] = where vertex v's stalk begins among its cluster's coordinates; dims[a] += the cluster's dimension."""
+    """out[v] = where v's stalk begins in its cluster; dims[a] += the cluster's dimension."""
     for i in range(members.size):
         v = members[i]
         a = labels[v]
@@ -17,7 +17,7 @@ def local_offsets(members, vertex_dims, labels, dims, out):
 
 @kernel
 def sort_edges(edges, labels, n_clusters):
-    """Group internal edges by cluster and crossing edges by pair (a < b), each in increasing edge index.
+    """Group internal edges by cluster and crossing edges by pair (a < b), edges ascending.
 
     Returns (internal_ptr, internal_edges, crossing_edges, pair_ptr, pairs).
     """

@@ -1,4 +1,4 @@
-"""A binary heap over vertices."""
+"""A binary heap of codes, each a key and an item in one integer, the least code on top."""
 
 import numpy as np
 
@@ -6,19 +6,20 @@ from sheafcoarsen._kernels.jit import kernel
 
 
 @kernel
-def ascending(key, item):
+def ascending_code(key, item):
     """Return a code that sorts by ``key`` >= 0, then by ``item`` < 2^32."""
     return (np.int64(np.float32(key).view(np.int32)) << 32) | item
 
 
 @kernel
-def descending(key, item):
+def descending_code(key, item):
     """Return a code that sorts by ``key`` >= 0 from above, then by ``item`` < 2^32."""
     return (np.int64(0x7FFFFFFF - np.float32(key).view(np.int32)) << 32) | item
 
 
 @kernel
-def heap_item(code):
+def code_item(code):
+    """Return the item that a code stands for."""
     return code & 0xFFFFFFFF
 
 

@@ -31,7 +31,10 @@ def strengths(sheaf, factor, out):
 
 @kernel
 def neighbours(edges, edge_weights, starts, ends, weights):
-    """Fill the neighbour lists of all vertices: loops left out, parallel edges summed; return their total length."""
+    """Fill the neighbour lists of all vertices and return their total length.
+
+    Loops are left out, parallel edges summed.
+    """
     n = starts.size - 1
     starts[:] = 0
     for e in range(edges.shape[0]):

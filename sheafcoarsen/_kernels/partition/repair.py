@@ -1,25 +1,28 @@
-"""Partitions of a weighted graph: growing, refining, matching and repairing, on neighbour lists.
+"""Repair: pieces found, light clusters merged, items packed, parts apportioned.
 
-``links`` is a :class:`sheafcoarsen.selection.Links`. A link of weight 0 is still a link: weights
-rank neighbours, and only the lists say who is one.
+``links`` is a :class:`sheafcoarsen.partition.links.Links`, as in ``balls``.
 """
 
 import numpy as np
 
 from sheafcoarsen._kernels.jit import kernel
-from sheafcoarsen._kernels.partition.balls import PATIENCE, best_linked
 from sheafcoarsen._kernels.partition.heap import (
-    ascending,
-    descending,
-    heap_item,
+    ascending_code,
+    code_item,
+    descending_code,
     heap_pop,
     heap_push,
 )
+from sheafcoarsen._kernels.partition.neighbours import add_links, best_linked
+
+PATIENCE = 2.0
+"""The growth of a neighbour after which a cluster that waits looks at its neighbours again."""
 
 
 @kernel
 def fragments(links, labels, out):
-    """Fill ``out`` with the numbers of the clusters' connected pieces; return how many there are."""
+    """Fill ``out`` with the numbers of the clusters' connected pieces; return how many."""
+    starts, ends = links.starts, links.ends
     n = labels.size
     out[:] = -1
     queue = np.empty(n, np.int32)
@@ -34,8 +37,8 @@ def fragments(links, labels, out):
         while head < tail:
             v = queue[head]
             head += 1
-            for p in range(links.starts[v], links.starts[v + 1]):
-                u = links.ends[p]
+            for p in range(starts[v], starts[v + 1]):
+                u = ends[p]
                 if out[u] < 0 and labels[u] == labels[s]:
                     out[u] = count
                     queue[tail] = u
@@ -45,14 +48,17 @@ def fragments(links, labels, out):
 
 
 @kernel
-def _turn(main, share, a):
-    """Return the code of a cluster in :func:`merge`; bit 62 of a code is free for a share of at most 1."""
-    return (np.int64(main) << 62) | ascending(share, a)
+def turn_code(main, share, a):
+    """Return the code by which a cluster waits in ``merge``: pieces first, then light ones.
+
+    Bit 62 of a code is free for a share of at most 1.
+    """
+    return (np.int64(main) << 62) | ascending_code(share, a)
 
 
 @kernel
 def merge(links, labels, weight, main, n_clusters, low, high):
-    """Merge connected clusters into neighbours: those below ``low``, and more until ``n_clusters`` are left.
+    """Merge connected clusters into neighbours: those below ``low``, then down to ``n_clusters``.
 
     Pieces cut off from their cluster (not ``main``) come first, then the lightest; one that has no
     neighbour with room waits until nothing makes a lighter cluster than it would. ``labels`` are
@@ -80,30 +86,23 @@ def merge(links, labels, weight, main, n_clusters, low, high):
     turn = weight.copy()  # the weight by which a cluster waits
     size = 0
     for a in range(count):
-        size = heap_push(heap, size, _turn(main[a], turn[a] / total, a))
+        size = heap_push(heap, size, turn_code(main[a], turn[a] / total, a))
     while size > 0:
         code = heap[0]
         size = heap_pop(heap, size)
-        a = heap_item(code)
+        a = code_item(code)
         if weight[a] == 0:
             continue
         if turn[a] < weight[a]:  # it has grown since
             turn[a] = weight[a]
-            size = heap_push(heap, size, _turn(main[a], turn[a] / total, a))
+            size = heap_push(heap, size, turn_code(main[a], turn[a] / total, a))
             continue
         if count <= n_clusters and weight[a] >= low:
             continue
         n_near = 0
         v = first[a]
         while True:
-            for p in range(links.starts[v], links.starts[v + 1]):
-                t = labels[links.ends[p]]
-                if t != a:
-                    if tally[t] < 0:
-                        tally[t] = 0.0
-                        near[n_near] = t
-                        n_near += 1
-                    tally[t] += links.weights[p]
+            n_near = add_links(links, v, labels, a, tally, near, n_near)
             v = following[v]
             if v == first[a]:
                 break
@@ -115,7 +114,7 @@ def merge(links, labels, weight, main, n_clusters, low, high):
         result = weight[a] + weight[best]
         if result > high and result > PATIENCE * turn[a]:
             turn[a] = result
-            size = heap_push(heap, size, _turn(main[a], turn[a] / total, a))
+            size = heap_push(heap, size, turn_code(main[a], turn[a] / total, a))
             continue
         taken_over = weight[best] < weight[a]
         if taken_over:
@@ -132,7 +131,7 @@ def merge(links, labels, weight, main, n_clusters, low, high):
         count -= 1
         if taken_over:  # its code has been popped
             turn[best] = result
-            size = heap_push(heap, size, _turn(main[best], result / total, best))
+            size = heap_push(heap, size, turn_code(main[best], result / total, best))
     return count
 
 
@@ -142,25 +141,28 @@ def pack(weight, order, bins, n_bins):
     heap = np.arange(n_bins)  # all with key 0
     load = np.zeros(n_bins)
     for i in range(order.size):
-        lightest = heap_item(heap[0])
+        lightest = code_item(heap[0])
         bins[order[i]] = lightest
         load[lightest] += weight[order[i]]
         size = heap_pop(heap, n_bins)
-        heap_push(heap, size, ascending(load[lightest], lightest))
+        heap_push(heap, size, ascending_code(load[lightest], lightest))
 
 
 @kernel
 def apportion(weight, limits, total, parts):
-    """Share ``total`` parts out: one each, then always to the largest weight per part; at most ``limits``."""
+    """Share ``total`` parts out: one each, then always to the largest weight per part.
+
+    At most ``limits[a]`` go to item a.
+    """
     heap = np.empty(weight.size, np.int64)
     size = 0
     for a in range(weight.size):
         parts[a] = 1
         if limits[a] > 1:
-            size = heap_push(heap, size, descending(weight[a], a))
+            size = heap_push(heap, size, descending_code(weight[a], a))
     for _ in range(total - weight.size):
-        a = heap_item(heap[0])
+        a = code_item(heap[0])
         size = heap_pop(heap, size)
         parts[a] += 1
         if parts[a] < limits[a]:
-            size = heap_push(heap, size, descending(weight[a] / parts[a], a))
+            size = heap_push(heap, size, descending_code(weight[a] / parts[a], a))

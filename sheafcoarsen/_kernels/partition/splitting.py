@@ -6,8 +6,8 @@ from sheafcoarsen._kernels.jit import kernel
 
 
 @kernel
-def _carve(order, above, sizes, load, t, cuts, labels, label):
-    """Cut subtrees of weight at least ``t`` off a rooted tree, leaves first, at most ``cuts`` of them.
+def carve(order, above, sizes, load, t, cuts, labels, label):
+    """Cut subtrees of weight at least ``t`` off a rooted tree, leaves first, at most ``cuts``.
 
     ``order`` lists the root first and each vertex after the one ``above`` it. Returns the number of
     parts of weight at least ``t``. With ``label`` >= 0 the parts that were cut off get the labels
@@ -34,8 +34,11 @@ def _carve(order, above, sizes, load, t, cuts, labels, label):
 
 
 @kernel
-def _span(links, labels, root, order, above, cursor, deep):
-    """Span the cluster of ``root`` by a tree, breadth or depth first; fill ``order`` and ``above``, return its size."""
+def span(links, labels, root, order, above, cursor, deep):
+    """Span the cluster of ``root`` by a tree, breadth or depth first; return its size.
+
+    Fills ``order`` and ``above`` as ``carve`` reads them.
+    """
     a = labels[root]
     order[0] = root
     above[root] = -1
@@ -85,25 +88,25 @@ def split(links, labels, first, weight, parts):
         p = parts[a]
         if p == 1:
             continue
-        count = _span(links, labels, first[a], order, above, cursor, False)
+        count = span(links, labels, first[a], order, above, cursor, False)
         rim = order[count - 1]
         best = 0
         best_deep = False
         for deep in (False, True):
             if deep and 2 * best * p >= weight[a]:
                 break
-            _span(links, labels, rim, order, above, cursor, deep)
+            span(links, labels, rim, order, above, cursor, deep)
             low = 1
             high = weight[a] // p
             while low < high:
                 t = (low + high + 1) // 2
-                if _carve(order[:count], above, links.sizes, load, t, count, labels, -1) >= p:
+                if carve(order[:count], above, links.sizes, load, t, count, labels, -1) >= p:
                     low = t
                 else:
                     high = t - 1
             if low > best:
                 best = low
                 best_deep = deep
-        _span(links, labels, rim, order, above, cursor, best_deep)
-        _carve(order[:count], above, links.sizes, load, best, p - 1, labels, label)
+        span(links, labels, rim, order, above, cursor, best_deep)
+        carve(order[:count], above, links.sizes, load, best, p - 1, labels, label)
         label += p - 1
