@@ -44,7 +44,7 @@ True
 True
 
 ``least_squares.LeastSquares`` minimizes norm(D y - r) with the y of least norm: conjugate gradients
-on the normal equations, preconditioned by sparse factors where ``fill.is_affordable`` says that
+on the normal equations, preconditioned by sparse factors where ``fill.fills_little`` says that
 they stay small, else by a diagonal.
 """
 
