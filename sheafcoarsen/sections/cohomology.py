@@ -11,9 +11,11 @@ from sheafcoarsen._kernels.sections import Cut
 from sheafcoarsen._support import eps_of, single_threaded_blas
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.sections import sizes
+from sheafcoarsen.sections.bound import exceeds_bound, section_bound
 from sheafcoarsen.sections.clustering import choose_clusters
 from sheafcoarsen.sections.decision import (
     doubt,
+    real_bytes,
     right_singular_vectors,
     zero_threshold,
 )
@@ -131,8 +133,11 @@ def global_sections(sheaf: CellularSheaf) -> GlobalSections:
     Warns
     -----
     SingularProblemWarning
-        Where the smallest nonzero singular value is less than 1000 times the largest zero, or there
-        is none and the largest zero exceeds 100 eps: rounding may have decided.
+        Where rounding may have decided: the smallest nonzero singular value is less than 1000 times
+        the largest zero or the threshold (3 times, in single precision), or the largest zero is
+        above 100 eps and a thousandth (a third) of the threshold; or there are more sections than
+        elimination along a spanning tree leaves room for, as on long chains whose maps grow and
+        decay.
 
     Notes
     -----
@@ -192,7 +197,7 @@ def _sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
     eps = eps_of(F.dtype)
     with single_threaded_blas():
         sheaf, stalks = equilibrate(F, eps)  # (a)
-        descent = _descend(sheaf, _keep(F), eps)  # (b), (c)
+        descent = _descend(sheaf, KEEP[real_bytes(F.dtype)], eps)  # (b), (c)
         last, levels = descent.last, descent.levels
         Z, sigma = right_singular_vectors(last)  # (d)
         threshold = zero_threshold(last.dim_c0, eps, descent.dropped)
@@ -200,15 +205,23 @@ def _sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
         zero = max(descent.zero, float(sigma[:h].max(initial=0)))
         nonzero = float(sigma[h:].min(initial=np.inf))
         basis = lift_sections(stalks, levels, last, np.ascontiguousarray(Z[:, :h]))
-    if message := doubt(zero, nonzero, eps):
-        warnings.warn(message, SingularProblemWarning, stacklevel=stacklevel)
+    _warn_of_doubt(F, basis.shape[1], doubt(zero, nonzero, threshold, F.dtype), stacklevel + 1)
     dims = (sheaf.dim_c0, *(level.R.offsets[-1] for level in levels))
     residual = section_residual(F, basis)
     return GlobalSections(basis, basis.shape[1], zero, nonzero, residual, tuple(map(int, dims)))
 
 
-def _keep(F: CellularSheaf) -> float:
-    return KEEP[F.dtype.type(0).real.itemsize]
+def _warn_of_doubt(F: CellularSheaf, h0: int, reason: str | None, stacklevel: int) -> None:
+    """Warn where singular values leave doubt, or there are more sections than there can be."""
+    if reason is None and exceeds_bound(F, h0):
+        reason = (
+            f"there are {h0} cochains that are sections to rounding, but elimination from vertex "
+            f"to vertex leaves room for {section_bound(F)} sections at most: maps grow and decay "
+            "along long ways"
+        )
+    if reason is not None:
+        message = f"whether a section is one is decided by rounding: {reason}"
+        warnings.warn(message, SingularProblemWarning, stacklevel=stacklevel)
 
 
 class _Descent(NamedTuple):
@@ -259,7 +272,7 @@ def _count_zeros(
     """
     zeros = int((sigma <= threshold).sum())
     W = None
-    while zeros < len(sigma) and sigma[zeros] <= _keep(stalks.sheaf):
+    while zeros < len(sigma) and sigma[zeros] <= KEEP[real_bytes(stalks.sheaf.dtype)]:
         if W is None:
             W = stalks.leading(stalks.bases.W)
         y = Z[:, zeros]

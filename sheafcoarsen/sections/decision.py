@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sheafcoarsen._support import EPS
+from sheafcoarsen._support import EPS, eps_of
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sheaf import CellularSheaf
 
@@ -15,7 +15,14 @@ ZERO_ROUNDING = 10
 
 
 LARGE_ZERO = 100
-"""Where there is no nonzero singular value, a zero of more than so many eps is worth a warning."""
+"""A zero of more than so many eps is worth a warning, unless it is far below the threshold."""
+
+
+CLEAR = {8: 1e3, 4: 3.0}
+"""How far from the threshold zeros and the others are clear, by bytes of a real number.
+
+Errors of single precision are in the maps alone, and what they may do is known better.
+"""
 
 
 SMALL_GAP = 1e3
@@ -48,13 +55,24 @@ def zero_threshold(n: int, eps: float, dropped: float) -> float:
     return ZERO_ROUNDING * max(eps, n * EPS) / dropped
 
 
-def doubt(zero: float, nonzero: float, eps: float) -> str | None:
-    """Return what to warn of where rounding may have decided, or None where all is clear."""
-    if nonzero >= SMALL_GAP * zero and (nonzero < np.inf or zero <= LARGE_ZERO * eps):
+def doubt(zero: float, nonzero: float, threshold: float, dtype: np.dtype) -> str | None:
+    """Return why rounding may have decided what is zero, or None where all is clear.
+
+    Zeros are rounding, and the others are what the maps make of errors in them: where either comes
+    near the threshold, other errors of rounding size might have moved it across.
+    """
+    clear = CLEAR[real_bytes(dtype)]
+    largest = max(LARGE_ZERO * eps_of(dtype), threshold / clear)
+    smallest = max(clear * threshold, SMALL_GAP * zero)
+    if zero <= largest and nonzero >= smallest:
         return None
     other = "there is no other" if nonzero == np.inf else f"the smallest other is {nonzero:.2g}"
     return (
-        "whether a section is one is decided by rounding: the largest singular value taken for "
-        f"zero is {zero:.2g}, {other}; a clear decision has a ratio of {SMALL_GAP:.0e} between "
-        f"the two, or none above {LARGE_ZERO * eps:.0e}"
+        f"the largest singular value taken for zero is {zero:.2g}, {other}; a clear decision has "
+        f"none between {largest:.2g} and {smallest:.2g}"
     )
+
+
+def real_bytes(dtype: np.dtype) -> int:
+    """Return the size of a real number, or of the parts of a complex one."""
+    return dtype.type(0).real.itemsize

@@ -113,13 +113,24 @@ def neighbours(n, dim=3, k=6, seed=0):
 
 
 @pytest.mark.parametrize(
-    ("holonomy", "h0"), [(0.0, 2), (1e-7, 0), (1e-8, 0), (np.diag([1.0, -1.0, 1.0]), 2)]
+    ("holonomy", "h0", "clear"),
+    [
+        (0.0, 2, True),
+        (1e-4, 0, True),
+        (1e-7, 0, False),
+        (1e-8, 0, False),
+        (np.diag([1.0, -1.0, 1.0]), 2, True),
+    ],
 )
-def test_a_long_cycle(holonomy, h0):
-    S = sc.global_sections(sc.gallery.cycle(2000, holonomy))
+def test_a_long_cycle(holonomy, h0, clear):
+    """A holonomy of 1e-8 is told from none, but with a warning: its singular value is 2e-11."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        S = sc.global_sections(sc.gallery.cycle(2000, holonomy))
     assert S.h0 == h0
     assert S.residual < 1e-13
     assert len(S.levels) > 1
+    assert [w.category for w in caught] == [sc.SingularProblemWarning] * (not clear)
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100])
