@@ -125,13 +125,13 @@ def select(
     flag("progress", progress)
     n_clusters = whole_number("n_clusters", n_clusters)
     rng = np.random.default_rng(whole_number("seed", seed, at_least=0))
-    method = AUTO if method == "auto" else method
+    finder = AUTO if method == "auto" else str(method)
     with bar(3, "select", progress) as shown:
         links = links_of(F_or_graph, weights)
-        _check_count(n_clusters, len(links.sizes), method)
+        _check_count(n_clusters, len(links.sizes), finder)
         shown.update()
 
-        cluster = functools.partial(_cluster, FINDERS[method], rng, method != "spectral")
+        cluster = functools.partial(_cluster, FINDERS[finder], rng, finder != "spectral")
         labels = cluster(links, n_clusters)
         if labels.max() >= n_clusters:  # whole components, and too many of them
             labels = pack_small_components(links, labels, n_clusters, cluster)

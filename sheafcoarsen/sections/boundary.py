@@ -1,6 +1,6 @@
 """Values given at some vertices, read and checked."""
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,9 +31,7 @@ def given_vertices(sheaf: CellularSheaf, vertices: npt.ArrayLike) -> np.ndarray:
     return vertices
 
 
-def given_values(
-    sheaf: CellularSheaf, vertices: np.ndarray, values: Sequence | np.ndarray
-) -> np.ndarray:
+def given_values(sheaf: CellularSheaf, vertices: np.ndarray, values: Any) -> np.ndarray:
     """Return the stalk values one after the other, (sum d_v,) or (sum d_v, h)."""
     if (
         scipy.sparse.issparse(values)
@@ -79,7 +77,7 @@ def _shapes(sheaf: CellularSheaf, v: int) -> str:
     return f"({d},) or ({d}, h), the dimension of vertex {v}"
 
 
-def _joined(sheaf: CellularSheaf, vertices: np.ndarray, values: Sequence) -> np.ndarray:
+def _joined(sheaf: CellularSheaf, vertices: np.ndarray, values: Any) -> np.ndarray:
     """Return a sequence of stalk values in one array."""
     try:
         arrays = [np.asarray(value) for value in values]

@@ -10,9 +10,9 @@ from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen._kernels.partition import balls
 from sheafcoarsen._kernels.partition import heap as heaps
 from sheafcoarsen.partition import select
+from sheafcoarsen.partition.balls import SWEEPS
 from sheafcoarsen.partition.links import links_of
 from sheafcoarsen.partition.repair import repair_labels
-from sheafcoarsen.partition.balls import SWEEPS
 from sheafcoarsen.sheaf import CellularSheaf
 
 METHODS = ["balls", "matching", "spectral", "metis"]
