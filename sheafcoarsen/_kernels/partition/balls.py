@@ -7,13 +7,13 @@ weights rank neighbours, and only the lists say who is one.
 import numpy as np
 
 from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.partition.adjacent import add_links, best_linked
 from sheafcoarsen._kernels.partition.heap import (
     code_item,
     descending_code,
     heap_pop,
     heap_push,
 )
-from sheafcoarsen._kernels.partition.neighbours import add_links, best_linked
 
 
 @kernel

@@ -6,6 +6,7 @@
 import numpy as np
 
 from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.partition.adjacent import add_links, best_linked
 from sheafcoarsen._kernels.partition.heap import (
     ascending_code,
     code_item,
@@ -13,7 +14,6 @@ from sheafcoarsen._kernels.partition.heap import (
     heap_pop,
     heap_push,
 )
-from sheafcoarsen._kernels.partition.neighbours import add_links, best_linked
 
 PATIENCE = 2.0
 """The growth of a neighbour after which a cluster that waits looks at its neighbours again."""

@@ -7,10 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen._kernels.partition import balls
-from sheafcoarsen._kernels.partition import heap as heaps
 from sheafcoarsen.partition import select
-from sheafcoarsen.partition.balls import SWEEPS
 from sheafcoarsen.partition.links import links_of
 from sheafcoarsen.partition.repair import repair_labels
 from sheafcoarsen.sheaf import CellularSheaf
@@ -189,14 +186,6 @@ def test_splitting_a_wheel_goes_along_its_rim():
     assert sizes.max() <= 60  # the spokes alone are a star: three single vertices and the rest
 
 
-def test_balls_do_not_run_through_hubs():
-    links = links_of(nx.barabasi_albert_graph(4000, 3, seed=23), "graph")
-    labels = np.empty(4000, dtype=np.int32)
-    heap = np.empty(len(links.ends) + 1, dtype=np.int64)
-    count = balls.grow(links, 100, 29, labels, heap)
-    assert 90 <= count <= 110
-
-
 @pytest.mark.parametrize("method", ["balls", "matching"])
 def test_trees_are_balanced(method):
     sizes = select(nx.balanced_tree(2, 11), 100, method=method).sizes
@@ -223,38 +212,6 @@ def test_two_cliques_joined_by_an_edge_are_found(method):
     for seed in range(3):
         partition = select(nx.barbell_graph(12, 0), 2, method=method, seed=seed)
         assert clusters(partition) == {frozenset(range(12)), frozenset(range(12, 24))}
-
-
-def test_refinement_sweeps_lower_the_cut():
-    G = nx.random_geometric_graph(1500, 0.05, seed=13)
-    edges = np.array(G.edges)
-    links = links_of(G, "graph")
-    n_clusters = 60
-    labels = np.empty(1500, dtype=np.int32)
-    heap = np.empty(len(links.ends) + 1, dtype=np.int64)
-    count = balls.grow(links, n_clusters, 17, labels, heap)
-    before = (labels[edges[:, 0]] != labels[edges[:, 1]]).sum()
-    weight = np.bincount(labels, minlength=count)
-    mean = 1500 / n_clusters
-    balls.refine(links, labels, weight, mean / 3, 1.5 * mean, SWEEPS)
-    assert (labels[edges[:, 0]] != labels[edges[:, 1]]).sum() < 0.95 * before
-    assert np.array_equal(weight, np.bincount(labels, minlength=count))
-
-
-def test_heap_sorts():
-    rng = np.random.default_rng(19)
-    values = rng.integers(0, 9, 200) / 4
-    for code in (heaps.ascending_code, heaps.descending_code):
-        heap = np.empty(200, dtype=np.int64)
-        size = 0
-        for i, value in enumerate(values):
-            size = heaps.heap_push(heap, size, code(value, i))
-        order = []
-        while size:
-            order.append(int(heaps.code_item(heap[0])))
-            size = heaps.heap_pop(heap, size)
-        sign = 1 if code is heaps.ascending_code else -1
-        assert order == np.argsort(sign * values, kind="stable").tolist()
 
 
 # ---------------------------------------------------------------- arguments

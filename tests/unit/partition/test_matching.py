@@ -1,0 +1,31 @@
+"""Matching along heavy links, level upon level."""
+
+import networkx as nx
+import numpy as np
+
+from sheafcoarsen._kernels import partition as kernels
+from sheafcoarsen.partition.links import links_of
+from sheafcoarsen.partition.matching import match_levels
+
+
+def test_heavy_links_are_matched_first():
+    G = nx.path_graph(8)
+    for u in (0, 2, 4, 6):
+        G.edges[u, u + 1]["weight"] = 5.0
+    labels = match_levels(links_of(G, "graph"), 4, np.random.default_rng(0))
+    assert (labels[0::2] == labels[1::2]).all()
+    assert len(np.unique(labels)) == 4
+
+
+def test_a_group_takes_what_it_has_room_for():
+    """A star: pairs alone would stall at once."""
+    links = links_of(nx.star_graph(20), "graph")
+    groups = np.empty(21, dtype=np.int32)
+    count = kernels.match(links, np.arange(21), 1, 7.0, groups)
+    assert np.bincount(groups).max() == 7
+    assert count == 15
+
+
+def test_levels_stop_where_groups_are_full():
+    labels = match_levels(links_of(nx.star_graph(60), "graph"), 10, np.random.default_rng(1))
+    assert 10 < len(np.unique(labels)) < 61

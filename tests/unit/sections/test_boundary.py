@@ -1,0 +1,109 @@
+"""Values given at vertices come in many forms, and what does not fit is refused."""
+
+import re
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf
+from tests.unit.sections.test_least_squares import PATH
+
+
+def test_values_come_in_many_forms():
+    F = CellularSheaf.random(nx.path_graph(3), 2, 2, seed=1)
+    x = sc.harmonic_extension(F, [0, 2], [[1, 2], [3, 4]])
+    for values in (
+        np.array([[1, 2], [3, 4]]),
+        ((1, 2), [3.0, 4.0]),
+        [np.array([1, 2], np.int8), np.array([3.0, 4.0])],
+    ):
+        np.testing.assert_array_equal(sc.harmonic_extension(F, np.array([0, 2]), values), x)
+    y = sc.harmonic_extension(F, [0, 2], np.array([[1, 2], [3, 4]])[:, :, None])
+    np.testing.assert_array_equal(y, x[:, None])
+    for values in (np.ones((2, 2, 0)), [np.ones((2, 0))] * 2):
+        assert sc.harmonic_extension(F, [0, 2], values).shape == (6, 0)
+    ragged = CellularSheaf.random(nx.path_graph(3), [2, 0, 1], 2, seed=1)
+    x = sc.harmonic_extension(ragged, [1, 2, 0], [np.zeros(0), [3.0], [1.0, 2.0]])
+    np.testing.assert_array_equal(x, [1.0, 2.0, 3.0])
+
+
+ONES = [[1.0, 1.0], [1.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (
+            ([0, 0], ONES),
+            ValueError,
+            "`vertices` must not repeat, got vertex 0 at index 0 and again at 1",
+        ),
+        (([0, 4], ONES), ValueError, "`vertices` must be numbers from 0 to 3, got 4 at index 1"),
+        (([-1, 2], ONES), ValueError, "`vertices` must be numbers from 0 to 3, got -1 at index 0"),
+        (([0.5, 2], ONES), ValueError, "`vertices` must hold whole numbers, got 0.5 at index 0"),
+        (([[0, 1]], ONES), ValueError, "`vertices` must be 1-dimensional, got shape (1, 2)"),
+        ((0, [[1.0, 1.0]]), ValueError, "`vertices` must be 1-dimensional, got shape ()"),
+        (([True, False], ONES), TypeError, "`vertices` must hold integers, got dtype bool"),
+        (
+            ([0, 1, 2], ONES),
+            ValueError,
+            "`values` must hold one array for each of the 3 vertices, got 2 of them",
+        ),
+        (
+            ([0, 1], [[1.0, 1.0], [1.0]]),
+            ValueError,
+            "`values[1]` must have shape (2,) or (2, h), the dimension of vertex 1",
+        ),
+        (
+            ([0, 1], np.ones((2, 3))),
+            ValueError,
+            "`values[0]` must have shape (2,) or (2, h), the dimension of vertex 0",
+        ),
+        (([0, 1], [1.0, 2.0]), ValueError, "`values[0]` must have shape (2,) or (2, h)"),
+        (([0, 1], np.ones((2, 2, 1, 1))), ValueError, "`values[0]` must have shape (2,) or (2, h)"),
+        (
+            ([0, 1], [np.ones(2), np.ones((2, 1))]),
+            ValueError,
+            (
+                "`values` must all have one number of columns, got shape (2,) at index 0 and "
+                "(2, 1) at 1"
+            ),
+        ),
+        (
+            ([0, 1], [[1.0, 1.0], [1.0, np.nan]]),
+            ValueError,
+            "`values[1]` must be finite, got nan for vertex 1",
+        ),
+        (
+            ([2, 1], np.array([[1.0, np.inf], [1, 1]])),
+            ValueError,
+            "`values[0]` must be finite, got inf for vertex 2",
+        ),
+        (([0], [["a", "b"]]), TypeError, "`values[0]` must hold float32, float64"),
+        (([0], [[True, False]]), TypeError, "`values[0]` must hold float32, float64"),
+        (([0], [[None, 1.0]]), TypeError, "`values[0]` must hold float32, float64"),
+        (
+            ([0], [[[1.0], [1.0, 2.0]]]),
+            ValueError,
+            "`values` must hold rectangular arrays of numbers",
+        ),
+        (([0], np.ones((1, 2), np.float16)), TypeError, "`values` must hold float32, float64"),
+        (
+            ([0], 1.0),
+            TypeError,
+            "`values` must be a sequence of arrays, one for each vertex, got float",
+        ),
+        (
+            ([0], "ab"),
+            TypeError,
+            "`values` must be a sequence of arrays, one for each vertex, got str",
+        ),
+        (([0], [[1e200, 1.0]]), ValueError, "`values` has entries up to 1e+200"),
+        (([], []), ValueError, "`vertices` is empty and L is singular, first at vertex 0"),
+    ],
+)
+def test_values_that_do_not_fit_are_refused(arguments, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        sc.harmonic_extension(PATH, *arguments)
