@@ -1,5 +1,6 @@
 """Global sections and cohomology dimensions of sheaves of any size, by exact coarsening."""
 
+import functools
 import warnings
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,12 +9,13 @@ import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._kernels.sections import Cut
-from sheafcoarsen._support import eps_of, single_threaded_blas
+from sheafcoarsen._support import EPS, eps_of, single_threaded_blas
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.sections import sizes
 from sheafcoarsen.sections.bound import exceeds_bound, section_bound
 from sheafcoarsen.sections.clustering import choose_clusters
 from sheafcoarsen.sections.decision import (
+    LARGE_ZERO,
     doubt,
     real_bytes,
     right_singular_vectors,
@@ -135,7 +137,7 @@ def global_sections(sheaf: CellularSheaf) -> GlobalSections:
     SingularProblemWarning
         Where rounding may have decided: the smallest nonzero singular value is less than 1000 times
         the largest zero or the threshold (3 times, in single precision), or the largest zero is
-        above 100 eps and a thousandth (a third) of the threshold; or there are more sections than
+        above 100 eps and a thousandth of the threshold; or there are more sections than
         elimination along a spanning tree leaves room for, as on long chains whose maps grow and
         decay.
 
@@ -201,11 +203,12 @@ def _sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
         last, levels = descent.last, descent.levels
         Z, sigma = right_singular_vectors(last)  # (d)
         threshold = zero_threshold(last.dim_c0, eps, descent.dropped)
-        h = _count_zeros(stalks, levels, Z, sigma, threshold)
+        h, weight = _count_zeros(stalks, levels, Z, sigma, threshold)
         zero = max(descent.zero, float(sigma[:h].max(initial=0)))
         nonzero = float(sigma[h:].min(initial=np.inf))
         basis = lift_sections(stalks, levels, last, np.ascontiguousarray(Z[:, :h]))
-    _warn_of_doubt(F, basis.shape[1], doubt(zero, nonzero, threshold, F.dtype), stacklevel + 1)
+    reason = doubt(zero, nonzero, threshold, weight, F.dtype)
+    _warn_of_doubt(F, basis.shape[1], reason, stacklevel + 1)
     dims = (sheaf.dim_c0, *(level.R.offsets[-1] for level in levels))
     residual = section_residual(F, basis)
     return GlobalSections(basis, basis.shape[1], zero, nonzero, residual, tuple(map(int, dims)))
@@ -264,21 +267,26 @@ def _descend(sheaf: CellularSheaf, keep: float, eps: float) -> _Descent:
 
 def _count_zeros(
     stalks: Stalks, levels: list[Level], Z: np.ndarray, sigma: np.ndarray, threshold: float
-) -> int:
-    """Return how many singular values, ascending, are zero.
+) -> tuple[int, float]:
+    """Return how many singular values, ascending, are zero, and the weight of a large one, or 1.
 
-    Up to ``threshold`` times what a cochain makes of relative errors in the maps: norm(D_v)^{1/2}
-    norm(x_v) says that, 1 for all v together where the maps are well conditioned.
+    The weight is what a cochain makes of relative errors in the maps: norm(D_v)^{1/2} norm(x_v)
+    says that, 1 for all v together where the maps are well conditioned. Zero is what is at most
+    ``threshold`` times that.
     """
     zeros = int((sigma <= threshold).sum())
-    W = None
-    while zeros < len(sigma) and sigma[zeros] <= KEEP[real_bytes(stalks.sheaf.dtype)]:
-        if W is None:
-            W = stalks.leading(stalks.bases.W)
-        y = Z[:, zeros]
-        for level in reversed(levels):
-            y = level.R.matrix @ y
-        if sigma[zeros] > threshold * np.sqrt(stalks.weights @ abs(W @ y) ** 2):
-            break
+    weigh = functools.cache(functools.partial(_weight, stalks, levels, Z))
+    keep = KEEP[real_bytes(stalks.sheaf.dtype)]
+    while zeros < len(sigma) and sigma[zeros] <= keep and sigma[zeros] <= threshold * weigh(zeros):
         zeros += 1
-    return zeros
+    doubtful = zeros > 0 and sigma[zeros - 1] > LARGE_ZERO * EPS
+    return zeros, max(weigh(zeros - 1), 1.0) if doubtful else 1.0
+
+
+def _weight(stalks: Stalks, levels: list[Level], Z: np.ndarray, column: int) -> float:
+    """Return the root of the sum of norm(D_v) norm(x_v)^2 for a cochain of the last sheaf."""
+    y = Z[:, column]
+    for level in reversed(levels):
+        y = level.R.matrix @ y
+    W = stalks.leading(stalks.bases.W)
+    return float(np.sqrt(stalks.weights @ abs(W @ y) ** 2))

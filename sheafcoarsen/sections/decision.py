@@ -19,14 +19,14 @@ LARGE_ZERO = 100
 
 
 CLEAR = {8: 1e3, 4: 3.0}
-"""How far from the threshold zeros and the others are clear, by bytes of a real number.
+"""How far above the threshold a singular value is clearly not zero, by bytes of a real number.
 
 Errors of single precision are in the maps alone, and what they may do is known better.
 """
 
 
 SMALL_GAP = 1e3
-"""A smaller ratio of the smallest nonzero to the largest zero is worth a warning."""
+"""How far zeros must stay below the threshold, and the others above zeros."""
 
 
 def right_singular_vectors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
@@ -55,15 +55,17 @@ def zero_threshold(n: int, eps: float, dropped: float) -> float:
     return ZERO_ROUNDING * max(eps, n * EPS) / dropped
 
 
-def doubt(zero: float, nonzero: float, threshold: float, dtype: np.dtype) -> str | None:
+def doubt(
+    zero: float, nonzero: float, threshold: float, weight: float, dtype: np.dtype
+) -> str | None:
     """Return why rounding may have decided what is zero, or None where all is clear.
 
-    Zeros are rounding, and the others are what the maps make of errors in them: where either comes
-    near the threshold, other errors of rounding size might have moved it across.
+    Zeros are what errors of rounding size in the maps make, ``weight`` times as large where these
+    are ill-conditioned. Where zeros or the others come near the threshold, other such errors might
+    have moved them across.
     """
-    clear = CLEAR[real_bytes(dtype)]
-    largest = max(LARGE_ZERO * eps_of(dtype), threshold / clear)
-    smallest = max(clear * threshold, SMALL_GAP * zero)
+    largest = max(LARGE_ZERO * eps_of(dtype), threshold / SMALL_GAP) * weight
+    smallest = max(CLEAR[real_bytes(dtype)] * threshold, SMALL_GAP * zero)
     if zero <= largest and nonzero >= smallest:
         return None
     other = "there is no other" if nonzero == np.inf else f"the smallest other is {nonzero:.2g}"

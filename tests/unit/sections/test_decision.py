@@ -51,24 +51,30 @@ def test_the_threshold_grows_with_what_was_left_out():
     ],
 )
 def test_what_comes_near_the_threshold_is_told(zero, nonzero, clear):
-    reason = decision.doubt(zero, nonzero, 1e-12, DOUBLE)
+    reason = decision.doubt(zero, nonzero, 1e-12, 1.0, DOUBLE)
     assert (reason is None) == clear
     assert clear or f"taken for zero is {zero:.2g}" in reason
 
 
 def test_a_threshold_that_is_far_above_rounding_leaves_more_room_below():
-    assert decision.doubt(0.9e-13, 1.0, 1e-10, DOUBLE) is None
-    assert decision.doubt(1.1e-13, 1.0, 1e-10, DOUBLE) is not None
+    assert decision.doubt(0.9e-13, 1.0, 1e-10, 1.0, DOUBLE) is None
+    assert decision.doubt(1.1e-13, 1.0, 1e-10, 1.0, DOUBLE) is not None
 
 
 def test_a_zero_taken_for_one_beyond_the_threshold_needs_a_gap_too():
     """Zeros may lie above the threshold, where errors in the maps weigh more."""
-    assert decision.doubt(0.9e-14, 1.1e-11, 1e-15, DOUBLE) is None
-    assert decision.doubt(0.9e-14, 0.8e-11, 1e-15, DOUBLE) is not None
+    assert decision.doubt(0.9e-14, 1.1e-11, 1e-15, 1.0, DOUBLE) is None
+    assert decision.doubt(0.9e-14, 0.8e-11, 1e-15, 1.0, DOUBLE) is not None
 
 
 def test_single_precision_is_clear_sooner():
-    assert decision.doubt(0.0, 4e-5, 1e-5, SINGLE) is None
-    assert decision.doubt(0.0, 2.9e-5, 1e-5, SINGLE) is not None
-    assert decision.doubt(1.1e-5, 1.0, 1e-5, SINGLE) is None
-    assert decision.doubt(1.3e-5, 1.0, 1e-5, SINGLE) is not None
+    assert decision.doubt(0.0, 4e-5, 1e-5, 1.0, SINGLE) is None
+    assert decision.doubt(0.0, 2.9e-5, 1e-5, 1.0, SINGLE) is not None
+    assert decision.doubt(1.1e-5, 1.0, 1e-5, 1.0, SINGLE) is None
+    assert decision.doubt(1.3e-5, 1.0, 1e-5, 1.0, SINGLE) is not None
+
+
+def test_ill_conditioned_maps_have_larger_zeros():
+    assert decision.doubt(1e-11, 1.0, 1e-12, 1.0, DOUBLE) is not None
+    assert decision.doubt(1e-11, 1.0, 1e-12, 1e3, DOUBLE) is None
+    assert decision.doubt(1e-11, 0.9e-8, 1e-12, 1e3, DOUBLE) is not None

@@ -123,7 +123,7 @@ def test_what_fills_up_is_iterated():
 
 def test_an_iteration_that_does_not_converge_is_an_error(monkeypatch):
     monkeypatch.setattr("sheafcoarsen.sections.least_squares.fills_little", lambda L: False)
-    monkeypatch.setattr("sheafcoarsen.sections.least_squares.MOST_STEPS", 5)
+    monkeypatch.setattr("sheafcoarsen.sections.iteration.MOST_STEPS", 5)
     monkeypatch.setattr("sheafcoarsen.sections.least_squares.DIRECT_AT_LAST", 199)
     F = CellularSheaf.constant(nx.path_graph(200))
     with pytest.raises(
@@ -134,7 +134,7 @@ def test_an_iteration_that_does_not_converge_is_an_error(monkeypatch):
 
 def test_where_iterating_does_not_get_there_factors_do(monkeypatch):
     monkeypatch.setattr("sheafcoarsen.sections.least_squares.fills_little", lambda L: False)
-    monkeypatch.setattr("sheafcoarsen.sections.least_squares.MOST_STEPS", 5)
+    monkeypatch.setattr("sheafcoarsen.sections.iteration.MOST_STEPS", 5)
     F = CellularSheaf.constant(nx.path_graph(200))
     x = np.random.default_rng(0).standard_normal(200)
     assert_residual(sc.nearest_section(F, x) - x.mean(), x, n=200)
