@@ -1,9 +1,12 @@
 """Which clusters the next level takes."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from sheafcoarsen.partition import Partition, select
 from sheafcoarsen.sections import sizes
+from sheafcoarsen.sections.hubs import Split, split_hubs
 from sheafcoarsen.sheaf import CellularSheaf, component_count
 
 HEAVY = 4
@@ -22,21 +25,38 @@ def cluster_count(sheaf: CellularSheaf, growth: int) -> int:
     return min(component_count(sheaf) - 1 + int(np.ceil(size)), n)
 
 
-def choose_clusters(sheaf: CellularSheaf, growth: int) -> tuple[Partition, bool]:
-    """Return the clusters of the next level, and whether vertices had to be cut off heavy ones."""
-    partition = select(sheaf, cluster_count(sheaf, growth), "balls")
-    return cut_heaps(sheaf, partition, growth)
+class Choice(NamedTuple):
+    """Clusters of a sheaf, or of one in which hubs are split."""
+
+    sheaf: CellularSheaf
+    partition: Partition
+    split: Split | None
+    is_cut: bool
 
 
-def cut_heaps(sheaf: CellularSheaf, P: Partition, growth: int) -> tuple[Partition, bool]:
-    """Cut vertices off far heavier clusters, those of fewest links first; tell whether it did.
+def choose_clusters(sheaf: CellularSheaf, growth: int) -> Choice:
+    """Return the clusters of the next level, none of them far heavier than the others.
 
-    Connected clusters cannot share the leaves of a hub. Here a cluster may be of any kind: the
-    leaves cut off become clusters of their own, which keep all they have, and join the hub on a
-    later level.
+    Hubs are split first. What is heavy still has vertices cut off.
+    """
+    partition, split = select(sheaf, cluster_count(sheaf, growth), "balls"), None
+    mean = sheaf.dim_c0 // partition.n_clusters
+    largest = min(max(2 * sizes.LAST * growth, HEAVY * mean), sizes.LARGEST_LAST)
+    if np.bincount(partition.labels, sheaf.vertex_dims).max() > largest:
+        split = split_hubs(sheaf, partition, largest, sizes.DIMENSION * growth)
+        sheaf, partition = (split.sheaf, split.partition) if split else (sheaf, partition)
+    partition, is_cut = cut_heaps(sheaf, partition, largest)
+    return Choice(sheaf, partition, split, is_cut)
+
+
+def cut_heaps(sheaf: CellularSheaf, P: Partition, largest: int) -> tuple[Partition, bool]:
+    """Cut vertices off clusters heavier than ``largest``, those of fewest links first.
+
+    Tells whether there were any. What is cut off becomes clusters of single vertices, which keep
+    all they have, and is joined on a later level. So a level takes little off; it is for hubs
+    whose own stalks are too large to be copied.
     """
     labels, dims, K = P.labels, sheaf.vertex_dims, P.n_clusters
-    largest = min(max(2 * sizes.LAST * growth, HEAVY * sheaf.dim_c0 // K), sizes.LARGEST_LAST)
     if np.bincount(labels, dims).max() <= largest:
         return P, False
     inner = sheaf.edges[labels[sheaf.edges[:, 0]] == labels[sheaf.edges[:, 1]]]

@@ -241,11 +241,11 @@ def _descend(sheaf: CellularSheaf, keep: float, eps: float) -> _Descent:
     levels: list[Level] = []
     zero, dropped, growth = 0.0, 1.0, 1
     while sheaf.dim_c0 > sizes.LAST:
-        partition, cut = choose_clusters(sheaf, growth)
-        level, coarse, zeros, left_out = reduce_level(sheaf, partition, Cut(keep, eps))
+        given, partition, split, is_cut = choose_clusters(sheaf, growth)
+        level, coarse, zeros, left_out = reduce_level(given, partition, Cut(keep, eps))
         zero, dropped = max(zero, zeros), min(dropped, left_out)
-        levels.append(level)
-        limit = sheaf.dim_c0 - sizes.LAST if cut else STALLED * sheaf.dim_c0
+        levels.append(level._replace(split=split))
+        limit = sheaf.dim_c0 - sizes.LAST if is_cut else STALLED * sheaf.dim_c0
         several = partition.n_clusters > 1
         sheaf = coarse
         if sheaf.dim_c0 <= limit:
@@ -287,6 +287,6 @@ def _weight(stalks: Stalks, levels: list[Level], Z: np.ndarray, column: int) -> 
     """Return the root of the sum of norm(D_v) norm(x_v)^2 for a cochain of the last sheaf."""
     y = Z[:, column]
     for level in reversed(levels):
-        y = level.R.matrix @ y
+        y = level.lift(y)
     W = stalks.leading(stalks.bases.W)
     return float(np.sqrt(stalks.weights @ abs(W @ y) ** 2))

@@ -6,7 +6,7 @@ import scipy.sparse
 
 from sheafcoarsen._kernels import sections as kernels
 from sheafcoarsen._kernels.modes import Blocks
-from sheafcoarsen._support import norm, offsets, run_ranges
+from sheafcoarsen._support import blocks, norm, offsets, run_ranges
 from sheafcoarsen.coarsening import SERIAL_BELOW
 from sheafcoarsen.modes import block_layout
 from sheafcoarsen.operators import coboundary
@@ -35,7 +35,7 @@ def lift_sections(
         return _sparse_basis(stalks, levels, last, Z)
     Y = Z
     for level in reversed(levels):
-        Y = np.concatenate([level.R.matrix @ Y, level.P.matrix.toarray()], axis=1)
+        Y = np.concatenate([level.lift(Y), level.lift_peeled().toarray()], axis=1)
     W = stalks.leading(stalks.bases.W)
     for _ in range(2 if Y.shape[1] else 0):
         # in the coordinates where delta has norm 1, so that the residual does not suffer from the
@@ -83,7 +83,15 @@ def _squares(sizes: np.ndarray, dtype: np.dtype) -> kernels.Ragged:
 
 
 def _orthonormalize(level: Level, metric: kernels.Ragged):
-    """Return R and P of one level in orthonormal bases, and the metric of what R carries on."""
+    """Return R and P of one level in orthonormal bases, and the metric of what R carries on.
+
+    The copies of a hub have its metric: sections have s_i times the hub's value there, and sum
+    s_i^2 = 1.
+    """
+    if level.split is not None:
+        sizes = level.split.sheaf.vertex_dims
+        owners, copies = level.split.owners, _squares(sizes, metric.data.dtype)
+        metric = copies._replace(data=blocks(metric.data, metric.starts, owners))
     carried, peeled = level.R.ranks, level.P.ranks
     R, P = level.R.matrix.copy(), level.P.matrix.copy()
     columns = Blocks(P.indptr, P.data, peeled), Blocks(R.indptr, R.data, carried)
@@ -97,6 +105,8 @@ def _orthonormalize(level: Level, metric: kernels.Ragged):
 
     cost = clusters.dims * kept * (kept + 1.0) + 1.0
     check_status(run_ranges(work, cost, serial_below=SERIAL_BELOW), "the sections of cluster")
+    if level.split is not None:
+        R, P = level.split.J @ R, level.split.J @ P
     return R, P, new
 
 

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse
 
 from sheafcoarsen._kernels import sections as kernels
 from sheafcoarsen._kernels.coarsening import Loops
@@ -13,14 +14,28 @@ from sheafcoarsen.modes import Prolongation
 from sheafcoarsen.partition import Clusters, Partition, clusters_of
 from sheafcoarsen.sections import sizes
 from sheafcoarsen.sections.blocks import STACKED_ROWS, block_columns, check_status, room_for
+from sheafcoarsen.sections.hubs import Split
 from sheafcoarsen.sheaf import CellularSheaf
 
 
 class Level(NamedTuple):
-    """One step, what the clusters carry on (R) and what they peel off (P)."""
+    """One step, what the clusters carry on (R) and what they peel off (P).
+
+    split: the copies of hubs, where the clusters are those of a sheaf that has some.
+    """
 
     R: Prolongation
     P: Prolongation
+    split: Split | None = None
+
+    def lift(self, y: np.ndarray) -> np.ndarray:
+        """Return the cochains of the level below."""
+        y = self.R.matrix @ y
+        return y if self.split is None else self.split.J @ y
+
+    def lift_peeled(self) -> scipy.sparse.csr_array:
+        """Return the sections that were peeled off, as cochains of the level below."""
+        return self.P.matrix if self.split is None else self.split.J @ self.P.matrix
 
 
 def reduce_level(

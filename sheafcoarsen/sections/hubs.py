@@ -1,0 +1,184 @@
+"""Hubs with more neighbours than a cluster can hold: split in copies, a group of neighbours each.
+
+Connected clusters cannot share the leaves of a hub, and one cluster of all of them would be a dense
+problem of their size. So the hub becomes several vertices, joined by edges with the identity on
+both ends, and each keeps a cluster's worth of its neighbours. Sections stay what they are: the
+values at the copies of a hub agree, but for a factor s_i each, sum s_i^2 = 1, which keeps norms.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from sheafcoarsen._support import offsets, ranges
+from sheafcoarsen.partition import Partition
+from sheafcoarsen.sheaf import CellularSheaf, component_labels, trusted_sheaf
+
+ROOM_BESIDE_HUBS = 4
+"""A group of neighbours has at least so many times the dimension of the hubs copied for it."""
+
+
+FAN = 8
+"""Copies of a hub are joined in a tree with so many branches, which has short ways."""
+
+
+class Split(NamedTuple):
+    """A sheaf whose hubs are split, in clusters, and how it hangs together with the given one.
+
+    owners : (n',) the vertex that each vertex of the new sheaf is, or is a copy of
+    J : (dim C^0, dim C^0 of the new sheaf), sections of that to sections of the given sheaf
+    """
+
+    sheaf: CellularSheaf
+    partition: Partition
+    owners: np.ndarray
+    J: scipy.sparse.csr_array
+
+
+def split_hubs(sheaf: CellularSheaf, P: Partition, largest: int, capacity: int) -> Split | None:
+    """Split the hubs of clusters of dimension more than ``largest``; None where none can be.
+
+    Their neighbours are put in groups of about the dimension ``capacity``, and more where hubs are
+    large themselves. Clusters that do not fall apart without a few vertices are left.
+    """
+    is_hub, pieces = _find_hubs(sheaf, P, largest)
+    if not is_hub.any():
+        return None
+    labels = _grouped(sheaf, P, is_hub, pieces, capacity)
+    hub_ends = is_hub[sheaf.edges]
+    away = labels[sheaf.edges[:, 0]] != labels[sheaf.edges[:, 1]]
+    inner = P.labels[sheaf.edges[:, 0]] == P.labels[sheaf.edges[:, 1]]
+    moved = np.flatnonzero(away & inner & (hub_ends[:, 0] != hub_ends[:, 1]))
+    end = hub_ends[moved, 1].astype(np.int64)
+    hub, group = sheaf.edges[moved, end], labels[sheaf.edges[moved, 1 - end]]
+    K = int(labels.max()) + 1
+    keys, copy = np.unique(hub * K + group, return_inverse=True)
+    if not len(keys):
+        return None
+    edges = sheaf.edges.copy()
+    edges[moved, end] = sheaf.n_vertices + copy
+    owners = np.concatenate([np.arange(sheaf.n_vertices), keys // K])
+    all_labels = np.concatenate([labels, keys % K])
+    return _split_sheaf(sheaf, edges, owners, Partition(all_labels))
+
+
+def _find_hubs(sheaf: CellularSheaf, P: Partition, largest: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return which vertices are hubs, and the pieces that heavy clusters fall into without them.
+
+    Hubs are the vertices with most links inside their cluster: one, two, four ... of them, until
+    no piece is heavier than ``largest``. Vertices of other clusters are in piece -1.
+    """
+    n, dims = sheaf.n_vertices, sheaf.vertex_dims
+    is_hub, pieces = np.zeros(n, bool), np.full(n, -1)
+    heavy = np.bincount(P.labels, dims) > largest
+    ends = sheaf.edges[P.labels[sheaf.edges[:, 0]] == P.labels[sheaf.edges[:, 1]]]
+    ends = ends[(ends[:, 0] != ends[:, 1]) & heavy[P.labels[ends[:, 0]]]]
+    order = np.lexsort((-np.bincount(ends.reshape(-1), minlength=n), P.labels))
+    rank = np.empty(n, np.int64)
+    rank[order] = np.arange(n) - P.cluster_offsets[P.labels[order]]
+    count = 1
+    while heavy.any():
+        chosen = heavy[P.labels] & (rank < count)
+        within = heavy[P.labels] & ~chosen
+        kept = ends[within[ends].all(axis=1)]
+        labels = component_labels(n, kept)
+        weights = np.bincount(labels, dims * within)
+        too_heavy = np.zeros(P.n_clusters, bool)
+        too_heavy[P.labels[within & (weights[labels] > largest)]] = True
+        # copies would be as large as what they are there for
+        hub_dims = np.bincount(P.labels, dims * chosen, minlength=P.n_clusters)
+        hopeless = heavy & (hub_dims * (1 + ROOM_BESIDE_HUBS) > largest)
+        done = heavy & ~too_heavy & ~hopeless
+        is_hub |= chosen & done[P.labels]
+        mine = within & done[P.labels]
+        pieces[mine] = labels[mine]
+        heavy = heavy & too_heavy & ~hopeless
+        count *= 2
+    return is_hub, pieces
+
+
+def _grouped(
+    sheaf: CellularSheaf, P: Partition, is_hub: np.ndarray, pieces: np.ndarray, capacity: int
+) -> np.ndarray:
+    """Return labels of clusters in which pieces are grouped; the first group has the hubs too."""
+    dims, labels = sheaf.vertex_dims, P.labels.copy()
+    here = np.flatnonzero(pieces >= 0)
+    first, piece = np.unique(pieces[here], return_index=True, return_inverse=True)[1:]
+    home, weight = P.labels[here[first]], np.bincount(piece, dims[here]).astype(np.int64)
+    hub_dims = np.bincount(P.labels, dims * is_hub, minlength=P.n_clusters).astype(np.int64)
+    room = np.maximum(capacity, ROOM_BESIDE_HUBS * hub_dims)
+    order = np.argsort(home, kind="stable")
+    before = np.cumsum(weight[order]) - weight[order]
+    start = np.searchsorted(home[order], home[order])
+    group = np.empty(len(home), np.int64)
+    group[order] = (before - before[start]) // room[home[order]]
+    key, new = np.unique(home * (group.max() + 1) + group, return_inverse=True)
+    is_first = key % (group.max() + 1) == 0
+    number = np.where(is_first, key // (group.max() + 1), 0)
+    number[~is_first] = P.n_clusters + np.arange(int((~is_first).sum()))
+    labels[here] = number[new][piece]
+    return labels
+
+
+def _split_sheaf(
+    sheaf: CellularSheaf, edges: np.ndarray, owners: np.ndarray, partition: Partition
+) -> Split:
+    """Return the sheaf on ``edges``, in which hubs have copies, with the copies joined."""
+    n = sheaf.n_vertices
+    share = _shares(sheaf, edges, owners)
+    joins, scales = _joins(owners, share, n)
+    dims = sheaf.vertex_dims[owners]
+    data = []
+    for end, old, starts in (
+        (0, sheaf.tail_data, sheaf.tail_offsets),
+        (1, sheaf.head_data, sheaf.head_offsets),
+    ):
+        identity = _identities(dims[joins[:, end]], scales[:, end], old.dtype)
+        divided = old / np.repeat(share[edges[:, end]], np.diff(starts))
+        data.append(np.concatenate([divided, identity]))
+    new_edges = np.concatenate([edges, joins])
+    edge_dims = np.concatenate([sheaf.edge_dims, dims[joins[:, 0]]])
+    new = trusted_sheaf(new_edges, dims, edge_dims, data[0], data[1])
+    rows = ranges(sheaf.vertex_offsets[owners], dims)
+    entries = np.repeat(share, dims).astype(sheaf.dtype), (rows, np.arange(len(rows)))
+    J = scipy.sparse.csr_array(entries, shape=(sheaf.dim_c0, len(rows)))
+    return Split(new, partition, owners, J)
+
+
+def _shares(sheaf: CellularSheaf, edges: np.ndarray, owners: np.ndarray) -> np.ndarray:
+    """Return s_i of every vertex: its share in the maps at its owner, half of it evened out."""
+    energy = np.zeros(len(owners))
+    for end, data, starts in (
+        (0, sheaf.tail_data, sheaf.tail_offsets),
+        (1, sheaf.head_data, sheaf.head_offsets),
+    ):
+        edge = np.repeat(np.arange(sheaf.n_edges), np.diff(starts))
+        energy += np.bincount(edges[edge, end], abs(data) ** 2, minlength=len(owners))
+    total = np.bincount(owners, energy)[owners]
+    count = np.bincount(owners)[owners]
+    even = 1 / count
+    return np.sqrt((np.divide(energy, total, out=even.copy(), where=total > 0) + even) / 2)
+
+
+def _joins(owners: np.ndarray, share: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the edges of trees that join the copies of each hub, and what they multiply ends by.
+
+    x_i / s_i = x_j / s_j is written s_j x_i = s_i x_j, of norm 1.
+    """
+    copies = np.arange(n, len(owners))  # by hub
+    starts = np.searchsorted(owners[n:], owners[n:])  # the first copy of the same hub
+    parent = (copies - n - starts) // FAN - 1  # -1: the hub itself
+    above = np.where(parent < 0, owners[n:], n + starts + parent)
+    joins = np.stack([above, copies], axis=1)
+    scales = share[joins[:, ::-1]]
+    return joins, scales / np.linalg.norm(scales, axis=1, keepdims=True)
+
+
+def _identities(dims: np.ndarray, scales: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Return multiples of identities, one after the other."""
+    starts = offsets(dims**2)
+    out = np.zeros(int(starts[-1]), dtype)
+    within = ranges(np.zeros_like(dims), dims)
+    out[np.repeat(starts[:-1], dims) + within * np.repeat(dims + 1, dims)] = np.repeat(scales, dims)
+    return out
