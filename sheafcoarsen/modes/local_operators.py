@@ -47,7 +47,7 @@ class Principal(LocalOperator):
 
 @dataclass(frozen=True)
 class Oversampled(LocalOperator):
-    """Responses of a cluster to sources in a patch around it (docs/conventions.md, section 5.7).
+    """Responses of a cluster to sources in a patch around it (docs/conventions.md, section 10).
 
     Attributes
     ----------
