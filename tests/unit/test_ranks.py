@@ -84,3 +84,21 @@ def test_fixed_takes_a_natural_number():
     for r in (1.0, True, [1, 2], None):
         with pytest.raises(TypeError, match="`r` must be an integer"):
             sc.ranks.fixed(r)
+
+
+@pytest.mark.parametrize("local_operator", ["internal", "principal", "oversampled"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_multiplet_ends_where_scores_are_sqrt_eps_apart(local_operator, dtype):
+    """A triangle has 0, 3, 3; one weight of another size moves the last by 4/3 of the difference."""
+    options = {"target": 1.0} if local_operator == "oversampled" else {}
+    sqrt_eps = float(np.sqrt(np.finfo(dtype).eps))
+    for difference, whole in ((0.0, 3), (0.1 * sqrt_eps, 3), (50 * sqrt_eps, 2)):
+        weight = np.array([1 + difference, 1, 1], dtype)
+        F = CellularSheaf.constant([[0, 1], [1, 2], [0, 2]], weight=weight)
+        assert F.dtype == dtype
+        rule = sc.ranks.fixed(2).whole_multiplets()
+        M = sc.local_modes(F, Partition([0, 0, 0]), rule, local_operator, **options)
+        assert M.ranks.tolist() == [whole], difference
+        with ties_allowed():
+            M = sc.local_modes(F, Partition([0, 0, 0]), 2, local_operator, **options)
+        assert M.tied.tolist() == [whole == 3], difference

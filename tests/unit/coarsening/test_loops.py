@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf, Partition
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, residual, ties_allowed
 from tests.support.strategies import bases, mode_counts, sheaves_with_partitions
@@ -108,3 +109,21 @@ def test_without_loops_the_coarse_sheaf_is_that_of_the_crossing_edges(C):
             assert_residual(
                 error, R_a, R_b, at_a, at_b, n=max(n[a], n[b]), eps=eps_of(C.sheaf.dtype)
             )
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-100, 1e100])
+@pytest.mark.parametrize("column", [1.0, 2.0**-20, 2.0**20])
+def test_what_is_zero_is_measured_against_the_maps_that_meet_and_the_columns(scale, column):
+    """A thousand parallel edges keep the constant; a half-edge beside them gives it energy.
+
+    To working accuracy that is zero up to 4 n eps times the trace at a vertex, of about 1000.
+    """
+    m = 1000
+    zero = 4 * 2 * eps_of(np.float64) * m
+    for energy, rows in ((0.1 * zero, 0), (10 * zero, 1)):
+        ends = np.array([[0, 1]] * (m + 1))
+        tail, head = np.full((m + 1, 1, 1), scale), np.full((m + 1, 1, 1), scale)
+        tail[m], head[m] = scale * np.sqrt(2 * energy), 0.0
+        F = CellularSheaf(ends, tail, head)
+        C = sc.coarsen(F, Partition([0, 0]), basis=[np.full((2, 1), column / np.sqrt(2))])
+        assert C.sheaf.edge_dims.sum() == rows, (energy, rows)

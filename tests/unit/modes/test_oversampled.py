@@ -302,6 +302,49 @@ def test_the_pilot_is_an_upper_bound_of_the_tenth_positive_eigenvalue():
     assert size((given_.prolongation - M.prolongation).toarray()) > 1e-6
 
 
+def eigenvalues_of_pilot(F, P):
+    """Positive eigenvalues of R* L R by the definition: conventions 5.7, dense and slow.
+
+    R_a has N_a / 20 internal modes, at least the kernel; the spectra used here have no other ties.
+    """
+    L = reference.laplacian(F)
+    columns = []
+    for a in range(P.n_clusters):
+        rows = reference.cluster_coordinates(F, P, a)
+        values, vectors = np.linalg.eigh(reference.internal_laplacian(F, P, a))
+        kernel = int((values <= 1e-12 * max(values[-1], 1e-300)).sum())
+        block = np.zeros((F.dim_c0, max(-(-len(rows) // 20), kernel)))
+        block[rows] = vectors[:, : block.shape[1]]
+        columns.append(block)
+    R = np.concatenate(columns, axis=1)
+    values = np.linalg.eigvalsh(R.T @ L @ R)
+    return values[values > 1e-12 * values[-1]]
+
+
+def test_the_pilot_takes_a_twentieth_of_all_modes():
+    F = CellularSheaf.random(nx.circulant_graph(360, [1, 2]), 1, 1, seed=5)
+    P = Partition(np.arange(360) // 36)
+    values = eigenvalues_of_pilot(F, P)
+    assert len(values) == 20
+    assert oversampled_problems.pilot_target(F, P) == pytest.approx(values[9], rel=1e-9)
+
+
+def test_the_pilot_takes_kernels_whole():
+    """Three of twelve dimensions that no edge inside a cluster sees, where a mode would do."""
+    rng = np.random.default_rng(7)
+    n, inside = 12, np.array([[v, v + 1] for v in range(9)])
+    edges = np.concatenate([n * k + inside for k in range(8)])
+    across = [(n * k + i, n * ((k + 1) % 8) + j) for k in range(8) for i, j in ((3, 10), (10, 11))]
+    edges = np.concatenate([edges, across])
+    tail, head = rng.standard_normal((2, len(edges), 1, 1))
+    F = CellularSheaf(edges, tail, head, vertex_dims=np.ones(8 * n, int))
+    P = Partition(np.arange(8 * n) // n)
+    kernels = sc.local_modes(F, P, sc.ranks.kernel()).ranks
+    assert kernels.tolist() == [3] * 8
+    values = eigenvalues_of_pilot(F, P)
+    assert oversampled_problems.pilot_target(F, P) == pytest.approx(values[9], rel=1e-9)
+
+
 def test_a_large_pilot_is_solved_as_a_sparse_matrix(monkeypatch):
     F = gallery.bundle(nx.grid_2d_graph(20, 20), 2, seed=0)
     P = sc.select(F, 40)

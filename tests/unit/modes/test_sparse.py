@@ -10,6 +10,7 @@ from sheafcoarsen.modes import problems
 from tests.support.helpers import (
     assert_residual,
     eps_of,
+    ties_allowed,
 )
 from tests.support.strategies import DTYPES
 from tests.unit.modes.test_modes import OPERATORS, assert_lowest_eigenpairs, modes_of, one_cluster
@@ -129,3 +130,19 @@ def test_a_loop_whose_maps_cancel_hides_nothing(dtype, big, small, method, monke
     expected = np.linalg.eigvalsh(sc.laplacian(alone).toarray())
     for found, value in zip([*M.scores, M.next_eigenvalues[0]], expected[:5], strict=True):
         assert_residual(float(found) / small / small - value, 4.0, n=n, eps=eps_of(F.dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_tie_of_a_large_cluster_is_told(dtype, monkeypatch):
+    """A cycle has pairs of equal eigenvalues; weights that differ take them apart."""
+    monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_ABOVE", 35)
+    sqrt_eps = float(np.sqrt(np.finfo(dtype).eps))
+    edges = np.array([[v, (v + 1) % 80] for v in range(80)])
+    for spread, tied in ((0.0, True), (1e-2 * sqrt_eps, True), (0.5, False)):
+        weight = (1 + spread * np.cos(4 * np.pi * np.arange(80) / 80)).astype(dtype().real.dtype)
+        F = CellularSheaf.constant(edges, weight=weight)
+        F = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
+        for r in (2, 3):
+            with ties_allowed():
+                M = sc.local_modes(F, one_cluster(F), r)
+            assert M.tied.tolist() == [tied and r == 2], (spread, r)

@@ -1,5 +1,7 @@
 """The certificate encloses, and its constants are those of their definitions."""
 
+from fractions import Fraction
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -183,3 +185,13 @@ def test_what_is_no_eigenvalue_is_refused(nu, error, message):
     )
     with pytest.raises(error, match=message):
         B.interval(nu)
+
+
+def test_beta_is_a_bound_in_exact_arithmetic():
+    """Rounding in the norms would put it below the true one about every other time."""
+    rng = np.random.default_rng(11)
+    for a, b in rng.standard_normal((60, 2)).tolist():
+        F = CellularSheaf([[0, 1]], [[[a]]], [[[b]]])
+        beta = sc.certificate(coarsen(F, Partition([0, 1]), 1)).beta
+        square = Fraction(a) ** 2 + Fraction(b) ** 2
+        assert square <= Fraction(beta) ** 2 < square * Fraction(1 + 1e-13)
