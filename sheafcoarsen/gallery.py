@@ -10,11 +10,11 @@ from scipy.spatial import cKDTree
 
 from sheafcoarsen._support import (
     Seed,
-    entry_count,
     eps_of,
     integer_array,
     random_generator,
     real_number,
+    room_for_entries,
     scalar_array,
     vertex_count,
     whole_number,
@@ -84,14 +84,15 @@ def bundle(graph: GraphLike, dim: int, noise: float = 0.0, seed: Seed = None) ->
     if not 0 <= noise < np.inf:
         raise ValueError(f"`noise` must be finite and at least 0, got {noise}")
     arrays = graph_arrays(graph)
-    entry_count("dim", max(arrays.n_vertices, len(arrays.edges), 1) * dim * dim)
     rng = random_generator("seed", seed)
-    gauge = random_orthonormal(rng, arrays.n_vertices, dim, dim, np.dtype(float))
-    tails, heads = arrays.edges.T
-    transports = gauge[tails] @ gauge[heads].swapaxes(1, 2)
-    if noise > 0:
-        transports = transports @ _random_rotations(rng, len(transports), dim, noise)
-    return CellularSheaf.connection(graph, transports)
+    count = max(arrays.n_vertices, len(arrays.edges), 1)
+    with room_for_entries("dim", count * dim * dim):
+        gauge = random_orthonormal(rng, arrays.n_vertices, dim, dim, np.dtype(float))
+        tails, heads = arrays.edges.T
+        transports = gauge[tails] @ gauge[heads].swapaxes(1, 2)
+        if noise > 0:
+            transports = transports @ _random_rotations(rng, len(transports), dim, noise)
+        return CellularSheaf.connection(graph, transports)
 
 
 def _random_rotations(rng: np.random.Generator, count: int, dim: int, noise: float) -> np.ndarray:
@@ -157,10 +158,12 @@ def cycle(n: int, holonomy: npt.ArrayLike) -> CellularSheaf:
         i, j = bad[0].tolist()
         raise ValueError(f"`holonomy` must be finite, got {H[i, j]} at index {(i, j)}")
     check_unitary(H[None], lambda _: "`holonomy`")
-    vertices = np.arange(n)
-    transports = np.tile(np.eye(len(H), dtype=H.dtype), (n, 1, 1))
-    transports[-1] = H
-    return CellularSheaf.connection(np.stack([vertices, (vertices + 1) % n], axis=1), transports)
+    with room_for_entries("n", n * H.size, H.itemsize):
+        vertices = np.arange(n)
+        transports = np.tile(np.eye(len(H), dtype=H.dtype), (n, 1, 1))
+        transports[-1] = H
+        edges = np.stack([vertices, (vertices + 1) % n], axis=1)
+        return CellularSheaf.connection(edges, transports)
 
 
 def tangent_bundle(points: npt.ArrayLike, faces: npt.ArrayLike) -> CellularSheaf:

@@ -50,6 +50,7 @@ from sheafcoarsen._support.checks import (
     flag,
     random_generator,
     real_number,
+    room_for_entries,
     vertex_count,
     whole_number,
 )
@@ -101,6 +102,7 @@ __all__ = [
     "real_number",
     "replacing",
     "residual_ratio",
+    "room_for_entries",
     "run_ranges",
     "scalar_array",
     "scalar_type",

@@ -1,8 +1,11 @@
 """Checks single values once, with messages that say what was expected, what came and what to do."""
 
+import contextlib
+import functools
+import math
 import numbers
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -71,19 +74,57 @@ def random_generator(name: str, seed: object) -> np.random.Generator:
 
 
 def vertex_count(name: str, count: int) -> None:
-    """Refuse more vertices than kernels can number."""
+    """Refuse more vertices than kernels can number, or memory holds."""
     if count > MAX_VERTICES:
+        wanted = str(count) if count < 10**40 else _amount(count)
         raise ValueError(
-            f"`{name}` asks for {count} vertices, but there may be at most {MAX_VERTICES}"
+            f"`{name}` asks for {wanted} vertices, but there may be at most {MAX_VERTICES}"
+        )
+    size = 16 * count  # a dimension and an offset for each
+    if size > physical_memory():
+        raise ValueError(
+            f"`{name}` asks for {count} vertices, {_gigabytes(size)} and more, which is beyond this "
+            f"machine's memory"
         )
 
 
-def entry_count(name: str, entries: float) -> None:
+def entry_count(name: str, entries: float, itemsize: int = 8) -> None:
     """Refuse more map entries than memory holds before they are allocated."""
-    if entries > MAX_ENTRIES:
-        raise ValueError(
-            f"`{name}` asks for {float(entries):.3g} map entries, more than memory holds"
-        )
+    if entries > MAX_ENTRIES or entries * itemsize > physical_memory():
+        raise ValueError(_too_many(name, entries, itemsize))
+
+
+@contextlib.contextmanager
+def room_for_entries(name: str, entries: float, itemsize: int = 8) -> Iterator[None]:
+    """Refuse more map entries than memory holds, also where the system finds that out."""
+    entry_count(name, entries, itemsize)
+    try:
+        yield
+    except MemoryError:
+        raise ValueError(_too_many(name, entries, itemsize)) from None
+
+
+def _too_many(name: str, entries: float, itemsize: int) -> str:
+    size = _gigabytes(entries * itemsize)
+    return f"`{name}` asks for {_amount(entries)} map entries, {size}, more than memory holds"
+
+
+def _amount(number: float) -> str:
+    """Return a number in three digits; it may be an integer beyond the range of doubles."""
+    return f"{float(number):.3g}" if number < 1e300 else f"1e+{int(math.log10(number))}"
+
+
+def _gigabytes(size: float) -> str:
+    return f"{_amount(size / 1e9 if size < 1e300 else int(size) // 10**9)} GB"
+
+
+@functools.cache
+def physical_memory() -> float:
+    """Return the bytes of memory of this machine, infinity where it does not say."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES")) * float(os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, ValueError, OSError):
+        return math.inf
 
 
 def file_path(value: object) -> str:

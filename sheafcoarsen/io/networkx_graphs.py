@@ -5,7 +5,7 @@ from collections.abc import Hashable
 import networkx as nx
 import numpy as np
 
-from sheafcoarsen._support import dimensions, scalar_array, scalar_type
+from sheafcoarsen._support import MAX_DIMENSION, dimensions, scalar_array, scalar_type
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 MAPS = ("tail_map", "head_map")
@@ -173,6 +173,8 @@ def _dims(graph: nx.DiGraph, edges: list, maps: list) -> dict:
     for label, d in dims.items():
         if d is not None and (isinstance(d, bool) or not isinstance(d, int | np.integer) or d < 0):
             raise ValueError(f"node {label!r}: `dim` must be an integer of at least 0, got {d!r}")
+        if d is not None and d > MAX_DIMENSION:
+            raise ValueError(f"node {label!r}: `dim` must be at most {MAX_DIMENSION}, got {d}")
     for (u, v, _), (tail, head) in zip(edges, maps, strict=True):
         if len(tail) != len(head):
             raise ValueError(

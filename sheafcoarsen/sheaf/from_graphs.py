@@ -9,9 +9,9 @@ from sheafcoarsen._support import (
     Seed,
     choice,
     dimensions,
-    entry_count,
     is_scalar,
     random_generator,
+    room_for_entries,
     scalar_type,
 )
 from sheafcoarsen.sheaf.graphs import GraphArrays, GraphLike, graph_arrays
@@ -265,9 +265,9 @@ class FromGraphs:
         dims = dimensions("vertex_dims", vertex_dims, n, "vertex")
         rows = dimensions("edge_dims", edge_dims, m, "edge")
         entries = float((rows.astype(np.float64) * dims[arrays.edges].sum(axis=1)).sum())
-        entry_count("vertex_dims` with `edge_dims", entries)
         rng = random_generator("seed", seed)
-        tail, head = (
-            random_maps(rng, rows, dims[arrays.edges[:, end]], kind, scalar) for end in (0, 1)
-        )
+        with room_for_entries("vertex_dims` with `edge_dims", entries, scalar.itemsize):
+            tail, head = (
+                random_maps(rng, rows, dims[arrays.edges[:, end]], kind, scalar) for end in (0, 1)
+            )
         return cls._of_arrays(arrays.edges, dims, rows, tail, head, arrays.labels)

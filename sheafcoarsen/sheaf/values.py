@@ -5,7 +5,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import entry_count, scalar_array, whole_number
+from sheafcoarsen._support import room_for_entries, scalar_array, whole_number
 from sheafcoarsen.sheaf.graphs import GraphArrays
 from sheafcoarsen.sheaf.maps import check_unitary
 
@@ -112,10 +112,10 @@ def constant_maps(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return sqrt(w) I on both ends (``eq:app-scalar-restrictions``)."""
     d = whole_number("dim", dim, at_least=0)
-    entry_count("dim", max(len(graph.edges), 1) * d * d)
     roots = np.sqrt(edge_weights(graph, weight))
-    maps = roots[:, None, None] * np.eye(d, dtype=roots.dtype)
-    return maps, maps.copy()
+    with room_for_entries("dim", max(len(graph.edges), 1) * d * d, roots.itemsize):
+        maps = roots[:, None, None] * np.eye(d, dtype=roots.dtype)
+        return maps, maps.copy()
 
 
 def connection_maps(

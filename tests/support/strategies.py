@@ -327,7 +327,8 @@ def cochains(draw, F, *, columns=(None, 1, 3)):
 
 _NUMBERS = st.one_of(
     st.integers(-3, 6),
-    st.sampled_from([2**31, 2**63, 10**30, -1.5, 0.5, 1e200, np.nan, np.inf, 1j, True, None]),
+    st.sampled_from([2**31, 2**63, 10**30, 10**400]),
+    st.sampled_from([-1.5, 0.5, 1e200, np.nan, np.inf, 1j, True, None]),
     st.sampled_from(["", "weight", "0", b"1"]),
 )
 _ARRAYS = st.builds(
