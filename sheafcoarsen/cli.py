@@ -1,9 +1,10 @@
-"""What a user types: ``sheafcoarsen coarsen | info | verify | demo``."""
+"""What a user types: ``sheafcoarsen coarsen | info | verify | compile | demo``."""
 
 import argparse
 import importlib.metadata
 import os
 import sys
+import time
 import warnings
 
 import networkx as nx
@@ -11,6 +12,7 @@ import numpy as np
 
 from sheafcoarsen._support import check_matplotlib, output_path
 from sheafcoarsen.coarsening import Coarsening, coarsen
+from sheafcoarsen.compilation import SCALARS, compile_kernels
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.html_report import SMOOTHING_STEPS, smooth_cochain, stage, write_report
 from sheafcoarsen.io import load, read_g2o, read_graph, save
@@ -76,6 +78,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     _coarsening_options(check, required=False)
     check.set_defaults(run=_verify)
+
+    ahead = commands.add_parser(
+        "compile",
+        help="compile numerical kernels ahead of their first use, for images and clusters",
+    )
+    ahead.add_argument(
+        "--all", action="store_true", help="all kernels, for single precision and complex maps too"
+    )
+    ahead.set_defaults(run=_compile)
 
     demo = commands.add_parser(
         "demo", help="coarsen a real graph that ships with networkx, and verify the result"
@@ -296,6 +307,14 @@ def _verify(args) -> int:
         print(result)
         passed = passed and result.passed
     return 0 if passed else 1
+
+
+def _compile(args) -> int:
+    begin = time.perf_counter()
+    scalars = SCALARS if args.all else SCALARS[:1]
+    compile_kernels(scalars, rare=args.all, progress=sys.stderr.isatty())
+    print(f"compiled for {', '.join(scalars)} in {time.perf_counter() - begin:.0f} s")
+    return 0
 
 
 def _demo(args) -> int:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen._kernels.notice import NOTICE
 from sheafcoarsen._kernels.sources import fingerprint, read_sources
 
 pytestmark = pytest.mark.skipif(JIT_IS_OFF, reason="nothing is compiled")
@@ -27,15 +28,18 @@ ANSWER = (
 )
 
 
-def run(folder) -> str:
+def run(folder, notice="") -> str:
+    """Run the program and return what it prints; on standard error stands the notice, if any."""
     environment = os.environ | {"NUMBA_CACHE_DIR": str(folder)}
-    return subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", PROGRAM], env=environment, text=True, capture_output=True, check=True
-    ).stdout
+    )
+    assert done.stderr in ("", notice)
+    return done.stdout
 
 
 def test_a_second_process_compiles_nothing(tmp_path):
-    assert run(tmp_path) == ANSWER
+    assert run(tmp_path, NOTICE + "\n") == ANSWER
     compiled = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nb[ci]")}
     assert compiled
     # so that code of another version is never loaded
@@ -48,7 +52,7 @@ def test_a_second_process_compiles_nothing(tmp_path):
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path):
     blocked = tmp_path / "a file"
     blocked.touch()
-    assert run(blocked / "folder") == ANSWER
+    assert run(blocked / "folder", NOTICE + "\n") == ANSWER
     assert list(Path(tmp_path).rglob("*.nb[ci]")) == []
 
 

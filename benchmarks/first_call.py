@@ -1,0 +1,124 @@
+"""What the first calls on a machine cost: seconds of compiling from an empty cache.
+
+    python -m benchmarks.first_call                the rows of the README's table
+    python -m benchmarks.first_call --top 12       and the kernels that took most, call by call
+
+Each chain of calls runs in a fresh process with an empty ``NUMBA_CACHE_DIR`` and one thread; what
+is counted is the processor time of compilations alone, as numba reports them.
+"""
+
+import argparse
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parent.parent
+
+CHAINS = (("select + coarsen", "oversampled after it"), ("select + coarsen", "verify after it"))
+
+
+class Clock:
+    """Processor time of compilations, in all and kernel by kernel without what it calls."""
+
+    def __init__(self):
+        from numba.core import event
+
+        self.open, self.seconds, self.kernels = [], 0.0, collections.Counter()
+        event.register("numba:compile", self)
+
+    def notify(self, event):
+        """Take an event of numba's."""
+        now = time.process_time()
+        if event.is_start:
+            self.open.append([now, 0.0])
+            return
+        begun, inside = self.open.pop()
+        self.kernels[event.data["dispatcher"].py_func.__qualname__.partition("-")[0]] += (
+            now - begun - inside
+        )
+        if self.open:
+            self.open[-1][1] += now - begun
+        else:
+            self.seconds += now - begun
+
+
+def calls():
+    """Return the calls by name; each takes what the first one left."""
+    import networkx as nx
+
+    import sheafcoarsen as sc
+
+    F = sc.CellularSheaf.constant(nx.karate_club_graph())
+    left = {}
+
+    def first():
+        left["P"] = sc.select(F, 6)
+        left["C"] = sc.coarsen(F, left["P"], 2)
+
+    return {
+        "select + coarsen": first,
+        "oversampled after it": lambda: sc.coarsen(F, left["P"], 2, local_operator="oversampled"),
+        "verify after it": lambda: sc.verify(left["C"]),
+    }
+
+
+def child(chain):
+    """Run a chain of calls and print what each compiled."""
+    clock, results = Clock(), []
+    functions = calls()
+    for name in chain:
+        clock.seconds, clock.kernels = 0.0, collections.Counter()
+        functions[name]()
+        results.append({"seconds": clock.seconds, "kernels": clock.kernels.most_common()})
+    print(json.dumps(results))
+
+
+def measure(chain):
+    """Return what each call of a chain compiles in a fresh process with an empty cache."""
+    with tempfile.TemporaryDirectory() as folder:
+        one = dict.fromkeys(("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks.first_call", "--child", *chain],
+            cwd=REPOSITORY,
+            env=os.environ | one | {"NUMBA_CACHE_DIR": folder},
+            check=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+    return json.loads(done.stdout)
+
+
+def main():
+    """Measure every chain and print the rows."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--top", type=int, default=0, help="kernels to show for each call")
+    parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.child:
+        child(args.child)
+        return
+    rows = {}
+    for chain in CHAINS:
+        for name, result in zip(chain, measure(chain), strict=True):
+            rows.setdefault(name, result)
+    for name, result in rows.items():
+        print(f"{name}: {result['seconds']:.1f} s of compiling")
+        for kernel, seconds in result["kernels"][: args.top]:
+            print(f"    {seconds:6.2f}  {kernel}")
+    print(
+        "| first call, empty cache: "
+        + "; ".join(rows)
+        + " | "
+        + "; ".join(f"{result['seconds']:.0f} s" for result in rows.values())
+        + " |"
+    )
+
+
+if __name__ == "__main__":
+    main()

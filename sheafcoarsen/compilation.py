@@ -1,0 +1,168 @@
+"""Compile kernels ahead of their first use, several processes side by side into one cache.
+
+For images of containers and for clusters, where the first user should not be kept waiting::
+
+    sheafcoarsen compile            what most work in double precision needs
+    sheafcoarsen compile --all      all of it, for the four scalar types
+"""
+
+import logging
+import multiprocessing
+import os
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+
+import networkx as nx
+import numpy as np
+
+from sheafcoarsen._support import bar
+from sheafcoarsen.coarsening import coarsen
+from sheafcoarsen.diffusion import diffuse
+from sheafcoarsen.ledger import energy_ledger
+from sheafcoarsen.modes import local_modes
+from sheafcoarsen.operators import laplacian, normalize
+from sheafcoarsen.partition import Partition, select
+from sheafcoarsen.ranks import gap, kernel
+from sheafcoarsen.sections import global_sections, harmonic_extension
+from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.verification import verify
+
+SCALARS = ("float64", "float32", "complex128", "complex64")
+
+Example = tuple[CellularSheaf, Partition]
+
+
+def _example(scalar: str, dims=1, shape: tuple[int, int] = (4, 6), parts: int = 4) -> Example:
+    """Return a sheaf on a small grid and a partition of it, for neither of which kernels run."""
+    n = shape[0] * shape[1]
+    graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(*shape))
+    sheaf = CellularSheaf.random(graph, dims, 2, seed=0, dtype=np.dtype(scalar))
+    return sheaf, Partition(np.arange(n) * parts // n)
+
+
+def _own_basis(sheaf: CellularSheaf, partition: Partition) -> list[np.ndarray]:
+    sizes = np.bincount(partition.labels, sheaf.vertex_dims).astype(int)
+    return [np.eye(size, min(size, 2), dtype=sheaf.dtype) for size in sizes]
+
+
+def _select(scalar: str) -> None:
+    karate = CellularSheaf.constant(nx.karate_club_graph())
+    for method in ("balls", "matching"):
+        select(karate, 6, method=method)
+    select(_example(scalar)[0], 4, weights="sheaf")
+
+
+def _modes(scalar: str) -> None:
+    local_modes(*_example(scalar), 2)
+
+
+def _modes_of_large_problems(scalar: str) -> None:
+    local_modes(*_example(scalar, 3, (8, 12), 3), 2)
+
+
+def _modes_by_rules(scalar: str) -> None:
+    sheaf, partition = _example(scalar)
+    for rule in (kernel(), gap(3)):
+        local_modes(sheaf, partition, rule)
+
+
+def _oversampled_modes(scalar: str) -> None:
+    local_modes(*_example(scalar), 2, local_operator="oversampled")
+
+
+def _oversampled_modes_of_large_problems(scalar: str) -> None:
+    local_modes(*_example(scalar, 3, (8, 12), 3), 2, local_operator="oversampled")
+
+
+def _coarse_sheaf(scalar: str) -> None:
+    for dims in (1, np.arange(24) % 3 + 1):
+        sheaf, partition = _example(scalar, dims)
+        for compress in (False, True):
+            C = coarsen(sheaf, partition, basis=_own_basis(sheaf, partition), compress=compress)
+        C.recoarsen(sheaf)
+
+
+def _statements(scalar: str) -> None:
+    sheaf, partition = _example(scalar)
+    C = coarsen(sheaf, partition, basis=_own_basis(sheaf, partition))
+    verify(C)
+    energy_ledger(C, np.ones(sheaf.dim_c0, sheaf.dtype))
+
+
+def _operators(scalar: str) -> None:
+    path = np.array([[0, 1], [1, 2]])
+    for d in (1, 2, 3):
+        maps = np.ones((2, d, d), np.dtype(scalar))
+        laplacian(CellularSheaf(path, maps, maps))
+    sheaf, _ = _example(scalar, 4)
+    laplacian(sheaf)
+    diffuse(normalize(sheaf), np.ones(sheaf.dim_c0), 1.0)
+
+
+def _sections(scalar: str) -> None:
+    sheaf, _ = _example(scalar)
+    global_sections(sheaf)
+    harmonic_extension(sheaf, [0], [np.ones(1)])
+
+
+USUAL: tuple[Callable[[str], None], ...] = (
+    # the longest first, so that no process is left with one of them at the end
+    _oversampled_modes,
+    _sections,
+    _modes_of_large_problems,
+    _coarse_sheaf,
+    _modes,
+    _statements,
+    _select,
+    _operators,
+)
+RARE = (_oversampled_modes_of_large_problems, _modes_by_rules)
+
+
+def compile_cheaply(scalar: str) -> None:
+    """Compile one small kernel: a job for trying it out."""
+    CellularSheaf(np.array([[0, 1]]), *np.ones((2, 1, 1, 1), np.dtype(scalar)))
+
+
+def compile_one(job: Callable[[str], None], scalar: str) -> None:
+    """Run one job, without a word."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the examples
+        job(scalar)
+
+
+def _be_silent() -> None:
+    logging.getLogger("sheafcoarsen").setLevel(logging.ERROR)  # the caller knows what is going on
+
+
+def compile_kernels(
+    scalars: tuple[str, ...] = SCALARS[:1],
+    *,
+    rare: bool = False,
+    processes: int | None = None,
+    progress: bool = False,
+) -> None:
+    """Compile kernels into numba's cache on disk, in processes of their own.
+
+    Parameters
+    ----------
+    scalars : tuple of str
+        Scalar types, of ``SCALARS``.
+    rare : bool
+        Whether to compile also what few calls need.
+    processes : int, optional
+        How many run side by side; as many as there are processors where not given.
+    progress : bool
+        Show a progress bar.
+    """
+    jobs = [(job, scalar) for scalar in scalars for job in USUAL + (RARE if rare else ())]
+    count = min(processes or os.cpu_count() or 1, len(jobs))
+    context = multiprocessing.get_context("spawn")
+    with (
+        bar(len(jobs), "compiling", progress) as shown,
+        ProcessPoolExecutor(count, mp_context=context, initializer=_be_silent) as pool,
+    ):
+        for done in as_completed([pool.submit(compile_one, *job) for job in jobs]):
+            done.result()
+            shown.update(1)

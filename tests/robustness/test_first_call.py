@@ -1,0 +1,73 @@
+"""While kernels compile for the first time one line says so; they can be compiled ahead."""
+
+import logging
+from types import SimpleNamespace
+
+import pytest
+
+from sheafcoarsen import compilation
+from sheafcoarsen._kernels import notice
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
+
+
+def compiling(module):
+    function = SimpleNamespace(__module__=module)
+    return SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)})
+
+
+OURS = compiling("sheafcoarsen._kernels.arrays")
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(notice.time, "perf_counter", lambda: now[0])
+    return now
+
+
+def test_one_line_once_and_not_for_what_is_short(clock, caplog):
+    watcher = notice.Notice()
+    watcher.on_start(OURS)
+    clock[0] = notice.PATIENCE / 2
+    watcher.on_end(OURS)
+    clock[0] = 100.0  # time in which nothing is compiled does not count
+    watcher.on_start(OURS)
+    assert caplog.messages == []
+    clock[0] += notice.PATIENCE
+    for _ in range(2):  # a kernel that the first one calls
+        watcher.on_start(OURS)
+        watcher.on_end(OURS)
+    watcher.on_end(OURS)
+    assert caplog.messages == [notice.NOTICE]
+
+
+def test_what_others_compile_is_not_ours_to_announce(clock, caplog):
+    watcher = notice.Notice()
+    for _ in range(3):
+        watcher.on_start(compiling("somebody.elses"))
+        clock[0] += 10.0
+        watcher.on_end(compiling("somebody.elses"))
+    watcher.on_start(OURS)
+    assert caplog.messages == []
+
+
+def test_a_level_silences_it(clock, caplog):
+    watcher = notice.Notice()
+    with caplog.at_level(logging.ERROR, logger="sheafcoarsen"):
+        watcher.on_start(OURS)
+        clock[0] += 10.0
+        watcher.on_start(OURS)
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("job", compilation.USUAL + compilation.RARE, ids=lambda job: job.__name__)
+def test_examples_run(job):
+    compilation.compile_one(job, "float64")
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="nothing is compiled")
+def test_kernels_are_compiled_into_the_cache_by_other_processes(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(compilation, "USUAL", (compilation.compile_cheaply,))
+    compilation.compile_kernels(processes=1)
+    assert list(tmp_path.rglob("*.nbc"))
