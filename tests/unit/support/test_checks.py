@@ -15,6 +15,7 @@ from sheafcoarsen._support import (
     flag,
     random_generator,
     real_number,
+    room_for_entries,
     vertex_count,
     whole_number,
 )
@@ -91,13 +92,44 @@ def test_seeds():
             random_generator("seed", value)
 
 
-def test_more_than_kernels_number_or_memory_holds_is_refused_at_the_limit():
+def test_more_than_kernels_number_is_refused_at_the_limit(monkeypatch):
+    monkeypatch.setattr("sheafcoarsen._support.checks.physical_memory", lambda: np.inf)
     vertex_count("n", MAX_VERTICES)
     entry_count("dim", MAX_ENTRIES)
     with refuses(ValueError, f"`n` asks for {MAX_VERTICES + 1} vertices, but there may be"):
         vertex_count("n", MAX_VERTICES + 1)
-    with refuses(ValueError, "`dim` asks for 1.1e+12 map entries, more than memory holds"):
+    with refuses(ValueError, "`dim` asks for 1.1e+12 map entries, 8.8e+03 GB, more than memory"):
         entry_count("dim", MAX_ENTRIES + 1)
+
+
+def test_more_than_this_machine_holds_is_refused_at_the_limit(monkeypatch):
+    monkeypatch.setattr("sheafcoarsen._support.checks.physical_memory", lambda: 16e9)
+    vertex_count("n", 10**9)
+    entry_count("dim", 2 * 10**9)
+    entry_count("dim", 4 * 10**9, itemsize=4)
+    with refuses(ValueError, f"`n` asks for {10**9 + 1} vertices, 16 GB and more, which is beyond"):
+        vertex_count("n", 10**9 + 1)
+    for itemsize in (8, 16):
+        with refuses(ValueError, f"`dim` asks for 2e+09 map entries, {2 * itemsize} GB, more than"):
+            entry_count("dim", 2 * 10**9 + 1, itemsize)
+
+
+@pytest.mark.parametrize(
+    ("entries", "told"), [(10**400, "1e+400 map entries, 1e+391 GB"), (1e300, "1e+300 map entries")]
+)
+def test_numbers_beyond_doubles_are_told(entries, told):
+    with refuses(ValueError, told):
+        entry_count("dim", entries)
+
+
+def test_a_system_short_of_memory_is_refused_in_the_same_words():
+    with room_for_entries("dim", 10):
+        pass
+    with (
+        refuses(ValueError, "`dim` asks for 10 map entries, 8e-08 GB, more than memory holds"),
+        room_for_entries("dim", 10),
+    ):
+        raise MemoryError
 
 
 def test_paths_are_text_or_path_objects():
