@@ -5,11 +5,9 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from sheafcoarsen.sections import cohomology, reduction, sizes
 from tests.support.helpers import (
     assert_residual,
 )
-from tests.unit.sections.test_cohomology import check_basis
 
 
 def test_stalling_is_met_by_larger_clusters_and_ends(monkeypatch):
@@ -31,38 +29,6 @@ def test_a_clear_error_where_coarsening_gets_nowhere(monkeypatch):
     )
     with pytest.raises(np.linalg.LinAlgError, match="no further than dimension 60"):
         sc.global_sections(sc.CellularSheaf.constant(nx.path_graph(60)))
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-def test_a_hub_and_its_leaves_are_no_dense_problem(monkeypatch, request, sparse):
-    """Clusters of a star cannot share its leaves unless they may fall apart."""
-    if sparse:
-        request.getfixturevalue("always_sparse")
-    for name, value in (("VERTICES", 10), ("DIMENSION", 30), ("LAST", 30)):
-        monkeypatch.setattr(sizes, name, value)
-    largest, reduced = [], reduction.reduce_level
-    monkeypatch.setattr(
-        cohomology,
-        "reduce_level",
-        lambda F, P, *rest: largest.append(_heaviest(F, P)) or reduced(F, P, *rest),
-    )
-    hubs = nx.disjoint_union(nx.star_graph(150), nx.star_graph(150))
-    hubs.add_edge(0, 151)
-    for F, h0 in (
-        (sc.gallery.bundle(hubs, 2, seed=0), 2),
-        (sc.CellularSheaf.random(nx.star_graph(200), 3, 1, seed=0), 403),
-        (sc.CellularSheaf.random(nx.star_graph(200), 2, 3, seed=0, dtype=complex), 0),
-    ):
-        S = sc.global_sections(F)
-        assert S.h0 == h0
-        assert len(S.levels) > 3
-        assert S.residual < 1e-13
-        check_basis(F, S)
-    assert max(largest) <= 120
-
-
-def _heaviest(F, P):
-    return np.bincount(P.labels, F.vertex_dims).max()
 
 
 def test_a_clear_error_for_a_stalk_that_is_too_large(monkeypatch):

@@ -1,0 +1,170 @@
+"""Hubs in copies: the same sections, clusters of bounded size, few levels."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen.sections import clustering, cohomology, hubs, reduction, sizes
+from tests.support import reference
+from tests.support.helpers import assert_residual, dense_kernel, eps_of, same_subspace
+from tests.unit.sections.test_cohomology import check_basis
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Hubs of a few dozen leaves are heavy."""
+    for name, value in (("VERTICES", 10), ("DIMENSION", 30), ("LAST", 30)):
+        monkeypatch.setattr(sizes, name, value)
+
+
+def two_hubs():
+    graph = nx.disjoint_union(nx.star_graph(150), nx.star_graph(150))
+    graph.add_edge(0, 151)
+    return graph
+
+
+def tangled(dtype=float):
+    """Hubs with loops, parallel edges, zero maps, leaves of any dimension, and leaves in common."""
+    rng = np.random.default_rng(5)
+    star = np.stack([np.zeros(90, int), np.arange(2, 92)], axis=1)
+    both = np.stack([np.ones(40, int), np.arange(60, 100)], axis=1)
+    edges = np.concatenate([star, both[:, ::-1], star[:5], [[0, 0], [0, 1], [1, 1], [2, 3]]])
+    dims = np.array([3, 2, *rng.integers(0, 4, 98)])
+    F = sc.CellularSheaf.random(edges, dims, rng.integers(0, 3, len(edges)), seed=1, dtype=dtype)
+    zero = np.ones(len(F.tail_data))
+    zero[F.tail_offsets[7] : F.tail_offsets[9]] = 0
+    return F.with_maps(F.tail_data * zero, F.head_data)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_hub_and_its_leaves_are_no_dense_problem(monkeypatch, request, small, sparse):
+    """Connected clusters cannot share the leaves of a star, but those of its copies can."""
+    if sparse:
+        request.getfixturevalue("always_sparse")
+    largest, reduced = [], reduction.reduce_level
+    monkeypatch.setattr(
+        cohomology,
+        "reduce_level",
+        lambda F, P, *rest: largest.append(_heaviest(F, P)) or reduced(F, P, *rest),
+    )
+    for F, h0 in (
+        (sc.gallery.bundle(two_hubs(), 2, seed=0), 2),
+        (sc.CellularSheaf.random(nx.star_graph(200), 3, 1, seed=0), 403),
+        (sc.CellularSheaf.random(nx.star_graph(200), 2, 3, seed=0, dtype=complex), 0),
+    ):
+        S = sc.global_sections(F)
+        assert S.h0 == h0
+        assert 2 <= len(S.levels) <= 4  # one by one there were up to 14
+        assert S.residual < 1e-13
+        check_basis(F, S)
+    assert max(largest) <= 120
+
+
+def _heaviest(F, P):
+    return np.bincount(P.labels, F.vertex_dims).max()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+def test_anything_at_a_hub_keeps_its_sections(request, small, sparse, dtype):
+    if sparse:
+        request.getfixturevalue("always_sparse")
+    F = tangled(dtype)
+    expected = dense_kernel(reference.coboundary(F.with_maps(F.tail_data, F.head_data)))
+    S = sc.global_sections(F)
+    assert len(S.levels) > 1
+    assert S.h0 == expected.shape[1]
+    assert same_subspace(check_basis(F, S), expected, condition=1e4, eps=eps_of(dtype))
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_sections_of_the_split_sheaf_are_those_of_the_given_one(dtype):
+    """J maps one kernel onto the other and keeps norms: s_i times the value, sum s_i^2 = 1."""
+    F = tangled(dtype)
+    P = sc.Partition(np.zeros(F.n_vertices, int))
+    split = hubs.split_hubs(F, P, largest=40, capacity=20)
+    assert np.bincount(split.partition.labels, split.sheaf.vertex_dims).max() <= 40
+    assert split.partition.n_clusters > 4
+    assert set(split.owners[F.n_vertices :]) == {0, 1}
+    gram = (split.J @ split.J.conj().T).toarray()
+    assert_residual(gram - np.eye(F.dim_c0), n=F.dim_c0)
+    Z = dense_kernel(reference.coboundary(split.sheaf))
+    sections = dense_kernel(reference.coboundary(F))
+    assert Z.shape == (split.sheaf.dim_c0, sections.shape[1])
+    lifted = split.J @ Z
+    assert same_subspace(lifted, sections, condition=1e3)
+    assert_residual(lifted.conj().T @ lifted - np.eye(Z.shape[1]), 1e3, n=split.sheaf.dim_c0)
+
+
+def test_only_heavy_clusters_are_split():
+    F = sc.gallery.bundle(two_hubs(), 2, seed=0)
+    P = sc.Partition(np.repeat([0, 1], 151))
+    assert hubs.split_hubs(F, P, largest=302, capacity=50) is None
+    split = hubs.split_hubs(F, P, largest=300, capacity=50)
+    assert set(split.owners[302:]) == {0, 151}
+    F, _, _ = sc.disjoint_union([F, sc.gallery.bundle(nx.star_graph(100), 2, seed=0)])
+    P = sc.Partition(np.concatenate([P.labels, np.full(101, 2)]))
+    split = hubs.split_hubs(F, P, largest=300, capacity=50)
+    assert set(split.owners[403:]) == {0, 151}
+
+
+def test_a_cluster_without_hubs_stays():
+    path = sc.gallery.bundle(nx.complete_graph(40), 2, seed=0)
+    assert hubs.split_hubs(path, sc.Partition(np.zeros(40, int)), 20, 10) is None
+
+
+def test_copies_are_joined_by_trees():
+    F = sc.CellularSheaf.constant(nx.star_graph(1000))
+    split = hubs.split_hubs(F, sc.Partition(np.zeros(1001, int)), 100, 10)
+    n_copies = len(split.owners) - 1001
+    assert n_copies == 99
+    joins = split.sheaf.edges[F.n_edges :]
+    tree = nx.Graph(joins.tolist())
+    assert nx.is_tree(tree)
+    assert tree.number_of_nodes() == n_copies + 1
+    assert max(dict(tree.degree).values()) <= hubs.FAN + 1
+    assert nx.eccentricity(tree, 0) <= 3
+
+
+def test_a_hub_too_large_to_be_copied_loses_its_leaves_one_by_one(small):
+    """Its stalk is as large as the clusters are."""
+    dims = [40, *[2] * 60]
+    F = sc.CellularSheaf.random(nx.star_graph(60), dims, 2, seed=0)
+    choice = clustering.choose_clusters(F, 1)
+    assert choice.is_cut
+    assert choice.split is None
+    assert _heaviest(F, choice.partition) <= 104  # four times the mean
+    S = sc.global_sections(F)
+    assert S.h0 == 40
+    check_basis(F, S)
+
+
+def star(n):
+    maps = np.random.default_rng(0).standard_normal((2, n, 3, 3))
+    return sc.CellularSheaf(np.stack([np.zeros(n, int), np.arange(1, n + 1)], axis=1), *maps)
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_thirty_thousand_leaves_take_three_levels():
+    """It was 114 levels, each with all that was left."""
+    S = sc.global_sections(star(30_000))
+    assert S.h0 == 3
+    assert len(S.levels) == 3
+    assert S.levels[1] < S.levels[0] / 15
+    assert S.residual < 1e-15
+
+
+def test_the_same_bits_with_any_number_of_threads(monkeypatch, small):
+    found = []
+    for threads in (1, 2):
+        monkeypatch.setattr(
+            "sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads
+        )
+        for room in ("reduction", "lifting", "equilibration"):
+            monkeypatch.setattr(f"sheafcoarsen.sections.{room}.SERIAL_BELOW", 0.0)
+        found.append(sc.global_sections(star(300)))
+    one, two = found
+    assert one.basis.tobytes() == two.basis.tobytes()
+    assert one.smallest_nonzero == two.smallest_nonzero
