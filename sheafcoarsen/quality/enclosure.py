@@ -210,7 +210,7 @@ def _crossing_norm(C: Coarsening) -> float:
     for _ in range(POWER_STEPS):
         z = N @ y
         square = min(square, float((z / y).max()))
-        y = np.maximum(z / z.max() + y, 1e-100)
+        y = z / z.max() + y  # positive: of its largest entry at least 2^-60 in the end
         y /= y.max()
     rows = np.bincount(X.edges.reshape(-1), np.repeat(X.edge_dims, 2), minlength=1).max()
     rounding = 8 * EPS * (rows + 2) ** 1.5 * max(int(X.vertex_dims.max()), 1)
