@@ -85,13 +85,14 @@ def local_sheaf(sheaf: CellularSheaf, clusters: Clusters, a: int) -> tuple[Cellu
 
 
 def lowest_sparse(
-    A: scipy.sparse.csr_array, count: int, eps: float
+    A: scipy.sparse.csr_array, count: int, eps: float, beside=None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ``count`` lowest eigenpairs of a sparse semidefinite matrix, ascending.
 
     Lanczos (ARPACK) on (A + s I)^{-1} finds a multiple eigenvalue once, and more often only by
     rounding. So it is run again beside what was found until nothing lower turns up, and inverse
-    iteration brings every residual to n eps norm(A).
+    iteration brings every residual to n eps norm(A). ``beside`` are orthonormal eigenvectors that
+    are known, dense or sparse: the lowest ones in their complement are returned.
 
     Raises
     ------
@@ -102,15 +103,26 @@ def lowest_sparse(
     bound = float(abs(A).sum(axis=1).max())
     # eigenvalues closer than this are one; a larger shift would merge more of them
     level = n * eps * bound
-    solve = Factors(A, level).solve
+    solve = _solver_beside(Factors(A, level), beside)
     for tol in TOLERANCES:
         with contextlib.suppress(np.linalg.LinAlgError):
             return _lowest(A, solve, count, level, tol)
     # eigenvalues barely above the level, such as zeros lost to rounding, drown the others in the
     # inverse unless it is shifted more
-    return _lowest(
-        A, Factors(A, 1e-4 * float(A.diagonal().real.mean())).solve, count, level, TOLERANCES[-1]
-    )
+    solve = _solver_beside(Factors(A, 1e-4 * float(A.diagonal().real.mean())), beside)
+    return _lowest(A, solve, count, level, TOLERANCES[-1])
+
+
+def _solver_beside(factors: Factors, beside):
+    """Return a function that solves in the orthogonal complement of given eigenvectors."""
+    if beside is None:
+        return factors.solve
+    adjoint = beside.conj().T
+
+    def project(x):
+        return x - beside @ (adjoint @ x)
+
+    return lambda x: project(factors.solve(project(x)))
 
 
 def _lowest(A, solve, count, level, tol) -> tuple[np.ndarray, np.ndarray]:

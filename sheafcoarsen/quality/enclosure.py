@@ -19,7 +19,7 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.operators import laplacian
-from sheafcoarsen.quality.spectra import EPS
+from sheafcoarsen.quality.low_pairs import EPS
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 POWER_STEPS = 60

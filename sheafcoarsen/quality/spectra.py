@@ -1,14 +1,15 @@
 """How good a coarse space is: the low spectrum of L beside that of R* L R."""
 
+import warnings
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._support import (
+    RESIDUAL_LIMIT,
     bar,
     eps_of,
     flag,
@@ -17,24 +18,13 @@ from sheafcoarsen._support import (
     tables,
     whole_number,
 )
-from sheafcoarsen.coarsening import Coarsening, check_coarsening
+from sheafcoarsen.coarsening import Coarsening, check_coarsening, coarsen
+from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.ledger import check_isometry
-from sheafcoarsen.modes import MAX_DENSE, SPARSE_ABOVE, SPARSE_SHARE, lowest_sparse
-from sheafcoarsen.operators import Factors, coboundary
-
-EPS = eps_of(np.float64)
-
-
-CONVERGED = 1e-4
-"""Residual of a positive eigenpair, in units of its eigenvalue, beyond which it has not converged.
-
-Its eigenvalue is off by about the square of this.
-"""
-
-
-WHOLE = 20_000_000
-"""Entries of a dense coboundary up to which all singular vectors are computed."""
-
+from sheafcoarsen.operators import coboundary
+from sheafcoarsen.quality.low_pairs import low_pairs
+from sheafcoarsen.sections import global_sections
+from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
 
 SHOWN = 10
 """Eigenvalues that a notebook shows."""
@@ -115,19 +105,6 @@ class SpectralQuality:
         return tables.table(rows, head=head, caption="SpectralQuality") + tables.table(rest)
 
 
-class _Pairs(NamedTuple):
-    """Lowest singular values of a coboundary, ascending, and their right vectors.
-
-    ``kernel`` of them count as zero; ``end`` is where the multiplet of the k-th positive one ends.
-    """
-
-    sigma: np.ndarray
-    vectors: np.ndarray
-    kernel: int
-    end: int
-    size: float
-
-
 def spectral_quality(C: Coarsening, k: int, *, progress: bool = False) -> SpectralQuality:
     """Compare the first k positive eigenpairs of L with those of L_Gal = R* L R.
 
@@ -174,23 +151,30 @@ def spectral_quality(C: Coarsening, k: int, *, progress: bool = False) -> Spectr
             "fewer eigenvalues or keep more modes"
         )
     check_isometry(C, "spectral quality")
-    unit = power_of_two(C.fine.largest_entry)
-    delta = coboundary(C.fine).astype(np.result_type(C.fine.dtype, np.float64))
-    delta.data /= unit
+    F, unit = unit_sheaf(C.fine)
+    delta = coboundary(F)
     R = C.prolongation.astype(np.result_type(C.prolongation.dtype, delta.dtype))
-    eps, block = eps_of(C.fine.dtype), int(C.clusters.dims.max(initial=0))
+    eps = eps_of(C.fine.dtype)
+    accuracy = int(C.clusters.dims.max(initial=0)) * eps
     steps = bar(2, "spectra", progress)
-    fine = _lowest(delta, k, block * eps, eps)
+    fine = low_pairs(delta, k, accuracy, eps, kernel_of=lambda: _sections(F))
     steps.update()
-    kept = slice(fine.kernel, fine.end)
-    sigma, U = fine.sigma[kept], fine.vectors[:, kept]
+    sigma, U = fine.sigma[: fine.end], fine.vectors[:, : fine.end]
     count = len(sigma)
     D = scipy.sparse.csr_array(delta @ R)
-    coarse = _lowest(D, max(count, 1), block * eps, eps, fine.size)
+    of_coarse = partial(
+        low_pairs,
+        D,
+        accuracy=accuracy,
+        eps=eps,
+        size=fine.size,
+        kernel_of=lambda: _coarse_sections(C, F),
+    )
+    coarse = of_coarse(max(count, 1))
     lost = fine.kernel - coarse.kernel
     if count and lost > 0:  # the eigenvalue of number i stands farther up
-        coarse = _lowest(D, count + lost, block * eps, eps, fine.size)
-    first = max(fine.kernel, coarse.kernel)
+        coarse = of_coarse(count + lost)
+    first = max(lost, 0)
     steps.update()
     steps.close()
 
@@ -209,98 +193,34 @@ def spectral_quality(C: Coarsening, k: int, *, progress: bool = False) -> Spectr
         missed = delta @ ((U - R @ (R.conj().T @ U)) / sigma)
         with single_threaded_blas():
             similarity = float(np.linalg.norm(missed, 2)) if missed.size else 0.0
-    zero = float(coarse.sigma[: coarse.kernel].max(initial=0.0))
     return SpectralQuality(
         fine=read_only(values * unit * unit),
         coarse=read_only(nu * unit * unit),
-        relative_errors=read_only((nu - values) / values),
+        relative_errors=read_only(_nonnegative((nu - values) / values, values, fine.size, eps)),
         angles=read_only(angles),
         restricted_similarity=similarity,
         kernel_fine=fine.kernel,
         kernel_coarse=coarse.kernel,
-        section_residual=zero / fine.size if fine.size else 0.0,
+        section_residual=coarse.zero / fine.size if fine.size else 0.0,
     )
 
 
-@single_threaded_blas()
-def _lowest(
-    D: scipy.sparse.csr_array, k: int, accuracy: float, eps: float, size: float | None = None
-) -> _Pairs:
-    """Return the zero singular values of D and the first k positive ones.
-
-    There are more than k where the k-th one's multiplet ends later.
-
-    ``size`` is the norm against which a singular value is zero, by default that of D (a bound of
-    it).
-    """
-    n = D.shape[1]
-    A = scipy.sparse.csr_array(D.conj().T @ D)
-    bound = float(abs(A).sum(axis=1).max(initial=0.0))
-    size = float(np.sqrt(bound)) if size is None else size
-    if bound == 0:
-        return _Pairs(np.zeros(0), np.zeros((n, 0), A.dtype), n, n, size)
-    level = max(accuracy, max(D.shape) * EPS) * size
-    m = n if n <= SPARSE_ABOVE and n * D.shape[0] <= WHOLE else min(n, k + k // 4 + 8)
-    while True:
-        sparse = n > SPARSE_ABOVE and (m * SPARSE_SHARE <= n or n > MAX_DENSE)
-        sigma, X = _ritz(D, A, m, sparse)
-        kernel = int((sigma <= level).sum())
-        values = sigma**2
-        tie = np.sqrt(EPS) * values[1:] + 4 * eps * size * size
-        ends = np.flatnonzero(np.diff(values) > tie) + 1
-        ends = ends[ends >= min(kernel + k, n)]
-        if ends.size or m == n:
-            end = int(ends[0]) if ends.size else n
-            break
-        m = min(n, 2 * m)
-    if m < n:
-        _sure(A, values, X, kernel, end, sparse)
-    return _Pairs(sigma, X, kernel, end, size)
+def _sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array:
+    """Return an orthonormal basis of the global sections; whether it is one is checked later."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SingularProblemWarning)
+        return global_sections(F).basis
 
 
-def _ritz(D, A, m: int, sparse: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the m lowest singular values of D, ascending, and right singular vectors.
-
-    The eigenvectors of A = D* D span the space, the singular values are those of D on it: squaring
-    would resolve them only to sqrt(eps).
-    """
-    n = A.shape[0]
-    if sparse and m * SPARSE_SHARE > n:
-        raise np.linalg.LinAlgError(
-            "k, the zero eigenvalues and the multiple ones together need more than "
-            f"{n // SPARSE_SHARE} of {n} eigenpairs, beyond "
-            f"what the sparse method is for: ask for a smaller k"
-        )
-    X = (
-        lowest_sparse(A, m, EPS)[1]
-        if sparse
-        else scipy.linalg.eigh(A.toarray(), subset_by_index=[0, m - 1])[1]
-    )
-    Y = D @ X
-    if Y.shape[0] < m:  # so that there are m singular values
-        Y = np.vstack([Y, np.zeros((m - Y.shape[0], m), Y.dtype)])
-    _, sigma, V = np.linalg.svd(Y, full_matrices=False)
-    return sigma[::-1], np.ascontiguousarray(X @ V.conj().T[:, ::-1])
+def _coarse_sections(C: Coarsening, F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array:
+    """Return an orthonormal basis of ker delta R; ``F`` is the fine sheaf in double precision."""
+    if C.loops and C.fine.dtype == F.dtype:
+        return _sections(unit_sheaf(C.sheaf)[0])
+    basis = [C.block(a) for a in range(C.partition.n_clusters)]
+    return _sections(coarsen(F, C.partition, basis=basis).sheaf)
 
 
-def _sure(A, values, X, kernel: int, end: int, sparse: bool) -> None:
-    """Refuse pairs that have not converged, and spectra with a hole.
-
-    The inertia of A - s I, s above the last eigenvalue, counts how many there ought to be.
-    """
-    U = X[:, kernel:end]
-    residuals = np.linalg.norm(A @ U - U * values[kernel:end], axis=0)
-    worst = float((residuals / values[kernel:end]).max(initial=0.0))
-    if worst > CONVERGED:
-        raise np.linalg.LinAlgError(
-            f"an eigenpair has not converged: residual {worst:.3g} times its eigenvalue; the low "
-            "spectrum is too near zero"
-        )
-    if not sparse:
-        return
-    shift = (values[end - 1] + values[end]) / 2
-    below = Factors(A, -shift).count_negative()
-    if below != end:
-        raise np.linalg.LinAlgError(
-            f"found {end} eigenvalues where the inertia counts {below}: some did not converge"
-        )
+def _nonnegative(errors: np.ndarray, values: np.ndarray, size: float, eps: float) -> np.ndarray:
+    """Return errors with those clipped at 0 that interlacing rules out, down to rounding."""
+    rounding = RESIDUAL_LIMIT * eps * size * size / values
+    return np.where((errors < 0) & (errors >= -rounding), 0.0, errors)
