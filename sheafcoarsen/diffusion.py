@@ -1,6 +1,6 @@
 """Sheaf diffusion: the flow exp(-t L), and one step of a sheaf network with given weights."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +9,7 @@ import scipy.special
 
 from sheafcoarsen._support import cochain, eps_of, real_number, scalar_array
 from sheafcoarsen.operators import as_columns, coboundary, laplacian, laplacian_operator, normalized
-from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
 
 LONGEST = 1e6
 """Largest t norm(L) that `diffuse` takes: about 7,000 products with L."""
@@ -24,7 +24,9 @@ products.
 """
 
 
-def diffuse(sheaf: CellularSheaf, X: npt.ArrayLike, t: float) -> np.ndarray:
+def diffuse(
+    sheaf: CellularSheaf, X: npt.ArrayLike, t: float | Sequence[float] | np.ndarray
+) -> np.ndarray:
     """Return exp(-t L) X, the sheaf diffusion of X for a time t (``eq:app-sheaf-diffusion``).
 
     The paper's flow is that of the normalized Laplacian (``eq:app-continuous-sheaf-diffusion``; on
@@ -35,13 +37,13 @@ def diffuse(sheaf: CellularSheaf, X: npt.ArrayLike, t: float) -> np.ndarray:
     ----------
     sheaf : CellularSheaf
     X : array_like, shape (dim_c0,) or (dim_c0, h)
-    t : float
-        At least 0. With beta = norm(L, inf), t beta may be at most 1e6: the number of products with
+    t : float, or a sequence of them
+        At least 0. Several times cost what the longest does. With beta = norm(L, inf), t beta may be at most 1e6: the number of products with
         L grows like 6 sqrt(t beta).
 
     Returns
     -------
-    ndarray, shape of X
+    ndarray, shape of X, or (len(t), *shape of X) for several times
         In the common scalar type of X and the sheaf.
 
     Raises
@@ -65,56 +67,69 @@ def diffuse(sheaf: CellularSheaf, X: npt.ArrayLike, t: float) -> np.ndarray:
     >>> F = sc.CellularSheaf.constant(nx.path_graph(3))
     >>> sc.diffuse(F, [3.0, 0.0, 0.0], 1.0).round(3)
     array([1.577, 0.95 , 0.473])
-    >>> sc.diffuse(F, [3.0, 0.0, 0.0], 100.0).round(3)
-    array([1., 1., 1.])
+    >>> sc.diffuse(F, [3.0, 0.0, 0.0], [0.0, 100.0]).round(3)
+    array([[3., 0., 0.],
+           [1., 1., 1.]])
     """
     X = cochain(check_sheaf(sheaf), X, "X")
-    t = real_number("t", t)
-    if not 0 <= t < np.inf:
-        raise ValueError(f"`t` must be finite and at least 0, got {t}")
-    if sheaf.largest_entry == 0:
-        return X.copy()
-    scale = float(2.0 ** np.floor(np.log2(sheaf.largest_entry)))
-    work = np.result_type(sheaf.dtype, np.float64)
-    # maps of the size of 1, exactly proportional, so that nothing over- or underflows; as reals,
-    # because numpy divides complex numbers through a reciprocal
-    tail, head = (
-        (d.astype(work).view(np.float64) / scale).view(work)
-        for d in (sheaf.tail_data, sheaf.head_data)
-    )
-    scaled = trusted_sheaf(sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims, tail, head)
-    beta = float(abs(laplacian(scaled)).sum(axis=1).max())
-    if beta == 0:
-        return X.copy()
-    reach = t * scale * scale * beta
-    if reach > LONGEST:
+    times = _times(t)
+    result = np.repeat(X[None], len(times), axis=0)
+    unit, scale = unit_sheaf(sheaf)
+    beta = float(abs(laplacian(unit)).sum(axis=1).max(initial=0.0))
+    reaches = times * scale * scale * beta
+    longest = float(reaches.max(initial=0.0))
+    if longest > LONGEST:
         raise ValueError(
-            f"`t` times norm(L, inf) must be at most {LONGEST:.0e}, got {reach:.3g}: coarsen "
-            "first and diffuse on the coarse "
-            "sheaf, or let only the low eigenvectors of L flow, or take implicit steps, (I + s "
-            "L)^-1"
+            f"`t` times norm(L, inf) must be at most {LONGEST:.0e}, got {longest:.3g}: diffuse on "
+            "a coarse sheaf, C.lift(diffuse(C.sheaf, C.pool(X), t)), or take the limit of long "
+            "times, nearest_section(sheaf, X)"
         )
-    delta = coboundary(scaled)
-    adjoint = scipy.sparse.csr_array(delta.conj().T)
-    x = as_columns(X).astype(np.result_type(X.dtype, np.float64))
-    for part in np.diff([0.0, *(stop for stop in STAGES if stop < reach), reach]):
-        x = _flow(delta, adjoint, beta, x, part / 2, eps_of(X.dtype))
-    return x.reshape(X.shape).astype(X.dtype)
+    if longest > 0:
+        delta = coboundary(unit)
+        adjoint = scipy.sparse.csr_array(delta.conj().T)
+        x = as_columns(X).astype(np.result_type(X.dtype, np.float64))
+        begin = 0.0
+        for stop in [*(stop for stop in STAGES if stop < longest), longest]:
+            here = np.flatnonzero((reaches > begin) & (reaches <= stop))
+            taus = (np.append(reaches[here], stop) - begin) / 2
+            *flows, x = _flow(delta, adjoint, beta, x, taus, eps_of(X.dtype))
+            for which, flow in zip(here.tolist(), flows, strict=True):
+                result[which] = flow.reshape(X.shape).astype(X.dtype)
+            begin = stop
+    return result[0] if np.ndim(t) == 0 else result
 
 
-def _flow(delta, adjoint, beta: float, x, tau: float, eps: float) -> np.ndarray:
-    """Return exp(-2 tau L / beta) x up to an error of 2 eps norm(x)."""
-    coefficients = _coefficients(tau, eps)
+def _times(t) -> np.ndarray:
+    """Return one time or several as an array of finite numbers, none of them negative."""
+    if np.ndim(t) == 0:
+        named = {"t": t}
+    elif np.ndim(t) == 1:
+        named = {f"t[{i}]": value for i, value in enumerate(t)}
+    else:
+        raise ValueError(f"`t` must be a number or a sequence of them, got shape {np.shape(t)}")
+    times = np.array([real_number(name, value) for name, value in named.items()], np.float64)
+    bad = np.flatnonzero(~((times >= 0) & (times < np.inf)))
+    if bad.size:
+        name = list(named)[bad[0]]
+        raise ValueError(f"`{name}` must be finite and at least 0, got {times[bad[0]]}")
+    return times
+
+
+def _flow(delta, adjoint, beta: float, x, taus: np.ndarray, eps: float) -> list[np.ndarray]:
+    """Return exp(-2 tau L / beta) x for every tau, each up to an error of 2 eps norm(x)."""
+    coefficients = [_coefficients(tau, eps) for tau in taus]
     term = x.copy()
-    total = coefficients[0] * term
+    totals = [c[0] * term for c in coefficients]
     # T_{k+1} x - T_k x = T_k x - T_{k-1} x - (4 / beta) L T_k x: in differences, which are small
     # where L x is (Reinsch)
     step = np.zeros_like(term)
-    for k, c in enumerate(coefficients[1:]):
-        step -= (4 if k else 2) / beta * (adjoint @ (delta @ term))
+    for k in range(1, max(map(len, coefficients))):
+        step -= (4 if k > 1 else 2) / beta * (adjoint @ (delta @ term))
         term += step
-        total += c * term
-    return total
+        for c, total in zip(coefficients, totals, strict=True):
+            if k < len(c):
+                total += c[k] * term
+    return totals
 
 
 def _coefficients(tau: float, eps: float) -> np.ndarray:

@@ -194,7 +194,8 @@ class HiSP:
     n_clusters : int
         K; not used where a partition is given.
     method : {"auto", "balls", "matching", "spectral", "metis"}
-        See :func:`select`. "spectral" is the paper's, for at most a few hundred clusters.
+        See :func:`select`. "spectral" is the paper's choice, slow on large graphs and for at most a
+        few hundred clusters.
     local_operator : {"internal", "principal", "oversampled"}
         See :func:`local_modes`. "principal" is the paper's layer, "internal" its theory, which
         keeps global sections.
@@ -224,7 +225,7 @@ class HiSP:
 
     n_modes: int
     n_clusters: int
-    method: Method = "spectral"
+    method: Method = "auto"
     local_operator: LocalOperatorLike = "principal"
     self_loops: SelfLoops = "remove"
     seed: int = 0

@@ -361,3 +361,55 @@ I2 = np.eye(2)
 def test_steps_that_do_not_fit_are_refused(arguments, error, message):
     with pytest.raises(error, match=re.escape(message)):
         sc.diffusion_step(*arguments)
+
+
+# ---------------------------------------------------------------- several times
+
+
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_several_times_are_a_leading_axis(shape):
+    F = CellularSheaf.random(nx.cycle_graph(8), 2, 2, seed=3)
+    X = np.random.default_rng(3).standard_normal((16, *shape))
+    times = [3.0, 0.0, time_for(F, 5e2), 1e-3, time_for(F, 9e4), 3.0]
+    Y = sc.diffuse(F, X, times)
+    assert Y.shape == (6, 16, *shape)
+    for y, t in zip(Y, times, strict=True):
+        np.testing.assert_array_equal(y, sc.diffuse(F, X, t))  # the same bits as one at a time
+    np.testing.assert_array_equal(Y, sc.diffuse(F, X, np.array(times)))
+    assert sc.diffuse(F, X, [1.0]).shape == (1, 16, *shape)
+    assert sc.diffuse(F, X, []).shape == (0, 16, *shape)
+
+
+def test_several_times_cost_what_the_longest_does(monkeypatch):
+    from sheafcoarsen import diffusion
+
+    F = CellularSheaf.random(nx.cycle_graph(8), 2, 2, seed=3)
+    longest = time_for(F, 80.0)
+    flows = []
+    flow = diffusion._flow
+    monkeypatch.setattr(diffusion, "_flow", lambda *a: flows.append(len(a[4])) or flow(*a))
+    sc.diffuse(F, np.ones(16), np.linspace(0, longest, 11))
+    assert flows == [11]  # one recurrence for ten positive times, and the end of the stage
+
+
+@pytest.mark.parametrize(
+    ("t", "message"),
+    [
+        ([1.0, -1.0], r"`t\[1\]` must be finite and at least 0, got -1.0"),
+        ([np.nan], r"`t\[0\]` must be finite"),
+        ([[1.0]], r"`t` must be a number or a sequence of them, got shape \(1, 1\)"),
+    ],
+)
+def test_times_that_are_none_are_refused(t, message):
+    with pytest.raises(ValueError, match=message):
+        sc.diffuse(PATH, np.ones(8), t)
+
+
+def test_the_advice_for_long_times_can_be_followed():
+    F = CellularSheaf.constant(nx.path_graph(30))
+    X = np.arange(30.0)
+    with pytest.raises(ValueError, match=r"C.lift\(diffuse.*nearest_section\(sheaf, X\)"):
+        sc.diffuse(F, X, 1e9)
+    C = sc.coarsen(F, sc.Partition(np.arange(30) // 10), 1)
+    limit = sc.nearest_section(F, X)
+    assert abs(C.lift(sc.diffuse(C.sheaf, C.pool(X), 1e4)) - limit).max() < 1e-9

@@ -28,7 +28,9 @@ def test_positive_values_above_many_zeros(count):
     exact = np.linalg.svd(D.toarray(), compute_uv=False)[::-1]
     exact = np.append(np.zeros(F.dim_c0 - len(exact)), exact)
     assert found.kernel == 3 * (count + 1)
-    np.testing.assert_allclose(found.sigma[: found.end], exact[found.kernel :][: found.end], rtol=1e-9)
+    np.testing.assert_allclose(
+        found.sigma[: found.end], exact[found.kernel :][: found.end], rtol=1e-9
+    )
     assert found.end >= 12
     residual = D.T @ (D @ found.vectors) - found.vectors * found.sigma**2
     assert abs(residual[:, : found.end]).max() < 1e-9
