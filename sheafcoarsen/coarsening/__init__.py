@@ -7,6 +7,7 @@ from sheafcoarsen.coarsening.coarsening import (
     refresh_coarsening,
 )
 from sheafcoarsen.coarsening.crossing import SERIAL_BELOW
+from sheafcoarsen.coarsening.growth import laplacian_growth
 from sheafcoarsen.coarsening.realization import realize
 from sheafcoarsen.coarsening.refresh import check_topology
 
@@ -16,6 +17,7 @@ __all__ = [
     "check_coarsening",
     "check_topology",
     "coarsen",
+    "laplacian_growth",
     "realize",
     "refresh_coarsening",
 ]

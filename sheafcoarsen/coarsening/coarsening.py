@@ -10,6 +10,7 @@ import scipy.sparse
 
 from sheafcoarsen._support import cochain, flag, range_of_blocks, read_only, tables
 from sheafcoarsen.coarsening.checks import check_given, check_parts, matching_modes
+from sheafcoarsen.coarsening.growth import laplacian_growth
 from sheafcoarsen.coarsening.loops import factored_loops, loop_rows, spectral_loops
 from sheafcoarsen.coarsening.realization import realize
 from sheafcoarsen.coarsening.refresh import check_topology
@@ -21,11 +22,12 @@ from sheafcoarsen.modes import (
     compute_modes,
     local_operator_of,
     refresh_modes,
+    warn_if_empty,
     warn_if_tied,
 )
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.partition import Clusters, Partition, check_partition, clusters_of
-from sheafcoarsen.ranks import RankLike
+from sheafcoarsen.ranks import RankLike, Rule
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, sheaf_rows
 
 
@@ -294,10 +296,11 @@ class Coarsening:
         compressed = " (compressed)" if self.crossing_rows is None else ""
         n_restored = len(self.restored_loops)
         restored = f", loop rows put back in {n_restored} clusters" if n_restored else ""
+        growth = f"; {note}" if (note := laplacian_growth(self.fine, self.sheaf)) else ""
         return (
             f"Coarsening({what}: {self.fine.n_vertices} -> {self.sheaf.n_vertices} vertices, "
             f"dim C^0 {self.fine.dim_c0} -> {self.sheaf.dim_c0}, {self.fine.n_edges} -> "
-            f"{self.n_crossing_edges} edges{compressed} + {n_loops} loops{restored})"
+            f"{self.n_crossing_edges} edges{compressed} + {n_loops} loops{restored}{growth})"
         )
 
     def _repr_html_(self) -> str:
@@ -313,6 +316,8 @@ class Coarsening:
             rows.append(("edge stalks are compressed", "", True))
         if len(self.restored_loops):
             rows.append(("clusters with loop rows put back", "", len(self.restored_loops)))
+        if note := laplacian_growth(self.fine, self.sheaf):
+            rows.append(("Laplacian", "", note))
         return tables.table(rows, head=("", "fine", "coarse"), caption="Coarsening")
 
 
@@ -382,6 +387,8 @@ def coarsen(
     -----
     TiedModesWarning
         Where the cut between kept and discarded modes splits a multiple eigenvalue.
+    SingularProblemWarning
+        Where ``ranks.kernel()`` finds no local section: the coarse sheaf then has dimension 0.
 
     Examples
     --------
@@ -410,6 +417,8 @@ def coarsen(
     else:
         modes = compute_modes(sheaf, P, rank, operator, progress=progress)
         warn_if_tied(modes, stacklevel=3)
+        if isinstance(rank, Rule) and rank.needs_kernels:
+            warn_if_empty(modes, stacklevel=3)
         R = modes.R
     return realized(R, P, modes, loops=loops, compress=compress)
 

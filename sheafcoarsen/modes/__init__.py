@@ -15,7 +15,7 @@ from sheafcoarsen.modes.local_operators import (
 from sheafcoarsen.modes.modes import compute_modes, local_modes, refresh_modes
 from sheafcoarsen.modes.problems import MAX_DENSE
 from sheafcoarsen.modes.prolongation import Prolongation, block_layout, cluster_number
-from sheafcoarsen.modes.result import LocalModes, warn_if_tied
+from sheafcoarsen.modes.result import LocalModes, warn_if_empty, warn_if_tied
 from sheafcoarsen.modes.sparse import SPARSE_ABOVE, SPARSE_SHARE, lowest_sparse
 
 __all__ = [
@@ -37,5 +37,6 @@ __all__ = [
     "local_operator_of",
     "lowest_sparse",
     "refresh_modes",
+    "warn_if_empty",
     "warn_if_tied",
 ]

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._support import eps_of, offsets, read_only, tables, whole_number, zero_level
-from sheafcoarsen.exceptions import TiedModesWarning
+from sheafcoarsen.exceptions import SingularProblemWarning, TiedModesWarning
 from sheafcoarsen.modes.local_operators import LocalOperator, Oversampled, local_operator_of
 from sheafcoarsen.modes.prolongation import Prolongation, cluster_number, frozen
 from sheafcoarsen.partition import Clusters, Partition, check_partition, clusters_of
@@ -202,16 +202,33 @@ def trusted_modes(R: Prolongation, **fields) -> LocalModes:
 
 
 def warn_if_tied(modes: LocalModes, stacklevel: int, where: str = "") -> None:
-    """Warn once, naming the first cluster whose cut splits a multiple eigenvalue."""
-    tied = np.flatnonzero(modes.tied)
-    if tied.size:
-        a = int(tied[0])
+    """Warn where a cut splits a multiple eigenvalue, in words that do not vary.
+
+    So Python shows it once for a line of code, however often that runs; the figures are in
+    ``tied`` and ``next_eigenvalues``. ``where`` comes first.
+    """
+    if modes.tied.any():
         warnings.warn(
-            f"{where}the cut splits a multiple eigenvalue in {tied.size} of {len(modes.ranks)} "
-            f"clusters, first in cluster {a} (r = {modes.ranks[a]}, eigenvalue "
-            f"{modes.next_eigenvalues[a]:.4g}): the coarse space is one of many there; "
+            f"{where}the cut splits a multiple eigenvalue in the clusters where `tied` of the "
+            f"modes is True: the coarse space is one of many there; "
             f"rank rules have .whole_multiplets(), which keeps multiplets whole",
             TiedModesWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def warn_if_empty(modes: LocalModes, stacklevel: int) -> None:
+    """Warn where a rule for local sections found none: the coarse sheaf has dimension 0."""
+    dim = modes.sheaf.dim_c0
+    if dim and not modes.ranks.any():
+        lowest = modes.next_eigenvalues[np.isfinite(modes.next_eigenvalues)]
+        low, high = lowest.min(), lowest.max()
+        warnings.warn(
+            f"no cluster has a local section, so that `ranks.kernel()` keeps none of {dim} "
+            f"dimensions and the coarse sheaf has dimension 0; the lowest eigenvalues of the "
+            f"clusters are {low:.3g} to {high:.3g}: ranks.below({high:.3g}) keeps the modes up to "
+            f"there, ranks.fixed(r) the r lowest of every cluster",
+            SingularProblemWarning,
             stacklevel=stacklevel,
         )
 

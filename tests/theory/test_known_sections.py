@@ -43,6 +43,7 @@ def test_the_sections_are_what_they_are_said_to_be(case):
     assert nullity(F, size(maps(F))) == Z.shape[1]
 
 
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
 @given(known_sections(), st.data())
 def test_kernels_preserve_them_level_after_level(case, data):
     """fact-2 and prop:kernel_preservation_loopless: repeated, this computes the global sections."""

@@ -172,6 +172,7 @@ def test_kernel_is_that_of_the_local_coboundary_by_singular_values(case, operato
         assert_residual(U.conj().T @ U - np.eye(U.shape[1]), n=max(len(U), 1), eps=eps_of(F.dtype))
 
 
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
 @quiet
 @given(sheaves_with_partitions(spread=False))
 def test_kernels_need_no_loops_and_keep_global_sections(case):

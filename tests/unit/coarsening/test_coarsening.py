@@ -1,5 +1,6 @@
 import dataclasses
 import re
+import warnings
 
 import networkx as nx
 import numpy as np
@@ -474,3 +475,21 @@ def test_a_basis_whose_coarse_maps_would_overflow_is_refused(block):
     F = F.with_maps(F.tail_data * 1e100, F.head_data * 1e100)
     with pytest.raises(ValueError, match=r"`basis\[1\]` has entries up to .*rescale the basis"):
         sc.coarsen(F, Partition([0, 0, 1, 1]), basis=[np.eye(2, 1), block])
+
+
+@pytest.mark.parametrize("operator", ["internal", "oversampled"])
+def test_a_coarse_sheaf_without_any_dimension_is_told(operator):
+    noisy = sc.gallery.bundle(nx.grid_2d_graph(6, 6), 2, noise=0.1, seed=3)
+    P = sc.select(noisy, 4)
+    with pytest.warns(sc.SingularProblemWarning, match="none of 72 dimensions") as caught:
+        C = sc.coarsen(noisy, P, sc.ranks.kernel(), local_operator=operator)
+    assert caught[0].filename == __file__
+    assert C.sheaf.dim_c0 == 0
+    (tau,) = re.findall(r"ranks\.below\((.*?)\)", str(caught[0].message))
+    more = 1.01 * float(tau)  # three digits of it were shown
+    assert (sc.local_modes(noisy, P, sc.ranks.below(more), operator).ranks > 0).all()
+    exact = sc.gallery.bundle(nx.grid_2d_graph(6, 6), 2, seed=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert sc.coarsen(exact, P, sc.ranks.kernel(), local_operator=operator).sheaf.dim_c0 > 0
+        assert sc.coarsen(noisy, P, 0, local_operator=operator).sheaf.dim_c0 == 0  # as asked for

@@ -351,7 +351,7 @@ def test_ties_are_told_where_it_is_called_once_per_level():
     with pytest.warns(sc.TiedModesWarning) as caught:
         H = sc.coarsen_levels(constant, partitions=given_, rank=[2, 1])
     assert [str(w.message)[:52] for w in caught] == [
-        "level 0: the cut splits a multiple eigenvalue in 2 o"
+        "level 0: the cut splits a multiple eigenvalue in the"
     ]
     with pytest.warns(sc.TiedModesWarning, match="level 0: the cut splits") as again:
         H.recoarsen(constant)

@@ -131,6 +131,7 @@ def test_global_sections_are_kept(dtype, rings):
     assert oversampled(F, P, 2, rings=rings).modes.tied.all()  # a kernel is cut
 
 
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
 @given(sheaves_with_partitions(kinds=("bundle", "integer", "rank-deficient"), spread=False), RINGS)
 def test_a_coarse_sheaf_of_kernels_has_the_sections_of_the_fine_one(case, rings):
     F, P = case

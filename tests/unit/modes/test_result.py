@@ -1,6 +1,7 @@
 """What local modes are: a result that cannot be changed, and arguments."""
 
 import dataclasses
+import warnings
 
 import networkx as nx
 import numpy as np
@@ -75,3 +76,25 @@ def test_empty_sheaves_have_no_modes():
     assert M.basis(1).shape == (0, 0)
     assert M.ranks.tolist() == [0, 0]
     assert M.next_eigenvalues.tolist() == [np.inf, np.inf]
+
+
+def test_ties_are_told_in_words_that_do_not_vary():
+    """So that Python's rule of once per line holds: figures would make every text a new one."""
+    texts = set()
+    for graph, scale, rank in ((nx.cycle_graph(4), 1.0, 2), (nx.complete_graph(7), 1.7, 3)):
+        F = CellularSheaf.constant(graph)
+        F = F.with_maps(F.tail_data * scale, F.head_data * scale)
+        P = Partition(np.zeros(F.n_vertices, int))
+        with pytest.warns(sc.TiedModesWarning) as caught:
+            M = sc.local_modes(F, P, rank)
+        assert M.tied.all()
+        texts |= {str(warning.message) for warning in caught}
+    (text,) = texts
+    assert not any(letter.isdigit() for letter in text)
+    assert "`tied`" in text
+    assert ".whole_multiplets()" in text
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for scale in (1.0, 1.1, 1.3):
+            sc.local_modes(F.with_maps(F.tail_data * scale, F.head_data * scale), P, 3)
+    assert len(caught) == 1

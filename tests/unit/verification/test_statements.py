@@ -260,6 +260,7 @@ def test_catches_a_lost_section():
     }
 
 
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
 @pytest.mark.parametrize("operator", ["internal", "oversampled"])
 @pytest.mark.parametrize("rounding", [1.2e-16, 2.3e-16, 3e-16])
 @pytest.mark.parametrize("dims", [[1], [2], [2, 1], [3, 1]])

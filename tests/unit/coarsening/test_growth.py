@@ -1,0 +1,45 @@
+"""A coarse Laplacian with more entries than the fine one is said where one looks at the result."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf, Partition
+from sheafcoarsen.coarsening import laplacian_growth
+
+pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+
+HUB = CellularSheaf.constant(nx.star_graph(40), 2)
+"""Few entries: its arms meet in the middle alone."""
+
+
+def test_it_says_both_counts_and_what_helps():
+    ring = nx.circulant_graph(40, [1, 7, 11])
+    F, P = CellularSheaf.random(ring, 1, 1, seed=3), Partition(np.arange(40) // 4)
+    C = sc.coarsen(F, P, 4)
+    fine, coarse = (sc.laplacian(G).nnz for G in (F, C.sheaf))
+    assert coarse > fine
+    note = laplacian_growth(F, C.sheaf)
+    assert f"{coarse:,} entries, the fine one {fine:,}" in note
+    for text in (repr(C), C._repr_html_()):
+        assert note in text
+    for remedy in ("fewer modes", "larger clusters", "compress=True"):
+        assert remedy in note
+    for better in (sc.coarsen(F, P, 1), sc.coarsen(F, Partition(np.arange(40) // 20), 4)):
+        assert laplacian_growth(F, better.sheaf) is None
+    many = CellularSheaf.random(ring, 1, 12, seed=3)
+    long, short = (sc.coarsen(many, P, 4, compress=compress) for compress in (False, True))
+    assert laplacian_growth(many, long.sheaf) == laplacian_growth(many, short.sheaf) == note
+    assert short.sheaf.dim_c1 < long.sheaf.dim_c1
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+def test_a_laplacian_that_shrinks_or_stays_is_passed_over(rank):
+    P = Partition(np.arange(41) // 10)
+    C = sc.coarsen(HUB, P, rank)
+    assert sc.laplacian(C.sheaf).nnz <= sc.laplacian(HUB).nnz
+    assert laplacian_growth(HUB, C.sheaf) is None
+    assert "Laplacian" not in repr(C) + C._repr_html_()
+    same = sc.coarsen(HUB, Partition(np.arange(41)), 2)
+    assert laplacian_growth(HUB, same.sheaf) is None
