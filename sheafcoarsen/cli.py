@@ -14,7 +14,13 @@ from sheafcoarsen._support import check_matplotlib, output_path
 from sheafcoarsen.coarsening import Coarsening, coarsen
 from sheafcoarsen.compilation import SCALARS, compile_kernels
 from sheafcoarsen.hierarchy import Hierarchy
-from sheafcoarsen.html_report import SMOOTHING_STEPS, smooth_cochain, stage, write_report
+from sheafcoarsen.html_report import (
+    SMOOTHING_STEPS,
+    fill_remark,
+    smooth_cochain,
+    stage,
+    write_report,
+)
 from sheafcoarsen.io import load, read_g2o, read_graph, save
 from sheafcoarsen.ledger import energy_ledger
 from sheafcoarsen.modes import OPERATORS, compute_modes, local_operator_of
@@ -43,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="sheafcoarsen",
         description="Coarsen cellular sheaves and check the theory on the result.",
-        epilog="The first run compiles numerical kernels, for up to a minute; later ones load them.",
+        epilog="The first run compiles numerical kernels, which takes up to a minute.",
     )
     parser.add_argument(
         "--version", action="version", version=importlib.metadata.version("sheafcoarsen")
@@ -180,6 +186,8 @@ def _show(C: Coarsening, times: dict) -> None:
     n_loops = C.sheaf.n_edges - C.n_crossing_edges
     print(f"fine    {_describe(C.fine)}")
     print(f"coarse  {_describe(C.sheaf)} ({C.n_crossing_edges} crossing, {n_loops} loops)")
+    if remark := fill_remark(C):
+        print(f"note    {remark}")
     _show_losses(C)
     print("time    " + ", ".join(f"{name} {seconds:.3f} s" for name, seconds in times.items()))
 

@@ -38,8 +38,8 @@ def diffuse(
     sheaf : CellularSheaf
     X : array_like, shape (dim_c0,) or (dim_c0, h)
     t : float, or a sequence of them
-        At least 0. Several times cost what the longest does. With beta = norm(L, inf), t beta may be at most 1e6: the number of products with
-        L grows like 6 sqrt(t beta).
+        At least 0. Several times cost what the longest does. With beta = norm(L, inf), t beta may
+        be at most 1e6: the number of products with L grows like 6 sqrt(t beta).
 
     Returns
     -------
@@ -76,7 +76,8 @@ def diffuse(
     result = np.repeat(X[None], len(times), axis=0)
     unit, scale = unit_sheaf(sheaf)
     beta = float(abs(laplacian(unit)).sum(axis=1).max(initial=0.0))
-    reaches = times * scale * scale * beta
+    with np.errstate(over="ignore", invalid="ignore"):
+        reaches = times * scale * scale * beta if beta > 0 else 0 * times
     longest = float(reaches.max(initial=0.0))
     if longest > LONGEST:
         raise ValueError(

@@ -326,10 +326,10 @@ class Hierarchy:
             "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
             for row in rows
         ]
-        numbers = ["", *map(str, range(len(rows) - 1))]
+        numbers = ["sheaf", *map(str, range(len(rows) - 1))]
         lines = [self._head()]
         lines += [
-            f"  {number:>2}  {line}".rstrip() for number, line in zip(numbers, table, strict=True)
+            f"  {number:>5}  {line}".rstrip() for number, line in zip(numbers, table, strict=True)
         ]
         lines += [
             f"  level {i} rebuilt: loop rows put back in {self[i - 1].restored_loops.size} "

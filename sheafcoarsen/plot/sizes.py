@@ -76,9 +76,9 @@ def hierarchy(H: Hierarchy, *, ax: Axes | None = None) -> Axes:
     set_scale(ax, np.array(list(sizes.values()), dtype=float).ravel())
     if ax.get_yscale() == "log":
         ax.set_ylim(bottom=ax.get_ylim()[0] / 1.6)  # room for the last number
-    ax.set_xticks(levels, ["fine", *map(str, levels[1:])])
+    ax.set_xticks(levels, ["0 (fine)", *map(str, levels[1:])])
     ax.set_xlim(-0.4, max(len(levels) - 0.6, 0.4))
-    ax.set_xlabel("level")
+    ax.set_xlabel("sheaf: level i leads from sheaf i to sheaf i + 1")
     ax.set_ylabel("count")
     ax.set_title(f"hierarchy: {counted(len(H), 'level')}", fontsize=10)
     add_legend(ax)

@@ -41,8 +41,8 @@ class SpectralQuality:
         inf in ``coarse`` where the coarse space has no more. What global sections have become that
         were lost is thus left out.
     relative_errors : ndarray, shape (k,)
-        (coarse - fine) / fine, not negative beyond rounding (interlacing, docs/conventions.md,
-        section 8).
+        (coarse - fine) / fine, not negative (interlacing, docs/conventions.md, section 8): what
+        rounding alone makes so is 0.
     angles : ndarray, shape (k,)
         Principal angles between the span of the fine eigenvectors and the lifts R z of these coarse
         ones, ascending, pi / 2 for each that is missing. Where k splits a multiple coarse
@@ -91,12 +91,12 @@ class SpectralQuality:
     def _repr_html_(self) -> str:
         columns = (self.fine, self.coarse, self.relative_errors, self.angles)
         rows: list[tuple] = [
-            (i + 1, *row)
+            (self.kernel_fine + 1 + i, *row)  # counted with the zeros, as pictures and pages do
             for i, row in enumerate(zip(*(c[:SHOWN].tolist() for c in columns), strict=True))
         ]
         if len(self.fine) > SHOWN:
             rows.append(("…", f"{len(self.fine):,} in all", "", "", ""))
-        head = ("positive eigenvalue", "fine", "coarse", "relative error", "principal angle")
+        head = ("i-th eigenvalue", "fine", "coarse", "relative error", "principal angle")
         rest = [
             ("zero eigenvalues, fine", self.kernel_fine),
             ("zero eigenvalues, coarse", self.kernel_coarse),

@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sheafcoarsen._support import RESIDUAL_LIMIT, norm, zero_level
+from sheafcoarsen._support import RESIDUAL_LIMIT, norm, residual_ratio, zero_level
 from sheafcoarsen.modes import Oversampled
 from sheafcoarsen.operators import coboundary, laplacian
+from sheafcoarsen.partition import edge_clusters
 from sheafcoarsen.verification.dense import dense_sections
 from sheafcoarsen.verification.evidence import Evidence, pooled
 from sheafcoarsen.verification.norms import NOTHING, WRONG, Judged, judged, norms_by
@@ -268,12 +269,29 @@ def _sections_kept(e: Evidence) -> Outcome:
     # a dense solver finds sections to eps norm(delta) over the smallest nonzero singular value;
     # what is discarded of spectral modes has at least the first discarded eigenvalue
     if oversampled:
+        discarded = np.where(_are_local_sections(e, sections), discarded, 0)
         worst = judged(discarded * gap, n, e.eps, size, norm(sections))
     else:
         gaps = np.minimum(modes.next_eigenvalues, modes.operator_norms).astype(np.float64)
         factors = (e.internal_delta_norms, size, norm(sections))
         worst = judged(discarded * gaps, n, e.eps, *factors)
     return worst, "dense"
+
+
+def _are_local_sections(e: Evidence, sections: np.ndarray) -> np.ndarray:
+    """Tell on which clusters restricted sections are sections to the cluster's own rounding, (K,).
+
+    They are not where the maps of loops cancel: what rounding leaves of them is no rank against
+    the maps as given, which says what a global section is, but may be the cluster's largest map.
+    """
+    C = e.C
+    of_edge = edge_clusters(C.fine, C.partition)
+    rows = np.flatnonzero(np.repeat(of_edge >= 0, C.fine.edge_dims))
+    of_row = np.repeat(of_edge, C.fine.edge_dims)[rows]
+    energy = norms_by(coboundary(C.fine)[rows] @ sections, of_row, None, e.K)
+    lengths = norms_by(sections, e.row_cluster, None, e.K)
+    ratio = residual_ratio(energy, e.n, e.eps, e.internal_delta_norms, lengths)
+    return ~(ratio > RESIDUAL_LIMIT)
 
 
 def _normalization(e: Evidence) -> Outcome:

@@ -5,6 +5,7 @@ The page is well formed, self-contained, escaped, and written whole or not at al
 
 import base64
 import dataclasses
+import html
 import html.parser
 import os
 import re
@@ -19,7 +20,7 @@ import pytest
 import sheafcoarsen as sc
 from sheafcoarsen._support import tables
 from sheafcoarsen.cli import main
-from sheafcoarsen.html_report import write_report
+from sheafcoarsen.html_report import fill_remark, write_report
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -541,3 +542,25 @@ def test_an_eigenvalue_of_rounding_size_is_shown_as_zero():
     M = sc.local_modes(F, sc.Partition([0, 0, 0]), 1)
     rows = dict(dataclasses.replace(M, scores=np.array([1e-16]))._rows())
     assert rows["kept eigenvalues"] == "0"
+
+
+# ---------------------------------------------------------------- a coarse Laplacian that is fuller
+
+
+def test_a_coarse_laplacian_that_is_fuller_is_remarked(tmp_path, capsys):
+    graph = nx.barabasi_albert_graph(120, 2, seed=3)
+    F = sc.CellularSheaf.constant(graph)
+    full, lean = (sc.coarsen(F, sc.select(F, 12), rank) for rank in (5, 1))
+    fine, coarse = (sc.laplacian(sheaf).nnz for sheaf in (F, full.sheaf))
+    assert coarse > fine
+    remark = fill_remark(full)
+    assert remark.startswith(f"The coarse Laplacian has {coarse:,} entries, more than the {fine:,}")
+    assert "fewer modes or larger clusters" in remark
+    assert fill_remark(lean) is None
+    sc.report(full, tmp_path / "r.html")
+    assert remark in html.unescape((tmp_path / "r.html").read_text(encoding="utf-8"))
+    nx.write_edgelist(graph, tmp_path / "ba.edges", data=False)
+    main(["coarsen", str(tmp_path / "ba.edges"), "--clusters", "12", "--rank", "5"])
+    assert "note    The coarse Laplacian has" in capsys.readouterr().out
+    main(["coarsen", str(tmp_path / "ba.edges"), "--clusters", "12", "--rank", "1"])
+    assert "note    " not in capsys.readouterr().out

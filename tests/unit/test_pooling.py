@@ -298,12 +298,12 @@ def test_select_takes_the_sheafs_graph_or_the_given_weights():
     A[4:, 4:] *= 1e3
     turned = np.roll(A, (2, 2), axis=(0, 1))
     for weights, first in ((A, 0), (turned, 2)):
-        labels = HiSP(2, 2)(F, np.ones((8, 2)), weights).partition.labels
+        labels = HiSP(2, 2, "spectral")(F, np.ones((8, 2)), weights).partition.labels
         assert len(set(labels[(np.arange(4) + first) % 8])) == 1
         assert len(set(labels[(np.arange(4) + first + 4) % 8])) == 1
-    np.testing.assert_array_equal(
-        HiSP(2, 2)(F, np.ones((8, 2))).partition.labels, sc.select(F, 2, "spectral").labels
-    )
+    for method in ("auto", "spectral"):
+        labels = HiSP(2, 2, method)(F, np.ones((8, 2))).partition.labels
+        np.testing.assert_array_equal(labels, sc.select(F, 2, method).labels)
 
 
 @pytest.mark.parametrize("method", ["balls", "matching", "spectral", "metis"])
@@ -689,7 +689,8 @@ def test_too_many_clusters_are_refused():
         HiSP(1, 5)(F, X)
     large = CellularSheaf.constant(nx.path_graph(700))
     with pytest.raises(ValueError, match='must be at most 500 for method "spectral".*use "balls"'):
-        HiSP(1, 600)(large, np.ones((700, 1)))
+        HiSP(1, 600, "spectral")(large, np.ones((700, 1)))
+    assert HiSP(1, 600)(large, np.ones((700, 1))).x.shape == (600, 1)  # "auto" takes any number
     with pytest.raises(
         ValueError,
         match="`n_modes` pads the pooled features to 6e.30 entries, more than memory holds",

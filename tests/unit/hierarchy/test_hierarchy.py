@@ -246,6 +246,7 @@ def test_the_table():
     head, names, *rows = repr(H).splitlines()
     assert head == "Hierarchy: 2 levels; stopped because `n_levels` = 2"
     assert re.split("  +", names.strip()) == [
+        "sheaf",
         "vertices",
         "edges",
         "dim C^0",

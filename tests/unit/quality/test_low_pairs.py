@@ -14,7 +14,7 @@ EPS = np.finfo(float).eps
 
 
 def many_components(count, dim=3):
-    """Return a bundle-free sheaf on many small trees of different lengths, as citation graphs are."""
+    """Return the constant sheaf on a grid and many small paths, as citation graphs have them."""
     trees = [nx.path_graph(2 + i % 2) for i in range(count)] + [nx.grid_2d_graph(12, 11)]
     return sc.CellularSheaf.constant(nx.disjoint_union_all(trees), dim)
 

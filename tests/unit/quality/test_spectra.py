@@ -307,3 +307,27 @@ def test_a_basis_that_is_not_orthonormal_is_refused_with_the_remedy():
         ValueError, match=r"not the identity in cluster 1 .*orthonormalize each block"
     ):
         sc.spectral_quality(C, 1)
+
+
+def test_the_table_and_the_picture_number_eigenvalues_alike():
+    """Both count the zeros: the first positive eigenvalue of three sections' sheaf is the fourth."""
+    from matplotlib.figure import Figure
+
+    F = sc.CellularSheaf.constant(nx.path_graph(12), 3)
+    C = sc.coarsen(F, sc.Partition(np.arange(12) // 4), 6)
+    Q = sc.spectral_quality(C, 3)
+    assert Q.kernel_fine == 3
+    assert "<td>4</td>" in Q._repr_html_()
+    assert "<td>1</td>" not in Q._repr_html_()
+    ax = sc.plot.quality(Q, ax=Figure().add_subplot())
+    assert ax.lines[0].get_xdata().tolist()[0] == 4
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_error_is_negative_by_rounding(seed):
+    """Where everything is kept, the coarse eigenvalues are the fine ones, up to rounding."""
+    F = sc.CellularSheaf.random(nx.cycle_graph(30), 2, 2, seed=seed)
+    C = sc.coarsen(F, sc.Partition(np.arange(30) // 6), 12)
+    Q = sc.spectral_quality(C, 20)
+    assert (Q.relative_errors >= 0).all()
+    assert Q.relative_errors.max() < 1e-10

@@ -53,9 +53,7 @@ def test_checks_are_found_by_label_and_iterated_in_order(C):
     assert len(V) == len(V.checks) == len(list(V))
     assert [V[check.label] for check in V] == list(V.checks)
     assert V["interlacing"] is V["fact-1"]
-    with pytest.raises(
-        KeyError, match=r"no check has the label 'other'; there are section-2, "
-    ):
+    with pytest.raises(KeyError, match=r"no check has the label 'other'; there are section-2, "):
         V["other"]
 
 
