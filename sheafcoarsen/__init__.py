@@ -61,6 +61,15 @@ Pictures
     plot                    partition, spectra, ledger, quality and hierarchy as matplotlib pictures
     report                  one self-contained HTML page about a coarsening
 
+Answers
+    eigenmodes              the lowest eigenpairs of the whole sheaf
+    Eigenmodes              what it returns
+    Solver                  linear systems with L, set up once and solved many times
+    least_squares           the cochain nearest to data on edges: min norm(delta x - b)
+    LeastSquares            what it returns
+    transported_frames      frames carried along a tree: near-kernel candidates for pyamg
+    NotConverged            the error of an iteration that ends too early, with what it had
+
 Files and other libraries
     save                    write a sheaf, partition, coarsening or hierarchy to one .npz file
     load                    read it again; safe with files from others, too
@@ -84,7 +93,12 @@ from importlib.metadata import version
 from sheafcoarsen import gallery, plot, ranks
 from sheafcoarsen.coarsening import Coarsening, coarsen
 from sheafcoarsen.diffusion import diffuse, diffusion_step
-from sheafcoarsen.exceptions import SingularDegreeWarning, SingularProblemWarning, TiedModesWarning
+from sheafcoarsen.exceptions import (
+    NotConverged,
+    SingularDegreeWarning,
+    SingularProblemWarning,
+    TiedModesWarning,
+)
 from sheafcoarsen.hierarchy import Hierarchy, HierarchyLedger, coarsen_levels
 from sheafcoarsen.html_report import report
 from sheafcoarsen.io import (
@@ -118,6 +132,14 @@ from sheafcoarsen.sections import (
     nearest_section,
 )
 from sheafcoarsen.sheaf import CellularSheaf, disjoint_union, split
+from sheafcoarsen.solve import (
+    Eigenmodes,
+    LeastSquares,
+    Solver,
+    eigenmodes,
+    least_squares,
+    transported_frames,
+)
 from sheafcoarsen.verification import Check, Verification, verify
 
 __version__ = version("sheafcoarsen")
@@ -127,17 +149,21 @@ __all__ = [
     "Certificate",
     "Check",
     "Coarsening",
+    "Eigenmodes",
     "EnergyLedger",
     "GlobalSections",
     "HiSP",
     "Hierarchy",
     "HierarchyLedger",
     "LaplacianPattern",
+    "LeastSquares",
     "LocalModes",
+    "NotConverged",
     "Partition",
     "Pooling",
     "SingularDegreeWarning",
     "SingularProblemWarning",
+    "Solver",
     "SpectralQuality",
     "TiedModesWarning",
     "Verification",
@@ -150,6 +176,7 @@ __all__ = [
     "diffusion_step",
     "disjoint_union",
     "edge_energy",
+    "eigenmodes",
     "energy",
     "energy_ledger",
     "from_edge_index",
@@ -159,6 +186,7 @@ __all__ = [
     "harmonic_extension",
     "laplacian",
     "laplacian_operator",
+    "least_squares",
     "load",
     "local_modes",
     "nearest_section",
@@ -174,5 +202,6 @@ __all__ = [
     "spectral_quality",
     "split",
     "to_networkx",
+    "transported_frames",
     "verify",
 ]

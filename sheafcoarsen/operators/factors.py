@@ -43,6 +43,11 @@ class Factors:
         x[self._order] = self._factors.solve(b[self._order])
         return x
 
+    @property
+    def pivots(self) -> np.ndarray:
+        """The diagonal of D, in the order of elimination."""
+        return self._factors.U.diagonal()
+
     def count_negative(self) -> int:
         """Return how many eigenvalues of A lie below -shift, by the signs of the pivots (Sylvester); -1 where it had to pivot."""
         if not np.array_equal(self._factors.perm_r, self._factors.perm_c):

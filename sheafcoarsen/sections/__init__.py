@@ -43,18 +43,23 @@ True
 >>> np.allclose(z, y, rtol=0, atol=1e-12)
 True
 
-``least_squares.LeastSquares`` minimizes norm(D y - r) with the y of least norm: conjugate gradients
+``normal_equations.NormalEquations`` minimizes norm(D y - r) with the y of least norm: conjugate gradients
 on the normal equations, preconditioned by sparse factors where ``fill.fills_little`` says that
 they stay small, else by a diagonal.
 """
 
+from sheafcoarsen.sections.boundary import given_values, given_vertices
 from sheafcoarsen.sections.cohomology import GlobalSections, cohomology_dims, global_sections
+from sheafcoarsen.sections.fill import fills_little
 from sheafcoarsen.sections.harmonic import harmonic_extension
 from sheafcoarsen.sections.nearest import nearest_section
 
 __all__ = [
     "GlobalSections",
     "cohomology_dims",
+    "fills_little",
+    "given_values",
+    "given_vertices",
     "global_sections",
     "harmonic_extension",
     "nearest_section",

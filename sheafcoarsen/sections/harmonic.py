@@ -11,7 +11,7 @@ from sheafcoarsen._support import cochain, eps_of, flag, ranges
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.operators import as_columns, coboundary
 from sheafcoarsen.sections.boundary import given_values, given_vertices
-from sheafcoarsen.sections.least_squares import WEAK, LeastSquares, column_units
+from sheafcoarsen.sections.normal_equations import WEAK, NormalEquations, column_units
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
 
 
@@ -88,7 +88,9 @@ def harmonic_extension(
     work = as_columns(x).astype(np.result_type(x.dtype, np.float64))
     delta = coboundary(unit_sheaf(sheaf)[0])
     columns = scipy.sparse.csc_array(delta)
-    solver = LeastSquares(scipy.sparse.csr_array(columns[:, inside]), eps_of(sheaf.dtype), progress)
+    solver = NormalEquations(
+        scipy.sparse.csr_array(columns[:, inside]), eps_of(sheaf.dtype), progress
+    )
     free, smallest = solver.free_coordinates()
     _warn_of_doubt(sheaf, vertices, inside, solver, free, smallest)
     units = column_units(work)
@@ -98,7 +100,7 @@ def harmonic_extension(
     return x
 
 
-def _warn_of_doubt(sheaf, vertices, inside, solver: LeastSquares, free, smallest: float) -> None:
+def _warn_of_doubt(sheaf, vertices, inside, solver: NormalEquations, free, smallest: float) -> None:
     """Warn where directions inside are free, or hardly determined; refuse all free."""
     if free.size:
         first = int(np.searchsorted(sheaf.vertex_offsets, inside[free[0]], side="right")) - 1

@@ -6,7 +6,7 @@ import scipy.sparse
 
 from sheafcoarsen._support import cochain, eps_of, flag
 from sheafcoarsen.operators import as_columns, coboundary
-from sheafcoarsen.sections.least_squares import LeastSquares, column_units
+from sheafcoarsen.sections.normal_equations import NormalEquations, column_units
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
 
 
@@ -56,7 +56,7 @@ def nearest_section(
     delta, eps = coboundary(unit_sheaf(sheaf)[0]), eps_of(sheaf.dtype)
     units = column_units(work)
     work = work / units
-    solver = LeastSquares(_equal_rows(delta, eps), eps, progress)
+    solver = NormalEquations(_equal_rows(delta, eps), eps, progress)
     section = solver.kernel_part(work)
     return (section * units).astype(x.dtype).reshape(x.shape)
 

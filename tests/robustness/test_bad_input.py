@@ -67,6 +67,8 @@ def a_small_machine():
         yield
 
 
+SOLVE = sc.Solver(F, shift=1.0)
+
 TAKES_A_SHEAF = {
     "coboundary": sc.coboundary,
     "laplacian": sc.laplacian,
@@ -86,6 +88,11 @@ TAKES_A_SHEAF = {
     "harmonic_extension": lambda value: sc.harmonic_extension(value, [0], [[1.0, 1.0]]),
     "nearest_section": lambda value: sc.nearest_section(value, X),
     "diffusion_step": lambda value: sc.diffusion_step(value, X[:, None], np.eye(2), np.eye(1)),
+    "eigenmodes": lambda value: sc.eigenmodes(value, 1),
+    "Solver": sc.Solver,
+    "transported_frames": sc.transported_frames,
+    "Solver.update": SOLVE.update,
+    "least_squares": lambda value: sc.least_squares(value, np.ones(F.dim_c1)),
 }
 
 INSTEAD_OF_A_SHEAF = {
@@ -874,6 +881,38 @@ CALLS = {
         sc.nearest_section,
         {**SHEAF, "x": X, "progress": False},
     ),
+    "eigenmodes": (
+        sc.eigenmodes,
+        {
+            **SHEAF,
+            "k": 2,
+            "tol": 1e-8,
+            "method": "auto",
+            "mass": [1.0] * 4,
+            "start": X[:, None],
+            "seed": 0,
+            "progress": False,
+        },
+    ),
+    "Solver": (
+        sc.Solver,
+        {**SHEAF, "method": "direct", "shift": 1.0, "fixed": [0], "progress": False},
+    ),
+    "transported_frames": (sc.transported_frames, SHEAF),
+    "Solver()": (SOLVE, {"b": X, "tol": 1e-8, "x0": X}),
+    "Solver.update": (SOLVE.update, SHEAF),
+    "least_squares": (
+        sc.least_squares,
+        {
+            **SHEAF,
+            "b": np.ones(F.dim_c1),
+            "vertices": [0, 2],
+            "values": [[1.0, 2.0], [3.0, 4.0]],
+            "tol": 1e-10,
+            "method": "auto",
+            "progress": False,
+        },
+    ),
     "energy_ledger": (sc.energy_ledger, {"C": C, "x": X}),
     "certificate": (sc.certificate, {"C": C}),
     "Certificate.interval": (sc.certificate(C).interval, {"nu": [0.0, 1.0]}),
@@ -993,7 +1032,12 @@ def assert_valid(result, name=""):
         assert_valid([result.levels, result.lines, result.closure])
     elif isinstance(result, sc.EnergyLedger):
         assert_valid({**vars(result), **result.lines, "closure": result.closure})
-    elif isinstance(result, sc.Certificate | sc.GlobalSections | sc.SpectralQuality):
+    elif isinstance(result, sc.Solver):
+        assert_valid(result(np.zeros(result.sheaf.dim_c0)))
+    elif isinstance(
+        result,
+        sc.Certificate | sc.GlobalSections | sc.SpectralQuality | sc.Eigenmodes | sc.LeastSquares,
+    ):
         assert_valid(vars(result))
     elif isinstance(result, sc.Verification):
         assert result.passed, str(result)

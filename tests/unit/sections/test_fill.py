@@ -8,7 +8,7 @@ import scipy.sparse
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.sections import count_operations
 from sheafcoarsen.operators import Factors
-from sheafcoarsen.sections import fill, least_squares
+from sheafcoarsen.sections import fill
 from tests.support.helpers import assert_residual
 
 
@@ -58,7 +58,7 @@ def test_wide_levels_with_little_fill_are_factored():
     assert float(levels.max()) ** 3 > fill.DIRECT_BEFORE * len(levels) * L.nnz
     assert fill.fills_little(L)
     delta = scipy.sparse.csc_array(sc.coboundary(F))
-    solver = least_squares.LeastSquares(scipy.sparse.csr_array(delta[:, 3:]), 2e-16, False)
+    solver = normal_equations.NormalEquations(scipy.sparse.csr_array(delta[:, 3:]), 2e-16, False)
     assert solver.factors is not None
     x = sc.harmonic_extension(F, [0], [np.eye(3)])
     assert_residual((L @ x)[3:], L, x, n=10)

@@ -13,7 +13,7 @@ from sheafcoarsen import gallery
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, size
 from tests.support.strategies import cochains, known_sections, sheaves
-from tests.unit.sections.test_least_squares import GRID, PATH, clear_rank, exact, norm_bound
+from tests.unit.sections.test_normal_equations import GRID, PATH, clear_rank, exact, norm_bound
 
 # ---------------------------------------------------------------- the nearest section
 

@@ -63,7 +63,7 @@ def square_bound(D: scipy.sparse.csr_array) -> float:
     return float(moduli.sum(axis=0).max(initial=0.0)) * float(moduli.sum(axis=1).max(initial=0.0))
 
 
-class LeastSquares:
+class NormalEquations:
     """Solutions of least norm of min norm(D y - r), D of entries up to 1 in double precision.
 
     L = D* D. The iteration is preconditioned by the factors of L + shift I where they stay small,

@@ -9,7 +9,7 @@ from hypothesis import assume
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, gallery
-from sheafcoarsen.sections import least_squares
+from sheafcoarsen.sections import normal_equations
 from tests.support import reference
 from tests.support.helpers import assert_residual, size
 
@@ -73,7 +73,7 @@ def connection(n_rows, n_columns):
 def test_both_methods_meet_their_residuals(monkeypatch, direct):
     F = gallery.bundle(GRID, 2, seed=1)
     F = sc.disjoint_union([F, F])[0]
-    monkeypatch.setattr("sheafcoarsen.sections.least_squares.fills_little", lambda L: direct)
+    monkeypatch.setattr("sheafcoarsen.sections.normal_equations.fills_little", lambda L: direct)
     values = np.random.default_rng(0).standard_normal((3, 2, 2))
     x = quietly(F, [5, 60, 30], values)
     assert_residual(x[144:], size(values), 100, n=F.dim_c0)
@@ -113,7 +113,7 @@ def test_what_fills_up_is_iterated():
         (CellularSheaf.constant(nx.star_graph(8000)), True),
         (CellularSheaf.constant(nx.path_graph(8000)), True),
     ):
-        assert least_squares.fills_little(sc.laplacian(F)) == little
+        assert normal_equations.fills_little(sc.laplacian(F)) == little
     x = sc.harmonic_extension(random, [0, 1], [[0.0], [1.0]])
     delta = sc.coboundary(random)
     assert_residual((delta.T @ (delta @ x))[2:], 8.0, x, n=1)
@@ -122,9 +122,9 @@ def test_what_fills_up_is_iterated():
 
 
 def test_an_iteration_that_does_not_converge_is_an_error(monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.sections.least_squares.fills_little", lambda L: False)
+    monkeypatch.setattr("sheafcoarsen.sections.normal_equations.fills_little", lambda L: False)
     monkeypatch.setattr("sheafcoarsen.sections.iteration.MOST_STEPS", 5)
-    monkeypatch.setattr("sheafcoarsen.sections.least_squares.DIRECT_AT_LAST", 199)
+    monkeypatch.setattr("sheafcoarsen.sections.normal_equations.DIRECT_AT_LAST", 199)
     F = CellularSheaf.constant(nx.path_graph(200))
     with pytest.raises(
         np.linalg.LinAlgError, match="the iteration stopped at .* times the residual allowed"
@@ -133,7 +133,7 @@ def test_an_iteration_that_does_not_converge_is_an_error(monkeypatch):
 
 
 def test_where_iterating_does_not_get_there_factors_do(monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.sections.least_squares.fills_little", lambda L: False)
+    monkeypatch.setattr("sheafcoarsen.sections.normal_equations.fills_little", lambda L: False)
     monkeypatch.setattr("sheafcoarsen.sections.iteration.MOST_STEPS", 5)
     F = CellularSheaf.constant(nx.path_graph(200))
     x = np.random.default_rng(0).standard_normal(200)

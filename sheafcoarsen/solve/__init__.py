@@ -1,0 +1,52 @@
+"""Answers: lowest eigenpairs, linear systems and least squares, by the sheaf's own coarsening.
+
+A coarse sheaf is not an end in itself: it is what makes questions about the fine one cheap. The
+smallest disagreement that a field of unit length must have, and the fields that have it:
+
+>>> import networkx as nx
+>>> import numpy as np
+>>> import sheafcoarsen as sc
+>>> F = sc.gallery.bundle(nx.grid_2d_graph(40, 40), dim=2, noise=0.2, seed=0)
+>>> E = sc.eigenmodes(F, 4)
+>>> bool((E.residuals < 1e-8).all()), E.completeness
+(True, 'inertia')
+
+Potentials for currents, with a vertex grounded; the nearest potentials for measured differences:
+
+>>> solve = sc.Solver(F, fixed=[0], method="multigrid")
+>>> x = solve(np.ones(F.dim_c0))
+>>> solve.levels
+(3198, 320)
+>>> R = sc.least_squares(F, sc.coboundary(F) @ x)
+>>> bool(R.edge_residuals.max() < 1e-12)
+True
+
+How it is done, file by file, from the bottom:
+
+``stalks``
+    matrices by stalks: inverse square roots of diagonal blocks, products in blocks.
+``multigrid``
+    levels from the sheaf's own coarsening, and the V-cycle: about the inverse of L + shift I.
+``conjugate_gradients``, ``solver``
+    right sides, made as exact as asked for; grounded vertices (``grounding``), kernels, ranges.
+``fitting``
+    data on edges, by the normal equations.
+``frames``
+    frames carried along a tree, for those who stay with another solver.
+``block_cg``, ``lowest``
+    eigenpairs: the coarsest level's, lifted and improved, and random columns that look for more.
+"""
+
+from sheafcoarsen.solve.fitting import LeastSquares, least_squares
+from sheafcoarsen.solve.frames import transported_frames
+from sheafcoarsen.solve.lowest import Eigenmodes, eigenmodes
+from sheafcoarsen.solve.solver import Solver
+
+__all__ = [
+    "Eigenmodes",
+    "LeastSquares",
+    "Solver",
+    "eigenmodes",
+    "least_squares",
+    "transported_frames",
+]

@@ -1,0 +1,94 @@
+"""Preconditioned conjugate gradients for several right sides at once."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from sheafcoarsen._support import bar
+
+RENEW = 50
+"""Steps after which the residual is computed afresh, since the recursion drifts from it."""
+
+STALLED = 2000
+"""Steps without the residual coming below half of the best one after which a column is given up."""
+
+MOST_STEPS = 20_000
+
+
+class Iterated(NamedTuple):
+    """What an iteration returns."""
+
+    x: np.ndarray  # (n, h)
+    residuals: np.ndarray  # (h,) norm(b - A x), computed afresh
+    steps: int
+
+
+def conjugate_gradients(
+    apply: Callable,
+    precondition: Callable,
+    b: np.ndarray,
+    x: np.ndarray,
+    target: np.ndarray,
+    progress: bool = False,
+) -> Iterated:
+    """Solve A x = b column by column until norm(b - A x) <= target, or as far as rounding lets it.
+
+    The flexible variant (Notay, SIAM J. Sci. Comput. 22, 2000): beta with the difference of
+    residuals, because a cycle in single precision is not quite the same operator every time.
+
+    Parameters
+    ----------
+    apply, precondition : callable
+        X (n, h) -> A X and -> about A^{-1} X; A Hermitian and semidefinite, b in its range.
+    b, x : ndarray, shape (n, h)
+        x is the start and is not changed.
+    target : ndarray, shape (h,)
+    """
+    x = x.copy()
+    r = b - apply(x)
+    sizes = np.linalg.norm(r, axis=0)
+    active = np.flatnonzero(sizes > target)
+    best, since = sizes.copy(), np.zeros(len(sizes), np.int64)
+    p = before = np.zeros((len(b), 0), b.dtype)
+    inner_before = np.zeros(0)
+    fresh, steps = True, 0
+    with bar(0, "conjugate gradients", progress) as shown:
+        while active.size and steps < MOST_STEPS:
+            residual = np.ascontiguousarray(r[:, active])
+            z = precondition(residual)
+            inner = _dots(residual, z)
+            if fresh:
+                p = z
+            else:
+                beta = (inner - _dots(before, z)) / inner_before
+                p = z + p * beta
+            q = apply(p)
+            curvature = _dots(p, q)
+            usable = curvature > 0  # rounding is all that is left where it is not
+            alpha = np.where(usable, inner / np.where(usable, curvature, 1), 0)
+            x[:, active] += p * alpha
+            before, inner_before = residual, np.where(inner == 0, 1, inner)
+            r[:, active] = residual - q * alpha
+            steps += 1
+            fresh = steps % RENEW == 0
+            if fresh:
+                r[:, active] = b[:, active] - apply(np.ascontiguousarray(x[:, active]))
+            sizes[active] = np.linalg.norm(r[:, active], axis=0)
+            halved = sizes < 0.5 * best
+            best[halved], since[halved] = sizes[halved], 0
+            since[~halved] += 1
+            goes_on = (sizes > target) & (since < STALLED)
+            goes_on[active[~usable]] = False
+            keep = goes_on[active]
+            if not keep.all():
+                p, before, inner_before = p[:, keep], before[:, keep], inner_before[keep]
+                active = active[keep]
+            shown.update(1)
+    r = b - apply(x)
+    return Iterated(x, np.linalg.norm(r, axis=0), steps)
+
+
+def _dots(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return Re <x_j, y_j> column by column."""
+    return np.einsum("ij,ij->j", x.conj(), y).real

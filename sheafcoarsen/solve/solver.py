@@ -1,0 +1,377 @@
+"""Linear systems with L + shift I, set up once and solved many times."""
+
+from collections.abc import Callable
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+from scipy.sparse.linalg import LinearOperator
+
+from sheafcoarsen._support import (
+    RESIDUAL_LIMIT,
+    choice,
+    cochain,
+    eps_of,
+    flag,
+    integer_array,
+    real_number,
+)
+from sheafcoarsen.exceptions import NotConverged
+from sheafcoarsen.operators import Factors, laplacian
+from sheafcoarsen.sections import fills_little, global_sections
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
+from sheafcoarsen.solve.conjugate_gradients import Iterated, conjugate_gradients
+from sheafcoarsen.solve.grounding import grounded
+from sheafcoarsen.solve.multigrid import Multigrid
+from sheafcoarsen.solve.stalks import inverse_roots
+
+Method = Literal["auto", "direct", "multigrid", "jacobi"]
+
+METHODS = get_args(Method)
+
+DIRECT_BELOW = 2000
+"""Dimension up to which "auto" factors without asking how full the factors are."""
+
+NEAR_SINGULAR = {"direct": 1e-6, "multigrid": 1e-2, "jacobi": 1.0}
+"""A pivot, or an eigenvalue of the coarsest level, below this times the largest calls for a look at
+the kernel. Smoothed prolongations hold it exactly on the first coarse level, on others about.
+"""
+
+
+class Solver:
+    """Solves (L + shift I) x = b for one sheaf and many right sides.
+
+    Set up once: a sparse factorization ("direct"), the sheaf's own coarsening as multigrid
+    ("multigrid"), or the inverse diagonal blocks ("jacobi"); each is the preconditioner of
+    conjugate gradients, so that every answer is as exact as asked for. Singular systems are solved
+    in the range of L, with the solution of least norm: ker L comes from :func:`global_sections`.
+
+    Parameters
+    ----------
+    sheaf : CellularSheaf
+    method : {"auto", "direct", "multigrid", "jacobi"}
+        "auto" factors where the dimension is small or factors stay sparse, and takes multigrid
+        elsewhere. "jacobi" is the best there is for well conditioned sheaves, such as random maps.
+    shift : float
+        At least 0, in the units of L.
+    fixed : array_like of int or bool, optional
+        Vertices at which x is 0 and b is not read: L is restricted to the others.
+    progress : bool
+        Show a progress bar.
+
+    Attributes
+    ----------
+    method : str
+        What "auto" chose.
+    iterations : int
+        Of the last call.
+    residual : float
+        norm(b - A x) / norm(b) of the last call, the largest over its columns, computed afresh.
+    levels : tuple of int
+        Dimension of every level, the finest first.
+
+    Raises
+    ------
+    ValueError, TypeError
+        A negative shift, vertices out of range, an unknown method.
+
+    Examples
+    --------
+    Potentials on a path of three vertices, the last one grounded, for a unit current into the
+    first:
+
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.constant([[0, 1], [1, 2]])
+    >>> solve = sc.Solver(F, fixed=[2])
+    >>> solve([1.0, 0.0, 0.0]).round(12)
+    array([2., 1., 0.])
+    """
+
+    def __init__(
+        self,
+        sheaf: CellularSheaf,
+        method: Method = "auto",
+        shift: float = 0.0,
+        fixed: npt.ArrayLike | None = None,
+        progress: bool = False,
+    ) -> None:
+        check_sheaf(sheaf)
+        choice("method", method, METHODS)
+        self._asked = method
+        self.shift = real_number("shift", shift)
+        if not 0 <= self.shift < np.inf:
+            raise ValueError(f"`shift` must be at least 0 and finite, got {self.shift:g}")
+        self._progress = flag("progress", progress)
+        self.fixed = vertex_mask("fixed", fixed, sheaf.n_vertices)
+        self.iterations, self.residual = 0, 0.0
+        self._set_up(sheaf, None)
+
+    def _set_up(self, sheaf: CellularSheaf, like: "Solver | None") -> None:
+        self.sheaf = sheaf
+        free = grounded(sheaf, self.fixed) if self.fixed.any() else sheaf
+        self._free = np.repeat(~self.fixed, sheaf.vertex_dims)
+        self._unit_sheaf, self._unit = unit_sheaf(free)
+        shift = self.shift / self._unit / self._unit
+        L = laplacian(self._unit_sheaf)
+        self._eps = eps_of(L.dtype)
+        if shift:
+            L = scipy.sparse.csr_array(L + shift * scipy.sparse.eye_array(*L.shape, format="csr"))
+        self._L = L
+        self._norm = float(abs(L).sum(axis=1).max(initial=0.0))
+        self.method: str = self._asked
+        if self._asked == "auto":
+            self.method = self._chosen(L)
+        self.levels: tuple[int, ...] = (L.shape[0],)
+        self._multigrid: Multigrid | None = None
+        self._approximate: Callable[[np.ndarray], np.ndarray]
+        if self._norm == 0:  # L = 0: every right side but 0 is out of range
+            self._approximate, lowest = np.zeros_like, 0.0
+        elif self.method == "direct":
+            factors = Factors(L, max(L.shape[0], 10) * self._eps * self._norm)
+            pivots = np.abs(factors.pivots)
+            self._approximate = lambda X: factors.solve(np.ascontiguousarray(X))
+            lowest = float(pivots.min() / pivots.max())
+        elif self.method == "multigrid":
+            before = like._multigrid if like is not None else None
+            self._multigrid = Multigrid(self._unit_sheaf, shift, before, self._progress)
+            self._approximate = self._multigrid.cycle
+            self.levels = tuple(self._multigrid.dims)
+            lowest = 0.0 if self._multigrid.unseen else self._multigrid.lowest
+        else:
+            roots = inverse_roots(L, self._unit_sheaf.vertex_dims)
+            self._approximate = scipy.sparse.csr_array(roots @ roots).__matmul__
+            lowest = 0.0
+        self._kernel = None
+        if shift == 0 and lowest <= NEAR_SINGULAR[self.method]:
+            basis = global_sections(self._unit_sheaf).basis
+            self._kernel = basis if basis.shape[1] else None
+
+    def _chosen(self, L: scipy.sparse.csr_array) -> Method:
+        """Return the method that "auto" takes: direct first, where factors are cheap."""
+        if L.shape[0] <= DIRECT_BELOW or fills_little(L):
+            return "direct"
+        return "multigrid"
+
+    def _precondition(self, X: np.ndarray) -> np.ndarray:
+        return self._in_range(self._approximate(X))
+
+    def _in_range(self, X: np.ndarray) -> np.ndarray:
+        """Return X without its part in ker L."""
+        if self._kernel is None:
+            return X
+        return X - self._kernel @ (self._kernel.conj().T @ X)
+
+    def __call__(
+        self, b: npt.ArrayLike, tol: float = 1e-8, x0: npt.ArrayLike | None = None
+    ) -> np.ndarray:
+        """Return x with norm(b - (L + shift I) x) <= tol norm(b), column by column.
+
+        Parameters
+        ----------
+        b : array_like, shape (dim_c0,) or (dim_c0, h)
+            Not read at fixed vertices.
+        tol : float
+            What rounding does not allow, eps norm(L) norm(x), counts as reached.
+        x0 : array_like, optional
+            Where to start; of the shape of b.
+
+        Returns
+        -------
+        ndarray, of the shape of b
+            0 at fixed vertices; of least norm where the system is singular.
+
+        Raises
+        ------
+        ValueError
+            A right side that is not in the range of L, by how much; one of another shape, or with
+            entries that are not finite.
+        NotConverged
+            Where the residual does not come down; its ``result`` is the best x.
+        """
+        return self._solved(cochain(self.sheaf, b, "b"), tol, x0, nearest=False)
+
+    def _solved(
+        self, given: np.ndarray, tol: float, x0: npt.ArrayLike | None, *, nearest: bool
+    ) -> np.ndarray:
+        tol = tolerance("tol", tol, self._eps)
+        columns = given.reshape(len(given), -1).astype(np.result_type(given, self._L.dtype))
+        B = np.ascontiguousarray(columns[self._free])
+        split = B.dtype != self._L.dtype  # complex right sides of a real sheaf: two real ones each
+        if split:
+            B = np.hstack([B.real, B.imag])
+        sizes = column_norms(B)
+        B = B / np.where(sizes > 0, sizes, 1)
+        if self._kernel is not None:
+            beyond = column_norms(np.asarray(self._kernel.conj().T @ B))
+            worst = int(beyond.argmax()) if beyond.size else 0
+            if not nearest and beyond.size and beyond[worst] > max(tol, 1e3 * self._eps):
+                which = f" (column {worst})" if given.ndim == 2 else ""
+                raise ValueError(
+                    f"`b`{which} must lie in the range of L, but a share of {beyond[worst]:.3g} of "
+                    f"its norm lies in ker L (dimension {self._kernel.shape[1]}): subtract "
+                    f"nearest_section(sheaf, b), fix vertices, or give a positive `shift`"
+                )
+            B = self._in_range(B)
+        start = np.zeros_like(B)
+        if x0 is not None:
+            guess = cochain(self.sheaf, x0, "x0")
+            if guess.shape != given.shape:
+                raise ValueError(
+                    f"`x0` must have the shape of `b`, {given.shape}, got {guess.shape}"
+                )
+            guess = guess.reshape(len(guess), -1)[self._free]
+            if split:
+                guess = np.hstack([guess.real, guess.imag])
+            start = guess / np.where(sizes > 0, sizes, 1) * self._unit * self._unit
+            start = self._in_range(start.astype(B.dtype))
+        found = self._iterate(B, start, tol)
+        X = self._in_range(found.x) * sizes / self._unit / self._unit
+        if split:
+            X = X[:, : X.shape[1] // 2] + 1j * X[:, X.shape[1] // 2 :]
+        out = np.zeros((len(given), columns.shape[1]), X.dtype)
+        out[self._free] = X
+        out = out.reshape(given.shape).astype(np.result_type(given.dtype, self.sheaf.dtype))
+        self.iterations = found.steps
+        self.residual = float(found.residuals.max(initial=0.0))
+        reached = tol + RESIDUAL_LIMIT * self._eps * (1 + self._norm * column_norms(found.x))
+        missed = np.flatnonzero(~(found.residuals <= reached))
+        if missed.size:
+            raise NotConverged(
+                f"{B.shape[1] - missed.size} of {B.shape[1]} right sides reached `tol` = {tol:g} "
+                f"in {found.steps} iterations of method {self.method!r}; the worst stands at "
+                f"{self.residual:.2g}: ask for a larger `tol`, or try another `method`",
+                out,
+            )
+        return out
+
+    def _iterate(self, B: np.ndarray, start: np.ndarray, tol: float) -> Iterated:
+        target = np.where(column_norms(B) > 0, tol, 0.0)
+        return conjugate_gradients(
+            lambda X: self._L @ X, self._precondition, B, start, target, self._progress
+        )
+
+    def update(self, sheaf: CellularSheaf) -> None:
+        """Take new maps on the same graph: partitions and ranks stay, no index work is repeated.
+
+        Parameters
+        ----------
+        sheaf : CellularSheaf
+            On the same graph, with stalks of the same dimensions.
+
+        Raises
+        ------
+        ValueError
+            For a sheaf on another graph or with other stalks.
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant([[0, 1], [1, 2]])
+        >>> solve = sc.Solver(F, fixed=[2])
+        >>> solve.update(F.with_maps(2 * F.tail_data, 2 * F.head_data))
+        >>> solve([1.0, 0.0, 0.0]).round(12)
+        array([0.5 , 0.25, 0.  ])
+        """
+        check_sheaf(sheaf)
+        same = np.array_equal(sheaf.edges, self.sheaf.edges) and all(
+            np.array_equal(getattr(sheaf, name), getattr(self.sheaf, name))
+            for name in ("vertex_dims", "edge_dims")
+        )
+        if not same:
+            raise ValueError(
+                "`sheaf` must have the graph and the stalks of the sheaf that was set up: make a "
+                "new Solver for another one"
+            )
+        self._set_up(sheaf, self)
+
+    def as_preconditioner(self) -> LinearOperator:
+        """Return about (L + shift I)^{-1} as a scipy operator: for cg, minres, lobpcg.
+
+        Hermitian up to the single precision of a cycle; zero at fixed vertices and on ker L.
+
+        Returns
+        -------
+        LinearOperator, shape (dim_c0, dim_c0)
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import numpy as np
+        >>> import scipy.sparse.linalg
+        >>> import sheafcoarsen as sc
+        >>> F = sc.gallery.bundle(nx.grid_2d_graph(20, 20), dim=2, noise=0.1, seed=0)
+        >>> M = sc.Solver(F, method="multigrid").as_preconditioner()
+        >>> x, status = scipy.sparse.linalg.cg(sc.laplacian(F), np.ones(800), M=M)
+        >>> status
+        0
+        """
+        n, scale = len(self._free), self._unit
+
+        def apply(X: np.ndarray) -> np.ndarray:
+            X = np.asarray(X).reshape(n, -1)
+            Y = np.zeros(X.shape, np.result_type(X, self._L.dtype))
+            inside = np.ascontiguousarray(X[self._free]).astype(Y.dtype)
+            Y[self._free] = self._precondition(self._in_range(inside)) / scale / scale
+            return Y
+
+        return LinearOperator(
+            (n, n),
+            matvec=lambda x: apply(x).reshape(-1),
+            rmatvec=lambda x: apply(x).reshape(-1),
+            matmat=apply,
+            rmatmat=apply,
+            dtype=self._L.dtype,
+        )
+
+    def __repr__(self) -> str:
+        levels = " -> ".join(map(str, self.levels))
+        return f"Solver({self.method}: {levels} unknowns, shift={self.shift:g})"
+
+
+def solve_in_range(solve: Solver, b: np.ndarray, tol: float) -> tuple[np.ndarray, np.ndarray]:
+    """Solve for the part of b in the range of L, and return which coordinates are free, too.
+
+    For least squares, whose right sides lie there up to rounding.
+    """
+    return solve._solved(b, tol, None, nearest=True), solve._free
+
+
+def column_norms(X: np.ndarray) -> np.ndarray:
+    """Return the norms of the columns, of any size."""
+    largest = np.abs(X).max(axis=0, initial=0.0)
+    safe = np.where(largest > 0, largest, 1)
+    return largest * np.linalg.norm(X / safe, axis=0)
+
+
+def tolerance(name: str, value: float, eps: float) -> float:
+    """Return a tolerance that rounding lets an iteration reach."""
+    tol = real_number(name, value)
+    least = 10 * eps
+    if not least <= tol < 1:
+        raise ValueError(
+            f"`{name}` must be at least {least:.1g}, what rounding lets be reached, and below 1, "
+            f"got {tol:g}"
+        )
+    return tol
+
+
+def vertex_mask(name: str, value: npt.ArrayLike | None, n: int) -> np.ndarray:
+    """Return which vertices are named, as a mask of shape (n,), from indices or from a mask."""
+    if value is None:
+        return np.zeros(n, bool)
+    array = np.asarray(value)
+    if array.dtype == bool:
+        if array.shape != (n,):
+            raise ValueError(f"`{name}`, a mask, must have shape ({n},), got {array.shape}")
+        return array.copy()
+    array = integer_array(name, value)
+    beyond = np.flatnonzero((array < 0) | (array >= n))
+    if beyond.size:
+        i = int(beyond[0])
+        raise ValueError(
+            f"`{name}[{i}]` = {array[i]} is out of range for {n} vertices (0 .. {n - 1})"
+        )
+    mask = np.zeros(n, bool)
+    mask[array] = True
+    return mask

@@ -1,0 +1,37 @@
+"""Sheaves that the tests of this folder solve on: all kinds, small enough for dense answers."""
+
+import networkx as nx
+import numpy as np
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf
+
+GRID = nx.convert_node_labels_to_integers(nx.grid_2d_graph(7, 8))
+MULTIGRAPH = nx.MultiGraph([(0, 0), (0, 1), (0, 1), (2, 2), *((i, i + 1) for i in range(1, 40))])
+
+
+def _mixed(dtype, seed: int) -> CellularSheaf:
+    rng = np.random.default_rng(seed)
+    dims = rng.integers(0, 5, GRID.number_of_nodes())
+    edge_dims = rng.integers(0, 5, GRID.number_of_edges())
+    return CellularSheaf.random(GRID, dims, edge_dims, seed=seed, dtype=dtype)
+
+
+SHEAVES = {
+    "graph": CellularSheaf.constant(GRID),
+    "two components": CellularSheaf.constant(
+        nx.disjoint_union(nx.path_graph(30), nx.cycle_graph(25)), 2
+    ),
+    "consistent bundle": sc.gallery.bundle(GRID, 3, seed=1),
+    "noisy bundle": sc.gallery.bundle(GRID, 2, noise=0.1, seed=2),
+    "complex connection": CellularSheaf.random(
+        GRID, 2, 2, kind="orthogonal", seed=3, dtype=complex
+    ),
+    "mixed stalks": _mixed(float, 5),
+    "complex mixed stalks": _mixed(complex, 6),
+    "loops, parallel edges": CellularSheaf.random(MULTIGRAPH, 2, 3, seed=7),
+    "large kernel": CellularSheaf.random(GRID, 3, 1, seed=8),
+    "isolated vertices": CellularSheaf.constant(
+        np.array([[i, i + 1] for i in range(40)]), 2, n_vertices=60, weight=None
+    ),
+}

@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+import scipy.linalg
+
+from sheafcoarsen.solve.block_cg import lowest_pairs, rayleigh_ritz
+
+RNG = np.random.default_rng(1)
+
+
+def problem(n=60, dtype=float):
+    values = np.concatenate([[0.1, 0.1, 0.2], np.linspace(1, 20, n - 3)])
+    Q = scipy.linalg.qr(RNG.standard_normal((n, n)).astype(dtype))[0]
+    return (Q * values) @ Q.conj().T, values
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_a_multiplet_and_the_next(dtype):
+    A, values = problem(dtype=dtype)
+    X = RNG.standard_normal((60, 7)).astype(dtype)
+    found = lowest_pairs(A.__matmul__, lambda R: R, X, 4, 1e-9, most_steps=200)
+    assert found.residuals[:4].max() <= 1e-9
+    assert np.abs(found.values[:4] - values[:4]).max() <= 1e-13
+    assert np.abs(found.vectors.conj().T @ found.vectors - np.eye(7)).max() <= 1e-12
+    assert found.steps > 5
+
+
+def test_with_a_mass():
+    A, _ = problem()
+    B = np.diag(RNG.uniform(0.5, 2, 60))
+    found = lowest_pairs(
+        A.__matmul__, lambda R: R, RNG.standard_normal((60, 7)), 3, 1e-9, mass=B, most_steps=300
+    )
+    wanted = scipy.linalg.eigh(A, B, eigvals_only=True)[:3]
+    assert np.abs(found.values[:3] - wanted).max() <= 1e-12
+    assert np.abs(found.vectors.T @ B @ found.vectors - np.eye(7)).max() <= 1e-12
+
+
+def test_it_ends_where_nothing_moves():
+    A, _ = problem()
+    X = RNG.standard_normal((60, 7))
+    assert lowest_pairs(A.__matmul__, lambda R: R, X, 3, 0.0, most_steps=9).steps == 9
+    assert lowest_pairs(A.__matmul__, lambda R: 0 * R, X, 3, 0.0, stalled=4).steps <= 6
+
+
+def test_dependent_columns_are_left_out():
+    A, values = problem()
+    X = scipy.linalg.eigh(A)[1][:, :3]
+    S = np.hstack([X, X[:, :2] + 1e-9 * RNG.standard_normal((60, 2))])
+    found, C = rayleigh_ritz(S.T @ A @ S, S.T @ S, 3)
+    assert C.shape[0] == 5
+    assert np.abs(found - values[:3]).max() <= 1e-6

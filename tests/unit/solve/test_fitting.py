@@ -1,0 +1,96 @@
+import itertools
+
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from tests.support.helpers import assert_residual
+from tests.unit.solve.problems import SHEAVES
+
+METHODS = ("direct", "multigrid", "jacobi")
+
+
+def unit_coboundary(F):
+    delta = sc.coboundary(F).toarray()
+    unit = np.abs(delta).max()
+    return delta / unit, unit
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", SHEAVES)
+def test_as_dense_least_squares(monkeypatch, name, method):
+    monkeypatch.setattr("sheafcoarsen.solve.multigrid.COARSEST", 20)
+    F = SHEAVES[name]
+    delta, unit = unit_coboundary(F)
+    b = np.random.default_rng(1).standard_normal((F.dim_c1, 2))
+    R = sc.least_squares(F, b, tol=1e-12, method=method)
+    wanted, _, rank, singular = np.linalg.lstsq(delta, b, rcond=1e-10)
+    condition = (singular[0] / singular[rank - 1]) ** 2
+    assert np.linalg.norm(R.x * unit - wanted) <= 1e-11 * condition * np.linalg.norm(wanted)
+    squares = np.abs(delta @ (R.x * unit) - b) ** 2
+    assert R.edge_residuals.shape == (F.n_edges, 2)
+    for e, (lo, hi) in enumerate(itertools.pairwise(F.edge_offsets)):
+        assert_residual(R.edge_residuals[e] - squares[lo:hi].sum(axis=0), b, b, n=F.dim_c1)
+    assert R.residual <= 1e-11
+    assert R.method == method
+
+
+@pytest.mark.parametrize("name", ["graph", "noisy bundle", "complex mixed stalks"])
+def test_values_given_at_some_vertices(name):
+    F = SHEAVES[name]
+    delta, unit = unit_coboundary(F)
+    rng = np.random.default_rng(2)
+    vertices = [0, 20, 41]
+    values = [rng.standard_normal(F.vertex_dims[v]) for v in vertices]
+    b = rng.standard_normal(F.dim_c1) * unit
+    R = sc.least_squares(F, b, vertices=vertices, values=values, tol=1e-12)
+    at = np.concatenate([np.arange(*F.vertex_offsets[v : v + 2]) for v in vertices])
+    assert np.array_equal(R.x[at], np.concatenate(values))
+    free = np.setdiff1d(np.arange(F.dim_c0), at)
+    rest = b / unit - delta[:, at] @ R.x[at]
+    wanted = np.linalg.lstsq(delta[:, free], rest, rcond=1e-10)[0]
+    assert np.linalg.norm(R.x[free] - wanted) <= 1e-7 * np.linalg.norm(wanted)
+
+
+def test_without_data_it_is_the_harmonic_extension():
+    F = SHEAVES["noisy bundle"]
+    values = [[1.0, 0.0], [0.0, 1.0]]
+    R = sc.least_squares(F, np.zeros(F.dim_c1), vertices=[0, 50], values=values, tol=1e-13)
+    wanted = sc.harmonic_extension(F, [0, 50], values)
+    assert np.linalg.norm(R.x - wanted) <= 1e-9 * np.linalg.norm(wanted)
+
+
+def test_data_that_fit_exactly():
+    F = SHEAVES["consistent bundle"]
+    x = np.random.default_rng(3).standard_normal(F.dim_c0)
+    R = sc.least_squares(F, sc.coboundary(F) @ x)
+    assert R.edge_residuals.max() <= 1e-15
+    section = sc.nearest_section(F, x)
+    assert np.linalg.norm(R.x - (x - section)) <= 1e-8 * np.linalg.norm(x)
+    assert "method='direct'" in repr(R)
+    assert "LeastSquares" in R._repr_html_()
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_at_any_scale(scale):
+    F = SHEAVES["noisy bundle"]
+    b = np.random.default_rng(4).standard_normal(F.dim_c1)
+    wanted = sc.least_squares(F, b).x
+    x = sc.least_squares(F.with_maps(F.tail_data * scale, F.head_data * scale), b).x * scale
+    assert np.linalg.norm(x - wanted) <= 1e-8 * np.linalg.norm(wanted)
+
+
+@pytest.mark.parametrize(
+    ("b", "options", "message"),
+    [
+        (np.zeros(3), {}, r"`b` must have shape \(dim_c1,\) or \(dim_c1, h\) with dim_c1 = 97"),
+        (np.full(97, np.inf), {}, r"`b` must be finite, got inf in row 0"),
+        (np.zeros(97), {"vertices": [0]}, "`values` is not given"),
+        (np.zeros(97), {"values": [[0.0]]}, "`vertices` is not given"),
+        (np.zeros(97), {"vertices": [0], "values": [[0.0, 1.0]]}, r"`values\[0\]` must have shape"),
+        (np.zeros(97), {"tol": 0.0}, "`tol` must be at least"),
+    ],
+)
+def test_bad_input(b, options, message):
+    with pytest.raises(ValueError, match=message):
+        sc.least_squares(SHEAVES["graph"], b, **options)

@@ -1,0 +1,152 @@
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf
+from sheafcoarsen.solve import lowest, multigrid
+from tests.support.helpers import subspace_difference
+from tests.unit.solve.problems import GRID, SHEAVES
+
+METHODS = ("dense", "direct", "multilevel")
+
+
+@pytest.fixture(autouse=True)
+def _several_levels(monkeypatch):
+    monkeypatch.setattr(multigrid, "COARSEST", 20)
+
+
+def reference(F: CellularSheaf, mass=None) -> tuple[np.ndarray, np.ndarray, int, float]:
+    """Return eigenvalues and vectors in units of the largest entry, how many are zero, the unit."""
+    delta = sc.coboundary(F).toarray()
+    unit = float(np.abs(delta).max())
+    roots = np.repeat(np.sqrt(np.ones(F.n_vertices) if mass is None else mass), F.vertex_dims)
+    delta = delta / unit / roots
+    values, vectors = np.linalg.eigh(delta.conj().T @ delta)
+    singular = np.linalg.svd(delta, compute_uv=False)
+    zeros = len(values) - int((singular > 1e-12 * singular[0]).sum())
+    return values, vectors / roots[:, None], zeros, unit
+
+
+@pytest.mark.parametrize("k", [1, 4, 9])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", SHEAVES)
+def test_the_lowest_of_all(name, method, k):
+    F = SHEAVES[name]
+    values, vectors, zeros, unit = reference(F)
+    E = sc.eigenmodes(F, k, method=method)
+    top = values[-1]
+    assert np.abs(E.values / unit**2 - values[:k]).max() <= 1e-8 * top
+    assert E.n_zero == min(k, zeros)
+    assert np.abs(E.vectors.conj().T @ E.vectors - np.eye(k)).max() <= 1e-11
+    assert (E.residuals <= 1e-8).all()
+    assert E.tied == (k < len(values) and values[k] - values[k - 1] <= 1e-8 * top)
+    gap = (values[k] - values[k - 1]) / top if k < len(values) else 1.0
+    if gap > 1e-3:
+        assert subspace_difference(E.vectors, vectors[:, :k]) <= 2e-8 / gap
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_vertices_of_different_mass(method):
+    F = SHEAVES["noisy bundle"]
+    mass = np.random.default_rng(1).uniform(0.1, 3.0, F.n_vertices)
+    values, _, _, unit = reference(F, mass)
+    E = sc.eigenmodes(F, 5, method=method, mass=mass)
+    assert np.abs(E.values / unit**2 - values[:5]).max() <= 1e-8 * values[-1]
+    M = np.repeat(mass, F.vertex_dims)[:, None]
+    assert np.abs(E.vectors.T @ (M * E.vectors) - np.eye(5)).max() <= 1e-11
+    error = sc.laplacian(F) @ E.vectors - M * E.vectors * E.values
+    assert np.abs(error).max() <= 1e-7 * unit**2
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_at_any_scale(method, scale):
+    F = SHEAVES["complex connection"]
+    wanted = sc.eigenmodes(F, 4, method=method).values
+    E = sc.eigenmodes(F.with_maps(F.tail_data * scale, F.head_data * scale), 4, method=method)
+    assert np.abs(E.values / scale / scale - wanted).max() <= 1e-8 * wanted[-1]
+
+
+@pytest.mark.parametrize("k", [2, 3, 7, 10, 13])
+def test_multiplets_that_k_cuts(k):
+    """A kernel of dimension 3, then nine equal eigenvalues."""
+    F = CellularSheaf.constant(nx.grid_graph([6, 6, 6]), 3)
+    values = reference(F)[0]
+    E = sc.eigenmodes(F, k, method="multilevel")
+    assert np.abs(E.values - values[:k]).max() <= 1e-7
+    assert E.n_zero == min(k, 3)
+    assert E.tied == (values[k] - values[k - 1] <= 1e-9)
+    assert E.completeness == "probe"
+
+
+def test_a_start_that_lacks_a_vector():
+    """Residuals alone would stop at once: the probe finds what is missing."""
+    F = sc.gallery.bundle(nx.grid_2d_graph(12, 12), 3, noise=0.05, seed=3)
+    values, vectors, _, unit = reference(F)
+    start = np.delete(vectors[:, :15], 4, axis=1)
+    E = sc.eigenmodes(F, 10, method="multilevel", start=start)
+    assert np.abs(E.values / unit**2 - values[:10]).max() <= 1e-7 * values[-1]
+
+
+def test_a_strip_of_cameras():
+    """Edges (i, i + 1) and (i, i + 2), identity maps: of three zeros plain Lanczos loses one."""
+    n = 683
+    pairs = [(i, i + j) for j in (1, 2) for i in range(n - j)]
+    E = sc.eigenmodes(CellularSheaf.constant(np.array(pairs), 3, weight=None), 4)
+    assert E.n_zero == 3
+    assert E.values[3] > 0
+
+
+def test_single_precision_in_and_out():
+    F = CellularSheaf.random(GRID, 2, 2, kind="orthogonal", seed=3, dtype=np.complex64)
+    E = sc.eigenmodes(F, 3)
+    assert E.vectors.dtype == np.complex64
+    assert E.values.dtype == np.float32
+
+
+def test_auto(monkeypatch):
+    F = SHEAVES["noisy bundle"]
+    assert sc.eigenmodes(F, 3).method == "dense"
+    monkeypatch.setattr(lowest, "DENSE_BELOW", 50)
+    assert sc.eigenmodes(F, 3).method == "direct"
+    monkeypatch.setattr(lowest, "DIRECT_BELOW", 50)
+    E = sc.eigenmodes(F, 3)
+    assert E.method == "multilevel"
+    assert E.iterations > 0
+    assert "method='multilevel'" in repr(E)
+    assert "multilevel" in E._repr_html_()
+
+
+def test_the_seed_is_of_the_probe_alone():
+    F = SHEAVES["noisy bundle"]
+    one, other = (sc.eigenmodes(F, 3, method="multilevel", seed=seed).values for seed in (0, 8))
+    assert np.abs(one - other).max() <= 1e-7 * other[-1]
+
+
+def test_what_does_not_converge_is_an_error_with_what_there_is(monkeypatch):
+    monkeypatch.setattr(lowest, "ROUNDS", 1)
+    start = np.random.default_rng(0).standard_normal((112, 7))
+    real = lowest.lowest_pairs
+    monkeypatch.setattr(lowest, "lowest_pairs", lambda *a, **k: real(*a, **k | {"most_steps": 1}))
+    with pytest.raises(sc.NotConverged, match="of 3 pairs reached the residual `tol`") as error:
+        sc.eigenmodes(SHEAVES["noisy bundle"], 3, method="multilevel", start=start)
+    assert len(error.value.result.values) == 3
+
+
+@pytest.mark.parametrize(
+    ("k", "options", "error", "message"),
+    [
+        (0, {}, ValueError, "`k` must be at least 1, got 0"),
+        (57, {}, ValueError, "`k` must be at most dim_c0 = 56, got 57"),
+        (1.5, {}, TypeError, "`k` must be an integer"),
+        (2, {"tol": 1e-18}, ValueError, "`tol` must be at least 2e-15, what rounding"),
+        (2, {"mass": np.zeros(56)}, ValueError, "must be positive and finite, got 0 at vertex 0"),
+        (2, {"mass": np.ones(3)}, ValueError, "one real number for each of 56 vertices"),
+        (2, {"method": "power"}, ValueError, "`method` must be one of 'auto', 'dense'"),
+        (2, {"start": np.ones(56)}, ValueError, "`start` must hold finite vectors as columns"),
+    ],
+)
+def test_bad_input(k, options, error, message):
+    with pytest.raises(error, match=message):
+        sc.eigenmodes(SHEAVES["graph"], k, **options)

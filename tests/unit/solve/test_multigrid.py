@@ -1,0 +1,72 @@
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen.sheaf import unit_sheaf
+from sheafcoarsen.solve import multigrid
+from sheafcoarsen.solve.multigrid import Multigrid
+from tests.support.helpers import assert_residual
+from tests.unit.solve.problems import SHEAVES
+
+
+@pytest.fixture(autouse=True)
+def _several_levels(monkeypatch):
+    monkeypatch.setattr(multigrid, "COARSEST", 20)
+
+
+@pytest.mark.parametrize("name", SHEAVES)
+def test_levels_are_galerkin_with_unit_blocks(name):
+    F = SHEAVES[name]
+    M = Multigrid(unit_sheaf(F)[0])
+    assert len(M.dims) > 1
+    L = sc.laplacian(unit_sheaf(F)[0]).toarray()
+    roots = M.roots.toarray()
+    assert_residual(M.operators[0].toarray() - roots @ L @ roots, roots, L, roots, n=10)
+    for A, P, coarse in zip(M.operators, M.prolongations, M.operators[1:], strict=False):
+        A, P, coarse = A.toarray(), P.toarray(), coarse.toarray()
+        assert_residual(coarse - P.conj().T @ A @ P, P, A, P, n=100)
+        assert np.linalg.eigvalsh(coarse)[-1] < 20
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_iterations_do_not_grow(noise):
+    """An error is reduced by a cycle as much on a large sheaf as on a small one."""
+    rates = []
+    for side in (8, 16):
+        F = sc.gallery.bundle(nx.grid_2d_graph(side, side), 2, noise=noise, seed=0)
+        L = sc.laplacian(F)
+        cycle = Multigrid(F).cycle
+        x = np.random.default_rng(1).standard_normal((F.dim_c0, 1))
+        sizes = []
+        for _ in range(6):
+            x = x - cycle(L @ x)
+            sizes.append(sc.energy(F, x)[0])
+        rates.append((sizes[-1] / sizes[0]) ** (1 / 10))
+    assert max(rates) < 0.6
+
+
+def test_a_shift_is_in_the_cycle():
+    F = SHEAVES["noisy bundle"]
+    x = np.random.default_rng(2).standard_normal((F.dim_c0, 1))
+    y = Multigrid(F, shift=1e6).cycle(x)
+    assert np.linalg.norm(y * 1e6 - x) <= 1e-2 * np.linalg.norm(x)
+
+
+def test_what_no_map_sees():
+    assert Multigrid(SHEAVES["graph"]).unseen == 0
+    assert Multigrid(SHEAVES["isolated vertices"]).unseen == 2 * 19
+    F = SHEAVES["isolated vertices"]
+    y = Multigrid(F).cycle(np.ones((F.dim_c0, 1)))
+    assert not y[-38:].any()
+
+
+def test_where_coarsening_gets_no_further_the_last_level_is_factored(monkeypatch):
+    monkeypatch.setattr(multigrid, "SHRINKS", 0.0)
+    monkeypatch.setattr(multigrid, "LARGEST_DENSE", 30)
+    F = SHEAVES["noisy bundle"]
+    M = Multigrid(F)
+    assert M.dims == [F.dim_c0]
+    b = np.random.default_rng(3).standard_normal((F.dim_c0, 1))
+    error = sc.laplacian(F) @ M.cycle(b) - b
+    assert np.linalg.norm(error) <= 1e-2 * np.linalg.norm(b)

@@ -1,0 +1,233 @@
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse.linalg
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf
+from sheafcoarsen.solve import multigrid
+from tests.support.helpers import eps_of
+from tests.unit.solve.problems import GRID, SHEAVES
+
+METHODS = ("direct", "multigrid", "jacobi")
+TOL = 1e-12
+
+
+@pytest.fixture(autouse=True)
+def _several_levels(monkeypatch):
+    monkeypatch.setattr(multigrid, "COARSEST", 20)
+
+
+def dense(F: CellularSheaf) -> tuple[np.ndarray, float]:
+    """Return L in units of the largest entry squared, and that entry."""
+    delta = sc.coboundary(F).toarray()
+    unit = float(np.abs(delta).max())
+    delta = delta / unit
+    return delta.conj().T @ delta, unit
+
+
+def solution(A: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the solution of least norm, and the condition number of A on its range."""
+    values = np.linalg.eigvalsh(A)
+    positive = values[values > 1e-10 * values[-1]]
+    wanted = np.linalg.pinv(A, hermitian=True, rcond=1e-10) @ b
+    return wanted, float(positive[-1] / positive[0])
+
+
+def assert_solves(x: np.ndarray, wanted: np.ndarray, condition: float) -> None:
+    """A residual of TOL is an error of at most TOL times the condition number."""
+    assert np.linalg.norm(x - wanted) <= 2 * TOL * condition * np.linalg.norm(wanted)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", SHEAVES)
+def test_the_solution_of_least_norm(name, method):
+    F = SHEAVES[name]
+    L, unit = dense(F)
+    b = L @ np.random.default_rng(1).standard_normal((len(L), 3))
+    solve = sc.Solver(F, method=method)
+    x = solve(b, tol=TOL) * unit**2
+    assert_solves(x, *solution(L, b))
+    assert solve.method == method
+    assert solve.residual <= 2 * TOL
+    assert np.linalg.norm(solve(b[:, 1], tol=TOL) * unit**2 - x[:, 1]) <= 1e-7 * np.linalg.norm(x)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", ["graph", "consistent bundle", "complex mixed stalks"])
+def test_fixed_vertices_and_a_shift(name, method):
+    F = SHEAVES[name]
+    L, unit = dense(F)
+    fixed = np.array([3, 17, 30])
+    free = np.ones(F.n_vertices, bool)
+    free[fixed] = False
+    free = np.repeat(free, F.vertex_dims)
+    shift = 0.01
+    A = L[np.ix_(free, free)] + shift * np.eye(free.sum())
+    b = np.full(len(L), 7.0, L.dtype)  # not read at fixed vertices
+    b[free] = np.random.default_rng(2).standard_normal(free.sum())
+    x = sc.Solver(F, method=method, shift=shift * unit**2, fixed=fixed)(b, tol=TOL) * unit**2
+    wanted, condition = solution(A, b[free])
+    assert_solves(x[free], wanted, condition)
+    assert not x[~free].any()
+    mask = np.isin(np.arange(F.n_vertices), fixed)
+    again = sc.Solver(F, method=method, shift=shift * unit**2, fixed=mask)(b, tol=TOL) * unit**2
+    assert np.array_equal(again, x)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_at_any_scale(method, scale):
+    F = SHEAVES["noisy bundle"]
+    b = np.random.default_rng(3).standard_normal(F.dim_c0)
+    wanted = sc.Solver(F, method=method)(b, tol=TOL)
+    scaled = F.with_maps(F.tail_data * scale, F.head_data * scale)
+    x = sc.Solver(scaled, method=method)(b, tol=TOL) * scale * scale
+    assert np.linalg.norm(x - wanted) <= 1e-9 * np.linalg.norm(wanted)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_single_precision_in_and_out(dtype):
+    F = CellularSheaf.random(GRID, 2, 2, kind="orthogonal", seed=3, dtype=dtype)
+    double = np.result_type(dtype, np.float64)
+    L, unit = dense(F.with_maps(*(d.astype(double) for d in (F.tail_data, F.head_data))))
+    b = (L @ np.ones(len(L))).astype(dtype)
+    x = sc.Solver(F, method="multigrid")(b)
+    assert x.dtype == dtype
+    wanted, condition = solution(L, b)
+    assert np.linalg.norm(x * unit**2 - wanted) <= 30 * eps_of(dtype) * condition * np.linalg.norm(
+        wanted
+    )
+
+
+def test_complex_right_sides_of_a_real_sheaf():
+    F = SHEAVES["noisy bundle"]
+    rng = np.random.default_rng(4)
+    b = rng.standard_normal((F.dim_c0, 2)) + 1j * rng.standard_normal((F.dim_c0, 2))
+    L, unit = dense(F)
+    for method in METHODS:
+        assert_solves(sc.Solver(F, method=method)(b, tol=TOL) * unit**2, *solution(L, b))
+
+
+def test_a_start_is_used():
+    F = SHEAVES["noisy bundle"]
+    b = np.random.default_rng(5).standard_normal(F.dim_c0)
+    solve = sc.Solver(F, method="multigrid")
+    x = solve(b, tol=1e-10)
+    assert solve.iterations > 2
+    solve(b, tol=1e-9, x0=x)
+    assert solve.iterations == 0
+
+
+def test_new_maps_are_solved_with_and_old_clusters_kept():
+    F, G = SHEAVES["noisy bundle"], sc.gallery.bundle(GRID, 2, noise=0.2, seed=9)
+    b = np.random.default_rng(6).standard_normal(F.dim_c0)
+    L, unit = dense(G)
+    for method in METHODS:
+        solve = sc.Solver(F, method=method)
+        levels = solve.levels
+        solve.update(G)
+        assert_solves(solve(b, tol=TOL) * unit**2, *solution(L, b))
+        assert solve.levels == levels
+    with pytest.raises(ValueError, match="must have the graph and the stalks"):
+        solve.update(SHEAVES["graph"])
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", ["graph", "noisy bundle", "complex mixed stalks"])
+def test_the_preconditioner_is_hermitian_and_definite_on_the_range(name, method):
+    F = SHEAVES[name]
+    L, unit = dense(F)
+    L = L + 0.01 * np.eye(len(L))
+    solve = sc.Solver(F, method=method, shift=0.01 * unit**2)
+    M = solve.as_preconditioner() @ np.eye(len(L)) * unit**2
+    single = eps_of(np.float32)
+    assert np.abs(M - M.conj().T).max() <= 100 * single * np.abs(M).max()
+    values, vectors = np.linalg.eigh(L)
+    range_ = vectors[:, values > 1e-10 * values[-1]]
+    inside = np.linalg.eigvalsh(range_.conj().T @ (M + M.conj().T) @ range_ / 2)
+    assert inside[0] > 0
+
+
+def test_scipy_takes_it():
+    F = SHEAVES["noisy bundle"]
+    L = sc.laplacian(F)
+    b = L @ np.ones(F.dim_c0)
+    M = sc.Solver(F, method="multigrid").as_preconditioner()
+    steps = []
+    x, status = scipy.sparse.linalg.cg(L, b, M=M, rtol=1e-10, callback=steps.append)
+    assert status == 0
+    assert len(steps) < 25
+    assert np.linalg.norm(L @ x - b) <= 1e-9 * np.linalg.norm(b)
+
+
+def test_auto_is_direct_where_factors_are_small(monkeypatch):
+    F = SHEAVES["consistent bundle"]
+    assert sc.Solver(F).method == "direct"
+    monkeypatch.setattr("sheafcoarsen.solve.solver.DIRECT_BELOW", 10)
+    assert sc.Solver(CellularSheaf.constant(nx.path_graph(50))).method == "direct"  # a tree
+    monkeypatch.setattr("sheafcoarsen.solve.solver.fills_little", lambda L: False)
+    assert sc.Solver(F).method == "multigrid"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_right_side_out_of_range(method):
+    solve = sc.Solver(SHEAVES["graph"], method=method)
+    b = np.ones((56, 2))
+    b[:, 0] = 0
+    with pytest.raises(
+        ValueError, match=r"`b` \(column 1\) must lie in the range of L, but a share of 1 "
+    ):
+        solve(b)
+    assert not solve(b[:, 0]).any()
+
+
+def test_a_sheaf_of_zeros():
+    F = CellularSheaf([[0, 1]], np.zeros((1, 2, 2)), np.zeros((1, 2, 2)))
+    assert not sc.Solver(F)(np.zeros(4)).any()
+    with pytest.raises(ValueError, match="must lie in the range"):
+        sc.Solver(F)(np.ones(4))
+
+
+def test_everything_fixed():
+    F = SHEAVES["graph"]
+    assert not sc.Solver(F, fixed=range(F.n_vertices))(np.ones(F.dim_c0)).any()
+
+
+def test_what_does_not_converge_is_an_error_with_what_there_is(monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.solve.conjugate_gradients.MOST_STEPS", 2)
+    solve = sc.Solver(SHEAVES["noisy bundle"], method="jacobi")
+    with pytest.raises(
+        sc.NotConverged, match="0 of 1 right sides reached `tol` = 1e-08 in 2"
+    ) as error:
+        solve(np.ones(112))
+    assert error.value.result.shape == (112,)
+    assert error.value.result.any()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"shift": -1.0}, "`shift` must be at least 0 and finite, got -1"),
+        ({"fixed": [56]}, r"`fixed\[0\]` = 56 is out of range for 56 vertices"),
+        ({"fixed": np.zeros(3, bool)}, r"`fixed`, a mask, must have shape \(56,\), got \(3,\)"),
+        ({"method": "magic"}, "`method` must be one of 'auto', 'direct', 'multigrid', 'jacobi'"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        sc.Solver(SHEAVES["graph"], **options)
+
+
+@pytest.mark.parametrize(
+    ("b", "options", "message"),
+    [
+        (np.ones(3), {}, r"`b` must have shape \(dim_c0,\)"),
+        (np.full(56, np.nan), {}, "`b` must be finite, got nan in row 0"),
+        (np.zeros(56), {"tol": 1e-17}, "`tol` must be at least 2e-15"),
+        (np.zeros(56), {"x0": np.zeros((56, 2))}, "`x0` must have the shape of `b`"),
+    ],
+)
+def test_bad_right_sides(b, options, message):
+    with pytest.raises(ValueError, match=message):
+        sc.Solver(SHEAVES["graph"])(b, **options)
