@@ -8,7 +8,7 @@ import scipy.sparse
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.sections import count_operations
 from sheafcoarsen.operators import Factors
-from sheafcoarsen.sections import fill
+from sheafcoarsen.sections import fill, normal_equations
 from tests.support.helpers import assert_residual
 
 
