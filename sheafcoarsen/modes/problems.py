@@ -227,9 +227,9 @@ class LocalProblems:
                     f"local modes of cluster {a} (dimension {A.shape[0]}): {error}"
                 ) from None
         w = w.clip(min=0)
-        out.scores[out.starts[a] : out.starts[a + 1]] = w[:r] / unit / unit
-        out.following[a] = w[r] / unit / unit
-        out.norms[a] = top / unit / unit
+        out.scores[out.starts[a] : out.starts[a + 1]] = w[:r] * unit * unit
+        out.following[a] = w[r] * unit * unit
+        out.norms[a] = top * unit * unit
         out.tied[a] = r > 0 and w[r] - w[r - 1] <= np.sqrt(self.eps) * top
         rows = np.ascontiguousarray(Z[:, :r].T, dtype=out.blocks.data.dtype).reshape(-1)
         kernels.put_modes(a, self.sheaf.arrays, self.clusters, rows, self.eps, out.blocks)

@@ -7,11 +7,10 @@ import scipy.linalg
 import scipy.sparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._support import blocks
 from sheafcoarsen.operators import Factors
 from sheafcoarsen.partition import Clusters
-from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
+from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf, unit_sheaf
 
 SPARSE_ABOVE = 800
 """Cluster dimension beyond which few modes are computed by a sparse method.
@@ -40,9 +39,9 @@ RESTARTS = 300
 
 
 def local_sheaf(sheaf: CellularSheaf, clusters: Clusters, a: int) -> tuple[CellularSheaf, float]:
-    """Return the sheaf whose Laplacian is cluster a's local operator, scaled, and the scale.
+    """Return the sheaf whose Laplacian is cluster a's local operator, scaled, and its unit.
 
-    The scale is a power of two. Half-edges are edges whose other end is one more vertex, with a
+    That is a power of two, see ``unit_sheaf``. Half-edges are edges whose other end is one more vertex, with a
     stalk of dimension 0. So are loops, with the difference of their maps. Computed in double
     precision.
     """
@@ -71,17 +70,14 @@ def local_sheaf(sheaf: CellularSheaf, clusters: Clusters, a: int) -> tuple[Cellu
         edges.append(some)
         tails.append(data)
     tail, head = np.concatenate(tails), maps(inner, 1)
-    double = np.result_type(sheaf.dtype, np.float64)
-    largest = (float(np.abs(data).max(initial=0.0)) for data in (tail, head))
-    unit = 1 / power_of_two(max(largest))
     local = trusted_sheaf(
         np.concatenate(ends),
         np.append(sheaf.vertex_dims[members], 0),
         sheaf.edge_dims[np.concatenate(edges)],
-        tail.astype(double) * unit,
-        head.astype(double) * unit,
+        tail,
+        head,
     )
-    return local, unit
+    return unit_sheaf(local)
 
 
 def lowest_sparse(

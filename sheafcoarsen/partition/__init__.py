@@ -1,4 +1,43 @@
-"""Which vertex belongs to which cluster."""
+"""Which vertex belongs to which cluster.
+
+A :class:`Partition` is labels, one for each vertex, of clusters that are never empty;
+:func:`select` finds one whose clusters are connected, strongly linked inside and of about the same
+weight:
+
+>>> import networkx as nx
+>>> import sheafcoarsen as sc
+>>> P = sc.select(nx.ladder_graph(8), 4)
+>>> P
+Partition(n_vertices=16, n_clusters=4, sizes 4 .. 4)
+>>> P.cluster(0)
+array([ 4,  5, 12, 13])
+
+Vertices weigh as much as their stalks have dimensions, and ``weights="sheaf"`` lets the maps say
+what is strong:
+
+>>> import numpy as np
+>>> F = sc.CellularSheaf.random(nx.path_graph(40), np.repeat([3, 1], 20), 1, seed=1)
+>>> P = sc.select(F, 4)
+>>> P.sizes, np.bincount(P.labels, F.vertex_dims)
+(array([20,  7,  7,  6]), array([20., 21., 21., 18.]))
+
+The files, each one idea:
+
+``container``
+    The class, and what it can be made from.
+``links``
+    What is partitioned: a weighted graph as neighbour lists, from a graph or from the maps.
+``balls``, ``matching``, ``spectral``, ``metis``
+    The methods. Each returns labels of about as many clusters as were asked for.
+``repair``, ``components``
+    What all of them need: exactly as many clusters, connected ones; and fewer of them than there
+    are components.
+``selection``
+    ``select`` itself, with the dictionary of methods.
+``clusters``
+    The index structure behind every loop over clusters: which edges are internal to which cluster
+    and which cross between which pair, found once for a graph and a partition.
+"""
 
 from sheafcoarsen.partition.clusters import (
     Clusters,

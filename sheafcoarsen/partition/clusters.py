@@ -1,4 +1,4 @@
-"""Which edges are internal to which cluster and which cross between which pair: topology, computed once."""
+"""Which edges are internal to a cluster and which cross between a pair: found once."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 
 class Clusters(NamedTuple):
-    """The index structure of a graph with a partition; kernels see it as it is.
+    """The index structure of a graph with a partition, which kernels read.
 
     In the paper: N_a (``eq:local_cochain_space``), the internal edges E_a
     (``eq:internal_coboundary_domain``) and the crossing edges E_ab (``eq:crossing_edge_set``).
@@ -47,7 +47,7 @@ class Clusters(NamedTuple):
         return len(self.dims)
 
     def with_half_edges(self, sheaf: CellularSheaf) -> "Clusters":
-        """Return the index structure with the crossing half-edges, which principal operators hold."""
+        """Return the structure with the crossing half-edges, which principal operators hold."""
         halves = np.concatenate([2 * self.crossing_edges, 2 * self.crossing_edges + 1])
         cluster = self.labels[sheaf.edges[halves >> 1, halves & 1]]
         starts = offsets(np.bincount(cluster, minlength=self.n_clusters))
@@ -60,11 +60,13 @@ def check_partition(sheaf: CellularSheaf, partition: Partition, name: str = "P")
     check_sheaf(sheaf)
     if not isinstance(partition, Partition):
         raise TypeError(
-            f"`{name}` must be a Partition, got {type(partition).__name__}: Partition(labels) makes one"
+            f"`{name}` must be a Partition, got {type(partition).__name__}: "
+            "Partition(labels) makes one"
         )
     if partition.n_vertices != sheaf.n_vertices:
         raise ValueError(
-            f"`{name}` must label the sheaf's {sheaf.n_vertices} vertices, got a partition of {partition.n_vertices}"
+            f"`{name}` must label the sheaf's {sheaf.n_vertices} vertices, "
+            f"got a partition of {partition.n_vertices}"
         )
 
 

@@ -44,8 +44,8 @@ class Partition:
         if highest >= len(labels):
             v = int(labels.argmax())
             raise ValueError(
-                f"`labels` must be 0 .. K-1 without gaps: vertex {v} has label {highest}, but there "
-                f"are only {len(labels)} vertices"
+                f"`labels` must be 0 .. K-1 without gaps: vertex {v} has label {highest}, "
+                f"but there are only {len(labels)} vertices"
             )
         empty = np.flatnonzero(np.bincount(labels, minlength=highest + 1) == 0)
         if empty.size:

@@ -7,9 +7,9 @@ import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._support import (
     RESIDUAL_LIMIT,
+    blocks,
     eps_of,
     offsets,
     ranges,
@@ -20,7 +20,7 @@ from sheafcoarsen._support import (
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.operators import laplacian
 from sheafcoarsen.quality.low_pairs import EPS
-from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
+from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf, unit_sheaf
 
 POWER_STEPS = 60
 """Steps that tighten the bound of norm(delta_X); it holds after each of them."""
@@ -191,19 +191,12 @@ def _crossing_norm(C: Coarsening) -> float:
     (N y)_i / y_i with any positive y (Collatz and Wielandt); powers of N make y a good one.
     """
     F, crossing = C.fine, C.clusters.crossing_edges
-    double = np.result_type(F.dtype, np.float64)
-    maps = []
-    for data, starts in ((F.tail_data, F.tail_offsets), (F.head_data, F.head_offsets)):
-        maps.append(
-            data[ranges(starts[crossing], starts[crossing + 1] - starts[crossing])].astype(double)
-        )
-    largest = max(float(np.abs(data).max(initial=0.0)) for data in maps)
-    if largest == 0:
+    tail = blocks(F.tail_data, F.tail_offsets, crossing)
+    head = blocks(F.head_data, F.head_offsets, crossing)
+    X = trusted_sheaf(F.edges[crossing], F.vertex_dims, F.edge_dims[crossing], tail, head)
+    if X.largest_entry == 0:
         return 0.0
-    unit = power_of_two(largest)
-    X = trusted_sheaf(
-        F.edges[crossing], F.vertex_dims, F.edge_dims[crossing], maps[0] / unit, maps[1] / unit
-    )
+    X, unit = unit_sheaf(X)
     N = _block_norms(X)
     y = np.ones(N.shape[0])
     square = np.inf

@@ -43,9 +43,9 @@ True
 >>> np.allclose(z, y, rtol=0, atol=1e-12)
 True
 
-``normal_equations.NormalEquations`` minimizes norm(D y - r) with the y of least norm: conjugate gradients
-on the normal equations, preconditioned by sparse factors where ``fill.fills_little`` says that
-they stay small, else by a diagonal.
+``normal_equations.NormalEquations`` minimizes norm(D y - r) with the y of least norm: conjugate
+gradients on the normal equations (``iteration``), preconditioned by sparse factors where
+``fill.fills_little`` says that they cost little, else by a diagonal.
 """
 
 from sheafcoarsen.sections.boundary import given_values, given_vertices

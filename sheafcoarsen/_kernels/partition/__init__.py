@@ -1,4 +1,9 @@
-"""Loops of :mod:`sheafcoarsen.partition`."""
+"""Loops of :mod:`sheafcoarsen.partition`.
+
+``links`` makes neighbour lists; ``balls`` and ``matching`` find clusters on them; ``repair`` merges
+and ``splitting`` splits them, with ``adjacent`` for the clusters next to one and ``heap`` for the
+order in which they wait; ``clusters`` sorts edges once a partition is there.
+"""
 
 from sheafcoarsen._kernels.partition.balls import grow, refine
 from sheafcoarsen._kernels.partition.clusters import local_offsets, sort_edges

@@ -65,8 +65,8 @@ def orthonormalize_columns(lo, hi, f, c, metrics, columns, room):
 
     ``columns`` are P and R as ``Blocks``; ``metrics`` are the triangular factors of the stalks'
     metrics, and those to be filled: of the metrics of what R_a carries on, P_a being split off.
-    What is written to P and R are coordinates in orthonormal bases. Returns -1, or the first cluster at which LAPACK
-    failed.
+    What is written to P and R are coordinates in orthonormal bases. Returns -1, or the first
+    cluster at which LAPACK failed.
     """
     (P, R), (metric, new) = columns, metrics
     z, factor, stack = room.z, room.factor, room.stack

@@ -9,7 +9,7 @@ from tests.unit.partition.test_selection import METHODS, assert_guarantees
 
 
 def crumbs(large, small, seed=0):
-    """A connected graph of ``large`` vertices among ``small`` pairs, triangles and single vertices."""
+    """A connected graph of ``large`` vertices among ``small`` triangles, pairs and singles."""
     parts = [nx.cycle_graph(3), nx.path_graph(2), nx.empty_graph(1)]
     rng = np.random.default_rng(seed)
     graph = nx.disjoint_union_all(
