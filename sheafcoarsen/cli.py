@@ -6,6 +6,7 @@ import os
 import sys
 import time
 import warnings
+from typing import NoReturn
 
 import networkx as nx
 import numpy as np
@@ -24,7 +25,7 @@ from sheafcoarsen.html_report import (
 from sheafcoarsen.io import load, read_g2o, read_graph, save
 from sheafcoarsen.ledger import energy_ledger
 from sheafcoarsen.modes import OPERATORS, compute_modes, local_operator_of
-from sheafcoarsen.partition import METHODS, Partition, select
+from sheafcoarsen.partition import METHODS, Method, Partition, select
 from sheafcoarsen.sheaf import CellularSheaf, component_count
 from sheafcoarsen.verification import verify
 
@@ -41,7 +42,7 @@ REMARKS = {
 class _Parser(argparse.ArgumentParser):
     """An argument parser that complains in one line."""
 
-    def error(self, message):
+    def error(self, message: str) -> NoReturn:
         raise ValueError(f"{message} ({self.prog} --help tells the usage)".replace("\n", " "))
 
 
@@ -101,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _coarsening_options(parser, *, required: bool) -> None:
+def _coarsening_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
     parser.add_argument(
         "--clusters", type=int, metavar="K", required=required, help="number of clusters"
     )
@@ -153,14 +154,23 @@ def _read_sheaf(path: str, dim: int | None) -> CellularSheaf:
     return obj
 
 
-def _make(args, times: dict) -> Coarsening:
+def _make(args: argparse.Namespace, times: dict) -> Coarsening:
     with stage(times, "read"):
         sheaf = _read_sheaf(args.input, args.dim)
-    method, operator = args.method or "auto", args.local_operator or "internal"
+    method: Method = args.method or "auto"  # one of the choices
+    operator = args.local_operator or "internal"
     return _coarsened(sheaf, args.clusters, args.rank, method, operator, args.seed or 0, times)
 
 
-def _coarsened(sheaf, clusters, rank, method, local_operator, seed, times) -> Coarsening:
+def _coarsened(
+    sheaf: CellularSheaf,
+    clusters: int,
+    rank: int,
+    method: Method,
+    local_operator: str,
+    seed: int,
+    times: dict[str, float],
+) -> Coarsening:
     with stage(times, "select"):
         P = select(
             sheaf, clusters, method=method, weights="sheaf", seed=seed
@@ -228,7 +238,7 @@ def _show_losses(C: Coarsening) -> None:
         )
 
 
-def _coarsen(args) -> int:
+def _coarsen(args: argparse.Namespace) -> int:
     times: dict[str, float] = {}
     if args.out is not None:
         _check_output("--out", args.out, ".npz")
@@ -262,7 +272,7 @@ def _check_output(option: str, path: str, ending: str) -> None:
         raise type(error)(f"{option} {error}") from None
 
 
-def _info(args) -> int:
+def _info(args: argparse.Namespace) -> int:
     obj = _read(args.input, args.dim)
     if isinstance(obj, Coarsening):
         print(obj)
@@ -281,7 +291,7 @@ def _info(args) -> int:
     return 0
 
 
-def _verify(args) -> int:
+def _verify(args: argparse.Namespace) -> int:
     times: dict[str, float] = {}
     if (args.clusters is None) != (args.rank is None):
         raise ValueError("--clusters and --rank go together")
@@ -317,7 +327,7 @@ def _verify(args) -> int:
     return 0 if passed else 1
 
 
-def _compile(args) -> int:
+def _compile(args: argparse.Namespace) -> int:
     begin = time.perf_counter()
     scalars = SCALARS if args.all else SCALARS[:1]
     compile_kernels(scalars, rare=args.all, progress=sys.stderr.isatty())
@@ -325,7 +335,7 @@ def _compile(args) -> int:
     return 0
 
 
-def _demo(args) -> int:
+def _demo(args: argparse.Namespace) -> int:
     graph = nx.karate_club_graph()
     print(
         "Zachary's karate club: 34 members, how often they met; the constant sheaf on it is its "

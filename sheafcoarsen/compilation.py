@@ -12,6 +12,7 @@ import os
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -33,7 +34,9 @@ SCALARS = ("float64", "float32", "complex128", "complex64")
 Example = tuple[CellularSheaf, Partition]
 
 
-def _example(scalar: str, dims=1, shape: tuple[int, int] = (4, 6), parts: int = 4) -> Example:
+def _example(
+    scalar: str, dims: Any = 1, shape: tuple[int, int] = (4, 6), parts: int = 4
+) -> Example:
     """Return a sheaf on a small grid and a partition of it, for neither of which kernels run."""
     n = shape[0] * shape[1]
     graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(*shape))

@@ -1,6 +1,7 @@
 """Sheaf diffusion: the flow exp(-t L), and one step of a sheaf network with given weights."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -100,7 +101,7 @@ def diffuse(
     return result[0] if np.ndim(t) == 0 else result
 
 
-def _times(t) -> np.ndarray:
+def _times(t: Any) -> np.ndarray:
     """Return one time or several as an array of finite numbers, none of them negative."""
     if np.ndim(t) == 0:
         named = {"t": t}
@@ -116,7 +117,14 @@ def _times(t) -> np.ndarray:
     return times
 
 
-def _flow(delta, adjoint, beta: float, x, taus: np.ndarray, eps: float) -> list[np.ndarray]:
+def _flow(
+    delta: scipy.sparse.csr_array,
+    adjoint: scipy.sparse.csr_array,
+    beta: float,
+    x: np.ndarray,
+    taus: np.ndarray,
+    eps: float,
+) -> list[np.ndarray]:
     """Return exp(-2 tau L / beta) x for every tau, each up to an error of 2 eps norm(x)."""
     coefficients = [_coefficients(tau, eps) for tau in taus]
     term = x.copy()
@@ -259,7 +267,7 @@ def diffusion_step(
     return result
 
 
-def _weights(name: str, value, size: int, what: str) -> np.ndarray:
+def _weights(name: str, value: Any, size: int, what: str) -> np.ndarray:
     array = scalar_array(name, value)
     if array.shape != (size, size):
         raise ValueError(

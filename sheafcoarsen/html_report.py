@@ -6,7 +6,8 @@ import importlib.metadata
 import io
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -200,7 +201,7 @@ def _quality(C: Coarsening) -> tuple[SpectralQuality, Certificate | None] | str:
     return quality, certificate(C) if spectral else None
 
 
-def _pictures(C: Coarsening, ledgers, quality) -> dict[str, str]:
+def _pictures(C: Coarsening, ledgers: Any, quality: Any) -> dict[str, str]:
     """Return the pictures as data URIs, by what they show."""
     drawn = {"partition": _drawn(plot.partition, C, size=(12.5, 7))}
     if C.modes is not None:
@@ -212,7 +213,7 @@ def _pictures(C: Coarsening, ledgers, quality) -> dict[str, str]:
     return drawn
 
 
-def _drawn(draw, *what, size=(7.5, 4.2)) -> str:
+def _drawn(draw: Callable, *what: Any, size: tuple[float, float] = (7.5, 4.2)) -> str:
     """Return a picture, drawn without pyplot, as an SVG in a data URI."""
     from matplotlib.figure import Figure
     from matplotlib.transforms import Bbox
@@ -235,7 +236,15 @@ def _drawn(draw, *what, size=(7.5, 4.2)) -> str:
     return "data:image/svg+xml;base64," + base64.b64encode(stream.getvalue()).decode("ascii")
 
 
-def _page(C: Coarsening, verdict, ledgers, quality, pictures, given, own) -> str:
+def _page(
+    C: Coarsening,
+    verdict: Verification,
+    ledgers: Any,
+    quality: Any,
+    pictures: dict,
+    given: dict,
+    own: dict,
+) -> str:
     title = f"Coarsening: {C.fine.n_vertices:,} → {C.sheaf.n_vertices:,} vertices"
     version = importlib.metadata.version("sheafcoarsen")
     return "\n".join(
@@ -296,7 +305,7 @@ def _what_went_in(C: Coarsening) -> list[str]:
     return ["<h2>What went in</h2>", _wide(tables.table(rows))]
 
 
-def _what_came_out(C: Coarsening, pictures) -> list[str]:
+def _what_came_out(C: Coarsening, pictures: dict) -> list[str]:
     rows = [
         *sheaf_rows(C.sheaf),
         ("nonzeros of its L, as stored", count_nonzeros(C.sheaf)),
@@ -354,7 +363,7 @@ def _cluster_rows(C: Coarsening) -> list[tuple]:
     return rows
 
 
-def _losses(C: Coarsening, ledgers, pictures) -> list[str]:
+def _losses(C: Coarsening, ledgers: Any, pictures: dict) -> list[str]:
     head = ["<h2>What was lost</h2>"]
     if isinstance(ledgers, str):
         return [*head, _note(ledgers)]
@@ -378,7 +387,7 @@ def _losses(C: Coarsening, ledgers, pictures) -> list[str]:
     ]
 
 
-def _eigenvalues(quality, pictures) -> list[str]:
+def _eigenvalues(quality: Any, pictures: dict) -> list[str]:
     head = ["<h2>Low eigenvalues</h2>"]
     if isinstance(quality, str):
         return [*head, _note(quality)]
@@ -401,7 +410,7 @@ def _verification(verdict: Verification) -> list[str]:
     return ["<h2>Verification</h2>", _wide(verdict._repr_html_()), _note(explained)]
 
 
-def _times(given, own) -> list[str]:
+def _times(given: dict, own: dict) -> list[str]:
     rows = [(name, f"{seconds:.3f} s") for name, seconds in given.items()]
     rows += [(f"this report: {name}", f"{seconds:.3f} s") for name, seconds in own.items()]
     note = (

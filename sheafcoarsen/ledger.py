@@ -1,6 +1,7 @@
 """What a cochain's energy becomes under coarsening, line by line, so that the lines add up."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -134,7 +135,7 @@ class EnergyLedger:
         return tables.table(tables.number_rows(self._shown()), caption="EnergyLedger")
 
 
-def closure_of(lines: dict, energy) -> float | np.ndarray:
+def closure_of(lines: dict, energy: Any) -> float | np.ndarray:
     """Return (sum of lines - energy) / (sum of their moduli), 0 where all vanish."""
     values = np.array(list(lines.values()))
     gap, size = values.sum(axis=0) - energy, np.abs(values).sum(axis=0)
@@ -227,15 +228,15 @@ def energy_ledger(C: Coarsening, x: npt.ArrayLike) -> EnergyLedger:
     clusters = C.clusters
     h = columns.shape[1]
 
-    def per_edge(left, right):
+    def per_edge(left: np.ndarray, right: np.ndarray) -> np.ndarray:
         out = np.empty((C.fine.n_edges, h))
         sum_products(C.fine.edge_offsets, left, right, out)
         return out
 
-    def internal(values):
+    def internal(values: np.ndarray) -> np.ndarray:
         return sum_by(clusters.internal_edges, clusters.internal_ptr, values)
 
-    def crossing(values):
+    def crossing(values: np.ndarray) -> np.ndarray:
         return values[clusters.crossing_edges].sum(axis=0)
 
     fine, ret, disc, coupling = (
@@ -251,10 +252,10 @@ def energy_ledger(C: Coarsening, x: npt.ArrayLike) -> EnergyLedger:
     if C.modes is not None and C.modes.operator.spectral:
         bound = _truncation_bound(C, internal(fine))
 
-    def shaped(values):
+    def shaped(values: np.ndarray) -> np.ndarray:
         return read_only(values.reshape(values.shape[0], *x.shape[1:]))
 
-    def total(values):
+    def total(values: np.ndarray) -> Any:
         return float(values[0]) if x.ndim == 1 else read_only(values)
 
     return EnergyLedger(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import networkx as nx
 import numpy as np
@@ -230,7 +230,7 @@ class HiSP:
     self_loops: SelfLoops = "remove"
     seed: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         choice("method", self.method, METHODS)
         local_operator_of(self.local_operator)
         choice("self_loops", self.self_loops, get_args(SelfLoops))
@@ -344,7 +344,7 @@ def readout(x: npt.ArrayLike, how: Readout = "mean") -> np.ndarray:
     return result
 
 
-def _feature_array(name: str, value) -> np.ndarray:
+def _feature_array(name: str, value: Any) -> np.ndarray:
     """Return a finite 2-D array, C-ordered so that its views share memory."""
     array = np.ascontiguousarray(scalar_array(name, value))
     if np.ndim(value) != 2:
@@ -358,7 +358,7 @@ def _feature_array(name: str, value) -> np.ndarray:
     return array
 
 
-def _lifted(sheaf: CellularSheaf, X) -> tuple[np.ndarray, bool]:
+def _lifted(sheaf: CellularSheaf, X: Any) -> tuple[np.ndarray, bool]:
     """Return X as (dim_c0, h), and whether it came as (N, d h)."""
     X = _feature_array("X", X)
     n, dims, dim = sheaf.n_vertices, sheaf.vertex_dims, sheaf.dim_c0
@@ -382,7 +382,7 @@ def _lifted(sheaf: CellularSheaf, X) -> tuple[np.ndarray, bool]:
     return cochain(sheaf, X.reshape(dim, X.shape[1] // d if d else 0), "X"), True
 
 
-def _adjacency_matrix(sheaf: CellularSheaf, adjacency) -> scipy.sparse.csr_array:
+def _adjacency_matrix(sheaf: CellularSheaf, adjacency: Any) -> scipy.sparse.csr_array:
     """Return a real csr matrix of the sheaf's size from a sparse or dense one."""
     if isinstance(adjacency, nx.Graph):
         raise TypeError(
@@ -427,7 +427,9 @@ def _refuse_negative(edges: np.ndarray, weights: np.ndarray) -> None:
         )
 
 
-def _connect(edges, weights, partition: Partition, *, keep_loops: bool) -> scipy.sparse.csr_array:
+def _connect(
+    edges: np.ndarray, weights: np.ndarray, partition: Partition, *, keep_loops: bool
+) -> scipy.sparse.csr_array:
     """Return A_c = S^T A S, A by the edges of its upper triangle: read-only, exactly symmetric."""
     K = partition.n_clusters
     ends = np.sort(partition.labels[edges], axis=1)

@@ -83,8 +83,8 @@ def vertex_count(name: str, count: int) -> None:
     size = 16 * count  # a dimension and an offset for each
     if size > physical_memory():
         raise ValueError(
-            f"`{name}` asks for {count} vertices, {_gigabytes(size)} and more, which is beyond this "
-            f"machine's memory"
+            f"`{name}` asks for {count} vertices, {_gigabytes(size)} and more, which is beyond "
+            f"this machine's memory"
         )
 
 

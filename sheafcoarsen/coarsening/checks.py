@@ -1,6 +1,7 @@
 """Whether what a caller brings, or the parts of a coarsening, fit together."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from sheafcoarsen.partition import Partition, check_partition
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 
-def check_given(rank, basis, operator: LocalOperator, settings: dict) -> None:
+def check_given(rank: Any, basis: Any, operator: LocalOperator, settings: dict) -> None:
     """Refuse arguments that exclude each other; ``settings`` are those of oversampled modes."""
     given = None
     if basis is not None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -86,7 +87,7 @@ class Coarsening:
     loops: bool = True
     restored_loops: np.ndarray = field(default_factory=lambda: read_only(np.zeros(0, np.int64)))
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_parts(self.fine, self.partition, self.modes, self.sheaf, self.loops)
         object.__setattr__(self, "prolongation", self.R.matrix)
 
@@ -460,7 +461,7 @@ def realized(
     )
 
 
-def trusted_coarsening(R: Prolongation, **fields) -> Coarsening:
+def trusted_coarsening(R: Prolongation, **fields: Any) -> Coarsening:
     """Return a coarsening that was just made, whose parts fit."""
     C = object.__new__(Coarsening)
     C.__dict__.update(fine=R.sheaf, prolongation=R.matrix, R=R, clusters=R.clusters, **fields)

@@ -29,7 +29,7 @@ def write_crossing_maps(R: Prolongation, rows: np.ndarray, out: kernels.CoarseMa
     compressed = out.heights < rows
     uniform = sheaf.map_shape is not None and not compressed.any() and (ranks == ranks[0]).all()
 
-    def work(lo, hi):
+    def work(lo: int, hi: int) -> None:
         short = compressed[lo:hi]
         if uniform:
             kernels.uniform_maps(lo, hi, f, clusters, blocks, out)

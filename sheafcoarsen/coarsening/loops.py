@@ -1,5 +1,7 @@
 """Loop-cells: the retained internal energy, written as the maps of a loop."""
 
+from typing import Any
+
 import numpy as np
 
 from sheafcoarsen._kernels import coarsening as kernels
@@ -65,7 +67,7 @@ def factored_loops(R: Prolongation, least: np.ndarray) -> Loops:
     levels = zero_level(np.maximum(dims, ranks), eps, sizes * energy.columns)
     rows = np.zeros(K, np.int64)
 
-    def work(lo, hi):
+    def work(lo: int, hi: int) -> Any:
         largest = int(ranks[lo:hi].max())
         room = workspace(largest, largest, energy.matrices.dtype)
         return kernels.factor(lo, hi, ranks, energy, levels, eps, room, rows)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -146,7 +147,7 @@ class LevelPlan:
         return P if isinstance(P, str) else (P, of_level)
 
 
-def _checked_ranks(rank, count: int | None) -> Rule | list:
+def _checked_ranks(rank: Any, count: int | None) -> Rule | list:
     """Return what ``rank`` means for ``count`` levels, or for as many as it has entries."""
     if isinstance(rank, list | tuple):
         if count is not None and len(rank) != count:
@@ -167,11 +168,11 @@ def _checked_ranks(rank, count: int | None) -> Rule | list:
     return _rule("rank", rank)
 
 
-def _has_items(rank) -> bool:
+def _has_items(rank: Any) -> bool:
     return isinstance(rank, list | tuple) or (isinstance(rank, np.ndarray) and rank.ndim > 0)
 
 
-def _rule(name: str, rank) -> Rule:
+def _rule(name: str, rank: Any) -> Rule:
     """Return the rule that an integer or a rule stands for."""
     try:
         return as_rule(rank, 0)

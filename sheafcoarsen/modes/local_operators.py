@@ -64,7 +64,7 @@ class Oversampled(LocalOperator):
     rings: int = 1
     target: float | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         rings = min(whole_number("rings", self.rings, at_least=0), MAX_DIMENSION)
         object.__setattr__(self, "rings", rings)
         if self.target is None:

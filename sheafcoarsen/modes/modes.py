@@ -1,5 +1,7 @@
 """Local modes: low eigenvectors of each cluster's own operator, which become the coarse stalk."""
 
+from typing import Any
+
 from sheafcoarsen._support import flag
 from sheafcoarsen.modes.local_operators import (
     LocalOperator,
@@ -92,7 +94,7 @@ def local_modes(
 def compute_modes(
     sheaf: CellularSheaf,
     P: Partition,
-    rank,
+    rank: Any,
     operator: LocalOperator,
     *,
     found: float | None = None,

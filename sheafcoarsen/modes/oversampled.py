@@ -4,6 +4,8 @@ What the cluster answers to sources at the border of its patch, and to sources i
 the target, ordered by how strong the answer is; sections of the patch come first.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import scipy.sparse
 
@@ -90,7 +92,7 @@ class OversampledProblems(LocalProblems):
             numbers=np.empty((len(dims), 3)),
         )
 
-    def run_patches(self, what: str, work, wanted: np.ndarray, reduction: bool) -> None:
+    def run_patches(self, what: str, work: Callable, wanted: np.ndarray, reduction: bool) -> None:
         """Call ``work(lo, hi, patch room)`` as ``run`` does."""
         self.run(
             what,

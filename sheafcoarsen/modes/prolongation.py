@@ -9,6 +9,7 @@ user gets the same memory as a sparse matrix.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -36,7 +37,7 @@ class Prolongation:
     indices: np.ndarray  # (sum N_a r_a,)
     data: np.ndarray  # (sum N_a r_a,)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for array in (self.ranks, self.indptr, self.indices, self.data):
             read_only(array)
 
@@ -78,7 +79,7 @@ class Prolongation:
 
     @classmethod
     def from_matrix(
-        cls, sheaf: CellularSheaf, clusters: Clusters, ranks: np.ndarray, R, what: str
+        cls, sheaf: CellularSheaf, clusters: Clusters, ranks: np.ndarray, R: Any, what: str
     ) -> "Prolongation":
         """Take R from a matrix that a user may have altered; refuse all but whole blocks."""
         if not isinstance(R, scipy.sparse.csr_array) or R.dtype.type not in SCALARS:
@@ -184,7 +185,7 @@ def cluster_number(partition: Partition, a: int) -> int:
     return int(a) % K
 
 
-def _checked_blocks(sheaf: CellularSheaf, clusters: Clusters, basis) -> list[np.ndarray]:
+def _checked_blocks(sheaf: CellularSheaf, clusters: Clusters, basis: Any) -> list[np.ndarray]:
     """Return a user's blocks, contiguous and in one scalar type."""
     if isinstance(basis, np.ndarray) and basis.dtype == object:
         basis = list(basis)
@@ -220,7 +221,7 @@ def _checked_blocks(sheaf: CellularSheaf, clusters: Clusters, basis) -> list[np.
     return blocks
 
 
-def _check_size(sheaf: CellularSheaf, name: str, size: float, height: int, dtype) -> None:
+def _check_size(sheaf: CellularSheaf, name: str, size: float, height: int, dtype: Any) -> None:
     """Refuse blocks of such height and entries that the squares of the coarse maps might overflow.
 
     Coarse maps may grow beyond the limit for a caller's own.

@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -76,7 +77,7 @@ class LocalModes:
     pilot: bool = False
     over_budget: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_partition(self.sheaf, self.partition)
         check_settings(self)
         check_arrays(self)
@@ -190,7 +191,7 @@ class LocalModes:
         ]
 
 
-def trusted_modes(R: Prolongation, **fields) -> LocalModes:
+def trusted_modes(R: Prolongation, **fields: Any) -> LocalModes:
     """Return modes that were just computed, which need not be looked through again."""
     modes = object.__new__(LocalModes)
     for array in (value for value in fields.values() if isinstance(value, np.ndarray)):

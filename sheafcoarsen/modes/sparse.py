@@ -1,6 +1,8 @@
 """Local modes of a cluster too large for a dense matrix: Lanczos on the inverse, then polished."""
 
 import contextlib
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -51,7 +53,7 @@ def local_sheaf(sheaf: CellularSheaf, clusters: Clusters, a: int) -> tuple[Cellu
     place = np.empty(sheaf.n_vertices, np.int64)
     place[members] = np.arange(len(members))
 
-    def maps(edges, end):
+    def maps(edges: np.ndarray, end: int) -> np.ndarray:
         if end == 0:
             return blocks(sheaf.tail_data, sheaf.tail_offsets, edges)
         return blocks(sheaf.head_data, sheaf.head_offsets, edges)
@@ -81,7 +83,7 @@ def local_sheaf(sheaf: CellularSheaf, clusters: Clusters, a: int) -> tuple[Cellu
 
 
 def lowest_sparse(
-    A: scipy.sparse.csr_array, count: int, eps: float, beside=None
+    A: scipy.sparse.csr_array, count: int, eps: float, beside: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ``count`` lowest eigenpairs of a sparse semidefinite matrix, ascending.
 
@@ -109,19 +111,21 @@ def lowest_sparse(
     return _lowest(A, solve, count, level, TOLERANCES[-1])
 
 
-def _solver_beside(factors: Factors, beside):
+def _solver_beside(factors: Factors, beside: np.ndarray | None) -> Callable:
     """Return a function that solves in the orthogonal complement of given eigenvectors."""
     if beside is None:
         return factors.solve
     adjoint = beside.conj().T
 
-    def project(x):
+    def project(x: np.ndarray) -> np.ndarray:
         return x - beside @ (adjoint @ x)
 
     return lambda x: project(factors.solve(project(x)))
 
 
-def _lowest(A, solve, count, level, tol) -> tuple[np.ndarray, np.ndarray]:
+def _lowest(
+    A: scipy.sparse.csr_array, solve: Callable, count: int, level: float, tol: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Compute what ``lowest_sparse`` returns, Lanczos to ``tol``, zeros being below ``level``."""
     rng = np.random.default_rng(0)
     n = A.shape[0]
@@ -144,10 +148,18 @@ def _lowest(A, solve, count, level, tol) -> tuple[np.ndarray, np.ndarray]:
             return values[:count], np.ascontiguousarray(found[:, :count])
 
 
-def _lanczos(solve, found, count, n, dtype, rng, tol) -> np.ndarray:
+def _lanczos(
+    solve: Callable,
+    found: np.ndarray,
+    count: int,
+    n: int,
+    dtype: Any,
+    rng: np.random.Generator,
+    tol: float,
+) -> np.ndarray:
     """Return the leading eigenvectors of the inverse beside those found, shape (n, count)."""
 
-    def beside(x):
+    def beside(x: np.ndarray) -> np.ndarray:
         return x - found @ (found.conj().T @ x)
 
     operator = LinearOperator(
@@ -170,7 +182,9 @@ def _lanczos(solve, found, count, n, dtype, rng, tol) -> np.ndarray:
         ) from None
 
 
-def _polish(A, solve, X, count, level) -> tuple[np.ndarray, float]:
+def _polish(
+    A: scipy.sparse.csr_array, solve: Callable, X: Any, count: int, level: float
+) -> tuple[np.ndarray, float]:
     """Iterate with the inverse until the residuals of the lowest pairs are below ``level``."""
     worst = np.inf
     for _ in range(POLISH):

@@ -1,15 +1,19 @@
 """Sparse matrices in canonical form, and their index types."""
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse
 
 
-def index_dtype(largest: int):
+def index_dtype(largest: int) -> Any:
     """Return the index type scipy uses for matrices of this many entries: int32 while it fits."""
     return np.int32 if largest <= np.iinfo(np.int32).max else np.int64
 
 
-def canonical_csr(data, indices, indptr, shape) -> scipy.sparse.csr_array:
+def canonical_csr(
+    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]
+) -> scipy.sparse.csr_array:
     """Wrap arrays that are known to have sorted indices and no duplicates."""
     matrix = scipy.sparse.csr_array((data, indices, indptr), shape=shape)
     matrix.has_sorted_indices = True
@@ -17,7 +21,7 @@ def canonical_csr(data, indices, indptr, shape) -> scipy.sparse.csr_array:
     return matrix
 
 
-def same_array(mine, other) -> bool:
+def same_array(mine: np.ndarray, other: np.ndarray) -> bool:
     """Compare two index arrays, at no cost where they are one."""
     if mine is other:
         return True

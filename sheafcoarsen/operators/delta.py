@@ -84,7 +84,7 @@ def laplacian_operator(sheaf: CellularSheaf) -> LinearOperator:
     """
     check_sheaf(sheaf)
 
-    def matmat(x):
+    def matmat(x: np.ndarray) -> np.ndarray:
         x = np.ascontiguousarray(x, dtype=np.result_type(x.dtype, sheaf.dtype))
         flat = as_columns(x)
         out = np.zeros_like(flat)

@@ -16,7 +16,7 @@ minutes to find an order, and had twice the fill on a mesh."""
 class Factors:
     """A + shift I = L D L*, without pivoting."""
 
-    def __init__(self, A, shift: float):
+    def __init__(self, A: scipy.sparse.csr_array, shift: float) -> None:
         n = A.shape[0]
         shifted = scipy.sparse.csr_array(A + shift * scipy.sparse.eye_array(n, format="csr"))
         self._order = None

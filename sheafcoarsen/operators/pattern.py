@@ -1,5 +1,6 @@
 """The linear operators of a sheaf: coboundary, Laplacian, normalization, energy."""
 
+from collections.abc import Callable
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -24,7 +25,7 @@ class BlockPattern(NamedTuple):
     columns: np.ndarray  # int32, the block's column
 
 
-def block_pattern(edges, n: int) -> BlockPattern:
+def block_pattern(edges: np.ndarray, n: int) -> BlockPattern:
     """Return which blocks of L stand where; one counting sort for canonical edges, two for others."""
     m = len(edges)
     columns = np.empty(n + 2 * m, np.int32)
@@ -216,7 +217,7 @@ class LaplacianPattern:
             return matrix
         return canonical_csr(data, self.indices, self.indptr, self.shape)
 
-    def _filler(self, sheaf, data):
+    def _filler(self, sheaf: CellularSheaf, data: np.ndarray) -> Callable[[int, int], None]:
         """Return the function that writes the rows of a range of vertices."""
         blocks, bsr = self._blocks, self.format == "bsr"
         if self._small:

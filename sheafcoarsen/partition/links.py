@@ -1,6 +1,6 @@
 """The links that a partition is selected by: a graph, or the maps of a sheaf."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class Links(NamedTuple):
     sizes: np.ndarray
 
 
-def links_of(F_or_graph, weights: str) -> Links:
+def links_of(F_or_graph: Any, weights: str) -> Links:
     """Read a sheaf or a graph as neighbour lists."""
     if isinstance(F_or_graph, CellularSheaf):
         edges = F_or_graph.edges

@@ -32,7 +32,7 @@ def part_by_metis(links: Links, n_clusters: int, rng: np.random.Generator) -> np
     return np.asarray(labels, dtype=np.int32)
 
 
-def _small_integers(values) -> np.ndarray:
+def _small_integers(values: np.ndarray) -> np.ndarray:
     """Scale to integers from 1 whose sum stays in METIS's 31 bits; integers that fit are kept."""
     if values.dtype.kind == "f":
         values = values * (1000 / max(values.max(initial=0), 1e-300))

@@ -42,7 +42,9 @@ def cluster_spectrally(links: Links, n_clusters: int, rng: np.random.Generator) 
 
 
 @single_threaded_blas()
-def _spectral_clusters(matrix, k: int, rng) -> np.ndarray:
+def _spectral_clusters(
+    matrix: scipy.sparse.csr_array, k: int, rng: np.random.Generator
+) -> np.ndarray:
     """Cluster a connected graph by its k lowest eigenvectors.
 
     (von Luxburg, A tutorial on spectral clustering, 2007, after Ng, Jordan and Weiss.)
@@ -64,7 +66,9 @@ def _spectral_clusters(matrix, k: int, rng) -> np.ndarray:
         return kmeans2(rows, k, iter=30, minit="++", seed=rng)[1]
 
 
-def _largest_eigenvectors(matrix, k: int, rng) -> np.ndarray:
+def _largest_eigenvectors(
+    matrix: scipy.sparse.csr_array, k: int, rng: np.random.Generator
+) -> np.ndarray:
     """Return the k leading eigenvectors by Lanczos.
 
     Where the eigenvalues are too close for it, as on long paths, the matrix is shifted and

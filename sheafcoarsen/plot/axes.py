@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -93,7 +93,7 @@ def add_legend(ax: Axes) -> None:
                 mark.set_linewidth(4)
 
 
-def add_legend_below(ax: Axes, handles, points: float, **style) -> Legend:
+def add_legend_below(ax: Axes, handles: list, points: float, **style: Any) -> Legend:
     """Put a legend so many points below the axes, where it covers nothing."""
     from matplotlib.transforms import ScaledTranslation
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -135,7 +135,7 @@ class _LocalSpectra(NamedTuple):
         return np.isfinite(self.after)
 
 
-def _draw_gaps(ax, S: _LocalSpectra, size: float, style: dict) -> None:
+def _draw_gaps(ax: Axes, S: _LocalSpectra, size: float, style: dict) -> None:
     """Draw a bar from the last kept eigenvalue of each cluster to the first discarded one."""
     x, low, high = S.place[S.cut], S.last[S.cut], S.after[S.cut]
     marker: dict = {"marker": "o", "facecolors": "white", "edgecolors": MIDDLE, "linewidths": 1.3}
@@ -143,7 +143,7 @@ def _draw_gaps(ax, S: _LocalSpectra, size: float, style: dict) -> None:
     ax.scatter(x, high, s=size, label="first discarded", **marker, **style)
 
 
-def _draw_sorted_gaps(ax, S: _LocalSpectra) -> None:
+def _draw_sorted_gaps(ax: Axes, S: _LocalSpectra) -> None:
     """Draw the first discarded eigenvalues, ascending, as a line, the gaps as the area below."""
     order = np.argsort(S.place)
     order = order[S.cut[order]]
@@ -153,14 +153,14 @@ def _draw_sorted_gaps(ax, S: _LocalSpectra) -> None:
     ax.plot(at, high, color=MIDDLE, linewidth=2, label="first discarded", zorder=4)
 
 
-def _whole_number_ticks():
+def _whole_number_ticks() -> Any:
     """Return a locator of ticks at whole numbers."""
     from matplotlib.ticker import MaxNLocator
 
     return MaxNLocator(integer=True, min_n_ticks=1)
 
 
-def _write_multiplicities(ax, x, values, near) -> None:
+def _write_multiplicities(ax: Axes, x: np.ndarray, values: np.ndarray, near: np.ndarray) -> None:
     """Write beside a place how many eigenvalues stand there; they ascend for each x."""
     first = np.flatnonzero(
         np.append(True, (np.diff(x) != 0) | (np.diff(values) > near[1:]))[: len(x)]
@@ -177,7 +177,7 @@ def _write_multiplicities(ax, x, values, near) -> None:
             )
 
 
-def _zeroed(values, level) -> np.ndarray:
+def _zeroed(values: np.ndarray, level: Any) -> np.ndarray:
     """Return the values, those at or below the level as 0."""
     values = values.astype(np.float64)
     return np.where(values <= level, 0.0, values)
@@ -254,7 +254,9 @@ def quality(
     return ax
 
 
-def _draw_certificate(ax, j, coarse, certificate: Certificate, floor: float) -> float:
+def _draw_certificate(
+    ax: Axes, j: int, coarse: np.ndarray, certificate: Certificate, floor: float
+) -> float:
     """Draw the band of each fine eigenvalue; return where it ends below, or ``floor``."""
     lower, upper = certificate.interval(coarse)
     shown = np.maximum(lower, floor / 2)

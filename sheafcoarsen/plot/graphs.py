@@ -7,7 +7,7 @@ could tell apart, which they say.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
@@ -120,7 +120,7 @@ def partition(
     return ax
 
 
-def _places(C: Coarsening, pos) -> np.ndarray:
+def _places(C: Coarsening, pos: Any) -> np.ndarray:
     """Return the given places as an array."""
     n = C.fine.n_vertices
     if isinstance(pos, dict):
@@ -160,7 +160,9 @@ def _cluster_colors(C: Coarsening) -> np.ndarray:
     return to_rgba_array(PALETTE)[which % len(PALETTE)]
 
 
-def _draw_fine(ax, C: Coarsening, places, colors, where: str, room: float) -> None:
+def _draw_fine(
+    ax: Axes, C: Coarsening, places: np.ndarray, colors: np.ndarray, where: str, room: float
+) -> None:
     n, labels = C.fine.n_vertices, C.partition.labels
     edges = C.fine.edges[C.fine.edges[:, 0] != C.fine.edges[:, 1]]
     inside = labels[edges[:, 0]] == labels[edges[:, 1]]
@@ -194,7 +196,9 @@ def _draw_fine(ax, C: Coarsening, places, colors, where: str, room: float) -> No
     ax.set_xlabel(text, fontsize=9)
 
 
-def _draw_coarse(ax, C: Coarsening, means, colors, room: float) -> np.ndarray:
+def _draw_coarse(
+    ax: Axes, C: Coarsening, means: np.ndarray, colors: np.ndarray, room: float
+) -> np.ndarray:
     """Draw the coarse graph and return the areas of its vertices, shape (K,)."""
     K, crossing = len(means), C.n_crossing_edges
     loops = C.sheaf.edges[crossing:, 0]
@@ -235,13 +239,13 @@ def _draw_coarse(ax, C: Coarsening, means, colors, room: float) -> np.ndarray:
     return sizes
 
 
-def _line_widths(C: Coarsening, dims, area: float) -> np.ndarray:
+def _line_widths(C: Coarsening, dims: Any, area: float) -> np.ndarray:
     """Return widths in proportion to the dimensions of edge stalks."""
     widest = max(int(C.sheaf.edge_dims.max(initial=0)), 1)
     return float(np.clip(0.4 * np.sqrt(area), 0.5, 5)) * np.asarray(dims) / widest
 
 
-def _draw_crossing_edges(ax, C: Coarsening, means, area: float) -> list:
+def _draw_crossing_edges(ax: Axes, C: Coarsening, means: np.ndarray, area: float) -> list:
     """Draw the coarse crossing edges, unless too many, and return what the legend shows."""
     from matplotlib.lines import Line2D
 
@@ -258,7 +262,7 @@ def _draw_crossing_edges(ax, C: Coarsening, means, area: float) -> list:
     ]
 
 
-def _draw_loops(ax, C: Coarsening, means, sizes, area: float) -> list:
+def _draw_loops(ax: Axes, C: Coarsening, means: np.ndarray, sizes: np.ndarray, area: float) -> list:
     """Draw a ring for each loop-cell, unless too many, and return what the legend shows."""
     if len(means) > MARKERS:
         return []
@@ -266,7 +270,8 @@ def _draw_loops(ax, C: Coarsening, means, sizes, area: float) -> list:
     rings = _line_widths(C, dims, area)
     gap = min(4.0, 0.35 * np.sqrt(area))
     ax.scatter(
-        *means[loops].T,
+        means[loops, 0],
+        means[loops, 1],
         s=(np.sqrt(sizes[loops]) + gap + rings) ** 2,
         facecolors="none",
         edgecolors="0.3",
@@ -284,20 +289,30 @@ def _draw_loops(ax, C: Coarsening, means, sizes, area: float) -> list:
     ]
 
 
-def _disc_handle(label: str, **style):
+def _disc_handle(label: str, **style: Any) -> Any:
     """Return a disc or a ring for a legend."""
     from matplotlib.lines import Line2D
 
     return Line2D([], [], linestyle="none", marker="o", label=label, **style)
 
 
-def _draw_discs(ax, places, areas, colors, outline: float) -> None:
+def _draw_discs(
+    ax: Axes, places: np.ndarray, areas: np.ndarray, colors: np.ndarray, outline: float
+) -> None:
     """Draw the vertices, as pixels where they are many."""
     style: dict = {"zorder": 3, "rasterized": len(places) > MARKERS, "label": "vertices"}
-    ax.scatter(*places.T, s=areas, c=colors, edgecolors="0.15", linewidths=outline, **style)
+    ax.scatter(
+        places[:, 0],
+        places[:, 1],
+        s=areas,
+        c=colors,
+        edgecolors="0.15",
+        linewidths=outline,
+        **style,
+    )
 
 
-def _title(ax, what: str, counts: str, room: float) -> None:
+def _title(ax: Axes, what: str, counts: str, room: float) -> None:
     wide = room > NARROW
     ax.set_title(f"{what}:{' ' if wide else chr(10)}{counts}", fontsize=10 if wide else 8)
 
@@ -313,7 +328,7 @@ def _disc_area(means: np.ndarray, room: float) -> float:
     return float(np.clip(diameter**2, least, max(MAX_AREA * room / 1e5, 60)))
 
 
-def _draw_lines(ax, label: str, places, edges, **style) -> None:
+def _draw_lines(ax: Axes, label: str, places: np.ndarray, edges: np.ndarray, **style: Any) -> None:
     """Draw straight edges as one collection."""
     from matplotlib.collections import LineCollection
 
@@ -327,7 +342,7 @@ def _both_ends(values: np.ndarray) -> list[int]:
     return sorted({int(values.min()), int(values.max())}) if len(values) else []
 
 
-def _draw_frame(ax, places) -> None:
+def _draw_frame(ax: Axes, places: np.ndarray) -> None:
     """Show all places with a margin, equal units in both directions, and no ticks."""
     low, high = (
         (places.min(axis=0), places.max(axis=0)) if len(places) else (np.zeros(2), np.ones(2))
@@ -342,7 +357,7 @@ def _draw_frame(ax, places) -> None:
     ax.set_yticks([])
 
 
-def _write_numbers(ax, means, shifts) -> None:
+def _write_numbers(ax: Axes, means: np.ndarray, shifts: np.ndarray) -> None:
     """Write each cluster's number, so many points up and to the right of its place."""
     from matplotlib.patheffects import withStroke
 

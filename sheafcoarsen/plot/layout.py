@@ -3,6 +3,7 @@
 By distances to a few pivots; where the graph is small, by least stress.
 """
 
+import networkx as nx
 import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components, dijkstra
@@ -50,7 +51,9 @@ def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
     return pos + _shelves(1.3 * np.sqrt(sizes))[piece]
 
 
-def _circles(piece, sizes, members, starts) -> np.ndarray:
+def _circles(
+    piece: np.ndarray, sizes: np.ndarray, members: np.ndarray, starts: np.ndarray
+) -> np.ndarray:
     """Return the vertices of every component on a circle about the origin."""
     rank = np.empty(len(piece))
     rank[members] = np.arange(len(piece)) - starts[piece[members]]
@@ -81,7 +84,7 @@ def _fitted(pos: np.ndarray, side: float) -> np.ndarray:
     return (pos - (low + high) / 2) * (side / max(float((high - low).max()), 1e-300))
 
 
-def _connected_layout(graph) -> np.ndarray:
+def _connected_layout(graph: nx.Graph) -> np.ndarray:
     """Return places for the vertices of a connected graph."""
     n = graph.shape[0]
     small = n <= STRESS_BELOW
@@ -96,7 +99,7 @@ def _connected_layout(graph) -> np.ndarray:
     return _least_stress(pos, distances) if small else pos
 
 
-def _distances_to_pivots(graph) -> np.ndarray:
+def _distances_to_pivots(graph: nx.Graph) -> np.ndarray:
     """Return the distances of all vertices to pivots, each the farthest from those before it."""
     start = int(dijkstra(graph, unweighted=True, indices=0).argmax())
     rows = [dijkstra(graph, unweighted=True, indices=start)]

@@ -80,7 +80,7 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax: Axes | None = None) -> Axes
     return ax
 
 
-def _write_values(ax, right, values, fine: float) -> None:
+def _write_values(ax: Axes, right: np.ndarray, values: np.ndarray, fine: float) -> None:
     """Write every line's energy, and its share of the fine energy, beside its bar."""
     rounding = 1e3 * np.finfo(float).eps * float(np.abs(values).sum())
     for at, (end, value) in enumerate(zip(right.tolist(), values.tolist(), strict=True)):

@@ -5,7 +5,7 @@ one of them before the first positive value.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -103,17 +103,19 @@ def _is_sparse(n: int, m: int) -> bool:
     return n > SPARSE_ABOVE and (m * SPARSE_SHARE <= n or n > MAX_DENSE)
 
 
-def _kernel(D, Z, level: float):
+def _kernel(D: scipy.sparse.csr_array, Z: Any, level: float) -> Any:
     """Return a basis of ker D, or None where rounding makes it none."""
     return Z if Z.shape[1] and _largest_column(D @ Z) <= level else None
 
 
-def _largest_column(Y) -> float:
+def _largest_column(Y: Any) -> float:
     squares = abs(Y).power(2) if scipy.sparse.issparse(Y) else np.abs(Y) ** 2
     return float(np.sqrt(squares.sum(axis=0).max(initial=0.0)))
 
 
-def _rayleigh_ritz(D, A, m: int, sparse: bool, Z) -> tuple[np.ndarray, np.ndarray]:
+def _rayleigh_ritz(
+    D: np.ndarray, A: scipy.sparse.csr_array, m: int, sparse: bool, Z: Any
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the m lowest singular values of D, ascending, and right singular vectors, beside Z.
 
     The eigenvectors of A = D* D span the space, the singular values are those of D on it: squaring
@@ -137,7 +139,9 @@ def _rayleigh_ritz(D, A, m: int, sparse: bool, Z) -> tuple[np.ndarray, np.ndarra
     return sigma[::-1], np.ascontiguousarray(X @ V.conj().T[:, ::-1])
 
 
-def _is_complete(A, values, X, positive: range, known: int, sparse: bool) -> bool:
+def _is_complete(
+    A: scipy.sparse.csr_array, values: np.ndarray, X: Any, positive: range, known: int, sparse: bool
+) -> bool:
     """Refuse pairs that have not converged, and tell whether the spectrum has no hole below them.
 
     The inertia of A - s I, s above the last eigenvalue, counts how many there ought to be: of a

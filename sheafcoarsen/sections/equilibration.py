@@ -1,6 +1,6 @@
 """Step (a): the equilibrated sheaf, whose edges have norm 1 and whose stalks carry an isometry."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -30,7 +30,7 @@ class Stalks(NamedTuple):
         """Dimensions of the equilibrated stalks, shape (n,)."""
         return self.bases.ranks
 
-    def columns(self, blocks: np.ndarray, first, counts) -> scipy.sparse.csr_array:
+    def columns(self, blocks: np.ndarray, first: Any, counts: np.ndarray) -> scipy.sparse.csr_array:
         """Return columns first .. first + counts of every stalk's block, block-diagonal."""
         ragged = kernels.Ragged(self.bases.starts, blocks)
         dims = self.sheaf.vertex_dims
@@ -60,7 +60,7 @@ def equilibrate(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
     starts = [offsets(F.edge_dims * ends[:, 0]), offsets(F.edge_dims * ends[:, 1])]
     tail, head = (kernels.Ragged(at, np.zeros(int(at[-1]), dtype)) for at in starts)
 
-    def change(lo, hi):
+    def change(lo: int, hi: int) -> None:
         kernels.change_maps(lo, hi, f, bases, tail, head)
 
     run_ranges(change, _edge_costs(F), serial_below=SERIAL_BELOW)
@@ -71,19 +71,19 @@ def _edge_costs(F: CellularSheaf) -> np.ndarray:
     return F.edge_dims * F.vertex_dims[F.edges].sum(axis=1) + 1.0
 
 
-def _scaled_edges(F: CellularSheaf):
+def _scaled_edges(F: CellularSheaf) -> Any:
     """Return the sheaf's arrays with edges of norm 1; of a loop the difference alone is left."""
     f, dtype = F.arrays, np.result_type(F.dtype, np.float64)
     tail, head = np.zeros(len(F.tail_data), dtype), np.zeros(len(F.head_data), dtype)
 
-    def scale(lo, hi):
+    def scale(lo: int, hi: int) -> None:
         kernels.scale_edges(lo, hi, f, tail, head)
 
     run_ranges(scale, _edge_costs(F), serial_below=SERIAL_BELOW)
     return f._replace(tail_data=tail, head_data=head)
 
 
-def _vertex_bases(F: CellularSheaf, f, eps: float) -> kernels.StalkBases:
+def _vertex_bases(F: CellularSheaf, f: Any, eps: float) -> kernels.StalkBases:
     """Return the bases W_v and V_v of all stalks; ``f`` are the arrays with edges of norm 1."""
     dims, n, dtype = F.vertex_dims, F.n_vertices, f.tail_data.dtype
     ends = F.edges.reshape(-1)
@@ -95,7 +95,7 @@ def _vertex_bases(F: CellularSheaf, f, eps: float) -> kernels.StalkBases:
     W, V = np.zeros(int(starts[-1]), dtype), np.zeros(int(starts[-1]), dtype)
     bases = kernels.StalkBases(starts, np.zeros(n, np.int64), W, V, np.zeros(n))
 
-    def find(lo, hi):
+    def find(lo: int, hi: int) -> Any:
         d = int(dims[lo:hi].max())
         room = room_for(d, d, d + STACKED_ROWS, dtype)
         return kernels.find_vertex_bases(lo, hi, f, incident, eps, room, bases)

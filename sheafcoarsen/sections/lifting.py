@@ -1,5 +1,7 @@
 """From the last level back up: an orthonormal basis of H^0, and its residual."""
 
+from typing import Any
+
 import numpy as np
 import scipy.linalg
 import scipy.sparse
@@ -58,7 +60,9 @@ def _sparse_basis(
     return scipy.sparse.hstack(both, format="csr", dtype=stalks.sheaf.dtype)
 
 
-def _orthonormal_steps(stalks: Stalks, levels: list[Level], last: CellularSheaf, Z: np.ndarray):
+def _orthonormal_steps(
+    stalks: Stalks, levels: list[Level], last: CellularSheaf, Z: np.ndarray
+) -> Any:
     """Return what replaces R and P level by level, and Z, in orthonormal bases of im W_v.
 
     Going up, every cluster splits what it peels off from what it carries on, orthogonally in the
@@ -82,7 +86,7 @@ def _squares(sizes: np.ndarray, dtype: np.dtype) -> kernels.Ragged:
     return kernels.Ragged(starts, np.zeros(int(starts[-1]), dtype))
 
 
-def _orthonormalize(level: Level, metric: kernels.Ragged):
+def _orthonormalize(level: Level, metric: kernels.Ragged) -> Any:
     """Return R and P of one level in orthonormal bases, and the metric of what R carries on.
 
     The copies of a hub have its metric: sections have s_i times the hub's value there, and sum
@@ -98,7 +102,7 @@ def _orthonormalize(level: Level, metric: kernels.Ragged):
     new = _squares(carried, metric.data.dtype)
     f, clusters, kept = level.R.sheaf.arrays, level.R.clusters, carried + peeled
 
-    def work(lo, hi):
+    def work(lo: int, hi: int) -> Any:
         n, k = int(clusters.dims[lo:hi].max()), int(kept[lo:hi].max())
         room = room_for(max(n, k), k, max(n, k), metric.data.dtype)
         return kernels.orthonormalize_columns(lo, hi, f, clusters, (metric, new), columns, room)

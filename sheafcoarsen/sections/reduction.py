@@ -1,6 +1,6 @@
 """Steps (b) and (c), one level: what clusters cannot exclude is kept, their sections peeled off."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -68,7 +68,7 @@ def _reduce(sheaf: CellularSheaf, clusters: Clusters, cut: kernels.Cut) -> kerne
     map_size = int((sheaf.edge_dims * sheaf.vertex_dims[sheaf.edges].sum(axis=1)).max(initial=0))
     widths = np.zeros(K, np.int64)
 
-    def count(lo, hi):
+    def count(lo: int, hi: int) -> None:
         n = int(dims[lo:hi].max())
         lapack = svd_workspace(n, n, dtype, map_size)
         kernels.count_kept(lo, hi, f, clusters, cut.keep, lapack, widths)
@@ -87,7 +87,7 @@ def _reduce(sheaf: CellularSheaf, clusters: Clusters, cut: kernels.Cut) -> kerne
     outer = clusters.with_half_edges(sheaf)
     crossing = kernels.HalfEdges(outer.half_ptr, outer.half_edges)
 
-    def reduce(lo, hi):
+    def reduce(lo: int, hi: int) -> Any:
         n, k = int(dims[lo:hi].max()), int(widths[lo:hi].max())
         room = room_for(n, k, k + max(k, STACKED_ROWS), dtype, map_size)
         return kernels.reduce_clusters(lo, hi, f, clusters, crossing, cut, room, kept)

@@ -1,5 +1,7 @@
 """References by dense solvers: eigenvalues of clusters, and global sections of small sheaves."""
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse
 
@@ -56,7 +58,7 @@ def worst_eigenvalue(
     return worst
 
 
-def dense_sections(F: CellularSheaf, eps: float, dtype) -> tuple[np.ndarray, float]:
+def dense_sections(F: CellularSheaf, eps: float, dtype: Any) -> tuple[np.ndarray, float]:
     """Return an orthonormal basis of ker delta and the smallest nonzero singular value of delta.
 
     Rank is decided against the maps as given: what is left where two of them cancel is none.

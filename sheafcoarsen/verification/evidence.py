@@ -6,6 +6,7 @@ piece; what is kept of a piece is one number per cluster, per block of R* L R, o
 """
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -131,7 +132,7 @@ class Evidence:
             scores = scipy.sparse.diags_array(self.scores[lo:hi], format="csr")
             self._put("spectral", piece, piece.retained[:, : hi - lo] - scores)
 
-    def _put(self, name: str, piece: Piece, difference) -> None:
+    def _put(self, name: str, piece: Piece, difference: Any) -> None:
         """Keep the norms of the blocks on and above the diagonal."""
         width = len(piece.clusters)
         own = piece.column_cluster[: piece.n_columns]
@@ -397,7 +398,7 @@ class Evidence:
         return energy_ledger(self.C, self.probes)
 
 
-def pooled(R, x: np.ndarray) -> np.ndarray:
+def pooled(R: scipy.sparse.csr_array, x: np.ndarray) -> np.ndarray:
     """Return R* x without a copy of R."""
     return (R.T @ x.conj()).conj()
 

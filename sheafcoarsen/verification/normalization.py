@@ -2,6 +2,7 @@
 
 import warnings
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -18,7 +19,7 @@ from sheafcoarsen.verification.pieces import Piece, Pieces, part_of
 class Degrees:
     """The blocks D_v on the diagonal of L and their inverse square roots, piece by piece."""
 
-    def __init__(self, C: Coarsening, eps: float, dtype) -> None:
+    def __init__(self, C: Coarsening, eps: float, dtype: Any) -> None:
         F = C.fine
         self.C, self.eps, self.dtype = C, eps, dtype
         self.starts = offsets(F.vertex_dims**2)
@@ -101,7 +102,7 @@ class Normalized:
             exact += np.real(np.sum(np.conj(y[: piece.n_rows]) * (piece.L @ y), axis=0))
         self.energy_errors = np.abs(exact - energy(sheaf, probes))
 
-    def _worst_block(self, piece: Piece, own, roots, sheaf: CellularSheaf) -> Judged:
+    def _worst_block(self, piece: Piece, own: Any, roots: Any, sheaf: CellularSheaf) -> Judged:
         degrees, F = self.degrees, self.degrees.C.fine
         part = part_of(sheaf, piece.edges, piece.vertices, self.place)
         change = scipy.sparse.csr_array(own @ piece.L @ roots)

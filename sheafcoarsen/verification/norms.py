@@ -1,6 +1,6 @@
 """Norms of groups of entries, without over- or underflow, and the worst of ratios."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -27,7 +27,7 @@ def scaled_norms(moduli: np.ndarray, which: np.ndarray, count: int) -> np.ndarra
     return scale * np.sqrt(np.bincount(which, (moduli / scale[which]) ** 2, minlength=count))
 
 
-def norms_by(matrix, row_group: np.ndarray, column_group, count: int) -> np.ndarray:
+def norms_by(matrix: Any, row_group: np.ndarray, column_group: Any, count: int) -> np.ndarray:
     """Return the Frobenius norms of row groups, or of diagonal blocks if columns are grouped."""
     M = scipy.sparse.csr_array(matrix)
     group = np.repeat(row_group, np.diff(M.indptr))
@@ -74,7 +74,7 @@ NOTHING = Judged(0.0, 0.0, 0.0)
 WRONG = Judged(np.inf, np.inf, 0.0)
 
 
-def judged(error, n, eps: float, *norms) -> Judged:
+def judged(error: Any, n: Any, eps: float, *norms: Any) -> Judged:
     """Return the worst of errors, each in units of ``n eps product of norms``."""
     ratios = residual_ratio(error, n, eps, *norms)
     if ratios.size == 0:
@@ -89,7 +89,7 @@ def judged(error, n, eps: float, *norms) -> Judged:
     return Judged(float(ratios[at]), float(error), float(rounding))
 
 
-def worst(ratios) -> float:
+def worst(ratios: Any) -> float:
     """Return the largest ratio; NaN counts as infinite."""
     ratios = np.asarray(ratios, dtype=np.float64)
     return float(np.where(np.isnan(ratios), np.inf, ratios).max(initial=0.0))

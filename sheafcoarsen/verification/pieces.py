@@ -7,6 +7,7 @@ to the clusters of the piece are whole there; they come first.
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -65,7 +66,7 @@ class Pieces:
 
 
 def part_of(
-    F: CellularSheaf, edges: np.ndarray, vertices: np.ndarray, place: np.ndarray, dtype=None
+    F: CellularSheaf, edges: np.ndarray, vertices: np.ndarray, place: np.ndarray, dtype: Any = None
 ) -> CellularSheaf:
     """Return some edges of a sheaf on some vertices, which ``place`` numbers anew."""
     dtype = F.dtype if dtype is None else dtype
@@ -228,6 +229,6 @@ class Piece:
         return scipy.sparse.csr_array((data[same], (row[same], column[same])), shape=shape)
 
 
-def adjoint_product(A, B) -> scipy.sparse.csr_array:
+def adjoint_product(A: scipy.sparse.csr_array, B: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
     """Return A* B."""
     return scipy.sparse.csr_array(A.conj().T @ B)

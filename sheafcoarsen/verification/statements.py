@@ -5,6 +5,7 @@ statement does not apply. The numbers that it compares are in ``evidence.py``.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +60,7 @@ def _ledger_closes(e: Evidence) -> Outcome:
     return max(in_all, by_cluster), "probe"
 
 
-def _closing_gap(lines, energy, n, eps, B) -> Judged:
+def _closing_gap(lines: Any, energy: Any, n: Any, eps: float, B: Any) -> Judged:
     """Return the worst gap over eps n B (sqrt(M) + n eps B), M the sum of the lines' moduli."""
     allowed = B * (np.sqrt(np.abs(lines).sum(axis=0)) + n * eps * B)
     return judged(np.abs(lines.sum(axis=0) - energy), n, eps, allowed)

@@ -121,7 +121,7 @@ class TestSingleThreadedBlas:
         assert blas_threads() == before
 
     def test_many_callers_take_turns(self):
-        """Callers share the processors; waiting for each other, a call took thirty times as long."""
+        """Callers share the processors; when they waited for each other, a call took 30 times."""
         F = sc.gallery.bundle(nx.grid_2d_graph(20, 20), 2, 0.1, seed=5)
         P = sc.select(F, 20)
 
