@@ -100,7 +100,14 @@ def harmonic_extension(
     return x
 
 
-def _warn_of_doubt(sheaf, vertices, inside, solver: NormalEquations, free, smallest: float) -> None:
+def _warn_of_doubt(
+    sheaf: CellularSheaf,
+    vertices: np.ndarray,
+    inside: np.ndarray,
+    solver: NormalEquations,
+    free: np.ndarray,
+    smallest: float,
+) -> None:
     """Warn where directions inside are free, or hardly determined; refuse all free."""
     if free.size:
         first = int(np.searchsorted(sheaf.vertex_offsets, inside[free[0]], side="right")) - 1
