@@ -16,6 +16,7 @@ from sheafcoarsen._support import (
     real_number,
     room_for_entries,
     scalar_array,
+    single_threaded_blas,
     vertex_count,
     whole_number,
     zero_level,
@@ -95,6 +96,7 @@ def bundle(graph: GraphLike, dim: int, noise: float = 0.0, seed: Seed = None) ->
         return CellularSheaf.connection(graph, transports)
 
 
+@single_threaded_blas()
 def _random_rotations(rng: np.random.Generator, count: int, dim: int, noise: float) -> np.ndarray:
     """Return exp(noise K), K = (A - A^T) / sqrt 2 with A standard normal."""
     A = rng.standard_normal((count, dim, dim))

@@ -6,7 +6,15 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from sheafcoarsen._kernels import operators as kernels
-from sheafcoarsen._support import choice, eps_of, offsets, ranges, real_number, zero_level
+from sheafcoarsen._support import (
+    choice,
+    eps_of,
+    offsets,
+    ranges,
+    real_number,
+    single_threaded_blas,
+    zero_level,
+)
 from sheafcoarsen.exceptions import SingularDegreeWarning
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf
 
@@ -73,7 +81,8 @@ def normalized(
     for d in np.unique(f.vertex_dims[f.vertex_dims > 0]).tolist():  # one batch per dimension
         vertices = np.flatnonzero(f.vertex_dims == d)
         where = ranges(starts[vertices], np.full(len(vertices), d * d))
-        values, vectors = np.linalg.eigh(blocks[where].reshape(-1, d, d))
+        with single_threaded_blas():
+            values, vectors = np.linalg.eigh(blocks[where].reshape(-1, d, d))
         grouped.append((d, vertices, where, values, vectors))
         if singular == "regularize":  # the Frobenius norm of a block is that of its eigenvalues
             largest = values[:, -1:].clip(min=np.finfo(values.dtype).tiny)

@@ -4,7 +4,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from sheafcoarsen._support import offsets, ranges
+from sheafcoarsen._support import offsets, ranges, single_threaded_blas
 
 MapKind: TypeAlias = Literal["general", "orthogonal", "diagonal"]
 """Kinds of random maps."""
@@ -33,6 +33,7 @@ def random_maps(
     return data
 
 
+@single_threaded_blas()
 def random_orthonormal(
     rng: np.random.Generator, count: int, rows: int, cols: int, dtype: np.dtype
 ) -> np.ndarray:
