@@ -146,7 +146,3 @@ class _NoMatplotlib:
     def find_spec(name, path=None, target=None):
         if name.split(".")[0] == "matplotlib":
             raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")
-
-
-def test_completion_offers_the_pictures_alone():
-    assert dir(plot) == ["hierarchy", "ledger", "partition", "quality", "spectra"]

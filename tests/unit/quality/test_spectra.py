@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
-from sheafcoarsen.quality import spectra
+from sheafcoarsen.quality import low_pairs
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, ties_allowed
 from tests.support.strategies import bases, mode_counts, sheaves_with_partitions
@@ -221,13 +221,13 @@ def test_the_sparse_method_agrees_with_the_dense_one(monkeypatch, dtype):
     C = coarsen(F, Partition(np.arange(132) // 6), 5)
     dense = sc.spectral_quality(C, 2)
     calls = []
-    real = spectra.lowest_sparse
+    real = low_pairs.lowest_sparse
     monkeypatch.setattr(
-        "sheafcoarsen.quality.spectra.lowest_sparse",
-        lambda *args: calls.append(args) or real(*args),
+        "sheafcoarsen.quality.low_pairs.lowest_sparse",
+        lambda *args, **known: calls.append(args) or real(*args, **known),
     )
-    monkeypatch.setattr("sheafcoarsen.quality.spectra.SPARSE_ABOVE", 10)
-    monkeypatch.setattr("sheafcoarsen.quality.spectra.SPARSE_SHARE", 2)
+    monkeypatch.setattr("sheafcoarsen.quality.low_pairs.SPARSE_ABOVE", 10)
+    monkeypatch.setattr("sheafcoarsen.quality.low_pairs.SPARSE_SHARE", 2)
     found = sc.spectral_quality(C, 2)
     assert calls
     eps = eps_of(dtype)
@@ -240,23 +240,23 @@ def test_the_sparse_method_agrees_with_the_dense_one(monkeypatch, dtype):
 def test_a_missed_eigenvalue_is_an_error(monkeypatch):
     F = CellularSheaf.constant(nx.convert_node_labels_to_integers(nx.grid_2d_graph(40, 23)))
     C = coarsen(F, Partition(np.arange(920) // 8), 3)
-    real = spectra.lowest_sparse
+    real = low_pairs.lowest_sparse
 
-    def without_the_third(A, m, eps):
+    def without_the_third(A, m, eps, beside):
         values, vectors = real(A, m + 1, eps)
         return np.delete(values, 2), np.delete(vectors, 2, axis=1)
 
     assert len(sc.spectral_quality(C, 4).fine) == 4
-    monkeypatch.setattr("sheafcoarsen.quality.spectra.lowest_sparse", without_the_third)
+    monkeypatch.setattr("sheafcoarsen.quality.low_pairs.lowest_sparse", without_the_third)
     with pytest.raises(np.linalg.LinAlgError, match="inertia"):
         sc.spectral_quality(C, 4)
 
-    def noisy(A, m, eps):
+    def noisy(A, m, eps, beside):
         values, vectors = real(A, m, eps)
         vectors = vectors + 1e-4 * np.random.default_rng(3).standard_normal(vectors.shape)
         return values, np.linalg.qr(vectors)[0]
 
-    monkeypatch.setattr("sheafcoarsen.quality.spectra.lowest_sparse", noisy)
+    monkeypatch.setattr("sheafcoarsen.quality.low_pairs.lowest_sparse", noisy)
     with pytest.raises(np.linalg.LinAlgError, match="has not converged: residual"):
         sc.spectral_quality(C, 4)
 
