@@ -27,7 +27,7 @@ class Notice(event.Listener):
     def __init__(self):
         self.said = False
         self.spent = 0.0
-        self.begun: list[float] = []  # compilations under way, the outermost first
+        self.begun = []  # when compilations under way began, the outermost first
         self.lock = threading.Lock()
 
     def on_start(self, event):

@@ -9,7 +9,12 @@ from sheafcoarsen.operators.delta import (
 )
 from sheafcoarsen.operators.energies import edge_energy, energy
 from sheafcoarsen.operators.factors import Factors
-from sheafcoarsen.operators.normalization import normalize, normalized
+from sheafcoarsen.operators.normalization import (
+    degree_factors,
+    loop_sizes,
+    normalize,
+    normalized,
+)
 from sheafcoarsen.operators.pattern import LaplacianPattern, count_nonzeros, laplacian
 
 __all__ = [
@@ -20,11 +25,13 @@ __all__ = [
     "canonical_csr",
     "coboundary",
     "count_nonzeros",
+    "degree_factors",
     "edge_energy",
     "energy",
     "index_dtype",
     "laplacian",
     "laplacian_operator",
+    "loop_sizes",
     "normalize",
     "normalized",
 ]

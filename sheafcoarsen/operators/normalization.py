@@ -1,5 +1,6 @@
 """The normalized sheaf, as a change of maps."""
 
+import math
 import warnings
 from typing import Literal, TypeAlias, get_args
 
@@ -12,11 +13,15 @@ from sheafcoarsen._support import (
     offsets,
     ranges,
     real_number,
+    run_ranges,
     single_threaded_blas,
     zero_level,
 )
 from sheafcoarsen.exceptions import SingularDegreeWarning
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf
+
+SERIAL_BELOW = 200_000.0
+"""Entries of maps times their columns below which one thread does all."""
 
 Singular: TypeAlias = Literal["pinv", "regularize", "augment"]
 """What to do about a singular block of D."""
@@ -69,50 +74,90 @@ def normalized(
     choice("singular", singular, get_args(Singular))
     if not 0 < real_number("eps", eps) < np.inf:
         raise ValueError(f"`eps` must be positive and finite, got {eps!r}")
-    f = sheaf.arrays
-    starts = offsets(f.vertex_dims**2)
     # in double precision also for single, where a shift of 1e-8 would drown
-    blocks = np.zeros(int(starts[-1]), np.result_type(sheaf.dtype, np.float64))
-    kernels.diagonal_blocks(f, starts, blocks)
-    roots = np.zeros_like(blocks)
+    starts, factors = degree_factors(sheaf)
+    sizes = loop_sizes(sheaf)
     machine_eps = eps_of(sheaf.dtype)
-    grouped = []
-    shift = 1.0 if singular == "augment" else 0.0
-    for d in np.unique(f.vertex_dims[f.vertex_dims > 0]).tolist():  # one batch per dimension
-        vertices = np.flatnonzero(f.vertex_dims == d)
+    decomposed = []
+    for d in np.unique(sheaf.vertex_dims[sheaf.vertex_dims > 0]).tolist():  # batches by dimension
+        vertices = np.flatnonzero(sheaf.vertex_dims == d)
         where = ranges(starts[vertices], np.full(len(vertices), d * d))
         with single_threaded_blas():
-            values, vectors = np.linalg.eigh(blocks[where].reshape(-1, d, d))
-        grouped.append((d, vertices, where, values, vectors))
-        if singular == "regularize":  # the Frobenius norm of a block is that of its eigenvalues
-            largest = values[:, -1:].clip(min=np.finfo(values.dtype).tiny)
-            shift = max(
-                shift, float(eps * (largest[:, 0] * np.linalg.norm(values / largest, axis=1)).max())
-            )
-    first_singular, n_singular = sheaf.n_vertices, 0
-    for d, vertices, where, values, vectors in grouped:
-        values = values.clip(min=0) + values.dtype.type(shift)
-        zero = values <= (zero_level(d, machine_eps, values[:, -1:]) if singular == "pinv" else 0)
-        inverse = np.where(zero, 0, 1 / np.sqrt(np.where(zero, 1, values)))
-        roots[where] = ((vectors * inverse[:, None, :]) @ vectors.conj().swapaxes(1, 2)).reshape(-1)
-        bad = vertices[zero.any(axis=1)]
-        if bad.size:
-            first_singular, n_singular = min(first_singular, int(bad[0])), n_singular + bad.size
-    if n_singular and singular == "pinv":
+            _, sigma, adjoint = np.linalg.svd(factors[where].reshape(-1, d, d))
+        decomposed.append((vertices, where, sigma, adjoint))
+    root_shift = 1.0 if singular == "augment" else 0.0
+    if singular == "regularize":
+        largest = max((degree_norm_root(sigma) for _, _, sigma, _ in decomposed), default=0.0)
+        root_shift = math.sqrt(eps) * largest
+    roots = np.zeros_like(factors)
+    singular_at = []
+    for vertices, where, sigma, adjoint in decomposed:
+        level = 0.0
+        if singular == "pinv":
+            against = np.maximum(sigma[:, 0], sizes[vertices])[:, None]
+            level = zero_level(sigma.shape[1], machine_eps, against)
+        sigma = np.hypot(sigma, root_shift)
+        zero = sigma <= level
+        inverse = np.where(zero, 0, 1 / np.where(zero, 1, sigma))
+        roots[where] = (adjoint.conj().swapaxes(1, 2) @ (inverse[:, :, None] * adjoint)).reshape(-1)
+        singular_at.append(vertices[zero.any(axis=1)])
+    bad = np.concatenate([*singular_at, np.zeros(0, np.int64)])
+    if bad.size and singular == "pinv":
         warnings.warn(
-            f"the diagonal block of the Laplacian is singular at {n_singular} of {sheaf.n_vertices} vertices, first at "
-            f"vertex {first_singular}: the pseudo-inverse was taken "
-            f'(normalize(..., singular="regularize") or "augment" would shift it; an isolated vertex always counts)',
+            f"the diagonal block of the Laplacian is singular at {bad.size} of {sheaf.n_vertices} "
+            f"vertices, first at vertex {bad.min()}: the pseudo-inverse was taken "
+            f'(normalize(..., singular="regularize") or "augment" would shift it; an isolated '
+            f"vertex always counts)",
             SingularDegreeWarning,
             stacklevel=stacklevel,
         )
     scaled = []
-    for end, data, begins in ((0, f.tail_data, f.tail_offsets), (1, f.head_data, f.head_offsets)):
-        out = np.empty_like(data)
-        kernels.multiply_maps(
-            f.edges, end, f.edge_dims, f.vertex_dims, data, begins, roots, starts, out
-        )
-        scaled.append(out)
+    for end, data in enumerate((sheaf.tail_data, sheaf.head_data)):
+        scaled.append(np.empty_like(data))
+        kernels.multiply_maps(sheaf.arrays, end, roots, starts, scaled[-1])
     return trusted_sheaf(
-        sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims, scaled[0], scaled[1], sheaf.vertex_labels
+        sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims, *scaled, sheaf.vertex_labels
     )
+
+
+def degree_factors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
+    """Return where each vertex's factor begins and the triangular R_v with R_v* R_v = D_v.
+
+    The singular values of R_v are those of the maps stacked at v, which resolves them to eps of the
+    largest; those of D_v would be resolved to sqrt(eps). In double precision.
+    """
+    n, m = sheaf.n_vertices, sheaf.n_edges
+    starts = offsets(sheaf.vertex_dims**2)
+    by_row, by_column = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
+    unsorted, half_edges = np.empty((2, 2 * m), np.int64)
+    kernels.sort_half_edges(sheaf.edges, by_row, by_column, unsorted, half_edges)
+    half_ptr = np.append(0, by_row[:n])
+    factors = np.empty(int(starts[-1]), np.result_type(sheaf.dtype, np.float64))
+    run_ranges(
+        lambda lo, hi: kernels.stacked_factors(
+            lo, hi, sheaf.arrays, half_ptr, half_edges, starts, factors
+        ),
+        np.diff(half_ptr) * sheaf.vertex_dims**2 + 1.0,
+        serial_below=SERIAL_BELOW,
+    )
+    return starts, factors
+
+
+def loop_sizes(sheaf: CellularSheaf) -> np.ndarray:
+    """Return the largest entry of the loops' maps at each vertex: their difference may cancel."""
+    sizes = np.zeros(sheaf.n_vertices)
+    loops = np.flatnonzero(sheaf.edges[:, 0] == sheaf.edges[:, 1])
+    for data, begin in (
+        (sheaf.tail_data, sheaf.tail_offsets),
+        (sheaf.head_data, sheaf.head_offsets),
+    ):
+        lengths = np.diff(begin)[loops]
+        vertex = np.repeat(sheaf.edges[loops, 0], lengths)
+        np.maximum.at(sizes, vertex, np.abs(data[ranges(begin[loops], lengths)]))
+    return sizes
+
+
+def degree_norm_root(sigma: np.ndarray) -> float:
+    """Return the square root of the largest norm(D_v)_F, given the singular values of its factor."""
+    top = sigma[:, :1].clip(min=np.finfo(sigma.dtype).tiny)
+    return float((top[:, 0] * np.sqrt(np.linalg.norm((sigma / top) ** 2, axis=1))).max())

@@ -10,14 +10,18 @@ import scipy.sparse
 from sheafcoarsen._support import blocks, norm, offsets, range_of_blocks, zero_level
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.exceptions import SingularDegreeWarning
-from sheafcoarsen.operators import energy, laplacian, normalize
+from sheafcoarsen.operators import degree_factors, energy, laplacian, loop_sizes, normalize
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.verification.norms import NOTHING, Judged, block_norms, judged, scaled_norms
 from sheafcoarsen.verification.pieces import Piece, Pieces, part_of
 
 
 class Degrees:
-    """The blocks D_v on the diagonal of L and their inverse square roots, piece by piece."""
+    """The blocks D_v on the diagonal of L and their inverse square roots, piece by piece.
+
+    The roots come from factors R_v with R_v* R_v = D_v, which is checked against L: D_v itself
+    resolves its square root to sqrt(eps) only.
+    """
 
     def __init__(self, C: Coarsening, eps: float, dtype: Any) -> None:
         F = C.fine
@@ -25,6 +29,8 @@ class Degrees:
         self.starts = offsets(F.vertex_dims**2)
         self.roots = np.zeros(int(self.starts[-1]), dtype)  # D_v^{-1/2}, vertex after vertex
         self.norms = np.zeros(F.n_vertices)  # norm(D_v)_F
+        self.factors, self.loop_sizes = degree_factors(F)[1], loop_sizes(F)
+        self.worst_factor = NOTHING
         self.row_norms: list[float] = []
 
     def measure(self, piece: Piece) -> None:
@@ -47,7 +53,12 @@ class Degrees:
             D = np.zeros((len(members), d, d), self.dtype)
             D[place[v], i[here] - first[v], j[here] - first[v]] = value[here]
             where = range_of_blocks(self.starts, piece.own[members])
-            self.roots[where] = inverse_roots(D, self.eps).reshape(-1)
+            own = piece.own[members]
+            R = self.factors[where].reshape(D.shape)
+            error = np.array([norm(block) for block in R.conj().swapaxes(1, 2) @ R - D])
+            n = np.maximum(d, self.terms[own])
+            self.worst_factor = max(self.worst_factor, judged(error, n, self.eps, self.norms[own]))
+            self.roots[where] = inverse_roots(R, self.eps, self.loop_sizes[own]).reshape(-1)
 
     def root_matrix(self, vertices: np.ndarray) -> scipy.sparse.csr_array:
         """Return blockdiag(D_v^{-1/2}) over some vertices."""
@@ -73,15 +84,15 @@ class Degrees:
         return scaled_norms(np.abs(self.roots), which, len(self.norms))
 
 
-def inverse_roots(D: np.ndarray, eps: float) -> np.ndarray:
-    """Return D^{-1/2} of many semidefinite matrices of one size, pseudo-inverted."""
-    d = D.shape[1]
-    top = np.abs(D).max(axis=(1, 2), keepdims=True)
-    top = np.where(top > 0, top, 1.0)
-    w, V = np.linalg.eigh(D / top)
-    zero = w <= zero_level(d, eps, w[:, -1:])
-    inverse = np.where(zero, 0, 1 / np.sqrt(np.where(zero, 1, w)))
-    return (V * inverse[:, None, :]) @ V.conj().swapaxes(1, 2) / np.sqrt(top)
+def inverse_roots(R: np.ndarray, eps: float, sizes: np.ndarray) -> np.ndarray:
+    """Return (R* R)^{-1/2} of many matrices of one size, pseudo-inverted.
+
+    Singular values are zero against the largest one and ``sizes``, those of the loops' maps.
+    """
+    _, w, V = np.linalg.svd(R)
+    zero = w <= zero_level(R.shape[1], eps, np.maximum(w[:, 0], sizes)[:, None])
+    inverse = np.where(zero, 0, 1 / np.where(zero, 1, w))
+    return (V.conj().swapaxes(1, 2) * inverse[:, None, :]) @ V
 
 
 class Normalized:
@@ -93,7 +104,7 @@ class Normalized:
             warnings.simplefilter("ignore", SingularDegreeWarning)
             sheaf = normalize(C.fine)
         self.place = pieces.vertex_place
-        self.worst_block, exact = NOTHING, np.zeros(probes.shape[1])
+        self.worst_block, exact = degrees.worst_factor, np.zeros(probes.shape[1])
         for piece in pieces:
             roots = degrees.root_matrix(piece.vertices)
             own = roots[: piece.n_rows, : piece.n_rows]

@@ -105,21 +105,23 @@ def normalized(F, singular="pinv", eps=1e-8):
     # in double precision, where a shift of 1e-8 does not drown
     delta = coboundary(F).astype(np.result_type(F.dtype, np.float64))
     L = delta.conj().T @ delta
-    blocks = [L[np.ix_(c, c)] for c in (vertex_coordinates(F, v) for v in range(F.n_vertices))]
+    stacks = [delta[:, vertex_coordinates(F, v)] for v in range(F.n_vertices)]
     shift = {
         "pinv": 0.0,
-        "regularize": eps * max((norm(D) for D in blocks), default=0.0),
+        "regularize": eps * max((norm(A.conj().T @ A) for A in stacks), default=0.0),
         "augment": 1.0,
     }[singular]
     roots = []
-    for D in blocks:
-        values, vectors = np.linalg.eigh(D)
-        zero = (
-            4 * len(D) * np.finfo(F.dtype).eps * values.max(initial=0) if singular == "pinv" else 0
-        )
-        values = [max(w, 0) + shift for w in values]
-        inverse = np.array([1 / np.sqrt(w) if w > zero else 0 for w in values])
-        roots.append(vectors * inverse @ vectors.conj().T)
+    for A in stacks:  # D_v = A* A, whose small eigenvalues rounding would drown
+        d = A.shape[1]
+        sigma, adjoint = np.zeros(d), np.eye(d)
+        if A.size:
+            _, found, adjoint = np.linalg.svd(A)
+            sigma[: len(found)] = found
+        zero = 4 * d * np.finfo(F.dtype).eps * sigma.max(initial=0) if singular == "pinv" else 0
+        sigma = np.hypot(sigma, np.sqrt(shift))
+        inverse = np.array([1 / s if s > zero else 0 for s in sigma])
+        roots.append(adjoint.conj().T * inverse @ adjoint)
     root = block_diagonal(roots, L.dtype)
     return root @ L @ root, root
 

@@ -4,8 +4,8 @@ from sheafcoarsen._kernels.operators.coboundary import (
     apply_adjoint,
     apply_coboundary,
     coboundary_csr,
-    diagonal_blocks,
     multiply_maps,
+    stacked_factors,
     sum_products,
 )
 from sheafcoarsen._kernels.operators.laplacian import fill, fill_uniform
@@ -23,7 +23,6 @@ __all__ = [
     "apply_coboundary",
     "canonical_entries",
     "coboundary_csr",
-    "diagonal_blocks",
     "fill",
     "fill_uniform",
     "group_entries",
@@ -32,5 +31,6 @@ __all__ = [
     "scalar_pattern",
     "scalar_row_widths",
     "sort_half_edges",
+    "stacked_factors",
     "sum_products",
 ]

@@ -6,8 +6,11 @@ kernel says.
 
 import numpy as np
 
-from sheafcoarsen._kernels.dense import add_gram
+from sheafcoarsen._kernels.dense import triangular_factor
 from sheafcoarsen._kernels.jit import kernel, subkernel
+
+AT_A_TIME = 64
+"""Rows at least that are stacked before they are factored."""
 
 
 @subkernel
@@ -25,28 +28,56 @@ def add_loop_gram(out, to, a, p, b, q, shape):
 
 
 @kernel
-def diagonal_blocks(f, starts, out):
-    """Add up the diagonal block of every vertex; block v is out[starts[v] ...], row-major."""
-    for e in range(f.edges.shape[0]):
-        u, v = f.edges[e, 0], f.edges[e, 1]
-        du, dv, rows = f.vertex_dims[u], f.vertex_dims[v], f.edge_dims[e]
-        a, b = f.tail_offsets[e], f.head_offsets[e]
-        if u == v:
-            add_loop_gram(out, (starts[u], du), f.tail_data, a, f.head_data, b, (rows, du))
-        else:
-            add_gram(out, (starts[u], du), f.tail_data, (a, du), f.tail_data, (a, du), rows, 1.0)
-            add_gram(out, (starts[v], dv), f.head_data, (b, dv), f.head_data, (b, dv), rows, 1.0)
+def stacked_factors(lo, hi, f, half_ptr, half_edges, starts, out):
+    """Triangular R_v with R_v* R_v = D_v for vertices lo .. hi, d x d row-major at out[starts[v]].
+
+    By Householder reflections of the maps stacked at v, a loop's being the difference of its two,
+    and never through D_v, which would hold squares. ``half_edges`` are 2 e + end, by vertex.
+    """
+    most, widest = 0, 0
+    for v in range(lo, hi):
+        widest = max(widest, f.vertex_dims[v])
+        for k in range(half_ptr[v], half_ptr[v + 1]):
+            most = max(most, f.edge_dims[half_edges[k] >> 1])
+    room = widest + max(most, AT_A_TIME)
+    m = np.empty(room * widest, out.dtype)
+    column, row = np.empty(room, out.dtype), np.empty(widest, out.dtype)
+    for v in range(lo, hi):
+        d, filled = f.vertex_dims[v], 0
+        for k in range(half_ptr[v], half_ptr[v + 1]):
+            e, end = half_edges[k] >> 1, half_edges[k] & 1
+            loop = f.edges[e, 0] == f.edges[e, 1]
+            if d == 0 or (loop and end == 1):
+                continue
+            rows = f.edge_dims[e]
+            if filled + rows > room:
+                triangular_factor(m, filled, d, column, row)
+                filled = min(filled, d)
+            tail, head, at = f.tail_offsets[e], f.head_offsets[e], filled * d
+            for i in range(rows * d):
+                if loop:
+                    m[at + i] = f.tail_data[tail + i] - f.head_data[head + i]
+                elif end == 0:
+                    m[at + i] = f.tail_data[tail + i]
+                else:
+                    m[at + i] = f.head_data[head + i]
+            filled += rows
+        triangular_factor(m, filled, d, column, row)
+        for i in range(d * d):
+            out[starts[v] + i] = m[i] if i < filled * d else 0
 
 
 @kernel
-def multiply_maps(edges, end, edge_dims, vertex_dims, data, data_offsets, roots, root_offsets, out):
-    """Out = F_{v->e} W_v for every edge, W_v the d_v x d_v matrix roots[root_offsets[v] ...]."""
-    for e in range(edges.shape[0]):
-        v = edges[e, end]
-        d = vertex_dims[v]
+def multiply_maps(f, end, roots, root_offsets, out):
+    """Out = F_{v->e} W_v at one end of every edge, W_v the matrix at roots[root_offsets[v]]."""
+    data = f.tail_data if end == 0 else f.head_data
+    starts = f.tail_offsets if end == 0 else f.head_offsets
+    for e in range(f.edges.shape[0]):
+        v = f.edges[e, end]
+        d = f.vertex_dims[v]
         w = root_offsets[v]
-        for q in range(edge_dims[e]):
-            at = data_offsets[e] + q * d
+        for q in range(f.edge_dims[e]):
+            at = starts[e] + q * d
             for j in range(d):
                 out[at + j] = 0
             for i in range(d):

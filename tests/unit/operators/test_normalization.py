@@ -30,8 +30,12 @@ def shifted_blocks(F, singular, eps):
 def clearly_singular(F, singular="pinv", eps=0.0):
     """Whether each D_v is singular; drops sheaves where rounding decides."""
     found = []
-    for D in shifted_blocks(F, singular, eps):
-        values = np.linalg.eigvalsh(D)
+    delta = reference.coboundary(F).astype(np.result_type(F.dtype, np.float64))
+    for v, D in enumerate(shifted_blocks(F, singular, eps)):
+        A = delta[:, reference.vertex_coordinates(F, v)]
+        shift = np.sqrt(max(size(D) - size(A.conj().T @ A), 0.0)) * np.eye(len(D))
+        values = np.linalg.svd(np.vstack([A, shift]), compute_uv=False)
+        values = np.append(values, np.zeros(len(D) - len(values)))
         level = 4 * len(D) * eps_of(F.dtype) * values.max(initial=0)
         assume(not ((values > level / 4) & (values < 100 * level)).any())
         found.append(bool((values <= level).any()))
@@ -121,6 +125,50 @@ def test_the_scale_of_the_maps_does_not_change_the_normalized_sheaf(F, scale, si
                 n=int(F.vertex_dims[at]),
                 eps=eps_of(F.dtype),
             )
+
+
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("t", [1.0, 1e-4, 1e-6, 1e-7, 3e-8, 1e-10])
+def test_maps_of_very_different_sizes_are_resolved_to_the_ratio_of_their_sizes(t, dtype):
+    """Never to its square, as D_v would: below sqrt(eps) that loses a direction."""
+    rng = np.random.default_rng(7)
+    basis = rng.standard_normal((3, 3)) + (
+        1j * rng.standard_normal((3, 3)) if dtype is complex else 0
+    )
+    rows = np.linalg.qr(basis)[0] * np.array([[1.0], [t], [np.sqrt(t)]])
+    F = CellularSheaf(
+        [[0, 1], [2, 0], [0, 3]], [rows[:1], [[1.0]], rows[2:]], [[[1.0]], rows[1:2], [[1.0]]]
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no block is singular
+        N = sc.normalize(F)
+    maps = np.vstack([N.tail_map(0), N.head_map(1), N.tail_map(2)])
+    assert_residual(maps.conj().T @ maps - np.eye(3), 1 / t, n=3)
+    assert_residual(maps @ maps.conj().T - np.eye(3), 1 / t, n=3)
+    C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), 2)
+    assert {check.name for check in sc.verify(C).checks if check.passed is False} == set()
+
+
+@pytest.mark.parametrize("extra", [1.0, 1e-140])
+def test_a_hub_is_normalized_through_many_factors(extra):
+    """More rows than are stacked at a time, of one and of several columns."""
+    rng = np.random.default_rng(3)
+    n = 1000
+    edges = np.column_stack([np.zeros(n, int), np.arange(1, n + 1)])
+    maps = rng.standard_normal((n, 2, 3)) * extra
+    N = sc.normalize(CellularSheaf(edges, maps, np.ones((n, 2, 1)) * extra))
+    stack = N.tail_data.reshape(-1, 3)
+    assert_residual(stack.T @ stack - np.eye(3), 10, n=10)
+
+
+def test_loops_whose_maps_cancel_to_rounding_are_no_rank():
+    third = 1 / 3
+    head = np.array([[third, 0.0], [0.0, 1.0]])
+    tail = head + np.array([[2.0**-54, 0.0], [0.0, 1.0]])
+    with pytest.warns(sc.SingularDegreeWarning):
+        N = sc.normalize(CellularSheaf([[0, 0]], [tail], [head]))
+    assert_residual((N.tail_map(0) - N.head_map(0)) - np.diag([0.0, 1.0]), n=2)
 
 
 def test_augment_adds_one_whatever_the_scale():

@@ -23,7 +23,8 @@ def test_inverse_roots_of_semidefinite_matrices(scale):
     A = np.random.default_rng(3).standard_normal((5, 4, 3))
     A[2, :, 2] = A[2, :, 0]  # of rank 2
     D = A.swapaxes(1, 2) @ A
-    roots = inverse_roots(D * scale, np.finfo(float).eps)
+    R = np.linalg.qr(A)[1]
+    roots = inverse_roots(R * np.sqrt(scale), np.finfo(float).eps, np.zeros(5))
     projection = D @ np.linalg.pinv(D, rtol=1e-12)
     np.testing.assert_allclose(roots @ (D * scale) @ roots, projection, atol=1e-12)
 
