@@ -111,12 +111,16 @@ def normalized(
             SingularDegreeWarning,
             stacklevel=stacklevel,
         )
-    scaled = []
-    for end, data in enumerate((sheaf.tail_data, sheaf.head_data)):
-        scaled.append(np.empty_like(data))
-        kernels.multiply_maps(sheaf.arrays, end, roots, starts, scaled[-1])
+    tail_data, head_data = np.empty_like(sheaf.tail_data), np.empty_like(sheaf.head_data)
+    for end, out in enumerate((tail_data, head_data)):
+        kernels.multiply_maps(sheaf.arrays, end, roots, starts, out)
     return trusted_sheaf(
-        sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims, *scaled, sheaf.vertex_labels
+        sheaf.edges,
+        sheaf.vertex_dims,
+        sheaf.edge_dims,
+        tail_data,
+        head_data,
+        sheaf.vertex_labels,
     )
 
 

@@ -1,13 +1,11 @@
-"""While kernels compile for the first time one line says so; they can be compiled ahead."""
+"""While kernels compile for the first time one line says so."""
 
 import logging
 from types import SimpleNamespace
 
 import pytest
 
-from sheafcoarsen import compilation
 from sheafcoarsen._kernels import notice
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
 
 
 def compiling(module):
@@ -58,16 +56,3 @@ def test_a_level_silences_it(clock, caplog):
         clock[0] += 10.0
         watcher.on_start(OURS)
     assert caplog.messages == []
-
-
-@pytest.mark.parametrize("job", compilation.USUAL + compilation.RARE, ids=lambda job: job.__name__)
-def test_examples_run(job):
-    compilation.compile_one(job, "float64")
-
-
-@pytest.mark.skipif(JIT_IS_OFF, reason="nothing is compiled")
-def test_kernels_are_compiled_into_the_cache_by_other_processes(tmp_path, monkeypatch):
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(compilation, "USUAL", (compilation.compile_cheaply,))
-    compilation.compile_kernels(processes=1)
-    assert list(tmp_path.rglob("*.nbc"))

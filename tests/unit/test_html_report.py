@@ -289,7 +289,7 @@ def test_the_command_line_says_when_a_check_failed(graph_file, tmp_path, capsys,
             C, sheaf=C.sheaf.with_maps(1.01 * C.sheaf.tail_data, C.sheaf.head_data)
         )
 
-    monkeypatch.setattr("sheafcoarsen.cli.coarsen", broken)
+    monkeypatch.setattr("sheafcoarsen.cli.commands.coarsen", broken)
     assert (
         main(
             [
@@ -354,7 +354,7 @@ def test_without_matplotlib_the_command_line_does_nothing(
     def missing():
         raise ImportError('pictures need matplotlib: pip install "sheafcoarsen[plot]"')
 
-    monkeypatch.setattr("sheafcoarsen.cli.check_matplotlib", missing)
+    monkeypatch.setattr("sheafcoarsen.cli.commands.check_matplotlib", missing)
     assert (
         main(["coarsen", graph_file, "--clusters", "4", "--rank", "2", "--report", str(out)]) == 2
     )

@@ -12,7 +12,7 @@ from sheafcoarsen._kernels.dense.scaling import (
     power_of_two,
 )
 from sheafcoarsen._kernels.dense.triangular import inverse_of_triangular, triangular_factor
-from sheafcoarsen._kernels.dense.workspace import (
+from sheafcoarsen._kernels.dense.workspaces import (
     Workspace,
     svd_workspace,
     workspace,

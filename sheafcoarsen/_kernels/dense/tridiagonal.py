@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from sheafcoarsen._kernels.dense.workspace import LANES
+from sheafcoarsen._kernels.dense.workspaces import LANES
 from sheafcoarsen._kernels.jit import subkernel, summing_subkernel
 
 SOLVES = 6

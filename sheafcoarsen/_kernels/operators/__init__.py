@@ -1,6 +1,7 @@
 """Loops of :mod:`sheafcoarsen.operators`."""
 
-from sheafcoarsen._kernels.operators.coboundary import (
+from sheafcoarsen._kernels.operators.blocks import fill, fill_uniform
+from sheafcoarsen._kernels.operators.delta import (
     apply_adjoint,
     apply_coboundary,
     coboundary_csr,
@@ -8,7 +9,6 @@ from sheafcoarsen._kernels.operators.coboundary import (
     stacked_factors,
     sum_products,
 )
-from sheafcoarsen._kernels.operators.laplacian import fill, fill_uniform
 from sheafcoarsen._kernels.operators.ordering import nested_dissection
 from sheafcoarsen._kernels.operators.pattern import (
     canonical_entries,

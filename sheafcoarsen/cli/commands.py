@@ -12,8 +12,8 @@ import networkx as nx
 import numpy as np
 
 from sheafcoarsen._support import check_matplotlib, output_path
+from sheafcoarsen.cli.compilation import SCALARS, compile_kernels
 from sheafcoarsen.coarsening import Coarsening, coarsen
-from sheafcoarsen.compilation import SCALARS, compile_kernels
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.html_report import (
     SMOOTHING_STEPS,

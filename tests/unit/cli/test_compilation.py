@@ -1,0 +1,19 @@
+"""``sheafcoarsen compile``: kernels compiled ahead, in processes of their own."""
+
+import pytest
+
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen.cli import compilation
+
+
+@pytest.mark.parametrize("job", compilation.USUAL + compilation.RARE, ids=lambda job: job.__name__)
+def test_examples_run(job):
+    compilation.compile_one(job, "float64")
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="nothing is compiled")
+def test_kernels_are_compiled_into_the_cache_by_other_processes(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(compilation, "USUAL", (compilation.compile_cheaply,))
+    compilation.compile_kernels(processes=1)
+    assert list(tmp_path.rglob("*.nbc"))
