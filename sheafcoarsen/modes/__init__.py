@@ -1,6 +1,40 @@
-"""The lowest modes of every cluster.
+"""The lowest modes of every cluster, which become the stalks of the coarse sheaf.
 
-(door text to come)
+``result.py``
+    what comes out: :class:`LocalModes`, checked where it is made or altered;
+``local_operators.py``
+    whose modes are taken, as objects: ``Internal()`` is the paper's theory, ``Principal()`` its
+    layer, ``Oversampled(rings, target)`` describes best what the coarse sheaf is to keep; a string
+    names them, looked up once;
+``modes.py``
+    :func:`local_modes`: a rule is shown the spectra, the modes it asks for are computed; the same
+    again for new maps;
+``problems.py``
+    the dense eigenproblems of all clusters, range by range, in the kernels of
+    ``_kernels/modes/``; a cluster too large for that is the business of ``sparse.py``;
+``oversampled.py``
+    what a cluster answers to sources in a patch around it. Of docs/conventions.md, section 5.7,
+    the patches T are in ``patches.py``, the target s of a pilot is ``pilot_target``, and in
+    ``_kernels/modes/`` ker L_T is ``patch_kernel.py``, and the border b, A, X, Y, G, the order of
+    K_C before the rest, and the scores are ``oversampled.py``;
+``prolongation.py``
+    :class:`Prolongation`, R = blockdiag(R_a) as dense blocks, from modes or from a basis of the
+    user's own.
+
+A grid in four clusters; each keeps its three lowest modes, which R holds side by side:
+
+>>> import networkx as nx
+>>> import sheafcoarsen as sc
+>>> from sheafcoarsen.modes import Oversampled
+>>> F = sc.CellularSheaf.random(nx.grid_2d_graph(6, 6), 2, 3, seed=3)
+>>> P = sc.select(F, 4)
+>>> M = sc.local_modes(F, P, 3)
+>>> M
+LocalModes('internal', n_clusters=4, ranks 3 .. 3, dim 12 of 72, tied=0)
+>>> M.R.block(0).shape, M.R.matrix is M.prolongation
+((18, 3), True)
+>>> sc.local_modes(F, P, 3, Oversampled(rings=2, target=0.5))
+LocalModes('oversampled', n_clusters=4, ranks 3 .. 3, dim 12 of 72, tied=0, rings=2, target=0.5)
 """
 
 from sheafcoarsen.modes.local_operators import (
