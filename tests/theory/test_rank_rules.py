@@ -259,3 +259,25 @@ def test_rules_are_values():
     assert sc.ranks.below(1) == sc.ranks.below(1.0) != sc.ranks.below(2)
     assert sc.ranks.gap(2).whole_multiplets() == sc.ranks.gap(2).whole_multiplets()
     assert len({sc.ranks.kernel(), sc.ranks.kernel(), sc.ranks.budget(3)}) == 2
+
+
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+@pytest.mark.parametrize("operator", ["internal", "oversampled"])
+@pytest.mark.parametrize("n", [4, 40])
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+def test_rounding_that_a_loop_leaves_is_no_rank(operator, n, scale):
+    """Its maps cancel to a few units in the last place, which are more than n eps of the others."""
+    A = 1e3 * np.random.default_rng(3).standard_normal((2, 2))
+    path = sc.CellularSheaf.constant(nx.path_graph(n), 2)
+    tails, heads = ([get(e) for e in range(n - 1)] for get in (path.tail_map, path.head_map))
+    edges = [*path.edges.tolist(), [0, 0]]
+    tails, heads = [*tails, A], [*heads, np.nextafter(A, np.inf)]
+    F = sc.CellularSheaf(edges, *([scale * M for M in maps] for maps in (tails, heads)))
+    C = sc.coarsen(F, sc.Partition(np.zeros(n, int)), sc.ranks.kernel(), local_operator=operator)
+    assert C.ranks.tolist() == [2]
+    constants = C.prolongation.toarray().reshape(n, 2, 2)
+    assert_residual(constants - constants[0], 1.0, n=2 * n)
+    twice = sc.CellularSheaf(edges, tails, [*heads[:-1], A + 1e-9])  # of rank one, and no rounding
+    assert sc.local_modes(
+        twice, sc.Partition(np.zeros(n, int)), sc.ranks.kernel(), operator
+    ).ranks.tolist() == [1]

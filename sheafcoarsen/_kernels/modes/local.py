@@ -35,6 +35,23 @@ def cluster_unit(a, f, c):
 
 
 @kernel
+def largest_loop_entry(a, f, c):
+    """Largest entry of the maps of cluster a's loops, of which only the difference enters.
+
+    What is left where they cancel is rounding of that size, which is no rank.
+    """
+    largest = 0.0
+    for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
+        e = c.internal_edges[k]
+        if f.edges[e, 0] == f.edges[e, 1]:
+            for i in range(f.tail_offsets[e], f.tail_offsets[e + 1]):
+                largest = max(largest, float(abs(f.tail_data[i])))
+            for i in range(f.head_offsets[e], f.head_offsets[e + 1]):
+                largest = max(largest, float(abs(f.head_data[i])))
+    return largest
+
+
+@kernel
 def scaled_map(data, begin, end, unit, out, at):
     """out[at ...] = unit times one map."""
     for i in range(begin, end):

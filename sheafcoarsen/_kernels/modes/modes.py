@@ -19,7 +19,12 @@ from sheafcoarsen._kernels.dense import (
 )
 from sheafcoarsen._kernels.jit import kernel
 from sheafcoarsen._kernels.modes.blocks import Blocks, put_modes
-from sheafcoarsen._kernels.modes.local import assemble, cluster_unit, stack
+from sheafcoarsen._kernels.modes.local import (
+    assemble,
+    cluster_unit,
+    largest_loop_entry,
+    stack,
+)
 
 
 class ModesOut(NamedTuple):
@@ -113,12 +118,14 @@ def kernel_dims(lo, hi, f, c, rows, eps, s, dims):
         if n == 0:
             continue
         stack(a, f, c, rows[a], s.a)
-        if normalized(s.a, rows[a] * n) == 0:
+        scale = normalized(s.a, rows[a] * n)
+        if scale == 0:
             continue
         if singular_rows(rows[a], n, False, s) != 0:
             return a
+        size = max(float(s.w[0]), largest_loop_entry(a, f, c) / scale)
         for j in range(min(rows[a], n)):
-            if float(s.w[j]) > max(rows[a], n) * eps * float(s.w[0]):
+            if float(s.w[j]) > max(rows[a], n) * eps * size:
                 dims[a] -= 1
     return -1
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from sheafcoarsen._kernels.dense import Workspace, normalized, potrf, potrs, singular_rows
 from sheafcoarsen._kernels.jit import kernel
-from sheafcoarsen._kernels.modes.local import stack
+from sheafcoarsen._kernels.modes.local import largest_loop_entry, stack
 from sheafcoarsen._kernels.modes.patches import PatchIndex
 
 EPS = 2.0**-52
@@ -140,10 +140,13 @@ def kernel_by_svd(f, rows, tolerance, room):
     n = t.dims[0]
     matrix = np.empty(max(rows * n, 1), room.a.dtype)
     stack(0, f, t, rows, matrix)
-    normalized(matrix, rows * n)
+    scale = normalized(matrix, rows * n)
     w, z, info = right_vectors(rows, n, matrix, s)
+    size = w[0]
+    if scale > 0:
+        size = max(size, largest_loop_entry(0, f, t) / scale)
     rank = 0
-    while rank < min(rows, n) and w[rank] > tolerance * w[0]:
+    while rank < min(rows, n) and w[rank] > tolerance * size:
         rank += 1
     return z[rank:].copy(), info
 
@@ -161,7 +164,8 @@ def patch_kernel(f, rows, unit, largest, top, eps, room):
     n = t.dims[0]
     a, spare = room.a, room.spare
     tolerance = max(rows, n) * eps
-    mu = max(64 * n * EPS * largest, 4 * tolerance * tolerance * top)
+    size = max(math.sqrt(top), largest_loop_entry(0, f, t) * unit)
+    mu = max(64 * n * EPS * largest, 4 * tolerance * tolerance * size * size)
     none = np.zeros((0, n), a.dtype)
     spare[: n * n] = a[: n * n]
     for i in range(n):
@@ -216,7 +220,7 @@ def patch_kernel(f, rows, unit, largest, top, eps, room):
         apply_delta(f, t, unit, x, y)
         w, z, info = right_vectors(rows, near, y.reshape(rows * near), s)
         zeros = 0
-        while zeros < near and w[near - 1 - zeros] <= tolerance * math.sqrt(top):
+        while zeros < near and w[near - 1 - zeros] <= tolerance * size:
             zeros += 1
         x = np.dot(np.ascontiguousarray(z[near - zeros :]), x)
         orthonormalize(x)
