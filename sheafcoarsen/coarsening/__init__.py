@@ -1,8 +1,8 @@
 """One level: a sheaf and a partition go in, a prolongation and a coarse sheaf come out.
 
 ``coarsening.py``
-    :func:`coarsen` and its result, :class:`Coarsening`, which knows the way up and down and coarsens
-    new maps again;
+    :func:`coarsen` and its result, :class:`Coarsening`, which knows the way up and down and
+    coarsens new maps again;
 ``realization.py``
     the coarse sheaf of an R, whose Laplacian is R* L R (``thm:Galerkin_realization``): first
     ``crossing.py``, the maps of crossing edges, fine maps times blocks of R, compressed where

@@ -43,9 +43,9 @@ RESTARTS = 300
 def local_sheaf(sheaf: CellularSheaf, clusters: Clusters, a: int) -> tuple[CellularSheaf, float]:
     """Return the sheaf whose Laplacian is cluster a's local operator, scaled, and its unit.
 
-    That is a power of two, see ``unit_sheaf``. Half-edges are edges whose other end is one more vertex, with a
-    stalk of dimension 0. So are loops, with the difference of their maps. Computed in double
-    precision.
+    That is a power of two, see ``unit_sheaf``. Half-edges are edges whose other end is one more
+    vertex, with a stalk of dimension 0. So are loops, with the difference of their maps. Computed
+    in double precision.
     """
     members = clusters.members[clusters.member_ptr[a] : clusters.member_ptr[a + 1]]
     inner = clusters.internal_edges[clusters.internal_ptr[a] : clusters.internal_ptr[a + 1]]
