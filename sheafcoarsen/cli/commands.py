@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
 
     info = commands.add_parser("info", help="say what a file holds")
     info.add_argument("input", metavar="INPUT", help=inputs)
-    info.add_argument("--dim", type=int, help="stalk dimension for a graph (default 1)")
+    _graph_options(info)
     info.set_defaults(run=_info)
 
     check = commands.add_parser(
@@ -113,22 +113,35 @@ def _coarsening_options(parser: argparse.ArgumentParser, *, required: bool) -> N
     parser.add_argument(
         "--local-operator", choices=tuple(OPERATORS), help="whose modes to keep (default internal)"
     )
-    parser.add_argument("--dim", type=int, help="stalk dimension for a graph (default 1)")
+    _graph_options(parser)
     parser.add_argument("--seed", type=int, help="for the choice of clusters (default 0)")
 
 
-def _read(path: str, dim: int | None) -> CellularSheaf | Partition | Coarsening | Hierarchy:
+def _graph_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dim", type=int, help="stalk dimension for a graph (default 1)")
+    parser.add_argument(
+        "--vertices",
+        type=int,
+        metavar="N",
+        help="for an edge list whose last vertices are isolated, or whose numbers are sparse",
+    )
+
+
+def _read(args: argparse.Namespace) -> CellularSheaf | Partition | Coarsening | Hierarchy:
+    path, dim = args.input, args.dim
     plain = path.lower().removesuffix(".gz")
     ours = plain.endswith(".npz") or _is_zip(path)
     if dim is not None and (ours or plain.endswith(".g2o")):
         raise ValueError(f"--dim is the stalk dimension for a graph; {path} brings its own")
+    if args.vertices is not None and (ours or plain.endswith(".g2o")):
+        raise ValueError(f"--vertices goes with an edge list; {path} says how many there are")
     if ours:
         return load(path)
     if plain.endswith(".g2o"):
         return read_g2o(path)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        sheaf = read_graph(path, dim=1 if dim is None else dim)
+        sheaf = read_graph(path, dim=1 if dim is None else dim, n_vertices=args.vertices)
     for warning in said:
         print(f"sheafcoarsen: {warning.message}", file=sys.stderr)
     return sheaf
@@ -143,20 +156,20 @@ def _is_zip(path: str) -> bool:
         return False  # the reader will say what is wrong
 
 
-def _read_sheaf(path: str, dim: int | None) -> CellularSheaf:
-    obj = _read(path, dim)
+def _read_sheaf(args: argparse.Namespace) -> CellularSheaf:
+    obj = _read(args)
     if isinstance(obj, Coarsening):
         return obj.sheaf
     if isinstance(obj, Hierarchy):
         return obj.sheaves[-1]
     if not isinstance(obj, CellularSheaf):
-        raise ValueError(f"{path}: holds a partition, not a sheaf")
+        raise ValueError(f"{args.input}: holds a partition, not a sheaf")
     return obj
 
 
 def _make(args: argparse.Namespace, times: dict) -> Coarsening:
     with stage(times, "read"):
-        sheaf = _read_sheaf(args.input, args.dim)
+        sheaf = _read_sheaf(args)
     method: Method = args.method or "auto"  # one of the choices
     operator = args.local_operator or "internal"
     return _coarsened(sheaf, args.clusters, args.rank, method, operator, args.seed or 0, times)
@@ -273,7 +286,7 @@ def _check_output(option: str, path: str, ending: str) -> None:
 
 
 def _info(args: argparse.Namespace) -> int:
-    obj = _read(args.input, args.dim)
+    obj = _read(args)
     if isinstance(obj, Coarsening):
         print(obj)
         print(f"fine    {_describe(obj.fine)}")
@@ -299,7 +312,7 @@ def _verify(args: argparse.Namespace) -> int:
         for option in ("method", "local_operator", "seed"):
             if getattr(args, option) is not None:
                 raise ValueError(f"--{option.replace('_', '-')} goes with --clusters and --rank")
-        obj = _read(args.input, args.dim)
+        obj = _read(args)
         levels = (
             [obj]
             if isinstance(obj, Coarsening)
@@ -312,7 +325,7 @@ def _verify(args: argparse.Namespace) -> int:
                 f"{args.input}: does not hold a coarsening: give --clusters and --rank to make one"
             )
     else:
-        if isinstance(_read(args.input, args.dim), Coarsening | Hierarchy):
+        if isinstance(_read(args), Coarsening | Hierarchy):
             raise ValueError(
                 f"{args.input}: holds a coarsening already: leave --clusters and --rank out to "
                 "verify it"

@@ -290,3 +290,21 @@ def test_real_data_coarsens_and_verifies(name, clusters, rank, data_folder, tmp_
     ]
     assert main(command) == 0
     assert main(["verify", out]) == 0, capsys.readouterr().out
+
+
+def test_numbers_of_an_edge_list(tmp_path, capsys):
+    path = tmp_path / "sparse.txt"
+    path.write_text("5 2\n99 5\n")
+    assert main(["info", str(path)]) == 0
+    said = capsys.readouterr()
+    assert "3 vertices (stalks 1 .. 1), 2 edges" in said.out
+    assert said.err.count("\n") == 1
+    assert "3 vertices have numbers up to 99, too sparse for indices" in said.err
+    assert main(["info", str(path), "--vertices", "120", "--dim", "2"]) == 0
+    said = capsys.readouterr()
+    assert "120 vertices (stalks 2 .. 2), 2 edges" in said.out
+    assert not said.err
+    assert main(["info", str(path), "--vertices", "50"]) == 2
+    assert "vertex 99 is out of range for `n_vertices` = 50" in capsys.readouterr().err
+    assert main(["info", "some.g2o", "--vertices", "50"]) == 2
+    assert "--vertices goes with an edge list" in capsys.readouterr().err
