@@ -124,8 +124,16 @@ def test_copies_are_joined_by_trees():
     tree = nx.Graph(joins.tolist())
     assert nx.is_tree(tree)
     assert tree.number_of_nodes() == n_copies + 1
-    assert max(dict(tree.degree).values()) <= hubs.FAN + 1
+    assert max(dict(tree.degree).values()) == 9
     assert nx.eccentricity(tree, 0) <= 3
+
+
+def test_groups_are_larger_where_hubs_are():
+    """A copy of dimension 10 is made for 40 dimensions of neighbours, not for 20."""
+    F = sc.CellularSheaf.random(nx.star_graph(400), [10, *[1] * 400], 1, seed=0)
+    split = hubs.split_hubs(F, sc.Partition(np.zeros(401, int)), 100, 20)
+    weights = np.bincount(split.partition.labels, split.sheaf.vertex_dims)
+    assert weights.tolist() == [50] * 10
 
 
 def test_a_hub_too_large_to_be_copied_loses_its_leaves_one_by_one(small):

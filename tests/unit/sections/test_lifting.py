@@ -36,3 +36,19 @@ def test_many_components_and_isolated_vertices():
     assert S.h0 == 15 * 2 + 4
     assert len(S.levels) > 1
     check_basis(F, S)
+
+
+@pytest.mark.parametrize(("components", "sparse"), [(16, False), (17, True)])
+def test_few_sections_are_dense_whatever_their_length(components, sparse, monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_ENTRIES", 0)
+    F = sc.CellularSheaf.constant(nx.disjoint_union_all([nx.path_graph(3)] * components))
+    assert scipy.sparse.issparse(sc.global_sections(F).basis) == sparse
+
+
+@pytest.mark.parametrize(("size", "sparse"), [(20, False), (40, True)])
+def test_a_basis_of_more_than_four_million_entries_is_sparse(size, sparse):
+    """440 sections of 1200 coordinates, 1680 of 4800."""
+    F = sc.CellularSheaf.random(nx.grid_2d_graph(size, size), 3, 1, seed=0)
+    S = sc.global_sections(F)
+    assert scipy.sparse.issparse(S.basis) == sparse
+    assert S.h0 * F.dim_c0 == (8_064_000 if sparse else 528_000)

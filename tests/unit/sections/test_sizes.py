@@ -25,9 +25,9 @@ def test_clusters_have_about_forty_vertices_or_120_dimensions(dim):
     for growth in (1, 2):
         count = clustering.cluster_count(F, growth)
         assert abs(1600 / count - growth * mean) < 1
-        partition, cut = clustering.choose_clusters(F, growth)
-        assert not cut
-        assert partition.n_clusters == count
+        choice = clustering.choose_clusters(F, growth)
+        assert not choice.is_cut
+        assert choice.partition.n_clusters == count
 
 
 def test_what_is_decomposed_densely_is_bounded(monkeypatch):
