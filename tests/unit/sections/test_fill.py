@@ -51,7 +51,7 @@ def test_the_order_is_that_of_the_factorization():
 
 
 def test_wide_levels_with_little_fill_are_factored():
-    """What a look at the levels alone would iterate on, for forty times as long."""
+    """What a look at the levels alone would iterate on, without getting there."""
     F = sc.gallery.bundle(chords(3000, 600), 3, noise=0.1, seed=0)
     L = sc.laplacian(F)
     levels = fill._level_sizes(abs(L), np.arange(L.shape[0]))
