@@ -44,7 +44,7 @@ def diffuse(
 
     Returns
     -------
-    ndarray, shape of X, or (len(t), *shape of X) for several times
+    ndarray, shape of X, or ``(len(t), *X.shape)`` for several times
         In the common scalar type of X and the sheaf.
 
     Raises
