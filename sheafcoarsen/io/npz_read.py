@@ -15,7 +15,7 @@ from sheafcoarsen._support import (
     integer_array,
     offsets,
     range_limits,
-    ranges,
+    range_of_blocks,
     read_only,
     scalar_array,
 )
@@ -169,9 +169,7 @@ def _level(arrays: Arrays, fine: CellularSheaf, coarse: CellularSheaf) -> Coarse
 def _check_pattern(C: Coarsening) -> None:
     """Refuse a coarse sheaf with edges or rows that its fine graph and partition do not make."""
     fine, coarse, clusters = C.fine, C.sheaf, C.clusters
-    crossing = ranges(
-        fine.edge_offsets[clusters.crossing_edges], fine.edge_dims[clusters.crossing_edges]
-    )
+    crossing = range_of_blocks(fine.edge_offsets, clusters.crossing_edges)
     dims = np.diff(offsets(fine.edge_dims[clusters.crossing_edges])[clusters.pair_ptr])
     if C.crossing_rows is None:
         dims = np.minimum(dims, coarse.vertex_dims[clusters.pairs].sum(axis=1))

@@ -4,7 +4,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from sheafcoarsen._support import offsets, ranges, single_threaded_blas
+from sheafcoarsen._support import offsets, range_of_blocks, single_threaded_blas
 
 MapKind: TypeAlias = Literal["general", "orthogonal", "diagonal"]
 """Kinds of random maps."""
@@ -29,7 +29,7 @@ def random_maps(
             maps = random_orthonormal(rng, len(here), r, c, dtype)
         else:
             maps = random_orthonormal(rng, len(here), c, r, dtype).swapaxes(1, 2)
-        data[ranges(starts[:-1][here], np.full(len(here), r * c))] = maps.reshape(-1)
+        data[range_of_blocks(starts, here)] = maps.reshape(-1)
     return data
 
 
