@@ -117,11 +117,7 @@ def test_a_tie_is_reported_exactly_where_the_cut_splits_a_multiple_eigenvalue(
         assume(not 0.9 * level < gap < 1.1 * level)  # no rounding decides
         tied.append(bool(gap <= level))
     if any(tied):
-        a = tied.index(True)
-        text = (
-            f"multiple eigenvalue in {sum(tied)} of {P.n_clusters} clusters, first in cluster {a} "
-        )
-        with pytest.warns(sc.TiedModesWarning, match=text):
+        with pytest.warns(sc.TiedModesWarning, match="the cut splits a multiple eigenvalue"):
             M = sc.local_modes(F, P, rank, local_operator)
     else:
         M = sc.local_modes(F, P, rank, local_operator)  # a warning would be an error
