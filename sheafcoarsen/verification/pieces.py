@@ -190,7 +190,9 @@ class Piece:
 
     def gram(self, X: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
         """Return the rows of X* X that belong to the clusters."""
-        return adjoint_product(X[:, : self.n_columns], X)
+        # rows of the transpose, which are one slice, for the columns of X
+        own = X.conj(copy=False).T.tocsr()[: self.n_columns]
+        return scipy.sparse.csr_array(own @ X)
 
     @cached_property
     def coarse_delta(self) -> scipy.sparse.csr_array:
@@ -231,4 +233,4 @@ class Piece:
 
 def adjoint_product(A: scipy.sparse.csr_array, B: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
     """Return A* B."""
-    return scipy.sparse.csr_array(A.conj().T @ B)
+    return scipy.sparse.csr_array(A.conj(copy=False).T @ B)
