@@ -177,16 +177,18 @@ def test_a_cycle_of_planes_is_tied_at_odd_ranks():
         assert len(caught) == r % 2
 
 
-def test_the_warning_names_the_first_tied_cluster():
+def test_the_result_names_the_tied_clusters_and_their_eigenvalue():
     triangle_and_path = [[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [6, 7], [7, 8], [8, 6]]
     F = CellularSheaf.constant(triangle_and_path)
     P = Partition([1, 1, 1, 0, 0, 0, 2, 2, 2])
-    text = r"in 2 of 3 clusters, first in cluster 1 \(r = 2, eigenvalue 3\)"
+    text = "in the clusters where `tied` of the modes is True"
     with pytest.warns(sc.TiedModesWarning, match=text) as caught:
         M = sc.local_modes(F, P, 2)
     assert len(caught) == 1
     assert caught[0].filename == __file__  # where the user stands
     assert M.tied.tolist() == [False, True, True]
+    assert M.next_eigenvalues[1:].round(12).tolist() == [3, 3]
+    assert "tied=2" in repr(M)
     with pytest.warns(sc.TiedModesWarning, match=text) as caught:
         sc.coarsen(F, P, 2)
     assert len(caught) == 1
