@@ -89,7 +89,7 @@ def test_fixed_takes_a_natural_number():
 @pytest.mark.parametrize("local_operator", ["internal", "principal", "oversampled"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_multiplet_ends_where_scores_are_sqrt_eps_apart(local_operator, dtype):
-    """A triangle has 0, 3, 3; one weight of another size moves the last by 4/3 of the difference."""
+    """A triangle has 0, 3, 3; a weight of another size moves the last by 4/3 of the difference."""
     options = {"target": 1.0} if local_operator == "oversampled" else {}
     sqrt_eps = float(np.sqrt(np.finfo(dtype).eps))
     for difference, whole in ((0.0, 3), (0.1 * sqrt_eps, 3), (50 * sqrt_eps, 2)):
