@@ -12,7 +12,7 @@ import scipy.sparse
 from hypothesis import assume, given
 
 import sheafcoarsen as sc
-from sheafcoarsen.sections import sizes
+from sheafcoarsen.sections import cohomology, sizes
 from tests.support import reference
 from tests.support.helpers import (
     assert_residual,
@@ -250,3 +250,26 @@ def test_a_large_zero_without_another_singular_value_is_worth_a_warning(monkeypa
         S = sc.global_sections(F)
     # of the size of the true smallest singular value: single precision cannot tell
     assert S.largest_zero > 1e-5
+
+
+def test_clusters_grow_only_where_a_level_keeps_nearly_all(monkeypatch):
+    """Levels of 2696, 542 and 242 dimensions take clusters of the usual size."""
+    growths, choose = [], cohomology.choose_clusters
+    monkeypatch.setattr(
+        cohomology,
+        "choose_clusters",
+        lambda sheaf, growth: growths.append(growth) or choose(sheaf, growth),
+    )
+    S = sc.global_sections(sc.CellularSheaf.random(nx.grid_2d_graph(30, 30), 3, 1, seed=0))
+    assert len(S.levels) == 3
+    assert growths == [1, 1]
+
+
+def test_a_level_that_stalls_in_large_clusters_keeps_less(monkeypatch):
+    """With all kept that is below 2, nothing is eliminated until a tenth of that is the limit."""
+    monkeypatch.setattr(cohomology, "KEEP", {8: 2.0})
+    graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(18, 18))
+    S = sc.global_sections(sc.gallery.bundle(graph, 2, seed=0))
+    assert S.h0 == 2
+    assert S.levels[:3] == (648,) * 3
+    assert S.levels[-1] <= sizes.LAST

@@ -186,3 +186,12 @@ def test_without_given_values():
         np.testing.assert_array_equal(
             sc.harmonic_extension(isolated, [0], [[3.0]]), [3.0, 0.0, 0.0]
         )
+
+
+@pytest.mark.parametrize(("small", "warns"), [(1e-5, False), (1e-8, True)])
+def test_directions_that_are_hardly_determined_are_told(small, warns):
+    F = CellularSheaf([[0, 1], [1, 2]], [[[1.0]], [[small]]], [[[1.0]], [[small]]])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        sc.harmonic_extension(F, [0], [[2.0]])
+    assert ["hardly determine" in str(w.message) for w in caught] == [True] * warns
