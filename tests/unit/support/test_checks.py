@@ -94,6 +94,7 @@ def test_seeds():
 
 def test_more_than_kernels_number_is_refused_at_the_limit(monkeypatch):
     monkeypatch.setattr("sheafcoarsen._support.checks.physical_memory", lambda: np.inf)
+    assert np.iinfo(np.int32).max == MAX_VERTICES  # labels have 32 bits
     vertex_count("n", MAX_VERTICES)
     entry_count("dim", MAX_ENTRIES)
     with refuses(ValueError, f"`n` asks for {MAX_VERTICES + 1} vertices, but there may be"):

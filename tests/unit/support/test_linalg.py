@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from sheafcoarsen._support import eps_of, norm, residual_ratio, zero_level
-from tests.support.helpers import assert_residual, residual, same_subspace
+from sheafcoarsen._support import RESIDUAL_LIMIT, eps_of, norm, residual_ratio, zero_level
+from tests.support.helpers import LIMIT, assert_residual, residual, same_subspace
 
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
 
@@ -112,3 +112,7 @@ def test_same_subspace_sees_the_space_and_not_the_basis():
     assert not same_subspace(U, U[:, :2])
     assert not same_subspace(U, U + 1e-6 * rng.standard_normal((7, 3)))
     assert same_subspace(U[:, :0], np.zeros((7, 0)))
+
+
+def test_the_library_judges_as_strictly_as_its_tests():
+    assert RESIDUAL_LIMIT == LIMIT

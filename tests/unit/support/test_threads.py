@@ -68,7 +68,7 @@ def test_small_work_stays_in_the_calling_thread(four_threads):
 def test_ranges_get_about_equal_shares_of_the_cost(four_threads):
     cost = np.concatenate([np.full(100, 100.0), np.ones(5000)])
     pieces = run_ranges(lambda lo, hi: (lo, hi), cost)
-    assert len(pieces) == 4 * threads_module.CHUNKS_PER_THREAD
+    assert 16 <= len(pieces) <= 64  # enough to even out, few enough to hand over
     shares = [cost[lo:hi].sum() for lo, hi in pieces]
     assert max(shares) <= cost.sum() / len(pieces) + cost.max()
 
