@@ -329,7 +329,7 @@ def check_coarsening(C: object) -> Coarsening:
     return C
 
 
-def coarsen(
+def coarsen(  # noqa: PLR0913 (public, options by keyword)
     sheaf: CellularSheaf,
     P: Partition,
     rank: RankLike | LocalModes | None = None,

@@ -22,7 +22,7 @@ from sheafcoarsen.partition import Method, Partition
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 
-def coarsen_levels(
+def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     sheaf: CellularSheaf,
     factor: float = 10,
     n_levels: int | None = None,

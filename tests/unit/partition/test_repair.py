@@ -55,7 +55,7 @@ def test_repair_splits_heavy_clusters_and_merges_light_ones_instead():
 
 
 def test_repair_leaves_no_light_cluster_beside_a_neighbour():
-    """Of 30 vertices in three clusters one has two: joined to its neighbour, the rest split anew."""
+    """Of 30 vertices in three clusters one has two: it joins its neighbour, the rest is split."""
     labels = np.repeat(np.arange(3), [2, 17, 11]).astype(np.int32)
     links = links_of(nx.path_graph(30), "graph")
     assert np.bincount(repair_labels(links, labels, 3, True)).min() >= 4
