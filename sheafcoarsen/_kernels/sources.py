@@ -24,7 +24,10 @@ IMPORT = re.compile(
 """The one form in which a kernel module imports another one."""
 
 LAYOUT = re.compile(r"^class \w+\(NamedTuple\):\n(?:[ \t].*\n|\n)*", re.MULTILINE)
-"""A tuple of arrays: the order of its entries is compiled into every kernel that reads one."""
+"""A tuple of arrays: the order of its entries is compiled into every kernel that reads one.
+
+Its module is, too: compiled code on disk names it, and cannot be read once it has moved.
+"""
 
 
 @functools.cache
@@ -36,7 +39,7 @@ def fingerprint(module: str) -> str:
 def digest_of(module: str, sources: dict[str, str]) -> str:
     """Return the digest of all that code compiled from ``module`` depends on."""
     names = needed(module, sources) if module in sources else set(sources)
-    digest = hashlib.sha256(_layouts(tuple(sources.values())))
+    digest = hashlib.sha256(_layouts(tuple(sources.items())))
     for name in sorted(names | {f"{PACKAGE}.jit"}):
         digest.update(f"{name}\n{sources[name]}".encode())
     return digest.hexdigest()[:12]
@@ -65,8 +68,9 @@ def _home(module: str, name: str, sources: dict[str, str]) -> str:
 
 
 @functools.cache
-def _layouts(sources: tuple[str, ...]) -> bytes:
-    return "".join(sorted(text for source in sources for text in LAYOUT.findall(source))).encode()
+def _layouts(sources: tuple[tuple[str, str], ...]) -> bytes:
+    found = ((name, text) for name, source in sources for text in LAYOUT.findall(source))
+    return "".join(f"{name}\n{text}" for name, text in sorted(found)).encode()
 
 
 @functools.cache

@@ -70,6 +70,15 @@ def test_the_options_and_the_layout_of_tuples_are_part_of_every_digest():
         assert before != sources.digest_of(module, changed("sheafcoarsen._kernels.jit"))
 
 
+def test_a_tuple_that_moves_changes_every_digest():
+    """Compiled code on disk names the module of each tuple, and cannot be read without it."""
+    old, new = "sheafcoarsen._kernels.arrays", "sheafcoarsen._kernels.sheaf_arrays"
+    moved = {new if name == old else name: text for name, text in SOURCES.items()}
+    module = "sheafcoarsen._kernels.partition.heap"
+    assert old not in sources.needed(module, SOURCES)
+    assert sources.digest_of(module, SOURCES) != sources.digest_of(module, moved)
+
+
 def test_kernel_modules_import_each_other_in_the_one_form_that_is_looked_for():
     for name, text in SOURCES.items():
         lines = re.findall(r"^[ \t]*(?:from|import)\b.*\bsheafcoarsen\b.*$", text, re.MULTILINE)
