@@ -33,7 +33,7 @@ def concatenate_ranges(starts, lengths, out):
 
 @kernel
 def scan(data):
-    """Return (index of the first non-finite entry or -1, largest modulus of the entries before it)."""
+    """Return the index of the first non-finite entry, or -1, and the largest modulus before it."""
     largest = 0.0
     for i in range(data.size):
         size = float(abs(data[i]))

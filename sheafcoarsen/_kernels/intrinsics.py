@@ -1,4 +1,4 @@
-"""What numba has no word for: fused multiplication, short rows of sums in registers, prefetching."""
+"""What numba has no word for: fused products, short rows of sums in registers, prefetching."""
 
 import numba
 from llvmlite import ir

@@ -6,7 +6,8 @@ remove, goes into the name of the compiled code. To edit one folder leaves the c
 and below it as it is.
 
 >>> from sheafcoarsen._kernels.sources import fingerprint
->>> fingerprint("sheafcoarsen._kernels.dense.scaling") == fingerprint("sheafcoarsen._kernels.arrays")
+>>> one, other = (fingerprint(f"sheafcoarsen._kernels.{name}") for name in ("arrays", "jit"))
+>>> one == other
 False
 """
 

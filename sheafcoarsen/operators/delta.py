@@ -63,7 +63,7 @@ def apply_coboundary(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
 
 
 def laplacian_operator(sheaf: CellularSheaf) -> LinearOperator:
-    """Return x -> delta* (delta x) straight from the maps, as a scipy LinearOperator; L is never formed.
+    """Return x -> delta* (delta x) straight from the maps, as a scipy LinearOperator.
 
     Parameters
     ----------

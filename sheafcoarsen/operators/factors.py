@@ -49,7 +49,10 @@ class Factors:
         return self._factors.U.diagonal()
 
     def count_negative(self) -> int:
-        """Return how many eigenvalues of A lie below -shift, by the signs of the pivots (Sylvester); -1 where it had to pivot."""
+        """Return how many eigenvalues of A lie below -shift, by the signs of pivots (Sylvester).
+
+        -1 where it had to pivot.
+        """
         if not np.array_equal(self._factors.perm_r, self._factors.perm_c):
             return -1
         return int((self._factors.U.diagonal().real < 0).sum())

@@ -162,6 +162,6 @@ def loop_sizes(sheaf: CellularSheaf) -> np.ndarray:
 
 
 def degree_norm_root(sigma: np.ndarray) -> float:
-    """Return the square root of the largest norm(D_v)_F, given the singular values of its factor."""
+    """Return the square root of the largest norm(D_v)_F, from singular values of factors."""
     top = sigma[:, :1].clip(min=np.finfo(sigma.dtype).tiny)
     return float((top[:, 0] * np.sqrt(np.linalg.norm((sigma / top) ** 2, axis=1))).max())

@@ -16,7 +16,10 @@ SERIAL_BELOW = 200_000.0
 
 
 class BlockPattern(NamedTuple):
-    """The blocks of L, row by row with ascending columns, and the half-edges that make them, coded as in the kernels."""
+    """The blocks of L, row by row, columns ascending, and the half-edges that make them.
+
+    Coded as in the kernels.
+    """
 
     row_ptr: np.ndarray  # (n + 1,) int64, where each row's codes begin
     codes: np.ndarray  # int32 while it fits
@@ -26,7 +29,7 @@ class BlockPattern(NamedTuple):
 
 
 def block_pattern(edges: np.ndarray, n: int) -> BlockPattern:
-    """Return which blocks of L stand where; one counting sort for canonical edges, two for others."""
+    """Return which blocks of L stand where: a counting sort for canonical edges, else two."""
     m = len(edges)
     columns = np.empty(n + 2 * m, np.int32)
     codes = np.empty(n + 2 * m, index_dtype(4 * m))
@@ -77,7 +80,8 @@ class LaplacianPattern:
     >>> F = sc.CellularSheaf.random(nx.cycle_graph(4), 2, 3, seed=5)
     >>> pattern = sc.LaplacianPattern(F)
     >>> L = pattern.fill(F)
-    >>> L is pattern.fill(F.with_maps(2 * F.tail_data, 2 * F.head_data), out=L)  # the memory of L is reused
+    >>> twice = F.with_maps(2 * F.tail_data, 2 * F.head_data)
+    >>> L is pattern.fill(twice, out=L)  # the memory of L is reused
     True
     """
 
@@ -100,7 +104,8 @@ class LaplacianPattern:
                 else "there are no vertices"
             )
             raise ValueError(
-                f'`format` = "bsr" needs all vertex stalks of one size, at least 1; {had}: use "csr"'
+                f'`format` = "bsr" needs all vertex stalks of one size, at least 1; {had}: '
+                f'use "csr"'
             )
         self._blocks = blocks = block_pattern(sheaf.edges, n)
         self.shape = (sheaf.dim_c0, sheaf.dim_c0)
@@ -125,14 +130,15 @@ class LaplacianPattern:
             itype = index_dtype(max(self._nnz, sheaf.dim_c0))
             indptr, indices = np.empty(sheaf.dim_c0 + 1, itype), np.empty(self._nnz, itype)
             indptr[-1] = self._nnz
+            rows = assembly.BlockRows(
+                blocks.block_ptr, blocks.columns, dims, sheaf.vertex_offsets, self._row_starts
+            )
             run_ranges(
-                lambda lo, hi: assembly.scalar_pattern(
-                    lo, hi, blocks.block_ptr, blocks.columns, dims, sheaf.vertex_offsets, self._row_starts, indptr, indices
-                ),
+                lambda lo, hi: assembly.scalar_pattern(lo, hi, rows, indptr, indices),
                 self._row_starts,
                 cumulative=True,
                 serial_below=SERIAL_BELOW,
-            )  # fmt: skip
+            )
         self.indices, self.indptr = read_only(indices), read_only(indptr)
 
     def fill(
@@ -195,7 +201,8 @@ class LaplacianPattern:
                 and out.data.flags.writeable
             ):
                 raise ValueError(
-                    "`out` must be an earlier result of this pattern, with its own memory unchanged in layout"
+                    "`out` must be an earlier result of this pattern, its own memory unchanged in "
+                    "layout"
                 )
             if out.dtype != sheaf.dtype:
                 raise ValueError(
@@ -242,13 +249,14 @@ class LaplacianPattern:
         )
 
     def __repr__(self) -> str:
-        return f"LaplacianPattern(format={self.format!r}, blocks={len(self._blocks.columns)}, entries={self._nnz})"
+        blocks = len(self._blocks.columns)
+        return f"LaplacianPattern(format={self.format!r}, blocks={blocks}, entries={self._nnz})"
 
 
 def laplacian(
     sheaf: CellularSheaf, format: Format = "csr"
 ) -> scipy.sparse.csr_array | scipy.sparse.bsr_array:
-    """Return the sheaf Laplacian L = delta* delta (``eq:sheaf-laplacian``), assembled block by block.
+    """Return the sheaf Laplacian L = delta* delta (``eq:sheaf-laplacian``), block by block.
 
     The diagonal block of v sums F_{v->e}* F_{v->e} over its edges (``eq:app-diagonal-block``) and
     (F_tail - F_head)* (F_tail - F_head) over its loops; block (u, v) sums -F_{u->e}* F_{v->e}

@@ -1,4 +1,20 @@
-"""Small dense algebra from inside numba: LAPACK, products, scaling, triangular factors, the Hermitian eigensolver."""
+"""Small dense algebra from inside numba: what a cluster's problem is made of.
+
+Matrices are row-major in flat arrays. From the bottom:
+
+``scaling``, ``products``
+    Powers of two that bring a matrix near 1 and back; F* G added to a block, and F R.
+``triangular``
+    Householder's triangular factor of stacked rows, and its inverse.
+``workspaces``, ``lapack``
+    Room allocated once for a range of clusters; LAPACK in the way that numba can cache.
+``tridiagonal``, ``hermitian``
+    The lowest eigenpairs at the size of a cluster, faster than LAPACK finds them.
+
+>>> from sheafcoarsen._kernels.dense import power_of_two
+>>> power_of_two(3.0), power_of_two(0.0)
+(4.0, 1.0)
+"""
 
 from sheafcoarsen._kernels.dense.hermitian import eigh_lowest, eigvalsh
 from sheafcoarsen._kernels.dense.lapack import gram, potrf, potrs, pstrf, singular_rows

@@ -1,4 +1,4 @@
-"""The lowest eigenpairs of small dense Hermitian matrices, faster than LAPACK finds them at the size of a cluster.
+"""The lowest eigenpairs of small dense Hermitian matrices, faster than by LAPACK.
 
 Householder reduction to a real tridiagonal T (``tridiagonalize``), the wanted eigenvalues of T by
 bisection and their vectors by inverse iteration, eight at a time (``lowest_of_tridiagonal``), and
@@ -22,7 +22,7 @@ from sheafcoarsen._kernels.jit import JIT_IS_OFF, subkernel, summing_subkernel
 
 @summing_subkernel
 def multiply(a, i, x, p):
-    """P = A x for the leading i x i block of a Hermitian matrix given by its lower triangle, four rows at a time."""
+    """P = A x for the leading i x i block, given by its lower triangle, four rows at a time."""
     for k in range(i):
         p[k] = 0
     zero = p[0] * 0
@@ -60,7 +60,7 @@ def multiply(a, i, x, p):
 
 @summing_subkernel
 def update(a, i, v, w):
-    """A -= V W* + W V* in the lower triangle of the leading i x i block, for a full panel of columns."""
+    """A -= V W* + W V* in the leading i x i block, lower triangle, for a full panel."""
     v0, v1, v2, v3 = v[0], v[1], v[2], v[3]
     w0, w1, w2, w3 = w[0], w[1], w[2], w[3]
     for j in range(i):
@@ -80,7 +80,7 @@ def update(a, i, v, w):
 
 @summing_subkernel
 def tridiagonalize(n, a, d, e, tau, panel, p, eps):
-    """Reduce the Hermitian matrix a, lower triangle, to T = Q* A Q with diagonal d and real subdiagonal e.
+    """Reduce the Hermitian matrix a to T = Q* A Q with diagonal d and real subdiagonal e.
 
     Row i of ``a`` then holds the vector v of the reflection H_i = I - tau_i v v*; Q = H_{n-1} ...
     H_1. As LAPACK's ``?hetrd``: multiplications run on a matrix that is up to PANEL updates behind,
@@ -144,7 +144,7 @@ def tridiagonalize(n, a, d, e, tau, panel, p, eps):
 
 @summing_subkernel
 def reflect(n, a, tau, z, first, last):
-    """Z <- Q z for rows first .. last of z, vectors of length n, two at a time; Q as ``tridiagonalize`` left it."""
+    """Z <- Q z for rows first .. last of z, two at a time; Q as ``tridiagonalize`` left it."""
     zero = z[0, 0] * 0
     for i in range(1, n):
         t = tau[i]
@@ -200,14 +200,17 @@ def eigh_lowest(n, wanted, eps, s, reduction):
 
 @subkernel
 def reduced_lowest(n, wanted, eps, s, t):
-    """Do what ``eigh_lowest`` does, without LAPACK; return whether it came out right, else s.a is as it was."""
+    """Do what ``eigh_lowest`` does, without LAPACK.
+
+    Returns whether it came out right; if not, s.a is as it was.
+    """
     if JIT_IS_OFF:
         return False
     a, z = s.a[: n * n].reshape(n, n), s.z[: wanted * n].reshape(wanted, n)
     for i in range(n * n):
         s.spare[i] = s.a[i]
     tridiagonalize(n, a, t.d, t.e, t.tau, t.panel, t.p, eps)
-    if not lowest_of_tridiagonal(n, t.d, t.e, wanted, eps, t.e2, t.lanes, t.w, t.z):
+    if not lowest_of_tridiagonal(t, n, wanted, eps):
         for i in range(n * n):
             s.a[i] = s.spare[i]
         return False

@@ -1,4 +1,4 @@
-"""LAPACK's Hermitian eigensolvers and factorizations from inside numba, in the way that numba can cache.
+"""LAPACK from inside numba, in the way that numba can cache.
 
 A ctypes pointer compiled into a kernel cannot be cached; a *named* external symbol can. So the
 addresses that scipy exports for Cython are registered with LLVM under names of our own, once per
@@ -21,50 +21,42 @@ from sheafcoarsen._kernels.jit import JIT_IS_OFF, subkernel
 _PREFIX = {np.float32: "s", np.float64: "d", np.complex64: "c", np.complex128: "z"}
 
 
+VECTORS, UPPER, NEITHER, ALL, ADJOINT = range(5)
+"""Where the letters V, U, N, A and C stand in ``Workspace.chars``; LAPACK takes their addresses."""
+
+SIZE, COUNT, LEADING, RANK, INFO, WORK, RWORK, IWORK = range(8)
+"""What stands in ``Workspace.ints``: sizes of the problem, results, sizes of the work space."""
+
+_SCALARS = (types.float32, types.float64, types.complex64, types.complex128)
+
+
 def _external(name: str, n_arguments: int, module: str = "cython_lapack"):
     symbol = f"sheafcoarsen_{name}"
     llvmlite.binding.add_symbol(symbol, get_cython_function_address(f"scipy.linalg.{module}", name))
     return types.ExternalFunction(symbol, types.void(*[types.voidptr] * n_arguments))
 
 
-_SCALARS = (types.float32, types.float64, types.complex64, types.complex128)
+def _of_every_type(real: str, hermitian: str, n_arguments: tuple[int, int]) -> dict:
+    """Return a routine for the four scalar types; complex ones may take arguments of their own."""
+    names = ("s" + real, "d" + real, "c" + hermitian, "z" + hermitian)
+    counts = (n_arguments[0], n_arguments[0], n_arguments[1], n_arguments[1])
+    return {
+        scalar: _external(name, count)
+        for scalar, name, count in zip(_SCALARS, names, counts, strict=True)
+    }
 
 
-_ssyevd, _dsyevd = _external("ssyevd", 11), _external("dsyevd", 11)
-
-
-_cheevd, _zheevd = _external("cheevd", 13), _external("zheevd", 13)
-
-
-_sgesvd, _dgesvd = _external("sgesvd", 14), _external("dgesvd", 14)
-
-
-_cgesvd, _zgesvd = _external("cgesvd", 15), _external("zgesvd", 15)
-
-
+_HEEVD = _of_every_type("syevd", "heevd", (11, 13))
+_GESVD = _of_every_type("gesvd", "gesvd", (14, 15))
+_POTRF = _of_every_type("potrf", "potrf", (5, 5))
+_PSTRF = _of_every_type("pstrf", "pstrf", (9, 9))
 _dsterf = _external("dsterf", 4)
-
-
-_POTRF = {t: _external(c + "potrf", 5) for t, c in zip(_SCALARS, "sdcz", strict=True)}
-
-
-_PSTRF = {t: _external(c + "pstrf", 9) for t, c in zip(_SCALARS, "sdcz", strict=True)}
-
-
 _dpotrs, _zpotrs = _external("dpotrs", 8), _external("zpotrs", 8)
-
-
 _dsyrk, _zherk = _external("dsyrk", 10, "cython_blas"), _external("zherk", 10, "cython_blas")
 
 
-_INT32_REAL = {types.float32: (_ssyevd, _sgesvd), types.float64: (_dsyevd, _dgesvd)}
-
-
-_INT32_COMPLEX = {types.complex64: (_cheevd, _cgesvd), types.complex128: (_zheevd, _zgesvd)}
-
-
 def heevd(a, n, vectors, s):
-    """All eigenvalues into s.w and, where asked, eigenvectors into the rows of ``a``; returns LAPACK's info."""
+    """Eigenvalues into s.w and, where asked, eigenvectors as rows into ``a``; returns the info."""
     name = _PREFIX[a.dtype.type]
     full = a[: n * n].reshape(n, n).T
     solver = getattr(scipy_lapack, name + ("heevd" if a.dtype.kind == "c" else "syevd"))
@@ -76,7 +68,7 @@ def heevd(a, n, vectors, s):
 
 
 def _gesvd(a, rows, columns, vectors, s):
-    """Singular values, descending, of the rows x columns matrix ``a`` into s.w; see ``singular_rows`` for the vectors."""
+    """Singular values, descending, of ``a`` into s.w; for the vectors see ``singular_rows``."""
     name = _PREFIX[a.dtype.type]
     full = a[: rows * columns].reshape(rows, columns).T  # as Fortran sees it
     u, w, _, info = getattr(scipy_lapack, name + "gesvd")(
@@ -89,7 +81,7 @@ def _gesvd(a, rows, columns, vectors, s):
 
 
 def potrf(a, n, s):
-    """Overwrite the lower triangle of the row-major n x n matrix ``a`` by its Cholesky factor, a = L L*; returns LAPACK's info."""
+    """Overwrite the lower triangle of ``a``, n x n, by its Cholesky factor; returns the info."""
     factor, info = getattr(scipy_lapack, _PREFIX[a.dtype.type] + "potrf")(
         a[: n * n].reshape(n, n).T, lower=0, clean=0
     )
@@ -98,7 +90,7 @@ def potrf(a, n, s):
 
 
 def potrs(a, n, b, count, s):
-    """B <- conj(A)^{-1} B with the factor that ``potrf`` left; b holds ``count`` vectors of length n, one after the other."""
+    """B <- conj(A)^{-1} B with the factor that ``potrf`` left, for ``count`` vectors in a row."""
     solver = scipy_lapack.get_lapack_funcs("potrs", (a,))
     x, info = solver(a[: n * n].reshape(n, n).T, b[: n * count].reshape(count, n).T, lower=0)
     b[: n * count] = x.T.ravel()
@@ -106,15 +98,15 @@ def potrs(a, n, b, count, s):
 
 
 def gram(b, n, count, out, s):
-    """Lower triangle, row-major, of the conjugate of B* B; b holds the ``count`` columns, of length n, one after the other."""
+    """Lower triangle of the conjugate of B* B, whose ``count`` columns of length n follow in b."""
     B = b[: n * count].reshape(count, n)
     out[: count * count] = (B @ B.conj().T).ravel()
 
 
 def pstrf(a, n, least, s):
-    """Cholesky with complete pivoting: a[p, p] = L L* until no diagonal entry that is left exceeds ``least``; returns the rank r.
+    """Cholesky with complete pivoting until no diagonal entry exceeds ``least``; returns the rank.
 
-    The first r columns of L overwrite ``a``; the order p, counted from 1, is s.iwork[:n].
+    a[p, p] = L L*: the first columns of L overwrite ``a``; the order p, from 1, is s.iwork[:n].
     """
     full = a[: n * n].reshape(n, n).T
     factor, order, rank, _ = getattr(scipy_lapack, _PREFIX[a.dtype.type] + "pstrf")(
@@ -132,10 +124,11 @@ if not JIT_IS_OFF:
         solver = _POTRF[a.dtype]
 
         def compiled(a, n, s):
-            i = s.ints
-            i[0], i[4] = n, 0
-            solver(s.chars[1:].ctypes, i.ctypes, a.ctypes, i.ctypes, i[4:].ctypes)
-            return np.int64(i[4])
+            ints, chars = s.ints, s.chars
+            ints[SIZE], ints[INFO] = n, 0
+            size, info = ints.ctypes, ints[INFO:].ctypes
+            solver(chars[UPPER:].ctypes, size, a.ctypes, size, info)
+            return np.int64(ints[INFO])
 
         return compiled
 
@@ -144,12 +137,11 @@ if not JIT_IS_OFF:
         solver = _zpotrs if isinstance(a.dtype, types.Complex) else _dpotrs
 
         def compiled(a, n, b, count, s):
-            i = s.ints
-            i[0], i[1], i[4] = n, count, 0
-            solver(
-                s.chars[1:].ctypes, i.ctypes, i[1:].ctypes, a.ctypes, i.ctypes, b.ctypes, i.ctypes, i[4:].ctypes
-            )  # fmt: skip
-            return np.int64(i[4])
+            ints, chars = s.ints, s.chars
+            ints[SIZE], ints[COUNT], ints[INFO] = n, count, 0
+            size, columns, info = ints.ctypes, ints[COUNT:].ctypes, ints[INFO:].ctypes
+            solver(chars[UPPER:].ctypes, size, columns, a.ctypes, size, b.ctypes, size, info)
+            return np.int64(ints[INFO])
 
         return compiled
 
@@ -158,104 +150,116 @@ if not JIT_IS_OFF:
         product = _zherk if isinstance(b.dtype, types.Complex) else _dsyrk
 
         def compiled(b, n, count, out, s):
-            i = s.ints
-            i[0], i[1] = count, n
-            one_zero = np.array([1.0, 0.0])
-            product(
-                s.chars[1:].ctypes, s.chars[4:].ctypes, i.ctypes, i[1:].ctypes, one_zero.ctypes, b.ctypes, i[1:].ctypes,
-                one_zero[1:].ctypes, out.ctypes, i.ctypes,
-            )  # fmt: skip
+            ints, upper, adjoint = s.ints, s.chars[UPPER:].ctypes, s.chars[ADJOINT:].ctypes
+            ints[SIZE], ints[COUNT] = count, n
+            size, length = ints.ctypes, ints[COUNT:].ctypes
+            numbers = np.array([1.0, 0.0])
+            one, zero = numbers.ctypes, numbers[1:].ctypes
+            product(upper, adjoint, size, length, one, b.ctypes, length, zero, out.ctypes, size)
 
         return compiled
 
     @overload(pstrf)
     def _compiled_pstrf(a, n, least, s):
-        solver = _PSTRF[a.dtype]
-        if isinstance(a.dtype, types.Complex):
+        solver, is_complex = _PSTRF[a.dtype], isinstance(a.dtype, types.Complex)
 
-            def hermitian(a, n, least, s):
-                i = s.ints
-                i[0], i[4] = n, 0
-                s.w[0] = least
-                solver(
-                    s.chars[1:].ctypes, i.ctypes, a.ctypes, i.ctypes, s.iwork.ctypes, i[3:].ctypes, s.w.ctypes,
-                    s.rwork.ctypes, i[4:].ctypes,
-                )  # fmt: skip
-                return np.int64(i[3])
-
-            return hermitian
-
-        def real(a, n, least, s):
-            i = s.ints
-            i[0], i[4] = n, 0
+        def compiled(a, n, least, s):
+            ints, upper = s.ints, s.chars[UPPER:].ctypes
+            ints[SIZE], ints[INFO] = n, 0
             s.w[0] = least
-            solver(
-                s.chars[1:].ctypes, i.ctypes, a.ctypes, i.ctypes, s.iwork.ctypes, i[3:].ctypes, s.w.ctypes,
-                s.work.ctypes, i[4:].ctypes,
-            )  # fmt: skip
-            return np.int64(i[3])
+            size, rank, info = ints.ctypes, ints[RANK:].ctypes, ints[INFO:].ctypes
+            work = s.rwork.ctypes if is_complex else s.work.ctypes
+            solver(upper, size, a.ctypes, size, s.iwork.ctypes, rank, s.w.ctypes, work, info)
+            return np.int64(ints[RANK])
 
-        return real
+        return compiled
 
     @overload(heevd)
     def _compiled_heevd(a, n, vectors, s):
-        if a.dtype in _INT32_REAL:
-            solver = _INT32_REAL[a.dtype][0]
+        solver = _HEEVD[a.dtype]
 
-            def real(a, n, vectors, s):
-                i = s.ints
-                job = 0 if vectors else 2
-                i[0], i[4], i[5], i[7] = n, 0, s.work.size, s.iwork.size
-                solver(
-                    s.chars[job:].ctypes, s.chars[1:].ctypes, i.ctypes, a.ctypes, i.ctypes, s.w.ctypes,
-                    s.work.ctypes, i[5:].ctypes, s.iwork.ctypes, i[7:].ctypes, i[4:].ctypes,
-                )  # fmt: skip
-                return np.int64(i[4])
-
-            return real
-        solver = _INT32_COMPLEX[a.dtype][0]
+        def real(a, n, vectors, s):
+            ints, upper = s.ints, s.chars[UPPER:].ctypes
+            job = s.chars[VECTORS if vectors else NEITHER :].ctypes
+            ints[SIZE], ints[INFO] = n, 0
+            ints[WORK], ints[IWORK] = s.work.size, s.iwork.size
+            size, info = ints.ctypes, ints[INFO:].ctypes
+            works, iworks = ints[WORK:].ctypes, ints[IWORK:].ctypes
+            work, iwork = s.work.ctypes, s.iwork.ctypes
+            solver(job, upper, size, a.ctypes, size, s.w.ctypes, work, works, iwork, iworks, info)
+            return np.int64(ints[INFO])
 
         def hermitian(a, n, vectors, s):
-            i = s.ints
-            job = 0 if vectors else 2
-            i[0], i[4], i[5], i[6], i[7] = n, 0, s.work.size, s.rwork.size, s.iwork.size
+            ints, upper = s.ints, s.chars[UPPER:].ctypes
+            job = s.chars[VECTORS if vectors else NEITHER :].ctypes
+            ints[SIZE], ints[INFO] = n, 0
+            ints[WORK], ints[RWORK], ints[IWORK] = s.work.size, s.rwork.size, s.iwork.size
+            size, info = ints.ctypes, ints[INFO:].ctypes
+            works, rworks, iworks = ints[WORK:].ctypes, ints[RWORK:].ctypes, ints[IWORK:].ctypes
+            work, rwork, iwork = s.work.ctypes, s.rwork.ctypes, s.iwork.ctypes
+            matrix, values = a.ctypes, s.w.ctypes
             solver(
-                s.chars[job:].ctypes, s.chars[1:].ctypes, i.ctypes, a.ctypes, i.ctypes, s.w.ctypes,
-                s.work.ctypes, i[5:].ctypes, s.rwork.ctypes, i[6:].ctypes, s.iwork.ctypes, i[7:].ctypes, i[4:].ctypes,
-            )  # fmt: skip
-            return np.int64(i[4])
+                job,
+                upper,
+                size,
+                matrix,
+                size,
+                values,
+                work,
+                works,
+                rwork,
+                rworks,
+                iwork,
+                iworks,
+                info,
+            )
+            return np.int64(ints[INFO])
 
-        return hermitian
+        return hermitian if isinstance(a.dtype, types.Complex) else real
 
     @overload(_gesvd)
     def _compiled_gesvd(a, rows, columns, vectors, s):
-        if a.dtype in _INT32_REAL:
-            solver = _INT32_REAL[a.dtype][1]
+        solver = _GESVD[a.dtype]
 
-            def real(a, rows, columns, vectors, s):
-                i = s.ints
-                job = 3 if vectors else 2
-                i[0], i[1], i[2], i[4], i[5] = columns, rows, 1, 0, s.work.size
-                solver(
-                    s.chars[job:].ctypes, s.chars[2:].ctypes, i.ctypes, i[1:].ctypes, a.ctypes, i.ctypes, s.w.ctypes,
-                    s.z.ctypes, i.ctypes, s.z.ctypes, i[2:].ctypes, s.work.ctypes, i[5:].ctypes, i[4:].ctypes,
-                )  # fmt: skip
-                return np.int64(i[4])
-
-            return real
-        solver = _INT32_COMPLEX[a.dtype][1]
+        def real(a, rows, columns, vectors, s):
+            ints, none = s.ints, s.chars[NEITHER:].ctypes
+            job = s.chars[ALL if vectors else NEITHER :].ctypes
+            ints[SIZE], ints[COUNT], ints[LEADING] = columns, rows, 1
+            ints[INFO], ints[WORK] = 0, s.work.size
+            size, count, info = ints.ctypes, ints[COUNT:].ctypes, ints[INFO:].ctypes
+            one, works = ints[LEADING:].ctypes, ints[WORK:].ctypes
+            matrix, values, z, work = a.ctypes, s.w.ctypes, s.z.ctypes, s.work.ctypes
+            solver(job, none, size, count, matrix, size, values, z, size, z, one, work, works, info)
+            return np.int64(ints[INFO])
 
         def hermitian(a, rows, columns, vectors, s):
-            i = s.ints
-            job = 3 if vectors else 2
-            i[0], i[1], i[2], i[4], i[5] = columns, rows, 1, 0, s.work.size
+            ints, none = s.ints, s.chars[NEITHER:].ctypes
+            job = s.chars[ALL if vectors else NEITHER :].ctypes
+            ints[SIZE], ints[COUNT], ints[LEADING] = columns, rows, 1
+            ints[INFO], ints[WORK] = 0, s.work.size
+            size, count, info = ints.ctypes, ints[COUNT:].ctypes, ints[INFO:].ctypes
+            one, works, real_work = ints[LEADING:].ctypes, ints[WORK:].ctypes, s.rwork.ctypes
+            matrix, values, z, work = a.ctypes, s.w.ctypes, s.z.ctypes, s.work.ctypes
             solver(
-                s.chars[job:].ctypes, s.chars[2:].ctypes, i.ctypes, i[1:].ctypes, a.ctypes, i.ctypes, s.w.ctypes,
-                s.z.ctypes, i.ctypes, s.z.ctypes, i[2:].ctypes, s.work.ctypes, i[5:].ctypes, s.rwork.ctypes, i[4:].ctypes,
-            )  # fmt: skip
-            return np.int64(i[4])
+                job,
+                none,
+                size,
+                count,
+                matrix,
+                size,
+                values,
+                z,
+                size,
+                z,
+                one,
+                work,
+                works,
+                real_work,
+                info,
+            )
+            return np.int64(ints[INFO])
 
-        return hermitian
+        return hermitian if isinstance(a.dtype, types.Complex) else real
 
 
 @subkernel
@@ -264,14 +268,14 @@ def sterf(n, d, e, s):
 
     Only from compiled code.
     """
-    s.ints[0], s.ints[4] = n, 0
-    _dsterf(s.ints.ctypes, d.ctypes, e.ctypes, s.ints[4:].ctypes)
-    return np.int64(s.ints[4])
+    s.ints[SIZE], s.ints[INFO] = n, 0
+    _dsterf(s.ints.ctypes, d.ctypes, e.ctypes, s.ints[INFO:].ctypes)
+    return np.int64(s.ints[INFO])
 
 
 @subkernel
 def singular_rows(rows, columns, vectors, s):
-    """Singular values of the row-major rows x columns matrix in s.a, descending in s.w (min(rows, columns) of them).
+    """Singular values of the rows x columns matrix in s.a, descending in s.w.
 
     With ``vectors`` all right singular vectors, those of the null space last, are the rows of s.z.
     Returns LAPACK's info.

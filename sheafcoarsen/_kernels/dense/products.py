@@ -2,8 +2,8 @@
 
 A matrix is handed over as the array it lies in and its place there, (where it begins, how far apart
 its rows are); the rows of a row-major matrix of its own are as far apart as it has columns. Two
-shapes are all that a sheaf needs: F* G added to a block of a Laplacian, and F R, a map times a block
-of R. Both run over up to six columns at a time, whose sums are a tuple.
+shapes are all that a sheaf needs: F* G added to a block of a Laplacian, and F R, a map times a
+block of R. Both run over up to six columns at a time, whose sums are a tuple.
 """
 
 import numpy as np

@@ -12,7 +12,7 @@ EPS = 2.0**-52
 
 @kernel
 def power_of_two(size):
-    """The power of two just above ``size``, kept away from where its inverse would overflow; 1 for 0."""
+    """The power of two just above ``size``, or near it where its inverse overflows; 1 for 0."""
     if size == 0:
         return 1.0
     return math.ldexp(1.0, min(max(math.frexp(size)[1], -1000), 1000))
@@ -38,7 +38,9 @@ def inf_norm(a, n):
 
 @subkernel
 def brought_near_one(a, n):
-    """Divide the lower triangle of a semidefinite matrix by a power of two where it is far from 1; return that, or 0 if A = 0.
+    """Divide a semidefinite lower triangle by a power of two where it is far from 1.
+
+    Returns that power, or 0 if A = 0.
 
     The largest entry of such a matrix stands on its diagonal.
     """
@@ -57,7 +59,7 @@ def brought_near_one(a, n):
 
 @subkernel
 def fix_phase(z, at, n, sqrt_eps):
-    """Make the first entry whose modulus is nearly the largest real and positive, so that runs repeat."""
+    """Make the first entry of nearly the largest modulus real and positive, so that runs repeat."""
     largest = 0.0
     for i in range(n):
         largest = max(largest, float(abs(z[at + i])))
@@ -73,7 +75,7 @@ def fix_phase(z, at, n, sqrt_eps):
 
 @kernel
 def normalized(out, count):
-    """Divide by a power of two near the largest entry, which is exact; return it, or 0 where all entries are zero."""
+    """Divide by a power of two near the largest entry, exactly; return it, or 0 if all are zero."""
     largest = 0.0
     for i in range(count):
         largest = max(largest, float(abs(out[i])))

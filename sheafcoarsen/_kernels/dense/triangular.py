@@ -10,7 +10,7 @@ from sheafcoarsen._kernels.jit import subkernel
 
 @subkernel
 def triangular_factor(m, rows, w, v, s):
-    """Overwrite the row-major rows x w matrix in m by the triangular factor of its QR, by Householder reflections.
+    """Overwrite the rows x w matrix in m by the triangular factor of its QR (Householder).
 
     Only norms are squares, and they are taken of columns divided by a power of two, so that nothing
     over- or underflows. Rows are skipped where a reflection does not touch them: those of an

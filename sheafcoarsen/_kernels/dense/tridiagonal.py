@@ -1,4 +1,4 @@
-"""Lowest eigenpairs of a real symmetric tridiagonal matrix: bisection and inverse iteration, eight lanes at a time."""
+"""Lowest eigenpairs of a tridiagonal T: bisection and inverse iteration, in eight lanes."""
 
 import math
 
@@ -16,7 +16,9 @@ The shifts are eigenvalues to working accuracy, so that two do but for multiple 
 
 @subkernel
 def count_below(n, d, e2, x, q, below):
-    """below[l] = how many eigenvalues of T are less than x[l], by Sturm's sequence; e2 holds the squares of e, none of them zero.
+    """below[l] = how many eigenvalues of T are less than x[l], by Sturm's sequence.
+
+    e2 holds the squares of e, none of them zero.
 
     A pivot of zero becomes an infinity in the next step and vanishes in the one after.
     """
@@ -32,19 +34,15 @@ def count_below(n, d, e2, x, q, below):
 
 
 @subkernel
-def bisect(n, d, e2, start, stop, low, high, tolerance, lanes, out):
-    """Eigenvalues number start .. stop of T, all in low .. high, ascending into ``out``, each to ``tolerance``.
+def bisect(t, n, start, stop, bounds, tolerance):
+    """Eigenvalues start .. stop of T, all in ``bounds``, into t.w, each to ``tolerance``.
 
     Eigenvalues whose intervals are still the same share them out among their lanes; every count
     serves every lane.
     """
-    x, q, below, lows, highs = (
-        lanes[0, :LANES],
-        lanes[1, :LANES],
-        lanes[2, :LANES],
-        lanes[3, :LANES],
-        lanes[4, :LANES],
-    )
+    d, e2, out, lanes = t.d, t.e2, t.w, t.lanes
+    x, q, below, lows, highs = lanes[0, 0], lanes[1, 0], lanes[2, 0], lanes[3, 0], lanes[4, 0]
+    low, high = bounds
     count = stop - start
     for j in range(LANES):
         lows[j], highs[j], x[j] = low, high, high
@@ -111,7 +109,7 @@ def factor_shifted(n, d, e, x, tiny, lanes):
 
 @subkernel
 def solve_shifted(n, lanes, y):
-    """Y <- (T - x[l] I)^{-1} y in every lane, y of shape (n + 2, LANES) with two rows of zeros at the end."""
+    """Y <- (T - x[l] I)^{-1} y in every lane; y (n + 2, LANES) has two rows of zeros at the end."""
     inverse, first, second, multiplier, swapped = lanes[0], lanes[1], lanes[2], lanes[3], lanes[4]
     for i in range(n - 1):
         m, s, here, after = multiplier[i], swapped[i], y[i], y[i + 1]
@@ -128,7 +126,7 @@ def solve_shifted(n, lanes, y):
 
 @summing_subkernel
 def orthonormalize(z, n, first, last):
-    """Make rows first .. last of z orthonormal, also to the rows before them, by Gram-Schmidt, twice."""
+    """Make rows first .. last of z orthonormal, also to those before, by Gram-Schmidt, twice."""
     for j in range(first, last):
         x = z[j, :n]
         for _ in range(2):
@@ -170,11 +168,13 @@ def worst_residual(n, d, e, w, z, first, last):
 
 
 @subkernel
-def lowest_of_tridiagonal(n, d, e, wanted, eps, e2, lanes, w, z):
-    """The ``wanted`` lowest eigenpairs of T, accurate to eps norm(T): values ascending in w, unit vectors in the rows of z.
+def lowest_of_tridiagonal(t, n, wanted, eps):
+    """The ``wanted`` lowest eigenpairs of T, to eps norm(T): values in t.w, vectors as rows of t.z.
 
-    Returns whether the vectors hold what they promise.
+    ``t`` is a ``ReductionRoom`` with T in d and e. Returns whether the vectors hold what they
+    promise.
     """
+    d, e, e2, w, z, lanes = t.d, t.e, t.e2, t.w, t.z, t.lanes
     low, high = d[0], d[0]
     for i in range(n):
         radius = (abs(e[i - 1]) if i > 0 else 0.0) + (abs(e[i]) if i + 1 < n else 0.0)
@@ -187,7 +187,7 @@ def lowest_of_tridiagonal(n, d, e, wanted, eps, e2, lanes, w, z):
     y = lanes[6]
     for start in range(0, wanted, LANES):
         stop = min(start + LANES, wanted)
-        bisect(n, d, e2, start, stop, low - slack, high + slack, 2 * eps * size, lanes[:5, 0], w)
+        bisect(t, n, start, stop, (low - slack, high + slack), 2 * eps * size)
         x = lanes[5, 2]
         for lane in range(LANES):
             x[lane] = w[min(start + lane, stop - 1)]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 LANES = 8
-"""Eigenpairs of a tridiagonal matrix that are computed side by side: the width of a vector register."""
+"""Eigenpairs of a tridiagonal matrix computed side by side: the width of a vector register."""
 
 
 DENSE_SHARE = 3
@@ -23,7 +23,7 @@ Below, LAPACK alone takes half a millisecond longer at most.
 
 
 class ReductionRoom(NamedTuple):
-    """Room for a reduction to a tridiagonal T and for the eigenproblem of T, in double precision."""
+    """Room for a reduction to a tridiagonal T and for its eigenproblem, in double precision."""
 
     tau: np.ndarray  # (n,) scalars of the reflections
     panel: np.ndarray  # (2 PANEL, n) reflections that the matrix is behind by

@@ -11,6 +11,7 @@ from sheafcoarsen._kernels.operators.delta import (
 )
 from sheafcoarsen._kernels.operators.ordering import nested_dissection
 from sheafcoarsen._kernels.operators.pattern import (
+    BlockRows,
     canonical_entries,
     group_entries,
     scalar_pattern,
@@ -19,6 +20,7 @@ from sheafcoarsen._kernels.operators.pattern import (
 )
 
 __all__ = [
+    "BlockRows",
     "apply_adjoint",
     "apply_coboundary",
     "canonical_entries",

@@ -114,7 +114,9 @@ def entry(a, b, p, rows, out, at, stride, s, columns):
 
 @kernel
 def fill_uniform(lo, hi, tail_data, head_data, rows, block_ptr, codes, bsr, columns, square, out):
-    """Write the values of L in the rows of vertices lo .. hi, where all maps are rows x d, d at most 3, and no two edges join the same ends.
+    """Write the rows of L of vertices lo .. hi where all maps are rows x d, d at most 3.
+
+    No two edges may join the same ends.
 
     ``columns`` is any tuple of d integers: its length is known to the compiler, which makes one
     kernel of this for every d, and another for rows = d where ``square`` is not empty.
@@ -157,7 +159,7 @@ def fill_uniform(lo, hi, tail_data, head_data, rows, block_ptr, codes, bsr, colu
 
 @kernel
 def fill(lo, hi, f, row_ptr, codes, block_ptr, block_col, row_starts, bsr, out):
-    """Write the values of L in the rows of vertices lo .. hi, whose scalar rows begin at row_starts.
+    """Write the rows of L of vertices lo .. hi, whose scalar rows begin at row_starts.
 
     With ``bsr`` blocks follow each other; otherwise their rows are interleaved, in CSR order. A
     block and its mirror image sum the same products in the same order, which makes L exactly

@@ -1,4 +1,4 @@
-"""Kernels of the coboundary and of what is summed edge by edge: their action on cochains, diagonal blocks, energies.
+"""The coboundary and what is summed edge by edge: actions on cochains, factors, energies.
 
 ``f`` is a ``SheafArrays``; ranges ``lo .. hi`` are vertices or edges, as the first line of each
 kernel says.

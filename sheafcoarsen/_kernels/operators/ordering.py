@@ -1,4 +1,4 @@
-"""An order in which a symmetric sparse matrix is eliminated with little fill: nested dissection by breadth-first levels."""
+"""An order of elimination with little fill: nested dissection by breadth-first levels."""
 
 import numpy as np
 
@@ -10,7 +10,10 @@ LEAF = 32
 
 @subkernel
 def _spread(start, done, indptr, indices, mark, old, new, level, queue):
-    """Append what can be reached from ``start`` through vertices marked ``old`` to the queue, and mark it ``new``; return its end."""
+    """Append what can be reached from ``start`` through vertices marked ``old`` to the queue.
+
+    Marks it ``new`` and returns the end of the queue.
+    """
     queue[done] = start
     mark[start], level[start] = new, 0
     end = done + 1
@@ -28,7 +31,10 @@ def _spread(start, done, indptr, indices, mark, old, new, level, queue):
 
 @subkernel
 def _cut(queue, size, level, depth, counts):
-    """Return the smallest level that leaves a quarter on either side; else the most balanced, or -1 where no level cuts off 1/50."""
+    """Return the smallest level that leaves a quarter on either side, else the most balanced.
+
+    -1 where no level cuts off 1/50.
+    """
     counts[: depth + 1] = 0
     for i in range(size):
         counts[level[queue[i]]] += 1
@@ -46,7 +52,9 @@ def _cut(queue, size, level, depth, counts):
 
 @kernel
 def nested_dissection(indptr, indices):
-    """Return the vertices of a graph in the order of elimination: two pieces, each in this order, then what separates them.
+    """Return the vertices of a graph in the order of elimination.
+
+    That is: two pieces, each in this order, then what separates them.
 
     A piece is cut at a level of a breadth-first search from one of its ends. Where levels do not
     cut it, its vertices are put in order of degree.

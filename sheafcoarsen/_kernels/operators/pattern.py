@@ -1,14 +1,30 @@
 """Which blocks of L stand where: index arrays from topology and dimensions alone."""
 
+from typing import NamedTuple
+
+import numpy as np
+
 from sheafcoarsen._kernels.dense import NOT_NEGATIVE
 from sheafcoarsen._kernels.jit import kernel
 
 DIAGONAL = -1
 
 
+class BlockRows(NamedTuple):
+    """Where the blocks of L stand and where its scalar rows begin, vertex by vertex."""
+
+    block_ptr: np.ndarray
+    block_col: np.ndarray
+    dims: np.ndarray
+    offsets: np.ndarray
+    row_starts: np.ndarray
+
+
 @kernel
 def canonical_entries(edges, row_ptr, place, columns, codes):
-    """Write the entries and their columns, one block each, for canonical edges: one counting sort; ``place`` begins as zeros.
+    """Write the entries and their columns, one block each, for canonical edges: one counting sort.
+
+    ``place`` begins as zeros.
 
     Edges are canonical if each runs from the lower to the higher vertex and all are sorted, none
     twice. Returns False for others.
@@ -47,7 +63,9 @@ def canonical_entries(edges, row_ptr, place, columns, codes):
 
 @kernel
 def sort_half_edges(edges, by_row, by_column, middle, sorted_entries):
-    """Sort all half-edges 2 e + side by row, then column, then edge, in two counting sorts; both counts begin as zeros.
+    """Sort all half-edges 2 e + side by row, then column, then edge: two counting sorts.
+
+    Both counts begin as zeros.
 
     by_row[i] becomes where row i ends; loops are seen once, from their tail.
     """
@@ -80,7 +98,10 @@ def sort_half_edges(edges, by_row, by_column, middle, sorted_entries):
 
 @kernel
 def group_entries(edges, row_ends, sorted_entries, row_ptr, block_ptr, columns, codes):
-    """Code sorted half-edges and group them into blocks, the diagonal included in every row; returns the number of blocks."""
+    """Code sorted half-edges and group them into blocks; every row includes its diagonal block.
+
+    Returns the number of blocks.
+    """
     p, k, begin = 0, 0, 0
     for i in range(row_ptr.size - 1):
         row_ptr[i] = p
@@ -126,8 +147,9 @@ def scalar_row_widths(block_ptr, block_col, dims, widths):
 
 
 @kernel
-def scalar_pattern(lo, hi, block_ptr, block_col, dims, offsets, row_starts, indptr, indices):
-    """Fill the CSR indices of vertices lo .. hi; row_starts[i] is where vertex i's scalar rows begin."""
+def scalar_pattern(lo, hi, rows, indptr, indices):
+    """Fill the CSR indices of vertices lo .. hi; their scalar rows begin at row_starts."""
+    block_ptr, block_col, dims, offsets, row_starts = rows
     for i in range(lo, hi):
         d = dims[i]
         if d == 0:

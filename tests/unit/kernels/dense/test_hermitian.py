@@ -68,7 +68,7 @@ def lowest(A, wanted):
     with np.errstate(all="ignore"):  # a zero pivot is an infinity in the next step, by intent
         from_python(hermitian.tridiagonalize)(n, a, t.d, t.e, t.tau, t.panel, t.p, eps)
         solve = from_python(tridiagonal.lowest_of_tridiagonal)
-        holds = solve(n, t.d, t.e, wanted, eps, t.e2, t.lanes, t.w, t.z)
+        holds = solve(t, n, wanted, eps)
     z[:] = t.z
     from_python(hermitian.reflect)(n, a, t.tau, z, 0, wanted)
     return A, t.w.copy(), z.T, holds
