@@ -12,7 +12,7 @@ import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, residual, size
-from tests.support.strategies import cochains, sheaves
+from tests.support.strategies import DTYPES, cochains, sheaves
 from tests.unit.operators.test_pattern import block
 
 TURN = np.array([[0.0, -1.0], [1.0, 0.0]])
@@ -238,3 +238,16 @@ def test_normalize_refuses_unknown_options():
 def test_labels_survive_normalization():
     F = CellularSheaf.constant(nx.path_graph(["b", "a"]))
     assert sc.normalize(F).vertex_labels == ("b", "a")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_block_that_is_singular_but_for_rounding_is_singular(dtype):
+    """Ends of two edges whose rows are multiples: what rounding leaves of the rest is no block."""
+    F = CellularSheaf.random(np.arange(80).reshape(40, 2), 3, 1, seed=3, dtype=dtype)
+    edges = np.concatenate([F.edges, F.edges])
+    maps = [np.concatenate([d, dtype(0.3) * d]) for d in (F.tail_data, F.head_data)]
+    F = CellularSheaf.from_flat(edges, *maps, 3, 1)
+    with pytest.warns(sc.SingularDegreeWarning, match="singular at 80 of 80 vertices"):
+        N = sc.normalize(F)
+    both = N.head_data.reshape(2, 40, 3)
+    assert_residual((abs(both) ** 2).sum(axis=(0, 2)) - 1, n=3, eps=eps_of(dtype))
