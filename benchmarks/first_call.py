@@ -17,34 +17,34 @@ import tempfile
 import time
 from pathlib import Path
 
+from numba.core import event
+
 REPOSITORY = Path(__file__).parent.parent
 
 CHAINS = (("select + coarsen", "oversampled after it"), ("select + coarsen", "verify after it"))
 
 
-class Clock:
+class Clock(event.Listener):
     """Processor time of compilations, in all and kernel by kernel without what it calls."""
 
     def __init__(self):
-        from numba.core import event
-
         self.open, self.seconds, self.kernels = [], 0.0, collections.Counter()
         event.register("numba:compile", self)
 
-    def notify(self, event):
-        """Take an event of numba's."""
-        now = time.process_time()
-        if event.is_start:
-            self.open.append([now, 0.0])
-            return
+    def on_start(self, event):
+        """Begin the time of a kernel."""
+        self.open.append([time.process_time(), 0.0])
+
+    def on_end(self, event):
+        """End it, and take it from the kernel that asked for this one."""
         begun, inside = self.open.pop()
-        self.kernels[event.data["dispatcher"].py_func.__qualname__.partition("-")[0]] += (
-            now - begun - inside
-        )
+        seconds = time.process_time() - begun
+        name = event.data["dispatcher"].py_func.__qualname__.partition("-")[0]
+        self.kernels[name] += seconds - inside
         if self.open:
-            self.open[-1][1] += now - begun
+            self.open[-1][1] += seconds
         else:
-            self.seconds += now - begun
+            self.seconds += seconds
 
 
 def calls():
@@ -88,7 +88,6 @@ def measure(chain):
             env=os.environ | one | {"NUMBA_CACHE_DIR": folder},
             check=True,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
             text=True,
         )
     return json.loads(done.stdout)
