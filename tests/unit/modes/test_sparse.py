@@ -6,7 +6,7 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition
-from sheafcoarsen.modes import problems
+from sheafcoarsen.modes import problems, sparse
 from tests.support.helpers import (
     assert_residual,
     eps_of,
@@ -146,3 +146,16 @@ def test_a_tie_of_a_large_cluster_is_told(dtype, monkeypatch):
             with ties_allowed():
                 M = sc.local_modes(F, one_cluster(F), r)
             assert M.tied.tolist() == [tied and r == 2], (spread, r)
+
+
+def test_a_residual_above_rounding_is_an_error(monkeypatch):
+    A = sc.laplacian(CellularSheaf.constant(nx.cycle_graph(60)))
+    polish = sparse._polish
+
+    def polished(A, solve, X, count, level):
+        return polish(A, solve, X, count, level)[0], 1.01 * level
+
+    assert sparse.lowest_sparse(A, 3, eps_of(A.dtype))[0].shape == (3,)
+    monkeypatch.setattr(sparse, "_polish", polished)
+    with pytest.raises(np.linalg.LinAlgError, match="residual"):
+        sparse.lowest_sparse(A, 3, eps_of(A.dtype))
