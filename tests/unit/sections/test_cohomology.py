@@ -164,7 +164,7 @@ def test_single_precision_is_judged_as_such(dtype):
 
 def regular_graph(n: int) -> np.ndarray:
     """Return edges of a random 4-regular graph, the same with every version of networkx."""
-    with np.load(Path(__file__).parents[2] / "data" / "regular_graphs.npz") as file:
+    with np.load(Path(__file__).parents[2] / "data" / "graphs" / "regular.npz") as file:
         return file[f"{n} vertices"].astype(np.int64)
 
 
