@@ -1,7 +1,7 @@
 """The linear operators of a sheaf: coboundary, Laplacian, normalization, energy."""
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import scipy.sparse
@@ -15,27 +15,14 @@ SERIAL_BELOW = 200_000.0
 """Map entries below which one thread does all: handing ranges to threads costs more."""
 
 
-class BlockPattern(NamedTuple):
-    """The blocks of L, row by row, columns ascending, and the half-edges that make them.
-
-    Coded as in the kernels.
-    """
-
-    row_ptr: np.ndarray  # (n + 1,) int64, where each row's codes begin
-    codes: np.ndarray  # int32 while it fits
-    # (n + 1,) int64, where each row's blocks begin; row_ptr itself where there is a code per block
-    block_ptr: np.ndarray
-    columns: np.ndarray  # int32, the block's column
-
-
-def block_pattern(edges: np.ndarray, n: int) -> BlockPattern:
+def block_pattern(edges: np.ndarray, n: int) -> assembly.BlockPattern:
     """Return which blocks of L stand where: a counting sort for canonical edges, else two."""
     m = len(edges)
     columns = np.empty(n + 2 * m, np.int32)
     codes = np.empty(n + 2 * m, index_dtype(4 * m))
     row_ptr = np.empty(n + 1, np.int64)
     if assembly.canonical_entries(edges, row_ptr, np.zeros(n, np.int64), columns, codes):
-        return BlockPattern(row_ptr, codes, row_ptr, columns)
+        return assembly.BlockPattern(row_ptr, codes, row_ptr, columns)
     by_row, by_column = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
     half_edges = np.empty((2, 2 * m), index_dtype(2 * m))
     count = assembly.sort_half_edges(edges, by_row, by_column, half_edges[0], half_edges[1])
@@ -45,7 +32,7 @@ def block_pattern(edges: np.ndarray, n: int) -> BlockPattern:
     )
     if blocks == n + count:
         block_ptr = row_ptr
-    return BlockPattern(row_ptr, codes[: n + count], block_ptr, columns[:blocks])
+    return assembly.BlockPattern(row_ptr, codes[: n + count], block_ptr, columns[:blocks])
 
 
 def count_nonzeros(sheaf: CellularSheaf) -> int:
@@ -231,22 +218,12 @@ class LaplacianPattern:
             rows = int(self._edge_dims[0]) if len(self._edge_dims) else 0
             columns = (0,) * int(self._vertex_dims[0])
             square = (0,) if rows == len(columns) else ()
+            maps = assembly.UniformMaps(sheaf.tail_data, sheaf.head_data, rows)
             return lambda lo, hi: assembly.fill_uniform(
-                lo,
-                hi,
-                sheaf.tail_data,
-                sheaf.head_data,
-                rows,
-                blocks.block_ptr,
-                blocks.codes,
-                bsr,
-                columns,
-                square,
-                data,
+                lo, hi, maps, blocks, bsr, columns, square, data
             )
-        return lambda lo, hi: assembly.fill(
-            lo, hi, sheaf.arrays, *blocks, self._row_starts, bsr, data
-        )
+        arrays, starts = sheaf.arrays, self._row_starts
+        return lambda lo, hi: assembly.fill(lo, hi, arrays, blocks, starts, bsr, data)
 
     def __repr__(self) -> str:
         blocks = len(self._blocks.columns)

@@ -1,6 +1,6 @@
 """Loops of :mod:`sheafcoarsen.operators`."""
 
-from sheafcoarsen._kernels.operators.blocks import fill, fill_uniform
+from sheafcoarsen._kernels.operators.blocks import UniformMaps, fill, fill_uniform
 from sheafcoarsen._kernels.operators.delta import (
     apply_adjoint,
     apply_coboundary,
@@ -11,6 +11,7 @@ from sheafcoarsen._kernels.operators.delta import (
 )
 from sheafcoarsen._kernels.operators.ordering import nested_dissection
 from sheafcoarsen._kernels.operators.pattern import (
+    BlockPattern,
     BlockRows,
     canonical_entries,
     group_entries,
@@ -20,7 +21,9 @@ from sheafcoarsen._kernels.operators.pattern import (
 )
 
 __all__ = [
+    "BlockPattern",
     "BlockRows",
+    "UniformMaps",
     "apply_adjoint",
     "apply_coboundary",
     "canonical_entries",

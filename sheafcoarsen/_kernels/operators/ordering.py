@@ -1,5 +1,7 @@
 """An order of elimination with little fill: nested dissection by breadth-first levels."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from sheafcoarsen._kernels.jit import kernel, subkernel
@@ -8,12 +10,23 @@ LEAF = 32
 """Pieces up to this size are not cut."""
 
 
+class Search(NamedTuple):
+    """A graph and what a breadth-first search of it has found."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    mark: np.ndarray  # of every vertex: in which piece it is, and how far the search of it is
+    level: np.ndarray  # of every vertex: its distance from the start
+    queue: np.ndarray  # vertices in the order in which they were found
+
+
 @subkernel
-def _spread(start, done, indptr, indices, mark, old, new, level, queue):
+def _spread(start, done, search, old, new):
     """Append what can be reached from ``start`` through vertices marked ``old`` to the queue.
 
-    Marks it ``new`` and returns the end of the queue.
+    Marks it ``new`` and returns the end of the queue, which ends at ``done`` before.
     """
+    indptr, indices, mark, level, queue = search
     queue[done] = start
     mark[start], level[start] = new, 0
     end = done + 1
@@ -63,6 +76,7 @@ def nested_dissection(indptr, indices):
     order = np.arange(n)
     mark, level, counts = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n + 1, np.int64)
     queue = np.empty(n, np.int64)
+    search = Search(indptr, indices, mark, level, queue)
     stack = np.empty((n + 1, 2), np.int64)
     stack[0, 0], stack[0, 1] = 0, n
     top, name = 1, 0
@@ -79,14 +93,14 @@ def nested_dissection(indptr, indices):
         for i in range(lo, hi):
             if mark[order[i]] == name:
                 start = end
-                end = _spread(order[i], end, indptr, indices, mark, name, name + 1, level, queue)
+                end = _spread(order[i], end, search, name, name + 1)
                 stack[top, 0], stack[top, 1] = lo + start, lo + end
                 top += 1
         if top > first + 1:  # several components
             order[lo:hi] = queue[:size]
             continue
         top = first
-        end = _spread(queue[size - 1], 0, indptr, indices, mark, name + 1, name + 2, level, queue)
+        end = _spread(queue[size - 1], 0, search, name + 1, name + 2)
         s = _cut(queue, size, level, level[queue[size - 1]], counts)
         if s < 0:
             degrees = np.empty(size, np.int64)

@@ -10,6 +10,19 @@ from sheafcoarsen._kernels.jit import kernel
 DIAGONAL = -1
 
 
+class BlockPattern(NamedTuple):
+    """The blocks of L, row by row, columns ascending, and the half-edges that make them.
+
+    They are coded as the kernels of ``blocks`` say.
+    """
+
+    row_ptr: np.ndarray  # (n + 1,) int64, where each row's codes begin
+    codes: np.ndarray  # int32 while it fits
+    # (n + 1,) int64, where each row's blocks begin; row_ptr itself where there is a code per block
+    block_ptr: np.ndarray
+    columns: np.ndarray  # int32, the block's column
+
+
 class BlockRows(NamedTuple):
     """Where the blocks of L stand and where its scalar rows begin, vertex by vertex."""
 
