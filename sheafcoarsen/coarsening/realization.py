@@ -6,7 +6,7 @@ from sheafcoarsen._kernels import coarsening as kernels
 from sheafcoarsen._support import offsets, read_only
 from sheafcoarsen.coarsening.crossing import write_crossing_maps
 from sheafcoarsen.modes import Prolongation
-from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
+from sheafcoarsen.sheaf import CellularSheaf, Topology, same_array, same_topology, trusted_sheaf
 
 OFFSETS = ("tail_offsets", "head_offsets", "vertex_offsets", "edge_offsets")
 """Index arrays of a sheaf that depend on its topology and dimensions alone."""
@@ -45,9 +45,9 @@ def realize(
         edges = np.concatenate([edges, np.stack([at, at], axis=1)])
         edge_dims = np.concatenate([edge_dims, loops.rows[at]])
     edge_dims, starts = read_only(edge_dims), {}
-    if like is not None and np.array_equal(like.edges, edges):
+    if like is not None and same_array(like.edges, edges):
         edges = like.edges
-    if like is not None and edges is like.edges and _same(like, ranks, edge_dims):
+    if like is not None and same_topology(like, Topology(edges, ranks, edge_dims)):
         ranks, edge_dims = like.vertex_dims, like.edge_dims
         starts = {name: getattr(like, name) for name in OFFSETS}
     else:
@@ -66,10 +66,3 @@ def realize(
     coarse = trusted_sheaf(edges, ranks, edge_dims, tail, head)
     coarse.__dict__.update(starts)
     return coarse
-
-
-def _same(like: CellularSheaf, vertex_dims: np.ndarray, edge_dims: np.ndarray) -> bool:
-    """Whether an earlier result has stalks of these dimensions."""
-    return np.array_equal(like.vertex_dims, vertex_dims) and np.array_equal(
-        like.edge_dims, edge_dims
-    )

@@ -19,17 +19,3 @@ def canonical_csr(
     matrix.has_sorted_indices = True
     matrix.has_canonical_format = True
     return matrix
-
-
-def same_array(mine: np.ndarray, other: np.ndarray) -> bool:
-    """Compare two index arrays, at no cost where they are one."""
-    if mine is other:
-        return True
-    if not isinstance(other, np.ndarray) or mine.shape != other.shape:
-        return False
-    one = (
-        mine.dtype == other.dtype
-        and mine.strides == other.strides
-        and mine.ctypes.data == other.ctypes.data
-    )
-    return one or np.array_equal(mine, other)

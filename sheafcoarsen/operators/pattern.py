@@ -1,15 +1,21 @@
 """The linear operators of a sheaf: coboundary, Laplacian, normalization, energy."""
 
 from collections.abc import Callable
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._kernels import operators as assembly
 from sheafcoarsen._support import choice, offsets, read_only, run_ranges
-from sheafcoarsen.operators.csr import canonical_csr, index_dtype, same_array
-from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+from sheafcoarsen.operators.csr import canonical_csr, index_dtype
+from sheafcoarsen.sheaf import (
+    CellularSheaf,
+    Topology,
+    check_same_topology,
+    check_sheaf,
+    same_array,
+)
 
 SERIAL_BELOW = 200_000.0
 """Map entries below which one thread does all: handing ranges to threads costs more."""
@@ -33,6 +39,55 @@ def block_pattern(edges: np.ndarray, n: int) -> assembly.BlockPattern:
     if blocks == n + count:
         block_ptr = row_ptr
     return assembly.BlockPattern(row_ptr, codes[: n + count], block_ptr, columns[:blocks])
+
+
+def check_one_size(dims: np.ndarray) -> None:
+    """Refuse vertex stalks that blocks of one size cannot hold."""
+    if not len(dims):
+        had = "there are no vertices"
+    elif dims[0] == 0 or (dims != dims[0]).any():
+        v = int(np.argmax(dims != dims[0]))  # 0 where all are 0
+        had = f"vertex {v} has dimension {dims[v]}, vertex 0 has {dims[0]}"
+    else:
+        return
+    raise ValueError(
+        f'`format` = "bsr" needs all vertex stalks of one size, at least 1; {had}: use "csr"'
+    )
+
+
+def row_starts(blocks: assembly.BlockPattern, dims: np.ndarray, one_size: bool) -> np.ndarray:
+    """Return where the entries of every vertex begin, (n + 1,): its scalar rows one by one."""
+    if one_size:
+        return blocks.block_ptr * int(dims[0]) ** 2
+    widths = np.empty(len(dims), np.int64)
+    assembly.scalar_row_widths(blocks.block_ptr, blocks.columns, dims, widths)
+    return offsets(widths * dims)
+
+
+def block_indices(blocks: assembly.BlockPattern) -> tuple[np.ndarray, np.ndarray]:
+    """Return indices and indptr, a column index for every block."""
+    itype = index_dtype(max(len(blocks.columns), len(blocks.block_ptr) - 1))
+    return blocks.columns.astype(itype, copy=False), blocks.block_ptr.astype(itype)
+
+
+def scalar_indices(
+    sheaf: CellularSheaf, blocks: assembly.BlockPattern, starts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return indices and indptr, a column index for every entry."""
+    nnz = int(starts[-1])
+    itype = index_dtype(max(nnz, sheaf.dim_c0))
+    indptr, indices = np.empty(sheaf.dim_c0 + 1, itype), np.empty(nnz, itype)
+    indptr[-1] = nnz
+    rows = assembly.BlockRows(
+        blocks.block_ptr, blocks.columns, sheaf.vertex_dims, sheaf.vertex_offsets, starts
+    )
+    run_ranges(
+        lambda lo, hi: assembly.scalar_pattern(lo, hi, rows, indptr, indices),
+        starts,
+        cumulative=True,
+        serial_below=SERIAL_BELOW,
+    )
+    return indices, indptr
 
 
 def count_nonzeros(sheaf: CellularSheaf) -> int:
@@ -75,57 +130,23 @@ class LaplacianPattern:
     def __init__(self, sheaf: CellularSheaf, format: Format = "csr") -> None:
         check_sheaf(sheaf)
         self.format = choice("format", format, get_args(Format))
-        self._edges, self._vertex_dims, self._edge_dims = (
-            sheaf.edges,
-            sheaf.vertex_dims,
-            sheaf.edge_dims,
-        )
-        n = sheaf.n_vertices
         dims = sheaf.vertex_dims
-        odd = np.flatnonzero(dims != dims[0]) if n else dims
-        if format == "bsr" and (n == 0 or dims[0] == 0 or odd.size):
-            v = int(odd[0]) if odd.size else 0
-            had = (
-                f"vertex {v} has dimension {dims[v]}, vertex 0 has {dims[0]}"
-                if n
-                else "there are no vertices"
-            )
-            raise ValueError(
-                f'`format` = "bsr" needs all vertex stalks of one size, at least 1; {had}: '
-                f'use "csr"'
-            )
-        self._blocks = blocks = block_pattern(sheaf.edges, n)
-        self.shape = (sheaf.dim_c0, sheaf.dim_c0)
-        if n and not odd.size:
-            d = int(dims[0])
-            self._row_starts = blocks.block_ptr * (d * d)
-        else:
-            d = -1
-            widths = np.empty(n, np.int64)
-            assembly.scalar_row_widths(blocks.block_ptr, blocks.columns, dims, widths)
-            self._row_starts = offsets(widths * dims)
-        one_map_shape = len(self._edge_dims) == 0 or sheaf.map_shape is not None
-        self._small = 1 <= d <= 3 and one_map_shape and blocks.row_ptr is blocks.block_ptr
+        one_size = len(dims) > 0 and bool((dims == dims[0]).all())
+        if format == "bsr":
+            check_one_size(dims)
+        self._topology = Topology.of(sheaf)
+        self._blocks = blocks = block_pattern(sheaf.edges, sheaf.n_vertices)
+        self._row_starts = row_starts(blocks, dims, one_size)
         self._nnz = int(self._row_starts[-1])
-        if format == "bsr" or d == 1:
-            itype = index_dtype(max(len(blocks.columns), n))
-            indices, indptr = (
-                blocks.columns.astype(itype, copy=False),
-                blocks.block_ptr.astype(itype),
-            )
+        self.shape = (sheaf.dim_c0, sheaf.dim_c0)
+        one_map_shape = sheaf.n_edges == 0 or sheaf.map_shape is not None
+        simple_graph = blocks.row_ptr is blocks.block_ptr
+        small = one_size and 1 <= dims[0] <= 3
+        self._uniform = bool(small and one_map_shape and simple_graph)
+        if format == "bsr" or (one_size and dims[0] == 1):
+            indices, indptr = block_indices(blocks)
         else:
-            itype = index_dtype(max(self._nnz, sheaf.dim_c0))
-            indptr, indices = np.empty(sheaf.dim_c0 + 1, itype), np.empty(self._nnz, itype)
-            indptr[-1] = self._nnz
-            rows = assembly.BlockRows(
-                blocks.block_ptr, blocks.columns, dims, sheaf.vertex_offsets, self._row_starts
-            )
-            run_ranges(
-                lambda lo, hi: assembly.scalar_pattern(lo, hi, rows, indptr, indices),
-                self._row_starts,
-                cumulative=True,
-                serial_below=SERIAL_BELOW,
-            )
+            indices, indptr = scalar_indices(sheaf, blocks, self._row_starts)
         self.indices, self.indptr = read_only(indices), read_only(indptr)
 
     def fill(
@@ -165,44 +186,25 @@ class LaplacianPattern:
                [-9.,  9.]])
         """
         check_sheaf(sheaf)
-        for name, mine, other in (
-            ("edges", self._edges, sheaf.edges),
-            ("vertex_dims", self._vertex_dims, sheaf.vertex_dims),
-            ("edge_dims", self._edge_dims, sheaf.edge_dims),
-        ):
-            if not same_array(mine, other):
-                raise ValueError(
-                    f"`sheaf` must have the topology of the pattern, but its {name} differ"
-                )
+        check_same_topology(
+            self._topology,
+            sheaf,
+            "the topology of the pattern",
+            "make a new LaplacianPattern for another one",
+        )
         if out is None:
             data = np.empty(self._nnz, sheaf.dtype)
         else:
-            wanted = scipy.sparse.bsr_array if self.format == "bsr" else scipy.sparse.csr_array
-            if not (
-                isinstance(out, wanted)
-                and out.shape == self.shape
-                and out.data.size == self._nnz
-                and same_array(self.indptr, out.indptr)
-                and same_array(self.indices, out.indices)
-                and out.data.flags.c_contiguous
-                and out.data.flags.writeable
-            ):
-                raise ValueError(
-                    "`out` must be an earlier result of this pattern, its own memory unchanged in "
-                    "layout"
-                )
-            if out.dtype != sheaf.dtype:
-                raise ValueError(
-                    f"`out` must have the sheaf's scalar type {sheaf.dtype}, got {out.dtype}"
-                )
+            self._check_out(out, sheaf.dtype)
             data = out.data.reshape(-1)
-        run_ranges(
-            self._filler(sheaf, data), self._row_starts, cumulative=True, serial_below=SERIAL_BELOW
-        )
+        if self._uniform:
+            self._write_uniform(sheaf, data)
+        else:
+            self._write_general(sheaf, data)
         if out is not None:
             return out
         if self.format == "bsr":
-            d = int(self._vertex_dims[0])
+            d = int(self._topology.vertex_dims[0])
             matrix = scipy.sparse.bsr_array(
                 (data.reshape(-1, d, d), self.indices, self.indptr), shape=self.shape
             )
@@ -211,19 +213,45 @@ class LaplacianPattern:
             return matrix
         return canonical_csr(data, self.indices, self.indptr, self.shape)
 
-    def _filler(self, sheaf: CellularSheaf, data: np.ndarray) -> Callable[[int, int], None]:
-        """Return the function that writes the rows of a range of vertices."""
-        blocks, bsr = self._blocks, self.format == "bsr"
-        if self._small:
-            rows = int(self._edge_dims[0]) if len(self._edge_dims) else 0
-            columns = (0,) * int(self._vertex_dims[0])
-            square = (0,) if rows == len(columns) else ()
-            maps = assembly.UniformMaps(sheaf.tail_data, sheaf.head_data, rows)
-            return lambda lo, hi: assembly.fill_uniform(
-                lo, hi, maps, blocks, bsr, columns, square, data
+    def _check_out(self, out: Any, dtype: np.dtype) -> None:
+        """Refuse what this pattern did not make, or made for other scalars."""
+        wanted = scipy.sparse.bsr_array if self.format == "bsr" else scipy.sparse.csr_array
+        if not (
+            isinstance(out, wanted)
+            and out.shape == self.shape
+            and out.data.size == self._nnz
+            and same_array(self.indptr, out.indptr)
+            and same_array(self.indices, out.indices)
+            and out.data.flags.c_contiguous
+            and out.data.flags.writeable
+        ):
+            raise ValueError(
+                "`out` must be an earlier result of this pattern, with its own memory unchanged in "
+                "layout"
             )
-        arrays, starts = sheaf.arrays, self._row_starts
-        return lambda lo, hi: assembly.fill(lo, hi, arrays, blocks, starts, bsr, data)
+        if out.dtype != dtype:
+            raise ValueError(f"`out` must have the sheaf's scalar type {dtype}, got {out.dtype}")
+
+    def _write_uniform(self, sheaf: CellularSheaf, data: np.ndarray) -> None:
+        """Write the values of L by the kernel of the one stalk dimension, known to the compiler."""
+        d, edge_dims = int(sheaf.vertex_dims[0]), sheaf.edge_dims
+        rows = int(edge_dims[0]) if len(edge_dims) else 0
+        columns, square = (0,) * d, (0,) if rows == d else ()
+        maps = assembly.UniformMaps(sheaf.tail_data, sheaf.head_data, rows)
+        blocks, bsr = self._blocks, self.format == "bsr"
+        self._over_vertices(
+            lambda lo, hi: assembly.fill_uniform(lo, hi, maps, blocks, bsr, columns, square, data)
+        )
+
+    def _write_general(self, sheaf: CellularSheaf, data: np.ndarray) -> None:
+        """Write the values of L for stalks and graphs of any kind."""
+        arrays, blocks, starts = sheaf.arrays, self._blocks, self._row_starts
+        bsr = self.format == "bsr"
+        self._over_vertices(lambda lo, hi: assembly.fill(lo, hi, arrays, blocks, starts, bsr, data))
+
+    def _over_vertices(self, write: Callable[[int, int], None]) -> None:
+        """Call ``write`` for ranges of vertices with about as many entries each, side by side."""
+        run_ranges(write, self._row_starts, cumulative=True, serial_below=SERIAL_BELOW)
 
     def __repr__(self) -> str:
         blocks = len(self._blocks.columns)
@@ -261,10 +289,8 @@ def laplacian(
     """
     pattern = LaplacianPattern(sheaf, format)
     matrix = pattern.fill(sheaf)
-    for name in (
-        "indices",
-        "indptr",
-    ):  # nobody shares them; scipy may hold a view, which stays frozen
+    # nobody shares them; scipy may hold a view, which stays frozen
+    for name in ("indices", "indptr"):
         own = getattr(pattern, name)
         own.setflags(write=True)
         setattr(matrix, name, own)

@@ -29,8 +29,8 @@ The files, in the order in which data flows:
 ``from_graphs``, ``container``
     The class: ``FromGraphs`` has the class methods that take a graph, ``CellularSheaf`` the rest.
     `trusted_sheaf` and `sheaf_like` build one of arrays that are known to be right.
-``checks``, ``components``, ``units``, ``unions``
-    Functions on sheaves.
+``checks``, ``topology``, ``components``, ``units``, ``unions``
+    Functions on sheaves; ``topology`` tells whether two differ in their maps alone.
 """
 
 from sheafcoarsen.sheaf.checks import check_sheaf, checked_sheaf
@@ -39,6 +39,12 @@ from sheafcoarsen.sheaf.container import CellularSheaf, sheaf_like, sheaf_rows, 
 from sheafcoarsen.sheaf.graphs import GraphLike, graph_arrays
 from sheafcoarsen.sheaf.maps import MapsLike, check_unitary, flat_maps, stalk_dims
 from sheafcoarsen.sheaf.random_maps import random_orthonormal
+from sheafcoarsen.sheaf.topology import (
+    Topology,
+    check_same_topology,
+    same_array,
+    same_topology,
+)
 from sheafcoarsen.sheaf.unions import disjoint_union, split
 from sheafcoarsen.sheaf.units import unit_sheaf
 from sheafcoarsen.sheaf.values import edge_weights
@@ -47,6 +53,8 @@ __all__ = [
     "CellularSheaf",
     "GraphLike",
     "MapsLike",
+    "Topology",
+    "check_same_topology",
     "check_sheaf",
     "check_unitary",
     "checked_sheaf",
@@ -57,6 +65,8 @@ __all__ = [
     "flat_maps",
     "graph_arrays",
     "random_orthonormal",
+    "same_array",
+    "same_topology",
     "sheaf_like",
     "sheaf_rows",
     "split",

@@ -20,7 +20,7 @@ from sheafcoarsen._support import (
 from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import Factors, laplacian
 from sheafcoarsen.sections import fills_little, global_sections
-from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
+from sheafcoarsen.sheaf import CellularSheaf, check_same_topology, check_sheaf, unit_sheaf
 from sheafcoarsen.solve.conjugate_gradients import Iterated, conjugate_gradients
 from sheafcoarsen.solve.grounding import grounded
 from sheafcoarsen.solve.multigrid import Multigrid
@@ -274,15 +274,12 @@ class Solver:
         array([0.5 , 0.25, 0.  ])
         """
         check_sheaf(sheaf)
-        same = np.array_equal(sheaf.edges, self.sheaf.edges) and all(
-            np.array_equal(getattr(sheaf, name), getattr(self.sheaf, name))
-            for name in ("vertex_dims", "edge_dims")
+        check_same_topology(
+            self.sheaf,
+            sheaf,
+            "the graph and the stalks of the sheaf that was set up",
+            "make a new Solver for another one",
         )
-        if not same:
-            raise ValueError(
-                "`sheaf` must have the graph and the stalks of the sheaf that was set up: make a "
-                "new Solver for another one"
-            )
         self._set_up(sheaf, self)
 
     def as_preconditioner(self) -> LinearOperator:

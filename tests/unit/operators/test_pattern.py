@@ -294,7 +294,7 @@ def test_every_way_to_fill_gives_the_same_matrix(arrangement, shape):
         filled = []
         for format in formats:
             pattern = sc.LaplacianPattern(F, format)
-            assert pattern._small == (
+            assert pattern._uniform == (
                 arrangement not in ("twice", "parallel", "loops")
                 and isinstance(shape, tuple)
                 and shape[0] <= 3
@@ -305,7 +305,7 @@ def test_every_way_to_fill_gives_the_same_matrix(arrangement, shape):
             assert L.dtype == F.dtype
             filled.append(L.toarray())
             np.testing.assert_array_equal(filled[-1], filled[-1].conj().T)
-            pattern._small = False  # the kernel for all others
+            pattern._uniform = False  # the kernel for all others
             general = pattern.fill(F).toarray()
             assert_equals_delta_star_delta(general, F)
             np.testing.assert_array_equal(general, general.conj().T)

@@ -1,0 +1,73 @@
+"""Two sheaves of one topology differ in their maps alone."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import sheafcoarsen as sc
+from sheafcoarsen.sheaf import Topology, check_same_topology, same_array, same_topology
+from tests.support.strategies import sheaves
+
+F = sc.CellularSheaf.random([[0, 1], [1, 2]], 2, 3, seed=11)
+
+OTHERS = [
+    ([[0, 1], [2, 1]], 2, 3, "edges differ, first at index 1, where [2, 1] stands for [1, 2]"),
+    ([[0, 1], [1, 2], [0, 2]], 2, 3, "edges differ, there are 3 of them, not 2"),
+    ([[0, 1], [1, 2]], [2, 2, 1], 3, "vertex_dims differ, first at index 2, where 1 stands for 2"),
+    ([[0, 1], [1, 2]], 2, [3, 2], "edge_dims differ, first at index 1, where 2 stands for 3"),
+]
+
+
+@given(sheaves())
+def test_new_maps_and_copied_arrays_leave_the_topology(G):
+    copied = Topology(G.edges.copy(), G.vertex_dims.copy(), G.edge_dims.copy())
+    for same in (G, G.with_maps(2 * G.tail_data, 2 * G.head_data), Topology.of(G), copied):
+        assert same_topology(G, same)
+        assert same_topology(same, G)
+    check_same_topology(copied, G, "this", "do that")
+
+
+@pytest.mark.parametrize(("edges", "vertex_dims", "edge_dims", "what"), OTHERS)
+@pytest.mark.parametrize("held", [F, Topology.of(F)], ids=["sheaf", "topology"])
+def test_another_topology_is_refused_at_its_first_difference(
+    held, edges, vertex_dims, edge_dims, what
+):
+    other = sc.CellularSheaf.random(edges, vertex_dims, edge_dims, seed=11)
+    assert not same_topology(held, other)
+    message = f"`sheaf` must have the topology of F, but its {what}: make another F"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        check_same_topology(held, other, "the topology of F", "make another F")
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        (lambda a: a, True),
+        (lambda a: a[:], True),
+        (lambda a: a.copy(), True),
+        (lambda a: a.astype(np.int32), True),
+        (lambda a: a + (np.arange(6) == 5), False),
+        (lambda a: a[::-1], False),
+        (lambda a: a[:-1], False),
+        (lambda a: a.reshape(2, 3), False),
+        (lambda a: a.tolist(), False),
+        (lambda a: None, False),
+    ],
+    ids=[
+        "itself",
+        "view",
+        "copy",
+        "cast",
+        "changed",
+        "reversed",
+        "shorter",
+        "reshaped",
+        "list",
+        "none",
+    ],
+)
+def test_two_arrays_are_the_same_by_what_they_hold(other, same):
+    array = np.array([0, 1, 3, 4, 9, 11])
+    assert same_array(array, other(array)) is same
