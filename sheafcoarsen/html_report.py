@@ -20,7 +20,7 @@ from sheafcoarsen._support import (
     tables,
     zero_level,
 )
-from sheafcoarsen.coarsening import Coarsening, check_coarsening
+from sheafcoarsen.coarsening import Coarsening, check_coarsening, laplacian_growth
 from sheafcoarsen.ledger import EnergyLedger, energy_ledger
 from sheafcoarsen.operators import count_nonzeros, laplacian_operator
 from sheafcoarsen.quality import Certificate, SpectralQuality, certificate, spectral_quality
@@ -158,20 +158,6 @@ def stage(times: dict[str, float], name: str) -> Iterator[None]:
     start = time.perf_counter()
     yield
     times[name] = time.perf_counter() - start
-
-
-def fill_remark(C: Coarsening) -> str | None:
-    """Return a sentence where the coarse Laplacian has more entries than the fine one."""
-    fine, coarse = count_nonzeros(C.fine), count_nonzeros(C.sheaf)
-    if coarse <= fine:
-        return None
-    remark = (
-        f"The coarse Laplacian has {coarse:,} entries, more than the {fine:,} of the fine one: "
-        "fewer modes or larger clusters leave fewer of them"
-    )
-    if C.crossing_rows is not None and C.sheaf.dim_c1 > C.fine.dim_c1 / 2:
-        remark += ", and compress=True fewer rows in its maps"
-    return remark + "."
 
 
 def _ledgers(C: Coarsening) -> tuple[EnergyLedger, EnergyLedger] | str:
@@ -313,10 +299,11 @@ def _what_came_out(C: Coarsening, pictures: dict) -> list[str]:
     ]
     if not C.loops:
         rows.append(("loop-cells", "not asked for: retained internal energy is left out"))
+    note = laplacian_growth(C.fine, C.sheaf)
     return [
         "<h2>What came out</h2>",
         _wide(tables.table(rows)),
-        *([_note(remark)] if (remark := fill_remark(C)) else []),
+        *([_note(f"Of the coarse sheaf: {note}.")] if note else []),
         *_figure(pictures, "partition", "The fine graph in its clusters, and the coarse graph"),
         _wide(tables.table(_cluster_rows(C), head=_CLUSTER_HEAD, caption=_cluster_caption(C))),
         *_figure(pictures, "spectra", "Kept and first discarded eigenvalues of every cluster"),

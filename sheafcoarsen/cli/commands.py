@@ -13,11 +13,10 @@ import numpy as np
 
 from sheafcoarsen._support import check_matplotlib, output_path
 from sheafcoarsen.cli.compilation import SCALARS, compile_kernels
-from sheafcoarsen.coarsening import Coarsening, coarsen
+from sheafcoarsen.coarsening import Coarsening, coarsen, laplacian_growth
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.html_report import (
     SMOOTHING_STEPS,
-    fill_remark,
     smooth_cochain,
     stage,
     write_report,
@@ -209,8 +208,8 @@ def _show(C: Coarsening, times: dict) -> None:
     n_loops = C.sheaf.n_edges - C.n_crossing_edges
     print(f"fine    {_describe(C.fine)}")
     print(f"coarse  {_describe(C.sheaf)} ({C.n_crossing_edges} crossing, {n_loops} loops)")
-    if remark := fill_remark(C):
-        print(f"note    {remark}")
+    if note := laplacian_growth(C.fine, C.sheaf):
+        print(f"note    {note}")
     _show_losses(C)
     print("time    " + ", ".join(f"{name} {seconds:.3f} s" for name, seconds in times.items()))
 
