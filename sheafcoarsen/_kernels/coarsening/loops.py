@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.dense import eigh_lowest, normalized, power_of_two
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import kernel, subkernel
 from sheafcoarsen._kernels.modes import cluster_unit
 
 
@@ -40,7 +40,7 @@ def put_loops(loops, widths, to, out):
             out[to[a] + i] = factors[starts[a] + i] / 2
 
 
-@kernel
+@subkernel
 def measure(a, f, c, R, out):
     """Find the units of cluster a's maps and of R_a, and its largest column."""
     indptr, data, r = R.indptr, R.data, R.ranks[a]
