@@ -45,6 +45,15 @@ def inlined(function):
     return numba.njit(forceinline=True, **COMMON, **FROM_KERNELS)(function)
 
 
+def pasted(function):
+    """Compile as a part of every caller, which should be one or two, and not by itself.
+
+    numba links and optimizes what a kernel calls again in each kernel around it. What is long and
+    called at one place is typed, lowered and optimized once this way.
+    """
+    return numba.njit(inline="always", **COMMON, **FROM_KERNELS)(function)
+
+
 def _compiled(function, **options):
     if not JIT_IS_OFF:
         # numba names the file of the compiled code after it

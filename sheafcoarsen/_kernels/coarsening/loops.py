@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.dense import eigh_lowest, normalized, power_of_two
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import kernel, subkernel
 from sheafcoarsen._kernels.modes import cluster_unit
 
 
@@ -40,85 +40,98 @@ def put_loops(loops, widths, to, out):
             out[to[a] + i] = factors[starts[a] + i] / 2
 
 
-@kernel
+@subkernel
 def measure(a, f, c, R, out):
     """Find the units of cluster a's maps and of R_a, and its largest column."""
+    vertex_dims, vertex_offsets = f.vertex_dims, f.vertex_offsets
+    members, member_ptr = c.members, c.member_ptr
     indptr, data, r = R.indptr, R.data, R.ranks[a]
     out.map_units[a] = cluster_unit(a, f, c)
     largest = 0.0
-    for k in range(c.member_ptr[a], c.member_ptr[a + 1]):
-        v = c.members[k]
-        for i in range(f.vertex_dims[v]):
-            p = indptr[f.vertex_offsets[v] + i]
+    for k in range(member_ptr[a], member_ptr[a + 1]):
+        v = members[k]
+        for i in range(vertex_dims[v]):
+            p = indptr[vertex_offsets[v] + i]
             for j in range(r):
                 largest = max(largest, float(abs(data[p + j])))
     unit = 1 / power_of_two(largest)
     out.block_units[a] = unit
     sums = np.zeros(r)
-    for k in range(c.member_ptr[a], c.member_ptr[a + 1]):
-        v = c.members[k]
-        for i in range(f.vertex_dims[v]):
-            p = indptr[f.vertex_offsets[v] + i]
+    for k in range(member_ptr[a], member_ptr[a + 1]):
+        v = members[k]
+        for i in range(vertex_dims[v]):
+            p = indptr[vertex_offsets[v] + i]
             for j in range(r):
                 sums[j] += abs(data[p + j] * unit) ** 2
-    out.columns[a] = 0
+    largest = 0.0
     for j in range(r):
-        out.columns[a] = max(out.columns[a], sums[j])
+        largest = max(largest, sums[j])
+    out.columns[a] = largest
 
 
 @kernel
 def internal_traces(f, c, map_units, out):
     """out[v] += trace of the diagonal block that internal edges put at v, in units of clusters."""
-    for k in range(c.internal_edges.size):
-        e = c.internal_edges[k]
-        u, v = f.edges[e, 0], f.edges[e, 1]
-        unit = map_units[c.labels[u]]
+    edges = f.edges
+    tail_data, tail_offsets = f.tail_data, f.tail_offsets
+    head_data, head_offsets = f.head_data, f.head_offsets
+    internal_edges, labels = c.internal_edges, c.labels
+    for k in range(internal_edges.size):
+        e = internal_edges[k]
+        u, v = edges[e, 0], edges[e, 1]
+        unit = map_units[labels[u]]
         if u == v:
-            begin = f.head_offsets[e]
-            for i in range(f.tail_offsets[e + 1] - f.tail_offsets[e]):
-                difference = f.tail_data[f.tail_offsets[e] + i] - f.head_data[begin + i]
+            begin = head_offsets[e]
+            for i in range(tail_offsets[e + 1] - tail_offsets[e]):
+                difference = tail_data[tail_offsets[e] + i] - head_data[begin + i]
                 out[u] += abs(difference * unit) ** 2
             continue
-        for i in range(f.tail_offsets[e], f.tail_offsets[e + 1]):
-            out[u] += abs(f.tail_data[i] * unit) ** 2
-        for i in range(f.head_offsets[e], f.head_offsets[e + 1]):
-            out[v] += abs(f.head_data[i] * unit) ** 2
+        for i in range(tail_offsets[e], tail_offsets[e + 1]):
+            out[u] += abs(tail_data[i] * unit) ** 2
+        for i in range(head_offsets[e], head_offsets[e + 1]):
+            out[v] += abs(head_data[i] * unit) ** 2
 
 
 @kernel
 def retained_energy(lo, hi, f, c, R, out):
     """H_a = (delta_a R_a)* (delta_a R_a) of clusters lo .. hi, and their units."""
-    indptr, data, matrices = R.indptr, R.data, out.matrices
+    edges, edge_dims, vertex_dims = f.edges, f.edge_dims, f.vertex_dims
+    vertex_offsets = f.vertex_offsets
+    tail_data, tail_offsets = f.tail_data, f.tail_offsets
+    head_data, head_offsets = f.head_data, f.head_offsets
+    internal_edges, internal_ptr = c.internal_edges, c.internal_ptr
+    indptr, data, matrices, ranks, starts = R.indptr, R.data, out.matrices, R.ranks, out.starts
+    map_units, block_units = out.map_units, out.block_units
     for a in range(lo, hi):
         measure(a, f, c, R, out)
-        r, at = R.ranks[a], out.starts[a]
-        unit, block_unit = out.map_units[a], out.block_units[a]
+        r, at = ranks[a], starts[a]
+        unit, block_unit = map_units[a], block_units[a]
         for i in range(at, at + r * r):
             matrices[i] = 0
         y = np.empty(r, data.dtype)
-        for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
-            e = c.internal_edges[k]
-            u, v = f.edges[e, 0], f.edges[e, 1]
-            du, dv = f.vertex_dims[u], f.vertex_dims[v]
-            for q in range(f.edge_dims[e]):
-                tail, head = f.tail_offsets[e] + q * du, f.head_offsets[e] + q * dv
+        for k in range(internal_ptr[a], internal_ptr[a + 1]):
+            e = internal_edges[k]
+            u, v = edges[e, 0], edges[e, 1]
+            du, dv = vertex_dims[u], vertex_dims[v]
+            for q in range(edge_dims[e]):
+                tail, head = tail_offsets[e] + q * du, head_offsets[e] + q * dv
                 for j in range(r):
                     y[j] = 0
                 if u == v:
                     for i in range(du):
-                        x = f.tail_data[tail + i] - f.head_data[head + i]
-                        p = indptr[f.vertex_offsets[u] + i]
+                        x = tail_data[tail + i] - head_data[head + i]
+                        p = indptr[vertex_offsets[u] + i]
                         for j in range(r):
                             y[j] += x * unit * data[p + j]
                 else:
                     for i in range(du):
-                        x = f.tail_data[tail + i] * unit
-                        p = indptr[f.vertex_offsets[u] + i]
+                        x = tail_data[tail + i] * unit
+                        p = indptr[vertex_offsets[u] + i]
                         for j in range(r):
                             y[j] += x * data[p + j]
                     for i in range(dv):
-                        x = f.head_data[head + i] * unit
-                        p = indptr[f.vertex_offsets[v] + i]
+                        x = head_data[head + i] * unit
+                        p = indptr[vertex_offsets[v] + i]
                         for j in range(r):
                             y[j] -= x * data[p + j]
                 for i in range(r):
@@ -136,25 +149,26 @@ def factor(lo, hi, ranks, energy, levels, eps, s, rows):
     B_a takes the place of H_a, zeros below it. ``levels`` are in units of the cluster, B_a is not.
     Returns -1, or the first cluster at which LAPACK failed.
     """
-    matrices, starts = energy.matrices, energy.starts
+    matrices, starts, map_units = energy.matrices, energy.starts, energy.map_units
+    block_units, matrix, w, z, reduction = energy.block_units, s.a, s.w, s.z, s.reduction
     for a in range(lo, hi):
         r, at = ranks[a], starts[a]
         rows[a] = 0
         for i in range(r * r):
-            s.a[i] = matrices[at + i]
+            matrix[i] = matrices[at + i]
             matrices[at + i] = 0
-        scale = normalized(s.a, r * r)
+        scale = normalized(matrix, r * r)
         if scale == 0:
             continue
-        if eigh_lowest(r, r, eps, s, s.reduction) != 0:
+        if eigh_lowest(r, r, eps, s, reduction) != 0:
             return a
         for j in range(r):
-            mu = float(s.w[j]) * scale
+            mu = float(w[j]) * scale
             if not mu > levels[a]:
                 continue
-            root = math.sqrt(mu) / energy.map_units[a] / energy.block_units[a]
+            root = math.sqrt(mu) / map_units[a] / block_units[a]
             to = at + rows[a] * r
             for i in range(r):
-                matrices[to + i] = root * np.conj(s.z[j * r + i])
+                matrices[to + i] = root * np.conj(z[j * r + i])
             rows[a] += 1
     return -1

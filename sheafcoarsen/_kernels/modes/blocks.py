@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.dense import fix_phase
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import kernel, subkernel
 
 
 class Blocks(NamedTuple):
@@ -49,7 +49,7 @@ def has_block_indices(labels, vertex_dims, ranks, first_columns, indptr, indices
     return indptr[row] == at and at == indices.size
 
 
-@kernel
+@subkernel
 def put_block(a, f, c, z, at, row_step, column_step, R):
     """Write R_a, whose entry (i, j) stands at z[at + i row_step + j column_step]."""
     indptr, data, r = R.indptr, R.data, R.ranks[a]

@@ -7,58 +7,66 @@ what the principal block holds beyond L_a), dimensions and the places of the ver
 import numpy as np
 
 from sheafcoarsen._kernels.dense import NOT_NEGATIVE, add_gram, power_of_two
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import subkernel
 
 
-@kernel
+@subkernel
 def cluster_unit(a, f, c):
     """One over the power of two just above the largest entry that enters cluster a's operator."""
+    edges, inner, half_ptr, half_edges = f.edges, c.internal_edges, c.half_ptr, c.half_edges
+    tail_data, tail_offsets = f.tail_data, f.tail_offsets
+    head_data, head_offsets = f.head_data, f.head_offsets
     largest = 0.0
     for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
-        e = c.internal_edges[k]
-        tail, head = f.tail_offsets[e], f.head_offsets[e]
-        if f.edges[e, 0] == f.edges[e, 1]:  # of a loop only the difference enters
-            for i in range(f.tail_offsets[e + 1] - tail):
-                largest = max(largest, float(abs(f.tail_data[tail + i] - f.head_data[head + i])))
+        e = inner[k]
+        tail, head = tail_offsets[e], head_offsets[e]
+        if edges[e, 0] == edges[e, 1]:  # of a loop only the difference enters
+            for i in range(tail_offsets[e + 1] - tail):
+                largest = max(largest, float(abs(tail_data[tail + i] - head_data[head + i])))
             continue
-        for i in range(tail, f.tail_offsets[e + 1]):
-            largest = max(largest, float(abs(f.tail_data[i])))
-        for i in range(head, f.head_offsets[e + 1]):
-            largest = max(largest, float(abs(f.head_data[i])))
-    for k in range(c.half_ptr[a], c.half_ptr[a + 1]):
-        e = c.half_edges[k] >> 1
-        data = f.tail_data if c.half_edges[k] & 1 == 0 else f.head_data
-        starts = f.tail_offsets if c.half_edges[k] & 1 == 0 else f.head_offsets
-        for i in range(starts[e], starts[e + 1]):
-            largest = max(largest, float(abs(data[i])))
+        for i in range(tail, tail_offsets[e + 1]):
+            largest = max(largest, float(abs(tail_data[i])))
+        for i in range(head, head_offsets[e + 1]):
+            largest = max(largest, float(abs(head_data[i])))
+    for k in range(half_ptr[a], half_ptr[a + 1]):
+        e = half_edges[k] >> 1
+        if half_edges[k] & 1 == 0:
+            for i in range(tail_offsets[e], tail_offsets[e + 1]):
+                largest = max(largest, float(abs(tail_data[i])))
+        else:
+            for i in range(head_offsets[e], head_offsets[e + 1]):
+                largest = max(largest, float(abs(head_data[i])))
     return 1 / power_of_two(largest)
 
 
-@kernel
+@subkernel
 def largest_loop_entry(a, f, c):
     """Largest entry of the maps of cluster a's loops, of which only the difference enters.
 
     What is left where they cancel is rounding of that size, which is no rank.
     """
+    edges, inner = f.edges, c.internal_edges
+    tail_data, tail_offsets = f.tail_data, f.tail_offsets
+    head_data, head_offsets = f.head_data, f.head_offsets
     largest = 0.0
     for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
-        e = c.internal_edges[k]
-        if f.edges[e, 0] == f.edges[e, 1]:
-            for i in range(f.tail_offsets[e], f.tail_offsets[e + 1]):
-                largest = max(largest, float(abs(f.tail_data[i])))
-            for i in range(f.head_offsets[e], f.head_offsets[e + 1]):
-                largest = max(largest, float(abs(f.head_data[i])))
+        e = inner[k]
+        if edges[e, 0] == edges[e, 1]:
+            for i in range(tail_offsets[e], tail_offsets[e + 1]):
+                largest = max(largest, float(abs(tail_data[i])))
+            for i in range(head_offsets[e], head_offsets[e + 1]):
+                largest = max(largest, float(abs(head_data[i])))
     return largest
 
 
-@kernel
+@subkernel
 def scaled_map(data, begin, end, unit, out, at):
     """out[at ...] = unit times one map."""
     for i in range(begin, end):
         out[(at + i - begin) & NOT_NEGATIVE] = data[i & NOT_NEGATIVE] * unit
 
 
-@kernel
+@subkernel
 def assemble(a, f, c, unit, m, out):
     """Fill the lower triangle of unit^2 times cluster a's local operator, N_a x N_a row-major.
 
@@ -103,36 +111,41 @@ def assemble(a, f, c, unit, m, out):
         add_gram(out, (at * (n + 1), n), m, (start, d), m, (start, d), rows, 1.0)
 
 
-@kernel
+@subkernel
 def stack(a, f, c, rows, out):
     """Write the matrix whose Gram matrix is cluster a's local operator, row-major, rows x N_a.
 
     Its rows are delta_a and then the near maps of the half-edges.
     """
+    edges, vertex_dims, edge_dims, local = f.edges, f.vertex_dims, f.edge_dims, c.local_offsets
+    tail_data, tail_offsets = f.tail_data, f.tail_offsets
+    head_data, head_offsets = f.head_data, f.head_offsets
+    inner, half_ptr, half_edges = c.internal_edges, c.half_ptr, c.half_edges
     n = c.dims[a]
     for i in range(rows * n):
         out[i] = 0
     row = 0
     for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
-        e = c.internal_edges[k]
-        u, v = f.edges[e, 0], f.edges[e, 1]
-        du, dv = f.vertex_dims[u], f.vertex_dims[v]
-        for q in range(f.edge_dims[e]):
-            at = row * n + c.local_offsets[u]
+        e = inner[k]
+        u, v = edges[e, 0], edges[e, 1]
+        du, dv = vertex_dims[u], vertex_dims[v]
+        for q in range(edge_dims[e]):
+            at = row * n + local[u]
             for i in range(du):
-                out[at + i] += f.tail_data[f.tail_offsets[e] + q * du + i]
-            at = row * n + c.local_offsets[v]
+                out[at + i] += tail_data[tail_offsets[e] + q * du + i]
+            at = row * n + local[v]
             for i in range(dv):
-                out[at + i] -= f.head_data[f.head_offsets[e] + q * dv + i]
+                out[at + i] -= head_data[head_offsets[e] + q * dv + i]
             row += 1
-    for k in range(c.half_ptr[a], c.half_ptr[a + 1]):
-        e, end = c.half_edges[k] >> 1, c.half_edges[k] & 1
-        v = f.edges[e, end]
-        d = f.vertex_dims[v]
-        data = f.tail_data if end == 0 else f.head_data
-        begin = f.tail_offsets[e] if end == 0 else f.head_offsets[e]
-        for q in range(f.edge_dims[e]):
-            at = row * n + c.local_offsets[v]
+    for k in range(half_ptr[a], half_ptr[a + 1]):
+        e, end = half_edges[k] >> 1, half_edges[k] & 1
+        v = edges[e, end]
+        d = vertex_dims[v]
+        for q in range(edge_dims[e]):
+            at = row * n + local[v]
             for i in range(d):
-                out[at + i] = data[begin + q * d + i]
+                if end == 0:
+                    out[at + i] = tail_data[tail_offsets[e] + q * d + i]
+                else:
+                    out[at + i] = head_data[head_offsets[e] + q * d + i]
             row += 1

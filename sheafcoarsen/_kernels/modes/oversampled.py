@@ -19,7 +19,7 @@ from sheafcoarsen._kernels.dense import (
     potrs,
     power_of_two,
 )
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import kernel, pasted, subkernel
 from sheafcoarsen._kernels.modes.blocks import put_modes
 from sheafcoarsen._kernels.modes.local import assemble, cluster_unit
 from sheafcoarsen._kernels.modes.patch_kernel import EPS, patch_kernel, restriction
@@ -56,18 +56,18 @@ class Responses(NamedTuple):
     numbers: np.ndarray  # (K, 3) scale of G, unit of the maps, norm(L_T, inf)
 
 
-@kernel
+@subkernel
 def border_of(a, problems, unit, largest, L_T):
     """Coordinates of patch a that are touched by an edge that leaves it."""
     vertex_dims, vertex_offsets = problems.f.vertex_dims, problems.f.vertex_offsets
     p = problems.p
-    N = p.dims[a]
+    members, begin, diagonal, N = p.members, p.starts[a], p.diagonal, p.dims[a]
     border = np.empty(N, np.int64)
     found, at = 0, 0
-    for q in range(p.starts[a], p.starts[a] + p.counts[a]):
-        v = p.members[q]
+    for q in range(begin, begin + p.counts[a]):
+        v = members[q]
         for i in range(vertex_dims[v]):
-            whole = p.diagonal[vertex_offsets[v] + i] * unit * unit
+            whole = diagonal[vertex_offsets[v] + i] * unit * unit
             if whole - L_T[at * N + at].real > BORDER * largest:
                 border[found] = at
                 found += 1
@@ -75,7 +75,24 @@ def border_of(a, problems, unit, largest, L_T):
     return border[:found]
 
 
-@kernel
+@subkernel
+def leave_out(kernels, n, height, m):
+    """Write M (I - K K*) to M, where m holds the columns of conj(M); ``kernels`` those of K."""
+    inner = np.empty(height, m.dtype)
+    for q in range(kernels.shape[0]):
+        for i in range(height):
+            inner[i] = 0
+        for j in range(n):
+            factor, at = np.conj(kernels[q, j]), j * height
+            for i in range(height):
+                inner[i] += factor * m[at + i]
+        for j in range(n):
+            factor, at = kernels[q, j], j * height
+            for i in range(height):
+                m[at + i] -= factor * inner[i]
+
+
+@subkernel
 def responses(n, target, border, kernels, room):
     """s.a = -(I - K K*) G (I - K K*) / scale - c K K*, lower triangle, entries near 1.
 
@@ -93,7 +110,8 @@ def responses(n, target, border, kernels, room):
     info = potrf(A, N, s)
     if info != 0:
         return 0.0, info
-    x[: n * N] = 0
+    for i in range(n * N):
+        x[i] = 0
     for j in range(n):
         x[j * N + j] = 1
     potrs(A, N, x, n, s)
@@ -105,30 +123,26 @@ def responses(n, target, border, kernels, room):
     for j in range(n):
         for i in range(N):
             m[j * height + nb + i] = target * x[j * N + i]
-    if k > 0:
-        # M <- M (I - K K*), where m holds the conjugate of M; twice, since M K may be far larger
-        # than what is left
-        M, columns = m[: n * height].reshape(n, height), np.ascontiguousarray(kernels.T)
-        for _ in range(2):
-            M -= np.dot(columns, np.dot(np.conj(kernels), M))
-    gram(m, height, n, s.a, s)
+    for _ in range(2):  # twice, since M K may be far larger than what is left
+        leave_out(kernels, n, height, m)
+    out = s.a
+    gram(m, height, n, out, s)
     size = 0.0
     for i in range(n):
-        size = max(size, s.a[i * n + i].real)
+        size = max(size, out[i * n + i].real)
     scale = power_of_two(size)
     for i in range(n):
         for j in range(i + 1):
-            s.a[i * n + j] /= -scale
-    apart = inf_norm(s.a, n) + 1
+            out[i * n + j] /= -scale
+    apart = inf_norm(out, n) + 1
     for q in range(k):
-        row = kernels[q]
         for i in range(n):
             for j in range(i + 1):
-                s.a[i * n + j] -= apart * row[i] * np.conj(row[j])
+                out[i * n + j] -= apart * kernels[q, i] * np.conj(kernels[q, j])
     return scale, 0
 
 
-@kernel
+@pasted
 def prepare(a, problems, room):
     """Leave in s.a what ``responses`` leaves for cluster a.
 
@@ -138,32 +152,33 @@ def prepare(a, problems, room):
     f, p, t, s = problems.f, problems.p, room.t, room.s
     n, eps = problems.c.dims[a], problems.eps
     rows = enter(a, f, p, t)
-    N = t.dims[0]
+    N, local, out = t.dims[0], room.a, s.a
     unit = cluster_unit(0, f, t)
-    assemble(0, f, t, unit, room.map, room.a)
+    assemble(0, f, t, unit, room.map, local)
     largest = 0.0
     for i in range(N):
-        largest = max(largest, room.a[i * N + i].real)
+        largest = max(largest, local[i * N + i].real)
     if largest == 0:  # every vector is a section, and the first coordinates are as good as any
         leave(a, p, t)
-        s.a[: n * n] = 0
+        for i in range(n * n):
+            out[i] = 0
         for i in range(n):
-            s.a[i * n + i] = -1
+            out[i * n + i] = -1
         return n, 1.0, unit, 0.0, 0
-    top = inf_norm(room.a, N)
+    top = inf_norm(local, N)
     wanted = min(max(problems.target * unit * unit, 40 * N * EPS * largest), 1e8 * largest)
     scale = 1.0
     kernels, info = patch_kernel(f, rows, unit, largest, top, eps, room)
     if info == 0 and kernels.shape[0] > 0:
         kernels, info = restriction(kernels, n, eps, s)
     if info == 0:
-        border = border_of(a, problems, unit, largest, room.a)
-        scale, info = responses(n, wanted, border, np.ascontiguousarray(kernels[:, :n]), room)
+        border = border_of(a, problems, unit, largest, local)
+        scale, info = responses(n, wanted, border, kernels, room)
     leave(a, p, t)
     return kernels.shape[0], scale, unit, top / unit / unit, info
 
 
-@kernel
+@subkernel
 def score(j, k, w, n, scale, unit, least):
     """Score j: 0 on K_C, of dimension k, else (eigenvalue of G)^{-1/2} within least .. 1 / least.
 
@@ -182,7 +197,8 @@ def oversampled_spectra(lo, hi, problems, room, out, responses_out):
     What ``prepare`` finds is kept for ``oversampled_modes``, unless there is no room for it.
     """
     s, least, dims = room.s, problems.least, problems.c.dims
-    starts, scores, kept = out.starts, out.scores, responses_out.matrices
+    starts, scores, kept, matrix, w = out.starts, out.scores, responses_out.matrices, s.a, s.w
+    places, reduction = responses_out.starts, s.reduction
     kernels, numbers = responses_out.kernels, responses_out.numbers
     for a in range(lo, hi):
         n = dims[a]
@@ -194,12 +210,13 @@ def oversampled_spectra(lo, hi, problems, room, out, responses_out):
             return a
         kernels[a] = k
         if kept.size > 0:
-            kept[responses_out.starts[a] : responses_out.starts[a + 1]] = s.a[: n * n]
+            for i in range(n * n):
+                kept[places[a] + i] = matrix[i]
             numbers[a, 0], numbers[a, 1], numbers[a, 2] = scale, unit, norm
-        if eigvalsh(n, EPS, s, s.reduction) != 0:
+        if eigvalsh(n, EPS, s, reduction) != 0:
             return a
         for j in range(n):
-            scores[starts[a] + j] = score(j, k, s.w, n, scale, unit, least)
+            scores[starts[a] + j] = score(j, k, w, n, scale, unit, least)
     return -1
 
 
@@ -209,9 +226,10 @@ def oversampled_modes(lo, hi, problems, room, known, out):
     f, c, s, least, eps = problems.f, problems.c, room.s, problems.least, problems.eps
     sqrt_eps, ranks, starts = math.sqrt(eps), out.blocks.ranks, out.starts
     scores, following, norms, tied = out.scores, out.following, out.norms, out.tied
-    matrices, kernels, numbers = known.matrices, known.kernels, known.numbers
+    matrices, kernels, numbers, places = known.matrices, known.kernels, known.numbers, known.starts
+    matrix, w, z, dims, blocks, reduction = s.a, s.w, s.z, c.dims, out.blocks, s.reduction
     for a in range(lo, hi):
-        n, r = c.dims[a], ranks[a]
+        n, r = dims[a], ranks[a]
         following[a] = np.inf
         norms[a] = 0
         tied[a] = False
@@ -219,19 +237,20 @@ def oversampled_modes(lo, hi, problems, room, known, out):
             continue
         if matrices.size > 0:
             k, scale, unit, norms[a] = kernels[a], numbers[a, 0], numbers[a, 1], numbers[a, 2]
-            s.a[: n * n] = matrices[known.starts[a] : known.starts[a + 1]]
+            for i in range(n * n):
+                matrix[i] = matrices[places[a] + i]
         else:
             k, scale, unit, norms[a], info = prepare(a, problems, room)
             if info != 0:
                 return a
         # the leading eigenvalue of G, number k, sets the level of rounding
-        if eigh_lowest(n, min(max(r, k) + 1, n), EPS, s, s.reduction) != 0:
+        if eigh_lowest(n, min(max(r, k) + 1, n), EPS, s, reduction) != 0:
             return a
         at = starts[a]
         for j in range(r):
-            scores[at + j] = score(j, k, s.w, n, scale, unit, least)
+            scores[at + j] = score(j, k, w, n, scale, unit, least)
         if r < n:
-            following[a] = score(r, k, s.w, n, scale, unit, least)
+            following[a] = score(r, k, w, n, scale, unit, least)
             tied[a] = r > 0 and following[a] - scores[at + r - 1] <= sqrt_eps * following[a]
-        put_modes(a, f, c, s.z, eps, out.blocks)
+        put_modes(a, f, c, z, eps, blocks)
     return -1

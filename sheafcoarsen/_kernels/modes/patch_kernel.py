@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.dense import Workspace, normalized, potrf, potrs, singular_rows
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import pasted, subkernel
 from sheafcoarsen._kernels.modes.local import largest_loop_entry, stack
 from sheafcoarsen._kernels.modes.patches import PatchIndex
 
@@ -33,58 +33,64 @@ class PatchRoom(NamedTuple):
     map: np.ndarray  # both maps of an edge
 
 
-@kernel
+@subkernel
 def apply_delta(f, t, unit, x, y):
     """Write y = unit delta_T x for the rows of x, (count, N); y (rows, count)."""
+    edges, vertex_dims, edge_dims = f.edges, f.vertex_dims, f.edge_dims
+    tail_data, tail_offsets = f.tail_data, f.tail_offsets
+    head_data, head_offsets = f.head_data, f.head_offsets
+    inner, local = t.internal_edges, t.local_offsets
     row, count = 0, x.shape[0]
     y[:] = 0
     for k in range(t.internal_ptr[1]):
-        e = t.internal_edges[k]
-        u, v = f.edges[e, 0], f.edges[e, 1]
-        du, dv, at, to = f.vertex_dims[u], f.vertex_dims[v], t.local_offsets[u], t.local_offsets[v]
-        for q in range(f.edge_dims[e]):
-            tail, head = f.tail_offsets[e] + q * du, f.head_offsets[e] + q * dv
+        e = inner[k]
+        u, v = edges[e, 0], edges[e, 1]
+        du, dv, at, to = vertex_dims[u], vertex_dims[v], local[u], local[v]
+        for q in range(edge_dims[e]):
+            tail, head = tail_offsets[e] + q * du, head_offsets[e] + q * dv
             for j in range(count):
                 total = y[row, j]
                 if u == v:
                     for i in range(du):
-                        total += (
-                            (f.tail_data[tail + i] - f.head_data[head + i]) * unit * x[j, at + i]
-                        )
+                        total += (tail_data[tail + i] - head_data[head + i]) * unit * x[j, at + i]
                 else:
                     for i in range(du):
-                        total += f.tail_data[tail + i] * unit * x[j, at + i]
+                        total += tail_data[tail + i] * unit * x[j, at + i]
                     for i in range(dv):
-                        total -= f.head_data[head + i] * unit * x[j, to + i]
+                        total -= head_data[head + i] * unit * x[j, to + i]
                 y[row, j] = total
             row += 1
 
 
-@kernel
+@subkernel
 def apply_adjoint(f, t, unit, y, x):
     """Write x = the conjugate of unit delta_T* y, as rows (count, N), for y (rows, count)."""
+    edges, vertex_dims, edge_dims = f.edges, f.vertex_dims, f.edge_dims
+    tail_data, tail_offsets = f.tail_data, f.tail_offsets
+    head_data, head_offsets = f.head_data, f.head_offsets
+    inner, local = t.internal_edges, t.local_offsets
     row, count = 0, x.shape[0]
     x[:] = 0
     for k in range(t.internal_ptr[1]):
-        e = t.internal_edges[k]
-        u, v = f.edges[e, 0], f.edges[e, 1]
-        du, dv, at, to = f.vertex_dims[u], f.vertex_dims[v], t.local_offsets[u], t.local_offsets[v]
-        for q in range(f.edge_dims[e]):
-            tail, head = f.tail_offsets[e] + q * du, f.head_offsets[e] + q * dv
+        e = inner[k]
+        u, v = edges[e, 0], edges[e, 1]
+        du, dv, at, to = vertex_dims[u], vertex_dims[v], local[u], local[v]
+        for q in range(edge_dims[e]):
+            tail, head = tail_offsets[e] + q * du, head_offsets[e] + q * dv
             for j in range(count):
                 z = np.conj(y[row, j])
                 if u == v:
                     for i in range(du):
-                        x[j, at + i] += (f.tail_data[tail + i] - f.head_data[head + i]) * unit * z
+                        x[j, at + i] += (tail_data[tail + i] - head_data[head + i]) * unit * z
                 else:
                     for i in range(du):
-                        x[j, at + i] += f.tail_data[tail + i] * unit * z
+                        x[j, at + i] += tail_data[tail + i] * unit * z
                     for i in range(dv):
-                        x[j, to + i] -= f.head_data[head + i] * unit * z
+                        x[j, to + i] -= head_data[head + i] * unit * z
             row += 1
 
 
-@kernel
+@subkernel
 def orthonormalize(x):
     """Make the rows of x orthonormal by Gram-Schmidt, twice."""
     for j in range(x.shape[0]):
@@ -114,7 +120,7 @@ def orthonormalize(x):
                 row[k] /= size
 
 
-@kernel
+@subkernel
 def right_vectors(rows, columns, matrix, s):
     """Singular values, descending, and all right singular vectors, as rows; and LAPACK's info.
 
@@ -133,7 +139,7 @@ def right_vectors(rows, columns, matrix, s):
     return w, z.reshape(columns, columns), info
 
 
-@kernel
+@subkernel
 def kernel_by_svd(f, rows, tolerance, room):
     """Orthonormal basis of ker delta_T as rows, (dim, N), by all singular values; and the info."""
     t, s = room.t, room.s
@@ -148,10 +154,31 @@ def kernel_by_svd(f, rows, tolerance, room):
     rank = 0
     while rank < min(rows, n) and w[rank] > tolerance * size:
         rank += 1
-    return z[rank:].copy(), info
+    return z[rank:], info
 
 
-@kernel
+@subkernel
+def combinations(z, begin, end, x, n):
+    """Rows begin .. end of z, times the first n columns of x."""
+    out = np.zeros((end - begin, n), x.dtype)
+    for j in range(begin, end):
+        for q in range(x.shape[0]):
+            factor = z[j, q]
+            for i in range(n):
+                out[j - begin, i] += factor * x[q, i]
+    return out
+
+
+@subkernel
+def shifted_copy(a, n, shift, out):
+    """Write A + shift I, for n x n matrices."""
+    for i in range(n * n):
+        out[i] = a[i]
+    for i in range(n):
+        out[i * n + i] += shift
+
+
+@pasted
 def patch_kernel(f, rows, unit, largest, top, eps, room):
     """Orthonormal basis of ker delta_T as rows, (dim, N), by singular values; and LAPACK's info.
 
@@ -167,19 +194,14 @@ def patch_kernel(f, rows, unit, largest, top, eps, room):
     size = max(math.sqrt(top), largest_loop_entry(0, f, t) * unit)
     mu = max(64 * n * EPS * largest, 4 * tolerance * tolerance * size * size)
     none = np.zeros((0, n), a.dtype)
-    spare[: n * n] = a[: n * n]
-    for i in range(n):
-        spare[i * n + i] -= mu
+    shifted_copy(a, n, -mu, spare)
     if potrf(spare, n, s) == 0:
         return none, 0
     count = FIRST_BLOCK
-    if 3 * count > n:
-        return kernel_by_svd(f, rows, tolerance, room)
-    spare[: n * n] = a[: n * n]
-    for i in range(n):
-        spare[i * n + i] += mu
-    if potrf(spare, n, s) != 0:
-        return kernel_by_svd(f, rows, tolerance, room)
+    if 3 * count <= n:
+        shifted_copy(a, n, mu, spare)
+        if potrf(spare, n, s) != 0:
+            count = n
     while 3 * count <= n:
         x = np.empty((count, n), a.dtype)
         flat = x.reshape(count * n)
@@ -192,7 +214,8 @@ def patch_kernel(f, rows, unit, largest, top, eps, room):
         for _ in range(3):
             potrs(spare, n, flat, count, s)
             orthonormalize(x)
-        x = np.conj(x)  # LAPACK saw the conjugate
+        for i in range(count * n):  # LAPACK saw the conjugate
+            flat[i] = np.conj(flat[i])
         y = np.empty((rows, count), a.dtype)
         apply_delta(f, t, unit, x, y)
         w, z, info = right_vectors(rows, count, y.reshape(rows * count), s)
@@ -206,7 +229,7 @@ def patch_kernel(f, rows, unit, largest, top, eps, room):
         if near == count:
             count *= 2
             continue
-        x = np.dot(np.ascontiguousarray(z[count - near :]), x)
+        x = combinations(z, count - near, count, x, n)
         beyond = w[count - 1 - near] ** 2
         y, step = np.empty((rows, near), a.dtype), np.empty((near, n), a.dtype)
         for _ in range(max(2, math.ceil(math.log(EPS) / math.log(mu / beyond)))):
@@ -222,27 +245,27 @@ def patch_kernel(f, rows, unit, largest, top, eps, room):
         zeros = 0
         while zeros < near and w[near - 1 - zeros] <= tolerance * size:
             zeros += 1
-        x = np.dot(np.ascontiguousarray(z[near - zeros :]), x)
+        x = combinations(z, near - zeros, near, x, n)
         orthonormalize(x)
         return x, info
     return kernel_by_svd(f, rows, tolerance, room)
 
 
-@kernel
+@subkernel
 def restriction(x, n, eps, s):
     """Orthonormal basis, as rows (dim, n), of the rows of x on their first n coordinates.
 
     Returns LAPACK's info too.
     """
     count = x.shape[0]
-    matrix = np.empty((n, count), x.dtype)
+    matrix = np.empty(n * count, x.dtype)
     for j in range(count):
         for i in range(n):
-            matrix[i, j] = x[j, i]
-    w, z, info = right_vectors(n, count, matrix.copy().reshape(n * count), s)
+            matrix[i * count + j] = x[j, i]
+    w, z, info = right_vectors(n, count, matrix, s)
     found = 0
     while found < min(n, count) and w[found] > 4 * eps * x.shape[1]:
         found += 1
-    out = np.dot(np.ascontiguousarray(z[:found]), np.ascontiguousarray(x[:, :n]))
+    out = combinations(z, 0, found, x, n)
     orthonormalize(out)
     return out, info
