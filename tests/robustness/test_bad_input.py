@@ -502,7 +502,7 @@ REFUSED = {
     "out of another pattern": (
         out_of_another_pattern,
         ValueError,
-        "`out` must be an earlier result of this pattern, its own memory unchanged in layout",
+        "`out` must be an earlier result of this pattern, with its own memory unchanged in layout",
     ),
     "modes with R of another partition": (
         lambda: coarsen_with(prolongation=ANOTHER_PARTITION.prolongation),
