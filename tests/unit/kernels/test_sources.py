@@ -91,6 +91,6 @@ def test_compiled_code_is_named_after_its_digest():
         pytest.skip("nothing is compiled")
     for module in MODULES:
         for kernel in kernels_of(module).values():
-            if kernel.targetoptions.get("forceinline"):
-                continue
+            if kernel.targetoptions.get("forceinline") or kernel.targetoptions.get("inline"):
+                continue  # a part of what calls it
             assert kernel.py_func.__qualname__.endswith("-" + sources.fingerprint(module))
