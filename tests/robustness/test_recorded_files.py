@@ -69,6 +69,22 @@ def test_sheaves_and_partitions_are_the_same_to_the_last_bit(pair):
         np.testing.assert_array_equal(loaded.fine.tail_data, item.fine.tail_data)
 
 
+def condition(C):
+    """Return how far modes move with a unit of rounding: for oversampled ones norm(G) / gap.
+
+    G has the eigenvalues score^-2; the others are far enough apart in what is recorded.
+    """
+    if C.modes is None or C.modes.local_operator != "oversampled":
+        return 1.0
+    worst = 1.0
+    for a in range(C.partition.n_clusters):
+        scores = np.append(C.modes.eigenvalues(a), C.modes.next_eigenvalues[a])
+        energies = scores[(scores > 0) & np.isfinite(scores)] ** -2.0
+        if len(energies) > 1:
+            worst = max(worst, float(energies.max() / -np.diff(energies).max()))
+    return worst
+
+
 def test_coarsenings_are_the_same_but_for_rounding(pair):
     loaded, item = pair
     if isinstance(item, sc.Hierarchy):
@@ -84,9 +100,10 @@ def test_coarsenings_are_the_same_but_for_rounding(pair):
         assert C.loops == D.loops
         L = sc.laplacian(D.fine)
         size = np.linalg.norm(L.toarray())
-        assert_near(C.prolongation, D.prolongation, C.ranks.sum() ** 0.5)
-        assert_near(sc.laplacian(C.sheaf), sc.laplacian(D.sheaf), size)
-        assert_near(C.galerkin(), D.galerkin(), size)
+        moved = condition(D)
+        assert_near(C.prolongation, D.prolongation, C.ranks.sum() ** 0.5 * moved)
+        assert_near(sc.laplacian(C.sheaf), sc.laplacian(D.sheaf), size * moved)
+        assert_near(C.galerkin(), D.galerkin(), size * moved)
         np.testing.assert_array_equal(C.ranks, D.ranks)
         if D.modes is None:
             assert C.modes is None
@@ -94,11 +111,13 @@ def test_coarsenings_are_the_same_but_for_rounding(pair):
         for name in ("local_operator", "singular", "rings", "target", "pilot", "over_budget"):
             assert getattr(C.modes, name) == getattr(D.modes, name), name
         np.testing.assert_array_equal(C.modes.tied, D.modes.tied)
-        assert_near(C.modes.scores, D.modes.scores, size)
+        assert_near(C.modes.scores, D.modes.scores, size * moved)
         assert_near(C.modes.operator_norms, D.modes.operator_norms, size)
         finite = np.isfinite(D.modes.next_eigenvalues)
         np.testing.assert_array_equal(np.isfinite(C.modes.next_eigenvalues), finite)
-        assert_near(C.modes.next_eigenvalues[finite], D.modes.next_eigenvalues[finite], size)
+        assert_near(
+            C.modes.next_eigenvalues[finite], D.modes.next_eigenvalues[finite], size * moved
+        )
 
 
 def test_what_was_loaded_is_right_and_can_be_gone_on_with(pair, tmp_path):
