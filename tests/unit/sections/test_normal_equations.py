@@ -9,6 +9,7 @@ from hypothesis import assume
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, gallery
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.sections import normal_equations
 from tests.support import reference
 from tests.support.helpers import assert_residual, size
@@ -90,6 +91,7 @@ def test_both_methods_meet_their_residuals(monkeypatch, direct):
     assert_residual(sc.nearest_section(F, y) - sections @ (sections.T @ y), y, 100, n=10)
 
 
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 def test_twenty_thousand_vertices():
     F = connection(100, 200)
     vertices = np.array([3, 19_000, 777])
