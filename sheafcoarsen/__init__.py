@@ -91,8 +91,7 @@ statements of the paper "Hierarchical Pooling for Sheaf Neural Networks".
 from importlib.metadata import version
 
 from sheafcoarsen import gallery, plot, ranks
-from sheafcoarsen.coarsening import Coarsening, coarsen
-from sheafcoarsen.diffusion import diffuse, diffusion_step
+from sheafcoarsen.coarsening import Coarsening, EnergyLedger, coarsen, energy_ledger
 from sheafcoarsen.exceptions import (
     NotConverged,
     SingularDegreeWarning,
@@ -110,7 +109,6 @@ from sheafcoarsen.io import (
     save,
     to_networkx,
 )
-from sheafcoarsen.ledger import EnergyLedger, energy_ledger
 from sheafcoarsen.modes import LocalModes, local_modes
 from sheafcoarsen.operators import (
     LaplacianPattern,
@@ -136,6 +134,8 @@ from sheafcoarsen.solve import (
     Eigenmodes,
     LeastSquares,
     Solver,
+    diffuse,
+    diffusion_step,
     eigenmodes,
     least_squares,
     transported_frames,

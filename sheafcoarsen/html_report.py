@@ -20,8 +20,13 @@ from sheafcoarsen._support import (
     tables,
     zero_level,
 )
-from sheafcoarsen.coarsening import Coarsening, check_coarsening, laplacian_growth
-from sheafcoarsen.ledger import EnergyLedger, energy_ledger
+from sheafcoarsen.coarsening import (
+    Coarsening,
+    EnergyLedger,
+    check_coarsening,
+    energy_ledger,
+    laplacian_growth,
+)
 from sheafcoarsen.operators import count_nonzeros, laplacian_operator
 from sheafcoarsen.quality import Certificate, SpectralQuality, certificate, spectral_quality
 from sheafcoarsen.sheaf import CellularSheaf, sheaf_rows

@@ -13,7 +13,7 @@ import numpy as np
 
 from sheafcoarsen._support import check_matplotlib, output_path
 from sheafcoarsen.cli.compilation import SCALARS, compile_kernels
-from sheafcoarsen.coarsening import Coarsening, coarsen, laplacian_growth
+from sheafcoarsen.coarsening import Coarsening, coarsen, energy_ledger, laplacian_growth
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.html_report import (
     SMOOTHING_STEPS,
@@ -22,7 +22,6 @@ from sheafcoarsen.html_report import (
     write_report,
 )
 from sheafcoarsen.io import load, read_g2o, read_graph, save
-from sheafcoarsen.ledger import energy_ledger
 from sheafcoarsen.modes import OPERATORS, compute_modes, local_operator_of
 from sheafcoarsen.partition import METHODS, Method, Partition, select
 from sheafcoarsen.sheaf import CellularSheaf, component_count

@@ -18,15 +18,14 @@ import networkx as nx
 import numpy as np
 
 from sheafcoarsen._support import bar
-from sheafcoarsen.coarsening import coarsen
-from sheafcoarsen.diffusion import diffuse
-from sheafcoarsen.ledger import energy_ledger
+from sheafcoarsen.coarsening import coarsen, energy_ledger
 from sheafcoarsen.modes import local_modes
 from sheafcoarsen.operators import laplacian, normalize
 from sheafcoarsen.partition import Partition, select
 from sheafcoarsen.ranks import gap, kernel
 from sheafcoarsen.sections import global_sections, harmonic_extension
 from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.solve import diffuse
 from sheafcoarsen.verification import verify
 
 SCALARS = ("float64", "float32", "complex128", "complex64")

@@ -10,7 +10,9 @@
 ``checks.py``, ``refresh.py``
     whether what a caller brings fits together, and whether a sheaf may take another's place;
 ``growth.py``
-    whether the coarse Laplacian has more entries than the fine one.
+    whether the coarse Laplacian has more entries than the fine one;
+``ledger.py``
+    what the energy of a cochain becomes, line by line, so that the lines add up.
 
 Whatever R is, crossing rows of the coarse coboundary are rows of the fine one, and the loops hold
 the rest of the energy:
@@ -39,15 +41,20 @@ from sheafcoarsen.coarsening.coarsening import (
 )
 from sheafcoarsen.coarsening.crossing import SERIAL_BELOW
 from sheafcoarsen.coarsening.growth import laplacian_growth
+from sheafcoarsen.coarsening.ledger import EnergyLedger, check_isometry, closure_of, energy_ledger
 from sheafcoarsen.coarsening.realization import realize
 from sheafcoarsen.coarsening.refresh import check_topology
 
 __all__ = [
     "SERIAL_BELOW",
     "Coarsening",
+    "EnergyLedger",
     "check_coarsening",
+    "check_isometry",
     "check_topology",
+    "closure_of",
     "coarsen",
+    "energy_ledger",
     "laplacian_growth",
     "realize",
     "refresh_coarsening",

@@ -12,9 +12,8 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from sheafcoarsen._support import cochain, tables, whole_number
-from sheafcoarsen.coarsening import Coarsening, check_topology, refresh_coarsening
+from sheafcoarsen.coarsening import Coarsening, check_topology, energy_ledger, refresh_coarsening
 from sheafcoarsen.hierarchy.ledger import HierarchyLedger
-from sheafcoarsen.ledger import energy_ledger
 from sheafcoarsen.modes import warn_if_tied
 from sheafcoarsen.operators import count_nonzeros, energy
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sheafcoarsen._support import tables
-from sheafcoarsen.ledger import EnergyLedger, closure_of
+from sheafcoarsen.coarsening import EnergyLedger, closure_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sheafcoarsen.coarsening import EnergyLedger
 from sheafcoarsen.hierarchy import HierarchyLedger
-from sheafcoarsen.ledger import EnergyLedger
 from sheafcoarsen.plot.axes import DARK, MIDDLE, add_legend, axes_or_new, check_kind, square_points
 
 if TYPE_CHECKING:

@@ -18,9 +18,8 @@ from sheafcoarsen._support import (
     tables,
     whole_number,
 )
-from sheafcoarsen.coarsening import Coarsening, check_coarsening, coarsen
+from sheafcoarsen.coarsening import Coarsening, check_coarsening, check_isometry, coarsen
 from sheafcoarsen.exceptions import SingularProblemWarning
-from sheafcoarsen.ledger import check_isometry
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.quality.low_pairs import low_pairs
 from sheafcoarsen.sections import global_sections

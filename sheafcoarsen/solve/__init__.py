@@ -35,8 +35,11 @@ How it is done, file by file, from the bottom:
     frames carried along a tree, for those who stay with another solver.
 ``block_cg``, ``lowest``
     eigenpairs: the coarsest level's, lifted and improved, and random columns that look for more.
+``diffusion``
+    the flow exp(-t L), and one step of a sheaf network with given weights.
 """
 
+from sheafcoarsen.solve.diffusion import diffuse, diffusion_step
 from sheafcoarsen.solve.fitting import LeastSquares, least_squares
 from sheafcoarsen.solve.frames import transported_frames
 from sheafcoarsen.solve.lowest import Eigenmodes, eigenmodes
@@ -46,6 +49,8 @@ __all__ = [
     "Eigenmodes",
     "LeastSquares",
     "Solver",
+    "diffuse",
+    "diffusion_step",
     "eigenmodes",
     "least_squares",
     "transported_frames",

@@ -19,8 +19,7 @@ from sheafcoarsen._support import (
     range_of_blocks,
     residual_ratio,
 )
-from sheafcoarsen.coarsening import Coarsening
-from sheafcoarsen.ledger import EnergyLedger, energy_ledger
+from sheafcoarsen.coarsening import Coarsening, EnergyLedger, energy_ledger
 from sheafcoarsen.modes import LocalModes, Oversampled
 from sheafcoarsen.operators import laplacian
 from sheafcoarsen.verification.dense import worst_eigenvalue

@@ -17,7 +17,7 @@ from sheafcoarsen._support import (
     tables,
     zero_level,
 )
-from sheafcoarsen.coarsening import Coarsening, check_coarsening
+from sheafcoarsen.coarsening.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.operators import apply_coboundary, as_columns
 
 

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sheafcoarsen as sc
-from sheafcoarsen import CellularSheaf, diffusion, gallery
+from sheafcoarsen import CellularSheaf, gallery
 from sheafcoarsen.sheaf import trusted_sheaf
+from sheafcoarsen.solve import diffusion
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, size
 from tests.support.strategies import DTYPES, cochains, known_sections, sheaves
@@ -382,7 +383,7 @@ def test_several_times_are_a_leading_axis(shape):
 
 
 def test_several_times_cost_what_the_longest_does(monkeypatch):
-    from sheafcoarsen import diffusion
+    from sheafcoarsen.solve import diffusion
 
     F = CellularSheaf.random(nx.cycle_graph(8), 2, 2, seed=3)
     longest = time_for(F, 80.0)
