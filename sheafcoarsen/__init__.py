@@ -83,6 +83,7 @@ Warning classes
     TiedModesWarning        a cut between equal eigenvalues: the kept modes are not unique
     SingularDegreeWarning   a degree block that cannot be inverted
     SingularProblemWarning  a question whose answer is not unique or does not exist
+    SmallComponentsWarning  small components hold the clusters that a large one would need
 
 ``help(sc.coarsen)`` tells more of one of them. Labels such as ``thm:Galerkin_realization`` name
 statements of the paper "Hierarchical Pooling for Sheaf Neural Networks".
@@ -96,6 +97,7 @@ from sheafcoarsen.exceptions import (
     NotConverged,
     SingularDegreeWarning,
     SingularProblemWarning,
+    SmallComponentsWarning,
     TiedModesWarning,
 )
 from sheafcoarsen.hierarchy import Hierarchy, HierarchyLedger, coarsen_levels
@@ -163,6 +165,7 @@ __all__ = [
     "Pooling",
     "SingularDegreeWarning",
     "SingularProblemWarning",
+    "SmallComponentsWarning",
     "Solver",
     "SpectralQuality",
     "TiedModesWarning",

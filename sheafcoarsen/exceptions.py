@@ -18,6 +18,10 @@ class SingularProblemWarning(UserWarning):
     """The problem has no unique answer, or one that rounding decides."""
 
 
+class SmallComponentsWarning(UserWarning):
+    """Small components hold so many clusters that a large one is left in few, heavy ones."""
+
+
 class NotConverged(np.linalg.LinAlgError):
     """An iteration ended before it reached its tolerance.
 

@@ -25,7 +25,7 @@ from sheafcoarsen.coarsening import (
     EnergyLedger,
     check_coarsening,
     energy_ledger,
-    laplacian_growth,
+    growth_of,
 )
 from sheafcoarsen.operators import count_nonzeros, laplacian_operator
 from sheafcoarsen.quality import Certificate, SpectralQuality, certificate, spectral_quality
@@ -304,7 +304,7 @@ def _what_came_out(C: Coarsening, pictures: dict) -> list[str]:
     ]
     if not C.loops:
         rows.append(("loop-cells", "not asked for: retained internal energy is left out"))
-    note = laplacian_growth(C.fine, C.sheaf)
+    note = growth_of(C)
     return [
         "<h2>What came out</h2>",
         _wide(tables.table(rows)),

@@ -22,7 +22,14 @@ from sheafcoarsen._support import (
 from sheafcoarsen.coarsening import Coarsening, coarsen
 from sheafcoarsen.modes import LocalOperatorLike, compute_modes, local_operator_of, warn_if_tied
 from sheafcoarsen.operators import canonical_csr
-from sheafcoarsen.partition import METHODS, Method, Partition, check_partition, select
+from sheafcoarsen.partition import (
+    METHODS,
+    Method,
+    Partition,
+    check_partition,
+    find_clusters,
+    warn_if_starved,
+)
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, graph_arrays
 
 SelfLoops: TypeAlias = Literal["remove", "keep"]
@@ -272,6 +279,8 @@ class HiSP:
         -----
         TiedModesWarning
             Where the cut after M modes splits a multiple eigenvalue.
+        SmallComponentsWarning
+            As :func:`select` does.
         """
         check_sheaf(sheaf)
         lifted, node_major = _lifted(sheaf, X)
@@ -281,9 +290,10 @@ class HiSP:
         )
         if partition is None:
             _refuse_negative(edges, weights)
-            partition = select(
-                sheaf if matrix is None else matrix, self.n_clusters, self.method, seed=self.seed
-            )
+            graph = sheaf if matrix is None else matrix
+            links, labels = find_clusters(graph, self.n_clusters, self.method, seed=self.seed)
+            warn_if_starved(links, labels, stacklevel=3)
+            partition = Partition(labels)
         else:
             check_partition(sheaf, partition, "partition")
         entries = float(self.n_modes) * partition.n_clusters * lifted.shape[1]

@@ -13,7 +13,7 @@ import numpy as np
 
 from sheafcoarsen._support import check_matplotlib, output_path
 from sheafcoarsen.cli.compilation import SCALARS, compile_kernels
-from sheafcoarsen.coarsening import Coarsening, coarsen, energy_ledger, laplacian_growth
+from sheafcoarsen.coarsening import Coarsening, coarsen, energy_ledger, growth_of
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.html_report import (
     SMOOTHING_STEPS,
@@ -207,7 +207,7 @@ def _show(C: Coarsening, times: dict) -> None:
     n_loops = C.sheaf.n_edges - C.n_crossing_edges
     print(f"fine    {_describe(C.fine)}")
     print(f"coarse  {_describe(C.sheaf)} ({C.n_crossing_edges} crossing, {n_loops} loops)")
-    if note := laplacian_growth(C.fine, C.sheaf):
+    if note := growth_of(C):
         print(f"note    {note}")
     _show_losses(C)
     print("time    " + ", ".join(f"{name} {seconds:.3f} s" for name, seconds in times.items()))

@@ -37,10 +37,11 @@ from sheafcoarsen.coarsening.coarsening import (
     Coarsening,
     check_coarsening,
     coarsen,
+    growth_of,
+    realized,
     refresh_coarsening,
 )
 from sheafcoarsen.coarsening.crossing import SERIAL_BELOW
-from sheafcoarsen.coarsening.growth import laplacian_growth
 from sheafcoarsen.coarsening.ledger import EnergyLedger, check_isometry, closure_of, energy_ledger
 from sheafcoarsen.coarsening.realization import realize
 from sheafcoarsen.coarsening.refresh import check_topology
@@ -55,7 +56,8 @@ __all__ = [
     "closure_of",
     "coarsen",
     "energy_ledger",
-    "laplacian_growth",
+    "growth_of",
     "realize",
+    "realized",
     "refresh_coarsening",
 ]

@@ -297,7 +297,7 @@ class Coarsening:
         compressed = " (compressed)" if self.crossing_rows is None else ""
         n_restored = len(self.restored_loops)
         restored = f", loop rows put back in {n_restored} clusters" if n_restored else ""
-        growth = f"; {note}" if (note := laplacian_growth(self.fine, self.sheaf)) else ""
+        growth = f"; {note}" if (note := growth_of(self)) else ""
         return (
             f"Coarsening({what}: {self.fine.n_vertices} -> {self.sheaf.n_vertices} vertices, "
             f"dim C^0 {self.fine.dim_c0} -> {self.sheaf.dim_c0}, {self.fine.n_edges} -> "
@@ -317,9 +317,14 @@ class Coarsening:
             rows.append(("edge stalks are compressed", "", True))
         if len(self.restored_loops):
             rows.append(("clusters with loop rows put back", "", len(self.restored_loops)))
-        if note := laplacian_growth(self.fine, self.sheaf):
+        if note := growth_of(self):
             rows.append(("Laplacian", "", note))
         return tables.table(rows, head=("", "fine", "coarse"), caption="Coarsening")
+
+
+def growth_of(C: Coarsening) -> str | None:
+    """Say by how much the Laplacian grew and what helps; None where it did not grow."""
+    return laplacian_growth(C.fine, C.sheaf, compressed=C.crossing_rows is None)
 
 
 def check_coarsening(C: object) -> Coarsening:
@@ -414,6 +419,8 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
         R = Prolongation.from_blocks(sheaf, clusters_of(sheaf, P), basis)
     elif isinstance(rank, LocalModes):
         modes = matching_modes(rank, sheaf, P, operator)
+        if modes.holds_sections:
+            warn_if_empty(modes, stacklevel=3)
         R = modes.R
     else:
         modes = compute_modes(sheaf, P, rank, operator, progress=progress)

@@ -12,7 +12,13 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from sheafcoarsen._support import cochain, tables, whole_number
-from sheafcoarsen.coarsening import Coarsening, check_topology, energy_ledger, refresh_coarsening
+from sheafcoarsen.coarsening import (
+    Coarsening,
+    check_topology,
+    energy_ledger,
+    growth_of,
+    refresh_coarsening,
+)
 from sheafcoarsen.hierarchy.ledger import HierarchyLedger
 from sheafcoarsen.modes import warn_if_tied
 from sheafcoarsen.operators import count_nonzeros, energy
@@ -309,6 +315,15 @@ class Hierarchy:
             rows.append((*(str(count) for count in counts), share))
         return rows
 
+    def _remarks(self) -> list[str]:
+        """What a look at the table may overlook: Laplacians that grew, levels rebuilt."""
+        grown = [f"level {i}: {note}" for i, C in enumerate(self) if (note := growth_of(C))]
+        return grown + [
+            f"level {i} rebuilt: loop rows put back in {self[i - 1].restored_loops.size} "
+            f"clusters of level {i - 1}"
+            for i in self.rebuilt_levels
+        ]
+
     def _head(self) -> str:
         why = f"; stopped because {self.stopped_because}" if self.stopped_because else ""
         return f"Hierarchy: {len(self)} level{'' if len(self) == 1 else 's'}{why}"
@@ -316,7 +331,8 @@ class Hierarchy:
     def _repr_html_(self) -> str:
         head, *rows = self._rows()
         shown = [(i, *row) for i, row in enumerate(rows)]
-        return tables.table(shown, head=("sheaf", *head), caption=self._head())
+        remarks = "".join(f"<p>{tables.text(remark)}</p>" for remark in self._remarks())
+        return tables.table(shown, head=("sheaf", *head), caption=self._head()) + remarks
 
     def __repr__(self) -> str:
         rows = self._rows()
@@ -330,11 +346,7 @@ class Hierarchy:
         lines += [
             f"  {number:>5}  {line}".rstrip() for number, line in zip(numbers, table, strict=True)
         ]
-        lines += [
-            f"  level {i} rebuilt: loop rows put back in {self[i - 1].restored_loops.size} "
-            f"clusters of level {i - 1}"
-            for i in self.rebuilt_levels
-        ]
+        lines += [f"  {remark}" for remark in self._remarks()]
         return "\n".join(lines)
 
 

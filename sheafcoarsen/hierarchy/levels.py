@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from sheafcoarsen._support import flag
-from sheafcoarsen.coarsening import Coarsening, coarsen
+from sheafcoarsen.coarsening import Coarsening, realized
 from sheafcoarsen.hierarchy.hierarchy import Hierarchy, at_level, timed
 from sheafcoarsen.hierarchy.plan import (
     GivenPartitions,
@@ -17,7 +17,13 @@ from sheafcoarsen.hierarchy.plan import (
     refuse_beside_partitions,
     tuple_of,
 )
-from sheafcoarsen.modes import LocalOperatorLike, compute_modes, local_operator_of, warn_if_tied
+from sheafcoarsen.modes import (
+    LocalOperatorLike,
+    compute_modes,
+    local_operator_of,
+    warn_if_empty,
+    warn_if_tied,
+)
 from sheafcoarsen.partition import Method, Partition
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
@@ -50,8 +56,9 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     ----------
     sheaf : CellularSheaf
     factor : float
-        Vertices per cluster, above 1: of n vertices, ceil(n / factor) clusters are made, and at
-        least one per connected component.
+        Vertices per cluster, above 1: of n vertices, ceil(n / factor) clusters are made. Connected
+        components of at most ``factor`` vertices are a cluster each, and do not count in n then;
+        there is at least one cluster for each of the others.
     n_levels : int, optional
         Exactly so many levels, instead of ``min_vertices``.
     min_vertices : int
@@ -95,6 +102,9 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     -----
     TiedModesWarning
         Where the cut splits a multiple eigenvalue, once per level.
+    SingularProblemWarning
+        Where ``ranks.kernel()`` finds no local section: there is then no level, or one of dimension
+        0 for a partition of your own.
 
     Examples
     --------
@@ -141,11 +151,15 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
                 break
             P, ranks = step
             modes = make_modes(above, P, ranks, found=_pilot_target(levels))
-            if partitions is None and not modes.ranks.any():
-                why = f"level {i} would keep no mode of any cluster"
-                break
-            C = coarsen(above, P, modes, loops=loops, compress=compress)
-        warn_if_tied(modes, stacklevel=3, where=f"level {i}: ")
+        where = f"level {i}: "
+        if plan.looks_for_sections(i) and (i == 0 or partitions is not None):
+            warn_if_empty(modes, stacklevel=3, where=where)
+        if partitions is None and not modes.ranks.any():
+            why = f"level {i} would keep no mode of any cluster"
+            break
+        with at_level(i):
+            C = realized(modes.R, P, modes, loops=loops, compress=compress)
+        warn_if_tied(modes, stacklevel=3, where=where)
         levels.append(C)
         seconds.append(time.perf_counter() - start)
     return timed(Hierarchy(sheaf, tuple(levels), why), seconds)

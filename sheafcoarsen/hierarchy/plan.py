@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from sheafcoarsen._support import choice, real_number, whole_number
-from sheafcoarsen.partition import METHODS, Method, Partition, select
+from sheafcoarsen.partition import METHODS, Method, Partition, find_clusters
 from sheafcoarsen.ranks import Rule, as_rule
-from sheafcoarsen.sheaf import CellularSheaf, component_count
+from sheafcoarsen.sheaf import CellularSheaf, component_labels
 
 
 @dataclass(frozen=True)
@@ -100,14 +100,24 @@ class SelectedPartitions:
         stuck = f"level {level} cannot shrink"
         if n <= 1:
             return f"{stuck}: it starts from {n} vertices"
-        wanted = math.ceil(n / self.factor)
-        if wanted >= n:
-            return f"{stuck}: `factor` = {self.factor:g} makes {wanted} clusters of {n} vertices"
-        components = component_count(sheaf)
-        if components >= n:
+        components = np.bincount(component_labels(n, sheaf.edges))
+        if len(components) >= n:
             return f"{stuck}: none of its {n} vertices is linked to another"
-        count = max(wanted, components)
-        return select(sheaf, count, method=self.method, seed=self.seed, progress=self.progress)
+        count = cluster_count(components, self.factor)
+        if count >= n:
+            return f"{stuck}: `factor` = {self.factor:g} makes {count} clusters of {n} vertices"
+        _, labels = find_clusters(sheaf, count, self.method, seed=self.seed, progress=self.progress)
+        return Partition(labels)
+
+
+def cluster_count(components: np.ndarray, factor: float) -> int:
+    """Return how many clusters of ``factor`` vertices components of some sizes are cut into.
+
+    Small ones are a cluster each, so that they take none from those that can be cut.
+    """
+    rest = components[components > factor]
+    needed = max(math.ceil(rest.sum() / factor), len(rest))
+    return len(components) - len(rest) + needed
 
 
 def refuse_beside_partitions(options: Mapping[str, object]) -> None:
@@ -138,13 +148,22 @@ class LevelPlan:
 
     def next(self, sheaf: CellularSheaf, level: int) -> tuple[Partition, object] | str:
         """Return the partition and the ranks of a level, or why there is none."""
-        of_level: object = self.ranks
-        if isinstance(self.ranks, list):
-            if self.partitions.n_levels is None and level == len(self.ranks):
-                return f"`rank` has entries for {level} levels"
-            of_level = self.ranks[level] if level < len(self.ranks) else None
+        ranks, open_end = self.ranks, self.partitions.n_levels is None
+        if isinstance(ranks, list) and open_end and level == len(ranks):
+            return f"`rank` has entries for {level} levels"
         P = self.partitions.next(sheaf, level)
-        return P if isinstance(P, str) else (P, of_level)
+        return P if isinstance(P, str) else (P, self.rank(level))
+
+    def rank(self, level: int) -> object:
+        """Return the entry of a level."""
+        if not isinstance(self.ranks, list):
+            return self.ranks
+        return self.ranks[level] if level < len(self.ranks) else None
+
+    def looks_for_sections(self, level: int) -> bool:
+        """Tell whether a level keeps local sections, so that keeping nothing is a surprise."""
+        rank = self.rank(level)
+        return isinstance(rank, Rule) and rank.needs_kernels
 
 
 def _checked_ranks(rank: Any, count: int | None) -> Rule | list:

@@ -12,6 +12,9 @@ from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 SPARSE = 4
 """Integers are indices as long as there are fewer than this times as many vertices as names."""
 
+EXACT = 2.0**53
+"""From here on a number with a point or an exponent is no certain integer, and stays a name."""
+
 _SEPARATOR = re.compile(r"\s*,\s*|\s+")
 
 
@@ -110,9 +113,15 @@ def _by_appearance(ends: list, names: dict, weights: np.ndarray) -> EdgeList:
 
 
 def _integer(word: str) -> int | None:
+    """Return the integer that a word is, also as ``3.000e+00``, which numpy.savetxt writes."""
     if not word.isascii() or "_" in word:  # int reads 1_000 and digits of other scripts too
         return None
     try:
         return int(word)
     except ValueError:
+        pass
+    try:
+        value = float(word)
+    except ValueError:
         return None
+    return int(value) if value.is_integer() and abs(value) < EXACT else None

@@ -39,7 +39,8 @@ def read_graph(path: PathLike, dim: int = 1, *, n_vertices: int | None = None) -
         Edge list: ``u v [weight]`` (missing = 1), separated by white space or commas; ``#`` and
         ``%`` begin a comment. Edges stay in the order of the file; repeated ones are parallel,
         u = v is a loop. Where all names are integers from 0 on, they are indices: vertex i is row i
-        of everything, and numbers that no line names are isolated vertices. Other names, and
+        of everything, and numbers that no line names are isolated vertices. ``3.000e+00`` is 3, as
+        ``numpy.savetxt`` writes it. Other names, and
         integers of which one is negative, are numbered in the order of their first appearance and
         kept as ``vertex_labels``; so are numbers that are too sparse to be indices, the largest at
         least four times as large as there are different ones, with a warning.

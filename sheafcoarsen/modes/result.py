@@ -111,6 +111,12 @@ class LocalModes:
         assert self.rings is not None
         return Oversampled(self.rings, None if self.pilot else self.target)
 
+    @property
+    def holds_sections(self) -> bool:
+        """Whether these are all local sections, as ``ranks.kernel()`` chooses them."""
+        oversampled = self.local_operator == Oversampled.name
+        return self.singular or (oversampled and bool((self.next_eigenvalues > 0).all()))
+
     def eigenvalues(self, a: int) -> np.ndarray:
         """Return the r_a eigenvalues kept in cluster ``a``, ascending.
 
@@ -218,14 +224,17 @@ def warn_if_tied(modes: LocalModes, stacklevel: int, where: str = "") -> None:
         )
 
 
-def warn_if_empty(modes: LocalModes, stacklevel: int) -> None:
-    """Warn where a rule for local sections found none: the coarse sheaf has dimension 0."""
+def warn_if_empty(modes: LocalModes, stacklevel: int, where: str = "") -> None:
+    """Warn where a rule for local sections found none: the coarse sheaf has dimension 0.
+
+    ``where`` comes first.
+    """
     dim = modes.sheaf.dim_c0
     if dim and not modes.ranks.any():
         lowest = modes.next_eigenvalues[np.isfinite(modes.next_eigenvalues)]
         low, high = lowest.min(), lowest.max()
         warnings.warn(
-            f"no cluster has a local section, so that `ranks.kernel()` keeps none of {dim} "
+            f"{where}no cluster has a local section, so that `ranks.kernel()` keeps none of {dim} "
             f"dimensions and the coarse sheaf has dimension 0; the lowest eigenvalues of the "
             f"clusters are {low:.3g} to {high:.3g}: ranks.below({high:.3g}) keeps the modes up to "
             f"there, ranks.fixed(r) the r lowest of every cluster",

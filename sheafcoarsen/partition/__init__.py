@@ -30,8 +30,8 @@ The files, each one idea:
 ``balls``, ``matching``, ``spectral``, ``metis``
     The methods. Each returns labels of about as many clusters as were asked for.
 ``repair``, ``components``
-    What all of them need: exactly as many clusters, connected ones; and fewer of them than there
-    are components.
+    What all of them need: exactly as many clusters, connected ones; and what becomes of many small
+    components.
 ``selection``
     ``select`` itself, with the dictionary of methods.
 ``clusters``
@@ -45,8 +45,9 @@ from sheafcoarsen.partition.clusters import (
     clusters_of,
     edge_clusters,
 )
+from sheafcoarsen.partition.components import warn_if_starved
 from sheafcoarsen.partition.container import Partition
-from sheafcoarsen.partition.selection import METHODS, Method, Weights, select
+from sheafcoarsen.partition.selection import METHODS, Method, Weights, find_clusters, select
 
 __all__ = [
     "METHODS",
@@ -57,5 +58,7 @@ __all__ = [
     "check_partition",
     "clusters_of",
     "edge_clusters",
+    "find_clusters",
     "select",
+    "warn_if_starved",
 ]

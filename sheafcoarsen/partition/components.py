@@ -1,11 +1,16 @@
-"""More components than clusters: small ones are packed together, so that large ones are split."""
+"""Many small components: packed together, or each a cluster that a large one cannot have."""
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
 
 from sheafcoarsen._kernels import partition as kernels
-from sheafcoarsen.partition.links import Links, grouped_sums
+from sheafcoarsen.exceptions import SmallComponentsWarning
+from sheafcoarsen.partition.links import TOO_HEAVY, Links, grouped_sums
+
+STARVED = 4.0
+"""A component is starved where its clusters must be heavier than so many times the mean."""
 
 
 def pack_small_components(
@@ -44,3 +49,48 @@ def _induced(links: Links, vertices: np.ndarray) -> Links:
     starts = np.concatenate([[0], np.cumsum(lengths[vertices])])
     kept = np.repeat(number >= 0, lengths)
     return Links(starts, number[links.ends[kept]], links.weights[kept], links.sizes[vertices])
+
+
+def warn_if_starved(links: Links, labels: np.ndarray, stacklevel: int) -> None:
+    """Warn where small components hold so many clusters that a large one is hardly cut.
+
+    That is where there are enough clusters for all components, so that none are joined, and more
+    are needed for none to be heavier than ``STARVED`` times the mean.
+    """
+    weight = grouped_sums(labels, links.sizes)
+    mean = weight.mean()
+    if weight.max() <= STARVED * mean:
+        return
+    component = np.empty(len(labels), dtype=np.int32)
+    count = kernels.fragments(links, np.zeros(len(labels), np.int32), component)
+    of_component, n_vertices = grouped_sums(component, links.sizes), np.bincount(component)
+    if len(weight) < count or clusters_needed(of_component, n_vertices, STARVED) <= len(weight):
+        return
+    warnings.warn(
+        f"`n_clusters` = {len(weight)} starves large components: one cluster has "
+        f"{np.bincount(labels)[weight.argmax()]} of {len(labels)} vertices, because "
+        f"{(of_component < mean).sum()} of {count} components are smaller than the mean cluster "
+        f"and hold at least one each; "
+        f"n_clusters={clusters_needed(of_component, n_vertices, TOO_HEAVY)} leaves a balanced "
+        f"number for the others, and below {count} small components share clusters",
+        SmallComponentsWarning,
+        stacklevel=stacklevel,
+    )
+
+
+def clusters_needed(weight: np.ndarray, n_vertices: np.ndarray, most: float) -> int:
+    """Return the least number of clusters none of which need be heavier than ``most`` times mean.
+
+    Component c, of ``n_vertices[c]`` vertices, holds as many as its weight asks for at that size,
+    at least one and at most one for each vertex. ``most`` is at least 2, which twice as many
+    clusters as components always reach.
+    """
+    share = weight / (most * weight.sum())
+    low, high = len(weight), min(2 * len(weight), int(n_vertices.sum()))
+    while low < high:
+        middle = (low + high) // 2
+        if np.clip(share * middle, 1, n_vertices).sum() <= middle:
+            high = middle
+        else:
+            low = middle + 1
+    return low

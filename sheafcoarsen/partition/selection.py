@@ -8,7 +8,7 @@ import numpy as np
 
 from sheafcoarsen._support import Seed, bar, choice, flag, whole_number
 from sheafcoarsen.partition.balls import find_balls
-from sheafcoarsen.partition.components import pack_small_components
+from sheafcoarsen.partition.components import pack_small_components, warn_if_starved
 from sheafcoarsen.partition.container import Partition
 from sheafcoarsen.partition.links import Links, links_of
 from sheafcoarsen.partition.matching import match_levels
@@ -63,7 +63,9 @@ def select(
 
     With more components than clusters the small ones, lighter than a cluster in the mean, are
     packed together, each whole, into as many clusters as their weight asks for. The others are
-    partitioned as if they were alone, so that a large component is not left in one piece.
+    partitioned as if they were alone, so that a large component is not left in one piece. With as
+    many clusters as components or a few more, hundreds of small ones can leave a large one next to
+    none: a warning then says how many clusters are enough.
 
     Parameters
     ----------
@@ -111,6 +113,12 @@ def select(
     ImportError
         "metis" without pymetis.
 
+    Warns
+    -----
+    SmallComponentsWarning
+        Small components hold so many clusters, one each, that those of a large one must be heavier
+        than four times the mean.
+
     Examples
     --------
     Two cliques joined by an edge:
@@ -120,6 +128,20 @@ def select(
     >>> select(nx.barbell_graph(4, 0), 2).labels
     array([1, 1, 1, 1, 0, 0, 0, 0])
     """
+    links, labels = find_clusters(F_or_graph, n_clusters, method, weights, seed, progress)
+    warn_if_starved(links, labels, stacklevel=3)
+    return Partition(labels)
+
+
+def find_clusters(
+    F_or_graph: CellularSheaf | GraphLike,
+    n_clusters: int,
+    method: Method = "auto",
+    weights: Weights = "graph",
+    seed: Seed = 0,
+    progress: bool = False,
+) -> tuple[Links, np.ndarray]:
+    """Return the links and the clusters that `select` finds, silent about starved components."""
     choice("method", method, METHODS)
     choice("weights", weights, get_args(Weights))
     flag("progress", progress)
@@ -136,7 +158,7 @@ def select(
         if labels.max() >= n_clusters:  # whole components, and too many of them
             labels = pack_small_components(links, labels, n_clusters, cluster)
         shown.update(2)
-    return Partition(labels)
+    return links, labels
 
 
 def _cluster(

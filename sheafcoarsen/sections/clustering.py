@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen.partition import Partition, select
+from sheafcoarsen.partition import Partition, find_clusters
 from sheafcoarsen.sections import sizes
 from sheafcoarsen.sections.hubs import Split, split_hubs
 from sheafcoarsen.sheaf import CellularSheaf, component_count
@@ -39,7 +39,8 @@ def choose_clusters(sheaf: CellularSheaf, growth: int) -> Choice:
 
     Hubs are split first. What is heavy still has vertices cut off.
     """
-    partition, split = select(sheaf, cluster_count(sheaf, growth), "balls"), None
+    labels = find_clusters(sheaf, cluster_count(sheaf, growth), "balls")[1]
+    partition, split = Partition(labels), None
     mean = sheaf.dim_c0 // partition.n_clusters
     largest = min(max(2 * sizes.LAST * growth, HEAVY * mean), sizes.LARGEST_LAST)
     if np.bincount(partition.labels, sheaf.vertex_dims).max() > largest:

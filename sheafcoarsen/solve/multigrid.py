@@ -20,7 +20,7 @@ from sheafcoarsen.coarsening import Coarsening, coarsen
 from sheafcoarsen.exceptions import SingularDegreeWarning, TiedModesWarning
 from sheafcoarsen.modes import local_modes
 from sheafcoarsen.operators import Factors, laplacian, normalize
-from sheafcoarsen.partition import select
+from sheafcoarsen.partition import Partition, find_clusters
 from sheafcoarsen.ranks import below
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve.stalks import (
@@ -169,7 +169,7 @@ class Multigrid:
         if like is not None:
             return like.coarsenings[level].recoarsen(h) if level < len(like.coarsenings) else None
         count = max(1, round(h.n_vertices / CLUSTERS[min(level, len(CLUSTERS) - 1)]))
-        P = select(h, count, "balls")
+        P = Partition(find_clusters(h, count, "balls")[1])
         d = block_size(h.vertex_dims)
         if d is None:
             ranks = local_modes(h, P, below(MIXED_BELOW)).ranks.clip(1, MIXED_MOST)

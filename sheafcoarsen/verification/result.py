@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import SupportsIndex, overload
 
 from sheafcoarsen._support import RESIDUAL_LIMIT, tables
 
@@ -68,7 +69,8 @@ class Check:
 class Verification:
     """The table of checks; ``str`` shows it, and so do notebooks. It is true when ``passed`` is.
 
-    Iteration goes through the checks; ``V[label]`` is the one of a label.
+    Iteration goes through the checks; ``V[label]`` is the one of a label, ``V[i]`` the one at a
+    position.
 
     Attributes
     ----------
@@ -84,6 +86,8 @@ class Verification:
     >>> V = sc.verify(C)
     >>> V.passed, V["thm:Galerkin_realization"].passed
     (True, True)
+    >>> V[0].label, len(V[-4:])
+    ('section-2', 4)
     >>> [check.label for check in V if check.skipped_because is None][:2]
     ['section-2', 'eq:galerkin_energy_identity']
     """
@@ -101,13 +105,24 @@ class Verification:
     def __iter__(self) -> Iterator[Check]:
         return iter(self.checks)
 
-    def __getitem__(self, label: str) -> Check:
-        """Return the check of a label, such as ``"thm:Galerkin_realization"``, or of a name."""
+    @overload
+    def __getitem__(self, which: str | SupportsIndex) -> Check: ...
+
+    @overload
+    def __getitem__(self, which: slice) -> tuple[Check, ...]: ...
+
+    def __getitem__(self, which: str | SupportsIndex | slice) -> Check | tuple[Check, ...]:
+        """Return the check of a label, such as ``"thm:Galerkin_realization"``, or of a name.
+
+        Integers and slices count checks in the order of the table.
+        """
+        if not isinstance(which, str):
+            return self.checks[which]
         for check in self.checks:
-            if label in (check.label, check.name):
+            if which in (check.label, check.name):
                 return check
         labels = ", ".join(check.label for check in self.checks)
-        raise KeyError(f"no check has the label {label!r}; there are {labels}")
+        raise KeyError(f"no check has the label {which!r}; there are {labels}")
 
     def __bool__(self) -> bool:
         return self.passed

@@ -17,6 +17,9 @@ CAUSES = {
     sc.SingularProblemWarning: lambda: sc.harmonic_extension(
         sc.CellularSheaf.constant(nx.empty_graph(2)), [0], [[1.0]]
     ),
+    sc.SmallComponentsWarning: lambda: sc.select(
+        nx.disjoint_union(nx.path_graph(100), nx.empty_graph(20)), 21
+    ),
 }
 
 

@@ -20,7 +20,7 @@ import pytest
 import sheafcoarsen as sc
 from sheafcoarsen._support import tables
 from sheafcoarsen.cli import main
-from sheafcoarsen.coarsening import laplacian_growth
+from sheafcoarsen.coarsening import growth_of
 from sheafcoarsen.html_report import write_report
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
@@ -554,9 +554,9 @@ def test_a_coarse_laplacian_that_is_fuller_is_remarked(tmp_path, capsys):
     full, lean = (sc.coarsen(F, sc.select(F, 12), rank) for rank in (5, 1))
     fine, coarse = (sc.laplacian(sheaf).nnz for sheaf in (F, full.sheaf))
     assert coarse > fine
-    remark = laplacian_growth(F, full.sheaf)
+    remark = growth_of(full)
     assert remark.startswith(f"its Laplacian has {coarse:,} entries, the fine one {fine:,}")
-    assert laplacian_growth(F, lean.sheaf) is None
+    assert growth_of(lean) is None
     sc.report(full, tmp_path / "r.html")
     page = html.unescape((tmp_path / "r.html").read_text(encoding="utf-8"))
     assert f"Of the coarse sheaf: {remark}." in page

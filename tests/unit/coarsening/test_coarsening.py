@@ -132,6 +132,7 @@ def test_galerkin_does_not_look_at_the_coarse_sheaf():
     assert residual(sc.laplacian(wrong.sheaf) - wrong.galerkin(), sc.laplacian(F), n=6) > 30
 
 
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
 @given(coarsenings())
 def test_the_decomposition_into_crossing_and_internal_energy(C):
     bases_ = blocks_of(C)
@@ -485,6 +486,11 @@ def test_a_coarse_sheaf_without_any_dimension_is_told(operator):
         C = sc.coarsen(noisy, P, sc.ranks.kernel(), local_operator=operator)
     assert caught[0].filename == __file__
     assert C.sheaf.dim_c0 == 0
+    modes = sc.local_modes(noisy, P, sc.ranks.kernel(), operator)
+    with pytest.warns(sc.SingularProblemWarning, match="none of 72 dimensions") as again:
+        assert sc.coarsen(noisy, P, modes).sheaf.dim_c0 == 0
+    assert [str(w.message) for w in again] == [str(w.message) for w in caught]
+    assert again[0].filename == __file__
     (tau,) = re.findall(r"ranks\.below\((.*?)\)", str(caught[0].message))
     more = 1.01 * float(tau)  # three digits of it were shown
     assert (sc.local_modes(noisy, P, sc.ranks.below(more), operator).ranks > 0).all()
@@ -493,3 +499,7 @@ def test_a_coarse_sheaf_without_any_dimension_is_told(operator):
         warnings.simplefilter("error")
         assert sc.coarsen(exact, P, sc.ranks.kernel(), local_operator=operator).sheaf.dim_c0 > 0
         assert sc.coarsen(noisy, P, 0, local_operator=operator).sheaf.dim_c0 == 0  # as asked for
+        modes = sc.local_modes(exact, P, sc.ranks.kernel(), operator)
+        assert sc.coarsen(exact, P, modes).sheaf.dim_c0 > 0
+        if operator == "internal":
+            assert sc.coarsen(noisy, P, sc.local_modes(noisy, P, 0)).sheaf.dim_c0 == 0

@@ -49,6 +49,7 @@ def test_the_last_laplacian_is_the_galerkin_operator_of_all_levels_at_once(H):
     assert_is_galerkin(sc.laplacian(H.sheaves[-1]).toarray(), H.fine, P, blocks, levels=len(H) + 1)
 
 
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
 @given(hierarchies())
 def test_every_level_is_that_coarsening_of_the_level_before(H):
     assert len(H.sheaves) == len(H) + 1
@@ -99,6 +100,7 @@ def test_what_is_handed_out_is_fresh():
     assert H[0].prolongation.data.max() < 1
 
 
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
 @given(descents(min_levels=1), st.booleans())
 def test_levels_with_and_without_compression_have_the_same_laplacians(case, loops):
     F, given_, ranks = case
@@ -223,6 +225,7 @@ def test_levels_of_a_basis_of_ones_own_are_refreshed_too():
 # ---------------------------------------------------------------- sections
 
 
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
 @given(known_sections(), st.integers(1, 3), st.booleans())
 def test_every_level_that_keeps_all_local_sections_keeps_the_global_ones(case, n_levels, compress):
     """Fact 2 of docs/conventions.md, through all levels.
@@ -274,6 +277,24 @@ def test_the_table():
 def test_the_table_counts_what_the_laplacian_stores(F):
     row = repr(sc.Hierarchy(F, ())).splitlines()[2].split()
     assert int(row[5]) == sc.laplacian(F).nnz
+
+
+@pytest.mark.parametrize("compress", [True, False])
+def test_a_laplacian_that_grew_is_remarked_level_by_level(compress):
+    ring = CellularSheaf.random(nx.circulant_graph(40, [1, 7, 11]), 1, 1, seed=3)
+    partitions = [Partition(np.arange(40) // 4), Partition(np.arange(10) // 5)]
+    H = sc.coarsen_levels(ring, partitions=partitions, rank=[4, 1], compress=compress)
+    counts = [sc.laplacian(F).nnz for F in H.sheaves]
+    assert counts[1] > counts[0] > counts[2]
+    remark = f"level 0: its Laplacian has {counts[1]:,} entries, the fine one {counts[0]:,}: "
+    *rows, last = repr(H).splitlines()
+    assert last.startswith(f"  {remark}fewer modes or larger clusters")
+    assert ("compress=True" in last) == (not compress)
+    assert len(rows) == 2 + 3
+    assert f"<p>{remark}" in H._repr_html_()
+    assert "level 1" not in repr(H) + H._repr_html_()
+    lean = sc.coarsen_levels(ring, partitions=partitions, rank=1)
+    assert "Laplacian" not in repr(lean) + lean._repr_html_()
 
 
 # ---------------------------------------------------------------- what is refused

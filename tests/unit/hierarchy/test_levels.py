@@ -1,6 +1,7 @@
 """How many levels there are, where they end, and which options they take."""
 
 import re
+import warnings
 
 import networkx as nx
 import numpy as np
@@ -42,14 +43,12 @@ def descents(draw, min_levels=0, **options):
 def hierarchies(draw, loops=(True, False), **options):
     F, given_, ranks = draw(descents(**options))
     operator = draw(st.sampled_from(["internal", "principal", "oversampled"]))
-    return sc.coarsen_levels(
-        F,
-        partitions=given_,
-        rank=ranks,
-        local_operator=operator,
-        loops=draw(st.sampled_from(loops)),
-        compress=draw(st.booleans()),
-    )
+    options = {"loops": draw(st.sampled_from(loops)), "compress": draw(st.booleans())}
+    with warnings.catch_warnings():  # that a kernel is empty, which has tests of its own
+        warnings.simplefilter("ignore", sc.SingularProblemWarning)
+        return sc.coarsen_levels(
+            F, partitions=given_, rank=ranks, local_operator=operator, **options
+        )
 
 
 def composite(H):
@@ -127,13 +126,59 @@ def test_levels_end_where_they_cannot_shrink():
         H.stopped_because
         == "level 0 cannot shrink: `factor` = 1.001 makes 400 clusters of 400 vertices"
     )
-    H = sc.coarsen_levels(
-        CellularSheaf.random(nx.complete_graph(200), 2, 2, seed=3), rank=sc.ranks.kernel()
-    )
+    noisy = CellularSheaf.random(nx.complete_graph(200), 2, 2, seed=3)
+    with pytest.warns(sc.SingularProblemWarning, match="level 0: no cluster has a local") as caught:
+        H = sc.coarsen_levels(noisy, rank=sc.ranks.kernel())
+    assert [w.filename for w in caught] == [__file__]
+    assert (len(H), H.stopped_because) == (0, "level 0 would keep no mode of any cluster")
+    H = sc.coarsen_levels(noisy, rank=0)  # as asked for
     assert (len(H), H.stopped_because) == (0, "level 0 would keep no mode of any cluster")
     nothing = CellularSheaf.from_flat([], [], [], [], [])
     assert sc.coarsen_levels(nothing, n_levels=1, rank=1).stopped_because.endswith(
         "it starts from 0 vertices"
+    )
+
+
+@pytest.mark.parametrize("operator", ["internal", "oversampled"])
+def test_a_level_of_ones_own_that_keeps_nothing_is_told(operator):
+    noisy, P = grid(6), Partition(np.arange(36) // 9)
+    Q, rank = Partition([0, 0, 1, 1]), [sc.ranks.kernel()] * 2
+    with pytest.warns(sc.SingularProblemWarning, match="level 0: ") as caught:
+        H = sc.coarsen_levels(noisy, partitions=[P, Q], rank=rank, local_operator=operator)
+    assert [w.filename for w in caught] == [__file__]  # level 1 has nothing to lose
+    assert [G.dim_c0 for G in H.sheaves] == [72, 0, 0]
+
+
+def test_sections_that_end_after_some_levels_are_no_surprise():
+    """`stopped_because` says it; the levels that there are hold what was asked for."""
+    F = gallery.cycle(60, np.array([[0.6, -0.8], [0.8, 0.6]]))
+    H = sc.coarsen_levels(F, 10, min_vertices=1, rank=sc.ranks.kernel())
+    assert len(H) == 1
+    assert H.stopped_because == "level 1 would keep no mode of any cluster"
+
+
+@pytest.mark.parametrize("small", [1, 2, 7, 10])
+def test_large_components_have_their_share_of_clusters(small):
+    """Hundreds of small components hold a cluster each, and the large one is cut as if alone."""
+    parts = [nx.random_regular_graph(4, 1500, seed=1), *[nx.path_graph(small)] * 300]
+    F = CellularSheaf.constant(nx.disjoint_union_all(parts))
+    H = sc.coarsen_levels(F, factor=10, n_levels=2, rank=1)
+    assert [G.n_vertices for G in H.sheaves] == [1500 + 300 * small, 300 + 150, 300 + 15]
+    sizes = H[0].partition.sizes[np.unique(H[0].partition.labels[:1500])]
+    assert abs(len(sizes) - 150) <= 3  # where all are alike, a small one may be cut
+    assert sizes.max() <= 25
+    assert len(np.unique(H[0].partition.labels[1500:])) + len(sizes) == 450
+    larger = sc.disjoint_union([grid(4)] * 40)[0]  # 16 vertices each, more than `factor`
+    H = sc.coarsen_levels(larger, factor=10, n_levels=1, rank=1)
+    assert H[0].partition.n_clusters == 64
+
+
+def test_clusters_beyond_vertices_end_the_levels():
+    few = CellularSheaf.constant([[0, 1]], n_vertices=30)
+    H = sc.coarsen_levels(few, 1.5, rank=1, min_vertices=1)
+    assert H.levels == ()
+    assert H.stopped_because == (
+        "level 0 cannot shrink: `factor` = 1.5 makes 30 clusters of 30 vertices"
     )
 
 

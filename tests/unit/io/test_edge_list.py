@@ -57,6 +57,26 @@ def test_vertex_i_is_row_i(write, ending):
     assert sc.energy(F, y) == 3**2 + 1**2 + 2.25 * 3**2
 
 
+def test_integers_with_a_point_or_an_exponent_are_integers(write, tmp_path):
+    """As numpy.savetxt writes them, beside a column of weights or not."""
+    edges, weights = [[3, 1], [1, 0], [7, 3]], [0.25, 4.0, 2.0]
+    for table, expected in ((edges, [1, 1, 1]), (np.column_stack([edges, weights]), weights)):
+        np.savetxt(tmp_path / "g.txt", table)
+        assert "3.000000000000000000e+00" in (tmp_path / "g.txt").read_text()
+        check(read_graph(tmp_path / "g.txt"), edges, expected, n=8)
+    check(
+        read_graph(write("3.0 1\n1. 0\n-0.0 2e0\n", "g.txt")),
+        [[3, 1], [1, 0], [0, 2]],
+        [1] * 3,
+        n=4,
+    )
+    F = read_graph(write("1.0 2\n2.5 1\n", "g.txt"))  # a name that is none
+    check(F, [[0, 1], [2, 3]], [1, 1], labels=("1.0", "2", "2.5", "1"))
+    for name in ("1e400", "nan", "inf", "9007199254740992.0", "1_0.0"):
+        F = read_graph(write(f"{name} 2\n", "g.txt"))
+        check(F, [[0, 1]], [1], labels=(name, "2"))
+
+
 def test_missing_numbers_are_isolated_vertices(write):
     F = read_graph(write("1 2\n", "g.txt"), dim=2)
     assert (F.n_vertices, F.dim_c0, F.vertex_labels) == (3, 6, None)

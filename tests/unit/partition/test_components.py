@@ -1,10 +1,14 @@
 """More components than clusters: the small ones are packed, the large ones are split."""
 
+import re
+import warnings
+
 import networkx as nx
 import numpy as np
 import pytest
 
 import sheafcoarsen as sc
+from sheafcoarsen.partition.components import clusters_needed
 from tests.unit.partition.test_selection import METHODS, assert_guarantees
 
 
@@ -56,6 +60,7 @@ def test_weights_are_stalk_dimensions(method):
     assert np.bincount(labels)[labels[1:]].max() <= 3
 
 
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.SmallComponentsWarning")
 def test_with_as_many_clusters_as_components_none_is_joined():
     graph = crumbs(500, 200)
     partition = sc.select(graph, 201)
@@ -69,3 +74,77 @@ def test_the_same_arguments_give_the_same_partition():
     for method in METHODS:
         one, two = (sc.select(graph, 100, method=method, seed=3).labels for _ in range(2))
         assert (one == two).all()
+
+
+# ---------------------------------------------------------------- about as many as components
+
+
+def with_pairs(large=1500, pairs=100):
+    """A graph of degree 4 beside many pairs."""
+    big = nx.random_regular_graph(4, large, seed=1)
+    return nx.disjoint_union_all([big] + [nx.path_graph(2)] * pairs)
+
+
+@pytest.mark.parametrize("method", ["balls", "matching"])
+@pytest.mark.parametrize("extra", [0, 1, 10, 20])
+def test_a_large_component_left_with_few_clusters_is_told_with_the_number_to_ask_for(method, extra):
+    graph, n_clusters = with_pairs(), 101 + extra
+    with pytest.warns(sc.SmallComponentsWarning) as caught:
+        P = sc.select(graph, n_clusters, method)
+    assert_guarantees(P, n_clusters, 1700, list(graph.edges))
+    (said,) = caught
+    assert said.filename == __file__
+    text = str(said.message)
+    assert f"one cluster has {P.sizes.max()} of 1700 vertices" in text
+    assert "100 of 101 components are smaller than the mean cluster" in text
+    assert "below 101 small components share clusters" in text
+    (enough,) = map(int, re.findall(r"n_clusters=(\d+)", text))
+    assert enough == -(-2 * 1700 * 100 // (2 * 1700 - 1500))  # 100 / k + 1500 / (2 * 1700) <= 1
+    for better in (enough, 100):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            sizes = sc.select(graph, better, method).sizes
+        assert sizes.max() <= 3 * sizes.mean() < P.sizes.max()
+
+
+def test_the_threshold_of_the_warning():
+    """140 is the least k for 100 / k + 1500 / (4 * 1700) <= 1, but for a cluster or two."""
+    graph = with_pairs()
+    least = int(np.ceil(100 / (1 - 1500 / (4 * 1700))))
+    sc.select(graph, least)  # warnings are errors here
+    with pytest.warns(sc.SmallComponentsWarning):
+        sc.select(graph, least - 5)
+
+
+def test_weights_of_vertices_count():
+    """Stalks of dimension 5 on the large component: 1500 of 2300 dimensions, not of 1100."""
+    edges = np.array(with_pairs(300, 400).edges)
+    dims = np.repeat([5, 1], [300, 800])
+    maps = [np.ones((1, d)) for d in dims[edges[:, 0]]]
+    F = sc.CellularSheaf(edges, maps, maps, vertex_dims=dims)
+    with pytest.warns(sc.SmallComponentsWarning, match="400 of 401 components") as caught:
+        sc.select(F, 410)
+    assert f"n_clusters={-(-2 * 2300 * 400 // (2 * 2300 - 1500))} " in str(caught[0].message)
+
+
+def test_what_cannot_be_cut_is_no_reason_to_warn():
+    F = sc.CellularSheaf.from_flat([], [], [], [1000, *[1] * 10], [])
+    assert sc.select(F, 11).n_clusters == 11
+    graph = nx.disjoint_union(nx.path_graph(100), nx.empty_graph(2))
+    assert sc.select(graph, 3).sizes.tolist() == [100, 1, 1]  # three clusters: no mean to speak of
+
+
+def test_the_number_needed_is_the_least():
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        n_vertices = rng.integers(1, 40, size=rng.integers(1, 30))
+        weight = n_vertices * rng.integers(1, 4, size=len(n_vertices))
+        for most in (2.0, 4.0):
+            held = [
+                np.maximum(1, np.minimum(n_vertices, weight * k / (most * weight.sum()))).sum() <= k
+                for k in range(1, n_vertices.sum() + 1)
+            ]
+            k = clusters_needed(weight, n_vertices, most)
+            assert held.index(True) + 1 == k >= len(weight)
+            assert all(held[k - 1 :])  # and all larger ones are enough too
+            assert k <= 2 * len(weight)

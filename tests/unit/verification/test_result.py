@@ -52,7 +52,15 @@ def test_checks_are_found_by_label_and_iterated_in_order(C):
     V = sc.verify(C)
     assert len(V) == len(V.checks) == len(list(V))
     assert [V[check.label] for check in V] == list(V.checks)
+    assert [V[i] for i in range(len(V))] == list(V.checks)
+    assert V[-1] is V.checks[-1]
+    assert V[np.int64(0)] is V["section-2"]
+    assert V[1:3] == V.checks[1:3]
     assert V["interlacing"] is V["fact-1"]
+    with pytest.raises(IndexError):
+        V[len(V)]
+    with pytest.raises(TypeError):
+        V[1.0]
     with pytest.raises(KeyError, match=r"no check has the label 'other'; there are section-2, "):
         V["other"]
 
