@@ -8,6 +8,7 @@ Sheaves
     gallery                 sheaves with known answers, and of data: bundles, meshes, frameworks
     disjoint_union          several sheaves side by side as one
     split                   the parts of such a union again
+    components              which vertices are connected
 
 Operators
     coboundary              delta as a sparse matrix
@@ -131,7 +132,7 @@ from sheafcoarsen.sections import (
     harmonic_extension,
     nearest_section,
 )
-from sheafcoarsen.sheaf import CellularSheaf, disjoint_union, split
+from sheafcoarsen.sheaf import CellularSheaf, components, disjoint_union, split
 from sheafcoarsen.solve import (
     Eigenmodes,
     LeastSquares,
@@ -175,6 +176,7 @@ __all__ = [
     "coarsen_levels",
     "coboundary",
     "cohomology_dims",
+    "components",
     "diffuse",
     "diffusion_step",
     "disjoint_union",

@@ -38,6 +38,7 @@ from sheafcoarsen._support.arrays import (
     is_scalar,
     scalar_array,
     scalar_type,
+    vertex_mask,
 )
 from sheafcoarsen._support.blas import single_threaded_blas
 from sheafcoarsen._support.checks import (
@@ -109,6 +110,7 @@ __all__ = [
     "single_threaded_blas",
     "tables",
     "vertex_count",
+    "vertex_mask",
     "whole_number",
     "zero_level",
 ]

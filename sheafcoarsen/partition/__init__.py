@@ -29,7 +29,7 @@ The files, each one idea:
     What is partitioned: a weighted graph as neighbour lists, from a graph or from the maps.
 ``balls``, ``matching``, ``spectral``, ``metis``
     The methods. Each returns labels of about as many clusters as were asked for.
-``repair``, ``components``
+``repair``, ``packing``
     What all of them need: exactly as many clusters, connected ones; and what becomes of many small
     components.
 ``selection``

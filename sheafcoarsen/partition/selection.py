@@ -8,11 +8,11 @@ import numpy as np
 
 from sheafcoarsen._support import Seed, bar, choice, flag, whole_number
 from sheafcoarsen.partition.balls import find_balls
-from sheafcoarsen.partition.components import pack_small_components, warn_if_starved
 from sheafcoarsen.partition.container import Partition
 from sheafcoarsen.partition.links import Links, links_of
 from sheafcoarsen.partition.matching import match_levels
 from sheafcoarsen.partition.metis import part_by_metis
+from sheafcoarsen.partition.packing import pack_small_components, warn_if_starved
 from sheafcoarsen.partition.repair import repair_labels
 from sheafcoarsen.partition.spectral import MOST_SPECTRAL, cluster_spectrally
 from sheafcoarsen.sheaf import CellularSheaf, GraphLike

@@ -17,8 +17,8 @@ Nothing changes in place; what is new is a new sheaf, with all that can be share
 >>> F.with_maps(3 * F.tail_data, 3 * F.head_data).head_map(1)
 array([[6., 0.],
        [0., 6.]])
->>> F.with_labels(["a", "b", "c"]).vertex_labels
-('a', 'b', 'c')
+>>> F.with_labels(["a", "b", "c"]).subsheaf([0, 2]).vertex_labels
+('a', 'c')
 
 The files, in the order in which data flows:
 
@@ -26,23 +26,28 @@ The files, in the order in which data flows:
     A graph as arrays; a value on each of its edges, and the maps made of them.
 ``maps``, ``flat``, ``random_maps``
     Maps as a caller gives them, checked against each other and the graph; random ones.
-``from_graphs``, ``container``
-    The class: ``FromGraphs`` has the class methods that take a graph, ``CellularSheaf`` the rest.
+``from_matrices``
+    Maps of the blocks of a Laplacian.
+``from_graphs``, ``views``, ``from_sheaves``, ``container``
+    The class: ``FromGraphs`` has the class methods that take a graph, ``Views`` what its arrays
+    say, ``FromSheaves`` what is made of a sheaf, ``CellularSheaf`` the arrays themselves.
     `trusted_sheaf` and `sheaf_like` build one of arrays that are known to be right.
-``checks``, ``topology``, ``components``, ``units``, ``unions``
-    Functions on sheaves; ``topology`` tells whether two differ in their maps alone.
+``checks``, ``comparison``, ``topology``, ``connectivity``, ``units``, ``unions``
+    Functions on sheaves; ``comparison`` tells whether two are the same, bit for bit or but for
+    rounding, ``topology`` whether they differ in their maps alone.
 """
 
 from sheafcoarsen.sheaf.checks import check_sheaf, checked_sheaf
-from sheafcoarsen.sheaf.components import component_count, component_labels
-from sheafcoarsen.sheaf.container import CellularSheaf, sheaf_like, sheaf_rows, trusted_sheaf
+from sheafcoarsen.sheaf.comparison import same_array
+from sheafcoarsen.sheaf.connectivity import component_count, component_labels, components
+from sheafcoarsen.sheaf.container import CellularSheaf, sheaf_rows, trusted_sheaf
+from sheafcoarsen.sheaf.from_sheaves import sheaf_like
 from sheafcoarsen.sheaf.graphs import GraphLike, graph_arrays
 from sheafcoarsen.sheaf.maps import MapsLike, check_unitary, flat_maps, stalk_dims
 from sheafcoarsen.sheaf.random_maps import random_orthonormal
 from sheafcoarsen.sheaf.topology import (
     Topology,
     check_same_topology,
-    same_array,
     same_topology,
 )
 from sheafcoarsen.sheaf.unions import disjoint_union, split
@@ -60,6 +65,7 @@ __all__ = [
     "checked_sheaf",
     "component_count",
     "component_labels",
+    "components",
     "disjoint_union",
     "edge_weights",
     "flat_maps",

@@ -14,6 +14,7 @@ from sheafcoarsen._support import (
     room_for_entries,
     scalar_type,
 )
+from sheafcoarsen.sheaf.from_matrices import MatrixLike, sheaf_of_laplacian
 from sheafcoarsen.sheaf.graphs import GraphArrays, GraphLike, graph_arrays
 from sheafcoarsen.sheaf.random_maps import MapKind, random_maps
 from sheafcoarsen.sheaf.values import (
@@ -26,7 +27,7 @@ from sheafcoarsen.sheaf.values import (
 
 
 class FromGraphs:
-    """What :class:`CellularSheaf` knows to make of a graph and values on its edges."""
+    """What :class:`CellularSheaf` knows to make of a graph, or of a Laplacian."""
 
     @classmethod
     def _of_arrays(
@@ -221,6 +222,54 @@ class FromGraphs:
         """
         arrays = graph_arrays(graph, n_vertices)
         return cls._uniform(arrays, *signed_maps(arrays, sign, weight))
+
+    @classmethod
+    def from_laplacian(cls, L: MatrixLike, dims: npt.ArrayLike) -> Self:
+        """Build a sheaf whose Laplacian is a given matrix, such as a connection Laplacian.
+
+        Every off-diagonal block that is not zero becomes an edge, -L_uv = F_u* F_v, with factors
+        of the same singular values: of w U, U unitary, sqrt(w) I at the tail and sqrt(w) U at the
+        head. What the edges leave of a diagonal block goes to a loop there, whose head map is 0.
+
+        Parameters
+        ----------
+        L : scipy sparse or array_like, shape (dim_c0, dim_c0)
+            Hermitian, positive semidefinite.
+        dims : int or array_like of int, shape (n,)
+            Dimensions of the vertex stalks, which divide rows and columns into blocks.
+
+        Returns
+        -------
+        CellularSheaf
+            Edges (u, v), u < v, sorted, then loops sorted; ``laplacian`` of it is L up to rounding.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A matrix that is not Hermitian, dimensions that do not add up to its size, or a diagonal
+            block too small for its edges: the message says which.
+
+        Notes
+        -----
+        Where equal shares are too much for a diagonal block, as in a normalized Laplacian, ends
+        share in the way of the lowest eigenvector of the block norms. For stalks of dimension 1
+        that finds a sheaf whenever there is one with these edges. Larger stalks allow matrices,
+        even Laplacians of sheaves, that no such sharing makes; they are refused too.
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.from_laplacian([[3, 0, -1], [0, 1, 0], [-1, 0, 1]], dims=1)
+        >>> F.edges.tolist()
+        [[0, 2], [0, 0], [1, 1]]
+        >>> sc.laplacian(F).toarray().round(12)
+        array([[ 3.,  0., -1.],
+               [ 0.,  1.,  0.],
+               [-1.,  0.,  1.]])
+        """
+        sheaf = cls._of_arrays(*sheaf_of_laplacian(L, dims))
+        sheaf._check_maps()
+        return sheaf
 
     @classmethod
     def random(

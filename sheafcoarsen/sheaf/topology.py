@@ -4,6 +4,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from sheafcoarsen.sheaf.comparison import same_array
 from sheafcoarsen.sheaf.container import CellularSheaf
 
 
@@ -21,20 +22,6 @@ class Topology(NamedTuple):
 
 
 HasTopology: TypeAlias = CellularSheaf | Topology
-
-
-def same_array(mine: np.ndarray, other: object) -> bool:
-    """Compare two index arrays, at no cost where they are one."""
-    if mine is other:
-        return True
-    if not isinstance(other, np.ndarray) or mine.shape != other.shape:
-        return False
-    one = (
-        mine.dtype == other.dtype
-        and mine.strides == other.strides
-        and mine.ctypes.data == other.ctypes.data
-    )
-    return one or np.array_equal(mine, other)
 
 
 def same_topology(F: HasTopology, G: HasTopology) -> bool:

@@ -3,7 +3,8 @@
 import numpy as np
 
 from sheafcoarsen._kernels.dense import power_of_two
-from sheafcoarsen.sheaf.container import CellularSheaf, sheaf_like
+from sheafcoarsen.sheaf.container import CellularSheaf
+from sheafcoarsen.sheaf.from_sheaves import sheaf_like
 
 
 def unit_sheaf(F: CellularSheaf) -> tuple[CellularSheaf, float]:

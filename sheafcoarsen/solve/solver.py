@@ -14,8 +14,8 @@ from sheafcoarsen._support import (
     cochain,
     eps_of,
     flag,
-    integer_array,
     real_number,
+    vertex_mask,
 )
 from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import Factors, laplacian
@@ -103,7 +103,7 @@ class Solver:
         if not 0 <= self.shift < np.inf:
             raise ValueError(f"`shift` must be at least 0 and finite, got {self.shift:g}")
         self._progress = flag("progress", progress)
-        self.fixed = vertex_mask("fixed", fixed, sheaf.n_vertices)
+        self.fixed = vertex_mask("fixed", () if fixed is None else fixed, sheaf.n_vertices)
         self.iterations, self.residual = 0, 0.0
         self._set_up(sheaf, None)
 
@@ -351,24 +351,3 @@ def tolerance(name: str, value: float, eps: float) -> float:
             f"got {tol:g}"
         )
     return tol
-
-
-def vertex_mask(name: str, value: npt.ArrayLike | None, n: int) -> np.ndarray:
-    """Return which vertices are named, as a mask of shape (n,), from indices or from a mask."""
-    if value is None:
-        return np.zeros(n, bool)
-    array = np.asarray(value)
-    if array.dtype == bool:
-        if array.shape != (n,):
-            raise ValueError(f"`{name}`, a mask, must have shape ({n},), got {array.shape}")
-        return array.copy()
-    array = integer_array(name, value)
-    beyond = np.flatnonzero((array < 0) | (array >= n))
-    if beyond.size:
-        i = int(beyond[0])
-        raise ValueError(
-            f"`{name}[{i}]` = {array[i]} is out of range for {n} vertices (0 .. {n - 1})"
-        )
-    mask = np.zeros(n, bool)
-    mask[array] = True
-    return mask

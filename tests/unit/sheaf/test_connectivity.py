@@ -2,6 +2,7 @@
 
 import networkx as nx
 import numpy as np
+import pytest
 from hypothesis import given
 
 import sheafcoarsen as sc
@@ -26,3 +27,20 @@ def test_they_are_numbered_by_their_first_vertices():
 
 def test_without_vertices_there_are_none():
     assert component_count(sc.CellularSheaf([], [], [], vertex_dims=[])) == 0
+
+
+@given(sheaves())
+def test_maps_do_not_decide(F):
+    zero = F.with_maps(0 * F.tail_data, 0 * F.head_data)
+    np.testing.assert_array_equal(sc.components(zero), sc.components(F), strict=True)
+    np.testing.assert_array_equal(sc.components(F), component_labels(F.n_vertices, F.edges))
+
+
+def test_many_parallel_edges_are_an_edge():
+    F = sc.CellularSheaf.constant([[0, 1]] * 256)
+    assert sc.components(F).tolist() == [0, 0]
+
+
+def test_anything_but_a_sheaf_is_refused():
+    with pytest.raises(TypeError, match="`sheaf` must be a CellularSheaf, got Graph"):
+        sc.components(nx.path_graph(3))

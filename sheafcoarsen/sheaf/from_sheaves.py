@@ -1,0 +1,166 @@
+"""What is made of a sheaf: new maps, other names, fewer vertices."""
+
+from collections.abc import Hashable, Iterable
+from typing import Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from sheafcoarsen._support import (
+    blocks,
+    check_range,
+    range_limits,
+    scalar_array,
+    vertex_mask,
+)
+from sheafcoarsen.sheaf.from_graphs import FromGraphs
+from sheafcoarsen.sheaf.graphs import vertex_names
+from sheafcoarsen.sheaf.maps import MapsLike, flat_maps
+from sheafcoarsen.sheaf.views import Views
+
+Sheaf = TypeVar("Sheaf", bound="FromSheaves")
+
+
+class FromSheaves(Views, FromGraphs):
+    """What a :class:`CellularSheaf` makes of itself."""
+
+    def with_maps(self, tail_maps: MapsLike, head_maps: MapsLike) -> Self:
+        """Return the same graph and stalks with new maps; the graph is not validated again.
+
+        Parameters
+        ----------
+        tail_maps, head_maps : array_like or sequence
+            As in the constructor, or flat like ``tail_data`` and ``head_data``. Shapes must be
+            those of this sheaf.
+
+        Returns
+        -------
+        CellularSheaf
+
+        Raises
+        ------
+        ValueError, TypeError
+            Maps of other shapes, or entries that the constructor refuses.
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant([[0, 1], [1, 2]])
+        >>> sc.laplacian(F.with_maps(2 * F.tail_data, 2 * F.head_data)).toarray()
+        array([[ 4., -4.,  0.],
+               [-4.,  8., -4.],
+               [ 0., -4.,  4.]])
+        """
+        sheaf = sheaf_like(
+            self,
+            self._replacement("tail_maps", tail_maps, 0, len(self.tail_data)),
+            self._replacement("head_maps", head_maps, 1, len(self.head_data)),
+        )
+        sheaf._check_finite()
+        # a coarse sheaf may be beyond the limits for a caller's own maps, and keeps its own range
+        low, high = range_limits(sheaf.dtype)
+        if self.dtype == sheaf.dtype and self.largest_entry > 0:
+            low, high = min(low, self.largest_entry), max(high, self.largest_entry)
+        if sheaf.largest_entry > 0 and not low <= sheaf.largest_entry <= high:
+            check_range("tail_maps and head_maps", sheaf.largest_entry, sheaf.dtype)
+        return sheaf
+
+    def _replacement(self, name: str, maps: MapsLike, end: int, size: int) -> np.ndarray:
+        """Return new maps for one end as flat data of our own; their shapes are checked."""
+        if isinstance(maps, np.ndarray) and maps.ndim == 1 and maps.dtype != object:
+            flat = scalar_array(name, maps).copy()
+            if len(flat) != size:
+                raise ValueError(f"flat `{name}` must have length {size}, got {len(flat)}")
+            return flat
+        flat, rows, cols = flat_maps(name, maps, self.n_edges)
+        wanted = self.vertex_dims[self.edges[:, end]]
+        differ = np.flatnonzero((rows != self.edge_dims) | (cols != wanted))
+        if differ.size:
+            e = int(differ[0])
+            raise ValueError(
+                f"`{name}[{e}]` must have shape {(int(self.edge_dims[e]), int(wanted[e]))}, as in "
+                f"the sheaf it replaces, got {(int(rows[e]), int(cols[e]))}"
+            )
+        return flat
+
+    def with_labels(self, vertex_labels: Iterable[Hashable] | None) -> Self:
+        """Return the same sheaf with names for its vertices; its maps are shared, not copied.
+
+        Parameters
+        ----------
+        vertex_labels : sequence of n hashable names, all different, or None
+            In vertex order.
+
+        Returns
+        -------
+        CellularSheaf
+
+        Raises
+        ------
+        ValueError, TypeError
+            Another number of names than vertices, a name used twice, or one that cannot be hashed.
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> sc.CellularSheaf.constant([[0, 1]]).with_labels(["a", "b"]).vertex_labels
+        ('a', 'b')
+        """
+        labels = None if vertex_labels is None else vertex_names(vertex_labels, self.n_vertices)
+        sheaf = sheaf_like(self, self.tail_data, self.head_data)
+        object.__setattr__(sheaf, "vertex_labels", labels)
+        return sheaf
+
+    def subsheaf(self, vertices: npt.ArrayLike) -> Self:
+        """Return the sheaf on some vertices: the edges with both ends among them, all else kept.
+
+        Vertices, edges and vertex labels stay in the order of this sheaf, whatever the order of
+        ``vertices``; vertex i of the result is the i-th smallest of them.
+
+        Parameters
+        ----------
+        vertices : array_like of int, or of bool and shape (n,)
+            Their numbers, each once, or a mask.
+
+        Returns
+        -------
+        CellularSheaf
+
+        Raises
+        ------
+        ValueError, TypeError
+            Vertices that do not exist or that are named twice, a mask of another length, or
+            anything but integers and a mask.
+
+        Examples
+        --------
+        The largest component, and its vertices:
+
+        >>> import numpy as np
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant([[0, 4], [1, 2], [2, 3]])
+        >>> labels = sc.components(F)
+        >>> largest = labels == np.bincount(labels).argmax()
+        >>> F.subsheaf(largest).edges.tolist(), np.flatnonzero(largest).tolist()
+        ([[0, 1], [1, 2]], [1, 2, 3])
+        """
+        mask = vertex_mask("vertices", vertices, self.n_vertices, once=True)
+        kept = np.flatnonzero(mask[self.edges].all(axis=1))
+        labels = self.vertex_labels
+        return self._of_arrays(
+            (np.cumsum(mask) - 1)[self.edges[kept]],
+            self.vertex_dims[mask],
+            self.edge_dims[kept],
+            blocks(self.tail_data, self.tail_offsets, kept),
+            blocks(self.head_data, self.head_offsets, kept),
+            None if labels is None else tuple(labels[v] for v in np.flatnonzero(mask).tolist()),
+        )
+
+
+def sheaf_like(F: Sheaf, tail_data: np.ndarray, head_data: np.ndarray) -> Sheaf:
+    """Build on the graph, stalks and labels of ``F`` from flat maps of our own, without a check."""
+    sheaf = F._of_arrays(F.edges, F.vertex_dims, F.edge_dims, tail_data, head_data, F.vertex_labels)
+    # shapes alone decide these, and to compute them takes as long as to fill in maps again
+    for name in ("vertex_offsets", "edge_offsets", "tail_offsets", "head_offsets"):
+        sheaf.__dict__[name] = getattr(F, name)
+    return sheaf

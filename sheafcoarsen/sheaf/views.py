@@ -1,0 +1,166 @@
+"""Sizes, offsets and single maps of a sheaf, as its flat arrays say."""
+
+from functools import cached_property
+
+import numpy as np
+
+from sheafcoarsen._kernels.arrays import SheafArrays, scan
+from sheafcoarsen._support import check_range, offsets, read_only
+
+
+class Views:
+    """What a :class:`CellularSheaf` shows of its flat arrays."""
+
+    edges: np.ndarray
+    vertex_dims: np.ndarray
+    edge_dims: np.ndarray
+    tail_data: np.ndarray
+    head_data: np.ndarray
+    vertex_labels: tuple | None
+
+    @cached_property
+    def _scans(self) -> tuple[tuple[int, float], tuple[int, float]]:
+        """Of tails and heads: first entry that is not finite (-1: none), largest modulus."""
+        return scan(self.tail_data), scan(self.head_data)
+
+    @cached_property
+    def largest_entry(self) -> float:
+        """Largest modulus of a map entry, by which norms are scaled."""
+        return max(size for _, size in self._scans)
+
+    def _check_finite(self) -> None:
+        """Refuse an entry that is not finite, and name its edge."""
+        for name, (bad, _) in zip(("tail_maps", "head_maps"), self._scans, strict=True):
+            if bad >= 0:
+                tails = name == "tail_maps"
+                data = self.tail_data if tails else self.head_data
+                starts = self.tail_offsets if tails else self.head_offsets
+                e = int(np.searchsorted(starts, bad, side="right")) - 1
+                u, v = self.edges[e].tolist()
+                raise ValueError(f"`{name}[{e}]` (edge {u} -> {v}) must be finite, got {data[bad]}")
+
+    def _check_maps(self) -> None:
+        self._check_finite()
+        check_range("tail_maps and head_maps", self.largest_entry, self.dtype)
+
+    @property
+    def n_vertices(self) -> int:
+        """Number of vertices n."""
+        return len(self.vertex_dims)
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges m, loops included."""
+        return len(self.edges)
+
+    @property
+    def dim_c0(self) -> int:
+        """Dimension of C^0 (``eq:zero-cochains``, ``eq:fine_cochain_space``): sum of the d_v."""
+        return int(self.vertex_offsets[-1])
+
+    @property
+    def dim_c1(self) -> int:
+        """Dimension of C^1 (``eq:coboundary-domain``): sum of the d_e."""
+        return int(self.edge_offsets[-1])
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The scalar type of the maps."""
+        return self.tail_data.dtype
+
+    @cached_property
+    def vertex_offsets(self) -> np.ndarray:
+        """Where each vertex's stalk begins in C^0, shape (n + 1,)."""
+        return read_only(offsets(self.vertex_dims))
+
+    @cached_property
+    def edge_offsets(self) -> np.ndarray:
+        """Where each edge's stalk begins in C^1, shape (m + 1,)."""
+        return read_only(offsets(self.edge_dims))
+
+    @cached_property
+    def tail_offsets(self) -> np.ndarray:
+        """Where each map begins in ``tail_data``, shape (m + 1,)."""
+        return read_only(offsets(self.edge_dims * self.vertex_dims[self.edges[:, 0]]))
+
+    @cached_property
+    def head_offsets(self) -> np.ndarray:
+        """Where each map begins in ``head_data``, shape (m + 1,)."""
+        return read_only(offsets(self.edge_dims * self.vertex_dims[self.edges[:, 1]]))
+
+    @cached_property
+    def map_shape(self) -> tuple[int, int] | None:
+        """(d_e, d_v) where all edge stalks have one dimension, and all vertex stalks; else None."""
+        if not len(self.edge_dims) or (self.edge_dims != self.edge_dims[0]).any():
+            return None
+        if (self.vertex_dims != self.vertex_dims[0]).any():
+            return None
+        return int(self.edge_dims[0]), int(self.vertex_dims[0])
+
+    @cached_property
+    def arrays(self) -> SheafArrays:
+        """What kernels take."""
+        return SheafArrays(
+            self.edges,
+            self.vertex_dims,
+            self.vertex_offsets,
+            self.edge_dims,
+            self.edge_offsets,
+            self.tail_data,
+            self.tail_offsets,
+            self.head_data,
+            self.head_offsets,
+        )
+
+    def _map(self, e: int, data: np.ndarray, starts: np.ndarray, end: int) -> np.ndarray:
+        if isinstance(e, bool) or not isinstance(e, int | np.integer):
+            raise TypeError(f"an edge is named by an integer, got {e!r}")
+        if not -self.n_edges <= e < self.n_edges:
+            raise IndexError(f"edge {e} is out of range for {self.n_edges} edges")
+        e = range(self.n_edges)[e]
+        shape = (self.edge_dims[e], self.vertex_dims[self.edges[e, end]])
+        return data[starts[e] : starts[e + 1]].reshape(shape)
+
+    def tail_map(self, e: int) -> np.ndarray:
+        """Return F_{u->e} (``eq:restriction-map``) of edge ``e = (u, v)``, read-only.
+
+        Parameters
+        ----------
+        e : int
+            Counted from the end where negative.
+
+        Returns
+        -------
+        ndarray, shape (d_e, d_u)
+            Read-only.
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> sc.CellularSheaf.constant([[0, 1]], dim=2, weight=[4.0]).tail_map(0)
+        array([[2., 0.],
+               [0., 2.]])
+        """
+        return self._map(e, self.tail_data, self.tail_offsets, 0)
+
+    def head_map(self, e: int) -> np.ndarray:
+        """Return F_{v->e} of edge ``e = (u, v)``, a read-only view of shape (d_e, d_v).
+
+        Parameters
+        ----------
+        e : int
+            Counted from the end where negative.
+
+        Returns
+        -------
+        ndarray, shape (d_e, d_v)
+            Read-only.
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> sc.CellularSheaf.constant([[0, 1]], dim=2, weight=[4.0]).head_map(0)
+        array([[2., 0.],
+               [0., 2.]])
+        """
+        return self._map(e, self.head_data, self.head_offsets, 1)

@@ -1,0 +1,147 @@
+"""A Laplacian becomes a sheaf that has it."""
+
+import re
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+
+import sheafcoarsen as sc
+from tests.support import reference
+from tests.support.helpers import assert_residual, eps_of
+from tests.support.strategies import DTYPES, sheaves
+
+GRAPH = nx.random_regular_graph(4, 20, seed=3)
+
+
+def assert_comes_back(L, dims):
+    """Assert that the sheaf of L has the Laplacian L, and return it."""
+    F = sc.CellularSheaf.from_laplacian(L, dims)
+    dense = L.toarray() if scipy.sparse.issparse(L) else np.asarray(L)
+    assert F.dim_c0 == len(dense)
+    error = reference.coboundary(F).conj().T @ reference.coboundary(F) - dense
+    assert_residual(error, dense, n=F.dim_c0, eps=eps_of(F.dtype))
+    return F
+
+
+def rotations(m, d, dtype, seed):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((m, d, d))
+    if np.dtype(dtype).kind == "c":
+        A = A + 1j * rng.standard_normal((m, d, d))
+    return np.linalg.qr(A)[0].astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
+def test_connections_come_back(dtype, d, unit):
+    weights = np.random.default_rng(d).uniform(0.1, 9, GRAPH.number_of_edges())
+    weights = (unit * weights).astype(np.dtype(dtype).type(0).real.dtype)
+    edges = np.sort(np.array(GRAPH.edges), axis=1)
+    edges = edges[np.lexsort(edges.T[::-1])]
+    F = sc.CellularSheaf.connection(edges, rotations(len(edges), d, dtype, d), weights)
+    G = assert_comes_back(sc.laplacian(F), d)
+    assert G.dtype == F.dtype
+    assert G.allclose(F)  # not the Laplacian alone: sqrt(w) I and sqrt(w) U, and no loop
+
+
+@given(sheaves(dims=(0, 1)))
+def test_every_sheaf_of_lines_has_a_laplacian_of_one(F):
+    """What is left over goes to loops; nothing but rounding is refused."""
+    L = sc.laplacian(F)
+    try:
+        assert_comes_back(L, F.vertex_dims)
+    except ValueError as error:
+        assert "is too small for its edges" in str(error)
+        dense = np.abs(L.toarray())  # maps that differ by 1e12 leave rests below rounding
+        filled = dense[dense > 0]
+        assert filled.min() < 1e-9 * filled.max()
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_loops_hold_what_edges_leave(d):
+    F = sc.CellularSheaf.constant(GRAPH, d)
+    L = sc.laplacian(F).toarray()
+    more = np.zeros_like(L)
+    more[0, 0], more[5 * d, 5 * d] = 2.0, 3.0
+    G = assert_comes_back(L + more, d)
+    assert G.edges[F.n_edges :].tolist() == [[0, 0], [5, 5]]
+    assert G.edge_dims[F.n_edges :].tolist() == [1, 1]
+    assert not G.head_map(F.n_edges).any()
+
+
+def test_stalks_of_several_sizes():
+    rng = np.random.default_rng(3)
+    dims = [2, 0, 1, 3, 2]
+    A = rng.standard_normal((8, 8))
+    A = (A + A.T) / 2
+    L = A + np.diag(np.abs(A).sum(axis=1) + 1)
+    F = assert_comes_back(L, dims)
+    assert F.edges[:6].tolist() == [[0, 2], [0, 3], [0, 4], [2, 3], [2, 4], [3, 4]]
+    assert F.edge_dims[:6].tolist() == [1, 2, 2, 1, 1, 2]
+    assert_comes_back(scipy.sparse.csc_matrix(L), dims)
+
+
+@pytest.mark.parametrize("d", [1, 3])
+def test_normalized_laplacians_come_back(d):
+    """Hubs: equal shares would be too much for the small ends."""
+    transports = rotations(78, d, float, 9)
+    F = sc.CellularSheaf.connection(nx.karate_club_graph(), transports)
+    G = assert_comes_back(sc.laplacian(sc.normalize(F)), d)
+    assert (G.edges[:, 0] < G.edges[:, 1]).all()
+
+
+def test_one_edge_with_unequal_shares():
+    F = assert_comes_back([[4, -2], [-2, 1]], 1)
+    np.testing.assert_allclose(np.abs([F.tail_data[0], F.head_data[0]]), [2, 1], rtol=1e-7)
+
+
+@pytest.mark.parametrize("n", [0, 1, 4])
+def test_small_and_empty_ones(n):
+    F = sc.CellularSheaf.from_laplacian(np.zeros((n, n)), 1)
+    assert (F.n_vertices, F.n_edges) == (n, 0)
+
+
+BAD = {
+    "not square": ([[1, 2]], 1, ValueError, "`L` must be a square matrix, got shape (1, 2)"),
+    "text": ([["a"]], 1, TypeError, "`L` must hold float32"),
+    "nan": ([[np.nan]], 1, ValueError, "`L` must be finite, got nan at (0, 0)"),
+    "dims": (np.eye(3), 2, ValueError, "`dims` = 2 does not divide the size of `L`, 3"),
+    "dim 0": (np.eye(3), 0, ValueError, "`dims` must be at least 1, got 0"),
+    "dims too few": (np.eye(3), [1, 1], ValueError, "`dims` must sum to the size of `L`, 3, got 2"),
+    "not Hermitian": (
+        np.diag([1.0, 1, 1, 1]) + np.diag([0.5], 3),
+        2,
+        ValueError,
+        "block (0, 1) is not the adjoint of block (1, 0): entries 0.5 at (0, 3) and 0 at (3, 0)",
+    ),
+    "negative block": (
+        np.diag([1.0, 1, 1, -2]),
+        2,
+        ValueError,
+        "its diagonal block (1, 1) must be positive semidefinite, but has the eigenvalue -2",
+    ),
+    "no block": (
+        [[1.0, -1.0], [-1.0, 0.0]],
+        1,
+        ValueError,
+        "the diagonal block of vertex 1 is too small",
+    ),
+    "indefinite": (
+        [[5.0, 0, 0], [0, 1.0, -2.0], [0, -2.0, 1.0]],
+        1,
+        ValueError,
+        "the diagonal block of vertex 1 is too small for its edges, what they leave of it has the "
+        "eigenvalue -1",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input(case):
+    L, dims, error, message = BAD[case]
+    with pytest.raises(error, match=re.escape(message)):
+        sc.CellularSheaf.from_laplacian(L, dims)

@@ -1,0 +1,72 @@
+"""A sheaf on some of the vertices: a block of rows and columns of the coboundary."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from tests.support import reference
+from tests.support.strategies import sheaves
+from tests.unit.sheaf.test_container import heads, mixed_sheaf, tails
+
+
+@given(sheaves(), st.data())
+def test_a_subsheaf_has_the_edges_between_its_vertices(F, data):
+    chosen = data.draw(st.lists(st.integers(0, 9), unique=True))
+    chosen = [v for v in chosen if v < F.n_vertices]
+    G = F.subsheaf(chosen)
+    mask = np.isin(np.arange(F.n_vertices), chosen)
+    vertices = np.flatnonzero(mask).tolist()
+    inside = [e for e, ends in enumerate(F.edges.tolist()) if set(ends) <= set(vertices)]
+    rows = [k for e in inside for k in reference.edge_coordinates(F, e)]
+    columns = [k for v in vertices for k in reference.vertex_coordinates(F, v)]
+    np.testing.assert_array_equal(
+        reference.coboundary(G), reference.coboundary(F)[np.ix_(rows, columns)], strict=True
+    )
+    for e, f in enumerate(inside):
+        assert [vertices[v] for v in G.edges[e].tolist()] == F.edges[f].tolist()
+        np.testing.assert_array_equal(tails(G)[e], tails(F)[f], strict=True)
+        np.testing.assert_array_equal(heads(G)[e], heads(F)[f], strict=True)
+    assert G.equals(F.subsheaf(mask))
+    if F.vertex_labels is not None:
+        assert G.vertex_labels == tuple(F.vertex_labels[v] for v in vertices)
+
+
+def test_names_and_order_stay():
+    F = mixed_sheaf().with_labels(["a", "b", "c", "d"])
+    G = F.subsheaf([3, 1, 0])
+    assert G.vertex_labels == ("a", "b", "d")
+    assert G.vertex_dims.tolist() == [2, 1, 3]
+    assert G.edges.tolist() == [[0, 0], [0, 1], [1, 0]]
+    assert not G.tail_data.flags.writeable
+    assert F.subsheaf([]).n_vertices == 0
+    assert F.subsheaf(np.ones(4, bool)).equals(F)
+
+
+@pytest.mark.parametrize(
+    ("vertices", "error", "message"),
+    [
+        ([0, 4], ValueError, "`vertices[1]` = 4 is out of range for 4 vertices (0 .. 3)"),
+        ([-1], ValueError, "`vertices[0]` = -1 is out of range for 4 vertices (0 .. 3)"),
+        ([2, 1, 2], ValueError, "once, got vertex 2 at index 0 and again at 2"),
+        ([True, False], ValueError, "`vertices`, a mask, must have shape (4,), got (2,)"),
+        (["a"], TypeError, "`vertices` must hold integers"),
+        ([0.5], ValueError, "`vertices` must hold whole numbers, got 0.5 at index 0"),
+        (None, ValueError, "`vertices` must be 1-dimensional, got shape ()"),
+    ],
+)
+def test_bad_input(vertices, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        mixed_sheaf().subsheaf(vertices)
+
+
+def test_names_in_the_constructor():
+    F = sc.CellularSheaf([[0, 1]], [[[1.0]]], [[[2.0]]], vertex_labels=["u", "v"])
+    assert F.vertex_labels == ("u", "v")
+    with pytest.raises(ValueError, match="one name per vertex, 2 in all, got 3"):
+        sc.CellularSheaf([[0, 1]], [[[1.0]]], [[[2.0]]], vertex_labels=["u", "v", "w"])
+    with pytest.raises(ValueError, match="`vertex_labels` must all differ"):
+        sc.CellularSheaf([[0, 1]], [[[1.0]]], [[[2.0]]], vertex_labels=["u", "u"])
