@@ -45,8 +45,8 @@ from sheafcoarsen.partition.clusters import (
     clusters_of,
     edge_clusters,
 )
-from sheafcoarsen.partition.components import warn_if_starved
 from sheafcoarsen.partition.container import Partition
+from sheafcoarsen.partition.packing import warn_if_starved
 from sheafcoarsen.partition.selection import METHODS, Method, Weights, find_clusters, select
 
 __all__ = [

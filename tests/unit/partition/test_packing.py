@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from sheafcoarsen.partition.components import clusters_needed
+from sheafcoarsen.partition.packing import clusters_needed
 from tests.unit.partition.test_selection import METHODS, assert_guarantees
 
 
