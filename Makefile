@@ -20,7 +20,7 @@ help:
 	@echo "make test-lowest  unit tests with the lowest versions that pyproject.toml promises"
 	@echo "make notebooks    run every notebook"
 	@echo "make lint         ruff, types and import contracts"
-	@echo "make docs         the API as a site, in docs/_build"
+	@echo "make docs         the site, with the notebooks' pictures, in docs/_build"
 	@echo "make bench        benchmarks against named yardsticks (SIZE=smoke, small, medium or large)"
 	@echo "make packages     build sdist and wheel, and try each in an environment of its own"
 	@echo "make clean        remove the virtual environments and caches"
@@ -75,8 +75,17 @@ test-lowest: $(LOWEST)/installed
 	  -W "ignore:pandas not found:ImportWarning" -m "not real_data" tests/unit
 	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/cache $(LOWEST)/$(SCRIPTS)/python -m sheafcoarsen demo
 
-notebooks: $(VENV)/installed-test $(VENV)/installed-notebooks
-	$(BIN)/python -m pytest -p no:hypothesispytest --nbmake --nbmake-timeout=300 --durations=0 notebooks
+# they run on a copy, which the site shows with their outputs
+RUN := docs/notebooks
+$(RUN)/.ran: $(wildcard notebooks/*.ipynb notebooks/data/*) $(shell find sheafcoarsen -name '*.py') \
+  | $(VENV)/installed-test $(VENV)/installed-notebooks
+	rm -rf $(RUN)
+	cp -r notebooks $(RUN)
+	$(BIN)/python -m pytest -p no:hypothesispytest --nbmake --nbmake-timeout=300 --overwrite \
+	  --durations=0 $(RUN)
+	@touch $@
+
+notebooks: $(RUN)/.ran
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
@@ -84,7 +93,7 @@ lint: $(VENV)/installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-docs: $(VENV)/installed-docs
+docs: $(VENV)/installed-docs $(RUN)/.ran
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build
 	@echo "docs/_build/index.html"
 
@@ -95,6 +104,7 @@ packages: $(VENV)/installed-dev
 	.ci/packages $(BIN)/python
 
 clean:
-	rm -rf $(VENV) $(LOWEST) docs/_build docs/generated docs/api.rst build dist \
+	rm -rf $(VENV) $(LOWEST) docs/_build docs/generated docs/api.rst \
+	  docs/notebooks docs/jupyter_execute docs/gallery.md docs/_static/thumbnails build dist \
 	  .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
