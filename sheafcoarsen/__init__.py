@@ -76,6 +76,7 @@ Files and other libraries
     load                    read it again; safe with files from others, too
     read_g2o                a pose graph as a connection
     read_graph              a graph file as a constant sheaf
+    read_mesh               a surface: points and faces
     from_networkx           a sheaf off a directed networkx graph with maps on its edges
     to_networkx             the way back
     from_edge_index         a sheaf from the edge list of PyTorch Geometric
@@ -109,6 +110,7 @@ from sheafcoarsen.io import (
     load,
     read_g2o,
     read_graph,
+    read_mesh,
     save,
     to_networkx,
 )
@@ -200,6 +202,7 @@ __all__ = [
     "ranks",
     "read_g2o",
     "read_graph",
+    "read_mesh",
     "readout",
     "report",
     "save",

@@ -23,6 +23,8 @@ The files, each one idea:
     One value; an array; cochains and entries whose squares must stay finite; optional packages.
 ``linalg``, ``ragged``
     Norms, and thresholds in units of rounding; offsets and blocks.
+``points``, ``surfaces``
+    Points in space; faces between them, with areas and normals.
 ``threads``, ``blas``, ``progress``
     Ranges of items side by side; BLAS held to one thread meanwhile; a bar when asked for.
 ``files``, ``tables``, ``types``
@@ -65,8 +67,20 @@ from sheafcoarsen._support.linalg import (
     residual_ratio,
     zero_level,
 )
+from sheafcoarsen._support.points import (
+    pairs_of_keys,
+    point_array,
+    scaled_points,
+    unique_pairs,
+)
 from sheafcoarsen._support.progress import bar
 from sheafcoarsen._support.ragged import blocks, offsets, range_of_blocks, ranges, read_only
+from sheafcoarsen._support.surfaces import (
+    area_vectors,
+    side_keys,
+    surface_arrays,
+    vertex_normals,
+)
 from sheafcoarsen._support.threads import run_ranges
 from sheafcoarsen._support.types import PathLike, Seed
 
@@ -79,6 +93,7 @@ __all__ = [
     "SCALARS",
     "PathLike",
     "Seed",
+    "area_vectors",
     "bar",
     "blocks",
     "check_matplotlib",
@@ -95,6 +110,8 @@ __all__ = [
     "norm",
     "offsets",
     "output_path",
+    "pairs_of_keys",
+    "point_array",
     "random_generator",
     "range_limits",
     "range_of_blocks",
@@ -107,10 +124,15 @@ __all__ = [
     "run_ranges",
     "scalar_array",
     "scalar_type",
+    "scaled_points",
+    "side_keys",
     "single_threaded_blas",
+    "surface_arrays",
     "tables",
+    "unique_pairs",
     "vertex_count",
     "vertex_mask",
+    "vertex_normals",
     "whole_number",
     "zero_level",
 ]

@@ -20,6 +20,8 @@ The files:
     ``networkx_files`` reads.
 ``g2o``
     Pose graphs.
+``mesh_files``
+    `read_mesh`: surfaces, by ``off_obj`` and ``ply``; ``polygons`` checks their faces.
 ``text``, ``edges``
     Lines and numbers, with messages that begin ``path:line``; edges as a graph file gives them.
 ``npz``
@@ -32,6 +34,7 @@ The files:
 from sheafcoarsen.io.edge_index import from_edge_index
 from sheafcoarsen.io.g2o import read_g2o
 from sheafcoarsen.io.graph_files import read_graph
+from sheafcoarsen.io.mesh_files import read_mesh
 from sheafcoarsen.io.networkx_graphs import from_networkx, to_networkx
 from sheafcoarsen.io.npz import load, save
 
@@ -41,6 +44,7 @@ __all__ = [
     "load",
     "read_g2o",
     "read_graph",
+    "read_mesh",
     "save",
     "to_networkx",
 ]

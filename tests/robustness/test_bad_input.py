@@ -53,6 +53,8 @@ L = PATTERN.fill(F)
 X = np.ones(8)
 TETRAHEDRON = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
 FACES = np.array([[0, 1, 2], [0, 1, 3]])
+MESH = {"points": TETRAHEDRON, "faces": FACES}
+FRAMES = np.tile(np.eye(3)[:, :2], (4, 1, 1))
 RAGGED = [[1], [2, 3]]
 HUGE = 10**30
 
@@ -921,6 +923,7 @@ CALLS = {
     "save": (sc.save, {"path": "c.npz", "obj": C}),
     "load": (sc.load, {"path": "c.npz"}),
     "read_g2o": (sc.read_g2o, {"path": "c.g2o", "weights": "unit"}),
+    "read_mesh": (sc.read_mesh, {"path": "c.off"}),
     "read_graph": (sc.read_graph, {"path": "c.txt", "dim": 1, "n_vertices": 5}),
     "to_networkx": (sc.to_networkx, SHEAF),
     "from_networkx": (sc.from_networkx, {"graph": sc.to_networkx(F)}),
@@ -942,7 +945,16 @@ CALLS = {
     ),
     "gallery.bundle": (gallery.bundle, {"graph": PATH, "dim": 2, "noise": 0.1, "seed": 0}),
     "gallery.cycle": (gallery.cycle, {"n": 4, "holonomy": 0.5}),
-    "gallery.tangent_bundle": (gallery.tangent_bundle, {"points": TETRAHEDRON, "faces": FACES}),
+    "gallery.tangent_bundle": (
+        gallery.tangent_bundle,
+        {**MESH, "frames": FRAMES, "weights": "cotan", "power": 2},
+    ),
+    "gallery.tangent_frames": (gallery.tangent_frames, MESH),
+    "gallery.vertex_areas": (gallery.vertex_areas, MESH),
+    "gallery.connection_from_points": (
+        gallery.connection_from_points,
+        {"points": TETRAHEDRON, "k": 3, "dim": 2},
+    ),
     "gallery.bar_framework": (gallery.bar_framework, {"graph": PATH, "points": TETRAHEDRON}),
     "gallery.nearest_neighbors": (gallery.nearest_neighbors, {"points": TETRAHEDRON, "k": 2}),
 }
@@ -956,7 +968,7 @@ ELEMENTS = {
     "Coarsening.block",
     "Coarsening.internal_operator",
 }
-FILES = {"save", "load", "read_g2o", "read_graph", "report"}
+FILES = {"save", "load", "read_g2o", "read_graph", "read_mesh", "report"}
 
 THINGS = st.sampled_from(
     [
@@ -1068,6 +1080,7 @@ def folder_of_files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("junk")
     sc.save(folder / "c.npz", C)
     (folder / "c.g2o").write_text("EDGE_SE2 0 1 0 0 0.5 1 0 0 1 0 4\n")
+    (folder / "c.off").write_text("OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n")
     (folder / "c.txt").write_text("0 1\n1 2 2.5\n")
     return folder
 
@@ -1135,7 +1148,7 @@ def test_every_public_function_gets_junk():
             name
             for name in here
             if inspect.isfunction(getattr(owner, name))
-            and getattr(owner, name).__module__ == owner.__name__
+            and getattr(owner, name).__module__.startswith(owner.__name__)
         }
         assert {prefix + name for name in own - {"as_rule"}} <= covered
     for owner in (

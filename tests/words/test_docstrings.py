@@ -46,10 +46,12 @@ def public_items():
         item = getattr(sc, name)
         owners = [(name, item)]
         if inspect.ismodule(item):
-            owners = [
+            owners = [(f"{name}.{key}", getattr(item, key)) for key in item.__all__]
+            owners += [
                 (f"{name}.{key}", value)
                 for key, value in vars(item).items()
                 if not key.startswith("_")
+                and key not in item.__all__
                 and getattr(value, "__module__", None) == item.__name__
                 and callable(value)
             ]
@@ -80,6 +82,7 @@ def test_the_items_are_found():
         "CellularSheaf.from_flat",
         "coarsen",
         "gallery.cycle",
+        "plot.partition",
         "ranks.kernel",
         "Coarsening.n_crossing_edges",
     } <= set(ITEMS)

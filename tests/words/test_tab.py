@@ -7,7 +7,16 @@ import pytest
 import sheafcoarsen as sc
 
 SHOWN = {
-    "gallery": ["bar_framework", "bundle", "cycle", "nearest_neighbors", "tangent_bundle"],
+    "gallery": [
+        "bar_framework",
+        "bundle",
+        "connection_from_points",
+        "cycle",
+        "nearest_neighbors",
+        "tangent_bundle",
+        "tangent_frames",
+        "vertex_areas",
+    ],
     "plot": ["hierarchy", "ledger", "partition", "quality", "spectra"],
     "ranks": ["below", "budget", "fixed", "gap", "kernel"],
 }

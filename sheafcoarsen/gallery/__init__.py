@@ -1,0 +1,50 @@
+"""Sheaves with known answers, and sheaves from points, meshes and frameworks.
+
+Where the answer is known, a method can be judged. A bundle without noise has as many global
+sections as its stalks have dimensions, however its frames are turned:
+
+>>> import networkx as nx
+>>> import sheafcoarsen as sc
+>>> sc.global_sections(sc.gallery.bundle(nx.grid_2d_graph(5, 5), dim=3, seed=0)).h0
+3
+
+The tangent planes of a sphere have no parallel field at all:
+
+>>> octahedron = [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]]
+>>> faces = [[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]]
+>>> F = sc.gallery.tangent_bundle(octahedron, faces)
+>>> sc.global_sections(F).h0
+0
+
+The files, each one kind of sheaf:
+
+``bundles``
+    `bundle` and `cycle`: connections whose sections and spectrum are known.
+``surfaces``
+    `tangent_bundle` of a mesh, its bases (`tangent_frames`) and its masses (`vertex_areas`).
+``clouds``
+    `nearest_neighbors` of points, and `connection_from_points` where they lie on a manifold.
+``frameworks``
+    `bar_framework`: joints and bars.
+"""
+
+from sheafcoarsen.gallery.bundles import bundle, cycle
+from sheafcoarsen.gallery.clouds import connection_from_points, nearest_neighbors
+from sheafcoarsen.gallery.frameworks import bar_framework
+from sheafcoarsen.gallery.surfaces import tangent_bundle, tangent_frames, vertex_areas
+
+__all__ = [
+    "bar_framework",
+    "bundle",
+    "connection_from_points",
+    "cycle",
+    "nearest_neighbors",
+    "tangent_bundle",
+    "tangent_frames",
+    "vertex_areas",
+]
+
+
+def __dir__() -> list[str]:
+    """Name the sheaves, not the files they are in."""
+    return __all__

@@ -1,0 +1,152 @@
+"""Bundles whose sections and spectrum are known: constant ones in disguise, and cycles."""
+
+import numpy as np
+import numpy.typing as npt
+
+from sheafcoarsen._support import (
+    Seed,
+    random_generator,
+    real_number,
+    room_for_entries,
+    scalar_array,
+    single_threaded_blas,
+    vertex_count,
+    whole_number,
+)
+from sheafcoarsen.sheaf import (
+    CellularSheaf,
+    GraphLike,
+    check_unitary,
+    graph_arrays,
+    random_orthonormal,
+)
+
+
+def bundle(graph: GraphLike, dim: int, noise: float = 0.0, seed: Seed = None) -> CellularSheaf:
+    """Build a constant sheaf in disguise: random orthogonal bases g_v of the stalks, then noise.
+
+    The transports are ``U_e = g_u g_v^T`` for e = (u, v), so that ``x_v = g_v c`` is a section for
+    every c: without noise the dimension of H^0 is ``dim`` in every component, and the spectrum is
+    that of ``CellularSheaf.constant(graph, dim)``. Noise multiplies each transport by its own
+    random rotation ``exp(noise K)``, which leaves it orthogonal.
+
+    Parameters
+    ----------
+    graph : networkx Graph or MultiGraph, symmetric scipy sparse adjacency, or (m, 2) integer array
+        Weights as in :meth:`CellularSheaf.constant`.
+    dim : int
+        Dimension of every stalk.
+    noise : float
+        At least 0. K is skew with standard normal entries, so in dimension 2 ``noise`` is the
+        standard deviation of the angle; in dimension 1, where no small rotation exists, it has no
+        effect.
+    seed : None, int or numpy Generator
+        One seed gives the same bases g_v with and without noise.
+
+    Returns
+    -------
+    CellularSheaf
+
+    Raises
+    ------
+    ValueError, TypeError
+        Noise that is negative or not finite; a graph that cannot be read.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import numpy as np
+    >>> from sheafcoarsen import gallery
+    >>> F = gallery.bundle(nx.cycle_graph(3), 2, seed=5)
+    >>> F.edges.tolist()
+    [[0, 1], [0, 2], [1, 2]]
+    >>> around = F.head_map(0) @ F.head_map(2) @ F.head_map(1).T  # 0 from 1 from 2 from 0
+    >>> np.allclose(around, np.eye(2))
+    True
+    """
+    dim = whole_number("dim", dim, at_least=0)
+    noise = real_number("noise", noise)
+    if not 0 <= noise < np.inf:
+        raise ValueError(f"`noise` must be finite and at least 0, got {noise}")
+    arrays = graph_arrays(graph)
+    rng = random_generator("seed", seed)
+    count = max(arrays.n_vertices, len(arrays.edges), 1)
+    with room_for_entries("dim", count * dim * dim):
+        gauge = random_orthonormal(rng, arrays.n_vertices, dim, dim, np.dtype(float))
+        tails, heads = arrays.edges.T
+        transports = gauge[tails] @ gauge[heads].swapaxes(1, 2)
+        if noise > 0:
+            transports = transports @ _random_rotations(rng, len(transports), dim, noise)
+        return CellularSheaf.connection(graph, transports)
+
+
+@single_threaded_blas()
+def _random_rotations(rng: np.random.Generator, count: int, dim: int, noise: float) -> np.ndarray:
+    """Return exp(noise K), K = (A - A^T) / sqrt 2 with A standard normal."""
+    A = rng.standard_normal((count, dim, dim))
+    K = (A - A.swapaxes(1, 2)) / np.sqrt(2)
+    if count * dim == 0:
+        return K
+    # through the Hermitian -iK the result is orthogonal to rounding, however large the noise
+    w, V = np.linalg.eigh(-1j * K)
+    return ((V * np.exp(1j * noise * w)[:, None, :]) @ V.conj().swapaxes(1, 2)).real
+
+
+def cycle(n: int, holonomy: npt.ArrayLike) -> CellularSheaf:
+    """Build a cycle with identity transports, except on the last edge, which carries the holonomy.
+
+    H^0 is the space of the vectors that the holonomy H fixes, of dimension dim ker(I - H).
+
+    Parameters
+    ----------
+    n : int
+        Number of vertices and of edges ``0 -> 1 -> ... -> n - 1 -> 0``, at least 1: one vertex has
+        a loop, two have parallel edges.
+    holonomy : float or array_like, shape (d, d)
+        The angle of a rotation of the plane, or an orthogonal or unitary matrix.
+
+    Returns
+    -------
+    CellularSheaf
+
+    Raises
+    ------
+    ValueError, TypeError
+        A holonomy that is neither a finite angle nor an orthogonal or unitary matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sheafcoarsen import gallery
+    >>> F = gallery.cycle(4, np.pi / 3)
+    >>> F.edges.tolist()
+    [[0, 1], [1, 2], [2, 3], [3, 0]]
+    >>> F.head_map(3).round(4)
+    array([[ 0.5  , -0.866],
+           [ 0.866,  0.5  ]])
+    """
+    n = whole_number("n", n, at_least=1)
+    vertex_count("n", n)
+    H = scalar_array("holonomy", holonomy)
+    if H.ndim == 0:
+        if H.dtype.kind == "c":
+            message = f"`holonomy` must be a real angle or a matrix, got {holonomy!r}"
+            raise TypeError(f"{message}; for a phase z pass [[z]]")
+        angle = float(H)
+        if not np.isfinite(angle):
+            raise ValueError(f"`holonomy` must be finite, got {angle}")
+        c, s = np.cos(angle), np.sin(angle)
+        H = np.array([[c, -s], [s, c]])
+    if H.ndim != 2 or H.shape[0] != H.shape[1]:
+        raise ValueError(f"`holonomy` must be an angle or a square matrix, got shape {H.shape}")
+    bad = np.argwhere(~np.isfinite(H))
+    if len(bad):
+        i, j = bad[0].tolist()
+        raise ValueError(f"`holonomy` must be finite, got {H[i, j]} at index {(i, j)}")
+    check_unitary(H[None], lambda _: "`holonomy`")
+    with room_for_entries("n", n * H.size, H.itemsize):
+        vertices = np.arange(n)
+        transports = np.tile(np.eye(len(H), dtype=H.dtype), (n, 1, 1))
+        transports[-1] = H
+        edges = np.stack([vertices, (vertices + 1) % n], axis=1)
+        return CellularSheaf.connection(edges, transports)

@@ -1,0 +1,72 @@
+"""Frameworks of bars: which motions stretch none of them."""
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from sheafcoarsen._support import point_array, scaled_points
+from sheafcoarsen.sheaf import CellularSheaf, GraphLike, graph_arrays, trusted_sheaf
+
+
+def bar_framework(graph: GraphLike, points: npt.ArrayLike) -> CellularSheaf:
+    """Build the sheaf of a framework of bars: which motions of its joints stretch no bar.
+
+    Joint v has the stalk R^d of its velocities, bar e = (u, v) the stalk R^1, and both maps are the
+    bar's unit direction from u to v: ``(delta x)_e = direction_e . (x_u - x_v)`` is the rate at
+    which the bar gets shorter. H^0 is the space of infinitesimal motions, rigid ones included; L is
+    the stiffness matrix of bars of stiffness 1.
+
+    Parameters
+    ----------
+    graph : networkx Graph or MultiGraph, scipy sparse adjacency, or (m, 2) integer array
+        Weights are not used.
+    points : array_like, shape (n, d)
+        Where the joints are, in vertex order. With an edge array, rows beyond its last vertex are
+        joints without a bar.
+
+    Returns
+    -------
+    CellularSheaf
+
+    Raises
+    ------
+    ValueError, TypeError
+        Points that are not finite, are not one per vertex, or coincide where a bar joins them.
+
+    Examples
+    --------
+    >>> from sheafcoarsen import gallery
+    >>> F = gallery.bar_framework([[0, 1], [1, 2]], [[0.0, 0.0], [5.0, 0.0], [2.0, -4.0]])
+    >>> F.tail_map(1), F.head_map(1)
+    (array([[-0.6, -0.8]]), array([[-0.6, -0.8]]))
+    """
+    points = point_array(points)
+    arrays = graph_arrays(graph)
+    n, d = points.shape
+    knows_its_size = isinstance(graph, nx.Graph) or scipy.sparse.issparse(graph)
+    if n < arrays.n_vertices or (n > arrays.n_vertices and knows_its_size):
+        raise ValueError(
+            f"`points` must have one row per vertex, {arrays.n_vertices} in all, got {n}"
+        )
+    scaled, _ = scaled_points(points)
+    tails, heads = arrays.edges.T
+    bars = scaled[heads] - scaled[tails]
+    longest = np.abs(bars).max(axis=1, initial=0)
+    zero = np.flatnonzero(longest == 0)
+    if zero.size:
+        e = int(zero[0])
+        raise ValueError(
+            f"edge {e} {tuple(arrays.edges[e].tolist())} has length zero in `points`, so it has no "
+            f"direction: move a point or leave the edge out"
+        )
+    bars /= longest[:, None]
+    directions = (bars / np.linalg.norm(bars, axis=1)[:, None]).astype(points.dtype).reshape(-1)
+    return trusted_sheaf(
+        arrays.edges,
+        np.full(n, d, dtype=np.int64),
+        np.ones(len(arrays.edges), dtype=np.int64),
+        directions,
+        directions.copy(),
+        arrays.labels,
+    )

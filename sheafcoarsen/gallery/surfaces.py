@@ -1,0 +1,279 @@
+"""Tangent planes of a surface, the transport between them, and the areas of its vertices."""
+
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from sheafcoarsen._support import (
+    area_vectors,
+    choice,
+    eps_of,
+    pairs_of_keys,
+    scalar_array,
+    scaled_points,
+    side_keys,
+    single_threaded_blas,
+    surface_arrays,
+    vertex_normals,
+    whole_number,
+    zero_level,
+)
+from sheafcoarsen.sheaf import CellularSheaf
+
+SurfaceWeights: TypeAlias = Literal["uniform", "cotan"]
+"""What the edges of a surface weigh."""
+
+
+def tangent_frames(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
+    """Return an orthonormal basis of the tangent plane at every vertex of a surface mesh.
+
+    With T_v the basis at v, a tangent vector t has coordinates ``T_v^T t``, which is what cochains
+    of :func:`tangent_bundle` hold, and coordinates x stand for the vector ``T_v x``.
+
+    Parameters
+    ----------
+    points : array_like, shape (n, 3)
+    faces : array_like of int, shape (f, k)
+        As in :func:`tangent_bundle`.
+
+    Returns
+    -------
+    ndarray, shape (n, 3, 2)
+        The two columns of T_v are counterclockwise seen from the normal's tip: their cross product
+        is the normal.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in :func:`tangent_bundle`.
+
+    See Also
+    --------
+    tangent_bundle : the transport between these planes.
+
+    Notes
+    -----
+    A vertex's normal is the sum of the normals of its faces, weighted by area. Where that vanishes,
+    or there is no face, it is (0, 0, 1). The first column is horizontal with respect to the
+    coordinate axis farthest from the normal; like any choice of bases on a sphere, this one jumps
+    somewhere, and the transport makes up for it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sheafcoarsen import gallery
+    >>> T = gallery.tangent_frames([[0, 0, 0], [1, 0, 0], [0, 1, 1]], [[0, 1, 2]])
+    >>> np.cross(T[0, :, 0], T[0, :, 1]).round(4) + 0.0
+    array([ 0.    , -0.7071,  0.7071])
+    """
+    points, faces = surface_arrays(points, faces)
+    return _frames(vertex_normals(scaled_points(points)[0], faces)).astype(points.dtype)
+
+
+def _frames(normals: np.ndarray) -> np.ndarray:
+    """Return (n, 3, 2) bases of the planes orthogonal to unit normals, right-handed with them."""
+    axis = np.eye(3)[np.abs(normals).argmin(axis=1)]  # the coordinate axis farthest from the normal
+    first = np.cross(axis, normals)
+    first /= np.linalg.norm(first, axis=1)[:, None]
+    return np.stack([first, np.cross(normals, first)], axis=2)
+
+
+@single_threaded_blas()
+def tangent_bundle(
+    points: npt.ArrayLike,
+    faces: npt.ArrayLike,
+    frames: npt.ArrayLike | None = None,
+    weights: SurfaceWeights = "uniform",
+    power: int = 1,
+) -> CellularSheaf:
+    """Build parallel transport on a surface mesh: an O(2) connection on its tangent planes.
+
+    Each vertex has an orthonormal basis T_v of its tangent plane, that of :func:`tangent_frames`
+    or one of yours. The transport of an edge (u, v) is the orthogonal matrix nearest to
+    ``T_u^T T_v`` (its polar factor), which carries tangent vectors at v to tangent vectors at u
+    (``eq:app-connection-restrictions``). Its determinant is the sign of the two normals' scalar
+    product: -1 where the orientation flips, as it must somewhere on a one-sided surface.
+
+    Parameters
+    ----------
+    points : array_like, shape (n, 3)
+    faces : array_like of int, shape (f, k)
+        Triangles (k = 3) or larger polygons, vertices in order around the face.
+    frames : array_like, shape (n, 3, 2), optional
+        Orthonormal columns T_v: cochains are coordinates in these.
+    weights : {"uniform", "cotan"}
+        ``"uniform"``: every edge weighs 1. ``"cotan"``: w = (cot a + cot b) / 2 with a and b the
+        angles opposite to the edge, of triangles only; L is then the cotan Laplacian with the
+        transport in it, and does not depend on how evenly the mesh is cut.
+    power : int
+        At least 1. With k > 1 the transport turns by k times the angle, so that a section is a
+        field of k directions at equal angles, the same at each turn by 1/k of the circle (k-RoSy:
+        2 for lines, 4 for crosses). As complex numbers in the frame, the directions at v are the
+        k-th roots of x_v.
+
+    Returns
+    -------
+    CellularSheaf
+        The edges are the sides of the faces, each once, u < v, sorted.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Points that are not finite; faces that are out of range, name a vertex twice or have no
+        area; an edge with more than two faces; frames that are not orthonormal; cotan weights of
+        other polygons than triangles.
+
+    See Also
+    --------
+    tangent_frames : the bases T_v.
+    vertex_areas : the mass matrix that belongs to cotan weights.
+
+    Notes
+    -----
+    Two neighbours with orthogonal normals have no unique transport. Where the angles opposite to
+    an edge sum to more than pi, the cotan weight is negative, which no sheaf has, since L = delta*
+    delta: such an edge gets weight 0 and stays in the list. That disconnects nothing. The weights
+    that cross a cut of the mesh sum to the energy of the piecewise linear function that is 1 on one
+    side and 0 on the other, so one of them is positive.
+
+    Examples
+    --------
+    In a flat mesh, nothing turns:
+
+    >>> from sheafcoarsen import gallery
+    >>> corners = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
+    >>> F = gallery.tangent_bundle(corners, [[0, 1, 2], [0, 2, 3]])
+    >>> F.edges.tolist()
+    [[0, 1], [0, 2], [0, 3], [1, 2], [2, 3]]
+    >>> F.head_map(1)
+    array([[1., 0.],
+           [0., 1.]])
+
+    With cotan weights the diagonal, opposite to two right angles, weighs nothing:
+
+    >>> F = gallery.tangent_bundle(corners, [[0, 1, 2], [0, 2, 3]], weights="cotan")
+    >>> [round(float(F.tail_map(e)[0, 0]) ** 2, 9) for e in range(5)]
+    [0.5, 0.0, 0.5, 0.5, 0.5]
+    """
+    points, faces = surface_arrays(points, faces)
+    choice("weights", weights, get_args(SurfaceWeights))
+    power = whole_number("power", power, at_least=1)
+    n = len(points)
+    scaled, _ = scaled_points(points)
+    keys, side = np.unique(side_keys(faces, n), return_inverse=True)
+    edges = pairs_of_keys(keys, n)
+    if frames is None:
+        T = _frames(vertex_normals(scaled, faces))
+    else:
+        T = _checked_frames(frames, n).astype(np.float64)
+    products = T[edges[:, 0]].swapaxes(1, 2) @ T[edges[:, 1]]
+    left, _, right = np.linalg.svd(products)
+    transports = _power_of(left @ right, power).astype(points.dtype)
+    weight = None
+    if weights == "cotan":
+        weight = np.maximum(_cotan_weights(scaled, faces, side.reshape(-1)), 0.0)
+    return CellularSheaf.connection(edges, transports, weight=weight, n_vertices=n)
+
+
+def _checked_frames(value: npt.ArrayLike, n: int) -> np.ndarray:
+    frames = scalar_array("frames", value)
+    if frames.dtype.kind == "c":
+        raise TypeError(f"`frames` must be real, got dtype {frames.dtype}")
+    if frames.shape != (n, 3, 2):
+        raise ValueError(
+            f"`frames` must have shape (n, 3, 2) for n = {n} points, got {frames.shape}"
+        )
+    with np.errstate(over="ignore", invalid="ignore"):
+        errors = np.abs(frames.swapaxes(1, 2) @ frames - np.eye(2)).max(axis=(1, 2), initial=0)
+    bad = np.flatnonzero(~(errors <= np.sqrt(eps_of(frames.dtype))))
+    if bad.size:
+        v = int(bad[0])
+        raise ValueError(
+            f"`frames[{v}]` must have orthonormal columns: an entry of T^T T - I is {errors[v]:.3g}"
+        )
+    return frames
+
+
+def _power_of(U: np.ndarray, k: int) -> np.ndarray:
+    """Return O(2) matrices with k times the angle: as complex maps, z -> c z and z -> c conj(z)."""
+    if k == 1:
+        return U
+    c = U[:, 0, 0] + 1j * U[:, 1, 0]  # the first column, of a rotation and of a reflection
+    c = (c / np.abs(c)) ** k
+    c /= np.abs(c)
+    flips = np.where(np.linalg.det(U) < 0, -1.0, 1.0)
+    return np.stack([c.real, -flips * c.imag, c.imag, flips * c.real], axis=1).reshape(-1, 2, 2)
+
+
+def _cotan_weights(points: np.ndarray, faces: np.ndarray, side: np.ndarray) -> np.ndarray:
+    """Return (cot a + cot b) / 2 for each edge; ``side`` says which one each side of a face is."""
+    if faces.shape[1] != 3:
+        raise ValueError(
+            f"`weights`='cotan' needs triangles, but `faces` has {faces.shape[1]} columns: cut "
+            f"each polygon into triangles, or take 'uniform'"
+        )
+    corners = points[faces]
+    # side j, from corner j to corner j + 1, is opposite to corner j + 2
+    opposite = np.roll(corners, -2, axis=1)
+    a, b = corners - opposite, np.roll(corners, -1, axis=1) - opposite
+    area = np.linalg.norm(np.cross(a, b), axis=2)
+    cotan = (a * b).sum(axis=2) / area
+    one_over_sine = np.linalg.norm(a, axis=2) * np.linalg.norm(b, axis=2) / area
+    weights = np.bincount(side, cotan.reshape(-1)) / 2
+    # two right angles make 0, up to this
+    rounding = zero_level(1, eps_of(float), np.bincount(side, one_over_sine.reshape(-1)))
+    return np.where(np.abs(weights) <= rounding, 0.0, weights)
+
+
+def vertex_areas(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
+    """Return the area that belongs to each vertex: of every face at it, an equal share.
+
+    They sum to the area of the surface, and are what ``eigenmodes(F, k, mass=areas)`` takes so that
+    eigenvalues are those of the surface, however unevenly it is cut.
+
+    Parameters
+    ----------
+    points : array_like, shape (n, 3)
+    faces : array_like of int, shape (f, k)
+        As in :func:`tangent_bundle`. The area of a polygon that is not flat is that of its
+        projection along its normal.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Zero at vertices without a face.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in :func:`tangent_bundle`; points so large or so small that their areas are not numbers
+        of their precision.
+
+    See Also
+    --------
+    tangent_bundle : with ``weights="cotan"``, the operator that goes with these areas.
+
+    Examples
+    --------
+    >>> from sheafcoarsen import gallery
+    >>> corners = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
+    >>> 6 * gallery.vertex_areas(corners, [[0, 1, 2], [0, 2, 3]])
+    array([2., 1., 2., 1.])
+    """
+    points, faces = surface_arrays(points, faces)
+    scaled, exponent = scaled_points(points)
+    area, _ = area_vectors(scaled, faces)
+    share = np.linalg.norm(area, axis=1) / (2 * faces.shape[1])
+    shares = np.repeat(share, faces.shape[1])
+    areas = np.bincount(faces.reshape(-1), shares, minlength=len(points))
+    with np.errstate(over="ignore"):
+        returned = np.ldexp(areas, 2 * exponent).astype(points.dtype)
+    bad = np.flatnonzero(~np.isfinite(returned) | ((returned == 0) & (areas > 0)))
+    if bad.size:
+        v = int(bad[0])
+        raise ValueError(
+            f"`points` has coordinates up to 2**{exponent}, so that the area of vertex {v} is no "
+            f"{points.dtype} number: rescale the points"
+        )
+    return returned

@@ -1,0 +1,136 @@
+"""Meshes as lines of text: OFF and OBJ."""
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from sheafcoarsen.io.polygons import Polygons
+from sheafcoarsen.io.text import Words, file_error, read_lines, shown
+
+Fields = Iterator[tuple[int, list[str]]]
+"""Numbers of lines and their words."""
+
+HEADER = re.compile(r"(ST)?C?N?OFF")
+"""First word of an OFF file whose vertices begin with three coordinates."""
+
+
+def read_off(path: str) -> Polygons:
+    """Read the text form of OFF."""
+    lines = _fields(read_lines(path))
+    number, fields = next(lines, (None, ["nothing"]))
+    if not HEADER.fullmatch(fields[0]):
+        message = f"an OFF file begins with OFF, COFF or NOFF, got {shown(fields[0])}"
+        raise file_error(path, number, message)
+    if fields[1:2] == ["BINARY"]:
+        message = "binary OFF is not read: write the mesh as text, or as .ply"
+        raise file_error(path, number, message)
+    if not fields[1:]:
+        number, fields = next(lines, (number, fields))
+    else:
+        fields = fields[1:]
+    counts = Words(path, "a number of vertices or faces")
+    counts.add(number or 1, fields[:3])
+    sizes = counts.integers()
+    if len(sizes) < 2 or min(sizes) < 0:
+        message = "numbers of vertices, faces and edges must follow the word OFF"
+        raise file_error(path, number, message)
+    n, f = sizes[:2]
+    points = Words(path, "a coordinate")
+    for number, fields in _exactly(path, lines, n, "vertices"):
+        if len(fields) < 3:
+            raise file_error(path, number, f"a vertex needs 3 coordinates, got {len(fields)}")
+        points.add(number, fields[:3])
+    corners = Words(path, "a corner of a face")
+    lengths = Words(path, "the number of corners of a face")
+    for number, fields in _exactly(path, lines, f, "faces"):
+        lengths.add(number, fields[:1])
+        # what is no number at all gets its message below
+        k = int(fields[0]) if fields[0].isascii() and fields[0].isdigit() else 0
+        if len(fields) <= k:
+            message = f"a face of {k} corners needs as many vertices, got {len(fields) - 1}"
+            raise file_error(path, number, message)
+        corners.add(number, fields[1 : 1 + k])
+    extra = next(lines, None)
+    if extra is not None:
+        message = f"{n} vertices and {f} faces were announced, but more lines follow"
+        raise file_error(path, extra[0], message)
+    return _polygons(points, corners, lengths.integers(), lengths.lines)
+
+
+def read_obj(path: str) -> Polygons:
+    """Read the vertices and faces of an OBJ file."""
+    points = Words(path, "a coordinate")
+    corners = Words(path, "a corner of a face")
+    sizes: list[int] = []
+    known: list[int] = []  # how many vertices there were before each face
+    lines: list[int] = []
+    for number, fields in _fields(_joined(read_lines(path))):
+        if fields[0] == "v":
+            if len(fields) < 4:
+                message = f"a vertex needs 3 coordinates, got {len(fields) - 1}"
+                raise file_error(path, number, message)
+            points.add(number, fields[1:4])
+        elif fields[0] == "f":
+            sizes.append(len(fields) - 1)
+            known.append(len(points.lines))
+            lines.append(number)
+            corners.add(number, [word.partition("/")[0] for word in fields[1:]])
+    if not points.words:
+        raise file_error(path, None, "not an OBJ file, or one without vertices: no line is v x y z")
+    numbers = corners.integers()
+    if 0 in numbers:
+        message = "vertices count from 1, got 0"
+        raise file_error(path, corners.line(numbers.index(0)), message)
+    before = np.repeat(known, sizes).tolist()
+    vertices = [v - 1 if v > 0 else count + v for v, count in zip(numbers, before, strict=True)]
+    return _polygons(points, corners, sizes, lines, vertices, first=1)
+
+
+def _fields(lines: list[str]) -> Fields:
+    """Yield numbers and words of lines that hold more than a comment."""
+    for number, line in enumerate(lines, start=1):
+        fields = (line.partition("#")[0] if "#" in line else line).split()
+        if fields:
+            yield number, fields
+
+
+def _joined(lines: list[str]) -> list[str]:
+    """Join lines that end in a backslash with the next one, which is left empty."""
+    if not any(line.endswith("\\") for line in lines):
+        return lines
+    joined = list(lines)
+    for i in range(len(joined) - 1, 0, -1):
+        if joined[i - 1].endswith("\\"):
+            joined[i - 1] = f"{joined[i - 1][:-1]} {joined[i]}"
+            joined[i] = ""
+    return joined
+
+
+def _exactly(path: str, lines: Fields, count: int, what: str) -> Fields:
+    """Yield so many lines, or say that the file ends too early."""
+    for i in range(count):
+        found = next(lines, None)
+        if found is None:
+            message = f"the file ends after {i} of {count} {what}: fetch or write it again"
+            raise file_error(path, None, message)
+        yield found
+
+
+def _polygons(
+    points: Words,
+    corners: Words,
+    sizes: list[int],
+    lines: list[int],
+    vertices: list[int] | None = None,
+    first: int = 0,
+) -> Polygons:
+    """Return words as numbers; vertices beyond 64 bits are certainly out of range."""
+    numbers = corners.integers() if vertices is None else vertices
+    return Polygons(
+        points.numbers().reshape(-1, 3),
+        np.array([min(max(v, -1), 2**62) for v in numbers], dtype=np.int64),
+        np.array([min(max(k, 0), 2**62) for k in sizes], dtype=np.int64),
+        np.array(lines, dtype=np.int64),
+        first,
+    )

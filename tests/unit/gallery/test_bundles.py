@@ -1,0 +1,241 @@
+"""Bundles and cycles have the sections and spectra that they promise."""
+
+import re
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sheafcoarsen import gallery
+from sheafcoarsen.sheaf import CellularSheaf
+from tests.support import reference
+from tests.support.helpers import assert_residual, dense_rank
+from tests.support.strategies import multigraphs
+
+
+def h0(F) -> int:
+    return F.dim_c0 - dense_rank(reference.coboundary(F))
+
+
+def rotation(angle):
+    return np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+
+
+def transports(F):
+    """Return U_e for a connection of weight 1."""
+    d = int(F.vertex_dims[0])
+    assert (F.tail_data.reshape(-1, d, d) == np.eye(d)).all()
+    return F.head_data.reshape(-1, d, d)
+
+
+# ---------------------------------------------------------------- bundle
+
+
+@given(multigraphs(), st.integers(1, 4), st.integers(0, 2**32))
+def test_a_bundle_without_noise_has_the_spectrum_of_the_constant_sheaf(graph, dim, seed):
+    F = gallery.bundle(graph, dim, seed=seed)
+    constant = CellularSheaf.constant(graph, dim)
+    assert F.vertex_labels == constant.vertex_labels == tuple(graph.nodes)
+    np.testing.assert_array_equal(F.edges, constant.edges)
+    L, L0 = reference.laplacian(F), reference.laplacian(constant)
+    difference = np.linalg.eigvalsh(L) - np.linalg.eigvalsh(L0)
+    if len(difference):
+        delta = reference.coboundary(constant)  # loops cancel in it, but not their rounding in F
+        scale = np.linalg.norm(delta) ** 2 + np.linalg.norm(constant.tail_data) ** 2
+        assert_residual(difference, scale, n=len(L))
+
+
+def test_sections_of_a_bundle_are_the_gauge_times_a_vector():
+    graph = nx.grid_2d_graph(3, 4)
+    F = gallery.bundle(graph, 3, seed=917)
+    number = {v: i for i, v in enumerate(graph.nodes)}
+    # the gauge from the tree of breadth-first paths: x_u = U_e x_v
+    x = np.zeros((F.n_vertices, 3, 3))
+    x[0] = np.eye(3)
+    edge = {tuple(ends): e for e, ends in enumerate(F.edges.tolist())}
+    for a, b in nx.bfs_edges(graph, (0, 0)):
+        u, v = number[a], number[b]
+        x[v] = F.head_map(edge[u, v]).T @ x[u] if (u, v) in edge else F.head_map(edge[v, u]) @ x[u]
+    x = x.reshape(-1, 3)
+    delta = reference.coboundary(F)
+    assert_residual(delta @ x, delta, x, n=F.dim_c0)
+    assert h0(F) == 3
+    assert np.abs(transports(F) - np.eye(3)).max() > 0.1  # a disguise that hides something
+
+
+def test_bundle_uses_weights_components_and_isolated_vertices():
+    graph = nx.Graph()
+    graph.add_nodes_from("abcd")
+    graph.add_edge("a", "b", weight=9.0)
+    graph.add_edge("c", "c", weight=2.0)
+    F = gallery.bundle(graph, 2, seed=71)
+    assert_residual(F.tail_map(0) - 3 * np.eye(2), 3.0, n=2)
+    assert h0(F) == 6  # {a, b}, c with its loop, d
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 5])
+@pytest.mark.parametrize("noise", [1e-3, 1.0, 1e6])
+def test_noise_keeps_transports_orthogonal_and_destroys_sections(dim, noise):
+    F = gallery.bundle(nx.complete_graph(6), dim, noise, seed=23)
+    U = transports(F)
+    for e in range(F.n_edges):
+        assert_residual(U[e].T @ U[e] - np.eye(dim), U[e], U[e], n=dim)
+    if dim == 1:
+        assert h0(F) == 1  # O(1) has no small rotations
+    else:
+        assert h0(F) < dim
+    # a generic cocycle in odd dimension still has no common fixed vector
+    assert dim == 1 or h0(F) == 0
+
+
+def test_noise_is_the_standard_deviation_of_the_angle():
+    graph = nx.complete_graph(80)
+    plain = transports(gallery.bundle(graph, 2, seed=5021))
+    noisy = transports(gallery.bundle(graph, 2, noise=0.01, seed=5021))
+    turn = plain.swapaxes(1, 2) @ noisy  # U_e^T U_e exp(noise K)
+    angles = np.arctan2(turn[:, 1, 0], turn[:, 0, 0])
+    m = len(angles)
+    assert m == 3160
+    assert abs(angles.std() / 0.01 - 1) < 6 / np.sqrt(2 * m)
+    assert abs(angles.mean()) < 6 * 0.01 / np.sqrt(m)
+
+
+def test_noise_goes_to_the_head_side():
+    graph = nx.complete_graph(5)
+    plain = transports(gallery.bundle(graph, 4, seed=88))
+    noisy = transports(gallery.bundle(graph, 4, noise=1e-6, seed=88))
+    K = (plain.swapaxes(1, 2) @ noisy - np.eye(4)) / 1e-6
+    assert np.abs(K + K.swapaxes(1, 2)).max() < 1e-3  # skew up to noise K^2
+    assert 0.3 < np.abs(K).max() < 10
+
+
+def test_bundle_seeds():
+    graph = nx.path_graph(4)
+    one, same, other = (gallery.bundle(graph, 2, 0.1, seed=s).head_data for s in (7, 7, 8))
+    np.testing.assert_array_equal(one, same)
+    assert np.abs(one - other).max() > 0.01
+    generator = np.random.default_rng(7)
+    np.testing.assert_array_equal(one, gallery.bundle(graph, 2, 0.1, seed=generator).head_data)
+
+
+def test_gauge_reaches_both_components_of_the_orthogonal_group():
+    U = transports(gallery.bundle(nx.complete_graph(30), 3, seed=41))
+    signs = np.sign(np.linalg.det(U))
+    assert {-1.0, 1.0} == set(signs)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        np.array([[0, 1], [1, 2], [2, 0]]),
+        scipy.sparse.csr_array(np.ones((3, 3)) - np.eye(3)),
+        nx.cycle_graph(3),
+        np.zeros((0, 2), dtype=int),
+        nx.empty_graph(3),
+    ],
+    ids=["edges", "adjacency", "networkx", "empty", "no-edges"],
+)
+@pytest.mark.parametrize("dim", [0, 2])
+def test_bundle_takes_every_kind_of_graph(graph, dim):
+    F = gallery.bundle(graph, dim, noise=0.0, seed=3)
+    constant = CellularSheaf.constant(graph, dim)
+    np.testing.assert_array_equal(F.edges, constant.edges)
+    assert (F.vertex_dims == dim).all()
+    assert F.n_vertices == constant.n_vertices
+    assert h0(F) == h0(constant)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"dim": 2.0}, TypeError, "`dim` must be an integer, got 2.0"),
+        ({"dim": -1}, ValueError, "`dim` must be at least 0, got -1"),
+        ({"dim": 2, "noise": -0.1}, ValueError, "`noise` must be finite and at least 0, got -0.1"),
+        ({"dim": 2, "noise": np.nan}, ValueError, "`noise` must be finite"),
+        ({"dim": 2, "noise": np.inf}, ValueError, "`noise` must be finite"),
+        ({"dim": 2, "noise": "much"}, TypeError, "`noise` must be a real number, got 'much'"),
+        ({"dim": 2, "noise": True}, TypeError, "`noise` must be a real number, got True"),
+    ],
+)
+def test_bundle_refuses(arguments, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        gallery.bundle(nx.path_graph(3), **arguments)
+
+
+# ---------------------------------------------------------------- cycle
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7])
+@pytest.mark.parametrize(
+    ("holonomy", "fixed"),
+    [
+        (0.0, 2),
+        (0, 2),
+        (0.7, 0),
+        (np.pi, 0),
+        ([[-1]], 0),
+        ([[1.0]], 1),
+        (np.diag([1.0, -1.0, 1.0]), 2),
+        ([[0, 0, 1], [1, 0, 0], [0, 1, 0]], 1),
+        ([[1j]], 0),
+        (np.diag([1.0, 1j]), 1),
+        (np.eye(2, dtype=np.float32), 2),
+    ],
+    ids=["0", "int-0", "0.7", "pi", "-1", "1", "mirror", "permutation", "i", "diag-1-i", "float32"],
+)
+def test_sections_of_a_cycle_are_what_the_holonomy_fixes(n, holonomy, fixed):
+    F = gallery.cycle(n, holonomy)
+    assert (F.n_vertices, F.n_edges) == (n, n)
+    assert h0(F) == fixed
+
+
+def test_cycle_spells_out_edges_and_transports():
+    F = gallery.cycle(3, 0.3)
+    assert F.edges.tolist() == [[0, 1], [1, 2], [2, 0]]
+    np.testing.assert_array_equal(F.head_map(0), np.eye(2))
+    np.testing.assert_array_equal(F.head_map(1), np.eye(2))
+    assert_residual(F.head_map(2) - rotation(0.3), F.head_map(2), n=2)  # not rotation(-0.3)
+    for e in range(3):
+        np.testing.assert_array_equal(F.tail_map(e), np.eye(2))
+
+
+@pytest.mark.parametrize(("n", "edges"), [(1, [[0, 0]]), (2, [[0, 1], [1, 0]])])
+def test_short_cycles_are_a_loop_and_two_parallel_edges(n, edges):
+    assert gallery.cycle(n, 0.3).edges.tolist() == edges
+
+
+def test_the_lowest_eigenvalue_of_a_cycle_measures_its_angle():
+    F = gallery.cycle(10, 0.5)
+    lowest = np.linalg.eigvalsh(reference.laplacian(F))[:2]
+    expected = 2 - 2 * np.cos(0.5 / 10)
+    assert_residual(lowest - expected, 4.0, n=20)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+def test_cycle_keeps_the_scalar_type_of_a_matrix(dtype):
+    assert gallery.cycle(3, np.eye(2, dtype=dtype)).dtype == dtype
+    assert gallery.cycle(3, dtype(0.5).real).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((0, 0.1), ValueError, "`n` must be at least 1, got 0"),
+        ((3.0, 0.1), TypeError, "`n` must be an integer, got 3.0"),
+        ((3, np.nan), ValueError, "`holonomy` must be finite, got nan"),
+        ((3, [[1, 0], [0, np.inf]]), ValueError, "must be finite, got inf at index (1, 1)"),
+        ((3, [1.0, 0.0]), ValueError, "an angle or a square matrix, got shape (2,)"),
+        ((3, np.ones((2, 3))), ValueError, "an angle or a square matrix, got shape (2, 3)"),
+        ((3, np.eye(2) * 1.1), ValueError, "an entry of U* U - I is 0.21"),
+        ((3, np.eye(2) * 1e200), ValueError, "must be orthogonal or unitary"),
+        ((3, 1j), TypeError, "for a phase z pass [[z]]"),
+        ((3, "pi"), TypeError, "`holonomy` must hold"),
+        ((3, True), TypeError, "`holonomy` must hold"),
+    ],
+)
+def test_cycle_refuses(arguments, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        gallery.cycle(*arguments)

@@ -1,0 +1,209 @@
+"""Clouds of points: neighbours, and the connection of the manifold they lie on."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from sheafcoarsen import gallery
+from tests.support.helpers import assert_residual
+from tests.unit.gallery.test_bundles import transports
+
+# ---------------------------------------------------------------- nearest neighbours
+
+
+def neighbours_one_by_one(points, k):
+    squared = ((points[:, None] - points[None]) ** 2).sum(axis=2)
+    np.fill_diagonal(squared, np.inf)
+    pairs = {tuple(sorted((i, j))) for i in range(len(points)) for j in np.argsort(squared[i])[:k]}
+    return [[int(i), int(j)] for i, j in sorted(pairs)]
+
+
+@given(st.integers(2, 30), st.integers(1, 3), st.integers(0, 2**32), st.data())
+def test_nearest_neighbors_equals_sorting_all_distances(n, d, seed, data):
+    k = data.draw(st.integers(1, n - 1))
+    points = np.random.default_rng(seed).standard_normal((n, d))
+    edges = gallery.nearest_neighbors(points, k)
+    assert edges.dtype == np.int64
+    assert edges.tolist() == neighbours_one_by_one(points, k)
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_points_in_one_place_are_neighbours_but_not_of_themselves(k):
+    points = np.repeat([[0.0, 0.0], [10.0, 0.0]], [6, 3], axis=0)
+    edges = gallery.nearest_neighbors(points, k)
+    assert (edges[:, 0] < edges[:, 1]).all()
+    degrees = np.bincount(edges.ravel(), minlength=9)
+    assert (degrees >= k).all()
+    across = (edges[:, 0] < 6) & (edges[:, 1] >= 6)
+    assert across.any() == (k > 2)  # the three points need others only for k > 2
+
+
+@pytest.mark.parametrize("scale", [1e-250, 1.0, 1e250])
+def test_nearest_neighbors_at_every_scale(scale):
+    points = np.random.default_rng(77).standard_normal((40, 3))
+    edges = gallery.nearest_neighbors(points * scale, 4)
+    assert edges.tolist() == neighbours_one_by_one(points, 4)
+
+
+@pytest.mark.parametrize(
+    ("points", "k", "error", "message"),
+    [
+        (np.eye(3), 3, ValueError, "`k` must be below the number of points, 3, got 3"),
+        (np.eye(3), 0, ValueError, "`k` must be at least 1, got 0"),
+        (np.eye(3), 1.0, TypeError, "`k` must be an integer, got 1.0"),
+        (np.zeros((0, 2)), 1, ValueError, "`k` must be below the number of points, 0, got 1"),
+        ([1.0, 2.0], 1, ValueError, "`points` must have shape (n, d), got (2,)"),
+        ([[1.0], [np.nan]], 1, ValueError, "`points` must be finite, got [nan] in row 1"),
+        (np.eye(3) * 1j, 1, TypeError, "`points` must be real"),
+    ],
+)
+def test_nearest_neighbors_refuses(points, k, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        gallery.nearest_neighbors(points, k)
+
+
+# ---------------------------------------------------------------- the connection of a manifold
+
+
+def angles_between(frames, planes):
+    """Return the sine of the largest angle between each frame and the plane it stands for."""
+    outside = frames - planes @ (planes.swapaxes(1, 2) @ frames)
+    return np.linalg.norm(outside, ord=2, axis=(1, 2))
+
+
+def sphere(n):
+    """Return points all over the sphere, evenly (Fibonacci's), and its tangent planes."""
+    i = np.arange(n) + 0.5
+    z, phi = 1 - 2 * i / n, np.pi * (1 + np.sqrt(5)) * i
+    r = np.sqrt(1 - z**2)
+    points = np.stack([r * np.cos(phi), r * np.sin(phi), z], axis=1)
+    east = np.stack([-np.sin(phi), np.cos(phi), 0 * z], axis=1)
+    return points, np.stack([east, np.cross(points, east)], axis=2)
+
+
+def torus(n):
+    """Return points on the flat torus in four dimensions and its tangent planes."""
+    a, b = 2 * np.pi * np.random.default_rng(17).random((2, n))
+    o = 0 * a
+    points = np.stack([np.cos(a), np.sin(a), np.cos(b), np.sin(b)], axis=1)
+    first = np.stack([-np.sin(a), np.cos(a), o, o], axis=1)
+    return points, np.stack([first, np.stack([o, o, -np.sin(b), np.cos(b)], axis=1)], axis=2)
+
+
+def polar(A):
+    left, _, right = np.linalg.svd(A)
+    return left @ right
+
+
+@pytest.mark.parametrize(("manifold", "smaller"), [(sphere, 0.45), (torus, 0.55)])
+def test_the_connection_of_points_is_near_that_of_their_manifold(manifold, smaller):
+    """Four times as many points halve the distances, and errors more where they are even."""
+    worst = []
+    for n in (500, 2000):
+        points, planes = manifold(n)
+        F, frames = gallery.connection_from_points(points, k=12, dim=2)
+        assert frames.shape == (n, points.shape[1], 2)
+        assert_residual(frames.swapaxes(1, 2) @ frames - np.eye(2), frames, n=2)
+        u, v = F.edges.T
+        G = polar(planes.swapaxes(1, 2) @ frames)  # coordinates in frames to those in planes
+        true = polar(planes[u].swapaxes(1, 2) @ planes[v])
+        error = transports(F) - G[u].swapaxes(1, 2) @ true @ G[v]
+        worst.append(
+            (np.median(angles_between(frames, planes)), np.median(np.abs(error).max(axis=(1, 2))))
+        )
+    (coarse, coarse_turn), (fine, fine_turn) = worst
+    assert fine < smaller * coarse
+    assert fine < 0.05
+    assert fine_turn < smaller * coarse_turn
+    assert fine_turn < 0.01
+
+
+def test_the_flat_torus_has_two_nearly_parallel_fields_and_the_sphere_none():
+    low = {}
+    for manifold in (sphere, torus):
+        F, _ = gallery.connection_from_points(manifold(1500)[0], k=10, dim=2)
+        low[manifold] = sc.eigenmodes(F, 3).values
+    assert low[torus][1] < 0.1 * low[torus][2]
+    assert low[sphere][0] > 0.5 * low[sphere][2]
+
+
+def test_edges_are_those_of_nearest_neighbors():
+    points, _ = torus(200)
+    F, _ = gallery.connection_from_points(points, 5, 3)
+    np.testing.assert_array_equal(F.edges, gallery.nearest_neighbors(points, 5))
+    assert F.vertex_dims.tolist() == [3] * 200
+
+
+def test_in_as_many_dimensions_as_the_space_has_the_connection_is_trivial():
+    points = np.random.default_rng(5).standard_normal((40, 3))
+    F, frames = gallery.connection_from_points(points, 6, 3)
+    x = frames.swapaxes(1, 2) @ np.array([1.0, -2.0, 0.5])  # one vector of space, everywhere
+    assert_residual(sc.coboundary(F) @ x.ravel(), x, n=F.dim_c0)
+
+
+def test_near_neighbours_count_more_than_far_ones():
+    """A plane with one outlier above its middle: the outlier is far and tilts it little."""
+    grid = np.stack(np.meshgrid(*2 * [np.arange(-1.0, 2.0)]), axis=-1).reshape(-1, 2)
+    points = np.vstack([np.pad(0.1 * grid, ((0, 0), (0, 1))), [[0.0, 0.6, 2.0]]])
+    _, frames = gallery.connection_from_points(points, 9, 2)
+    normal = np.cross(frames[4, :, 0], frames[4, :, 1])
+    assert abs(normal[2]) > 0.9
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_connection_from_points_at_every_scale(scale):
+    points = torus(60)[0]
+    F, frames = gallery.connection_from_points(points, 6, 2)
+    G, scaled = gallery.connection_from_points(points * scale, 6, 2)
+    assert_residual(scaled - frames, frames, 100.0, n=6)
+    assert_residual(G.head_data - F.head_data, F.head_data, 100.0, n=6)
+    single, frames = gallery.connection_from_points(points.astype(np.float32), 6, 2)
+    assert single.dtype == frames.dtype == np.float32
+
+
+def test_chunks_change_nothing(monkeypatch):
+    points = sphere(100)[0]
+    F, frames = gallery.connection_from_points(points, 6, 2)
+    monkeypatch.setattr("sheafcoarsen.gallery.clouds.CHUNK", 6 * 3 * 7)
+    G, again = gallery.connection_from_points(points, 6, 2)
+    np.testing.assert_array_equal(again, frames)
+    np.testing.assert_array_equal(G.head_data, F.head_data)
+
+
+LINE = np.arange(12.0)[:, None] * [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("points", "k", "dim", "error", "message"),
+    [
+        (sphere(20)[0], 1, 2, ValueError, "`k` must be at least `dim` = 2"),
+        (sphere(20)[0], 20, 2, ValueError, "`k` must be below the number of points, 20, got 20"),
+        (sphere(20)[0], 5, 4, ValueError, "`dim` must be at most 3, the dimension of the points"),
+        (sphere(20)[0], 5, 0, ValueError, "`dim` must be at least 1, got 0"),
+        (sphere(20)[0], 5, 2.0, TypeError, "`dim` must be an integer, got 2.0"),
+        (
+            np.vstack([sphere(20)[0], sphere(20)[0][7:8]]),
+            5,
+            2,
+            ValueError,
+            "`points` 7 and 20 are in the same place: keep one of each",
+        ),
+        (LINE, 4, 2, ValueError, "neighbours of point 0 span 1 of `dim` = 2 dimensions: raise `k`"),
+        (
+            np.vstack([sphere(20)[0], LINE[:6] / 50 + 9]),
+            3,
+            2,
+            ValueError,
+            "the 3 nearest neighbours of point 20 span 1 of",
+        ),
+        (LINE * [np.nan, 1, 1], 4, 1, ValueError, "`points` must be finite"),
+        (LINE * 1j, 4, 1, TypeError, "`points` must be real"),
+    ],
+)
+def test_connection_from_points_refuses(points, k, dim, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        gallery.connection_from_points(points, k, dim)

@@ -1,0 +1,537 @@
+"""Tangent planes of surfaces: their bases, the transport between them, areas."""
+
+import re
+
+import numpy as np
+import pytest
+import scipy.spatial
+
+import sheafcoarsen as sc
+from sheafcoarsen import gallery
+from sheafcoarsen.sheaf import CellularSheaf
+from tests.support import reference
+from tests.support.helpers import assert_residual
+from tests.unit.gallery.test_bundles import h0, rotation, transports
+
+# ---------------------------------------------------------------- tangent bundle
+
+
+def sphere(rng, n=60):
+    """Return random points on the sphere and the outward triangles of their convex hull."""
+    points = rng.standard_normal((n, 3))
+    points /= np.linalg.norm(points, axis=1)[:, None]
+    faces = scipy.spatial.ConvexHull(points).simplices.astype(np.int64)
+    inward = np.linalg.det(points[faces]) < 0
+    faces[inward] = faces[inward][:, ::-1]
+    return points, faces
+
+
+def normals_one_by_one(points, faces):
+    """Sum the area vectors (half the sum of p_i x p_{i+1}) of the faces around each vertex."""
+    normals = np.zeros((len(points), 3))
+    for face in faces:
+        corners = points[face]
+        normals[face] += np.cross(corners, np.roll(corners, -1, axis=0)).sum(axis=0) / 2
+    return normals / np.linalg.norm(normals, axis=1)[:, None]
+
+
+def parallel_transport(normal_u, normal_v):
+    """Return the smallest rotation that takes normal_v to normal_u (Rodrigues)."""
+    axis = np.cross(normal_v, normal_u)
+    K = np.cross(np.eye(3), axis)  # K x = axis x x, up to the sign fixed below
+    K = -K if not np.allclose(K @ normal_v, np.cross(axis, normal_v)) else K
+    return np.eye(3) + K + K @ K / (1 + normal_u @ normal_v)
+
+
+def frame(normal):
+    """Return some basis of the plane orthogonal to a normal, right-handed with it."""
+    q = np.linalg.qr(np.column_stack([normal, np.eye(3)[:, :2]]))[0]
+    T = q[:, 1:]
+    return T if np.linalg.det(np.column_stack([normal, T])) > 0 else T[:, ::-1]
+
+
+def test_transport_on_a_sphere_is_the_smallest_rotation_between_the_tangent_planes():
+    points, faces = sphere(np.random.default_rng(6007))
+    F = gallery.tangent_bundle(points, faces)
+    sides = {tuple(sorted(s)) for f in faces.tolist() for s in zip(f, f[1:] + f[:1], strict=True)}
+    assert F.edges.tolist() == sorted(map(list, sides))
+    U = transports(F)
+    normals = normals_one_by_one(points, faces)
+    T = [frame(normal) for normal in normals]
+    edge = {tuple(ends): e for e, ends in enumerate(F.edges.tolist())}
+
+    def ours(u, v):
+        return U[edge[u, v]] if (u, v) in edge else U[edge[v, u]].T
+
+    def theirs(u, v):
+        return T[u].T @ parallel_transport(normals[u], normals[v]) @ T[v]
+
+    largest = 0.0
+    for (
+        a,
+        b,
+        c,
+    ) in faces.tolist():  # around a triangle the bases cancel, up to a rotation that commutes
+        around = ours(a, b) @ ours(b, c) @ ours(c, a)
+        assert_residual(around - theirs(a, b) @ theirs(b, c) @ theirs(c, a), around, 30.0, n=2)
+        largest = max(largest, np.abs(around - around.T).max())
+    assert largest > 0.01  # the sphere is curved, so that a transposed transport would be noticed
+    np.testing.assert_array_equal(np.sign(np.linalg.det(U)), 1.0)
+    assert h0(F) == 0  # no parallel vector field
+
+
+def test_holonomy_around_a_face_of_the_icosahedron_is_a_twentieth_of_the_sphere():
+    golden = (1 + np.sqrt(5)) / 2
+    points = np.array([[0, a, b * golden] for a in (1, -1) for b in (1, -1)])
+    points = np.vstack([np.roll(points, shift, axis=1) for shift in range(3)])
+    faces = scipy.spatial.ConvexHull(points).simplices
+    faces = np.array([f if np.linalg.det(points[f]) > 0 else f[::-1] for f in faces])
+    assert len(faces) == 20
+    F = gallery.tangent_bundle(points, faces)
+    U = np.zeros((12, 12, 2, 2))
+    U[F.edges[:, 0], F.edges[:, 1]] = transports(F)
+    U[F.edges[:, 1], F.edges[:, 0]] = transports(F).swapaxes(1, 2)
+    for a, b, c in faces.tolist():  # carried from a to c to b to a, clockwise seen from outside
+        around = U[a, b] @ U[b, c] @ U[c, a]
+        assert_residual(around - rotation(-4 * np.pi / 20), around, 12.0, n=2)
+
+
+def test_a_flat_mesh_has_two_parallel_fields_in_any_position():
+    rng = np.random.default_rng(313)
+    plane = rng.standard_normal((12, 2))
+    faces = scipy.spatial.Delaunay(plane).simplices.astype(int)
+    corners = plane[faces]
+    a, b = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    turned = a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0] < 0
+    faces[turned] = faces[turned][:, ::-1]
+    points = plane @ np.linalg.qr(rng.standard_normal((3, 3)))[0][:2] + rng.standard_normal(3)
+    F = gallery.tangent_bundle(points, faces)
+    assert_residual(transports(F) - np.eye(2), transports(F), n=2 * F.n_vertices)
+
+
+def test_determinant_is_minus_one_where_two_neighbouring_faces_disagree():
+    # in the plane: a large triangle, a large one turned over (3, 4, 5), a small one between them
+    plane = [[0, 0], [4, 0], [0, 4], [5, 0], [5, 4], [9, 0], [4.5, 1]]
+    F = gallery.tangent_bundle(np.pad(plane, ((0, 0), (0, 1))), [[0, 1, 2], [3, 4, 5], [1, 3, 6]])
+    flips = np.linalg.det(transports(F)) < 0
+    assert F.edges[flips].tolist() == [[1, 3], [3, 6]]
+    assert F.n_edges == 9
+
+
+def test_quads():
+    grid = np.arange(12).reshape(3, 4)
+    x, y = np.meshgrid(np.arange(4.0), np.arange(3.0))
+    points = np.stack([x, y, np.sin(x) + y**2], axis=-1).reshape(-1, 3)
+    quads = np.stack([grid[:-1, :-1], grid[:-1, 1:], grid[1:, 1:], grid[1:, :-1]], axis=-1)
+    quads = quads.reshape(-1, 4)
+    normals = np.cross(*np.moveaxis(gallery.tangent_frames(points, quads), 2, 0))
+    assert_residual(normals - normals_one_by_one(points, quads), normals, 10.0, n=12)
+    F = gallery.tangent_bundle(points, quads)
+    sides = {(i, i + 1) for i in range(11) if i % 4 != 3} | {(i, i + 4) for i in range(8)}
+    assert F.edges.tolist() == sorted(map(list, sides))
+    cosines = (normals[F.edges[:, 0]] * normals[F.edges[:, 1]]).sum(axis=1)
+    np.testing.assert_array_equal(np.sign(np.linalg.det(transports(F))), np.sign(cosines))
+
+
+def test_vertices_without_a_normal_take_the_third_axis():
+    points = [[0, 0, 0], [1, 0, 0], [0, 1, 1], [7, 7, 7], [0, 0.3, 0.1]]
+    T = gallery.tangent_frames(points, [[0, 1, 2], [0, 2, 1]])
+    normals = np.cross(T[..., 0], T[..., 1])
+    assert normals.tolist() == [[0, 0, 1.0]] * 5  # the two faces cancel; 3 and 4 are in none
+    F = gallery.tangent_bundle(points, [[0, 1, 2], [0, 2, 1]])
+    assert (F.n_vertices, F.n_edges) == (5, 3)
+    assert F.vertex_dims.tolist() == [2] * 5
+    assert_residual(transports(F) - np.eye(2), transports(F), n=5)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-100, 1.0, 1e100, 1e200])
+def test_tangent_bundle_does_not_depend_on_the_scale(scale):
+    points, faces = sphere(np.random.default_rng(13), n=20)
+    difference = gallery.tangent_bundle(points * scale, faces).head_data
+    difference = difference - gallery.tangent_bundle(points, faces).head_data
+    assert_residual(difference, 20.0, n=20)
+
+
+def test_tangent_bundle_keeps_single_precision():
+    points, faces = sphere(np.random.default_rng(13), n=20)
+    F = gallery.tangent_bundle(points.astype(np.float32), faces)
+    assert F.dtype == np.float32
+    difference = F.head_data - gallery.tangent_bundle(points, faces).head_data
+    assert_residual(difference, 20.0, n=20, eps=np.finfo(np.float32).eps)
+
+
+LINE = [[0, 0, 0], [1, 2, 3], [0.3, 0.6, 0.9], [0, 0, 1]]
+FAN = [[0, 0, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0], [-1, -1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("points", "faces", "error", "message"),
+    [
+        (np.zeros((3, 2)), [[0, 1, 2]], ValueError, "`points` must have shape (n, 3), got (3, 2)"),
+        (np.eye(3) * np.nan, [[0, 1, 2]], ValueError, "`points` must be finite"),
+        (np.eye(3) * 1j, [[0, 1, 2]], TypeError, "`points` must be real"),
+        (np.eye(3), [[0, 1, 3]], ValueError, "`faces[0]` = (0, 1, 3) is out of range for 3 points"),
+        (np.eye(3), [[0, 1, 2], [0, -1, 2]], ValueError, "`faces[1]` = (0, -1, 2) is out of range"),
+        (np.eye(3), [[0, 1, 0]], ValueError, "`faces[0]` = (0, 1, 0) names a vertex twice"),
+        (np.eye(3), [[0, 1]], ValueError, "`faces` must have at least three columns"),
+        (np.eye(3), [0, 1, 2], ValueError, "`faces` must be 2-dimensional"),
+        (np.eye(3), [[0, 1, 2], [0, 1]], ValueError, "`faces` must be a rectangular array"),
+        (np.eye(3), [[0, 1, 0.5]], ValueError, "`faces` must hold whole numbers"),
+        (LINE, [[0, 1, 3], [2, 1, 0]], ValueError, "`faces[1]` = (2, 1, 0) has no area"),
+        (FAN, [[0, 1, 2], [0, 1, 3], [1, 4, 0]], ValueError, "edge (0, 1) is a side of `faces[0]`"),
+    ],
+)
+@pytest.mark.parametrize(
+    "function", [gallery.tangent_bundle, gallery.tangent_frames, gallery.vertex_areas]
+)
+def test_what_is_no_surface_is_refused(function, points, faces, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        function(points, faces)
+
+
+@pytest.mark.real_data
+def test_the_orientation_of_a_moebius_strip_flips_somewhere(data_folder):
+    lines = (data_folder / "mesh_moebius.off").read_text().split("\n")
+    n, f = map(int, lines[1].split()[:2])
+    points = np.array([line.split() for line in lines[2 : 2 + n]], dtype=float)
+    quads = np.array([line.split()[1:] for line in lines[2 + n : 2 + n + f]], dtype=int)
+    F = gallery.tangent_bundle(points, quads)
+    assert (F.n_vertices, F.n_edges) == (280, 504)
+    determinants = np.linalg.det(transports(F))
+    assert_residual(np.abs(determinants) - 1, determinants, n=2)
+    flips = np.flatnonzero(determinants < 0)
+    assert 0 < len(flips) < 10
+    # no choice of a side for each vertex removes the flips: the strip has only one
+    orientation = CellularSheaf.signed(F.edges, np.sign(determinants), n_vertices=F.n_vertices)
+    assert h0(orientation) == 0
+    unflipped = CellularSheaf.signed(F.edges, np.ones(504), n_vertices=F.n_vertices)
+    assert h0(unflipped) == 1
+
+
+def icosphere(levels):
+    """Return the icosahedron with every triangle cut into four, again and again."""
+    golden = (1 + np.sqrt(5)) / 2
+    points = np.array([[0, a, b * golden] for a in (1, -1) for b in (1, -1)])
+    points = np.vstack([np.roll(points, shift, axis=1) for shift in range(3)])
+    faces = scipy.spatial.ConvexHull(points).simplices.astype(np.int64)
+    inward = np.linalg.det(points[faces]) < 0
+    faces[inward] = faces[inward][:, ::-1]
+    for _ in range(levels):
+        sides = np.sort(np.stack([faces, np.roll(faces, -1, axis=1)], axis=2).reshape(-1, 2))
+        pairs, middle = np.unique(sides, axis=0, return_inverse=True)
+        middle = len(points) + middle.reshape(-1, 3)
+        points = np.vstack([points, points[pairs].mean(axis=1)])
+        corners = np.stack([faces, middle, np.roll(middle, 1, axis=1)], axis=2).reshape(-1, 3)
+        faces = np.vstack([corners, middle])
+    return points / np.linalg.norm(points, axis=1)[:, None], faces
+
+
+# ---------------------------------------------------------------- frames
+
+
+def test_frames_are_tangent_orthonormal_and_turn_with_the_normal():
+    points, faces = icosphere(1)
+    T = gallery.tangent_frames(points, faces)
+    assert T.shape == (42, 3, 2)
+    assert_residual(T.swapaxes(1, 2) @ T - np.eye(2), T, n=3)
+    normals = normals_one_by_one(points, faces)
+    assert_residual(np.cross(T[..., 0], T[..., 1]) - normals, normals, n=3)
+    assert gallery.tangent_frames(points.astype(np.float32), faces).dtype == np.float32
+
+
+def test_the_frames_that_are_given_by_default_change_nothing():
+    points, faces = icosphere(1)
+    F = gallery.tangent_bundle(points, faces)
+    G = gallery.tangent_bundle(points, faces, gallery.tangent_frames(points, faces))
+    np.testing.assert_array_equal(F.head_data, G.head_data)
+
+
+@pytest.mark.parametrize("power", [1, 2, 4])
+def test_cochains_are_coordinates_in_the_given_frames(power):
+    """Frames turned by angles g_v turn coordinates by -k g_v, mirrored ones mirror them."""
+    rng = np.random.default_rng(4211)
+    points, faces = icosphere(1)
+    T = gallery.tangent_frames(points, faces)
+    angles = rng.uniform(0, 6, len(T))
+    turns = np.array([rotation(angle) for angle in angles])
+    mirrored = rng.random(len(T)) < 0.3
+    turns[mirrored] = turns[mirrored] @ np.diag([1.0, -1.0])
+    F = gallery.tangent_bundle(points, faces, power=power)
+    G = gallery.tangent_bundle(points, faces, frames=T @ turns, power=power)
+    # x_v of the old frame has in the new one the coordinates Q_v^T x_v
+    Q = np.array([rotation(power * angle) for angle in angles])
+    Q[mirrored] = Q[mirrored] @ np.diag([1.0, -1.0])
+    u, v = F.edges.T
+    expected = Q[u].swapaxes(1, 2) @ transports(F) @ Q[v]
+    assert_residual(transports(G) - expected, expected, n=len(T))
+    assert mirrored.any()
+    assert (np.linalg.det(transports(G)) < 0).any()
+
+
+@pytest.mark.parametrize(
+    ("frames", "error", "message"),
+    [
+        (np.zeros((4, 3, 2)), ValueError, "shape (n, 3, 2) for n = 3 points, got (4, 3, 2)"),
+        (np.tile(np.eye(3)[:, :2], (3, 1, 1)) * 1j, TypeError, "`frames` must be real"),
+        (
+            np.tile(np.eye(3)[:, :2], (3, 1, 1)) * [[[1.0]], [[1.1]], [[0.0]]],
+            ValueError,
+            "`frames[1]` must have orthonormal columns: an entry of T^T T - I is 0.21",
+        ),
+        (np.full((3, 3, 2), np.nan), ValueError, "`frames[0]` must have orthonormal columns"),
+    ],
+)
+def test_frames_that_are_no_bases_are_refused(frames, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        gallery.tangent_bundle(np.eye(3), [[0, 1, 2]], frames)
+
+
+# ---------------------------------------------------------------- powers
+
+
+@pytest.mark.parametrize("power", [2, 3, 4, 7])
+def test_powers_multiply_the_angle_and_keep_flips(power):
+    points, faces = sphere(np.random.default_rng(61), n=30)
+    rng = np.random.default_rng(3)
+    T = gallery.tangent_frames(points, faces)
+    T[rng.random(30) < 0.5] *= [1.0, -1.0]  # flips
+    U = transports(gallery.tangent_bundle(points, faces, T))
+    V = transports(gallery.tangent_bundle(points, faces, T, power=power))
+    np.testing.assert_array_equal(np.sign(np.linalg.det(V)), np.sign(np.linalg.det(U)))
+    angles = np.arctan2(U[:, 1, 0], U[:, 0, 0])
+    expected = np.array([rotation(power * angle) for angle in angles])
+    expected[np.linalg.det(U) < 0] @= np.diag([1.0, -1.0])
+    assert_residual(V - expected, V, n=2 * power)
+    assert_residual(V.swapaxes(1, 2) @ V - np.eye(2), V, n=2)
+    # a field of directions is carried edge by edge, and so is its power: (U z)^k = V z^k
+    z = rng.standard_normal((len(U), 2)) @ [1, 1j]
+    carried = (U @ np.stack([z.real, z.imag], axis=1)[..., None])[..., 0] @ [1, 1j]
+    powers = (V @ np.stack([(z**power).real, (z**power).imag], axis=1)[..., None])[..., 0]
+    assert_residual(carried**power - powers @ [1, 1j], np.abs(z**power), n=2 * power)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"power": 0}, ValueError, "`power` must be at least 1, got 0"),
+        ({"power": 2.0}, TypeError, "`power` must be an integer, got 2.0"),
+        ({"weights": "cotangent"}, ValueError, "`weights` must be one of 'uniform', 'cotan'"),
+    ],
+)
+def test_unknown_options_are_refused(options, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        gallery.tangent_bundle(np.eye(3), [[0, 1, 2]], **options)
+
+
+# ---------------------------------------------------------------- cotan weights and areas
+
+
+def cotan_laplacian(points, faces):
+    """Return the stiffness matrix of piecewise linear functions, from their gradients."""
+    L = np.zeros((len(points), len(points)))
+    for face in faces:
+        p = points[face]
+        a, b = p[1] - p[0], p[2] - p[0]
+        gram = np.array([[a @ a, a @ b], [a @ b, b @ b]])
+        slopes = np.array([[-1.0, -1.0], [1.0, 0.0], [0.0, 1.0]])  # of the three, along a and b
+        area = np.sqrt(np.linalg.det(gram)) / 2
+        L[np.ix_(face, face)] += area * slopes @ np.linalg.solve(gram, slopes.T)
+    return L
+
+
+def edge_weights(F):
+    return F.tail_data.reshape(-1, 4)[:, 0] ** 2
+
+
+def delaunay(rng, n):
+    plane = rng.standard_normal((n, 2))
+    faces = scipy.spatial.Delaunay(plane).simplices.astype(int)
+    a, b = plane[faces[:, 1]] - plane[faces[:, 0]], plane[faces[:, 2]] - plane[faces[:, 0]]
+    turned = a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0] < 0
+    faces[turned] = faces[turned][:, ::-1]
+    return np.pad(plane, ((0, 0), (0, 1))), faces
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+def test_cotan_weights_make_the_cotan_laplacian(scale):
+    """Of functions, where no angle sum is above pi, and of a flat surface's two coordinates.
+
+    The boundary of a Delaunay triangulation may have obtuse angles, so it is cut off.
+    """
+    points, faces = delaunay(np.random.default_rng(87), 60)
+    inner = np.linalg.norm(points, axis=1) < 1.1
+    faces = faces[inner[faces].all(axis=1)]
+    L = cotan_laplacian(points, faces)
+    F = gallery.tangent_bundle(scale * points, faces, weights="cotan")
+    w = edge_weights(F)
+    u, v = F.edges.T
+    kept = L[u, v] <= 0
+    functions = CellularSheaf.constant(F.edges, weight=w, n_vertices=60)
+    error = reference.laplacian(functions) - L
+    clamped = np.zeros((60, 60))
+    for a, b, weight in zip(u[~kept], v[~kept], L[u, v][~kept], strict=True):
+        clamped[np.ix_([a, b], [a, b])] += weight * np.array([[1, -1], [-1, 1]])
+    assert_residual(error - clamped, L, n=60)
+    assert (~kept).sum() < 6
+    assert_residual(w[~kept], L, n=60)
+    if kept.all():
+        assert_residual(reference.laplacian(F) - np.kron(L, np.eye(2)), L, n=120)
+
+
+def test_cotan_weights_of_the_sphere_are_those_of_its_functions():
+    points, faces = icosphere(2)
+    L = cotan_laplacian(points, faces)
+    F = gallery.tangent_bundle(points, faces, weights="cotan")
+    functions = CellularSheaf.constant(F.edges, weight=edge_weights(F))
+    assert_residual(reference.laplacian(functions) - L, L, n=len(L))
+    # the transports are those of uniform weights
+    U = F.head_data.reshape(-1, 2, 2) / np.sqrt(edge_weights(F))[:, None, None]
+    assert_residual(U - transports(gallery.tangent_bundle(points, faces)), U, n=4)
+    single = gallery.tangent_bundle(points.astype(np.float32), faces, weights="cotan")
+    assert single.dtype == np.float32
+
+
+def test_negative_cotans_become_zero_and_disconnect_nothing():
+    # two flat triangles whose common side is opposite to two obtuse angles
+    points = [[-1, 0, 0], [1, 0, 0], [0, 0.1, 0], [0, -0.1, 0]]
+    faces = [[0, 1, 2], [1, 0, 3]]
+    F = gallery.tangent_bundle(points, faces, weights="cotan")
+    w = dict(zip(map(tuple, F.edges.tolist()), edge_weights(F).tolist(), strict=True))
+    assert w.pop((0, 1)) == 0
+    assert all(weight > 0 for weight in w.values())
+    assert cotan_laplacian(np.array(points), faces)[0, 1] > 0
+    assert sc.global_sections(F).h0 == 2
+
+
+def test_cotan_weights_need_triangles():
+    corners = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
+    with pytest.raises(ValueError, match="needs triangles, but `faces` has 4 columns"):
+        gallery.tangent_bundle(corners, [[0, 1, 2, 3]], weights="cotan")
+
+
+def test_vertex_areas_share_every_face_equally():
+    points, faces = sphere(np.random.default_rng(70), n=40)
+    expected = np.zeros(41)
+    for face in faces:
+        a, b, c = points[face]
+        expected[face] += np.linalg.norm(np.cross(b - a, c - a)) / 6
+    lonely = np.vstack([points, [[5.0, 5.0, 5.0]]])
+    areas = gallery.vertex_areas(lonely, faces)
+    assert_residual(areas - expected, expected, n=40)
+    assert areas[40] == 0
+    square = [[0, 0, 2], [3, 0, 2], [3, 1, 2], [0, 1, 2]]
+    assert_residual(gallery.vertex_areas(square, [[0, 1, 2, 3]]) - 0.75, 3.0, n=4)
+    assert gallery.vertex_areas(np.array(square, np.float32), [[0, 1, 2, 3]]).dtype == np.float32
+
+
+def test_areas_at_every_scale_that_they_have():
+    points, faces = icosphere(0)
+    areas = gallery.vertex_areas(points, faces)
+    for exponent in (-400, 400):
+        scaled = gallery.vertex_areas(np.ldexp(points, exponent), faces)
+        np.testing.assert_array_equal(scaled, np.ldexp(areas, 2 * exponent))
+    with pytest.raises(ValueError, match="the area of vertex 0 is no float64 number: rescale"):
+        gallery.vertex_areas(np.ldexp(points, 600), faces)
+    with pytest.raises(ValueError, match="the area of vertex 0 is no float32 number: rescale"):
+        gallery.vertex_areas(np.ldexp(points, -80).astype(np.float32), faces)
+
+
+# ---------------------------------------------------------------- singularities
+
+
+def indices(faces, F, x):
+    """Return the index of a field in every face, and its curvature, in whole turns.
+
+    Between neighbours the field turns by an angle in (-pi, pi]; around a face those angles and the
+    connection's own turn, its curvature, sum to a multiple of 2 pi. F has weight 1.
+    """
+    n = F.n_vertices
+    keys = F.edges @ [n, 1]
+    maps = transports(F)
+    maps = maps[:, 0, 0] + 1j * maps[:, 1, 0]
+
+    def carried(u, v):
+        U = maps[np.searchsorted(keys, np.minimum(u, v) * n + np.maximum(u, v))]
+        return np.where(u < v, U, U.conj())
+
+    z = x.reshape(-1, 2) @ [1, 1j]
+    a, b = faces, np.roll(faces, -1, axis=1)
+    U = carried(a, b)
+    curvature = -np.angle(np.prod(U, axis=1)) / (2 * np.pi)
+    found = np.angle(U * z[b] * z[a].conj()).sum(axis=1) / (2 * np.pi) + curvature
+    assert np.abs(found - found.round()).max() < 1e-9
+    return found.round().astype(int), curvature
+
+
+@pytest.mark.parametrize("power", [1, 2, 4])
+@pytest.mark.parametrize("weights", ["uniform", "cotan"])
+def test_singularities_of_the_smoothest_field_of_a_sphere_sum_to_two(power, weights):
+    """Poincare and Hopf; in a field of k directions each counts 1/k."""
+    points, faces = icosphere(2)
+    turned = np.linalg.qr(np.random.default_rng(8).standard_normal((3, 3)))[0]
+    points = points @ turned * [1.0, 1.1, 1.3]  # no symmetry to make multiple eigenvalues
+    F = gallery.tangent_bundle(points, faces, weights=weights, power=power)
+    E = sc.eigenmodes(F, 1, mass=gallery.vertex_areas(points, faces))
+    plain = gallery.tangent_bundle(points, faces, power=power)
+    found, curvature = indices(faces, plain, E.vectors[:, 0])
+    assert abs(curvature.sum() - 2 * power) < 1e-9
+    assert found.sum() == 2 * power
+    # no more of them than there must be, so that the field is smooth
+    assert np.abs(found).sum() == 2 * power
+    assert set(found.tolist()) == {0, 1}
+
+
+def test_a_torus_has_a_field_without_singularities():
+    major, minor = np.meshgrid(np.arange(24), np.arange(12), indexing="ij")
+    a, b = 2 * np.pi * major.ravel() / 24, 2 * np.pi * minor.ravel() / 12
+    ring = 2 + 0.7 * np.cos(b)
+    points = np.stack([ring * np.cos(a), ring * np.sin(a), 0.7 * np.sin(b)], axis=1)
+
+    def at(i, j):
+        return (i % 24 * 12 + j % 12).ravel()
+
+    corners = [at(major + i, minor + j) for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))]
+    faces = np.vstack([np.stack(corners, 1)[:, [0, 1, 2]], np.stack(corners, 1)[:, [0, 2, 3]]])
+    F = gallery.tangent_bundle(points, faces, weights="cotan")
+    E = sc.eigenmodes(F, 1, mass=gallery.vertex_areas(points, faces))
+    found, curvature = indices(faces, gallery.tangent_bundle(points, faces), E.vectors[:, 0])
+    assert abs(curvature.sum()) < 1e-9
+    assert not found.any()
+
+
+def test_eigenvalues_of_the_sphere():
+    """With areas for masses: that of tangent fields is 1, six times (curls and gradients)."""
+    points, faces = icosphere(3)
+    F = gallery.tangent_bundle(points, faces, weights="cotan")
+    values = sc.eigenmodes(F, 7, mass=gallery.vertex_areas(points, faces)).values
+    assert np.abs(values[:6] - 1).max() < 0.02
+    assert values[6] > 4
+
+
+@pytest.mark.real_data
+def test_the_smoothest_field_of_a_cow(data_folder):
+    points, faces = sc.read_mesh(data_folder / "mesh_spot.off.gz")
+    F = gallery.tangent_bundle(points, faces, weights="cotan")
+    assert (edge_weights(F) == 0).sum() > 100  # a real mesh, with negative cotans
+    areas = gallery.vertex_areas(points, faces)
+    E = sc.eigenmodes(F, 1, mass=areas)
+    found, _ = indices(faces, gallery.tangent_bundle(points, faces), E.vectors[:, 0])
+    assert found.sum() == 2
+    assert np.abs(found).sum() < 20
+
+
+@pytest.mark.real_data
+def test_a_surface_with_a_boundary(data_folder):
+    points, faces = sc.read_mesh(data_folder / "mesh_cat_head.off")
+    areas = gallery.vertex_areas(points, faces)
+    assert (areas > 0).all()
+    E = sc.eigenmodes(gallery.tangent_bundle(points, faces, weights="cotan"), 2, mass=areas)
+    assert E.values[0] > 0
+
+
+@pytest.mark.real_data
+def test_cotan_weights_of_a_one_sided_surface(data_folder):
+    points, quads = sc.read_mesh(data_folder / "mesh_moebius.off")
+    faces = np.vstack([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
+    F = gallery.tangent_bundle(points, faces, weights="cotan", power=2)
+    assert sc.eigenmodes(F, 1, mass=gallery.vertex_areas(points, faces)).values[0] > 0

@@ -1,0 +1,119 @@
+"""PLY headers of every kind, and what is wrong with others."""
+
+import struct
+
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from tests.unit.io.test_off_obj import refuses
+
+VERTICES = "element vertex 3\nproperty float x\nproperty float y\nproperty float z\n"
+FACES = "element face 1\nproperty list uchar int vertex_index\n"
+ROWS = "0 0 0\n1 0 0\n0 1 0\n"
+
+
+def text(*parts, form="ascii"):
+    return f"ply\nformat {form} 1.0\n" + "".join(parts[:-1]) + "end_header\n" + parts[-1]
+
+
+def test_other_elements_and_orders_of_columns(write):
+    header = (
+        "element camera 2\nproperty float f\n"
+        "element vertex 3\nproperty uchar red\nproperty float z\nproperty float y\n"
+        "property float x\nelement face 1\nproperty uchar flag\n"
+        "property list uint8 uint vertex_indices\nproperty list uchar float texcoord\n"
+        "element edge 1\nproperty int a\n"
+    )
+    rows = "9\n8\n255 0 1 2\n255 3 4 5\n255 6 7 8\n1 3 0 1 2 2 0.5 0.5\n7\n"
+    points, faces = sc.read_mesh(write(text(header, rows), "m.ply"))
+    assert points.tolist() == [[2, 1, 0], [5, 4, 3], [8, 7, 6]]
+    assert faces.tolist() == [[0, 1, 2]]
+    body = struct.pack("<2f", 9, 8)
+    body += b"".join(struct.pack("<B3f", 255, *z) for z in ((0, 1, 2), (3, 4, 5), (6, 7, 8)))
+    body += struct.pack("<BB3IB2f", 1, 3, 0, 1, 2, 2, 0.5, 0.5) + struct.pack("<i", 7)
+    binary = text(header, "", form="binary_little_endian").encode() + body
+    points, again = sc.read_mesh(write(binary, "m.ply"))
+    assert points.tolist() == [[2, 1, 0], [5, 4, 3], [8, 7, 6]]
+    np.testing.assert_array_equal(again, faces)
+
+
+def test_lists_before_the_faces_are_passed_over(write):
+    header = text(
+        "element strip 2\nproperty list uchar short n\n",
+        VERTICES,
+        FACES,
+        "",
+        form="binary_big_endian",
+    )
+    body = struct.pack(">BhBhh", 1, 5, 2, 6, 7) + struct.pack(">9f", 0, 0, 0, 1, 0, 0, 0, 1, 0)
+    body += struct.pack(">B3i", 3, 2, 1, 0)
+    points, faces = sc.read_mesh(write(header.encode() + body, "m.ply"))
+    assert points.tolist() == [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
+    assert faces.tolist() == [[2, 1, 0]]
+
+
+def test_a_cloud_of_points_has_no_faces(write):
+    points, faces = sc.read_mesh(write(text(VERTICES, ROWS), "m.ply"))
+    assert len(points) == 3
+    assert faces.shape == (0, 3)
+
+
+BAD = {
+    "empty": ("", 1, "begins with a line ply"),
+    "off": ("OFF\n", 1, "begins with a line ply"),
+    "no-end": ("ply\nformat ascii 1.0\n", None, "the file ends before end_header"),
+    "format": ("ply\nformat text 1.0\n", 2, "the format must be one of ascii, binary_little"),
+    "no-format": ("ply\nend_header\n", None, "the header says no format"),
+    "word": ("ply\nfoo\nend_header\n", 2, "unknown word 'foo' in the header"),
+    "element": ("ply\nelement vertex -3\nend_header\n", 2, "an element needs a name and how many"),
+    "early": ("ply\nproperty int a\nend_header\n", 2, "a property before any element"),
+    "type": ("ply\nelement vertex 3\nproperty real x\nend_header\n", 3, "no type 'real'"),
+    "property": ("ply\nelement vertex 3\nproperty int\nend_header\n", 3, "a type and a name"),
+    "list": (
+        text(VERTICES, "element face 1\nproperty list float int vertex_index\n", ""),
+        8,
+        "whole",
+    ),
+    "no-vertex": (text(FACES, ""), None, "no element vertex with properties x, y and z"),
+    "no-z": (text(VERTICES.replace(" z", " w"), ROWS), None, "no element vertex with"),
+    "vertex-list": (text(VERTICES, "property list uchar int a\n", ROWS), None, "vertex has lists"),
+    "no-list": (
+        text(VERTICES, "element face 1\nproperty int a\n", ROWS),
+        None,
+        "no list vertex_ind",
+    ),
+    "float": (
+        text(VERTICES, "element face 1\nproperty list uchar float vertex_index\n", ROWS),
+        None,
+        "vertex_indices must be whole numbers",
+    ),
+    "few": (text(VERTICES, FACES, "0 0 0\n1 0 0\n"), None, "ends inside its 3 elements 'vertex'"),
+    "no-face": (text(VERTICES, FACES, ROWS), None, "ends inside its 1 elements 'face'"),
+    "columns": (text(VERTICES, "0 0 0\n1 0\n"), 8, "a vertex has 3 numbers, got 2"),
+    "nan": (text(VERTICES, "0 0 0\n1 0 nan\n0 0 0\n"), 8, "a coordinate must be finite"),
+    "short": (text(VERTICES, FACES, ROWS + "3 0 1\n"), 12, "needs as many vertices, got 2"),
+    "range": (text(VERTICES, FACES, ROWS + "3 0 1 3\n"), 12, "face 0 names vertex 3"),
+    "more": (text(VERTICES, FACES, ROWS + "3 0 1 2\n1\n"), 13, "more lines than the header"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_ply_files(write, case):
+    content, line, message = BAD[case]
+    refuses(write(content, "m.ply"), line, message)
+
+
+def test_bad_binary_files(write):
+    header = text(VERTICES, FACES, "", form="binary_little_endian").encode()
+    points = struct.pack("<9f", 0, 0, 0, 1, 0, 0, 0, 1, 0)
+    refuses(write(header + points[:-1], "m.ply"), None, "ends inside its 3 elements 'vertex'")
+    refuses(write(header + points, "m.ply"), None, "ends inside its 1 elements 'face'")
+    face = struct.pack("<B3i", 3, 0, 1, 2)
+    refuses(write(header + points + face[:-2], "m.ply"), None, "ends inside its 1 elements 'face'")
+    wrong = struct.pack("<B3i", 3, 0, 1, 7)
+    refuses(write(header + points + wrong, "m.ply"), None, "face 0 names vertex 7")
+    nan = struct.pack("<9f", 0, 0, 0, 1, np.nan, 0, 0, 1, 0)
+    refuses(
+        write(header + nan + face, "m.ply"), None, "must be finite, got [1.0, nan, 0.0] at vertex 1"
+    )

@@ -1,0 +1,43 @@
+"""What a surface may be, and the normals of its vertices."""
+
+import re
+
+import numpy as np
+import pytest
+
+from sheafcoarsen._support import surface_arrays, vertex_normals
+from tests.support.helpers import assert_residual
+
+
+def test_area_weighs_the_normals():
+    # vertex 0: a large face in the plane z = 0 and a small one in the plane y = 0
+    points = np.array([[0, 0, 0], [4, 0, 0], [0, 4, 0], [0, 0, 1], [-1, 0, 0.0]])
+    normals = vertex_normals(points, np.array([[0, 1, 2], [0, 3, 4]]))
+    expected = np.array([0, 0, 8.0]) + np.cross([0, 0, 1], [-1, 0, 0]) / 2
+    expected /= np.linalg.norm(expected)
+    assert_residual(normals[0] - expected, expected, n=3)
+
+
+def test_the_first_offender_is_named():
+    """Three faces at a side: those that have it are named, the first such side first."""
+    points = np.vstack([np.eye(3), -np.eye(3), [[1.0, 1.0, 1.0]]])
+    faces = [[0, 1, 2], [3, 4, 5], [1, 0, 6], [3, 5, 0], [0, 1, 4]]
+    message = "edge (0, 1) is a side of `faces[0]`, `faces[2]` and `faces[4]`, but a surface has"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        surface_arrays(points, faces)
+    assert len(surface_arrays(points, faces[:4])[1]) == 4
+
+
+@pytest.mark.parametrize("scale", [1e-160, 1e-3, 1.0, 1e150])
+@pytest.mark.parametrize("offset", [0.0, 0.1, 7.3])
+def test_faces_without_area_are_found_at_every_scale(scale, offset):
+    thin = np.array([[0, 0, 0], [1, 0, 0], [0.5, 1e-9, 0]]) + offset
+    surface_arrays(scale * thin, [[0, 1, 2]])
+    flat = np.array([[0, 0, 0], [2, 4, 6], [1, 2, 3]]) + offset
+    with pytest.raises(ValueError, match="has no area, since its corners lie on a line"):
+        surface_arrays(scale * flat, [[0, 1, 2]])
+
+
+def test_points_in_one_place_make_faces_without_area():
+    with pytest.raises(ValueError, match=re.escape("`faces[1]` = (1, 2, 3) has no area")):
+        surface_arrays([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 0, 0]], [[0, 1, 2], [1, 2, 3]])
