@@ -32,19 +32,19 @@ class _Property(NamedTuple):
 
     name: str
     kind: str  # a numpy type
-    count: str | None = None  # that of the length of a list
+    length: str | None = None  # that of the length of a list
 
 
 class _Element(NamedTuple):
     """Rows of one kind."""
 
     name: str
-    count: int
+    rows: int
     properties: list[_Property]
 
     @property
     def has_lists(self) -> bool:
-        return any(column.count is not None for column in self.properties)
+        return any(column.length is not None for column in self.properties)
 
     def place(self, *names: str) -> int | None:
         """Return which property has one of those names."""
@@ -73,9 +73,9 @@ def read_ply(path: str) -> Polygons:
     face = next((e for e in header.elements if e.name == "face"), None)
     if face is not None:
         at = face.place(*CORNERS)
-        if at is None or face.properties[at].count is None:
+        if at is None or face.properties[at].length is None:
             raise file_error(path, None, "the element face has no list vertex_indices")
-        if any(column.count is not None for column in face.properties[:at]):
+        if any(column.length is not None for column in face.properties[:at]):
             raise file_error(path, None, "a list before vertex_indices is not read")
         if face.properties[at].kind[0] == "f":
             raise file_error(path, None, "vertex_indices must be whole numbers")
@@ -134,7 +134,7 @@ def _property(path: str, number: int, words: list[str]) -> _Property:
 
 
 def _cut_off(path: str, element: _Element) -> ValueError:
-    message = f"the file ends inside its {element.count} elements {shown(element.name)}"
+    message = f"the file ends inside its {element.rows} elements {shown(element.name)}"
     return file_error(path, None, f"{message}: fetch or write it again")
 
 
@@ -152,7 +152,7 @@ def _from_text(path: str, content: bytes, header: _Header) -> Polygons:
     for element in header.elements:
         axes = [element.place(axis) or 0 for axis in "xyz"]
         at = element.place(*CORNERS) or 0
-        for _ in range(element.count):
+        for _ in range(element.rows):
             number, words = next(rows, (0, []))
             if not words:
                 raise _cut_off(path, element)
@@ -218,18 +218,18 @@ class _Binary:
         fields: list = []
         for i, column in enumerate(properties):
             kind = self.header.order + column.kind
-            if column.count is None:
+            if column.length is None:
                 fields.append((f"f{i}", kind))
             else:
-                fields += [(f"n{i}", self.header.order + column.count), (f"f{i}", kind, (k,))]
+                fields += [(f"n{i}", self.header.order + column.length), (f"f{i}", kind, (k,))]
         return np.dtype(fields)
 
     def _table(self, element: _Element, dtype: np.dtype) -> np.ndarray:
         """Return rows of one size, and go on behind them."""
-        end = self.at + element.count * dtype.itemsize
+        end = self.at + element.rows * dtype.itemsize
         if end > len(self.content):
             raise _cut_off(self.path, element)
-        rows = np.frombuffer(self.content, dtype, element.count, self.at) if element.count else None
+        rows = np.frombuffer(self.content, dtype, element.rows, self.at) if element.rows else None
         self.at = end
         return np.zeros(0, dtype) if rows is None else rows
 
@@ -237,18 +237,18 @@ class _Binary:
         """Return the corners of all faces and how many each has."""
         at = element.place(*CORNERS) or 0
         start = self.at
-        if element.count and sum(column.count is not None for column in element.properties) == 1:
+        if element.rows and sum(column.length is not None for column in element.properties) == 1:
             # nearly always all faces are of one size, that of the first
             before = self._dtype(element.properties[:at]).itemsize
-            count = np.dtype(self.header.order + str(element.properties[at].count))
+            count = np.dtype(self.header.order + str(element.properties[at].length))
             if start + before + count.itemsize > len(self.content):
                 raise _cut_off(self.path, element)
             k = int(np.frombuffer(self.content, count, 1, start + before)[0])
             dtype = self._dtype(element.properties, max(k, 0))
-            if start + element.count * dtype.itemsize <= len(self.content):
+            if start + element.rows * dtype.itemsize <= len(self.content):
                 rows = self._table(element, dtype)
                 if (rows[f"n{at}"] == k).all():
-                    sizes = np.full(element.count, k, dtype=np.int64)
+                    sizes = np.full(element.rows, k, dtype=np.int64)
                     return rows[f"f{at}"].astype(np.int64).reshape(-1), sizes
             self.at = start
         return self._rows(element, at)
@@ -258,21 +258,21 @@ class _Binary:
         order, content = self.header.order, self.content
         found: list = []
         sizes = []
-        for _ in range(element.count):
+        for _ in range(element.rows):
             for i, column in enumerate(element.properties):
                 kind = np.dtype(order + column.kind)
                 length = 1
-                if column.count is not None:
-                    letter = order + np.dtype(column.count).char
+                if column.length is not None:
+                    letter = order + np.dtype(column.length).char
                     try:
                         length = int(struct.unpack_from(letter, content, self.at)[0])
                     except struct.error:
                         raise _cut_off(self.path, element) from None
-                    self.at += np.dtype(column.count).itemsize
+                    self.at += np.dtype(column.length).itemsize
                 end = self.at + max(length, 0) * kind.itemsize
                 if end > len(content):
                     raise _cut_off(self.path, element)
-                if i == at and column.count is not None:
+                if i == at and column.length is not None:
                     found.append(np.frombuffer(content, kind, max(length, 0), self.at))
                     sizes.append(length)
                 self.at = end

@@ -39,13 +39,8 @@ def test_other_elements_and_orders_of_columns(write):
 
 
 def test_lists_before_the_faces_are_passed_over(write):
-    header = text(
-        "element strip 2\nproperty list uchar short n\n",
-        VERTICES,
-        FACES,
-        "",
-        form="binary_big_endian",
-    )
+    strips = "element strip 2\nproperty list uchar short n\n"
+    header = text(strips, VERTICES, FACES, "", form="binary_big_endian")
     body = struct.pack(">BhBhh", 1, 5, 2, 6, 7) + struct.pack(">9f", 0, 0, 0, 1, 0, 0, 0, 1, 0)
     body += struct.pack(">B3i", 3, 2, 1, 0)
     points, faces = sc.read_mesh(write(header.encode() + body, "m.ply"))
@@ -70,18 +65,14 @@ BAD = {
     "early": ("ply\nproperty int a\nend_header\n", 2, "a property before any element"),
     "type": ("ply\nelement vertex 3\nproperty real x\nend_header\n", 3, "no type 'real'"),
     "property": ("ply\nelement vertex 3\nproperty int\nend_header\n", 3, "a type and a name"),
-    "list": (
-        text(VERTICES, "element face 1\nproperty list float int vertex_index\n", ""),
-        8,
-        "whole",
-    ),
+    "list": (text("element face 1\nproperty list float int vertex_index\n", ""), 4, "whole"),
     "no-vertex": (text(FACES, ""), None, "no element vertex with properties x, y and z"),
     "no-z": (text(VERTICES.replace(" z", " w"), ROWS), None, "no element vertex with"),
     "vertex-list": (text(VERTICES, "property list uchar int a\n", ROWS), None, "vertex has lists"),
     "no-list": (
         text(VERTICES, "element face 1\nproperty int a\n", ROWS),
         None,
-        "no list vertex_ind",
+        "no list vertex_",
     ),
     "float": (
         text(VERTICES, "element face 1\nproperty list uchar float vertex_index\n", ROWS),
@@ -90,11 +81,11 @@ BAD = {
     ),
     "few": (text(VERTICES, FACES, "0 0 0\n1 0 0\n"), None, "ends inside its 3 elements 'vertex'"),
     "no-face": (text(VERTICES, FACES, ROWS), None, "ends inside its 1 elements 'face'"),
-    "columns": (text(VERTICES, "0 0 0\n1 0\n"), 8, "a vertex has 3 numbers, got 2"),
-    "nan": (text(VERTICES, "0 0 0\n1 0 nan\n0 0 0\n"), 8, "a coordinate must be finite"),
-    "short": (text(VERTICES, FACES, ROWS + "3 0 1\n"), 12, "needs as many vertices, got 2"),
-    "range": (text(VERTICES, FACES, ROWS + "3 0 1 3\n"), 12, "face 0 names vertex 3"),
-    "more": (text(VERTICES, FACES, ROWS + "3 0 1 2\n1\n"), 13, "more lines than the header"),
+    "columns": (text(VERTICES, "0 0 0\n1 0\n"), 9, "a vertex has 3 numbers, got 2"),
+    "nan": (text(VERTICES, "0 0 0\n1 0 nan\n0 0 0\n"), 9, "a coordinate must be finite"),
+    "short": (text(VERTICES, FACES, ROWS + "3 0 1\n"), 13, "needs as many vertices, got 2"),
+    "range": (text(VERTICES, FACES, ROWS + "3 0 1 3\n"), 13, "face 0 names vertex 3"),
+    "more": (text(VERTICES, FACES, ROWS + "3 0 1 2\n1\n"), 14, "more lines than the header"),
 }
 
 
@@ -114,6 +105,4 @@ def test_bad_binary_files(write):
     wrong = struct.pack("<B3i", 3, 0, 1, 7)
     refuses(write(header + points + wrong, "m.ply"), None, "face 0 names vertex 7")
     nan = struct.pack("<9f", 0, 0, 0, 1, np.nan, 0, 0, 1, 0)
-    refuses(
-        write(header + nan + face, "m.ply"), None, "must be finite, got [1.0, nan, 0.0] at vertex 1"
-    )
+    refuses(write(header + nan + face, "m.ply"), None, "got [1.0, nan, 0.0] at vertex 1")
