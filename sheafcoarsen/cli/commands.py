@@ -1,11 +1,13 @@
 """What a user types: ``sheafcoarsen coarsen | info | verify | compile | demo``."""
 
 import argparse
+import contextlib
 import importlib.metadata
 import os
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 from typing import NoReturn
 
 import networkx as nx
@@ -137,12 +139,18 @@ def _read(args: argparse.Namespace) -> CellularSheaf | Partition | Coarsening | 
         return load(path)
     if plain.endswith(".g2o"):
         return read_g2o(path)
+    with _warnings_as_lines():
+        return read_graph(path, dim=1 if dim is None else dim, n_vertices=args.vertices)
+
+
+@contextlib.contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    """Print each warning as one line, as mistakes are."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        sheaf = read_graph(path, dim=1 if dim is None else dim, n_vertices=args.vertices)
+        yield
     for warning in said:
         print(f"sheafcoarsen: {warning.message}", file=sys.stderr)
-    return sheaf
 
 
 def _is_zip(path: str) -> bool:
@@ -182,14 +190,12 @@ def _coarsened(
     seed: int,
     times: dict[str, float],
 ) -> Coarsening:
-    with stage(times, "select"):
-        P = select(
-            sheaf, clusters, method=method, weights="sheaf", seed=seed
-        )  # the sheaf carries the file's weights
+    with stage(times, "select"), _warnings_as_lines():
+        # the sheaf carries the file's weights
+        P = select(sheaf, clusters, method=method, weights="sheaf", seed=seed)
     with stage(times, "local modes"):
-        modes = compute_modes(
-            sheaf, P, rank, local_operator_of(local_operator)
-        )  # the number of ties is printed, not warned of
+        # the number of ties is printed, not warned of
+        modes = compute_modes(sheaf, P, rank, local_operator_of(local_operator))
     with stage(times, "coarse maps"):
         return coarsen(sheaf, P, modes)
 
