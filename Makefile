@@ -7,7 +7,7 @@ PIP := -m pip --disable-pip-version-check
 SIZE ?= small
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep test-nojit test-lowest notebooks lint docs bench packages clean
+.PHONY: help demo test test-deep test-lowest notebooks lint docs bench packages clean
 
 # the statements of the paper and what holds for any sheaf; the deep profile draws 20 times as many
 DEEP := tests/theory tests/unit/verification
@@ -16,8 +16,8 @@ help:
 	@echo "make demo         set up and coarsen a real graph that ships with networkx"
 	@echo "make test         set up and run the whole verification suite"
 	@echo "make test-deep    theorems and properties with 20 times the examples"
-	@echo "make test-nojit   the suite with kernels as plain Python, fewer examples, and its coverage"
-	@echo "make test-lowest  unit tests with the lowest versions that pyproject.toml promises"
+	@echo "make test-lowest  the suite with kernels as plain Python, fewer examples, and its coverage,"
+	@echo "                  with the lowest versions that pyproject.toml promises"
 	@echo "make notebooks    run every notebook"
 	@echo "make lint         ruff, types and import contracts"
 	@echo "make docs         the site, with the notebooks' pictures, in docs/_build"
@@ -35,10 +35,6 @@ $(VENV)/installed: pyproject.toml | $(BIN)/python
 	$(BIN)/python $(PIP) install --quiet --editable .
 	@touch $@
 
-$(VENV)/installed-coverage: | $(BIN)/python
-	$(BIN)/python $(PIP) install --quiet coverage
-	@touch $@
-
 $(VENV)/installed-%: pyproject.toml | $(BIN)/python
 	$(BIN)/python $(PIP) install --quiet --editable ".[$*]"
 	@touch $@
@@ -46,33 +42,32 @@ $(VENV)/installed-%: pyproject.toml | $(BIN)/python
 demo: $(VENV)/installed
 	$(BIN)/python -m sheafcoarsen demo
 
+# as many processes as processors, whole files to each: a kernel is compiled once
 test: $(VENV)/installed-test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 test-deep: $(VENV)/installed-test
 	SHEAFCOARSEN_DEEP=1 $(BIN)/python -m pytest $(DEEP)
 
-test-nojit: $(VENV)/installed-test $(VENV)/installed-coverage
-	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=$(VENV)/coverage $(BIN)/python -m coverage run --branch \
-	  --source=sheafcoarsen -m pytest -m "not real_data"
-	COVERAGE_FILE=$(VENV)/coverage $(BIN)/python -m coverage report --show-missing --skip-covered
-
-# the kernels as plain Python, and the demo compiled: into a folder of its own, since two versions of
-# numba would overwrite each other's
+# The kernels as plain Python, with the lowest versions, and how much of them is run; then the demo
+# compiled, into a folder of its own, since two versions of numba would overwrite each other's.
 LOWEST := $(VENV)-lowest
 $(LOWEST)/installed: pyproject.toml
 	$(PYTHON) -m venv --clear $(LOWEST)
 	$(PYTHON) -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
 	  print(*(line.replace(">=", "==") for line in project["dependencies"]), sep="\n")' \
 	  > $(LOWEST)/lowest.txt
-	$(LOWEST)/$(SCRIPTS)/python $(PIP) install --quiet --constraint $(LOWEST)/lowest.txt \
+	$(LOWEST)/$(SCRIPTS)/python $(PIP) install --quiet --constraint $(LOWEST)/lowest.txt coverage \
 	  --editable ".[test]"
 	@touch $@
 
 # networkx of that time looks for pandas whenever it makes a graph, and says so
 test-lowest: $(LOWEST)/installed
-	NUMBA_DISABLE_JIT=1 $(LOWEST)/$(SCRIPTS)/python -m pytest -p no:cacheprovider \
-	  -W "ignore:pandas not found:ImportWarning" -m "not real_data" tests/unit
+	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=$(LOWEST)/coverage $(LOWEST)/$(SCRIPTS)/python -m coverage run \
+	  --branch --source=sheafcoarsen -m pytest -p no:cacheprovider \
+	  -W "ignore:pandas not found:ImportWarning" -m "not real_data" tests
+	COVERAGE_FILE=$(LOWEST)/coverage $(LOWEST)/$(SCRIPTS)/python -m coverage report --show-missing \
+	  --skip-covered
 	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/cache $(LOWEST)/$(SCRIPTS)/python -m sheafcoarsen demo
 
 # they run on a copy, which the site shows with their outputs

@@ -85,7 +85,7 @@ Warning classes
     TiedModesWarning        a cut between equal eigenvalues: the kept modes are not unique
     SingularDegreeWarning   a degree block that cannot be inverted
     SingularProblemWarning  a question whose answer is not unique or does not exist
-    SmallComponentsWarning  small components hold the clusters that a large one would need
+    SmallComponentsWarning  small pieces of a graph hold the clusters that a large one would need
 
 ``help(sc.coarsen)`` tells more of one of them. Labels such as ``thm:Galerkin_realization`` name
 statements of the paper "Hierarchical Pooling for Sheaf Neural Networks".

@@ -62,6 +62,24 @@ def pytest_runtest_call(item):
         return (yield)
 
 
+def pytest_sessionfinish(session):
+    """Hand the residuals of one of several processes to the one that reports."""
+    from tests.support.helpers import WORST
+
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["residuals"] = [[label, *row] for label, row in WORST.items()]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Take the residuals of a process that has ended."""
+    from tests.support.helpers import WORST
+
+    for label, ratio, count in getattr(node, "workeroutput", {}).get("residuals", ()):
+        worst, known = WORST.get(label, (0.0, 0))
+        WORST[label] = max(worst, ratio), known + count
+
+
 def pytest_terminal_summary(terminalreporter, config):
     """Print the table, and write it where a file is named."""
     from tests.support.helpers import LIMIT, WORST, residual_table
