@@ -75,7 +75,7 @@ Files and other libraries
     save                    write a sheaf, partition, coarsening or hierarchy to one .npz file
     load                    read it again; safe with files from others, too
     read_g2o                a pose graph as a connection
-    read_graph              a graph file as a constant sheaf
+    read_graph              a graph file as a constant or a signed sheaf
     read_mesh               a surface: points and faces
     from_networkx           a sheaf off a directed networkx graph with maps on its edges
     to_networkx             the way back

@@ -125,6 +125,11 @@ def _graph_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="for an edge list whose last vertices are isolated, or whose numbers are sparse",
     )
+    parser.add_argument(
+        "--signed",
+        action="store_true",
+        help="for a graph with negative weights: the signed Laplacian instead of an error",
+    )
 
 
 def _read(args: argparse.Namespace) -> CellularSheaf | Partition | Coarsening | Hierarchy:
@@ -135,12 +140,14 @@ def _read(args: argparse.Namespace) -> CellularSheaf | Partition | Coarsening | 
         raise ValueError(f"--dim is the stalk dimension for a graph; {path} brings its own")
     if args.vertices is not None and (ours or plain.endswith(".g2o")):
         raise ValueError(f"--vertices goes with an edge list; {path} says how many there are")
+    if args.signed and (ours or plain.endswith(".g2o")):
+        raise ValueError(f"--signed goes with the weights of a graph; {path} brings its maps")
     if ours:
         return load(path)
     if plain.endswith(".g2o"):
         return read_g2o(path)
     with _warnings_as_lines():
-        return read_graph(path, dim=1 if dim is None else dim, n_vertices=args.vertices)
+        return read_graph(path, 1 if dim is None else dim, args.signed, args.vertices)
 
 
 @contextlib.contextmanager

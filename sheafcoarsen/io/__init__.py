@@ -1,7 +1,7 @@
 r"""Files and other libraries: sheaves read in, and all that the library makes written out.
 
-A graph file becomes the constant sheaf, a pose graph a connection; ``save`` writes any object of
-the library, and ``load`` reads it again:
+A graph file becomes the constant sheaf or a signed one, a pose graph a connection; ``save`` writes
+any object of the library, and ``load`` reads it again:
 
 >>> import pathlib, tempfile
 >>> import sheafcoarsen as sc

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 
 from sheafcoarsen._support import MAX_VERTICES, vertex_count
-from sheafcoarsen.io.edges import EdgeList
+from sheafcoarsen.io.edges import SIGNS, EdgeList
 from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 
 SPARSE = 4
@@ -18,12 +18,15 @@ EXACT = 2.0**53
 _SEPARATOR = re.compile(r"\s*,\s*|\s+")
 
 
-def read_edge_list(path: str, n_vertices: int | None = None, *, stacklevel: int = 2) -> EdgeList:
+def read_edge_list(
+    path: str, signed: bool = False, n_vertices: int | None = None, *, stacklevel: int = 2
+) -> EdgeList:
     """Read lines ``u v [weight]``; what names mean, :func:`read_graph` says.
 
-    ``stacklevel`` is that of the warning about names that are too sparse for indices.
+    ``signed`` allows negative weights. ``stacklevel`` is that of the warning about names that are
+    too sparse for indices.
     """
-    ends, lines, weights = _lines(path)
+    ends, lines, weights = _lines(path, signed)
     spellings = dict.fromkeys(ends)
     number_of = {name: v for name in spellings if (v := _integer(name)) is not None}
     if len(number_of) < len(spellings):
@@ -51,7 +54,7 @@ def read_edge_list(path: str, n_vertices: int | None = None, *, stacklevel: int 
     return EdgeList(high + 1 if n_vertices is None else n_vertices, edges, weights, None)
 
 
-def _lines(path: str) -> tuple[list[str], list[int], np.ndarray]:
+def _lines(path: str, signed: bool) -> tuple[list[str], list[int], np.ndarray]:
     """Return the ends of the edges one after the other, the lines they stand in, and weights."""
     ends: list[str] = []
     lines: list[int] = []
@@ -77,10 +80,10 @@ def _lines(path: str) -> tuple[list[str], list[int], np.ndarray]:
         raise file_error(path, None, "no edge `u v [weight]` in this file")
     values = np.ones(len(lines))
     values[weighted] = weights.numbers()
-    if (values < 0).any():
+    if not signed and (values < 0).any():
         e = int((values < 0).argmax())
         message = f"the weight of an edge must not be negative, got {values[e]:.17g}"
-        raise file_error(path, lines[e], f"{message}; CellularSheaf.signed takes signs")
+        raise file_error(path, lines[e], f"{message}; {SIGNS}")
     return ends, lines, values
 
 

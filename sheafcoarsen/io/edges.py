@@ -6,13 +6,16 @@ import numpy as np
 
 from sheafcoarsen._support import eps_of
 
+SIGNS = "CellularSheaf.signed takes signs, and so do read_graph(path, signed=True) and --signed"
+"""What to do with negative weights."""
+
 
 class EdgeList(NamedTuple):
     """What a file says of a graph."""
 
     n_vertices: int
     edges: np.ndarray  # (m, 2) int64
-    weights: np.ndarray  # (m,) float64, finite and not negative
+    weights: np.ndarray  # (m,) float64, finite; negative only where signs were asked for
     names: tuple | None  # of the vertices, where they are not their numbers
 
 
@@ -36,7 +39,8 @@ def first_unpaired(
         return int(alone[0]), "alone", -1
     other = order[place]
     # as CellularSheaf allows in an adjacency: a product such as A^T A is symmetric up to rounding
-    differs = np.flatnonzero(np.abs(weights - weights[other]) > 8 * eps_of(float) * weights.max())
+    allowed = 8 * eps_of(float) * np.abs(weights).max()
+    differs = np.flatnonzero(np.abs(weights - weights[other]) > allowed)
     if differs.size:
         return int(differs[0]), "differs", int(other[differs[0]])
     return None

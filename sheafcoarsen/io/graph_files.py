@@ -1,11 +1,12 @@
-"""Weighted graphs in five text formats, each read as the constant sheaf."""
+"""Weighted graphs in five text formats, each read as the constant sheaf or as a signed one."""
 
 import os
 from collections.abc import Callable
 
 import networkx as nx
+import numpy as np
 
-from sheafcoarsen._support import PathLike, file_path, whole_number
+from sheafcoarsen._support import PathLike, file_path, flag, scalar_array, whole_number
 from sheafcoarsen.io.edge_list import read_edge_list
 from sheafcoarsen.io.edges import EdgeList
 from sheafcoarsen.io.matrix_market import read_matrix_market
@@ -14,18 +15,24 @@ from sheafcoarsen.io.networkx_files import read_gml, read_graphml
 from sheafcoarsen.io.text import file_error
 from sheafcoarsen.sheaf import CellularSheaf
 
-READERS: dict[str, Callable[[str], EdgeList | nx.Graph]] = {
+READERS: dict[str, Callable[[str, bool], EdgeList | nx.Graph]] = {
     ".mtx": read_matrix_market,
     ".graph": read_metis,
     **dict.fromkeys((".txt", ".edges", ".edgelist", ".el", ".csv", ".tsv"), read_edge_list),
     ".graphml": read_graphml,
     ".gml": read_gml,
 }
-"""How each ending is read."""
+"""How each ending is read; the flag says that weights may be negative."""
 
 
-def read_graph(path: PathLike, dim: int = 1, *, n_vertices: int | None = None) -> CellularSheaf:
+def read_graph(
+    path: PathLike, dim: int = 1, signed: bool = False, n_vertices: int | None = None
+) -> CellularSheaf:
     r"""Read a weighted graph as the constant sheaf: sqrt(w) I on both ends of every edge.
+
+    With ``signed`` weights may be negative, and it is sqrt(abs(w)) I at the tail and sign(w) times
+    that at the head: for ``dim=1`` the O(1) sheaf of :meth:`CellularSheaf.signed`, whose Laplacian
+    is that of the signed graph.
 
     The ending decides the format; each may be followed by ``.gz``:
 
@@ -54,6 +61,8 @@ def read_graph(path: PathLike, dim: int = 1, *, n_vertices: int | None = None) -
     path : str or path-like
     dim : int
         Dimension of every stalk.
+    signed : bool
+        Whether negative weights are signs, or an error. A weight of 0 has the sign 1.
     n_vertices : int, optional
         Of an edge list whose names are integers, which are then indices however sparse; for
         isolated last vertices.
@@ -68,7 +77,8 @@ def read_graph(path: PathLike, dim: int = 1, *, n_vertices: int | None = None) -
     FileNotFoundError
     ValueError
         ``path:line: ...`` or ``path: ...`` for a file that is damaged, contradicts itself, or has
-        weights that are negative or not finite; another ending; a vertex beyond ``n_vertices``.
+        weights that are not finite, or negative without ``signed``; another ending; a vertex beyond
+        ``n_vertices``.
 
     Warns
     -----
@@ -89,6 +99,14 @@ def read_graph(path: PathLike, dim: int = 1, *, n_vertices: int | None = None) -
     array([[2., 0.],
            [0., 2.]])
 
+    Friends and foes:
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "signed.txt"
+    ...     _ = path.write_text("0 1\n1 2 -4\n")
+    ...     read_graph(path, signed=True).head_data
+    array([ 1., -2.])
+
     Numbers are indices, so that labels and features of another file fit:
 
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -99,6 +117,7 @@ def read_graph(path: PathLike, dim: int = 1, *, n_vertices: int | None = None) -
     """
     path = file_path(path)
     dim = whole_number("dim", dim, at_least=0)
+    signed = flag("signed", signed)
     stem = path[:-3] if path.lower().endswith(".gz") else path
     ending = os.path.splitext(stem)[1].lower()
     if ending not in READERS:
@@ -114,13 +133,32 @@ def read_graph(path: PathLike, dim: int = 1, *, n_vertices: int | None = None) -
             raise file_error(path, None, message)
     graph: EdgeList | nx.Graph
     if READERS[ending] is read_edge_list:
-        graph = read_edge_list(path, n_vertices, stacklevel=3)
+        graph = read_edge_list(path, signed, n_vertices, stacklevel=3)
     else:
-        graph = READERS[ending](path)
+        graph = READERS[ending](path, signed)
     try:
         if isinstance(graph, nx.Graph):
-            return CellularSheaf.constant(graph, dim)
-        sheaf = CellularSheaf.constant(graph.edges, dim, graph.weights, graph.n_vertices)
+            return _signed(graph, dim) if signed else CellularSheaf.constant(graph, dim)
+        if signed:
+            sheaf = _signed(graph, dim)
+        else:
+            sheaf = CellularSheaf.constant(graph.edges, dim, graph.weights, graph.n_vertices)
     except (TypeError, ValueError) as error:
         raise file_error(path, None, str(error)) from None
     return sheaf.with_labels(graph.names)
+
+
+def _signed(graph: nx.Graph | EdgeList, dim: int) -> CellularSheaf:
+    """Return the sheaf of a graph whose weights carry signs."""
+    if isinstance(graph, nx.Graph):
+        values = [weight for _, _, weight in graph.edges(data="weight", default=1)]
+        weights = scalar_array("weight", values) if values else np.ones(0)
+        given: nx.Graph | np.ndarray = graph
+        n_vertices = None
+    else:
+        given, weights, n_vertices = graph.edges, graph.weights, graph.n_vertices
+    signs = np.where(weights < 0, -1.0, 1.0)
+    if dim == 1:
+        return CellularSheaf.signed(given, signs, np.abs(weights), n_vertices)
+    transports = signs[:, None, None] * np.eye(dim)
+    return CellularSheaf.connection(given, transports, np.abs(weights), n_vertices)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen.io.edges import EdgeList, first_unpaired
+from sheafcoarsen.io.edges import SIGNS, EdgeList, first_unpaired
 from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 
 FIELDS = {
@@ -34,8 +34,8 @@ class _Entries(NamedTuple):
     lines: list[int]  # of the file
 
 
-def read_matrix_market(path: str) -> EdgeList:
-    """Read the upper triangle, row by row."""
+def read_matrix_market(path: str, signed: bool = False) -> EdgeList:
+    """Read the upper triangle, row by row; ``signed`` allows negative entries."""
     lines = read_lines(path)
     banner = _banner(path, lines[0] if lines else "")
     numbered = [
@@ -50,7 +50,7 @@ def read_matrix_market(path: str) -> EdgeList:
     if len(body) != count:
         message = f"the size line promises {count} entries, the file holds {len(body)}"
         raise file_error(path, header, message)
-    return _upper_triangle(path, n, _entries(path, n, body, banner), banner)
+    return _upper_triangle(path, n, _entries(path, n, body, banner), banner, signed)
 
 
 def _banner(path: str, line: str) -> _Banner:
@@ -126,7 +126,9 @@ def _places(ends: Words, n: int) -> tuple[np.ndarray, np.ndarray]:
     return places[:, 0], places[:, 1]
 
 
-def _upper_triangle(path: str, n: int, entries: _Entries, banner: _Banner) -> EdgeList:
+def _upper_triangle(
+    path: str, n: int, entries: _Entries, banner: _Banner, signed: bool
+) -> EdgeList:
     """Return the upper triangle row by row of a matrix that is symmetric as its entries say."""
     rows, columns, weights, lines = entries
     entry = np.arange(len(rows)) if banner.coordinate else np.flatnonzero(weights)
@@ -144,10 +146,10 @@ def _upper_triangle(path: str, n: int, entries: _Entries, banner: _Banner) -> Ed
         place = f"entry ({rows[k] + 1}, {columns[k] + 1})"
         raise file_error(path, lines[entry[k]], f"{place} {message}")
 
-    if (weights < 0).any():
+    if not signed and (weights < 0).any():
         k = int((weights < 0).argmax())
         message = f"must not be negative as the weight of an edge, got {weights[k]}"
-        refuse(k, f"{message}; CellularSheaf.signed takes signs")
+        refuse(k, f"{message}; {SIGNS}")
     found = first_unpaired(rows, columns, weights, n)
     if found is not None:
         k, why, other = found

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen.io.edges import EdgeList, first_unpaired
+from sheafcoarsen.io.edges import SIGNS, EdgeList, first_unpaired
 from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 
 
@@ -28,8 +28,8 @@ class _Neighbours(NamedTuple):
     weights: np.ndarray
 
 
-def read_metis(path: str) -> EdgeList:
-    """Read each edge as (u, v), u < v, in the order of the lines."""
+def read_metis(path: str, signed: bool = False) -> EdgeList:
+    """Read each edge as (u, v), u < v, in the order of the lines; ``signed`` allows weights < 0."""
     numbered = enumerate(read_lines(path), start=1)
     lines = [(k, line) for k, line in numbered if not line.lstrip().startswith("%")]
     start = next((k for k, (_, line) in enumerate(lines) if line.strip()), None)
@@ -47,7 +47,7 @@ def read_metis(path: str) -> EdgeList:
         )
         raise file_error(path, header.line, message)
     found = _neighbours(path, header, body)
-    _check_pairs(found, header.n, body)
+    _check_pairs(found, header.n, body, signed)
     _, rows, columns, weights = found
     once = np.flatnonzero(rows < columns)
     if len(once) != header.m:
@@ -114,16 +114,17 @@ def _columns(neighbours: Words, n: int) -> np.ndarray:
     return np.array(numbers, dtype=np.int64) - 1
 
 
-def _check_pairs(found: _Neighbours, n: int, body: list[tuple[int, str]]) -> None:
+def _check_pairs(found: _Neighbours, n: int, body: list[tuple[int, str]], signed: bool) -> None:
     """Refuse negative weights, loops, and edges that their two ends do not agree about."""
     words, rows, columns, weights = found
 
     def refuse(k: int, message: str) -> None:
         raise file_error(words.path, words.line(k), message)
 
-    if (weights < 0).any():
+    if not signed and (weights < 0).any():
         k = int((weights < 0).argmax())
-        refuse(k, f"the weight of an edge must not be negative, got {weights[k]:.17g}")
+        message = f"the weight of an edge must not be negative, got {weights[k]:.17g}"
+        refuse(k, f"{message}; {SIGNS}")
     if (rows == columns).any():
         k = int((rows == columns).argmax())
         refuse(k, f"vertex {rows[k] + 1} is its own neighbour; a METIS graph has no loops")

@@ -9,8 +9,8 @@ import networkx as nx
 from sheafcoarsen.io.text import file_error, read_bytes, read_lines
 
 
-def read_graphml(path: str) -> nx.Graph:
-    """Read GraphML; edges may have the attribute "weight"."""
+def read_graphml(path: str, signed: bool = False) -> nx.Graph:
+    """Read GraphML; edges may have the attribute "weight", of any sign."""
     content = read_bytes(path)
     try:
         graph = nx.read_graphml(io.BytesIO(content))
@@ -25,7 +25,7 @@ def read_graphml(path: str) -> nx.Graph:
     return graph
 
 
-def read_gml(path: str) -> nx.Graph:
+def read_gml(path: str, signed: bool = False) -> nx.Graph:
     """Read GML; nodes are named by their labels where each has one of its own, else by id."""
     lines = read_lines(path)
     try:

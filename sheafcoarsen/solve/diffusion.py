@@ -8,7 +8,7 @@ import numpy.typing as npt
 import scipy.sparse
 import scipy.special
 
-from sheafcoarsen._support import cochain, eps_of, real_number, scalar_array
+from sheafcoarsen._support import cochain, eps_of, real_number, scalar_array, vertex_mask
 from sheafcoarsen.operators import as_columns, coboundary, laplacian, laplacian_operator, normalized
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
 
@@ -26,13 +26,19 @@ products.
 
 
 def diffuse(
-    sheaf: CellularSheaf, X: npt.ArrayLike, t: float | Sequence[float] | np.ndarray
+    sheaf: CellularSheaf,
+    X: npt.ArrayLike,
+    t: float | Sequence[float] | np.ndarray,
+    fixed: npt.ArrayLike | None = None,
 ) -> np.ndarray:
     """Return exp(-t L) X, the sheaf diffusion of X for a time t (``eq:app-sheaf-diffusion``).
 
     The paper's flow is that of the normalized Laplacian (``eq:app-continuous-sheaf-diffusion``; on
     the constant sheaf, ``eq:app-graph-heat-diffusion``): ``diffuse(normalize(sheaf), X, t)``. In
     the limit of large t the flow projects on the global sections.
+
+    Vertices in ``fixed`` are stubborn: their values S stay, and the others I flow by
+    dx_I/dt = -L_II x_I - L_IS x_S, towards the harmonic extension of those values.
 
     Parameters
     ----------
@@ -41,6 +47,8 @@ def diffuse(
     t : float, or a sequence of them
         At least 0. Several times cost what the longest does. With beta = norm(L, inf), t beta may
         be at most 1e6: the number of products with L grows like 6 sqrt(t beta).
+    fixed : array_like of int, or of bool and shape (n,), optional
+        Vertices whose values stay, as numbers or as a mask. beta is then that of L_II.
 
     Returns
     -------
@@ -50,7 +58,8 @@ def diffuse(
     Raises
     ------
     ValueError
-        t negative, not finite, or so long that t beta exceeds 1e6.
+        t negative, not finite, or so long that t beta exceeds 1e6; vertices in ``fixed`` that do
+        not exist.
 
     Notes
     -----
@@ -60,6 +69,9 @@ def diffuse(
     norm(X), in each of three stages. Rounding adds what changing the maps by a few eps would do.
     Products are taken as delta* (delta x), with which global sections keep still a hundred times
     better than with an assembled L. All is computed in double precision.
+
+    With fixed vertices the rows of L at them are left out. T_k of that matrix grows like k at most,
+    and so may the values themselves, like sqrt(t beta): on most sheaves neither does.
 
     Examples
     --------
@@ -71,34 +83,62 @@ def diffuse(
     >>> sc.diffuse(F, [3.0, 0.0, 0.0], [0.0, 100.0]).round(3)
     array([[3., 0., 0.],
            [1., 1., 1.]])
+
+    A stubborn vertex at one end convinces the others in time:
+
+    >>> sc.diffuse(F, [3.0, 0.0, 0.0], [1.0, 10.0, 100.0], fixed=[0]).round(3)
+    array([[3.   , 1.292, 0.492],
+           [3.   , 2.953, 2.923],
+           [3.   , 3.   , 3.   ]])
     """
     X = cochain(check_sheaf(sheaf), X, "X")
     times = _times(t)
+    stays = vertex_mask("fixed", () if fixed is None else fixed, sheaf.n_vertices)
+    flows = np.repeat(~stays, sheaf.vertex_dims)
     result = np.repeat(X[None], len(times), axis=0)
     unit, scale = unit_sheaf(sheaf)
-    beta = float(abs(laplacian(unit)).sum(axis=1).max(initial=0.0))
+    L = abs(laplacian(unit))
+    beta = float((L @ flows)[flows].max(initial=0.0))
     with np.errstate(over="ignore", invalid="ignore"):
         reaches = times * scale * scale * beta if beta > 0 else 0 * times
     longest = float(reaches.max(initial=0.0))
     if longest > LONGEST:
         raise ValueError(
-            f"`t` times norm(L, inf) must be at most {LONGEST:.0e}, got {longest:.3g}: diffuse on "
-            "a coarse sheaf, C.lift(diffuse(C.sheaf, C.pool(X), t)), or take the limit of long "
-            "times, nearest_section(sheaf, X)"
+            f"`t` times norm(L, inf) must be at most {LONGEST:.0e}, got {longest:.3g}: "
+            f"{_remedy(stays)}"
         )
     if longest > 0:
         delta = coboundary(unit)
         adjoint = scipy.sparse.csr_array(delta.conj().T)
+        if stays.any():
+            keep = scipy.sparse.diags_array(flows.astype(adjoint.dtype), format="csr")
+            adjoint = scipy.sparse.csr_array(keep @ adjoint)
         x = as_columns(X).astype(np.result_type(X.dtype, np.float64))
+        eps = eps_of(X.dtype)
+        if stays.any():  # what T_k may grow by
+            eps /= 1 + 6 * np.sqrt(longest)
         begin = 0.0
         for stop in [*(stop for stop in STAGES if stop < longest), longest]:
             here = np.flatnonzero((reaches > begin) & (reaches <= stop))
             taus = (np.append(reaches[here], stop) - begin) / 2
-            *flows, x = _flow(delta, adjoint, beta, x, taus, eps_of(X.dtype))
-            for which, flow in zip(here.tolist(), flows, strict=True):
-                result[which] = flow.reshape(X.shape).astype(X.dtype)
+            *values, x = _flow(delta, adjoint, beta, x, taus, eps)
+            for which, value in zip(here.tolist(), values, strict=True):
+                result[which, flows] = value.reshape(X.shape).astype(X.dtype)[flows]
             begin = stop
     return result[0] if np.ndim(t) == 0 else result
+
+
+def _remedy(stays: np.ndarray) -> str:
+    """Return what to do instead of a flow that takes too long."""
+    if stays.any():
+        return (
+            "take the limit of long times, harmonic_extension(sheaf, fixed, values), which the "
+            "values come to wherever a fixed vertex is in reach"
+        )
+    return (
+        "diffuse on a coarse sheaf, C.lift(diffuse(C.sheaf, C.pool(X), t)), or take the limit of "
+        "long times, nearest_section(sheaf, X)"
+    )
 
 
 def _times(t: Any) -> np.ndarray:

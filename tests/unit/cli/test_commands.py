@@ -50,6 +50,23 @@ def test_coarsen_says_sizes_losses_and_times(graph_file, capsys):
         assert re.search(rf"{stage} \d+\.\d+ s", out)
 
 
+def test_signed_graphs_need_the_option(tmp_path, capsys):
+    path = tmp_path / "signed.txt"
+    path.write_text("0 1\n1 2 -4\n2 0\n")
+    for command in (["info"], ["coarsen", "--clusters", "2", "--rank", "1"]):
+        assert main([command[0], str(path), *command[1:]]) == 2
+        assert "--signed" in capsys.readouterr().err
+        assert main([command[0], str(path), *command[1:], "--signed"]) == 0
+        assert "3 vertices" in capsys.readouterr().out
+    out = tmp_path / "out.npz"
+    arguments = [str(path), "--signed", "--clusters", "3", "--rank", "1", "--out", str(out)]
+    assert main(["coarsen", *arguments]) == 0
+    assert sc.load(out).fine.equals(sc.read_graph(path, signed=True))
+    capsys.readouterr()
+    assert main(["info", str(out), "--signed"]) == 2
+    assert "--signed goes with the weights of a graph" in capsys.readouterr().err
+
+
 def test_the_losses_it_prints_add_up(graph_file, capsys):
     main(["coarsen", graph_file, "--clusters", "5", "--rank", "2"])
     out = capsys.readouterr().out

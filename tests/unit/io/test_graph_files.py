@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sheafcoarsen import CellularSheaf
 from sheafcoarsen.io import read_graph
 from tests.support import reference
 from tests.support.helpers import assert_residual
@@ -115,6 +116,61 @@ def test_every_format_gives_the_constant_sheaf(same_graph, dim, compressed):
     assert_residual(reference.laplacian(F) - expected, 40.0, n=4)
     ends = [[number[u], number[v]] for u, v in F.edges.tolist()]
     assert ends == EDGES
+
+
+# ---------------------------------------------------------------- signs
+
+SIGNED = [4.0, -0.25, 1.0, -9.0]
+
+
+def with_signs(text):
+    """Return a file of FILES in which two weights are negative."""
+    return re.sub(r"(?<![\d.-])(0\.25|9(?:\.0)?)(?![\d.])", r"-\1", text)
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize("name", FILES)
+def test_every_format_reads_signs_when_asked(name, dim, write, tmp_path):
+    if name == "g.graphml":
+        graph = nx.Graph()
+        graph.add_nodes_from(range(4))
+        for (u, v), w in zip(EDGES, SIGNED, strict=True):
+            graph.add_edge(u, v, **({} if w == 1 else {"weight": w}))
+        nx.write_graphml(graph, tmp_path / name)
+        path = tmp_path / name
+    else:
+        path = write(with_signs(FILES[name]), name)
+    F = read_graph(path, dim, True)
+    number = range(4) if F.vertex_labels is None else [int(v) for v in F.vertex_labels]
+    assert [[number[u], number[v]] for u, v in F.edges.tolist()] == EDGES
+    tail, head = (data.reshape(4, dim, dim) for data in (F.tail_data, F.head_data))
+    roots = np.sqrt(np.abs(SIGNED))[:, None, None] * np.eye(dim)
+    np.testing.assert_array_equal(tail, roots)
+    np.testing.assert_array_equal(head, np.sign(SIGNED)[:, None, None] * roots)
+    with pytest.raises(ValueError, match="must not be negative"):
+        read_graph(path, dim)
+
+
+def test_a_signed_file_gives_the_signed_sheaf(write):
+    path = write("a b -4\nb c 0\nc a\n", "g.txt")
+    F = read_graph(path, signed=True)
+    G = CellularSheaf.signed([[0, 1], [1, 2], [2, 0]], [-1, 1, 1], [4, 0, 1])
+    assert F.equals(G.with_labels(["a", "b", "c"]))
+    assert read_graph(write("0 1 2\n", "h.txt"), signed=True).allclose(
+        read_graph(write("0 1 2\n", "h.txt"))
+    )
+    with pytest.raises(TypeError, match="`signed` must be True or False, got 'yes'"):
+        read_graph(path, signed="yes")
+
+
+def test_weights_that_are_no_numbers_are_refused_with_signs_too(write):
+    for weight, message in (("nan", "nan"), ("x", "x")):
+        path = write(f"a b {weight}\n", "g.txt")
+        with pytest.raises(ValueError, match=f"{re.escape(str(path))}:1: .*{message}"):
+            read_graph(path, signed=True)
+    path = write(graphml("string", "heavy"), "g.graphml")
+    with pytest.raises(ValueError, match=re.escape(str(path))):
+        read_graph(path, signed=True)
 
 
 # ---------------------------------------------------------------- MatrixMarket

@@ -4,6 +4,7 @@ import warnings
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.linalg
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -127,6 +128,117 @@ def test_the_limit_is_the_projection_on_the_global_sections():
     expected = sections @ (sections.T @ x)
     assert size(expected) > 0.1 * size(x)
     assert_residual(sc.diffuse(F, x, time_for(F, 1e3)) - expected, x, 1e3, n=12)
+
+
+# ---------------------------------------------------------------- stubborn vertices
+
+
+def grounded_flow(F, x, t, mask):
+    """Return exp of dx_I/dt = -L_II x_I - L_IS x_S, by the eigenvectors of L_II."""
+    delta = reference.coboundary(F).astype(np.result_type(F.dtype, np.float64))
+    flows = np.repeat(~mask, F.vertex_dims)
+    inside, outside = delta[:, flows], delta[:, ~flows]
+    values, V = np.linalg.eigh(inside.conj().T @ inside)
+    values = np.maximum(values, 0)
+    x = x.astype(np.result_type(F.dtype, np.float64))
+    push = -(inside.conj().T @ (outside @ x[~flows]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gained = np.where(values * t > 1e-8, -np.expm1(-t * values) / values, t)
+    y = x.copy()
+    column = (slice(None), *[None] * (x.ndim - 1))
+    decayed = np.exp(-t * values)[column] * (V.conj().T @ x[flows])
+    y[flows] = V @ (decayed + gained[column] * (V.conj().T @ push))
+    return y
+
+
+def test_the_oracle_is_the_exponential_of_the_flow():
+    """Against expm of the matrix whose rows at stubborn vertices are zero."""
+    mask = np.array([False, True, False, False])
+    L = reference.laplacian(PATH)
+    L[np.repeat(mask, 2)] = 0
+    expected = scipy.linalg.expm(-0.7 * L) @ X
+    assert_residual(grounded_flow(PATH, X, 0.7, mask) - expected, X, n=8)
+
+
+@given(sheaves(), st.sampled_from([0.0, 1e-9, 0.1, 1.0, 7.0, 300.0]), st.data())
+def test_stubborn_vertices_stay_and_push_the_others(F, reach, data):
+    x = data.draw(cochains(F))
+    mask = np.array(
+        data.draw(st.lists(st.booleans(), min_size=F.n_vertices, max_size=F.n_vertices)), bool
+    )
+    t = time_for(F, reach)
+    y = sc.diffuse(F, x, t, mask)
+    stays = np.repeat(mask, F.vertex_dims)
+    np.testing.assert_array_equal(y[stays], x[stays])
+    expected = grounded_flow(F, x, t, mask)
+    # what a relative change of L by eps does grows with t norm(L)
+    factor = 1 + (reach if eps_of(F.dtype) < 1e-10 else 0)
+    grown = max(size(expected), size(x))
+    assert_residual(y - expected, grown, factor, n=F.dim_c0, eps=eps_of(F.dtype))
+    np.testing.assert_array_equal(sc.diffuse(F, x, t, np.flatnonzero(mask)), y)
+    if not mask.any():
+        np.testing.assert_array_equal(sc.diffuse(F, x, t), y)
+
+
+def test_several_times_with_stubborn_vertices():
+    times = [3.0, 0.0, 0.1, 200.0]
+    flows = sc.diffuse(PATH, X, times, fixed=[3])
+    assert flows.shape == (4, *X.shape)
+    for t, flow in zip(times, flows, strict=True):
+        assert_residual(flow - sc.diffuse(PATH, X, t, fixed=[3]), X, 1 + t, n=8)
+    assert sc.diffuse(PATH, X, [], fixed=[3]).shape == (0, *X.shape)
+
+
+@pytest.mark.parametrize("reach", [1e3, 9e5])
+def test_long_flows_come_to_the_harmonic_extension(reach):
+    n = 40
+    F = CellularSheaf.signed(nx.path_graph(n), sign=[(-1.0) ** (k // 7) for k in range(n - 1)])
+    x = np.random.default_rng(2).standard_normal(n)
+    limit = sc.harmonic_extension(F, [0, n - 1], [[x[0]], [x[-1]]])
+    y = sc.diffuse(F, x, reach / 4, fixed=[0, n - 1])
+    slow = 4 * np.sin(np.pi / 2 / (n - 1)) ** 2  # about the lowest eigenvalue of L_II
+    error = np.exp(-slow * reach / 4 * 0.5) * size(x) + 30 * n * eps_of(float) * size(limit) * n
+    assert size(y - limit) < error
+    assert size(y - x) > size(x) / 2
+
+
+def test_values_that_grow_are_as_exact_as_their_size():
+    """No maximum principle: a map of 1e3 pushes its neighbour far beyond what went in."""
+    F = CellularSheaf([[0, 1], [1, 1]], [[[1e3]], [[1.0]]], [[[1.0]], [[0.0]]])
+    for t in (1e-3, 1.0, 1e3, 2e5):
+        y = sc.diffuse(F, [1.0, 0.0], t, fixed=[0])
+        expected = 1e3 * -np.expm1(-2 * t) / 2
+        assert y[0] == 1.0
+        assert abs(y[1] - expected) < 30 * eps_of(float) * 1e3 * max(1, np.sqrt(t))
+
+
+def test_a_heavy_stubborn_vertex_costs_nothing():
+    """Beta is that of L_II, so that a hub that does not move shortens no step."""
+    F = CellularSheaf.constant(nx.star_graph(50))
+    x = np.arange(51.0)
+    y = sc.diffuse(F, x, 5e5, fixed=[0])  # norm(L, inf) is 100, that of L_II 1
+    assert_residual(y, x, n=51)
+    with pytest.raises(ValueError, match=r"`t` times norm\(L, inf\) must be at most 1e\+06"):
+        sc.diffuse(F, x, 5e5)
+    with pytest.raises(ValueError, match="harmonic_extension"):
+        sc.diffuse(F, x, 5e6, fixed=[0])
+
+
+@pytest.mark.parametrize(
+    ("fixed", "error", "message"),
+    [
+        ([4], ValueError, r"`fixed\[0\]` = 4 is out of range for 4 vertices"),
+        ([True], ValueError, r"`fixed`, a mask, must have shape \(4,\), got \(1,\)"),
+        (2, ValueError, "`fixed` must be 1-dimensional"),
+        (["a"], TypeError, "`fixed` must hold integers"),
+    ],
+)
+def test_stubborn_vertices_that_are_none(fixed, error, message):
+    with pytest.raises(error, match=message):
+        sc.diffuse(PATH, X, 1.0, fixed)
+
+
+# ---------------------------------------------------------------- the paper's flow
 
 
 def test_the_normalized_flow_is_that_of_the_normalized_sheaf():
