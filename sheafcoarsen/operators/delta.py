@@ -10,6 +10,9 @@ from sheafcoarsen.operators.csr import canonical_csr, index_dtype
 from sheafcoarsen.operators.pattern import SERIAL_BELOW
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
+LANES = 4
+"""Columns of a cochain that are worked on at a time: as many doubles as a register holds."""
+
 
 def coboundary(sheaf: CellularSheaf) -> scipy.sparse.csr_array:
     """Return the coboundary delta (``eq:coboundary``) as a sparse matrix.
@@ -52,14 +55,74 @@ def as_columns(x: np.ndarray) -> np.ndarray:
 def apply_coboundary(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
     """Return delta x for a checked x of shape (dim_c0, h), straight from the maps."""
     y = np.empty((sheaf.dim_c1, x.shape[1]), np.result_type(sheaf.dtype, x.dtype))
-    cost = sheaf.edge_dims + 1.0
-    serial_below = SERIAL_BELOW / max(x.shape[1], 1)
-    run_ranges(
-        lambda lo, hi: kernels.apply_coboundary(lo, hi, sheaf.arrays, x, y),
-        cost,
-        serial_below=serial_below,
-    )
+    given, result = _as_the_maps(sheaf, x.astype(y.dtype, copy=False)), _as_the_maps(sheaf, y)
+    columns = _columns(sheaf)
+    arrays, enough = sheaf.arrays, SERIAL_BELOW / max(x.shape[1], 1)
+
+    def apply(part: tuple[int, int], lanes: tuple) -> None:
+        def to_edges(lo: int, hi: int) -> None:
+            kernels.apply_coboundary(lo, hi, arrays, part, lanes, columns, given, result)
+
+        run_ranges(to_edges, sheaf.edge_offsets, cumulative=True, serial_below=enough)
+
+    for part, lanes in _parts(result):
+        apply(part, lanes)
     return y
+
+
+def apply_laplacian(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
+    """Return delta* (delta x) for a checked x of shape (dim_c0, h), straight from the maps.
+
+    Threads share the columns, so that sums are the same whatever their number.
+    """
+    out = np.zeros(x.shape, np.result_type(sheaf.dtype, x.dtype))
+    given, result = _as_the_maps(sheaf, x.astype(out.dtype, copy=False)), _as_the_maps(sheaf, out)
+    columns = _columns(sheaf)
+    if result.shape[1] == 1 and columns and not (sheaf.edges[:, 0] == sheaf.edges[:, 1]).any():
+        rows = int(sheaf.edge_dims[0])
+        square = (0,) if rows == len(columns) else ()
+        flat, total = given.reshape(-1), result.reshape(-1)
+        kernels.apply_laplacian_column(sheaf.arrays, rows, columns, square, flat, total)
+        return out
+    arrays = sheaf.arrays
+
+    def apply(part: tuple[int, int], lanes: tuple) -> None:
+        begin, width = part[0], len(lanes)
+
+        def in_columns(lo: int, hi: int) -> None:
+            lo, hi = begin + lo * width, begin + hi * width
+            kernels.apply_laplacian(lo, hi, arrays, lanes, columns, given, result)
+
+        cost = np.full((part[1] - begin) // width, width * float(len(sheaf.tail_data)))
+        run_ranges(in_columns, cost, serial_below=SERIAL_BELOW)
+
+    for part, lanes in _parts(result):
+        apply(part, lanes)
+    return out
+
+
+def _columns(sheaf: CellularSheaf) -> tuple[int, ...]:
+    """Return as many zeros as all maps have columns, none where they differ or are more than 3.
+
+    Kernels are compiled for each length, with their loops unrolled.
+    """
+    d = sheaf.map_shape[1] if sheaf.map_shape else 0
+    return (0,) * d if d <= 3 else ()
+
+
+def _parts(out: np.ndarray) -> list[tuple[tuple[int, int], tuple]]:
+    """Return ranges of columns, and for each as many zeros as are worked on at a time."""
+    zero, h = out.dtype.type(0), out.shape[1]
+    whole = 0 if out.dtype.kind == "c" else h - h % LANES
+    parts = [((0, whole), (zero,) * LANES), ((whole, h), (zero,))]
+    return [(part, lanes) for part, lanes in parts if part[0] < part[1]]
+
+
+def _as_the_maps(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
+    """View complex columns on real maps as twice as many real ones."""
+    if x.dtype.kind == "c" and sheaf.dtype.kind != "c":
+        return x.reshape(-1).view(x.real.dtype).reshape(x.shape[0], 2 * x.shape[1])
+    return x
 
 
 def laplacian_operator(sheaf: CellularSheaf) -> LinearOperator:
@@ -86,10 +149,7 @@ def laplacian_operator(sheaf: CellularSheaf) -> LinearOperator:
 
     def matmat(x: np.ndarray) -> np.ndarray:
         x = np.ascontiguousarray(x, dtype=np.result_type(x.dtype, sheaf.dtype))
-        flat = as_columns(x)
-        out = np.zeros_like(flat)
-        kernels.apply_adjoint(sheaf.arrays, apply_coboundary(sheaf, flat), out)
-        return out.reshape(x.shape)
+        return apply_laplacian(sheaf, as_columns(x)).reshape(x.shape)
 
     return LinearOperator(
         shape=(sheaf.dim_c0, sheaf.dim_c0),

@@ -2,8 +2,6 @@
 
 from sheafcoarsen._kernels.operators.blocks import UniformMaps, fill, fill_uniform
 from sheafcoarsen._kernels.operators.delta import (
-    apply_adjoint,
-    apply_coboundary,
     coboundary_csr,
     multiply_maps,
     stacked_factors,
@@ -19,13 +17,19 @@ from sheafcoarsen._kernels.operators.pattern import (
     scalar_row_widths,
     sort_half_edges,
 )
+from sheafcoarsen._kernels.operators.products import (
+    apply_coboundary,
+    apply_laplacian,
+    apply_laplacian_column,
+)
 
 __all__ = [
     "BlockPattern",
     "BlockRows",
     "UniformMaps",
-    "apply_adjoint",
     "apply_coboundary",
+    "apply_laplacian",
+    "apply_laplacian_column",
     "canonical_entries",
     "coboundary_csr",
     "fill",

@@ -1,4 +1,4 @@
-"""The coboundary and what is summed edge by edge: actions on cochains, factors, energies.
+"""The coboundary and what is summed edge by edge: its matrix, factors, energies.
 
 ``f`` is a ``SheafArrays``; ranges ``lo .. hi`` are vertices or edges, as the first line of each
 kernel says.
@@ -108,62 +108,6 @@ def coboundary_csr(f, indptr, indices, data):
             for i in range(dv):
                 indices[pv + i] = ov + i
                 data[pv + i] = -f.head_data[b + i]
-
-
-@kernel
-def apply_coboundary(lo, hi, f, x, y):
-    """Y = delta x in the rows of edges lo .. hi; x is (dim_c0, h), y is (dim_c1, h)."""
-    h = x.shape[1]
-    for e in range(lo, hi):
-        u, v = f.edges[e, 0], f.edges[e, 1]
-        du, dv = f.vertex_dims[u], f.vertex_dims[v]
-        ou, ov = f.vertex_offsets[u], f.vertex_offsets[v]
-        for q in range(f.edge_dims[e]):
-            row = f.edge_offsets[e] + q
-            a, b = f.tail_offsets[e] + q * du, f.head_offsets[e] + q * dv
-            for c in range(h):
-                y[row, c] = 0
-            if u == v:
-                for i in range(du):
-                    t = f.tail_data[a + i] - f.head_data[b + i]
-                    for c in range(h):
-                        y[row, c] += t * x[ou + i, c]
-                continue
-            for i in range(du):
-                t = f.tail_data[a + i]
-                for c in range(h):
-                    y[row, c] += t * x[ou + i, c]
-            for i in range(dv):
-                t = f.head_data[b + i]
-                for c in range(h):
-                    y[row, c] -= t * x[ov + i, c]
-
-
-@kernel
-def apply_adjoint(f, y, x):
-    """X += delta* y; x is (dim_c0, h), y is (dim_c1, h)."""
-    h = x.shape[1]
-    for e in range(f.edges.shape[0]):
-        u, v = f.edges[e, 0], f.edges[e, 1]
-        du, dv = f.vertex_dims[u], f.vertex_dims[v]
-        ou, ov = f.vertex_offsets[u], f.vertex_offsets[v]
-        for q in range(f.edge_dims[e]):
-            row = f.edge_offsets[e] + q
-            a, b = f.tail_offsets[e] + q * du, f.head_offsets[e] + q * dv
-            if u == v:
-                for i in range(du):
-                    t = np.conj(f.tail_data[a + i] - f.head_data[b + i])
-                    for c in range(h):
-                        x[ou + i, c] += t * y[row, c]
-                continue
-            for i in range(du):
-                t = np.conj(f.tail_data[a + i])
-                for c in range(h):
-                    x[ou + i, c] += t * y[row, c]
-            for i in range(dv):
-                t = np.conj(f.head_data[b + i])
-                for c in range(h):
-                    x[ov + i, c] -= t * y[row, c]
 
 
 @kernel

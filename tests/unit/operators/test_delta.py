@@ -1,5 +1,6 @@
 """The coboundary, as a matrix and applied without one."""
 
+import numba
 import numpy as np
 import pytest
 import scipy.sparse
@@ -8,6 +9,8 @@ from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen.operators import apply_coboundary
 from tests.support import reference
 from tests.support.helpers import assert_residual
 from tests.support.strategies import cochains, sheaves
@@ -77,3 +80,53 @@ def test_laplacian_operator_keeps_the_imaginary_part_of_x():
     assert (A @ np.array([1j, 0])).tolist() == [1j, -1j]
     F = CellularSheaf([[0, 1]], [[[1.0]]], [[[2j]]])  # conjugates are taken on the way back
     assert (sc.laplacian_operator(F) @ np.array([1, 0])).tolist() == [1, 2j]
+
+
+def _strip(d, rows, dtype=float, loops=False):
+    """Return random maps on a strip of triangles, with two loops if wanted."""
+    edges = [(i, i + k) for i in range(40) for k in (1, 2)] + [(3, 3), (7, 7)] * loops
+    return CellularSheaf.random(edges, d, rows, seed=d + 10 * rows, dtype=dtype)
+
+
+@pytest.mark.parametrize("loops", [False, True], ids=["", "loops"])
+@pytest.mark.parametrize(("d", "rows"), [(1, 1), (2, 2), (3, 3), (3, 1), (5, 2)])
+@pytest.mark.parametrize("h", [None, 1, 4, 7])
+def test_products_of_any_number_of_columns_are_those_of_the_matrices(d, rows, h, loops):
+    F = _strip(d, rows, loops=loops)
+    x = np.random.default_rng(0).standard_normal((F.dim_c0,) if h is None else (F.dim_c0, h))
+    delta, L = reference.coboundary(F), reference.laplacian(F)
+    assert_residual(sc.laplacian_operator(F) @ x - L @ x, delta, delta, x, n=F.dim_c1)
+    columns = x.reshape(F.dim_c0, -1)
+    assert_residual(apply_coboundary(F, columns) - delta @ columns, delta, columns, n=F.dim_c1)
+
+
+@pytest.mark.parametrize("of_maps", [np.float32, np.float64, np.complex64])
+@pytest.mark.parametrize("of_x", [np.float32, np.complex128])
+def test_products_have_the_wider_scalar_type(of_maps, of_x):
+    F = _strip(2, 2, of_maps)
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((F.dim_c0, 5)).astype(of_x)
+    X = X * of_x(1 + 2j) if np.iscomplexobj(X) else X
+    delta, wide = reference.coboundary(F), np.result_type(of_maps, of_x)
+    for result, expected, factors in (
+        (sc.laplacian_operator(F) @ X, delta.conj().T @ (delta @ X), (delta, delta, X)),
+        (apply_coboundary(F, X), delta @ X, (delta, X)),
+    ):
+        assert result.dtype == wide
+        # entries of delta are exact; sums are those of the wider type
+        eps = np.finfo(wide).eps
+        scale = np.prod([np.linalg.norm(factor) for factor in factors])
+        assert np.linalg.norm(result - expected) < 30 * F.dim_c1 * eps * scale
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_products_are_the_same_bits_for_any_number_of_threads(monkeypatch):
+    F = CellularSheaf.random([(i, i + k) for i in range(20_000) for k in (1, 2)], 3, 3, seed=0)
+    X = np.random.default_rng(0).standard_normal((F.dim_c0, 11))
+    found = []
+    for threads in (1, 2, 5):
+        monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", threads)
+        found.append((sc.laplacian_operator(F) @ X, apply_coboundary(F, X)))
+    for product, image in found[1:]:
+        np.testing.assert_array_equal(product, found[0][0])
+        np.testing.assert_array_equal(image, found[0][1])
