@@ -7,6 +7,8 @@
     the coarse sheaf of an R, whose Laplacian is R* L R (``thm:Galerkin_realization``): first
     ``crossing.py``, the maps of crossing edges, fine maps times blocks of R, compressed where
     asked; then ``loops.py``, a loop at each coarse vertex for the energy kept inside its cluster;
+``views.py``, ``quotient.py``
+    what a coarsening shows: the way up and down, operators, the graph of clusters;
 ``checks.py``, ``refresh.py``
     whether what a caller brings fits together, and whether a sheaf may take another's place;
 ``growth.py``

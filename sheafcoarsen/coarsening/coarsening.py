@@ -2,38 +2,36 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import cochain, flag, range_of_blocks, read_only, tables
+from sheafcoarsen._support import flag, range_of_blocks, read_only, tables
 from sheafcoarsen.coarsening.checks import check_given, check_parts, matching_modes
 from sheafcoarsen.coarsening.growth import laplacian_growth
 from sheafcoarsen.coarsening.loops import factored_loops, loop_rows, spectral_loops
 from sheafcoarsen.coarsening.realization import realize
 from sheafcoarsen.coarsening.refresh import check_topology
+from sheafcoarsen.coarsening.views import Views
 from sheafcoarsen.modes import (
     LocalModes,
     LocalOperatorLike,
     Prolongation,
-    cluster_number,
     compute_modes,
     local_operator_of,
     refresh_modes,
     warn_if_empty,
     warn_if_tied,
 )
-from sheafcoarsen.operators import coboundary, laplacian
-from sheafcoarsen.partition import Clusters, Partition, check_partition, clusters_of
+from sheafcoarsen.partition import Partition, check_partition, clusters_of
 from sheafcoarsen.ranks import RankLike, Rule
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, sheaf_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Coarsening:
+class Coarsening(Views):
     """A coarsened sheaf and how it came about; :func:`coarsen` makes it.
 
     ``sheaf`` is a :class:`CellularSheaf` again, so that everything, coarsening included, runs on
@@ -90,159 +88,6 @@ class Coarsening:
     def __post_init__(self) -> None:
         check_parts(self.fine, self.partition, self.modes, self.sheaf, self.loops)
         object.__setattr__(self, "prolongation", self.R.matrix)
-
-    @cached_property
-    def R(self) -> Prolongation:
-        """R as dense blocks, one for every cluster."""
-        return Prolongation.from_matrix(
-            self.fine, self.clusters, self.sheaf.vertex_dims, self.prolongation, "Coarsening"
-        )
-
-    @cached_property
-    def n_crossing_edges(self) -> int:
-        """How many of the coarse sheaf's edges are crossing edges; the rest are loops."""
-        return int((self.sheaf.edges[:, 0] != self.sheaf.edges[:, 1]).sum())
-
-    @property
-    def ranks(self) -> np.ndarray:
-        """Dimension r_a of each coarse stalk (``eq:coarse_stalk``), shape (K,)."""
-        return self.sheaf.vertex_dims
-
-    @cached_property
-    def clusters(self) -> Clusters:
-        """The index structure of the fine graph with its partition."""
-        modes = self.modes
-        if modes is not None and modes.sheaf is self.fine and modes.partition is self.partition:
-            return modes.clusters
-        return clusters_of(self.fine, self.partition)
-
-    def block(self, a: int) -> np.ndarray:
-        """Return R_a (``eq:local_prolongation``), shape (N_a, r_a).
-
-        Rows are the cluster's vertices ascending, stalk coordinates inside.
-
-        Parameters
-        ----------
-        a : int
-            The cluster.
-
-        Returns
-        -------
-        ndarray, shape (N_a, r_a)
-
-        Examples
-        --------
-        >>> import networkx as nx
-        >>> import sheafcoarsen as sc
-        >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
-        >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
-        >>> abs(C.block(1)).round(3)
-        array([[0.707],
-               [0.707]])
-        """
-        return self.R.block(cluster_number(self.partition, a))
-
-    def internal_operator(self, a: int) -> np.ndarray:
-        """Return H_a = R_a* L_a R_a (``eq:local_residual_operator``), shape (r_a, r_a).
-
-        It comes from the fine maps: the Gram matrix of delta_a R_a (``eq:internal_coboundary``).
-
-        Parameters
-        ----------
-        a : int
-            The cluster.
-
-        Returns
-        -------
-        ndarray, shape (r_a, r_a)
-
-        Examples
-        --------
-        >>> import networkx as nx
-        >>> import sheafcoarsen as sc
-        >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
-        >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), 2)
-        >>> abs(C.internal_operator(1)).round(12)
-        array([[0., 0.],
-               [0., 2.]])
-        """
-        a = cluster_number(self.partition, a)
-        begin, end = self.clusters.internal_ptr[a : a + 2]
-        edges = self.clusters.internal_edges[begin:end]
-        rows = range_of_blocks(self.fine.edge_offsets, edges)
-        lo, hi = self.sheaf.vertex_offsets[a : a + 2]
-        y = (coboundary(self.fine)[rows] @ self.prolongation[:, lo:hi]).toarray()
-        return y.conj().T @ y
-
-    def lift(self, z: npt.ArrayLike) -> np.ndarray:
-        """Return R z, a fine cochain, for a coarse one (``eq:local_lift``).
-
-        Parameters
-        ----------
-        z : array_like, shape (sum r_a,) or (sum r_a, h)
-
-        Returns
-        -------
-        ndarray, shape (dim_c0,) or (dim_c0, h)
-
-        Examples
-        --------
-        >>> import networkx as nx
-        >>> import sheafcoarsen as sc
-        >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
-        >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
-        >>> bool(abs(C.pool(C.lift([1.0, -2.0])) - [1.0, -2.0]).max() < 1e-15)  # R* R = I
-        True
-        """
-        return self.prolongation @ cochain(self.sheaf, z, "z", " of the coarse sheaf")
-
-    def pool(self, x: npt.ArrayLike) -> np.ndarray:
-        """Return R* x (``eq:local_pooling_adjoint``), a coarse cochain, for a fine one.
-
-        Parameters
-        ----------
-        x : array_like, shape (dim_c0,) or (dim_c0, h)
-
-        Returns
-        -------
-        ndarray, shape (sum r_a,) or (sum r_a, h)
-
-        Examples
-        --------
-        >>> import networkx as nx
-        >>> import sheafcoarsen as sc
-        >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
-        >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
-        >>> abs(C.pool([1.0, 1.0, 0.0, 0.0])).round(3)
-        array([1.414, 0.   ])
-        """
-        return self.prolongation.conj().T @ cochain(self.fine, x, "x", " of the fine sheaf")
-
-    def galerkin(self) -> scipy.sparse.csr_array:
-        """Return L_Gal = R* L R (``eq:sheaf_galerkin_operator``), computed from R and the fine L.
-
-        It does not look at the coarse sheaf, so comparing it with ``laplacian(C.sheaf)`` means
-        something. On the constant sheaf of dimension 1, with the columns of an assignment matrix as
-        ``basis``, it is S* L S (``eq:SLS``).
-
-        Returns
-        -------
-        csr_array, shape (sum r_a, sum r_a)
-
-        Examples
-        --------
-        >>> import networkx as nx
-        >>> import sheafcoarsen as sc
-        >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
-        >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
-        >>> abs(C.galerkin().toarray()).round(3)
-        array([[0.5, 0.5],
-               [0.5, 0.5]])
-        """
-        R = self.prolongation
-        product = scipy.sparse.csr_array(R.conj().T @ (laplacian(self.fine) @ R))
-        product.sort_indices()
-        return product
 
     def recoarsen(self, sheaf: CellularSheaf) -> "Coarsening":
         """Coarsen another sheaf on the same graph in the same way: new maps, nothing else.

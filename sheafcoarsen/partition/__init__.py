@@ -46,6 +46,7 @@ from sheafcoarsen.partition.clusters import (
     edge_clusters,
 )
 from sheafcoarsen.partition.container import Partition
+from sheafcoarsen.partition.links import edge_strengths
 from sheafcoarsen.partition.packing import warn_if_starved
 from sheafcoarsen.partition.selection import METHODS, Method, Weights, find_clusters, select
 
@@ -58,6 +59,7 @@ __all__ = [
     "check_partition",
     "clusters_of",
     "edge_clusters",
+    "edge_strengths",
     "find_clusters",
     "select",
     "warn_if_starved",

@@ -39,9 +39,7 @@ def links_of(F_or_graph: Any, weights: str) -> Links:
         edges = F_or_graph.edges
         sizes = np.maximum(F_or_graph.vertex_dims, 1)
         if weights == "sheaf":
-            values = np.empty(len(edges))
-            largest = max(F_or_graph.largest_entry, np.finfo(float).tiny)
-            kernels.strengths(F_or_graph.arrays, 1 / largest, values)
+            values = relative_strengths(F_or_graph)
         else:
             values = np.ones(len(edges))
     else:
@@ -55,6 +53,19 @@ def links_of(F_or_graph: Any, weights: str) -> Links:
         sizes = np.ones(arrays.n_vertices, dtype=np.int64)
         values = edge_weights(arrays, "weight").astype(np.float64)
     return neighbour_lists(edges, values, sizes)
+
+
+def relative_strengths(sheaf: CellularSheaf) -> np.ndarray:
+    """Return norm(F_u* F_v)_F of every edge, 0 of loops, of maps with the largest entry 1."""
+    values = np.empty(sheaf.n_edges)
+    largest = max(sheaf.largest_entry, np.finfo(float).tiny)
+    kernels.strengths(sheaf.arrays, 1 / largest, values)
+    return values
+
+
+def edge_strengths(sheaf: CellularSheaf) -> np.ndarray:
+    """Return norm(F_u* F_v)_F of every edge, 0 of loops."""
+    return relative_strengths(sheaf) * sheaf.largest_entry**2
 
 
 def neighbour_lists(edges: np.ndarray, values: np.ndarray, sizes: np.ndarray) -> Links:

@@ -1,0 +1,216 @@
+"""What a coarsening shows of its parts: the way up and down, operators, the quotient graph."""
+
+from functools import cached_property
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from sheafcoarsen._support import cochain, range_of_blocks
+from sheafcoarsen.coarsening.quotient import quotient_graph
+from sheafcoarsen.modes import LocalModes, Prolongation, cluster_number
+from sheafcoarsen.operators import coboundary, laplacian
+from sheafcoarsen.partition import Clusters, Partition, clusters_of
+from sheafcoarsen.sheaf import CellularSheaf
+
+
+class Views:
+    """What a :class:`Coarsening` shows of its parts."""
+
+    fine: CellularSheaf
+    partition: Partition
+    modes: LocalModes | None
+    prolongation: scipy.sparse.csr_array
+    sheaf: CellularSheaf
+
+    @cached_property
+    def R(self) -> Prolongation:
+        """R as dense blocks, one for every cluster."""
+        return Prolongation.from_matrix(
+            self.fine, self.clusters, self.sheaf.vertex_dims, self.prolongation, "Coarsening"
+        )
+
+    @cached_property
+    def n_crossing_edges(self) -> int:
+        """How many of the coarse sheaf's edges are crossing edges; the rest are loops."""
+        return int((self.sheaf.edges[:, 0] != self.sheaf.edges[:, 1]).sum())
+
+    @property
+    def ranks(self) -> np.ndarray:
+        """Dimension r_a of each coarse stalk (``eq:coarse_stalk``), shape (K,)."""
+        return self.sheaf.vertex_dims
+
+    @cached_property
+    def clusters(self) -> Clusters:
+        """The index structure of the fine graph with its partition."""
+        modes = self.modes
+        if modes is not None and modes.sheaf is self.fine and modes.partition is self.partition:
+            return modes.clusters
+        return clusters_of(self.fine, self.partition)
+
+    def block(self, a: int) -> np.ndarray:
+        """Return R_a (``eq:local_prolongation``), shape (N_a, r_a).
+
+        Rows are the cluster's vertices ascending, stalk coordinates inside.
+
+        Parameters
+        ----------
+        a : int
+            The cluster.
+
+        Returns
+        -------
+        ndarray, shape (N_a, r_a)
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+        >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
+        >>> abs(C.block(1)).round(3)
+        array([[0.707],
+               [0.707]])
+        """
+        return self.R.block(cluster_number(self.partition, a))
+
+    def internal_operator(self, a: int) -> np.ndarray:
+        """Return H_a = R_a* L_a R_a (``eq:local_residual_operator``), shape (r_a, r_a).
+
+        It comes from the fine maps: the Gram matrix of delta_a R_a (``eq:internal_coboundary``).
+
+        Parameters
+        ----------
+        a : int
+            The cluster.
+
+        Returns
+        -------
+        ndarray, shape (r_a, r_a)
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+        >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), 2)
+        >>> abs(C.internal_operator(1)).round(12)
+        array([[0., 0.],
+               [0., 2.]])
+        """
+        a = cluster_number(self.partition, a)
+        begin, end = self.clusters.internal_ptr[a : a + 2]
+        edges = self.clusters.internal_edges[begin:end]
+        rows = range_of_blocks(self.fine.edge_offsets, edges)
+        lo, hi = self.sheaf.vertex_offsets[a : a + 2]
+        y = (coboundary(self.fine)[rows] @ self.prolongation[:, lo:hi]).toarray()
+        return y.conj().T @ y
+
+    def lift(self, z: npt.ArrayLike) -> np.ndarray:
+        """Return R z, a fine cochain, for a coarse one (``eq:local_lift``).
+
+        Parameters
+        ----------
+        z : array_like, shape (sum r_a,) or (sum r_a, h)
+
+        Returns
+        -------
+        ndarray, shape (dim_c0,) or (dim_c0, h)
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+        >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
+        >>> bool(abs(C.pool(C.lift([1.0, -2.0])) - [1.0, -2.0]).max() < 1e-15)  # R* R = I
+        True
+        """
+        return self.prolongation @ cochain(self.sheaf, z, "z", " of the coarse sheaf")
+
+    def pool(self, x: npt.ArrayLike) -> np.ndarray:
+        """Return R* x (``eq:local_pooling_adjoint``), a coarse cochain, for a fine one.
+
+        Parameters
+        ----------
+        x : array_like, shape (dim_c0,) or (dim_c0, h)
+
+        Returns
+        -------
+        ndarray, shape (sum r_a,) or (sum r_a, h)
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+        >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
+        >>> abs(C.pool([1.0, 1.0, 0.0, 0.0])).round(3)
+        array([1.414, 0.   ])
+        """
+        return self.prolongation.conj().T @ cochain(self.fine, x, "x", " of the fine sheaf")
+
+    def galerkin(self) -> scipy.sparse.csr_array:
+        """Return L_Gal = R* L R (``eq:sheaf_galerkin_operator``), computed from R and the fine L.
+
+        It does not look at the coarse sheaf, so comparing it with ``laplacian(C.sheaf)`` means
+        something. On the constant sheaf of dimension 1, with the columns of an assignment matrix as
+        ``basis``, it is S* L S (``eq:SLS``).
+
+        Returns
+        -------
+        csr_array, shape (sum r_a, sum r_a)
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+        >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
+        >>> abs(C.galerkin().toarray()).round(3)
+        array([[0.5, 0.5],
+               [0.5, 0.5]])
+        """
+        R = self.prolongation
+        product = scipy.sparse.csr_array(R.conj().T @ (laplacian(self.fine) @ R))
+        product.sort_indices()
+        return product
+
+    def quotient(self, weight: npt.ArrayLike | str | None = None) -> nx.Graph:
+        """Return the graph of clusters, weighted, with the names of what went into each of them.
+
+        It is for what networkx does with a small weighted graph: drawing, centrality, paths. The
+        coarse sheaf holds more than one number for two clusters; here it plays no part but by its
+        dimensions.
+
+        Parameters
+        ----------
+        weight : array_like, shape (m,), or "sheaf", optional
+            Of the fine edges, whose sums are the weights of the quotient. By default each counts 1,
+            so that weights are numbers of edges; "sheaf" stands for norm(F_u* F_v) of an edge, in
+            which a constant or a signed sheaf of dimension 1 has its weights; that of a loop is 0.
+
+        Returns
+        -------
+        networkx.Graph
+            Nodes 0 .. K-1, each with ``members``, the labels of its vertices in their order (their
+            numbers, where they have none), ``size``, how many they are, ``dim``, the dimension of
+            the coarse stalk, and ``inside``, the weight of the edges in the cluster. An edge has
+            ``weight`` and ``count``, the number of fine edges. No loops.
+
+        Raises
+        ------
+        ValueError, TypeError
+            Weights that are not m finite real numbers.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.Graph(["ab", "bc", "cd", "da"]))
+        >>> Q = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1).quotient([5.0, 2.0, 7.0, 3.0])
+        >>> Q.nodes(data="members"), Q.edges(data="weight")
+        (NodeDataView({0: ('a', 'b'), 1: ('c', 'd')}, data='members'), EdgeDataView([(0, 1, 7.0)]))
+        """
+        return quotient_graph(self.fine, self.clusters, self.sheaf.vertex_dims, weight)

@@ -1,0 +1,76 @@
+"""The graph of clusters against networkx's own quotient."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from tests.support.helpers import ties_allowed
+from tests.support.strategies import partitions, sheaves
+
+KARATE = nx.karate_club_graph()
+F = sc.CellularSheaf.constant(KARATE)
+C = sc.coarsen(F, sc.select(F, 5), rank=1)
+
+
+@given(sheaves(), st.data())
+def test_sums_over_edges_and_members(F, data):
+    P = data.draw(partitions(F.n_vertices))
+    weights = np.random.default_rng(3).standard_normal(F.n_edges)
+    with ties_allowed():
+        coarsening = sc.coarsen(F, P, 1)
+    Q = coarsening.quotient(weights)
+    assert list(Q.nodes) == list(range(P.n_clusters))
+    names = range(F.n_vertices) if F.vertex_labels is None else F.vertex_labels
+    for a, node in Q.nodes(data=True):
+        assert node["members"] == tuple(names[v] for v in P.cluster(a))
+        assert node["size"] == P.sizes[a]
+        assert node["dim"] == coarsening.ranks[a]
+    ends = np.sort(P.labels[F.edges], axis=1)
+    for a in range(P.n_clusters):
+        inside = weights[(ends == a).all(axis=1)].sum()
+        assert abs(Q.nodes[a]["inside"] - inside) < 1e-13
+        for b in range(a + 1, P.n_clusters):
+            across = (ends == [a, b]).all(axis=1)
+            assert Q.has_edge(a, b) == across.any()
+            if across.any():
+                assert abs(Q.edges[a, b]["weight"] - weights[across].sum()) < 1e-13
+                assert Q.edges[a, b]["count"] == across.sum()
+    assert list(Q.edges) == sorted(Q.edges)
+
+
+def test_edges_count_one_each_by_default():
+    Q = C.quotient()
+    names = [set(members) for _, members in Q.nodes(data="members")]
+    theirs = nx.quotient_graph(KARATE, names, relabel=True)
+    for a, b, edge in Q.edges(data=True):
+        assert edge["weight"] == edge["count"] == nx.cut_size(KARATE, names[a], names[b])
+    assert nx.is_isomorphic(Q, theirs)
+    inside = sum(node["inside"] for _, node in Q.nodes(data=True))
+    assert inside + sum(w for *_, w in Q.edges(data="weight")) == F.n_edges
+
+
+def test_maps_say_what_an_edge_weighs():
+    weight = [data["weight"] for *_, data in KARATE.edges(data=True)]
+    by_maps, given_ones = C.quotient("sheaf"), C.quotient(weight)
+    for a, b, w in given_ones.edges(data="weight"):
+        assert by_maps.edges[a, b]["weight"] == pytest.approx(w, rel=1e-14)
+    plain = C.quotient()
+    assert any(w != plain.edges[a, b]["weight"] for a, b, w in given_ones.edges(data="weight"))
+
+
+@pytest.mark.parametrize(
+    ("weight", "error", "message"),
+    [
+        ("weight", ValueError, "a sheaf holds no attributes of edges"),
+        (np.ones(3), ValueError, r"one number for each of the 78 fine edges, got shape \(3,\)"),
+        (np.full(78, np.nan), ValueError, "`weight` must be finite, got nan at index 0"),
+        (np.full(78, 1j), TypeError, "`weight` must be real, got dtype complex128"),
+        (["a"] * 78, TypeError, "`weight` must hold float32"),
+    ],
+)
+def test_bad_weights(weight, error, message):
+    with pytest.raises(error, match=message):
+        C.quotient(weight)
