@@ -10,8 +10,9 @@ array([0.042, 0.   ])
 >>> bool((lower <= upper).all())
 True
 
-``spectra.py`` compares eigenvalues and eigenspaces, which ``low_pairs.py`` finds; ``enclosure.py``
-encloses every fine eigenvalue from the coarse ones alone.
+``spectra.py`` compares eigenvalues and eigenspaces, which ``low_pairs.py`` finds, small components
+apart (``components.py``); ``enclosure.py`` encloses every fine eigenvalue from the coarse ones
+alone.
 """
 
 from sheafcoarsen.quality.enclosure import Certificate, certificate

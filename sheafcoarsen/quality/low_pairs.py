@@ -1,7 +1,7 @@
 """The lowest singular values of a coboundary: how many are zero, and the first positive ones.
 
-Zeros are counted, and where they are many also computed, first: Lanczos would have to find every
-one of them before the first positive value.
+Small problems are solved densely. Others are those of a sheaf: global sections are counted and put
+aside, and the pairs beside them are iterated.
 """
 
 from collections.abc import Callable
@@ -12,8 +12,10 @@ import scipy.linalg
 import scipy.sparse
 
 from sheafcoarsen._support import eps_of, single_threaded_blas
-from sheafcoarsen.modes import MAX_DENSE, SPARSE_ABOVE, SPARSE_SHARE, lowest_sparse
-from sheafcoarsen.operators import Factors
+from sheafcoarsen.modes import MAX_DENSE, SPARSE_ABOVE, SPARSE_SHARE
+from sheafcoarsen.quality.components import SmallComponents, split_components
+from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.solve import LowSpectrum
 
 EPS = eps_of(np.float64)
 
@@ -23,19 +25,20 @@ CONVERGED = 1e-4
 Its eigenvalue is off by about the square of this.
 """
 
+ACCURATE, ENOUGH = 1e-8, 1e-5
+"""What is aimed at in the same units, and what will do where that is near rounding, ``TINY``."""
+
+TOL, TINY = 1e-8, 1e-13
+"""Of the iteration, relative to norm(L), before that is looked at; and what it hardly reaches."""
+
 WHOLE = 20_000_000
 """Entries of a dense coboundary up to which all singular vectors are computed."""
 
-MANY_ZEROS = 32
-"""Zero eigenvalues beyond which they are computed on their own, in time that is linear in them."""
-
-
 ROOM = 4
-"""Dimensions beside a known kernel, per pair wanted, that Lanczos needs."""
+"""Dimensions beside a known kernel, per pair wanted, that iterating needs."""
 
-
-HOLES = 2
-"""How often a spectrum with a hole is computed anew, with twice as many pairs."""
+BEYOND = 2
+"""Pairs after the k-th that are computed at first, to see where its multiplet ends."""
 
 
 class LowPairs(NamedTuple):
@@ -54,6 +57,17 @@ class LowPairs(NamedTuple):
     size: float
 
 
+class KnownPairs(NamedTuple):
+    """Lowest eigenvectors that were found before.
+
+    Among them stand all zeros but ``zeros``; ``whole`` says that the last one ends a multiplet.
+    """
+
+    vectors: np.ndarray
+    zeros: int
+    whole: bool
+
+
 @single_threaded_blas()
 def low_pairs(
     D: scipy.sparse.csr_array,
@@ -61,12 +75,15 @@ def low_pairs(
     accuracy: float,
     eps: float,
     size: float | None = None,
-    kernel_of: Callable[[], np.ndarray | scipy.sparse.csr_array] | None = None,
+    sheaf_of: Callable[[], CellularSheaf] | None = None,
+    kernel_of: Callable[[CellularSheaf], Any] | None = None,
+    known: KnownPairs | None = None,
 ) -> LowPairs:
     """Return the first k positive singular values of D, or more: to the end of the last multiplet.
 
-    ``accuracy`` times ``size``, by default a bound of norm(D), is the level of zero. ``kernel_of``
-    computes an orthonormal basis of ker D where that is worth it.
+    ``accuracy`` times ``size``, by default a bound of norm(D), is the level of zero. ``sheaf_of``
+    returns a sheaf with the Laplacian D* D, up to a factor, and ``kernel_of`` an orthonormal basis
+    of its global sections; without them all is dense.
     """
     n = D.shape[1]
     A = scipy.sparse.csr_array(D.conj().T @ D)
@@ -75,40 +92,155 @@ def low_pairs(
     if bound == 0:
         return LowPairs(np.zeros(0), np.zeros((n, 0), A.dtype), 0, n, 0.0, size)
     level = max(accuracy, max(D.shape) * EPS) * size
-    m = n if n <= SPARSE_ABOVE and n * D.shape[0] <= WHOLE else min(n, k + k // 4 + 8)
-    Z = None
-    if kernel_of is not None and _is_sparse(n, m):
-        below = Factors(A, -max(4 * n * EPS * bound, level * level)).count_negative()
-        Z = _kernel(D, kernel_of(), level) if MANY_ZEROS < below <= n - ROOM * m else None
-    known, zero = (0, 0.0) if Z is None else (Z.shape[1], _largest_column(D @ Z))
-    left = n - known  # dimensions beside the known kernel
-    holes = 0
+    before = None if known is None else _from_known(D, A, k, level, known, size)
+    if before is not None:
+        return before
+    if sheaf_of is not None and n > SPARSE_ABOVE:
+        sheaf = sheaf_of()
+        parts = split_components(D, sheaf)
+        if parts is not None:
+            share = level / size, eps, size
+            return _beside_small(D, k, share, parts, kernel_of)
+        sheaf_of = lambda: sheaf  # noqa: E731
+    all_at_once = n <= SPARSE_ABOVE and n * D.shape[0] <= WHOLE
+    m = n if all_at_once else min(n, k + BEYOND)
+    iterated = None
     while True:
-        if Z is not None and (not _is_sparse(n, m) or ROOM * m > left):
-            return low_pairs(D, k, accuracy, eps, size)
-        sparse = _is_sparse(n, m)
-        sigma, X = _rayleigh_ritz(D, A, m, sparse, Z)
+        kernel, zero = 0, 0.0
+        if sheaf_of is not None and _is_sparse(n, m):
+            if iterated is None:
+                iterated = _Iterated(D, bound, level, sheaf_of(), kernel_of)
+                iterated.vectors = None if known is None else known.vectors
+            found = iterated.pairs(m)
+            if found is None:
+                return low_pairs(D, k, accuracy, eps, size)
+            X, kernel, zero = found
+        else:
+            if n > MAX_DENSE:
+                raise np.linalg.LinAlgError(
+                    f"k, the zero eigenvalues and the multiple ones together need more than "
+                    f"{n // SPARSE_SHARE} of {n} eigenpairs, beyond what a dense solver is for: "
+                    "ask for a smaller k"
+                )
+            X = scipy.linalg.eigh(A.toarray(), subset_by_index=[0, m - 1])[1]
+        left = n - kernel  # dimensions beside the known kernel
+        sigma, X = singular_pairs(D, X)
         zeros = int((sigma <= level).sum())
         values = sigma**2
-        tie = np.sqrt(EPS) * values[1:] + 4 * eps * size * size
-        ends = np.flatnonzero(np.diff(values) > tie) + 1
-        ends = ends[ends >= min(zeros + k, left)]
-        end = int(ends[0]) if ends.size else left
-        if m == left:
+        end = _multiplet_end(values, zeros + k, 4 * eps * size * size)
+        if end is not None or len(sigma) == left:
             break
-        if ends.size:
-            there = _count_below(A, values, X, range(zeros, end), sparse)
-            if there is None or there == known + end:
-                break
-            if holes == HOLES or not _is_sparse(n, 2 * m):
-                raise np.linalg.LinAlgError(
-                    f"found {known + end} eigenvalues where the inertia counts {there}: "
-                    "some did not converge"
-                )
-            holes += 1
-        m = min(left, 2 * m)
+        m = min(left, 2 * m + zeros)
+    end = left if end is None else end
+    if m < n:
+        _check_converged(A, values[zeros:end], X[:, zeros:end])
     zero = max(zero, float(sigma[:zeros].max(initial=0.0)))
-    return LowPairs(sigma[zeros:], X[:, zeros:], end - zeros, known + zeros, zero, size)
+    return LowPairs(sigma[zeros:], X[:, zeros:], end - zeros, kernel + zeros, zero, size)
+
+
+def _from_known(
+    D: scipy.sparse.csr_array,
+    A: scipy.sparse.csr_array,
+    k: int,
+    level: float,
+    known: KnownPairs,
+    size: float,
+) -> LowPairs | None:
+    """Return pairs that were found before; None where there are too few, or they are too rough."""
+    sigma, X = singular_pairs(D, known.vectors)
+    values, zeros = sigma**2, int((sigma <= level).sum())
+    end = _multiplet_end(values, zeros + k, 4 * EPS * size * size)
+    if end is None and known.whole and len(values) >= zeros + k:
+        end = len(values)
+    if end is None or _roughness(A, values[zeros:end], X[:, zeros:end]) > CONVERGED:
+        return None
+    zero = float(sigma[:zeros].max(initial=0.0))
+    return LowPairs(sigma[zeros:], X[:, zeros:], end - zeros, known.zeros + zeros, zero, size)
+
+
+def _beside_small(
+    D: scipy.sparse.csr_array,
+    k: int,
+    measures: tuple[float, float, float],
+    parts: tuple[SmallComponents, np.ndarray, CellularSheaf],
+    kernel_of: Callable[[CellularSheaf], Any] | None,
+) -> LowPairs:
+    """Return the pairs of a sheaf with small components, ``low_pairs`` of the rest among theirs.
+
+    ``measures`` are accuracy, eps and size.
+    """
+    small, others, rest = parts
+    accuracy, eps, size = measures
+    level = accuracy * size
+    zeros = int((small.sigma <= level).sum())
+    R = scipy.sparse.csr_array(scipy.sparse.csc_array(D)[:, np.flatnonzero(others)])
+    wanted = k
+    while True:
+        found = low_pairs(R, wanted, accuracy, eps, size, lambda: rest, kernel_of)
+        whole = found.kernel + len(found.sigma) == R.shape[1]
+        limit = np.inf if whole else found.sigma[-1]
+        own = np.arange(zeros, int(np.searchsorted(small.sigma, limit, side="right")))
+        sigma = np.concatenate([found.sigma, small.sigma[own]])
+        order = np.argsort(sigma, kind="stable")
+        end = _multiplet_end(sigma[order] ** 2, k, 4 * eps * size * size)
+        if end is not None or whole:
+            break
+        wanted *= 2
+    end = len(sigma) if end is None else end
+    order = order[:end]
+    X = np.zeros((D.shape[1], end), found.vectors.dtype)
+    first = order < len(found.sigma)
+    X[np.ix_(others, first)] = found.vectors[:, order[first]]
+    X[:, ~first] = small.vectors(own[order[~first] - len(found.sigma)])
+    zero = max(found.zero, float(small.sigma[:zeros].max(initial=0.0)))
+    return LowPairs(sigma[order], X, end, found.kernel + zeros, zero, size)
+
+
+class _Iterated:
+    """Pairs of a sheaf beside its global sections, more of them when asked again."""
+
+    def __init__(
+        self,
+        D: scipy.sparse.csr_array,
+        bound: float,
+        level: float,
+        sheaf: CellularSheaf,
+        kernel_of: Callable[[CellularSheaf], Any] | None,
+    ):
+        self.D, self.bound, self.level = D, bound, level
+        self.known, self.zero, self.refused = 0, 0.0, False
+
+        def sections() -> Any:
+            Z = kernel_of(sheaf) if kernel_of is not None else np.zeros((D.shape[1], 0))
+            zero = largest_column(D @ Z)
+            if zero > level:  # rounding makes it none
+                self.refused = True
+                return Z[:, :0]
+            self.zero, self.known = zero, Z.shape[1]
+            return Z
+
+        self.spectrum = LowSpectrum(sheaf, 1, TOL, positive=True, sections_of=sections)
+        self.vectors: np.ndarray | None = None
+
+    def pairs(self, m: int) -> tuple[np.ndarray, int, float] | None:
+        """Return vectors of the m lowest pairs, and how many zeros are known, the largest one.
+
+        None where these leave little, which is better decomposed densely.
+        """
+        spectrum = self.spectrum
+        spectrum.k = m
+        method = spectrum.chosen()
+        found = spectrum.pairs("direct" if method == "dense" else method, self.vectors)
+        if found is None or (self.refused and spectrum.n <= MAX_DENSE):
+            return None
+        sigma = singular_pairs(self.D, found.vectors[:, :m])[0]
+        positive = sigma[sigma > self.level]
+        if positive.size:  # in units of the sheaf, whose Laplacian is D* D up to a factor
+            lowest = float(positive[0]) ** 2 / self.bound * spectrum.norm
+            aim = max(ACCURATE * lowest, min(TINY * spectrum.norm, ENOUGH * lowest))
+            found = spectrum.polished(found, aim)
+        self.vectors = found.vectors
+        return found.vectors[:, :m], self.known, self.zero
 
 
 def _is_sparse(n: int, m: int) -> bool:
@@ -116,60 +248,43 @@ def _is_sparse(n: int, m: int) -> bool:
     return n > SPARSE_ABOVE and (m * SPARSE_SHARE <= n or n > MAX_DENSE)
 
 
-def _kernel(D: scipy.sparse.csr_array, Z: Any, level: float) -> Any:
-    """Return a basis of ker D, or None where rounding makes it none."""
-    return Z if Z.shape[1] and _largest_column(D @ Z) <= level else None
+def _multiplet_end(values: np.ndarray, k: int, least: float) -> int | None:
+    """Return where the multiplet of the k-th value ends, None where it may go on."""
+    tie = np.sqrt(EPS) * values[1:] + least
+    ends = np.flatnonzero(np.diff(values) > tie) + 1
+    ends = ends[ends >= k]
+    return int(ends[0]) if ends.size else None
 
 
-def _largest_column(Y: Any) -> float:
+def largest_column(Y: Any) -> float:
+    """Return the largest norm of a column, 0 where there is none."""
     squares = abs(Y).power(2) if scipy.sparse.issparse(Y) else np.abs(Y) ** 2
     return float(np.sqrt(squares.sum(axis=0).max(initial=0.0)))
 
 
-def _rayleigh_ritz(
-    D: np.ndarray, A: scipy.sparse.csr_array, m: int, sparse: bool, Z: Any
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the m lowest singular values of D, ascending, and right singular vectors, beside Z.
+def singular_pairs(D: scipy.sparse.csr_array, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the singular values of D on span X, ascending, and their right vectors.
 
-    The eigenvectors of A = D* D span the space, the singular values are those of D on it: squaring
-    would resolve them only to sqrt(eps).
+    Eigenvalues of D* D would resolve them only to sqrt(eps). X has orthonormal columns.
     """
-    n = A.shape[0]
-    if sparse and m * SPARSE_SHARE > n:
-        raise np.linalg.LinAlgError(
-            "k, the zero eigenvalues and the multiple ones together need more than "
-            f"{n // SPARSE_SHARE} of {n} eigenpairs, beyond what the sparse method is for: "
-            "ask for a smaller k"
-        )
-    if sparse:
-        X = lowest_sparse(A, m, EPS, beside=Z)[1]
-    else:
-        X = scipy.linalg.eigh(A.toarray(), subset_by_index=[0, m - 1])[1]
     Y = D @ X
+    m = X.shape[1]
     if Y.shape[0] < m:  # so that there are m singular values
         Y = np.vstack([Y, np.zeros((m - Y.shape[0], m), Y.dtype)])
     _, sigma, V = np.linalg.svd(Y, full_matrices=False)
     return sigma[::-1], np.ascontiguousarray(X @ V.conj().T[:, ::-1])
 
 
-def _count_below(
-    A: scipy.sparse.csr_array, values: np.ndarray, X: np.ndarray, positive: range, sparse: bool
-) -> int | None:
-    """Refuse pairs that have not converged, and count the eigenvalues up to the last of them.
+def _roughness(A: scipy.sparse.csr_array, values: np.ndarray, U: np.ndarray) -> float:
+    """Return the largest residual in units of its eigenvalue."""
+    return float((np.linalg.norm(A @ U - U * values, axis=0) / values).max(initial=0.0))
 
-    They are counted by the inertia of A - s I, s above the last: of a multiplet of many more than
-    were wanted, Lanczos may have found a part. None where a dense solver found them.
-    """
-    some = slice(positive.start, positive.stop)
-    U = X[:, some]
-    residuals = np.linalg.norm(A @ U - U * values[some], axis=0)
-    worst = float((residuals / values[some]).max(initial=0.0))
+
+def _check_converged(A: scipy.sparse.csr_array, values: np.ndarray, U: np.ndarray) -> None:
+    """Refuse pairs that have not converged."""
+    worst = _roughness(A, values, U)
     if worst > CONVERGED:
         raise np.linalg.LinAlgError(
             f"an eigenpair has not converged: residual {worst:.3g} times its eigenvalue; "
             "the low spectrum is too near zero"
         )
-    if not sparse:
-        return None
-    shift = (values[positive.stop - 1] + values[positive.stop]) / 2
-    return Factors(A, -shift).count_negative()

@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -21,12 +22,16 @@ from sheafcoarsen._support import (
 from sheafcoarsen.coarsening import Coarsening, check_coarsening, check_isometry, coarsen
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.operators import coboundary
-from sheafcoarsen.quality.low_pairs import low_pairs
+from sheafcoarsen.quality.low_pairs import KnownPairs, low_pairs
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
+from sheafcoarsen.solve import Eigenmodes
 
 SHOWN = 10
 """Eigenvalues that a notebook shows."""
+
+SAME = 1e-5
+"""Residual over norm(L), beyond which a pair was not meant to be one of L."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,6 +57,8 @@ class SpectralQuality:
         Number of zero eigenvalues, decided on singular values of delta and of delta R.
     section_residual : float
         The largest norm(delta R z) of the coarse sections z, in units of norm(delta): rounding.
+    fine_vectors : ndarray, shape (dim_c0, k)
+        Orthonormal eigenvectors of the ``fine`` eigenvalues; None in one made by hand.
 
     Examples
     --------
@@ -72,6 +79,7 @@ class SpectralQuality:
     kernel_fine: int
     kernel_coarse: int
     section_residual: float
+    fine_vectors: np.ndarray | None = None
 
     def __repr__(self) -> str:
         names = (
@@ -120,15 +128,20 @@ def principal_angles(U: np.ndarray, V: np.ndarray) -> np.ndarray:
     return np.maximum.accumulate(np.where(cosines**2 >= 0.5, small, large))
 
 
-def spectral_quality(C: Coarsening, k: int, *, progress: bool = False) -> SpectralQuality:
+def spectral_quality(
+    C: Coarsening,
+    k: int,
+    fine: Eigenmodes | SpectralQuality | None = None,
+    *,
+    progress: bool = False,
+) -> SpectralQuality:
     """Compare the first k positive eigenpairs of L with those of L_Gal = R* L R.
 
     L_Gal is that of ``eq:sheaf_galerkin_operator``.
     Zero eigenvalues are compared by number, the others one by one: the i-th of L with the i-th of
     R* L R. Where k splits a multiple eigenvalue of L, k is widened to its end; where L has fewer
     positive eigenvalues, all are compared. Every pair is converged, or there is an error: large
-    problems are solved by Lanczos, and a factorization counts the eigenvalues so that none is
-    missed.
+    problems are solved as :func:`eigenmodes` solves them, which looks for what it may have missed.
 
     Parameters
     ----------
@@ -136,6 +149,9 @@ def spectral_quality(C: Coarsening, k: int, *, progress: bool = False) -> Spectr
         Its R must be an isometry.
     k : int
         At least 1, at most dim C^0 of the coarse sheaf.
+    fine : Eigenmodes or SpectralQuality, optional
+        Eigenmodes of ``C.fine``, or the quality of another coarsening of it: what was found there
+        is used, and completed where it is not enough.
     progress : bool
         Show a bar: the eigenpairs of L, then those of R* L R.
 
@@ -146,7 +162,9 @@ def spectral_quality(C: Coarsening, k: int, *, progress: bool = False) -> Spectr
     Raises
     ------
     ValueError
-        For a k out of range, or a basis that is not orthonormal.
+        For a k out of range, a basis that is not orthonormal, or a ``fine`` of another sheaf.
+    TypeError
+        For a ``fine`` of another kind.
     numpy.linalg.LinAlgError
         Where an eigenpair does not converge.
 
@@ -172,9 +190,10 @@ def spectral_quality(C: Coarsening, k: int, *, progress: bool = False) -> Spectr
     eps = eps_of(C.fine.dtype)
     accuracy = int(C.clusters.dims.max(initial=0)) * eps
     steps = bar(2, "spectra", progress)
-    fine = low_pairs(delta, k, accuracy, eps, kernel_of=lambda: _sections(F))
+    known = None if fine is None else _reused(fine, C.fine, delta, unit)
+    pairs = low_pairs(delta, k, accuracy, eps, sheaf_of=lambda: F, kernel_of=_sections, known=known)
     steps.update()
-    sigma, U = fine.sigma[: fine.end], fine.vectors[:, : fine.end]
+    sigma, U = pairs.sigma[: pairs.end], pairs.vectors[:, : pairs.end]
     count = len(sigma)
     D = scipy.sparse.csr_array(delta @ R)
     of_coarse = partial(
@@ -182,11 +201,12 @@ def spectral_quality(C: Coarsening, k: int, *, progress: bool = False) -> Spectr
         D,
         accuracy=accuracy,
         eps=eps,
-        size=fine.size,
-        kernel_of=lambda: _coarse_sections(C, F),
+        size=pairs.size,
+        sheaf_of=lambda: _coarse_sheaf(C, F),
+        kernel_of=_sections,
     )
     coarse = of_coarse(max(count, 1))
-    lost = fine.kernel - coarse.kernel
+    lost = pairs.kernel - coarse.kernel
     if count and lost > 0:  # the eigenvalue of number i stands farther up
         coarse = of_coarse(count + lost)
     first = max(lost, 0)
@@ -211,13 +231,46 @@ def spectral_quality(C: Coarsening, k: int, *, progress: bool = False) -> Spectr
     return SpectralQuality(
         fine=read_only(values * unit * unit),
         coarse=read_only(nu * unit * unit),
-        relative_errors=read_only(_nonnegative((nu - values) / values, values, fine.size, eps)),
+        relative_errors=read_only(_nonnegative((nu - values) / values, values, pairs.size, eps)),
         angles=read_only(angles),
         restricted_similarity=similarity,
-        kernel_fine=fine.kernel,
+        kernel_fine=pairs.kernel,
         kernel_coarse=coarse.kernel,
-        section_residual=coarse.zero / fine.size if fine.size else 0.0,
+        section_residual=coarse.zero / pairs.size if pairs.size else 0.0,
+        fine_vectors=read_only(U),
     )
+
+
+def _reused(
+    fine: Eigenmodes | SpectralQuality, sheaf: CellularSheaf, delta: Any, unit: float
+) -> KnownPairs:
+    """Return earlier fine pairs in the units of ``delta``, refused where they are not of it."""
+    if isinstance(fine, Eigenmodes):
+        values, U, zeros, more = fine.values, fine.vectors, 0, not fine.tied
+    elif isinstance(fine, SpectralQuality) and fine.fine_vectors is not None:
+        values, U, zeros, more = fine.fine, fine.fine_vectors, fine.kernel_fine, True
+    else:
+        raise TypeError(
+            f"`fine` must be Eigenmodes or a SpectralQuality, got {type(fine).__name__}"
+        )
+    if len(U) != delta.shape[1]:
+        raise ValueError(
+            f"`fine` must be of C.fine, whose C^0 has dimension {delta.shape[1]}, but its vectors "
+            f"have {len(U)} entries"
+        )
+    U = U.astype(np.result_type(U.dtype, delta.dtype))
+    scaled = values.astype(np.float64) / unit / unit
+    L = scipy.sparse.csr_array(delta.conj().T @ delta)
+    errors = np.linalg.norm(L @ U - U * scaled, axis=0)
+    bound = float(abs(L).sum(axis=1).max(initial=0.0))
+    bad = np.flatnonzero(errors > SAME * bound * np.maximum(np.linalg.norm(U, axis=0), 1))
+    if bad.size or abs(U.conj().T @ U - np.eye(U.shape[1])).max(initial=0.0) > SAME:
+        where = f"pair {bad[0]} is none of it" if bad.size else "its vectors are not orthonormal"
+        raise ValueError(
+            f"`fine` must be eigenmodes of C.fine, without mass, but {where}: "
+            "eigenmodes(C.fine, k) makes them"
+        )
+    return KnownPairs(U, zeros, more)
 
 
 def _sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array:
@@ -227,12 +280,12 @@ def _sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array:
         return global_sections(F).basis
 
 
-def _coarse_sections(C: Coarsening, F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array:
-    """Return an orthonormal basis of ker delta R; ``F`` is the fine sheaf in double precision."""
+def _coarse_sheaf(C: Coarsening, F: CellularSheaf) -> CellularSheaf:
+    """Return a sheaf with the Laplacian R* L R; ``F`` is the fine one in double precision."""
     if C.loops and C.fine.dtype == F.dtype:
-        return _sections(unit_sheaf(C.sheaf)[0])
+        return unit_sheaf(C.sheaf)[0]
     basis = [C.block(a) for a in range(C.partition.n_clusters)]
-    return _sections(coarsen(F, C.partition, basis=basis).sheaf)
+    return unit_sheaf(coarsen(F, C.partition, basis=basis).sheaf)[0]
 
 
 def _nonnegative(errors: np.ndarray, values: np.ndarray, size: float, eps: float) -> np.ndarray:

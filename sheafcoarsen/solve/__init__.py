@@ -33,7 +33,7 @@ How it is done, file by file, from the bottom:
     data on edges, by the normal equations.
 ``frames``
     frames carried along a tree, for those who stay with another solver.
-``block_cg``, ``lowest``
+``block_cg``, ``spectrum``, ``lowest``
     eigenpairs: the coarsest level's, lifted and improved, and random columns that look for more.
 ``diffusion``
     the flow exp(-t L), and one step of a sheaf network with given weights.
@@ -42,16 +42,20 @@ How it is done, file by file, from the bottom:
 from sheafcoarsen.solve.diffusion import diffuse, diffusion_step
 from sheafcoarsen.solve.fitting import LeastSquares, least_squares
 from sheafcoarsen.solve.frames import transported_frames
+from sheafcoarsen.solve.grounding import grounded
 from sheafcoarsen.solve.lowest import Eigenmodes, eigenmodes
 from sheafcoarsen.solve.solver import Solver
+from sheafcoarsen.solve.spectrum import LowSpectrum
 
 __all__ = [
     "Eigenmodes",
     "LeastSquares",
+    "LowSpectrum",
     "Solver",
     "diffuse",
     "diffusion_step",
     "eigenmodes",
+    "grounded",
     "least_squares",
     "transported_frames",
 ]

@@ -60,14 +60,16 @@ def lowest_pairs(
     m = X.shape[1]
     P = AP = BP = np.zeros((len(X), 0), X.dtype)
     best, since, step = np.inf, 0, 0
+    kept = Pairs(values, X, np.full(m, np.inf), 0)
     while True:
         R = AX - BX * values
         residuals = np.linalg.norm(R, axis=0)
         worst = float(residuals[:wanted].max(initial=0.0))
         since = 0 if worst < 0.7 * best else since + 1
-        best = min(best, worst)
+        if worst < best:  # beyond what rounding allows steps may do harm
+            best, kept = worst, Pairs(values, X, residuals, step)
         if worst <= target or step == most_steps or since > stalled:
-            return Pairs(values, X, residuals, step)
+            return kept._replace(steps=step)
         late = np.flatnonzero(residuals[:wanted] > target).max()
         active = np.flatnonzero(residuals > target)
         active = active[active <= late + m - wanted]

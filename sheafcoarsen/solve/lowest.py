@@ -1,13 +1,10 @@
 """The k lowest eigenpairs of the whole sheaf."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
-import scipy.sparse
 
 from sheafcoarsen._support import (
     choice,
@@ -22,43 +19,13 @@ from sheafcoarsen._support import (
     zero_level,
 )
 from sheafcoarsen.exceptions import NotConverged
-from sheafcoarsen.operators import Factors, coboundary, laplacian
-from sheafcoarsen.sections import global_sections
+from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf, unit_sheaf
-from sheafcoarsen.solve.block_cg import Pairs, lowest_pairs, rayleigh_ritz
-from sheafcoarsen.solve.multigrid import Multigrid
 from sheafcoarsen.solve.solver import tolerance
+from sheafcoarsen.solve.spectrum import METHODS, Found, LowSpectrum, Method
 
-Method = Literal["auto", "dense", "direct", "multilevel"]
-
-METHODS = get_args(Method)
-
-DENSE_BELOW = 800
-"""Dimension up to which "auto" takes all eigenpairs."""
-
-DIRECT_BELOW = 20_000
-"""Dimension up to which "auto" factors, where factors stay sparse."""
-
-FILL_PER_ROW = 12
-"""Entries of L per row up to which they are expected to."""
-
-GUARDS = 4
-"""Columns beside the k wanted ones, at least; a fifth of k where that is more."""
-
-BETWEEN = 2
-"""Steps on every level between the coarsest and the finest, on the way of the start."""
-
-PROBES, PROBE_STEPS, ROUNDS = 4, 8, 4
-"""Random columns beside the result, their steps, and how often a finding is followed up.
-
-Measured: 2 columns of 3 steps missed an eigenvector that the start lacked, 4 of 5 steps did not.
-"""
-
-SHIFT = 1e-12
-"""Of the factorization of "direct", relative to norm(L, inf)."""
-
-NEAR_SINGULAR = 1e-6
-"""A pivot below this times the largest calls for a look at the kernel."""
+FLOOR = 1e-13
+"""Of the problem without a mass matrix, a residual that rounding lets be reached."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,6 +49,8 @@ class Eigenmodes:
     completeness : {"dense", "inertia", "probe"}
         How it is known that none is missing: all were computed; a factorization counted them;
         random columns found none below.
+    sheaf : CellularSheaf
+        The one that was given.
 
     Examples
     --------
@@ -98,6 +67,7 @@ class Eigenmodes:
     method: str
     iterations: int
     completeness: str
+    sheaf: CellularSheaf
 
     def __repr__(self) -> str:
         k = len(self.values)
@@ -185,19 +155,19 @@ def eigenmodes(
     rng = random_generator("seed", seed)
     tol = tolerance("tol", tol, eps_of(np.float64))
     roots = _mass_roots(sheaf, mass)
-    work, unit = unit_sheaf(sheaf)
-    work = _weighted(work, roots)
     given = None if start is None else _start(sheaf, start, roots)
-    problem = _Problem(work, k, tol)
-    how = problem.chosen() if method == "auto" else method
+    work, unit = unit_sheaf(sheaf)
+    spectrum = LowSpectrum(_weighted(work, roots), k, tol, progress=progress)
+    norm, allowed = spectrum.norm, tol
+    if mass is not None and spectrum.norm:
+        norm = float(abs(laplacian(work)).sum(axis=1).max())
+        share = norm / spectrum.norm / float(roots.max())  # residuals are norm(M^1/2) times as much
+        spectrum.tol, allowed = min(tol, max(tol * share, FLOOR)), max(tol, FLOOR / share)
     with single_threaded_blas():
-        found = {
-            "dense": problem.dense,
-            "direct": problem.direct,
-            "multilevel": lambda: problem.multilevel(given, rng, progress),
-        }[how]()
-        result = problem.finished(found, unit, np.repeat(roots, sheaf.vertex_dims), sheaf)
-    missed = np.flatnonzero(~(result.residuals <= tol))
+        found = spectrum.pairs(spectrum.chosen() if method == "auto" else method, given, rng)
+        assert found is not None  # with the sections among the k there always is an answer
+        result = _finished(spectrum, found, unit, roots, norm, sheaf)
+    missed = np.flatnonzero(~(result.residuals <= allowed))
     if missed.size:
         raise NotConverged(
             f"{k - missed.size} of {k} pairs reached the residual `tol` = {tol:g} in "
@@ -209,235 +179,56 @@ def eigenmodes(
     return result
 
 
-@dataclass
-class _Found:
-    """Pairs of the unit problem before they are finished: one more than wanted if there is one."""
-
-    values: np.ndarray
-    vectors: np.ndarray
-    completeness: str
-    iterations: int = 0
-    method: str = "dense"
-
-
-class _Problem:
-    """The problem with maps of the size of 1 and without a mass."""
-
-    def __init__(self, sheaf: CellularSheaf, k: int, tol: float):
-        self.sheaf, self.k, self.tol = sheaf, k, tol
-        self.L = laplacian(sheaf)
-        self.n = self.L.shape[0]
-        self.norm = float(abs(self.L).sum(axis=1).max(initial=0.0))
-
-    def chosen(self) -> str:
-        """Return the method that "auto" takes."""
-        if self.n <= DENSE_BELOW or self.small():
-            return "dense"
-        if self.n <= DIRECT_BELOW and self.L.nnz <= FILL_PER_ROW * self.n:
-            return "direct"
-        return "multilevel"
-
-    def small(self) -> bool:
-        """Whether iterating is not worth it, or nothing to iterate on."""
-        return 4 * (self.k + GUARDS) >= self.n or self.norm == 0
-
-    def near(self) -> float:
-        """Return the level at or below which an eigenvalue may be a zero."""
-        return max(self.tol, 1e-10) * self.norm
-
-    def dense(self) -> _Found:
-        """Return the pairs from all of them."""
-        values, vectors = scipy.linalg.eigh(self.L.toarray())
-        m = max(self.k + 1, int((values <= self.near()).sum()))
-        return _Found(values[:m], vectors[:, :m], "dense")
-
-    def direct(self) -> _Found:
-        """Return the pairs by inverse iteration on factors; the signs of pivots count them."""
-        if self.small():
-            return self.dense()
-        factors = Factors(self.L, SHIFT * self.norm)
-        pivots = np.abs(factors.pivots)
-        singular = pivots.min() <= NEAR_SINGULAR * pivots.max()
-        sections = self.sections() if singular else np.zeros((self.n, 0), self.L.dtype)
-        if sections.shape[1] > self.k:
-            return self.joined(sections, None, "probe", "direct")
-        found = self.iterated(lambda R: factors.solve(np.ascontiguousarray(R)), sections, None)
-        values = np.concatenate([np.zeros(sections.shape[1]), found.values])
-        last = values[self.k - 1]  # what lies below the multiplet of the last one is counted
-        shift = last - max(4 * self.tol, np.sqrt(eps_of(self.L.dtype))) * self.norm
-        cut = int((values[: self.k] < shift).sum())
-        try:
-            below = Factors(self.L, -shift).count_negative() if cut else -1
-        except np.linalg.LinAlgError:
-            below = -1  # a pivot vanished: no count
-        if below >= 0 and below != cut:
-            raise NotConverged(
-                f"method 'direct' found {cut} eigenvalues below {shift:g} where inertia counts "
-                f'{below}: take method="multilevel"'
-            )
-        how = "probe" if below < 0 else "inertia"
-        return self.joined(sections, found, how, "direct")
-
-    def multilevel(
-        self, start: np.ndarray | None, rng: np.random.Generator, progress: bool
-    ) -> _Found:
-        """Return the pairs by block conjugate gradients, and probe for what they lack."""
-        if self.small():
-            return self.dense()
-        cycle = Multigrid(self.sheaf, progress=progress)
-        m = min(self.k + max(GUARDS, self.k // 5), self.n // 4)
-        X = self._first(cycle, m) if start is None else start
-        none = np.zeros((self.n, 0), self.L.dtype)
-        found = None
-        if not cycle.unseen:  # what no map sees, the cycle does not either
-            found = self.iterated(cycle.cycle, none, X, rng)
-            if found.values[0] > self.near():
-                return self.joined(none, found, "probe", "multilevel")
-        sections = self.sections()
-        if sections.shape[1] > self.k:
-            return self.joined(sections, None, "probe", "multilevel")
-        again = self.iterated(cycle.cycle, sections, X if found is None else found.vectors, rng)
-        if found is not None:
-            again = again._replace(steps=found.steps + again.steps)
-        return self.joined(sections, again, "probe", "multilevel")
-
-    def sections(self) -> np.ndarray:
-        """Return a basis of ker L, up to k + 1 columns.
-
-        Zeros are decided on singular values, which eigenvalues do not resolve.
-        """
-        basis = global_sections(self.sheaf).basis[:, : self.k + 1]
-        return basis if isinstance(basis, np.ndarray) else basis.toarray()
-
-    def iterated(
-        self,
-        precondition: Callable,
-        sections: np.ndarray,
-        X: np.ndarray | None,
-        rng: np.random.Generator | None = None,
-    ) -> Pairs:
-        """Return the lowest pairs beside the sections, with random columns that look for more."""
-        rng = np.random.default_rng(0) if rng is None else rng
-        wanted = max(self.k - sections.shape[1], 1)
-        apply, target = scipy.sparse.csr_array(self.L).__matmul__, self.tol * self.norm / 2
-        inside = _beside(precondition, sections)
-        width = wanted + max(GUARDS, wanted // 5)
-        X = np.zeros((self.n, 0), self.L.dtype) if X is None else X
-        if X.shape[1] < width:
-            X = np.hstack([X, _random(rng, (self.n, width - X.shape[1]), self.L.dtype)])
-        X, steps = _without(X, sections), 0
-        for _ in range(ROUNDS):
-            found = lowest_pairs(apply, inside, X, wanted, target)
-            steps += found.steps
-            Q = np.hstack([sections, found.vectors[:, :wanted]])
-            Y = _without(_random(rng, (self.n, PROBES), self.L.dtype), Q)
-            beside = _beside(precondition, Q)
-            probe = lowest_pairs(apply, beside, Y, 1, target, most_steps=PROBE_STEPS)
-            late = found.residuals[:wanted].max() > target
-            if late or not (probe.values < found.values[wanted - 1] - 4 * target).any():
-                break
-            X = np.hstack([found.vectors[:, :wanted], probe.vectors, found.vectors[:, wanted:]])
-            X = _without(X, sections)
-        return found._replace(steps=steps)
-
-    def joined(
-        self, sections: np.ndarray, found: Pairs | None, completeness: str, method: str
-    ) -> _Found:
-        """Return the sections and the pairs beside them."""
-        if found is None:
-            return _Found(np.zeros(sections.shape[1]), sections, completeness, 0, method)
-        values = np.concatenate([np.zeros(sections.shape[1]), found.values])
-        vectors = np.hstack([sections, found.vectors])
-        return _Found(values, vectors, completeness, found.steps, method)
-
-    def _first(self, cycle: Multigrid, m: int) -> np.ndarray:
-        """Return the lowest vectors of the coarsest level, lifted and improved on the way."""
-        roots = cycle.roots
-        masses = [scipy.sparse.csr_array(roots @ roots)]  # of x* x in the coordinates of each level
-        for P in cycle.prolongations:
-            P = scipy.sparse.csr_array(P)
-            masses.append(scipy.sparse.csr_array(P.conj().T @ (masses[-1] @ P)))
-        last = cycle.operators[-1].toarray()
-        X = rayleigh_ritz(last, masses[-1].toarray(), min(m, len(last)))[1]
-        for level in range(len(cycle.prolongations) - 1, -1, -1):
-            X = cycle.prolongations[level] @ X
-            if level and X.shape[1]:
-                A = scipy.sparse.csr_array(cycle.operators[level])
-                X = lowest_pairs(
-                    A.__matmul__,
-                    lambda R, level=level: cycle.level_cycle(level, R),
-                    X,
-                    X.shape[1],
-                    0.0,
-                    mass=masses[level],
-                    most_steps=BETWEEN,
-                ).vectors
-        return np.ascontiguousarray(roots @ X)
-
-    def finished(
-        self, found: _Found, unit: float, roots: np.ndarray, sheaf: CellularSheaf
-    ) -> Eigenmodes:
-        """Return the result in the units and the scalar type of the sheaf."""
-        values, X, n_zero = self._zeros_told(found.values.copy(), found.vectors)
-        following = values[self.k] if len(values) > self.k else np.inf
-        values, X, n_zero = values[: self.k], X[:, : self.k], min(n_zero, self.k)
-        residuals = np.linalg.norm(self.L @ X - X * values, axis=0)
-        tie = np.sqrt(eps_of(np.float64)) * self.norm
-        tied = following - values[-1] <= tie
-        # norm(L x - lambda M x) of the weighted problem is at most its own residual times
-        # norm(M^1/2)
-        dtype = sheaf.dtype
-        return Eigenmodes(
-            read_only((np.maximum(values, 0) * unit * unit).astype(dtype.type(0).real.dtype)),
-            read_only((X / roots[:, None]).astype(dtype)),
-            read_only(residuals / (self.norm or 1.0)),
-            n_zero,
-            bool(tied),
-            found.method,
-            found.iterations,
-            found.completeness,
-        )
-
-    def _zeros_told(self, values: np.ndarray, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-        """Turn the lowest vectors into singular vectors of delta, and count its zeros.
-
-        Eigenvalues resolve singular values only to the square root of rounding.
-        """
-        near = int((values <= self.near()).sum())
-        if near == 0:
-            return values, X, 0
-        delta = coboundary(self.sheaf)
-        R = scipy.linalg.qr(delta @ X[:, :near], mode="r")[0][:near]
-        singular, V = scipy.linalg.svd(R)[1:]
-        singular = np.append(singular, np.zeros(near - len(singular)))[::-1]
-        X = np.hstack([X[:, :near] @ V.conj().T[:, ::-1], X[:, near:]])
-        values[:near] = singular**2
-        level = zero_level(max(delta.shape), eps_of(self.L.dtype), np.sqrt(self.norm))
-        n_zero = int((singular <= level).sum())
-        values[:n_zero] = 0
-        return values, X, n_zero
+def _finished(
+    spectrum: LowSpectrum,
+    found: Found,
+    unit: float,
+    roots: np.ndarray,
+    norm: float,
+    sheaf: CellularSheaf,
+) -> Eigenmodes:
+    """Return the result in the units and the scalar type of the sheaf."""
+    values, X, n_zero = _zeros_decided(spectrum, *found.whole())
+    k, roots = spectrum.k, np.repeat(roots, sheaf.vertex_dims)[:, None]
+    following = values[k] if len(values) > k else np.inf
+    values, X, n_zero = values[:k], X[:, :k], min(n_zero, k)
+    residuals = np.linalg.norm(roots * (spectrum.L @ X - X * values), axis=0)
+    tie = np.sqrt(eps_of(np.float64)) * spectrum.norm
+    dtype = sheaf.dtype
+    return Eigenmodes(
+        read_only((np.maximum(values, 0) * unit * unit).astype(dtype.type(0).real.dtype)),
+        read_only((X / roots).astype(dtype)),
+        read_only(residuals / (norm or 1.0)),
+        n_zero,
+        bool(following - values[-1] <= tie),
+        found.method,
+        found.iterations,
+        found.completeness,
+        sheaf,
+    )
 
 
-def _beside(precondition: Callable, Q: np.ndarray) -> Callable:
-    """Return a preconditioner on the complement of the columns of Q."""
+def _zeros_decided(
+    spectrum: LowSpectrum, values: np.ndarray, X: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Turn the lowest vectors into singular vectors of delta, and count its zeros.
 
-    def apply(R: np.ndarray) -> np.ndarray:
-        W = precondition(R)
-        return W - Q @ (Q.conj().T @ W)
-
-    return apply
-
-
-def _without(X: np.ndarray, Q: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of the columns of X beside those of Q."""
-    for _ in range(2):
-        X = scipy.linalg.qr(X - Q @ (Q.conj().T @ X), mode="economic")[0]
-    return X - Q @ (Q.conj().T @ X)
-
-
-def _random(rng: np.random.Generator, shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
-    X = rng.standard_normal(shape).astype(dtype)
-    return X + 1j * rng.standard_normal(shape) if np.dtype(dtype).kind == "c" else X
+    Eigenvalues resolve singular values only to the square root of rounding.
+    """
+    values = values.copy()
+    near = int((values <= spectrum.near()).sum())
+    if near == 0:
+        return values, X, 0
+    delta = coboundary(spectrum.sheaf)
+    R = scipy.linalg.qr(delta @ X[:, :near], mode="r")[0][:near]
+    singular, V = scipy.linalg.svd(R)[1:]
+    singular = np.append(singular, np.zeros(near - len(singular)))[::-1]
+    X = np.hstack([X[:, :near] @ V.conj().T[:, ::-1], X[:, near:]])
+    values[:near] = singular**2
+    level = zero_level(max(delta.shape), eps_of(delta.dtype), np.sqrt(spectrum.norm))
+    n_zero = int((singular <= level).sum())
+    values[:n_zero] = 0
+    return values, X, n_zero
 
 
 def _mass_roots(sheaf: CellularSheaf, mass: npt.ArrayLike | None) -> np.ndarray:

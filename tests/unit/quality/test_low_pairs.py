@@ -3,11 +3,11 @@
 import networkx as nx
 import numpy as np
 import pytest
-import scipy.sparse
 
 import sheafcoarsen as sc
 from sheafcoarsen.quality import low_pairs as room
 from sheafcoarsen.quality.low_pairs import low_pairs
+from tests.support.helpers import ties_allowed
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 EPS = np.finfo(float).eps
@@ -24,7 +24,7 @@ def test_positive_values_above_many_zeros(count):
     F = many_components(count)
     D = sc.coboundary(F)
     Z = sc.global_sections(F).basis
-    found = low_pairs(D, 12, 10 * EPS, EPS, kernel_of=lambda: Z)
+    found = low_pairs(D, 12, 10 * EPS, EPS, sheaf_of=lambda: F, kernel_of=lambda F: Z)
     exact = np.linalg.svd(D.toarray(), compute_uv=False)[::-1]
     exact = np.append(np.zeros(F.dim_c0 - len(exact)), exact)
     assert found.kernel == 3 * (count + 1)
@@ -41,12 +41,12 @@ def test_what_is_no_kernel_is_not_taken_for_one(monkeypatch):
     F = many_components(170)
     D = sc.coboundary(F)
     wrong = np.linalg.qr(np.random.default_rng(3).standard_normal((F.dim_c0, 513)))[0]
-    found = low_pairs(D, 2, 10 * EPS, EPS, kernel_of=lambda: wrong)
+    found = low_pairs(D, 2, 10 * EPS, EPS, sheaf_of=lambda: F, kernel_of=lambda F: wrong)
     assert found.kernel == 513
 
 
 def test_quality_of_a_sheaf_with_many_zeros(monkeypatch):
-    """Neither the fine nor the coarse zeros are left to Lanczos, nor to a dense solver."""
+    """Neither the fine nor the coarse zeros are left to iteration, nor to a dense solver."""
     F = many_components(200)
     C = sc.coarsen(F, sc.select(F, 450), 2, loops=False)
     monkeypatch.setattr(room, "MAX_DENSE", 1000)
@@ -60,11 +60,39 @@ def test_quality_of_a_sheaf_with_many_zeros(monkeypatch):
     np.testing.assert_allclose(Q.coarse, coarse[603 : 603 + k], rtol=1e-9)
 
 
-def test_few_zeros_are_left_to_lanczos():
-    F = sc.CellularSheaf.constant(nx.grid_2d_graph(40, 30))
+def test_a_sheaf_without_zeros_needs_no_kernel():
+    F = sc.gallery.bundle(nx.grid_2d_graph(30, 15), 2, noise=0.5, seed=3)
 
-    def never():
-        raise AssertionError("one zero needs no solver of its own")
+    def never(F):
+        raise AssertionError("there is none")
 
-    found = low_pairs(scipy.sparse.csr_array(sc.coboundary(F)), 4, EPS, EPS, kernel_of=never)
-    assert found.kernel == 1
+    D = sc.coboundary(F)
+    found = low_pairs(D, 4, EPS, EPS, sheaf_of=lambda: F, kernel_of=never)
+    exact = np.linalg.svd(D.toarray(), compute_uv=False)[::-1]
+    assert found.kernel == 0
+    np.testing.assert_allclose(found.sigma[: found.end], exact[: found.end], rtol=1e-9)
+
+
+def test_more_pairs_are_computed_until_the_multiplet_ends(monkeypatch):
+    """The second eigenvalue of a square grid is double, here with stalks of dimension 7."""
+    monkeypatch.setattr(room, "SPARSE_SHARE", 5)
+    F = sc.CellularSheaf.constant(nx.grid_2d_graph(12, 12), 7)
+    D = sc.coboundary(F)
+    found = low_pairs(
+        D, 1, EPS, EPS, sheaf_of=lambda: F, kernel_of=lambda F: sc.global_sections(F).basis
+    )
+    assert (found.kernel, found.end) == (7, 14)
+    np.testing.assert_allclose(found.sigma[:14] ** 2, 2 - 2 * np.cos(np.pi / 12), rtol=1e-9)
+
+
+def test_many_tiny_components_beside_a_graph_with_hubs():
+    graphs = [nx.barabasi_albert_graph(300, 2, seed=1)]
+    graphs += [nx.path_graph(2 + i % 4) for i in range(70)]
+    F = sc.gallery.bundle(nx.disjoint_union_all(graphs), 3, 0.0, seed=1)
+    with ties_allowed():
+        C = sc.coarsen(F, sc.select(F, 110), 3)
+    Q = sc.spectral_quality(C, 10)
+    L = sc.laplacian(F).toarray()
+    assert Q.kernel_fine == Q.kernel_coarse == 213
+    fine = np.linalg.eigvalsh(L)[213:]
+    np.testing.assert_allclose(Q.fine, fine[: len(Q.fine)], rtol=1e-9)

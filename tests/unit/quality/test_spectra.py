@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
-from sheafcoarsen.quality import low_pairs
 from sheafcoarsen.quality.spectra import principal_angles
+from sheafcoarsen.solve import LowSpectrum, spectrum
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, ties_allowed
 from tests.support.strategies import bases, mode_counts, sheaves_with_partitions
@@ -244,11 +244,8 @@ def test_the_sparse_method_agrees_with_the_dense_one(monkeypatch, dtype):
     C = coarsen(F, Partition(np.arange(132) // 6), 5)
     dense = sc.spectral_quality(C, 2)
     calls = []
-    real = low_pairs.lowest_sparse
-    monkeypatch.setattr(
-        "sheafcoarsen.quality.low_pairs.lowest_sparse",
-        lambda *args, **known: calls.append(args) or real(*args, **known),
-    )
+    real = LowSpectrum.pairs
+    monkeypatch.setattr(LowSpectrum, "pairs", lambda *args: calls.append(args) or real(*args))
     monkeypatch.setattr("sheafcoarsen.quality.low_pairs.SPARSE_ABOVE", 10)
     monkeypatch.setattr("sheafcoarsen.quality.low_pairs.SPARSE_SHARE", 2)
     found = sc.spectral_quality(C, 2)
@@ -263,25 +260,69 @@ def test_the_sparse_method_agrees_with_the_dense_one(monkeypatch, dtype):
 def test_a_missed_eigenvalue_is_an_error(monkeypatch):
     F = CellularSheaf.constant(nx.convert_node_labels_to_integers(nx.grid_2d_graph(40, 23)))
     C = coarsen(F, Partition(np.arange(920) // 8), 3)
-    real = low_pairs.lowest_sparse
+    real, polished = spectrum.lowest_pairs, LowSpectrum.polished
 
-    def without_the_third(A, m, eps, beside):
-        values, vectors = real(A, m + 1, eps)
-        return np.delete(values, 2), np.delete(vectors, 2, axis=1)
+    def without_the_third(*args, **options):
+        found = real(*args, **options)
+        return found._replace(
+            values=np.delete(found.values, 2), vectors=np.delete(found.vectors, 2, axis=1)
+        )
 
     assert len(sc.spectral_quality(C, 4).fine) == 4
-    monkeypatch.setattr("sheafcoarsen.quality.low_pairs.lowest_sparse", without_the_third)
+    monkeypatch.setattr(spectrum, "lowest_pairs", without_the_third)
     with pytest.raises(np.linalg.LinAlgError, match="inertia"):
         sc.spectral_quality(C, 4)
+    monkeypatch.setattr(spectrum, "lowest_pairs", real)
 
-    def noisy(A, m, eps, beside):
-        values, vectors = real(A, m, eps)
-        vectors = vectors + 1e-4 * np.random.default_rng(3).standard_normal(vectors.shape)
-        return values, np.linalg.qr(vectors)[0]
+    def noisy(self, found, residual):
+        found = polished(self, found, residual)
+        noise = 1e-4 * np.random.default_rng(3).standard_normal(found.vectors.shape)
+        found.vectors = np.linalg.qr(found.vectors + noise)[0]
+        return found
 
-    monkeypatch.setattr("sheafcoarsen.quality.low_pairs.lowest_sparse", noisy)
+    monkeypatch.setattr(LowSpectrum, "polished", noisy)
     with pytest.raises(np.linalg.LinAlgError, match="has not converged: residual"):
         sc.spectral_quality(C, 4)
+
+
+def test_earlier_fine_pairs_are_used(monkeypatch):
+    G = nx.convert_node_labels_to_integers(nx.grid_2d_graph(40, 23))
+    F = gallery.bundle(G, 2, noise=0.1, seed=3)
+    P = Partition(np.arange(920) // 8)
+    C, D = coarsen(F, P, 3), coarsen(F, P, 6)
+    wanted, other = sc.spectral_quality(C, 5), sc.spectral_quality(D, 5)
+    modes = sc.eigenmodes(F, 7, tol=1e-12)
+    rough = sc.eigenmodes(F, 7, tol=1e-6)
+    asked = []
+    real = LowSpectrum.pairs
+    monkeypatch.setattr(
+        LowSpectrum, "pairs", lambda self, *args: asked.append(self.n) or real(self, *args)
+    )
+    for fine in (wanted, other, modes):  # the coarse dimensions are solved densely
+        Q = sc.spectral_quality(C, 5, fine=fine)
+        np.testing.assert_allclose(Q.fine, wanted.fine, rtol=1e-9)
+        np.testing.assert_allclose(Q.angles, wanted.angles, atol=1e-6)
+        assert Q.kernel_fine == wanted.kernel_fine
+    assert asked == []
+    for fine, k in ((wanted, 12), (modes, 9), (rough, 5)):  # too few, or too rough
+        Q = sc.spectral_quality(C, k, fine=fine)
+        again = sc.spectral_quality(C, k)
+        np.testing.assert_allclose(Q.fine, again.fine, rtol=1e-9)
+    assert len(asked) == 6
+    assert wanted.fine_vectors.shape == (1840, len(wanted.fine))
+
+
+def test_fine_pairs_of_something_else_are_refused():
+    F = CellularSheaf.constant(nx.path_graph(30), 2)
+    C = coarsen(F, Partition(np.arange(30) // 5), 2)
+    other = CellularSheaf.constant(nx.cycle_graph(30), 2)
+    for fine in (sc.eigenmodes(other, 9), sc.eigenmodes(F, 9, mass=np.arange(1.0, 31))):
+        with pytest.raises(ValueError, match="must be eigenmodes of C.fine, without mass, but"):
+            sc.spectral_quality(C, 3, fine=fine)
+    with pytest.raises(ValueError, match=r"`fine` must be of C.fine, whose C\^0 has dimension 60"):
+        sc.spectral_quality(C, 3, fine=sc.eigenmodes(CellularSheaf.constant([[0, 1]]), 1))
+    with pytest.raises(TypeError, match="`fine` must be Eigenmodes or a SpectralQuality, got Coar"):
+        sc.spectral_quality(C, 3, fine=C)
 
 
 def test_progress_is_shown_only_when_asked_for(capsys):

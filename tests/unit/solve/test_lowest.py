@@ -4,7 +4,7 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
-from sheafcoarsen.solve import lowest, multigrid
+from sheafcoarsen.solve import multigrid, spectrum
 from tests.support.helpers import subspace_difference
 from tests.unit.solve.problems import GRID, SHEAVES
 
@@ -108,9 +108,9 @@ def test_single_precision_in_and_out():
 def test_auto(monkeypatch):
     F = SHEAVES["noisy bundle"]
     assert sc.eigenmodes(F, 3).method == "dense"
-    monkeypatch.setattr(lowest, "DENSE_BELOW", 50)
+    monkeypatch.setattr(spectrum, "DENSE_BELOW", 50)
     assert sc.eigenmodes(F, 3).method == "direct"
-    monkeypatch.setattr(lowest, "DIRECT_BELOW", 50)
+    monkeypatch.setattr(spectrum, "DIRECT_BELOW", 50)
     E = sc.eigenmodes(F, 3)
     assert E.method == "multilevel"
     assert E.iterations > 0
@@ -125,10 +125,10 @@ def test_the_seed_is_of_the_probe_alone():
 
 
 def test_what_does_not_converge_is_an_error_with_what_there_is(monkeypatch):
-    monkeypatch.setattr(lowest, "ROUNDS", 1)
+    monkeypatch.setattr(spectrum, "ROUNDS", 1)
     start = np.random.default_rng(0).standard_normal((112, 7))
-    real = lowest.lowest_pairs
-    monkeypatch.setattr(lowest, "lowest_pairs", lambda *a, **k: real(*a, **k | {"most_steps": 1}))
+    real = spectrum.lowest_pairs
+    monkeypatch.setattr(spectrum, "lowest_pairs", lambda *a, **k: real(*a, **k | {"most_steps": 1}))
     with pytest.raises(sc.NotConverged, match="of 3 pairs reached the residual `tol`") as error:
         sc.eigenmodes(SHEAVES["noisy bundle"], 3, method="multilevel", start=start)
     assert len(error.value.result.values) == 3

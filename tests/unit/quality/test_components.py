@@ -1,0 +1,45 @@
+"""Small components apart: all their singular values, and the sheaf on the others."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen.quality.components import split_components
+from tests.support.helpers import assert_residual
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_the_parts_make_the_whole(dtype):
+    graphs = [nx.path_graph(2 + i % 3) for i in range(9)] + [nx.grid_2d_graph(9, 9)]
+    graphs.insert(3, nx.empty_graph(2))
+    G = nx.disjoint_union_all(graphs)
+    rng = np.random.default_rng(3)
+    dims = rng.integers(0, 4, G.number_of_nodes())
+    edge_dims = rng.integers(0, 4, G.number_of_edges())
+    F = sc.CellularSheaf.random(G, dims, edge_dims, seed=5, dtype=dtype)
+    D = sc.coboundary(F)
+    small, others, rest = split_components(D, F)
+    assert rest.n_vertices == 81
+    assert others.sum() == rest.dim_c0
+    assert_residual(
+        sc.coboundary(rest).toarray()[:, :5]
+        - D[D.shape[0] - rest.dim_c1 :, others].toarray()[:, :5],
+        1.0,
+        n=1,
+    )
+    exact = np.linalg.svd(D[:, ~others].toarray(), compute_uv=False)
+    exact = np.append(exact, np.zeros((~others).sum() - len(exact)))[::-1]
+    assert len(small.sigma) == (~others).sum()
+    assert_residual(small.sigma - exact, exact, n=len(exact))
+    X = small.vectors(np.arange(len(exact)))
+    assert_residual(X.conj().T @ X - np.eye(len(exact)), n=len(exact))
+    assert_residual(np.linalg.norm(D @ X, axis=0) - small.sigma, exact, n=len(exact))
+    assert not X[others].any()
+    some = small.vectors(np.array([7, 2]))
+    np.testing.assert_array_equal(some, X[:, [7, 2]])
+
+
+def test_a_connected_sheaf_has_no_parts():
+    F = sc.CellularSheaf.constant(nx.path_graph(200))
+    assert split_components(sc.coboundary(F), F) is None

@@ -1,0 +1,56 @@
+"""Pairs beside the global sections, by each method."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen.solve import LowSpectrum, multigrid
+from tests.support.helpers import subspace_difference
+from tests.unit.solve.problems import SHEAVES
+
+
+@pytest.fixture(autouse=True)
+def _several_levels(monkeypatch):
+    monkeypatch.setattr(multigrid, "COARSEST", 20)
+
+
+def positive_pairs(F):
+    delta = sc.coboundary(F).toarray()
+    values, vectors = np.linalg.eigh(delta.conj().T @ delta)
+    zeros = int((values <= 1e-10 * values[-1]).sum())
+    return values[zeros:], vectors[:, zeros:], zeros
+
+
+@pytest.mark.parametrize("method", ["direct", "multilevel"])
+@pytest.mark.parametrize("name", ["graph", "two components", "noisy bundle", "mixed stalks"])
+def test_the_lowest_beside_all_sections(name, method):
+    F = sc.sheaf.unit_sheaf(SHEAVES[name])[0]
+    values, vectors, zeros = positive_pairs(F)
+    spectrum = LowSpectrum(F, 5, 1e-9, positive=True)
+    found = spectrum.pairs(method)
+    assert found.sections.shape[1] == zeros
+    assert np.abs(found.values[:5] - values[:5]).max() <= 1e-9 * values[-1]
+    if values[5] - values[4] > 1e-3 * values[-1]:
+        assert subspace_difference(found.vectors[:, :5], vectors[:, :5]) < 1e-5
+    polished = spectrum.polished(found, 1e-11)
+    X = polished.vectors[:, :5]
+    residuals = np.linalg.norm(spectrum.L @ X - X * polished.values[:5], axis=0)
+    assert residuals.max() <= 1e-11
+    assert polished.iterations > found.iterations
+
+
+def test_beside_many_sections_a_dense_solver_is_asked_for():
+    F = SHEAVES["large kernel"]
+    left = F.dim_c0 - positive_pairs(F)[2]
+    assert LowSpectrum(F, left // 4, 1e-8, positive=True).pairs("multilevel") is None
+
+
+def test_more_pairs_begin_where_fewer_ended():
+    F = sc.sheaf.unit_sheaf(sc.gallery.bundle(nx.grid_2d_graph(12, 12), 3, noise=0.1, seed=3))[0]
+    spectrum = LowSpectrum(F, 4, 1e-9, positive=True)
+    first = spectrum.pairs("multilevel")
+    spectrum.k = 9
+    again = spectrum.pairs("multilevel", first.vectors)
+    assert np.abs(again.values[:9] - positive_pairs(F)[0][:9]).max() <= 1e-8
+    assert again.completeness == "probe"
