@@ -11,8 +11,8 @@ array([0.042, 0.   ])
 True
 
 ``spectra.py`` compares eigenvalues and eigenspaces, which ``low_pairs.py`` finds, small components
-apart (``components.py``); ``enclosure.py`` encloses every fine eigenvalue from the coarse ones
-alone.
+(``small_components.py``) apart; ``enclosure.py`` encloses every fine eigenvalue from the coarse
+ones alone.
 """
 
 from sheafcoarsen.quality.enclosure import Certificate, certificate

@@ -13,7 +13,7 @@ import scipy.sparse
 
 from sheafcoarsen._support import eps_of, single_threaded_blas
 from sheafcoarsen.modes import MAX_DENSE, SPARSE_ABOVE, SPARSE_SHARE
-from sheafcoarsen.quality.components import SmallComponents, split_components
+from sheafcoarsen.quality.small_components import SmallComponents, split_components
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve import LowSpectrum
 

@@ -66,7 +66,8 @@ def split_components(
     row_starts = np.searchsorted(row_label[by_row], np.arange(count))
     row_inside = np.empty(D.shape[0], np.int64)
     row_inside[by_row] = np.arange(D.shape[0]) - np.append(row_starts, 0)[row_label[by_row]]
-    groups, sigma, places = [], [], []
+    groups: list[Group] = []
+    sigma, places = [], []
     of_entry = row_label[entries.coords[0]]
     for d, r in np.unique(np.stack([dims, rows], axis=1)[small & (dims > 0)], axis=0).tolist():
         members = np.flatnonzero((dims == d) & (rows == r))
