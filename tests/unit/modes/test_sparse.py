@@ -3,6 +3,7 @@
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition
@@ -159,3 +160,56 @@ def test_a_residual_above_rounding_is_an_error(monkeypatch):
     monkeypatch.setattr(sparse, "_polish", polished)
     with pytest.raises(np.linalg.LinAlgError, match="residual"):
         sparse.lowest_sparse(A, 3, eps_of(A.dtype))
+
+
+def test_a_multiple_eigenvalue_is_found_as_often_as_it_is_there(monkeypatch):
+    """Lanczos is run again until nothing lower turns up, one copy at a time."""
+    A = sc.laplacian(CellularSheaf.constant(nx.path_graph(20), 5))
+
+    def one_of_each(solve, found, count, n, dtype, rng, tol):
+        """What Lanczos gives in exact arithmetic: a vector for each eigenvalue beside ``found``."""
+        known = found @ found.T
+        beside = (np.eye(n) - known) @ A @ (np.eye(n) - known) + 100 * known
+        values, vectors = np.linalg.eigh(beside)
+        first = np.append(True, np.diff(values) > 1e-9)
+        return vectors[:, np.flatnonzero(first)[:count]]
+
+    monkeypatch.setattr(sparse, "_lanczos", one_of_each)
+    # polishing alone must not find what Lanczos did not
+    monkeypatch.setattr(sparse, "_polish", lambda A, solve, X, count, level: (X, 0.0))
+    expected = np.linalg.eigvalsh(A.toarray())
+    for count in (3, 5, 7):
+        values = sparse.lowest_sparse(A, count, eps_of(A.dtype))[0]
+        assert_residual(values - expected[:count], 4.0, n=100)
+
+
+def test_inverse_iteration_makes_up_for_a_loose_lanczos(monkeypatch):
+    """In one round it would not, so that the next tolerance, and more Lanczos, would be needed."""
+    loose = []
+
+    def start(solve, found, count, n, dtype, rng, tol):
+        loose.append(tol)
+        vectors = np.linalg.eigh(A.toarray())[1]
+        noise = rng.standard_normal((n, count))
+        new = vectors[:, found.shape[1] : found.shape[1] + count] + 1e-3 * noise / np.sqrt(n)
+        return new - found @ (found.T @ new)
+
+    A = scipy.sparse.diags_array(np.append([1.0, 2.0, 3.0, 4.0], np.arange(100.0, 196))).tocsr()
+    monkeypatch.setattr(sparse, "_lanczos", start)
+    values, vectors = sparse.lowest_sparse(A, 4, eps_of(A.dtype))
+    assert set(loose) == {sparse.TOLERANCES[0]}
+    assert_residual(A @ vectors - vectors * values, 195.0, n=100)
+    assert_residual(values - [1.0, 2.0, 3.0, 4.0], 195.0, n=100)
+
+
+@pytest.mark.parametrize("rule", [sc.ranks.kernel(), sc.ranks.below(0.1)])
+def test_the_largest_dense_cluster(rule, monkeypatch):
+    """12,000 coordinates: a matrix of a gigabyte, and minutes."""
+
+    def too_much(*args):
+        raise AssertionError("a dense matrix larger than that")
+
+    monkeypatch.setattr(problems.LocalProblems, "run", too_much)
+    F = CellularSheaf.constant(nx.path_graph(12_001))
+    with pytest.raises(ValueError, match="dimension 12001.*limited to dimension 12000: use more"):
+        sc.local_modes(F, one_cluster(F), rule)

@@ -1,5 +1,6 @@
 """What the checks rest on: samples of clusters, large clusters, bounded memory."""
 
+import dataclasses
 import tracemalloc
 
 import networkx as nx
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
+from sheafcoarsen.verification.evidence import Evidence
 from tests.support.helpers import eps_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
@@ -17,6 +19,24 @@ def test_samples_where_all_clusters_would_take_too_long(C, monkeypatch):
     how = {check.label: check.how for check in sc.verify(C).checks}
     assert how["thm:local_spectral_optimality"] == "probe"
     assert sc.verify(C).passed
+
+
+def test_a_sample_is_large_enough_to_find_what_is_wrong_in_a_quarter_of_all(monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.verification.evidence.DENSE_BUDGET", 1000.0)
+    labels = np.append(np.arange(117) // 3, 7)  # cluster 7 is the largest
+    F = sc.CellularSheaf.random(nx.path_graph(118), 2, 2, seed=3)
+    C = sc.coarsen(F, sc.Partition(labels), 3)
+    samples = [Evidence(C, seed).sample for seed in range(5)]
+    assert all(15 <= len(np.unique(sample)) <= 16 and 7 in sample for sample in samples)
+    assert len({tuple(sample) for sample in samples}) == 5
+    following = C.modes.next_eigenvalues.copy()
+    following[::4] *= 1 + 1e-6
+    wrong = dataclasses.replace(C, modes=dataclasses.replace(C.modes, next_eigenvalues=following))
+    for seed in range(5):
+        assert sc.verify(C, seed).passed
+        V = sc.verify(wrong, seed)
+        assert V["thm:local_spectral_optimality"].how == "probe"
+        assert not V["thm:local_spectral_optimality"].passed
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
