@@ -71,10 +71,17 @@ Answers
     transported_frames      frames carried along a tree: near-kernel candidates for pyamg
     NotConverged            the error of an iteration that ends too early, with what it had
 
+Poses
+    synchronize             absolute poses, or frames, from measured relative ones
+    Synchronization         what it returns, with every edge's disagreement
+    PoseGraph               measured relative poses, with their information
+    Sightings               landmarks seen from poses
+
 Files and other libraries
     save                    write a sheaf, partition, coarsening or hierarchy to one .npz file
     load                    read it again; safe with files from others, too
-    read_g2o                a pose graph as a connection
+    read_g2o                a pose graph, whole or its rotations as a connection
+    write_g2o               the way back, with the poses that were found
     read_graph              a graph file as a constant or a signed sheaf
     read_mesh               a surface: points and faces
     from_networkx           a sheaf off a directed networkx graph with maps on its edges
@@ -113,6 +120,7 @@ from sheafcoarsen.io import (
     read_mesh,
     save,
     to_networkx,
+    write_g2o,
 )
 from sheafcoarsen.modes import LocalModes, local_modes
 from sheafcoarsen.operators import (
@@ -145,6 +153,7 @@ from sheafcoarsen.solve import (
     least_squares,
     transported_frames,
 )
+from sheafcoarsen.synchronization import PoseGraph, Sightings, Synchronization, synchronize
 from sheafcoarsen.verification import Check, Verification, verify
 
 __version__ = version("sheafcoarsen")
@@ -166,11 +175,14 @@ __all__ = [
     "NotConverged",
     "Partition",
     "Pooling",
+    "PoseGraph",
+    "Sightings",
     "SingularDegreeWarning",
     "SingularProblemWarning",
     "SmallComponentsWarning",
     "Solver",
     "SpectralQuality",
+    "Synchronization",
     "TiedModesWarning",
     "Verification",
     "certificate",
@@ -209,7 +221,9 @@ __all__ = [
     "select",
     "spectral_quality",
     "split",
+    "synchronize",
     "to_networkx",
     "transported_frames",
     "verify",
+    "write_g2o",
 ]

@@ -18,8 +18,8 @@ The files:
 ``graph_files``
     `read_graph`: the ending decides which of ``matrix_market``, ``metis``, ``edge_list`` and
     ``networkx_files`` reads.
-``g2o``
-    Pose graphs.
+``g2o``, ``g2o_lines``, ``g2o_write``
+    Pose graphs, there and back.
 ``mesh_files``
     `read_mesh`: surfaces, by ``off_obj`` and ``ply``; ``polygons`` checks their faces.
 ``text``, ``edges``
@@ -33,6 +33,7 @@ The files:
 
 from sheafcoarsen.io.edge_index import from_edge_index
 from sheafcoarsen.io.g2o import read_g2o
+from sheafcoarsen.io.g2o_write import write_g2o
 from sheafcoarsen.io.graph_files import read_graph
 from sheafcoarsen.io.mesh_files import read_mesh
 from sheafcoarsen.io.networkx_graphs import from_networkx, to_networkx
@@ -47,4 +48,5 @@ __all__ = [
     "read_mesh",
     "save",
     "to_networkx",
+    "write_g2o",
 ]

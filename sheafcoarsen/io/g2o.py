@@ -1,44 +1,44 @@
-"""Pose graphs in g2o text: the measured rotations as a connection sheaf."""
+"""Pose graphs in g2o text: measured relative poses, and the rotations as a connection sheaf."""
 
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args, overload
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from sheafcoarsen._support import PathLike, choice, eps_of, file_path, zero_level
-from sheafcoarsen.io.text import Words, file_error, read_lines, shown
+from sheafcoarsen._support import PathLike, choice, file_path, flag
+from sheafcoarsen.io.g2o_lines import SE2, SE3, G2oLines
+from sheafcoarsen.io.text import Words, file_error
 from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.synchronization import (
+    Concentrations,
+    PoseGraph,
+    Sightings,
+    concentrations,
+    harmonic_means,
+)
 
 G2oWeights: TypeAlias = Literal["information", "unit"]
 """What the weights of edges are taken from."""
 
 
-class _Group(NamedTuple):
-    """How the lines of SE(2) or SE(3) are laid out."""
-
-    name: str
-    dim: int  # of space, and so of the stalks
-    n_pose: int  # numbers in a pose or measurement
-    n_information: int  # entries in the upper triangle of its information matrix
+@overload
+def read_g2o(
+    path: PathLike, weights: G2oWeights = ..., poses: Literal[False] = ...
+) -> CellularSheaf: ...
 
 
-_SE2 = _Group("SE2", 2, 3, 6)
+@overload
+def read_g2o(path: PathLike, weights: G2oWeights = ..., *, poses: Literal[True]) -> PoseGraph: ...
 
 
-_SE3 = _Group("SE3", 3, 7, 21)
+@overload
+def read_g2o(path: PathLike, weights: G2oWeights, poses: Literal[True]) -> PoseGraph: ...
 
 
-_VERTEX_TAGS = {"VERTEX_SE2": _SE2, "VERTEX_SE3:QUAT": _SE3}
-
-
-_EDGE_TAGS = {"EDGE_SE2": _SE2, "EDGE_SE3:QUAT": _SE3}
-
-
-_TAGS = ", ".join([*_VERTEX_TAGS, *_EDGE_TAGS])
-
-
-def read_g2o(path: PathLike, weights: G2oWeights = "information") -> CellularSheaf:
-    r"""Read a pose graph, SE(2) or SE(3), as an O(2) or O(3) connection.
+def read_g2o(
+    path: PathLike, weights: G2oWeights = "information", poses: bool = False
+) -> CellularSheaf | PoseGraph:
+    r"""Read a pose graph, SE(2) or SE(3): its rotations as a connection, or all that it holds.
 
     A line ``EDGE_SE2 i j dx dy dtheta`` or ``EDGE_SE3:QUAT i j dx dy dz qx qy qz qw``, followed by
     the upper triangle of the information matrix row by row, measures the pose of j seen from i. It
@@ -47,10 +47,10 @@ def read_g2o(path: PathLike, weights: G2oWeights = "information") -> CellularShe
 
         (delta x)_e = sqrt(w) (x_i - R_ij x_j)
 
-    Translations do not enter. Every ``EDGE`` line is an edge of its own, so that repeated
-    measurements become parallel edges and i = j a loop. Vertices are numbered in the order in which
-    ``VERTEX`` and ``EDGE`` lines first name them; ``vertex_labels`` holds their ids. Comments
-    (``#``), ``FIX`` and ``PARAMS_...`` lines are passed over.
+    Every ``EDGE`` line is an edge of its own, so that repeated measurements become parallel edges
+    and i = j a loop. Vertices are numbered in the order in which ``VERTEX`` and ``EDGE`` lines
+    first name them; ``vertex_labels`` holds their ids. Comments (``#``), ``FIX`` and
+    ``PARAMS_...`` lines are passed over.
 
     Parameters
     ----------
@@ -60,10 +60,15 @@ def read_g2o(path: PathLike, weights: G2oWeights = "information") -> CellularShe
         ``"information"``: w is the angle's information, in SE(3) ``3 / (2 tr(inv(Omega)))`` with
         Omega the information of the rotation (the lower right 3 x 3 block). ``"unit"``: w = 1; the
         information entries are counted, but not looked at.
+    poses : bool
+        Return a :class:`PoseGraph`: that sheaf, translations, information, poses of ``VERTEX``
+        lines, and landmarks (``VERTEX_XY``, ``EDGE_SE2_XY``, ``VERTEX_TRACKXYZ``,
+        ``EDGE_SE3_TRACKXYZ``). Its ``kappa`` is w, its ``tau`` is ``d / tr(inv(Omega_t))`` with
+        Omega_t the information of the translation, and 1 for unit weights.
 
     Returns
     -------
-    CellularSheaf
+    CellularSheaf or PoseGraph
         All stalks of dimension 2 or 3, float64.
 
     Raises
@@ -72,7 +77,8 @@ def read_g2o(path: PathLike, weights: G2oWeights = "information") -> CellularShe
     ValueError
         ``path:line: ...`` for landmarks and other tags that are not poses, SE2 mixed with SE3,
         wrong or missing numbers, a quaternion of length zero, or rotation information that is not
-        positive definite.
+        positive definite. With ``poses``, too: information that is not positive definite as a
+        whole, a vertex with two ``VERTEX`` lines, or with none where others have one.
 
     Examples
     --------
@@ -82,133 +88,170 @@ def read_g2o(path: PathLike, weights: G2oWeights = "information") -> CellularShe
     ...     path = pathlib.Path(folder) / "two_poses.g2o"
     ...     _ = path.write_text("EDGE_SE2 7 3 1.0 0.0 1.5707963267948966 1 0 0 1 0 4\n")
     ...     F = read_g2o(path)
+    ...     G = read_g2o(path, poses=True)
     >>> F.vertex_labels
     (7, 3)
     >>> F.head_map(0).round(12)  # a quarter turn with weight 4
     array([[ 0., -2.],
            [ 2.,  0.]])
+    >>> G
+    PoseGraph(SE(2), n_vertices=2, n_edges=1, without poses)
+    >>> G.translations, G.kappa, G.tau
+    (array([[1., 0.]]), array([4.]), array([1.]))
     """
     path = file_path(path)
     choice("weights", weights, get_args(G2oWeights))
-    ids = Words(path, "a vertex id")
-    poses = Words(path, "an entry of a pose")
-    measured = Words(path, "an entry of a measurement")
-    information = Words(path, "an entry of an information matrix")
-    ends: list[int] = []  # where in `ids` the two ends of each edge begin
-    group = None
-    for number, line in enumerate(read_lines(path), start=1):
-        fields = (line.partition("#")[0] if "#" in line else line).split()
-        if not fields or fields[0] == "FIX" or fields[0].startswith("PARAMS_"):
-            continue
-        tag = fields[0]
-        is_edge = tag in _EDGE_TAGS
-        found = _EDGE_TAGS[tag] if is_edge else _VERTEX_TAGS.get(tag)
-        if found is None:
-            raise file_error(path, number, _about_unknown(tag))
-        if group is None:
-            group = found
-        elif found is not group:
-            message = f"{tag} in a file that began with {group.name}; all poses must be of one kind"
-            raise file_error(path, number, message)
-        n_ids = 1 + is_edge
-        pose_end = 1 + n_ids + group.n_pose
-        wanted = pose_end + (group.n_information if is_edge else 0)
-        if len(fields) != wanted:
-            raise file_error(path, number, _about_count(tag, group, is_edge, len(fields) - 1))
-        if is_edge:
-            ends.append(len(ids.words))
-            measured.add(number, fields[3:pose_end])
-            information.add(number, fields[pose_end:])
-        else:
-            poses.add(number, fields[2:])
-        ids.add(number, fields[1 : 1 + n_ids])
-    if group is None:
-        raise file_error(path, None, f"not a g2o file: no line begins with one of {_TAGS}")
-
-    labels = ids.integers()
-    poses.numbers()  # the poses are not needed, but a damaged file should not pass
+    poses = flag("poses", poses)
+    lines = G2oLines(path, landmarks=poses)
+    d = lines.group.dim
+    labels = lines.ids.integers()
+    placed = lines.poses.numbers()  # also where they are not needed: no damaged file should pass
     index = {label: v for v, label in enumerate(dict.fromkeys(labels))}
     vertices = np.array([index[label] for label in labels], dtype=np.int64)
-    tails = np.array(ends, dtype=np.int64)
+    tails = np.array(lines.ends, dtype=np.int64)
     edges = np.stack([vertices[tails], vertices[tails + 1]], axis=1)
-    transports = (_rotations_2d if group is _SE2 else _rotations_3d)(measured)
-    if weights == "unit":
-        w = np.ones(len(edges))
-    else:
-        w = (_weights_2d if group is _SE2 else _weights_3d)(information)
+    measured = lines.measured.numbers().reshape(-1, lines.group.n_pose)
+    rotations = _rotations(lines.measured, measured)
+    kappa, tau, information = np.ones(len(edges)), np.ones(len(edges)), None
+    if weights == "information":
+        information = _symmetric(lines.information, lines.group.n_information)
+        found = concentrations(information, d)
+        _refuse_indefinite(lines, found, poses)
+        kappa, tau = found.kappa, found.tau
     try:
-        sheaf = CellularSheaf.connection(edges, transports, weight=w, n_vertices=len(index))
+        sheaf = CellularSheaf.connection(edges, rotations, weight=kappa, n_vertices=len(index))
+        if not poses:
+            return sheaf.with_labels(index)
+        places = placed.reshape(-1, lines.group.n_pose)
+        return PoseGraph(
+            edges,
+            rotations,
+            measured[:, :d],
+            kappa,
+            tau,
+            information,
+            _poses(lines, vertices, places, len(index)),
+            tuple(index),
+            len(index),
+            _sightings(lines, vertices, index, weights),
+        )
     except ValueError as error:  # weights too large or too small to be squared
-        raise file_error(path, None, str(error)) from None
-    return sheaf.with_labels(index)
+        message = str(error)
+        raise (error if message.startswith(path) else file_error(path, None, message)) from None
 
 
-def _about_unknown(tag: str) -> str:
-    if "XY" in tag:
-        return f"landmarks ({shown(tag)}) are not poses; read_g2o reads {_TAGS}"
-    return f"unknown tag {shown(tag)}; read_g2o reads {_TAGS}"
-
-
-def _about_count(tag: str, group: _Group, is_edge: bool, got: int) -> str:
-    parts = ["2 vertex ids" if is_edge else "a vertex id", f"{group.n_pose} of the pose"]
-    total = 1 + is_edge + group.n_pose
-    if is_edge:
-        parts.append(f"{group.n_information} of the information matrix")
-        total += group.n_information
-    return f"{tag} needs {total} numbers ({', '.join(parts)}), got {got}"
-
-
-def _rotations_2d(measured: Words) -> np.ndarray:
-    angles = measured.numbers().reshape(-1, _SE2.n_pose)[:, 2]
-    c, s = np.cos(angles), np.sin(angles)
-    return np.stack([c, -s, s, c], axis=1).reshape(-1, 2, 2)
-
-
-def _rotations_3d(measured: Words) -> np.ndarray:
-    quaternions = measured.numbers().reshape(-1, _SE3.n_pose)[:, 3:]  # x y z w
+def _rotations(source: Words, numbers: np.ndarray) -> np.ndarray:
+    """Return the rotations of poses or measurements."""
+    if numbers.shape[1] == SE2.n_pose:
+        angles = numbers[:, 2]
+        c, s = np.cos(angles), np.sin(angles)
+        return np.stack([c, -s, s, c], axis=1).reshape(-1, 2, 2)
+    quaternions = numbers[:, 3:]  # x y z w
     size = np.abs(quaternions).max(axis=1, initial=0)
     zero = np.flatnonzero(size == 0)
     if zero.size:
-        line = measured.line(int(zero[0]) * _SE3.n_pose)
+        line = source.line(int(zero[0]) * SE3.n_pose)
         message = "the quaternion qx qy qz qw is zero, so it is no rotation"
-        raise file_error(measured.path, line, message)
+        raise file_error(source.path, line, message)
     if not len(quaternions):
         return np.zeros((0, 3, 3))
     return Rotation.from_quat(quaternions / size[:, None]).as_matrix()  # normalizes
 
 
-def _weights_2d(information: Words) -> np.ndarray:
-    w = information.numbers().reshape(-1, _SE2.n_information)[:, -1]
-    _refuse_indefinite(information, np.flatnonzero(~(w > 0)), _SE2.n_information)
-    return w
+def _symmetric(source: Words, n_entries: int) -> np.ndarray:
+    """Return symmetric matrices from upper triangles of so many entries, row by row."""
+    entries = source.numbers().reshape(-1, n_entries)
+    size = int(np.sqrt(2 * n_entries))
+    rows, columns = np.triu_indices(size)
+    matrices = np.empty((len(entries), size, size))
+    matrices[:, rows, columns] = matrices[:, columns, rows] = entries
+    return matrices
 
 
-def _weights_3d(information: Words) -> np.ndarray:
-    """Return 3 / (2 tr(inv(Omega))), computed from S = D^-1/2 Omega D^-1/2 with a unit diagonal."""
-    entries = information.numbers().reshape(-1, _SE3.n_information)[:, -6:]
-    rows, columns = np.triu_indices(3)
-    omega = np.empty((len(entries), 3, 3))
-    omega[:, rows, columns] = omega[:, columns, rows] = entries
-    diagonal = np.einsum("eii->ei", omega)
-    negative = ~(diagonal > 0).all(axis=1)
-    # scaled, so that units in which the axes differ much do not look like a singular matrix
-    roots = np.sqrt(np.where(negative[:, None], 1.0, diagonal))
-    scaled = omega / roots[:, :, None] / roots[:, None, :]
-    finite = np.isfinite(scaled).all(axis=(1, 2)) & ~negative
-    scaled[~finite] = np.eye(3)
-    lowest = np.linalg.eigvalsh(scaled)[:, 0] if len(scaled) else np.zeros(0)
-    singular = ~finite | (lowest <= zero_level(3, eps_of(float), 3.0))  # 3 bounds the norm of S
-    _refuse_indefinite(information, np.flatnonzero(singular), _SE3.n_information)
-    smallest = diagonal.min(axis=1, initial=np.inf)
-    inverse = np.einsum("eii->ei", np.linalg.inv(scaled))
-    return 1.5 * smallest / (inverse * (smallest[:, None] / diagonal)).sum(axis=1)
+def _refuse_indefinite(lines: G2oLines, found: Concentrations, poses: bool) -> None:
+    for bad, what in (
+        (found.rotation_fails, "of the rotation "),
+        (found.fails & poses, ""),
+    ):
+        edges = np.flatnonzero(bad)
+        if edges.size:
+            line = lines.information.line(int(edges[0]) * lines.group.n_information)
+            message = (
+                f"the information matrix {what}must be positive definite, because the edge's "
+                "weight comes from it; weights='unit' does without"
+            )
+            raise file_error(lines.path, line, message)
 
 
-def _refuse_indefinite(information: Words, bad: np.ndarray, n_information: int) -> None:
-    if bad.size:
-        line = information.line(int(bad[0]) * n_information)
+def _poses(
+    lines: G2oLines, vertices: np.ndarray, numbers: np.ndarray, n: int
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the poses of VERTEX lines in the order of the vertices, or None without such lines."""
+    if not lines.placed:
+        return None
+    at = vertices[np.array(lines.placed)]
+    _, first, place = np.unique(at, return_index=True, return_inverse=True)
+    again = np.flatnonzero(first[place] != np.arange(len(at)))
+    if again.size:
+        word = lines.placed[int(again[0])]
+        message = f"vertex {lines.ids.words[word]} has a VERTEX line already"
+        raise file_error(lines.path, lines.ids.line(word), message)
+    if len(at) < n:
+        missing = np.ones(n, bool)
+        missing[at] = False
+        word = int(np.flatnonzero(missing[vertices])[0])
         message = (
-            "the information matrix of the rotation must be positive definite, because the edge's "
-            "weight comes from it; weights='unit' does without"
+            f"vertex {lines.ids.words[word]} has no VERTEX line, but {len(at)} others have one: "
+            f"add it, or leave all out"
         )
-        raise file_error(information.path, line, message)
+        raise file_error(lines.path, lines.ids.line(word), message)
+    rotations = _rotations(lines.poses, numbers)
+    order = np.argsort(at)
+    return rotations[order], numbers[order, : lines.group.dim]
+
+
+def _sightings(
+    lines: G2oLines, vertices: np.ndarray, index: dict[int, int], weights: G2oWeights
+) -> Sightings | None:
+    """Return the landmarks and how they were seen, or None where there are none."""
+    named, sighted = lines.landmark_ids.integers(), lines.sighted_ids.integers()
+    if not named and not sighted:
+        return None
+    lines.check_offsets()
+    for words, ids in ((lines.landmark_ids, named), (lines.sighted_ids, sighted)):
+        both = next((k for k, label in enumerate(ids) if label in index), None)
+        if both is not None:
+            message = f"{words.words[both]} is a landmark here and a pose elsewhere"
+            raise file_error(lines.path, words.line(both), message)
+    d = lines.group.dim
+    marks = {label: k for k, label in enumerate(dict.fromkeys([*named, *sighted]))}
+    places = None
+    if named:
+        if len(set(named)) < len(named) or len(marks) > len(named):
+            raise _about_landmarks(lines, named, sighted)
+        places = lines.landmark_places.numbers().reshape(-1, d)
+    tau = np.ones(len(sighted))
+    if weights == "information":
+        information = _symmetric(lines.sighting_information, lines.group.n_sighting)
+        tau, bad = harmonic_means(information)
+        if bad.any():
+            k = int(np.flatnonzero(bad)[0])
+            line = lines.sighting_information.line(k * lines.group.n_sighting)
+            raise file_error(lines.path, line, "the information matrix must be positive definite")
+    pose = vertices[np.array(lines.seen_from, dtype=np.int64)]
+    mark = np.array([marks[label] for label in sighted], dtype=np.int64)
+    points = lines.sighted.numbers().reshape(-1, d)
+    return Sightings(np.stack([pose, mark], axis=1), points, tau, tuple(marks), places)
+
+
+def _about_landmarks(lines: G2oLines, named: list[int], sighted: list[int]) -> ValueError:
+    """Return the error for a landmark with two VERTEX lines, or with none."""
+    once = set()
+    for k, label in enumerate(named):
+        if label in once:
+            message = f"landmark {label} has a VERTEX line already"
+            return file_error(lines.path, lines.landmark_ids.line(k), message)
+        once.add(label)
+    k = next(k for k, label in enumerate(sighted) if label not in once)
+    message = f"landmark {sighted[k]} has no VERTEX line, but others have one"
+    return file_error(lines.path, lines.sighted_ids.line(k), message)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from sheafcoarsen._kernels import operators as kernels
 from sheafcoarsen._support import choice, flag, ranges, read_only, scalar_array, tables
-from sheafcoarsen.operators import coboundary
+from sheafcoarsen.operators import as_columns, coboundary
 from sheafcoarsen.sections import given_values, given_vertices
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 from sheafcoarsen.solve.solver import METHODS, Method, Solver, column_norms, solve_in_range
@@ -117,7 +117,7 @@ def least_squares(
     if (vertices is None) != (values is None):
         missing = "values" if values is None else "vertices"
         raise ValueError(f"`vertices` and `values` go together, but `{missing}` is not given")
-    columns = data.reshape(len(data), -1)
+    columns = as_columns(data)
     known = np.zeros((sheaf.dim_c0, columns.shape[1]), columns.dtype)
     fixed = None
     if vertices is not None:
@@ -160,7 +160,7 @@ def _edge_data(sheaf: CellularSheaf, b: npt.ArrayLike) -> np.ndarray:
             f"`b` must have shape (dim_c1,) or (dim_c1, h) with dim_c1 = {sheaf.dim_c1}, got shape "
             f"{data.shape}: it holds data on edges"
         )
-    bad = np.flatnonzero(~np.isfinite(data.reshape(len(data), -1)).all(axis=1))
+    bad = np.flatnonzero(~np.isfinite(as_columns(data)).all(axis=1))
     if bad.size:
         raise ValueError(f"`b` must be finite, got {data[bad[0]]} in row {bad[0]}")
     return np.ascontiguousarray(data, dtype=np.result_type(data.dtype, sheaf.dtype))

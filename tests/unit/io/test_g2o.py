@@ -466,3 +466,95 @@ def test_odometry_agrees_with_the_poses_of_the_file(data_folder, name):
     ]
     assert (ours < 2e-3).mean() > 0.5  # the files' rounding; README: agreement to 1e-3 rad
     assert ours.sum() < wrong.sum()
+
+
+# ---------------------------------------------------------------- all that a file holds
+
+WHOLE = """
+VERTEX_SE2 4 1 2 0.5
+VERTEX_SE2 2 3 4 -0.5
+EDGE_SE2 4 2 1 -1 0.25 4 1 0 8 0 9
+"""
+
+
+def test_a_pose_graph_by_hand(write):
+    path = write(WHOLE)
+    G = read_g2o(path, poses=True)
+    F = read_g2o(path)
+    for name in ("edges", "tail_data", "head_data"):
+        np.testing.assert_array_equal(getattr(G.sheaf, name), getattr(F, name))
+    assert G.vertex_labels == G.sheaf.vertex_labels == F.vertex_labels == (4, 2)
+    assert G.translations.tolist() == [[1, -1]]
+    assert_residual(G.rotations[0] - rotation_2d(0.25), n=2)
+    assert G.kappa.tolist() == [9]
+    assert_residual(G.tau[0] - 2 / np.trace(np.linalg.inv([[4, 1], [1, 8]])), 5.0, n=2)
+    assert G.information.tolist() == [[[4, 1, 0], [1, 8, 0], [0, 0, 9]]]
+    assert G.poses[1].tolist() == [[1, 2], [3, 4]]
+    assert_residual(G.poses[0][1] - rotation_2d(-0.5), n=2)
+
+
+def test_a_pose_graph_in_space_by_hand(write):
+    R, q = rotation_3d([1, 2, -2], 0.9)
+    A = np.random.default_rng(83).standard_normal((6, 6))
+    omega = A @ A.T + np.eye(6)
+    text = f"VERTEX_SE3:QUAT 1 9 8 7 {words(q)}\nVERTEX_SE3:QUAT 0 1 2 3 0 0 0 2\n"
+    G = read_g2o(write(f"{text}EDGE_SE3:QUAT 0 1 3 2 1 {words(q)} {upper(omega)}\n"), poses=True)
+    assert G.vertex_labels == (1, 0)
+    assert G.edges.tolist() == [[1, 0]]
+    assert G.poses[1].tolist() == [[9, 8, 7], [1, 2, 3]]
+    assert_residual(G.poses[0] - np.array([R, np.eye(3)]), n=3)
+    assert_residual(G.rotations[0] - R, n=3)
+    assert G.translations.tolist() == [[3, 2, 1]]
+    np.testing.assert_array_equal(G.information[0], (omega + omega.T) / 2)
+
+
+def test_unit_weights_leave_information_out(write):
+    path = write("EDGE_SE2 0 1 0 0 0.5 1 0 0 1 0 what\n")
+    G = read_g2o(path, "unit", True)
+    assert (G.kappa.tolist(), G.tau.tolist(), G.information, G.poses) == ([1], [1], None, None)
+
+
+def test_landmarks_are_read_where_poses_are(write):
+    text = (
+        "VERTEX_XY 70 5 6\nVERTEX_SE2 0 0 0 0\nVERTEX_XY 60 7 8\n"
+        "EDGE_SE2_XY 0 60 1 2 2 0 2\nEDGE_SE2_XY 0 70 3 4 1 0 3\n"
+    )
+    G = read_g2o(write(text), poses=True)
+    assert G.sightings.labels == (70, 60)
+    assert G.sightings.edges.tolist() == [[0, 1], [0, 0]]
+    assert G.sightings.points.tolist() == [[1, 2], [3, 4]]
+    assert_residual(G.sightings.tau - [2, 1.5], 2.0, n=2)
+    assert G.sightings.places.tolist() == [[5, 6], [7, 8]]
+
+
+BAD_GRAPHS = {
+    "twice": (WHOLE + "VERTEX_SE2 4 0 0 0", 5, "vertex 4 has a VERTEX line already"),
+    "missing": (
+        WHOLE + f"EDGE_SE2 4 6 0 0 0 {INFORMATION_2D}",
+        5,
+        "vertex 6 has no VERTEX line, but 2 others have one",
+    ),
+    "translation": (WHOLE + "EDGE_SE2 4 2 0 0 0 0 0 0 1 0 1", 5, "the information matrix must be"),
+    "whole": (WHOLE + "EDGE_SE2 4 2 0 0 0 1 0 2 1 0 1", 5, "the information matrix must be pos"),
+    "mixed": (WHOLE + GOOD_3D, 5, "EDGE_SE3:QUAT in a file that began with SE2"),
+    "cut": (WHOLE + "EDGE_SE2 4 2 0 0 0 1 0", 5, "EDGE_SE2 needs 11 numbers"),
+    "nan": (WHOLE + f"EDGE_SE2 4 2 nan 0 0 {INFORMATION_2D}", 5, "must be finite, got 'nan'"),
+    "mark-is-pose": (WHOLE + "VERTEX_XY 4 0 0", 5, "4 is a landmark here and a pose elsewhere"),
+    "mark-twice": (WHOLE + "VERTEX_XY 7 0 0\nVERTEX_XY 7 0 0", 6, "landmark 7 has a VERTEX line"),
+    "mark-missing": (
+        WHOLE + "VERTEX_XY 7 0 0\nEDGE_SE2_XY 4 8 0 0 1 0 1",
+        6,
+        "landmark 8 has no VERTEX line",
+    ),
+    "mark-information": (WHOLE + "EDGE_SE2_XY 4 8 0 0 1 2 1", 5, "must be positive definite"),
+    "mark-cut": (WHOLE + "EDGE_SE2_XY 4 8 0 0 1 0", 5, "EDGE_SE2_XY needs 7 numbers"),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "message"), BAD_GRAPHS.values(), ids=BAD_GRAPHS)
+def test_bad_lines_of_pose_graphs_are_named(write, text, line, message):
+    path = write(text)
+    with pytest.raises(ValueError, match=re.escape(f"{path}:{line}: ")) as caught:
+        read_g2o(path, poses=True)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,159 @@
+"""The lines of a g2o file: tags, ids and numbers, gathered by kind."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sheafcoarsen.io.text import Words, file_error, read_lines, shown
+
+
+class Group(NamedTuple):
+    """How the lines of SE(2) or SE(3) are laid out."""
+
+    name: str
+    dim: int  # of space, and so of the stalks
+    n_pose: int  # numbers in a pose or measurement
+    n_information: int  # entries in the upper triangle of its information matrix
+    n_sighting: int  # entries in that of a landmark's place
+
+
+SE2 = Group("SE2", 2, 3, 6, 3)
+
+SE3 = Group("SE3", 3, 7, 21, 6)
+
+VERTEX_TAGS = {"VERTEX_SE2": SE2, "VERTEX_SE3:QUAT": SE3}
+
+EDGE_TAGS = {"EDGE_SE2": SE2, "EDGE_SE3:QUAT": SE3}
+
+LANDMARK_TAGS = {"VERTEX_XY": SE2, "VERTEX_TRACKXYZ": SE3}
+
+SIGHTING_TAGS = {"EDGE_SE2_XY": SE2, "EDGE_SE3_TRACKXYZ": SE3}
+
+TAGS = ", ".join([*VERTEX_TAGS, *EDGE_TAGS])
+
+OFFSET_TAG = "PARAMS_SE3OFFSET"
+"""Where a sensor sits on its pose; sightings in space name one by its id."""
+
+
+class G2oLines:
+    """What the lines of a file say, kind by kind; numbers are read when they are asked for.
+
+    Parameters
+    ----------
+    path : str
+    landmarks : bool
+        Whether lines of landmarks are read, and not refused.
+    """
+
+    def __init__(self, path: str, landmarks: bool):
+        self.path = path
+        self._landmarks = landmarks
+        self.ids = Words(path, "a vertex id")  # of poses, in the order in which lines name them
+        self.ends: list[int] = []  # where in `ids` the two ends of each edge begin
+        self.placed: list[int] = []  # where in `ids` the id of each VERTEX line stands
+        self.seen_from: list[int] = []  # where in `ids` the pose of each sighting stands
+        self.poses = Words(path, "an entry of a pose")
+        self.measured = Words(path, "an entry of a measurement")
+        self.information = Words(path, "an entry of an information matrix")
+        self.landmark_ids = Words(path, "a landmark id")  # of VERTEX lines
+        self.landmark_places = Words(path, "an entry of a place")
+        self.sighted_ids = Words(path, "a landmark id")  # of sightings
+        self.sighted = Words(path, "an entry of a measurement")
+        self.sighting_information = Words(path, "an entry of an information matrix")
+        self._offsets = Words(path, "an entry of an offset")
+        self.group = self._read()
+
+    def _read(self) -> Group:
+        group = None
+        for number, line in enumerate(read_lines(self.path), start=1):
+            fields = (line.partition("#")[0] if "#" in line else line).split()
+            if not fields or fields[0] == "FIX" or fields[0].startswith("PARAMS_"):
+                if fields and self._landmarks and fields[0] == OFFSET_TAG:
+                    self._offsets.add(number, fields[2:])
+                continue
+            tag = fields[0]
+            found = VERTEX_TAGS.get(tag) or EDGE_TAGS.get(tag)
+            if found is None and self._landmarks:
+                found = LANDMARK_TAGS.get(tag) or SIGHTING_TAGS.get(tag)
+            if found is None:
+                raise file_error(self.path, number, _about_unknown(tag))
+            if group is None:
+                group = found
+            elif found is not group:
+                message = (
+                    f"{tag} in a file that began with {group.name}; all poses must be of one kind"
+                )
+                raise file_error(self.path, number, message)
+            self._take(number, tag, fields, group)
+        if group is None:
+            message = f"not a g2o file: no line begins with one of {TAGS}"
+            raise file_error(self.path, None, message)
+        return group
+
+    def _take(self, number: int, tag: str, fields: list[str], group: Group) -> None:
+        """Sort the words of one line."""
+        if tag in EDGE_TAGS:
+            counts = (2, group.n_pose, group.n_information)
+            ids, measured, information = _split(self.path, number, fields, counts, "pose")
+            self.ends.append(len(self.ids.words))
+            self.measured.add(number, measured)
+            self.information.add(number, information)
+            self.ids.add(number, ids)
+        elif tag in VERTEX_TAGS:
+            ids, pose, _ = _split(self.path, number, fields, (1, group.n_pose, 0), "pose")
+            self.placed.append(len(self.ids.words))
+            self.poses.add(number, pose)
+            self.ids.add(number, ids)
+        elif tag in LANDMARK_TAGS:
+            ids, place, _ = _split(self.path, number, fields, (1, group.dim, 0), "place")
+            self.landmark_ids.add(number, ids)
+            self.landmark_places.add(number, place)
+        else:
+            counts = (2 + (group is SE3), group.dim, group.n_sighting)
+            ids, place, information = _split(self.path, number, fields, counts, "place")
+            self.seen_from.append(len(self.ids.words))
+            self.ids.add(number, ids[:1])
+            self.sighted_ids.add(number, ids[1:2])
+            self.sighted.add(number, place)
+            self.sighting_information.add(number, information)
+
+    def check_offsets(self) -> None:
+        """Refuse a sensor that does not sit on its pose: its sightings would be read wrongly."""
+        offsets = self._offsets.numbers()
+        if len(self.sighted.words) == 0 or not len(offsets):
+            return
+        k = 0
+        for line, end in zip(self._offsets.lines, self._offsets.ends, strict=True):
+            offset, k = offsets[k:end], end
+            if np.any(offset[:6] != 0):
+                message = "sensors that are not at their pose's origin are not read"
+                raise file_error(self.path, line, message)
+
+
+def _split(
+    path: str, number: int, fields: list[str], counts: tuple[int, int, int], what: str
+) -> tuple[list[str], list[str], list[str]]:
+    """Return the ids, the pose or place, and the information of a line."""
+    n_ids, n_pose, _ = counts
+    if len(fields) != 1 + sum(counts):
+        raise file_error(path, number, _about_count(fields[0], counts, what, len(fields) - 1))
+    pose_end = 1 + n_ids + n_pose
+    return fields[1 : 1 + n_ids], fields[1 + n_ids : pose_end], fields[pose_end:]
+
+
+def _about_unknown(tag: str) -> str:
+    if "XY" in tag:
+        hint = "" if tag not in (*LANDMARK_TAGS, *SIGHTING_TAGS) else "; poses=True reads them, too"
+        return f"landmarks ({shown(tag)}) are not poses; read_g2o reads {TAGS}{hint}"
+    return f"unknown tag {shown(tag)}; read_g2o reads {TAGS}"
+
+
+def _about_count(tag: str, counts: tuple[int, int, int], what: str, got: int) -> str:
+    n_ids, n_pose, n_information = counts
+    parts = [
+        {1: "a vertex id", 2: "2 vertex ids", 3: "2 vertex ids, that of an offset"}[n_ids],
+        f"{n_pose} of the {what}",
+    ]
+    if n_information:
+        parts.append(f"{n_information} of the information matrix")
+    return f"{tag} needs {sum(counts)} numbers ({', '.join(parts)}), got {got}"

@@ -1,0 +1,164 @@
+"""Pose graphs written as g2o text."""
+
+import gzip
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from sheafcoarsen._support import PathLike, file_path, replacing
+from sheafcoarsen.synchronization import PoseGraph, Synchronization, isotropic_information
+
+NAMES = {
+    2: ("VERTEX_SE2", "EDGE_SE2", "VERTEX_XY", "EDGE_SE2_XY"),
+    3: ("VERTEX_SE3:QUAT", "EDGE_SE3:QUAT", "VERTEX_TRACKXYZ", "EDGE_SE3_TRACKXYZ"),
+}
+"""Tags of poses, measurements, landmarks and sightings, by the dimension of space."""
+
+
+def write_g2o(path: PathLike, G: PoseGraph, S: Synchronization | None = None) -> None:
+    """Write a pose graph as g2o text, with the poses that were found or those that it came with.
+
+    :func:`read_g2o` with ``poses=True`` reads it again: numbers are written with all their digits,
+    rotations as angles or quaternions. The file is written beside ``path`` and renamed, so that a
+    crash leaves an old file whole.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Gzipped where the name ends in ``.gz``.
+    G : PoseGraph
+        Its vertex labels must be whole numbers; without labels, vertices are numbered from 0.
+    S : Synchronization, optional
+        Poses for the ``VERTEX`` lines; by default those of ``G``, if it has any.
+
+    Raises
+    ------
+    FileNotFoundError, OSError
+        There is no such folder, or the file cannot be written.
+    TypeError, ValueError
+        Labels that are not whole numbers, poses of another graph, or neither poses nor a
+        measurement for a vertex, which would be lost.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import sheafcoarsen as sc
+    >>> G = sc.PoseGraph([[0, 1]], [[[0.0, -1.0], [1.0, 0.0]]], [[1.0, 0.0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sc.write_g2o(pathlib.Path(folder) / "two.g2o", G, sc.synchronize(G))
+    ...     print((pathlib.Path(folder) / "two.g2o").read_text(), end="")
+    VERTEX_SE2 0 0 0 0
+    VERTEX_SE2 1 1 0 1.5707963267948966
+    EDGE_SE2 0 1 1 0 1.5707963267948966 1 0 0 1 0 1
+    """
+    target = file_path(path)
+    if not isinstance(G, PoseGraph):
+        raise TypeError(f"`G` must be a PoseGraph, got {type(G).__name__}")
+    text = "".join(_lines(G, S)).encode()
+    with replacing(target) as stream:
+        # without a time stamp, so that equal graphs make equal files
+        stream.write(gzip.compress(text, mtime=0) if target.lower().endswith(".gz") else text)
+
+
+def _lines(G: PoseGraph, S: Synchronization | None) -> Iterator[str]:
+    vertex, edge, landmark, sighting = NAMES[G.dim]
+    n = int(G.n_vertices or 0)
+    ids = _whole_numbers("G.vertex_labels", G.vertex_labels, n)
+    poses = _poses(G, S)
+    if poses is not None:
+        yield from _rows([vertex], [ids], _pose_numbers(*poses))
+    else:
+        touched = np.zeros(n, bool)
+        touched[G.edges.ravel()] = True
+        if G.sightings is not None:
+            touched[G.sightings.edges[:, 0]] = True
+        lonely = np.flatnonzero(~touched)
+        if lonely.size:
+            raise ValueError(
+                f"`G` has no poses, so vertex {lonely[0]}, which nothing is measured from or to, "
+                f"would be lost: give `S`"
+            )
+    information = G.information
+    if information is None:
+        information = isotropic_information(np.asarray(G.kappa), np.asarray(G.tau), G.dim)
+    ends = [[ids[v] for v in G.edges[:, end].tolist()] for end in (0, 1)]
+    numbers = np.hstack([_pose_numbers(G.rotations, G.translations), _triangles(information)])
+    marks = _landmark_ids(G, ids)
+    if G.sightings is not None:
+        places = G.sightings.places if S is None else S.landmarks
+        if places is not None:
+            yield from _rows([landmark], [marks], places)
+    yield from _rows([edge], ends, numbers)
+    if G.sightings is not None:
+        pose, mark = G.sightings.edges.T.tolist()
+        names = [[ids[v] for v in pose], [marks[k] for k in mark]]
+        if G.dim == 3:
+            yield "PARAMS_SE3OFFSET 0 0 0 0 0 0 0 1\n"
+            names.append([0] * len(pose))
+        precise = np.asarray(G.sightings.tau)[:, None, None] * np.eye(G.dim)
+        yield from _rows([sighting], names, np.hstack([G.sightings.points, _triangles(precise)]))
+
+
+def _poses(G: PoseGraph, S: Synchronization | None) -> tuple[np.ndarray, np.ndarray] | None:
+    if S is None:
+        return G.poses
+    if not isinstance(S, Synchronization):
+        raise TypeError(f"`S` must be a Synchronization, got {type(S).__name__}")
+    wanted = (int(G.n_vertices or 0), G.dim)
+    if S.translations is None or S.translations.shape != wanted:
+        got = "no translations" if S.translations is None else f"poses {S.translations.shape}"
+        raise ValueError(
+            f"`S` must hold {wanted[0]} poses of dimension {wanted[1]}, got {got}: synchronize(G) "
+            f"gives them"
+        )
+    return S.rotations, S.translations
+
+
+def _pose_numbers(rotations: np.ndarray, translations: np.ndarray) -> np.ndarray:
+    """Return what a line says of each pose."""
+    if rotations.shape[1] == 2:
+        angles = np.arctan2(rotations[:, 1, 0], rotations[:, 0, 0])
+        return np.hstack([translations, angles[:, None]])
+    if not len(rotations):
+        return np.zeros((0, 7))
+    return np.hstack([translations, Rotation.from_matrix(rotations).as_quat(canonical=True)])
+
+
+def _triangles(matrices: np.ndarray) -> np.ndarray:
+    """Return the upper triangles, row by row."""
+    rows, columns = np.triu_indices(matrices.shape[1])
+    return matrices[:, rows, columns]
+
+
+def _rows(tags: list[str], names: list[list[int]], numbers: np.ndarray) -> Iterator[str]:
+    """Return a line for each row: the tag, the ids, the shortest numbers that say all."""
+    for *ids, row in zip(*names, (numbers + 0.0).tolist(), strict=True):
+        words = [*tags, *map(str, ids), *map(_shortest, row)]
+        yield " ".join(words) + "\n"
+
+
+def _shortest(number: float) -> str:
+    return repr(number).removesuffix(".0")
+
+
+def _whole_numbers(name: str, labels: tuple | None, count: int) -> list[int]:
+    if labels is None:
+        return list(range(count))
+    for label in labels:
+        if isinstance(label, bool) or not isinstance(label, int | np.integer):
+            raise TypeError(
+                f"`{name}` must be whole numbers for a g2o file, got {label!r}: "
+                f"dataclasses.replace(G, vertex_labels=None) numbers the vertices"
+            )
+    return [int(label) for label in labels]
+
+
+def _landmark_ids(G: PoseGraph, ids: list[int]) -> list[int]:
+    """Return the ids of landmarks; without labels, numbers behind those of the poses."""
+    if G.sightings is None:
+        return []
+    if G.sightings.labels is None:
+        first = max(ids, default=-1) + 1
+        return list(range(first, first + G.sightings.n_landmarks))
+    return _whole_numbers("G.sightings.labels", G.sightings.labels, G.sightings.n_landmarks)

@@ -1,0 +1,78 @@
+"""One number for a rotation's information and one for a translation's, as SE-Sync has them."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sheafcoarsen._support import eps_of, zero_level
+
+
+class Concentrations(NamedTuple):
+    """What the cost weighs an edge's residuals with, and which edges have no such numbers."""
+
+    kappa: np.ndarray  # (m,) of rotations
+    tau: np.ndarray  # (m,) of translations
+    rotation_fails: np.ndarray  # (m,) bool: that block is not positive definite
+    fails: np.ndarray  # (m,) bool: nor is the whole matrix
+
+
+def concentrations(information: np.ndarray, dim: int) -> Concentrations:
+    """Return kappa and tau of matrices (m, 3, 3) for dim 2 or (m, 6, 6) for dim 3.
+
+    Translations come first. tau is the harmonic mean d / tr(inv(Omega_t)) of the translation's
+    eigenvalues; kappa the information of the angle in the plane, and half the harmonic mean in
+    space, 3 / (2 tr(inv(Omega_R))) (Rosen et al. 2019).
+    """
+    if dim == 2:
+        kappa = information[:, 2, 2]
+        rotation_fails = ~(kappa > 0)
+    else:
+        kappa, rotation_fails = harmonic_means(information[:, dim:, dim:])
+        kappa = kappa / 2
+    tau, translation_fails = harmonic_means(information[:, :dim, :dim])
+    _, whole_fails = _scaled(information)
+    return Concentrations(
+        kappa, tau, rotation_fails, rotation_fails | translation_fails | whole_fails
+    )
+
+
+def isotropic_information(kappa: np.ndarray, tau: np.ndarray, dim: int) -> np.ndarray:
+    """Return information matrices that have these concentrations and no direction of their own."""
+    n_angles = 1 if dim == 2 else 3
+    diagonal = np.empty((len(kappa), dim + n_angles))
+    diagonal[:, :dim] = tau[:, None]
+    diagonal[:, dim:] = (kappa if dim == 2 else 2 * kappa)[:, None]
+    return diagonal[:, :, None] * np.eye(dim + n_angles)
+
+
+def harmonic_means(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return k / tr(inv(B)) of matrices (m, k, k), and which are not positive definite."""
+    scaled, fails = _scaled(blocks)
+    k = blocks.shape[1]
+    diagonal = np.einsum("eii->ei", blocks)
+    smallest = np.where(fails, 1.0, diagonal.min(axis=1, initial=np.inf))
+    inverse = np.einsum("eii->ei", np.linalg.inv(scaled))
+    shares = np.where(
+        fails[:, None], 1.0, smallest[:, None] / np.where(fails[:, None], 1, diagonal)
+    )
+    return k * smallest / (inverse * shares).sum(axis=1), fails
+
+
+def _scaled(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return D^-1/2 B D^-1/2 with a unit diagonal, and which B are not positive definite.
+
+    Scaled, so that units in which the axes differ much do not look like a singular matrix. Where B
+    is not positive definite, the identity stands in its place.
+    """
+    k = blocks.shape[1]
+    diagonal = np.einsum("eii->ei", blocks)
+    negative = ~(diagonal > 0).all(axis=1)
+    roots = np.sqrt(np.where(negative[:, None], 1.0, diagonal))
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = blocks / roots[:, :, None] / roots[:, None, :]
+    finite = np.isfinite(scaled).all(axis=(1, 2)) & ~negative
+    scaled[~finite] = np.eye(k)
+    lowest = np.linalg.eigvalsh(scaled)[:, 0] if len(scaled) else np.zeros(0)
+    fails = ~finite | (lowest <= zero_level(k, eps_of(float), float(k)))  # k bounds the norm
+    scaled[fails] = np.eye(k)
+    return scaled, fails

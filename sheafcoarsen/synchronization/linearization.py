@@ -1,0 +1,163 @@
+"""The pose sheaf: what small turns and moves of the poses do to the residuals of the edges.
+
+A pose has the stalk (omega, v), a turn R exp(omega) and a move t + R v in its own frame: dimension
+3 in the plane and 6 in space, 1 and 3 where only rotations count. A landmark has the stalk v. An
+edge has the residuals of its rotation and its translation, of the same dimensions; a sighting that
+of its translation alone. The rotation's residual is sqrt(8 kappa) times the vector part sin(angle /
+2) axis of the quaternion of U^T R_i^T R_j: its square is kappa norm(R_j - R_i U)_F^2.
+"""
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
+from sheafcoarsen.synchronization.connection import Connection
+from sheafcoarsen.synchronization.residuals import turned
+
+QUARTER = np.array([[0.0, -1.0], [1.0, 0.0]])
+"""The generator of rotations of the plane."""
+
+
+class PoseSheaf:
+    """Refills one sheaf with the derivatives of all residuals at given poses.
+
+    Parameters
+    ----------
+    connection : Connection
+        Of rotations in the plane or in space.
+    points, tau : ndarray, shape (m + s, d) and (m + s,), or None
+        What was measured of places; None where only rotations count.
+    sightings : ndarray, shape (s, 2)
+        Pose and landmark, landmarks numbered after the poses.
+    n_landmarks : int
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        points: np.ndarray | None,
+        tau: np.ndarray | None,
+        sightings: np.ndarray,
+        n_landmarks: int,
+    ) -> None:
+        self.connection, self.points = connection, points
+        self.sightings, self.n_landmarks = sightings, n_landmarks
+        self.dim = connection.dim
+        self.n_angles = 1 if self.dim == 2 else 3
+        self.stalk = self.n_angles + (0 if points is None else self.dim)
+        self.rotation_roots = np.sqrt(8 * connection.weights)
+        self.translation_roots = np.sqrt(np.zeros(0) if tau is None else tau)
+        self._sheaf: CellularSheaf | None = None
+
+    def at(
+        self, rotations: np.ndarray, translations: np.ndarray | None
+    ) -> tuple[CellularSheaf, np.ndarray]:
+        """Return the sheaf and the 1-cochain r: residuals after a step x are r - delta x."""
+        m, a, k = len(self.connection.edges), self.n_angles, self.stalk
+        tail, head = np.zeros((m, k, k)), np.zeros((m, k, k))
+        residual = np.zeros((m, k))
+        sines, cosines = self._half_turns(rotations)
+        residual[:, :a] = self.rotation_roots[:, None] * sines
+        self._fill_turns(tail, head, sines, cosines)
+        if self.points is None or translations is None:
+            return self._filled(tail.ravel(), head.ravel()), residual.ravel()
+        i, j = self.connection.edges.T
+        back = rotations[i].swapaxes(1, 2)
+        seen = np.einsum("eij,ej->ei", back, translations[j] - translations[i])
+        roots = self.translation_roots[:m, None]
+        residual[:, a:] = roots * (seen - self.points[:m])
+        tail[:, a:, :a] = -roots[:, :, None] * _moment(seen)
+        tail[:, a:, a:] = roots[:, :, None] * np.eye(self.dim)
+        head[:, a:, a:] = roots[:, :, None] * (back @ rotations[j])
+        if not len(self.sightings):
+            return self._filled(tail.ravel(), head.ravel()), residual.ravel()
+        i, j = self.sightings.T
+        back = rotations[i].swapaxes(1, 2)
+        seen = np.einsum("eij,ej->ei", back, translations[j] - translations[i])
+        roots = self.translation_roots[m:, None]
+        near = np.concatenate(
+            [-_moment(seen), np.broadcast_to(np.eye(self.dim), back.shape)], axis=2
+        )
+        sheaf = self._filled(
+            np.concatenate([tail.ravel(), (roots[:, :, None] * near).ravel()]),
+            np.concatenate([head.ravel(), (roots[:, :, None] * back).ravel()]),
+        )
+        rest = roots * (seen - self.points[m:])
+        return sheaf, np.concatenate([residual.ravel(), rest.ravel()])
+
+    def _half_turns(self, rotations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return sin(angle / 2) axis and cos(angle / 2) of what each edge is turned by."""
+        turns = turned(self.connection, rotations)
+        if self.dim == 2:
+            half = np.arctan2(turns[:, 1, 0], turns[:, 0, 0]) / 2
+            return np.sin(half)[:, None], np.cos(half)
+        if not len(turns):
+            return np.zeros((0, 3)), np.zeros(0)
+        quaternions = Rotation.from_matrix(turns).as_quat(canonical=True)
+        return quaternions[:, :3], quaternions[:, 3]
+
+    def _fill_turns(
+        self, tail: np.ndarray, head: np.ndarray, sines: np.ndarray, cosines: np.ndarray
+    ) -> None:
+        """Write the derivatives of the rotations' residuals; delta x = tail x_i - head x_j."""
+        a = self.n_angles
+        half = self.rotation_roots[:, None, None] / 2
+        straight = cosines[:, None, None] * np.eye(a)
+        if self.dim == 2:
+            tail[:, :a, :a] = half * straight
+            head[:, :a, :a] = half * straight
+        else:
+            bent = _cross(sines)
+            back = self.connection.transports.swapaxes(1, 2)
+            tail[:, :a, :a] = half * ((straight - bent) @ back)
+            head[:, :a, :a] = half * (straight + bent)
+
+    def _filled(self, tail: np.ndarray, head: np.ndarray) -> CellularSheaf:
+        """Return the sheaf with these maps: the first time of the whole graph, then refilled."""
+        if self._sheaf is None:
+            n, m, s = self.connection.n_vertices, len(self.connection.edges), len(self.sightings)
+            dims = np.repeat([self.stalk, self.dim], [n, self.n_landmarks])
+            edge_dims = np.repeat([self.stalk, self.dim], [m, s])
+            edges = np.concatenate([self.connection.edges, self.sightings])
+            self._sheaf = trusted_sheaf(edges, dims, edge_dims, tail, head)
+        else:
+            self._sheaf = self._sheaf.with_maps(tail, head)
+        return self._sheaf
+
+
+def moved(
+    rotations: np.ndarray, translations: np.ndarray | None, step: np.ndarray, stalk: int
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return poses, and landmarks behind them, after a step of their pose sheaf."""
+    n, d = rotations.shape[:2]
+    a = 1 if d == 2 else 3
+    poses = step[: n * stalk].reshape(n, stalk)
+    turns = _exponential(poses[:, :a])
+    after = rotations @ turns
+    if translations is None:
+        return after, None
+    move = np.einsum("vij,vj->vi", rotations, poses[:, a:])
+    marks = step[n * stalk :].reshape(-1, d)
+    return after, translations + np.concatenate([move, marks])
+
+
+def _exponential(omegas: np.ndarray) -> np.ndarray:
+    """Return the rotations exp(omega), of the plane or of space."""
+    if omegas.shape[1] == 1:
+        cosines, sines = np.cos(omegas[:, 0]), np.sin(omegas[:, 0])
+        return np.stack([cosines, -sines, sines, cosines], axis=1).reshape(-1, 2, 2)
+    return Rotation.from_rotvec(omegas).as_matrix()
+
+
+def _cross(vectors: np.ndarray) -> np.ndarray:
+    """Return the matrices of x -> v cross x."""
+    x, y, z = vectors.T
+    zero = np.zeros_like(x)
+    return np.stack([zero, -z, y, z, zero, -x, -y, x, zero], axis=1).reshape(-1, 3, 3)
+
+
+def _moment(points: np.ndarray) -> np.ndarray:
+    """Return the derivative of exp(-omega) p by omega at 0."""
+    if points.shape[1] == 2:
+        return -(points @ QUARTER.T)[:, :, None]
+    return _cross(points)

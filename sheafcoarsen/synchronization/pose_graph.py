@@ -1,0 +1,345 @@
+"""Poses and what was measured between them: rotations, translations, how far to trust each."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sheafcoarsen._support import integer_array, read_only, scalar_array, tables, vertex_count
+from sheafcoarsen.sheaf import CellularSheaf, component_labels
+from sheafcoarsen.synchronization.information import concentrations
+
+FORGOTTEN = 1e-6
+"""Relative difference up to which kappa and tau are those of the information matrices."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sightings:
+    """Landmarks seen from poses: places alone, without an orientation.
+
+    A sighting (i, l) says that landmark l stands at t_i + R_i z, and has the cost
+    tau norm(t_l - t_i - R_i z)^2.
+
+    Parameters
+    ----------
+    edges : array_like of int, shape (s, 2)
+        (pose, landmark), both numbered from 0.
+    points : array_like, shape (s, d)
+        z, in the frame of the pose.
+    tau : array_like, shape (s,)
+        Positive.
+    labels : tuple, optional
+        Names of the landmarks.
+    places : array_like, shape (L, d), optional
+        Where to begin.
+
+    Examples
+    --------
+    >>> import sheafcoarsen as sc
+    >>> sc.Sightings([[0, 0], [1, 0]], [[1.0, 0.0], [0.0, 1.0]], [1.0, 1.0])
+    Sightings(2 of 1 landmark in dimension 2)
+    """
+
+    edges: np.ndarray
+    points: np.ndarray
+    tau: np.ndarray
+    labels: tuple | None = None
+    places: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        edges = _ends("edges", self.edges)
+        points = _real_array("points", self.points, (len(edges), None))
+        tau = _positive("tau", self.tau, len(edges))
+        count = int(edges[:, 1].max(initial=-1)) + 1
+        if self.places is not None:
+            places = _real_array("places", self.places, (None, points.shape[1]))
+            if len(places) < count:
+                raise ValueError(
+                    f"`places` must hold one for each of {count} landmarks, got {len(places)}"
+                )
+            count = len(places)
+            object.__setattr__(self, "places", places)
+        if self.labels is not None:
+            if len(self.labels) < count:
+                raise ValueError(
+                    f"`labels` must name each of {count} landmarks, got {len(self.labels)}"
+                )
+            object.__setattr__(self, "labels", tuple(self.labels))
+        for name, value in (("edges", edges), ("points", points), ("tau", tau)):
+            object.__setattr__(self, name, read_only(value))
+
+    @property
+    def n_landmarks(self) -> int:
+        """Number of landmarks L."""
+        named = self.labels if self.labels is not None else self.places
+        return int(self.edges[:, 1].max(initial=-1)) + 1 if named is None else len(named)
+
+    def __repr__(self) -> str:
+        marks = f"{self.n_landmarks:,} landmark{'' if self.n_landmarks == 1 else 's'}"
+        return f"Sightings({len(self.edges):,} of {marks} in dimension {self.points.shape[1]})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PoseGraph:
+    """Poses (R_i, t_i) in the plane or in space, and the relative poses measured between them.
+
+    An edge e = (i, j) holds the pose of j seen from i: R_j is about R_i R_ij, and t_j about
+    t_i + R_i t_ij. The cost of poses is that of SE-Sync (Rosen et al., IJRR 2019)::
+
+        sum over e of kappa_e norm(R_j - R_i R_ij)_F^2 + tau_e norm(t_j - t_i - R_i t_ij)^2
+
+    :func:`read_g2o` with ``poses=True`` reads one, :func:`synchronize` finds poses of low cost;
+    ``dataclasses.replace`` gives one with other measurements.
+
+    Parameters
+    ----------
+    edges : array_like of int, shape (m, 2)
+    rotations : array_like, shape (m, d, d)
+        R_ij, with d = 2 or 3 and determinant 1.
+    translations : array_like, shape (m, d)
+        t_ij, in the frame of i.
+    kappa, tau : array_like, shape (m,), or float
+        Concentrations of rotations and translations, positive.
+    information : array_like, shape (m, p, p), optional
+        Information matrices, p = d + d (d - 1) / 2, translations first: what `write_g2o` writes.
+        ``kappa`` and ``tau`` are their means in the sense of SE-Sync.
+    poses : (array_like of shape (n, d, d), array_like of shape (n, d)), optional
+        Poses that came with the measurements.
+    vertex_labels : tuple, optional
+    n_vertices : int, optional
+        For isolated last vertices.
+    sightings : Sightings, optional
+        Landmarks.
+
+    Attributes
+    ----------
+    sheaf : CellularSheaf
+        The rotations as a connection, weighted by kappa: its sections are the transposed rotations
+        of poses that agree with all measurements.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Arrays of other shapes, entries that are not finite, rotations that are none, weights that
+        are not positive; the message names the first.
+
+    Examples
+    --------
+    A square, each side of it ahead and then a quarter turn:
+
+    >>> import sheafcoarsen as sc
+    >>> turn = [[0.0, -1.0], [1.0, 0.0]]
+    >>> G = sc.PoseGraph([[0, 1], [1, 2], [2, 3], [3, 0]], [turn] * 4, [[1.0, 0.0]] * 4)
+    >>> S = sc.synchronize(G)
+    >>> S.translations.round(9) + 0.0
+    array([[0., 0.],
+           [1., 0.],
+           [1., 1.],
+           [0., 1.]])
+    """
+
+    edges: np.ndarray
+    rotations: np.ndarray
+    translations: np.ndarray
+    kappa: np.ndarray | float = 1.0
+    tau: np.ndarray | float = 1.0
+    information: np.ndarray | None = None
+    poses: tuple[np.ndarray, np.ndarray] | None = None
+    vertex_labels: tuple[Hashable, ...] | None = None
+    n_vertices: int | None = None
+    sightings: Sightings | None = None
+
+    def __post_init__(self) -> None:
+        edges = _ends("edges", self.edges)
+        m = len(edges)
+        rotations = _real_array("rotations", self.rotations, (m, None, None))
+        dim = rotations.shape[1]
+        if dim not in (2, 3) or rotations.shape[2] != dim:
+            raise ValueError(
+                f"`rotations` must have shape (m, 2, 2) or (m, 3, 3), got {rotations.shape}"
+            )
+        _check_rotations("rotations", rotations)
+        translations = _real_array("translations", self.translations, (m, dim))
+        kappa, tau = _positive("kappa", self.kappa, m), _positive("tau", self.tau, m)
+        n = self._counted(edges)
+        information = self._checked_information(m, dim, kappa, tau)
+        poses = self._checked_poses(n, dim)
+        labels = None if self.vertex_labels is None else tuple(self.vertex_labels)
+        if labels is not None and len(labels) != n:
+            raise ValueError(f"`vertex_labels` must name {n} vertices, got {len(labels)} names")
+        self._check_sightings(n, dim)
+        for name, value in (
+            ("edges", read_only(edges)),
+            ("rotations", read_only(rotations)),
+            ("translations", read_only(translations)),
+            ("kappa", read_only(kappa)),
+            ("tau", read_only(tau)),
+            ("information", information),
+            ("poses", poses),
+            ("vertex_labels", labels),
+            ("n_vertices", n),
+        ):
+            object.__setattr__(self, name, value)
+
+    def _counted(self, edges: np.ndarray) -> int:
+        """Return the number of vertices, which the edges do not exceed."""
+        least = int(edges.max(initial=-1)) + 1
+        if self.n_vertices is None:
+            if self.poses is not None:
+                return max(least, len(self.poses[1]))
+            return least if self.vertex_labels is None else max(least, len(self.vertex_labels))
+        vertex_count("n_vertices", self.n_vertices)
+        if self.n_vertices < least:
+            raise ValueError(
+                f"`n_vertices` must be at least {least}, because of vertex {least - 1} in `edges`, "
+                f"got {self.n_vertices}"
+            )
+        return int(self.n_vertices)
+
+    def _checked_information(
+        self, m: int, dim: int, kappa: np.ndarray, tau: np.ndarray
+    ) -> np.ndarray | None:
+        """Return the information matrices, of which kappa and tau are the means."""
+        if self.information is None:
+            return None
+        size = 3 if dim == 2 else 6
+        information = _real_array("information", self.information, (m, size, size))
+        asymmetry = np.abs(information - information.swapaxes(1, 2)).max(axis=(1, 2), initial=0)
+        bad = np.flatnonzero(asymmetry > 0)
+        if bad.size:
+            raise ValueError(f"`information[{bad[0]}]` must be symmetric")
+        found = concentrations(information, dim)
+        bad = np.flatnonzero(found.fails)
+        if bad.size:
+            raise ValueError(f"`information[{bad[0]}]` must be positive definite")
+        for name, given, own in (("kappa", kappa, found.kappa), ("tau", tau, found.tau)):
+            bad = np.flatnonzero(np.abs(given - own) > FORGOTTEN * own)
+            if bad.size:
+                e = int(bad[0])
+                raise ValueError(
+                    f"`{name}[{e}]` = {given[e]:.6g}, but `information[{e}]` says {own[e]:.6g}: "
+                    f"pass information=None with weights of your own"
+                )
+        return read_only(information)
+
+    def _checked_poses(self, n: int, dim: int) -> tuple[np.ndarray, np.ndarray] | None:
+        if self.poses is None:
+            return None
+        if len(self.poses) != 2:
+            raise ValueError("`poses` must be a pair of arrays: rotations and translations")
+        R = _real_array("poses[0]", self.poses[0], (n, dim, dim))
+        t = _real_array("poses[1]", self.poses[1], (n, dim))
+        _check_rotations("poses[0]", R)
+        return read_only(R), read_only(t)
+
+    def _check_sightings(self, n: int, dim: int) -> None:
+        if self.sightings is None:
+            return
+        if not isinstance(self.sightings, Sightings):
+            raise TypeError(f"`sightings` must be Sightings, got {type(self.sightings).__name__}")
+        if self.sightings.points.shape[1] != dim:
+            raise ValueError(
+                f"`sightings` are of dimension {self.sightings.points.shape[1]}, poses of {dim}"
+            )
+        bad = np.flatnonzero(self.sightings.edges[:, 0] >= n)
+        if bad.size:
+            raise ValueError(
+                f"`sightings.edges[{bad[0]}]` names pose {self.sightings.edges[bad[0], 0]}, but "
+                f"there are {n} poses"
+            )
+
+    @property
+    def dim(self) -> int:
+        """Dimension of space, 2 or 3."""
+        return self.translations.shape[1]
+
+    @cached_property
+    def sheaf(self) -> CellularSheaf:
+        """The connection of the measured rotations, weighted by kappa."""
+        sheaf = CellularSheaf.connection(
+            self.edges, self.rotations, weight=self.kappa, n_vertices=self.n_vertices
+        )
+        return sheaf if self.vertex_labels is None else sheaf.with_labels(self.vertex_labels)
+
+    def __repr__(self) -> str:
+        marks = "" if self.sightings is None else f", {self.sightings.n_landmarks} landmarks"
+        known = "with" if self.poses is not None else "without"
+        return (
+            f"PoseGraph(SE({self.dim}), n_vertices={self.n_vertices}, n_edges={len(self.edges)}"
+            f"{marks}, {known} poses)"
+        )
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, Any]] = [
+            ("poses", self.n_vertices),
+            ("in", f"SE({self.dim})"),
+            ("measurements", len(self.edges)),
+            ("components", len(np.unique(component_labels(self.n_vertices or 0, self.edges)))),
+            ("kappa", tables.span(np.asarray(self.kappa))),
+            ("tau", tables.span(np.asarray(self.tau))),
+            ("poses given", self.poses is not None),
+        ]
+        if self.sightings is not None:
+            rows.append(("landmarks", self.sightings.n_landmarks))
+            rows.append(("sightings", len(self.sightings.edges)))
+        return tables.table(rows, caption="PoseGraph")
+
+
+def _ends(name: str, value: npt.ArrayLike) -> np.ndarray:
+    edges = integer_array(
+        name, np.asarray(value).reshape(-1, 2) if np.size(value) == 0 else value, ndim=2
+    )
+    if edges.shape[1] != 2:
+        raise ValueError(f"`{name}` must have shape (m, 2), got {edges.shape}")
+    bad = np.flatnonzero((edges < 0).any(axis=1))
+    if bad.size:
+        raise ValueError(f"`{name}[{bad[0]}]` must not be negative, got {edges[bad[0]].tolist()}")
+    return edges
+
+
+def _real_array(name: str, value: Any, shape: tuple[int | None, ...]) -> np.ndarray:
+    """Return a copy as finite float64 of that shape, in which None is any length."""
+    array = scalar_array(name, value)
+    if array.dtype.kind == "c":
+        raise TypeError(f"`{name}` must be real, got dtype {array.dtype}")
+    if array.size == 0 and array.ndim != len(shape) and 0 in shape:
+        array = np.zeros([2 if length is None else length for length in shape])
+    fits = array.ndim == len(shape) and all(
+        wanted is None or wanted == got for wanted, got in zip(shape, array.shape, strict=True)
+    )
+    if not fits:
+        wanted = ", ".join("?" if length is None else str(length) for length in shape)
+        raise ValueError(f"`{name}` must have shape ({wanted}), got {array.shape}")
+    bad = np.flatnonzero(~np.isfinite(array).all(axis=tuple(range(1, array.ndim))))
+    if bad.size:
+        raise ValueError(f"`{name}[{bad[0]}]` must be finite, got {array[bad[0]].tolist()}")
+    return np.array(array, dtype=np.float64)
+
+
+def _positive(name: str, value: Any, count: int) -> np.ndarray:
+    """Return ``count`` positive numbers; a single one serves for all."""
+    if np.ndim(value) == 0:
+        value = np.full(count, value)
+    array = _real_array(name, value, (count,))
+    bad = np.flatnonzero(~(array > 0))
+    if bad.size:
+        raise ValueError(f"`{name}[{bad[0]}]` must be positive, got {array[bad[0]]:g}")
+    return array
+
+
+def _check_rotations(name: str, matrices: np.ndarray) -> None:
+    """Refuse matrices that are not orthogonal to sqrt(eps), or that reflect."""
+    d = matrices.shape[1]
+    errors = np.abs(matrices.swapaxes(1, 2) @ matrices - np.eye(d)).max(axis=(1, 2), initial=0)
+    bad = np.flatnonzero(~(errors <= np.sqrt(np.finfo(float).eps)))
+    if bad.size:
+        raise ValueError(
+            f"`{name}[{bad[0]}]` must be a rotation, but an entry of R^T R - I is "
+            f"{errors[bad[0]]:.3g}"
+        )
+    bad = np.flatnonzero(np.linalg.det(matrices) < 0)
+    if bad.size:
+        raise ValueError(f"`{name}[{bad[0]}]` must be a rotation, but it reflects: determinant -1")

@@ -1,0 +1,77 @@
+"""Gauss-Newton: poses improved until the cost no longer falls."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sheafcoarsen.operators import coboundary
+from sheafcoarsen.solve import Solver
+from sheafcoarsen.synchronization.linearization import PoseSheaf, moved
+
+MOST_STEPS = 100
+"""Steps after which it ends whatever happens."""
+
+ENOUGH = 1e-9
+"""Share of the cost that a step must still gain for another one to be taken."""
+
+HALVINGS = 20
+"""How often a step that would raise the cost is halved."""
+
+SUFFICIENT = 1e-4
+"""Share of the gain that the linear model promises which is taken for a gain."""
+
+TOLERANCE = 1e-6
+"""Of the linear solver: a step need not be exact."""
+
+
+class Refined(NamedTuple):
+    """Poses after refinement and the cost before every step and after the last."""
+
+    rotations: np.ndarray
+    translations: np.ndarray | None
+    costs: list[float]
+    converged: bool
+
+
+def refine_poses(
+    problem: PoseSheaf,
+    rotations: np.ndarray,
+    translations: np.ndarray | None,
+    roots: np.ndarray,
+) -> Refined:
+    """Return poses of lower cost near the given ones; those of the roots stay where they are.
+
+    Every step solves the least-squares problem min norm(delta x - r) of the pose sheaf, refilled at
+    the present poses, and is halved until the cost falls: it never rises.
+    """
+    sheaf, r = problem.at(rotations, translations)
+    cost = float(r @ r)
+    costs = [cost]
+    solve = None
+    for _ in range(MOST_STEPS):
+        if solve is None:
+            solve = Solver(sheaf, fixed=roots)
+        else:
+            solve.update(sheaf)
+        delta = coboundary(sheaf)
+        x = solve(delta.T @ r, tol=TOLERANCE)
+        along = delta @ x
+        # norm(r - s delta x)^2 = cost - (2 s - s^2) gain for an exact step
+        gain = float(2 * (r @ along) - along @ along)
+        share, found = 1.0, None
+        for _ in range(HALVINGS):
+            there = moved(rotations, translations, share * x, problem.stalk)
+            new_sheaf, new_r = problem.at(*there)
+            new_cost = float(new_r @ new_r)
+            if new_cost <= cost - SUFFICIENT * share * gain:
+                found = there
+                break
+            share /= 2
+        if found is None:
+            return Refined(rotations, translations, costs, True)
+        (rotations, translations), sheaf, r = found, new_sheaf, new_r
+        fell, cost = cost - new_cost, new_cost
+        costs.append(cost)
+        if fell <= ENOUGH * cost:
+            return Refined(rotations, translations, costs, True)
+    return Refined(rotations, translations, costs, False)

@@ -1,0 +1,40 @@
+"""How far poses are from what was measured, edge by edge, and what that costs."""
+
+import numpy as np
+
+from sheafcoarsen.synchronization.connection import Connection
+
+
+def turned(connection: Connection, rotations: np.ndarray) -> np.ndarray:
+    """Return U* R_i* R_j for every edge: the identity where the edge agrees."""
+    i, j = connection.edges.T
+    seen = rotations[i].conj().swapaxes(1, 2) @ rotations[j]
+    return connection.transports.conj().swapaxes(1, 2) @ seen
+
+
+def angles_of(turns: np.ndarray) -> np.ndarray:
+    """Return the largest angle by which a direction is turned, 0 .. pi, for (m, d, d) matrices."""
+    d = turns.shape[1]
+    proper = np.linalg.det(turns).real > 0
+    if turns.dtype.kind != "c" and d in (2, 3):
+        skew = turns - turns.swapaxes(1, 2)
+        sines = np.sqrt(np.einsum("eij,eij->e", skew, skew) / 8)
+        cosines = (np.einsum("eii->e", turns) - (d - 2)) / 2
+        return np.where(proper, np.arctan2(sines, cosines), np.pi)
+    return np.abs(np.angle(np.linalg.eigvals(turns))).max(axis=1, initial=0)
+
+
+def rotation_costs(connection: Connection, rotations: np.ndarray) -> np.ndarray:
+    """Return w norm(R_j - R_i U)_F^2 for every edge."""
+    i, j = connection.edges.T
+    difference = rotations[j] - rotations[i] @ connection.transports
+    squares = np.einsum("eij,eij->e", difference.conj(), difference).real
+    return connection.weights * squares
+
+
+def offsets_of(
+    edges: np.ndarray, points: np.ndarray, rotations: np.ndarray, places: np.ndarray
+) -> np.ndarray:
+    """Return t_j - t_i - R_i z for every edge (i, j) with the measured point z."""
+    i, j = edges.T
+    return places[j] - places[i] - np.einsum("eij,ej->ei", rotations[i], points)

@@ -1,0 +1,49 @@
+"""Places of poses and landmarks whose rotations are known: a linear least-squares problem."""
+
+import numpy as np
+
+from sheafcoarsen.sheaf import CellularSheaf, component_labels
+from sheafcoarsen.solve import least_squares
+from sheafcoarsen.synchronization.pose_graph import PoseGraph
+
+
+def places(
+    graph: PoseGraph, rotations: np.ndarray, roots: np.ndarray, trust: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the best t for these rotations, poses first and then landmarks, 0 at the roots.
+
+    It minimizes sum of tau norm(t_j - t_i - R_i t_ij)^2. In every coordinate that is the weighted
+    graph's least-squares problem, so the d coordinates are its right sides. ``trust`` multiplies
+    tau.
+    """
+    ends, points, tau = measured_points(graph)
+    tau = tau if trust is None else tau * trust
+    sheaf = CellularSheaf.constant(ends, weight=tau, n_vertices=vertex_count(graph))
+    steps = np.einsum("eij,ej->ei", rotations[ends[:, 0]], points)
+    data = -np.sqrt(tau)[:, None] * steps
+    origin = np.zeros((len(roots), 1, graph.dim))
+    return least_squares(sheaf, data, vertices=roots, values=origin).x
+
+
+def measured_points(graph: PoseGraph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return edges, points and tau of measurements and sightings; landmarks come after poses."""
+    if graph.sightings is None:
+        return graph.edges, graph.translations, np.asarray(graph.tau)
+    sighted = graph.sightings.edges + np.array([0, graph.n_vertices])
+    return (
+        np.concatenate([graph.edges, sighted]),
+        np.concatenate([graph.translations, graph.sightings.points]),
+        np.concatenate([np.asarray(graph.tau), graph.sightings.tau]),
+    )
+
+
+def vertex_count(graph: PoseGraph) -> int:
+    """Return the number of poses and landmarks."""
+    marks = 0 if graph.sightings is None else graph.sightings.n_landmarks
+    return int(graph.n_vertices or 0) + marks
+
+
+def place_roots(graph: PoseGraph) -> np.ndarray:
+    """Return the first vertex of every component that measurements and sightings join."""
+    component = component_labels(vertex_count(graph), measured_points(graph)[0])
+    return np.unique(component, return_index=True)[1]

@@ -1,0 +1,139 @@
+"""Pose graphs written and read again."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from tests.support.helpers import assert_residual
+from tests.unit.synchronization.conftest import pose_graph, ring_with_chords
+
+
+def graph(dim, poses=True, landmarks=False, **options):
+    G, found = pose_graph(dim, ring_with_chords(8, 5), **options)
+    if poses:
+        G = dataclasses.replace(G, poses=found)
+    if landmarks:
+        rng = np.random.default_rng(2)
+        places = rng.standard_normal((3, dim)) if poses else None
+        seen = sc.Sightings(
+            [[0, 0], [1, 2], [3, 1]], rng.standard_normal((3, dim)), [1.0, 2.0, 0.1], places=places
+        )
+        G = dataclasses.replace(G, sightings=seen)
+    return G
+
+
+def assert_equal_graphs(G, H):
+    np.testing.assert_array_equal(H.edges, G.edges)
+    np.testing.assert_array_equal(H.translations, G.translations)
+    for name in ("kappa", "tau"):
+        assert_residual(getattr(H, name) / getattr(G, name) - 1, n=6)
+    assert_residual(H.rotations - G.rotations, n=G.dim)
+    assert (H.poses is None) == (G.poses is None)
+    if G.poses is not None:
+        assert_residual(H.poses[0] - G.poses[0], n=G.dim)
+        np.testing.assert_array_equal(H.poses[1], G.poses[1])
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("poses", [True, False])
+@pytest.mark.parametrize("landmarks", [True, False])
+@pytest.mark.parametrize("name", ["graph.g2o", "graph.g2o.gz"])
+def test_what_is_written_is_read_again(tmp_path, dim, poses, landmarks, name):
+    G = graph(dim, poses, landmarks, noise=0.3)
+    sc.write_g2o(tmp_path / name, G)
+    H = sc.read_g2o(tmp_path / name, poses=True)
+    assert_equal_graphs(G, H)
+    assert H.vertex_labels == tuple(range(8))
+    assert (H.sightings is None) == (not landmarks)
+    if landmarks:
+        order = list(H.sightings.labels)
+        own = [8 + k for k in G.sightings.edges[:, 1]]
+        assert [order[k] for k in H.sightings.edges[:, 1]] == own
+        np.testing.assert_array_equal(H.sightings.points, G.sightings.points)
+        assert_residual(H.sightings.tau / G.sightings.tau - 1, n=dim)
+        assert (H.sightings.places is None) == (not poses)
+        if poses:
+            np.testing.assert_array_equal(H.sightings.places, G.sightings.places)
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_information_matrices_are_kept(tmp_path, dim):
+    size = 3 if dim == 2 else 6
+    A = np.random.default_rng(7).standard_normal((13, size, size))
+    omega = A @ A.swapaxes(1, 2) + np.eye(size)
+    G = graph(dim)
+    found = sc.synchronization.concentrations(omega, dim)
+    G = dataclasses.replace(G, information=omega, kappa=found.kappa, tau=found.tau)
+    sc.write_g2o(tmp_path / "g.g2o", G)
+    np.testing.assert_array_equal(sc.read_g2o(tmp_path / "g.g2o", poses=True).information, omega)
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_poses_that_were_found_take_the_place_of_others(tmp_path, dim):
+    G = graph(dim, landmarks=True, noise=0.3)
+    S = sc.synchronize(G, refine=True)
+    sc.write_g2o(tmp_path / "g.g2o", G, S)
+    H = sc.read_g2o(tmp_path / "g.g2o", poses=True)
+    assert_residual(H.poses[0] - S.rotations, n=dim)
+    np.testing.assert_array_equal(H.poses[1], S.translations)
+    assert abs(H.poses[1] - G.poses[1]).max() > 0.01
+    np.testing.assert_array_equal(H.sightings.places, S.landmarks)
+
+
+def test_equal_graphs_make_equal_files(tmp_path):
+    G = graph(3)
+    for name in ("a.g2o.gz", "b.g2o.gz"):
+        sc.write_g2o(tmp_path / name, G)
+    first, second = ((tmp_path / name).read_bytes() for name in ("a.g2o.gz", "b.g2o.gz"))
+    assert first == second
+
+
+def test_labels_are_ids(tmp_path):
+    G = graph(2, vertex_labels=(40, 3, 10**30, 7, 8, 9, 11, 12))
+    sc.write_g2o(tmp_path / "g.g2o", G)
+    assert sc.read_g2o(tmp_path / "g.g2o", poses=True).vertex_labels == G.vertex_labels
+    named = dataclasses.replace(G, vertex_labels="abcdefgh")
+    with pytest.raises(TypeError, match=re.escape("`G.vertex_labels` must be whole numbers")):
+        sc.write_g2o(tmp_path / "g.g2o", named)
+
+
+def test_an_old_file_stays_whole_where_writing_fails(tmp_path, monkeypatch):
+    path = tmp_path / "g.g2o"
+    path.write_text("old")
+
+    def fail(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(TypeError, match="`G` must be a PoseGraph, got CellularSheaf"):
+        sc.write_g2o(path, graph(2).sheaf)
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(KeyboardInterrupt):
+        sc.write_g2o(path, graph(2))
+    assert [item.name for item in tmp_path.iterdir()] == ["g.g2o"]
+    assert path.read_text() == "old"
+
+
+def test_what_would_be_lost_is_refused(tmp_path):
+    G, _ = pose_graph(2, [[0, 1]], n=3)
+    with pytest.raises(ValueError, match="vertex 2, which nothing is measured from or to"):
+        sc.write_g2o(tmp_path / "g.g2o", G)
+    sc.write_g2o(tmp_path / "g.g2o", G, sc.synchronize(G))
+    assert sc.read_g2o(tmp_path / "g.g2o", poses=True).n_vertices == 3
+    with pytest.raises(ValueError, match=r"`S` must hold 3 poses of dimension 2, got no trans"):
+        sc.write_g2o(tmp_path / "g.g2o", G, sc.synchronize(G.sheaf))
+    with pytest.raises(TypeError, match="`S` must be a Synchronization, got int"):
+        sc.write_g2o(tmp_path / "g.g2o", G, 3)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["intel", "csail", "parking_garage"])
+def test_real_files_go_round(tmp_path, data_folder, name):
+    G = sc.read_g2o(data_folder / f"g2o_{name}.g2o.gz", poses=True)
+    sc.write_g2o(tmp_path / "g.g2o", G)
+    H = sc.read_g2o(tmp_path / "g.g2o", poses=True)
+    assert_equal_graphs(G, H)
+    np.testing.assert_array_equal(H.information, G.information)
+    assert H.vertex_labels == G.vertex_labels

@@ -1,0 +1,57 @@
+"""Pose graphs with known poses, in the plane and in space."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import sheafcoarsen as sc
+
+
+def random_rotations(count, dim, rng, spread=np.pi):
+    """Return rotations by angles up to ``spread`` about random axes."""
+    angles = rng.uniform(-spread, spread, count)
+    if dim == 2:
+        c, s = np.cos(angles), np.sin(angles)
+        return np.stack([c, -s, s, c], axis=1).reshape(-1, 2, 2)
+    axes = rng.standard_normal((count, 3))
+    axes /= np.linalg.norm(axes, axis=1, keepdims=True)
+    return Rotation.from_rotvec(angles[:, None] * axes).as_matrix()
+
+
+def pose_graph(dim, edges, seed=0, noise=0.0, n=None, **options):
+    """Return a graph measured from random poses, and the poses, the first at the origin."""
+    rng = np.random.default_rng(seed)
+    edges = np.asarray(edges).reshape(-1, 2)
+    n = int(edges.max()) + 1 if n is None else n
+    R = random_rotations(n, dim, rng)
+    t = 3 * rng.standard_normal((n, dim))
+    R, t = R[0].T @ R, (t - t[0]) @ R[0]
+    i, j = edges.T
+    turns = R[i].swapaxes(1, 2) @ R[j] @ random_rotations(len(edges), dim, rng, noise)
+    steps = np.einsum("eji,ej->ei", R[i], t[j] - t[i]) + noise * rng.standard_normal(
+        (len(edges), dim)
+    )
+    kappa, tau = rng.uniform(1, 5, (2, len(edges)))
+    return sc.PoseGraph(edges, turns, steps, kappa, tau, n_vertices=n, **options), (R, t)
+
+
+def ring_with_chords(n, chords, seed=0):
+    rng = np.random.default_rng(seed)
+    ring = np.stack([np.arange(n), (np.arange(n) + 1) % n], axis=1)
+    return np.concatenate([ring, rng.integers(n, size=(chords, 2))])
+
+
+def cost_by_hand(G, R, t):
+    """Return the cost of SE-Sync, edge by edge in a loop."""
+    total = 0.0
+    for (i, j), turn, step, kappa, tau in zip(
+        G.edges, G.rotations, G.translations, G.kappa, G.tau, strict=True
+    ):
+        total += kappa * np.linalg.norm(R[j] - R[i] @ turn) ** 2
+        total += tau * np.linalg.norm(t[j] - t[i] - R[i] @ step) ** 2
+    return total
+
+
+@pytest.fixture(params=[2, 3], ids=["SE2", "SE3"])
+def dim(request):
+    return request.param

@@ -1,0 +1,99 @@
+"""Frames by modes and by anchors, and their rounding."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen.synchronization.connection import read_connection
+from sheafcoarsen.synchronization.frames import anchored_frames, rounded, spectral_frames
+from tests.support.helpers import assert_residual
+from tests.unit.synchronization.conftest import pose_graph, ring_with_chords
+
+
+def test_both_find_the_true_rotations(dim):
+    G, (R, _) = pose_graph(dim, ring_with_chords(30, 20))
+    connection = read_connection(G.sheaf)
+    frames, lowest = spectral_frames(connection, 0)
+    assert abs(rounded(frames, connection) - R).max() < 1e-6  # of the eigensolver's tolerance
+    assert abs(lowest[:dim]).max() < 1e-8 < lowest[dim]
+    assert abs(rounded(anchored_frames(connection), connection) - R).max() < 1e-8
+
+
+def test_the_gap_is_that_of_the_connection(dim):
+    G, _ = pose_graph(dim, ring_with_chords(20, 15), noise=0.2)
+    values = np.linalg.eigvalsh(sc.laplacian(G.sheaf).toarray())
+    lowest = spectral_frames(read_connection(G.sheaf), 0)[1]
+    assert_residual(lowest - values[: dim + 1], values[-1], n=20 * dim)
+    assert sc.synchronize(G.sheaf).gap == pytest.approx(values[dim] - values[dim - 1])
+
+
+def test_rounded_frames_are_the_nearest_rotations():
+    """Against a search over angles in the plane."""
+    rng = np.random.default_rng(8)
+    F = sc.CellularSheaf.connection([[0, k] for k in range(1, 30)], np.tile(np.eye(2), (29, 1, 1)))
+    frames = np.eye(2) + 0.4 * rng.standard_normal((30, 2, 2))
+    frames[0] = np.eye(2)
+    found = rounded(frames, read_connection(F))
+    angles = np.linspace(-np.pi, np.pi, 2001)
+    c, s = np.cos(angles), np.sin(angles)
+    turns = np.stack([c, -s, s, c], axis=1).reshape(-1, 2, 2)
+    best = turns[np.einsum("vji,aij->va", frames, turns).argmax(axis=1)]
+    assert abs(found - best).max() < 4e-3
+
+
+def test_mirrored_frames_are_turned_over():
+    G, (R, _) = pose_graph(3, ring_with_chords(12, 6))
+    mirrored = R.swapaxes(1, 2) @ np.diag([1.0, 1.0, -1.0])
+    found = rounded(mirrored, read_connection(G.sheaf))
+    assert_residual(found - R, R, n=3)
+
+
+def test_small_components_need_no_eigensolver(monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError
+
+    monkeypatch.setattr("sheafcoarsen.synchronization.frames.eigenmodes", refuse)
+    G, _ = pose_graph(3, [[0, 1], [3, 2]], n=5)
+    connection = read_connection(G.sheaf)
+    frames, lowest = spectral_frames(connection, 0)
+    assert lowest[3] == pytest.approx(2 * G.kappa.min())
+    S = sc.synchronize(G)
+    assert S.n_components == 3
+    assert S.angles.max() < 1e-7
+    alone = sc.synchronize(
+        sc.CellularSheaf.connection(np.zeros((0, 2), int), np.zeros((0, 2, 2)), n_vertices=2)
+    )
+    assert alone.gap == np.inf
+    assert frames.shape == (5, 3, 3)
+
+
+def test_frames_that_nothing_determines_are_told():
+    """On a ring all of whose rotations are half turns too many, modes come in fours."""
+    F = sc.gallery.cycle(9, np.pi)
+    with pytest.warns(sc.SingularProblemWarning, match="eigenvalues 2 and 3"):
+        sc.synchronize(F)
+
+
+def test_signs_and_unitary_frames_are_rounded_to_their_groups():
+    signs = [1, -1, -1, 1]
+    F = sc.CellularSheaf.signed(nx.cycle_graph(4), sign=signs)
+    S = sc.synchronize(F)
+    assert S.group == "O(1)"
+    assert S.rotations.ravel().tolist() in (
+        [1, 1, -1, 1],
+        [1, 1, -1, -1],
+        [1, 1, 1, -1],
+        [1, -1, 1, 1],
+        [1, -1, 1, -1],
+        [1, -1, -1, 1],
+    )
+    rng = np.random.default_rng(2)
+    A = rng.standard_normal((6, 2, 2)) + 1j * rng.standard_normal((6, 2, 2))
+    g = np.linalg.qr(A)[0]
+    edges = ring_with_chords(6, 4)
+    U = g[edges[:, 0]].conj().swapaxes(1, 2) @ g[edges[:, 1]]
+    S = sc.synchronize(sc.CellularSheaf.connection(edges, U))
+    assert S.group == "U(2)"
+    assert abs(S.rotations - g[0].conj().T @ g).max() < 1e-6
+    assert S.angles.max() < 1e-6

@@ -1,0 +1,102 @@
+"""What a pose graph holds, and what it refuses."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen.synchronization import isotropic_information
+from tests.support.helpers import assert_residual
+from tests.unit.synchronization.conftest import pose_graph
+
+EDGES = [[0, 1], [1, 2], [2, 0]]
+
+
+def test_true_rotations_are_a_section_of_its_sheaf(dim):
+    G, (R, _) = pose_graph(dim, EDGES)
+    section = R.swapaxes(1, 2).reshape(-1, dim)
+    delta = sc.coboundary(G.sheaf)
+    assert_residual(delta @ section, delta, section, n=dim)
+    assert G.sheaf.map_shape == (dim, dim)
+    assert G.dim == dim
+
+
+def test_weights_of_the_sheaf_are_kappa(dim):
+    G, _ = pose_graph(dim, EDGES)
+    for e in range(3):
+        assert_residual(G.sheaf.tail_map(e)[0, 0] ** 2 - G.kappa[e], G.kappa[e], n=dim)
+
+
+def test_replaced_measurements_reach_the_sheaf(dim):
+    G, _ = pose_graph(dim, EDGES)
+    eye = np.tile(np.eye(dim), (3, 1, 1))
+    H = dataclasses.replace(G, rotations=eye)
+    assert sc.global_sections(H.sheaf).h0 == dim
+    np.testing.assert_array_equal(H.translations, G.translations)
+
+
+def test_arrays_are_copies_that_cannot_be_written_to(dim):
+    steps = np.ones((3, dim))
+    G, _ = pose_graph(dim, EDGES)
+    H = dataclasses.replace(G, translations=steps)
+    steps[:] = 7
+    assert (H.translations == 1).all()
+    for name in ("edges", "rotations", "translations", "kappa", "tau"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(G, name)[0] = 0
+
+
+def test_isolated_vertices_and_labels():
+    G, _ = pose_graph(2, EDGES, n=5, vertex_labels="abcde")
+    assert G.n_vertices == G.sheaf.n_vertices == 5
+    assert G.sheaf.vertex_labels == tuple("abcde")
+    assert repr(G) == "PoseGraph(SE(2), n_vertices=5, n_edges=3, without poses)"
+    assert "components</th><td>3" in G._repr_html_()
+
+
+BAD = {
+    "shape": ({"rotations": np.zeros((3, 2, 3))}, "`rotations` must have shape (m, 2, 2)"),
+    "reflection": ({"rotations": np.tile(np.diag([1.0, -1]), (3, 1, 1))}, "it reflects"),
+    "stretched": ({"rotations": np.tile(2 * np.eye(2), (3, 1, 1))}, "`rotations[0]` must be a rot"),
+    "nan": ({"translations": [[0, 0], [0, np.nan], [0, 0]]}, "`translations[1]` must be finite"),
+    "count": ({"translations": [[0, 0]]}, "`translations` must have shape (3, 2), got (1, 2)"),
+    "kappa": ({"kappa": [1, 0, 1]}, "`kappa[1]` must be positive, got 0"),
+    "tau": ({"tau": [1, 1, -2.0]}, "`tau[2]` must be positive, got -2"),
+    "few": ({"n_vertices": 2}, "`n_vertices` must be at least 3"),
+    "labels": ({"vertex_labels": "ab"}, "`vertex_labels` must name 3 vertices, got 2 names"),
+    "negative": ({"edges": [[0, 1], [1, -2], [0, 2]]}, "`edges[1]` must not be negative"),
+    "poses": ({"poses": (np.zeros((3, 2, 2)), np.zeros((3, 2)))}, "`poses[0][0]` must be a rota"),
+    "few-poses": ({"poses": (np.zeros((2, 2, 2)), np.zeros((2, 2)))}, "`poses[0]` must have shape"),
+    "indefinite": ({"information": np.zeros((3, 3, 3))}, "`information[0]` must be positive def"),
+    "contradiction": (
+        {"information": isotropic_information(np.ones(3), np.ones(3), 2)},
+        "`kappa[0]` = ",
+    ),
+    "mixed": (
+        {"sightings": sc.Sightings([[0, 0]], [[1.0, 2.0, 3.0]], 1.0)},
+        "`sightings` are of dimension 3, poses of 2",
+    ),
+    "sighting": (
+        {"sightings": sc.Sightings([[9, 0]], [[1.0, 2.0]], 1.0)},
+        "`sightings.edges[0]` names pose 9, but there are 3 poses",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), BAD.values(), ids=BAD)
+def test_bad_input_is_named(change, message):
+    G, _ = pose_graph(2, EDGES)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        dataclasses.replace(G, **change)
+
+
+def test_landmarks_are_counted():
+    seen = sc.Sightings([[0, 2], [1, 0]], np.zeros((2, 3)), 1.0)
+    assert seen.n_landmarks == 3
+    assert sc.Sightings([[0, 0]], [[0, 0]], 1, places=np.zeros((4, 2))).n_landmarks == 4
+    with pytest.raises(ValueError, match=r"`places` must hold one for each of 3 landmarks, got 2"):
+        dataclasses.replace(seen, places=np.zeros((2, 3)))
+    with pytest.raises(ValueError, match=r"`labels` must name each of 3 landmarks, got 1"):
+        dataclasses.replace(seen, labels=("tree",))

@@ -1,0 +1,172 @@
+"""Rotations, places and refinement together; what is refused; real pose graphs."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from tests.support.kernels import JIT_IS_OFF
+from tests.unit.synchronization.conftest import pose_graph, random_rotations, ring_with_chords
+
+
+@pytest.mark.parametrize("method", ["spectral", "anchored"])
+@pytest.mark.parametrize("refine", [False, True])
+def test_true_poses_come_back(dim, method, refine):
+    G, (R, t) = pose_graph(dim, ring_with_chords(30, 20))
+    S = sc.synchronize(G, method, refine)
+    assert abs(S.rotations - R).max() < 1e-6
+    assert abs(S.translations - t).max() < 1e-5
+    assert (S.method, S.group) == (method, f"SO({dim})")
+    assert (S.gap is None) == (method == "anchored")
+
+
+def test_every_component_has_a_frame_of_its_own(dim):
+    one, (R, t) = pose_graph(dim, ring_with_chords(8, 6), seed=1)
+    two, (Q, s) = pose_graph(dim, ring_with_chords(7, 6), seed=2)
+    G = sc.PoseGraph(
+        np.concatenate([one.edges, two.edges + 8]),
+        np.concatenate([one.rotations, two.rotations]),
+        np.concatenate([one.translations, two.translations]),
+        n_vertices=16,
+    )
+    for S in (sc.synchronize(G), sc.synchronize(G, refine=True), sc.synchronize(G, "anchored")):
+        assert S.n_components == 3
+        assert S.component.tolist() == [0] * 8 + [1] * 7 + [2]
+        assert abs(S.rotations[:15] - np.concatenate([R, Q])).max() < 1e-6
+        assert abs(S.translations[:15] - np.concatenate([t, s])).max() < 1e-5
+        np.testing.assert_array_equal(S.rotations[15], np.eye(dim))
+    lowest = [sc.synchronize(part.sheaf).gap for part in (one, two)]
+    ones = [dataclasses.replace(part, kappa=1.0) for part in (one, two)]
+    lowest = [sc.synchronize(part).gap for part in ones]
+    assert sc.synchronize(G).gap == pytest.approx(min(lowest))
+
+
+def test_seeds_repeat_and_do_not_matter(dim):
+    G, _ = pose_graph(dim, ring_with_chords(30, 20), noise=0.1)
+    first, again, other = (sc.synchronize(G, seed=seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first.rotations, again.rotations)
+    assert abs(first.rotations - other.rotations).max() < 1e-6
+
+
+@pytest.mark.parametrize("scale", [1e-60, 1e60])
+def test_weights_of_any_scale(dim, scale):
+    G, _ = pose_graph(dim, ring_with_chords(12, 9), noise=0.2)
+    H = dataclasses.replace(G, kappa=scale * G.kappa, tau=scale * G.tau)
+    S, T = sc.synchronize(G, refine=True), sc.synchronize(H, refine=True)
+    assert abs(S.rotations - T.rotations).max() < 1e-5
+    assert T.cost == pytest.approx(scale * S.cost, rel=1e-8)
+
+
+def test_a_start_takes_the_place_of_modes(dim):
+    G, (R, _) = pose_graph(dim, ring_with_chords(12, 9), noise=0.2)
+    S = sc.synchronize(G, start=R)
+    assert abs(S.rotations - R).max() < 1e-14
+    assert S.method == "start"
+    E = sc.eigenmodes(G.sheaf, dim)
+    T = sc.synchronize(G, start=E.vectors)
+    assert abs(T.rotations - sc.synchronize(G).rotations).max() < 1e-5
+
+
+def test_landmarks_are_found(dim):
+    G, (R, t) = pose_graph(dim, ring_with_chords(12, 3))
+    marks = np.random.default_rng(5).standard_normal((4, dim))
+    seen = np.array([[i, k] for i in range(12) for k in range(4) if (i + k) % 3])
+    i, k = seen.T
+    points = np.einsum("eji,ej->ei", R[i], marks[k] - t[i])
+    H = dataclasses.replace(G, sightings=sc.Sightings(seen, points, 1.0))
+    for refine in (False, True):
+        S = sc.synchronize(H, refine=refine)
+        assert abs(S.landmarks - marks).max() < 1e-5
+    noisy = dataclasses.replace(
+        H,
+        sightings=sc.Sightings(
+            seen, points + 0.1 * np.sin(np.arange(points.size)).reshape(points.shape), 1.0
+        ),
+    )
+    S, T = sc.synchronize(noisy), sc.synchronize(noisy, refine=True)
+    assert T.cost < S.cost
+    assert S.cost > S.edge_costs.sum()
+
+
+def test_landmarks_turn_components_that_only_they_join(dim):
+    """Two odometry chains that saw the same five trees: refined, they share a frame."""
+    G, (R, t) = pose_graph(dim, [[0, 1], [1, 2], [3, 4], [4, 5]])
+    marks = 3 * np.random.default_rng(5).standard_normal((5, dim))
+    seen = np.array([[i, k] for i in range(6) for k in range(5)])
+    i, k = seen.T
+    points = np.einsum("eji,ej->ei", R[i], marks[k] - t[i])
+    H = dataclasses.replace(G, sightings=sc.Sightings(seen, points, 1.0))
+    start = R @ random_rotations(6, dim, np.random.default_rng(1), 0.3)
+    S = sc.synchronize(H, refine=True, start=start)
+    assert S.cost < 1e-6 * S.costs[0]
+
+
+BAD = {
+    "not-a-sheaf": ((np.eye(2),), {}, TypeError, "`F` must be a CellularSheaf, got ndarray"),
+    "method": ((), {"method": "lowest"}, ValueError, "`method` must be"),
+    "refine": ((), {"refine": 1}, TypeError, "`refine`"),
+    "seed": ((), {"seed": -1}, ValueError, "`seed`"),
+    "start-shape": (
+        (),
+        {"start": np.eye(2)},
+        ValueError,
+        "`start` must be rotations of shape (3, 2",
+    ),
+    "start-nan": ((), {"start": np.full((3, 2, 2), np.nan)}, ValueError, "`start` must be finite"),
+    "start-complex": ((), {"start": np.zeros((3, 2, 2), complex)}, TypeError, "must be real"),
+}
+
+
+@pytest.mark.parametrize(("args", "options", "error", "message"), BAD.values(), ids=BAD)
+def test_bad_input_is_named(args, options, error, message):
+    G, _ = pose_graph(2, [[0, 1], [1, 2], [2, 0]])
+    with pytest.raises(error, match=re.escape(message)):
+        sc.synchronize(*(args or (G,)), **options)
+
+
+def test_refinement_needs_rotations():
+    for F in (
+        sc.CellularSheaf.signed([[0, 1], [1, 2]], sign=[1, -1]),
+        sc.gallery.bundle(np.array([[0, 1], [1, 2], [2, 0]]), dim=4, seed=0),
+    ):
+        assert sc.synchronize(F).cost < 1e-12
+        with pytest.raises(ValueError, match=r"`refine` needs rotations of the plane or of space"):
+            sc.synchronize(F, refine=True)
+    nothing = sc.PoseGraph(np.zeros((0, 2), int), np.zeros((0, 2, 2)), np.zeros((0, 2)))
+    with pytest.raises(ValueError, match="must have poses"):
+        sc.synchronize(nothing)
+
+
+# ---------------------------------------------------------------- real pose graphs
+
+CERTIFIED = {"sphere2500": 1687, "torus3d": 24230, "parking_garage": 1.263, "city10000": 638.6}
+"""Optima of SE-Sync (Rosen et al., IJRR 2019, tables 1 and 2)."""
+
+
+@pytest.mark.real_data
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.parametrize("name", CERTIFIED)
+def test_refinement_reaches_the_certified_optimum(data_folder, name):
+    G = sc.read_g2o(data_folder / f"g2o_{name}.g2o.gz", poses=True)
+    S = sc.synchronize(G, refine=True)
+    assert S.cost / CERTIFIED[name] - 1 < 5e-4
+    assert S.converged
+    assert len(S.costs) <= 8
+    assert (np.diff(S.costs) <= 0).all()
+
+
+@pytest.mark.real_data
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.parametrize("seed", range(3))
+def test_ranked_edges_find_planted_outliers(data_folder, seed):
+    """Of 50 loop closures with random poses instead, at least 20 among the first 40."""
+    G = sc.read_g2o(data_folder / "g2o_intel.g2o.gz", poses=True)
+    rng = np.random.default_rng(seed)
+    closures = np.flatnonzero(abs(G.edges[:, 0] - G.edges[:, 1]) > 1)
+    bad = rng.choice(closures, 50, replace=False)
+    R, t = G.rotations.copy(), G.translations.copy()
+    R[bad], t[bad] = random_rotations(50, 2, rng), 5 * rng.standard_normal((50, 2))
+    S = sc.synchronize(dataclasses.replace(G, rotations=R, translations=t))
+    assert np.isin(S.outliers()[:40], bad).sum() >= 30
