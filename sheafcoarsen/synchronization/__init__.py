@@ -7,16 +7,16 @@ measurements; noisy ones have no section, but the lowest modes are about one:
 >>> import numpy as np
 >>> import sheafcoarsen as sc
 >>> turn = [[0.0, -1.0], [1.0, 0.0]]
->>> ahead = [[1.0, 0.0], [1.0, 0.1], [0.9, 0.0], [1.0, 0.0]]
+>>> ahead = [[1.2, 0.0], [1.0, 0.0], [1.0, 0.0], [1.0, 0.0]]
 >>> G = sc.PoseGraph([[0, 1], [1, 2], [2, 3], [3, 0]], [turn] * 4, ahead)
 >>> S = sc.synchronize(G, refine=True)
 >>> S.translations.round(2) + 0.0
 array([[0.  , 0.  ],
-       [1.  , 0.02],
-       [0.95, 1.05],
-       [0.03, 1.02]])
->>> S.distances.round(2)  # how far each measurement is off
-array([0.03, 0.03, 0.03, 0.03])
+       [1.16, 0.  ],
+       [1.1 , 1.  ],
+       [0.06, 1.  ]])
+>>> S.distances.round(2)  # the first side said 0.2 too much; all four share the error, and turn
+array([0.04, 0.04, 0.04, 0.04])
 
 Every connected component is in a frame of its own, which nothing measures. The files, in the order
 of the computation:
