@@ -103,12 +103,13 @@ class PoseSheaf:
         a = self.n_angles
         half = self.rotation_roots[:, None, None] / 2
         straight = cosines[:, None, None] * np.eye(a)
+        signs = np.sign(np.linalg.det(self.connection.transports))[:, None, None]
         if self.dim == 2:
-            tail[:, :a, :a] = half * straight
+            tail[:, :a, :a] = half * signs * straight
             head[:, :a, :a] = half * straight
         else:
             bent = _cross(sines)
-            back = self.connection.transports.swapaxes(1, 2)
+            back = signs * self.connection.transports.swapaxes(1, 2)  # U^T exp(w) U = exp(back w)
             tail[:, :a, :a] = half * ((straight - bent) @ back)
             head[:, :a, :a] = half * (straight + bent)
 

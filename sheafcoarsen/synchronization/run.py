@@ -46,7 +46,7 @@ def synchronize(
         "spectral": the d lowest eigenvectors of every component. "anchored": the frames of least
         energy among those with the identity at the component's first vertex.
     refine : bool
-        Run Gauss-Newton. For rotations of the plane and of space.
+        Run Gauss-Newton: in the plane and in space, where no edge reflects the frames found.
     seed : int
         Of the eigensolver.
     start : array_like, shape (n, d, d) or (dim_c0, d), optional
@@ -99,7 +99,7 @@ def synchronize(
         spots = places(graph, rotations, roots)
     refined = None
     if refine:
-        refined = refine_poses(_pose_sheaf(connection, graph), rotations, spots, roots)
+        refined = refine_poses(_pose_sheaf(connection, graph, rotations), rotations, spots, roots)
         rotations, spots = refined.rotations, refined.translations
     found = measured(F, connection, rotations, spots)
     how: dict[str, Any] = {"method": method if start is None else "start"}
@@ -134,12 +134,22 @@ def _given_frames(start: npt.ArrayLike, connection: Connection) -> np.ndarray:
     return frames
 
 
-def _pose_sheaf(connection: Connection, graph: PoseGraph | None) -> PoseSheaf:
+def _pose_sheaf(
+    connection: Connection, graph: PoseGraph | None, rotations: np.ndarray
+) -> PoseSheaf:
     """Return the linearized problem, of rotations alone or of whole poses."""
-    if connection.dim not in (2, 3) or not connection.turns_only.all():
+    if connection.dim not in (2, 3) or connection.transports.dtype.kind == "c":
         raise ValueError(
             f"`refine` needs rotations of the plane or of space, got {connection.group}: "
             f"refine=False rounds the frames alone"
+        )
+    reflects = np.linalg.det(turned(connection, rotations)) < 0
+    bad = np.flatnonzero(reflects & (connection.weights > 0))
+    if bad.size:
+        u, v = connection.edges[bad[0]].tolist()
+        raise ValueError(
+            f"`refine` needs frames that agree with every edge up to a rotation, but edge {bad[0]} "
+            f"({u} -> {v}) reflects: refine=False rounds the frames alone"
         )
     if graph is None:
         return PoseSheaf(connection, None, None, np.zeros((0, 2), np.int64), 0)

@@ -126,6 +126,22 @@ def test_bad_input_is_named(args, options, error, message):
         sc.synchronize(*(args or (G,)), **options)
 
 
+def test_frames_may_reflect_where_all_edges_agree(dim):
+    """As in a gauge of orthogonal matrices of both determinants."""
+    F = sc.gallery.bundle(ring_with_chords(15, 20), dim=dim, noise=0.2, seed=0)
+    S, T = sc.synchronize(F), sc.synchronize(F, refine=True)
+    assert set(np.linalg.det(T.rotations).round(6)) == {-1, 1}
+    assert T.cost < S.cost
+    again = sc.synchronize(F, refine=True, start=T.rotations)
+    assert again.cost == pytest.approx(T.cost, rel=1e-9)
+    mirror = np.ones(dim)
+    mirror[0] = -1
+    head = F.head_data.reshape(-1, dim, dim).copy()
+    head[3] = head[3] @ np.diag(mirror)
+    with pytest.raises(ValueError, match=r"edge \d+ \(\d+ -> \d+\) reflects"):
+        sc.synchronize(F.with_maps(F.tail_data, head), refine=True)
+
+
 def test_refinement_needs_rotations():
     for F in (
         sc.CellularSheaf.signed([[0, 1], [1, 2]], sign=[1, -1]),
