@@ -59,7 +59,7 @@ Sections and diffusion
     diffusion_step          one layer of neural sheaf diffusion with given weights
 
 Pictures
-    plot                    partition, spectra, ledger, quality and hierarchy as matplotlib pictures
+    plot                    partitions, spectra, ledgers, surfaces and more as matplotlib pictures
     report                  one self-contained HTML page about a coarsening
 
 Answers

@@ -10,23 +10,34 @@ Every function draws into ``ax`` and returns it; without ``ax`` it makes a pyplo
 >>> sc.plot.spectra(C, ax=Figure().add_subplot()).get_title()
 'local spectra: what is kept, and the gap to what is not'
 
-One file per picture: ``graphs.py`` (``partition``: both graphs, side by side; their places come
-from ``layout.py``), ``eigenvalues.py`` (``spectra`` of every cluster, ``quality``: the low spectra
-of both sheaves), ``waterfall.py`` (``ledger``: energy, line by line) and ``sizes.py``
-(``hierarchy``: level after level). ``axes.py`` holds what they share.
+The files, each one kind of picture:
+
+``graphs``
+    `partition`: both graphs, side by side, in places by ``layout``.
+``surfaces``
+    `surface` and `field`: numbers and tangent vectors on a mesh, as seen by ``projection``.
+``eigenvalues``
+    `spectra` of every cluster, and `quality`: the low spectra of both sheaves.
+``waterfall``, ``sizes``
+    `ledger`: energy, line by line; `hierarchy`: level after level.
+``axes``, ``colors``
+    What they share.
 """
 
 from sheafcoarsen.plot.eigenvalues import quality, spectra
 from sheafcoarsen.plot.graphs import partition
 from sheafcoarsen.plot.sizes import hierarchy
+from sheafcoarsen.plot.surfaces import field, surface
 from sheafcoarsen.plot.waterfall import ledger
 
 __all__ = [
+    "field",
     "hierarchy",
     "ledger",
     "partition",
     "quality",
     "spectra",
+    "surface",
 ]
 
 

@@ -17,7 +17,7 @@ SHOWN = {
         "tangent_frames",
         "vertex_areas",
     ],
-    "plot": ["hierarchy", "ledger", "partition", "quality", "spectra"],
+    "plot": ["field", "hierarchy", "ledger", "partition", "quality", "spectra", "surface"],
     "ranks": ["below", "budget", "fixed", "gap", "kernel"],
 }
 

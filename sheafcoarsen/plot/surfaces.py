@@ -1,0 +1,397 @@
+"""Pictures of surfaces: numbers on them as colours, tangent vectors as arrows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sheafcoarsen._support import (
+    flag,
+    scalar_array,
+    scaled_points,
+    surface_arrays,
+    whole_number,
+)
+from sheafcoarsen.gallery import tangent_frames
+from sheafcoarsen.plot.axes import MARKERS, axes_or_new, counted
+from sheafcoarsen.plot.colors import number_colors
+from sheafcoarsen.plot.projection import (
+    UpAxis,
+    View,
+    checked_view,
+    face_normals,
+    outward_faces,
+    shades,
+    spread_out,
+    usual_gap,
+    view_from,
+    visible_points,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+
+
+PLAIN = (0.86, 0.87, 0.89)
+"""Colour of faces that show no numbers."""
+
+
+ARROW = "#1B1464"
+
+
+class _Scene(NamedTuple):
+    """A surface that is looked at."""
+
+    points: np.ndarray  # (n, 3), scaled to about 1
+    faces: np.ndarray  # (f, k)
+    view: View
+    drawn: np.ndarray  # faces to be drawn, those behind first
+    normals: np.ndarray  # (f, 3)
+    angles: tuple[float, float, UpAxis]
+
+
+def surface(
+    points: ArrayLike,
+    faces: ArrayLike,
+    values: ArrayLike | None = None,
+    *,
+    view: tuple[float, float] = (20, -60),
+    up: UpAxis = "z",
+    colorbar: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a surface mesh, its faces filled and shaded, coloured by numbers.
+
+    Faces that are turned away are not drawn where the surface is closed; nearer ones cover those
+    behind them. Numbers of both signs get a diverging colour map with zero in its middle, others a
+    sequential one.
+
+    Parameters
+    ----------
+    points : array_like, shape (n, 3)
+    faces : array_like of int, shape (f, k)
+        As in :func:`sheafcoarsen.gallery.tangent_bundle`.
+    values : array_like, shape (n,) or (f,), optional
+        A real number for each vertex, of which a face shows the mean over its corners, or one for
+        each face (vertices, where n = f).
+    view : pair of float
+        Elevation and azimuth of the viewer in degrees, as in matplotlib's ``view_init``.
+    up : {"z", "y", "x"}
+        The coordinate axis that points up.
+    colorbar : bool
+        Whether a bar says which colour is which number.
+    ax : matplotlib Axes, optional
+        Plane axes hold the picture as seen from ``view``; axes with ``projection="3d"`` can be
+        turned, and hold all faces.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ValueError, TypeError
+        What is no surface; values that are not finite real numbers, one for each vertex or face.
+    ImportError
+        Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
+
+    See Also
+    --------
+    field : tangent vectors on a surface.
+    partition : a surface in its clusters, ``partition(C, points, faces=faces)``.
+    sheafcoarsen.read_mesh : points and faces of a file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sheafcoarsen as sc
+    >>> from matplotlib.figure import Figure
+    >>> i, j = np.divmod(np.arange(24 * 12), 12)
+    >>> a, b = 2 * np.pi * i / 24, 2 * np.pi * j / 12
+    >>> ring = 2 + np.cos(b)
+    >>> torus = np.stack([ring * np.cos(a), ring * np.sin(a), np.sin(b)], axis=1)
+    >>> at = lambda i, j: i % 24 * 12 + j % 12
+    >>> quads = np.stack([at(i, j), at(i + 1, j), at(i + 1, j + 1), at(i, j + 1)], axis=1)
+    >>> ax = sc.plot.surface(torus, quads, np.cos(2 * a), ax=Figure().add_subplot())
+    >>> len(ax.collections[0].get_paths()) < len(quads)  # those behind are not drawn
+    True
+    """
+    scene = _scene(points, faces, view, up)
+    shown = None if values is None else _face_values(values, scene)
+    flag("colorbar", colorbar)
+    ax = axes_or_new(ax, 6.4 if shown is not None and colorbar else 5.4, 5)
+    _draw_faces(ax, scene, shown, colorbar)
+    _frame(ax, scene)
+    return ax
+
+
+def field(  # noqa: PLR0913 (options by keyword)
+    points: ArrayLike,
+    faces: ArrayLike,
+    vectors: ArrayLike,
+    values: ArrayLike | None = None,
+    *,
+    frames: ArrayLike | None = None,
+    power: int = 1,
+    n_arrows: int = 400,
+    unit: bool = False,
+    view: tuple[float, float] = (20, -60),
+    up: UpAxis = "z",
+    colorbar: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw tangent vectors of a surface mesh as arrows on its filled faces.
+
+    Arrows are spread evenly over what can be seen; those whose foot a face hides are not drawn. The
+    longest is about as long as the distance between two of them, the others in proportion.
+
+    Parameters
+    ----------
+    points : array_like, shape (n, 3)
+    faces : array_like of int, shape (f, k)
+        As in :func:`sheafcoarsen.gallery.tangent_bundle`.
+    vectors : array_like, shape (2 n,), (n, 2) or (n, 3)
+        A cochain of the tangent bundle, which holds coordinates in ``frames``, or vectors in space.
+    values : array_like, shape (n,) or (f,), optional
+        Numbers that colour the faces, as in :func:`surface`.
+    frames : array_like, shape (n, 3, 2), optional
+        Bases T_v, so that coordinates x stand for ``T_v x``; by default those of
+        :func:`sheafcoarsen.gallery.tangent_frames`.
+    power : int
+        As in :func:`sheafcoarsen.gallery.tangent_bundle`: with k > 1, k directions are drawn at
+        each vertex, without heads.
+    n_arrows : int
+        How many places have arrows, at most.
+    unit : bool
+        Whether all arrows are equally long, but those of vectors that are zero.
+    view : pair of float
+        Elevation and azimuth of the viewer in degrees, as in matplotlib's ``view_init``.
+    up : {"z", "y", "x"}
+        The coordinate axis that points up.
+    colorbar : bool
+        Whether a bar says which colour is which number, where there are ``values``.
+    ax : matplotlib Axes, optional
+        Plane axes hold the picture as seen from ``view``; axes with ``projection="3d"`` can be
+        turned, and hold all faces.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ValueError, TypeError
+        What is no surface; vectors of another shape, or not finite; a power with vectors in space.
+    ImportError
+        Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
+
+    See Also
+    --------
+    surface : numbers on a surface.
+    sheafcoarsen.gallery.tangent_bundle : the sheaf whose cochains are such fields.
+    sheafcoarsen.harmonic_extension : a field from vectors at a few vertices.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sheafcoarsen as sc
+    >>> from matplotlib.figure import Figure
+    >>> i, j = np.divmod(np.arange(24 * 12), 12)
+    >>> a, b = 2 * np.pi * i / 24, 2 * np.pi * j / 12
+    >>> ring = 2 + np.cos(b)
+    >>> torus = np.stack([ring * np.cos(a), ring * np.sin(a), np.sin(b)], axis=1)
+    >>> at = lambda i, j: i % 24 * 12 + j % 12
+    >>> quads = np.stack([at(i, j), at(i + 1, j), at(i + 1, j + 1), at(i, j + 1)], axis=1)
+    >>> F = sc.gallery.tangent_bundle(torus, quads)
+    >>> smoothest = sc.eigenmodes(F, 1).vectors[:, 0]
+    >>> ax = sc.plot.field(torus, quads, smoothest, ax=Figure().add_subplot())
+    >>> ax.get_title()
+    'arrows at 138 of 288 vertices'
+    """
+    scene = _scene(points, faces, view, up)
+    power = whole_number("power", power, at_least=1)
+    n_arrows = whole_number("n_arrows", n_arrows, at_least=1)
+    flag("unit", unit)
+    flag("colorbar", colorbar)
+    vectors = _vectors(vectors, scene, frames, power)  # (n, power, 3)
+    shown = None if values is None else _face_values(values, scene)
+    ax = axes_or_new(ax, 6.4 if shown is not None and colorbar else 5.4, 5)
+    _draw_faces(ax, scene, shown, colorbar)
+    drawn = _draw_arrows(ax, scene, vectors, n_arrows, unit)
+    _frame(ax, scene)
+    n = len(scene.points)
+    what = "arrows" if power == 1 else f"{power} directions"
+    ax.set_title(f"{what} at {drawn:,} of {counted(n, 'vertex', 'vertices')}", fontsize=10)
+    return ax
+
+
+# ---------------------------------------------------------------- what is given
+
+
+def _scene(points: Any, faces: Any, view: Any, up: Any) -> _Scene:
+    points, faces = surface_arrays(points, faces)
+    scaled, _ = scaled_points(points)
+    if len(scaled):
+        scaled = scaled - (scaled.min(axis=0) / 2 + scaled.max(axis=0) / 2)
+    angles = checked_view(view, up)
+    seen = view_from(*angles)
+    outward = outward_faces(scaled, faces)
+    normals = face_normals(scaled, faces) if outward is None else outward
+    kept = np.arange(len(faces)) if outward is None else np.flatnonzero(outward @ seen.toward > 0)
+    order = np.argsort(seen.depth(scaled[faces[kept]].mean(axis=1)), kind="stable")
+    return _Scene(scaled, faces, seen, kept[order], normals, angles)
+
+
+def _face_values(value: Any, scene: _Scene) -> np.ndarray:
+    """Return a number for each face."""
+    values = scalar_array("values", value)
+    n, f = len(scene.points), len(scene.faces)
+    if values.dtype.kind == "c":
+        message = f"`values` must be real, got dtype {values.dtype}"
+        raise TypeError(f"{message}: take .real, .imag or numpy.abs of them")
+    if values.shape not in ((n,), (f,)):
+        raise ValueError(
+            f"`values` must be one number for each of {n} vertices, or of {f} faces, got shape "
+            f"{values.shape}"
+        )
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        raise ValueError(f"`values` must be finite, got {values[bad[0]]} at index {bad[0]}")
+    values = values.astype(np.float64)
+    return values[scene.faces].mean(axis=1) if len(values) == n else values
+
+
+def _vectors(value: Any, scene: _Scene, frames: Any, power: int) -> np.ndarray:
+    """Return the directions at each vertex as vectors in space, shape (n, power, 3)."""
+    vectors = scalar_array("vectors", value)
+    n = len(scene.points)
+    if vectors.dtype.kind == "c":
+        raise TypeError(f"`vectors` must be real, got dtype {vectors.dtype}")
+    if vectors.shape not in ((2 * n,), (n, 2), (n, 3)):
+        raise ValueError(
+            f"`vectors` must be a cochain of shape ({2 * n},), coordinates of shape ({n}, 2) or "
+            f"vectors of shape ({n}, 3), got shape {vectors.shape}"
+        )
+    bad = np.argwhere(~np.isfinite(vectors))
+    if len(bad):
+        v = int(bad[0][0]) // 2 if vectors.ndim == 1 else int(bad[0][0])
+        raise ValueError(f"`vectors` must be finite, but that of vertex {v} is not")
+    # lengths are of no account, and their squares must not overflow
+    vectors = vectors.astype(np.float64) / max(float(np.abs(vectors).max(initial=0)), 1e-300)
+    if vectors.shape == (n, 3):
+        if power > 1:
+            raise ValueError(
+                "`power` above 1 goes with coordinates, shape (n, 2): vectors in space are "
+                "directions already"
+            )
+        return vectors[:, None]
+    if frames is None:
+        frames = tangent_frames(scene.points, scene.faces)
+    T = scalar_array("frames", frames)
+    if T.shape != (n, 3, 2):
+        raise ValueError(f"`frames` must have shape ({n}, 3, 2), got {T.shape}")
+    z = vectors.reshape(n, 2) @ [1, 1j]
+    length, angle = np.abs(z), np.angle(z)
+    angles = (angle[:, None] + 2 * np.pi * np.arange(power)) / power
+    roots = length[:, None, None] * np.stack([np.cos(angles), np.sin(angles)], axis=2)
+    return roots @ T.swapaxes(1, 2)
+
+
+# ---------------------------------------------------------------- what is drawn
+
+
+def _draw_faces(ax: Axes, scene: _Scene, shown: np.ndarray | None, colorbar: bool) -> None:
+    """Draw the faces, and the bar of their colours."""
+    from matplotlib.cm import ScalarMappable
+
+    if shown is None:
+        colors = np.tile(PLAIN, (len(scene.faces), 1))
+    else:
+        cmap, norm = number_colors(shown)
+        colors = cmap(norm(shown))[:, :3]
+        if colorbar:
+            style: dict = {"shrink": 0.7, "aspect": 25, "pad": 0.02}
+            ax.figure.colorbar(ScalarMappable(norm, cmap), ax=ax, **style)
+    fill_faces(ax, scene, colors)
+
+
+def fill_faces(ax: Axes, scene: _Scene, colors: np.ndarray) -> None:
+    """Draw faces in these colours, shape (f, 3), in light and shade."""
+    lit = colors * shades(scene.normals, scene.view)[:, None]
+    if ax.name == "3d":
+        from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+
+        solid = Poly3DCollection(scene.points[scene.faces], facecolors=lit, edgecolors=lit)
+        solid.set_linewidth(0.2)
+        ax.add_collection(solid)
+        return
+    from matplotlib.collections import PolyCollection
+
+    corners = scene.view.project(scene.points)[scene.faces[scene.drawn]]
+    own = lit[scene.drawn]
+    # outlines of their own colour close the hairlines between neighbours
+    style: dict = {"facecolors": own, "edgecolors": own, "linewidths": 0.8, "label": "faces"}
+    ax.add_collection(PolyCollection(corners, rasterized=len(own) > MARKERS, **style))
+
+
+def _draw_arrows(ax: Axes, scene: _Scene, vectors: np.ndarray, n_arrows: int, unit: bool) -> int:
+    """Draw arrows at vertices that can be seen, evenly spread, and return at how many."""
+    used = np.unique(scene.faces[scene.drawn])
+    at = used[visible_points(used, scene.points, scene.faces[scene.drawn], scene.view)]
+    feet = at[spread_out(scene.points[at], n_arrows)]
+    gap = usual_gap(scene.points[feet])
+    arrows = vectors[feet]
+    lengths = np.linalg.norm(arrows, axis=2, keepdims=True)
+    if unit:
+        arrows = np.divide(arrows, lengths, out=np.zeros_like(arrows), where=lengths > 0)
+    power = vectors.shape[1]
+    longest = np.linalg.norm(arrows, axis=2).max(initial=0)
+    arrows = arrows * ((0.95 if power == 1 else 0.45) * gap / (longest or 1.0))
+    start = np.repeat(scene.points[feet], power, axis=0)
+    arrows = arrows.reshape(-1, 3)
+    heads: dict = {} if power == 1 else {"headwidth": 0, "headlength": 0, "headaxislength": 0}
+    if ax.name == "3d":
+        ratio = 0.35 if power == 1 else 0.0
+        ax.quiver(*start.T, *arrows.T, colors=ARROW, linewidths=1.0, arrow_length_ratio=ratio)
+        return len(feet)
+    if power == 1:
+        heads = {"headwidth": 4.0, "headlength": 4.4, "headaxislength": 4.0}
+    place, reach = scene.view.project(start), scene.view.project(arrows)
+    ax.quiver(
+        *place.T,
+        *reach.T,
+        facecolor=ARROW,
+        edgecolor="white",  # to be seen on dark faces, too
+        linewidth=0.3,
+        angles="xy",
+        scale_units="xy",
+        scale=1,
+        units="xy",
+        width=(0.085 if power == 1 else 0.07) * gap,
+        minlength=0.1,
+        zorder=4,
+        label="arrows",
+        **heads,
+    )
+    return len(feet)
+
+
+def _frame(ax: Any, scene: _Scene) -> None:
+    """Show all of the surface with a small margin, equal units in all directions, no ticks."""
+    ax.set_axis_off()
+    ax.set_aspect("equal")
+    reach = max(float(np.abs(scene.points).max(initial=0)), 1e-300)
+    if ax.name == "3d":
+        elevation, azimuth, up = scene.angles
+        ax.view_init(elevation, azimuth, vertical_axis=up)
+        for set_limits in (ax.set_xlim, ax.set_ylim, ax.set_zlim):
+            set_limits(-reach, reach)
+        ax.set_box_aspect((1, 1, 1), zoom=1.3)
+        return
+    flat = scene.view.project(scene.points)
+    low, high = (flat.min(axis=0), flat.max(axis=0)) if len(flat) else (np.zeros(2), np.ones(2))
+    margin = 0.04 * max(float((high - low).max()), 1e-300)
+    ax.set_xlim(low[0] - margin, high[0] + margin)
+    ax.set_ylim(low[1] - margin, high[1] + margin)

@@ -1,0 +1,107 @@
+"""What is seen of a surface, and from where."""
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from sheafcoarsen.plot.projection import (
+    checked_view,
+    outward_faces,
+    shades,
+    spread_out,
+    usual_gap,
+    view_from,
+    visible_points,
+)
+from tests.support.helpers import assert_residual
+from tests.unit.gallery.test_surfaces import icosphere
+
+
+@pytest.mark.parametrize("up", ["x", "y", "z"])
+@pytest.mark.parametrize(("elevation", "azimuth"), [(20, -60), (0, 0), (-35, 140)])
+def test_the_view_is_that_of_matplotlib(up, elevation, azimuth):
+    """Points in its three-dimensional axes lie in the same directions, without perspective."""
+    view = view_from(elevation, azimuth, up)
+    axes = np.stack([view.right, view.up, view.toward])
+    assert_residual(axes @ axes.T - np.eye(3), axes, n=3)
+    assert np.linalg.det(axes) > 0
+    ax = Figure(figsize=(5, 5)).add_subplot(projection="3d", proj_type="ortho")
+    ax.view_init(elevation, azimuth, vertical_axis=up)
+    ax.set_box_aspect((1, 1, 1))
+    for set_limits in (ax.set_xlim, ax.set_ylim, ax.set_zlim):
+        set_limits(-1, 1)
+    M = ax.get_proj()
+    points = np.random.default_rng(4).uniform(-1, 1, (6, 3))
+    theirs = (np.c_[points, np.ones(6)] @ M.T)[:, :2] - (np.array([0, 0, 0, 1]) @ M.T)[:2]
+    ours = view.project(points)
+    ratio = (theirs * ours).sum() / (ours * ours).sum()
+    assert ratio > 0
+    assert np.abs(theirs - ratio * ours).max() < 1e-6 * np.abs(theirs).max()
+
+
+@pytest.mark.parametrize("view", ["20", (1, 2, 3), (np.nan, 0), ("a", 0), None])
+def test_views_that_are_none_are_refused(view):
+    with pytest.raises((ValueError, TypeError), match="`view` must"):
+        checked_view(view, "z")
+    with pytest.raises(ValueError, match="`up` must be one of 'x', 'y', 'z'"):
+        checked_view((0, 0), "w")
+
+
+def test_normals_of_a_closed_surface_point_outwards():
+    points, faces = icosphere(1)
+    middles = points[faces].mean(axis=1)
+    for turned in (faces, faces[:, ::-1]):
+        assert ((outward_faces(points, turned) * middles).sum(axis=1) > 0).all()
+    assert outward_faces(points, faces[1:]) is None  # open
+    mixed = faces.copy()
+    mixed[3] = mixed[3, ::-1]
+    assert outward_faces(points, mixed) is None
+
+
+def test_light_falls_on_both_sides():
+    view = view_from(20, -60, "z")
+    normals = np.random.default_rng(3).standard_normal((50, 3))
+    normals /= np.linalg.norm(normals, axis=1)[:, None]
+    bright = shades(normals, view)
+    np.testing.assert_array_equal(bright, shades(-normals, view))
+    assert bright.min() >= 0.45
+    assert bright.max() <= 1
+    assert np.ptp(bright) > 0.3
+
+
+@pytest.mark.parametrize("coarser", [False, True])
+def test_what_another_sheet_covers_is_not_visible(coarser):
+    """A small square behind a large one is hidden where it is not beside it."""
+    view = view_from(0, 0, "z")  # from x
+    square = np.array([[0, -1, -1], [0, 1, -1], [0, 1, 1], [0, -1, 1.0]])
+    behind = square * [0, 0.4, 0.4] + [-1, 0.9, 0]
+    points = np.vstack([square, behind])
+    faces = np.array([[0, 1, 2, 3], [4, 5, 6, 7]])
+    if coarser:  # as triangles of two sizes
+        faces = np.vstack([faces[:, [0, 1, 2]], faces[:, [0, 2, 3]]])
+    visible = visible_points(np.arange(8), points, faces, view)
+    assert visible.tolist() == [True] * 4 + [False, True, True, False]
+    assert visible_points(np.arange(0), points, faces, view).shape == (0,)
+
+
+def test_all_that_faces_the_viewer_on_a_sphere_is_visible():
+    points, faces = icosphere(2)
+    view = view_from(20, -60, "z")
+    visible = visible_points(np.arange(len(points)), points, faces, view)
+    depth = points @ view.toward
+    assert visible[depth > 0.15].all()
+    assert not visible[depth < -0.3].any()
+
+
+def test_points_are_chosen_far_apart():
+    points = np.random.default_rng(6).random((400, 2))
+    chosen = spread_out(points, 30)
+    assert len(set(chosen.tolist())) == 30
+    gap = usual_gap(points[chosen])
+    assert gap > 2 * usual_gap(points[np.arange(30)])
+    # every point is near one that is chosen
+    distances = np.linalg.norm(points[:, None] - points[chosen][None], axis=2).min(axis=1)
+    assert distances.max() < 1.2 * gap
+    assert spread_out(np.zeros((5, 3)), 3).tolist() == [0]
+    assert len(spread_out(points, 1000)) == 400
+    assert usual_gap(np.zeros((1, 3))) == 1.0

@@ -1,0 +1,218 @@
+"""Pictures of surfaces: faces, colours and arrows, read back from the artists."""
+
+import re
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import sheafcoarsen as sc
+from sheafcoarsen import plot
+from sheafcoarsen.plot.projection import view_from
+from tests.support.helpers import assert_residual
+from tests.unit.gallery.test_surfaces import icosphere
+from tests.unit.plot.test_axes import collections, draw
+
+VIEW = view_from(20, -60, "z")
+
+
+def rotation_about_z(points):
+    return np.cross([0.0, 0.0, 1.0], points)
+
+
+def test_faces_turned_away_are_not_drawn(ax):
+    points, faces = icosphere(2)
+    plot.surface(points, faces, ax=ax)
+    drawn = collections(ax)["faces"].get_paths()
+    assert 0.4 * len(faces) < len(drawn) < 0.6 * len(faces)
+    plot.surface(points, faces[:100], ax=ax)  # an open one is seen from both sides
+    assert len(ax.collections[-1].get_paths()) == 100
+    draw(ax)
+
+
+def test_near_faces_are_drawn_after_far_ones(ax):
+    points, faces = icosphere(1)
+    plot.surface(points, faces[:40], ax=ax)
+    scaled = points / np.exp2(np.frexp(np.abs(points).max())[1])
+    middle = scaled.min(axis=0) / 2 + scaled.max(axis=0) / 2
+    paths = collections(ax)["faces"].get_paths()
+    places = np.array([path.vertices[:3] for path in paths])
+    depth = VIEW.depth(scaled - middle)[faces[:40]].mean(axis=1)
+    expected = VIEW.project(scaled - middle)[faces[:40][np.argsort(depth, kind="stable")]]
+    np.testing.assert_allclose(places, expected, atol=1e-12)
+
+
+def test_colors_are_those_of_the_values(ax):
+    points, faces = icosphere(2)
+    heights = points[:, 2] - 0.3
+    plot.surface(points, faces, heights, ax=ax)
+    colors = collections(ax)["faces"].get_facecolors()
+    places = np.array([path.vertices[:3].mean(axis=0) for path in ax.collections[0].get_paths()])
+    upper = places[:, 1] > np.quantile(places[:, 1], 0.9)
+    lower = places[:, 1] < np.quantile(places[:, 1], 0.1)
+    assert (colors[upper, 0] > colors[upper, 2]).all()  # red above zero
+    assert (colors[lower, 0] < colors[lower, 2]).all()  # blue below
+    [bar] = [other for other in ax.figure.axes if other is not ax]
+    assert bar.get_ylim()[0] == -bar.get_ylim()[1]
+    draw(ax)
+
+
+def test_values_of_faces_and_of_vertices(ax):
+    points, faces = icosphere(1)
+    heights = points[:, 2] + 2
+    plot.surface(points, faces, heights, colorbar=False, ax=ax)
+    plot.surface(points, faces, heights[faces].mean(axis=1), colorbar=False, ax=ax)
+    first, second = ax.collections
+    np.testing.assert_array_equal(first.get_facecolors(), second.get_facecolors())
+    assert ax.figure.axes == [ax]
+
+
+def arrows_of(ax):
+    [arrows] = [item for item in ax.collections if item.get_label() == "arrows"]
+    return arrows
+
+
+def feet(arrows, points):
+    """Return the vertices at which arrows begin; hidden ones have none."""
+    scaled = points / np.exp2(np.frexp(np.abs(points).max())[1])
+    near = np.flatnonzero(VIEW.depth(points) > -0.3)
+    offsets = np.asarray(arrows.get_offsets())
+    distances = np.linalg.norm(VIEW.project(scaled[near])[None] - offsets[:, None], axis=2)
+    assert distances.min(axis=1).max() < 1e-9
+    return near[distances.argmin(axis=1)]
+
+
+@pytest.mark.parametrize("form", ["space", "coordinates", "cochain", "frames"])
+def test_arrows_are_the_vectors_as_they_are_seen(ax, form):
+    points, faces = icosphere(2)
+    vectors = rotation_about_z(points)
+    T = sc.gallery.tangent_frames(points, faces)
+    options = {}
+    if form == "frames":
+        T = T[..., ::-1]
+        options["frames"] = T
+    x = (T.swapaxes(1, 2) @ vectors[..., None])[..., 0]
+    tangent = (T @ x[..., None])[..., 0]
+    given = {"space": tangent, "coordinates": x, "frames": x, "cochain": x.ravel()}[form]
+    plot.field(points, faces, given, ax=ax, n_arrows=50, **options)
+    arrows = arrows_of(ax)
+    assert len(arrows.get_offsets()) == 50
+    drawn = np.stack([arrows.U, arrows.V], axis=1)
+    for v, arrow in zip(feet(arrows, points), drawn, strict=True):
+        seen = VIEW.project(tangent[v])
+        factor = (seen @ arrow) / (seen @ seen)
+        assert factor > 0
+        assert_residual(arrow - factor * seen, arrow, n=100)
+    lengths = np.linalg.norm(drawn, axis=1)
+    assert np.ptp(lengths) > 0.3 * lengths.max()
+    assert ax.get_title() == "arrows at 50 of 162 vertices"
+    draw(ax)
+
+
+def test_unit_arrows_tell_directions_alone(ax):
+    points, faces = icosphere(2)
+    vectors = rotation_about_z(points) * (1 + points[:, :1]) ** 3
+    vectors[np.argmax(points @ VIEW.toward)] = 0.0
+    plot.field(points, faces, vectors, ax=ax, unit=True, view=(90, 0))
+    arrows = arrows_of(ax)
+    lengths = np.hypot(arrows.U, arrows.V)  # seen from above, where all are horizontal
+    some = lengths > 0
+    assert np.ptp(lengths[some]) < 1e-9
+    assert 1 <= (~some).sum() <= 3
+
+
+@pytest.mark.parametrize("power", [2, 4])
+def test_a_power_draws_so_many_directions(ax, power):
+    points, faces = icosphere(1)
+    T = sc.gallery.tangent_frames(points, faces)
+    angle = np.random.default_rng(3).uniform(0, 6, len(points))
+    x = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    plot.field(points, faces, x, ax=ax, power=power, n_arrows=7)
+    arrows = arrows_of(ax)
+    assert len(arrows.get_offsets()) == 7 * power
+    drawn = np.stack([arrows.U, arrows.V], axis=1).reshape(7, power, 2)
+    assert_residual(drawn.sum(axis=1), drawn, n=10)  # at equal angles, they cancel
+    for i, v in enumerate(feet(arrows, points)[::power]):
+        seen = VIEW.project(T[v] @ [np.cos(angle[v] / power), np.sin(angle[v] / power)])
+        cross = seen[0] * drawn[i, :, 1] - seen[1] * drawn[i, :, 0]
+        assert np.abs(cross).min() < 1e-9
+    assert ax.get_title().startswith(f"{power} directions at 7 of")
+    draw(ax)
+
+
+def test_axes_that_can_be_turned_hold_all_faces():
+    points, faces = icosphere(1)
+    ax = Figure().add_subplot(projection="3d")
+    assert plot.field(points, faces, rotation_about_z(points), points[:, 2], ax=ax, up="y") is ax
+    assert len(ax.collections[0].get_facecolors()) == len(faces)
+    assert (ax.elev, ax.azim) == (20, -60)
+    draw(ax)
+
+
+def test_new_axes_are_made_where_none_are_given():
+    from matplotlib import pyplot
+
+    ax = plot.surface(*icosphere(0))
+    assert pyplot.fignum_exists(ax.figure.number)
+    draw(ax)
+    pyplot.close(ax.figure)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_surfaces_at_every_scale(scale):
+    points, faces = icosphere(1)
+    first, second = (Figure().add_subplot() for _ in range(2))
+    plot.field(points, faces, rotation_about_z(points), ax=first)
+    plot.field(scale * points, faces, scale * rotation_about_z(points), ax=second)
+    a, b = arrows_of(first), arrows_of(second)
+    shown = np.array([np.hypot(arrows.U, arrows.V).max() for arrows in (a, b)])
+    widths = np.array([np.ptp(ax.get_xlim()) for ax in (first, second)])
+    np.testing.assert_allclose(*(shown / widths))
+
+
+def test_an_empty_surface_can_be_drawn(ax):
+    plot.surface(np.zeros((0, 3)), np.zeros((0, 3), int), ax=ax)
+    plot.field(np.zeros((0, 3)), np.zeros((0, 3), int), np.zeros((0, 3)), ax=ax)
+    draw(ax)
+
+
+POINTS, FACES = icosphere(0)
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "message"),
+    [
+        (np.zeros(13), ValueError, "one number for each of 12 vertices, or of 20 faces"),
+        (np.zeros((12, 2)), ValueError, "got shape (12, 2)"),
+        (np.full(12, np.nan), ValueError, "`values` must be finite, got nan at index 0"),
+        (np.zeros(12) * 1j, TypeError, "`values` must be real, got dtype complex128: take .real"),
+    ],
+)
+def test_bad_values_are_refused(values, error, message, ax):
+    with pytest.raises(error, match=re.escape(message)):
+        plot.surface(POINTS, FACES, values, ax=ax)
+    assert not ax.collections
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"vectors": np.zeros(23)}, ValueError, "must be a cochain of shape (24,)"),
+        ({"vectors": np.zeros((12, 3)) * 1j}, TypeError, "`vectors` must be real"),
+        ({"vectors": np.full((12, 3), np.inf)}, ValueError, "that of vertex 0 is not"),
+        ({"vectors": POINTS, "power": 2}, ValueError, "`power` above 1 goes with coordinates"),
+        ({"power": 0}, ValueError, "`power` must be at least 1, got 0"),
+        ({"n_arrows": 0}, ValueError, "`n_arrows` must be at least 1, got 0"),
+        ({"frames": np.zeros((12, 2, 3))}, ValueError, "`frames` must have shape (12, 3, 2)"),
+        ({"unit": 1}, TypeError, "`unit` must be True or False, got 1"),
+        ({"colorbar": "no"}, TypeError, "`colorbar` must be True or False"),
+        ({"faces": [[0, 1, 12]]}, ValueError, "`faces[0]` = (0, 1, 12) is out of range"),
+        ({"up": "Z"}, ValueError, "`up` must be one of 'x', 'y', 'z', got 'Z'"),
+        ({"ax": 3}, TypeError, "`ax` must be matplotlib axes"),
+    ],
+)
+def test_bad_fields_are_refused(options, error, message, ax):
+    given = {"points": POINTS, "faces": FACES, "vectors": np.zeros((12, 2)), "ax": ax}
+    with pytest.raises(error, match=re.escape(message)):
+        plot.field(**(given | options))
+    assert not ax.collections
