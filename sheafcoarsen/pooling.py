@@ -19,7 +19,7 @@ from sheafcoarsen._support import (
     tables,
     whole_number,
 )
-from sheafcoarsen.coarsening import Coarsening, coarsen
+from sheafcoarsen.coarsening import Coarsening, check_topology, coarsen, refresh_coarsening
 from sheafcoarsen.modes import LocalOperatorLike, compute_modes, local_operator_of, warn_if_tied
 from sheafcoarsen.operators import canonical_csr
 from sheafcoarsen.partition import (
@@ -157,6 +157,45 @@ class Pooling:
         return (
             result.reshape(n, C.fine.dim_c0 // n * result.shape[1]) if self.node_major else result
         )
+
+    def refresh(self, sheaf: CellularSheaf, X: npt.ArrayLike) -> "Pooling":
+        """Pool again with new maps on the same graph, as between two steps of training.
+
+        Clusters and adjacency stay; neither Select nor any index work is repeated
+        (:meth:`Coarsening.recoarsen`).
+
+        Parameters
+        ----------
+        sheaf : CellularSheaf
+            On the graph that was pooled, with stalks of the same dimensions.
+        X : array_like, as in the call of :class:`HiSP`
+
+        Returns
+        -------
+        Pooling
+
+        Warns
+        -----
+        TiedModesWarning
+            As the call of :class:`HiSP` does.
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.random([[i, i + 1] for i in range(11)], 2, 2, seed=0)
+        >>> X = [[1.0] * 4] * 12
+        >>> out = sc.HiSP(n_modes=2, n_clusters=3)(F, X)
+        >>> again = out.refresh(F.with_maps(2 * F.tail_data, 2 * F.head_data), X)
+        >>> again.partition is out.partition, again.adjacency is out.adjacency
+        (True, True)
+        """
+        check_topology(self.coarsening.fine, check_sheaf(sheaf), "HiSP")
+        lifted, node_major = _lifted(sheaf, X)
+        C = refresh_coarsening(self.coarsening, sheaf)
+        if C.modes is not None:
+            warn_if_tied(C.modes, stacklevel=3)
+        pooled = read_only(C.pool(lifted))
+        return Pooling(C, pooled, self.adjacency, self.n_modes, node_major)
 
     def __repr__(self) -> str:
         return (

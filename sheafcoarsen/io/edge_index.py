@@ -4,12 +4,24 @@ import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen._kernels.arrays import scan
-from sheafcoarsen._support import blocks, check_range, integer_array, offsets
+from sheafcoarsen._support import (
+    blocks,
+    check_range,
+    dimensions,
+    integer_array,
+    is_scalar,
+    offsets,
+    vertex_count,
+    whole_number,
+)
 from sheafcoarsen.sheaf import CellularSheaf, MapsLike, flat_maps, stalk_dims, trusted_sheaf
 
 
 def from_edge_index(
-    edge_index: npt.ArrayLike, maps: MapsLike, vertex_dims: npt.ArrayLike | None = None
+    edge_index: npt.ArrayLike,
+    maps: MapsLike,
+    vertex_dims: npt.ArrayLike | None = None,
+    n_vertices: int | None = None,
 ) -> CellularSheaf:
     """Build a sheaf from the ``edge_index`` of PyTorch Geometric.
 
@@ -20,10 +32,14 @@ def from_edge_index(
     - where the second half of the columns is the first half reversed, as
       ``torch.cat([E, E.flip(0)], 1)`` makes them, column k and column m + k;
     - otherwise, in order of appearance: a column belongs to the first one before it that is its
-      reverse and still alone. So the i-th (u, v) goes with the i-th (v, u), and a loop needs two
-      columns (u, u), the first and the second, the third and the fourth.
+      reverse and still alone. So the i-th (u, v) goes with the i-th (v, u), and of columns (u, u)
+      the first with the second, the third with the fourth;
+    - but where some (u, u) occurs an odd number of times, every such column is a loop of its own,
+      as coalesced graphs and ``add_self_loops`` have them. One column is both directions of its
+      loop: both ends have its map, so that it takes no energy, as in the sum over columns.
 
     The edge is oriented as its first column, and edges are in the order of their first columns.
+    The energy of a cochain is half the sum over columns.
 
     Parameters
     ----------
@@ -31,8 +47,11 @@ def from_edge_index(
         A tensor on the CPU will do, as anything that numpy takes.
     maps : array_like, shape (2 m, d_e, d_v), or sequence of 2 m 2-D arrays
         ``maps[k]`` has shape (d_e, d_u), u = ``edge_index[0, k]``.
-    vertex_dims : array_like of int, shape (n,), optional
+    vertex_dims : int or array_like of int, shape (n,), optional
         Needed only for vertices that no edge touches; otherwise read off the maps.
+    n_vertices : int, optional
+        For isolated last vertices, ``data.num_nodes``. Their stalks have the dimension that
+        ``vertex_dims`` or all maps have.
 
     Returns
     -------
@@ -41,8 +60,8 @@ def from_edge_index(
     Raises
     ------
     ValueError
-        For a column without its reverse, a loop with only one column, maps of an edge with
-        different numbers of rows, and whatever :class:`CellularSheaf` refuses.
+        For a column without its reverse, maps of an edge with different numbers of rows, a vertex
+        beyond ``n_vertices``, and whatever :class:`CellularSheaf` refuses.
     TypeError
         For endpoints that are not integers, or maps that are not numbers.
 
@@ -57,6 +76,13 @@ def from_edge_index(
     >>> sc.coboundary(F).toarray()
     array([[ 1., -2.,  0.],
            [ 0.,  3., -4.]])
+
+    A loop in one column, and two isolated vertices:
+
+    >>> edge_index = [[0, 1, 1], [1, 0, 1]]
+    >>> F = sc.from_edge_index(edge_index, np.ones((3, 1, 1)), n_vertices=4)
+    >>> sc.energy(F, [3.0, 1.0, 7.0, 8.0])
+    4.0
     """
     columns = _columns(edge_index)
     flat, rows, cols = flat_maps("maps", maps, len(columns))
@@ -71,6 +97,7 @@ def from_edge_index(
         )
     other = np.empty(len(columns), np.int64)
     other[first], other[second] = second, first
+    vertex_dims = _dimensions(columns, cols, vertex_dims, n_vertices)
     dims = stalk_dims(columns, cols, cols[other], vertex_dims, names=("maps", "maps"))
     bad, largest = scan(flat)
     starts = offsets(rows * cols)
@@ -82,6 +109,40 @@ def from_edge_index(
     check_range("maps", largest, flat.dtype)
     tail, head = (blocks(flat, starts, k) for k in (first, second))
     return trusted_sheaf(columns[first], dims, rows[first], tail, head)
+
+
+def _dimensions(
+    columns: np.ndarray,
+    cols: np.ndarray,
+    vertex_dims: npt.ArrayLike | None,
+    n_vertices: int | None,
+) -> npt.ArrayLike | None:
+    """Return one dimension for each vertex where one number stands for all."""
+    n = int(columns.max(initial=-1)) + 1
+    if n_vertices is not None:
+        n_vertices = whole_number("n_vertices", n_vertices, at_least=0)
+        if n > n_vertices:
+            k = int(np.flatnonzero(columns.max(axis=1) >= n_vertices)[0])
+            raise ValueError(
+                f"column {k} of `edge_index`, {_shown(columns, k)}, names a vertex beyond "
+                f"`n_vertices` = {n_vertices}"
+            )
+        n = n_vertices
+        if vertex_dims is None and len(cols):
+            differ = np.flatnonzero(cols != cols[0])
+            if differ.size:
+                raise ValueError(
+                    f"`n_vertices` takes the dimension that all maps have, but `maps[0]` has "
+                    f"{cols[0]} columns and `maps[{differ[0]}]` has {cols[differ[0]]}: pass "
+                    f"`vertex_dims`"
+                )
+            vertex_dims = int(cols[0])
+    if vertex_dims is None:
+        return None
+    if n_vertices is None and not is_scalar("vertex_dims", vertex_dims):
+        return vertex_dims
+    vertex_count("n_vertices" if n_vertices is not None else "edge_index", n)
+    return dimensions("vertex_dims", vertex_dims, n, "vertex")
 
 
 def _columns(edge_index: npt.ArrayLike) -> np.ndarray:
@@ -105,6 +166,19 @@ def _pairs(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     m, odd = divmod(len(columns), 2)
     if not odd and np.array_equal(columns[:m], columns[m:, ::-1]):
         return np.arange(m), np.arange(m, 2 * m)
+    loops = np.flatnonzero(columns[:, 0] == columns[:, 1])
+    counts = np.unique(columns[loops, 0], return_counts=True)[1]
+    if not (counts % 2).any():
+        return _paired(columns, np.arange(len(columns)))
+    first, second = _paired(columns, np.flatnonzero(columns[:, 0] != columns[:, 1]))
+    first, second = np.concatenate([first, loops]), np.concatenate([second, loops])
+    order = np.argsort(first, kind="stable")
+    return first[order], second[order]
+
+
+def _paired(every: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the two columns of every edge among the chosen ones."""
+    columns = every[chosen]
     u, v = columns[:, 0], columns[:, 1]
     low, high, loop, backward = np.minimum(u, v), np.maximum(u, v), u == v, u > v
     # how many columns of the same pair and direction come before: lexsort is stable
@@ -125,16 +199,11 @@ def _pairs(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     alone[:-1] &= ~twin[1:]
     if alone.any():
         k = int(order[alone].min())
-        wanted = (
-            "a loop needs two columns, one for each end"
-            if loop[k]
-            else f"no column ({v[k]}, {u[k]}) belongs to it"
-        )
         raise ValueError(
-            f"column {k} of `edge_index`, {_shown(columns, k)}, has no reverse: {wanted}; "
-            f"`edge_index` must hold every edge in both directions"
+            f"column {chosen[k]} of `edge_index`, {_shown(columns, k)}, has no reverse: no column "
+            f"({v[k]}, {u[k]}) belongs to it; `edge_index` must hold every edge in both directions"
         )
-    ends = np.sort(order.reshape(-1, 2), axis=1)
+    ends = np.sort(chosen[order].reshape(-1, 2), axis=1)
     ends = ends[np.argsort(ends[:, 0])]
     return ends[:, 0], ends[:, 1]
 

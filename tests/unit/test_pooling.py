@@ -717,9 +717,59 @@ def test_lifts_that_do_not_fit_are_refused(x, error, message):
 
 
 @pytest.mark.filterwarnings("default::sheafcoarsen.TiedModesWarning")
+# ---------------------------------------------------------------- new maps
+
+
+@given(sheaves_with_partitions(), OPERATORS, st.integers(1, 4), st.integers(0, 99))
+def test_a_refreshed_layer_pools_as_a_new_one(case, local_operator, M, seed):
+    F, P = case
+    layer = HiSP(M, max(P.n_clusters, 1), local_operator=local_operator)
+    out = layer(F, features(F, 2, seed), partition=P)
+    G = F.with_maps(F.tail_data[::-1].copy(), 3 * F.head_data)
+    X = features(F, 3, seed + 1)
+    again, new = out.refresh(G, X), layer(G, X, partition=P)
+    assert again.coarsening.fine is G
+    assert again.adjacency is out.adjacency
+    assert again.node_major is new.node_major
+    np.testing.assert_array_equal(again.coarsening.prolongation.data, new.coarsening.R.matrix.data)
+    np.testing.assert_array_equal(again.x_lifted, new.x_lifted)
+
+
+def test_a_refresh_shares_the_index_work():
+    F = CellularSheaf.random(nx.grid_2d_graph(8, 8), 2, 2, seed=3)
+    X = features(F, 1, 5)
+    out = HiSP(3, 8)(F, X)
+    again = out.refresh(F.with_maps(F.head_data, F.tail_data), X)
+    assert again.partition is out.partition
+    for name in ("edges", "vertex_dims"):
+        mine, theirs = (getattr(o.coarsening.sheaf, name) for o in (again, out))
+        assert np.shares_memory(mine, theirs)
+    for name in ("indices", "indptr"):
+        mine, theirs = (getattr(o.coarsening.prolongation, name) for o in (again, out))
+        assert np.shares_memory(mine, theirs)
+    assert again.coarsening.clusters is out.coarsening.clusters
+    assert size(again.x - out.x) > 0.1 * size(out.x)
+    assert again.lift(again.x).shape == out.lift(out.x).shape
+
+
+def test_refreshes_that_do_not_fit_are_refused():
+    F = CellularSheaf.random(nx.path_graph(6), 2, 2, seed=3)
+    out = HiSP(2, 2)(F, features(F, 1, 5))
+    other = CellularSheaf.random(nx.cycle_graph(6), 2, 2, seed=3)
+    with pytest.raises(ValueError, match="use HiSP for another graph"):
+        out.refresh(other, features(F, 1, 5))
+    with pytest.raises(ValueError, match="`X` must have shape"):
+        out.refresh(F, np.ones((5, 2)))
+    with pytest.raises(TypeError, match="`sheaf` must be a CellularSheaf"):
+        out.refresh(nx.path_graph(6), features(F, 1, 5))
+
+
 def test_a_tied_cut_is_told_where_the_layer_is_called():
     constant = CellularSheaf.constant(nx.cycle_graph(4), 2)
     with pytest.warns(sc.TiedModesWarning, match="the cut splits a multiple eigenvalue") as caught:
         HiSP(1, 1)(constant, np.ones((4, 2)))
     assert len(caught) == 1
     assert caught[0].filename == __file__
+    with pytest.warns(sc.TiedModesWarning) as caught:
+        HiSP(1, 1)(constant, np.ones((4, 2))).refresh(constant, np.ones((4, 2)))
+    assert [warning.filename for warning in caught] == [__file__, __file__]

@@ -44,10 +44,16 @@ def test_an_edge_and_its_reverse_side_by_side(F, as_array):
 def paired_one_by_one(columns):
     """The rule as it is written, column by column.
 
-    One belongs to the first before it that is its reverse and still alone.
+    One belongs to the first before it that is its reverse and still alone; loops stand for
+    themselves where some vertex has an odd number of them.
     """
     alone, pairs = [], []
+    loops = [u for u, v in columns if u == v]
+    single = any(loops.count(u) % 2 for u in loops)
     for k, (u, v) in enumerate(columns):
+        if u == v and single:
+            pairs.append((k, k))
+            continue
         found = next((j for j in alone if columns[j] == (v, u)), None)
         if found is None:
             alone.append(k)
@@ -115,6 +121,80 @@ def test_a_vertex_that_no_edge_touches():
     assert sc.from_edge_index(columns, maps, [1, 0, 1, 5]).vertex_dims.tolist() == [1, 0, 1, 5]
 
 
+# ---------------------------------------------------------------- as PyG stores graphs
+
+
+def energy_of_columns(edge_index, maps, x):
+    """Half the sum over columns of norm(maps[k] x_u - maps[reverse of k] x_v)^2."""
+    columns = list(map(tuple, np.asarray(edge_index).T.tolist()))
+    total = 0.0
+    for k, (u, v) in enumerate(columns):
+        total += np.sum((maps[k] @ x[u] - maps[columns.index((v, u))] @ x[v]) ** 2) / 2
+    return total
+
+
+@pytest.mark.parametrize("d", [1, 3])
+def test_coalesced_graphs_with_loops_have_the_energy_of_their_columns(d):
+    """As WebKB's graphs come: both directions, sorted, each loop once."""
+    rng = np.random.default_rng(11)
+    pairs = rng.integers(0, 30, (70, 2))
+    pairs = np.concatenate([pairs, pairs[:, ::-1], [[4, 4], [9, 9]]])
+    edge_index = np.unique(pairs, axis=0).T
+    loops = int((edge_index[0] == edge_index[1]).sum())
+    maps = rng.standard_normal((edge_index.shape[1], d, d))
+    F = sc.from_edge_index(edge_index, maps, d, n_vertices=32)
+    assert loops >= 2
+    assert F.n_edges == (edge_index.shape[1] + loops) // 2
+    assert F.vertex_dims.tolist() == [d] * 32
+    x = rng.standard_normal((32, d))
+    assert sc.energy(F, x.reshape(-1)) == pytest.approx(energy_of_columns(edge_index, maps, x))
+    at = F.edges[:, 0] == F.edges[:, 1]
+    assert not sc.edge_energy(F, x.reshape(-1))[at].any()
+    appended = np.flatnonzero(edge_index[0] != edge_index[1])  # add_self_loops puts them last
+    appended = np.concatenate([appended, np.flatnonzero(edge_index[0] == edge_index[1])])
+    G = sc.from_edge_index(edge_index[:, appended], maps[appended], n_vertices=32)
+    assert sc.energy(G, x.reshape(-1)) == pytest.approx(sc.energy(F, x.reshape(-1)))
+
+
+def test_one_odd_loop_makes_all_loops_single():
+    columns = [[1, 1, 0, 2, 0], [1, 1, 2, 0, 0]]
+    F = sc.from_edge_index(columns, np.arange(1.0, 6).reshape(-1, 1, 1))
+    assert F.edges.tolist() == [[1, 1], [1, 1], [0, 2], [0, 0]]
+    assert F.tail_data.tolist() == [1, 2, 3, 5]
+    assert F.head_data.tolist() == [1, 2, 4, 5]
+
+
+def test_one_dimension_for_all():
+    columns, maps = [[0, 3], [3, 0]], np.ones((2, 2, 2))
+    assert sc.from_edge_index(columns, maps, 2).vertex_dims.tolist() == [2] * 4
+    assert sc.from_edge_index(columns, maps, n_vertices=6).vertex_dims.tolist() == [2] * 6
+    assert sc.from_edge_index(columns, maps, 2, 6).vertex_dims.tolist() == [2] * 6
+    none = sc.from_edge_index(np.zeros((2, 0), int), np.zeros((0, 2, 2)), 3, 2)
+    assert none.vertex_dims.tolist() == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("dims", "n", "error", "message"),
+    [
+        (3, None, ValueError, r"`maps\[0\]` has 1 columns, but vertex 0 has dimension 3"),
+        (-1, None, ValueError, "`vertex_dims` must be at least 0, got -1"),
+        (1.5, None, TypeError, "`vertex_dims` must be an integer"),
+        (None, 1, ValueError, r"column 0 of `edge_index`, \(0, 1\), names a vertex beyond"),
+        (None, 2.0, TypeError, "`n_vertices` must be an integer, got 2.0"),
+        ([1, 1, 1], 2, ValueError, "`vertex_dims` must have one entry per vertex, 2 in all, got 3"),
+    ],
+)
+def test_dimensions_that_do_not_fit(dims, n, error, message):
+    with pytest.raises(error, match=message):
+        sc.from_edge_index([[0, 1], [1, 0]], ONES, dims, n)
+
+
+def test_maps_of_several_sizes_do_not_say_what_isolated_vertices_have():
+    maps = [np.ones((1, 1)), np.ones((1, 2))]
+    with pytest.raises(ValueError, match=r"`maps\[0\]` has 1 columns and `maps\[1\]` has 2"):
+        sc.from_edge_index([[0, 1], [1, 0]], maps, n_vertices=3)
+
+
 def test_no_edges():
     F = sc.from_edge_index(np.zeros((2, 0), int), np.zeros((0, 2, 2)), [2, 3])
     assert (F.n_edges, F.dim_c0) == (0, 5)
@@ -135,9 +215,9 @@ ONES = np.ones((2, 1, 1))
             r"column 0 of `edge_index` is \(0, -1\), but vertices count from 0",
         ),
         (
-            [[0, 1, 1], [1, 0, 1]],
+            [[0, 0, 1], [1, 0, 2]],
             np.ones((3, 1, 1)),
-            r"column 2 of `edge_index`, \(1, 1\), .*a loop needs two columns",
+            r"column 0 of `edge_index`, \(0, 1\), has no reverse",
         ),
         (
             [[0, 1], [1, 0]],
