@@ -94,6 +94,7 @@ docs: $(VENV)/installed-docs $(RUN)/.ran
 
 bench: $(VENV)/installed-bench
 	$(BIN)/python -m benchmarks.large_sparse --size $(SIZE)
+	$(BIN)/python -m benchmarks.answers --size $(SIZE)
 
 packages: $(VENV)/installed-dev
 	.ci/packages $(BIN)/python

@@ -22,7 +22,7 @@ class Row:
 
     claim: str
     against: str  # the yardstick
-    workload: str  # "W1", "W2" or "W3"
+    workload: str  # its name
     vertices: int
     # the ratio says ">=" how many times faster than the yardstick, or "<=" what share of its time
     sense: str = ">="
@@ -32,7 +32,7 @@ class Row:
     ours: float | None = None
     theirs: float | None = None
     ratio: float | None = None
-    unit: str = "s"  # "s", "B"
+    unit: str = "s"  # "s", "B", "" of a number
     note: str = ""
 
     @property
@@ -47,7 +47,7 @@ class Row:
         """The floor, with its sense."""
         if self.floor is None:
             return ""
-        return f"{self.sense} {self.floor:g}{'' if self.against else ' ' + self.unit}"
+        return f"{self.sense} {self.floor:g}{'' if self.against else ' ' + self.unit}".rstrip()
 
 
 def amount(value, unit):
@@ -57,9 +57,10 @@ def amount(value, unit):
     scales = {
         "s": ((1, "s"), (1e-3, "ms"), (1e-6, "us")),
         "B": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")),
+        "": ((1, ""),),
     }[unit]
     scale, name = next((pair for pair in scales if value >= pair[0]), scales[-1])
-    return f"{value / scale:.3g} {name}"
+    return f"{value / scale:.3g} {name}".rstrip()
 
 
 def line(row):
@@ -145,12 +146,17 @@ def _cell(row):
 
 
 def write_readme(rows, data):
-    """Put the table between the README's two markers."""
+    """Put the table of all stages into the README."""
+    put_table("benchmark", markdown(rows, data))
+
+
+def put_table(name, table):
+    """Put a table between the README's two markers of that name."""
     text = README.read_text(encoding="utf-8")
-    marker = "<!-- benchmark -->"
+    marker = f"<!-- {name} -->"
     if text.count(marker) != 2:
         raise SystemExit(f"README.md must hold {marker} twice, where the table begins and ends")
-    table = f"{marker}\n{markdown(rows, data)}\n{marker}"
+    table = f"{marker}\n{table}\n{marker}"
     README.write_text(
         re.sub(f"{marker}.*{marker}", lambda _: table, text, flags=re.DOTALL), encoding="utf-8"
     )

@@ -1,0 +1,517 @@
+"""Asks large sheaves questions and times the answers beside what else could give them.
+
+    python -m benchmarks.answers [--size smoke|small|medium|large] [--json FILE] [--readme] [--only TEXT]
+
+The ten lowest eigenpairs, linear systems, products with L, extensions. Every problem runs in a
+process of its own, one thread for everybody; both sides of a ratio run there, interleaved, and
+their answers are checked against each other. Figures are processor seconds, medians of rounds. A
+ratio marked >= says how many times faster than the yardstick; one below 1 is marked: ours loses
+there. ``--size medium`` are the problems of the floors, about half an hour and 4 GB; large is the
+same. ``--readme`` writes the table into README.md.
+"""
+
+import argparse
+import gc
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+import warnings
+from dataclasses import asdict
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import sheafcoarsen as sc
+from benchmarks import child, questions, report, rivals
+from benchmarks.report import Row
+from benchmarks.sets import largest_component
+from benchmarks.timing import paired
+from sheafcoarsen.operators import Factors
+from sheafcoarsen.solve.conjugate_gradients import conjugate_gradients
+from sheafcoarsen.solve.grounding import grounded
+
+REPOSITORY = Path(__file__).parent.parent
+TOL = 1e-8
+MARKER = "answers"
+MEDIAN = "medians of the four"
+
+
+class Question(NamedTuple):
+    """What is asked of which sheaf, and the floor: a ratio, iterations or seconds."""
+
+    kind: str
+    problem: str
+    floor: float | None = None
+    counted: bool = False  # among the four whose medians have floors
+
+
+def _questions(modes, lobpcg, solves, others, flat, products, extensions, cameras):
+    yield from (Question("modes", name, floor) for name, floor in modes.items())
+    yield from (Question("lobpcg", name, 5) for name in lobpcg)
+    yield from (Question("solve", name, counted=True) for name in solves)
+    yield from (Question("solve", name) for name in others)
+    yield from (Question("iterations", name, most) for name, most in flat.items())
+    yield from (Question("products", name, 1.5) for name in products)
+    yield from (Question("extension", name, 6) for name in extensions)
+    yield Question("strip", f"strip {cameras}", 0.05)
+
+
+SIZES = {
+    "smoke": list(
+        _questions(
+            {"3-D grid 9": None, "2-D grid 20": None},
+            ["2-D grid 20"],
+            ["2-D grid 30", "near consistent 900"],
+            [],
+            {"mixed 900": 32},
+            ["2-D grid 20"],
+            ["3-D grid, scalar 9"],
+            120,
+        )
+    ),
+    "small": list(
+        _questions(
+            {"3-D grid 20": 4, "2-D grid 100": 1, "bunny": 2, "wing": 2.5},
+            ["city10000"],
+            ["2-D grid 100", "bunny", "3-D grid, consistent 20", "near consistent 5000"],
+            ["poses 20000", "wing"],
+            {"sphere2500": 20, "torus3d": 20, "city10000": 20, "minnesota": 32, "mixed 5000": 32},
+            ["bunny", "2-D grid 150"],
+            ["3-D grid, scalar 30", "3-D grid, space 20"],
+            683,
+        )
+    ),
+    "medium": list(
+        _questions(
+            {"3-D grid 37": 8, "bunny": 2, "2-D grid 300": 1.8, "poses 100000": 1.6, "wing": 2.5},
+            ["bunny", "city10000"],
+            ["2-D grid 200", "bunny", "3-D grid, consistent 37", "near consistent 20000"],
+            ["poses 100000", "wing", "feeder", "mixed 20000"],
+            {
+                "sphere2500": 20,
+                "torus3d": 20,
+                "city10000": 20,
+                "minnesota": 32,
+                "3-D grid, consistent 27": 20,
+                "3-D grid, consistent 58": 20,
+                "3-D grid 58": 20,
+                "2-D grid 300": 20,
+            },
+            ["bunny", "2-D grid 300"],
+            ["3-D grid, scalar 60", "3-D grid, space 40"],
+            683,
+        )
+    ),
+}
+SIZES["large"] = SIZES["medium"]
+ROUNDS = {"smoke": 1, "small": 3, "medium": 3, "large": 3}
+FACTORS_UP_TO = 2e8
+"""Entries of factors beyond which a direct solver is not tried."""
+
+
+# ---------------------------------------------------------------- in a process of its own
+
+
+def answer(question, rounds):
+    """Yield the rows of one question."""
+    F = questions.build(question.problem)
+    kinds = {
+        "modes": modes,
+        "lobpcg": lobpcg,
+        "solve": solve,
+        "iterations": iterations,
+        "products": products,
+        "extension": extension,
+        "strip": cameras,
+    }
+    yield from kinds[question.kind](F, question, rounds)
+
+
+def timed(candidates, rounds):
+    """Time candidates in processor seconds."""
+    return paired(candidates, rounds, clock=time.process_time, budget=120.0)
+
+
+def row(F, question, claim, against, **found):
+    return Row(claim, against, question.problem, F.dim_c0, **found)
+
+
+def compared(F, question, claim, against, times, names, floor=None, note=""):
+    """Return a row from the medians of two candidates."""
+    ours, theirs = (times.median(name) for name in names)
+    ratio = times.ratio(names[1], names[0])
+    return row(
+        F,
+        question,
+        claim,
+        against,
+        ours=ours,
+        theirs=theirs,
+        ratio=ratio,
+        floor=floor,
+        note=note,
+    )
+
+
+def peak(call):
+    """Return what a call returns and its peak memory above what there was, None if unknown."""
+    gc.collect()
+    try:
+        with open("/proc/self/clear_refs", "w") as stream:
+            stream.write("5")  # the peak starts anew
+        before = child.status("VmRSS")
+        result = call()
+        return result, child.status("VmHWM") - before
+    except OSError:
+        return call(), None
+
+
+def agree(what, ours, theirs, norm):
+    """Refuse eigenvalues that are not the same."""
+    worst = float(abs(ours - theirs).max())
+    if not worst <= 10 * TOL * norm:
+        raise SystemExit(f"{what}: eigenvalues differ by {worst / norm:.2g} of the norm of L")
+
+
+def modes(F, question, rounds):
+    """The ten lowest eigenpairs, against shift-invert Lanczos."""
+    norm = float(abs(sc.laplacian(F)).sum(axis=1).max())
+
+    def ours():
+        return sc.eigenmodes(F, 10, tol=TOL, method="multilevel")
+
+    E, memory = peak(ours)
+    times = timed({"ours": ours, "factors": lambda: rivals.lanczos(F, 10)}, rounds)
+    agree(question.problem, E.values, times.answers["factors"], norm)
+    yield compared(
+        F,
+        question,
+        "10 lowest eigenpairs",
+        "factors + Lanczos",
+        times,
+        ("ours", "factors"),
+        question.floor,
+        f"{E.iterations} iterations",
+    )
+    yield row(F, question, "peak memory of eigenpairs", "", sense="<=", ours=memory, unit="B")
+
+
+def lobpcg(F, question, rounds):
+    """The same against lobpcg with the best pyamg preconditioner."""
+    norm = float(abs(sc.laplacian(F)).sum(axis=1).max())
+    candidates = {"ours": lambda: sc.eigenmodes(F, 10, tol=TOL, method="multilevel")}
+    for name, set_up in rivals.pyamg_set_ups(F).items():
+        if "Gauss-Seidel" in name and "improved" not in name:
+            candidates[name] = lambda set_up=set_up: rivals.lobpcg(F, 10, set_up)
+    if len(candidates) == 1:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # lobpcg warns where it stops short
+        times = timed(candidates, 1)
+    best = times.fastest(set(candidates) - {"ours"})
+    E = times.answers["ours"]
+    if abs(times.answers[best] - E.values).max() > 1e-4 * norm:
+        best += ", not converged"
+        times.seconds[best] = times.seconds[best.removesuffix(", not converged")]
+    yield compared(
+        F,
+        question,
+        "10 lowest eigenpairs",
+        "lobpcg + pyamg",
+        times,
+        ("ours", best),
+        question.floor,
+        best,
+    )
+
+
+class Grounded(NamedTuple):
+    """A component with one vertex fixed, and a right side."""
+
+    sheaf: sc.CellularSheaf
+    fixed: np.ndarray
+    b: np.ndarray
+
+    @classmethod
+    def of(cls, F):
+        """Take the largest component and fix its largest stalk."""
+        F = largest_component(F)
+        fixed = np.arange(F.n_vertices) == F.vertex_dims.argmax()
+        free = np.repeat(~fixed, F.vertex_dims)
+        x = np.random.default_rng(0).standard_normal(F.dim_c0) * free
+        return cls(F, fixed, (sc.laplacian(F) @ x) * free)
+
+
+def solve(F, question, rounds):
+    """One right side to 1e-8: set-up and solve, the same conjugate gradients around everybody."""
+    F, fixed, b = Grounded.of(F)
+    free = np.flatnonzero(np.repeat(~fixed, F.vertex_dims))
+    A, right = sc.laplacian(F)[free][:, free].tocsr(), b[free][:, None]
+    size = np.linalg.norm(right)
+    steps = {}
+
+    def ours(method):
+        def ask(solver):
+            solver(b, tol=TOL)
+            return solver.iterations
+
+        return lambda: sc.Solver(F, method, fixed=fixed), ask
+
+    def theirs(set_up):
+        def ask(precondition):
+            start, target = np.zeros_like(right), np.array([TOL * size])
+            found = conjugate_gradients(A.__matmul__, precondition, right, start, target)
+            if found.residuals[0] > 2 * TOL * size:
+                raise SystemExit(f"{question.problem}: pyamg did not solve it")
+            return found.steps
+
+        return lambda: rivals.by_columns(set_up()), ask
+
+    both = {"ours": ours("multigrid"), "jacobi": ours("jacobi")}
+    both |= {name: theirs(f) for name, f in rivals.pyamg_set_ups(grounded(F, fixed)).items()}
+    _, memory = peak(both["ours"][0])
+    first, then = {name: [] for name in both}, {name: [] for name in both}
+    for _ in range(rounds + 1):
+        for name, (set_up, ask) in both.items():
+            begin = time.process_time()
+            ready = set_up()
+            middle = time.process_time()
+            steps[name] = ask(ready)
+            first[name].append(middle - begin)
+            then[name].append(time.process_time() - middle)
+    # the first round is not counted: it compiles
+    first, then = ({k: statistics.median(v[1:]) for k, v in d.items()} for d in (first, then))
+    whole = {name: first[name] + then[name] for name in both}
+    phases = (("solve phase", then), ("set-up and one solve", whole))
+
+    def beside(claim, against, seconds, name):
+        return row(
+            F,
+            question,
+            claim,
+            against,
+            ours=seconds["ours"],
+            theirs=seconds[name],
+            ratio=seconds[name] / seconds["ours"],
+            note=f"{steps['ours']} : {steps[name]} iterations, {name}" if name in steps else "",
+        )
+
+    for against in ("kron", "frames"):
+        names = [name for name in both if name.startswith(against)]
+        for claim, seconds in phases if names else ():
+            yield beside(claim, f"pyamg, {against}", seconds, min(names, key=seconds.get))
+    yield beside("set-up and one solve", "block-Jacobi CG", whole, "jacobi")
+    if estimated_fill(A) < FACTORS_UP_TO:
+        times = timed({"factors": lambda: Factors(A, 1e-12 * abs(A).max())}, rounds)
+        factors = times.answers["factors"]
+        back = timed({"solve": lambda: factors.solve(right[:, 0])}, rounds)
+        then["factors"] = back.median("solve")
+        whole["factors"] = then["factors"] + times.median("factors")
+        for claim, seconds in phases:
+            yield beside(claim, "splu", seconds, "factors")
+    yield row(F, question, "peak memory of the set-up", "", sense="<=", ours=memory, unit="B")
+
+
+def estimated_fill(A):
+    """Return a guess of the entries of factors: the 3-D law where rows are full."""
+    n = A.shape[0]
+    return n ** (4 / 3) * 10 if A.nnz / n > 5 else 30 * n
+
+
+def iterations(F, question, rounds):
+    """Iterations of a linear system to 1e-8."""
+    F, fixed, b = Grounded.of(F)
+    solver = sc.Solver(F, "multigrid", fixed=fixed)
+    solver(b, tol=TOL)
+    yield row(
+        F,
+        question,
+        "iterations to 1e-8",
+        "",
+        sense="<=",
+        ours=solver.iterations,
+        floor=question.floor,
+        unit="",
+    )
+
+
+def products(F, question, rounds):
+    """L x without L, against a product with L."""
+    A, operator = sc.laplacian(F), sc.laplacian_operator(F)
+    for h in (1, 8, 32):
+        X = np.random.default_rng(0).standard_normal((F.dim_c0, h))
+        X = X[:, 0].copy() if h == 1 else X
+        times = timed({"ours": lambda X=X: operator @ X, "csr": lambda X=X: A @ X}, 20 * rounds)
+        if abs(times.answers["ours"] - times.answers["csr"]).max() > 1e-9:
+            raise SystemExit("products differ")
+        ratio = times.ratio("ours", "csr")
+        yield row(
+            F,
+            question,
+            f"laplacian_operator, {h} column{'s' * (h > 1)}",
+            "csr product",
+            sense="<=",
+            floor=question.floor,
+            ours=times.median("ours"),
+            theirs=times.median("csr"),
+            ratio=ratio,
+        )
+
+
+def extension(F, question, rounds):
+    """Values at three vertices extended to all."""
+    at = [0, F.n_vertices // 2, F.n_vertices - 1]
+    values = [np.ones(int(F.vertex_dims[v])) * i for i, v in enumerate(at)]
+    times = timed({"ours": lambda: sc.harmonic_extension(F, at, values)}, rounds)
+    yield row(
+        F,
+        question,
+        "harmonic extension, 3 fixed",
+        "",
+        sense="<=",
+        ours=times.median("ours"),
+        floor=question.floor,
+    )
+
+
+def cameras(F, question, rounds):
+    """The zeros of a strip of cameras."""
+    times = timed({"ours": lambda: sc.eigenmodes(F, 4)}, 3 * rounds)
+    if times.answers["ours"].n_zero != 3:
+        raise SystemExit("the strip has three zeros")
+    yield row(
+        F,
+        question,
+        "4 lowest eigenpairs",
+        "",
+        sense="<=",
+        ours=times.median("ours"),
+        floor=question.floor,
+    )
+
+
+# ---------------------------------------------------------------- all of them
+
+
+MEDIANS = {
+    ("solve phase", "pyamg, kron"): 3,
+    ("solve phase", "pyamg, frames"): 1.5,
+    ("set-up and one solve", "pyamg, kron"): 1.5,
+    ("set-up and one solve", "pyamg, frames"): 0.75,
+}
+
+
+def medians(rows, counted):
+    """Return rows with the medians over the problems that are counted."""
+    for (claim, against), floor in MEDIANS.items():
+        ratios = [
+            r.ratio
+            for r in rows
+            if (r.claim, r.against) == (claim, against) and r.workload in counted
+        ]
+        if ratios:
+            yield Row(claim, against, MEDIAN, 0, floor=floor, ratio=statistics.median(ratios))
+
+
+def run(size, i):
+    """Ask one question in a process of its own."""
+    threads = dict.fromkeys(
+        ("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.answers", "--size", size, "--ask", str(i)],
+        cwd=REPOSITORY,
+        env={**os.environ, **threads},
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return [Row(**fields) for fields in json.loads(done.stdout.splitlines()[-1])]
+
+
+def markdown(rows, data):
+    """Return the README's table."""
+    lines = [
+        "| question | problem, unknowns | yardstick | ratio (ours : yardstick) | floor |",
+        "|---|---|---|---:|---|",
+    ]
+    for r in rows:
+        problem = f"{r.workload}, {r.vertices:,}" if r.vertices else r.workload
+        limit = r.limit.replace(">=", "\N{GREATER-THAN OR EQUAL TO}")
+        limit = limit.replace("<=", "\N{LESS-THAN OR EQUAL TO}")
+        lines.append(f"| {r.claim} | {problem} | {r.against} | {figures(r)} | {limit} |")
+    return "\n".join([*lines, "", f"Measured on {report.machine_line(data)}."])
+
+
+def figures(r):
+    """Return a row's cell: the ratio, marked where ours loses, the two sides, the note."""
+    if r.ratio is None:
+        value = f"{r.ours:g}" if not r.unit and r.ours is not None else r.result
+        return " ".join(filter(None, [value, r.note and f"({r.note})"]))
+    sides = []
+    if r.ours is not None:
+        sides.append(f"{report.amount(r.ours, r.unit)} : {report.amount(r.theirs, r.unit)}")
+    sides += [r.note] if r.note else []
+    lost = ", ours loses" * (r.sense == ">=" and r.ratio < 1)
+    return f"**{r.ratio:.3g}**{lost}" + (f" ({', '.join(sides)})" if sides else "")
+
+
+def main():
+    """Run everything, print the table, and write what was asked for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--size", choices=SIZES, default="small")
+    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--readme", action="store_true", help="write the table into README.md")
+    parser.add_argument("--only", default="", help="kinds or problems that hold this text")
+    parser.add_argument("--ask", type=int, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    asked = SIZES[args.size]
+    if args.ask is not None:
+        warnings.simplefilter("ignore", sc.TiedModesWarning)
+        rows = list(answer(asked[args.ask], ROUNDS[args.size]))
+        print(json.dumps([asdict(r) for r in rows]))
+        return
+    data = report.machine()
+    data["numba threads"] = data["BLAS threads"] = 1
+    print(report.machine_line(data), report.heading(), sep="\n\n", flush=True)
+    rows = []
+    for i, question in enumerate(asked):
+        if args.only not in f"{question.kind} {question.problem}":
+            continue
+        if not questions.at_hand(question.problem):
+            print(f"{question.problem}: SHEAFCOARSEN_DATA is not set", flush=True)
+            continue
+        for found in run(args.size, i):
+            rows.append(found)
+            print(line(found), flush=True)
+    counted = {q.problem for q in asked if q.counted}
+    for found in medians(rows, counted):
+        rows.append(found)
+        print(line(found), flush=True)
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as stream:
+            json.dump(
+                {"size": args.size, "machine": data, "rows": [asdict(r) for r in rows]},
+                stream,
+                indent=1,
+            )
+    if args.readme:
+        report.put_table(MARKER, markdown(rows, data))
+
+
+def line(r):
+    """Return a row of the terminal's table."""
+    claim = f"{r.claim} / {r.against}" if r.against else r.claim
+    problem = f"{r.workload} {r.vertices:,}" if r.vertices else r.workload
+    limit = r.limit
+    return f"{claim:<42} {problem:<32} {figures(r).replace('**', '')}  {limit}".rstrip()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""The sheaves that questions are asked of: names such as "3-D grid 37", the same on every run.
+
+Grids carry plane or space rotations near a random gauge ("noise" is the angle's deviation); "poses"
+is a random walk that closes loops with near poses; "near consistent" W1's graph with general maps
+near a consistent sheaf; "mixed" is W3; "strip" a sequence of cameras, each seeing the next two.
+Real data come from the folder named by ``SHEAFCOARSEN_DATA``.
+"""
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+import sheafcoarsen as sc
+from benchmarks import sets, workloads
+
+NOISE = 0.03
+
+
+def grid(*sides):
+    """Return the edges of a grid, sorted."""
+    index = np.arange(int(np.prod(sides))).reshape(sides)
+    ends = [
+        (np.delete(index, -1, axis).ravel(), np.delete(index, 0, axis).ravel())
+        for axis in range(len(sides))
+    ]
+    edges = np.concatenate([np.stack(pair, axis=1) for pair in ends])
+    return edges[np.lexsort((edges[:, 1], edges[:, 0]))]
+
+
+def poses(n):
+    """Return a pose graph: a walk on a torus that now and then sees where it has been."""
+    rng = np.random.default_rng(0)
+    side = int(0.7 * np.sqrt(n))
+    turns = rng.choice([1, 3], n) * (rng.random(n) < 0.3)
+    heading = np.cumsum(turns) % 4
+    steps = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]])[heading]
+    places = np.cumsum(steps, axis=0) % side
+    seen, edges = {}, [(i, i + 1) for i in range(n - 1)]
+    for i, (x, y) in enumerate(places.tolist()):
+        for dx, dy in ((0, 0), (1, 0), (0, 1), (-1, 0), (0, -1)):
+            j = seen.get(((x + dx) % side, (y + dy) % side))
+            if j is not None and i - j > 1 and rng.random() < 0.35:
+                edges.append((j, i))
+        seen[x, y] = i
+    return sc.gallery.bundle(np.array(sorted(set(edges))), 2, noise=NOISE, seed=0)
+
+
+def near_consistent(n):
+    """Return general 3 x 3 maps M_e T_v, disturbed by a hundredth."""
+    F, rng = workloads.build("W1", n), np.random.default_rng(7)
+    n, m, d = F.n_vertices, F.n_edges, 3
+    frames = np.linalg.qr(rng.standard_normal((n, d, d)))[0]
+    frames = frames * np.exp(0.6 * rng.standard_normal((n, 1, d)))
+    maps = np.eye(d) + 0.3 * rng.standard_normal((m, d, d))
+    tail, head = (
+        maps @ frames[F.edges[:, end]] @ (np.eye(d) + 0.01 * rng.standard_normal((m, d, d)))
+        for end in (0, 1)
+    )
+    return F.with_maps(tail, head)
+
+
+def strip(n):
+    """Return the identity of dimension 3 on the edges (i, i + 1) and (i, i + 2)."""
+    edges = [(i, i + k) for i in range(n) for k in (1, 2) if i + k < n]
+    return sc.CellularSheaf.constant(np.array(edges), 3, weight=None)
+
+
+def bundle(*sides, dim, noise=NOISE):
+    return sc.gallery.bundle(grid(*sides), dim, noise=noise, seed=0)
+
+
+MADE = {
+    "2-D grid": lambda n: bundle(n, n, dim=3),
+    "3-D grid": lambda n: bundle(n, n, n, dim=2),
+    "3-D grid, consistent": lambda n: bundle(n, n, n, dim=2, noise=0.0),
+    "3-D grid, scalar": lambda n: sc.CellularSheaf.constant(grid(n, n, n)),
+    "3-D grid, space": lambda n: bundle(n, n, n, dim=3, noise=0.0),
+    "poses": poses,
+    "near consistent": near_consistent,
+    "mixed": lambda n: workloads.build("W3", n),
+    "strip": strip,
+}
+
+READ = {
+    "bunny": lambda folder: sets.surface(folder / "mesh_bunny.off.gz"),
+    "wing": lambda folder: sc.read_graph(folder / "graph_wing.graph.gz"),
+    "minnesota": sets.READ["minnesota"],
+    "sphere2500": lambda folder: sc.read_g2o(folder / "g2o_sphere2500.g2o.gz"),
+    "torus3d": lambda folder: sc.read_g2o(folder / "g2o_torus3d.g2o.gz"),
+    "city10000": lambda folder: sc.read_g2o(folder / "g2o_city10000.g2o.gz"),
+    "feeder": lambda folder: sets.feeder(folder / "feeder_ieee8500.json.gz"),
+}
+
+
+def at_hand(name):
+    """Whether a problem can be built here."""
+    return name not in READ or bool(os.environ.get("SHEAFCOARSEN_DATA"))
+
+
+def build(name):
+    """Return the sheaf of that name, the size being its last word."""
+    if name in READ:
+        return READ[name](Path(os.environ["SHEAFCOARSEN_DATA"]))
+    kind, _, size = name.rpartition(" ")
+    return MADE[kind](int(size))
