@@ -195,3 +195,14 @@ def test_beta_is_a_bound_in_exact_arithmetic():
         beta = sc.certificate(coarsen(F, Partition([0, 1]), 1)).beta
         square = Fraction(a) ** 2 + Fraction(b) ** 2
         assert square <= Fraction(beta) ** 2 < square * Fraction(1 + 1e-13)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+def test_gamma_is_less_than_a_gap_by_the_rounding_of_that(scale):
+    """So that it is a lower bound, although eigenvalues are computed."""
+    F = CellularSheaf.constant(nx.path_graph(6))
+    F = F.with_maps(F.tail_data * scale, F.head_data * scale)
+    C = sc.coarsen(F, Partition([0, 0, 0, 1, 1, 1]), 1)
+    rounding = 4 * 3 * eps_of(F.dtype) * 4  # 4 N_a eps norm(L_a, inf)
+    gap = sc.certificate(C).gamma / scale / scale
+    assert 1 - 1.5 * rounding < gap < 1 - 0.5 * rounding

@@ -72,3 +72,22 @@ def test_what_is_spent_is_bounded(monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(fill, "ORDERED_UP_TO", 5999)
     assert not fill.fills_little(L)
+
+
+def test_few_unknowns_are_factored_whatever_they_fill(monkeypatch):
+    for name in ("DIRECT_CYCLES", "DIRECT_BEFORE", "DIRECT_OPERATIONS"):
+        monkeypatch.setattr(fill, name, -1)
+    for n, little in ((5000, True), (5002, False)):
+        L = sc.laplacian(sc.CellularSheaf.constant(nx.random_regular_graph(3, n, seed=1)))
+        assert fill.fills_little(L) == little
+
+
+def test_surfaces_are_factored_for_the_sake_of_their_narrow_levels(monkeypatch):
+    """Without a count, which large ones do not have."""
+    monkeypatch.setattr(fill, "ORDERED_UP_TO", 0)
+    for graph, little in (
+        (nx.grid_2d_graph(80, 80), True),
+        (nx.random_regular_graph(4, 6400, seed=1), False),
+    ):
+        L = sc.laplacian(sc.CellularSheaf.constant(graph))
+        assert fill.fills_little(L) == little

@@ -5,6 +5,7 @@ import warnings
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import assume
 
 import sheafcoarsen as sc
@@ -155,3 +156,43 @@ def test_progress_is_shown_only_when_asked_for(capsys):
     assert "digits" in capsys.readouterr().err
     sc.harmonic_extension(PATH, [0], [[1.0, 1.0]], progress=True)
     assert "digits" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- what is free
+
+
+def equations(D, eps=2.0**-52):
+    return normal_equations.NormalEquations(scipy.sparse.csr_array(D), eps, False)
+
+
+@pytest.mark.parametrize(("ratio", "free"), [(1e-2, [0, 1]), (1e-5, [0, 1]), (1e-8, [0])])
+def test_free_coordinates_of_any_size_above_rounding_are_named(ratio, free):
+    """The kernel is spanned by (1, ratio, 0)."""
+    coordinates, smallest = equations([[ratio, -1.0, 0.0], [0.0, 0.0, 1.0]]).free_coordinates()
+    assert coordinates.tolist() == free
+    assert smallest < 1e-15
+
+
+def test_two_probes_leave_no_coordinate_of_a_large_kernel_out():
+    """One in 300,000 is below a millionth of the largest in a probe, and hardly in both."""
+    n = 1_000_000
+    D = scipy.sparse.csr_array(([1.0], ([0], [7])), shape=(1, n))
+    coordinates = equations(D).free_coordinates()[0]
+    assert len(coordinates) == n - 1
+    assert 7 not in coordinates
+
+
+def test_a_projection_that_takes_all_but_a_millionth_is_repeated(monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.sections.normal_equations.fills_little", lambda L: False)
+    monkeypatch.setattr("sheafcoarsen.sections.normal_equations.DIRECT_AT_LAST", 0)
+    D = sc.coboundary(CellularSheaf.constant(nx.path_graph(30)))
+    solver, inverse, calls = equations(D), np.linalg.pinv(D.toarray()), []
+
+    def iterate(r, precondition):
+        calls.append(1)
+        return (1 - 1e-6) * (inverse @ r)
+
+    monkeypatch.setattr(solver, "_iterate", iterate)
+    x = np.random.default_rng(0).standard_normal((30, 2))
+    assert_residual(solver.kernel_part(x) - x.mean(axis=0), x, n=30)
+    assert 2 <= len(calls) <= 4

@@ -242,6 +242,19 @@ def test_catches_wrong_ties(C):
     ) >= {"section-2"}
 
 
+@pytest.mark.parametrize("spread", [0.0, 1e-11, 1e-9])
+def test_eigenvalues_nearer_than_the_root_of_eps_are_tied(spread):
+    """The pairs of a cycle, taken apart by weights: less than 1.5e-8 of the norm is a tie."""
+    edges = np.array([[v, (v + 1) % 12] for v in range(12)])
+    weight = 1 + spread * np.cos(np.pi * np.arange(12) / 3)
+    F = sc.CellularSheaf.constant(edges, weight=weight)
+    C = sc.coarsen(F, sc.Partition(np.zeros(12, int)), 2)
+    assert C.modes.tied.all()
+    assert sc.verify(C).passed
+    untied = dataclasses.replace(C.modes, tied=~C.modes.tied)
+    assert "section-2" in failed(dataclasses.replace(C, modes=untied))
+
+
 def test_catches_a_lost_section():
     """With a kernel direction left out, H^0 of the fine sheaf does not lie in im R.
 
