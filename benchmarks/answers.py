@@ -1,6 +1,6 @@
 """Asks large sheaves questions and times the answers beside what else could give them.
 
-    python -m benchmarks.answers [--size smoke|small|medium|large] [--json FILE] [--readme] [--only TEXT]
+    python -m benchmarks.answers [--size smoke|small|medium|large] [--readme] [--only TEXT]
 
 The ten lowest eigenpairs, linear systems, products with L, extensions. Every problem runs in a
 process of its own, one thread for everybody; both sides of a ratio run there, interleaved, and
