@@ -18,6 +18,8 @@ The files, each one kind of picture:
     `surface` and `field`: numbers and tangent vectors on a mesh, as seen by ``projection``.
 ``eigenvalues``
     `spectra` of every cluster, and `quality`: the low spectra of both sheaves.
+``trajectories``
+    `poses`: the way that was taken, and what was measured across it.
 ``waterfall``, ``sizes``
     `ledger`: energy, line by line; `hierarchy`: level after level.
 ``axes``, ``colors``
@@ -28,6 +30,7 @@ from sheafcoarsen.plot.eigenvalues import quality, spectra
 from sheafcoarsen.plot.graphs import partition
 from sheafcoarsen.plot.sizes import hierarchy
 from sheafcoarsen.plot.surfaces import field, surface
+from sheafcoarsen.plot.trajectories import poses
 from sheafcoarsen.plot.waterfall import ledger
 
 __all__ = [
@@ -35,6 +38,7 @@ __all__ = [
     "hierarchy",
     "ledger",
     "partition",
+    "poses",
     "quality",
     "spectra",
     "surface",

@@ -1,0 +1,179 @@
+"""The picture of poses: the way that was taken, and what was measured across it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sheafcoarsen._support import check_matplotlib, whole_number
+from sheafcoarsen.plot.axes import (
+    DARK,
+    LIGHT,
+    MARKERS,
+    add_legend,
+    axes_or_new,
+    check_kind,
+    counted,
+)
+from sheafcoarsen.synchronization import PoseGraph, Synchronization
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+RED = "#B2182B"
+"""Of outliers, which are dashed as well."""
+
+
+def poses(S: Synchronization | PoseGraph, *, outliers: int = 0, ax: Axes | None = None) -> Axes:
+    """Draw where the poses are: the way from each to the next, and measurements across it.
+
+    Dark lines join poses with consecutive numbers that were measured from each other (odometry),
+    light ones all other pairs (loop closures); crosses are landmarks. Components, whose frames have
+    nothing to do with each other, stand side by side. Poses in space are drawn in three-dimensional
+    axes, or in given two-dimensional ones as seen along the direction in which they extend least.
+
+    Parameters
+    ----------
+    S : Synchronization or PoseGraph
+        With translations; of a PoseGraph, the poses that it came with.
+    outliers : int
+        How many of the worst edges, as ``S.outliers()`` ranks them, are drawn dashed and red.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ImportError
+        Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
+    TypeError, ValueError
+        Something else than poses; rotations without translations; a pose graph without poses.
+
+    Examples
+    --------
+    >>> import sheafcoarsen as sc
+    >>> from matplotlib.figure import Figure
+    >>> turn = [[0.0, -1.0], [1.0, 0.0]]
+    >>> G = sc.PoseGraph([[0, 1], [1, 2], [2, 3], [3, 0]], [turn] * 4, [[1.0, 0.0]] * 4)
+    >>> sc.plot.poses(sc.synchronize(G), ax=Figure().add_subplot()).get_title()
+    '4 poses, 4 measurements'
+    """
+    check_kind("S", S, (Synchronization, PoseGraph))
+    outliers = whole_number("outliers", outliers, at_least=0)
+    edges = S.edges
+    places, marks, component = _places(S)
+    given = ax is not None
+    if places.shape[1] == 3 and not given:
+        check_matplotlib()
+        from matplotlib import pyplot
+
+        new: dict[str, Any] = {"figsize": (6.5, 6), "layout": "constrained"}
+        ax = pyplot.subplots(subplot_kw={"projection": "3d"}, **new)[1]
+    else:
+        ax = axes_or_new(ax, 6.5, 6)
+    if places.shape[1] == 3 and ax.name != "3d":
+        places, marks = _seen_flat(places, marks)
+    places, marks = _side_by_side(places, marks, component)
+    _draw_ways(ax, places, edges)
+    if outliers:
+        _draw_outliers(ax, places, edges, S, outliers)
+    if len(marks):
+        style: dict = {"marker": "x", "color": DARK, "s": 14, "linewidths": 0.8, "zorder": 3}
+        ax.scatter(*marks.T, label="landmarks", rasterized=len(marks) > MARKERS, **style)
+    ax.autoscale_view()
+    ax.set_aspect("equal")
+    if ax.name == "3d":
+        ax.locator_params(nbins=4)  # a low building would have its heights on top of each other
+    else:
+        add_legend(ax)
+    words = [counted(len(component), "pose"), counted(len(edges), "measurement")]
+    count = int(component.max(initial=-1)) + 1
+    if count > 1:
+        words.append(f"{counted(count, 'component')}, a frame for each")
+    ax.set_title(", ".join(words), fontsize=10)
+    return ax
+
+
+def _places(S: Synchronization | PoseGraph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the places of poses and landmarks, and the component of each pose."""
+    if isinstance(S, Synchronization):
+        if S.translations is None:
+            raise ValueError(
+                "`S` must have translations, but a sheaf was synchronized: "
+                "read_g2o(path, poses=True) reads a pose graph"
+            )
+        none = np.zeros((0, S.translations.shape[1]))
+        return S.translations, none if S.landmarks is None else S.landmarks, S.component
+    if S.poses is None:
+        raise ValueError("`S` is a pose graph without poses: synchronize(S) finds some")
+    marks = None if S.sightings is None else S.sightings.places
+    none = np.zeros((0, S.dim))
+    # poses of a file are in one frame
+    return S.poses[1], none if marks is None else marks, np.zeros(len(S.poses[1]), np.int64)
+
+
+def _seen_flat(places: np.ndarray, marks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return places in the plane of their two largest extents."""
+    middle = places.mean(axis=0)
+    axes = np.linalg.svd(places - middle, full_matrices=False)[2][:2]
+    # so that the picture does not depend on the signs that the decomposition chose
+    largest = np.abs(axes).argmax(axis=1)
+    axes = axes * np.sign(axes[[0, 1], largest])[:, None]
+    return (places - middle) @ axes.T, (marks - middle) @ axes.T
+
+
+def _side_by_side(
+    places: np.ndarray, marks: np.ndarray, component: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return places with every component to the right of the one before."""
+    count = int(component.max(initial=-1)) + 1
+    if count < 2:
+        return places, marks
+    low, high = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(low, component, places[:, 0])
+    np.maximum.at(high, component, places[:, 0])
+    gap = 0.1 * float((high - low).max()) or 1.0
+    starts = np.concatenate([[0.0], np.cumsum(high - low + gap)[:-1]])
+    moved = places.copy()
+    moved[:, 0] += (starts - low)[component]
+    shifted = marks.copy()
+    shifted[:, 0] += starts[0] - low[0]
+    return moved, shifted
+
+
+def _draw_ways(ax: Axes, places: np.ndarray, edges: np.ndarray) -> None:
+    """Draw odometry and loop closures, each as one collection."""
+    proper = edges[edges[:, 0] != edges[:, 1]]
+    along = np.abs(proper[:, 0] - proper[:, 1]) == 1
+    width = float(np.clip(600 / max(len(proper), 1), 0.5, 1.6))
+    _draw_lines(ax, places, proper[~along], "loop closures", colors=LIGHT, linewidths=0.8 * width)
+    _draw_lines(ax, places, proper[along], "odometry", colors=DARK, linewidths=1.3 * width)
+
+
+def _draw_outliers(
+    ax: Axes, places: np.ndarray, edges: np.ndarray, S: Synchronization | PoseGraph, count: int
+) -> None:
+    if not isinstance(S, Synchronization):
+        raise TypeError("`outliers` are ranked by a Synchronization, got a PoseGraph as `S`")
+    worst = edges[S.outliers()[:count]]
+    style: dict = {"colors": RED, "linestyles": (0, (3, 2)), "linewidths": 1.0}
+    _draw_lines(ax, places, worst, "worst edges", **style)
+
+
+def _draw_lines(ax: Axes, places: np.ndarray, edges: np.ndarray, label: str, **style: Any) -> None:
+    """Draw straight lines as one collection, in the plane or in space."""
+    if not len(edges):
+        return
+    style |= {"label": label, "rasterized": len(edges) > MARKERS}
+    if places.shape[1] == 3:
+        from mpl_toolkits.mplot3d.art3d import Line3DCollection
+
+        ax.add_collection3d(Line3DCollection(places[edges], **style))  # type: ignore[attr-defined]
+        return
+    from matplotlib.collections import LineCollection
+
+    ax.add_collection(LineCollection(list(places[edges]), **style))

@@ -1,0 +1,109 @@
+"""The picture of poses, read back from the artists."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+from matplotlib import pyplot
+from matplotlib.figure import Figure
+
+import sheafcoarsen as sc
+from sheafcoarsen import plot
+from tests.unit.plot.test_axes import collections, draw
+from tests.unit.synchronization.conftest import pose_graph, ring_with_chords
+
+
+def segments(ax, label):
+    return np.array(collections(ax)[label].get_segments())
+
+
+def test_ways_join_the_places_of_their_poses(ax):
+    G, _ = pose_graph(2, [*ring_with_chords(6, 0), [0, 3], [4, 4]], noise=0.1)
+    S = sc.synchronize(G)
+    assert plot.poses(S, ax=ax) is ax
+    draw(ax)
+    t = S.translations
+    np.testing.assert_array_equal(segments(ax, "odometry"), t[G.edges[:5]])
+    np.testing.assert_array_equal(segments(ax, "loop closures"), t[G.edges[5:7]])
+    low, high = ax.dataLim.min, ax.dataLim.max
+    assert (low <= t.min(axis=0)).all()
+    assert (high >= t.max(axis=0)).all()
+    assert ax.get_aspect() == 1
+    assert ax.get_title() == "6 poses, 8 measurements"
+
+
+def test_a_pose_graph_shows_the_poses_that_it_came_with(ax):
+    G, found = pose_graph(2, ring_with_chords(6, 0))
+    with pytest.raises(ValueError, match=r"`S` is a pose graph without poses: synchronize\(S\)"):
+        plot.poses(G, ax=ax)
+    plot.poses(dataclasses.replace(G, poses=found), ax=ax)
+    np.testing.assert_array_equal(segments(ax, "odometry"), found[1][G.edges[:5]])
+
+
+def test_the_worst_edges_are_dashed(ax):
+    G, _ = pose_graph(2, ring_with_chords(20, 20), noise=0.1)
+    S = sc.synchronize(G)
+    plot.poses(S, outliers=4, ax=ax)
+    np.testing.assert_array_equal(
+        segments(ax, "worst edges"), S.translations[G.edges[S.outliers()[:4]]]
+    )
+    other = Figure().add_subplot()
+    plot.poses(S, ax=other)
+    assert "worst edges" not in collections(other)
+    with pytest.raises(TypeError, match="`outliers` are ranked by a Synchronization"):
+        plot.poses(dataclasses.replace(G, poses=(S.rotations, S.translations)), outliers=1, ax=ax)
+
+
+def test_landmarks_are_crosses(ax):
+    G, _ = pose_graph(2, ring_with_chords(6, 0))
+    G = dataclasses.replace(G, sightings=sc.Sightings([[0, 0], [3, 1]], [[1, 2], [3, 4]], 1))
+    S = sc.synchronize(G)
+    plot.poses(S, ax=ax)
+    np.testing.assert_array_equal(collections(ax)["landmarks"].get_offsets(), S.landmarks)
+
+
+def test_components_stand_side_by_side(ax):
+    G, _ = pose_graph(2, [[0, 1], [1, 2], [3, 4], [4, 5]])
+    plot.poses(sc.synchronize(G), ax=ax)
+    x = segments(ax, "odometry")[:, :, 0]
+    assert x[:2].max() < x[2:].min()
+    assert ax.get_title() == "6 poses, 4 measurements, 2 components, a frame for each"
+
+
+def test_space_is_drawn_in_space_and_flat_where_axes_are_flat(ax):
+    G, _ = pose_graph(3, ring_with_chords(9, 4))
+    G = dataclasses.replace(G, sightings=sc.Sightings([[0, 0]], [[1, 2, 3]], 1))
+    S = sc.synchronize(G)
+    solid = plot.poses(S, outliers=2)
+    assert solid.name == "3d"
+    draw(solid)
+    pyplot.close(solid.figure)
+    plot.poses(S, ax=ax)
+    draw(ax)
+    lengths = np.linalg.norm(np.diff(segments(ax, "odometry"), axis=1), axis=2)
+    whole = np.linalg.norm(np.diff(S.translations[:9], axis=0), axis=1)
+    assert (lengths[:, 0] <= whole * (1 + 1e-12)).all()
+    assert (lengths[:, 0] < 0.999 * whole).any()
+
+
+def test_without_axes_a_figure_is_made():
+    ax = plot.poses(sc.synchronize(pose_graph(2, ring_with_chords(5, 0))[0]))
+    assert pyplot.get_fignums() == [ax.figure.number]
+    pyplot.close(ax.figure)
+
+
+def test_what_has_no_places_is_refused(ax):
+    G, _ = pose_graph(2, ring_with_chords(5, 0))
+    with pytest.raises(ValueError, match=re.escape("`S` must have translations, but a sheaf was")):
+        plot.poses(sc.synchronize(G.sheaf), ax=ax)
+    with pytest.raises(TypeError, match="`S` must be a Synchronization or a PoseGraph, got Cell"):
+        plot.poses(G.sheaf, ax=ax)
+
+
+def test_a_single_pose_is_a_picture(ax):
+    lonely = sc.PoseGraph(
+        np.zeros((0, 2), int), np.zeros((0, 2, 2)), np.zeros((0, 2)), n_vertices=1
+    )
+    plot.poses(sc.synchronize(lonely), ax=ax)
+    draw(ax)
