@@ -135,13 +135,7 @@ from sheafcoarsen.operators import (
 from sheafcoarsen.partition import Partition, select
 from sheafcoarsen.pooling import HiSP, Pooling, readout
 from sheafcoarsen.quality import Certificate, SpectralQuality, certificate, spectral_quality
-from sheafcoarsen.sections import (
-    GlobalSections,
-    cohomology_dims,
-    global_sections,
-    harmonic_extension,
-    nearest_section,
-)
+from sheafcoarsen.sections import GlobalSections, cohomology_dims, global_sections
 from sheafcoarsen.sheaf import CellularSheaf, components, disjoint_union, split
 from sheafcoarsen.solve import (
     Eigenmodes,
@@ -150,7 +144,9 @@ from sheafcoarsen.solve import (
     diffuse,
     diffusion_step,
     eigenmodes,
+    harmonic_extension,
     least_squares,
+    nearest_section,
     transported_frames,
 )
 from sheafcoarsen.synchronization import PoseGraph, Sightings, Synchronization, synchronize

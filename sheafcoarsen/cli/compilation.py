@@ -23,9 +23,9 @@ from sheafcoarsen.modes import local_modes
 from sheafcoarsen.operators import laplacian, normalize
 from sheafcoarsen.partition import Partition, select
 from sheafcoarsen.ranks import gap, kernel
-from sheafcoarsen.sections import global_sections, harmonic_extension
+from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf
-from sheafcoarsen.solve import diffuse
+from sheafcoarsen.solve import diffuse, harmonic_extension
 from sheafcoarsen.verification import verify
 
 SCALARS = ("float64", "float32", "complex128", "complex64")

@@ -25,7 +25,7 @@ CONVERGED = 1e-4
 Its eigenvalue is off by about the square of this.
 """
 
-ACCURATE, ENOUGH = 1e-8, 1e-5
+ACCURATE, ENOUGH = 1e-6, 1e-5
 """What is aimed at in the same units, and what will do where that is near rounding, ``TINY``."""
 
 TOL, TINY = 1e-8, 1e-13

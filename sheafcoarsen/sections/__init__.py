@@ -1,4 +1,4 @@
-"""Global sections, the section nearest to a cochain, and values extended with least energy.
+"""Global sections: the cochains on which every edge agrees.
 
 A global section is a cochain on which every edge agrees, delta x = 0. A bundle of rotations that
 comes from a change of frames at the vertices has as many as its stalks have dimensions; one turn
@@ -32,35 +32,25 @@ of levels are logarithmic, the work is linear. The steps, each with its function
 
 ``lifting.lift_sections`` comes back up through the levels and makes the basis orthonormal.
 
-**Without a basis.** ``nearest`` projects on ker delta and ``harmonic`` (with ``boundary``, which
-reads its arguments) extends given values, both by one solver:
-
->>> x = np.random.default_rng(0).standard_normal(F.dim_c0)
->>> y = sc.nearest_section(F, x)
->>> np.allclose(S.basis @ (S.basis.T @ x), y, rtol=0, atol=1e-12)
-True
->>> z = sc.harmonic_extension(F, [7], [y[14:16]])  # a section is the extension of any of its values
->>> np.allclose(z, y, rtol=0, atol=1e-12)
-True
-
-``normal_equations.NormalEquations`` minimizes norm(D y - r) with the y of least norm: conjugate
-gradients on the normal equations (``iteration``), preconditioned by sparse factors where
-``fill.fills_little`` says that they cost little, else by a diagonal.
+What :mod:`sheafcoarsen.solve` asks stands here, too: ``boundary`` reads values given at vertices,
+``fill.fills_little`` tells whether sparse factors cost little beside iterating.
 """
 
 from sheafcoarsen.sections.boundary import given_values, given_vertices
-from sheafcoarsen.sections.cohomology import GlobalSections, cohomology_dims, global_sections
+from sheafcoarsen.sections.cohomology import (
+    GlobalSections,
+    cohomology_dims,
+    find_sections,
+    global_sections,
+)
 from sheafcoarsen.sections.fill import fills_little
-from sheafcoarsen.sections.harmonic import harmonic_extension
-from sheafcoarsen.sections.nearest import nearest_section
 
 __all__ = [
     "GlobalSections",
     "cohomology_dims",
     "fills_little",
+    "find_sections",
     "given_values",
     "given_vertices",
     "global_sections",
-    "harmonic_extension",
-    "nearest_section",
 ]

@@ -162,7 +162,7 @@ def global_sections(sheaf: CellularSheaf) -> GlobalSections:
            [0.   , 0.   , 0.   , 0.5  , 0.5  ],
            [0.   , 0.   , 0.   , 0.5  , 0.5  ]])
     """
-    return _sections(sheaf, stacklevel=3)
+    return find_sections(sheaf, stacklevel=3)
 
 
 def cohomology_dims(sheaf: CellularSheaf) -> tuple[int, int]:
@@ -189,12 +189,12 @@ def cohomology_dims(sheaf: CellularSheaf) -> tuple[int, int]:
     >>> sc.cohomology_dims(sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 0]]))
     (1, 1)
     """
-    h0 = _sections(sheaf, stacklevel=3).h0
+    h0 = find_sections(sheaf, stacklevel=3).h0
     return h0, h0 - sheaf.dim_c0 + sheaf.dim_c1
 
 
-def _sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
-    """Run steps (a) to (d), whose names stand in the folder's door."""
+def find_sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
+    """Run steps (a) to (d), whose names stand in the folder's door; warn who called so far up."""
     check_sheaf(F)
     eps = eps_of(F.dtype)
     with single_threaded_blas():

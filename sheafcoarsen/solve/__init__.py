@@ -31,6 +31,8 @@ How it is done, file by file, from the bottom:
     right sides, made as exact as asked for; grounded vertices (``grounding``), kernels, ranges.
 ``fitting``
     data on edges, by the normal equations.
+``refinement``, ``extension``, ``projection``
+    values at some vertices extended to the others, and the nearest section, both to rounding.
 ``frames``
     frames carried along a tree, for those who stay with another solver.
 ``block_cg``, ``spectrum``, ``lowest``
@@ -40,10 +42,12 @@ How it is done, file by file, from the bottom:
 """
 
 from sheafcoarsen.solve.diffusion import diffuse, diffusion_step
+from sheafcoarsen.solve.extension import harmonic_extension
 from sheafcoarsen.solve.fitting import LeastSquares, least_squares
 from sheafcoarsen.solve.frames import transported_frames
 from sheafcoarsen.solve.grounding import grounded
 from sheafcoarsen.solve.lowest import Eigenmodes, eigenmodes
+from sheafcoarsen.solve.projection import nearest_section
 from sheafcoarsen.solve.solver import Solver
 from sheafcoarsen.solve.spectrum import LowSpectrum
 
@@ -56,6 +60,8 @@ __all__ = [
     "diffusion_step",
     "eigenmodes",
     "grounded",
+    "harmonic_extension",
     "least_squares",
+    "nearest_section",
     "transported_frames",
 ]

@@ -1,7 +1,7 @@
 """Linear systems with L + shift I, set up once and solved many times."""
 
 from collections.abc import Callable
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -332,6 +332,14 @@ def solve_in_range(solve: Solver, b: np.ndarray, tol: float) -> tuple[np.ndarray
     For least squares, whose right sides lie there up to rounding.
     """
     return solve._solved(b, tol, None, nearest=True), solve._free
+
+
+def approximate_inverse(solve: Solver) -> tuple[Callable[[np.ndarray], np.ndarray], Any]:
+    """Return the preconditioner on the free coordinates, of maps of the size of 1, and ker L.
+
+    The kernel is an orthonormal basis, or None where there is none.
+    """
+    return solve._approximate, solve._kernel
 
 
 def column_norms(X: np.ndarray) -> np.ndarray:

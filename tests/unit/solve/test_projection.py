@@ -13,7 +13,7 @@ from sheafcoarsen import gallery
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, size
 from tests.support.strategies import cochains, known_sections, sheaves
-from tests.unit.sections.test_normal_equations import GRID, PATH, clear_rank, exact, norm_bound
+from tests.unit.solve.test_refinement import GRID, PATH, clear_rank, exact, norm_bound
 
 # ---------------------------------------------------------------- the nearest section
 
@@ -89,6 +89,15 @@ def test_a_small_holonomy_leaves_no_section():
     x = np.ones(2000)
     assert size(sc.nearest_section(gallery.cycle(1000, 1e-6), x)) < 1e-6 * size(x)
     assert size(sc.nearest_section(gallery.cycle(1000, 0.0), x)) > 0.1 * size(x)
+
+
+def test_sections_that_rounding_makes_are_told():
+    """A path with random maps has one section, and more to rounding: maps grow and decay."""
+    rng = np.random.default_rng(5)
+    F = sc.CellularSheaf.diagonal(nx.path_graph(3001), *rng.standard_normal((2, 3000, 1)))
+    with pytest.warns(sc.SingularProblemWarning, match="decided by rounding") as caught:
+        sc.nearest_section(F, np.ones(3001))
+    assert caught[0].filename == __file__
 
 
 # ---------------------------------------------------------------- what is refused

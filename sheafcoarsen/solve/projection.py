@@ -4,10 +4,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import cochain, eps_of, flag
+from sheafcoarsen._support import bar, cochain, eps_of, flag
 from sheafcoarsen.operators import as_columns, coboundary
-from sheafcoarsen.sections.normal_equations import NormalEquations, column_units
+from sheafcoarsen.sections import find_sections
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
+from sheafcoarsen.solve.refinement import NormalEquations, column_units, has_many_sections
 
 
 def nearest_section(
@@ -15,14 +16,12 @@ def nearest_section(
 ) -> np.ndarray:
     """Return the orthogonal projection of x on the global sections, (I - delta^+ delta) x.
 
-    No basis of the sections is formed, however many there are.
-
     Parameters
     ----------
     sheaf : CellularSheaf
     x : array_like, shape (dim_c0,) or (dim_c0, h)
     progress : bool
-        Show a bar of the digits reached.
+        Show a progress bar.
 
     Returns
     -------
@@ -32,15 +31,20 @@ def nearest_section(
     Raises
     ------
     numpy.linalg.LinAlgError
-        Where the iteration does not converge.
+        Where neither a basis of the sections is found nor the iteration converges.
+
+    Warns
+    -----
+    SingularProblemWarning
+        As :func:`global_sections`: where rounding may have decided what a section is.
 
     Notes
     -----
-    Method and precision are those of :func:`harmonic_extension`, on a delta whose rows are first
-    scaled to the same size, which changes no section. A unit cochain u with norm(delta u) <=
-    max(delta.shape) eps norm(delta) counts as a section, eps being that of the sheaf. One with
-    norm(delta u) = sigma beyond that is removed with a relative error of about eps norm(delta) /
-    sigma.
+    By the basis of :func:`global_sections`. Where the dimensions alone leave thousands of sections,
+    or none are found in this way, no basis is formed: conjugate gradients solve min norm(delta z -
+    delta x) for the z of least norm, and x - z is the section. The rows of delta are then scaled to
+    the same size, which changes no section; a unit cochain u with norm(delta u) <= max(delta.shape)
+    eps norm(delta) counts as one, eps being that of the sheaf.
 
     Examples
     --------
@@ -53,12 +57,31 @@ def nearest_section(
     x = cochain(check_sheaf(sheaf), x)
     progress = flag("progress", progress)
     work = as_columns(x).astype(np.result_type(x.dtype, np.float64))
-    delta, eps = coboundary(unit_sheaf(sheaf)[0]), eps_of(sheaf.dtype)
     units = column_units(work)
     work = work / units
-    solver = NormalEquations(_equal_rows(delta, eps), eps, progress)
-    section = solver.kernel_part(work)
+    with bar(1, "nearest section", progress) as shown:
+        section = _projected(sheaf, work)
+        shown.update(1)
     return (section * units).astype(x.dtype).reshape(x.shape)
+
+
+def _projected(sheaf: CellularSheaf, work: np.ndarray) -> np.ndarray:
+    """Return the projection of columns, by a basis where one is worth it."""
+    many = has_many_sections(sheaf)
+    if not many:
+        try:
+            S = find_sections(sheaf, stacklevel=4).basis
+            return S @ (S.conj().T @ work)
+        except np.linalg.LinAlgError:
+            pass
+    delta = _equal_rows(coboundary(unit_sheaf(sheaf)[0]), eps_of(sheaf.dtype))
+    try:
+        return NormalEquations(delta, sheaf).kernel_part(work)
+    except np.linalg.LinAlgError:
+        if not many:
+            raise
+    S = find_sections(sheaf, stacklevel=4).basis
+    return S @ (S.conj().T @ work)
 
 
 def _equal_rows(delta: scipy.sparse.csr_array, eps: float) -> scipy.sparse.csr_array:

@@ -1,4 +1,4 @@
-"""Both methods for least squares, and the way from one to the other."""
+"""Least squares to rounding, by every method, and the way from one to the other."""
 
 import warnings
 
@@ -6,12 +6,15 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse
+import scipy.sparse.linalg
 from hypothesis import assume
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, gallery
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen.sections import normal_equations
+from sheafcoarsen.sections import fills_little
+from sheafcoarsen.solve.extension import _free_coordinates
+from sheafcoarsen.solve.refinement import NormalEquations
 from tests.support import reference
 from tests.support.helpers import assert_residual, size
 
@@ -75,7 +78,9 @@ def connection(n_rows, n_columns):
 def test_both_methods_meet_their_residuals(monkeypatch, direct):
     F = gallery.bundle(GRID, 2, seed=1)
     F = sc.disjoint_union([F, F])[0]
-    monkeypatch.setattr("sheafcoarsen.sections.normal_equations.fills_little", lambda L: direct)
+    monkeypatch.setattr("sheafcoarsen.solve.solver.fills_little", lambda L: direct)
+    monkeypatch.setattr("sheafcoarsen.solve.solver.DIRECT_BELOW", 0)
+    monkeypatch.setattr("sheafcoarsen.solve.multigrid.COARSEST", 20)
     values = np.random.default_rng(0).standard_normal((3, 2, 2))
     x = quietly(F, [5, 60, 30], values)
     assert_residual(x[144:], size(values), 100, n=F.dim_c0)
@@ -116,7 +121,7 @@ def test_what_fills_up_is_iterated():
         (CellularSheaf.constant(nx.star_graph(8000)), True),
         (CellularSheaf.constant(nx.path_graph(8000)), True),
     ):
-        assert normal_equations.fills_little(sc.laplacian(F)) == little
+        assert fills_little(sc.laplacian(F)) == little
     x = sc.harmonic_extension(random, [0, 1], [[0.0], [1.0]])
     delta = sc.coboundary(random)
     assert_residual((delta.T @ (delta @ x))[2:], 8.0, x, n=1)
@@ -124,75 +129,119 @@ def test_what_fills_up_is_iterated():
     assert_residual(sc.nearest_section(random, x) - x.mean(), x, n=10)
 
 
+def no_factors(monkeypatch, steps):
+    monkeypatch.setattr("sheafcoarsen.solve.solver.fills_little", lambda L: False)
+    monkeypatch.setattr("sheafcoarsen.solve.solver.DIRECT_BELOW", 0)
+    monkeypatch.setattr("sheafcoarsen.solve.multigrid.COARSEST", 20)
+    monkeypatch.setattr("sheafcoarsen.solve.conjugate_gradients.MOST_STEPS", steps)
+
+
 def test_an_iteration_that_does_not_converge_is_an_error(monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.sections.normal_equations.fills_little", lambda L: False)
-    monkeypatch.setattr("sheafcoarsen.sections.iteration.MOST_STEPS", 5)
-    monkeypatch.setattr("sheafcoarsen.sections.normal_equations.DIRECT_AT_LAST", 199)
+    no_factors(monkeypatch, 1)
+    monkeypatch.setattr("sheafcoarsen.solve.refinement.DIRECT_AT_LAST", 100)
     F = CellularSheaf.constant(nx.path_graph(200))
     with pytest.raises(
         np.linalg.LinAlgError, match="the iteration stopped at .* times the residual allowed"
     ):
-        sc.nearest_section(F, np.random.default_rng(0).standard_normal(200))
+        sc.harmonic_extension(F, [0, 199], [[0.0], [199.0]])
 
 
 def test_where_iterating_does_not_get_there_factors_do(monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.sections.normal_equations.fills_little", lambda L: False)
-    monkeypatch.setattr("sheafcoarsen.sections.iteration.MOST_STEPS", 5)
+    no_factors(monkeypatch, 1)
     F = CellularSheaf.constant(nx.path_graph(200))
-    x = np.random.default_rng(0).standard_normal(200)
-    assert_residual(sc.nearest_section(F, x) - x.mean(), x, n=200)
     y = sc.harmonic_extension(F, [0, 199], [[0.0], [199.0]])
     assert_residual(y - np.arange(200), y, 100, n=200)
-    # what is free must have been warned of
     F = sc.disjoint_union([F, F])[0]
-    with pytest.raises(np.linalg.LinAlgError, match="the iteration stopped at"):
-        sc.harmonic_extension(F, [0, 199], [[0.0], [199.0]])
+    with pytest.warns(sc.SingularProblemWarning, match="leave 1 of 398 dimensions free"):
+        y = sc.harmonic_extension(F, [0, 199], [[0.0], [199.0]])
+    assert_residual(y - np.append(np.arange(200), np.zeros(200)), y, 100, n=200)
+
+
+def test_where_no_basis_of_sections_is_found_iterating_goes_on(monkeypatch):
+    def stalls(*arguments, **options):
+        raise np.linalg.LinAlgError("coarsening got no further")
+
+    for place in ("solver.global_sections", "projection.find_sections"):
+        monkeypatch.setattr(f"sheafcoarsen.solve.{place}", stalls)
+    F = CellularSheaf.random(nx.random_regular_graph(4, 30, seed=1), 3, 1, seed=2)
+    x = np.random.default_rng(3).standard_normal((F.dim_c0, 2))
+    sections = reference.global_sections(F)
+    assert sections.shape[1] == 30
+    p = sc.nearest_section(F, x)
+    assert_residual(p - sections @ (sections.T @ x), x, 100, n=F.dim_c0)
+    inside = interior(F, [4, 7])
+    delta, _ = exact(F)
+    with pytest.warns(
+        sc.SingularProblemWarning,
+        match="leave at least 24 of 84 dimensions free, first at vertex 0",
+    ):
+        y = sc.harmonic_extension(F, [4, 7], np.ones((2, 3)))
+    given = np.zeros(F.dim_c0)
+    given[np.setdiff1d(np.arange(F.dim_c0), inside)] = 1
+    wanted = -np.linalg.pinv(delta[:, inside]) @ (delta @ given)
+    assert_residual(y[inside] - wanted, y, 1000, n=F.dim_c0)
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_thousands_of_sections_need_no_basis(monkeypatch):
+    F = CellularSheaf.random(nx.random_regular_graph(4, 2000, seed=1), 3, 1, seed=2)
+    monkeypatch.setattr("sheafcoarsen.solve.projection.find_sections", None)
+    x = np.random.default_rng(3).standard_normal(F.dim_c0)
+    p = sc.nearest_section(F, x)
+    delta = sc.coboundary(F)
+    assert_residual(delta @ p, norm_bound(delta), x, n=10)
+    # x - p is a combination of the rows of delta
+    z = scipy.sparse.linalg.lsqr(delta.T, x - p, atol=1e-13, btol=1e-13)[0]
+    assert size(delta.T @ z - (x - p)) < 1e-10 * size(x)
+    assert size(p) > 0.3 * size(x)
 
 
 def test_progress_is_shown_only_when_asked_for(capsys):
     x = sc.nearest_section(PATH, np.ones(8))
     assert capsys.readouterr().err == ""
     np.testing.assert_array_equal(sc.nearest_section(PATH, np.ones(8), progress=True), x)
-    assert "digits" in capsys.readouterr().err
+    assert "nearest section" in capsys.readouterr().err
     sc.harmonic_extension(PATH, [0], [[1.0, 1.0]], progress=True)
-    assert "digits" in capsys.readouterr().err
+    assert "conjugate gradients" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- what is free
 
 
-def equations(D, eps=2.0**-52):
-    return normal_equations.NormalEquations(scipy.sparse.csr_array(D), eps, False)
-
-
 @pytest.mark.parametrize(("ratio", "free"), [(1e-2, [0, 1]), (1e-5, [0, 1]), (1e-8, [0])])
 def test_free_coordinates_of_any_size_above_rounding_are_named(ratio, free):
     """The kernel is spanned by (1, ratio, 0)."""
-    coordinates, smallest = equations([[ratio, -1.0, 0.0], [0.0, 0.0, 1.0]]).free_coordinates()
+    D = scipy.sparse.csr_array([[ratio, -1.0, 0.0], [0.0, 0.0, 1.0]])
+    problem = NormalEquations(
+        D, CellularSheaf([[0, 0], [1, 1]], [[[1.0, 0.0]]] * 2, [[[0.0, 0]]] * 2)
+    )
+    problem.kernel = np.array([[1.0], [ratio], [0.0]]) / np.hypot(1, ratio)
+    problem.method = "direct"
+    count, coordinates = _free_coordinates(problem)
+    assert count == "1"
     assert coordinates.tolist() == free
-    assert smallest < 1e-15
 
 
-def test_two_probes_leave_no_coordinate_of_a_large_kernel_out():
-    """One in 300,000 is below a millionth of the largest in a probe, and hardly in both."""
+def test_probes_leave_no_coordinate_of_a_large_kernel_out():
+    """One in 300,000 is below a millionth of the largest in a probe, and hardly in two."""
     n = 1_000_000
     D = scipy.sparse.csr_array(([1.0], ([0], [7])), shape=(1, n))
-    coordinates = equations(D).free_coordinates()[0]
+    count, coordinates = _free_coordinates(NormalEquations(D, CellularSheaf.constant([[0, 1]])))
+    assert count == f"at least {n - 1}"
     assert len(coordinates) == n - 1
     assert 7 not in coordinates
 
 
 def test_a_projection_that_takes_all_but_a_millionth_is_repeated(monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.sections.normal_equations.fills_little", lambda L: False)
-    monkeypatch.setattr("sheafcoarsen.sections.normal_equations.DIRECT_AT_LAST", 0)
-    D = sc.coboundary(CellularSheaf.constant(nx.path_graph(30)))
-    solver, inverse, calls = equations(D), np.linalg.pinv(D.toarray()), []
+    F = CellularSheaf.constant(nx.path_graph(30))
+    D = sc.coboundary(F)
+    problem, inverse, calls = NormalEquations(D, F), np.linalg.pinv(sc.laplacian(F).toarray()), []
 
-    def iterate(r, precondition):
+    def correction(g, share):
         calls.append(1)
-        return (1 - 1e-6) * (inverse @ r)
+        return (1 - 1e-6) * (inverse @ g)
 
-    monkeypatch.setattr(solver, "_iterate", iterate)
+    monkeypatch.setattr(problem, "correction", correction)
     x = np.random.default_rng(0).standard_normal((30, 2))
-    assert_residual(solver.kernel_part(x) - x.mean(axis=0), x, n=30)
+    assert_residual(problem.kernel_part(x) - x.mean(axis=0), x, n=30)
     assert 2 <= len(calls) <= 4

@@ -14,7 +14,7 @@ from sheafcoarsen import CellularSheaf, gallery
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, size
 from tests.support.strategies import DTYPES, cochains, sheaves
-from tests.unit.sections.test_normal_equations import (
+from tests.unit.solve.test_refinement import (
     GRID,
     PATH,
     clear_rank,

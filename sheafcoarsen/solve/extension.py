@@ -7,12 +7,22 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import cochain, eps_of, flag, ranges
+from sheafcoarsen._support import EPS, cochain, flag, ranges
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.operators import as_columns, coboundary
-from sheafcoarsen.sections.boundary import given_values, given_vertices
-from sheafcoarsen.sections.normal_equations import WEAK, NormalEquations, column_units
+from sheafcoarsen.sections import given_values, given_vertices
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
+from sheafcoarsen.solve.grounding import grounded
+from sheafcoarsen.solve.refinement import NormalEquations, column_units, minimize
+
+WEAK = 4 * EPS**0.5
+"""Singular value of delta_I, over its norm, below which L_II, its square, is lost in rounding."""
+
+PROBES = 2
+"""Random cochains whose parts in a kernel show what it touches, where there is no basis of it."""
+
+TOUCHED = 1e-6
+"""Coordinates of the kernel below this, relative to the largest, are rounding."""
 
 
 def harmonic_extension(
@@ -36,7 +46,7 @@ def harmonic_extension(
     values : sequence of k arrays, or one array of shape (k, d) or (k, d, h)
         One value for each vertex, of shape (d_v,) or (d_v, h) with the same h.
     progress : bool
-        Show a bar of the digits reached.
+        Show a progress bar.
 
     Returns
     -------
@@ -48,8 +58,8 @@ def harmonic_extension(
     ValueError
         Vertices that are repeated or do not exist, values of another number or shape, or no
         vertices at all where L is singular: every global section is then an answer.
-    numpy.linalg.LinAlgError
-        Where the iteration does not converge.
+    NotConverged
+        A numpy.linalg.LinAlgError, where the iteration does not get there.
 
     Warns
     -----
@@ -60,11 +70,9 @@ def harmonic_extension(
 
     Notes
     -----
-    Up to moderate fill a shifted L_II is factored and preconditions conjugate gradients on the
-    least-squares problem, with residuals taken as delta* (delta x); beyond, its diagonal does, and
-    where that does not get there, factors again, up to 30,000 unknowns. Computed in double
-    precision. A direction of singular value sigma <= max(delta.shape) eps norm(delta) counts as
-    free, eps being that of the sheaf.
+    :class:`Solver` with the vertices fixed, made exact: residuals are taken as delta* (delta x) in
+    double precision until they are rounding. Which directions are free :func:`global_sections`
+    decides, for the sheaf on the other vertices.
 
     Examples
     --------
@@ -82,33 +90,28 @@ def harmonic_extension(
     x = np.zeros((sheaf.dim_c0, *given.shape[1:]), np.result_type(given.dtype, sheaf.dtype))
     x[at] = given
     x = cochain(sheaf, x, "values", " in all")
-    inside = np.ones(sheaf.dim_c0, bool)
-    inside[at] = False
-    inside = np.flatnonzero(inside)
+    fixed = np.zeros(sheaf.n_vertices, bool)
+    fixed[vertices] = True
+    inside = np.flatnonzero(np.repeat(~fixed, sheaf.vertex_dims))
+    rest = grounded(sheaf, fixed) if len(vertices) else sheaf
+    unit = unit_sheaf(rest)[1]
+    scaled = unit_sheaf(sheaf)
+    delta = scipy.sparse.csr_array(coboundary(scaled[0]) * (scaled[1] / unit))
+    D = scipy.sparse.csr_array(scipy.sparse.csc_array(delta)[:, inside])
     work = as_columns(x).astype(np.result_type(x.dtype, np.float64))
-    delta = coboundary(unit_sheaf(sheaf)[0])
-    columns = scipy.sparse.csc_array(delta)
-    solver = NormalEquations(
-        scipy.sparse.csr_array(columns[:, inside]), eps_of(sheaf.dtype), progress
-    )
-    free, smallest = solver.free_coordinates()
-    _warn_of_doubt(sheaf, vertices, inside, solver, free, smallest)
     units = column_units(work)
     work = work / units
-    y = solver.solve(-(delta @ work), singular=bool(free.size))
+    y, problem = minimize(D, rest, -(delta @ work), progress)
+    _warn_of_doubt(sheaf, vertices, inside, problem)
     x[inside] = (y * units).astype(x.dtype).reshape(len(inside), *x.shape[1:])
     return x
 
 
 def _warn_of_doubt(
-    sheaf: CellularSheaf,
-    vertices: np.ndarray,
-    inside: np.ndarray,
-    solver: NormalEquations,
-    free: np.ndarray,
-    smallest: float,
+    sheaf: CellularSheaf, vertices: np.ndarray, inside: np.ndarray, problem: NormalEquations
 ) -> None:
     """Warn where directions inside are free, or hardly determined; refuse all free."""
+    count, free = _free_coordinates(problem)
     if free.size:
         first = int(np.searchsorted(sheaf.vertex_offsets, inside[free[0]], side="right")) - 1
         if not len(vertices):
@@ -118,11 +121,13 @@ def _warn_of_doubt(
                 "cochain: nearest_section(sheaf, x)"
             )
         message = (
-            f"the given values leave {solver.count_free()} of {len(inside)} dimensions free, first "
-            f"at vertex {first}: the extension of least norm was taken (give a value in every "
-            "component; see that maps leave no direction of a stalk out)"
+            f"the given values leave {count} of {len(inside)} dimensions free, first at vertex "
+            f"{first}: the extension of least norm was taken (give a value in every component; see "
+            "that maps leave no direction of a stalk out)"
         )
-    elif smallest < WEAK and len(vertices):
+    elif problem.doubt is not None and len(vertices):
+        message = f"the given values hardly determine the others: {problem.doubt}"
+    elif len(vertices) and len(inside) and (smallest := problem.smallest()) < WEAK:
         message = (
             "the given values hardly determine the others: some direction changes norm(delta x) "
             f"by {smallest:.3g} of norm(delta) only, and rounding decides how much of it the "
@@ -131,3 +136,18 @@ def _warn_of_doubt(
     else:
         return
     warnings.warn(message, SingularProblemWarning, stacklevel=3)
+
+
+def _free_coordinates(problem: NormalEquations) -> tuple[str, np.ndarray]:
+    """Return how many directions have no energy, in words, and which coordinates they touch."""
+    n = problem.D.shape[1]
+    if problem.method == "plain" and problem.bound:
+        random = np.random.default_rng(0).standard_normal((n, PROBES)).astype(problem.D.dtype)
+        weight = np.linalg.norm(problem.kernel_part(random), axis=1)
+        count = f"at least {max(n - problem.D.shape[0], 0)}"
+    elif problem.kernel is None:
+        return str(n * (problem.bound == 0)), np.arange(n * (problem.bound == 0))
+    else:
+        weight = np.sqrt(np.asarray((abs(problem.kernel) ** 2).sum(axis=1)).reshape(-1))
+        count = str(problem.kernel.shape[1])
+    return count, np.flatnonzero(weight > TOUCHED * weight.max(initial=0.0))
