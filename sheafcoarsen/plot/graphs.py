@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 from scipy.spatial import cKDTree
 
-from sheafcoarsen._support import scalar_array
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.plot.axes import (
     MARKERS,
@@ -23,7 +21,17 @@ from sheafcoarsen.plot.axes import (
     counted,
     square_points,
 )
-from sheafcoarsen.plot.layout import graph_layout
+from sheafcoarsen.plot.colors import cluster_colors
+from sheafcoarsen.plot.places import (
+    LINES,
+    Places,
+    computed_places,
+    flat_places,
+    given_places,
+    surface_places,
+)
+from sheafcoarsen.plot.projection import UpAxis, checked_view, view_from
+from sheafcoarsen.plot.surfaces import PLAIN, Scene, fill_cells, fill_faces, scene_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,20 +40,12 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-PALETTE = ("#440154", "#FDE725", "#31688E", "#8FD744", "#443A83", "#35B779")
-"""Viridis, neighbours in the list of different lightness: it reads in grey, too."""
-
-
-LINES = 50_000
-"""Edges up to which they are drawn."""
-
-
 NARROW = 5e4
 """Area of a panel, in square points, below which words are put in two lines."""
 
 
 CELLS = 2000
-"""Clusters up to which neighbours get different colours."""
+"""Vertices up to which they have an outline."""
 
 
 MAX_AREA = 500.0
@@ -55,22 +55,37 @@ MAX_AREA = 500.0
 def partition(
     C: Coarsening,
     pos: ArrayLike | Mapping | None = None,
+    faces: ArrayLike | None = None,
     *,
+    view: tuple[float, float] = (20, -60),
+    up: UpAxis = "z",
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the fine graph in its clusters and the coarse graph beside it.
 
     A coarse vertex stands at the mean of its cluster's places. It has an area in proportion to the
     dimension r_a of its stalk (hollow where that is 0), a coarse edge a width in proportion to that
-    of its stalk; a ring is a loop-cell. Neighbouring clusters have colours of different lightness,
-    which repeat; up to 20 clusters carry their numbers. More than 50,000 edges are not drawn.
+    of its stalk; a ring is a loop-cell. Both pictures give a cluster the same colour, and never
+    that of a neighbour; up to 20 clusters carry their numbers.
+
+    Without given places, a graph of more than 50,000 edges, or with a few hubs at which all lines
+    would meet, is drawn by its quotient: a disc of vertices for each cluster, and lines for the
+    strongest links between clusters. More than 50,000 edges between given places are not drawn.
 
     Parameters
     ----------
     C : Coarsening
-    pos : array_like, shape (n, 2), or dict from vertex labels to pairs, optional
+    pos : array_like, shape (n, 2) or (n, 3), or dict from vertex labels to places, optional
         Places of the fine vertices. By default computed from distances in the graph, in near-linear
         time.
+    faces : array_like of int, shape (f, k), optional
+        Faces of a surface with the vertices ``pos`` in space: they are filled, and what they hide
+        is not drawn. A coarse vertex stands in the middle of what is seen of its cluster.
+    view : pair of float
+        Elevation and azimuth in degrees from which places in space are seen, as in matplotlib's
+        ``view_init``.
+    up : {"z", "y", "x"}
+        The coordinate axis that points up.
     ax : matplotlib Axes, optional
         Its area takes two inset axes, which are its ``child_axes``: the fine graph and the coarse
         one.
@@ -81,8 +96,17 @@ def partition(
 
     Raises
     ------
+    ValueError, TypeError
+        Places that are not finite, or not two or three coordinates for each vertex; faces that
+        make no surface.
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
+
+    See Also
+    --------
+    surface : numbers on a surface.
+    hierarchy : the sizes of all levels.
+    sheafcoarsen.Coarsening.quotient : the graph of clusters for networkx.
 
     Examples
     --------
@@ -90,127 +114,135 @@ def partition(
     >>> import sheafcoarsen as sc
     >>> from matplotlib.figure import Figure
     >>> F = sc.CellularSheaf.constant(nx.karate_club_graph())
-    >>> ax = sc.plot.partition(sc.coarsen(F, sc.select(F, 5), rank=2), ax=Figure().add_subplot())
+    >>> C = sc.coarsen(F, sc.select(F, 5), rank=2)
+    >>> ax = sc.plot.partition(C, ax=Figure(figsize=(10, 5)).add_subplot())
     >>> [panel.get_title().partition(":")[0] for panel in ax.child_axes]
     ['fine graph', 'coarse graph']
     """
     check_coarsening(C)
-    given = pos is not None
-    places = _places(C, pos) if given else graph_layout(C.fine.edges, C.fine.n_vertices)
-    spread = np.ptp(places, axis=0) if len(places) else np.ones(2)
+    seen_from = view_from(*checked_view(view, up))
+    scene = None
+    if faces is not None:
+        if pos is None:
+            raise ValueError("`faces` go with places in space: give `pos` of shape (n, 3)")
+        scene = scene_of(given_places(C, pos), faces, view, up)
+        places = surface_places(C, scene)
+    elif pos is not None:
+        places = flat_places(C, given_places(C, pos), seen_from)
+    else:
+        places = computed_places(C)
+    spread = np.ptp(places.fine, axis=0) if len(places.fine) else np.ones(2)
     ax = axes_or_new(ax, 10, float(np.clip(5 * spread[1] / max(spread[0], 1e-300), 1.2, 5.5)) + 1.4)
     ax.set_axis_off()
-    where = "as given" if given else "computed from distances in the graph"
     left, right = (ax.inset_axes((x, 0.12, 0.49, 0.80)) for x in (0, 0.51))
-    colors = _cluster_colors(C)
-    sizes = np.maximum(C.partition.sizes, 1)
-    means = np.stack(
-        [np.bincount(C.partition.labels, p, minlength=len(sizes)) / sizes for p in places.T], axis=1
-    )
+    colors = cluster_colors(C.clusters.pairs, C.partition.n_clusters)
     # about the area of a panel, of which the markers are to cover a share
     room = 1.3 * square_points(left) ** 2
-    _draw_fine(left, C, places, colors, where, room)
-    discs = _draw_coarse(right, C, means, colors, room)
+    _draw_fine(left, C, places, colors, room, scene)
+    if scene is not None:
+        fill_cells(left, scene, colors[C.partition.labels, :3])
+        fill_faces(right, scene, np.tile(PLAIN, (len(scene.faces), 1)))
+    discs = _draw_coarse(right, C, places, colors, room)
     for panel in (left, right):
-        _draw_frame(panel, places)
-    if len(means) <= NUMBERED:
-        _write_numbers(left, means, np.full(len(means), 6.0))
+        _draw_frame(panel, places.fine)
+    if len(colors) <= NUMBERED:
+        shown = np.flatnonzero(places.seen)
+        beside = np.full(len(colors), 0.0 if places.by_quotient else 6.0)
+        _write_numbers(left, shown, places.coarse, beside)
         # beside a disc that is smaller than a number
-        _write_numbers(right, means, np.where(discs > 120, 0.0, np.sqrt(discs) / 2 + 4))
+        beside = np.where(discs > 120, 0.0, np.sqrt(discs) / 2 + 4)
+        _write_numbers(right, shown, places.coarse, beside)
     return ax
 
 
-def _places(C: Coarsening, pos: Any) -> np.ndarray:
-    """Return the given places as an array."""
-    n = C.fine.n_vertices
-    if isinstance(pos, dict):
-        names = C.fine.vertex_labels if C.fine.vertex_labels is not None else range(n)
-        missing = next((name for name in names if name not in pos), None)
-        if missing is not None:
-            raise ValueError(f"`pos` must place every vertex, but it has no place for {missing!r}")
-        pos = [pos[name] for name in names]
-        if n == 0:
-            return np.zeros((0, 2))
-    places = scalar_array("pos", pos)
-    if places.shape != (n, 2) or places.dtype.kind == "c":
-        raise ValueError(
-            f"`pos` must hold two real coordinates for each of {n} vertices, "
-            f"got shape {places.shape}"
-        )
-    bad = np.flatnonzero(~np.isfinite(places).all(axis=1))
-    if bad.size:
-        raise ValueError(f"`pos` must be finite, got {places[bad[0]]} for vertex {bad[0]}")
-    return places.astype(np.float64)
-
-
-def _cluster_colors(C: Coarsening) -> np.ndarray:
-    """Return a colour for each cluster, shape (K, 4), not that of a neighbour if possible."""
-    from matplotlib.colors import to_rgba_array
-
-    K = C.partition.n_clusters
-    which = np.arange(K)
-    if len(PALETTE) < K <= CELLS:
-        graph: nx.Graph = nx.Graph()
-        graph.add_nodes_from(range(K))
-        graph.add_edges_from(C.clusters.pairs.tolist())
-        color = nx.greedy_color(graph)
-        which = np.array([color[a] for a in range(K)])
-    elif K > CELLS:
-        which = np.random.default_rng(0).integers(len(PALETTE), size=K)
-    return to_rgba_array(PALETTE)[which % len(PALETTE)]
-
-
 def _draw_fine(
-    ax: Axes, C: Coarsening, places: np.ndarray, colors: np.ndarray, where: str, room: float
+    ax: Axes,
+    C: Coarsening,
+    places: Places,
+    colors: np.ndarray,
+    room: float,
+    scene: Scene | None,
 ) -> None:
     n, labels = C.fine.n_vertices, C.partition.labels
     edges = C.fine.edges[C.fine.edges[:, 0] != C.fine.edges[:, 1]]
-    inside = labels[edges[:, 0]] == labels[edges[:, 1]]
-    drawn = len(edges) <= LINES
-    few = len(edges) <= MARKERS
-    if drawn:
-        width = float(np.clip(1500 / max(len(edges), 1), 0.4, 1.4))
-        own = colors[labels[edges[inside, 0]]]
-        style: dict = {"colors": "0.6", "linestyles": (0, (3, 2)) if few else "solid", "zorder": 1}
-        _draw_lines(ax, "crossing edges", places, edges[~inside], linewidths=0.7 * width, **style)
-        style = {"colors": own, "zorder": 2}
-        _draw_lines(ax, "internal edges", places, edges[inside], linewidths=1.3 * width, **style)
-    _draw_discs(
-        ax,
-        places,
-        np.clip(0.12 * room / max(n, 1), 0.3, 60 * room / 1e5),
-        colors[labels],
-        0.4 if n <= CELLS else 0,
-    )
     counts = f"{counted(n, 'vertex', 'vertices')} in {counted(len(colors), 'cluster')}"
     _title(ax, "fine graph", counts, room)
-    what = "solid: inside a cluster, dashed: crossing" if few else "grey: crossing edges"
-    if not drawn:
-        what = f"{len(edges):,} edges not drawn"
+    if scene is not None:
+        what = "faces of more than one cluster are divided among them"
+    elif places.by_quotient:
+        what = _draw_links(ax, C, places, len(edges))
+    else:
+        what = _draw_edges(ax, places.fine, edges, labels, colors)
+    if scene is None:
+        _draw_discs(
+            ax,
+            places.fine[places.order],
+            np.clip(0.12 * room / max(n, 1), 0.3, 60 * room / 1e5),
+            colors[labels[places.order]],
+            0.4 if n <= CELLS else 0,
+        )
     loops = C.fine.n_edges - len(edges)
     if loops:
         what += f"; {counted(loops, 'loop')} not drawn"
-    text = f"places {where}\n{what}"
+    text = f"places {places.how}\n{what}"
     if room <= NARROW:
         text = text.replace(" from", "\nfrom").replace(", ", ",\n")
     ax.set_xlabel(text, fontsize=9)
 
 
+def _draw_edges(
+    ax: Axes, places: np.ndarray, edges: np.ndarray, labels: np.ndarray, colors: np.ndarray
+) -> str:
+    """Draw the fine edges, unless too many, and return what the picture says about them."""
+    if len(edges) > LINES:
+        return f"{len(edges):,} edges not drawn"
+    few = len(edges) <= MARKERS
+    inside = labels[edges[:, 0]] == labels[edges[:, 1]]
+    width = float(np.clip(1500 / max(len(edges), 1), 0.4, 1.4))
+    own = colors[labels[edges[inside, 0]]]
+    style: dict = {"colors": "0.6", "linestyles": (0, (3, 2)) if few else "solid", "zorder": 1}
+    _draw_lines(ax, "crossing edges", places, edges[~inside], linewidths=0.7 * width, **style)
+    style = {"colors": own, "zorder": 2}
+    _draw_lines(ax, "internal edges", places, edges[inside], linewidths=1.3 * width, **style)
+    return "solid: inside a cluster, dashed: crossing" if few else "grey: crossing edges"
+
+
+def _draw_links(ax: Axes, C: Coarsening, places: Places, n_edges: int) -> str:
+    """Draw a line for each link between clusters that is kept, and return what it stands for."""
+    counts = np.diff(C.clusters.pair_ptr)
+    kept = counts[places.links]
+    widths = 0.4 + 3.5 * np.sqrt(kept / max(int(kept.max(initial=1)), 1))
+    _draw_lines(
+        ax,
+        "links",
+        places.coarse,
+        C.clusters.pairs[places.links],
+        colors="0.6",
+        linewidths=widths,
+        zorder=1,
+    )
+    between, inside = int(counts.sum()), n_edges - int(counts.sum())
+    share = f"{int(kept.sum()):,} of " if len(kept) < len(counts) else ""
+    return f"lines: {share}{between:,} edges between clusters\n{inside:,} edges inside not drawn"
+
+
 def _draw_coarse(
-    ax: Axes, C: Coarsening, means: np.ndarray, colors: np.ndarray, room: float
+    ax: Axes, C: Coarsening, places: Places, colors: np.ndarray, room: float
 ) -> np.ndarray:
     """Draw the coarse graph and return the areas of its vertices, shape (K,)."""
-    K, crossing = len(means), C.n_crossing_edges
+    K, crossing = len(places.coarse), C.n_crossing_edges
     loops = C.sheaf.edges[crossing:, 0]
     largest = max(int(C.ranks.max(initial=0)), 1)
-    area = _disc_area(means, room)
+    shown = places.seen
+    area = _disc_area(places.coarse[shown], room)
     sizes = np.maximum(area * C.ranks / largest, 0.04 * area)
     handles = [
-        *_draw_crossing_edges(ax, C, means, area),
-        *_draw_loops(ax, C, means, sizes, area),
+        *_draw_crossing_edges(ax, C, places, area),
+        *_draw_loops(ax, C, places, sizes, area),
     ]
     faces = np.where((C.ranks > 0)[:, None], colors, 1.0)
-    _draw_discs(ax, means, sizes, faces, 0.5 if K <= CELLS else 0)
+    outline = 0.5 if K <= CELLS else 0
+    _draw_discs(ax, places.coarse[shown], sizes[shown], faces[shown], outline)
     handles += [
         _disc_handle(
             f"vertex stalk dim {d}",
@@ -219,7 +251,7 @@ def _draw_coarse(
             markeredgewidth=0.5,
             markersize=12 * max(np.sqrt(d / largest), 0.2),
         )
-        for d in _both_ends(C.ranks)
+        for d in _both_ends(C.ranks[shown])
     ]
     counts = (
         counted(K, "vertex", "vertices"),
@@ -227,9 +259,15 @@ def _draw_coarse(
         counted(len(loops), "loop"),
     )
     _title(ax, "coarse graph", ", ".join(counts), room)
-    notes = [f"{crossing:,} crossing edges"] if crossing > LINES else []
+    kept = int(places.links.sum())
+    notes = [f"{crossing:,} crossing edges"] if kept > LINES else []
     if K > MARKERS and len(loops):
         notes.append(f"{len(loops):,} loop-cells")
+    hidden = K - int(shown.sum())
+    if hidden:
+        notes.append(f"{counted(hidden, 'hidden vertex', 'hidden vertices')}")
+    elif kept < crossing:
+        notes.append(f"the weakest {crossing - kept:,} of {crossing:,} edges")
     if notes:
         ax.set_xlabel(f"{' and '.join(notes)} not drawn", fontsize=9)
     if handles:
@@ -245,15 +283,17 @@ def _line_widths(C: Coarsening, dims: Any, area: float) -> np.ndarray:
     return float(np.clip(0.4 * np.sqrt(area), 0.5, 5)) * np.asarray(dims) / widest
 
 
-def _draw_crossing_edges(ax: Axes, C: Coarsening, means: np.ndarray, area: float) -> list:
+def _draw_crossing_edges(ax: Axes, C: Coarsening, places: Places, area: float) -> list:
     """Draw the coarse crossing edges, unless too many, and return what the legend shows."""
     from matplotlib.lines import Line2D
 
-    if C.n_crossing_edges > LINES:
+    if places.links.sum() > LINES:
         return []
-    edges, dims = (of[: C.n_crossing_edges] for of in (C.sheaf.edges, C.sheaf.edge_dims))
+    crossing = np.flatnonzero(places.links)
+    edges, dims = (of[crossing] for of in (C.sheaf.edges, C.sheaf.edge_dims))
     widths = np.maximum(_line_widths(C, dims, area), 0.15)
-    _draw_lines(ax, "crossing edges", means, edges, colors="0.55", linewidths=widths, zorder=1)
+    style: dict = {"colors": "0.55", "linewidths": widths, "zorder": 2}
+    _draw_lines(ax, "crossing edges", places.coarse, edges, **style)
     ends = _both_ends(dims)
     widths = np.maximum(_line_widths(C, ends, area), 0.15)
     return [
@@ -262,11 +302,13 @@ def _draw_crossing_edges(ax: Axes, C: Coarsening, means: np.ndarray, area: float
     ]
 
 
-def _draw_loops(ax: Axes, C: Coarsening, means: np.ndarray, sizes: np.ndarray, area: float) -> list:
+def _draw_loops(ax: Axes, C: Coarsening, places: Places, sizes: np.ndarray, area: float) -> list:
     """Draw a ring for each loop-cell, unless too many, and return what the legend shows."""
+    means = places.coarse
     if len(means) > MARKERS:
         return []
     loops, dims = C.sheaf.edges[C.n_crossing_edges :, 0], C.sheaf.edge_dims[C.n_crossing_edges :]
+    loops, dims = loops[places.seen[loops]], dims[places.seen[loops]]
     rings = _line_widths(C, dims, area)
     gap = min(4.0, 0.35 * np.sqrt(area))
     ax.scatter(
@@ -357,11 +399,13 @@ def _draw_frame(ax: Axes, places: np.ndarray) -> None:
     ax.set_yticks([])
 
 
-def _write_numbers(ax: Axes, means: np.ndarray, shifts: np.ndarray) -> None:
-    """Write each cluster's number, so many points up and to the right of its place."""
+def _write_numbers(ax: Axes, which: np.ndarray, places: np.ndarray, shifts: np.ndarray) -> None:
+    """Write the numbers of these clusters, so many points up and to the right of their places."""
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=2.5, foreground="white")]
     style: dict = {"ha": "center", "va": "center", "fontsize": 9, "zorder": 5, "path_effects": halo}
-    for a, (place, shift) in enumerate(zip(means.tolist(), shifts.tolist(), strict=True)):
+    for a in which.tolist():
+        shift = float(shifts[a])
+        place = tuple(places[a].tolist())
         ax.annotate(str(a), place, (shift, shift), textcoords="offset points", **style)

@@ -41,7 +41,7 @@ PLAIN = (0.86, 0.87, 0.89)
 ARROW = "#1B1464"
 
 
-class _Scene(NamedTuple):
+class Scene(NamedTuple):
     """A surface that is looked at."""
 
     points: np.ndarray  # (n, 3), scaled to about 1
@@ -118,7 +118,7 @@ def surface(
     >>> len(ax.collections[0].get_paths()) < len(quads)  # those behind are not drawn
     True
     """
-    scene = _scene(points, faces, view, up)
+    scene = scene_of(points, faces, view, up)
     shown = None if values is None else _face_values(values, scene)
     flag("colorbar", colorbar)
     ax = axes_or_new(ax, 6.4 if shown is not None and colorbar else 5.4, 5)
@@ -210,7 +210,7 @@ def field(  # noqa: PLR0913 (options by keyword)
     >>> ax.get_title()
     'arrows at 138 of 288 vertices'
     """
-    scene = _scene(points, faces, view, up)
+    scene = scene_of(points, faces, view, up)
     power = whole_number("power", power, at_least=1)
     n_arrows = whole_number("n_arrows", n_arrows, at_least=1)
     flag("unit", unit)
@@ -230,7 +230,8 @@ def field(  # noqa: PLR0913 (options by keyword)
 # ---------------------------------------------------------------- what is given
 
 
-def _scene(points: Any, faces: Any, view: Any, up: Any) -> _Scene:
+def scene_of(points: Any, faces: Any, view: Any, up: Any) -> Scene:
+    """Check a surface and from where it is seen, and find what of it is drawn in which order."""
     points, faces = surface_arrays(points, faces)
     scaled, _ = scaled_points(points)
     if len(scaled):
@@ -241,10 +242,10 @@ def _scene(points: Any, faces: Any, view: Any, up: Any) -> _Scene:
     normals = face_normals(scaled, faces) if outward is None else outward
     kept = np.arange(len(faces)) if outward is None else np.flatnonzero(outward @ seen.toward > 0)
     order = np.argsort(seen.depth(scaled[faces[kept]].mean(axis=1)), kind="stable")
-    return _Scene(scaled, faces, seen, kept[order], normals, angles)
+    return Scene(scaled, faces, seen, kept[order], normals, angles)
 
 
-def _face_values(value: Any, scene: _Scene) -> np.ndarray:
+def _face_values(value: Any, scene: Scene) -> np.ndarray:
     """Return a number for each face."""
     values = scalar_array("values", value)
     n, f = len(scene.points), len(scene.faces)
@@ -263,7 +264,7 @@ def _face_values(value: Any, scene: _Scene) -> np.ndarray:
     return values[scene.faces].mean(axis=1) if len(values) == n else values
 
 
-def _vectors(value: Any, scene: _Scene, frames: Any, power: int) -> np.ndarray:
+def _vectors(value: Any, scene: Scene, frames: Any, power: int) -> np.ndarray:
     """Return the directions at each vertex as vectors in space, shape (n, power, 3)."""
     vectors = scalar_array("vectors", value)
     n = len(scene.points)
@@ -302,7 +303,7 @@ def _vectors(value: Any, scene: _Scene, frames: Any, power: int) -> np.ndarray:
 # ---------------------------------------------------------------- what is drawn
 
 
-def _draw_faces(ax: Axes, scene: _Scene, shown: np.ndarray | None, colorbar: bool) -> None:
+def _draw_faces(ax: Axes, scene: Scene, shown: np.ndarray | None, colorbar: bool) -> None:
     """Draw the faces, and the bar of their colours."""
     from matplotlib.cm import ScalarMappable
 
@@ -317,7 +318,7 @@ def _draw_faces(ax: Axes, scene: _Scene, shown: np.ndarray | None, colorbar: boo
     fill_faces(ax, scene, colors)
 
 
-def fill_faces(ax: Axes, scene: _Scene, colors: np.ndarray) -> None:
+def fill_faces(ax: Any, scene: Scene, colors: np.ndarray) -> None:
     """Draw faces in these colours, shape (f, 3), in light and shade."""
     lit = colors * shades(scene.normals, scene.view)[:, None]
     if ax.name == "3d":
@@ -333,10 +334,41 @@ def fill_faces(ax: Axes, scene: _Scene, colors: np.ndarray) -> None:
     own = lit[scene.drawn]
     # outlines of their own colour close the hairlines between neighbours
     style: dict = {"facecolors": own, "edgecolors": own, "linewidths": 0.8, "label": "faces"}
-    ax.add_collection(PolyCollection(corners, rasterized=len(own) > MARKERS, **style))
+    ax.add_collection(PolyCollection(corners, rasterized=len(own) > MARKERS, zorder=0, **style))
 
 
-def _draw_arrows(ax: Axes, scene: _Scene, vectors: np.ndarray, n_arrows: int, unit: bool) -> int:
+def fill_cells(ax: Axes, scene: Scene, colors: np.ndarray) -> None:
+    """Draw faces in the colours of their vertices, shape (n, 3).
+
+    Where those differ, each vertex has the part of the face that is nearest to its corner: up to
+    the middles of both sides and of the face.
+    """
+    from matplotlib.collections import PolyCollection
+
+    faces = scene.faces[scene.drawn]
+    k = faces.shape[1]
+    corners = scene.view.project(scene.points)[faces]
+    own = colors[faces] * shades(scene.normals[scene.drawn], scene.view)[:, None, None]
+    mixed = (own != own[:, :1]).any(axis=(1, 2))
+    middles = corners / 2 + np.roll(corners, -1, axis=1) / 2
+    centres = np.repeat(corners.mean(axis=1)[:, None], k, axis=1)
+    parts = np.stack([corners, middles, centres, np.roll(middles, 1, axis=1)], axis=2)
+    whole = np.flatnonzero(~mixed)
+    at = np.concatenate([whole, np.repeat(np.flatnonzero(mixed), k)])
+    order = np.argsort(at, kind="stable")  # far faces first, as before
+    # polygons of one size make one array: the last corner is repeated
+    size = max(k, 4)
+    padded = [
+        np.pad(polygons, ((0, 0), (0, size - polygons.shape[1]), (0, 0)), "edge")
+        for polygons in (corners[whole], parts[mixed].reshape(-1, 4, 2))
+    ]
+    fill = np.concatenate([own[whole, 0], own[mixed].reshape(-1, 3)])[order]
+    style: dict = {"facecolors": fill, "edgecolors": fill, "linewidths": 0.8, "label": "cells"}
+    polygons = np.concatenate(padded)[order]
+    ax.add_collection(PolyCollection(polygons, rasterized=len(fill) > MARKERS, zorder=0, **style))
+
+
+def _draw_arrows(ax: Axes, scene: Scene, vectors: np.ndarray, n_arrows: int, unit: bool) -> int:
     """Draw arrows at vertices that can be seen, evenly spread, and return at how many."""
     used = np.unique(scene.faces[scene.drawn])
     at = used[visible_points(used, scene.points, scene.faces[scene.drawn], scene.view)]
@@ -378,7 +410,7 @@ def _draw_arrows(ax: Axes, scene: _Scene, vectors: np.ndarray, n_arrows: int, un
     return len(feet)
 
 
-def _frame(ax: Any, scene: _Scene) -> None:
+def _frame(ax: Any, scene: Scene) -> None:
     """Show all of the surface with a small margin, equal units in all directions, no ticks."""
     ax.set_axis_off()
     ax.set_aspect("equal")
