@@ -30,6 +30,10 @@ Modes and coarsening
     coarsen                 one level: R, the coarse sheaf, and how they came about
     Coarsening              what it returns
 
+Elimination
+    eliminate               leaves and chains solved for: the Schur complement as a sheaf
+    Elimination             what it returns, and how they are put back
+
 Losses, checks, quality
     energy_ledger           norm of delta x squared: what is kept and what is lost
     EnergyLedger            what it returns
@@ -102,6 +106,7 @@ from importlib.metadata import version
 
 from sheafcoarsen import gallery, plot, ranks
 from sheafcoarsen.coarsening import Coarsening, EnergyLedger, coarsen, energy_ledger
+from sheafcoarsen.elimination import Elimination, eliminate
 from sheafcoarsen.exceptions import (
     NotConverged,
     SingularDegreeWarning,
@@ -160,6 +165,7 @@ __all__ = [
     "Check",
     "Coarsening",
     "Eigenmodes",
+    "Elimination",
     "EnergyLedger",
     "GlobalSections",
     "HiSP",
@@ -192,6 +198,7 @@ __all__ = [
     "disjoint_union",
     "edge_energy",
     "eigenmodes",
+    "eliminate",
     "energy",
     "energy_ledger",
     "from_edge_index",

@@ -137,6 +137,48 @@ def global_sections(F):
     return vh[int((sigma > level).sum()) :].conj().T
 
 
+# ---------------------------------------------------------------- elimination, conventions 12
+
+
+class Schur(NamedTuple):
+    """What elimination must come to, from a singular value decomposition of delta_elim."""
+
+    laplacian: np.ndarray  # L / L_vv, on the kept coordinates
+    kept: list  # coordinates
+    eliminated: list
+    extension: np.ndarray  # z -> x on the eliminated coordinates, of least energy and norm
+    inverse: np.ndarray  # L_vv^+
+    smallest: float  # singular value that counts as nonzero, the largest map being 1
+
+
+def schur_complement(F, kept_vertices):
+    """Return the generalized Schur complement of L and what comes with it.
+
+    With delta = [A | -M], columns of kept and of eliminated vertices, and Q an orthonormal basis of
+    the complement of im M, it is A* Q Q* A, and x = M^+ A z.
+    """
+    kept, eliminated = [], []
+    for v in range(F.n_vertices):
+        (kept if v in set(kept_vertices) else eliminated).extend(vertex_coordinates(F, v))
+    delta = coboundary(F).astype(np.result_type(F.dtype, np.float64))
+    unit = float(np.abs(delta).max(initial=0)) or 1.0
+    A, M = delta[:, kept] / unit, -delta[:, eliminated] / unit
+    U, sigma, adjoint = np.linalg.svd(M)
+    level = max(M.shape) * np.finfo(F.dtype).eps * max(sigma.max(initial=0), 1.0)
+    rank = int((sigma > level).sum())
+    QA = U[:, rank:].conj().T @ A
+    V = adjoint[:rank].conj().T / sigma[:rank]
+    smallest = float(sigma[:rank].min(initial=1.0))
+    return Schur(
+        unit * (QA.conj().T @ QA) * unit,
+        kept,
+        eliminated,
+        V @ U[:, :rank].conj().T @ A,
+        V / unit @ (V / unit).conj().T,
+        smallest,
+    )
+
+
 # ---------------------------------------------------------------- one cluster, section 3.2
 
 

@@ -1,0 +1,77 @@
+"""Loops of :mod:`sheafcoarsen.elimination`: vertices solved for one by one, and put back.
+
+``links``
+    the graph as it shrinks: lists of edges at vertices, and which vertex is next;
+``rows``, ``gather``
+    stacked rows reduced by reflections, each judged against the maps that it came from; the rows
+    of a bundle of edges brought together;
+``steps``, ``mesh``, ``record``
+    one vertex after the other: up to two neighbours for any maps, star-mesh beyond; what is written
+    down of it;
+``cells``
+    the maps of the sheaf that is left;
+``replay``, ``anchors``
+    right sides forward and values backward through the steps; the prolongation.
+"""
+
+from sheafcoarsen._kernels.elimination.anchors import (
+    Anchors,
+    find_anchors,
+    put_indices,
+    put_prolongation,
+)
+from sheafcoarsen._kernels.elimination.cells import (
+    Cells,
+    join_bundles,
+    list_edges,
+    put_left_loops,
+    put_pairs,
+)
+from sheafcoarsen._kernels.elimination.gather import FREE_BLOCKS, Maps, Room, fill_pool
+from sheafcoarsen._kernels.elimination.links import DEGREE, KEPT, LOOPS, Links, set_up
+from sheafcoarsen._kernels.elimination.mesh import MeshRoom
+from sheafcoarsen._kernels.elimination.record import (
+    BLOCKS,
+    INVERSES,
+    NEIGHBORS,
+    STEPS,
+    Record,
+)
+from sheafcoarsen._kernels.elimination.replay import extend_backward, reduce_forward
+from sheafcoarsen._kernels.elimination.rows import Rows
+from sheafcoarsen._kernels.elimination.steps import DONE, IDS, POOL, RECORD, eliminate_vertices
+
+__all__ = [
+    "BLOCKS",
+    "DEGREE",
+    "DONE",
+    "FREE_BLOCKS",
+    "IDS",
+    "INVERSES",
+    "KEPT",
+    "LOOPS",
+    "NEIGHBORS",
+    "POOL",
+    "RECORD",
+    "STEPS",
+    "Anchors",
+    "Cells",
+    "Links",
+    "Maps",
+    "MeshRoom",
+    "Record",
+    "Room",
+    "Rows",
+    "eliminate_vertices",
+    "extend_backward",
+    "fill_pool",
+    "find_anchors",
+    "join_bundles",
+    "list_edges",
+    "put_indices",
+    "put_left_loops",
+    "put_pairs",
+    "put_prolongation",
+    "reduce_forward",
+    "set_up",
+]

@@ -1,0 +1,125 @@
+"""The prolongation: on which kept vertices each eliminated one depends, and how."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sheafcoarsen._kernels.jit import kernel, subkernel
+
+
+class Anchors(NamedTuple):
+    """Of each step: numbers of the kept vertices that its vertex follows from, ascending."""
+
+    step: np.ndarray  # (n,) at which a vertex was eliminated; -1 - its number for a kept one
+    starts: np.ndarray  # (steps,) where its anchors begin
+    counts: np.ndarray  # (steps,) how many there are
+    kept: np.ndarray  # the anchors
+
+
+@subkernel
+def insert(kept, begin, count, k):
+    """Put k into the ascending kept[begin : begin + count] if it is not there; return the count."""
+    i = begin + count
+    while i > begin and kept[i - 1] > k:
+        i -= 1
+    if i > begin and kept[i - 1] == k:
+        return count
+    for j in range(begin + count, i, -1):
+        kept[j] = kept[j - 1]
+    kept[i] = k
+    return count + 1
+
+
+@kernel
+def find_anchors(record, anchors):
+    """Fill all but ``step``; return how many there are, or -1 where there is no room for them."""
+    starts, neighbors = record.starts, record.neighbors
+    step_of, begins, counts, kept = anchors
+    at = 0
+    for step in range(record.vertices.size - 1, -1, -1):
+        count = 0
+        begins[step] = at
+        for p in range(starts[step], starts[step + 1]):
+            s = step_of[neighbors[p]]
+            if at + count + (1 if s < 0 else counts[s]) > kept.size:
+                return -1
+            if s < 0:
+                count = insert(kept, at, count, -1 - s)
+                continue
+            for i in range(begins[s], begins[s] + counts[s]):
+                count = insert(kept, at, count, kept[i])
+        counts[step] = count
+        at += count
+    return at
+
+
+@kernel
+def put_prolongation(record, anchors, sheaf, begins, data):
+    """Fill the rows of the eliminated vertices; those of v begin at data[begins[v]].
+
+    ``sheaf`` is (vertex_dims, offsets of the kept stalks one after the other).
+    """
+    dims, kept_offsets = sheaf
+    vertices, starts, neighbors = record.vertices, record.starts, record.neighbors
+    blocks = record.blocks
+    step_of, first, counts, kept = anchors
+    at = blocks.size
+    for step in range(vertices.size - 1, -1, -1):
+        v = vertices[step]
+        d, width, q = dims[v], 0, 0
+        for p in range(starts[step], starts[step + 1]):
+            width += dims[neighbors[p]]
+        for i in range(first[step], first[step] + counts[step]):
+            q += kept_offsets[kept[i] + 1] - kept_offsets[kept[i]]
+        at -= d * width
+        out = begins[v]
+        for i in range(out, out + d * q):
+            data[i] = 0
+        column = 0
+        for p in range(starts[step], starts[step + 1]):
+            u = neighbors[p]
+            s, du = step_of[u], dims[u]
+            begin, count = -1, 1
+            if s >= 0:
+                begin, count = first[s], counts[s]
+            total = 0
+            for i in range(count):
+                k = -1 - s if s < 0 else kept[begin + i]
+                total += kept_offsets[k + 1] - kept_offsets[k]
+            shift, mine, done = 0, first[step], 0
+            for i in range(count):
+                k = -1 - s if s < 0 else kept[begin + i]
+                size = kept_offsets[k + 1] - kept_offsets[k]
+                while kept[mine] != k:
+                    shift += kept_offsets[kept[mine] + 1] - kept_offsets[kept[mine]]
+                    mine += 1
+                for a in range(d):
+                    to = out + a * q + shift
+                    for b in range(du):
+                        x = blocks[at + a * width + column + b]
+                        if s < 0:
+                            data[to + b] += x
+                            continue
+                        source = begins[u] + b * total + done
+                        for j in range(size):
+                            data[to + j] += x * data[source + j]
+                done += size
+            column += du
+
+
+@kernel
+def put_indices(anchors, sheaf, begins, indices):
+    """Fill the column indices of the rows of all vertices; ``anchors`` as in ``Anchors``."""
+    dims, kept_offsets = sheaf
+    step_of, first, counts, kept = anchors
+    for v in range(dims.size):
+        s, at = step_of[v], begins[v]
+        if s < 0:
+            for a in range(dims[v]):
+                indices[at + a] = kept_offsets[-1 - s] + a
+            continue
+        for _ in range(dims[v]):
+            for i in range(first[s], first[s] + counts[s]):
+                for column in range(kept_offsets[kept[i]], kept_offsets[kept[i] + 1]):
+                    indices[at] = column
+                    at += 1

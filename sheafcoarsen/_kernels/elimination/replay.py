@@ -1,0 +1,71 @@
+"""The steps gone through again: right sides forward, values backward."""
+
+import numpy as np
+
+from sheafcoarsen._kernels.jit import kernel
+
+
+@kernel
+def reduce_forward(record, dims, offsets, b):
+    """b_u += G_u* b_v for the neighbours u of each eliminated v, in order; rows of b are cochains.
+
+    That is b_kept - L_kv L_vv^+ b_v, vertex by vertex.
+    """
+    vertices, starts, neighbors = record.vertices, record.starts, record.neighbors
+    blocks = record.blocks
+    at, h = 0, b.shape[1]
+    for step in range(vertices.size):
+        v = vertices[step]
+        for a in range(dims[v]):
+            row = offsets[v] + a
+            for p in range(starts[step], starts[step + 1]):
+                to = offsets[neighbors[p]]
+                for i in range(dims[neighbors[p]]):
+                    x = np.conj(blocks[at])
+                    at += 1
+                    for j in range(h):
+                        b[to + i, j] += x * b[row, j]
+
+
+@kernel
+def extend_backward(record, dims, offsets, x, b):
+    """x_v = G x_neighbors + W W* b_v for each eliminated v, the last one first.
+
+    ``b`` is what ``reduce_forward`` left, or has no rows.
+    """
+    vertices, starts, neighbors = record.vertices, record.starts, record.neighbors
+    blocks, inverses = record.blocks, record.inverses
+    at, at_W, h = blocks.size, inverses.size, x.shape[1]
+    y = np.empty(h, x.dtype)
+    for step in range(vertices.size - 1, -1, -1):
+        v = vertices[step]
+        d, width = dims[v], 0
+        for p in range(starts[step], starts[step + 1]):
+            width += dims[neighbors[p]]
+        at -= d * width
+        at_W -= d * d
+        column = at
+        for a in range(d):
+            row = offsets[v] + a
+            for j in range(h):
+                x[row, j] = 0
+            for p in range(starts[step], starts[step + 1]):
+                source = offsets[neighbors[p]]
+                for i in range(dims[neighbors[p]]):
+                    g = blocks[column]
+                    column += 1
+                    for j in range(h):
+                        x[row, j] += g * x[source + i, j]
+        if b.shape[0] == 0:
+            continue
+        for k in range(d):
+            for j in range(h):
+                y[j] = 0
+            for a in range(d):
+                w = np.conj(inverses[at_W + a * d + k])
+                for j in range(h):
+                    y[j] += w * b[offsets[v] + a, j]
+            for a in range(d):
+                w = inverses[at_W + a * d + k]
+                for j in range(h):
+                    x[offsets[v] + a, j] += w * y[j]

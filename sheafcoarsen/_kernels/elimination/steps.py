@@ -1,0 +1,208 @@
+"""Vertices eliminated one after the other, those with fewest neighbours first."""
+
+import numpy as np
+
+from sheafcoarsen._kernels.elimination.gather import IDS_USED, USED, add_edge, gather, put_edge
+from sheafcoarsen._kernels.elimination.links import (
+    DEGREE,
+    GONE,
+    HEIGHT,
+    LOOPS,
+    RING,
+    neighbors,
+    other_end,
+    pull,
+    requeue,
+)
+from sheafcoarsen._kernels.elimination.mesh import eliminate_hub
+from sheafcoarsen._kernels.elimination.record import (
+    BLOCKS,
+    INVERSES,
+    NEIGHBORS,
+    STEPS,
+    detach,
+)
+from sheafcoarsen._kernels.elimination.rows import (
+    clear_noise,
+    put_inverse,
+    reduce_rows,
+    without_zero_rows,
+)
+from sheafcoarsen._kernels.jit import inlined, kernel, subkernel
+
+DONE, IDS, POOL, RECORD = range(4)
+"""What ``eliminate_vertices`` returns: nothing is left, or of what there is not enough room."""
+
+
+@inlined
+def demand(links, maps, record, d, around):
+    """Return what there is not enough room for to eliminate a vertex, or DONE."""
+    dims, counters, degree = maps.dims, record.counters, around.size
+    total, cells = 0, 0
+    for i in range(degree):
+        du = dims[around[i]]
+        total += du
+        cells += 4 * (d + du + 1) * (du + 2)
+        for k in range(i):
+            width = du + dims[around[k]]
+            cells += 2 * (max(d, width) + 1) * (width + 2)
+    if maps.counters[IDS_USED] + degree * (degree + 3) // 2 + 1 > maps.place.size:
+        return IDS
+    if maps.counters[USED] + cells > maps.pool.size:
+        return POOL
+    if (
+        counters[NEIGHBORS] + degree > record.neighbors.size
+        or counters[BLOCKS] + d * total > record.blocks.size
+        or counters[INVERSES] + d * d > record.inverses.size
+    ):
+        return RECORD
+    return DONE
+
+
+@subkernel
+def stack_bundle(edges, maps, e, v, place, room):
+    """Put a bundle, or all loops at v, into the stack; return how many rows it has.
+
+    ``place``: the first row, how long rows are, where those of the neighbour go, how long they are.
+    """
+    height, stride, column, width = place
+    data, noise, bundle = room.stack.data, room.stack.noise, room.bundle
+    d = maps.dims[v]
+    count = gather(edges, maps, e, v, room, False)
+    for k in range(count):
+        at, source = (height + k) * stride, k * (d + width)
+        for j in range(stride):
+            data[at + j] = 0
+        for j in range(d):
+            data[at + j] = bundle.data[source + j]
+        for j in range(width):
+            data[at + column + j] = bundle.data[source + d + j]
+        noise[height + k] = bundle.noise[k]
+    return count
+
+
+@inlined
+def stack_rows(links, maps, v, seen, around, room):
+    """Stack all rows that x_v is in, what multiplies it first; return their number and length."""
+    edges, vertices, _ = links
+    dims, data = maps.dims, room.stack.data
+    d, height = dims[v], 0
+    stride = d
+    for i in range(around.size):
+        stride += dims[around[i]]
+    e = vertices[v, LOOPS]
+    if e >= 0:
+        height = stack_bundle(edges, maps, e, v, (0, stride, d, 0), room)
+    column = d
+    for i in range(around.size):
+        e, width = seen[i] >> 1, dims[around[i]]
+        if d + width == 0:
+            continue
+        if edges[e, RING] == e and edges[e, HEIGHT] <= d + width:
+            count = np.int64(edges[e, HEIGHT])
+            for j in range(height * stride, (height + count) * stride):
+                data[j] = 0
+            put_edge(edges, maps, e, v, room.stack, height, (stride, 0, column))
+        else:
+            count = stack_bundle(edges, maps, e, v, (height, stride, column, width), room)
+        height += count
+        column += width
+    return height, stride
+
+
+@inlined
+def solve(record, d, shape, rank, room):
+    """Write G and W of the vertex whose rows are in the stack, reduced."""
+    _, stride = shape
+    data, width = room.stack.data, stride - d
+    blocks, inverses, counters = record.blocks, record.inverses, record.counters
+    at, G = counters[INVERSES], counters[BLOCKS]
+    put_inverse(room.stack, stride, rank, d, room.order, inverses[at : at + d * d])
+    for i in range(d):
+        for j in range(width):
+            blocks[G + i * width + j] = 0
+        for k in range(rank):
+            x = inverses[at + i * d + k]
+            for j in range(width):
+                blocks[G + i * width + j] -= x * data[k * stride + d + j]
+    for i in range(at, at + d * d):
+        inverses[i] /= record.unit
+    counters[BLOCKS] += d * width
+    counters[INVERSES] += d * d
+
+
+@inlined
+def complement(shape, d, rank, room):
+    """Bring what is left of the rows to the front of ``room.bundle``; return how many they are."""
+    height, stride = shape
+    width, left = stride - d, 0
+    if width == 0:
+        return 0
+    data, noise, rest = room.stack.data, room.stack.noise, room.bundle
+    for k in range(rank, height):
+        for j in range(width):
+            rest.data[left * width + j] = data[k * stride + d + j]
+        rest.noise[left] = noise[k]
+        left += 1
+    if left > width:
+        left = reduce_rows(rest, left, width, width, room.order)
+    clear_noise(rest, 0, left, width, width)
+    return without_zero_rows(rest, 0, left, width, 0)
+
+
+@inlined
+def eliminate_one(links, maps, record, v, seen, around, room):
+    """Eliminate v, which has up to two neighbours: a cell between them, or a loop at the one."""
+    d = maps.dims[v]
+    shape = stack_rows(links, maps, v, seen, around, room)
+    rank = reduce_rows(room.stack, shape[0], shape[1], d, room.order)
+    solve(record, d, shape, rank, room)
+    left = complement(shape, d, rank, room)
+    detach(links.edges, links.vertices, maps, v, seen[: around.size])
+    if around.size == 2 or (around.size == 1 and left > 0):
+        add_edge(links, maps, around[0], around[around.size - 1], room.bundle, left)
+
+
+@kernel
+def eliminate_vertices(links, maps, record, room, mesh):
+    """Eliminate all that can be; return DONE, or what there is not enough room for.
+
+    Call it again then, with more of that.
+    """
+    edges, vertices, heads = links
+    counters, starts, neighbors_of = record.counters, record.starts, record.neighbors
+    most = heads.size
+    every, seen = np.empty(most, edges.dtype), np.empty(most, edges.dtype)
+    others = np.empty(most, edges.dtype)
+    while True:
+        count = 0
+        while count < most and heads[count] < 0:
+            count += 1
+        if count == most:
+            return DONE
+        v = np.int64(heads[count])
+        neighbors(edges, vertices, v, seen)
+        around = every[:count]
+        for i in range(count):
+            around[i] = other_end(edges, seen[i])
+        status = demand(links, maps, record, maps.dims[v], around)
+        if status != DONE:
+            return status
+        pull(vertices, heads, v, count)
+        if count <= 2:
+            eliminate_one(links, maps, record, v, seen, around, room)
+        elif mesh is not None and not eliminate_hub(
+            links, maps, record, v, (seen, around), room, mesh
+        ):
+            vertices[v, DEGREE] = most  # until its edges change
+            continue
+        vertices[v, DEGREE] = GONE
+        step, at = counters[STEPS], counters[NEIGHBORS]
+        record.vertices[step] = v
+        for i in range(count):
+            neighbors_of[at + i] = around[i]
+        starts[step + 1] = at + count
+        counters[STEPS] += 1
+        counters[NEIGHBORS] += count
+        for i in range(count):
+            requeue(edges, vertices, heads, around[i], others)

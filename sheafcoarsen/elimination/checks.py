@@ -1,0 +1,61 @@
+"""Whether star-mesh is exact for a sheaf: maps that are scaled isometries, as of a connection."""
+
+import numpy as np
+
+from sheafcoarsen._kernels.elimination import Record
+from sheafcoarsen._support import RESIDUAL_LIMIT, eps_of, ranges
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+
+
+def check_connection(F: CellularSheaf, max_neighbors: int) -> None:
+    """Refuse an edge between two vertices one of whose maps A is not scaled isometric.
+
+    A* A = a^2 I to rounding; 1 x 1 maps always are.
+    """
+    crossing = F.edges[:, 0] != F.edges[:, 1]
+    eps = eps_of(F.dtype)
+    for end, name, data, starts in (
+        (0, "tail", F.tail_data, F.tail_offsets),
+        (1, "head", F.head_data, F.head_offsets),
+    ):
+        columns = F.vertex_dims[F.edges[:, end]]
+        shapes = np.stack([F.edge_dims, columns], axis=1)
+        for rows, d in np.unique(shapes[crossing & (columns > 1)], axis=0).tolist():
+            edges = np.flatnonzero(crossing & (F.edge_dims == rows) & (columns == d))
+            sizes = np.full(len(edges), rows * d)
+            maps = data[ranges(starts[edges], sizes)].reshape(len(edges), rows, d)
+            scale = np.abs(maps).max(axis=(1, 2), initial=0)
+            maps = maps / np.where(scale > 0, scale, 1)[:, None, None]
+            gram = maps.conj().swapaxes(1, 2) @ maps
+            trace = np.trace(gram, axis1=1, axis2=2).real / d
+            off = np.abs(gram - trace[:, None, None] * np.eye(d)).max(axis=(1, 2))
+            bad = np.flatnonzero(off > RESIDUAL_LIMIT * d * eps * trace)
+            if bad.size:
+                e = int(edges[bad[0]])
+                u, v = F.edges[e].tolist()
+                raise ValueError(
+                    f"`max_neighbors` = {max_neighbors} is for connections, whose maps are scaled "
+                    f"isometries, but the {name} map of edge {e} ({u} -> {v}) is none: A* A "
+                    f"differs from a^2 I by {off[bad[0]] / max(trace[bad[0]], 1e-300):.2g} a^2; "
+                    f"take `max_neighbors` = 2, which is exact for any maps"
+                )
+
+
+def check_parts(
+    fine: CellularSheaf, sheaf: CellularSheaf, kept: np.ndarray, record: Record
+) -> None:
+    """Refuse an elimination put together from parts that do not fit."""
+    check_sheaf(fine, "fine")
+    check_sheaf(sheaf, "sheaf")
+    if not isinstance(record, Record):
+        raise TypeError(f"`steps` must be the steps of an elimination, got {type(record).__name__}")
+    if len(kept) + len(record.vertices) != fine.n_vertices:
+        raise ValueError(
+            f"the elimination does not fit together: {len(kept)} kept and "
+            f"{len(record.vertices)} eliminated vertices of {fine.n_vertices}"
+        )
+    if not np.array_equal(fine.vertex_dims[kept], sheaf.vertex_dims):
+        raise ValueError(
+            "the elimination does not fit together: the stalks that are left are not those of the "
+            "kept vertices"
+        )

@@ -1,0 +1,84 @@
+"""What an elimination saved: counts before and after."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sheafcoarsen._kernels.elimination import Record
+from sheafcoarsen.operators import count_nonzeros
+from sheafcoarsen.sheaf import CellularSheaf
+
+
+class Sizes(NamedTuple):
+    """Counts, each a pair: of the fine sheaf, and of what is left.
+
+    ``by_neighbors[k]`` is how many vertices had k neighbours when they were eliminated.
+    """
+
+    vertices: tuple[int, int]
+    edges: tuple[int, int]
+    loops: tuple[int, int]
+    dim_c0: tuple[int, int]
+    dim_c1: tuple[int, int]
+    nonzeros: tuple[int, int]
+    by_neighbors: tuple[int, ...]
+
+    @property
+    def rows(self) -> list[tuple]:
+        """A table: name, fine, left."""
+        names = {
+            "vertices": self.vertices,
+            "edges": self.edges,
+            "of them loops": self.loops,
+            "dim C^0": self.dim_c0,
+            "dim C^1": self.dim_c1,
+            "nonzeros of L": self.nonzeros,
+        }
+        table = [(name, *pair) for name, pair in names.items()]
+        return table + [(f"eliminated: {text}", "", "") for text in self._eliminated()]
+
+    @property
+    def summary(self) -> str:
+        """The counts in one line."""
+        fine, left = self.vertices
+        what = self._eliminated()
+        edges, loops = self.edges[1] - self.loops[1], self.loops[1]
+        return (
+            f"{fine} -> {left} vertices{': ' if what else ''}{', '.join(what)}; dim C^0 "
+            f"{self.dim_c0[0]} -> {self.dim_c0[1]}, {self.edges[0]} -> {edges} edges + {loops} "
+            f"loops"
+        )
+
+    def _eliminated(self) -> list[str]:
+        """Return what was eliminated, in words."""
+        words = []
+        for k, count in enumerate(self.by_neighbors):
+            if count == 0:
+                continue
+            if k == 0:
+                words.append(f"{count} alone")
+            elif k == 1:
+                words.append(f"{count} {'leaf' if count == 1 else 'leaves'}")
+            elif k == 2:
+                words.append(f"{count} in chains")
+            else:
+                words.append(f"{count} with {k} neighbours")
+        return words
+
+
+def sizes_of(fine: CellularSheaf, left: CellularSheaf, record: Record) -> Sizes:
+    """Return the counts of an elimination."""
+
+    def both(count: object) -> tuple[int, int]:
+        assert callable(count)
+        return int(count(fine)), int(count(left))
+
+    return Sizes(
+        vertices=both(lambda F: F.n_vertices),
+        edges=both(lambda F: F.n_edges),
+        loops=both(lambda F: (F.edges[:, 0] == F.edges[:, 1]).sum()),
+        dim_c0=both(lambda F: F.dim_c0),
+        dim_c1=both(lambda F: F.dim_c1),
+        nonzeros=both(count_nonzeros),
+        by_neighbors=tuple(np.bincount(np.diff(record.starts)).tolist()),
+    )

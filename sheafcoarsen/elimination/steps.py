@@ -1,0 +1,127 @@
+"""The steps of an elimination: room for them, and more of it where it runs out."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sheafcoarsen._kernels import elimination as kernels
+from sheafcoarsen._kernels.dense import power_of_two
+from sheafcoarsen._support import eps_of, room_for_entries
+from sheafcoarsen.sheaf import CellularSheaf
+
+SPARE = 64
+"""Ids of edges that there are beyond those as given."""
+
+
+class Shrunk(NamedTuple):
+    """A sheaf after its elimination: the steps, and the maps of what is left, in units of its own.
+
+    ``kept`` are the vertices that are left, ascending.
+    """
+
+    record: kernels.Record
+    links: kernels.Links
+    maps: kernels.Maps
+    room: kernels.Room
+    kept: np.ndarray
+    unit: float
+
+
+def shrink(F: CellularSheaf, keep: np.ndarray, max_neighbors: int) -> Shrunk:
+    """Eliminate vertices with up to so many neighbours, but none in the mask ``keep``."""
+    n, m, dtype = F.n_vertices, F.n_edges, np.result_type(F.dtype, np.float64)
+    tallest, largest = int(F.edge_dims.max(initial=0)), int(F.vertex_dims.max(initial=0))
+    itype = np.int32 if max(4 * (n + m), tallest) < np.iinfo(np.int32).max else np.int64
+    most, unit = min(max_neighbors, max(n - 1, 0)), power_of_two(F.largest_entry)
+    ids = m + SPARE
+    links = kernels.Links(
+        np.empty((ids, 8), itype), np.empty((n, 5), itype), np.empty(most + 1, itype)
+    )
+    counters = np.full(kernels.FREE_BLOCKS + 64, -1)
+    counters[:2] = 0, m
+    maps = kernels.Maps(
+        np.empty(_entries(F) + (1 << 12), dtype), np.empty(ids, np.int64), F.vertex_dims, counters
+    )
+    room = _room(largest, tallest, dtype, eps_of(F.dtype))
+    mesh = _mesh_room(most, largest, dtype) if most > 2 else None
+    free = n - int(keep.sum())
+    record = kernels.Record(
+        np.empty(free, itype),
+        np.zeros(free + 1, itype),
+        np.empty(min(most, 2) * free, itype),
+        np.empty(min(2 * largest**2 * free, len(F.tail_data) + len(F.head_data)), dtype),
+        np.empty(int((F.vertex_dims[~keep] ** 2).sum()), dtype),
+        np.zeros(4, np.int64),
+        unit,
+    )
+    kernels.set_up(F.arrays, keep, links)
+    kernels.fill_pool(F.arrays, unit, eps_of(F.dtype), maps)
+    while status := kernels.eliminate_vertices(links, maps, record, room, mesh):
+        if status == kernels.IDS:
+            links = links._replace(edges=_larger(links.edges, SPARE))
+            maps = maps._replace(place=_larger(maps.place, SPARE))
+        elif status == kernels.POOL:
+            least = (most + 2) ** 2 * 4 * (2 * largest + 2) ** 2
+            maps = maps._replace(pool=_larger(maps.pool, least))
+        else:
+            record = record._replace(
+                neighbors=_larger(record.neighbors, most),
+                blocks=_larger(record.blocks, most * largest**2),
+            )
+    kept = np.flatnonzero(links.vertices[:, kernels.DEGREE] >= kernels.KEPT)
+    return Shrunk(_trimmed(record), links, maps, room, kept, unit)
+
+
+def _entries(F: CellularSheaf) -> int:
+    """Return how many entries the rows of all edges have, with the noise of each row."""
+    loops = F.edges[:, 0] == F.edges[:, 1]
+    heads = int((F.edge_dims * F.vertex_dims[F.edges[:, 1]])[~loops].sum())
+    return len(F.tail_data) + heads + F.dim_c1
+
+
+def _larger(array: np.ndarray, least: int) -> np.ndarray:
+    """Return a copy with about twice the room."""
+    out = np.empty((2 * len(array) + least, *array.shape[1:]), array.dtype)
+    out[: len(array)] = array
+    return out
+
+
+def _room(largest: int, tallest: int, dtype: np.dtype, eps: float) -> kernels.Room:
+    """Room for the rows at one vertex with two neighbours, of stalks up to ``largest``."""
+    width = max(2 * largest, 1)
+    height = 2 * width + max(tallest, width) + 16
+    lines = max(3 * largest, 1)
+    return kernels.Room(
+        kernels.Rows(np.empty(height * width, dtype), np.empty(height)),
+        kernels.Rows(np.empty(height * lines, dtype), np.empty(height)),
+        np.empty(lines, np.int64),
+        eps,
+    )
+
+
+def _mesh_room(most: int, largest: int, dtype: np.dtype) -> kernels.MeshRoom:
+    with room_for_entries("max_neighbors", most * largest**2, dtype.itemsize):
+        return kernels.MeshRoom(
+            np.empty((most, largest**2), dtype),
+            np.empty(most),
+            np.empty(most),
+            np.empty(most, np.int64),
+        )
+
+
+def _trimmed(record: kernels.Record) -> kernels.Record:
+    """Return the record without the room that was not needed."""
+    steps, neighbors, blocks, inverses = record.counters.tolist()
+    return record._replace(
+        vertices=_cut(record.vertices, steps),
+        starts=_cut(record.starts, steps + 1),
+        neighbors=_cut(record.neighbors, neighbors),
+        blocks=_cut(record.blocks, blocks),
+        inverses=_cut(record.inverses, inverses),
+    )
+
+
+def _cut(array: np.ndarray, length: int) -> np.ndarray:
+    out = array if len(array) == length else array[:length].copy()
+    out.setflags(write=False)
+    return out

@@ -1,0 +1,174 @@
+"""Elimination as a theorem (docs/conventions.md, section 12), on all kinds of sheaves.
+
+The sheaf that is left has the generalized Schur complement as its Laplacian, extensions have least
+energy and norm, and global sections restrict onto global sections.
+"""
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from tests.support import reference
+from tests.support.helpers import LIMIT, assert_residual, residual, size
+from tests.support.strategies import graphs, known_sections, sheaves
+
+GRAPHS = graphs(max_vertices=8)
+CLEAR = 1e-6
+"""Smallest nonzero singular value of the reference above which its own inverse has digits left."""
+
+
+def some_vertices(F):
+    vertices = st.lists(st.integers(0, F.n_vertices - 1), max_size=3, unique=True)
+    return vertices if F.n_vertices else st.just([])
+
+
+def eps_of(F):
+    return float(np.finfo(F.dtype).eps)
+
+
+def random_cochain(F, columns=None, seed=7):
+    rng = np.random.default_rng(seed)
+    shape = (F.dim_c0,) if columns is None else (F.dim_c0, columns)
+    x = rng.standard_normal(shape)
+    x = x + 1j * rng.standard_normal(shape) if F.dtype.kind == "c" else x
+    return x.astype(F.dtype)
+
+
+@given(F=sheaves(graph=GRAPHS), data=st.data())
+def test_what_is_left_has_the_schur_complement_as_laplacian(F, data):
+    keep = data.draw(some_vertices(F))
+    K = sc.eliminate(F, keep=np.array(keep, int))
+    assert set(keep) <= set(K.kept.tolist())
+    assert sorted([*K.kept, *K.eliminated]) == list(range(F.n_vertices))
+    wanted = reference.schur_complement(F, K.kept.tolist())
+    delta = reference.coboundary(F)
+    error = reference.laplacian(K.sheaf) - wanted.laplacian
+    assert_residual(error, delta, delta, n=F.dim_c0, eps=eps_of(F))
+    assert (K.sheaf.edge_dims <= K.sheaf.vertex_dims[K.sheaf.edges].sum(axis=1)).all()
+
+
+@given(F=sheaves(graph=GRAPHS), data=st.data())
+def test_nothing_is_left_that_could_be_eliminated(F, data):
+    keep = data.draw(some_vertices(F))
+    K = sc.eliminate(F, keep=np.array(keep, int))
+    around = [set() for _ in range(K.sheaf.n_vertices)]
+    for u, v in K.sheaf.edges.tolist():
+        if u != v:
+            around[u].add(v)
+            around[v].add(u)
+    for v, others in zip(K.kept.tolist(), around, strict=True):
+        assert v in keep or len(others) > 2
+
+
+@given(F=sheaves(graph=GRAPHS), data=st.data())
+def test_the_order_of_elimination_does_not_matter(F, data):
+    """The same vertices, eliminated in two ways: what is in ``keep`` at first goes later."""
+    first = sc.eliminate(F, keep=np.array(data.draw(some_vertices(F)), int))
+    second = sc.eliminate(first.sheaf)
+    at_once = sc.eliminate(F, keep=first.kept[second.kept])
+    delta = reference.coboundary(F)
+    assert np.array_equal(at_once.kept, first.kept[second.kept])
+    error = reference.laplacian(second.sheaf) - reference.laplacian(at_once.sheaf)
+    assert_residual(error, delta, delta, n=F.dim_c0, eps=eps_of(F))
+
+
+@given(F=sheaves(graph=GRAPHS), data=st.data())
+def test_extensions_have_least_energy_and_norm(F, data):
+    K = sc.eliminate(F, keep=np.array(data.draw(some_vertices(F)), int))
+    wanted = reference.schur_complement(F, K.kept.tolist())
+    z = random_cochain(K.sheaf, 2)
+    x = K.extend(z)
+    assert np.array_equal(x[wanted.kept], z)
+    delta = reference.coboundary(F)
+    unit = size(delta) or 1.0
+    lines = delta / unit @ x
+    for j in range(2):  # the energy does not change to first order, in any direction
+        slope = (delta / unit).conj().T[wanted.eliminated] @ lines[:, j]
+        bound = (delta / unit, delta / unit, x[:, j])
+        assert_residual(slope, *bound, n=F.dim_c0, eps=eps_of(F))
+    if wanted.smallest > CLEAR:
+        error = x[wanted.eliminated] - wanted.extension @ z
+        scale = size(x) / wanted.smallest**2
+        assert size(error) <= LIMIT * max(F.dim_c0, 1) * eps_of(F) * scale
+    assert np.allclose(K.prolongation @ z, x, atol=0, rtol=1e3 * eps_of(F)) or (
+        residual(K.prolongation @ z - x, x, n=F.dim_c0, eps=eps_of(F)) < LIMIT
+    )
+
+
+@given(F=sheaves(graph=GRAPHS, scales=(1.0,), spread=False), data=st.data())
+def test_solutions_are_those_of_the_whole_system(F, data):
+    K = sc.eliminate(F, keep=np.array(data.draw(some_vertices(F)), int))
+    wanted = reference.schur_complement(F, K.kept.tolist())
+    L = reference.laplacian(F).astype(np.result_type(F.dtype, float))
+    S = reference.laplacian(K.sheaf).astype(L.dtype)
+    if wanted.smallest < 1e-3:
+        return
+    b = L @ random_cochain(F).astype(L.dtype)
+    z = np.linalg.lstsq(S, K.reduce(b), rcond=1e4 * eps_of(F))[0]
+    x = K.extend(z, b)
+    scale = size(L) * (size(x) + size(z)) + size(b)
+    assert size(L @ x - b) <= 1e4 * max(F.dim_c0, 1) * eps_of(F) * scale / wanted.smallest**2
+
+
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.SingularProblemWarning")
+@given(F=sheaves(graph=GRAPHS, spread=False, scales=(1.0,)), data=st.data())
+def test_sections_restrict_onto_sections(F, data):
+    """The kernel of the restriction is what lives on the eliminated vertices alone."""
+    K = sc.eliminate(F, keep=np.array(data.draw(some_vertices(F)), int))
+    wanted = reference.schur_complement(F, K.kept.tolist())
+    level = 100 * max(F.dim_c1, F.dim_c0, 1) * eps_of(F) * max(F.largest_entry, 1)
+
+    def rank(matrix):
+        sigma = np.linalg.svd(matrix.astype(complex), compute_uv=False)
+        assert not ((sigma > level) & (sigma < 1e3 * level)).any() or F.dtype.itemsize <= 8
+        return int((sigma > level).sum())
+
+    delta = reference.coboundary(F)
+    h0 = F.dim_c0 - rank(delta)
+    alone = len(wanted.eliminated) - rank(delta[:, wanted.eliminated])
+    assert K.sheaf.dim_c0 - rank(reference.coboundary(K.sheaf)) == h0 - alone
+
+
+@given(known=known_sections(kinds=("cycle", "bundle")))
+def test_trivial_holonomy_leaves_no_rounding_behind(known):
+    """What cancels around a cycle is zero, not a row of the size of rounding."""
+    K = sc.eliminate(known.sheaf, keep=[0])
+    delta = reference.coboundary(K.sheaf)
+    sigma = np.linalg.svd(delta, compute_uv=False) if delta.size else np.zeros(0)
+    assert not ((sigma > 0) & (sigma < 1e-8)).any()
+
+
+@given(
+    graph=graphs(min_vertices=1),
+    dim=st.integers(1, 3),
+    most=st.integers(3, 6),
+    seed=st.integers(0, 99),
+    dtype=st.sampled_from([float, complex, np.float32]),
+    flat=st.booleans(),
+)
+@example(graph=(5, np.array([[0, 1], [0, 2], [0, 3], [0, 4]])), dim=2, most=4, seed=1, dtype=float,
+         flat=False)  # fmt: skip
+def test_star_mesh_is_exact_for_connections(graph, dim, most, seed, dtype, flat):
+    n, edges = graph
+    F = sc.CellularSheaf.random(edges, [dim] * n, [dim] * len(edges), "orthogonal", seed, dtype)
+    if flat:
+        eye = np.tile(np.eye(dim, dtype=dtype), (len(edges), 1, 1)).reshape(-1)
+        F = F.with_maps(eye, eye)
+    weights = np.random.default_rng(seed).uniform(0.5, 2, len(edges))
+    scale = np.repeat(weights, np.diff(F.tail_offsets)).astype(F.dtype)
+    F = F.with_maps(F.tail_data * scale, F.head_data * scale)
+    keep = [0]
+    K = sc.eliminate(F, keep=keep, max_neighbors=most)
+    wanted = reference.schur_complement(F, K.kept.tolist())
+    delta = reference.coboundary(F)
+    error = reference.laplacian(K.sheaf) - wanted.laplacian
+    assert_residual(error, delta, delta, n=F.dim_c0, eps=eps_of(F))
+    z = random_cochain(K.sheaf)
+    error = K.extend(z)[wanted.eliminated] - wanted.extension @ z
+    assert size(error) <= LIMIT * F.dim_c0 * eps_of(F) * max(size(z), 1) / wanted.smallest**2
+    if flat or dim == 1:  # then nothing gets in the way
+        around = nx.Graph(K.sheaf.edges[K.sheaf.edges[:, 0] != K.sheaf.edges[:, 1]].tolist())
+        assert all(d > most for v, d in around.degree() if K.kept[v] not in keep)

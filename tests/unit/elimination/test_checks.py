@@ -1,0 +1,51 @@
+"""Which maps star-mesh is exact for, and parts that do not fit."""
+
+import dataclasses
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf
+
+STAR = nx.star_graph(4)
+
+
+def test_the_edge_whose_map_is_no_isometry_is_named():
+    F = CellularSheaf.random(STAR, 2, 2, kind="orthogonal", seed=3)
+    tails = F.tail_data.reshape(4, 2, 2).copy()
+    tails[2] = np.diag([1.0, 2.0])
+    bad = F.with_maps(tails, F.head_data.reshape(4, 2, 2))
+    with pytest.raises(ValueError, match=r"the tail map of edge 2 \(0 -> 3\).*`max_neighbors` = 2"):
+        sc.eliminate(bad, max_neighbors=4)
+    assert sc.eliminate(bad, keep=[1, 2, 3, 4]).sheaf.n_vertices == 5
+    assert sc.eliminate(F, keep=[1, 2, 3, 4], max_neighbors=4).sheaf.n_vertices == 4
+    assert sc.eliminate(F, keep=[1, 2, 3, 4], max_neighbors=3).sheaf.n_vertices == 5
+
+
+def test_heads_are_looked_at_too_and_loops_are_not():
+    edges = [[0, 1], [1, 1]]
+    eye, slanted = np.eye(2), np.array([[1.0, 1.0], [0.0, 1.0]])
+    F = CellularSheaf(edges, [eye, slanted], [slanted, eye])
+    with pytest.raises(ValueError, match=r"the head map of edge 0 \(0 -> 1\)"):
+        sc.eliminate(F, max_neighbors=3)
+    sc.eliminate(CellularSheaf(edges, [eye, slanted], [eye, eye]), max_neighbors=3)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+def test_scales_of_single_maps_do_not_matter(scale):
+    F = CellularSheaf.random(STAR, 3, 3, kind="orthogonal", seed=3)
+    F = F.with_maps(scale * F.tail_data, 7 * scale * F.head_data)
+    K = sc.eliminate(F, keep=[1, 2, 3, 4], max_neighbors=4)
+    assert K.kept.tolist() == [1, 2, 3, 4]
+    assert sc.eliminate(F, max_neighbors=4).kept.size == 0
+
+
+def test_steps_of_another_elimination_are_refused():
+    K = sc.eliminate(CellularSheaf.constant(nx.path_graph(5)), keep=[0])
+    other = sc.eliminate(CellularSheaf.constant(nx.path_graph(7)), keep=[0])
+    with pytest.raises(ValueError, match="1 kept and 6 eliminated vertices of 5"):
+        dataclasses.replace(K, steps=other.steps)
+    with pytest.raises(TypeError, match="`steps` must be the steps"):
+        dataclasses.replace(K, steps=())

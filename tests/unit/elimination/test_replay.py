@@ -1,0 +1,42 @@
+"""Cochains through the steps, and the prolongation."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("most", [2, 5])
+def test_the_prolongation_is_the_extension_and_galerkin_the_schur_complement(dtype, most):
+    graph = nx.disjoint_union(nx.grid_2d_graph(4, 4), nx.lollipop_graph(5, 9))
+    kind = "orthogonal" if most > 2 else "general"
+    F = CellularSheaf.random(graph, 2, 2, kind=kind, seed=5, dtype=dtype)
+    K = sc.eliminate(F, keep=[0, 15, 16], max_neighbors=most)
+    P = K.prolongation
+    assert P.has_canonical_format
+    assert np.allclose(P.toarray(), K.extend(np.eye(K.sheaf.dim_c0, dtype=dtype)), atol=1e-13)
+    assert np.allclose(P[:, :2].toarray(), K.extend(np.eye(K.sheaf.dim_c0, 2, dtype=dtype)))
+    galerkin = P.conj().T @ sc.laplacian(F) @ P
+    assert abs(galerkin - sc.laplacian(K.sheaf)).max() < 1e-12
+    pooled = K.reduce(np.eye(F.dim_c0, dtype=dtype))
+    assert np.allclose(pooled, P.conj().T.toarray(), atol=1e-13)  # reduce is its adjoint
+
+
+def test_a_chain_depends_on_its_two_ends_alone():
+    K = sc.eliminate(CellularSheaf.constant(nx.path_graph(50)), keep=[0, 25, 49])
+    assert (np.diff(K.prolongation.indptr) <= 2).all()
+
+
+def test_columns_are_taken_one_by_one():
+    F = CellularSheaf.random(nx.karate_club_graph(), 2, 3, seed=5)
+    K = sc.eliminate(F)
+    rng = np.random.default_rng(5)
+    z, b = rng.standard_normal((K.sheaf.dim_c0, 3)), rng.standard_normal((F.dim_c0, 3))
+    x, pooled = K.extend(z, b), K.reduce(b)
+    for j in range(3):
+        assert np.allclose(x[:, j], K.extend(z[:, j], b[:, j]), rtol=1e-12, atol=1e-12)
+        assert np.allclose(pooled[:, j], K.reduce(b[:, j]), rtol=1e-12, atol=1e-12)
+    assert np.allclose(K.extend(z, 0 * b), K.extend(z))

@@ -1,0 +1,30 @@
+"""What an elimination says it saved."""
+
+import networkx as nx
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf
+
+
+def test_counts_before_and_after():
+    F = CellularSheaf.constant([[0, 1], [1, 2], [2, 3], [3, 0], [2, 4], [0, 0]], n_vertices=6)
+    K = sc.eliminate(F, keep=[0, 2])
+    S = K.sizes
+    assert (S.vertices, S.edges, S.loops, S.dim_c0) == ((6, 2), (6, 1), (1, 0), (6, 2))
+    assert S.by_neighbors == (1, 1, 2)
+    assert S.nonzeros == (sc.laplacian(F).nnz, 4)
+    wanted = "6 -> 2 vertices: 1 alone, 1 leaf, 2 in chains; dim C^0 6 -> 2, 6 -> 1 edges + 0 loops"
+    assert repr(K) == f"Elimination({wanted})"
+    assert "in chains" in K._repr_html_()
+
+
+def test_nothing_to_be_done():
+    K = sc.eliminate(CellularSheaf.constant(nx.complete_graph(4)))
+    assert repr(K) == "Elimination(4 -> 4 vertices; dim C^0 4 -> 4, 6 -> 6 edges + 0 loops)"
+
+
+def test_stars_made_meshes_are_counted():
+    F = CellularSheaf.constant(nx.star_graph(3))
+    K = sc.eliminate(F, keep=[1, 2, 3], max_neighbors=3)
+    assert K.sizes.by_neighbors == (0, 0, 0, 1)
+    assert "1 with 3 neighbours" in repr(K)

@@ -1,0 +1,129 @@
+"""The steps: hubs, parallel edges and loops in numbers, room that runs out, real networks."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf
+from tests.support import reference
+from tests.support.helpers import assert_residual
+from tests.support.kernels import JIT_IS_OFF
+
+SIZE = 30 if JIT_IS_OFF else 3000
+
+
+def assert_is_schur(F, K):
+    wanted = reference.schur_complement(F, K.kept.tolist())
+    delta = reference.coboundary(F)
+    error = reference.laplacian(K.sheaf) - wanted.laplacian
+    assert_residual(error, delta, delta, n=F.dim_c0, eps=float(np.finfo(F.dtype).eps))
+
+
+def test_leaves_that_say_something_about_their_hub():
+    """Edge stalks larger than those of the leaves: each leaves a loop, and all become one."""
+    F = CellularSheaf.random(nx.star_graph(40), [2] + [1] * 40, 2, seed=3)
+    K = sc.eliminate(F, keep=[0])
+    assert K.sheaf.edges.tolist() == [[0, 0]]
+    assert K.sheaf.edge_dims.tolist() == [2]
+    assert_is_schur(F, K)
+
+
+def test_many_ways_between_two_hubs():
+    F = CellularSheaf.random(nx.complete_bipartite_graph(2, 40), 2, 2, seed=3)
+    K = sc.eliminate(F, keep=[0, 1])
+    assert K.sheaf.edges.tolist() == [[0, 1]]
+    assert K.sheaf.edge_dims.tolist() == [4]
+    assert_is_schur(F, K)
+
+
+def test_many_parallel_edges_and_loops():
+    edges = [[0, 1]] * 30 + [[1, 0]] * 30 + [[1, 1]] * 30 + [[1, 2]] * 30
+    F = CellularSheaf.random(edges, 2, 1, seed=3)
+    assert_is_schur(F, sc.eliminate(F, keep=[0, 2]))
+    assert_is_schur(F, sc.eliminate(F, keep=[1]))
+
+
+def test_edge_stalks_that_are_far_larger_than_what_they_join():
+    F = CellularSheaf.random(nx.cycle_graph(4), 1, 50, seed=3)
+    K = sc.eliminate(F, keep=[0, 2])
+    assert (K.sheaf.edge_dims <= 2).all()
+    assert_is_schur(F, K)
+
+
+def test_star_mesh_needs_more_room_than_there_is_at_first():
+    F = CellularSheaf.constant(nx.complete_bipartite_graph(12, 12), dim=2)
+    K = sc.eliminate(F, keep=range(12), max_neighbors=30)
+    assert K.kept.tolist() == list(range(12))
+    assert_is_schur(F, K)
+    assert sc.eliminate(F, max_neighbors=30).kept.size == 0
+
+
+def test_vertices_stay_where_transports_disagree():
+    """Two transports between u and v that are no multiples of a rotation together, in 3-D."""
+    F = CellularSheaf.random([[0, 1], [0, 1], [0, 2], [0, 3]], 3, 3, kind="orthogonal", seed=3)
+    K = sc.eliminate(F, keep=[1, 2, 3], max_neighbors=3)
+    assert K.kept.tolist() == [0, 1, 2, 3]
+    flat = sc.gallery.bundle(nx.MultiGraph([(0, 1), (0, 1), (0, 2), (0, 3)]), 3, seed=3)
+    K = sc.eliminate(flat, keep=[1, 2, 3], max_neighbors=3)
+    assert K.kept.tolist() == [1, 2, 3]
+    assert_is_schur(flat, K)
+
+
+def test_rows_that_cancel_are_no_rank():
+    """A cell that cancels around a triangle, and a vertex that only it would fix."""
+    angle = 0.3
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    F = CellularSheaf.connection([[0, 1], [1, 2], [2, 0]], [turn, turn, turn.T @ turn.T])
+    K = sc.eliminate(F, keep=[0])
+    assert K.sheaf.n_edges == 0
+    assert sc.eliminate(F).kept.size == 0
+    small = 1e-5  # a holonomy that is none is seen
+    nearly = turn.T @ turn.T @ [[np.cos(small), -np.sin(small)], [np.sin(small), np.cos(small)]]
+    F = CellularSheaf.connection([[0, 1], [1, 2], [2, 0]], [turn, turn, nearly])
+    L = sc.laplacian(sc.eliminate(F, keep=[0]).sheaf).toarray()
+    assert np.allclose(L, small**2 / 3 * np.eye(2), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["path", "tree", "star", "caterpillar"])
+def test_trees_vanish(kind):
+    rng = np.random.default_rng(3)
+    ends = {
+        "path": np.arange(SIZE - 1),
+        "tree": (rng.random(SIZE - 1) * np.arange(1, SIZE)).astype(int),
+        "star": np.zeros(SIZE - 1, int),
+        "caterpillar": np.maximum(np.arange(SIZE - 1) // 2 * 2, 0),
+    }[kind]
+    shuffled = rng.permutation(SIZE)
+    F = CellularSheaf.random(shuffled[np.stack([ends, np.arange(1, SIZE)], axis=1)], 2, 2, seed=3)
+    K = sc.eliminate(F)
+    assert K.kept.size == 0
+    assert K.sizes.by_neighbors == (1, SIZE - 1)
+    b = sc.laplacian(F) @ rng.standard_normal(2 * SIZE)
+    x = K.extend(np.zeros(0), b)
+    assert np.linalg.norm(sc.laplacian(F) @ x - b) < 1e-6 * np.linalg.norm(b)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("graph_minnesota.mtx.gz", 1026),
+        ("g2o_csail.g2o.gz", 127),
+        ("g2o_intel.g2o.gz", 139),
+        ("graph_power.graph.gz", 1341),
+        ("graph_pgp.graph.gz", 3169),
+    ],
+)
+def test_real_networks_become_small(data_folder, name, kept):
+    file = data_folder / name
+    F = sc.read_g2o(file) if ".g2o" in name else sc.read_graph(file)
+    K = sc.eliminate(F)
+    assert K.sheaf.n_vertices <= kept
+    rng = np.random.default_rng(3)
+    b = sc.laplacian(F) @ rng.standard_normal(F.dim_c0)
+    z = rng.standard_normal(K.sheaf.dim_c0)
+    x = K.extend(z, b)
+    left = (sc.laplacian(F) @ x - b)[np.isin(np.repeat(np.arange(F.n_vertices), F.vertex_dims),
+                                             K.eliminated)]  # fmt: skip
+    assert np.linalg.norm(left) < 1e-9 * abs(sc.laplacian(F)).max() * np.linalg.norm(x)
