@@ -109,7 +109,7 @@ def add_rounding(data, noise, i, stride):
 
 @inlined
 def turn_noise(data, noise, place, turn):
-    """Turn the noise by |I - turn v v*|, in the sense of squares, and add a rounding to each row."""
+    """Turn the noise by |I - turn v v*|, in the sense of squares; each row gets a rounding more."""
     top, height, stride, column = place
     largest, total = 0.0, 0.0
     for i in range(top, height):
