@@ -51,6 +51,7 @@ from sheafcoarsen._support.checks import (
     entry_count,
     file_path,
     flag,
+    physical_memory,
     random_generator,
     real_number,
     room_for_entries,
@@ -81,7 +82,7 @@ from sheafcoarsen._support.surfaces import (
     surface_arrays,
     vertex_normals,
 )
-from sheafcoarsen._support.threads import run_ranges
+from sheafcoarsen._support.threads import run_ranges, thread_limit
 from sheafcoarsen._support.types import PathLike, Seed
 
 __all__ = [
@@ -111,6 +112,7 @@ __all__ = [
     "offsets",
     "output_path",
     "pairs_of_keys",
+    "physical_memory",
     "point_array",
     "random_generator",
     "range_limits",
@@ -129,6 +131,7 @@ __all__ = [
     "single_threaded_blas",
     "surface_arrays",
     "tables",
+    "thread_limit",
     "unique_pairs",
     "vertex_count",
     "vertex_mask",

@@ -2,8 +2,9 @@
 
 import contextlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from typing import Any
 
 import numba
@@ -20,12 +21,28 @@ Enough to even out unequal clusters, few enough that a hand-over (about 10 us) i
 """
 
 
+_limit: ContextVar[int | None] = ContextVar("threads", default=None)
+
+
 def thread_count() -> int:
     """Return how many threads to use.
 
-    ``NUMBA_NUM_THREADS`` where it is set, else the processors that this process may use.
+    ``NUMBA_NUM_THREADS`` where it is set, else the processors that this process may use; no more
+    than a `thread_limit` around the call allows.
     """
-    return max(1, int(numba.config.NUMBA_NUM_THREADS))
+    count = max(1, int(numba.config.NUMBA_NUM_THREADS))
+    limit = _limit.get()
+    return count if limit is None else min(count, limit)
+
+
+@contextlib.contextmanager
+def thread_limit(limit: int | None) -> Iterator[None]:
+    """Use so many threads at most in what this thread calls inside; None is no limit."""
+    token = _limit.set(limit)
+    try:
+        yield
+    finally:
+        _limit.reset(token)
 
 
 def run_ranges(

@@ -44,7 +44,13 @@ from sheafcoarsen.coarsening.coarsening import (
     refresh_coarsening,
 )
 from sheafcoarsen.coarsening.crossing import SERIAL_BELOW
-from sheafcoarsen.coarsening.ledger import EnergyLedger, check_isometry, closure_of, energy_ledger
+from sheafcoarsen.coarsening.ledger import (
+    EnergyLedger,
+    check_isometry,
+    closure_of,
+    energy_ledger,
+    truncation_bound,
+)
 from sheafcoarsen.coarsening.realization import realize
 from sheafcoarsen.coarsening.refresh import check_topology
 
@@ -62,4 +68,5 @@ __all__ = [
     "realize",
     "realized",
     "refresh_coarsening",
+    "truncation_bound",
 ]

@@ -284,15 +284,21 @@ def realized(
     loops: bool,
     compress: bool,
     like: Coarsening | None = None,
+    tallest: int = 0,
 ) -> Coarsening:
-    """Build the coarse sheaf of an R; ``like`` is a coarsening whose pattern is to survive."""
+    """Build the coarse sheaf of an R; ``like`` is a coarsening whose pattern is to survive.
+
+    ``tallest`` is the largest dimension of a crossing edge's stalk where R is a part of a larger
+    one.
+    """
     least = np.zeros(len(R.ranks), np.int64) if like is None else loop_rows(like.sheaf)
     factors = None
     if loops and modes is not None and modes.operator.spectral:
         factors = spectral_loops(modes, least)
     elif loops:
         factors = factored_loops(R, least)
-    coarse = realize(R, factors, compress=compress, like=None if like is None else like.sheaf)
+    pattern = None if like is None else like.sheaf
+    coarse = realize(R, factors, compress=compress, like=pattern, tallest=tallest)
     if compress:
         rows = None
     elif like is not None:

@@ -17,15 +17,19 @@ Enough that the factor so far is no burden, few enough for the cache.
 """
 
 
-def write_crossing_maps(R: Prolongation, rows: np.ndarray, out: kernels.CoarseMaps) -> None:
+def write_crossing_maps(
+    R: Prolongation, rows: np.ndarray, out: kernels.CoarseMaps, tallest: int = 0
+) -> None:
     """Write the maps of the crossing edges, compressed where they are to be lower than ``rows``.
 
-    They are ``eq:coarse_restriction_left`` and ``eq:coarse_restriction_right``.
+    They are ``eq:coarse_restriction_left`` and ``eq:coarse_restriction_right``. ``tallest`` is the
+    largest dimension of a crossing edge's stalk in a larger sheaf that R is a part of, so that
+    chunks are the same.
     """
     sheaf, clusters, ranks, blocks = R.sheaf, R.clusters, R.ranks, R.blocks
     f = sheaf.arrays
     widths = ranks[clusters.pairs].sum(axis=1)
-    chunk = max(int(sheaf.edge_dims[clusters.crossing_edges].max(initial=0)), CHUNK)
+    chunk = max(int(sheaf.edge_dims[clusters.crossing_edges].max(initial=0)), CHUNK, tallest)
     compressed = out.heights < rows
     uniform = sheaf.map_shape is not None and not compressed.any() and (ranks == ranks[0]).all()
 

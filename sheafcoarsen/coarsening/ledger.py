@@ -250,7 +250,10 @@ def energy_ledger(C: Coarsening, x: npt.ArrayLike) -> EnergyLedger:
     discarded_norm2 = sum_by(clusters.members, clusters.member_ptr, norms)
     bound = None
     if C.modes is not None and C.modes.operator.spectral:
-        bound = _truncation_bound(C, internal(fine))
+        modes = C.modes
+        norms = modes.operator_norms
+        sizes = C.clusters.dims
+        bound = truncation_bound(internal(fine), modes.next_eigenvalues, norms, sizes, C.fine.dtype)
 
     def shaped(values: np.ndarray) -> np.ndarray:
         return read_only(values.reshape(values.shape[0], *x.shape[1:]))
@@ -271,14 +274,16 @@ def energy_ledger(C: Coarsening, x: npt.ArrayLike) -> EnergyLedger:
     )
 
 
-def _truncation_bound(C: Coarsening, internal_energy: np.ndarray) -> np.ndarray:
+def truncation_bound(
+    internal_energy: np.ndarray,
+    next_eigenvalues: np.ndarray,
+    operator_norms: np.ndarray,
+    dims: np.ndarray,
+    dtype: npt.DTypeLike,
+) -> np.ndarray:
     """Return E_a / lambda_{r_a+1}: 0 where nothing is discarded, inf where that is zero."""
-    modes = C.modes
-    assert modes is not None
-    gap = modes.next_eigenvalues.astype(np.float64)
-    level = zero_level(
-        C.clusters.dims, eps_of(C.fine.dtype), modes.operator_norms.astype(np.float64)
-    )
+    gap = next_eigenvalues.astype(np.float64)
+    level = zero_level(dims, eps_of(dtype), operator_norms.astype(np.float64))
     gap = np.where(gap <= level, 0.0, gap)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         bound = np.where(gap == 0, np.inf, internal_energy / gap)

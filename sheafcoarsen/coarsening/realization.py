@@ -18,6 +18,7 @@ def realize(
     *,
     compress: bool = False,
     like: CellularSheaf | None = None,
+    tallest: int = 0,
 ) -> CellularSheaf:
     """Return the coarse sheaf: crossing edges sorted by (a, b), then loops sorted by a.
 
@@ -33,6 +34,8 @@ def realize(
         Laplacian R* L R (``eq:augmented_exact_realization``). None leaves the loops out.
     like : CellularSheaf, optional
         An earlier result; its index arrays are shared where they are the same.
+    tallest : int
+        The largest dimension of a crossing edge's stalk, where R is a part of a larger one.
     """
     sheaf, clusters, ranks = R.sheaf, R.clusters, R.ranks
     first, second = clusters.pairs.T
@@ -57,7 +60,7 @@ def realize(
     dtype = np.result_type(sheaf.dtype, R.dtype)
     tail, head = np.empty(int(tail_starts[-1]), dtype), np.empty(int(head_starts[-1]), dtype)
     out = kernels.CoarseMaps(edge_dims[:n_pairs], tail_starts, head_starts, tail, head)
-    write_crossing_maps(R, rows, out)
+    write_crossing_maps(R, rows, out, tallest)
     if len(edges) > n_pairs:
         to = np.zeros(len(ranks), np.int64)
         to[at] = tail_starts[n_pairs:-1]

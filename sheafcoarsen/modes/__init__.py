@@ -46,10 +46,15 @@ from sheafcoarsen.modes.local_operators import (
     Principal,
     local_operator_of,
 )
-from sheafcoarsen.modes.modes import compute_modes, local_modes, refresh_modes
-from sheafcoarsen.modes.problems import MAX_DENSE
+from sheafcoarsen.modes.modes import (
+    compute_modes,
+    local_modes,
+    local_problems,
+    refresh_modes,
+)
+from sheafcoarsen.modes.problems import MAX_DENSE, Whole
 from sheafcoarsen.modes.prolongation import Prolongation, block_layout, cluster_number
-from sheafcoarsen.modes.result import LocalModes, warn_if_empty, warn_if_tied
+from sheafcoarsen.modes.result import LocalModes, warn_if_empty, warn_if_tied, warn_if_tied_in
 from sheafcoarsen.modes.sparse import SPARSE_ABOVE, SPARSE_SHARE, lowest_sparse
 
 __all__ = [
@@ -64,13 +69,16 @@ __all__ = [
     "Oversampled",
     "Principal",
     "Prolongation",
+    "Whole",
     "block_layout",
     "cluster_number",
     "compute_modes",
     "local_modes",
     "local_operator_of",
+    "local_problems",
     "lowest_sparse",
     "refresh_modes",
     "warn_if_empty",
     "warn_if_tied",
+    "warn_if_tied_in",
 ]

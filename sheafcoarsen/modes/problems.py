@@ -1,6 +1,7 @@
 """The local eigenproblems of all clusters."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,8 +32,35 @@ NO_SETTINGS = {"rings": None, "target": None, "pilot": False, "over_budget": 0}
 """Settings of oversampled modes, as the others name them."""
 
 
+class Whole(NamedTuple):
+    """What a part of a sheaf must know of the whole to give the bits that the whole would give."""
+
+    spectra: bool  # whether spectra call for the reduction of `worth_reducing`
+    modes: bool  # whether modes do
+    tallest: int  # largest dimension of the stalk of a crossing edge
+
+    @classmethod
+    def of(cls, dims: np.ndarray, ranks: np.ndarray | None, tallest: int) -> "Whole":
+        """Return it for clusters of these dimensions that keep so many modes."""
+        modes = False
+        if ranks is not None:
+            wanted = np.minimum(ranks + 1, dims)
+            modes = worth_reducing(np.where(is_large(dims, wanted), 0, dims), wanted)
+        return cls(worth_reducing(dims, np.ones(len(dims))), modes, tallest)
+
+
+def is_large(dims: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Tell which clusters are too large for dense matrices where so few modes are wanted."""
+    return (dims > SPARSE_ABOVE) & (SPARSE_SHARE * wanted <= dims)
+
+
 class LocalProblems:
-    """The local operators of all clusters, solved range by range in private workspaces."""
+    """The local operators of all clusters, solved range by range in private workspaces.
+
+    ``whole`` is of the sheaf that this one is a part of, None where it is none.
+    """
+
+    whole: Whole | None = None
 
     def __init__(
         self,
@@ -93,9 +121,13 @@ class LocalProblems:
                     f"{what}: the problem of cluster {a} (dimension {dims[a]}) did not converge"
                 )
 
-    def room(self, dims: np.ndarray, wanted: np.ndarray) -> Callable:
-        """Return a function that allocates work space for a range of clusters."""
-        reduction = worth_reducing(dims, wanted)
+    def room(self, dims: np.ndarray, wanted: np.ndarray, reduction: bool | None) -> Callable:
+        """Return a function that allocates work space for a range of clusters.
+
+        ``reduction`` is whether one is worth its while, None where that is to be decided here.
+        """
+        if reduction is None:
+            reduction = worth_reducing(dims, wanted)
         return lambda lo, hi: workspace(
             int(dims[lo:hi].max()),
             int(wanted[lo:hi].max()),
@@ -125,7 +157,7 @@ class LocalProblems:
                 "local spectra",
                 lambda lo, hi, s: kernels.local_spectra(lo, hi, f, c, eps, s, out),
                 c.dims,
-                self.room(c.dims, np.ones(K)),
+                self.room(c.dims, np.ones(K), None if self.whole is None else self.whole.spectra),
             )
         dims = np.zeros(K, np.int64)
         if rule.needs_kernels:
@@ -192,7 +224,7 @@ class LocalProblems:
             )
             return settings
         wanted = np.minimum(ranks + 1, c.dims)
-        large = (c.dims > SPARSE_ABOVE) & (SPARSE_SHARE * wanted <= c.dims)
+        large = is_large(c.dims, wanted)
         self.check_dense(np.where(large, 0, c.dims), "keeping so large a share of its modes")
         with single_threaded_blas():
             # each is larger than SPARSE_ABOVE, so they are few
@@ -208,7 +240,7 @@ class LocalProblems:
             "local modes",
             lambda lo, hi, s: kernels.local_modes(lo, hi, f, c, large, eps, s, out),
             dense,
-            self.room(dense, wanted),
+            self.room(dense, wanted, None if self.whole is None else self.whole.modes),
         )
         return settings
 

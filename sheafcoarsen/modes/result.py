@@ -214,7 +214,12 @@ def warn_if_tied(modes: LocalModes, stacklevel: int, where: str = "") -> None:
     So Python shows it once for a line of code, however often that runs; the figures are in
     ``tied`` and ``next_eigenvalues``. ``where`` comes first.
     """
-    if modes.tied.any():
+    warn_if_tied_in(int(modes.tied.sum()), stacklevel + 1, where)
+
+
+def warn_if_tied_in(count: int, stacklevel: int, where: str = "") -> None:
+    """Warn where the cut splits a multiple eigenvalue in so many clusters."""
+    if count:
         warnings.warn(
             f"{where}the cut splits a multiple eigenvalue in the clusters where `tied` of the "
             f"modes is True: the coarse space is one of many there; "

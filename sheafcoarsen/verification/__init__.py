@@ -13,11 +13,14 @@ function per label of the paper; they judge the numbers in ``evidence.py``, foun
 (``normalization.py``), with the norms of ``norms.py``.
 """
 
+from sheafcoarsen.verification.norms import Judged, judged
 from sheafcoarsen.verification.result import Check, Verification
 from sheafcoarsen.verification.run import verify
 
 __all__ = [
     "Check",
+    "Judged",
     "Verification",
+    "judged",
     "verify",
 ]

@@ -1,0 +1,184 @@
+"""What a coarsening in a store keeps and loses, and whether it is one: a part at a time."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sheafcoarsen._kernels.operators import sum_products
+from sheafcoarsen._support import RESIDUAL_LIMIT, cochain, eps_of, read_only, whole_number
+from sheafcoarsen.coarsening import EnergyLedger, truncation_bound
+from sheafcoarsen.distributed.store import SheafStore
+from sheafcoarsen.distributed.streams import (
+    blocks_of,
+    energy_of,
+    laplacian_operator,
+    lifted,
+    parts_of,
+    pooled,
+)
+from sheafcoarsen.operators import apply_coboundary, as_columns
+from sheafcoarsen.verification import Check, Judged, Verification, judged
+
+
+def cluster_values(sheaf: SheafStore, name: str) -> np.ndarray:
+    """Return a number of every cluster, which shards hold in pieces."""
+    out = np.empty(sheaf.n_vertices)
+    for shard in sheaf.attributes["basis"]:
+        out[sheaf.array(f"basis/{shard}/clusters")] = sheaf.array(f"basis/{shard}/{name}")
+    return out
+
+
+def ledger_of(sheaf: SheafStore, fine: SheafStore, x: npt.ArrayLike) -> EnergyLedger:
+    """Account for the energy of a fine cochain, reading the fine store once."""
+    x = cochain(fine, x, "x", " of the fine sheaf")
+    columns = as_columns(x)
+    labels, K, h = sheaf.array("labels"), sheaf.n_vertices, columns.shape[1]
+    retained = np.ascontiguousarray(lifted(sheaf, fine, pooled(sheaf, fine, columns)))
+    discarded = columns - retained
+    vertex_dims = fine.array("vertex_dims").astype(np.int64)
+    dims = np.bincount(labels, vertex_dims, minlength=K)
+    inside = np.zeros((4, K, h))  # of fine, kept, discarded, and twice between the two
+    crossing = np.zeros((4, h))
+    starts = None
+    for part in parts_of(fine):
+        F = part.sheaf
+        starts = F.vertex_offsets
+        y, kept, lost = (apply_coboundary(F, some) for some in (columns, retained, discarded))
+        ends = labels[F.edges]
+        internal = ends[:, 0] == ends[:, 1]
+        for k, (left, right, factor) in enumerate(
+            ((y, y, 1), (kept, kept, 1), (lost, lost, 1), (kept, lost, 2))
+        ):
+            values = np.empty((F.n_edges, h))
+            sum_products(F.edge_offsets, left, right, values)
+            np.add.at(inside[k], ends[internal, 0], factor * values[internal])
+            crossing[k] += factor * values[~internal].sum(axis=0)
+    norms = np.empty((fine.n_vertices, h))
+    if starts is None:
+        starts = np.concatenate([[0], np.cumsum(vertex_dims)])
+    sum_products(starts, discarded, discarded, norms)
+    lost_norms = np.zeros((K, h))
+    np.add.at(lost_norms, labels, norms)
+    bound = None
+    if sheaf.attributes["local_operator"] == "internal":
+        following = cluster_values(sheaf, "next_eigenvalues")
+        sizes = cluster_values(sheaf, "operator_norms")
+        bound = truncation_bound(inside[0], following, sizes, dims, fine.dtype)
+
+    def shaped(values: np.ndarray) -> np.ndarray:
+        return read_only(values.reshape(values.shape[0], *x.shape[1:]))
+
+    def total(values: np.ndarray) -> Any:
+        return float(values[0]) if x.ndim == 1 else read_only(values)
+
+    return EnergyLedger(
+        retained_internal=shaped(inside[1]),
+        discarded_internal=shaped(inside[2]),
+        internal_coupling=shaped(inside[3]),
+        discarded_norm2=shaped(lost_norms),
+        truncation_bound=None if bound is None else shaped(bound),
+        retained_crossing=total(crossing[1]),
+        crossing_coupling=total(crossing[3]),
+        discarded_crossing=total(crossing[2]),
+        fine_energy=total(crossing[0] + inside[0].sum(axis=0)),
+    )
+
+
+def verified(sheaf: SheafStore, fine: SheafStore, probes: int, seed: int) -> Verification:
+    """Check the statements about R and the coarse sheaf on random cochains, streamed."""
+    probes = whole_number("probes", probes, at_least=1)
+    rng = np.random.default_rng(whole_number("seed", seed, at_least=0))
+    Z, X = random_columns(rng, sheaf, probes), random_columns(rng, fine, probes)
+    eps = eps_of(fine.dtype)
+    checks = [check("columns of R are orthonormal", "section-2", *isometry(sheaf, fine, eps))]
+    n = largest_block(sheaf, fine)
+    lift = lifted(sheaf, fine, Z)
+    L, L_coarse = laplacian_operator(fine), laplacian_operator(sheaf)
+    image = L @ lift
+    galerkin, coarse = pooled(sheaf, fine, image), L_coarse @ Z
+    # norm(L R z) is what R* L R z is computed from; norm(L) norm(z) would hide errors
+    scales = np.maximum(np.linalg.norm(image, axis=0), bound_of(fine) * np.linalg.norm(Z, axis=0))
+    pairing = np.abs(
+        np.sum(X.conj() * lift, axis=0) - np.sum(pooled(sheaf, fine, X).conj() * Z, axis=0)
+    )
+    lengths = np.linalg.norm(X, axis=0) * np.linalg.norm(Z, axis=0)
+    checks.append(
+        check(
+            "pool is the adjoint of lift",
+            "eq:local_pooling_adjoint",
+            judged(pairing, n, eps, lengths),
+        )
+    )
+    energies = energy_of(fine, lift)
+    form = np.real(np.sum(Z.conj() * galerkin, axis=0))
+    checks.append(
+        check(
+            "energy identity",
+            "eq:galerkin_energy_identity",
+            judged(np.abs(form - energies), n, eps, scales, np.linalg.norm(Z, axis=0)),
+        )
+    )
+    name, label = "loop-cell realization", "thm:Galerkin_realization"
+    if sheaf.attributes["loops"]:
+        error = np.linalg.norm(coarse - galerkin, axis=0)
+        checks.append(check(name, label, judged(error, n, eps, scales)))
+    else:
+        why = "loops=False leaves out the retained internal energy"
+        checks.append(Check(name, label, None, RESIDUAL_LIMIT, True, why, None))
+    E = ledger_of(sheaf, fine, X)
+    lines = np.array(list(E.lines.values()))
+    gap = np.abs(lines.sum(axis=0) - E.fine_energy)
+    B = bound_of(fine) ** 0.5 * np.linalg.norm(X, axis=0)
+    allowed = B * (np.sqrt(np.abs(lines).sum(axis=0)) + n * eps * B)
+    checks.append(check("the energy ledger closes", "section 4", judged(gap, n, eps, allowed)))
+    return Verification(tuple(checks))
+
+
+def check(name: str, label: str, found: Judged, how: str = "probe") -> Check:
+    """Return the outcome of a check."""
+    passed = found.ratio < RESIDUAL_LIMIT
+    sides = (found.error, RESIDUAL_LIMIT * found.rounding)
+    return Check(name, label, found.ratio, RESIDUAL_LIMIT, passed, None, how, *sides)
+
+
+def random_columns(rng: np.random.Generator, store: SheafStore, count: int) -> np.ndarray:
+    """Return random cochains in the store's scalar type."""
+    x = rng.standard_normal((store.dim_c0, count))
+    if store.dtype.kind == "c":
+        x = x + 1j * rng.standard_normal(x.shape)
+    return x.astype(store.dtype)
+
+
+def largest_block(sheaf: SheafStore, fine: SheafStore) -> int:
+    """Return the largest dimension of a cluster, or of all blocks beside one."""
+    dims = np.bincount(sheaf.array("labels"), fine.array("vertex_dims"), sheaf.n_vertices)
+    return int(dims.max(initial=1))
+
+
+def bound_of(store: SheafStore) -> float:
+    """Return a bound for norm(L): twice the largest sum of squared map entries at a vertex."""
+    total = np.zeros(store.n_vertices)
+    for part in parts_of(store):
+        F = part.sheaf
+        for end, data, starts in (
+            (0, F.tail_data, F.tail_offsets),
+            (1, F.head_data, F.head_offsets),
+        ):
+            squares = np.concatenate([[0.0], np.cumsum(np.abs(data).astype(np.float64) ** 2)])
+            np.add.at(total, F.edges[:, end], np.diff(squares[starts]))
+    return 2 * float(total.max(initial=0.0))
+
+
+def isometry(sheaf: SheafStore, fine: SheafStore, eps: float) -> tuple[Judged, str]:
+    """Return the worst of norm(R_a* R_a - I), all clusters of all shards, in units of rounding."""
+    worst = Judged(0.0, 0.0, 0.0)
+    for part in blocks_of(sheaf, fine.array("vertex_dims").astype(np.int64)):
+        gram = (part.R.conj().T @ part.R).tocoo()
+        error = np.abs(gram.data - (gram.coords[0] == gram.coords[1]))
+        cluster = np.repeat(np.arange(len(part.ranks)), part.ranks)[gram.coords[0]]
+        squares = np.bincount(cluster, error.astype(np.float64) ** 2, len(part.ranks))
+        dims = np.bincount(part.labels, part.dims, len(part.ranks))
+        found = judged(np.sqrt(squares), np.maximum(dims, 1), eps, np.maximum(part.ranks, 1))
+        worst = max(worst, found)
+    return worst, "exact"

@@ -1,0 +1,44 @@
+"""Packages that only stores need, loaded where one is used, and what to install without them."""
+
+import importlib
+from types import ModuleType
+from typing import Any
+
+REMEDY = 'sheafs in stores need it: pip install "sheafcoarsen[distributed]"'
+
+
+def optional(name: str) -> ModuleType:
+    """Return a package of the extra ``distributed``, or say what to install.
+
+    Raises
+    ------
+    ImportError
+    """
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != name.partition(".")[0]:
+            raise
+        raise ImportError(f"there is no package {name}, but {REMEDY}") from None
+
+
+def fsspec() -> Any:
+    """Return the package that knows file systems and object stores."""
+    return optional("fsspec")
+
+
+def zarr() -> Any:
+    """Return the package that reads and writes arrays in chunks."""
+    optional("zarr.codecs")
+    return optional("zarr")
+
+
+def distributed() -> Any:
+    """Return the scheduler's package."""
+    return optional("distributed")
+
+
+def crc32c(data: Any) -> int:
+    """Return the checksum of bytes, or of an array's memory, by the instruction of the machine."""
+    checksum = optional("google_crc32c").value
+    return int(checksum(data if isinstance(data, bytes) else memoryview(data).tobytes()))

@@ -1,0 +1,103 @@
+"""One run at a time writes into a place."""
+
+import contextlib
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+
+from sheafcoarsen.distributed.place import Place
+
+LEASE, RENEWAL = 90.0, 20.0
+"""Seconds after which a lease that nobody renewed is void, and how often a run renews its own."""
+
+
+@contextlib.contextmanager
+def exclusive(place: Place, *, settle: float = 1.0) -> Iterator[None]:
+    """Hold a place alone.
+
+    On this machine's disks the system holds a lock on a file, and lets go when the process dies,
+    however it dies. Elsewhere a lease is renewed while the run lasts.
+
+    Raises
+    ------
+    BlockingIOError
+        Where another run holds it.
+    """
+    if place.local_path is not None:
+        with _file_lock(place.local_path):
+            yield
+    else:
+        with _lease(place, settle):
+            yield
+
+
+def _refused(url: str, what: str) -> BlockingIOError:
+    return BlockingIOError(
+        f"{url.removesuffix('/work/lock')}: another run is writing there{what}: let it end, "
+        f"or give another `out`"
+    )
+
+
+@contextlib.contextmanager
+def _file_lock(path: str) -> Iterator[None]:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "ab") as file:
+        try:
+            _lock_file(file.fileno())
+        except OSError:
+            raise _refused(path, "") from None
+        yield
+
+
+def _lock_file(descriptor: int) -> None:
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt
+
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        return
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@contextlib.contextmanager
+def _lease(place: Place, settle: float) -> Iterator[None]:
+    mine = uuid.uuid4().hex
+    holder = f"process {os.getpid()} on {socket.gethostname()}"
+
+    def renew() -> None:
+        place.note({"owner": mine, "holder": holder, "time": time.time()})
+
+    def check() -> None:
+        held = place.read_note()
+        if held is not None and held["owner"] != mine:
+            age = time.time() - held["time"]
+            if age < LEASE:
+                raise _refused(
+                    place.url,
+                    f" ({held['holder']}, last seen {max(age, 0):.0f} s ago; if it died, the place "
+                    f"is free {LEASE:.0f} s after that)",
+                )
+
+    check()
+    renew()
+    time.sleep(settle)  # another run may have looked at the same moment: the last one has it
+    check()
+    ended = threading.Event()
+
+    def keep() -> None:
+        while not ended.wait(RENEWAL):
+            with contextlib.suppress(OSError):
+                renew()
+
+    keeper = threading.Thread(target=keep, daemon=True)
+    keeper.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        keeper.join()
+        place.remove()

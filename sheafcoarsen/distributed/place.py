@@ -1,0 +1,244 @@
+"""A folder on a disk, or behind any address that fsspec knows: arrays, blobs, and notes."""
+
+import json
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sheafcoarsen.distributed.extras import crc32c, fsspec, zarr
+
+
+class StoreError(ValueError):
+    """A store that is missing, unfinished, damaged or of another version.
+
+    Examples
+    --------
+    >>> import sheafcoarsen.distributed as dist
+    >>> try:
+    ...     dist.open_store("memory://nothing-here")
+    ... except dist.StoreError as error:
+    ...     print(error)
+    memory://nothing-here: there is no store
+    """
+
+
+@dataclass(frozen=True)
+class Place:
+    """An address and what its file system must be told; it travels to workers as it is."""
+
+    url: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def __truediv__(self, name: str) -> "Place":
+        return Place(f"{self.url.rstrip('/')}/{name}", self.options)
+
+    def file_system(self) -> tuple[Any, str]:
+        """Return the file system and the path in it."""
+        return fsspec().core.url_to_fs(self.url, **self.options)
+
+    @property
+    def local_path(self) -> str | None:
+        """The path on this machine's disks, where that is what the address names."""
+        if "://" not in self.url and "::" not in self.url:
+            return self.url
+        return None
+
+    def exists(self) -> bool:
+        """Tell whether there is a file or a folder."""
+        fs, path = self.file_system()
+        fs.invalidate_cache()
+        return bool(fs.exists(path))
+
+    def remove(self) -> None:
+        """Remove the file, or the folder with all that it holds; one that is gone already is fine.
+
+        Not even a worker that is late may keep a run from ending well.
+        """
+        fs, path = self.file_system()
+        fs.invalidate_cache()
+        try:
+            if fs.exists(path):
+                fs.rm(path, recursive=True)
+        except OSError:
+            return
+
+    def names(self) -> list[str]:
+        """Return what a folder holds, without what it is in; nothing where there is none."""
+        fs, path = self.file_system()
+        fs.invalidate_cache()
+        try:
+            found = fs.ls(path, detail=False)
+        except FileNotFoundError:
+            return []
+        return sorted(name.rstrip("/").rsplit("/", 1)[-1] for name in found)
+
+    # ------------------------------------------------------------ arrays
+
+    def group(self, mode: str = "r") -> Any:
+        """Open, make ("a") or make anew ("w") the Zarr group that stands here."""
+        options = self.options or None
+        with failures(self, "opened"):
+            return zarr().open_group(self.url, mode=mode, zarr_format=3, storage_options=options)
+
+    # ------------------------------------------------------------ blobs
+
+    def put(self, data: Any) -> None:
+        """Write a blob."""
+        fs, path = self.file_system()
+        with failures(self, "written"):
+            fs.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
+            with fs.open(path, "wb") as file:
+                file.write(data)
+
+    def get(self) -> bytes:
+        """Return a blob."""
+        fs, path = self.file_system()
+        try:
+            return fs.cat_file(path)
+        except FileNotFoundError:
+            raise StoreError(f"{self.url} is missing") from None
+
+    def slices(self, names: list[str], starts: list[int], stops: list[int]) -> list[bytes]:
+        """Return ranges of blobs in this folder, fetched side by side where that can be."""
+        fs, path = self.file_system()
+        paths = [f"{path}/{name}" for name in names]
+        try:
+            return fs.cat_ranges(paths, starts, stops, on_error="raise")
+        except FileNotFoundError as error:
+            raise StoreError(f"{self.url}: a blob is missing: {error}") from None
+
+    # ------------------------------------------------------------ notes
+
+    def note(self, content: dict) -> None:
+        """Write a note with its checksum: what it names exists, because it is written last."""
+        text = json.dumps(content)
+        self.put(json.dumps({"crc": crc32c(text.encode()), "note": text}).encode())
+
+    def read_note(self) -> dict | None:
+        """Return the note, or None where there is none or only a part of one."""
+        fs, path = self.file_system()
+        fs.invalidate_cache()
+        try:
+            outer = json.loads(fs.cat_file(path))
+            text = outer["note"]
+            return json.loads(text) if crc32c(text.encode()) == outer["crc"] else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+
+def place_of(url: object, options: dict[str, Any] | None = None) -> Place:
+    """Return the place that a caller names; paths become absolute, since workers stand elsewhere.
+
+    Raises
+    ------
+    TypeError
+        For anything but a path or an address.
+    """
+    if isinstance(url, bytes) or not isinstance(url, str | os.PathLike):
+        raise TypeError(f"`url` must be a path or an address, got {type(url).__name__}")
+    text = os.fsdecode(url)
+    if not text:
+        raise ValueError("`url` must name a folder, got an empty path")
+    if text.startswith("file://"):
+        text = text.removeprefix("file://")
+    if "://" not in text and "::" not in text:
+        text = os.path.abspath(text)
+    return Place(text, dict(options or {}))
+
+
+@contextmanager
+def failures(place: Place, what: str) -> Iterator[None]:
+    """Let an error of the system name the place, which that of a full disk does not."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        message = error.strerror or str(error)
+        raise type(error)(error.errno, f"{place.url} cannot be {what}: {message}") from error
+
+
+def fresh_name(name: str) -> str:
+    """Return a name nobody else writes to: of tasks that run twice, notes say which counts."""
+    return f"{name}-{uuid.uuid4().hex[:8]}"
+
+
+# ---------------------------------------------------------------- arrays of a group
+
+CHUNK = 1 << 20
+"""Entries of a chunk of the topology."""
+
+
+def write_array(group: Any, name: str, values: np.ndarray, *, packed: bool = True) -> None:
+    """Write one array, each chunk with a checksum; ``packed`` for integers, which compress well.
+
+    A chunk that is lost reads as NaN or -1, which no array holds (`read_array`), and never as 0.
+    """
+    codecs = zarr().codecs
+    values = np.asarray(values)
+    chunk = max(1, min(CHUNK, len(values)) if packed else len(values))
+    absent = np.array(np.nan if values.dtype.kind in "fc" else -1).astype(values.dtype)[()]
+    compressors = [codecs.ZstdCodec(level=1)] if packed else []
+    array = group.create_array(
+        name,
+        shape=values.shape,
+        chunks=(chunk, *values.shape[1:]),
+        dtype=values.dtype,
+        fill_value=absent,
+        compressors=[*compressors, codecs.Crc32cCodec()],
+        config={"write_empty_chunks": True},
+        overwrite=True,
+    )
+    if values.size:
+        array[...] = values
+
+
+def read_array(place: Place, group: Any, name: str, what: str = "") -> np.ndarray:
+    """Read an array whole; a chunk that is damaged or missing is an error that names it.
+
+    Raises
+    ------
+    StoreError
+    """
+    where = f"{place.url}: {what + ': ' if what else ''}"
+    try:
+        array = group[name]
+    except KeyError:
+        raise StoreError(f"{where}the array {name} is missing") from None
+    except ValueError as error:
+        raise StoreError(f"{where}the array {name} cannot be read: {error}") from None
+    chunk = array.chunks[0]
+    try:
+        values = array[...]
+    except Exception as error:
+        bad = next((k for k in range(0, len(array), chunk) if not _reads(array, k, chunk)), None)
+        if bad is None:
+            raise
+        raise StoreError(
+            f"{where}{_chunk_name(array, name, bad // chunk)} is damaged: {error}"
+        ) from error
+    firsts = values[::chunk] if values.ndim == 1 else values[::chunk, 0]
+    lost = np.flatnonzero(np.isnan(firsts) if values.dtype.kind in "fc" else firsts == -1)
+    if lost.size:
+        raise StoreError(f"{where}{_chunk_name(array, name, int(lost[0]))} is missing")
+    return values
+
+
+def _reads(array: Any, start: int, length: int) -> bool:
+    try:
+        array[start : start + length]
+    except Exception:
+        return False
+    return True
+
+
+def _chunk_name(array: Any, name: str, k: int) -> str:
+    tail = "/0" * (array.ndim - 1)
+    return f"the chunk {name}/c/{k}{tail}"

@@ -1,0 +1,254 @@
+"""A coarsening in a store: the way up and down, and what it keeps and loses."""
+
+import warnings
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sheafcoarsen._support import offsets, range_of_blocks, read_only
+from sheafcoarsen.coarsening import Coarsening, EnergyLedger
+from sheafcoarsen.distributed.account import cluster_values, ledger_of, verified
+from sheafcoarsen.distributed.place import StoreError, place_of
+from sheafcoarsen.distributed.store import SheafStore
+from sheafcoarsen.distributed.streams import lifted, pooled
+from sheafcoarsen.exceptions import SingularProblemWarning
+from sheafcoarsen.modes import LocalModes, Prolongation, block_layout
+from sheafcoarsen.partition import Partition, clusters_of
+from sheafcoarsen.verification import Verification
+
+
+class StoredCoarsening:
+    """A coarsened sheaf in a store, and how it came about; :func:`coarsen` makes it.
+
+    ``sheaf`` is a :class:`SheafStore` again, so that levels follow levels. Vectors are in memory,
+    maps and R are read a piece at a time.
+
+    Attributes
+    ----------
+    sheaf : SheafStore
+        The coarse sheaf, edges numbered as in memory: crossing ones by (a, b), then loops.
+    fine : SheafStore
+    report : dict
+        What it took: seconds, tasks done and found done, bytes.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import numpy as np
+    >>> import sheafcoarsen as sc
+    >>> import sheafcoarsen.distributed as dist
+    >>> F = sc.CellularSheaf.random(nx.grid_2d_graph(8, 8), 2, 3, seed=3)
+    >>> src, P = dist.to_store("memory://below", F), sc.select(F, 6)
+    >>> C = dist.coarsen(src, "memory://above", P, 2, n_shards=2)
+    >>> z = np.ones(C.sheaf.dim_c0)
+    >>> bool(abs(C.pool(C.lift(z)) - z).max() < 1e-14)  # R* R = I
+    True
+    >>> C.load().sheaf
+    CellularSheaf(n_vertices=6, n_edges=14, dim_c0=12, dim_c1=42, dtype=float64)
+    """
+
+    def __init__(self, sheaf: SheafStore, fine: SheafStore) -> None:
+        a = sheaf.attributes
+        if a["kind"] != "coarsening":
+            raise StoreError(f"{sheaf.url}: holds a {a['kind']}, not a coarsening")
+        if a["source"]["id"] != fine.attributes["id"]:
+            raise StoreError(
+                f"{fine.url} is not the store that {sheaf.url} was made of, {a['source']['url']}, "
+                f"or has been written again"
+            )
+        self.sheaf, self.fine = sheaf, fine
+        self.report: dict[str, Any] = a["report"]
+
+    @cached_property
+    def partition(self) -> Partition:
+        """The partition of the fine vertices."""
+        return Partition(self.sheaf.array("labels"))
+
+    @cached_property
+    def ranks(self) -> np.ndarray:
+        """Dimension r_a of each coarse stalk, shape (K,)."""
+        return read_only(self.sheaf.array("vertex_dims").astype(np.int64))
+
+    def lift(self, z: npt.ArrayLike) -> np.ndarray:
+        """Return R z, a fine cochain, for a coarse one (``eq:local_lift``).
+
+        Parameters
+        ----------
+        z : array_like, shape (sum r_a,) or (sum r_a, h)
+
+        Returns
+        -------
+        ndarray, shape (dim_c0,) or (dim_c0, h)
+
+        Raises
+        ------
+        StoreError
+            For a chunk that is missing or damaged.
+        """
+        return lifted(self.sheaf, self.fine, z)
+
+    def pool(self, x: npt.ArrayLike) -> np.ndarray:
+        """Return R* x (``eq:local_pooling_adjoint``), a coarse cochain, for a fine one.
+
+        Parameters
+        ----------
+        x : array_like, shape (dim_c0,) or (dim_c0, h)
+
+        Returns
+        -------
+        ndarray, shape (sum r_a,) or (sum r_a, h)
+
+        Raises
+        ------
+        StoreError
+            For a chunk that is missing or damaged.
+        """
+        return pooled(self.sheaf, self.fine, x)
+
+    def ledger(self, x: npt.ArrayLike) -> EnergyLedger:
+        """Account for the energy norm(delta x)^2 of a fine cochain as a sum of six lines.
+
+        See :func:`sheafcoarsen.energy_ledger`; the fine store is read once.
+
+        Parameters
+        ----------
+        x : array_like, shape (dim_c0,) or (dim_c0, h)
+
+        Returns
+        -------
+        EnergyLedger
+
+        Raises
+        ------
+        StoreError
+            For a chunk that is missing or damaged.
+        """
+        return ledger_of(self.sheaf, self.fine, x)
+
+    def verify(self, probes: int = 3, seed: int = 0) -> Verification:
+        """Check on random cochains that the coarse Laplacian is R* L R, and what goes with it.
+
+        Parameters
+        ----------
+        probes : int
+            How many random cochains.
+        seed : int
+
+        Returns
+        -------
+        Verification
+            ``passed``, ``checks``, and a table as ``str``.
+
+        Raises
+        ------
+        StoreError
+            For a chunk that is missing or damaged.
+        """
+        return verified(self.sheaf, self.fine, probes, seed)
+
+    def load(self) -> Coarsening:
+        """Return it in memory, both sheaves included: what ``sc.coarsen`` would have returned.
+
+        Returns
+        -------
+        Coarsening
+
+        Raises
+        ------
+        StoreError
+            For a chunk that is missing or damaged.
+        """
+        a = self.sheaf.attributes
+        fine, coarse = self.fine.load(), self.sheaf.load()
+        P, ranks = self.partition, self.ranks
+        clusters = clusters_of(fine, P)
+        indptr, indices = block_layout(fine, clusters, ranks)
+        data = np.empty(len(indices), coarse.dtype)
+        real = np.zeros(0, fine.dtype).real.dtype
+        starts, scores = offsets(ranks), np.empty(int(ranks.sum()), real)
+        for name in a["basis"]:
+            vertices = self.sheaf.array(f"basis/{name}/vertices")
+            rows = range_of_blocks(fine.vertex_offsets, vertices)
+            entries = range_of_blocks(indptr.astype(np.int64), rows)
+            data[entries] = self.sheaf.array(f"basis/{name}/data")
+            here = self.sheaf.array(f"basis/{name}/clusters")
+            scores[range_of_blocks(starts, here)] = self.sheaf.array(f"basis/{name}/scores")
+        R = Prolongation(fine, clusters, ranks, indptr, indices, data)
+        values = {
+            name: cluster_values(self.sheaf, name)
+            for name in ("next_eigenvalues", "operator_norms", "tied")
+        }
+        modes = LocalModes(
+            sheaf=fine,
+            partition=P,
+            local_operator=a["local_operator"],
+            ranks=ranks,
+            scores=scores,
+            next_eigenvalues=values["next_eigenvalues"].astype(real),
+            tied=values["tied"].astype(np.bool_),
+            operator_norms=values["operator_norms"].astype(real),
+            prolongation=R.matrix,
+            singular=a["singular"],
+        )
+        crossing_rows = None
+        if not a["compress"]:
+            crossing_rows = read_only(range_of_blocks(fine.edge_offsets, clusters.crossing_edges))
+        return Coarsening(fine, P, modes, modes.prolongation, coarse, crossing_rows, a["loops"])
+
+    def warn_if_empty(self, stacklevel: int) -> None:
+        """Warn where a rule for local sections found none, as ``sc.coarsen`` does."""
+        if self.fine.dim_c0 and not self.ranks.any():
+            warnings.warn(
+                f"no cluster has a local section, so that `ranks.kernel()` keeps none of "
+                f"{self.fine.dim_c0} dimensions and the coarse sheaf has dimension 0: "
+                f"ranks.below(tau) keeps the modes up to tau, ranks.fixed(r) the r lowest of every "
+                f"cluster",
+                SingularProblemWarning,
+                stacklevel=stacklevel + 1,
+            )
+
+    def __repr__(self) -> str:
+        a = self.sheaf.attributes
+        return (
+            f"StoredCoarsening({self.sheaf.url!r}: {a['local_operator']} modes, "
+            f"{self.fine.n_vertices} -> {self.sheaf.n_vertices} vertices, "
+            f"dim C^0 {self.fine.dim_c0} -> {self.sheaf.dim_c0})"
+        )
+
+
+def open_coarsening(url: object, **storage_options: Any) -> StoredCoarsening:
+    """Open a stored coarsening, and the store that it was made of where that stands still.
+
+    Parameters
+    ----------
+    url : path or address
+        What :func:`coarsen` was given as ``out``.
+    **storage_options
+        What the file system must be told; see fsspec.
+
+    Returns
+    -------
+    StoredCoarsening
+
+    Raises
+    ------
+    StoreError
+        Where there is none, or its source is gone or has been written again.
+
+    Examples
+    --------
+    >>> import sheafcoarsen as sc
+    >>> import sheafcoarsen.distributed as dist
+    >>> src = dist.to_store("memory://four", sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 3]]))
+    >>> _ = dist.coarsen(src, "memory://two", sc.Partition([0, 0, 1, 1]), 1)
+    >>> dist.open_coarsening("memory://two").fine.n_edges
+    3
+    """
+    sheaf = SheafStore(place_of(url, storage_options))
+    if sheaf.attributes["kind"] != "coarsening":
+        raise StoreError(f"{sheaf.url}: holds a sheaf, not a coarsening: open_store opens it")
+    return StoredCoarsening(
+        sheaf, SheafStore(place_of(sheaf.attributes["source"]["url"], storage_options))
+    )

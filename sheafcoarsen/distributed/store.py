@@ -1,0 +1,267 @@
+"""A sheaf in a store: its topology whole, its maps in parts, read one part at a time."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sheafcoarsen._support import offsets, ranges, read_only
+from sheafcoarsen.distributed.place import Place, StoreError, place_of, read_array
+from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
+
+FORMAT, VERSION = "sheafcoarsen-store", 1
+"""What the attributes of a store begin with, and the version that this library writes."""
+
+
+class SheafStore:
+    """A stored sheaf: sizes are at hand, the topology on request, the maps part by part.
+
+    :func:`open_store`, :func:`to_store` and :func:`write_store` return it, and so does a coarsening
+    of one, as its coarse sheaf.
+
+    Attributes
+    ----------
+    url : str
+    n_vertices, n_edges, dim_c0, dim_c1 : int
+    dtype : dtype
+        The scalar type of the maps.
+    n_bytes : int
+        Of all maps.
+    parts : list of str
+        The names of the parts, in the order in which they stand in the store.
+    largest_entry : float
+        The largest modulus of a map entry.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> import sheafcoarsen.distributed as dist
+    >>> F = sc.CellularSheaf.random(nx.grid_2d_graph(6, 6), 2, 3, seed=3)
+    >>> src = dist.to_store("memory://grid", F, part_bytes=2000)
+    >>> src
+    SheafStore('memory://grid': 36 vertices, 60 edges, float64, 5.8 kB in 3 parts)
+    >>> edges, vertex_dims, edge_dims = src.topology()
+    >>> tail, head = src.maps(0)
+    >>> len(edges), tail.shape, bool((src.load().tail_data == F.tail_data).all())
+    (60, (120,), True)
+    """
+
+    def __init__(self, place: Place) -> None:
+        self.place, self.url = place, place.url
+        self.attributes = attributes_of(place)
+        a = self.attributes
+        if a["kind"] not in ("sheaf", "coarsening"):
+            raise StoreError(f"{place.url}: holds a {a['kind']}, not a sheaf")
+        self.parts: list[str] = a["parts"]
+        self.dtype = np.dtype(a["dtype"])
+        self.n_vertices, self.n_edges = int(a["n_vertices"]), int(a["n_edges"])
+        self.dim_c0, self.dim_c1 = int(a["dim_c0"]), int(a["dim_c1"])
+        self.n_bytes, self.largest_entry = int(a["n_bytes"]), float(a["largest_entry"])
+
+    @cached_property
+    def group(self) -> Any:
+        """The Zarr group, open for reading."""
+        return self.place.group("r")
+
+    def __getstate__(self) -> dict:
+        return {name: value for name, value in self.__dict__.items() if name != "group"}
+
+    def array(self, name: str, what: str = "") -> np.ndarray:
+        """Read one of its arrays, or say which chunk is lost or damaged."""
+        return read_array(self.place, self.group, name, what)
+
+    @cached_property
+    def part_ptr(self) -> np.ndarray:
+        """Where the edges of each part begin among those stored, shape (P + 1,)."""
+        return read_only(self.array("part_ptr"))
+
+    @cached_property
+    def edge_numbers(self) -> np.ndarray | None:
+        """The number of each edge in the order in which they are stored; None where it is that."""
+        return read_only(self.array("edge_numbers")) if self.attributes["permuted"] else None
+
+    def edges_of(self, p: int) -> np.ndarray:
+        """Return the numbers of the edges of part ``p``, ascending.
+
+        Parameters
+        ----------
+        p : int
+            The part.
+
+        Returns
+        -------
+        ndarray of int
+        """
+        lo, hi = self.part_ptr[self._part(p) : self._part(p) + 2]
+        return np.arange(lo, hi) if self.edge_numbers is None else self.edge_numbers[lo:hi]
+
+    def topology(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the edges, shape (m, 2), and the dimensions of vertex and edge stalks, in memory.
+
+        Returns
+        -------
+        edges, vertex_dims, edge_dims : ndarray of int
+
+        Raises
+        ------
+        StoreError
+            For a chunk that is missing or damaged.
+        """
+        return self.array("edges"), self.array("vertex_dims"), self.array("edge_dims")
+
+    def _part(self, p: int) -> int:
+        if isinstance(p, bool) or not isinstance(p, int | np.integer):
+            raise TypeError(f"a part is named by an integer, got {p!r}")
+        if not -len(self.parts) <= p < len(self.parts):
+            raise IndexError(f"part {p} is out of range for {len(self.parts)} parts")
+        return int(p) % len(self.parts)
+
+    def maps(self, p: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the maps of the edges of part ``p``, those of tails and those of heads.
+
+        Parameters
+        ----------
+        p : int
+            The part.
+
+        Returns
+        -------
+        tail, head : ndarray
+            Map after map in the order of ``edges_of(p)``, each row-major.
+
+        Raises
+        ------
+        StoreError
+            For a chunk that is missing or damaged; it names the chunk.
+        """
+        part = self._part(p)
+        tail, head = (
+            self.array(f"parts/{self.parts[part]}/{end}", f"part {part}")
+            for end in ("tail", "head")
+        )
+        return tail, head
+
+    def load(self) -> CellularSheaf:
+        """Return the whole sheaf in memory.
+
+        Returns
+        -------
+        CellularSheaf
+
+        Raises
+        ------
+        StoreError
+            For a chunk that is missing or damaged, or of another length than the dimensions say.
+        """
+        edges, vertex_dims, edge_dims = (
+            array.astype(np.int64, copy=False) for array in self.topology()
+        )
+        data = []
+        starts = [offsets(edge_dims * vertex_dims[edges[:, end]]) for end in (0, 1)]
+        flat = [np.empty(int(where[-1]), self.dtype) for where in starts]
+        for p in range(len(self.parts)):
+            numbers = self.edges_of(p)
+            for out, where, maps in zip(flat, starts, self.maps(p), strict=True):
+                lengths = where[numbers + 1] - where[numbers]
+                if lengths.sum() != len(maps):
+                    raise StoreError(
+                        f"{self.url}: part {p} holds {len(maps)} numbers for maps of "
+                        f"{lengths.sum()} in all: it is not the part that the dimensions are of"
+                    )
+                if self.edge_numbers is None:
+                    lo = int(where[numbers[0]]) if len(numbers) else 0
+                    out[lo : lo + len(maps)] = maps
+                else:
+                    out[ranges(where[numbers], lengths)] = maps
+        data = [read_only(values) for values in flat]
+        names = self._vertex_labels()
+        return trusted_sheaf(edges, vertex_dims, edge_dims, data[0], data[1], names)
+
+    def _vertex_labels(self) -> tuple | None:
+        """Return the graph's own node names, where they were stored."""
+        if not self.attributes.get("vertex_labels", False):
+            return None
+        return names_of(self.array("vertex_labels"))
+
+    def __repr__(self) -> str:
+        parts = f"{len(self.parts)} part{'' if len(self.parts) == 1 else 's'}"
+        return (
+            f"SheafStore({self.url!r}: {self.n_vertices} vertices, {self.n_edges} edges, "
+            f"{self.dtype}, {amount(self.n_bytes)} in {parts})"
+        )
+
+
+def attributes_of(place: Place) -> dict[str, Any]:
+    """Return the attributes of a finished store of a version that this library reads.
+
+    Raises
+    ------
+    StoreError
+    """
+    try:
+        group = place.group("r")
+    except FileNotFoundError:
+        raise StoreError(f"{place.url}: there is no store") from None
+    attributes = dict(group.attrs)
+    if attributes.get("format") != FORMAT:
+        raise StoreError(
+            f"{place.url}: not a store of this library, or one whose writing did not end"
+        )
+    version = attributes.get("version")
+    if version != VERSION:
+        raise StoreError(
+            f"{place.url}: a store of version {version}, this library reads version {VERSION}: "
+            f"update the library, or write the store again"
+        )
+    return attributes
+
+
+def names_of(stored: np.ndarray) -> tuple:
+    """Return node names that `writing.stored_names` wrote."""
+    import json
+
+    def plain(item: Any) -> Any:
+        return tuple(map(plain, item["tuple"])) if isinstance(item, dict) else item
+
+    return tuple(map(plain, json.loads(stored.astype(np.uint8).tobytes())))
+
+
+def amount(size: float) -> str:
+    """Return a number of bytes as people read it."""
+    for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if size >= unit:
+            return (
+                f"{size / unit:.3g} {name}" if size < 999.5 * unit else f"{size / unit:.0f} {name}"
+            )
+    return f"{size:.0f} bytes"
+
+
+def open_store(url: object, **storage_options: Any) -> SheafStore:
+    """Open a stored sheaf: only its sizes are read.
+
+    Parameters
+    ----------
+    url : path or address
+        A folder, or any address that fsspec knows, such as "s3://bucket/name".
+    **storage_options
+        What the file system must be told; see fsspec.
+
+    Returns
+    -------
+    SheafStore
+
+    Raises
+    ------
+    StoreError
+        Where there is none, its writing did not end, or it is of another version.
+
+    Examples
+    --------
+    >>> import sheafcoarsen as sc
+    >>> import sheafcoarsen.distributed as dist
+    >>> _ = dist.to_store("memory://edge", sc.CellularSheaf.constant([[0, 1]]))
+    >>> dist.open_store("memory://edge").load()
+    CellularSheaf(n_vertices=2, n_edges=1, dim_c0=2, dim_c1=1, dtype=float64)
+    """
+    return SheafStore(place_of(url, storage_options))
