@@ -286,11 +286,7 @@ def realized(
     like: Coarsening | None = None,
     tallest: int = 0,
 ) -> Coarsening:
-    """Build the coarse sheaf of an R; ``like`` is a coarsening whose pattern is to survive.
-
-    ``tallest`` is the largest dimension of a crossing edge's stalk where R is a part of a larger
-    one.
-    """
+    """Build the coarse sheaf of R (`realize`); ``like`` is one whose pattern is to survive."""
     least = np.zeros(len(R.ranks), np.int64) if like is None else loop_rows(like.sheaf)
     factors = None
     if loops and modes is not None and modes.operator.spectral:

@@ -12,8 +12,7 @@ def pack(arrays: dict[str, np.ndarray]) -> bytes:
     """Return the arrays as bytes; one whose entries are all equal takes the room of one entry."""
     entries, pieces = [], []
     for name, values in arrays.items():
-        values = np.ascontiguousarray(values)
-        flat = values.reshape(-1)
+        flat = np.ascontiguousarray(values).reshape(-1)
         constant = flat.size > 1 and bool((flat == flat[0]).all())
         pieces.append((flat[:1] if constant else flat).tobytes())
         entries.append([name, values.dtype.str, values.shape, constant, len(pieces[-1])])

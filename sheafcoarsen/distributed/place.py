@@ -127,7 +127,7 @@ class Place:
             outer = json.loads(fs.cat_file(path))
             text = outer["note"]
             return json.loads(text) if crc32c(text.encode()) == outer["crc"] else None
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
 
@@ -218,7 +218,9 @@ def read_array(place: Place, group: Any, name: str, what: str = "") -> np.ndarra
     try:
         values = array[...]
     except Exception as error:
-        bad = next((k for k in range(0, len(array), chunk) if not _reads(array, k, chunk)), None)
+        bad = next(
+            (k for k in range(0, array.shape[0], chunk) if not _reads(array, k, chunk)), None
+        )
         if bad is None:
             raise
         raise StoreError(

@@ -264,7 +264,7 @@ class Plan:
         vertices = self.by_shard[places]
         provider = np.searchsorted(self.vertex_ptr, places, side="right") - 1
         cuts = np.flatnonzero(np.diff(provider, prepend=-1))
-        for lo, hi in zip(cuts, [*cuts[1:], len(places)], strict=True):
+        for lo, hi in itertools.pairwise([*cuts.tolist(), len(places)]):
             t = int(provider[lo])
             supplies.setdefault(t, []).append((s, places[lo:hi] - self.vertex_ptr[t]))
         return {

@@ -206,7 +206,7 @@ class StoredCoarsening:
                 f"ranks.below(tau) keeps the modes up to tau, ranks.fixed(r) the r lowest of every "
                 f"cluster",
                 SingularProblemWarning,
-                stacklevel=stacklevel + 1,
+                stacklevel=stacklevel,
             )
 
     def __repr__(self) -> str:

@@ -1,0 +1,18 @@
+"""Places for stores, on this machine's disk and in memory."""
+
+import uuid
+
+import pytest
+
+
+@pytest.fixture
+def url(tmp_path):
+    """Return a function that names places on the disk."""
+    return lambda name: str(tmp_path / name)
+
+
+@pytest.fixture
+def memory():
+    """Return a function that names places in memory, which no other test uses."""
+    mine = uuid.uuid4().hex
+    return lambda name: f"memory://{mine}/{name}"

@@ -1,0 +1,118 @@
+"""Ledger and checks, streamed."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+import sheafcoarsen.distributed as dist
+from sheafcoarsen.distributed.account import bound_of, cluster_values
+from tests.support.helpers import assert_residual, ties_allowed
+from tests.unit.distributed.cases import grid_sheaf, ragged_sheaf
+
+LINES = (
+    "retained_internal", "discarded_internal", "internal_coupling", "discarded_norm2",
+    "retained_crossing", "crossing_coupling", "discarded_crossing", "fine_energy",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("local_operator", ["internal", "principal"])
+@pytest.mark.parametrize("columns", [(), (2,)])
+def test_the_ledger_is_that_of_memory(local_operator, columns, memory):
+    F = ragged_sheaf(np.complex128)
+    P = sc.select(F, 6)
+    with ties_allowed():
+        C = sc.coarsen(F, P, 3, local_operator=local_operator)
+        D = dist.coarsen(
+            dist.to_store(memory("src"), F, 700),
+            memory("out"),
+            P,
+            3,
+            local_operator=local_operator,
+            n_shards=3,
+        )
+    x = np.random.default_rng(0).standard_normal((F.dim_c0, *columns))
+    one, other = sc.energy_ledger(C, x), D.ledger(x)
+    delta = sc.coboundary(F)
+    for name in LINES:
+        a, b = getattr(one, name), getattr(other, name)
+        assert np.shape(a) == np.shape(b)
+        assert_residual(a - b, delta, delta, x, x, n=F.dim_c0)
+    if local_operator == "internal":
+        finite = np.isfinite(one.truncation_bound)
+        assert np.array_equal(finite, np.isfinite(other.truncation_bound))
+        assert np.allclose(one.truncation_bound[finite], other.truncation_bound[finite])
+    else:
+        assert one.truncation_bound is other.truncation_bound is None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex128])
+@pytest.mark.parametrize("local_operator", ["internal", "principal"])
+def test_a_coarsening_passes(dtype, local_operator, memory):
+    F = ragged_sheaf(dtype)
+    with ties_allowed():
+        D = dist.coarsen(
+            dist.to_store(memory("src"), F, 700),
+            memory("out"),
+            sc.select(F, 6),
+            3,
+            local_operator=local_operator,
+            n_shards=3,
+        )
+    V = D.verify()
+    assert V.passed, str(V)
+    assert len(V) == 5
+    assert V["thm:Galerkin_realization"].how == "probe"
+
+
+def test_without_loops_realization_does_not_apply(memory):
+    F = ragged_sheaf()
+    with ties_allowed():
+        D = dist.coarsen(
+            dist.to_store(memory("src"), F), memory("out"), sc.select(F, 6), 3, loops=False
+        )
+    V = D.verify(probes=1)
+    assert V.passed
+    assert V["thm:Galerkin_realization"].skipped_because.startswith("loops=False")
+    with pytest.raises(ValueError, match="`probes` must be at least 1"):
+        D.verify(probes=0)
+
+
+@pytest.mark.parametrize("what", ["tail", "data"])
+def test_a_wrong_number_fails(what, url):
+    """A number that is wrong but not damaged, as a bug would leave it."""
+    import zarr
+
+    F = grid_sheaf(6)
+    with ties_allowed():
+        D = dist.coarsen(dist.to_store(url("src"), F), url("out"), sc.select(F, 6), 3, n_shards=2)
+    folder = "parts" if what == "tail" else "basis"
+    path = sorted(path for path in Path(url("out"), folder).iterdir() if path.is_dir())[0]
+    array = zarr.open_group(str(path), mode="r+")[what]
+    values = array[...]
+    values[np.argmax(np.abs(values))] *= 1 + 1e-9
+    array[...] = values
+    V = dist.open_coarsening(url("out")).verify()
+    assert not V.passed
+    wrong = {check.label for check in V if not check.passed}
+    assert "thm:Galerkin_realization" in wrong
+    assert ("section-2" in wrong) == (what == "data")
+    assert D.sheaf.n_edges
+
+
+def test_numbers_of_clusters(memory):
+    F = ragged_sheaf()
+    P = sc.select(F, 6)
+    with ties_allowed():
+        C = sc.coarsen(F, P, 3)
+        D = dist.coarsen(dist.to_store(memory("src"), F), memory("out"), P, 3, n_shards=3)
+    found = cluster_values(D.sheaf, "next_eigenvalues")
+    assert np.array_equal(found, C.modes.next_eigenvalues)
+
+
+def test_the_bound_of_the_norm_holds(memory):
+    F = ragged_sheaf()
+    bound = bound_of(dist.to_store(memory("src"), F, 700))
+    top = np.linalg.eigvalsh(sc.laplacian(F).toarray())[-1]
+    assert top <= bound < 20 * top

@@ -1,0 +1,115 @@
+"""Tasks: each is done once, and sees when what it reads is damaged."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+import sheafcoarsen.distributed as dist
+from sheafcoarsen._support.threads import thread_count
+from sheafcoarsen.distributed import tasks
+from sheafcoarsen.distributed.place import StoreError, place_of
+from sheafcoarsen.modes import Internal, Whole
+from tests.unit.distributed.cases import grid_sheaf, ragged_sheaf
+
+
+def job_at(url, **options):
+    given = {
+        "source": place_of(url("src")),
+        "out": place_of(url("out")),
+        "run": "mine",
+        "operator": Internal(),
+        "rule": None,
+        "singular": False,
+        "loops": True,
+        "compress": False,
+        "whole": Whole(False, False, 0),
+    }
+    return tasks.Job(**{**given, **options})
+
+
+def test_a_task_is_done_once_in_a_run(memory):
+    calls = []
+
+    def work(job, i, extra):
+        calls.append((i, extra, thread_count()))
+        return {"twice": 2 * i}
+
+    task = tasks.once("doubling", work)
+    job = job_at(memory, threads=1)
+    first = task(job, 3, "x")
+    assert first["twice"] == 6
+    assert "found" not in first
+    again = task(job, 3, "x")
+    assert (again["twice"], again["found"]) == (6, True)
+    task(job, 4, "y")
+    task(job_at(memory, run="another", threads=1), 3, "z")
+    assert calls == [(3, "x", 1), (4, "y", 1), (3, "z", 1)]
+
+
+def test_a_task_that_fails_leaves_no_note(memory):
+    def work(job, i):
+        raise np.linalg.LinAlgError("cluster 2 did not converge")
+
+    task, job = tasks.once("failing", work), job_at(memory)
+    for _ in range(2):
+        with pytest.raises(np.linalg.LinAlgError, match="failing 7, clusters counted in it"):
+            task(job, 7)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+def test_numbers_as_integers(dtype):
+    flat = np.arange(6).astype(dtype)
+    words, each = tasks.machine_words(flat)
+    assert len(words) == each * len(flat)
+    assert np.shares_memory(words, flat)
+
+
+def test_parts_of_a_sheaf():
+    F = ragged_sheaf()
+    edges = np.flatnonzero((F.edges < 20).all(axis=1))
+    G = tasks.part_of(F, edges, 20)
+    assert G.n_vertices == 20
+    for k, e in enumerate(edges):
+        assert np.array_equal(G.tail_map(k), F.tail_map(e))
+        assert np.array_equal(G.head_map(k), F.head_map(e))
+
+
+@pytest.fixture
+def unfinished(url, monkeypatch):
+    """Return a call that ended between the shuffle and the shards, and how it goes on."""
+    src = dist.to_store(url("src"), grid_sheaf(9), part_bytes=2000)
+    P = sc.select(grid_sheaf(9), 9)
+
+    def call():
+        return dist.coarsen(src, url("out"), P, 3, n_shards=3)
+
+    def stopped(*_):
+        raise RuntimeError("stopped")
+
+    with monkeypatch.context() as context:
+        context.setattr(tasks, "shard_task", stopped)
+        with pytest.raises(RuntimeError, match="stopped"):
+            call()
+    return call
+
+
+@pytest.mark.parametrize("damage", ["altered", "shorter", "gone"])
+@pytest.mark.parametrize("what", ["buckets", "plan"])
+def test_damaged_scratch_is_seen(what, damage, unfinished, url):
+    found = sorted(Path(url("out"), "work", what).iterdir())
+    path = next(path for path in found if what == "buckets" or path.name.startswith("shard"))
+    held = path.read_bytes()
+    if damage == "gone":
+        path.unlink()
+    elif damage == "shorter":
+        path.write_bytes(held[:-8])
+    else:
+        path.write_bytes(held[:20] + bytes([held[20] ^ 1]) + held[21:])
+    with pytest.raises(StoreError, match="damaged|missing"):
+        unfinished()
+    path.write_bytes(held)
+    C = unfinished()
+    assert C.report["tasks_found"] >= len(C.fine.parts)
+    assert C.verify().passed

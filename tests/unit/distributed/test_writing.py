@@ -1,0 +1,96 @@
+"""How a store is written, and what is refused before anything looks like one."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+import sheafcoarsen.distributed as dist
+from tests.unit.distributed.cases import ragged_sheaf
+
+
+def pieces_of(F, cuts):
+    for lo, hi in itertools.pairwise(cuts):
+        tail = F.tail_data[F.tail_offsets[lo] : F.tail_offsets[hi]]
+        head = F.head_data[F.head_offsets[lo] : F.head_offsets[hi]]
+        yield F.edges[lo:hi], F.edge_dims[lo:hi], tail, head
+
+
+@pytest.mark.parametrize("cuts", [[0, 90], [0, 1, 30, 30, 90], [0, 1, 2, 3, 40, 90]])
+@pytest.mark.parametrize("part_bytes", [300, 32e6])
+def test_pieces_make_a_sheaf(cuts, part_bytes, memory):
+    F = ragged_sheaf(np.complex64)
+    src = dist.write_store(memory("src"), F.vertex_dims, pieces_of(F, cuts), part_bytes)
+    G = src.load()
+    assert np.array_equal(F.edges, G.edges)
+    assert np.array_equal(F.tail_data, G.tail_data)
+    assert np.array_equal(F.head_data, G.head_data)
+    assert G.dtype == np.complex64
+
+
+def test_parts_keep_to_their_size(memory):
+    F = ragged_sheaf()
+    src = dist.to_store(memory("src"), F, part_bytes=1000)
+    sizes = [sum(maps.nbytes for maps in src.maps(p)) for p in range(len(src.parts))]
+    largest = 8 * int((F.edge_dims * F.vertex_dims[F.edges].sum(axis=1)).max())
+    assert max(sizes) <= 1000 + largest
+    assert min(sizes) > 1000 / 2 - largest
+
+
+def test_a_sheaf_without_edges_or_vertices(memory):
+    src = dist.write_store(memory("vertices"), [2, 1], [])
+    assert src.load().dim_c0 == 3
+    assert dist.write_store(memory("nothing"), np.zeros(0, int), []).load().n_vertices == 0
+
+
+def test_nothing_is_written_over(url, memory):
+    F = sc.CellularSheaf.constant([[0, 1]])
+    for place in (url, memory):
+        dist.to_store(place("src"), F)
+        with pytest.raises(FileExistsError, match="exists: remove it"):
+            dist.to_store(place("src"), F)
+    with open(url("file"), "w") as file:
+        file.write("mine")
+    with pytest.raises(FileExistsError, match="exists"):
+        dist.write_store(url("file"), [1], [])
+
+
+GOOD = ([[0, 1]], 1, [1.0], [1.0])
+
+BAD = [
+    (3, TypeError, r"`pieces\[1\]` must be \(edges, edge_dims, tail_data, head_data\)"),
+    (GOOD[:3], TypeError, r"`pieces\[1\]` must be"),
+    (([[0, 5]], 1, [1.0], [1.0]), ValueError, "its edge 0 joins 0 and 5, but vertices are 0 .. 2"),
+    (([0, 1], 1, [1.0], [1.0]), ValueError, "2-dimensional"),
+    (([[0, 1, 2]], 1, [1.0], [1.0]), ValueError, r"shape \(m, 2\)"),
+    (([[0, 1]], 2, [1.0], [1.0, 1.0]), ValueError, r"its tail maps must have shape \(2,\)"),
+    (([[0, 1]], 1, [1.0], [1.0, 1.0]), ValueError, r"its head maps must have shape \(1,\)"),
+    (([[0, 1]], -1, [1.0], [1.0]), ValueError, "at least 0"),
+    (([[0, 1]], 1, [1.0], [np.nan]), ValueError, "the head map of its edge 0 must be finite"),
+    (([[0, 1]], 1, [1.0], [1j]), TypeError, "holds complex128, but earlier ones hold float64"),
+    (([[0, 1]], 1, [1.0], ["x"]), TypeError, "must hold float32"),
+    (([[0, 1]], 1, [1e300], [1.0]), ValueError, "the maps of all pieces"),
+]
+
+
+@pytest.mark.parametrize(("piece", "error", "message"), BAD)
+def test_a_piece_that_does_not_fit_is_named(piece, error, message, memory):
+    with pytest.raises(error, match=message):
+        dist.write_store(memory("src"), [1, 1, 1], [GOOD, piece])
+    with pytest.raises(dist.StoreError):
+        dist.open_store(memory("src"))
+
+
+def test_other_arguments(memory):
+    with pytest.raises(ValueError, match="`part_bytes` must be at least 1"):
+        dist.write_store(memory("src"), [1], [], part_bytes=0)
+    with pytest.raises(ValueError, match="`part_bytes` must be at least 1"):
+        dist.to_store(memory("src"), ragged_sheaf(), part_bytes=float("nan"))
+    with pytest.raises(ValueError, match="`vertex_dims` must not be negative"):
+        dist.write_store(memory("src"), [1, -1], [])
+    with pytest.raises(TypeError, match="CellularSheaf"):
+        dist.to_store(memory("src"), [[0, 1]])
+    F = sc.CellularSheaf.constant([[0, 1]]).with_labels([frozenset(), 1])
+    with pytest.raises(TypeError, match="cannot be stored"):
+        dist.to_store(memory("src"), F)
