@@ -98,6 +98,8 @@ Warning classes
     SingularProblemWarning  a question whose answer is not unique or does not exist
     SmallComponentsWarning  small pieces of a graph hold the clusters that a large one would need
 
+Beyond one machine there is ``import sheafcoarsen.distributed as dist``: sheaves in stores.
+
 ``help(sc.coarsen)`` tells more of one of them. Labels such as ``thm:Galerkin_realization`` name
 statements of the paper "Hierarchical Pooling for Sheaf Neural Networks".
 """

@@ -8,10 +8,9 @@ import numpy.typing as npt
 import scipy.sparse
 from scipy.sparse.linalg import LinearOperator
 
-from sheafcoarsen._kernels.operators import apply_adjoint
 from sheafcoarsen._support import cochain, offsets, range_of_blocks
 from sheafcoarsen.distributed.store import SheafStore
-from sheafcoarsen.operators import apply_coboundary, as_columns, canonical_csr
+from sheafcoarsen.operators import apply_coboundary, apply_laplacian, as_columns, canonical_csr
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 
@@ -76,7 +75,7 @@ def laplacian_operator(store: SheafStore) -> LinearOperator:
         flat = as_columns(x)
         out = np.zeros_like(flat)
         for part in parts_of(store):
-            apply_adjoint(part.sheaf.arrays, apply_coboundary(part.sheaf, flat), out)
+            out += apply_laplacian(part.sheaf, flat)
         return out.reshape(x.shape)
 
     return LinearOperator(

@@ -3,6 +3,7 @@
 from sheafcoarsen.operators.csr import canonical_csr, index_dtype
 from sheafcoarsen.operators.delta import (
     apply_coboundary,
+    apply_laplacian,
     as_columns,
     coboundary,
     laplacian_operator,
@@ -21,6 +22,7 @@ __all__ = [
     "Factors",
     "LaplacianPattern",
     "apply_coboundary",
+    "apply_laplacian",
     "as_columns",
     "canonical_csr",
     "coboundary",
