@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import EPS, cochain, flag, ranges
+from sheafcoarsen._support import EPS, check_range, cochain, flag, offsets, ranges, scalar_array
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.operators import as_columns, coboundary
 from sheafcoarsen.sections import given_values, given_vertices
-from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf, unit_sheaf
 from sheafcoarsen.solve.grounding import grounded
 from sheafcoarsen.solve.refinement import NormalEquations, column_units, minimize
 
@@ -30,9 +30,13 @@ def harmonic_extension(
     vertices: npt.ArrayLike,
     values: npt.ArrayLike | Sequence[npt.ArrayLike],
     *,
+    weight: float | npt.ArrayLike | None = None,
     progress: bool = False,
 ) -> np.ndarray:
     """Return the cochain of least energy norm(delta x)^2 with the given values at some vertices.
+
+    With a ``weight`` the values are guides, which x need not hold: of least energy is then
+    norm(delta x)^2 plus the sum of w_v norm(x_v - value_v)^2 over the given vertices.
 
     With B the given vertices and I the others, x_I solves L_II x_I = -L_IB x_B, the normal
     equations of min norm(delta_I x_I + delta_B x_B). Where that leaves x_I undetermined, it is the
@@ -45,19 +49,24 @@ def harmonic_extension(
         No vertex twice.
     values : sequence of k arrays, or one array of shape (k, d) or (k, d, h)
         One value for each vertex, of shape (d_v,) or (d_v, h) with the same h.
+    weight : float or array_like, shape (k,), optional
+        Of all values or of each, above 0: how much it costs to miss them, in units of the squares
+        of the maps. Infinity, as no weight, means that a value is held.
     progress : bool
         Show a progress bar.
 
     Returns
     -------
     x : ndarray, shape (dim_c0,) or (dim_c0, h)
-        In the common scalar type of the sheaf and the values, which it holds unchanged.
+        In the common scalar type of the sheaf and the values, which it holds unchanged where they
+        have no weight.
 
     Raises
     ------
     ValueError
-        Vertices that are repeated or do not exist, values of another number or shape, or no
-        vertices at all where L is singular: every global section is then an answer.
+        Vertices that are repeated or do not exist, values of another number or shape, weights that
+        are not above 0, or no vertices at all where L is singular: every global section is then an
+        answer.
     NotConverged
         A numpy.linalg.LinAlgError, where the iteration does not get there.
 
@@ -81,11 +90,19 @@ def harmonic_extension(
     >>> F = sc.CellularSheaf.constant(nx.path_graph(5))
     >>> sc.harmonic_extension(F, [0, 4], [[0.0], [1.0]]).round(12)
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+
+    With weights of the same size as those of the edges, both ends give way:
+
+    >>> sc.harmonic_extension(F, [0, 4], [[0.0], [1.0]], weight=1.0).round(12)
+    array([0.16666667, 0.33333333, 0.5       , 0.66666667, 0.83333333])
     """
     check_sheaf(sheaf)
     progress = flag("progress", progress)
     vertices = given_vertices(sheaf, vertices)
     given = given_values(sheaf, vertices, values)
+    dim_c0 = sheaf.dim_c0
+    if weight is not None:
+        sheaf, vertices = _with_guides(sheaf, vertices, _guide_weights(weight, vertices))
     at = ranges(sheaf.vertex_offsets[vertices], sheaf.vertex_dims[vertices])
     x = np.zeros((sheaf.dim_c0, *given.shape[1:]), np.result_type(given.dtype, sheaf.dtype))
     x[at] = given
@@ -104,7 +121,60 @@ def harmonic_extension(
     y, problem = minimize(D, rest, -(delta @ work), progress)
     _warn_of_doubt(sheaf, vertices, inside, problem)
     x[inside] = (y * units).astype(x.dtype).reshape(len(inside), *x.shape[1:])
-    return x
+    return x[:dim_c0]
+
+
+def _guide_weights(weight: float | npt.ArrayLike, vertices: np.ndarray) -> np.ndarray:
+    """Return one weight for each given vertex."""
+    weights = scalar_array("weight", np.asarray(weight))
+    if weights.dtype.kind == "c":
+        raise TypeError(f"`weight` must be real, got dtype {weights.dtype}")
+    if weights.shape not in ((), (len(vertices),)):
+        raise ValueError(
+            f"`weight` must be one number or one for each of the {len(vertices)} vertices, got "
+            f"shape {weights.shape}"
+        )
+    weights = np.broadcast_to(weights.astype(np.float64), len(vertices))
+    bad = np.flatnonzero(~(weights > 0))
+    if bad.size:
+        i = int(bad[0])
+        raise ValueError(
+            f"`weight` must be above 0, got {weights[i]} for vertex {vertices[i]}: leave a vertex "
+            f"out whose value does not count"
+        )
+    return weights
+
+
+def _with_guides(
+    sheaf: CellularSheaf, vertices: np.ndarray, weights: np.ndarray
+) -> tuple[CellularSheaf, np.ndarray]:
+    """Return the sheaf with a vertex more for each soft value, and where values are held.
+
+    The new vertex holds the value, and an edge with maps sqrt(w) I leads to it: the energy of the
+    edge is what it costs to miss the value.
+    """
+    soft = np.flatnonzero(np.isfinite(weights))
+    for extreme in (weights[soft].min(initial=np.inf), weights[soft].max(initial=0.0)):
+        if len(soft):  # its root becomes a map
+            check_range("weight", float(np.sqrt(extreme)), sheaf.dtype)
+    guided = vertices[soft]
+    dims = sheaf.vertex_dims[guided]
+    new = sheaf.n_vertices + np.arange(len(soft))
+    squares = dims**2
+    roots = np.zeros(int(squares.sum()), sheaf.dtype)
+    starts = np.repeat(offsets(squares)[:-1], dims)
+    rows = ranges(np.zeros(len(dims), np.int64), dims)
+    roots[starts + rows * (np.repeat(dims, dims) + 1)] = np.repeat(np.sqrt(weights[soft]), dims)
+    held = vertices.copy()
+    held[soft] = new
+    with_guides = trusted_sheaf(
+        np.concatenate([sheaf.edges, np.stack([guided, new], axis=1)]),
+        np.concatenate([sheaf.vertex_dims, dims]),
+        np.concatenate([sheaf.edge_dims, dims]),
+        np.concatenate([sheaf.tail_data, roots]),
+        np.concatenate([sheaf.head_data, roots]),
+    )
+    return with_guides, held
 
 
 def _warn_of_doubt(

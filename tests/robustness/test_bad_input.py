@@ -871,6 +871,7 @@ CALLS = {
         sc.harmonic_extension,
         {
             **SHEAF,
+            "weight": [1.0, 2.0],
             "vertices": [0, 2],
             "values": [[1.0, 2.0], [3.0, 4.0]],
             "progress": False,

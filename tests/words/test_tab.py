@@ -17,7 +17,7 @@ SHOWN = {
         "tangent_frames",
         "vertex_areas",
     ],
-    "plot": ["field", "hierarchy", "ledger", "partition", "quality", "spectra", "surface"],
+    "plot": ["field", "hierarchy", "ledger", "partition", "poses", "quality", "spectra", "surface"],
     "ranks": ["below", "budget", "fixed", "gap", "kernel"],
 }
 

@@ -195,3 +195,85 @@ def test_directions_that_are_hardly_determined_are_told(small, warns):
         warnings.simplefilter("always")
         sc.harmonic_extension(F, [0], [[2.0]])
     assert ["hardly determine" in str(w.message) for w in caught] == [True] * warns
+
+
+# ---------------------------------------------------------------- guides
+
+
+@given(sheaves(spread=False), st.data())
+def test_guides_minimize_energy_and_what_they_are_missed_by(F, data):
+    """X solves (L + W) x = W g, where that has one solution."""
+    assume(F.n_vertices)
+    vertices, values = data.draw(boundaries(F))
+    weights = data.draw(st.lists(st.sampled_from([0.25, 1.0, 7.0]), min_size=1, max_size=1)) * len(
+        vertices
+    )
+    delta, unit = exact(F)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        x = sc.harmonic_extension(F, vertices, values, weight=np.array(weights) * unit**2)
+    gradient = delta.conj().T @ (delta @ x)
+    for v, w, value in zip(vertices, weights, values, strict=True):
+        at = reference.vertex_coordinates(F, v)
+        gradient[at] += w * (x[at] - value)
+    largest = max(size(delta) ** 2, *weights) * max(size(x), *(size(value) for value in values))
+    assert x.dtype == F.dtype
+    assert_residual(gradient, largest, n=F.dim_c0 + 1, eps=eps_of(F.dtype))
+
+
+def test_guides_of_every_kind():
+    """One weight, one for each, and infinity, which holds; several columns, complex numbers."""
+    F = gallery.bundle(nx.grid_2d_graph(6, 6), 2, 0.3, seed=8)
+    rng = np.random.default_rng(21)
+    vertices, values = [3, 20, 31], rng.standard_normal((3, 2, 4)) + 1j
+    L = reference.laplacian(F)
+
+    def dense(weights):
+        W = np.zeros(F.dim_c0)
+        g = np.zeros((F.dim_c0, 4), complex)
+        for v, w, value in zip(vertices, weights, values, strict=True):
+            W[2 * v : 2 * v + 2], g[2 * v : 2 * v + 2] = w, value
+        return np.linalg.solve(L + np.diag(W), W[:, None] * g)
+
+    for weight, weights in ((0.7, [0.7] * 3), ([0.1, 2.0, 30.0], [0.1, 2.0, 30.0])):
+        x = sc.harmonic_extension(F, vertices, values, weight=weight)
+        expected = dense(weights)
+        assert_residual(x - expected, expected, 30.0, n=F.dim_c0)
+    held = sc.harmonic_extension(F, vertices, values)
+    infinite = sc.harmonic_extension(F, vertices, values, weight=np.inf)
+    np.testing.assert_array_equal(infinite, held)
+    mixed = sc.harmonic_extension(F, vertices, values, weight=[np.inf, 1e-6, np.inf])
+    np.testing.assert_array_equal(mixed[6:8], values[0])
+    without = sc.harmonic_extension(F, vertices[::2], values[::2])
+    assert np.abs(mixed - without).max() < 1e-4
+    near = sc.harmonic_extension(F, vertices, values, weight=1e6)
+    assert 0 < np.abs(near - held).max() < 1e-4
+    assert sc.harmonic_extension(F, [], [], weight=3.0).shape == (72,)
+
+
+def test_guides_of_ragged_stalks_and_in_single_precision():
+    F = CellularSheaf.random(nx.cycle_graph(4), [1, 2, 0, 3], 2, seed=4, dtype=np.float32)
+    x = sc.harmonic_extension(F, [3, 1], [[1.0, 2.0, 3.0], [4.0, 5.0]], weight=[2.0, 0.5])
+    assert x.dtype == np.float64  # that of the values
+    W = np.diag([0.0, 0.5, 0.5, 2.0, 2.0, 2.0])
+    g = np.array([0.0, 4.0, 5.0, 1.0, 2.0, 3.0])
+    expected = np.linalg.solve(reference.laplacian(F) + W, W @ g)
+    assert_residual(x - expected, expected, 100.0, n=6, eps=np.finfo(np.float32).eps)
+
+
+@pytest.mark.parametrize(
+    ("weight", "error", "message"),
+    [
+        (0.0, ValueError, "`weight` must be above 0, got 0.0 for vertex 1"),
+        ([1.0, -2.0], ValueError, "`weight` must be above 0, got -2.0 for vertex 3"),
+        (np.nan, ValueError, "`weight` must be above 0, got nan"),
+        ([1.0], ValueError, "one number or one for each of the 2 vertices, got shape (1,)"),
+        (1j, TypeError, "`weight` must be real"),
+        ("much", TypeError, "`weight` must hold"),
+        (1e308, ValueError, "the largest entry of `weight` is 1e+154"),
+    ],
+)
+def test_weights_that_are_none_are_refused(weight, error, message):
+    F = CellularSheaf.constant(nx.path_graph(5))
+    with pytest.raises(error, match=re.escape(message)):
+        sc.harmonic_extension(F, [1, 3], [[0.0], [1.0]], weight=weight)
