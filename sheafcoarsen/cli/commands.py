@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import importlib.metadata
 import os
+import shlex
 import sys
 import time
 import warnings
@@ -19,6 +20,7 @@ from sheafcoarsen.coarsening import Coarsening, coarsen, energy_ledger, growth_o
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.html_report import (
     SMOOTHING_STEPS,
+    Origin,
     smooth_cochain,
     stage,
     write_report,
@@ -277,13 +279,40 @@ def _coarsen(args: argparse.Namespace) -> int:
     if args.report is not None:
         before = dict(times)
         with stage(times, "report"):
-            passed = write_report(C, args.report, before).passed
+            passed = write_report(C, args.report, _origin(args, before)).passed
     _show(C, times)
     if args.out is not None:
         print(f"saved   {args.out}")
     if args.report is not None:
         print(f"report  {args.report}{'' if passed else ': a check FAILED'}")
     return 0 if passed else 1
+
+
+def _origin(args: argparse.Namespace, times: dict[str, float]) -> Origin:
+    """Return what was typed, with all defaults."""
+    options: dict[str, object] = {
+        "clusters": args.clusters,
+        "rank": args.rank,
+        "method": args.method or "auto",
+        "local-operator": args.local_operator or "internal",
+        "seed": args.seed or 0,
+    }
+    ours = args.input.lower().removesuffix(".gz").endswith((".npz", ".g2o")) or _is_zip(args.input)
+    if not ours:
+        options["dim"] = 1 if args.dim is None else args.dim
+    if args.vertices is not None:
+        options["vertices"] = args.vertices
+    words = ["sheafcoarsen", "coarsen", args.input]
+    words += [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    if args.signed:
+        options["signed"] = True
+        words.append("--signed")
+    for name in ("out", "report"):
+        if getattr(args, name) is not None:
+            words += [f"--{name}", getattr(args, name)]
+    return Origin(
+        os.path.basename(args.input), {"path": args.input} | options, shlex.join(words), times
+    )
 
 
 def _check_output(option: str, path: str, ending: str) -> None:

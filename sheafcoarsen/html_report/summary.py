@@ -1,0 +1,79 @@
+"""The verdict in one sentence: what was kept, how far the low spectrum is off, what it costs."""
+
+import numpy as np
+
+from sheafcoarsen._support import tables
+from sheafcoarsen.coarsening import Coarsening
+from sheafcoarsen.html_report.findings import Findings
+from sheafcoarsen.operators import count_nonzeros
+
+
+def verdict_of(C: Coarsening, found: Findings) -> str:
+    """Return the sentence."""
+    parts = [_kept(found), _spectrum(found), _size(C), _checks(found)]
+    sentence = "; ".join(part for part in parts if part)
+    return sentence[:1].upper() + sentence[1:] + "."
+
+
+def _kept(found: Findings) -> str:
+    if isinstance(found.ledgers, str):
+        return "what is kept of a smooth cochain is not known, because R is no isometry"
+    smooth = found.ledgers[1]
+    kept = 1 - float(smooth.discarded_norm2.sum())
+    return f"{percent(kept)} of the squared norm of a smooth cochain is kept"
+
+
+def _spectrum(found: Findings) -> str:
+    if isinstance(found.quality, str):
+        return ""
+    Q = found.quality[0]
+    lost = Q.kernel_fine - Q.kernel_coarse
+    zeros = "all zero eigenvalues stay" if lost <= 0 else f"{lost:,} zero eigenvalues are lost"
+    if Q.kernel_fine == 0:
+        zeros = "there is no zero eigenvalue"
+    errors = Q.relative_errors
+    there = errors[np.isfinite(errors)]
+    if not len(errors):
+        return f"{zeros} and there are no others"
+    if not len(there):
+        return f"{zeros}, and none of the lowest {len(errors)} positive ones has a coarse one"
+    many = (
+        f"the lowest {len(there)} positive eigenvalues are"
+        if len(there) > 1
+        else ("the lowest positive eigenvalue is")
+    )
+    much = f"{many} at most {percent(float(there.max()))} too high"
+    if len(there) > 2:
+        much += f" ({percent(float(np.median(there)))} in the median)"
+    if len(there) < len(errors):
+        much += f", {len(errors) - len(there)} more have no coarse one"
+    return f"{zeros}, {much}"
+
+
+def _size(C: Coarsening) -> str:
+    before, after = count_nonzeros(C.fine), count_nonzeros(C.sheaf)
+    dims = f"dim C^0 is {C.sheaf.dim_c0:,} instead of {C.fine.dim_c0:,}"
+    word = "LARGER than it was" if after > before else "smaller than it was"
+    if after == before:
+        word = "as large as it was"
+    return f"{dims}, and the Laplacian is {word}, {after:,} entries instead of {before:,}"
+
+
+def _checks(found: Findings) -> str:
+    verdict = found.verdict
+    applied = [check for check in verdict.checks if check.skipped_because is None]
+    failed = [check for check in applied if not check.passed]
+    if failed:
+        return f"{len(failed)} of {len(applied)} checks of the theory FAILED"
+    return f"all {len(applied)} checks of the theory that apply passed"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, so many digits that it does not look like all or nothing."""
+    if share >= 10:
+        return f"{tables.text(100 * share)} %"
+    if 0.99 < share < 1:
+        missing = 100 * (1 - share)
+        digits = int(np.clip(np.ceil(-np.log10(missing) - 1e-6), 1, 12))
+        return f"{100 * share:.{digits}f} %"
+    return f"{100 * share:.3g} %"
