@@ -55,7 +55,8 @@ class Degrees:
             where = range_of_blocks(self.starts, piece.own[members])
             own = piece.own[members]
             R = self.factors[where].reshape(D.shape)
-            error = np.array([norm(block) for block in R.conj().swapaxes(1, 2) @ R - D])
+            error = np.abs(R.conj().swapaxes(1, 2) @ R - D).reshape(-1)
+            error = scaled_norms(error, np.repeat(np.arange(len(members)), d * d), len(members))
             n = np.maximum(d, self.terms[own])
             self.worst_factor = max(self.worst_factor, judged(error, n, self.eps, self.norms[own]))
             self.roots[where] = inverse_roots(R, self.eps, self.loop_sizes[own]).reshape(-1)

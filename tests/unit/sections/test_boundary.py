@@ -8,7 +8,7 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
-from tests.unit.sections.test_normal_equations import PATH
+from tests.unit.solve.test_refinement import PATH
 
 
 def test_values_come_in_many_forms():

@@ -8,7 +8,7 @@ import scipy.sparse
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.sections import count_operations
 from sheafcoarsen.operators import Factors
-from sheafcoarsen.sections import fill, normal_equations
+from sheafcoarsen.sections import fill
 from tests.support.helpers import assert_residual
 
 
@@ -57,9 +57,7 @@ def test_wide_levels_with_little_fill_are_factored():
     levels = fill._level_sizes(abs(L), np.arange(L.shape[0]))
     assert float(levels.max()) ** 3 > fill.DIRECT_BEFORE * len(levels) * L.nnz
     assert fill.fills_little(L)
-    delta = scipy.sparse.csc_array(sc.coboundary(F))
-    solver = normal_equations.NormalEquations(scipy.sparse.csr_array(delta[:, 3:]), 2e-16, False)
-    assert solver.factors is not None
+    assert sc.Solver(F, fixed=[0]).method == "direct"
     x = sc.harmonic_extension(F, [0], [np.eye(3)])
     assert_residual((L @ x)[3:], L, x, n=10)
 
@@ -91,3 +89,12 @@ def test_surfaces_are_factored_for_the_sake_of_their_narrow_levels(monkeypatch):
     ):
         L = sc.laplacian(sc.CellularSheaf.constant(graph))
         assert fill.fills_little(L) == little
+
+
+@pytest.mark.parametrize(("closures", "little"), [(990, True), (1100, False)])
+def test_graphs_with_few_cycles_are_factored(closures, little, monkeypatch):
+    """They are nearly forests, whatever their levels and the count say."""
+    for name in ("DIRECT_BEFORE", "DIRECT_OPERATIONS"):
+        monkeypatch.setattr(fill, name, 0)
+    L = sc.laplacian(sc.CellularSheaf.constant(chords(6000, closures)))
+    assert fill.fills_little(L) == little

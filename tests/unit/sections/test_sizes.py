@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.sections import clustering, sizes
 
 
@@ -39,3 +40,11 @@ def test_what_is_decomposed_densely_is_bounded(monkeypatch):
         sc.global_sections(F)
     monkeypatch.setattr(sizes, "LARGEST_LAST", 20)
     assert sc.global_sections(F).h0 == 0
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_six_thousand_dimensions_are_decomposed_at_most(monkeypatch):
+    F = sc.CellularSheaf.random(nx.random_regular_graph(4, 6002, seed=1), 1, 1, seed=1)
+    monkeypatch.setattr(clustering, "cluster_count", lambda sheaf, growth: sheaf.n_vertices)
+    with pytest.raises(np.linalg.LinAlgError, match="than dimension 6002, .* up to 6000"):
+        sc.global_sections(F)
