@@ -28,7 +28,8 @@ of levels are logarithmic, the work is linear. The steps, each with its function
     many sections.
 (d) ``coarsening.realize`` compresses the edges, and (b) begins again, until
     ``decision.right_singular_vectors`` can decompose what is left; ``decision.zero_threshold``
-    says what is zero there and ``decision.doubt`` whether that is clear.
+    says what is zero there and ``decision.doubt`` whether that is clear. Where coarsening stalls,
+    as on expanders, ``full_rank`` sees whether delta has independent rows or columns.
 
 ``lifting.lift_sections`` comes back up through the levels and makes the basis orthonormal.
 

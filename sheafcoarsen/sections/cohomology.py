@@ -22,6 +22,7 @@ from sheafcoarsen.sections.decision import (
     zero_threshold,
 )
 from sheafcoarsen.sections.equilibration import Stalks, equilibrate
+from sheafcoarsen.sections.full_rank import FullRank, sections_of_full_rank
 from sheafcoarsen.sections.lifting import lift_sections, section_residual
 from sheafcoarsen.sections.reduction import Level, reduce_level
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
@@ -201,11 +202,15 @@ def find_sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
         sheaf, stalks = equilibrate(F, eps)  # (a)
         descent = _descend(sheaf, KEEP[real_bytes(F.dtype)], eps)  # (b), (c)
         last, levels = descent.last, descent.levels
-        Z, sigma = right_singular_vectors(last)  # (d)
         threshold = zero_threshold(last.dim_c0, eps, descent.dropped)
-        h, weight = _count_zeros(stalks, levels, Z, sigma, threshold)
-        zero = max(descent.zero, float(sigma[:h].max(initial=0)))
-        nonzero = float(sigma[h:].min(initial=np.inf))
+        if descent.full is None:
+            Z, sigma = right_singular_vectors(last)  # (d)
+            h, weight = _count_zeros(stalks, levels, Z, sigma, threshold)
+            zero = max(descent.zero, float(sigma[:h].max(initial=0)))
+            nonzero = float(sigma[h:].min(initial=np.inf))
+        else:
+            Z, nonzero, weight = *descent.full, 1.0
+            h, zero = Z.shape[1], descent.zero
         basis = lift_sections(stalks, levels, last, np.ascontiguousarray(Z[:, :h]))
     reason = doubt(zero, nonzero, threshold, weight, F.dtype)
     _warn_of_doubt(F, basis.shape[1], reason, stacklevel + 1)
@@ -228,18 +233,22 @@ def _warn_of_doubt(F: CellularSheaf, h0: int, reason: str | None, stacklevel: in
 
 
 class _Descent(NamedTuple):
-    """The levels, the last sheaf, the largest value peeled off as zero, the smallest left out."""
+    """The levels, the last sheaf, the largest value peeled off as zero, the smallest left out.
+
+    full: the sections of the last sheaf where its coboundary has full rank.
+    """
 
     levels: list[Level]
     last: CellularSheaf
     zero: float
     dropped: float
+    full: FullRank | None = None
 
 
 def _descend(sheaf: CellularSheaf, keep: float, eps: float) -> _Descent:
     """Coarsen until the dimension is at most ``LAST``, or coarsening gets no further."""
     levels: list[Level] = []
-    zero, dropped, growth = 0.0, 1.0, 1
+    zero, dropped, growth, whole, stalls = 0.0, 1.0, 1, sheaf, 0
     while sheaf.dim_c0 > sizes.LAST:
         given, partition, split, is_cut = choose_clusters(sheaf, growth)
         level, coarse, zeros, left_out = reduce_level(given, partition, Cut(keep, eps))
@@ -250,6 +259,10 @@ def _descend(sheaf: CellularSheaf, keep: float, eps: float) -> _Descent:
         sheaf = coarse
         if sheaf.dim_c0 <= limit:
             continue
+        stalls += 1
+        full = sections_of_full_rank(whole) if stalls == 1 else None
+        if full is not None:
+            return _Descent([], whole, 0.0, 1.0, full)
         if several and growth < MOST_GROWTH:
             growth *= 2
         elif eps / keep < MOST_LEAKED:

@@ -15,6 +15,7 @@ from sheafcoarsen.operators import coboundary
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.sections.blocks import check_status, room_for
 from sheafcoarsen.sections.equilibration import Stalks
+from sheafcoarsen.sections.full_rank import orthonormal_columns
 from sheafcoarsen.sections.reduction import Level
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
 
@@ -78,7 +79,7 @@ def _orthonormal_steps(
     indptr, indices = block_layout(last, Partition(np.arange(last.n_vertices)), last.vertex_dims)
     shape = (last.dim_c0, last.dim_c0)
     factors = scipy.sparse.csr_array((metric.data, indices, indptr), shape=shape)
-    return steps, scipy.sparse.csr_array(np.linalg.qr(factors @ Z)[0])
+    return steps, scipy.sparse.csr_array(orthonormal_columns(factors @ Z))
 
 
 def _squares(sizes: np.ndarray, dtype: np.dtype) -> kernels.Ragged:

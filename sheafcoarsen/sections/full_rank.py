@@ -1,0 +1,104 @@
+"""Sections of a sheaf whose coboundary has full rank, clearly: none, or what its rows leave."""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+
+from sheafcoarsen._support import EPS
+from sheafcoarsen.operators import coboundary
+from sheafcoarsen.sheaf import CellularSheaf
+
+LARGEST = 10_000
+"""Size of delta delta* or delta* delta up to which it is factored densely."""
+
+CLEAR = 1e-7
+"""Smallest eigenvalue of the one with unit diagonal, as estimated, from which rank is clear.
+
+The estimate is right up to a factor of ten, and squaring loses what is below 1e-8.
+"""
+
+CLOSE = 50
+"""Units of rounding that are left of delta x, and of what is not orthonormal."""
+
+STEPS = 8
+"""Of inverse iteration for the smallest eigenvalue, which is reported only."""
+
+
+class FullRank(NamedTuple):
+    """An orthonormal basis of ker delta, and the smallest singular value of delta, about."""
+
+    basis: np.ndarray
+    smallest: float
+
+
+def sections_of_full_rank(sheaf: CellularSheaf) -> FullRank | None:
+    """Return the sections where delta has clearly independent rows or columns, None elsewhere.
+
+    With independent rows (H^1 = 0) random cochains are projected, x - delta* (delta delta*)^{-1}
+    delta x: so many of them as there are columns more than rows.
+    """
+    D = coboundary(sheaf)
+    rows, columns = D.shape
+    if 0 in D.shape or min(rows, columns) > LARGEST:
+        return None
+    sizes = np.sqrt(np.asarray((abs(D) ** 2).sum(axis=int(rows <= columns))).reshape(-1))
+    if not sizes.all():
+        return None
+    scale = scipy.sparse.diags_array(1 / sizes)
+    D = scipy.sparse.csr_array(scale @ D if rows <= columns else D @ scale)
+    adjoint = scipy.sparse.csr_array(D.conj().T)
+    K = (D @ adjoint if rows <= columns else adjoint @ D).toarray(order="F")
+    norm = float(np.abs(K).sum(axis=0).max())
+    try:
+        factor = scipy.linalg.cholesky(K, lower=True, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return None
+    (estimate,) = scipy.linalg.get_lapack_funcs(("pocon",), (factor,))
+    rcond, info = estimate(factor, norm, uplo="L")
+    if info != 0 or rcond * norm < CLEAR:
+        return None
+    rng = np.random.default_rng(0)
+    smallest = _smallest(factor, rng) * float(sizes.min())
+    if rows > columns:
+        return FullRank(np.zeros((columns, 0), D.dtype), smallest)
+    X = rng.standard_normal((columns, columns - rows)).astype(D.dtype)
+    for _ in range(2):  # once more where dependent columns made much of what rounding left
+        X -= adjoint @ scipy.linalg.cho_solve((factor, True), D @ X, check_finite=False)
+        X = orthonormal_columns(X)
+        if np.linalg.norm(D @ X) <= CLOSE * EPS * np.sqrt(norm * X.shape[1]):
+            break
+    return FullRank(X, smallest)
+
+
+def largest_entry(X: np.ndarray) -> float:
+    """Return the largest modulus of an entry."""
+    return float(np.abs(X).max(initial=0.0))
+
+
+def orthonormal_columns(X: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis of the columns of X, by Cholesky factors of X* X.
+
+    Of columns that are too dependent for that, by Householder's reflections.
+    """
+    try:
+        for _ in range(3):
+            G = X.conj().T @ X
+            if largest_entry(G - np.eye(len(G))) <= CLOSE * EPS:
+                return X
+            factor = scipy.linalg.cholesky(G, overwrite_a=True, check_finite=False)
+            X = scipy.linalg.solve_triangular(factor, X.T, trans="T", check_finite=False).T
+    except np.linalg.LinAlgError:
+        pass
+    return np.linalg.qr(X)[0]
+
+
+def _smallest(factor: np.ndarray, rng: np.random.Generator) -> float:
+    """Return about the root of the smallest eigenvalue of L L*, by inverse iteration."""
+    x = rng.standard_normal(len(factor)).astype(factor.dtype)
+    size = 1.0
+    for _ in range(STEPS):
+        x = scipy.linalg.cho_solve((factor, True), x / np.linalg.norm(x), check_finite=False)
+        size = float(np.linalg.norm(x))
+    return 1 / np.sqrt(size)

@@ -1,0 +1,76 @@
+"""Coboundaries of full rank against dense decompositions."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen.sections import full_rank
+from sheafcoarsen.sections.full_rank import orthonormal_columns, sections_of_full_rank
+from tests.support import reference
+from tests.support.helpers import assert_residual
+
+EXPANDER = nx.random_regular_graph(4, 60, seed=1)
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize(("edge_dim", "h0"), [(1, 60), (2, 0), (3, 0)])
+def test_the_sections_are_those_of_a_dense_decomposition(dtype, edge_dim, h0):
+    F = sc.CellularSheaf.random(EXPANDER, 3, edge_dim, seed=2, dtype=dtype)
+    F = sc.normalize(F)
+    found = sections_of_full_rank(F)
+    assert found.basis.shape == (180, h0)
+    delta = reference.coboundary(F)
+    assert_residual(delta @ found.basis, delta, n=180)
+    assert_residual(found.basis.conj().T @ found.basis - np.eye(h0), n=180)
+    sigma = np.linalg.svd(delta, compute_uv=False)
+    assert 0.1 * sigma[-1] < found.smallest < 10 * sigma[-1]
+
+
+def test_what_is_not_clear_is_left_to_others(monkeypatch):
+    constant = sc.CellularSheaf.constant(EXPANDER)  # a section more than rows and columns say
+    assert sections_of_full_rank(constant) is None
+    G = nx.convert_node_labels_to_integers(nx.grid_2d_graph(8, 8))
+    nearly = sc.gallery.bundle(G, 2, noise=1e-5, seed=3)
+    assert sections_of_full_rank(nearly) is None
+    assert sections_of_full_rank(sc.gallery.bundle(G, 2, noise=0.3, seed=3)) is not None
+    unseen = sc.CellularSheaf([[0, 1]], [[[1.0, 0.0]]], [[[1.0, 0.0]]])
+    assert sections_of_full_rank(unseen).basis.shape == (4, 3)
+    nothing = sc.CellularSheaf([[0, 1]], np.zeros((1, 1, 2)), np.zeros((1, 1, 2)))
+    assert sections_of_full_rank(nothing) is None
+    monkeypatch.setattr(full_rank, "LARGEST", 100)
+    assert sections_of_full_rank(sc.CellularSheaf.random(EXPANDER, 3, 2, seed=2)) is None
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e3, 1e6, 1e12])
+def test_columns_are_made_orthonormal(condition):
+    rng = np.random.default_rng(3)
+    U = np.linalg.qr(rng.standard_normal((50, 9)))[0]
+    V = np.linalg.qr(rng.standard_normal((9, 9)))[0]
+    Q = orthonormal_columns(U * np.geomspace(1, 1 / condition, 9) @ V)
+    assert_residual(Q.T @ Q - np.eye(9), n=50)
+    assert_residual(Q @ Q.T - U @ U.T, condition, n=50)
+
+
+def test_where_coarsening_stalls(monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.sections.sizes.LAST", 100)
+    monkeypatch.setattr("sheafcoarsen.sections.sizes.VERTICES", 2)
+    monkeypatch.setattr("sheafcoarsen.sections.sizes.DIMENSION", 6)
+    calls = []
+    real = full_rank.sections_of_full_rank
+
+    def counted(sheaf):
+        calls.append(sheaf.dim_c0)
+        return real(sheaf)
+
+    monkeypatch.setattr("sheafcoarsen.sections.cohomology.sections_of_full_rank", counted)
+    F = sc.CellularSheaf.random(EXPANDER, 3, 1, seed=2)
+    S = sc.global_sections(F)
+    assert calls == [180]
+    assert S.h0 == 60
+    assert S.levels == (180,)
+    wanted = reference.global_sections(F)
+    B = S.toarray()
+    assert_residual(B @ B.T - wanted @ wanted.T, 100, n=180)
+    assert S.residual < 1e-14
+    assert S.largest_zero < 1e-13 < 1e-3 < S.smallest_nonzero
