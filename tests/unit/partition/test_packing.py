@@ -51,6 +51,18 @@ def test_components_that_are_all_small_are_packed_evenly(method):
     assert partition.sizes.min() == partition.sizes.max() == 10
 
 
+def test_components_heavier_than_the_mean_cluster_stay_alone():
+    """20 single vertices, five components of 15 and one of 105; 20 clusters of 10 in the mean."""
+    sizes = [1] * 20 + [15] * 5 + [105]
+    graph = nx.disjoint_union_all([nx.path_graph(n) for n in sizes])
+    labels = sc.select(graph, 20).labels
+    component = np.repeat(np.arange(26), sizes)
+    for c in range(20, 26):
+        inside = labels[component == c]
+        assert not np.isin(labels[component != c], inside).any()
+    assert len(np.unique(labels[component < 20])) == 2
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_weights_are_stalk_dimensions(method):
     """One vertex outweighs all others together, and can be but one cluster."""

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen.partition import select
+from sheafcoarsen.partition import select, spectral
 
 # ---------------------------------------------------------------- single methods
 
@@ -41,3 +41,16 @@ def test_spectral_refuses_many_clusters_and_names_balls():
         ValueError, match=r'`n_clusters` must be at most 500 .* got 501; use "balls"'
     ):
         select(nx.path_graph(600), 501, method="spectral")
+
+
+@pytest.mark.parametrize(("n", "called"), [(1000, 0), (1001, 1)])
+def test_all_eigenvectors_of_small_components_are_computed_and_a_few_of_large_ones(
+    n, called, monkeypatch
+):
+    calls, few = [], spectral._largest_eigenvectors
+    monkeypatch.setattr(
+        spectral, "_largest_eigenvectors", lambda *args: calls.append(1) or few(*args)
+    )
+    graph = nx.random_regular_graph(4, n, seed=1)
+    assert select(graph, 3, "spectral").n_clusters == 3
+    assert len(calls) == called
