@@ -15,21 +15,23 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._support import bar
+from sheafcoarsen._kernels.operators import multiply_maps
+from sheafcoarsen._support import bar, offsets, single_threaded_blas
 from sheafcoarsen.coarsening import Coarsening, coarsen
-from sheafcoarsen.exceptions import SingularDegreeWarning, TiedModesWarning
+from sheafcoarsen.exceptions import TiedModesWarning
 from sheafcoarsen.modes import local_modes
-from sheafcoarsen.operators import Factors, laplacian, normalize
+from sheafcoarsen.operators import Factors, laplacian
 from sheafcoarsen.partition import Partition, find_clusters
 from sheafcoarsen.ranks import below
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 from sheafcoarsen.solve.stalks import (
     Matrix,
     adjoint,
     block_size,
     in_blocks,
-    inverse_roots,
     largest_eigenvalue,
+    scaled,
+    unit_roots,
 )
 
 CLUSTERS = (10, 8)
@@ -39,7 +41,7 @@ MIXED_BELOW, MIXED_MOST = 0.25, 8
 """Stalks of several dimensions: a cluster keeps the modes below the first (of a normalized sheaf),
 at least one and at most the second."""
 
-COARSEST = 800
+COARSEST = 400
 """Dimension at or below which a level is solved densely."""
 
 LARGEST_DENSE = 3000
@@ -56,6 +58,9 @@ DEGREE, SPREAD = 2, 6.0
 
 NOTHING = 1e-8
 """Below this the coarsest operator, whose unit is that of a normalized sheaf, is zero."""
+
+LEAST_DISCARDED = 1e-6
+"""A mode of less energy that a cluster discards, of a normalized sheaf, may be a zero."""
 
 FLOOR = 1e-6
 """Eigenvalues of the coarsest operator count as this times the largest where they are below it: the
@@ -79,6 +84,8 @@ class Multigrid:
     sheaf : CellularSheaf
         Of the size of 1 (``unit_sheaf``), in double precision, with a positive dimension.
     shift : float
+    L : csr_array, optional
+        L + shift I, where it is at hand.
     like : Multigrid, optional
         Of a sheaf on the same graph: its partitions and ranks are taken over.
 
@@ -90,6 +97,9 @@ class Multigrid:
         Dimension of what no map sees of the stalks: there the cycle gives 0.
     lowest : float
         The smallest eigenvalue of the coarsest operator over the largest; 0 where it is not known.
+    holds_kernel : bool
+        Whether every cluster kept all its modes of zero energy: then ker L is in the range of the
+        prolongations, and the coarsest operator has as many zeros as L.
     operators, prolongations : list of sparse matrices
         A_l and P_l in double precision, unit diagonal blocks; ``roots`` leads from A_0 to L.
     """
@@ -98,51 +108,55 @@ class Multigrid:
         self,
         sheaf: CellularSheaf,
         shift: float = 0.0,
+        L: scipy.sparse.csr_array | None = None,
         like: "Multigrid | None" = None,
         progress: bool = False,
     ):
-        L = laplacian(sheaf)
-        if shift:
-            L = scipy.sparse.csr_array(L + shift * scipy.sparse.eye_array(*L.shape, format="csr"))
+        if L is None:
+            L = laplacian(sheaf)
+            if shift:
+                L = L + shift * scipy.sparse.eye_array(*L.shape, format="csr")
         dims = sheaf.vertex_dims
-        self.roots = inverse_roots(L, dims)
-        A = in_blocks(self.roots @ L @ self.roots, dims, dims)
+        L = in_blocks(L, dims, dims)
+        self.roots = unit_roots(L, dims)[0]
+        A = scaled(self.roots, L, self.roots)
         # a normalized block is the projection on what maps see of the stalk
         self.unseen = round(A.shape[0] - float(A.diagonal().real.sum()))
-        h = _normalized(sheaf)
+        h = _in_coordinates(sheaf, self.roots)
         self.operators, self.prolongations, self.coarsenings = [A], [], []
         tops = [largest_eigenvalue(A) or 1.0]
-        turn = scipy.sparse.eye_array(A.shape[0], format="csr")
+        self.holds_kernel = self.unseen == 0
         with bar(0, "multigrid levels", progress) as shown:
             while A.shape[0] > COARSEST:
                 C = self._coarsened(h, like)
                 if C is None:
                     break
-                A, P, turn = _next_level(A, tops[-1], C, turn)
-                h = _normalized(C.sheaf)
+                A, P, S = _next_level(A, tops[-1], C)
+                h = _in_coordinates(C.sheaf, S)
                 self.operators.append(A)
                 self.prolongations.append(P)
                 self.coarsenings.append(C)
+                following = C.modes.next_eigenvalues if C.modes is not None else np.zeros(1)
+                self.holds_kernel &= bool((following > LEAST_DISCARDED).all())
                 tops.append(largest_eigenvalue(A) or 1.0)
                 shown.update(1)
         self.dims = [A.shape[0] for A in self.operators]
-        self._work = (
-            np.result_type(A.dtype, np.float32)
-            .type(0)
-            .astype(np.complex64 if A.dtype.kind == "c" else np.float32)
-            .dtype
-        )
+        self._work = np.dtype(np.complex64 if A.dtype.kind == "c" else np.float32)
         self._roots = self.roots.astype(self._work)
+        self._adjoint_roots = adjoint(self._roots)
         self._levels = [
             Level(
-                scipy.sparse.csr_array(A).astype(self._work),
+                self._single(A),
                 top,
-                None if P is None else scipy.sparse.csr_array(P).astype(self._work),
-                None if P is None else scipy.sparse.csr_array(adjoint(P)).astype(self._work),
+                None if P is None else self._single(P),
+                None if P is None else self._single(adjoint(P)),
             )
             for A, top, P in zip(self.operators, tops, [*self.prolongations, None], strict=True)
         ]
         self._set_up_coarsest(tops[-1])
+
+    def _single(self, A: Matrix) -> scipy.sparse.csr_array:
+        return scipy.sparse.csr_array(A.astype(self._work))
 
     def _set_up_coarsest(self, top: float) -> None:
         """Invert the coarsest operator, by its eigenvalues, or factor it where it is large."""
@@ -150,13 +164,22 @@ class Multigrid:
         self._factors = None
         if A.shape[0] > LARGEST_DENSE:  # coarsening got no further
             self._factors = Factors(A, FLOOR * top)
-            self.lowest = 0.0
+            self.lowest, self.holds_kernel = 0.0, False
             return
-        values, vectors = scipy.linalg.eigh(A.toarray())
+        with single_threaded_blas():
+            values, vectors = scipy.linalg.eigh(A.toarray(), driver="evd")
         largest = max(float(values[-1]), NOTHING)
         inverse = (vectors / np.maximum(values, FLOOR * largest)) @ vectors.conj().T
         self._inverse = inverse.astype(self._work)
+        self._zeros = vectors[:, values <= NOTHING * largest]
         self.lowest = max(float(values[0]), 0.0) / largest
+
+    def kernel(self) -> np.ndarray:
+        """Return what the coarsest operator takes for ker L, in the fine coordinates."""
+        X = self._zeros
+        for P in reversed(self.prolongations):
+            X = P @ X
+        return np.linalg.qr(self.roots @ X)[0]
 
     def _coarsened(self, h: CellularSheaf, like: "Multigrid | None") -> Coarsening | None:
         """Return the coarsening of the next level's sheaf, None where it is not worth it."""
@@ -185,7 +208,7 @@ class Multigrid:
         size = np.linalg.norm(X, axis=0)
         size[size == 0] = 1
         B = np.ascontiguousarray((X / size).astype(self._work))
-        Y = self._roots @ self.descend(0, self._roots @ B)
+        Y = self._roots @ self.descend(0, self._adjoint_roots @ B)
         return Y.astype(X.dtype) * size
 
     def level_cycle(self, level: int, X: np.ndarray) -> np.ndarray:
@@ -208,40 +231,28 @@ class Multigrid:
         return _smooth(here, B, X)
 
 
-def _normalized(sheaf: CellularSheaf) -> CellularSheaf:
-    """Return the normalized sheaf; directions that no map sees stay such."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SingularDegreeWarning)
-        return normalize(sheaf)
+def _in_coordinates(sheaf: CellularSheaf, S: Matrix) -> CellularSheaf:
+    """Return the sheaf with maps F_{v->e} S_v, whose Laplacian is S* L S."""
+    starts, S_data = offsets(sheaf.vertex_dims**2), S.data.reshape(-1)
+    data = np.empty_like(sheaf.tail_data), np.empty_like(sheaf.head_data)
+    for end, out in enumerate(data):
+        multiply_maps(sheaf.arrays, end, S_data, starts, out)
+    return trusted_sheaf(sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims, *data)
 
 
-def _next_level(
-    A: Matrix, top: float, C: Coarsening, turn: Matrix
-) -> tuple[Matrix, Matrix, Matrix]:
-    """Return the operator of the next level, the prolongation to it, and the next ``turn``.
-
-    ``turn`` leads from the coordinates of the normalized sheaf of this level, whose modes C holds,
-    to those of A, which was scaled to unit blocks after P had been smoothed.
-    """
-    coarse, fine_dims = C.sheaf, C.fine.vertex_dims
-    dims = coarse.vertex_dims
-    R = turn @ C.prolongation @ inverse_roots(laplacian(coarse), dims)
-    P = in_blocks(R, fine_dims, dims)
+def _next_level(A: Matrix, top: float, C: Coarsening) -> tuple[Matrix, Matrix, Matrix]:
+    """Return the operator of the next level, the prolongation to it, and what scales the sheaf."""
+    fine_dims, dims = C.fine.vertex_dims, C.sheaf.vertex_dims
+    P = in_blocks(C.prolongation, fine_dims, dims)
     smoothed = in_blocks(P - (4 / (3 * top)) * (A @ P), fine_dims, dims)
     width = np.diff(smoothed.indptr).astype(float)
     if smoothed.format == "bsr":
         width = np.repeat(width * smoothed.blocksize[1], smoothed.blocksize[0])
     if (width**2).sum() <= THICK * A.nnz:
         P = smoothed
-    product = scipy.sparse.csr_array(adjoint(P) @ (A @ P))
-    S = in_blocks(inverse_roots(product, dims), dims, dims)
-    turn = inverse_roots(product, dims, power=0.5)
-    product = in_blocks(product, dims, dims)
-    return (
-        in_blocks(S @ product @ S, dims, dims),
-        in_blocks(P @ S, fine_dims, dims),
-        turn,
-    )
+    product = in_blocks(adjoint(P) @ (A @ P), dims, dims)
+    S = unit_roots(product, dims)[0]
+    return scaled(S, product, S), scaled(None, P, S), S
 
 
 def _smooth(level: Level, B: np.ndarray, X: np.ndarray | None) -> np.ndarray:

@@ -15,10 +15,12 @@ from sheafcoarsen._support import (
     eps_of,
     flag,
     real_number,
+    single_threaded_blas,
     vertex_mask,
+    zero_level,
 )
 from sheafcoarsen.exceptions import NotConverged
-from sheafcoarsen.operators import Factors, laplacian
+from sheafcoarsen.operators import Factors, apply_coboundary, laplacian
 from sheafcoarsen.sections import fills_little, global_sections
 from sheafcoarsen.sheaf import CellularSheaf, check_same_topology, check_sheaf, unit_sheaf
 from sheafcoarsen.solve.conjugate_gradients import Iterated, conjugate_gradients
@@ -35,7 +37,10 @@ DIRECT_BELOW = 2000
 
 NEAR_SINGULAR = {"direct": 1e-6, "multigrid": 1e-2, "jacobi": 1.0}
 """A pivot, or an eigenvalue of the coarsest level, below this times the largest calls for a look at
-the kernel. Smoothed prolongations hold it exactly on the first coarse level, on others about.
+the kernel."""
+
+HELD = 1e-8
+"""The same for a multigrid whose coarsest level has as many zeros as L: it need only resolve them.
 """
 
 
@@ -105,7 +110,8 @@ class Solver:
         self._progress = flag("progress", progress)
         self.fixed = vertex_mask("fixed", () if fixed is None else fixed, sheaf.n_vertices)
         self.iterations, self.residual = 0, 0.0
-        self._set_up(sheaf, None)
+        with single_threaded_blas():
+            self._set_up(sheaf, None)
 
     def _set_up(self, sheaf: CellularSheaf, like: "Solver | None") -> None:
         self.sheaf = sheaf
@@ -134,7 +140,7 @@ class Solver:
             lowest = float(pivots.min() / pivots.max())
         elif self.method == "multigrid":
             before = like._multigrid if like is not None else None
-            self._multigrid = Multigrid(self._unit_sheaf, shift, before, self._progress)
+            self._multigrid = Multigrid(self._unit_sheaf, shift, L, before, self._progress)
             self._approximate = self._multigrid.cycle
             self.levels = tuple(self._multigrid.dims)
             lowest = 0.0 if self._multigrid.unseen else self._multigrid.lowest
@@ -142,10 +148,26 @@ class Solver:
             roots = inverse_roots(L, self._unit_sheaf.vertex_dims)
             self._approximate = scipy.sparse.csr_array(roots @ roots).__matmul__
             lowest = 0.0
-        self._kernel = None
-        if shift == 0 and lowest <= NEAR_SINGULAR[self.method]:
-            basis = global_sections(self._unit_sheaf).basis
-            self._kernel = basis if basis.shape[1] else None
+        self._kernel: Any = None
+        coarse = self._multigrid
+        if coarse is None or not coarse.holds_kernel:
+            if shift == 0 and lowest <= NEAR_SINGULAR[self.method]:
+                self._kernel = self._sections()
+        elif shift == 0 and lowest <= HELD:
+            lifted = coarse.kernel()
+            self._kernel = lifted if self._vanishes(lifted) else self._sections()
+
+    def _sections(self) -> Any:
+        """Return a basis of ker L, None where it is zero."""
+        basis = global_sections(self._unit_sheaf).basis
+        return basis if basis.shape[1] else None
+
+    def _vanishes(self, X: np.ndarray) -> bool:
+        """Whether delta X is zero to working accuracy, for orthonormal X."""
+        F = self._unit_sheaf
+        sizes = np.linalg.norm(apply_coboundary(F, X), axis=0)
+        level = zero_level(max(F.dim_c0, F.dim_c1), self._eps, np.sqrt(self._norm))
+        return bool((sizes <= level).all())
 
     def _chosen(self, L: scipy.sparse.csr_array) -> Method:
         """Return the method that "auto" takes: direct first, where factors are cheap."""
@@ -225,7 +247,8 @@ class Solver:
                 guess = np.hstack([guess.real, guess.imag])
             start = guess / np.where(sizes > 0, sizes, 1) * self._unit * self._unit
             start = self._in_range(start.astype(B.dtype))
-        found = self._iterate(B, start, tol)
+        with single_threaded_blas():
+            found = self._iterate(B, start, tol)
         X = self._in_range(found.x) * sizes / self._unit / self._unit
         if split:
             X = X[:, : X.shape[1] // 2] + 1j * X[:, X.shape[1] // 2 :]
@@ -280,7 +303,8 @@ class Solver:
             "the graph and the stalks of the sheaf that was set up",
             "make a new Solver for another one",
         )
-        self._set_up(sheaf, self)
+        with single_threaded_blas():
+            self._set_up(sheaf, self)
 
     def as_preconditioner(self) -> LinearOperator:
         """Return about (L + shift I)^{-1} as a scipy operator: for cg, minres, lobpcg.
@@ -309,7 +333,8 @@ class Solver:
             X = np.asarray(X).reshape(n, -1)
             Y = np.zeros(X.shape, np.result_type(X, self._L.dtype))
             inside = np.ascontiguousarray(X[self._free]).astype(Y.dtype)
-            Y[self._free] = self._precondition(self._in_range(inside)) / scale / scale
+            with single_threaded_blas():
+                Y[self._free] = self._precondition(self._in_range(inside)) / scale / scale
             return Y
 
         return LinearOperator(

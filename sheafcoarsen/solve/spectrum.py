@@ -277,7 +277,8 @@ class LowSpectrum:
     def _first(self, cycle: Multigrid, m: int) -> np.ndarray:
         """Return the lowest vectors of the coarsest level, lifted and improved on the way."""
         roots = cycle.roots
-        masses = [scipy.sparse.csr_array(roots @ roots)]  # of x* x in the coordinates of each level
+        # of x* x in the coordinates of each level
+        masses = [scipy.sparse.csr_array(roots.conj().T @ roots)]
         for P in cycle.prolongations:
             P = scipy.sparse.csr_array(P)
             masses.append(scipy.sparse.csr_array(P.conj().T @ (masses[-1] @ P)))

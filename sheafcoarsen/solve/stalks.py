@@ -5,10 +5,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from sheafcoarsen._kernels import solve as kernels
 from sheafcoarsen._support import eps_of, zero_level
 
 Matrix = Any
 """A sparse array, csr or bsr."""
+
+NEARLY_SINGULAR = 1e-10
+"""A pivot of a diagonal block below this times its largest entry: eigenvalues decide there."""
 
 
 def inverse_roots(A: Matrix, dims: np.ndarray, *, power: float = -0.5) -> scipy.sparse.csr_array:
@@ -56,9 +60,73 @@ def block_size(dims: np.ndarray) -> int | None:
 def in_blocks(A: Matrix, row_dims: np.ndarray, column_dims: np.ndarray) -> Matrix:
     """Return a matrix as bsr where its stalks allow it, which multiplies faster; else as csr."""
     rows, columns = block_size(row_dims), block_size(column_dims)
+    if A.format == "bsr" and A.blocksize == (rows, columns):
+        return A
     if rows is None or columns is None or rows * columns == 1:
         return scipy.sparse.csr_array(A)
     return scipy.sparse.csr_array(A).tobsr((rows, columns))
+
+
+def unit_roots(A: Matrix, dims: np.ndarray) -> tuple[Matrix, Matrix]:
+    """Return S, block diagonal with S* A S of unit diagonal blocks, and T = S^{-1}.
+
+    Where a diagonal block D is singular to working accuracy, S* D S and T S are the projection on
+    its range. Triangular where stalks have one dimension and D is clearly regular, else the roots
+    of D.
+    """
+    d = block_size(dims)
+    if d is None:
+        return inverse_roots(A, dims), inverse_roots(A, dims, power=0.5)
+    indptr, indices, data = _blocks(A)
+    n = len(dims)
+    blocks = np.zeros((n, d, d), data.dtype)
+    inside = np.flatnonzero(np.repeat(np.arange(n), np.diff(indptr)) == indices)
+    blocks[indices[inside]] = data[inside]
+    roots, inverses, failed = np.zeros_like(blocks), np.zeros_like(blocks), np.zeros(n, bool)
+    kernels.triangular_roots(blocks, NEARLY_SINGULAR, roots, inverses, failed)
+    if failed.any():
+        values, vectors = np.linalg.eigh(blocks[failed])
+        seen = values > zero_level(d, eps_of(data.dtype), values[:, -1:])
+        adjoints = vectors.conj().swapaxes(1, 2)
+        for out, power in ((roots, -0.5), (inverses, 0.5)):
+            powers = np.where(seen, np.where(seen, values, 1) ** power, 0)
+            out[failed] = (vectors * powers[:, None, :]) @ adjoints
+    places = np.arange(n, dtype=indices.dtype), np.arange(n + 1, dtype=indices.dtype)
+    return tuple(_matrix(out, *places, A.shape) for out in (roots, inverses))
+
+
+def scaled(left: Matrix | None, A: Matrix, right: Matrix | None) -> Matrix:
+    """Return left* A right for block diagonal matrices, the identity where they are None.
+
+    A is in blocks that fit (``in_blocks``); so is the result.
+    """
+    if A.format == "csr" and any(S is not None and S.nnz != S.shape[0] for S in (left, right)):
+        A = A if left is None else left.conj().T @ A
+        return scipy.sparse.csr_array(A if right is None else A @ right)
+    indptr, indices, data = _blocks(A)
+    none = np.zeros((0, 0, 0), data.dtype)
+    before, after = (none if S is None else _blocks(S)[2] for S in (left, right))
+    rows = data.shape[1] if left is None else before.shape[2]
+    columns = data.shape[2] if right is None else after.shape[2]
+    out = np.empty((len(data), rows, columns), data.dtype)
+    kernels.scale_blocks(indptr, indices, before, data, after, out)
+    shape = (len(indptr) - 1) * rows, A.shape[1] // data.shape[2] * columns
+    return _matrix(out, indices, indptr, shape)
+
+
+def _blocks(A: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return indptr, indices and data (n, p, q) of a matrix in blocks; those of csr are 1 x 1."""
+    data = A.data if A.format == "bsr" else A.data.reshape(-1, 1, 1)
+    return A.indptr, A.indices, data
+
+
+def _matrix(
+    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]
+) -> Matrix:
+    """Return the matrix of some blocks, as csr where they are 1 x 1."""
+    if data.shape[1] * data.shape[2] == 1:
+        return scipy.sparse.csr_array((data.reshape(-1), indices, indptr), shape=shape)
+    return scipy.sparse.bsr_array((data, indices, indptr), shape=shape)
 
 
 def adjoint(A: Matrix) -> Matrix:

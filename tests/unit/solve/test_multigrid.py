@@ -1,3 +1,5 @@
+import itertools
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -22,7 +24,11 @@ def test_levels_are_galerkin_with_unit_blocks(name):
     assert len(M.dims) > 1
     L = sc.laplacian(unit_sheaf(F)[0]).toarray()
     roots = M.roots.toarray()
-    assert_residual(M.operators[0].toarray() - roots @ L @ roots, roots, L, roots, n=10)
+    first = M.operators[0].toarray()
+    assert_residual(first - roots.conj().T @ L @ roots, roots, L, roots, n=10)
+    for a, b in itertools.pairwise(F.vertex_offsets):  # of what maps see
+        values = np.linalg.eigvalsh(first[a:b, a:b])
+        assert np.minimum(abs(values), abs(values - 1)).max(initial=0.0) < 1e-6
     for A, P, coarse in zip(M.operators, M.prolongations, M.operators[1:], strict=False):
         A, P, coarse = A.toarray(), P.toarray(), coarse.toarray()
         assert_residual(coarse - P.conj().T @ A @ P, P, A, P, n=100)
@@ -59,6 +65,26 @@ def test_what_no_map_sees():
     F = SHEAVES["isolated vertices"]
     y = Multigrid(F).cycle(np.ones((F.dim_c0, 1)))
     assert not y[-38:].any()
+
+
+@pytest.mark.parametrize("name", SHEAVES)
+def test_the_coarsest_level_knows_the_kernel_where_it_says_so(name):
+    F = unit_sheaf(SHEAVES[name])[0]
+    M = Multigrid(F)
+    h0 = sc.global_sections(F).h0
+    assert M.holds_kernel or name not in {"graph", "two components", "consistent bundle"}
+    if M.holds_kernel:
+        X = M.kernel()
+        assert X.shape == (F.dim_c0, h0)
+        delta = sc.coboundary(F)
+        assert_residual(delta @ X, delta, X, n=F.dim_c1)
+        assert_residual(X.conj().T @ X - np.eye(h0), X, X, n=F.dim_c0)
+        assert (M.lowest < 1e-8) == (h0 > 0)
+
+
+def test_a_cluster_that_discards_zeros_is_known():
+    """Maps 3 -> 1: clusters have more sections than they keep modes."""
+    assert not Multigrid(unit_sheaf(SHEAVES["large kernel"])[0]).holds_kernel
 
 
 def test_where_coarsening_gets_no_further_the_last_level_is_factored(monkeypatch):

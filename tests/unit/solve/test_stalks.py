@@ -5,7 +5,14 @@ import pytest
 import scipy.linalg
 
 import sheafcoarsen as sc
-from sheafcoarsen.solve.stalks import adjoint, in_blocks, inverse_roots, largest_eigenvalue
+from sheafcoarsen.solve.stalks import (
+    adjoint,
+    in_blocks,
+    inverse_roots,
+    largest_eigenvalue,
+    scaled,
+    unit_roots,
+)
 from tests.support.helpers import assert_residual
 from tests.unit.solve.problems import SHEAVES
 
@@ -23,6 +30,38 @@ def test_inverse_roots_of_the_diagonal_blocks(name):
     assert np.abs(projection @ projection - projection).max() <= 1e-6
     rank = sum(np.linalg.matrix_rank(block) for block in blocks if block.size)
     assert round(np.trace(projection).real) == rank
+
+
+@pytest.mark.parametrize("name", SHEAVES)
+def test_unit_roots_make_diagonal_blocks_projections(name):
+    F = SHEAVES[name]
+    L = in_blocks(sc.laplacian(F), F.vertex_dims, F.vertex_dims)
+    S, T = unit_roots(L, F.vertex_dims)
+    A = scaled(S, L, S)
+    assert A.format == L.format
+    dense, S, T = A.toarray(), S.toarray(), T.toarray()
+    assert_residual(dense - S.conj().T @ L.toarray() @ S, S, L.toarray(), S, n=10)
+    for a, b in itertools.pairwise(F.vertex_offsets):
+        block, left = dense[a:b, a:b], (T @ S)[a:b, a:b]
+        for projection in (block, left):  # D is known to sqrt(eps) of its singular values
+            assert np.abs(projection @ projection - projection).max(initial=0.0) < 1e-6
+        D = L.toarray()[a:b, a:b]
+        assert_residual(T[a:b, a:b].conj().T @ block @ T[a:b, a:b] - D, D, n=100)
+    assert round(np.trace(dense).real) == sum(
+        np.linalg.matrix_rank(L.toarray()[a:b, a:b])
+        for a, b in itertools.pairwise(F.vertex_offsets)
+    )
+
+
+def test_one_side_is_scaled_alone():
+    F = SHEAVES["noisy bundle"]
+    L = in_blocks(sc.laplacian(F), F.vertex_dims, F.vertex_dims)
+    S = unit_roots(L, F.vertex_dims)[0]
+    for A, expected in (
+        (scaled(S, L, None), S.toarray().T @ L.toarray()),
+        (scaled(None, L, S), L.toarray() @ S.toarray()),
+    ):
+        assert_residual(A.toarray() - expected, S.toarray(), L.toarray(), n=4)
 
 
 def test_formats():
