@@ -62,6 +62,10 @@ NOTHING = 1e-8
 LEAST_DISCARDED = 1e-6
 """A mode of less energy that a cluster discards, of a normalized sheaf, may be a zero."""
 
+ROUNDING = 1e-13
+"""P* A P is known to this: what has less energy of its own is a component that P shrank to zeros of
+L, and is left out of the next level."""
+
 FLOOR = 1e-6
 """Eigenvalues of the coarsest operator count as this times the largest where they are below it: the
 cycle is positive definite whatever the kernel."""
@@ -251,7 +255,7 @@ def _next_level(A: Matrix, top: float, C: Coarsening) -> tuple[Matrix, Matrix, M
     if (width**2).sum() <= THICK * A.nnz:
         P = smoothed
     product = in_blocks(adjoint(P) @ (A @ P), dims, dims)
-    S = unit_roots(product, dims)[0]
+    S = unit_roots(product, dims, ROUNDING)[0]
     return scaled(S, product, S), scaled(None, P, S), S
 
 

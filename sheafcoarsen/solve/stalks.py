@@ -15,11 +15,13 @@ NEARLY_SINGULAR = 1e-10
 """A pivot of a diagonal block below this times its largest entry: eigenvalues decide there."""
 
 
-def inverse_roots(A: Matrix, dims: np.ndarray, *, power: float = -0.5) -> scipy.sparse.csr_array:
+def inverse_roots(
+    A: Matrix, dims: np.ndarray, *, power: float = -0.5, least: float = 0.0
+) -> scipy.sparse.csr_array:
     """Return D^{-1/2}, or another power, of D = the diagonal blocks of A on stalks ``dims``.
 
-    What it leaves out, directions in which D is zero to working accuracy, A leaves out too: it is
-    semidefinite.
+    What it leaves out, directions in which D is zero to working accuracy or not above ``least``, A
+    leaves out too: it is semidefinite.
     """
     A = scipy.sparse.csr_array(A)
     n, starts = len(dims), np.concatenate([[0], np.cumsum(dims)])
@@ -39,7 +41,7 @@ def inverse_roots(A: Matrix, dims: np.ndarray, *, power: float = -0.5) -> scipy.
         of = at[mine]
         blocks[place[of], row[mine] - starts[of], column[mine] - starts[of]] = data[mine]
         values, vectors = np.linalg.eigh(blocks)
-        seen = values > zero_level(d, eps, values[:, -1:])
+        seen = values > np.maximum(zero_level(d, eps, values[:, -1:]), least)
         roots = np.where(seen, np.where(seen, values, 1) ** power, 0)
         inverse = (vectors * roots[:, None, :]) @ vectors.conj().swapaxes(1, 2)
         base, inner = starts[vertices][:, None, None], np.arange(d)
@@ -67,16 +69,16 @@ def in_blocks(A: Matrix, row_dims: np.ndarray, column_dims: np.ndarray) -> Matri
     return scipy.sparse.csr_array(A).tobsr((rows, columns))
 
 
-def unit_roots(A: Matrix, dims: np.ndarray) -> tuple[Matrix, Matrix]:
+def unit_roots(A: Matrix, dims: np.ndarray, least: float = 0.0) -> tuple[Matrix, Matrix]:
     """Return S, block diagonal with S* A S of unit diagonal blocks, and T = S^{-1}.
 
-    Where a diagonal block D is singular to working accuracy, S* D S and T S are the projection on
-    its range. Triangular where stalks have one dimension and D is clearly regular, else the roots
-    of D.
+    Where a diagonal block D has eigenvalues that are zero to working accuracy or not above
+    ``least``, S* D S and T S are the projection on the others. Triangular where stalks have one
+    dimension and D is clearly regular, else the roots of D.
     """
     d = block_size(dims)
     if d is None:
-        return inverse_roots(A, dims), inverse_roots(A, dims, power=0.5)
+        return tuple(inverse_roots(A, dims, power=power, least=least) for power in (-0.5, 0.5))
     indptr, indices, data = _blocks(A)
     n = len(dims)
     blocks = np.zeros((n, d, d), data.dtype)
@@ -84,9 +86,11 @@ def unit_roots(A: Matrix, dims: np.ndarray) -> tuple[Matrix, Matrix]:
     blocks[indices[inside]] = data[inside]
     roots, inverses, failed = np.zeros_like(blocks), np.zeros_like(blocks), np.zeros(n, bool)
     kernels.triangular_roots(blocks, NEARLY_SINGULAR, roots, inverses, failed)
+    pivots = np.diagonal(inverses, axis1=1, axis2=2).real ** 2
+    failed |= pivots.min(axis=1) <= least / NEARLY_SINGULAR
     if failed.any():
         values, vectors = np.linalg.eigh(blocks[failed])
-        seen = values > zero_level(d, eps_of(data.dtype), values[:, -1:])
+        seen = values > np.maximum(zero_level(d, eps_of(data.dtype), values[:, -1:]), least)
         adjoints = vectors.conj().swapaxes(1, 2)
         for out, power in ((roots, -0.5), (inverses, 0.5)):
             powers = np.where(seen, np.where(seen, values, 1) ** power, 0)
