@@ -219,7 +219,7 @@ def field(  # noqa: PLR0913 (options by keyword)
     shown = None if values is None else _face_values(values, scene)
     ax = axes_or_new(ax, 6.4 if shown is not None and colorbar else 5.4, 5)
     _draw_faces(ax, scene, shown, colorbar)
-    drawn = _draw_arrows(ax, scene, vectors, n_arrows, unit)
+    drawn = _draw_arrows(ax, scene, vectors, n_arrows, unit, shown is not None)
     _frame(ax, scene)
     n = len(scene.points)
     what = "arrows" if power == 1 else f"{power} directions"
@@ -364,12 +364,17 @@ def fill_cells(ax: Axes, scene: Scene, colors: np.ndarray) -> None:
     ]
     fill = np.concatenate([own[whole, 0], own[mixed].reshape(-1, 3)])[order]
     style: dict = {"facecolors": fill, "edgecolors": fill, "linewidths": 0.8, "label": "cells"}
-    polygons = np.concatenate(padded)[order]
+    polygons: Any = np.concatenate(padded)[order]
     ax.add_collection(PolyCollection(polygons, rasterized=len(fill) > MARKERS, zorder=0, **style))
 
 
-def _draw_arrows(ax: Axes, scene: Scene, vectors: np.ndarray, n_arrows: int, unit: bool) -> int:
-    """Draw arrows at vertices that can be seen, evenly spread, and return at how many."""
+def _draw_arrows(
+    ax: Axes, scene: Scene, vectors: np.ndarray, n_arrows: int, unit: bool, halo: bool
+) -> int:
+    """Draw arrows at vertices that can be seen, evenly spread, and return at how many.
+
+    A halo lets them be seen on dark faces, too.
+    """
     used = np.unique(scene.faces[scene.drawn])
     at = used[visible_points(used, scene.points, scene.faces[scene.drawn], scene.view)]
     feet = at[spread_out(scene.points[at], n_arrows)]
@@ -395,8 +400,8 @@ def _draw_arrows(ax: Axes, scene: Scene, vectors: np.ndarray, n_arrows: int, uni
         *place.T,
         *reach.T,
         facecolor=ARROW,
-        edgecolor="white",  # to be seen on dark faces, too
-        linewidth=0.3,
+        edgecolor="white",
+        linewidth=0.4 if halo else 0.0,
         angles="xy",
         scale_units="xy",
         scale=1,
