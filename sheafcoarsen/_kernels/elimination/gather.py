@@ -166,12 +166,12 @@ def gather(edges, maps, e, v, room, tidy):
     if stride == 0:
         return 0
     capacity = min(rows.data.size // stride, rows.noise.size)
-    height, g, count = 0, np.int64(e), 0
+    height, g, count = np.int64(0), np.int64(e), 0
     while g >= 0:
         if height + edges[g, HEIGHT] > capacity:
             height = reduce_rows(rows, height, stride, stride, order)
         put_edge(edges, maps, g, v, rows, height, (stride, 0, dims[v]))
-        height += edges[g, HEIGHT]
+        height = height + np.int64(edges[g, HEIGHT])
         count += 1
         g = np.int64(edges[g, RING])
         if u != v and g == e:

@@ -28,13 +28,13 @@ from sheafcoarsen._kernels.elimination.rows import (
     reduce_rows,
     without_zero_rows,
 )
-from sheafcoarsen._kernels.jit import inlined, kernel, subkernel
+from sheafcoarsen._kernels.jit import kernel, pasted, subkernel
 
 DONE, IDS, POOL, RECORD = range(4)
 """What ``eliminate_vertices`` returns: nothing is left, or of what there is not enough room."""
 
 
-@inlined
+@pasted
 def demand(links, maps, record, d, around):
     """Return what there is not enough room for to eliminate a vertex, or DONE."""
     dims, counters, degree = maps.dims, record.counters, around.size
@@ -81,21 +81,21 @@ def stack_bundle(edges, maps, e, v, place, room):
     return count
 
 
-@inlined
+@pasted
 def stack_rows(links, maps, v, seen, around, room):
     """Stack all rows that x_v is in, what multiplies it first; return their number and length."""
     edges, vertices, _ = links
     dims, data = maps.dims, room.stack.data
-    d, height = dims[v], 0
+    d, height = dims[v], np.int64(0)
     stride = d
     for i in range(around.size):
         stride += dims[around[i]]
-    e = vertices[v, LOOPS]
+    e = np.int64(vertices[v, LOOPS])
     if e >= 0:
-        height = stack_bundle(edges, maps, e, v, (0, stride, d, 0), room)
+        height = stack_bundle(edges, maps, e, v, (height, stride, d, height), room)
     column = d
     for i in range(around.size):
-        e, width = seen[i] >> 1, dims[around[i]]
+        e, width = np.int64(seen[i] >> 1), dims[around[i]]
         if d + width == 0:
             continue
         if edges[e, RING] == e and edges[e, HEIGHT] <= d + width:
@@ -110,7 +110,7 @@ def stack_rows(links, maps, v, seen, around, room):
     return height, stride
 
 
-@inlined
+@pasted
 def solve(record, d, shape, rank, room):
     """Write G and W of the vertex whose rows are in the stack, reduced."""
     _, stride = shape
@@ -131,7 +131,7 @@ def solve(record, d, shape, rank, room):
     counters[INVERSES] += d * d
 
 
-@inlined
+@pasted
 def complement(shape, d, rank, room):
     """Bring what is left of the rows to the front of ``room.bundle``; return how many they are."""
     height, stride = shape
@@ -150,7 +150,7 @@ def complement(shape, d, rank, room):
     return without_zero_rows(rest, 0, left, width, 0)
 
 
-@inlined
+@pasted
 def eliminate_one(links, maps, record, v, seen, around, room):
     """Eliminate v, which has up to two neighbours: a cell between them, or a loop at the one."""
     d = maps.dims[v]
