@@ -1,4 +1,4 @@
-"""What a user types: ``sheafcoarsen coarsen | info | verify | compile | demo``."""
+"""What a user types: ``sheafcoarsen coarsen | eliminate | info | verify | compile | demo``."""
 
 import argparse
 import contextlib
@@ -16,7 +16,9 @@ import numpy as np
 
 from sheafcoarsen._support import check_matplotlib, output_path
 from sheafcoarsen.cli.compilation import SCALARS, compile_kernels
+from sheafcoarsen.cli.elimination import describe_elimination, vertices_in
 from sheafcoarsen.coarsening import Coarsening, coarsen, energy_ledger, growth_of
+from sheafcoarsen.elimination import Elimination, eliminate
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.html_report import (
     SMOOTHING_STEPS,
@@ -71,6 +73,22 @@ def _parser() -> argparse.ArgumentParser:
         "--report", metavar="FILE.html", help="write a page about it here; needs matplotlib"
     )
     coarse.set_defaults(run=_coarsen)
+
+    remove = commands.add_parser(
+        "eliminate", help="solve for leaves and chains: a smaller sheaf from which all follows"
+    )
+    remove.add_argument("input", metavar="INPUT", help=inputs)
+    remove.add_argument("--keep", metavar="FILE", help="a text file of vertices that are to stay")
+    remove.add_argument(
+        "--max-neighbors",
+        type=int,
+        default=2,
+        metavar="N",
+        help="how many neighbours a vertex may have that goes (default 2; more: connections alone)",
+    )
+    remove.add_argument("--out", metavar="FILE.npz", help="save the elimination here")
+    _graph_options(remove)
+    remove.set_defaults(run=_eliminate)
 
     info = commands.add_parser("info", help="say what a file holds")
     info.add_argument("input", metavar="INPUT", help=inputs)
@@ -134,7 +152,9 @@ def _graph_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _read(args: argparse.Namespace) -> CellularSheaf | Partition | Coarsening | Hierarchy:
+def _read(
+    args: argparse.Namespace,
+) -> CellularSheaf | Partition | Coarsening | Hierarchy | Elimination:
     path, dim = args.input, args.dim
     plain = path.lower().removesuffix(".gz")
     ours = plain.endswith(".npz") or _is_zip(path)
@@ -173,7 +193,7 @@ def _is_zip(path: str) -> bool:
 
 def _read_sheaf(args: argparse.Namespace) -> CellularSheaf:
     obj = _read(args)
-    if isinstance(obj, Coarsening):
+    if isinstance(obj, Coarsening | Elimination):
         return obj.sheaf
     if isinstance(obj, Hierarchy):
         return obj.sheaves[-1]
@@ -315,6 +335,27 @@ def _origin(args: argparse.Namespace, times: dict[str, float]) -> Origin:
     )
 
 
+def _eliminate(args: argparse.Namespace) -> int:
+    times: dict[str, float] = {}
+    if args.out is not None:
+        _check_output("--out", args.out, ".npz")
+    with stage(times, "read"):
+        sheaf = _read_sheaf(args)
+    keep = None if args.keep is None else vertices_in(args.keep, sheaf)
+    with stage(times, "eliminate"):
+        K = eliminate(sheaf, keep, args.max_neighbors)
+    if args.out is not None:
+        with stage(times, "save"):
+            save(args.out, K)
+    print(f"fine    {_describe(K.fine)}")
+    print(f"left    {_describe(K.sheaf)}")
+    print(describe_elimination(K))
+    print("time    " + ", ".join(f"{name} {seconds:.3f} s" for name, seconds in times.items()))
+    if args.out is not None:
+        print(f"saved   {args.out}")
+    return 0
+
+
 def _check_output(option: str, path: str, ending: str) -> None:
     """Refuse an output that cannot be written before the work is done."""
     if not path.endswith(ending):
@@ -327,7 +368,7 @@ def _check_output(option: str, path: str, ending: str) -> None:
 
 def _info(args: argparse.Namespace) -> int:
     obj = _read(args)
-    if isinstance(obj, Coarsening):
+    if isinstance(obj, Coarsening | Elimination):
         print(obj)
         print(f"fine    {_describe(obj.fine)}")
         print(f"coarse  {_describe(obj.sheaf)}")
@@ -355,7 +396,7 @@ def _verify(args: argparse.Namespace) -> int:
         obj = _read(args)
         levels = (
             [obj]
-            if isinstance(obj, Coarsening)
+            if isinstance(obj, Coarsening | Elimination)
             else list(obj)
             if isinstance(obj, Hierarchy)
             else []
@@ -365,7 +406,7 @@ def _verify(args: argparse.Namespace) -> int:
                 f"{args.input}: does not hold a coarsening: give --clusters and --rank to make one"
             )
     else:
-        if isinstance(_read(args), Coarsening | Hierarchy):
+        if isinstance(_read(args), Coarsening | Hierarchy | Elimination):
             raise ValueError(
                 f"{args.input}: holds a coarsening already: leave --clusters and --rank out to "
                 "verify it"

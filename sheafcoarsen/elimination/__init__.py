@@ -34,7 +34,7 @@ The files:
     whether star-mesh is exact and parts fit; what was saved.
 """
 
-from sheafcoarsen.elimination.elimination import Elimination, check_elimination, eliminate
-from sheafcoarsen.elimination.sizes import Sizes
+from sheafcoarsen.elimination.elimination import Elimination, eliminate
+from sheafcoarsen.elimination.steps import as_steps
 
-__all__ = ["Elimination", "Sizes", "check_elimination", "eliminate"]
+__all__ = ["Elimination", "as_steps", "eliminate"]

@@ -49,13 +49,42 @@ def check_parts(
     check_sheaf(sheaf, "sheaf")
     if not isinstance(record, Record):
         raise TypeError(f"`steps` must be the steps of an elimination, got {type(record).__name__}")
-    if len(kept) + len(record.vertices) != fine.n_vertices:
+    n, wrong = fine.n_vertices, "the elimination does not fit together: "
+    counts = np.zeros(n, np.int64)
+    for name, vertices in (("kept", kept), ("steps.vertices", record.vertices)):
+        if vertices.ndim != 1 or vertices.min(initial=0) < 0 or vertices.max(initial=-1) >= n:
+            raise ValueError(f"{wrong}`{name}` must be vertices of a sheaf of {n}")
+        counts += np.bincount(vertices, minlength=n)
+    if (counts != 1).any() or (np.diff(kept) <= 0).any():
         raise ValueError(
-            f"the elimination does not fit together: {len(kept)} kept and "
-            f"{len(record.vertices)} eliminated vertices of {fine.n_vertices}"
+            f"{wrong}{len(kept)} kept and {len(record.vertices)} eliminated vertices of {n}, which "
+            "must be all vertices, each once, the kept ones ascending"
         )
     if not np.array_equal(fine.vertex_dims[kept], sheaf.vertex_dims):
-        raise ValueError(
-            "the elimination does not fit together: the stalks that are left are not those of the "
-            "kept vertices"
-        )
+        raise ValueError(f"{wrong}the stalks that are left are not those of the kept vertices")
+    _check_steps(fine, record, wrong)
+
+
+def _check_steps(fine: CellularSheaf, record: Record, wrong: str) -> None:
+    """Refuse steps of other shapes, or that lead to what was eliminated before."""
+    steps, starts, around = len(record.vertices), record.starts, record.neighbors
+    if (
+        len(starts) != steps + 1
+        or starts[0] != 0
+        or (np.diff(starts) < 0).any()
+        or starts[-1] != len(around)
+        or around.min(initial=0) < 0
+        or around.max(initial=-1) >= fine.n_vertices
+    ):
+        raise ValueError(f"{wrong}`steps.starts` and `steps.neighbors` are no lists of neighbours")
+    turn = np.full(fine.n_vertices, steps)
+    turn[record.vertices] = np.arange(steps)
+    at = np.repeat(np.arange(steps), np.diff(starts))
+    if (turn[around] <= at).any():
+        raise ValueError(f"{wrong}a vertex follows from one that was eliminated before it")
+    dims = fine.vertex_dims[record.vertices]
+    sizes = int((dims[at] * fine.vertex_dims[around]).sum()), int((dims**2).sum())
+    if (record.blocks.shape, record.inverses.shape) != ((sizes[0],), (sizes[1],)):
+        raise ValueError(f"{wrong}`steps.blocks` and `steps.inverses` have other sizes")
+    if not (np.isfinite(record.blocks).all() and np.isfinite(record.inverses).all()):
+        raise ValueError(f"{wrong}`steps` must be finite")

@@ -220,15 +220,6 @@ class Elimination:
         return tables.table(self.sizes.rows, head=("", "fine", "left"), caption="Elimination")
 
 
-def check_elimination(K: object, name: str = "K") -> Elimination:
-    """Refuse what is not an elimination."""
-    if not isinstance(K, Elimination):
-        raise TypeError(
-            f"`{name}` must be an Elimination, got {type(K).__name__}: eliminate makes one"
-        )
-    return K
-
-
 def eliminate(
     sheaf: CellularSheaf, keep: npt.ArrayLike | None = None, max_neighbors: int = 2
 ) -> Elimination:
@@ -301,4 +292,12 @@ def _eliminated(F: CellularSheaf, keep: np.ndarray, most: int) -> Elimination:
     if most > 2:
         check_connection(F, most)
     shrunk = shrink(F, keep, most)
-    return Elimination(F, sheaf_of(F, shrunk), read_only(shrunk.kept), most, shrunk.record)
+    K = object.__new__(Elimination)  # its parts were just made, and fit
+    K.__dict__.update(
+        fine=F,
+        sheaf=sheaf_of(F, shrunk),
+        kept=read_only(shrunk.kept),
+        max_neighbors=most,
+        steps=shrunk.record,
+    )
+    return K

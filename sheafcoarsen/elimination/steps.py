@@ -6,7 +6,13 @@ import numpy as np
 
 from sheafcoarsen._kernels import elimination as kernels
 from sheafcoarsen._kernels.dense import power_of_two
-from sheafcoarsen._support import eps_of, room_for_entries
+from sheafcoarsen._support import (
+    eps_of,
+    integer_array,
+    read_only,
+    room_for_entries,
+    scalar_array,
+)
 from sheafcoarsen.sheaf import CellularSheaf
 
 SPARE = 64
@@ -77,6 +83,35 @@ def _entries(F: CellularSheaf) -> int:
     loops = F.edges[:, 0] == F.edges[:, 1]
     heads = int((F.edge_dims * F.vertex_dims[F.edges[:, 1]])[~loops].sum())
     return len(F.tail_data) + heads + F.dim_c1
+
+
+def as_steps(
+    F: CellularSheaf,
+    vertices: np.ndarray,
+    lists: tuple[np.ndarray, np.ndarray],
+    blocks: np.ndarray,
+    inverses: np.ndarray,
+) -> kernels.Record:
+    """Return the steps of an elimination from arrays as saved; ``lists``: starts and members.
+
+    Whether they fit is for ``Elimination`` to check.
+    """
+    dtype = np.result_type(F.dtype, np.float64)
+    small = 4 * (F.n_vertices + F.n_edges) < np.iinfo(np.int32).max
+    itype = np.int32 if small else np.int64
+
+    def numbers(name: str, array: np.ndarray) -> np.ndarray:
+        return read_only(integer_array(f"steps.{name}", array).astype(itype))
+
+    return kernels.Record(
+        numbers("vertices", vertices),
+        numbers("starts", lists[0]),
+        numbers("neighbors", lists[1]),
+        read_only(scalar_array("steps.blocks", blocks).astype(dtype)),
+        read_only(scalar_array("steps.inverses", inverses).astype(dtype)),
+        np.array([len(vertices), len(lists[1]), len(blocks), len(inverses)]),
+        power_of_two(F.largest_entry),
+    )
 
 
 def _larger(array: np.ndarray, least: int) -> np.ndarray:

@@ -10,17 +10,29 @@ import numpy as np
 
 from sheafcoarsen._support import PathLike, file_path, replacing
 from sheafcoarsen.coarsening import Coarsening
+from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.io.npz_archive import read_arrays
-from sheafcoarsen.io.npz_read import read_coarsening, read_hierarchy, read_partition, read_sheaf
-from sheafcoarsen.io.npz_write import coarsening_arrays, hierarchy_arrays, sheaf_arrays
+from sheafcoarsen.io.npz_read import (
+    read_coarsening,
+    read_elimination,
+    read_hierarchy,
+    read_partition,
+    read_sheaf,
+)
+from sheafcoarsen.io.npz_write import (
+    coarsening_arrays,
+    elimination_arrays,
+    hierarchy_arrays,
+    sheaf_arrays,
+)
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf
 
 VERSION = 2
 """Of the format; higher ones are refused."""
 
-Saved: TypeAlias = CellularSheaf | Partition | Coarsening | Hierarchy
+Saved: TypeAlias = CellularSheaf | Partition | Coarsening | Hierarchy | Elimination
 """What a file can hold."""
 
 READERS: dict[str, Callable[[dict[str, np.ndarray]], Saved]] = {
@@ -28,12 +40,13 @@ READERS: dict[str, Callable[[dict[str, np.ndarray]], Saved]] = {
     "partition": read_partition,
     "coarsening": read_coarsening,
     "hierarchy": read_hierarchy,
+    "elimination": read_elimination,
 }
 """How each kind of object is read."""
 
 
 def save(path: PathLike, obj: Saved) -> None:
-    """Save a sheaf, a partition, a coarsening or a hierarchy to one ``.npz`` file.
+    """Save a sheaf, partition, coarsening, hierarchy or elimination to one ``.npz`` file.
 
     The file is written beside ``path`` and renamed, so that a crash leaves an old file whole.
 
@@ -41,7 +54,7 @@ def save(path: PathLike, obj: Saved) -> None:
     ----------
     path : str or path-like
         Taken literally; no ending is added.
-    obj : CellularSheaf, Partition, Coarsening or Hierarchy
+    obj : CellularSheaf, Partition, Coarsening, Hierarchy or Elimination
 
     Raises
     ------
@@ -71,10 +84,12 @@ def save(path: PathLike, obj: Saved) -> None:
         kind, arrays = "coarsening", coarsening_arrays(obj)
     elif isinstance(obj, Hierarchy):
         kind, arrays = "hierarchy", hierarchy_arrays(obj)
+    elif isinstance(obj, Elimination):
+        kind, arrays = "elimination", elimination_arrays(obj)
     else:
         raise TypeError(
-            f"`obj` must be a CellularSheaf, a Partition, a Coarsening or a Hierarchy, got "
-            f"{type(obj).__name__}"
+            f"`obj` must be a CellularSheaf, a Partition, a Coarsening, a Hierarchy or an "
+            f"Elimination, got {type(obj).__name__}"
         )
     header = {
         "format": np.array("sheafcoarsen"),
@@ -97,7 +112,7 @@ def load(path: PathLike) -> Saved:
 
     Returns
     -------
-    CellularSheaf, Partition, Coarsening or Hierarchy
+    CellularSheaf, Partition, Coarsening, Hierarchy or Elimination
 
     Raises
     ------

@@ -20,9 +20,10 @@ from sheafcoarsen._support import (
     scalar_array,
 )
 from sheafcoarsen.coarsening import Coarsening
+from sheafcoarsen.elimination import Elimination, as_steps
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.io.npz_archive import text_of
-from sheafcoarsen.io.npz_write import OVERSAMPLING
+from sheafcoarsen.io.npz_write import OVERSAMPLING, STEPS
 from sheafcoarsen.modes import OPERATORS, LocalModes, Oversampled
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, checked_sheaf
@@ -108,6 +109,19 @@ def _csr(arrays: Arrays, prefix: str, shape: tuple[int, int]) -> scipy.sparse.cs
 def read_coarsening(arrays: Arrays) -> Coarsening:
     """Return a coarsening; what it holds must fit together."""
     return _level(arrays, read_sheaf(arrays, "fine."), read_sheaf(arrays, "sheaf."))
+
+
+def read_elimination(arrays: Arrays) -> Elimination:
+    """Return an elimination; its steps must fit its two sheaves."""
+    fine, most = read_sheaf(arrays, "fine."), arrays["max_neighbors"]
+    if most.shape != () or most.dtype.kind not in "iu" or most < 0:
+        raise ValueError("`max_neighbors` must be an integer of at least 0")
+    vertices, starts, neighbors, blocks, inverses = (arrays[f"steps.{name}"] for name in STEPS)
+    if fine.dtype.kind != "c" and "c" in (blocks.dtype.kind, inverses.dtype.kind):
+        raise ValueError("`steps` must be real, as the maps are")
+    kept = read_only(integer_array("kept", arrays["kept"]))
+    steps = as_steps(fine, vertices, (starts, neighbors), blocks, inverses)
+    return Elimination(fine, read_sheaf(arrays, "sheaf."), kept, int(most), steps)
 
 
 def read_hierarchy(arrays: Arrays) -> Hierarchy:

@@ -6,9 +6,13 @@ import numpy as np
 import scipy.sparse
 
 from sheafcoarsen.coarsening import Coarsening
+from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.modes import Oversampled
 from sheafcoarsen.sheaf import CellularSheaf
+
+STEPS = ("vertices", "starts", "neighbors", "blocks", "inverses")
+"""The arrays of the steps of an elimination."""
 
 OVERSAMPLING = ("rings", "target", "pilot", "over_budget")
 """What oversampled modes have beyond others.
@@ -70,6 +74,18 @@ def coarsening_arrays(C: Coarsening) -> dict[str, np.ndarray]:
     """Return a coarsening with both of its sheaves."""
     sheaves = {**sheaf_arrays(C.fine, "fine."), **sheaf_arrays(C.sheaf, "sheaf.")}
     return {**sheaves, **level_arrays(C)}
+
+
+def elimination_arrays(K: Elimination) -> dict[str, np.ndarray]:
+    """Return what an elimination is made of: the sheaves, what was kept, and the steps."""
+    steps = K.steps
+    return {
+        **sheaf_arrays(K.fine, "fine."),
+        **sheaf_arrays(K.sheaf, "sheaf."),
+        "kept": K.kept,
+        "max_neighbors": np.array(K.max_neighbors),
+        **{f"steps.{name}": getattr(steps, name) for name in STEPS},
+    }
 
 
 def hierarchy_arrays(H: Hierarchy) -> dict[str, np.ndarray]:

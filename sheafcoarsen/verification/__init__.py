@@ -10,7 +10,8 @@
 ``run.py`` has the public function and ``result.py`` what it returns. ``statements.py`` has one
 function per label of the paper; they judge the numbers in ``evidence.py``, found piece by piece
 (``pieces.py``), by dense solvers on small clusters (``dense.py``) and for the normalized sheaf
-(``normalization.py``), with the norms of ``norms.py``.
+(``normalization.py``), with the norms of ``norms.py``. ``schur.py`` has the statements about an
+elimination.
 """
 
 from sheafcoarsen.verification.norms import Judged, judged

@@ -1,16 +1,24 @@
 """Every statement that applies, checked on one coarsening."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from sheafcoarsen._support import RESIDUAL_LIMIT, single_threaded_blas, whole_number
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
+from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.verification.evidence import Evidence
 from sheafcoarsen.verification.result import Check, Verification
+from sheafcoarsen.verification.schur import STATEMENTS as SCHUR
+from sheafcoarsen.verification.schur import SchurEvidence
 from sheafcoarsen.verification.statements import STATEMENTS
 
 
-def verify(C: Coarsening, seed: int = 0) -> Verification:
+def verify(C: Coarsening | Elimination, seed: int = 0) -> Verification:
     """Check every statement of the theory that applies to a coarsening, on that coarsening.
+
+    Of an elimination: that the Laplacian that is left is the Schur complement, that solutions come
+    back, and that sections are kept.
 
     Each is judged by ``norm(error) / (n eps norms)`` below 30, n the size of the block compared,
     and the worst block counts (docs/conventions.md, section 3), so the verdict does not depend on
@@ -18,7 +26,7 @@ def verify(C: Coarsening, seed: int = 0) -> Verification:
 
     Parameters
     ----------
-    C : Coarsening
+    C : Coarsening or Elimination
     seed : int
         For random cochains and sampled clusters.
 
@@ -40,15 +48,25 @@ def verify(C: Coarsening, seed: int = 0) -> Verification:
     >>> C = sc.coarsen(F, sc.select(F, 5), rank=2)
     >>> sc.verify(C).passed
     True
+    >>> sc.verify(sc.eliminate(F))["fact-9"].verdict
+    'ok'
     """
-    check_coarsening(C)
     seed = whole_number("seed", seed, at_least=0)
+    if isinstance(C, Elimination):
+        with single_threaded_blas():
+            return _judged(SCHUR, SchurEvidence(C, seed))
+    check_coarsening(C)
     _check_shapes(C)
     # small dense blocks: more threads would only wait for each other
     with single_threaded_blas():
         evidence = Evidence(C, seed)
+    return _judged(STATEMENTS, evidence)
+
+
+def _judged(statements: Sequence[tuple[str, str, Callable]], evidence: object) -> Verification:
+    """Check statements on what they need, one line of the table for each."""
     checks = []
-    for name, label, statement in STATEMENTS:
+    for name, label, statement in statements:
         with single_threaded_blas():
             outcome = statement(evidence)
         if isinstance(outcome, str):

@@ -45,7 +45,7 @@ def test_scales_of_single_maps_do_not_matter(scale):
 def test_steps_of_another_elimination_are_refused():
     K = sc.eliminate(CellularSheaf.constant(nx.path_graph(5)), keep=[0])
     other = sc.eliminate(CellularSheaf.constant(nx.path_graph(7)), keep=[0])
-    with pytest.raises(ValueError, match="1 kept and 6 eliminated vertices of 5"):
+    with pytest.raises(ValueError, match="`steps.vertices` must be vertices of a sheaf of 5"):
         dataclasses.replace(K, steps=other.steps)
     with pytest.raises(TypeError, match="`steps` must be the steps"):
         dataclasses.replace(K, steps=())

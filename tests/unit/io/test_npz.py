@@ -246,3 +246,55 @@ def loads_or_is_refused(path):
         assert "\n" not in str(error)
     else:
         check_valid(value)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, complex])
+def test_eliminations_come_back_as_they_were(tmp_path, dtype):
+    F = sc.CellularSheaf.random(nx.karate_club_graph(), 2, 3, seed=3, dtype=dtype)
+    K = sc.eliminate(F, keep=[4])
+    sc.save(tmp_path / "k.npz", K)
+    L = sc.load(tmp_path / "k.npz")
+    same_sheaf(K.fine, L.fine)
+    same_sheaf(K.sheaf, L.sheaf)
+    assert np.array_equal(K.kept, L.kept)
+    assert L.max_neighbors == 2
+    b = np.arange(F.dim_c0).astype(dtype)
+    assert np.array_equal(K.reduce(b), L.reduce(b))
+    z = np.ones(K.sheaf.dim_c0, dtype)
+    assert np.array_equal(K.extend(z, b), L.extend(z, b))
+    assert (K.prolongation != L.prolongation).nnz == 0
+    assert np.array_equal(L.refresh(F).kept, K.kept)
+
+
+def changed(arrays, name, at, value):
+    array = arrays[name].copy()
+    array[at] = value
+    return {**arrays, name: array}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda a: changed(a, "kept", 0, 99), "`kept` must be vertices of a sheaf of 34"),
+        (lambda a: changed(a, "steps.vertices", 0, a["steps.vertices"][1]), "each once"),
+        (lambda a: changed(a, "steps.starts", 3, 99), "no lists of neighbours"),
+        (lambda a: changed(a, "steps.neighbors", 0, -1), "no lists of neighbours"),
+        (
+            lambda a: changed(a, "steps.neighbors", -1, a["steps.vertices"][0]),
+            "follows from one that was eliminated before it",
+        ),
+        (lambda a: changed(a, "steps.blocks", 0, np.nan), "`steps` must be finite"),
+        (lambda a: {**a, "steps.blocks": a["steps.blocks"][1:]}, "have other sizes"),
+        (lambda a: {**a, "steps.inverses": a["steps.inverses"] * 1j}, "must be real"),
+        (lambda a: {**a, "max_neighbors": np.array(-1)}, "`max_neighbors` must be an integer"),
+        (lambda a: {k: v for k, v in a.items() if k != "steps.starts"}, "has no array"),
+    ],
+)
+def test_eliminations_that_do_not_fit_together_are_refused(tmp_path, change, message):
+    K = sc.eliminate(sc.CellularSheaf.constant(nx.karate_club_graph()), keep=[4])
+    sc.save(tmp_path / "k.npz", K)
+    with np.load(tmp_path / "k.npz") as archive:
+        arrays = dict(archive)
+    np.savez(tmp_path / "bad.npz", **change(arrays))
+    with pytest.raises(ValueError, match=message):
+        sc.load(tmp_path / "bad.npz")

@@ -1,0 +1,150 @@
+"""What elimination promises (docs/conventions.md, section 12), checked on one elimination.
+
+Everything is compared with sparse products of the fine Laplacian, which elimination never forms. A
+row counts with the size of the products that are summed in it, and n is the dimension of the
+eliminated component that it belongs to or touches.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from sheafcoarsen._support import eps_of, range_of_blocks
+from sheafcoarsen.elimination import Elimination
+from sheafcoarsen.operators import coboundary, laplacian
+from sheafcoarsen.sheaf import CellularSheaf, component_labels, sheaf_like, unit_sheaf
+from sheafcoarsen.verification.norms import WRONG, Judged, judged, norms_by
+
+DENSE = 1000
+"""Dimension up to which kernels are compared, by dense decompositions."""
+
+PROBES = 3
+"""Random right sides and values on kept vertices."""
+
+Outcome = tuple[Judged, str] | str
+"""The worst error and how it was found, or the reason why the statement does not apply."""
+
+
+class SchurEvidence:
+    """What the checks of an elimination share; maps are divided by a power of two."""
+
+    def __init__(self, K: Elimination, seed: int) -> None:
+        self.K, self.rng = K, np.random.default_rng(seed)
+        F = K.fine
+        self.eps = eps_of(F.dtype)
+        self.fine, self.unit = unit_sheaf(F)
+        self.L = laplacian(self.fine)
+        self.S = laplacian(scaled(K.sheaf, self.unit))
+        self.kept = range_of_blocks(F.vertex_offsets, K.kept)
+        self.gone = range_of_blocks(F.vertex_offsets, K.eliminated)
+        self.vertex = np.repeat(np.arange(F.n_vertices), F.vertex_dims)
+        self.n = self._sizes()
+
+    def _sizes(self) -> np.ndarray:
+        """Return for each vertex the dimension of what was eliminated there or beside it."""
+        F, gone = self.K.fine, np.zeros(self.K.fine.n_vertices, bool)
+        gone[self.K.eliminated] = True
+        inside = gone[F.edges].all(axis=1)
+        labels = component_labels(F.n_vertices, F.edges[inside])
+        sizes = np.bincount(labels, F.vertex_dims * gone)[labels]
+        sizes = np.where(gone, sizes, 0).astype(np.int64)
+        out = sizes.copy()
+        for a, b in (F.edges.T, F.edges[:, ::-1].T):
+            np.maximum.at(out, a, sizes[b])
+        return np.maximum(out, F.vertex_dims) + 1
+
+    def by_vertex(self, error: Any, size: Any) -> Judged:
+        """Judge rows of C^0, vertex by vertex; both are sparse or dense matrices."""
+        count = self.K.fine.n_vertices
+        return judged(
+            norms_by(scipy.sparse.csr_array(error), self.vertex, None, count),
+            self.n,
+            self.eps,
+            norms_by(scipy.sparse.csr_array(size), self.vertex, None, count),
+        )
+
+    def spread(self, rows: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+        """Put rows of the kept coordinates where they stand in C^0."""
+        place = scipy.sparse.csr_array(
+            (np.ones(len(self.kept)), self.kept, np.arange(len(self.kept) + 1)),
+            shape=(len(self.kept), len(self.vertex)),
+        )
+        return scipy.sparse.csr_array(place.T @ rows)
+
+
+def scaled(F: CellularSheaf, unit: float) -> CellularSheaf:
+    """Return a sheaf in double precision with maps divided by a power of two."""
+    own, size = unit_sheaf(F)
+    share = size / unit
+    return sheaf_like(own, own.tail_data * share, own.head_data * share)
+
+
+def _schur_complement(e: SchurEvidence) -> Outcome:
+    """L P = S at kept vertices, and 0 at the others: P* L P = S, the Schur complement."""
+    P = e.K.prolongation
+    product = e.L @ P
+    size = abs(e.L) @ abs(P) + e.spread(abs(e.S))
+    return e.by_vertex(product - e.spread(e.S), size), "exact"
+
+
+def _solutions(e: SchurEvidence) -> Outcome:
+    """For b in the range of L: x = extend(z, b) solves at eliminated vertices.
+
+    At the others L x - b = S z - reduce(b), so that a solution of one system is one of the other.
+    """
+    F, K = e.K.fine, e.K
+    y, z = (
+        e.rng.standard_normal((size, PROBES)).astype(F.dtype) for size in (F.dim_c0, K.sheaf.dim_c0)
+    )
+    b = (e.L @ y).astype(F.dtype)
+    # K speaks of L, e.L is in units of its own
+    x = K.extend(z) + K.extend(0 * z, b) * e.unit * e.unit
+    left = e.S @ z - K.reduce(b)
+    size = abs(e.L) @ abs(x) + abs(e.L) @ abs(y)
+    size[e.kept] += abs(e.S) @ abs(z) + abs(K.reduce(b))
+    wanted = np.zeros_like(x)
+    wanted[e.kept] = left
+    return e.by_vertex(e.L @ x - b - wanted, size), "probe"
+
+
+def _sections(e: SchurEvidence) -> Outcome:
+    """The dimension of H^0 is that of what is left, and of what lives on eliminated vertices."""
+    F = e.K.fine
+    if max(F.dim_c0, F.dim_c1) > DENSE:
+        return f"dimensions above {DENSE} are too large for a dense decomposition"
+    delta = coboundary(e.fine).toarray()
+    left = coboundary(scaled(e.K.sheaf, e.unit)).toarray()
+    level = max(delta.shape) * e.eps * max(float(np.linalg.norm(delta, 2)) if delta.size else 0, 1)
+    lost = [
+        matrix.shape[1] - int((np.linalg.svd(matrix, compute_uv=False) > level).sum())
+        for matrix in (delta, left, delta[:, e.gone])
+    ]
+    return (Judged(0.0, 0.0, 1.0) if lost[0] == lost[1] + lost[2] else WRONG), "dense"
+
+
+def _least_norm(e: SchurEvidence) -> Outcome:
+    """What extend fills in is orthogonal to what has no energy beside kept vertices."""
+    F = e.K.fine
+    if max(F.dim_c0, F.dim_c1) > DENSE:
+        return f"dimensions above {DENSE} are too large for a dense decomposition"
+    delta = coboundary(e.fine)[:, e.gone].toarray()
+    _, sigma, adjoint = np.linalg.svd(delta)
+    level = max(delta.shape) * e.eps * max(float(sigma.max(initial=0)), 1)
+    kernel = adjoint[int((sigma > level).sum()) :]
+    P = e.K.prolongation[e.gone]
+    error = float(np.linalg.norm(kernel @ P.toarray())) if P.shape[1] else 0.0
+    smallest = float(sigma[sigma > level].min(initial=1.0))
+    if smallest < 1e-3:
+        return "the maps are so ill conditioned that a dense decomposition does not know the kernel"
+    size = float(np.sqrt((abs(P) ** 2).sum())) / smallest
+    return judged(np.array([error]), np.array([len(e.gone)]), e.eps, np.array([size])), "dense"
+
+
+STATEMENTS: tuple[tuple[str, str, Callable[[SchurEvidence], Outcome]], ...] = (
+    ("Schur complement", "fact-9", _schur_complement),
+    ("solutions come back", "fact-9-solutions", _solutions),
+    ("sections restrict", "fact-9-sections", _sections),
+    ("least norm", "fact-9-norm", _least_norm),
+)

@@ -1,0 +1,55 @@
+"""``sheafcoarsen eliminate``."""
+
+import networkx as nx
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen.cli import main
+
+NAMED = nx.relabel_nodes(nx.path_graph(5), dict(enumerate("abcde")))
+
+
+@pytest.fixture
+def network(tmp_path):
+    F = sc.CellularSheaf.constant([[k, k + 1] for k in range(5)])
+    sc.save(tmp_path / "net.npz", F)
+    return tmp_path / "net.npz"
+
+
+def test_what_it_says_and_saves(network, tmp_path, capsys):
+    keep, out = tmp_path / "keep.txt", tmp_path / "left.npz"
+    keep.write_text("0  # the feeder\n5\n")
+    assert main(["eliminate", str(network), "--keep", str(keep), "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "left    2 vertices" in said
+    assert "eliminated: 4 in chains" in said
+    assert f"saved   {out}" in said
+    assert sc.load(out).kept.tolist() == [0, 5]
+    assert main(["verify", str(out)]) == 0
+    assert "fact-9" in capsys.readouterr().out
+    assert main(["info", str(out)]) == 0
+    assert "Elimination(6 -> 2 vertices" in capsys.readouterr().out
+
+
+def test_vertices_by_their_names(tmp_path, capsys):
+    sc.save(tmp_path / "net.npz", sc.CellularSheaf.constant(NAMED))
+    (tmp_path / "keep.txt").write_text("b d")
+    arguments = ["eliminate", str(tmp_path / "net.npz"), "--keep", str(tmp_path / "keep.txt")]
+    assert main(arguments) == 0
+    assert "left    2 vertices" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("word", ["6", "-1", "a", "0.5"])
+def test_words_that_are_no_vertices_are_one_line(network, tmp_path, capsys, word):
+    (tmp_path / "keep.txt").write_text(f"0 {word}")
+    assert main(["eliminate", str(network), "--keep", str(tmp_path / "keep.txt")]) == 2
+    said = capsys.readouterr().err
+    assert f"{word!r} is no vertex; one is given by its number from 0 to 5" in said
+    assert said.count("\n") == 1
+
+
+def test_more_neighbors(tmp_path, capsys):
+    sc.save(tmp_path / "star.npz", sc.CellularSheaf.random(nx.star_graph(4), 2, 2, seed=3))
+    arguments = ["eliminate", str(tmp_path / "star.npz"), "--max-neighbors", "3"]
+    assert main(arguments) == 2
+    assert "is for connections" in capsys.readouterr().err

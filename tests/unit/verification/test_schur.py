@@ -1,0 +1,71 @@
+"""The checks of an elimination: they hold, at any scale, and they notice what is wrong."""
+
+import dataclasses
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf
+from tests.support.strategies import graphs, sheaves
+
+LABELS = ["fact-9", "fact-9-solutions", "fact-9-sections", "fact-9-norm"]
+
+
+@given(F=sheaves(graph=graphs(max_vertices=8), spread=False))
+def test_they_hold_for_all_kinds_of_sheaves(F):
+    V = sc.verify(sc.eliminate(F, keep=[0] if F.n_vertices else None))
+    assert V.passed, str(V)
+    assert [check.label for check in V] == LABELS
+
+
+def test_they_hold_after_star_mesh():
+    F = CellularSheaf.random(nx.grid_2d_graph(5, 5), 2, 2, kind="orthogonal", seed=3)
+    assert sc.verify(sc.eliminate(F, keep=[0, 24], max_neighbors=4), seed=5).passed
+
+
+def other(K, what):
+    """Return an elimination in which something is wrong."""
+    if what == "maps":
+        left = K.sheaf
+        tail = left.tail_data.copy()
+        tail[0] *= 1 + 1e-9
+        return dataclasses.replace(K, sheaf=left.with_maps(tail, left.head_data))
+    blocks, inverses = K.steps.blocks.copy(), K.steps.inverses.copy()
+    if what == "extension":
+        blocks[0] += 1e-9
+    else:
+        inverses[0] *= 1 + 1e-9
+    return dataclasses.replace(K, steps=K.steps._replace(blocks=blocks, inverses=inverses))
+
+
+@pytest.mark.parametrize(
+    ("what", "label"),
+    [("maps", "fact-9"), ("extension", "fact-9"), ("inverses", "fact-9-solutions")],
+)
+def test_they_notice_what_is_wrong_in_the_tenth_digit(what, label):
+    F = CellularSheaf.random(nx.karate_club_graph(), 2, 2, seed=3)
+    K = sc.eliminate(F)
+    assert sc.verify(K).passed
+    V = sc.verify(other(K, what))
+    assert not V[label].passed
+    assert not V.passed
+
+
+def test_sections_that_are_lost_are_noticed():
+    F = CellularSheaf.constant(nx.karate_club_graph())
+    K = sc.eliminate(F)
+    left = K.sheaf
+    V = sc.verify(dataclasses.replace(K, sheaf=left.with_maps(2 * left.tail_data, left.head_data)))
+    assert not V["fact-9-sections"].passed
+
+
+def test_a_long_chain_in_reasonable_units():
+    n = 2000
+    K = sc.eliminate(CellularSheaf.constant(nx.path_graph(n)), keep=[0, n - 1])
+    V = sc.verify(K)
+    assert V.passed, str(V)
+    assert "too large" in V["fact-9-norm"].skipped_because
+    assert np.isfinite(V["fact-9"].ratio)
