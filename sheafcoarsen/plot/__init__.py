@@ -18,6 +18,8 @@ The files, each one kind of picture:
     `surface` and `field`: numbers and tangent vectors on a mesh, as seen by ``projection``.
 ``eigenvalues``
     `spectra` of every cluster, and `quality`: the low spectra of both sheaves.
+``low_modes``
+    `modes`: the lowest eigenvalues of a whole sheaf, and the fields that have them.
 ``trajectories``
     `poses`: the way that was taken, and what was measured across it.
 ``waterfall``, ``sizes``
@@ -28,6 +30,7 @@ The files, each one kind of picture:
 
 from sheafcoarsen.plot.eigenvalues import quality, spectra
 from sheafcoarsen.plot.graphs import partition
+from sheafcoarsen.plot.low_modes import modes
 from sheafcoarsen.plot.sizes import hierarchy
 from sheafcoarsen.plot.surfaces import field, surface
 from sheafcoarsen.plot.trajectories import poses
@@ -37,6 +40,7 @@ __all__ = [
     "field",
     "hierarchy",
     "ledger",
+    "modes",
     "partition",
     "poses",
     "quality",

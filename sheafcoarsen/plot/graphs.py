@@ -144,7 +144,7 @@ def partition(
         fill_faces(right, scene, np.tile(PLAIN, (len(scene.faces), 1)))
     discs = _draw_coarse(right, C, places, colors, room)
     for panel in (left, right):
-        _draw_frame(panel, places.fine)
+        draw_frame(panel, places.fine)
     if len(colors) <= NUMBERED:
         shown = np.flatnonzero(places.seen)
         beside = np.full(len(colors), 0.0 if places.by_quotient else 6.0)
@@ -201,9 +201,9 @@ def _draw_edges(
     width = float(np.clip(1500 / max(len(edges), 1), 0.4, 1.4))
     own = colors[labels[edges[inside, 0]]]
     style: dict = {"colors": "0.6", "linestyles": (0, (3, 2)) if few else "solid", "zorder": 1}
-    _draw_lines(ax, "crossing edges", places, edges[~inside], linewidths=0.7 * width, **style)
+    draw_lines(ax, "crossing edges", places, edges[~inside], linewidths=0.7 * width, **style)
     style = {"colors": own, "zorder": 2}
-    _draw_lines(ax, "internal edges", places, edges[inside], linewidths=1.3 * width, **style)
+    draw_lines(ax, "internal edges", places, edges[inside], linewidths=1.3 * width, **style)
     return "solid: inside a cluster, dashed: crossing" if few else "grey: crossing edges"
 
 
@@ -212,7 +212,7 @@ def _draw_links(ax: Axes, C: Coarsening, places: Places, n_edges: int) -> str:
     counts = np.diff(C.clusters.pair_ptr)
     kept = counts[places.links]
     widths = 0.4 + 3.5 * np.sqrt(kept / max(int(kept.max(initial=1)), 1))
-    _draw_lines(
+    draw_lines(
         ax,
         "links",
         places.coarse,
@@ -234,7 +234,7 @@ def _draw_coarse(
     loops = C.sheaf.edges[crossing:, 0]
     largest = max(int(C.ranks.max(initial=0)), 1)
     shown = places.seen
-    area = _disc_area(places.coarse[shown], room)
+    area = disc_area(places.coarse[shown], room)
     sizes = np.maximum(area * C.ranks / largest, 0.04 * area)
     handles = [
         *_draw_crossing_edges(ax, C, places, area),
@@ -293,7 +293,7 @@ def _draw_crossing_edges(ax: Axes, C: Coarsening, places: Places, area: float) -
     edges, dims = (of[crossing] for of in (C.sheaf.edges, C.sheaf.edge_dims))
     widths = np.maximum(_line_widths(C, dims, area), 0.15)
     style: dict = {"colors": "0.55", "linewidths": widths, "zorder": 2}
-    _draw_lines(ax, "crossing edges", places.coarse, edges, **style)
+    draw_lines(ax, "crossing edges", places.coarse, edges, **style)
     ends = _both_ends(dims)
     widths = np.maximum(_line_widths(C, ends, area), 0.15)
     return [
@@ -359,7 +359,7 @@ def _title(ax: Axes, what: str, counts: str, room: float) -> None:
     ax.set_title(f"{what}:{' ' if wide else chr(10)}{counts}", fontsize=10 if wide else 8)
 
 
-def _disc_area(means: np.ndarray, room: float) -> float:
+def disc_area(means: np.ndarray, room: float) -> float:
     """Return an area for the largest disc, in square points, so that most do not overlap."""
     if len(means) < 2:
         return MAX_AREA * room / 1e5
@@ -370,7 +370,7 @@ def _disc_area(means: np.ndarray, room: float) -> float:
     return float(np.clip(diameter**2, least, max(MAX_AREA * room / 1e5, 60)))
 
 
-def _draw_lines(ax: Axes, label: str, places: np.ndarray, edges: np.ndarray, **style: Any) -> None:
+def draw_lines(ax: Axes, label: str, places: np.ndarray, edges: np.ndarray, **style: Any) -> None:
     """Draw straight edges as one collection."""
     from matplotlib.collections import LineCollection
 
@@ -384,7 +384,7 @@ def _both_ends(values: np.ndarray) -> list[int]:
     return sorted({int(values.min()), int(values.max())}) if len(values) else []
 
 
-def _draw_frame(ax: Axes, places: np.ndarray) -> None:
+def draw_frame(ax: Axes, places: np.ndarray) -> None:
     """Show all places with a margin, equal units in both directions, and no ticks."""
     low, high = (
         (places.min(axis=0), places.max(axis=0)) if len(places) else (np.zeros(2), np.ones(2))

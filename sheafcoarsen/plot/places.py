@@ -15,6 +15,7 @@ from sheafcoarsen.plot.axes import MARKERS
 from sheafcoarsen.plot.layout import graph_layout
 from sheafcoarsen.plot.projection import View, visible_points
 from sheafcoarsen.plot.surfaces import Scene
+from sheafcoarsen.sheaf import CellularSheaf
 
 LINES = 50_000
 """Edges up to which they are drawn."""
@@ -41,10 +42,15 @@ class Places(NamedTuple):
 
 
 def given_places(C: Coarsening, pos: Any) -> np.ndarray:
+    """Return the given places of the fine vertices as an array, shape (n, 2) or (n, 3)."""
+    return vertex_places(C.fine, pos)
+
+
+def vertex_places(F: CellularSheaf, pos: Any) -> np.ndarray:
     """Return the given places as an array, shape (n, 2) or (n, 3)."""
-    n = C.fine.n_vertices
+    n = F.n_vertices
     if isinstance(pos, dict):
-        names = C.fine.vertex_labels if C.fine.vertex_labels is not None else range(n)
+        names = F.vertex_labels if F.vertex_labels is not None else range(n)
         missing = next((name for name in names if name not in pos), None)
         if missing is not None:
             raise ValueError(f"`pos` must place every vertex, but it has no place for {missing!r}")

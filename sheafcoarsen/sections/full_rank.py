@@ -20,7 +20,7 @@ The estimate is right up to a factor of ten, and squaring loses what is below 1e
 """
 
 CLOSE = 50
-"""Units of rounding that are left of delta x, and of what is not orthonormal."""
+"""Units of rounding by which columns may miss being orthonormal."""
 
 STEPS = 8
 """Of inverse iteration for the smallest eigenvalue, which is reported only."""
@@ -64,11 +64,9 @@ def sections_of_full_rank(sheaf: CellularSheaf) -> FullRank | None:
     if rows > columns:
         return FullRank(np.zeros((columns, 0), D.dtype), smallest)
     X = rng.standard_normal((columns, columns - rows)).astype(D.dtype)
-    for _ in range(2):  # once more where dependent columns made much of what rounding left
+    for repeat in range(2):  # dependent columns made much of what rounding had left
         X -= adjoint @ scipy.linalg.cho_solve((factor, True), D @ X, check_finite=False)
-        X = orthonormal_columns(X)
-        if np.linalg.norm(D @ X) <= CLOSE * EPS * np.sqrt(norm * X.shape[1]):
-            break
+        X = X if repeat else orthonormal_columns(X)
     return FullRank(X, smallest)
 
 

@@ -1,0 +1,102 @@
+"""The picture of eigenmodes."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.quiver import Quiver
+
+import sheafcoarsen as sc
+from sheafcoarsen import plot
+from tests.unit.plot.test_axes import draw
+
+GRID = nx.grid_2d_graph(5, 6)
+POS = {v: v for v in GRID}
+
+
+def marks(panel, kind):
+    return [mark for mark in panel.collections if type(mark) is kind]
+
+
+def test_scalar_modes_are_colours_with_zero_in_the_middle(ax):
+    E = sc.eigenmodes(sc.CellularSheaf.constant(GRID), 8)
+    plot.modes(E, POS, ax=ax)
+    draw(ax)
+    values, *panels = ax.child_axes
+    shown = {line.get_label(): line for line in values.lines}
+    assert shown["sections"].get_ydata().tolist() == [0.0]
+    np.testing.assert_allclose(values.lines[0].get_ydata(), E.values[1:])
+    assert len(panels) == 6
+    for i, panel in enumerate(panels):
+        [discs] = marks(panel, PathCollection)
+        np.testing.assert_allclose(discs.get_array(), E.vectors[:, i])
+        assert discs.norm.vmin == -discs.norm.vmax
+        assert discs.norm.vmax == pytest.approx(np.abs(E.vectors[:, i]).max())
+        np.testing.assert_allclose(discs.get_offsets(), np.array(list(GRID)))
+        assert len(marks(panel, LineCollection)[0].get_segments()) == GRID.number_of_edges()
+        assert panel.get_title() == f"{i + 1}: " + (f"{E.values[i]:.4g}" if i else "0")
+    assert ax.get_title() == "8 lowest modes, 1 section; red and blue: the two signs"
+
+
+@pytest.mark.parametrize("kind", ["plane", "complex"])
+def test_stalks_of_dimension_2_carry_arrows(ax, kind):
+    if kind == "plane":
+        F = sc.gallery.bundle(GRID, 2, noise=0.1, seed=1)
+    else:
+        F = sc.CellularSheaf.random(GRID, 1, 1, kind="orthogonal", seed=1, dtype=complex)
+    E = sc.eigenmodes(F, 2)
+    plot.modes(E, np.array(list(GRID), float), ax=ax)
+    draw(ax)
+    for i, panel in enumerate(ax.child_axes[1:]):
+        [arrows] = marks(panel, Quiver)
+        x = E.vectors[:, i]
+        x = x.reshape(-1, 2) if kind == "plane" else np.stack([x.real, x.imag], axis=1)
+        drawn = np.stack([arrows.U, arrows.V], axis=1)
+        scale = np.linalg.norm(drawn) / np.linalg.norm(x)
+        np.testing.assert_allclose(drawn, scale * x, atol=1e-12)
+        assert np.linalg.norm(drawn, axis=1).max() == pytest.approx(1.1)  # about a gap
+
+
+def test_of_other_stalks_the_length_is_drawn(ax):
+    F = sc.CellularSheaf.random(GRID, np.arange(30) % 4, 2, seed=3)
+    E = sc.eigenmodes(F, 4)
+    plot.modes(E, ax=ax)
+    draw(ax)
+    for i, panel in enumerate(ax.child_axes[1:]):
+        [discs] = marks(panel, PathCollection)
+        pieces = np.split(E.vectors[:, i], F.vertex_offsets[1:-1])
+        np.testing.assert_allclose(discs.get_array(), [np.linalg.norm(piece) for piece in pieces])
+        assert discs.norm.vmin == 0
+
+
+def test_places_in_space_are_drawn_from_behind(ax):
+    points = np.random.default_rng(3).standard_normal((30, 3))
+    E = sc.eigenmodes(sc.CellularSheaf.constant(GRID), 2)
+    plot.modes(E, points, ax=ax)
+    draw(ax)
+    [discs] = marks(ax.child_axes[2], PathCollection)
+    assert sorted(discs.get_array()) == pytest.approx(sorted(E.vectors[:, 1]))
+    assert discs.get_array()[-1] == E.vectors[(points @ toward()).argmax(), 1]
+
+
+def toward():
+    e, a = np.radians([20, -60])
+    return np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])
+
+
+def test_a_figure_of_its_own():
+    from matplotlib import pyplot
+
+    E = sc.eigenmodes(sc.CellularSheaf.constant(nx.path_graph(4)), 1)
+    ax = plot.modes(E)
+    draw(ax)
+    assert ax.get_title().startswith("1 lowest mode, 1 section")
+    pyplot.close(ax.figure)
+
+
+def test_what_cannot_be_drawn_is_refused(ax):
+    E = sc.eigenmodes(sc.CellularSheaf.constant(GRID), 2)
+    with pytest.raises(TypeError, match="`E` must be a Eigenmodes, got CellularSheaf"):
+        plot.modes(E.sheaf, ax=ax)
+    with pytest.raises(ValueError, match="`pos` must hold two or three real coordinates for each"):
+        plot.modes(E, np.zeros((3, 2)), ax=ax)
