@@ -151,7 +151,8 @@ def _draw_mode(ax: Axes, E: Eigenmodes, i: int, places: np.ndarray, order: np.nd
     cmap, norm = number_colors(np.array([-reach if one else 0.0, reach]))
     style: dict = {"rasterized": len(places) > MARKERS, "zorder": 3, "label": "mode"}
     ax.scatter(
-        *places[order].T,
+        places[order, 0],
+        places[order, 1],
         c=values[order],
         cmap=cmap,
         norm=norm,

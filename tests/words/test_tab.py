@@ -17,7 +17,17 @@ SHOWN = {
         "tangent_frames",
         "vertex_areas",
     ],
-    "plot": ["field", "hierarchy", "ledger", "partition", "poses", "quality", "spectra", "surface"],
+    "plot": [
+        "field",
+        "hierarchy",
+        "ledger",
+        "modes",
+        "partition",
+        "poses",
+        "quality",
+        "spectra",
+        "surface",
+    ],
     "ranks": ["below", "budget", "fixed", "gap", "kernel"],
 }
 
