@@ -4,6 +4,7 @@ import networkx as nx
 import numpy as np
 
 from sheafcoarsen._kernels import partition as kernels
+from sheafcoarsen.partition import matching
 from sheafcoarsen.partition.links import links_of
 from sheafcoarsen.partition.matching import match_levels
 
@@ -29,3 +30,13 @@ def test_a_group_takes_what_it_has_room_for():
 def test_levels_stop_where_groups_are_full():
     labels = match_levels(links_of(nx.star_graph(60), "graph"), 10, np.random.default_rng(1))
     assert 10 < len(np.unique(labels)) < 61
+
+
+def test_what_was_matched_is_refined(monkeypatch):
+    G = nx.random_geometric_graph(1500, 0.05, seed=13)
+    links, edges, cuts = links_of(G, "graph"), np.array(G.edges), []
+    for refine in (lambda links, labels, n_clusters: None, matching.refine):
+        monkeypatch.setattr(matching, "refine", refine)
+        labels = match_levels(links, 60, np.random.default_rng(0))
+        cuts.append((labels[edges[:, 0]] != labels[edges[:, 1]]).sum())
+    assert cuts[1] < 0.97 * cuts[0]
