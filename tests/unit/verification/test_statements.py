@@ -48,6 +48,14 @@ def test_which_statements_apply(C):
     assert loopless.passed, str(loopless)
 
 
+@pytest.mark.parametrize(("n", "how"), [(300, "dense"), (2001, "exact")])
+def test_whole_spectra_are_compared_up_to_dimension_2000(n, how):
+    F = sc.CellularSheaf.constant(nx.path_graph(n))
+    V = sc.verify(sc.coarsen(F, sc.Partition(np.arange(n) // 20), 2))
+    assert V.passed
+    assert V["fact-1"].how == V["fact-2"].how == how
+
+
 def with_sheaf(C, *, edges=None, tail=None, head=None):
     coarse = C.sheaf
     tail = coarse.tail_data if tail is None else tail
