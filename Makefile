@@ -7,7 +7,7 @@ PIP := -m pip --disable-pip-version-check
 SIZE ?= small
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep test-lowest notebooks lint docs bench packages clean
+.PHONY: help demo test test-deep test-distributed test-lowest notebooks lint docs bench packages clean
 
 # the statements of the paper and what holds for any sheaf; the deep profile draws 20 times as many
 DEEP := tests/theory tests/unit/verification
@@ -15,6 +15,7 @@ DEEP := tests/theory tests/unit/verification
 help:
 	@echo "make demo         set up and coarsen a real graph that ships with networkx"
 	@echo "make test         set up and run the whole verification suite"
+	@echo "make test-distributed  runs from store to store whose processes are killed"
 	@echo "make test-deep    theorems and properties with 20 times the examples"
 	@echo "make test-lowest  the suite with kernels as plain Python, fewer examples, and its coverage,"
 	@echo "                  with the lowest versions that pyproject.toml promises"
@@ -44,7 +45,11 @@ demo: $(VENV)/installed
 
 # as many processes as processors, whole files to each: a kernel is compiled once
 test: $(VENV)/installed-test
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not cluster"
+
+# one test after the other: they wait for processes of their own
+test-distributed: $(VENV)/installed-test
+	$(BIN)/python -m pytest -m cluster tests/robustness
 
 test-deep: $(VENV)/installed-test
 	SHEAFCOARSEN_DEEP=1 $(BIN)/python -m pytest $(DEEP)
@@ -65,7 +70,7 @@ $(LOWEST)/installed: pyproject.toml
 test-lowest: $(LOWEST)/installed
 	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=$(LOWEST)/coverage $(LOWEST)/$(SCRIPTS)/python -m coverage run \
 	  --branch --source=sheafcoarsen -m pytest -p no:cacheprovider \
-	  -W "ignore:pandas not found:ImportWarning" -m "not real_data" tests
+	  -W "ignore:pandas not found:ImportWarning" -m "not real_data and not cluster" tests
 	COVERAGE_FILE=$(LOWEST)/coverage $(LOWEST)/$(SCRIPTS)/python -m coverage report --show-missing \
 	  --skip-covered
 	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/cache $(LOWEST)/$(SCRIPTS)/python -m sheafcoarsen demo

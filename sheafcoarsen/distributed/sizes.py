@@ -126,7 +126,7 @@ def estimate_of(layout: Layout, plan: Plan, ranks: np.ndarray) -> Estimate:
         largest_cluster=int(layout.weights.max(initial=0)) * size,
         border_share=float(border.sum() / max(source, 1)),
         task_bytes=int(BASE + NEED * max(largest, part)),
-        driver_bytes=int(driver),
+        driver_bytes=int(2 * driver),  # and as much again on the way
         bytes_moved=source + 2 * moved + out + 2 * halo + 2 * plan_bytes,
         scratch_bytes=moved + halo + plan_bytes,
         out_bytes=out,

@@ -1,0 +1,267 @@
+"""A run from store to store that is hurt: processes killed, disks full, data lost, two at once.
+
+Whatever happens, nothing looks complete that is not, no finished task is done again, and the end is
+the same to the last bit. Everything is on 127.0.0.1.
+"""
+
+import glob
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+import sheafcoarsen.distributed as dist
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from tests.unit.distributed.cases import differences, grid_sheaf
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.skipif(JIT_IS_OFF, reason="processes of their own, which compile"),
+    pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of POSIX"),
+    # what Dask's own sockets and threads leave to the garbage collector
+    pytest.mark.filterwarnings("ignore"),
+]
+
+SIDE, CLUSTERS, SHARDS = 24, 48, 8
+PATIENCE = 120.0  # seconds until a test gives up
+
+
+@pytest.fixture(scope="module")
+def expected():
+    F = grid_sheaf(SIDE)
+    return sc.coarsen(F, sc.select(F, CLUSTERS), 3, compress=True)
+
+
+@pytest.fixture
+def stores(tmp_path):
+    """Return the folder of a store of many parts and of the labels to coarsen it by."""
+    F = grid_sheaf(SIDE)
+    dist.to_store(tmp_path / "src", F, part_bytes=10_000)
+    np.save(tmp_path / "labels.npy", sc.select(F, CLUSTERS).labels)
+    return tmp_path
+
+
+def coarsen(folder, client=None, n_shards=SHARDS):
+    labels = np.load(folder / "labels.npy")
+    src = dist.open_store(folder / "src")
+    return dist.coarsen(src, folder / "out", labels, 3, n_shards=n_shards, client=client)
+
+
+def notes(folder, kind="*"):
+    return glob.glob(f"{folder}/out/work/notes/{kind}-*.json")
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from tests.robustness.test_distributed import cluster, coarsen
+if __name__ == "__main__":
+    if sys.argv[2] == "cluster":
+        with cluster() as client:
+            coarsen(Path(sys.argv[1]), client)
+    else:
+        coarsen(Path(sys.argv[1]))
+"""
+
+
+class cluster:  # noqa: N801 (a context)
+    """Workers in processes of their own, and a client of them."""
+
+    def __init__(self, **options):
+        self.options = options
+
+    def __enter__(self):
+        from distributed import Client, LocalCluster
+
+        settings = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "2GB"}
+        if self.options.get("processes", True):
+            settings["host"] = "127.0.0.1"
+        self.cluster = LocalCluster(dashboard_address=None, **{**settings, **self.options})
+        self.client = Client(self.cluster)
+        return self.client
+
+    def __exit__(self, *error):
+        self.client.close()
+        self.cluster.close()
+
+
+def child(folder, where="here", **options):
+    root = Path(__file__).parents[2]
+    return subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", CHILD, str(folder), where],
+        cwd=root,
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        **options,
+    )
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+def assert_unfinished(folder):
+    with pytest.raises(dist.StoreError):
+        dist.open_store(folder / "out")
+
+
+def assert_same(C, expected):
+    assert differences(expected, C.load()) == []
+
+
+# ---------------------------------------------------------------- processes that die
+
+
+def test_workers_that_are_killed(stores, expected):
+    """One while the maps are split, one among the shards, one at the borders."""
+    killed = []
+
+    def kill(client_cluster):
+        for kind in ("split", "shard", "border"):
+            wait_for(lambda kind=kind: notes(stores, kind) or (stores / "out/zarr.json").exists())
+            alive = [worker.pid for worker in client_cluster.workers.values() if worker.pid]
+            if alive:
+                os.kill(alive[0], signal.SIGKILL)
+                killed.append(kind)
+
+    with cluster() as client:
+        thread = threading.Thread(target=kill, args=(client.cluster,), daemon=True)
+        thread.start()
+        C = coarsen(stores, client)
+        thread.join()
+    assert killed
+    assert_same(C, expected)
+    assert not (stores / "out/work").exists()
+
+
+@pytest.mark.parametrize("where", ["here", "cluster"])
+def test_a_run_that_is_killed_goes_on(where, stores, expected):
+    """Again and again, and no task that was finished is done twice."""
+    points = (2, 9, 20) if where == "here" else (12,)
+    for count in points:
+        with child(stores, where) as process:
+            wait_for(lambda count=count: len(notes(stores)) >= count or process.poll() is not None)
+            os.killpg(process.pid, signal.SIGKILL)
+        assert_unfinished(stores)
+    found = {path: os.stat(path).st_mtime_ns for path in notes(stores)}
+    C = coarsen(stores, n_shards=None)
+    assert C.report["tasks_found"] == len(found) >= points[-1]
+    assert C.report["tasks_done"] > 0
+    assert_same(C, expected)
+
+
+# ---------------------------------------------------------------- two at once
+
+
+def test_two_runs_at_once(stores, expected):
+    with child(stores) as first:
+        wait_for(lambda: notes(stores))
+        os.kill(first.pid, signal.SIGSTOP)
+        try:
+            with pytest.raises(BlockingIOError, match="another run is writing there"):
+                coarsen(stores)
+        finally:
+            os.kill(first.pid, signal.SIGCONT)
+        assert first.wait(PATIENCE) == 0
+    assert_same(coarsen(stores), expected)
+
+
+# ---------------------------------------------------------------- disks that are full
+
+
+LIMITED = """
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, resource.RLIM_INFINITY))
+"""
+
+
+@pytest.mark.parametrize("limit", [200, 3000, 8000])
+def test_a_disk_that_is_full(limit, stores, expected):
+    """A limit to the size of files stands for it: some write fails in the middle."""
+    script = LIMITED.format(limit=limit) + CHILD
+    root = Path(__file__).parents[2]
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script, str(stores), "here"],
+        cwd=root, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode != 0
+    last = ended.stderr.strip().splitlines()[-1]
+    assert "OSError: [Errno 27]" in last
+    assert str(stores / "out") in last
+    assert_unfinished(stores)
+    assert_same(coarsen(stores), expected)
+
+
+# ---------------------------------------------------------------- data that is lost
+
+
+@pytest.mark.parametrize("damage", ["missing", "damaged"])
+def test_a_chunk_that_is_lost_is_named_by_the_worker_that_reads_it(damage, stores, expected):
+    path = stores / "src/parts/000003/head/c/0"
+    held = path.read_bytes()
+    if damage == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(bytes([held[0] ^ 1]) + held[1:])
+    with cluster(processes=False) as client:
+        with pytest.raises(dist.StoreError, match=f"parts/000003/head/c/0 is {damage}"):
+            coarsen(stores, client)
+        assert_unfinished(stores)
+        path.write_bytes(held)
+        assert_same(coarsen(stores, client), expected)
+
+
+def test_a_source_of_another_version(stores):
+    meta = stores / "src/zarr.json"
+    meta.write_text(meta.read_text().replace('"version": 1', '"version": 7'))
+    with pytest.raises(dist.StoreError, match="of version 7, this library reads version 1"):
+        coarsen(stores)
+    assert not (stores / "out").exists()
+
+
+# ---------------------------------------------------------------- clients
+
+
+def test_workers_of_several_threads(stores, expected):
+    with cluster(processes=False, n_workers=1, threads_per_worker=3) as client:
+        assert_same(coarsen(stores, client), expected)
+
+
+def test_workers_that_lack_the_library(stores):
+    hide = "import sys\nsys.modules['sheafcoarsen'] = None\n"
+    with (
+        cluster(n_workers=1, preload=hide) as client,
+        pytest.raises(RuntimeError, match=r"lacks sheafcoarsen.*install sheafcoarsen\[dist"),
+    ):
+        coarsen(stores, client)
+    assert not (stores / "out").exists()
+
+
+def test_a_shard_that_no_worker_could_hold_is_refused_before_it_starts(stores):
+    with (
+        cluster(processes=False, n_workers=1, memory_limit="200MB") as client,
+        pytest.raises(MemoryError, match="but a worker has, for each of its threads, 200 MB"),
+    ):
+        coarsen(stores, client)
+    assert notes(stores) == []
+    assert not list(stores.glob("out/work/plan/*"))
+
+
+def test_a_client_that_is_closed(stores):
+    with cluster(processes=False, n_workers=1) as client:
+        client.close()
+        with pytest.raises(ValueError, match="`client` is closed"):
+            coarsen(stores, client)
