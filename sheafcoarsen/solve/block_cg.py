@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg
 
+from sheafcoarsen.solve.stalks import norms
+
 FRESH = 10
 """Steps after which everything is measured afresh."""
 
@@ -63,7 +65,7 @@ def lowest_pairs(
     kept = Pairs(values, X, np.full(m, np.inf), 0)
     while True:
         R = AX - BX * values
-        residuals = np.linalg.norm(R, axis=0)
+        residuals = norms(R)
         worst = float(residuals[:wanted].max(initial=0.0))
         since = 0 if worst < 0.7 * best else since + 1
         if worst < best:  # beyond what rounding allows steps may do harm
@@ -75,7 +77,7 @@ def lowest_pairs(
         active = active[active <= late + m - wanted]
         W = precondition(np.ascontiguousarray(R[:, active]))
         W -= X @ (BX.conj().T @ W)
-        sizes = np.linalg.norm(W, axis=0)
+        sizes = norms(W)
         W /= np.where(sizes > 0, sizes, 1)
         AW, BW = apply(W), weigh(W)
         GA, GB = _gram(values, (X, W, P), (AX, AW, AP), (BX, BW, BP))
@@ -88,14 +90,15 @@ def lowest_pairs(
         w = m + len(active)
         Cw, Cp = C[m:w], C[w:]
         own = _mixed(W, Cw, P, Cp)
-        P, AP, BP = (
-            np.ascontiguousarray(part[:, active])
-            for part in (own, _mixed(AW, Cw, AP, Cp), _mixed(BW, Cw, BP, Cp))
-        )
-        X = X @ C[:m] + own
-        sizes = np.linalg.norm(P, axis=0)
+        X = X @ C[:m]
+        X += own
+        sizes = norms(own)[active]
         sizes[sizes == 0] = 1
-        P, AP, BP = P / sizes, AP / sizes, BP / sizes
+        Cw, Cp = Cw[:, active] / sizes, Cp[:, active] / sizes
+        AP = _mixed(AW, Cw, AP, Cp)
+        BP = None if mass is None else _mixed(BW, Cw, BP, Cp)
+        P = own[:, active] / sizes
+        BP = P if BP is None else BP
         step += 1
         if step % FRESH == 0:
             values, X, AX, BX = _fresh(apply, weigh, X)

@@ -30,6 +30,7 @@ from sheafcoarsen.solve.stalks import (
     block_size,
     in_blocks,
     largest_eigenvalue,
+    norms,
     scaled,
     unit_roots,
 )
@@ -209,7 +210,7 @@ class Multigrid:
 
     def cycle(self, X: np.ndarray) -> np.ndarray:
         """Return about (L + shift)^{-1} X for X of shape (dim, h), one V-cycle for each column."""
-        size = np.linalg.norm(X, axis=0)
+        size = norms(X)
         size[size == 0] = 1
         B = np.ascontiguousarray((X / size).astype(self._work))
         Y = self._roots @ self.descend(0, self._adjoint_roots @ B)
@@ -217,7 +218,7 @@ class Multigrid:
 
     def level_cycle(self, level: int, X: np.ndarray) -> np.ndarray:
         """Return about A_level^{-1} X, one V-cycle that begins at a level."""
-        size = np.linalg.norm(X, axis=0)
+        size = norms(X)
         size[size == 0] = 1
         B = np.ascontiguousarray((X / size).astype(self._work))
         return self.descend(level, B).astype(X.dtype) * size

@@ -1,5 +1,6 @@
 """Linear systems with L + shift I, set up once and solved many times."""
 
+import copy
 from collections.abc import Callable
 from typing import Any, Literal, get_args
 
@@ -58,6 +59,8 @@ class Solver:
     method : {"auto", "direct", "multigrid", "jacobi"}
         "auto" factors where the dimension is small or factors stay sparse, and takes multigrid
         elsewhere. "jacobi" is the best there is for well conditioned sheaves, such as random maps.
+        "multigrid" may raise NotConverged where clusters have many more sections than stalks have
+        dimensions, as on trees with maps 3 -> 1; "auto" factors those.
     shift : float
         At least 0, in the units of L.
     fixed : array_like of int or bool, optional
@@ -303,8 +306,10 @@ class Solver:
             "the graph and the stalks of the sheaf that was set up",
             "make a new Solver for another one",
         )
+        fresh = copy.copy(self)  # an interrupt leaves what there was
         with single_threaded_blas():
-            self._set_up(sheaf, self)
+            fresh._set_up(sheaf, self)
+        vars(self).update(vars(fresh))
 
     def as_preconditioner(self) -> LinearOperator:
         """Return about (L + shift I)^{-1} as a scipy operator: for cg, minres, lobpcg.

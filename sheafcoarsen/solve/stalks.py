@@ -141,6 +141,14 @@ def adjoint(A: Matrix) -> Matrix:
     return scipy.sparse.csr_array(B)
 
 
+def norms(X: np.ndarray) -> np.ndarray:
+    """Return the norms of the columns, whose squares must not overflow."""
+    total = np.einsum("ij,ij->j", X.real, X.real)
+    if np.iscomplexobj(X):
+        total = total + np.einsum("ij,ij->j", X.imag, X.imag)
+    return np.sqrt(total)
+
+
 def largest_eigenvalue(A: Matrix, steps: int = 8) -> float:
     """Return an estimate, rather from above, of the largest eigenvalue of a semidefinite matrix."""
     x = np.random.default_rng(0).standard_normal(A.shape[0]).astype(A.dtype)

@@ -2,10 +2,11 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse.linalg
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
-from sheafcoarsen.solve import multigrid
+from sheafcoarsen.solve import multigrid, solver
 from tests.support.helpers import eps_of
 from tests.unit.solve.problems import GRID, SHEAVES
 
@@ -231,3 +232,67 @@ def test_bad_options(options, message):
 def test_bad_right_sides(b, options, message):
     with pytest.raises(ValueError, match=message):
         sc.Solver(SHEAVES["graph"])(b, **options)
+
+
+# ---------------------------------------------------------------- threads and interrupts
+
+
+def blas_threads() -> list[int]:
+    return [
+        library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+    ]
+
+
+@pytest.fixture
+def _several_blas_threads():
+    with threadpool_limits(3, user_api="blas"):
+        if not blas_threads() or min(blas_threads()) < 2:
+            pytest.skip("no BLAS here whose threads can be counted")
+        yield
+
+
+@pytest.mark.usefixtures("_several_blas_threads")
+@pytest.mark.parametrize("method", METHODS)
+def test_blas_is_held_at_one_thread_inside(method, monkeypatch):
+    F = SHEAVES["noisy bundle"]
+    seen, before = [], blas_threads()
+
+    def noted(function):
+        def call(*args, **options):
+            seen.append(blas_threads())
+            return function(*args, **options)
+
+        return call
+
+    for name in ("laplacian", "conjugate_gradients"):
+        monkeypatch.setattr(solver, name, noted(getattr(solver, name)))
+    solve = sc.Solver(F, method=method)
+    solve(np.ones(F.dim_c0))
+    monkeypatch.setattr(solver.Solver, "_precondition", noted(solver.Solver._precondition))
+    solve.as_preconditioner() @ np.ones(F.dim_c0)
+    assert len(seen) >= 3
+    assert {count for counts in seen for count in counts} == {1}
+    assert blas_threads() == before
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("where", ["unit_sheaf", "laplacian", "eps_of"])
+def test_an_interrupted_update_leaves_the_solver_as_it_was(method, where, monkeypatch):
+    F = SHEAVES["noisy bundle"]
+    G = F.with_maps(3 * F.tail_data, 3 * F.head_data)
+    b, before = np.ones(F.dim_c0), blas_threads()
+    solve = sc.Solver(F, method=method)
+    x = solve(b)
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(solver, where, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            solve.update(G)
+    assert solve.sheaf is F
+    np.testing.assert_array_equal(solve(b), x)
+    assert blas_threads() == before
+    solve.update(G)
+    assert np.linalg.norm(9 * solve(b) - x) <= 1e-6 * np.linalg.norm(x)

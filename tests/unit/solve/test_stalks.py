@@ -10,6 +10,7 @@ from sheafcoarsen.solve.stalks import (
     in_blocks,
     inverse_roots,
     largest_eigenvalue,
+    norms,
     scaled,
     unit_roots,
 )
@@ -81,3 +82,9 @@ def test_an_estimate_of_the_largest_eigenvalue():
     top = np.linalg.eigvalsh(L.toarray())[-1]
     assert 0.8 * top <= largest_eigenvalue(L) <= 1.06 * top
     assert largest_eigenvalue(0 * L) == 0
+
+
+def test_norms_of_columns():
+    X = np.array([[3.0, 0.0, 1.0], [4.0, 0.0, -1.0]])
+    assert np.allclose(norms(X), [5, 0, np.sqrt(2)], rtol=1e-15)
+    assert np.allclose(norms(X * (3 + 4j)), [25, 0, 5 * np.sqrt(2)], rtol=1e-15)
