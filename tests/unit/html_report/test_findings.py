@@ -28,10 +28,10 @@ def test_findings_are_those_of_the_library():
     assert list(times) == ["verification", "losses", "eigenvalues"]
 
 
-def test_large_sheaves_have_eigenvalues_without_certificates(monkeypatch):
-    monkeypatch.setattr(findings, "CERTIFICATE_BELOW", 11)
+def test_eigenvalues_are_left_out_beyond_a_size(monkeypatch):
+    monkeypatch.setattr(findings, "QUALITY_BELOW", 12)
     Q, B = findings_of(coarsening(), {}).quality
     assert len(Q.fine) >= 8
-    assert B is None
+    assert B.gamma > 0
     monkeypatch.setattr(findings, "QUALITY_BELOW", 11)
     assert "left out, because dim C^0 = 12 is above 11" in findings_of(coarsening(), {}).quality
