@@ -12,7 +12,10 @@ MOST_STEPS = 100
 """Steps after which it ends whatever happens."""
 
 ENOUGH = 1e-9
-"""Share of the cost that a step must still gain for another one to be taken."""
+"""Share of the cost that must still be there to gain for another step to be taken.
+
+Judged by the last two steps: the gains fall about like a geometric series.
+"""
 
 HALVINGS = 20
 """How often a step that would raise the cost is halved."""
@@ -47,7 +50,7 @@ def refine_poses(
     sheaf, r = problem.at(rotations, translations)
     cost = float(r @ r)
     costs = [cost]
-    solve = None
+    solve, fell = None, 0.0
     for _ in range(MOST_STEPS):
         if solve is None:
             solve = Solver(sheaf, fixed=roots)
@@ -70,8 +73,9 @@ def refine_poses(
         if found is None:
             return Refined(rotations, translations, costs, True)
         (rotations, translations), sheaf, r = found, new_sheaf, new_r
-        fell, cost = cost - new_cost, new_cost
+        before, fell, cost = fell, cost - new_cost, new_cost
         costs.append(cost)
-        if fell <= ENOUGH * cost:
+        ratio = fell / before if share == 1 and before > 0 else 1.0
+        if fell <= ENOUGH * cost or fell * ratio <= ENOUGH * cost * (1 - ratio):
             return Refined(rotations, translations, costs, True)
     return Refined(rotations, translations, costs, False)

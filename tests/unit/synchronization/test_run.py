@@ -1,12 +1,14 @@
 """Rotations, places and refinement together; what is refused; real pose graphs."""
 
 import dataclasses
+import gzip
 import re
 
 import numpy as np
 import pytest
 
 import sheafcoarsen as sc
+from sheafcoarsen.synchronization import concentrations, harmonic_means
 from tests.support.kernels import JIT_IS_OFF
 from tests.unit.synchronization.conftest import pose_graph, random_rotations, ring_with_chords
 
@@ -186,3 +188,63 @@ def test_ranked_edges_find_planted_outliers(data_folder, seed):
     R[bad], t[bad] = random_rotations(50, 2, rng), 5 * rng.standard_normal((50, 2))
     S = sc.synchronize(dataclasses.replace(G, rotations=R, translations=t))
     assert np.isin(S.outliers()[:40], bad).sum() >= 30
+
+
+def victoria_park(folder):
+    """Return a truck's way between trees as a pose graph with landmarks: a recipe for its file."""
+    with gzip.open(folder / "slam_victoria_park.txt.gz", "rt") as file:
+        words = [line.split() for line in file]
+    odometry = np.array([row[1:] for row in words if row[:1] == ["ODOMETRY"]], float)
+    seen = np.array([row[1:] for row in words if row[:1] == ["LANDMARK"]], float)
+    angle = odometry[:, 4]
+    c, s = np.cos(angle), np.sin(angle)
+    poses, ends = np.unique(odometry[:, :2], return_inverse=True)
+    found = concentrations(inverses(odometry[:, 5:], 3), 2)
+    marks, mark = np.unique(seen[:, 1], return_inverse=True)
+    sightings = sc.Sightings(
+        np.stack([np.searchsorted(poses, seen[:, 0]), mark], axis=1),
+        seen[:, 2:4],
+        harmonic_means(inverses(seen[:, 4:], 2))[0],
+        tuple(marks.astype(int).tolist()),
+    )
+    return sc.PoseGraph(
+        ends.reshape(-1, 2),
+        np.stack([c, -s, s, c], axis=1).reshape(-1, 2, 2),
+        odometry[:, 2:4],
+        found.kappa,
+        found.tau,
+        sightings=sightings,
+    )
+
+
+def inverses(triangles, size):
+    """Return the information of covariances given by their upper triangles."""
+    covariance = np.empty((len(triangles), size, size))
+    rows, columns = np.triu_indices(size)
+    covariance[:, rows, columns] = covariance[:, columns, rows] = triangles
+    return np.linalg.inv(covariance)
+
+
+@pytest.mark.real_data
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_trees_correct_a_drifting_odometry(data_folder):
+    """Turns trusted less at first, and then as measured: the trees lie within a metre or two."""
+    G = victoria_park(data_folder)
+    assert (G.n_vertices, G.sightings.n_landmarks, len(G.sightings.edges)) == (6969, 151, 3640)
+    before = sc.synchronize(G)
+    start = None
+    for share in (1e-3, 1e-2, 1e-1, 1):
+        loose = dataclasses.replace(G, kappa=share * G.kappa)
+        S = sc.synchronize(loose, refine=True, start=start)
+        assert (np.diff(S.costs) <= 0).all()
+        start = S.rotations
+    assert S.converged
+    assert S.cost < 1e-3 * before.cost
+
+    def median_error(S):
+        i, k = G.sightings.edges.T
+        off = S.landmarks[k] - S.translations[i]
+        off -= np.einsum("eij,ej->ei", S.rotations[i], G.sightings.points)
+        return np.median(np.linalg.norm(off, axis=1))
+
+    assert median_error(S) < 1 < 10 < median_error(before)
