@@ -39,7 +39,7 @@ autosummary_generate = True
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 numpydoc_use_plots = True  # examples that import matplotlib show their picture
-plot_include_source = False
+plot_include_source = True
 plot_html_show_formats = False
 plot_html_show_source_link = False
 plot_formats = [("png", 120)]
@@ -87,10 +87,21 @@ def _read_source(app, name, source):
     source[0] = source[0].replace("@VERSION@", release)
 
 
+def _show_pictures(app, what, name, obj, options, lines):
+    """Let examples of pictures draw into figures that the site shows."""
+    if name.startswith("sheafcoarsen.plot."):
+        text = "\n".join(lines)
+        figure, pyplot = "from matplotlib.figure import Figure", "import matplotlib.pyplot as plt"
+        text = text.replace(figure, pyplot)
+        text = text.replace("Figure()", 'plt.figure(layout="constrained")')
+        lines[:] = text.replace("Figure(", 'plt.figure(layout="constrained", ').split("\n")
+
+
 def setup(app):
     """Register the renderer of formulas."""
     app.add_html_math_renderer("mathml", _visit_math(False), _visit_math(True))
     app.connect("source-read", _read_source)
+    app.connect("autodoc-process-docstring", _show_pictures, priority=100)  # before numpydoc
 
 
 html_math_renderer = "mathml"

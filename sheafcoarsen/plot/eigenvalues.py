@@ -54,6 +54,12 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
+    See Also
+    --------
+    quality : the low spectra of both sheaves.
+    sheafcoarsen.local_modes : what is drawn.
+    sheafcoarsen.ranks : rules for how many modes are kept.
+
     Examples
     --------
     >>> import networkx as nx
@@ -210,6 +216,12 @@ def quality(
     ------
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
+
+    See Also
+    --------
+    spectra : the spectra of the clusters.
+    sheafcoarsen.spectral_quality : what is drawn.
+    sheafcoarsen.certificate : the bands around the eigenvalues.
 
     Examples
     --------

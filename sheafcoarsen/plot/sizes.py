@@ -40,6 +40,11 @@ def hierarchy(H: Hierarchy, *, ax: Axes | None = None) -> Axes:
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
+    See Also
+    --------
+    partition : one level, as two graphs.
+    sheafcoarsen.coarsen_levels : what is drawn.
+
     Examples
     --------
     >>> import networkx as nx

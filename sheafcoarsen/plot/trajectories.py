@@ -50,6 +50,11 @@ def poses(S: Synchronization | PoseGraph, *, outliers: int = 0, ax: Axes | None 
     ------
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
+
+    See Also
+    --------
+    sheafcoarsen.synchronize : what is drawn.
+    sheafcoarsen.read_g2o : measurements from a file.
     TypeError, ValueError
         Something else than poses; rotations without translations; a pose graph without poses.
 

@@ -34,6 +34,11 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax: Axes | None = None) -> Axes
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
+    See Also
+    --------
+    quality : eigenvalues rather than the energy of one cochain.
+    sheafcoarsen.energy_ledger : what is drawn.
+
     Examples
     --------
     >>> import networkx as nx
