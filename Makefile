@@ -7,7 +7,8 @@ PIP := -m pip --disable-pip-version-check
 SIZE ?= small
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep test-distributed test-lowest notebooks lint docs bench packages clean
+.PHONY: help demo test test-deep test-distributed test-lowest coverage notebooks lint docs bench \
+  packages clean
 
 # the statements of the paper and what holds for any sheaf; the deep profile draws 20 times as many
 DEEP := tests/theory tests/unit/verification
@@ -17,8 +18,9 @@ help:
 	@echo "make test         set up and run the whole verification suite"
 	@echo "make test-distributed  runs from store to store whose processes are killed"
 	@echo "make test-deep    theorems and properties with 20 times the examples"
-	@echo "make test-lowest  the suite with kernels as plain Python, fewer examples, and its coverage,"
-	@echo "                  with the lowest versions that pyproject.toml promises"
+	@echo "make test-lowest  the suite with kernels as plain Python and fewer examples, with the lowest"
+	@echo "                  versions that pyproject.toml promises"
+	@echo "make coverage     which lines no test reaches, in kernels too"
 	@echo "make notebooks    run every notebook"
 	@echo "make lint         ruff, types and import contracts"
 	@echo "make docs         the site, with the notebooks' pictures, in docs/_build"
@@ -54,26 +56,30 @@ test-distributed: $(VENV)/installed-test
 test-deep: $(VENV)/installed-test
 	SHEAFCOARSEN_DEEP=1 $(BIN)/python -m pytest $(DEEP)
 
-# The kernels as plain Python, with the lowest versions, and how much of them is run; then the demo
-# compiled, into a folder of its own, since two versions of numba would overwrite each other's.
+# The kernels as plain Python, with the lowest versions; then the demo compiled, into a folder of its
+# own, since two versions of numba would overwrite each other's.
 LOWEST := $(VENV)-lowest
 $(LOWEST)/installed: pyproject.toml
 	$(PYTHON) -m venv --clear $(LOWEST)
 	$(PYTHON) -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
 	  print(*(line.replace(">=", "==") for line in project["dependencies"]), sep="\n")' \
 	  > $(LOWEST)/lowest.txt
-	$(LOWEST)/$(SCRIPTS)/python $(PIP) install --quiet --constraint $(LOWEST)/lowest.txt coverage \
+	$(LOWEST)/$(SCRIPTS)/python $(PIP) install --quiet --constraint $(LOWEST)/lowest.txt \
 	  --editable ".[test]"
 	@touch $@
 
 # networkx of that time looks for pandas whenever it makes a graph, and says so
 test-lowest: $(LOWEST)/installed
-	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=$(LOWEST)/coverage $(LOWEST)/$(SCRIPTS)/python -m coverage run \
-	  --branch --source=sheafcoarsen -m pytest -p no:cacheprovider \
+	NUMBA_DISABLE_JIT=1 $(LOWEST)/$(SCRIPTS)/python -m pytest -p no:cacheprovider \
 	  -W "ignore:pandas not found:ImportWarning" -m "not real_data and not cluster" tests
-	COVERAGE_FILE=$(LOWEST)/coverage $(LOWEST)/$(SCRIPTS)/python -m coverage report --show-missing \
-	  --skip-covered
 	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/cache $(LOWEST)/$(SCRIPTS)/python -m sheafcoarsen demo
+
+# lines that no test reaches, kernels included, since they run as plain Python: half an hour
+coverage: $(VENV)/installed-test
+	$(BIN)/python $(PIP) install --quiet coverage
+	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=$(VENV)/coverage $(BIN)/python -m coverage run --branch \
+	  --source=sheafcoarsen -m pytest -m "not real_data and not cluster" tests
+	COVERAGE_FILE=$(VENV)/coverage $(BIN)/python -m coverage report --show-missing --skip-covered
 
 # they run on a copy, which the site shows with their outputs
 RUN := docs/notebooks
