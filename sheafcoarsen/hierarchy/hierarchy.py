@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import SupportsIndex, overload
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 import scipy.sparse
@@ -19,10 +19,11 @@ from sheafcoarsen.coarsening import (
     growth_of,
     refresh_coarsening,
 )
+from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.hierarchy.ledger import HierarchyLedger
 from sheafcoarsen.modes import warn_if_tied
 from sheafcoarsen.operators import count_nonzeros, energy
-from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, same_topology
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,6 +40,7 @@ class Hierarchy:
     fine : CellularSheaf
     levels : tuple of Coarsening
         Each ``fine`` is the ``sheaf`` of the one before; none where nothing was to be coarsened.
+        The first may be an :class:`Elimination`, which has a ``prolongation`` too.
     stopped_because : str
         Why there is no further level.
     seconds : tuple of float
@@ -55,7 +57,7 @@ class Hierarchy:
     """
 
     fine: CellularSheaf
-    levels: tuple[Coarsening, ...]
+    levels: tuple[Any, ...]  # Coarsenings, after an Elimination or not
     stopped_because: str = ""
     seconds: tuple[float, ...] = field(init=False)
 
@@ -64,7 +66,7 @@ class Hierarchy:
         object.__setattr__(self, "seconds", (math.nan,) * len(self.levels))
         above = check_sheaf(self.fine, "fine")
         for i, C in enumerate(self.levels):
-            if not isinstance(C, Coarsening):
+            if not isinstance(C, Coarsening) and not (i == 0 and isinstance(C, Elimination)):
                 raise TypeError(f"`levels[{i}]` must be a Coarsening, got {type(C).__name__}")
             if C.fine is not above:
                 before = f"`levels[{i - 1}].sheaf`" if i else "`fine`"
@@ -100,7 +102,11 @@ class Hierarchy:
 
         The level before them had to put loop rows back.
         """
-        return tuple(i for i in range(1, len(self)) if self[i - 1].restored_loops.size)
+        return tuple(
+            i
+            for i in range(1, len(self))
+            if isinstance(self[i - 1], Coarsening) and self[i - 1].restored_loops.size
+        )
 
     def prolongation(self, level: int | None = None) -> scipy.sparse.csr_array:
         """Return R_0 R_1 ... R_{level-1}, from C^0 of ``sheaves[level]`` to the fine C^0.
@@ -235,6 +241,11 @@ class Hierarchy:
         >>> E.coarsest_energy < 1e-3 * E.fine_energy  # what swings is hardly kept
         True
         """
+        if self.levels and isinstance(self[0], Elimination):
+            raise ValueError(
+                "a ledger needs isometries, and the prolongation of the elimination at level 0 is "
+                "none: take energy_ledger(H[i], x) for the levels after it"
+            )
         z = cochain(self.fine, x, "x", " of the fine sheaf")
         ledgers = []
         for i, C in enumerate(self.levels):
@@ -285,13 +296,18 @@ class Hierarchy:
         (1,)
         """
         check_topology(self.fine, check_sheaf(sheaf), "coarsen_levels")
-        levels: list[Coarsening] = []
+        levels: list[Any] = []
         seconds = []
         for i, old in enumerate(self.levels):
             start = time.perf_counter()
-            new_loops = i > 0 and levels[-1].restored_loops.size > 0
+            if isinstance(old, Elimination):
+                levels.append(old.refresh(sheaf))
+                seconds.append(time.perf_counter() - start)
+                continue
+            new_loops = i > 0 and not same_topology(old.fine, levels[-1].sheaf)
+            finest = next((C for C in levels if isinstance(C, Coarsening)), None)
             with at_level(i):
-                found = levels[0].modes.target if i and levels[0].modes is not None else None
+                found = finest.modes.target if finest is not None and finest.modes else None
                 C = refresh_coarsening(
                     old, levels[-1].sheaf if i else sheaf, new_loops=new_loops, found=found
                 )
@@ -317,7 +333,11 @@ class Hierarchy:
 
     def _remarks(self) -> list[str]:
         """What a look at the table may overlook: Laplacians that grew, levels rebuilt."""
-        grown = [f"level {i}: {note}" for i, C in enumerate(self) if (note := growth_of(C))]
+        grown = [
+            f"level {i}: {note}"
+            for i, C in enumerate(self)
+            if isinstance(C, Coarsening) and (note := growth_of(C))
+        ]
         return grown + [
             f"level {i} rebuilt: loop rows put back in {self[i - 1].restored_loops.size} "
             f"clusters of level {i - 1}"

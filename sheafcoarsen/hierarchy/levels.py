@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
+from sheafcoarsen import elimination
 from sheafcoarsen._support import flag
 from sheafcoarsen.coarsening import Coarsening, realized
+from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.hierarchy.hierarchy import Hierarchy, at_level, timed
 from sheafcoarsen.hierarchy.plan import (
     GivenPartitions,
@@ -42,6 +44,7 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     target: float | None = None,
     loops: bool = True,
     compress: bool = True,
+    eliminate: bool = False,
     seed: int = 0,
     progress: bool = False,
 ) -> Hierarchy:
@@ -83,6 +86,10 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     compress : bool
         See :func:`coarsen`. Without it the coarse edge stalks hold every fine edge that crosses,
         level after level.
+    eliminate : bool
+        Let the first level be an :class:`Elimination`: ``H[0]`` has no leaves and chains left, and
+        ``n_levels``, ``rank`` and ``partitions`` begin with the level after it. Its prolongation
+        is harmonic and no isometry, so that eigenvalues do not interlace with the fine ones.
     seed : int
         For :func:`select`.
     progress : bool
@@ -131,38 +138,42 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
         "method": method,
         "seed": seed,
     }
+    first: list[Elimination] = []
+    seconds, start, finest = [], time.perf_counter(), sheaf
+    if flag("eliminate", eliminate):
+        first = [elimination.eliminate(sheaf)]
+        seconds, finest = [time.perf_counter() - start], first[0].sheaf
     source: GivenPartitions | SelectedPartitions
     if partitions is None:
         source = SelectedPartitions(**options, progress=progress)
     else:
         refuse_beside_partitions(options)
-        source = GivenPartitions(sheaf, tuple_of(partitions))
+        source = GivenPartitions(finest, tuple_of(partitions))
     plan = LevelPlan(source, rank)
     make_modes = partial(compute_modes, operator=operator, progress=progress)
     levels: list[Coarsening] = []
-    seconds = []
     for i in itertools.count():
         start = time.perf_counter()
-        above = levels[-1].sheaf if levels else sheaf
-        with at_level(i):
+        above = levels[-1].sheaf if levels else finest
+        with at_level(i + len(first)):
             step = plan.next(above, i)
             if isinstance(step, str):
                 why = step
                 break
             P, ranks = step
             modes = make_modes(above, P, ranks, found=_pilot_target(levels))
-        where = f"level {i}: "
+        where = f"level {i + len(first)}: "
         if plan.looks_for_sections(i) and (i == 0 or partitions is not None):
             warn_if_empty(modes, stacklevel=3, where=where)
         if partitions is None and not modes.ranks.any():
-            why = f"level {i} would keep no mode of any cluster"
+            why = f"level {i + len(first)} would keep no mode of any cluster"
             break
-        with at_level(i):
+        with at_level(i + len(first)):
             C = realized(modes.R, P, modes, loops=loops, compress=compress)
         warn_if_tied(modes, stacklevel=3, where=where)
         levels.append(C)
         seconds.append(time.perf_counter() - start)
-    return timed(Hierarchy(sheaf, tuple(levels), why), seconds)
+    return timed(Hierarchy(sheaf, (*first, *levels), why), seconds)
 
 
 def _pilot_target(levels: list[Coarsening]) -> float | None:

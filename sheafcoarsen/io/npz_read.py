@@ -113,7 +113,12 @@ def read_coarsening(arrays: Arrays) -> Coarsening:
 
 def read_elimination(arrays: Arrays) -> Elimination:
     """Return an elimination; its steps must fit its two sheaves."""
-    fine, most = read_sheaf(arrays, "fine."), arrays["max_neighbors"]
+    return _steps(arrays, read_sheaf(arrays, "fine."), read_sheaf(arrays, "sheaf."))
+
+
+def _steps(arrays: Arrays, fine: CellularSheaf, left: CellularSheaf) -> Elimination:
+    """Read what an elimination holds beside its two sheaves, and refuse what does not fit them."""
+    most = arrays["max_neighbors"]
     if most.shape != () or most.dtype.kind not in "iu" or most < 0:
         raise ValueError("`max_neighbors` must be an integer of at least 0")
     vertices, starts, neighbors, blocks, inverses = (arrays[f"steps.{name}"] for name in STEPS)
@@ -121,7 +126,7 @@ def read_elimination(arrays: Arrays) -> Elimination:
         raise ValueError("`steps` must be real, as the maps are")
     kept = read_only(integer_array("kept", arrays["kept"]))
     steps = as_steps(fine, vertices, (starts, neighbors), blocks, inverses)
-    return Elimination(fine, read_sheaf(arrays, "sheaf."), kept, int(most), steps)
+    return Elimination(fine, left, kept, int(most), steps)
 
 
 def read_hierarchy(arrays: Arrays) -> Hierarchy:
@@ -132,7 +137,7 @@ def read_hierarchy(arrays: Arrays) -> Hierarchy:
             "`n_levels` must be an integer of at least 0, and no more than there are arrays"
         )
     sheaves = [read_sheaf(arrays, "sheaves.0.")]
-    levels = []
+    levels: list[Coarsening | Elimination] = []
     for i in range(int(count)):  # a count that is too large runs into a missing array
         sheaves.append(read_sheaf(arrays, f"sheaves.{i + 1}."))
         start = f"levels.{i}."
@@ -142,7 +147,8 @@ def read_hierarchy(arrays: Arrays) -> Hierarchy:
             if name.startswith(start)
         }
         try:
-            levels.append(_level(own, sheaves[i], sheaves[i + 1]))
+            read = _steps if i == 0 and "steps.vertices" in own else _level
+            levels.append(read(own, sheaves[i], sheaves[i + 1]))
         except KeyError as error:
             raise KeyError(start + error.args[0]) from None
         except (TypeError, ValueError) as error:

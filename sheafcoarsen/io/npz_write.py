@@ -78,14 +78,14 @@ def coarsening_arrays(C: Coarsening) -> dict[str, np.ndarray]:
 
 def elimination_arrays(K: Elimination) -> dict[str, np.ndarray]:
     """Return what an elimination is made of: the sheaves, what was kept, and the steps."""
-    steps = K.steps
-    return {
-        **sheaf_arrays(K.fine, "fine."),
-        **sheaf_arrays(K.sheaf, "sheaf."),
-        "kept": K.kept,
-        "max_neighbors": np.array(K.max_neighbors),
-        **{f"steps.{name}": getattr(steps, name) for name in STEPS},
-    }
+    return {**sheaf_arrays(K.fine, "fine."), **sheaf_arrays(K.sheaf, "sheaf."), **step_arrays(K)}
+
+
+def step_arrays(K: Elimination, prefix: str = "") -> dict[str, np.ndarray]:
+    """Return what an elimination holds beside its two sheaves."""
+    arrays = {f"steps.{name}": getattr(K.steps, name) for name in STEPS}
+    arrays |= {"kept": K.kept, "max_neighbors": np.array(K.max_neighbors)}
+    return {prefix + name: array for name, array in arrays.items()}
 
 
 def hierarchy_arrays(H: Hierarchy) -> dict[str, np.ndarray]:
@@ -94,7 +94,10 @@ def hierarchy_arrays(H: Hierarchy) -> dict[str, np.ndarray]:
     for i, sheaf in enumerate(H.sheaves):
         arrays.update(sheaf_arrays(sheaf, f"sheaves.{i}."))
     for i, C in enumerate(H):
-        arrays.update(level_arrays(C, f"levels.{i}."))
+        if isinstance(C, Elimination):
+            arrays.update(step_arrays(C, f"levels.{i}."))
+        else:
+            arrays.update(level_arrays(C, f"levels.{i}."))
     return arrays
 
 

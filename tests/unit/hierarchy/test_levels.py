@@ -330,3 +330,40 @@ def test_errors_name_their_level():
         ValueError, match='level 0: `n_clusters` must be at most 500 for method "spectral"'
     ):
         sc.coarsen_levels(large, 2, rank=1, method="spectral")
+
+
+def test_elimination_is_a_first_level(tmp_path):
+    """Road-like: a grid with chains on it; what the coarsest level has is P* L P all the way."""
+    graph = nx.disjoint_union(nx.grid_2d_graph(6, 6), nx.path_graph(30))
+    graph.add_edges_from([(0, 40), (35, 65), (7, 50)])
+    F = sc.CellularSheaf.random(graph, 2, 2, kind="orthogonal", seed=3)
+    H = sc.coarsen_levels(F, factor=3, n_levels=2, rank=3, eliminate=True)
+    assert isinstance(H[0], sc.Elimination)
+    assert len(H) == 3
+    assert [G.n_vertices for G in H.sheaves][:2] == [66, sc.eliminate(F).kept.size]
+    assert H[1].fine is H[0].sheaf
+    P = H.prolongation()
+    difference = P.T @ sc.laplacian(F) @ P - sc.laplacian(H.sheaves[-1])
+    assert abs(difference).max() < 1e-12
+    x = np.ones(F.dim_c0)
+    assert np.allclose(H.pool(x), P.T @ x)
+    assert np.allclose(H.lift(H.pool(x)), P @ (P.T @ x))
+    assert "66" in repr(H)
+    with pytest.raises(ValueError, match="a ledger needs isometries"):
+        H.ledger(x)
+    rng = np.random.default_rng(3)
+    G = F.with_maps(rng.standard_normal(F.tail_data.shape), F.head_data)
+    R = H.recoarsen(G)
+    P = R.prolongation()
+    assert abs(P.T @ sc.laplacian(G) @ P - sc.laplacian(R.sheaves[-1])).max() < 1e-11
+    sc.save(tmp_path / "h.npz", H)
+    loaded = sc.load(tmp_path / "h.npz")
+    assert abs(loaded.prolongation() - H.prolongation()).max() == 0
+
+
+def test_all_may_be_eliminated_before_the_first_level():
+    H = sc.coarsen_levels(sc.CellularSheaf.constant(nx.balanced_tree(2, 7)), rank=2, eliminate=True)
+    assert [G.n_vertices for G in H.sheaves] == [255, 0]
+    assert H.prolongation().shape == (255, 0)
+    with pytest.raises(TypeError, match="`eliminate` must be True or False"):
+        sc.coarsen_levels(sc.CellularSheaf.constant([[0, 1]]), rank=1, eliminate="yes")
