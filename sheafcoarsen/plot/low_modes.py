@@ -71,6 +71,12 @@ def modes(
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
+    See Also
+    --------
+    field : tangent vectors on a surface.
+    surface : numbers on a surface.
+    sheafcoarsen.eigenmodes : what is drawn.
+
     Examples
     --------
     >>> import networkx as nx
