@@ -96,9 +96,8 @@ def lowest_pairs(
         sizes[sizes == 0] = 1
         Cw, Cp = Cw[:, active] / sizes, Cp[:, active] / sizes
         AP = _mixed(AW, Cw, AP, Cp)
-        BP = None if mass is None else _mixed(BW, Cw, BP, Cp)
-        P = own[:, active] / sizes
-        BP = P if BP is None else BP
+        before, P = BP, own[:, active] / sizes
+        BP = P if mass is None else _mixed(BW, Cw, before, Cp)
         step += 1
         if step % FRESH == 0:
             values, X, AX, BX = _fresh(apply, weigh, X)

@@ -161,7 +161,8 @@ class Multigrid:
         self._set_up_coarsest(tops[-1])
 
     def _single(self, A: Matrix) -> scipy.sparse.csr_array:
-        return scipy.sparse.csr_array(A.astype(self._work))
+        # astype would sort what need not be sorted
+        return type(A)((A.data.astype(self._work), A.indices, A.indptr), shape=A.shape).tocsr()
 
     def _set_up_coarsest(self, top: float) -> None:
         """Invert the coarsest operator, by its eigenvalues, or factor it where it is large."""
