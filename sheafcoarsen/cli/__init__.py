@@ -1,8 +1,10 @@
 """The command line, and what it compiles ahead of time.
 
 ``commands``
-    What a user types: ``sheafcoarsen coarsen | info | verify | compile | demo``. Exit status 0; 1
-    where a check failed; 2 for bad input, with one line on standard error.
+    What a user types: ``sheafcoarsen coarsen | store | info | verify | compile | demo``. Exit
+    status 0; 1 where a check failed; 2 for bad input, with one line on standard error.
+``stores``
+    From store to store, shard by shard.
 ``compilation``
     Kernels compiled ahead of their first use by processes side by side, for images and clusters.
 

@@ -1,4 +1,4 @@
-"""What a user types: ``sheafcoarsen coarsen | eliminate | info | verify | compile | demo``."""
+"""``sheafcoarsen coarsen | store | eliminate | info | verify | compile | demo``: what users type."""
 
 import argparse
 import contextlib
@@ -17,6 +17,7 @@ import numpy as np
 from sheafcoarsen._support import check_matplotlib, output_path
 from sheafcoarsen.cli.compilation import SCALARS, compile_kernels
 from sheafcoarsen.cli.elimination import describe_elimination, vertices_in
+from sheafcoarsen.cli.stores import coarsen_store, store_options, write_sheaf
 from sheafcoarsen.coarsening import Coarsening, coarsen, energy_ledger, growth_of
 from sheafcoarsen.elimination import Elimination, eliminate
 from sheafcoarsen.hierarchy import Hierarchy
@@ -72,7 +73,14 @@ def _parser() -> argparse.ArgumentParser:
     coarse.add_argument(
         "--report", metavar="FILE.html", help="write a page about it here; needs matplotlib"
     )
+    store_options(coarse)
     coarse.set_defaults(run=_coarsen)
+
+    stored = commands.add_parser("store", help="write a sheaf into a store, for coarsen --store")
+    stored.add_argument("input", metavar="INPUT", help=inputs)
+    stored.add_argument("folder", metavar="FOLDER", help="a new folder, or an address for fsspec")
+    _graph_options(stored)
+    stored.set_defaults(run=lambda args: write_sheaf(_read_sheaf(args), args.folder))
 
     remove = commands.add_parser(
         "eliminate", help="solve for leaves and chains: a smaller sheaf from which all follows"
@@ -285,6 +293,11 @@ def _show_losses(C: Coarsening) -> None:
 
 
 def _coarsen(args: argparse.Namespace) -> int:
+    if args.store is not None:
+        return coarsen_store(args, args.seed or 0)
+    for option in ("shards", "scheduler"):
+        if getattr(args, option) is not None:
+            raise ValueError(f"--{option} goes with --store")
     times: dict[str, float] = {}
     if args.out is not None:
         _check_output("--out", args.out, ".npz")

@@ -23,8 +23,8 @@ The files, in the order in which data flows:
 ``extras``, ``place``, ``packing``
     Packages that only stores need; an address with arrays, blobs and notes; arrays as one blob.
 ``store``, ``writing``
-    A stored sheaf, which is read a part at a time; how one is written. docs/distributed.md has the
-    schema.
+    A stored sheaf, which is read a part at a time; how one is written. The schema is in
+    docs/guides/distributed.md.
 ``plan``, ``sizes``, ``request``
     What topology decides, once: shards of whole clusters, where every map goes; what it will take;
     what a caller asks for, checked.
@@ -34,6 +34,7 @@ The files, in the order in which data flows:
     What is done with a store a piece at a time; what is kept and lost; the result.
 """
 
+from sheafcoarsen.distributed.engines import connect
 from sheafcoarsen.distributed.place import StoreError
 from sheafcoarsen.distributed.request import estimate
 from sheafcoarsen.distributed.result import StoredCoarsening, open_coarsening
@@ -49,6 +50,7 @@ __all__ = [
     "StoreError",
     "StoredCoarsening",
     "coarsen",
+    "connect",
     "estimate",
     "laplacian_operator",
     "open_coarsening",

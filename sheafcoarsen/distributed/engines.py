@@ -102,6 +102,11 @@ def engine_of(client: Any, run: str) -> Engine:
     return Here() if client is None else OnDask(client, run)
 
 
+def connect(address: str) -> Any:
+    """Return a client of the scheduler at an address, for people who have no Dask at hand."""
+    return distributed().Client(address, timeout="20s")
+
+
 def check_client(client: Any) -> None:
     """Refuse what is not a client that can be waited for.
 

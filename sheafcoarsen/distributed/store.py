@@ -40,7 +40,7 @@ class SheafStore:
     >>> F = sc.CellularSheaf.random(nx.grid_2d_graph(6, 6), 2, 3, seed=3)
     >>> src = dist.to_store("memory://grid", F, part_bytes=2000)
     >>> src
-    SheafStore('memory://grid': 36 vertices, 60 edges, float64, 5.8 kB in 3 parts)
+    SheafStore('memory://grid': 36 vertices, 60 edges, float64, 5.76 kB in 3 parts)
     >>> edges, vertex_dims, edge_dims = src.topology()
     >>> tail, head = src.maps(0)
     >>> len(edges), tail.shape, bool((src.load().tail_data == F.tail_data).all())

@@ -1,0 +1,64 @@
+"""Stores on the command line: ``sheafcoarsen store``, and ``coarsen --store``."""
+
+import argparse
+
+import numpy as np
+import scipy.sparse
+
+from sheafcoarsen import distributed as dist
+from sheafcoarsen.modes import local_operator_of
+from sheafcoarsen.partition import Method, select
+from sheafcoarsen.sheaf import CellularSheaf
+
+
+def store_options(coarse: argparse.ArgumentParser) -> None:
+    """Add what ``coarsen`` takes from store to store."""
+    coarse.add_argument(
+        "--store",
+        metavar="OUT",
+        help="INPUT is a store (sheafcoarsen store makes one): coarsen it shard by shard into OUT; "
+        "the same command goes on with what it left unfinished",
+    )
+    coarse.add_argument("--shards", type=int, metavar="S", help="with --store: how many shards")
+    coarse.add_argument(
+        "--scheduler", metavar="ADDRESS", help="with --store: of a Dask cluster, tcp://host:8786"
+    )
+
+
+def write_sheaf(sheaf: CellularSheaf, folder: str) -> int:
+    """Write a sheaf into a new store and say what it is."""
+    print(dist.to_store(folder, sheaf))
+    return 0
+
+
+def coarsen_store(args: argparse.Namespace, seed: int) -> int:
+    """Coarsen a store into a store, and check the result."""
+    for option in ("out", "report", "dim", "vertices"):
+        if getattr(args, option) is not None:
+            raise ValueError(f"--{option} does not go with --store, which names the result")
+    source = dist.open_store(args.input)
+    edges, vertex_dims, _ = source.topology()
+    # all vertices, also those that no edge names
+    n, ends = len(vertex_dims), (edges[:, 0], edges[:, 1])
+    half = scipy.sparse.coo_array((np.ones(len(edges), np.float32), ends), shape=(n, n)).tocsr()
+    method: Method = args.method or "auto"
+    P = select((half + half.T).tocsr(), args.clusters, method=method, seed=seed)
+    operator = local_operator_of(args.local_operator or "internal")
+    print(dist.estimate(source, P, args.rank, args.shards, operator))
+    client = None if args.scheduler is None else dist.connect(args.scheduler)
+    C = dist.coarsen(
+        source,
+        args.store,
+        P,
+        args.rank,
+        local_operator=operator,
+        n_shards=args.shards,
+        client=client,
+    )
+    print(C)
+    print(C.sheaf)
+    V = C.verify()
+    print(V)
+    if client is not None:
+        client.close()
+    return 0 if V.passed else 1

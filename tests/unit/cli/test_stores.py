@@ -1,0 +1,56 @@
+"""Stores on the command line."""
+
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+import sheafcoarsen.distributed as dist
+from sheafcoarsen.cli import main
+
+
+@pytest.fixture
+def files(tmp_path):
+    F = sc.CellularSheaf.random([[k, k + 1] for k in range(20)], 2, 3, seed=0)
+    path = tmp_path / "sheaf.npz"
+    sc.save(path, F)
+    return F, str(path), str(tmp_path / "src"), str(tmp_path / "out")
+
+
+def test_from_a_file_to_a_coarse_store(files, capsys):
+    F, path, src, out = files
+    assert main(["store", path, src]) == 0
+    assert "SheafStore" in capsys.readouterr().out
+    assert np.array_equal(dist.open_store(src).load().tail_data, F.tail_data)
+    arguments = ["coarsen", src, "--store", out, "--clusters", "4", "--rank", "2", "--shards", "2"]
+    for _ in range(2):  # the second time it is finished
+        assert main(arguments) == 0
+        said = capsys.readouterr().out
+        assert "21 -> 4 vertices" in said
+        assert "all 5 that apply hold" in said
+    C = dist.open_coarsening(out)
+    same = sc.coarsen(F, C.partition, 2, compress=True)
+    assert np.array_equal(C.sheaf.load().tail_data, same.sheaf.tail_data)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--store", "OUT", "--out", "x.npz"], "--out does not go with --store"),
+        (["--store", "OUT", "--dim", "2"], "--dim does not go with --store"),
+        (["--shards", "2"], "--shards goes with --store"),
+        (["--scheduler", "tcp://127.0.0.1:1"], "--scheduler goes with --store"),
+        (["--store", "OUT"], "there is no store"),
+    ],
+)
+def test_what_does_not_go_together(arguments, message, files, capsys):
+    _, _, src, out = files
+    given = [out if item == "OUT" else item for item in arguments]
+    assert main(["coarsen", src, "--clusters", "4", "--rank", "2", *given]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_store_is_not_written_over(files, capsys):
+    _, path, src, _ = files
+    assert main(["store", path, src]) == 0
+    assert main(["store", path, src]) == 2
+    assert "exists: remove it" in capsys.readouterr().err
