@@ -29,7 +29,7 @@ def wide(table: str) -> str:
 def figure(pictures: dict[str, str], name: str, alt: str) -> list[str]:
     """Return a picture with its words, where there is one."""
     return (
-        [f'<figure><img alt="{tables.text(alt)}" src="{pictures[name]}"></figure>']
+        [f'<figure class="{name}"><img alt="{tables.text(alt)}" src="{pictures[name]}"></figure>']
         if name in pictures
         else []
     )

@@ -42,6 +42,8 @@ figure img { max-width: 100%; height: auto; background: #ffffff; border: 1px sol
   h1 { font-size: 1.25rem; }
   p.note { overflow-wrap: anywhere; }
   th, td { padding-right: 0.6rem; max-width: 16rem; }
-  figure img { max-width: none; width: 42rem; }
+  figure img { max-width: none; width: 27rem; }
+  figure.partition img { width: 42rem; }
+  .wide td:nth-child(n + 5):last-child { min-width: 16rem; }
 }
 """
