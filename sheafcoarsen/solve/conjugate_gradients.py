@@ -52,15 +52,15 @@ def conjugate_gradients(
     best, since = sizes.copy(), np.zeros(len(sizes), np.int64)
     p = before = np.zeros((len(b), 0), b.dtype)
     inner_before = np.zeros(0)
-    fresh, steps = True, 0
+    steps = 0
     with bar(0, "conjugate gradients", progress) as shown:
         while active.size and steps < MOST_STEPS:
             residual = np.ascontiguousarray(r[:, active])
             z = precondition(residual)
             inner = _dots(residual, z)
-            if fresh:
+            if steps == 0:
                 p = z
-            else:
+            else:  # also after a renewal: without the last direction it would begin again
                 beta = (inner - _dots(before, z)) / inner_before
                 p = z + p * beta
             q = apply(p)
@@ -71,8 +71,7 @@ def conjugate_gradients(
             before, inner_before = residual, np.where(inner == 0, 1, inner)
             r[:, active] = residual - q * alpha
             steps += 1
-            fresh = steps % RENEW == 0
-            if fresh:
+            if steps % RENEW == 0:
                 r[:, active] = b[:, active] - apply(np.ascontiguousarray(x[:, active]))
             sizes[active] = np.linalg.norm(r[:, active], axis=0)
             halved = sizes < 0.5 * best

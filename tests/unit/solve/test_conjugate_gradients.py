@@ -37,3 +37,15 @@ def test_a_good_preconditioner_and_a_start():
     again = conjugate_gradients(A.__matmul__, lambda R: R, b, one.x, target)
     assert again.steps == 0
     assert np.array_equal(again.x, one.x)
+
+
+def test_renewing_the_residual_does_not_begin_again():
+    """A few small eigenvalues beside the others cost a step each, not a multiple of the others."""
+    values = np.concatenate([np.geomspace(1e-6, 1e-3, 12), np.linspace(0.1, 1.0, 400)])
+    b = np.random.default_rng(3).standard_normal((len(values), 1))
+    A = np.diag(values)
+    found = conjugate_gradients(
+        A.__matmul__, lambda R: R, b, np.zeros_like(b), 1e-9 * np.linalg.norm(b, axis=0)
+    )
+    assert RENEW < found.steps < 6 * RENEW
+    assert found.residuals[0] <= 1e-8 * np.linalg.norm(b)
