@@ -12,7 +12,7 @@ import scipy.sparse
 from sheafcoarsen._support import eps_of
 from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import Factors, laplacian
-from sheafcoarsen.sections import global_sections
+from sheafcoarsen.sections import fills_little, global_sections
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve.block_cg import Pairs, lowest_pairs, rayleigh_ritz
 from sheafcoarsen.solve.multigrid import Multigrid
@@ -111,7 +111,8 @@ class LowSpectrum:
         """Return the method that "auto" takes."""
         if self.n <= DENSE_BELOW or self.small(0):
             return "dense"
-        if self.n <= DIRECT_BELOW and self.L.nnz <= FILL_PER_ROW * self.n:
+        sparse = self.L.nnz <= FILL_PER_ROW * self.n
+        if self.n <= DIRECT_BELOW and (sparse or fills_little(self.L)):
             return "direct"
         return "multilevel"
 
