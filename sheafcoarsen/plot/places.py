@@ -29,6 +29,10 @@ LINKS = 3
 """Links of a cluster, the strongest, by which it finds its place among others."""
 
 
+CROWD = 12
+"""Neighbours of a disc, on average, from which on all move apart before any is pushed."""
+
+
 class Places(NamedTuple):
     """Places in the picture, and what is drawn there."""
 
@@ -179,9 +183,14 @@ def _apart(centres: np.ndarray, radii: np.ndarray, pairs: np.ndarray) -> np.ndar
         between = np.linalg.norm(centres[pairs[:, 0]] - centres[pairs[:, 1]], axis=1)
         wanted = 1.3 * radii[pairs].sum(axis=1)
         centres = centres * float(np.median(wanted / np.maximum(between, 1e-9)))
-    largest = float(radii.max(initial=0))
-    for _ in range(200):
-        near = cKDTree(centres).query_pairs(2.2 * largest, output_type="ndarray")
+    # the few largest ones would have all others for neighbours
+    reach = 2.3 * float(np.quantile(radii, 0.98)) if len(radii) else 0.0
+    for _ in range(200 if len(radii) <= 2000 else 40):
+        tree = cKDTree(centres)
+        if tree.count_neighbors(tree, reach) > CROWD * max(len(radii), 100):
+            centres = 1.5 * centres
+            continue
+        near = tree.query_pairs(reach, output_type="ndarray")
         apart = centres[near[:, 0]] - centres[near[:, 1]]
         distance = np.linalg.norm(apart, axis=1)
         push = 1.15 * radii[near].sum(axis=1) - distance

@@ -125,7 +125,7 @@ def test_the_connection_of_points_is_near_that_of_their_manifold(manifold, small
 def test_the_flat_torus_has_two_nearly_parallel_fields_and_the_sphere_none():
     low = {}
     for manifold in (sphere, torus):
-        F, _ = gallery.connection_from_points(manifold(1500)[0], k=10, dim=2)
+        F, _ = gallery.connection_from_points(manifold(700)[0], k=10, dim=2)
         low[manifold] = sc.eigenmodes(F, 3).values
     assert low[torus][1] < 0.1 * low[torus][2]
     assert low[sphere][0] > 0.5 * low[sphere][2]

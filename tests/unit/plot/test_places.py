@@ -31,3 +31,13 @@ def test_the_strongest_links_are_kept():
     kept = _strongest(pairs, strength, 12)
     assert kept[strength == 10].all()
     assert kept.sum() < len(pairs)
+
+
+def test_many_discs_in_one_place_come_apart():
+    """Also beside one that is far larger than the others."""
+    n = 3000
+    radii = np.ones(n)
+    radii[0] = 60.0
+    centres = _apart(np.random.default_rng(2).random((n, 2)), radii, np.zeros((0, 2), dtype=int))
+    nearest = np.sort(np.linalg.norm(centres[1:200, None] - centres[None, 1:], axis=2), axis=1)
+    assert np.median(nearest[:, 1]) > 1.4
