@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._kernels.elimination import Record
+from sheafcoarsen._kernels.elimination import FREE, Record
 from sheafcoarsen._support import (
     cochain,
     range_of_blocks,
@@ -80,6 +80,11 @@ class Elimination:
     def sizes(self) -> Sizes:
         """Vertices, edges, loops and dimensions before and after; what was eliminated."""
         return sizes_of(self.fine, self.sheaf, self.steps)
+
+    @property
+    def is_determined(self) -> bool:
+        """Whether the kept vertices, or the right side, fix all others: no L_vv was singular."""
+        return bool(self.steps.counters[FREE] == 0)
 
     @cached_property
     def _kept_coordinates(self) -> np.ndarray:

@@ -15,6 +15,9 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.sheaf import CellularSheaf
 
+UNKNOWN = -1
+"""Dimensions that nothing fixed, in steps that were saved without them."""
+
 SPARE = 64
 """Ids of edges that there are beyond those as given."""
 
@@ -57,7 +60,7 @@ def shrink(F: CellularSheaf, keep: np.ndarray, max_neighbors: int) -> Shrunk:
         np.empty(min(most, 2) * free, itype),
         np.empty(min(2 * largest**2 * free, len(F.tail_data) + len(F.head_data)), dtype),
         np.empty(int((F.vertex_dims[~keep] ** 2).sum()), dtype),
-        np.zeros(4, np.int64),
+        np.zeros(5, np.int64),
         unit,
     )
     kernels.set_up(F.arrays, keep, links)
@@ -109,7 +112,7 @@ def as_steps(
         numbers("neighbors", lists[1]),
         read_only(scalar_array("steps.blocks", blocks).astype(dtype)),
         read_only(scalar_array("steps.inverses", inverses).astype(dtype)),
-        np.array([len(vertices), len(lists[1]), len(blocks), len(inverses)]),
+        np.array([len(vertices), len(lists[1]), len(blocks), len(inverses), UNKNOWN]),
         power_of_two(F.largest_entry),
     )
 
@@ -146,7 +149,7 @@ def _mesh_room(most: int, largest: int, dtype: np.dtype) -> kernels.MeshRoom:
 
 def _trimmed(record: kernels.Record) -> kernels.Record:
     """Return the record without the room that was not needed."""
-    steps, neighbors, blocks, inverses = record.counters.tolist()
+    steps, neighbors, blocks, inverses, _ = record.counters.tolist()
     return record._replace(
         vertices=_cut(record.vertices, steps),
         starts=_cut(record.starts, steps + 1),

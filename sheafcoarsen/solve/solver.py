@@ -20,10 +20,17 @@ from sheafcoarsen._support import (
     vertex_mask,
     zero_level,
 )
+from sheafcoarsen.elimination import Elimination, eliminate
 from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import Factors, apply_coboundary, laplacian
 from sheafcoarsen.sections import fills_little, global_sections
-from sheafcoarsen.sheaf import CellularSheaf, check_same_topology, check_sheaf, unit_sheaf
+from sheafcoarsen.sheaf import (
+    CellularSheaf,
+    check_same_topology,
+    check_sheaf,
+    same_topology,
+    unit_sheaf,
+)
 from sheafcoarsen.solve.conjugate_gradients import Iterated, conjugate_gradients
 from sheafcoarsen.solve.grounding import grounded
 from sheafcoarsen.solve.multigrid import Multigrid
@@ -35,6 +42,9 @@ METHODS = get_args(Method)
 
 DIRECT_BELOW = 2000
 """Dimension up to which "auto" factors without asking how full the factors are."""
+
+SHARE = 0.1
+"""Leaves and chains are eliminated first where they are at least this share of the dimension."""
 
 NEAR_SINGULAR = {"direct": 1e-6, "multigrid": 1e-2, "jacobi": 1.0}
 """A pivot, or an eigenvalue of the coarsest level, below this times the largest calls for a look at
@@ -128,31 +138,43 @@ class Solver:
             L = scipy.sparse.csr_array(L + shift * scipy.sparse.eye_array(*L.shape, format="csr"))
         self._L = L
         self._norm = float(abs(L).sum(axis=1).max(initial=0.0))
+        # leaves and chains are solved for; the methods see what is left of the sheaf
+        reduced = without_leaves(self._unit_sheaf) if shift == 0 else None
+        self._left = left = self._unit_sheaf if reduced is None else reduced.sheaf
+        A = L if reduced is None else laplacian(left)
+        size = float(abs(A).sum(axis=1).max(initial=0.0))
         self.method: str = self._asked
         if self._asked == "auto":
-            self.method = self._chosen(L)
+            self.method = self._chosen(A)
         self.levels: tuple[int, ...] = (L.shape[0],)
         self._multigrid: Multigrid | None = None
         self._approximate: Callable[[np.ndarray], np.ndarray]
-        if self._norm == 0:  # L = 0: every right side but 0 is out of range
-            self._approximate, lowest = np.zeros_like, 0.0
+        if size == 0:  # L = 0: every right side but 0 is out of range; or nothing is left
+            self._approximate = np.zeros_like
+            lowest = 1.0 if A.shape[0] == 0 < L.shape[0] else 0.0
         elif self.method == "direct":
-            factors = Factors(L, max(L.shape[0], 10) * self._eps * self._norm)
+            factors = Factors(A, max(A.shape[0], 10) * self._eps * size)
             pivots = np.abs(factors.pivots)
             self._approximate = lambda X: factors.solve(np.ascontiguousarray(X))
             lowest = float(pivots.min() / pivots.max())
         elif self.method == "multigrid":
-            before = like._multigrid if like is not None else None
-            self._multigrid = Multigrid(self._unit_sheaf, shift, L, before, self._progress)
+            known = like is not None and same_topology(like._left, left)
+            before = like._multigrid if like is not None and known else None
+            self._multigrid = Multigrid(left, shift, A, before, self._progress)
             self._approximate = self._multigrid.cycle
             self.levels = tuple(self._multigrid.dims)
             lowest = 0.0 if self._multigrid.unseen else self._multigrid.lowest
         else:
-            roots = inverse_roots(L, self._unit_sheaf.vertex_dims)
+            roots = inverse_roots(A, left.vertex_dims)
             self._approximate = scipy.sparse.csr_array(roots @ roots).__matmul__
             lowest = 0.0
+        if reduced is not None:
+            self._approximate = put_back(reduced, self._approximate)
+            self.levels = (L.shape[0], *(self.levels if self._multigrid else (A.shape[0],)))
+            lowest = lowest if reduced.is_determined else 0.0
+        self._exact = reduced is not None and A.shape[0] == 0
         self._kernel: Any = None
-        coarse = self._multigrid
+        coarse = self._multigrid if reduced is None else None
         if coarse is None or not coarse.holds_kernel:
             if shift == 0 and lowest <= NEAR_SINGULAR[self.method]:
                 self._kernel = self._sections()
@@ -238,7 +260,7 @@ class Solver:
                     f"nearest_section(sheaf, b), fix vertices, or give a positive `shift`"
                 )
             B = self._in_range(B)
-        start = np.zeros_like(B)
+        start = self._precondition(B) if self._exact and x0 is None else np.zeros_like(B)
         if x0 is not None:
             guess = cochain(self.sheaf, x0, "x0")
             if guess.shape != given.shape:
@@ -362,6 +384,24 @@ def solve_in_range(solve: Solver, b: np.ndarray, tol: float) -> tuple[np.ndarray
     For least squares, whose right sides lie there up to rounding.
     """
     return solve._solved(b, tol, None, nearest=True), solve._free
+
+
+def without_leaves(sheaf: CellularSheaf) -> Elimination | None:
+    """Return the elimination of leaves and chains where there is a good share of them."""
+    if sheaf.dim_c0 <= DIRECT_BELOW:
+        return None
+    ends = sheaf.edges[sheaf.edges[:, 0] != sheaf.edges[:, 1]]
+    few = np.bincount(ends.reshape(-1), minlength=sheaf.n_vertices) <= 2
+    if sheaf.vertex_dims[few].sum() < SHARE * sheaf.dim_c0:
+        return None
+    return eliminate(sheaf)
+
+
+def put_back(
+    K: Elimination, inverse: Callable[[np.ndarray], np.ndarray]
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the inverse of L that an inverse for what is left makes: there and back."""
+    return lambda X: K.extend(inverse(K.reduce(X)), X)
 
 
 def approximate_inverse(solve: Solver) -> tuple[Callable[[np.ndarray], np.ndarray], Any]:

@@ -32,12 +32,17 @@ from sheafcoarsen._kernels.elimination.links import DEGREE, KEPT, LOOPS, Links, 
 from sheafcoarsen._kernels.elimination.mesh import MeshRoom
 from sheafcoarsen._kernels.elimination.record import (
     BLOCKS,
+    FREE,
     INVERSES,
     NEIGHBORS,
     STEPS,
     Record,
 )
-from sheafcoarsen._kernels.elimination.replay import extend_backward, reduce_forward
+from sheafcoarsen._kernels.elimination.replay import (
+    extend_backward,
+    extend_with_exponents,
+    reduce_forward,
+)
 from sheafcoarsen._kernels.elimination.rows import Rows
 from sheafcoarsen._kernels.elimination.steps import DONE, IDS, POOL, RECORD, eliminate_vertices
 
@@ -45,6 +50,7 @@ __all__ = [
     "BLOCKS",
     "DEGREE",
     "DONE",
+    "FREE",
     "FREE_BLOCKS",
     "IDS",
     "INVERSES",
@@ -64,6 +70,7 @@ __all__ = [
     "Rows",
     "eliminate_vertices",
     "extend_backward",
+    "extend_with_exponents",
     "fill_pool",
     "find_anchors",
     "join_bundles",

@@ -13,7 +13,7 @@ import numpy as np
 from sheafcoarsen._kernels.dense import EPS, power_of_two
 from sheafcoarsen._kernels.elimination.gather import add_edge, gather
 from sheafcoarsen._kernels.elimination.links import LOOPS, other_end
-from sheafcoarsen._kernels.elimination.record import BLOCKS, INVERSES, detach
+from sheafcoarsen._kernels.elimination.record import BLOCKS, FREE, INVERSES, detach
 from sheafcoarsen._kernels.elimination.rows import (
     clear_noise,
     reduce_rows,
@@ -190,6 +190,8 @@ def eliminate_hub(links, maps, record, v, edges, room, mesh):
             W[a * d + a] = 1 / total / record.unit
     counters[BLOCKS] += d * width
     counters[INVERSES] += d * d
+    if total == 0:
+        counters[FREE] += d
     detach(links.edges, links.vertices, maps, v, seen)
     for i in range(degree):
         u, m = around[i], sizes[i]

@@ -8,8 +8,8 @@ from sheafcoarsen._kernels.elimination.gather import release
 from sheafcoarsen._kernels.elimination.links import FIRST, LOOPS, RING, unlink
 from sheafcoarsen._kernels.jit import subkernel
 
-STEPS, NEIGHBORS, BLOCKS, INVERSES = range(4)
-"""What ``Record.counters`` count."""
+STEPS, NEIGHBORS, BLOCKS, INVERSES, FREE = range(5)
+"""What ``Record.counters`` count; FREE: dimensions of stalks that nothing fixed when they went."""
 
 
 class Record(NamedTuple):
@@ -23,7 +23,7 @@ class Record(NamedTuple):
     neighbors: np.ndarray
     blocks: np.ndarray  # G, d_v rows each, one after the other
     inverses: np.ndarray  # W, d_v x d_v
-    counters: np.ndarray  # (4,) how much of each is in use
+    counters: np.ndarray  # (5,) how much of each is in use
     unit: float  # the maps as given are so many times those that the kernel sees
 
 

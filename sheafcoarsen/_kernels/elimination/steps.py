@@ -17,6 +17,7 @@ from sheafcoarsen._kernels.elimination.links import (
 from sheafcoarsen._kernels.elimination.mesh import eliminate_hub
 from sheafcoarsen._kernels.elimination.record import (
     BLOCKS,
+    FREE,
     INVERSES,
     NEIGHBORS,
     STEPS,
@@ -129,6 +130,7 @@ def solve(record, d, shape, rank, room):
         inverses[i] /= record.unit
     counters[BLOCKS] += d * width
     counters[INVERSES] += d * d
+    counters[FREE] += d - rank
 
 
 @pasted
