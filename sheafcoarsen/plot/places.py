@@ -172,7 +172,8 @@ def _strongest(pairs: np.ndarray, strength: np.ndarray, n: int) -> np.ndarray:
     order = np.lexsort((-relative[both], ends))
     place = np.arange(len(ends)) - np.searchsorted(ends[order], ends[order])
     kept[both[order[place < LINKS]]] = True
-    tree = minimum_spanning_tree(csr_array((2 - relative, tuple(pairs.T)), shape=(n, n))).tocoo()
+    narrow = tuple(pairs.T.astype(np.int32))  # scipy 1.14 knows no other indices here
+    tree = minimum_spanning_tree(csr_array((2 - relative, narrow), shape=(n, n))).tocoo()
     kept[np.searchsorted(pairs @ [n, 1], tree.row.astype(np.int64) * n + tree.col)] = True
     return kept
 
