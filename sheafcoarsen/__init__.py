@@ -30,7 +30,7 @@ Modes and coarsening
     coarsen                 one level: R, the coarse sheaf, and how they came about
     Coarsening              what it returns
 
-Elimination
+Vertices eliminated
     eliminate               leaves and chains solved for: the Schur complement as a sheaf
     Elimination             what it returns, and how they are put back
 

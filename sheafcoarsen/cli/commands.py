@@ -1,4 +1,4 @@
-"""``sheafcoarsen coarsen | store | eliminate | info | verify | compile | demo``: what users type."""
+"""``sheafcoarsen coarsen | store | eliminate | info | verify | compile | demo``: what is typed."""
 
 import argparse
 import contextlib
