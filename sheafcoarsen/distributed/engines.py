@@ -143,8 +143,12 @@ def check_workers(client: Any) -> None:
             return f"cannot import it: {error}"
         return str(importlib.import_module("sheafcoarsen").__version__)
 
-    found = client.run(look)
+    found = client.run(look, on_error="return")
     for address, there in sorted(found.items()):
+        if isinstance(there, OSError):  # it died, or is not there yet: Dask will do without it
+            continue
+        if isinstance(there, Exception):
+            raise there
         if there != wanted:
             others = sum(other != wanted for other in found.values()) - 1
             remedy = f"install sheafcoarsen[distributed] {wanted} on all workers"

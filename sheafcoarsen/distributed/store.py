@@ -44,7 +44,7 @@ class SheafStore:
     >>> edges, vertex_dims, edge_dims = src.topology()
     >>> tail, head = src.maps(0)
     >>> len(edges), tail.shape, bool((src.load().tail_data == F.tail_data).all())
-    (60, (120,), True)
+    (60, (114,), True)
     """
 
     def __init__(self, place: Place) -> None:
