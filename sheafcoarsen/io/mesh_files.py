@@ -1,4 +1,8 @@
-"""Surfaces in three formats, each read as points and faces."""
+"""Surfaces in three formats, each read as points and faces.
+
+By hand, because meshio and trimesh would each be one more dependency of the whole library for three
+short readers, plyfile reads one format of the three, and errors are to name the line of the file.
+"""
 
 import os
 from collections.abc import Callable
