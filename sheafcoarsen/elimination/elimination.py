@@ -1,5 +1,6 @@
 """Vertices solved for and put back: the generalized Schur complement, as a sheaf."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -80,6 +81,36 @@ class Elimination:
     def sizes(self) -> Sizes:
         """Vertices, edges, loops and dimensions before and after; what was eliminated."""
         return sizes_of(self.fine, self.sheaf, self.steps)
+
+    def solution_from(
+        self, right: np.ndarray, solve: Callable[[np.ndarray], np.ndarray]
+    ) -> np.ndarray:
+        """Return extend(solve(reduce(right)), right), for trusted columns, there and back once.
+
+        Parameters
+        ----------
+        right : ndarray, shape (dim_c0, h)
+        solve : callable
+            Solves for what is left, (dim, h) -> (dim, h).
+
+        Returns
+        -------
+        ndarray, shape (dim_c0, h)
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import numpy as np
+        >>> import sheafcoarsen as sc
+        >>> K = sc.eliminate(sc.CellularSheaf.constant(nx.path_graph(5)), keep=[0, 4])
+        >>> K.solution_from(np.ones((5, 1)), lambda b: np.zeros_like(b)).round(12).ravel()
+        array([0. , 1.5, 2. , 1.5, 0. ])
+        """
+        passed = forward(self.fine, self.steps, right)
+        x = np.empty_like(passed)
+        x[self._kept_coordinates] = solve(passed[self._kept_coordinates])
+        backward(self.fine, self.steps, x, passed)
+        return x
 
     @property
     def is_determined(self) -> bool:

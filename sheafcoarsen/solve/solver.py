@@ -172,7 +172,7 @@ class Solver:
             self._approximate = put_back(reduced, self._approximate)
             self.levels = (L.shape[0], *(self.levels if self._multigrid else (A.shape[0],)))
             lowest = lowest if reduced.is_determined else 0.0
-        self._exact = reduced is not None and A.shape[0] == 0
+        self._exact = reduced is not None and (self.method == "direct" or size == 0)
         self._kernel: Any = None
         coarse = self._multigrid if reduced is None else None
         if coarse is None or not coarse.holds_kernel:
@@ -401,7 +401,7 @@ def put_back(
     K: Elimination, inverse: Callable[[np.ndarray], np.ndarray]
 ) -> Callable[[np.ndarray], np.ndarray]:
     """Return the inverse of L that an inverse for what is left makes: there and back."""
-    return lambda X: K.extend(inverse(K.reduce(X)), X)
+    return lambda X: K.solution_from(X, inverse)
 
 
 def approximate_inverse(solve: Solver) -> tuple[Callable[[np.ndarray], np.ndarray], Any]:
