@@ -713,8 +713,17 @@ CALLS = {
             "tail_maps": np.ones((3, 2, 1)),
             "head_maps": [np.ones((2, 1))] * 3,
             "vertex_dims": [1] * 4,
+            "vertex_labels": ["a", "b", ("c", 1), 4],
         },
     ),
+    "CellularSheaf.from_laplacian": (
+        CellularSheaf.from_laplacian,
+        {"L": sc.laplacian(CellularSheaf.constant(PATH, 2)), "dims": 2},
+    ),
+    "CellularSheaf.subsheaf": (F.subsheaf, {"vertices": [0, 2]}),
+    "CellularSheaf.equals": (F.equals, {"other": F}),
+    "CellularSheaf.allclose": (F.allclose, {"other": F, "rtol": 1e-3}),
+    "components": (sc.components, SHEAF),
     "CellularSheaf.from_flat": (CellularSheaf.from_flat, FLAT),
     "CellularSheaf.constant": (
         CellularSheaf.constant,
@@ -815,6 +824,7 @@ CALLS = {
     "Coarsening.lift": (C.lift, {"z": np.ones(4)}),
     "Coarsening.pool": (C.pool, {"x": X}),
     "Coarsening.galerkin": (C.galerkin, {}),
+    "Coarsening.quotient": (C.quotient, {"weight": [1.0, 2.0, 0.5]}),
     "Coarsening.recoarsen": (C.recoarsen, {"sheaf": F}),
     "coarsen_levels": (
         sc.coarsen_levels,
@@ -861,8 +871,9 @@ CALLS = {
     "HiSP called": (POOL, {**SHEAF, "X": np.ones((4, 6)), "adjacency": ADJACENCY, "partition": P}),
     "HiSP that selects": (POOL, {**SHEAF, "X": np.ones((8, 2)), "adjacency": ADJACENCY}),
     "Pooling.lift": (POOLED.lift, {"x": POOLED.x}),
+    "Pooling.refresh": (POOLED.refresh, {**SHEAF, "X": np.ones((4, 6))}),
     "readout": (sc.readout, {"x": np.ones((3, 2)), "how": "max"}),
-    "diffuse": (sc.diffuse, {**SHEAF, "X": X, "t": 2.0}),
+    "diffuse": (sc.diffuse, {**SHEAF, "X": X, "t": 2.0, "fixed": [1]}),
     "diffusion_step": (
         sc.diffusion_step,
         {**SHEAF, "X": np.ones((8, 3)), "W1": np.eye(2), "W2": np.eye(3), "activation": np.tanh},
@@ -925,7 +936,7 @@ CALLS = {
     "load": (sc.load, {"path": "c.npz"}),
     "read_g2o": (sc.read_g2o, {"path": "c.g2o", "weights": "unit"}),
     "read_mesh": (sc.read_mesh, {"path": "c.off"}),
-    "read_graph": (sc.read_graph, {"path": "c.txt", "dim": 1, "n_vertices": 5}),
+    "read_graph": (sc.read_graph, {"path": "c.txt", "dim": 1, "signed": True, "n_vertices": 5}),
     "to_networkx": (sc.to_networkx, SHEAF),
     "from_networkx": (sc.from_networkx, {"graph": sc.to_networkx(F)}),
     "from_networkx, attributes": (
@@ -942,6 +953,7 @@ CALLS = {
             "edge_index": [[0, 1, 1, 2], [1, 0, 2, 1]],
             "maps": np.ones((4, 2, 1)),
             "vertex_dims": [1, 1, 1, 5],
+            "n_vertices": 4,
         },
     ),
     "gallery.bundle": (gallery.bundle, {"graph": PATH, "dim": 2, "noise": 0.1, "seed": 0}),
@@ -1058,8 +1070,10 @@ def assert_valid(result, name=""):
         assert_valid(result @ np.ones(result.shape[1]))
     elif isinstance(result, sc.LaplacianPattern):
         assert result.indptr[-1] == len(result.indices)
-    elif isinstance(result, nx.Graph):
+    elif isinstance(result, nx.Graph) and result.is_directed():
         assert_valid(sc.from_networkx(result))
+    elif isinstance(result, nx.Graph):
+        assert_valid([w for _, _, w in result.edges(data="weight")])
     elif scipy.sparse.issparse(result):
         result.check_format()
         assert_valid(result.data)
