@@ -129,7 +129,12 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
         if C := finished(place, asked):  # by a run that this one has waited for
             return C
         claim(place, asked)
-        C = Run(asked, place, engine, progress).done()
+        try:
+            C = Run(asked, place, engine, progress).done()
+        except (MemoryError, ValueError, TypeError):
+            if not (place / "work/plan.json").exists():  # refused before it began
+                (place / "work").remove()
+            raise
     (place / "work").remove()
     stacklevel = 3
     warn_if_tied_in(int(C.report["tied"]), stacklevel)
@@ -273,7 +278,7 @@ class Run:
             known = self.new_plan()
             note.note(known)
         else:
-            if self.asked.n_shards is not None and self.asked.n_shards != known["asked"]:
+            if self.asked.n_shards not in (None, known["asked"], known["shards"]):
                 raise FileExistsError(
                     f"{self.place.url} holds an unfinished run of this call with {known['shards']} "
                     f"shards: leave `n_shards` out to go on with it, or remove it"

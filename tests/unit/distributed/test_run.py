@@ -244,6 +244,16 @@ def test_an_unfinished_run_keeps_its_shards(call, url):
     assert C.report["tasks_found"] == len(C.fine.parts) + 1
 
 
+def test_what_is_refused_before_it_begins_leaves_nothing(call, url, monkeypatch):
+    """The remedy in the message is another call, which finds the place free."""
+    with monkeypatch.context() as context:
+        context.setattr("sheafcoarsen.distributed.engines.physical_memory", lambda: 2.5e8)
+        with pytest.raises(MemoryError, match="use more clusters"):
+            call()
+    assert not Path(url("out"), "work").exists()
+    assert call(2).sheaf.dim_c0 == 18
+
+
 def test_progress_is_told(call, capsys):
     call(progress=True)
     said = capsys.readouterr().err
