@@ -87,7 +87,7 @@ def anchored_frames(connection: Connection) -> np.ndarray:
     return found.x.reshape(-1, d, d)
 
 
-def rounded(frames: np.ndarray, connection: Connection) -> np.ndarray:
+def nearest_rotations(frames: np.ndarray, connection: Connection) -> np.ndarray:
     """Return the nearest rotations to the transposed frames, identity at every root.
 
     Where no transport of a component reflects, its frames are turned so that most of them do not

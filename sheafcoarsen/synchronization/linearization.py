@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 from sheafcoarsen.synchronization.connection import Connection
-from sheafcoarsen.synchronization.residuals import turned
+from sheafcoarsen.synchronization.residuals import edge_turns
 
 QUARTER = np.array([[0.0, -1.0], [1.0, 0.0]])
 """The generator of rotations of the plane."""
@@ -87,7 +87,7 @@ class PoseSheaf:
 
     def _half_turns(self, rotations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return sin(angle / 2) axis and cos(angle / 2) of what each edge is turned by."""
-        turns = turned(self.connection, rotations)
+        turns = edge_turns(self.connection, rotations)
         if self.dim == 2:
             half = np.arctan2(turns[:, 1, 0], turns[:, 0, 0]) / 2
             return np.sin(half)[:, None], np.cos(half)
@@ -126,7 +126,7 @@ class PoseSheaf:
         return self._sheaf
 
 
-def moved(
+def poses_after(
     rotations: np.ndarray, translations: np.ndarray | None, step: np.ndarray, stalk: int
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return poses, and landmarks behind them, after a step of their pose sheaf."""

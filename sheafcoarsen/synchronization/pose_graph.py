@@ -12,7 +12,7 @@ from sheafcoarsen._support import integer_array, read_only, scalar_array, tables
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.synchronization.information import concentrations
 
-FORGOTTEN = 1e-6
+AGREEMENT = 1e-6
 """Relative difference up to which kappa and tau are those of the information matrices."""
 
 
@@ -216,7 +216,7 @@ class PoseGraph:
         if bad.size:
             raise ValueError(f"`information[{bad[0]}]` must be positive definite")
         for name, given, own in (("kappa", kappa, found.kappa), ("tau", tau, found.tau)):
-            bad = np.flatnonzero(np.abs(given - own) > FORGOTTEN * own)
+            bad = np.flatnonzero(np.abs(given - own) > AGREEMENT * own)
             if bad.size:
                 e = int(bad[0])
                 raise ValueError(

@@ -4,7 +4,7 @@ import numpy as np
 
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.synchronization.connection import Connection, connection_from
-from sheafcoarsen.synchronization.frames import anchored_frames, rounded
+from sheafcoarsen.synchronization.frames import anchored_frames, nearest_rotations
 from sheafcoarsen.synchronization.pose_graph import PoseGraph
 from sheafcoarsen.synchronization.residuals import offsets_of, rotation_costs
 from sheafcoarsen.synchronization.translations import measured_points, place_roots, places
@@ -38,7 +38,7 @@ def robust_costs(
             move_trust = _trust(move_costs)
             turn_trust = turn_trust * move_trust[:m]
         weighted = connection._replace(weights=connection.weights * turn_trust)
-        rotations = rounded(anchored_frames(weighted), weighted)
+        rotations = nearest_rotations(anchored_frames(weighted), weighted)
         if graph is not None and move_trust is not None:
             translations = places(graph, rotations, place_roots(graph), move_trust)
         turn_costs, move_costs = _costs(connection, graph, rotations, translations)

@@ -5,7 +5,7 @@ import numpy as np
 from sheafcoarsen.synchronization.connection import Connection
 
 
-def turned(connection: Connection, rotations: np.ndarray) -> np.ndarray:
+def edge_turns(connection: Connection, rotations: np.ndarray) -> np.ndarray:
     """Return U* R_i* R_j for every edge: the identity where the edge agrees."""
     i, j = connection.edges.T
     seen = rotations[i].conj().swapaxes(1, 2) @ rotations[j]

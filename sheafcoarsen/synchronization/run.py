@@ -9,11 +9,11 @@ import numpy.typing as npt
 from sheafcoarsen._support import choice, flag, read_only, scalar_array, whole_number
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.synchronization.connection import Connection, connection_from
-from sheafcoarsen.synchronization.frames import anchored_frames, rounded, spectral_frames
+from sheafcoarsen.synchronization.frames import anchored_frames, nearest_rotations, spectral_frames
 from sheafcoarsen.synchronization.linearization import PoseSheaf
 from sheafcoarsen.synchronization.pose_graph import PoseGraph
 from sheafcoarsen.synchronization.refinement import refine_poses
-from sheafcoarsen.synchronization.residuals import angles_of, offsets_of, rotation_costs, turned
+from sheafcoarsen.synchronization.residuals import angles_of, edge_turns, offsets_of, rotation_costs
 from sheafcoarsen.synchronization.result import Synchronization
 from sheafcoarsen.synchronization.translations import measured_points, place_roots, places
 
@@ -92,7 +92,7 @@ def synchronize(
         frames, eigenvalues = spectral_frames(connection, seed)
     else:
         frames = anchored_frames(connection)
-    rotations = rounded(frames, connection)
+    rotations = nearest_rotations(frames, connection)
     roots, spots = connection.roots, None
     if graph is not None:
         roots = place_roots(graph)
@@ -101,7 +101,7 @@ def synchronize(
     if refine:
         refined = refine_poses(_pose_sheaf(connection, graph, rotations), rotations, spots, roots)
         rotations, spots = refined.rotations, refined.translations
-    found = measured(F, connection, rotations, spots)
+    found = result_at(F, connection, rotations, spots)
     how: dict[str, Any] = {"method": method if start is None else "start"}
     if eigenvalues is not None:
         how |= {
@@ -143,7 +143,7 @@ def _pose_sheaf(
             f"`refine` needs rotations of the plane or of space, got {connection.group}: "
             f"refine=False rounds the frames alone"
         )
-    reflects = np.linalg.det(turned(connection, rotations)) < 0
+    reflects = np.linalg.det(edge_turns(connection, rotations)) < 0
     bad = np.flatnonzero(reflects & (connection.weights > 0))
     if bad.size:
         u, v = connection.edges[bad[0]].tolist()
@@ -160,7 +160,7 @@ def _pose_sheaf(
     return PoseSheaf(connection, points, tau, sighted, graph.sightings.n_landmarks)
 
 
-def measured(
+def result_at(
     F: CellularSheaf | PoseGraph,
     connection: Connection,
     rotations: np.ndarray,
@@ -169,7 +169,7 @@ def measured(
     """Return poses with every edge's disagreement and the cost; nothing about how they came."""
     graph = F if isinstance(F, PoseGraph) else None
     n, m = connection.n_vertices, len(connection.edges)
-    angles = angles_of(turned(connection, rotations))
+    angles = angles_of(edge_turns(connection, rotations))
     angles[connection.weights == 0] = np.nan
     costs = rotation_costs(connection, rotations)
     cost = float(costs.sum())

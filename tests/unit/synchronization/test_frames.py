@@ -6,7 +6,7 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen.synchronization.connection import read_connection
-from sheafcoarsen.synchronization.frames import anchored_frames, rounded, spectral_frames
+from sheafcoarsen.synchronization.frames import anchored_frames, nearest_rotations, spectral_frames
 from tests.support.helpers import assert_residual
 from tests.unit.synchronization.conftest import pose_graph, ring_with_chords
 
@@ -15,9 +15,10 @@ def test_both_find_the_true_rotations(dim):
     G, (R, _) = pose_graph(dim, ring_with_chords(30, 20))
     connection = read_connection(G.sheaf)
     frames, lowest = spectral_frames(connection, 0)
-    assert abs(rounded(frames, connection) - R).max() < 1e-6  # of the eigensolver's tolerance
+    # of the eigensolver's tolerance
+    assert abs(nearest_rotations(frames, connection) - R).max() < 1e-6
     assert abs(lowest[:dim]).max() < 1e-8 < lowest[dim]
-    assert abs(rounded(anchored_frames(connection), connection) - R).max() < 1e-8
+    assert abs(nearest_rotations(anchored_frames(connection), connection) - R).max() < 1e-8
 
 
 def test_the_gap_is_that_of_the_connection(dim):
@@ -34,7 +35,7 @@ def test_rounded_frames_are_the_nearest_rotations():
     F = sc.CellularSheaf.connection([[0, k] for k in range(1, 30)], np.tile(np.eye(2), (29, 1, 1)))
     frames = np.eye(2) + 0.4 * rng.standard_normal((30, 2, 2))
     frames[0] = np.eye(2)
-    found = rounded(frames, read_connection(F))
+    found = nearest_rotations(frames, read_connection(F))
     angles = np.linspace(-np.pi, np.pi, 2001)
     c, s = np.cos(angles), np.sin(angles)
     turns = np.stack([c, -s, s, c], axis=1).reshape(-1, 2, 2)
@@ -45,7 +46,7 @@ def test_rounded_frames_are_the_nearest_rotations():
 def test_mirrored_frames_are_turned_over():
     G, (R, _) = pose_graph(3, ring_with_chords(12, 6))
     mirrored = R.swapaxes(1, 2) @ np.diag([1.0, 1.0, -1.0])
-    found = rounded(mirrored, read_connection(G.sheaf))
+    found = nearest_rotations(mirrored, read_connection(G.sheaf))
     assert_residual(found - R, R, n=3)
 
 
