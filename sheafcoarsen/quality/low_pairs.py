@@ -31,6 +31,9 @@ ACCURATE, ENOUGH = 1e-6, 1e-5
 TOL, TINY = 1e-8, 1e-13
 """Of the iteration, relative to norm(L), before that is looked at; and what it hardly reaches."""
 
+AGAIN = 3
+"""Iterations at most that make pairs as accurate."""
+
 WHOLE = 20_000_000
 """Entries of a dense coboundary up to which all singular vectors are computed."""
 
@@ -238,7 +241,11 @@ class _Iterated:
         if positive.size:  # in units of the sheaf, whose Laplacian is D* D up to a factor
             lowest = float(positive[0]) ** 2 / self.bound * spectrum.norm
             aim = max(ACCURATE * lowest, min(TINY * spectrum.norm, ENOUGH * lowest))
-            found = spectrum.polished(found, aim)
+            for _ in range(AGAIN):
+                found = spectrum.polished(found, aim)
+                residuals = spectrum.residuals(found)[:m]
+                if (residuals <= max(aim, ENOUGH * lowest)).all():
+                    break
         self.vectors = found.vectors
         return found.vectors[:, :m], self.known, self.zero
 

@@ -17,6 +17,11 @@ from sheafcoarsen.solve.stalks import norms
 FRESH = 10
 """Steps after which everything is measured afresh."""
 
+HARM = 100
+"""Beyond so many times the best residuals, steps have done harm: the best pairs are returned. Up to
+that they may grow while values fall, which is no harm.
+"""
+
 DEPENDENT = 1e-10
 """Directions of a scaled Gram matrix below this are left out."""
 
@@ -71,7 +76,9 @@ def lowest_pairs(
         if worst < best:  # beyond what rounding allows steps may do harm
             best, kept = worst, Pairs(values, X, residuals, step)
         if worst <= target or step == most_steps or since > stalled:
-            return kept._replace(steps=step)
+            if worst > HARM * best:
+                return kept._replace(steps=step)
+            return Pairs(values, X, residuals, step)
         late = np.flatnonzero(residuals[:wanted] > target).max()
         active = np.flatnonzero(residuals > target)
         active = active[active <= late + m - wanted]
