@@ -116,7 +116,14 @@ from sheafcoarsen.exceptions import (
     SmallComponentsWarning,
     TiedModesWarning,
 )
-from sheafcoarsen.hierarchy import Hierarchy, HierarchyLedger, coarsen_levels
+from sheafcoarsen.hierarchy import (
+    Hierarchy,
+    HierarchyLedger,
+    HiSP,
+    Pooling,
+    coarsen_levels,
+    readout,
+)
 from sheafcoarsen.html_report import report
 from sheafcoarsen.io import (
     from_edge_index,
@@ -140,7 +147,6 @@ from sheafcoarsen.operators import (
     normalize,
 )
 from sheafcoarsen.partition import Partition, select
-from sheafcoarsen.pooling import HiSP, Pooling, readout
 from sheafcoarsen.quality import Certificate, SpectralQuality, certificate, spectral_quality
 from sheafcoarsen.sections import GlobalSections, cohomology_dims, global_sections
 from sheafcoarsen.sheaf import CellularSheaf, components, disjoint_union, split

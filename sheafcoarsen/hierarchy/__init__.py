@@ -11,15 +11,20 @@
 
 ``levels.py`` has the loop over levels, after the plan of ``plan.py``: which partition and which
 ranks each of them takes. ``hierarchy.py`` is the result, with the way between any two sheaves, and
-``ledger.py`` what becomes of a cochain's energy on it.
+``ledger.py`` what becomes of a cochain's energy on it. ``pooling.py`` is the paper's layer, one
+level with the features of a graph on it.
 """
 
 from sheafcoarsen.hierarchy.hierarchy import Hierarchy
 from sheafcoarsen.hierarchy.ledger import HierarchyLedger
 from sheafcoarsen.hierarchy.levels import coarsen_levels
+from sheafcoarsen.hierarchy.pooling import HiSP, Pooling, readout
 
 __all__ = [
+    "HiSP",
     "Hierarchy",
     "HierarchyLedger",
+    "Pooling",
     "coarsen_levels",
+    "readout",
 ]
