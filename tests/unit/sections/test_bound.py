@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given
 
 import sheafcoarsen as sc
+from sheafcoarsen.sections import cohomology
 from sheafcoarsen.sections.bound import exceeds_bound, section_bound
 from tests.support import reference
 from tests.support.helpers import dense_rank
@@ -73,22 +74,47 @@ def test_a_wrong_number_on_a_long_chain_is_never_silent(n, dim, seed, function):
     assert "decided by rounding" in str(caught[0].message)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_wrong_number_on_a_long_tree_is_never_silent(seed):
+@pytest.fixture
+def by_coarsening(monkeypatch):
+    """Let forests be coarsened as other sheaves are."""
+    monkeypatch.setattr(cohomology, "forest_sections", lambda F: None)
+
+
+def tree_of(seed):
     """Each vertex hangs on one of the three before it."""
     rng = np.random.default_rng(seed)
-    tree = nx.Graph([(v, max(v - 1 - int(rng.integers(3)), 0)) for v in range(1, 4000)])
+    return nx.Graph([(v, max(v - 1 - int(rng.integers(3)), 0)) for v in range(1, 4000)])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_number_on_a_long_tree_is_right(seed):
+    assert sc.global_sections(chain(0, 1, seed, tree_of(seed))).h0 == 1
+
+
+@pytest.mark.usefixtures("by_coarsening")
+@pytest.mark.parametrize("seed", range(4))
+def test_a_wrong_number_on_a_long_tree_is_never_silent(seed):
     with pytest.warns(sc.SingularProblemWarning, match="decided by rounding"):
-        assert sc.global_sections(chain(0, 1, seed, tree)).h0 > 1
+        assert sc.global_sections(chain(0, 1, seed, tree_of(seed))).h0 > 1
 
 
-def test_counting_by_elimination_warns_where_singular_values_are_clear():
+def valley():
     """A valley so deep that no singular value tells: 1e-40, then up again."""
     n = 400
     slope = np.where(np.arange(n) < n // 2, 0.5, 2.0)
     edges = np.stack([np.arange(n), np.arange(1, n + 1)], axis=1)
-    F = sc.CellularSheaf(edges, slope[:, None, None], np.ones((n, 1, 1)))
+    return sc.CellularSheaf(edges, slope[:, None, None], np.ones((n, 1, 1)))
+
+
+@pytest.mark.usefixtures("by_coarsening")
+def test_counting_by_elimination_warns_where_singular_values_are_clear():
     with pytest.warns(sc.SingularProblemWarning, match="room for 1 sections at most") as caught:
-        S = sc.global_sections(F)
+        S = sc.global_sections(valley())
     assert S.h0 == 2
     assert caught[0].filename == __file__
+
+
+def test_a_deep_valley_is_crossed_leaf_by_leaf():
+    S = sc.global_sections(valley())
+    assert S.h0 == 1
+    assert S.residual < 1e-15
