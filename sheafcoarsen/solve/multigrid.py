@@ -16,11 +16,11 @@ import scipy.linalg
 import scipy.sparse
 
 from sheafcoarsen._kernels.operators import multiply_maps
-from sheafcoarsen._support import bar, offsets, single_threaded_blas
+from sheafcoarsen._support import bar, eps_of, offsets, single_threaded_blas, zero_level
 from sheafcoarsen.coarsening import Coarsening, coarsen
 from sheafcoarsen.exceptions import TiedModesWarning
 from sheafcoarsen.modes import local_modes
-from sheafcoarsen.operators import Factors, laplacian
+from sheafcoarsen.operators import Factors, apply_coboundary, laplacian
 from sheafcoarsen.partition import Partition, find_clusters
 from sheafcoarsen.ranks import below
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
@@ -121,7 +121,8 @@ class Multigrid:
             L = laplacian(sheaf)
             if shift:
                 L = L + shift * scipy.sparse.eye_array(*L.shape, format="csr")
-        dims = sheaf.vertex_dims
+        self.sheaf, dims = sheaf, sheaf.vertex_dims
+        self._norm = float(abs(L).sum(axis=1).max())
         L = in_blocks(L, dims, dims)
         self.roots = unit_roots(L, dims)[0]
         A = scaled(self.roots, L, self.roots)
@@ -180,12 +181,20 @@ class Multigrid:
         self._zeros = vectors[:, values <= NOTHING * largest]
         self.lowest = max(float(values[0]), 0.0) / largest
 
-    def kernel(self) -> np.ndarray:
-        """Return what the coarsest operator takes for ker L, in the fine coordinates."""
+    def kernel(self) -> np.ndarray | None:
+        """Return an orthonormal basis of ker L, None where the coarsest level does not tell it.
+
+        What it takes for zeros is carried to the finest level and must vanish under delta.
+        """
+        if not self.holds_kernel:
+            return None
         X = self._zeros
         for P in reversed(self.prolongations):
             X = P @ X
-        return np.linalg.qr(self.roots @ X)[0]
+        X = np.linalg.qr(self.roots @ X)[0]
+        F, norm = self.sheaf, float(np.sqrt(self._norm))
+        level = zero_level(max(F.dim_c0, F.dim_c1), eps_of(X.dtype), norm)
+        return X if (norms(apply_coboundary(F, X)) <= level).all() else None
 
     def _coarsened(self, h: CellularSheaf, like: "Multigrid | None") -> Coarsening | None:
         """Return the coarsening of the next level's sheaf, None where it is not worth it."""

@@ -18,11 +18,10 @@ from sheafcoarsen._support import (
     real_number,
     single_threaded_blas,
     vertex_mask,
-    zero_level,
 )
 from sheafcoarsen.elimination import Elimination, eliminate
 from sheafcoarsen.exceptions import NotConverged
-from sheafcoarsen.operators import Factors, apply_coboundary, laplacian
+from sheafcoarsen.operators import Factors, laplacian
 from sheafcoarsen.sections import fills_little, global_sections
 from sheafcoarsen.sheaf import (
     CellularSheaf,
@@ -49,10 +48,6 @@ SHARE = 0.1
 NEAR_SINGULAR = {"direct": 1e-6, "multigrid": 1e-2, "jacobi": 1.0}
 """A pivot, or an eigenvalue of the coarsest level, below this times the largest calls for a look at
 the kernel."""
-
-HELD = 1e-8
-"""The same for a multigrid whose coarsest level has as many zeros as L: it need only resolve them.
-"""
 
 
 class Solver:
@@ -175,24 +170,11 @@ class Solver:
         self._exact = reduced is not None and (self.method == "direct" or size == 0)
         self._kernel: Any = None
         coarse = self._multigrid if reduced is None else None
-        if coarse is None or not coarse.holds_kernel:
-            if shift == 0 and lowest <= NEAR_SINGULAR[self.method]:
-                self._kernel = self._sections()
-        elif shift == 0 and lowest <= HELD:
-            lifted = coarse.kernel()
-            self._kernel = lifted if self._vanishes(lifted) else self._sections()
-
-    def _sections(self) -> Any:
-        """Return a basis of ker L, None where it is zero."""
-        basis = global_sections(self._unit_sheaf).basis
-        return basis if basis.shape[1] else None
-
-    def _vanishes(self, X: np.ndarray) -> bool:
-        """Whether delta X is zero to working accuracy, for orthonormal X."""
-        F = self._unit_sheaf
-        sizes = np.linalg.norm(apply_coboundary(F, X), axis=0)
-        level = zero_level(max(F.dim_c0, F.dim_c1), self._eps, np.sqrt(self._norm))
-        return bool((sizes <= level).all())
+        if shift == 0 and lowest <= NEAR_SINGULAR[self.method]:
+            basis = coarse.kernel() if coarse is not None else None
+            if basis is None:
+                basis = global_sections(self._unit_sheaf).basis
+            self._kernel = basis if basis.shape[1] else None
 
     def _chosen(self, L: scipy.sparse.csr_array) -> Method:
         """Return the method that "auto" takes: direct first, where factors are cheap."""

@@ -194,6 +194,9 @@ class LowSpectrum:
         m = min(self.k + max(GUARDS, self.k // 5), self.n // 4)
         X = self._first(cycle, m) if start is None else start
         rounds = 1 if start is None else DOUBTFUL_ROUNDS
+        held = None if "sections" in self.__dict__ else cycle.kernel()
+        if held is not None:
+            self.sections = held if self.positive else held[:, : self.k + 1]
         found = None
         if not cycle.unseen and "sections" not in self.__dict__:
             # what no map sees, the cycle does not either
