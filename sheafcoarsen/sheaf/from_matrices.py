@@ -373,9 +373,10 @@ def _loops(
 
 def _too_small(vertex: int, lowest: float, allowed: float) -> str:
     return (
-        f"`L` is not the Laplacian of a sheaf with one edge for each of its blocks: the diagonal "
-        f"block of vertex {vertex} is too small for its edges, what they leave of it has the "
-        f"eigenvalue {lowest:.6g} (at least -{allowed:.2g} would be rounding)"
+        f"no sheaf with one edge for each block of `L` was found: the diagonal block of vertex "
+        f"{vertex} is too small for the balanced maps of its edges, what they leave of it has the "
+        f"eigenvalue {lowest:.6g} (at least -{allowed:.2g} would be rounding); "
+        f"build the sheaf from its maps"
     )
 
 

@@ -55,6 +55,8 @@ TETRAHEDRON = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
 FACES = np.array([[0, 1, 2], [0, 1, 3]])
 MESH = {"points": TETRAHEDRON, "faces": FACES}
 FRAMES = np.tile(np.eye(3)[:, :2], (4, 1, 1))
+QUARTER = np.array([[0.0, -1], [1, 0]])
+POSES = sc.PoseGraph(EDGES, [QUARTER] * 3, np.eye(3, 2))
 RAGGED = [[1], [2, 3]]
 HUGE = 10**30
 
@@ -649,7 +651,8 @@ REFUSED = {
     "save modes": (
         lambda: in_folder(lambda folder: sc.save(folder / "m.npz", M)),
         TypeError,
-        "`obj` must be a CellularSheaf, a Partition, a Coarsening or a Hierarchy, got LocalModes",
+        "`obj` must be a CellularSheaf, a Partition, a Coarsening, a Hierarchy or an Elimination, "
+        "got LocalModes",
     ),
 }
 
@@ -968,6 +971,27 @@ CALLS = {
         gallery.connection_from_points,
         {"points": TETRAHEDRON, "k": 3, "dim": 2},
     ),
+    "PoseGraph": (
+        sc.PoseGraph,
+        {
+            "edges": EDGES,
+            "rotations": [QUARTER] * 3,
+            "translations": np.eye(3, 2),
+            "kappa": [1.0, 2.0, 1.0],
+            "tau": 1.0,
+            "n_vertices": 5,
+        },
+    ),
+    "Sightings": (
+        sc.Sightings,
+        {"edges": [[0, 0], [1, 0]], "points": np.eye(2), "tau": [1.0, 2.0]},
+    ),
+    "synchronize": (
+        sc.synchronize,
+        {"F": POSES, "method": "anchored", "refine": True, "seed": 0},
+    ),
+    "write_g2o": (sc.write_g2o, {"path": "w.g2o", "G": POSES, "S": sc.synchronize(POSES)}),
+    "eliminate": (sc.eliminate, {**SHEAF, "keep": [0, 3], "max_neighbors": 2}),
     "gallery.bar_framework": (gallery.bar_framework, {"graph": PATH, "points": TETRAHEDRON}),
     "gallery.nearest_neighbors": (gallery.nearest_neighbors, {"points": TETRAHEDRON, "k": 2}),
 }
@@ -981,7 +1005,7 @@ ELEMENTS = {
     "Coarsening.block",
     "Coarsening.internal_operator",
 }
-FILES = {"save", "load", "read_g2o", "read_graph", "read_mesh", "report"}
+FILES = {"save", "load", "read_g2o", "read_graph", "read_mesh", "report", "write_g2o"}
 
 THINGS = st.sampled_from(
     [
@@ -1064,6 +1088,14 @@ def assert_valid(result, name=""):
         sc.Certificate | sc.GlobalSections | sc.SpectralQuality | sc.Eigenmodes | sc.LeastSquares,
     ):
         assert_valid(vars(result))
+    elif isinstance(result, sc.PoseGraph):
+        assert_valid([result.sheaf, result.translations, result.kappa, result.tau])
+    elif isinstance(result, sc.Sightings):
+        assert_valid([result.points, result.tau])
+    elif isinstance(result, sc.Synchronization):
+        assert_valid([result.rotations, result.angles, result.cost])
+    elif isinstance(result, sc.Elimination):
+        assert_valid([result.sheaf, result.kept, result.prolongation])
     elif isinstance(result, sc.Verification):
         assert result.passed, str(result)
     elif isinstance(result, LinearOperator):
@@ -1144,6 +1176,7 @@ def test_every_public_function_gets_junk():
         "Check",
         "Coarsening",
         "Eigenmodes",
+        "Elimination",
         "EnergyLedger",
         "GlobalSections",
         "Hierarchy",
@@ -1153,6 +1186,7 @@ def test_every_public_function_gets_junk():
         "NotConverged",
         "Pooling",
         "SpectralQuality",
+        "Synchronization",
         "Verification",
     }
     warnings = {name for name in sc.__all__ if name.endswith("Warning")}
