@@ -296,3 +296,25 @@ def test_an_interrupted_update_leaves_the_solver_as_it_was(method, where, monkey
     assert blas_threads() == before
     solve.update(G)
     assert np.linalg.norm(9 * solve(b) - x) <= 1e-6 * np.linalg.norm(x)
+
+
+def caterpillar():
+    """A ring of 500 vertices, each with five leaves: large enough to be reduced."""
+    ring = np.arange(500)
+    leaves = np.stack([np.repeat(ring, 5), np.arange(500, 3000)], axis=1)
+    return np.concatenate([np.stack([ring, (ring + 1) % 500], axis=1), leaves])
+
+
+@pytest.mark.parametrize("method", ["auto", "jacobi"])
+def test_leaves_and_chains_are_eliminated_first(method, monkeypatch):
+    F = sc.CellularSheaf.constant(caterpillar())
+    L, b = sc.laplacian(F)[1:, 1:], np.random.default_rng(3).standard_normal(3000)
+    solve = sc.Solver(F, method=method, fixed=[0])
+    x = solve(b)
+    assert solve.levels == (2999, 0)
+    assert solve.iterations == 0
+    assert np.linalg.norm(L @ x[1:] - b[1:]) < 1e-8 * np.linalg.norm(b)
+    solve.update(F.with_maps(2 * F.tail_data, 2 * F.head_data))
+    assert np.linalg.norm(4 * L @ solve(b)[1:] - b[1:]) < 1e-8 * np.linalg.norm(b)
+    monkeypatch.setattr("sheafcoarsen.solve.solver.SHARE", 2.0)
+    assert sc.Solver(F, method="direct", fixed=[0]).levels == (2999,)
