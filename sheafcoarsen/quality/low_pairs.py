@@ -243,9 +243,13 @@ class _Iterated:
             aim = max(ACCURATE * lowest, min(TINY * spectrum.norm, ENOUGH * lowest))
             for _ in range(AGAIN):
                 found = spectrum.polished(found, aim)
-                residuals = spectrum.residuals(found)[:m]
-                if (residuals <= max(aim, ENOUGH * lowest)).all():
+                worst = float(spectrum.residuals(found)[:m].max())
+                if worst <= max(aim, ENOUGH * lowest):
                     break
+                if found.method == "multilevel":  # factors, then, which converge on anything
+                    found = spectrum.pairs("direct", found.vectors)
+                    if found is None:
+                        return None
         self.vectors = found.vectors
         return found.vectors[:, :m], self.known, self.zero
 
