@@ -29,6 +29,7 @@ from sheafcoarsen._kernels.elimination.rows import (
     reduce_rows,
     without_zero_rows,
 )
+from sheafcoarsen._kernels.elimination.scalars import eliminate_scalar
 from sheafcoarsen._kernels.jit import kernel, pasted, subkernel
 
 DONE, IDS, POOL, RECORD = range(4)
@@ -183,28 +184,31 @@ def eliminate_vertices(links, maps, record, room, mesh):
         if count == most:
             return DONE
         v = np.int64(heads[count])
-        neighbors(edges, vertices, v, seen)
-        around = every[:count]
-        for i in range(count):
-            around[i] = other_end(edges, seen[i])
-        status = demand(links, maps, record, maps.dims[v], around)
-        if status != DONE:
-            return status
-        pull(vertices, heads, v, count)
-        if count <= 2:
-            eliminate_one(links, maps, record, v, seen, around, room)
-        elif mesh is not None and not eliminate_hub(
-            links, maps, record, v, (seen, around), room, mesh
-        ):
-            vertices[v, DEGREE] = most  # until its edges change
-            continue
+        if 1 <= count <= 2 and eliminate_scalar(links, maps, record, v, count, every):
+            pull(vertices, heads, v, count)
+        else:
+            neighbors(edges, vertices, v, seen)
+            around = every[:count]
+            for i in range(count):
+                around[i] = other_end(edges, seen[i])
+            status = demand(links, maps, record, maps.dims[v], around)
+            if status != DONE:
+                return status
+            pull(vertices, heads, v, count)
+            if count <= 2:
+                eliminate_one(links, maps, record, v, seen, around, room)
+            elif mesh is not None and not eliminate_hub(
+                links, maps, record, v, (seen, around), room, mesh
+            ):
+                vertices[v, DEGREE] = most  # until its edges change
+                continue
         vertices[v, DEGREE] = GONE
         step, at = counters[STEPS], counters[NEIGHBORS]
         record.vertices[step] = v
         for i in range(count):
-            neighbors_of[at + i] = around[i]
+            neighbors_of[at + i] = every[i]
         starts[step + 1] = at + count
         counters[STEPS] += 1
         counters[NEIGHBORS] += count
         for i in range(count):
-            requeue(edges, vertices, heads, around[i], others)
+            requeue(edges, vertices, heads, every[i], others)

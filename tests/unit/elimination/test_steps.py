@@ -88,6 +88,30 @@ def test_rows_that_cancel_are_no_rank():
     assert np.allclose(L, small**2 / 3 * np.eye(2), rtol=1e-9)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("spread", [0, 3])
+def test_numbers_are_eliminated_as_stalks_of_any_dimension_are(spread, dtype):
+    """An empty loop at each vertex makes no difference but which code it takes."""
+    rng = np.random.default_rng(3)
+    n = 120
+    tree = np.stack([(rng.random(n - 1) * np.arange(1, n)).astype(int), np.arange(1, n)], axis=1)
+    edges = np.vstack([tree, rng.integers(0, n, (15, 2))])
+    edges[::2] = edges[::2, ::-1]
+    maps = 10.0 ** rng.uniform(-spread, spread, (2, len(edges), 1, 1)).astype(dtype)
+    maps *= np.exp(3j * rng.random(maps.shape)) if dtype == np.complex128 else -1
+    maps[0, 7] = maps[1, 11] = 0
+    F = CellularSheaf(edges, *maps)
+    loops = np.stack([np.arange(n), np.arange(n)], axis=1)
+    empty = [np.empty((0, 1))] * n
+    G = CellularSheaf(np.vstack([edges, loops]), [*maps[0], *empty], [*maps[1], *empty])
+    for keep in ([], [0, 50, n - 1]):
+        K, wanted = sc.eliminate(F, keep=keep), sc.eliminate(G, keep=keep)
+        assert 10 < len(K.steps.vertices) < n
+        for name in ("vertices", "neighbors", "blocks", "inverses"):
+            assert np.array_equal(getattr(K.steps, name), getattr(wanted.steps, name)), name
+        assert abs(sc.laplacian(K.sheaf) - sc.laplacian(wanted.sheaf)).max() == 0
+
+
 @pytest.mark.parametrize("kind", ["path", "tree", "star", "caterpillar"])
 def test_trees_vanish(kind):
     rng = np.random.default_rng(3)
