@@ -118,6 +118,18 @@ class Elimination:
         return bool(self.steps.counters[FREE] == 0)
 
     @cached_property
+    def growth(self) -> float:
+        """By how much a right side grows on its way to what is kept; rounding grows as much.
+
+        Modest for connections. Along a tree each value follows from the one before, and where maps
+        expand over hundreds of edges, what comes back is off by this times eps, or infinite.
+        """
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], (self.fine.dim_c0, 1))
+        with np.errstate(over="ignore", invalid="ignore"):
+            largest = float(np.abs(forward(self.fine, self.steps, signs)).max(initial=1.0))
+        return largest if np.isfinite(largest) else np.inf
+
+    @cached_property
     def _kept_coordinates(self) -> np.ndarray:
         return range_of_blocks(self.fine.vertex_offsets, self.kept)
 
@@ -125,7 +137,9 @@ class Elimination:
         """Return the fine cochain with z on the kept vertices that has least energy, and norm.
 
         With a right side b, x_v = L_vv^+ (b_v - L_vk z) on the eliminated vertices: where z solves
-        the reduced system with ``reduce(b)``, x solves L x = b.
+        the reduced system with ``reduce(b)``, x solves L x = b. Along a tree every value follows
+        from the one before: where maps expand over hundreds of edges, so do values, and rounding;
+        ``growth`` says how much.
 
         Parameters
         ----------

@@ -45,6 +45,9 @@ DIRECT_BELOW = 2000
 SHARE = 0.1
 """Leaves and chains are eliminated first where they are at least this share of the dimension."""
 
+MOST_GROWTH = 1e8
+"""Of right sides on their way to what is kept, as rounding grows: half the digits."""
+
 NEAR_SINGULAR = {"direct": 1e-6, "multigrid": 1e-2, "jacobi": 1.0}
 """A pivot, or an eigenvalue of the coarsest level, below this times the largest calls for a look at
 the kernel."""
@@ -369,14 +372,18 @@ def solve_in_range(solve: Solver, b: np.ndarray, tol: float) -> tuple[np.ndarray
 
 
 def without_leaves(sheaf: CellularSheaf) -> Elimination | None:
-    """Return the elimination of leaves and chains where there is a good share of them."""
+    """Return the elimination of leaves and chains where there is a good share of them.
+
+    None where maps expand along them so much that rounding would.
+    """
     if sheaf.dim_c0 <= DIRECT_BELOW:
         return None
     ends = sheaf.edges[sheaf.edges[:, 0] != sheaf.edges[:, 1]]
     few = np.bincount(ends.reshape(-1), minlength=sheaf.n_vertices) <= 2
     if sheaf.vertex_dims[few].sum() < SHARE * sheaf.dim_c0:
         return None
-    return eliminate(sheaf)
+    K = eliminate(sheaf)
+    return K if K.growth < MOST_GROWTH else None
 
 
 def put_back(

@@ -1,6 +1,7 @@
 """`eliminate` and its result: known answers, bad input, new maps, sizes."""
 
 import dataclasses
+import warnings
 
 import networkx as nx
 import numpy as np
@@ -180,6 +181,30 @@ def test_cochains_of_another_shape_are_refused(call):
     else:
         with pytest.raises(ValueError, match=r"`b` must have as many columns as `z`"):
             K.extend(np.zeros((n, 2)), np.zeros((34, 3)))
+
+
+def test_growth_tells_where_maps_expand():
+    n, one = 40, np.ones((39, 1, 1))
+    edges = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    assert sc.eliminate(path(n), keep=[0]).growth <= n
+    # x_v = x_u / 2, so that right sides halve on their way; the other way round they double
+    halves = sc.eliminate(CellularSheaf(edges, one, 2 * one), keep=[0])
+    doubles = sc.eliminate(CellularSheaf(edges, 2 * one, one), keep=[0])
+    assert halves.growth <= 2 < 2.0 ** (n - 3) < doubles.growth < 2.0**n
+    assert sc.eliminate(KARATE, keep=np.arange(34)).growth == 1
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_a_solve_does_without_where_maps_expand():
+    n = 3000
+    F = CellularSheaf.random(nx.path_graph(n), 2, 2, seed=3)
+    assert sc.eliminate(F).growth == np.inf
+    L = sc.laplacian(F)
+    b = L @ np.random.default_rng(1).standard_normal(2 * n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sc.SingularProblemWarning)  # its kernel is nearly larger
+        x = sc.Solver(F)(b)
+    assert np.linalg.norm(L @ x - b) < 1e-7 * np.linalg.norm(b)
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")

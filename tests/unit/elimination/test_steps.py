@@ -122,13 +122,16 @@ def test_trees_vanish(kind):
         "caterpillar": np.maximum(np.arange(SIZE - 1) // 2 * 2, 0),
     }[kind]
     shuffled = rng.permutation(SIZE)
-    F = CellularSheaf.random(shuffled[np.stack([ends, np.arange(1, SIZE)], axis=1)], 2, 2, seed=3)
+    # general maps expand, edge after edge, and rounding with them: see `Elimination.growth`
+    maps = "general" if kind == "star" else "orthogonal"
+    edges = shuffled[np.stack([ends, np.arange(1, SIZE)], axis=1)]
+    F = CellularSheaf.random(edges, 2, 2, kind=maps, seed=3)
     K = sc.eliminate(F)
     assert K.kept.size == 0
     assert K.sizes.by_neighbors == (1, SIZE - 1)
     b = sc.laplacian(F) @ rng.standard_normal(2 * SIZE)
     x = K.extend(np.zeros(0), b)
-    assert np.linalg.norm(sc.laplacian(F) @ x - b) < 1e-6 * np.linalg.norm(b)
+    assert np.linalg.norm(sc.laplacian(F) @ x - b) < 1e-8 * np.linalg.norm(b)
 
 
 @pytest.mark.real_data
