@@ -30,11 +30,13 @@ The files, in the order in which data flows:
     what a caller asks for, checked.
 ``tasks``, ``engines``, ``lock``, ``run``
     The kinds of task, each done once; where they run; one run at a time; the run as a whole.
-``streams``, ``account``, ``result``
-    What is done with a store a piece at a time; what is kept and lost; the result.
+``streams``, ``account``, ``result``, ``levels``
+    What is done with a store a piece at a time; what is kept and lost; the result; level after
+    level, in memory from where it fits.
 """
 
 from sheafcoarsen.distributed.engines import connect
+from sheafcoarsen.distributed.levels import StoredHierarchy, coarsen_levels
 from sheafcoarsen.distributed.place import StoreError
 from sheafcoarsen.distributed.request import estimate
 from sheafcoarsen.distributed.result import StoredCoarsening, open_coarsening
@@ -49,7 +51,9 @@ __all__ = [
     "SheafStore",
     "StoreError",
     "StoredCoarsening",
+    "StoredHierarchy",
     "coarsen",
+    "coarsen_levels",
     "connect",
     "estimate",
     "laplacian_operator",

@@ -13,9 +13,12 @@ from sheafcoarsen.distributed.place import Place
 LEASE, RENEWAL = 90.0, 20.0
 """Seconds after which a lease that nobody renewed is void, and how often a run renews its own."""
 
+SETTLE = 1.0
+"""Seconds until every run sees what another one has written."""
+
 
 @contextlib.contextmanager
-def exclusive(place: Place, *, settle: float = 1.0) -> Iterator[None]:
+def exclusive(place: Place) -> Iterator[None]:
     """Hold a place alone.
 
     On this machine's disks the system holds a lock on a file, and lets go when the process dies,
@@ -30,7 +33,7 @@ def exclusive(place: Place, *, settle: float = 1.0) -> Iterator[None]:
         with _file_lock(place.local_path):
             yield
     else:
-        with _lease(place, settle):
+        with _lease(place):
             yield
 
 
@@ -64,7 +67,7 @@ def _lock_file(descriptor: int) -> None:
 
 
 @contextlib.contextmanager
-def _lease(place: Place, settle: float) -> Iterator[None]:
+def _lease(place: Place) -> Iterator[None]:
     mine = uuid.uuid4().hex
     holder = f"process {os.getpid()} on {socket.gethostname()}"
 
@@ -84,7 +87,9 @@ def _lease(place: Place, settle: float) -> Iterator[None]:
 
     check()
     renew()
-    time.sleep(settle)  # another run may have looked at the same moment: the last one has it
+    # another run may have looked at the same moment: the last one has it
+    if not place.url.startswith("memory://"):  # which only this process sees
+        time.sleep(SETTLE)
     check()
     ended = threading.Event()
 

@@ -18,13 +18,17 @@ level with the features of a graph on it.
 from sheafcoarsen.hierarchy.hierarchy import Hierarchy
 from sheafcoarsen.hierarchy.ledger import HierarchyLedger
 from sheafcoarsen.hierarchy.levels import coarsen_levels
+from sheafcoarsen.hierarchy.plan import LevelPlan, RankPerLevel, SelectedPartitions
 from sheafcoarsen.hierarchy.pooling import HiSP, Pooling, readout
 
 __all__ = [
     "HiSP",
     "Hierarchy",
     "HierarchyLedger",
+    "LevelPlan",
     "Pooling",
+    "RankPerLevel",
+    "SelectedPartitions",
     "coarsen_levels",
     "readout",
 ]

@@ -17,8 +17,7 @@ LINES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("local_operator", ["internal", "principal"])
-@pytest.mark.parametrize("columns", [(), (2,)])
+@pytest.mark.parametrize(("local_operator", "columns"), [("internal", (2,)), ("principal", ())])
 def test_the_ledger_is_that_of_memory(local_operator, columns, memory):
     F = ragged_sheaf(np.complex128)
     P = sc.select(F, 6)
@@ -47,8 +46,9 @@ def test_the_ledger_is_that_of_memory(local_operator, columns, memory):
         assert one.truncation_bound is other.truncation_bound is None
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.complex128])
-@pytest.mark.parametrize("local_operator", ["internal", "principal"])
+@pytest.mark.parametrize(
+    ("dtype", "local_operator"), [(np.float32, "internal"), (np.complex128, "principal")]
+)
 def test_a_coarsening_passes(dtype, local_operator, memory):
     F = ragged_sheaf(dtype)
     with ties_allowed():

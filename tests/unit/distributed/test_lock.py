@@ -7,7 +7,7 @@ import time
 import pytest
 
 from sheafcoarsen.distributed import lock
-from sheafcoarsen.distributed.place import place_of
+from sheafcoarsen.distributed.place import Place, place_of
 
 HOLD = """
 import sys, time
@@ -36,26 +36,26 @@ def test_another_process_holds_it_until_it_dies(url):
 def test_a_lease_is_held_and_given_back(memory):
     place = place_of(memory("out")) / "work/lock"
     with (
-        lock.exclusive(place, settle=0.0),
+        lock.exclusive(place),
         pytest.raises(BlockingIOError, match=r"process \d+ on .* last seen 0 s ago"),
     ):
-        lock.exclusive(place, settle=0.0).__enter__()
+        lock.exclusive(place).__enter__()
     assert not place.exists()
-    with lock.exclusive(place, settle=0.0):
+    with lock.exclusive(place):
         pass
 
 
 def test_a_lease_that_nobody_renewed_is_void(memory):
     place = place_of(memory("out")) / "work/lock"
     place.note({"owner": "another", "holder": "it", "time": time.time() - lock.LEASE - 1})
-    with lock.exclusive(place, settle=0.0):
+    with lock.exclusive(place):
         assert place.read_note()["owner"] != "another"
 
 
 def test_a_lease_is_renewed(memory, monkeypatch):
     monkeypatch.setattr(lock, "RENEWAL", 0.02)
     place = place_of(memory("out")) / "work/lock"
-    with lock.exclusive(place, settle=0.0):
+    with lock.exclusive(place):
         begin = place.read_note()["time"]
         deadline = time.monotonic() + 10
         while place.read_note()["time"] == begin:
@@ -63,8 +63,8 @@ def test_a_lease_is_renewed(memory, monkeypatch):
             time.sleep(0.02)
 
 
-def test_of_two_at_the_same_moment_the_last_has_it(memory, monkeypatch):
-    place = place_of(memory("out")) / "work/lock"
+def test_of_two_at_the_same_moment_the_last_has_it(url, monkeypatch):
+    place = Place(f"file://{url('out')}/work/lock")  # as an address, which gets a lease
     monkeypatch.setattr(
         lock.time,
         "sleep",

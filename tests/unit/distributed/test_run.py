@@ -26,8 +26,11 @@ RULES = [
 ]
 
 
-@pytest.mark.parametrize("local_operator", ["internal", "principal"])
-@pytest.mark.parametrize("rank", RULES, ids=str)
+@pytest.mark.parametrize(
+    ("rank", "local_operator"),
+    [*((rule, "internal") for rule in RULES), *((rule, "principal") for rule in RULES[::2])],
+    ids=str,
+)
 def test_every_rule_gives_the_same_bits(rank, local_operator, memory):
     F = ragged_sheaf(n=60, m=150)
     P = sc.select(F, 10)
@@ -43,9 +46,7 @@ def test_every_rule_gives_the_same_bits(rank, local_operator, memory):
     [
         (np.float32, True, 3),
         (np.float64, False, 1),
-        (np.float64, True, 8),
-        (np.complex64, False, 3),
-        (np.complex128, True, 3),
+        (np.complex128, True, 8),
     ],
 )
 def test_every_scalar_type_gives_the_same_bits(dtype, compress, n_shards, memory):
@@ -59,24 +60,20 @@ def test_every_scalar_type_gives_the_same_bits(dtype, compress, n_shards, memory
     assert differences(C, D.load()) == []
 
 
-@pytest.mark.parametrize("loops", [False, True])
-def test_a_second_level_has_the_same_bits(loops, memory):
-    F = grid_sheaf(12)
-    P = sc.select(F, 24)
+@pytest.mark.parametrize(("loops", "local_operator"), [(True, "internal"), (False, "principal")])
+def test_a_second_level_has_the_same_bits(loops, local_operator, memory):
+    F = grid_sheaf(10)
+    P = sc.select(F, 20)
     C = sc.coarsen(F, P, 3, loops=loops, compress=True)
     Q = sc.select(C.sheaf, 4)
     with ties_allowed():
-        D = sc.coarsen(C.sheaf, Q, 4, loops=loops, compress=True)
+        options = {"loops": loops, "local_operator": local_operator}
+        D = sc.coarsen(C.sheaf, Q, 4, compress=True, **options)
         one = dist.coarsen(
             dist.to_store(memory("src"), F, 3000), memory("one"), P, 3, loops=loops, n_shards=5
         )
-        two = dist.coarsen(one.sheaf, memory("two"), Q, 4, loops=loops, n_shards=3)
-        last = dist.coarsen(
-            one.sheaf, memory("p"), Q, 4, loops=loops, n_shards=3, local_operator="principal"
-        )
-        E = sc.coarsen(C.sheaf, Q, 4, loops=loops, compress=True, local_operator="principal")
+        two = dist.coarsen(one.sheaf, memory("two"), Q, 4, n_shards=3, **options)
     assert differences(D, two.load()) == []
-    assert differences(E, last.load()) == []
 
 
 def test_stalks_higher_than_a_chunk_of_the_compression(memory):
@@ -102,8 +99,14 @@ EXTREMES = {
 }
 
 
-@pytest.mark.parametrize("name", EXTREMES)
-@pytest.mark.parametrize("local_operator", ["internal", "principal"])
+@pytest.mark.parametrize(
+    ("name", "local_operator"),
+    [
+        *((name, "internal") for name in EXTREMES),
+        ("no edges", "principal"),
+        ("one cluster each", "principal"),
+    ],
+)
 def test_extremes(name, local_operator, memory):
     edges, labels = EXTREMES[name]
     m = len(edges)
