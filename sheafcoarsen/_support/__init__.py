@@ -34,6 +34,7 @@ The files, each one idea:
 from sheafcoarsen._kernels.dense import EPS
 from sheafcoarsen._support import tables
 from sheafcoarsen._support.arrays import (
+    LABEL_HINT,
     SCALARS,
     dimensions,
     integer_array,
@@ -87,6 +88,7 @@ from sheafcoarsen._support.types import PathLike, Seed
 
 __all__ = [
     "EPS",
+    "LABEL_HINT",
     "MAX_DIMENSION",
     "MAX_ENTRIES",
     "MAX_VERTICES",

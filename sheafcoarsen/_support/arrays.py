@@ -11,6 +11,9 @@ from sheafcoarsen._support.checks import MAX_DIMENSION, whole_number
 SCALARS = (np.float32, np.float64, np.complex64, np.complex128)
 """The scalar types that are kept through the whole pipeline."""
 
+LABEL_HINT = "F.vertex_labels.index(name) is the number of a vertex"
+"""What to do with the names of vertices where numbers are wanted."""
+
 
 def scalar_array(name: str, value: npt.ArrayLike) -> np.ndarray:
     """Cast to an array of one of the four scalar types; integers become float64."""
@@ -45,12 +48,10 @@ def scalar_type(name: str, value: npt.DTypeLike) -> np.dtype:
     return dtype
 
 
-def integer_array(
-    name: str, value: npt.ArrayLike, *, ndim: int = 1, names: bool = False
-) -> np.ndarray:
+def integer_array(name: str, value: npt.ArrayLike, *, ndim: int = 1, names: str = "") -> np.ndarray:
     """Cast to int64; whole floats are accepted, other numbers name the first offender.
 
-    ``names`` says that text may be meant as names, so that the message tells how to number them.
+    ``names`` is what the message adds where text is given, which may be meant as names.
     """
     try:
         array = np.asarray(value)
@@ -88,11 +89,7 @@ def integer_array(
             if isinstance(item, int) and not -(2**62) <= item < 2**62:
                 place = _place(np.unravel_index(i, array.shape))
                 raise ValueError(f"`{name}` must hold 64-bit integers, got {item} at {place}")
-        hint = (
-            f": numpy.unique({name}, return_inverse=True)[1] numbers names"
-            if names and array.dtype.kind == "U"
-            else ""
-        )
+        hint = f": {names}" if names and array.dtype.kind == "U" else ""
         raise TypeError(f"`{name}` must hold integers, got dtype {array.dtype}{hint}")
     return array.astype(np.int64)
 
@@ -144,7 +141,7 @@ def vertex_mask(name: str, value: npt.ArrayLike, n: int, *, once: bool = False) 
         if array.shape != (n,):
             raise ValueError(f"`{name}`, a mask, must have shape ({n},), got {array.shape}")
         return array.copy()
-    array = integer_array(name, array)
+    array = integer_array(name, array, names=LABEL_HINT)
     beyond = np.flatnonzero((array < 0) | (array >= n))
     if beyond.size:
         i = int(beyond[0])

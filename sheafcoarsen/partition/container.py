@@ -34,7 +34,8 @@ class Partition:
     labels: np.ndarray  # (n,) int64
 
     def __init__(self, labels: npt.ArrayLike) -> None:
-        labels = integer_array("labels", labels, names=True)
+        numbered = "numpy.unique(labels, return_inverse=True)[1] numbers names"
+        labels = integer_array("labels", labels, names=numbered)
         negative = np.flatnonzero(labels < 0)
         if negative.size:
             raise ValueError(

@@ -6,14 +6,14 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import SCALARS, integer_array, scalar_array
+from sheafcoarsen._support import LABEL_HINT, SCALARS, integer_array, scalar_array
 from sheafcoarsen.operators import as_columns
 from sheafcoarsen.sheaf import CellularSheaf
 
 
 def given_vertices(sheaf: CellularSheaf, vertices: npt.ArrayLike) -> np.ndarray:
     """Return the vertices, which exist and do not repeat."""
-    vertices = integer_array("vertices", vertices)
+    vertices = integer_array("vertices", vertices, names=LABEL_HINT)
     bad = np.flatnonzero((vertices < 0) | (vertices >= sheaf.n_vertices))
     if bad.size:
         raise ValueError(

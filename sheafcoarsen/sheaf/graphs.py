@@ -146,7 +146,8 @@ def edge_array(name: str, value: object) -> np.ndarray:
             f"`{name}` must hold integers, got dtype {value.dtype}: for a dense adjacency write "
             f"scipy.sparse.csr_array(A), for edges .astype(int)"
         )
-    edges = integer_array(name, value, ndim=2, names=True)  # type: ignore[arg-type]
+    numbered = f"numpy.unique({name}, return_inverse=True)[1] numbers names"
+    edges = integer_array(name, value, ndim=2, names=numbered)  # type: ignore[arg-type]
     if edges.shape[1] != 2:
         hint = ""
         if edges.shape[0] == edges.shape[1]:

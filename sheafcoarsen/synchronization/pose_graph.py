@@ -256,6 +256,11 @@ class PoseGraph:
         """Dimension of space, 2 or 3."""
         return self.translations.shape[1]
 
+    @property
+    def n_edges(self) -> int:
+        """Number of measurements m."""
+        return len(self.edges)
+
     @cached_property
     def sheaf(self) -> CellularSheaf:
         """The connection of the measured rotations, weighted by kappa."""
@@ -268,7 +273,7 @@ class PoseGraph:
         marks = "" if self.sightings is None else f", {self.sightings.n_landmarks} landmarks"
         known = "with" if self.poses is not None else "without"
         return (
-            f"PoseGraph(SE({self.dim}), n_vertices={self.n_vertices}, n_edges={len(self.edges)}"
+            f"PoseGraph(SE({self.dim}), n_vertices={self.n_vertices}, n_edges={self.n_edges}"
             f"{marks}, {known} poses)"
         )
 

@@ -82,6 +82,16 @@ class Synchronization:
     vertex_labels: tuple | None = None
 
     @property
+    def n_vertices(self) -> int:
+        """Number of poses n."""
+        return len(self.rotations)
+
+    @property
+    def n_edges(self) -> int:
+        """Number of measurements m."""
+        return len(self.edges)
+
+    @property
     def n_components(self) -> int:
         """Number of connected components, each of which has a frame of its own."""
         return int(self.component.max(initial=-1)) + 1
@@ -121,7 +131,7 @@ class Synchronization:
     def __repr__(self) -> str:
         gap = "" if self.gap is None else f", gap={self.gap:.4g}"
         return (
-            f"Synchronization(n_vertices={len(self.rotations)}, n_edges={len(self.edges)}, "
+            f"Synchronization(n_vertices={self.n_vertices}, n_edges={self.n_edges}, "
             f"{self.group}, {self._words()}{gap}, cost={self.cost:.6g})"
         )
 

@@ -200,7 +200,10 @@ def _loopless_reason(e: Evidence) -> str | None:
     if e.loopless:
         return None
     a = int(np.argmax(e.internal_rows_ratio >= RESIDUAL_LIMIT))
-    return f"retained modes have internal energy, first in cluster {a}"
+    return (
+        f"retained modes have internal energy, first in cluster {a}: rank=ranks.kernel() keeps "
+        f"those that have none"
+    )
 
 
 def _loopless_realization(e: Evidence) -> Outcome:

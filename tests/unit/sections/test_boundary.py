@@ -46,6 +46,7 @@ ONES = [[1.0, 1.0], [1.0, 1.0]]
         (([[0, 1]], ONES), ValueError, "`vertices` must be 1-dimensional, got shape (1, 2)"),
         ((0, [[1.0, 1.0]]), ValueError, "`vertices` must be 1-dimensional, got shape ()"),
         (([True, False], ONES), TypeError, "`vertices` must hold integers, got dtype bool"),
+        ((["a", "b"], ONES), TypeError, "got dtype <U1: F.vertex_labels.index(name) is the number"),
         (
             ([0, 1, 2], ONES),
             ValueError,

@@ -53,7 +53,7 @@ def test_names_and_order_stay():
         ([-1], ValueError, "`vertices[0]` = -1 is out of range for 4 vertices (0 .. 3)"),
         ([2, 1, 2], ValueError, "once, got vertex 2 at index 0 and again at 2"),
         ([True, False], ValueError, "`vertices`, a mask, must have shape (4,), got (2,)"),
-        (["a"], TypeError, "`vertices` must hold integers"),
+        (["a"], TypeError, "dtype <U1: F.vertex_labels.index(name) is the number of a vertex"),
         ([0.5], ValueError, "`vertices` must hold whole numbers, got 0.5 at index 0"),
         (None, ValueError, "`vertices` must be 1-dimensional, got shape ()"),
     ],

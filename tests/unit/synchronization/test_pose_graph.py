@@ -21,6 +21,7 @@ def test_true_rotations_are_a_section_of_its_sheaf(dim):
     assert_residual(delta @ section, delta, section, n=dim)
     assert G.sheaf.map_shape == (dim, dim)
     assert G.dim == dim
+    assert G.n_edges == G.sheaf.n_edges == 3
 
 
 def test_weights_of_the_sheaf_are_kappa(dim):

@@ -25,6 +25,7 @@ def test_the_result_is_read_only_and_says_what_it_is():
     G, _ = pose_graph(2, [[0, 1], [2, 3]], vertex_labels="abcd")
     S = sc.synchronize(G)
     assert S.vertex_labels == tuple("abcd")
+    assert (S.n_vertices, S.n_edges) == (4, 2)
     assert "2 components, a frame for each" in repr(S)
     assert "2 components, a frame for each" in S._repr_html_()
     for name in ("rotations", "translations", "angles", "distances", "edge_costs", "component"):
