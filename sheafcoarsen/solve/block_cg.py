@@ -4,9 +4,10 @@ Knyazev's LOBPCG (SIAM J. Sci. Comput. 23, 2001) with soft locking: converged co
 basis, the others get a preconditioned residual W and the direction P of their last step. A X and
 A W are products every time, never combinations of stored ones; Gram matrices are measured with W
 alone, the rest is algebra on small matrices, and everything is measured afresh every few steps.
+Tall matrices are worked on in pieces of rows that stay in the cache.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,8 @@ that they may grow while values fall, which is no harm.
 DEPENDENT = 1e-10
 """Directions of a scaled Gram matrix below this are left out."""
 
+ROWS = 1024
+"""Of the pieces in which tall matrices are worked on: without temporaries of their size."""
 
 Blocks = tuple[np.ndarray, np.ndarray, np.ndarray]
 """The three parts of the basis: X, W and P."""
@@ -63,17 +66,19 @@ def lowest_pairs(
         0.7.
     """
     weigh = (lambda Y: Y) if mass is None else (lambda Y: mass @ Y)
-    values, X, AX, BX = _fresh(apply, weigh, X)
+    values, X = _fresh(apply, weigh, X)
     m = X.shape[1]
-    P = AP = BP = np.zeros((len(X), 0), X.dtype)
+    P, known = X[:, :0], _unit(values, X)
     best, since, step = np.inf, 0, 0
     kept = Pairs(values, X, np.full(m, np.inf), 0)
+    spare = []
     while True:
-        R = AX - BX * values
-        residuals = norms(R)
+        R, BX = apply(X), weigh(X)
+        residuals = _subtract(R, BX, values)
         worst = float(residuals[:wanted].max(initial=0.0))
         since = 0 if worst < 0.7 * best else since + 1
         if worst < best:  # beyond what rounding allows steps may do harm
+            spare = [] if kept.vectors is X else [kept.vectors]
             best, kept = worst, Pairs(values, X, residuals, step)
         if worst <= target or step == most_steps or since > stalled:
             if worst > HARM * best:
@@ -82,64 +87,133 @@ def lowest_pairs(
         late = np.flatnonzero(residuals[:wanted] > target).max()
         active = np.flatnonzero(residuals > target)
         active = active[active <= late + m - wanted]
-        W = precondition(np.ascontiguousarray(R[:, active]))
-        W -= X @ (BX.conj().T @ W)
-        sizes = norms(W)
-        W /= np.where(sizes > 0, sizes, 1)
-        AW, BW = apply(W), weigh(W)
-        GA, GB = _gram(values, (X, W, P), (AX, AW, AP), (BX, BW, BP))
+        if len(active) < m:
+            R = R[:, active]
+        W = precondition(np.ascontiguousarray(R))
+        del R
+        _take_out(W, X, BX)
+        del BX
+        GA, GB = _gram((X, W, P), apply(W), None if mass is None else weigh(W), known)
         values, C = _beside_first(GA, GB, m)
-        if C.shape[1] < m:  # the basis lost its rank: begin afresh with what there is
-            values, X, AX, BX = _fresh(apply, weigh, X)
-            P = AP = BP = P[:, :0]
-            step += 1
-            continue
-        w = m + len(active)
-        Cw, Cp = C[m:w], C[w:]
-        own = _mixed(W, Cw, P, Cp)
-        X = X @ C[:m]
-        X += own
-        sizes = norms(own)[active]
-        sizes[sizes == 0] = 1
-        Cw, Cp = Cw[:, active] / sizes, Cp[:, active] / sizes
-        AP = _mixed(AW, Cw, AP, Cp)
-        before, P = BP, own[:, active] / sizes
-        BP = P if mass is None else _mixed(BW, Cw, before, Cp)
         step += 1
+        if C.shape[1] < m:  # the basis lost its rank: begin afresh with what there is
+            values, X = _fresh(apply, weigh, X)
+            P, known, m = X[:, :0], _unit(values, X), X.shape[1]
+            continue
+        D = C[:, active]
+        D[:m] = 0
+        sizes = np.einsum("ij,ij->j", D.conj(), GB @ D).real
+        D /= np.sqrt(np.where(sizes > 0, sizes, 1))
+        E = np.hstack([C, D])
+        following = spare.pop() if spare else np.empty_like(X)
+        P = _combined((X, W, P), E, following)
+        if X is not kept.vectors:
+            spare.append(X)
+        X = following
         if step % FRESH == 0:
-            values, X, AX, BX = _fresh(apply, weigh, X)
-            AP, BP = apply(P), weigh(P)
+            values, X = _fresh(apply, weigh, X)
+            known = _measured(values, X, P, apply(P), weigh(P))
         else:
-            AX, BX = apply(X), weigh(X)
+            known = _hermitian(E.conj().T @ GA @ E), _hermitian(E.conj().T @ GB @ E)
+            for G, corner in zip(known, _unit(values, X), strict=True):
+                G[:m, :m] = corner
 
 
-def _mixed(W: np.ndarray, Cw: np.ndarray, P: np.ndarray, Cp: np.ndarray) -> np.ndarray:
-    return W @ Cw + P @ Cp if P.shape[1] else W @ Cw
+def _pieces(n: int) -> Iterator[slice]:
+    """Yield slices of rows that stay in the cache."""
+    return (slice(row, row + ROWS) for row in range(0, n, ROWS))
 
 
-def _fresh(
-    apply: Callable, weigh: Callable, X: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return Ritz values and vectors of span X, and their products."""
-    AX, BX = apply(X), weigh(X)
-    values, C = rayleigh_ritz(_hermitian(X.conj().T @ AX), _hermitian(X.conj().T @ BX), X.shape[1])
-    X = np.ascontiguousarray(X @ C)
-    return values, X, apply(X), weigh(X)
+def _unit(values: np.ndarray, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return X* A X and X* B X of Ritz vectors."""
+    return np.diag(values).astype(X.dtype), np.eye(len(values), dtype=X.dtype)
 
 
-def _gram(values: np.ndarray, S: Blocks, AS: Blocks, BS: Blocks) -> tuple[np.ndarray, np.ndarray]:
-    """Return S* A S and S* B S for S = [X W P], of which X* A X = diag(values) and X* B X = I."""
-    widths = [part.shape[1] for part in S]
-    ends = np.cumsum(widths)
-    GA, GB = np.zeros((ends[-1],) * 2, S[0].dtype), np.eye(ends[-1], dtype=S[0].dtype)
-    GA[: widths[0], : widths[0]] = np.diag(values)
-    for i in range(3):
-        for j in range(max(i, 1), 3):
-            rows, columns = slice(ends[i] - widths[i], ends[i]), slice(ends[j] - widths[j], ends[j])
-            for G, parts in ((GA, AS), (GB, BS)):
-                G[rows, columns] = S[i].conj().T @ parts[j]
-                G[columns, rows] = G[rows, columns].conj().T
-    return _hermitian(GA), _hermitian(GB)
+def _subtract(AX: np.ndarray, BX: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Let AX be A X - B X diag(values), and return the norms of its columns."""
+    squares = np.zeros(len(values))
+    for rows in _pieces(len(AX)):
+        R = AX[rows]
+        R -= BX[rows] * values
+        squares += norms(R) ** 2
+    return np.sqrt(squares)
+
+
+def _inner(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Return X* Y."""
+    total = np.zeros((X.shape[1], Y.shape[1]), np.result_type(X, Y))
+    for rows in _pieces(len(X)):
+        total += X[rows].conj().T @ Y[rows]
+    return total
+
+
+def _take_out(W: np.ndarray, X: np.ndarray, BX: np.ndarray) -> None:
+    """Take X out of W, whose columns get norm 1."""
+    C, squares = _inner(BX, W), np.zeros(W.shape[1])
+    for rows in _pieces(len(W)):
+        Y = W[rows]
+        Y -= X[rows] @ C
+        squares += norms(Y) ** 2
+    sizes = 1 / np.sqrt(np.where(squares > 0, squares, 1))
+    for rows in _pieces(len(W)):
+        W[rows] *= sizes
+
+
+def _fresh(apply: Callable, weigh: Callable, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return Ritz values and vectors of span X."""
+    GA, GB = (_hermitian(_inner(X, product(X))) for product in (apply, weigh))
+    values, C = rayleigh_ritz(GA, GB, X.shape[1])
+    vectors = np.empty((len(X), C.shape[1]), C.dtype)
+    for rows in _pieces(len(X)):
+        np.matmul(X[rows], C, out=vectors[rows])
+    return values, vectors
+
+
+def _measured(
+    values: np.ndarray, X: np.ndarray, P: np.ndarray, AP: np.ndarray, BP: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return S* A S and S* B S for S = [X P], of which X is known."""
+    found = []
+    m = X.shape[1]
+    for corner, Q in zip(_unit(values, X), (AP, BP), strict=True):
+        G = scipy.linalg.block_diag(corner, _inner(P, Q))
+        G[:m, m:] = _inner(X, Q)
+        G[m:, :m] = G[:m, m:].conj().T
+        found.append(_hermitian(G))
+    return found[0], found[1]
+
+
+def _gram(
+    S: Blocks, AW: np.ndarray, BW: np.ndarray | None, known: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return S* A S and S* B S for S = [X W P], of which those of [X P] are known."""
+    m, w, p = (part.shape[1] for part in S)
+    n, total = len(AW), m + w + p
+    measured = np.zeros((total, 2 * w), AW.dtype)
+    for rows in _pieces(n):
+        left = np.hstack([part[rows] for part in S])
+        right = np.hstack([AW[rows], S[1][rows] if BW is None else BW[rows]])
+        measured += left.conj().T @ right
+    others = np.r_[:m, m + w : total]
+    found = []
+    for G, new in zip(known, (measured[:, :w], measured[:, w:]), strict=True):
+        whole = np.empty((total, total), AW.dtype)
+        whole[np.ix_(others, others)] = G
+        whole[:, m : m + w] = new
+        whole[m : m + w] = new.conj().T
+        whole[m : m + w, m : m + w] = _hermitian(new[m : m + w])
+        found.append(whole)
+    return found[0], found[1]
+
+
+def _combined(S: Blocks, E: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Let X be the first columns of S E, and return the others, for S = [X W P]."""
+    m = X.shape[1]
+    P = np.empty((len(X), E.shape[1] - m), X.dtype)
+    for rows in _pieces(len(X)):
+        both = np.hstack([part[rows] for part in S]) @ E
+        X[rows], P[rows] = both[:, :m], both[:, m:]
+    return P
 
 
 def _hermitian(G: np.ndarray) -> np.ndarray:

@@ -348,6 +348,7 @@ class LowSpectrum:
 
 def _beside(precondition: Callable, *bases: Basis) -> Callable:
     """Return a preconditioner on the complement of the columns of bases."""
+    bases = tuple(Q for Q in bases if Q.shape[1])
 
     def project(X: np.ndarray) -> np.ndarray:
         for Q in bases:
