@@ -6,7 +6,7 @@ piece; what is kept of a piece is one number per cluster, per block of R* L R, o
 """
 
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -43,6 +43,16 @@ SAMPLE = 16
 """Clusters on which statements that need all of a cluster's eigenvectors are checked."""
 
 
+class Measured(NamedTuple):
+    """What measuring a piece returns: of all pieces it is joined in their order."""
+
+    factors: tuple[Judged, float]
+    delta_norm: float
+    loopless: bool
+    edges_missing: bool
+    worst_eigenvalue: Judged
+
+
 class Evidence:
     """What several checks need, computed once from the coarsening's fields.
 
@@ -72,19 +82,34 @@ class Evidence:
         n_crossing = len(self.crossing)
         self.edge_errors, self.edge_norms = np.zeros(n_crossing), np.zeros(n_crossing)
         self.mode_errors, self.mode_residuals = np.zeros(K), np.zeros(K)
-        self.mode_norms, self.worst_eigenvalue = np.zeros(K), NOTHING
+        self.mode_norms = np.zeros(K)
         self.internal_energy = np.zeros((K, self.probes.shape[1]))
-        self.delta_norms: list[float] = []
         if self.spectral:
             self.block_errors["spectral"] = np.zeros(K + len(self.pairs))
-        self.loopless, self.edges_missing = True, False
         self.degrees = Degrees(C, self.eps, self.double)
-        for piece in self.pieces:
-            self.degrees.measure(piece)
-            self._measure_sizes(piece)
-            self._measure_blocks(piece)
-            self._measure_crossing_edges(piece)
-            self._measure_modes(piece)
+        # what is found once, before threads ask for it
+        _ = self.probes, self.crossing_starts, self.degrees.terms
+        if C.modes is not None:
+            _ = self.same_graph, self.scores, self.checked
+        found = self.pieces.each(self._measure)
+        del self.degrees.factors
+        self.degrees.factor_errors = [one.factors[0] for one in found]
+        self.degrees.row_norms = [one.factors[1] for one in found]
+        self.delta_norms = [one.delta_norm for one in found]
+        self.loopless = all(one.loopless for one in found)
+        self.edges_missing = any(one.edges_missing for one in found)
+        self.worst_eigenvalue = max((one.worst_eigenvalue for one in found), default=NOTHING)
+
+    def _measure(self, piece: Piece) -> "Measured":
+        """Write what belongs to the piece's clusters, pairs and edges, and return the rest."""
+        factors = self.degrees.measure(piece)
+        delta_norm = self._measure_sizes(piece)
+        loopless = worst(self.internal_rows_ratio(piece.lo, piece.hi)) < RESIDUAL_LIMIT
+        self._measure_blocks(piece, loopless)
+        piece.forget("retained", "internal_delta_R")
+        edges_missing = self._measure_crossing_edges(piece)
+        piece.forget("delta", "delta_R", "coarse_delta")
+        return Measured(factors, delta_norm, loopless, edges_missing, self._measure_modes(piece))
 
     def _coarse_pairs(self) -> np.ndarray:
         """Return a K + b, ascending, for clusters a < b joined by a fine or a coarse edge."""
@@ -92,8 +117,11 @@ class Evidence:
         keys = np.union1d(*(ends.min(axis=1) * self.K + ends.max(axis=1) for ends in both))
         return keys[keys // max(self.K, 1) != keys % max(self.K, 1)]
 
-    def _measure_sizes(self, piece: Piece) -> None:
-        """Measure R, L and delta in each cluster, and the rows of delta R inside it."""
+    def _measure_sizes(self, piece: Piece) -> float:
+        """Measure R, L and delta in each cluster and the rows of delta R inside it.
+
+        Return the norm of the piece's share of delta.
+        """
         k, here = piece.hi - piece.lo, slice(piece.lo, piece.hi)
         rows, columns = piece.row_cluster, piece.column_cluster
         own = piece.own_R
@@ -106,25 +134,25 @@ class Evidence:
         internal = piece.delta[piece.internal_rows]
         self.internal_delta_norms[here] = norms_by(internal, inside, None, k)
         self.internal_row_errors[here] = norms_by(piece.internal_delta_R, inside, None, k)
-        self.loopless = self.loopless and worst(self.internal_rows_ratio[here]) < RESIDUAL_LIMIT
         columns = (internal @ self.probes[piece.coordinates]).T
         energies = [scaled_norms(np.abs(y), inside, k) for y in columns]
         self.internal_energy[here] = np.stack(energies, axis=1) ** 2
         # a crossing edge is in the pieces of both its ends: it counts where the first one is
         counts = self.pieces.fine_edges.first[piece.edges] >= piece.lo
         rows = range_of_blocks(piece.edge_rows, np.flatnonzero(counts))
-        self.delta_norms.append(norm(piece.delta[rows].data))
+        return norm(piece.delta[rows].data)
 
-    def _measure_blocks(self, piece: Piece) -> None:
+    def _measure_blocks(self, piece: Piece, loopless: bool) -> None:
         """Measure what R* L R differs by from each of the matrices that it ought to be."""
-        G, X, D = piece.galerkin, piece.crossing_delta, piece.coarse_delta
-        crossing = piece.gram(X)
-        self._put("identity", piece, G - piece.gram(piece.delta_R))
+        G = piece.galerkin
+        piece.forget("L", "galerkin")
+        self._put("identity", piece, G - piece.lifted)
+        crossing = piece.gram(piece.crossing_delta)
         self._put("decomposition", piece, G - (crossing + piece.retained))
-        if self.C.loops or self.loopless:
-            self._put("realization", piece, G - piece.gram(D))
+        if self.C.loops or loopless:
+            self._put("realization", piece, G - (crossing + piece.gram(piece.loop_delta)))
             self._put("laplacian", piece, G - laplacian(piece.coarse)[: piece.n_columns])
-        if self.loopless:
+        if loopless:
             self._put("loopless", piece, G - crossing)
         if self.spectral:
             lo, hi = self.C.sheaf.vertex_offsets[[piece.lo, piece.hi]]
@@ -157,10 +185,11 @@ class Evidence:
             np.sqrt(self.principal_norms[b]),
         )
 
-    def _measure_crossing_edges(self, piece: Piece) -> None:
+    def _measure_crossing_edges(self, piece: Piece) -> bool:
         """Measure what delta_x differs by from delta R, a coarse edge at a time.
 
-        Row by row; where edge stalks are compressed, by Gram matrices.
+        Row by row; where edge stalks are compressed, by Gram matrices. Return whether a fine edge
+        crosses where no coarse edge does.
         """
         ends = piece.clusters[piece.coarse.edges[piece.coarse_crossing]]
         mine = ends.min(axis=1) >= piece.lo  # the others were in the piece of that end
@@ -169,8 +198,9 @@ class Evidence:
         coarse_rows = range_of_blocks(piece.coarse.edge_offsets, edges)
         coarse = piece.coarse_delta[coarse_rows]
         of_row = np.repeat(np.arange(len(edges)), piece.coarse.edge_dims[edges])
+        missing = False
         if self.C.crossing_rows is None:
-            rows, of_fine_row = self._fine_rows(piece, edges)
+            rows, of_fine_row, missing = self._fine_rows(piece, edges)
             grams = [
                 edge_grams(piece, edges, *part)
                 for part in ((coarse, of_row), (piece.delta_R[rows], of_fine_row))
@@ -180,11 +210,12 @@ class Evidence:
             named = self._named_rows(piece, numbers)
             if named is None:
                 self.edge_errors[numbers] = np.inf
-                return
+                return False
             rows, of_fine_row = named, of_row
             difference = coarse - piece.delta_R[rows]
         self.edge_errors[numbers] = norms_by(difference, of_row, None, len(edges))
         self.edge_norms[numbers] = norms_by(piece.delta[rows], of_fine_row, None, len(edges))
+        return missing
 
     def _named_rows(self, piece: Piece, numbers: np.ndarray) -> np.ndarray | None:
         """Return the rows of the piece that ``crossing_rows`` names for coarse edges, if any."""
@@ -201,10 +232,10 @@ class Evidence:
             return None
         return at
 
-    def _fine_rows(self, piece: Piece, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _fine_rows(self, piece: Piece, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
         """Return the rows of fine edges that cross as coarse ones do, and the place of these.
 
-        A fine edge that crosses where no coarse edge does marks the whole as wrong.
+        And whether some fine edge crosses where no coarse edge does.
         """
         labels = piece.labels[piece.sheaf.edges]
         ends = np.sort(piece.clusters[labels], axis=1)
@@ -218,9 +249,9 @@ class Evidence:
         if len(keys):
             at = order[np.minimum(at, len(keys) - 1)]
             found = keys[at] == wanted
-        self.edges_missing = self.edges_missing or not bool(found.all())
         rows = range_of_blocks(piece.edge_rows, crossing[found])
-        return rows, np.repeat(at[found], piece.sheaf.edge_dims[crossing[found]])
+        place = np.repeat(at[found], piece.sheaf.edge_dims[crossing[found]])
+        return rows, place, not bool(found.all())
 
     def worst_crossing_edge(self) -> Judged:
         """Return the worst ratio over coarse crossing edges."""
@@ -232,11 +263,14 @@ class Evidence:
         n = np.maximum(self.n[a], self.n[b])
         return judged(self.edge_errors, n, self.eps, *factors)
 
-    def _measure_modes(self, piece: Piece) -> None:
-        """Measure how well the modes are the lowest of their operator, and that R holds them."""
+    def _measure_modes(self, piece: Piece) -> Judged:
+        """Measure how well the modes are the lowest of their operator, and that R holds them.
+
+        Return the worst error of their eigenvalues.
+        """
         modes, here = self.C.modes, slice(piece.lo, piece.hi)
         if modes is None or not self.same_graph:
-            return
+            return NOTHING
         if modes.prolongation is not self.C.prolongation:
             rows = piece.coordinates[: piece.n_rows]
             difference = self.C.prolongation[rows] - modes.prolongation[rows]
@@ -244,7 +278,7 @@ class Evidence:
                 difference, piece.row_cluster, None, piece.hi - piece.lo
             )
         if isinstance(modes.operator, Oversampled):
-            return
+            return NOTHING
         internal = modes.operator.spectral
         operator = piece.internal_laplacian if internal else piece.principal_laplacian
         rows, k = piece.row_cluster, piece.hi - piece.lo
@@ -254,10 +288,9 @@ class Evidence:
         residual = operator @ piece.own_R - piece.own_R @ scores
         self.mode_residuals[here] = norms_by(residual, rows, None, k)
         checked = self.checked[(self.checked >= piece.lo) & (self.checked < piece.hi)]
-        ratio = worst_eigenvalue(
+        return worst_eigenvalue(
             piece, operator, modes, checked - piece.lo, self.mode_norms, self.eps
         )
-        self.worst_eigenvalue = max(self.worst_eigenvalue, ratio)
 
     @property
     def internal_norms(self) -> np.ndarray:
@@ -280,11 +313,11 @@ class Evidence:
         eps = eps_of(self.C.prolongation.dtype)
         return judged(self.isometry_errors, self.n, eps, ranks)
 
-    @property
-    def internal_rows_ratio(self) -> np.ndarray:
-        """norm(delta_a R_a) in units of rounding, (K,): small where im R_a lies in ker L_a."""
-        factors = (self.internal_delta_norms, self.R_norms)
-        return residual_ratio(self.internal_row_errors, self.n, self.eps, *factors)
+    def internal_rows_ratio(self, lo: int, hi: int) -> np.ndarray:
+        """Return norm(delta_a R_a) of clusters in units of rounding; small if L_a R_a = 0."""
+        sides = self.internal_delta_norms, self.R_norms, self.internal_row_errors, self.n
+        delta, R, errors, n = (side[lo:hi] for side in sides)
+        return residual_ratio(errors, n, self.eps, delta, R)
 
     @property
     def internal_rows(self) -> Judged:

@@ -30,13 +30,13 @@ class Degrees:
         self.roots = np.zeros(int(self.starts[-1]), dtype)  # D_v^{-1/2}, vertex after vertex
         self.norms = np.zeros(F.n_vertices)  # norm(D_v)_F
         self.factors, self.loop_sizes = degree_factors(F)[1], loop_sizes(F)
-        self.worst_factor = NOTHING
+        # of each piece: by how much its factors miss D_v, and the norm of its rows of L
+        self.factor_errors: list[Judged] = []
         self.row_norms: list[float] = []
 
-    def measure(self, piece: Piece) -> None:
-        """Take in the vertices of a piece."""
-        L, vertex = piece.L, piece.row_vertex
-        self.row_norms.append(norm(L.data))
+    def measure(self, piece: Piece) -> tuple[Judged, float]:
+        """Find the roots of a piece's vertices; return its factors' worst error, and norm(L)."""
+        L, vertex, worst = piece.L, piece.row_vertex, NOTHING
         row = np.repeat(np.arange(piece.n_rows), np.diff(L.indptr))
         every = np.append(vertex, -1)
         inside = vertex[row] == every[np.minimum(L.indices, piece.n_rows)]
@@ -58,8 +58,9 @@ class Degrees:
             error = np.abs(R.conj().swapaxes(1, 2) @ R - D).reshape(-1)
             error = scaled_norms(error, np.repeat(np.arange(len(members)), d * d), len(members))
             n = np.maximum(d, self.terms[own])
-            self.worst_factor = max(self.worst_factor, judged(error, n, self.eps, self.norms[own]))
+            worst = max(worst, judged(error, n, self.eps, self.norms[own]))
             self.roots[where] = inverse_roots(R, self.eps, self.loop_sizes[own]).reshape(-1)
+        return worst, norm(L.data)
 
     def root_matrix(self, vertices: np.ndarray) -> scipy.sparse.csr_array:
         """Return blockdiag(D_v^{-1/2}) over some vertices."""
@@ -104,22 +105,28 @@ class Normalized:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SingularDegreeWarning)
             sheaf = normalize(C.fine)
-        self.place = pieces.vertex_place
-        self.worst_block, exact = degrees.worst_factor, np.zeros(probes.shape[1])
-        for piece in pieces:
+
+        def measure(piece: Piece) -> tuple[Judged, np.ndarray]:
             roots = degrees.root_matrix(piece.vertices)
             own = roots[: piece.n_rows, : piece.n_rows]
-            self.worst_block = max(self.worst_block, self._worst_block(piece, own, roots, sheaf))
             y = roots @ probes[piece.coordinates]
-            exact += np.real(np.sum(np.conj(y[: piece.n_rows]) * (piece.L @ y), axis=0))
+            energies = np.real(np.sum(np.conj(y[: piece.n_rows]) * (piece.L @ y), axis=0))
+            return self._worst_block(piece, own, roots, sheaf), energies
+
+        found = pieces.each(measure)
+        self.worst_block = max([NOTHING, *degrees.factor_errors, *(block for block, _ in found)])
+        exact = np.array([energies for _, energies in found]).sum(axis=0)
         self.energy_errors = np.abs(exact - energy(sheaf, probes))
 
     def _worst_block(self, piece: Piece, own: Any, roots: Any, sheaf: CellularSheaf) -> Judged:
         degrees, F = self.degrees, self.degrees.C.fine
-        part = part_of(sheaf, piece.edges, piece.vertices, self.place)
-        change = scipy.sparse.csr_array(own @ piece.L @ roots)
+        change = own @ piece.L
+        piece.forget("L", "sheaf", "coarse")
+        change = scipy.sparse.csr_array(change @ roots)
+        part = part_of(sheaf, piece.edges, piece.vertices, piece.place.vertices)
         column_vertex = np.repeat(np.arange(len(piece.vertices)), F.vertex_dims[piece.vertices])
         difference = change - laplacian(part)[: piece.n_rows]
+        del change, part
         width = len(piece.vertices)
         u, v, sizes = block_norms(difference, piece.row_vertex, column_vertex, width)
         u, v = piece.vertices[u], piece.vertices[v]

@@ -5,20 +5,42 @@ ends, and the coarse edges that touch its clusters. Rows and columns of L and of
 to the clusters of the piece are whole there; they come first.
 """
 
-from collections.abc import Iterator
+import itertools
+import threading
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._support import blocks, offsets, range_of_blocks
+from sheafcoarsen._support import blocks, offsets, range_of_blocks, run_ranges, thread_limit
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 PIECE = 60_000
 """Coordinates of C^0 and C^1 in a piece, enough that calls cost little beside products."""
+
+
+Value = TypeVar("Value")
+
+
+class FoundOnce(Generic[Value]):
+    """A property that is found once for each object.
+
+    ``functools.cached_property`` has one lock for all objects in Python 3.11, at which threads
+    with a piece each would wait for one another.
+    """
+
+    def __init__(self, find: Callable[[Any], Value]) -> None:
+        self.find, self.__doc__ = find, find.__doc__
+
+    def __get__(self, piece: Any, owner: type | None = None) -> Value:
+        if piece is None:
+            raise AttributeError(f"{self.find.__name__} belongs to an object, not to its class")
+        value = piece.__dict__[self.find.__name__] = self.find(piece)
+        return value
 
 
 class EdgeIndex:
@@ -39,30 +61,49 @@ class EdgeIndex:
         return np.sort(np.concatenate([here, from_below[self.first[from_below] < lo]]))
 
 
+class Scratch(threading.local):
+    """The place in a piece of a vertex, of a cluster and of a column of R; each thread has one."""
+
+    def __init__(self, C: Coarsening) -> None:
+        self.vertices = np.zeros(C.fine.n_vertices, np.int64)
+        self.clusters = np.zeros(C.partition.n_clusters, np.int64)
+        self.columns = np.zeros(C.sheaf.dim_c0, np.int64)
+
+
 class Pieces:
-    """All pieces of a coarsening, one after the other."""
+    """All pieces of a coarsening, which threads take side by side."""
 
     def __init__(self, C: Coarsening) -> None:
         self.C = C
         self.n_clusters = C.partition.n_clusters
         self.fine_edges = EdgeIndex(C.partition.labels[C.fine.edges], self.n_clusters)
         self.coarse_edges = EdgeIndex(C.sheaf.edges, self.n_clusters)
-        # scratch: the place in a piece of a vertex, of a cluster and of a column of R
-        self.vertex_place = np.zeros(C.fine.n_vertices, np.int64)
-        self.cluster_place = np.zeros(self.n_clusters, np.int64)
-        self.column_place = np.zeros(C.sheaf.dim_c0, np.int64)
+        self.place = Scratch(C)
 
-    def __iter__(self) -> Iterator["Piece"]:
+    @cached_property
+    def bounds(self) -> np.ndarray:
+        """The clusters at which pieces begin, and K."""
         C, first = self.C, self.fine_edges.first
         size = np.bincount(C.partition.labels, C.fine.vertex_dims, minlength=self.n_clusters)
         size += np.bincount(first, C.fine.edge_dims, minlength=self.n_clusters)
         number = (np.cumsum(size) / PIECE).astype(np.int64)
-        ends = [*(np.flatnonzero(np.diff(number)) + 1).tolist(), self.n_clusters]
-        lo = 0
-        for hi in ends:
-            if hi > lo:
-                yield Piece(self, lo, hi)
-            lo = hi
+        ends = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), self.n_clusters]
+        return np.unique(ends)
+
+    def each(self, measure: Callable[["Piece"], Any]) -> list:
+        """Call ``measure`` on every piece and return what it returned, in the pieces' order.
+
+        What it writes must belong to the piece alone.
+        """
+
+        def work(first: int, last: int) -> list:
+            # pieces are what threads share: inside of one there is nothing to win
+            with thread_limit(1):
+                ends = self.bounds[first : last + 1].tolist()
+                return [measure(Piece(self, lo, hi)) for lo, hi in itertools.pairwise(ends)]
+
+        found = run_ranges(work, np.ones(len(self.bounds) - 1))
+        return [one for several in found for one in several]
 
 
 def part_of(
@@ -102,11 +143,12 @@ class Piece:
         self.coarse_edges = whole.coarse_edges.touching(lo, hi)
         far = np.concatenate([labels[others], C.sheaf.edges[self.coarse_edges].reshape(-1)])
         self.clusters = np.concatenate([np.arange(lo, hi), outside(far, lo, hi)])
-        whole.cluster_place[self.clusters] = np.arange(len(self.clusters))
-        self.sheaf = part_of(C.fine, self.edges, self.vertices, whole.vertex_place)
+        self.place = whole.place
+        self.place.clusters[self.clusters] = np.arange(len(self.clusters))
+        self.sheaf = part_of(C.fine, self.edges, self.vertices, self.place.vertices)
         self.internal = np.flatnonzero(away[:, 0] == away[:, 1])  # edges of the piece
         self.internal_cluster = away[self.internal, 0] - lo
-        self.coarse = part_of(C.sheaf, self.coarse_edges, self.clusters, whole.cluster_place)
+        self.coarse = part_of(C.sheaf, self.coarse_edges, self.clusters, self.place.clusters)
         dims = C.fine.vertex_dims
         self.coordinates = range_of_blocks(C.fine.vertex_offsets, self.vertices)
         self.n_rows = int(dims[self.own].sum())  # of C^0, in the clusters
@@ -115,13 +157,17 @@ class Piece:
         ranks = C.sheaf.vertex_dims[self.clusters]
         self.column_cluster = np.repeat(np.arange(len(self.clusters)), ranks)
         self.n_columns = int(ranks[: hi - lo].sum())
-        self.column_place = whole.column_place
-        self.labels = whole.cluster_place[labels[self.vertices]]
+        self.labels = self.place.clusters[labels[self.vertices]]
 
-    @cached_property
+    def forget(self, *names: str) -> None:
+        """Give back the memory of what is not needed any more."""
+        for name in names:
+            self.__dict__.pop(name, None)
+
+    @FoundOnce
     def R(self) -> scipy.sparse.csr_array:
         """The rows of R, with their columns numbered as in the piece."""
-        C, place = self.C, self.column_place
+        C, place = self.C, self.place.columns
         columns = range_of_blocks(C.sheaf.vertex_offsets, self.clusters)
         place[columns] = np.arange(len(columns))
         R = C.prolongation[self.coordinates]
@@ -138,52 +184,64 @@ class Piece:
         shape = (len(self.coordinates), len(self.column_cluster))
         return scipy.sparse.csr_array((R.data, place[R.indices], R.indptr), shape=shape)
 
-    @cached_property
+    @FoundOnce
     def edge_rows(self) -> np.ndarray:
         """Where the rows of C^1 of each edge begin in the piece, shape (number of edges + 1,)."""
         return offsets(self.sheaf.edge_dims)
 
-    @cached_property
+    @FoundOnce
     def internal_rows(self) -> np.ndarray:
         """Rows of C^1 in the piece of edges inside one of its clusters."""
         return range_of_blocks(self.edge_rows, self.internal)
 
-    @cached_property
+    @property
+    def crossing_rows(self) -> np.ndarray:
+        """All other rows of C^1 in the piece."""
+        crossing = np.ones(len(self.edges), bool)
+        crossing[self.internal] = False
+        return range_of_blocks(self.edge_rows, np.flatnonzero(crossing))
+
+    @FoundOnce
     def internal_row_cluster(self) -> np.ndarray:
         """The cluster of each of `internal_rows`."""
         return np.repeat(self.internal_cluster, self.sheaf.edge_dims[self.internal])
 
-    @cached_property
+    @FoundOnce
     def delta(self) -> scipy.sparse.csr_array:
         """The coboundary of the fine edges."""
         return coboundary(self.sheaf)
 
-    @cached_property
+    @FoundOnce
     def L(self) -> scipy.sparse.csr_array:
         """The rows of L that belong to the clusters."""
         return laplacian(self.sheaf)[: self.n_rows]
 
-    @cached_property
+    @FoundOnce
     def own_R(self) -> scipy.sparse.csr_array:
         """blockdiag(R_a)."""
         return self.R[: self.n_rows, : self.n_columns]
 
-    @cached_property
+    @FoundOnce
     def galerkin(self) -> scipy.sparse.csr_array:
         """The rows of R* L R that belong to the clusters."""
         return adjoint_product(self.own_R, self.L @ self.R)
 
-    @cached_property
+    @FoundOnce
     def delta_R(self) -> scipy.sparse.csr_array:
         """The coboundary of lifted coarse cochains."""
         return scipy.sparse.csr_array(self.delta @ self.R)
 
-    @cached_property
+    @FoundOnce
     def internal_delta_R(self) -> scipy.sparse.csr_array:
         """Its rows of edges inside a cluster, of which the columns outside are empty."""
         return self.delta_R[self.internal_rows]
 
-    @cached_property
+    @property
+    def lifted(self) -> scipy.sparse.csr_array:
+        """The rows of (delta R)* (delta R) that belong to the clusters."""
+        return self.gram(self.delta_R[self.crossing_rows]) + self.retained
+
+    @FoundOnce
     def retained(self) -> scipy.sparse.csr_array:
         """blockdiag(R_a* L_a R_a), from the fine sheaf."""
         return self.gram(self.internal_delta_R)
@@ -194,30 +252,36 @@ class Piece:
         own = X.conj(copy=False).T.tocsr()[: self.n_columns]
         return scipy.sparse.csr_array(own @ X)
 
-    @cached_property
+    @FoundOnce
     def coarse_delta(self) -> scipy.sparse.csr_array:
         """The coboundary of the coarse edges."""
         return coboundary(self.coarse)
 
-    @cached_property
+    @FoundOnce
     def coarse_crossing(self) -> np.ndarray:
         """Which coarse edges of the piece are crossing edges."""
         return np.flatnonzero(self.coarse.edges[:, 0] != self.coarse.edges[:, 1])
 
-    @cached_property
+    @property
     def crossing_delta(self) -> scipy.sparse.csr_array:
         """The coarse crossing coboundary delta_x, from the coarse sheaf."""
         rows = range_of_blocks(self.coarse.edge_offsets, self.coarse_crossing)
         return self.coarse_delta[rows]
 
-    @cached_property
+    @property
+    def loop_delta(self) -> scipy.sparse.csr_array:
+        """The other rows of the coarse coboundary, those of loops."""
+        loops = np.flatnonzero(self.coarse.edges[:, 0] == self.coarse.edges[:, 1])
+        return self.coarse_delta[range_of_blocks(self.coarse.edge_offsets, loops)]
+
+    @FoundOnce
     def internal_laplacian(self) -> scipy.sparse.csr_array:
         """blockdiag(L_a) in double precision, the reference for the modes."""
         place = np.zeros(len(self.vertices), np.int64)
         vertices = np.arange(len(self.own))
         return laplacian(part_of(self.sheaf, self.internal, vertices, place, self.double))
 
-    @cached_property
+    @FoundOnce
     def principal_laplacian(self) -> scipy.sparse.csr_array:
         """blockdiag(L[C_a, C_a]) in double precision."""
         place = np.zeros(len(self.vertices), np.int64)

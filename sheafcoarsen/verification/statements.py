@@ -199,7 +199,7 @@ def _loopless_reason(e: Evidence) -> str | None:
     """Return why statements about modes without internal energy do not apply."""
     if e.loopless:
         return None
-    a = int(np.argmax(e.internal_rows_ratio >= RESIDUAL_LIMIT))
+    a = int(np.argmax(e.internal_rows_ratio(0, e.K) >= RESIDUAL_LIMIT))
     return (
         f"retained modes have internal energy, first in cluster {a}: rank=ranks.kernel() keeps "
         f"those that have none"

@@ -8,8 +8,9 @@ import pytest
 import scipy.sparse
 
 import sheafcoarsen as sc
+from sheafcoarsen._support import thread_limit
 from sheafcoarsen.verification import pieces
-from sheafcoarsen.verification.pieces import EdgeIndex, Pieces
+from sheafcoarsen.verification.pieces import EdgeIndex, FoundOnce, Pieces
 from tests.support.helpers import assert_residual
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
@@ -23,9 +24,8 @@ def whole_rows(matrix, rows):
 def test_pieces_hold_the_rows_of_their_clusters(C, size, monkeypatch):
     monkeypatch.setattr(pieces, "PIECE", size)
     L, G, D = sc.laplacian(C.fine), C.galerkin(), sc.coboundary(C.sheaf)
-    seen = []
-    for piece in Pieces(C):
-        seen += range(piece.lo, piece.hi)
+
+    def compare(piece):
         rows = piece.coordinates[: piece.n_rows]
         spread = np.zeros((piece.n_rows, C.fine.dim_c0))
         spread[:, piece.coordinates] = piece.L.toarray()
@@ -40,6 +40,9 @@ def test_pieces_hold_the_rows_of_their_clusters(C, size, monkeypatch):
         assert_residual(
             spread - whole_rows(D.T @ D, columns[: piece.n_columns]), D.toarray(), D.toarray(), n=4
         )
+        return range(piece.lo, piece.hi)
+
+    seen = [a for clusters in Pieces(C).each(compare) for a in clusters]
     assert seen == list(range(C.partition.n_clusters))
 
 
@@ -106,3 +109,26 @@ def test_memory_does_not_grow_with_the_sheaf(monkeypatch):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 5 * given, (peak, given)
+
+
+def test_the_figures_do_not_depend_on_the_number_of_threads(C, monkeypatch):
+    monkeypatch.setattr(pieces, "PIECE", 40)
+    with thread_limit(1):
+        alone = sc.verify(C).checks
+    assert len(Pieces(C).bounds) > 3
+    assert sc.verify(C).checks == alone
+
+
+def test_a_property_is_found_once_for_each_object():
+    class Counted:
+        calls = 0
+
+        @FoundOnce
+        def size(self):
+            self.calls += 1
+            return self.calls
+
+    first, second = Counted(), Counted()
+    assert [first.size, first.size, second.size] == [1, 1, 1]
+    with pytest.raises(AttributeError, match="size"):
+        _ = Counted.size
