@@ -14,6 +14,8 @@ The files, each one kind of picture:
 
 ``graphs``
     `partition`: both graphs, side by side, in places by ``layout``.
+``reductions``
+    `elimination`: what goes, and what is left beside it.
 ``surfaces``
     `surface` and `field`: numbers and tangent vectors on a mesh, as seen by ``projection``.
 ``eigenvalues``
@@ -31,12 +33,14 @@ The files, each one kind of picture:
 from sheafcoarsen.plot.eigenvalues import quality, spectra
 from sheafcoarsen.plot.graphs import partition
 from sheafcoarsen.plot.low_modes import modes
+from sheafcoarsen.plot.reductions import elimination
 from sheafcoarsen.plot.sizes import hierarchy
 from sheafcoarsen.plot.surfaces import field, surface
 from sheafcoarsen.plot.trajectories import poses
 from sheafcoarsen.plot.waterfall import ledger
 
 __all__ = [
+    "elimination",
     "field",
     "hierarchy",
     "ledger",

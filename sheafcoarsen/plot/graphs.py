@@ -105,6 +105,7 @@ def partition(
     See Also
     --------
     surface : numbers on a surface.
+    elimination : what an elimination takes out, and what is left.
     hierarchy : the sizes of all levels.
     sheafcoarsen.Coarsening.quotient : the graph of clusters for networkx.
 

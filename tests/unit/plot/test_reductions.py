@@ -1,0 +1,69 @@
+"""The picture of an elimination, read back from the artists."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen import plot
+from tests.unit.plot.test_axes import collections, draw
+
+# a square with a diagonal, and a leaf
+EDGES = np.array([[0, 1], [1, 2], [2, 3], [3, 0], [2, 4], [0, 2]])
+PLACES = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1], [2, 2]])
+
+
+def segments(ax, label):
+    return np.array(collections(ax)[label].get_segments())
+
+
+def test_what_goes_and_what_is_left(ax):
+    K = sc.eliminate(sc.CellularSheaf.constant(EDGES), keep=[0, 1, 2])
+    assert plot.elimination(K, PLACES, ax=ax) is ax
+    draw(ax)
+    fine, left = ax.child_axes
+    assert fine.get_title() == "5 vertices, 2 eliminated"
+    assert left.get_title() == "3 vertices, 3 edges"
+    np.testing.assert_array_equal(segments(fine, "edges"), PLACES[EDGES])
+    np.testing.assert_array_equal(collections(fine)["eliminated"].get_offsets(), PLACES[[3, 4]])
+    for panel in (fine, left):
+        np.testing.assert_array_equal(collections(panel)["kept"].get_offsets(), PLACES[:3])
+    np.testing.assert_array_equal(segments(left, "edges as before"), PLACES[K.sheaf.edges])
+
+
+def test_new_edges_are_dashed(ax):
+    K = sc.eliminate(sc.CellularSheaf.constant(EDGES[:5]), keep=[0, 2])
+    plot.elimination(K, dict(enumerate(PLACES)), ax=ax)
+    left = ax.child_axes[1]
+    np.testing.assert_array_equal(segments(left, "edges for what was between"), PLACES[[[0, 2]]])
+    assert collections(left)["edges for what was between"].get_linestyle()[0][1] is not None
+    assert "edges as before" not in collections(left)
+
+
+def test_loops_are_rings(ax):
+    """A leaf whose map is onto too little leaves a loop at its neighbour."""
+    one, none = [[1.0]], [[0.0]]
+    F = sc.CellularSheaf([[0, 1], [1, 1]], [one, one], [one, none])
+    K = sc.eliminate(F, keep=[0])
+    plot.elimination(K, ax=ax)
+    fine, left = ax.child_axes
+    assert left.get_title() == "1 vertex, 0 edges, 1 loop"
+    assert fine.get_xlabel() == "1 loop not drawn"
+    assert len(collections(left)["loops"].get_offsets()) == 1
+
+
+def test_all_may_be_gone(ax):
+    plot.elimination(sc.eliminate(sc.CellularSheaf.constant(nx.path_graph(4))), ax=ax)
+    draw(ax)
+    assert [panel.get_title() for panel in ax.child_axes] == [
+        "4 vertices, 4 eliminated",
+        "0 vertices, 0 edges",
+    ]
+
+
+def test_what_cannot_be_drawn_is_refused(ax):
+    K = sc.eliminate(sc.CellularSheaf.constant(EDGES))
+    with pytest.raises(ValueError, match="two coordinates"):
+        plot.elimination(K, np.zeros((5, 3)), ax=ax)
+    with pytest.raises(TypeError, match="Elimination"):
+        plot.elimination(EDGES, ax=ax)
