@@ -24,7 +24,7 @@ def test_the_ledger_is_that_of_memory(local_operator, columns, memory):
     with ties_allowed():
         C = sc.coarsen(F, P, 3, local_operator=local_operator)
         D = dist.coarsen(
-            dist.to_store(memory("src"), F, 700),
+            dist.to_store(memory("src"), F, 3000),
             memory("out"),
             P,
             3,
@@ -53,7 +53,7 @@ def test_a_coarsening_passes(dtype, local_operator, memory):
     F = ragged_sheaf(dtype)
     with ties_allowed():
         D = dist.coarsen(
-            dist.to_store(memory("src"), F, 700),
+            dist.to_store(memory("src"), F, 3000),
             memory("out"),
             sc.select(F, 6),
             3,
@@ -113,6 +113,6 @@ def test_numbers_of_clusters(memory):
 
 def test_the_bound_of_the_norm_holds(memory):
     F = ragged_sheaf()
-    bound = bound_of(dist.to_store(memory("src"), F, 700))
+    bound = bound_of(dist.to_store(memory("src"), F, 3000))
     top = np.linalg.eigvalsh(sc.laplacian(F).toarray())[-1]
     assert top <= bound < 20 * top

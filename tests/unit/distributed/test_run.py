@@ -34,7 +34,7 @@ RULES = [
 def test_every_rule_gives_the_same_bits(rank, local_operator, memory):
     F = ragged_sheaf(n=60, m=150)
     P = sc.select(F, 10)
-    src = dist.to_store(memory("src"), F, part_bytes=2000)
+    src = dist.to_store(memory("src"), F, part_bytes=5000)
     with ties_allowed():
         C = sc.coarsen(F, P, rank, local_operator=local_operator, compress=True)
         D = dist.coarsen(src, memory("out"), P, rank, local_operator=local_operator, n_shards=3)
@@ -52,7 +52,7 @@ def test_every_rule_gives_the_same_bits(rank, local_operator, memory):
 def test_every_scalar_type_gives_the_same_bits(dtype, compress, n_shards, memory):
     F = ragged_sheaf(dtype, n=60, m=150)
     P = sc.select(F, 10)
-    src = dist.to_store(memory("src"), F, part_bytes=2000)
+    src = dist.to_store(memory("src"), F, part_bytes=5000)
     with ties_allowed():
         C = sc.coarsen(F, P, 3, compress=compress)
         D = dist.coarsen(src, memory("out"), P, 3, compress=compress, n_shards=n_shards)
@@ -70,7 +70,7 @@ def test_a_second_level_has_the_same_bits(loops, local_operator, memory):
         options = {"loops": loops, "local_operator": local_operator}
         D = sc.coarsen(C.sheaf, Q, 4, compress=True, **options)
         one = dist.coarsen(
-            dist.to_store(memory("src"), F, 3000), memory("one"), P, 3, loops=loops, n_shards=5
+            dist.to_store(memory("src"), F, 5000), memory("one"), P, 3, loops=loops, n_shards=5
         )
         two = dist.coarsen(one.sheaf, memory("two"), Q, 4, n_shards=3, **options)
     assert differences(D, two.load()) == []

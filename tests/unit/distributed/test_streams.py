@@ -13,7 +13,7 @@ from tests.unit.distributed.cases import ragged_sheaf
 @pytest.mark.parametrize("dtype", [np.float32, np.complex128])
 def test_the_laplacian_is_that_of_the_whole(dtype, memory):
     F = ragged_sheaf(dtype)
-    A = dist.laplacian_operator(dist.to_store(memory("src"), F, part_bytes=500))
+    A = dist.laplacian_operator(dist.to_store(memory("src"), F, part_bytes=2000))
     L = sc.laplacian(F).toarray()
     X = np.random.default_rng(0).standard_normal((F.dim_c0, 3)).astype(dtype)
     assert A.dtype == dtype
@@ -24,7 +24,7 @@ def test_the_laplacian_is_that_of_the_whole(dtype, memory):
 
 def test_energies_add_up(memory):
     F = ragged_sheaf()
-    src = dist.to_store(memory("src"), F, part_bytes=500)
+    src = dist.to_store(memory("src"), F, part_bytes=2000)
     x = np.random.default_rng(0).standard_normal((F.dim_c0, 2))
     L = sc.laplacian(F).toarray()
     assert_residual(energy_of(src, x) - np.diag(x.T @ L @ x), L, x, x, n=F.dim_c0)
@@ -32,7 +32,7 @@ def test_energies_add_up(memory):
 
 def test_parts_make_the_whole(memory):
     F = ragged_sheaf()
-    src = dist.to_store(memory("src"), F, part_bytes=500)
+    src = dist.to_store(memory("src"), F, part_bytes=2000)
     edges = np.concatenate([part.edges for part in parts_of(src)])
     assert np.array_equal(edges, np.arange(F.n_edges))
 
