@@ -156,7 +156,8 @@ def _draw_edges(
 
 def _draw_vertices(ax: Axes, label: str, places: np.ndarray, size: float, color: str) -> Any:
     style: dict = {"rasterized": len(places) > MARKERS, "zorder": 3, "linewidths": 0}
-    return ax.scatter(*places.T, s=size, color=color, label=label, **style)
+    x, y = places.T
+    return ax.scatter(x, y, s=size, color=color, label=label, **style)
 
 
 def _finish(ax: Axes, handles: list, notes: list[str]) -> None:
