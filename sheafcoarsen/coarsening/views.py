@@ -211,6 +211,6 @@ class Views:
         >>> F = sc.CellularSheaf.constant(nx.Graph(["ab", "bc", "cd", "da"]))
         >>> Q = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1).quotient([5.0, 2.0, 7.0, 3.0])
         >>> Q.nodes(data="members"), Q.edges(data="weight")
-        (NodeDataView({0: ('a', 'b'), 1: ('c', 'd')}, data='members'), EdgeDataView([(0, 1, 7.0)]))
+        (NodeDataView({0: ('a', 'b'), 1: ('c', 'd')}, data='members'), EdgeDataView([(0, 1, 9.0)]))
         """
         return quotient_graph(self.fine, self.clusters, self.sheaf.vertex_dims, weight)

@@ -85,7 +85,7 @@ def modes(
     >>> E = sc.eigenmodes(sc.CellularSheaf.constant(nx.karate_club_graph()), 3)
     >>> ax = sc.plot.modes(E, ax=Figure(figsize=(11, 5)).add_subplot())
     >>> [panel.get_title() for panel in ax.child_axes[1:]]
-    ['1: 0', '2: 1.187', '3: 2.248']
+    ['1: 0', '2: 1.187', '3: 2.394']
     """
     check_kind("E", E, Eigenmodes)
     F = E.sheaf

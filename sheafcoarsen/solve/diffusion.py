@@ -87,8 +87,8 @@ def diffuse(
     A stubborn vertex at one end convinces the others in time:
 
     >>> sc.diffuse(F, [3.0, 0.0, 0.0], [1.0, 10.0, 100.0], fixed=[0]).round(3)
-    array([[3.   , 1.292, 0.492],
-           [3.   , 2.953, 2.923],
+    array([[3.   , 1.458, 0.64 ],
+           [3.   , 2.952, 2.923],
            [3.   , 3.   , 3.   ]])
     """
     X = cochain(check_sheaf(sheaf), X, "X")

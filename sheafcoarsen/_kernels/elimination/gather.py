@@ -158,7 +158,7 @@ def gather(edges, maps, e, v, room, tidy):
     """Write the rows of a bundle, or of all loops at v, to ``room.bundle``; return their number.
 
     What multiplies x_v comes first. Rows are compressed where there are more than columns, and
-    where ``tidy``, if they are of several edges.
+    where ``tidy``, if they are of several edges or of one that was made here.
     """
     dims, rows, order = maps.dims, room.bundle, room.order
     u = edges[e, END] + edges[e, END + 1] - v
@@ -176,7 +176,7 @@ def gather(edges, maps, e, v, room, tidy):
         g = np.int64(edges[g, RING])
         if u != v and g == e:
             g = -1
-    if height > stride or (tidy and count > 1):
+    if height > stride or (tidy and (count > 1 or maps.place[e] >= 0)):
         height = reduce_rows(rows, height, stride, stride, order)
     if tidy:
         clear_noise(rows, 0, height, stride, stride)

@@ -168,7 +168,8 @@ def test_no_such_folder(tmp_path):
 def test_what_cannot_be_saved(tmp_path):
     with pytest.raises(
         TypeError,
-        match="`obj` must be a CellularSheaf, a Partition, a Coarsening or a Hierarchy, got nd",
+        match="`obj` must be a CellularSheaf, a Partition, a Coarsening, a Hierarchy or an "
+        "Elimination, got nd",
     ):
         sc.save(tmp_path / "f.npz", np.zeros(3))
 

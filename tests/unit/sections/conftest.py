@@ -12,6 +12,13 @@ def small_clusters(monkeypatch):
 
 
 @pytest.fixture
+def no_forests(monkeypatch):
+    """Let forests be coarsened as other sheaves are."""
+    monkeypatch.setattr("sheafcoarsen.sections.cohomology.forest_sections", lambda F: None)
+
+
+@pytest.fixture
 def always_sparse(monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.sections.forests.MOST_SECTIONS", 0)
     monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_ENTRIES", 0)
     monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_COLUMNS", 0)

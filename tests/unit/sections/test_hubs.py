@@ -11,6 +11,8 @@ from tests.support import reference
 from tests.support.helpers import assert_residual, dense_kernel, eps_of, same_subspace
 from tests.unit.sections.test_cohomology import check_basis
 
+pytestmark = pytest.mark.usefixtures("no_forests")
+
 
 @pytest.fixture
 def small(monkeypatch):

@@ -55,7 +55,7 @@ def test_every_sheaf_of_lines_has_a_laplacian_of_one(F):
     try:
         assert_comes_back(L, F.vertex_dims)
     except ValueError as error:
-        assert "is too small for its edges" in str(error)
+        assert "is too small for the balanced maps" in str(error)
         dense = np.abs(L.toarray())  # maps that differ by 1e12 leave rests below rounding
         filled = dense[dense > 0]
         assert filled.min() < 1e-9 * filled.max()
@@ -134,8 +134,8 @@ BAD = {
         [[5.0, 0, 0], [0, 1.0, -2.0], [0, -2.0, 1.0]],
         1,
         ValueError,
-        "the diagonal block of vertex 1 is too small for its edges, what they leave of it has the "
-        "eigenvalue -1",
+        "the diagonal block of vertex 1 is too small for the balanced maps of its edges, what they "
+        "leave of it has the eigenvalue -1",
     ),
 }
 

@@ -137,7 +137,7 @@ def no_factors(monkeypatch, steps):
 
 
 def test_an_iteration_that_does_not_converge_is_an_error(monkeypatch):
-    no_factors(monkeypatch, 1)
+    no_factors(monkeypatch, 0)
     monkeypatch.setattr("sheafcoarsen.solve.refinement.DIRECT_AT_LAST", 100)
     F = CellularSheaf.constant(nx.path_graph(200))
     with pytest.raises(
