@@ -18,6 +18,7 @@ SHOWN = {
         "vertex_areas",
     ],
     "plot": [
+        "elimination",
         "field",
         "hierarchy",
         "ledger",
