@@ -17,6 +17,7 @@ import os
 import statistics
 import subprocess
 import sys
+import textwrap
 import time
 import warnings
 from dataclasses import asdict
@@ -444,7 +445,7 @@ def markdown(rows, data):
         limit = r.limit.replace(">=", "\N{GREATER-THAN OR EQUAL TO}")
         limit = limit.replace("<=", "\N{LESS-THAN OR EQUAL TO}")
         lines.append(f"| {r.claim} | {problem} | {r.against} | {figures(r)} | {limit} |")
-    return "\n".join([*lines, "", f"Measured on {report.machine_line(data)}."])
+    return "\n".join([*lines, "", textwrap.fill(f"Measured on {report.machine_line(data)}.", 100)])
 
 
 def figures(r):

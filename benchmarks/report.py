@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 import numba
@@ -131,7 +132,7 @@ def markdown(rows, data):
             .replace("<=", "\N{LESS-THAN OR EQUAL TO}")
         )
         lines.append(f"| {claim} | {against} | {' | '.join(cells)} | {limit} |")
-    return "\n".join([*lines, "", f"Measured on {machine_line(data)}."])
+    return "\n".join([*lines, "", textwrap.fill(f"Measured on {machine_line(data)}.", 100)])
 
 
 def _cell(row):
