@@ -122,7 +122,9 @@ def _pose_numbers(rotations: np.ndarray, translations: np.ndarray) -> np.ndarray
         return np.hstack([translations, angles[:, None]])
     if not len(rotations):
         return np.zeros((0, 7))
-    return np.hstack([translations, Rotation.from_matrix(rotations).as_quat(canonical=True)])
+    # a copy: scipy before 1.15 refuses arrays that are frozen
+    quaternions = Rotation.from_matrix(rotations.copy()).as_quat(canonical=True)
+    return np.hstack([translations, quaternions])
 
 
 def _triangles(matrices: np.ndarray) -> np.ndarray:

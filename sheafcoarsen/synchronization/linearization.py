@@ -93,7 +93,7 @@ class PoseSheaf:
             return np.sin(half)[:, None], np.cos(half)
         if not len(turns):
             return np.zeros((0, 3)), np.zeros(0)
-        quaternions = Rotation.from_matrix(turns).as_quat(canonical=True)
+        quaternions = Rotation.from_matrix(np.array(turns)).as_quat(canonical=True)
         return quaternions[:, :3], quaternions[:, 3]
 
     def _fill_turns(

@@ -51,6 +51,7 @@ def test_unit_roots_make_diagonal_blocks_projections(name):
     assert round(np.trace(dense).real) == sum(
         np.linalg.matrix_rank(L.toarray()[a:b, a:b])
         for a, b in itertools.pairwise(F.vertex_offsets)
+        if a < b  # numpy before 2.2 gives an empty matrix no rank
     )
 
 
