@@ -49,7 +49,7 @@ class StoredHierarchy:
     >>> import numpy as np
     >>> import sheafcoarsen as sc
     >>> import sheafcoarsen.distributed as dist
-    >>> src = dist.to_store("memory://path", sc.CellularSheaf.constant(nx.path_graph(64)))
+    >>> src = dist.to_store("memory://path-of-64", sc.CellularSheaf.constant(nx.path_graph(64)))
     >>> H = dist.coarsen_levels(src, "memory://levels", factor=4, n_levels=2, rank=3)
     >>> len(H), len(H.stored), H.lift(np.ones(H.rest.sheaves[-1].dim_c0)).shape
     (2, 0, (64,))
