@@ -217,28 +217,20 @@ def read_array(place: Place, group: Any, name: str, what: str = "") -> np.ndarra
     chunk = array.chunks[0]
     try:
         values = array[...]
-    except Exception as error:
-        bad = next(
-            (k for k in range(0, array.shape[0], chunk) if not _reads(array, k, chunk)), None
-        )
-        if bad is None:
-            raise
-        raise StoreError(
-            f"{where}{_chunk_name(array, name, bad // chunk)} is damaged: {error}"
-        ) from error
+    except Exception:  # codecs and file systems have errors of many classes
+        for k in range(-(-array.shape[0] // chunk)):
+            try:
+                array[k * chunk : (k + 1) * chunk]
+            except Exception as error:
+                raise StoreError(
+                    f"{where}{_chunk_name(array, name, k)} is damaged: {error}"
+                ) from error
+        raise
     firsts = values[::chunk] if values.ndim == 1 else values[::chunk, 0]
     lost = np.flatnonzero(np.isnan(firsts) if values.dtype.kind in "fc" else firsts == -1)
     if lost.size:
         raise StoreError(f"{where}{_chunk_name(array, name, int(lost[0]))} is missing")
     return values
-
-
-def _reads(array: Any, start: int, length: int) -> bool:
-    try:
-        array[start : start + length]
-    except Exception:
-        return False
-    return True
 
 
 def _chunk_name(array: Any, name: str, k: int) -> str:

@@ -1,6 +1,6 @@
 """The kinds of sheaves that are made of a graph, as class methods of the sheaf."""
 
-from typing import Self, get_args
+from typing import TYPE_CHECKING, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -29,20 +29,20 @@ from sheafcoarsen.sheaf.values import (
 class FromGraphs:
     """What :class:`CellularSheaf` knows to make of a graph, or of a Laplacian."""
 
-    @classmethod
-    def _of_arrays(
-        cls,
-        edges: np.ndarray,
-        vertex_dims: np.ndarray,
-        edge_dims: np.ndarray,
-        tail_data: np.ndarray,
-        head_data: np.ndarray,
-        vertex_labels: tuple | None = None,
-    ) -> Self:
-        raise NotImplementedError
+    if TYPE_CHECKING:  # what the container has
 
-    def _check_maps(self) -> None:
-        raise NotImplementedError
+        @classmethod
+        def _of_arrays(
+            cls,
+            edges: np.ndarray,
+            vertex_dims: np.ndarray,
+            edge_dims: np.ndarray,
+            tail_data: np.ndarray,
+            head_data: np.ndarray,
+            vertex_labels: tuple | None = None,
+        ) -> Self: ...
+
+        def _check_maps(self) -> None: ...
 
     @classmethod
     def _uniform(cls, graph: GraphArrays, tail: np.ndarray, head: np.ndarray) -> Self:
