@@ -50,7 +50,7 @@ test: $(VENV)/installed-test
 	$(BIN)/python -m pytest -n auto --dist loadfile -m "not cluster"
 
 # one test after the other: they wait for processes of their own
-test-distributed: $(VENV)/installed-test
+test-distributed: $(VENV)/installed-cluster
 	$(BIN)/python -m pytest -m cluster tests/robustness
 
 test-deep: $(VENV)/installed-test

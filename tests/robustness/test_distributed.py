@@ -174,9 +174,8 @@ def test_workers_that_are_killed(stores, expected):
 
 def test_an_object_store_and_workers_that_are_killed(tmp_path):
     """Everything lies in buckets, as on a cluster without a common file system."""
-    pytest.importorskip("s3fs", reason="an object store: pip install s3fs 'moto[server]'")
-    moto = pytest.importorskip("moto.server", reason="the server of one: 'moto[server]'")
     import s3fs
+    from moto import server as moto
 
     F = grid_sheaf(12)
     P = sc.select(F, 9)
