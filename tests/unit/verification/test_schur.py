@@ -54,6 +54,15 @@ def test_they_notice_what_is_wrong_in_the_tenth_digit(what, label):
     assert not V.passed
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_trees_along_which_rounding_grows(seed):
+    F = CellularSheaf.random(nx.random_labeled_tree(30, seed=seed), 2, 2, seed=seed)
+    K = sc.eliminate(F)
+    assert sc.verify(K).passed
+    wrong = dataclasses.replace(K, steps=K.steps._replace(inverses=K.steps.inverses * (1 + 1e-3)))
+    assert not sc.verify(wrong)["fact-9-solutions"].passed
+
+
 def test_sections_that_are_lost_are_noticed():
     F = CellularSheaf.constant(nx.karate_club_graph())
     K = sc.eliminate(F)
