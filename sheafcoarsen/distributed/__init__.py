@@ -20,8 +20,9 @@ True
 
 The files, in the order in which data flows:
 
-``extras``, ``place``, ``packing``
-    Packages that only stores need; an address with arrays, blobs and notes; arrays as one blob.
+``extras``, ``place``, ``arrays``, ``packing``
+    Packages that only stores need; an address with groups, blobs and notes; arrays as Zarr has
+    them; arrays as one blob.
 ``store``, ``writing``
     A stored sheaf, which is read a part at a time; how one is written. The schema is in
     docs/guides/distributed.md.

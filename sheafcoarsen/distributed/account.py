@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen._kernels.operators import sum_products
-from sheafcoarsen._support import RESIDUAL_LIMIT, cochain, eps_of, read_only, whole_number
+from sheafcoarsen._support import RESIDUAL_LIMIT, cochain, eps_of, offsets, read_only, whole_number
 from sheafcoarsen.coarsening import EnergyLedger, truncation_bound
 from sheafcoarsen.distributed.store import SheafStore
 from sheafcoarsen.distributed.streams import (
@@ -40,12 +40,12 @@ def ledger_of(sheaf: SheafStore, fine: SheafStore, x: npt.ArrayLike) -> EnergyLe
     dims = np.bincount(labels, vertex_dims, minlength=K)
     inside = np.zeros((4, K, h))  # of fine, kept, discarded, and twice between the two
     crossing = np.zeros((4, h))
-    starts = None
     for part in parts_of(fine):
         F = part.sheaf
-        starts = F.vertex_offsets
-        y, kept, lost = (apply_coboundary(F, some) for some in (columns, retained, discarded))
-        ends = labels[F.edges]
+        y, kept, lost = (
+            apply_coboundary(F, some[part.rows]) for some in (columns, retained, discarded)
+        )
+        ends = labels[part.vertices[F.edges]]
         internal = ends[:, 0] == ends[:, 1]
         for k, (left, right, factor) in enumerate(
             ((y, y, 1), (kept, kept, 1), (lost, lost, 1), (kept, lost, 2))
@@ -55,9 +55,7 @@ def ledger_of(sheaf: SheafStore, fine: SheafStore, x: npt.ArrayLike) -> EnergyLe
             np.add.at(inside[k], ends[internal, 0], factor * values[internal])
             crossing[k] += factor * values[~internal].sum(axis=0)
     norms = np.empty((fine.n_vertices, h))
-    if starts is None:
-        starts = np.concatenate([[0], np.cumsum(vertex_dims)])
-    sum_products(starts, discarded, discarded, norms)
+    sum_products(offsets(vertex_dims), discarded, discarded, norms)
     lost_norms = np.zeros((K, h))
     np.add.at(lost_norms, labels, norms)
     bound = None
@@ -166,7 +164,7 @@ def bound_of(store: SheafStore) -> float:
             (1, F.head_data, F.head_offsets),
         ):
             squares = np.concatenate([[0.0], np.cumsum(np.abs(data).astype(np.float64) ** 2)])
-            np.add.at(total, F.edges[:, end], np.diff(squares[starts]))
+            np.add.at(total, part.vertices[F.edges[:, end]], np.diff(squares[starts]))
     return 2 * float(total.max(initial=0.0))
 
 

@@ -4,6 +4,8 @@ import importlib
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 REMEDY = 'sheafs in stores need it: pip install "sheafcoarsen[distributed]"'
 
 
@@ -33,6 +35,11 @@ def zarr() -> Any:
     return optional("zarr")
 
 
+def zstd() -> Any:
+    """Return the compression that comes with zarr."""
+    return optional("numcodecs.zstd")
+
+
 def distributed() -> Any:
     """Return the scheduler's package."""
     return optional("distributed")
@@ -40,5 +47,4 @@ def distributed() -> Any:
 
 def crc32c(data: Any) -> int:
     """Return the checksum of bytes, or of an array's memory, by the instruction of the machine."""
-    checksum = optional("google_crc32c").value
-    return int(checksum(data if isinstance(data, bytes) else memoryview(data).tobytes()))
+    return int(optional("google_crc32c").value(np.frombuffer(data, np.uint8)))

@@ -1,4 +1,4 @@
-"""A folder on a disk, or behind any address that fsspec knows: arrays, blobs, and notes."""
+"""A folder on a disk, or behind any address that fsspec knows: groups, blobs, and notes."""
 
 import json
 import os
@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
 
 from sheafcoarsen.distributed.extras import crc32c, fsspec, zarr
 
@@ -77,7 +75,7 @@ class Place:
             return []
         return sorted(name.rstrip("/").rsplit("/", 1)[-1] for name in found)
 
-    # ------------------------------------------------------------ arrays
+    # ------------------------------------------------------------ groups
 
     def group(self, mode: str = "r") -> Any:
         """Open, make ("a") or make anew ("w") the Zarr group that stands here."""
@@ -87,21 +85,34 @@ class Place:
 
     # ------------------------------------------------------------ blobs
 
-    def put(self, data: Any) -> None:
-        """Write a blob."""
+    def put(self, *pieces: Any) -> None:
+        """Write a blob of one piece or more."""
         fs, path = self.file_system()
         with failures(self, "written"):
             fs.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
             with fs.open(path, "wb") as file:
-                file.write(data)
+                for data in pieces:
+                    file.write(data)
 
     def get(self) -> bytes:
-        """Return a blob."""
+        """Return a blob.
+
+        Raises
+        ------
+        StoreError
+        """
+        found = self.find()
+        if found is None:
+            raise StoreError(f"{self.url} is missing")
+        return found
+
+    def find(self) -> bytes | None:
+        """Return a blob, or None where there is none."""
         fs, path = self.file_system()
         try:
             return fs.cat_file(path)
         except FileNotFoundError:
-            raise StoreError(f"{self.url} is missing") from None
+            return None
 
     def slices(self, names: list[str], starts: list[int], stops: list[int]) -> list[bytes]:
         """Return ranges of blobs in this folder, fetched side by side where that can be."""
@@ -168,71 +179,3 @@ def failures(place: Place, what: str) -> Iterator[None]:
 def fresh_name(name: str) -> str:
     """Return a name nobody else writes to: of tasks that run twice, notes say which counts."""
     return f"{name}-{uuid.uuid4().hex[:8]}"
-
-
-# ---------------------------------------------------------------- arrays of a group
-
-CHUNK = 1 << 20
-"""Entries of a chunk of the topology."""
-
-
-def write_array(group: Any, name: str, values: np.ndarray, *, packed: bool = True) -> None:
-    """Write one array, each chunk with a checksum; ``packed`` for integers, which compress well.
-
-    A chunk that is lost reads as NaN or -1, which no array holds (`read_array`), and never as 0.
-    """
-    codecs = zarr().codecs
-    values = np.asarray(values)
-    chunk = max(1, min(CHUNK, len(values)) if packed else len(values))
-    absent = np.array(np.nan if values.dtype.kind in "fc" else -1).astype(values.dtype)[()]
-    compressors = [codecs.ZstdCodec(level=1)] if packed else []
-    array = group.create_array(
-        name,
-        shape=values.shape,
-        chunks=(chunk, *values.shape[1:]),
-        dtype=values.dtype,
-        fill_value=absent,
-        compressors=[*compressors, codecs.Crc32cCodec()],
-        config={"write_empty_chunks": True},
-        overwrite=True,
-    )
-    if values.size:
-        array[...] = values
-
-
-def read_array(place: Place, group: Any, name: str, what: str = "") -> np.ndarray:
-    """Read an array whole; a chunk that is damaged or missing is an error that names it.
-
-    Raises
-    ------
-    StoreError
-    """
-    where = f"{place.url}: {what + ': ' if what else ''}"
-    try:
-        array = group[name]
-    except KeyError:
-        raise StoreError(f"{where}the array {name} is missing") from None
-    except ValueError as error:
-        raise StoreError(f"{where}the array {name} cannot be read: {error}") from None
-    chunk = array.chunks[0]
-    try:
-        values = array[...]
-    except Exception:  # codecs and file systems have errors of many classes
-        for k in range(-(-array.shape[0] // chunk)):
-            try:
-                array[k * chunk : (k + 1) * chunk]
-            except Exception as error:
-                raise StoreError(
-                    f"{where}{_chunk_name(array, name, k)} is damaged: {error}"
-                ) from error
-        raise
-    firsts = values[::chunk] if values.ndim == 1 else values[::chunk, 0]
-    lost = np.flatnonzero(np.isnan(firsts) if values.dtype.kind in "fc" else firsts == -1)
-    if lost.size:
-        raise StoreError(f"{where}{_chunk_name(array, name, int(lost[0]))} is missing")
-    return values
-
-
-def _chunk_name(array: Any, name: str, k: int) -> str:
-    tail = "/0" * (array.ndim - 1)
-    return f"the chunk {name}/c/{k}{tail}"

@@ -11,15 +11,16 @@ import tqdm
 from sheafcoarsen._kernels import distributed as kernels
 from sheafcoarsen._support import bar, flag, offsets, range_of_blocks
 from sheafcoarsen.distributed import tasks
+from sheafcoarsen.distributed.arrays import read_array, write_array
 from sheafcoarsen.distributed.engines import Engine, Here, engine_of
 from sheafcoarsen.distributed.lock import exclusive
 from sheafcoarsen.distributed.packing import get_arrays, put_arrays
-from sheafcoarsen.distributed.place import Place, fresh_name, place_of, read_array, write_array
+from sheafcoarsen.distributed.place import Place, fresh_name, place_of
 from sheafcoarsen.distributed.request import Request, check_dense, checked, planned
 from sheafcoarsen.distributed.result import StoredCoarsening
 from sheafcoarsen.distributed.sizes import Estimate, check_memory
 from sheafcoarsen.distributed.store import FORMAT, SheafStore, amount
-from sheafcoarsen.distributed.writing import seal
+from sheafcoarsen.distributed.writing import new_group, seal
 from sheafcoarsen.modes import LocalOperatorLike, Principal, Whole, warn_if_tied_in
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.ranks import RankLike, Spectra
@@ -359,17 +360,15 @@ class Run:
         edges_, dims_ = [np.zeros((0, 2), np.int64)], [np.zeros(0, np.int64)]
         for part in parts:
             folder = self.place / f"parts/{part['name']}"
-            group = folder.group("r")
-            edges_.append(read_array(folder, group, "edges"))
-            dims_.append(read_array(folder, group, "edge_dims"))
+            edges_.append(read_array(folder, "edges"))
+            dims_.append(read_array(folder, "edge_dims"))
         edges, edge_dims = np.concatenate(edges_), np.concatenate(dims_)
         order = np.lexsort((edges[:, 1], edges[:, 0], edges[:, 0] == edges[:, 1]))
         numbers = np.empty_like(order)
         numbers[order] = np.arange(len(order))
         part_ptr = offsets([part["n_edges"] for part in parts])
-        group = self.place.group("a")
-        group.require_group("basis")
-        write_array(group, "labels", self.asked.P.labels)
+        new_group(self.place / "basis")
+        write_array(self.place, "labels", self.asked.P.labels)
         seconds = time.perf_counter() - self.start
         report = {
             "seconds": seconds,

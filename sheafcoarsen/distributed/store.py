@@ -1,12 +1,13 @@
 """A sheaf in a store: its topology whole, its maps in parts, read one part at a time."""
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from sheafcoarsen._support import offsets, ranges, read_only
-from sheafcoarsen.distributed.place import Place, StoreError, place_of, read_array
+from sheafcoarsen.distributed.arrays import read_array
+from sheafcoarsen.distributed.place import Place, StoreError, place_of
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 FORMAT, VERSION = "sheafcoarsen-store", 1
@@ -59,17 +60,9 @@ class SheafStore:
         self.dim_c0, self.dim_c1 = int(a["dim_c0"]), int(a["dim_c1"])
         self.n_bytes, self.largest_entry = int(a["n_bytes"]), float(a["largest_entry"])
 
-    @cached_property
-    def group(self) -> Any:
-        """The Zarr group, open for reading."""
-        return self.place.group("r")
-
-    def __getstate__(self) -> dict:
-        return {name: value for name, value in self.__dict__.items() if name != "group"}
-
     def array(self, name: str, what: str = "") -> np.ndarray:
         """Read one of its arrays, or say which chunk is lost or damaged."""
-        return read_array(self.place, self.group, name, what)
+        return read_array(self.place, name, what)
 
     @cached_property
     def part_ptr(self) -> np.ndarray:
@@ -135,12 +128,28 @@ class SheafStore:
         StoreError
             For a chunk that is missing or damaged; it names the chunk.
         """
+        return self.maps_at(p, "tail"), self.maps_at(p, "head")
+
+    def maps_at(self, p: int, end: Literal["tail", "head"]) -> np.ndarray:
+        """Return the maps of one end of the edges of part ``p``.
+
+        Parameters
+        ----------
+        p : int
+            The part.
+        end : {"tail", "head"}
+
+        Returns
+        -------
+        ndarray
+
+        Raises
+        ------
+        StoreError
+            For a chunk that is missing or damaged; it names the chunk.
+        """
         part = self._part(p)
-        tail, head = (
-            self.array(f"parts/{self.parts[part]}/{end}", f"part {part}")
-            for end in ("tail", "head")
-        )
-        return tail, head
+        return self.array(f"parts/{self.parts[part]}/{end}", f"part {part}")
 
     def load(self) -> CellularSheaf:
         """Return the whole sheaf in memory.

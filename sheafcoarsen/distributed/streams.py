@@ -15,29 +15,30 @@ from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 
 class Part(NamedTuple):
-    """Some edges of a stored sheaf, on all of its vertices."""
+    """Some edges of a stored sheaf, on the vertices at their ends."""
 
     sheaf: CellularSheaf
     edges: np.ndarray  # their numbers in the whole
+    vertices: np.ndarray  # those of its vertices
+    rows: np.ndarray  # where its coordinates stand in a cochain
 
 
 def parts_of(store: SheafStore) -> Iterator[Part]:
     """Yield a stored sheaf part by part."""
     edges, vertex_dims, edge_dims = store.topology()
-    vertex_dims = vertex_dims.astype(np.int64)
     starts = offsets(vertex_dims)
     for p in range(len(store.parts)):
         numbers = store.edges_of(p)
         tail, head = store.maps(p)
+        vertices, ends = np.unique(edges[numbers], return_inverse=True)
         sheaf = trusted_sheaf(
-            edges[numbers].astype(np.int64),
-            vertex_dims,
+            ends.reshape(-1, 2),
+            vertex_dims[vertices].astype(np.int64),
             edge_dims[numbers].astype(np.int64),
             tail,
             head,
         )
-        sheaf.__dict__["vertex_offsets"] = starts  # once, and not for every part
-        yield Part(sheaf, numbers)
+        yield Part(sheaf, numbers, vertices, range_of_blocks(starts, vertices))
 
 
 def laplacian_operator(store: SheafStore) -> LinearOperator:
@@ -75,7 +76,7 @@ def laplacian_operator(store: SheafStore) -> LinearOperator:
         flat = as_columns(x)
         out = np.zeros_like(flat)
         for part in parts_of(store):
-            out += apply_laplacian(part.sheaf, flat)
+            out[part.rows] += apply_laplacian(part.sheaf, flat[part.rows])
         return out.reshape(x.shape)
 
     return LinearOperator(
@@ -92,7 +93,9 @@ def energy_of(store: SheafStore, x: np.ndarray) -> np.ndarray:
     """Return norm(delta x)^2 of every column."""
     total = np.zeros(x.shape[1])
     for part in parts_of(store):
-        total += np.square(np.abs(apply_coboundary(part.sheaf, x))).sum(axis=0, dtype=np.float64)
+        total += np.square(np.abs(apply_coboundary(part.sheaf, x[part.rows]))).sum(
+            axis=0, dtype=np.float64
+        )
     return total
 
 

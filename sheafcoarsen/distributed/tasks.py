@@ -7,21 +7,22 @@ and the library does with it what it does in memory.
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from sheafcoarsen._kernels import distributed as kernels
 from sheafcoarsen._kernels.arrays import scan
-from sheafcoarsen._support import offsets, range_of_blocks, ranges, thread_limit
+from sheafcoarsen._support import offsets, range_of_blocks, ranges, read_only, thread_limit
 from sheafcoarsen.coarsening import realize, realized
+from sheafcoarsen.distributed.arrays import write_array
 from sheafcoarsen.distributed.extras import crc32c
 from sheafcoarsen.distributed.packing import get_arrays, put_arrays
-from sheafcoarsen.distributed.place import Place, StoreError, fresh_name, write_array
+from sheafcoarsen.distributed.place import Place, StoreError, fresh_name
 from sheafcoarsen.distributed.store import SheafStore
-from sheafcoarsen.distributed.writing import write_part
+from sheafcoarsen.distributed.writing import new_group, write_part
 from sheafcoarsen.modes import (
     LocalModes,
     LocalOperator,
@@ -34,7 +35,7 @@ from sheafcoarsen.partition import Partition, clusters_of
 from sheafcoarsen.ranks import Rule
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
-AT_ONCE = 16
+AT_ONCE, BYTES_AT_ONCE = 16, 8e6
 """Ranges of buckets that are in memory beside what has been put together of them."""
 
 
@@ -107,13 +108,6 @@ def split_part(job: Job, p: int) -> dict[str, Any]:
     """Sort the maps of a part of the source by destination into one bucket file."""
     store = SheafStore(job.source)
     told = get_arrays(job.work / f"plan/split-{p:06d}")
-    data = store.maps(p)
-    for end, maps in zip(("tails", "heads"), data, strict=True):
-        if len(maps) != told[end].sum(dtype=np.int64):
-            raise StoreError(
-                f"{store.url}: part {p} holds {len(maps)} numbers of its {end}, its dimensions "
-                f"say {told[end].sum(dtype=np.int64)}"
-            )
     dest, starts = told["dest"], told["starts"]
     counts = np.zeros(len(starts) - 1, np.int64)
     kernels.count_keys(dest, counts)
@@ -124,14 +118,22 @@ def split_part(job: Job, p: int) -> dict[str, Any]:
     bucket = np.empty(int(starts[-1]), store.dtype)
     out, _ = machine_words(bucket)
     begin = starts[:-1].copy()
-    for end, maps in zip(("tails", "heads"), data, strict=True):
-        sizes = told[end].astype(np.int64)
+    ends: tuple[Literal["tail", "head"], ...] = ("tail", "head")
+    for end in ends:  # one in memory at a time
+        maps, sizes = store.maps_at(p, end), told[f"{end}s"].astype(np.int64)
+        where = offsets(sizes)
+        if len(maps) != where[-1]:
+            raise StoreError(
+                f"{store.url}: part {p} holds {len(maps)} numbers of its {end}s, its dimensions "
+                f"say {where[-1]}"
+            )
         lengths = sizes[edges]
         total = offsets(lengths)
         flat, words = machine_words(maps)
         to = total[:-1] + np.repeat(begin - total[ptr[:-1]], counts)
-        kernels.copy_blocks(flat, offsets(sizes)[edges] * words, lengths * words, to * words, out)
+        kernels.copy_blocks(flat, where[edges] * words, lengths * words, to * words, out)
         begin += np.diff(total[ptr])
+        del maps, flat
     raw = bucket.view(np.uint8)
     bounds = starts * store.dtype.itemsize
     found = np.flatnonzero(np.diff(starts)).tolist()
@@ -169,6 +171,18 @@ def read_buckets(job: Job, name: str) -> Buckets:
     return Buckets(arrays["names"].tobytes().decode().split("\n"), arrays["checksums"])
 
 
+def batches(sizes: list[int]) -> Iterator[range]:
+    """Yield what is read side by side: few ranges, of few bytes in all, but one at least."""
+    lo, total = 0, 0
+    for k, size in enumerate(sizes):
+        if k > lo and (k - lo == AT_ONCE or total + size > BYTES_AT_ONCE):
+            yield range(lo, k)
+            lo, total = k, 0
+        total += size
+    if lo < len(sizes):
+        yield range(lo, len(sizes))
+
+
 def gathered(
     job: Job, dtype: np.dtype, told: dict[str, np.ndarray], buckets: Buckets
 ) -> list[np.ndarray]:
@@ -180,8 +194,7 @@ def gathered(
     data = [np.empty(int(told[end].sum()), dtype) for end in ("tails", "heads")]
     at = [0, 0]
     folder = job.work / "buckets"
-    for lo in range(0, len(parts), AT_ONCE):
-        some = range(lo, min(lo + AT_ONCE, len(parts)))
+    for some in batches((sizes * dtype.itemsize).tolist()):
         names = [buckets.names[parts[k]] for k in some]
         ranges_ = folder.slices(names, [starts[k] for k in some], [stops[k] for k in some])
         for k, name, raw in zip(some, names, ranges_, strict=True):
@@ -194,7 +207,9 @@ def gathered(
             for end, piece in enumerate((values[:n_tails], values[n_tails:])):
                 data[end][at[end] : at[end] + len(piece)] = piece
                 at[end] += len(piece)
-    return data
+            del raw, values, piece
+        del ranges_
+    return [read_only(values) for values in data]
 
 
 def local_sheaf(job: Job, dtype: np.dtype, told: dict[str, np.ndarray], buckets: Buckets) -> Local:
@@ -306,7 +321,7 @@ def coarsen_shard(job: Job, s: int, buckets: str, ranks: str) -> dict[str, Any]:
     modes, R, coarse = shard.coarsened(get_arrays(job.work / ranks))
     name = fresh_name(f"inner-{s:06d}")
     result = write_coarse(job, name, shard.clusters, coarse)
-    group = (job.out / f"basis/{name}").group("w")
+    group = new_group(job.out / f"basis/{name}")
     own = shard.own
     write_array(group, "vertices", shard.told["vertices"])
     write_array(group, "clusters", shard.clusters)

@@ -19,7 +19,8 @@ from sheafcoarsen._support import (
     real_number,
     scalar_array,
 )
-from sheafcoarsen.distributed.place import Place, place_of, write_array
+from sheafcoarsen.distributed.arrays import write_array
+from sheafcoarsen.distributed.place import Place, place_of
 from sheafcoarsen.distributed.store import FORMAT, VERSION, SheafStore
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
@@ -35,12 +36,18 @@ def index_type(count: int) -> type:
     return np.int32 if count < 2**31 else np.int64
 
 
-def write_part(place: Place, name: str, tail: np.ndarray, head: np.ndarray) -> Any:
-    """Write the maps of a part, each end as one chunk; return its group."""
-    group = (place / f"parts/{name}").group("w")
-    write_array(group, "tail", tail, packed=False)
-    write_array(group, "head", head, packed=False)
-    return group
+def new_group(place: Place) -> Place:
+    """Make a Zarr group and return its place."""
+    (place / "zarr.json").put(b'{"zarr_format": 3, "node_type": "group", "attributes": {}}')
+    return place
+
+
+def write_part(place: Place, name: str, tail: np.ndarray, head: np.ndarray) -> Place:
+    """Write the maps of a part, each end as one chunk; return its place."""
+    part = new_group(place / f"parts/{name}")
+    write_array(part, "tail", tail, packed=False)
+    write_array(part, "head", head, packed=False)
+    return part
 
 
 def seal(
@@ -52,16 +59,15 @@ def seal(
 ) -> SheafStore:
     """Write the topology, and last the attributes without which nothing counts as a store."""
     edges, vertex_dims, edge_dims = topology
-    group = place.group("a")
-    group.require_group("parts")
+    new_group(place / "parts")
     dims = index_type(int(max(vertex_dims.max(initial=0), edge_dims.max(initial=0))))
-    write_array(group, "edges", edges.astype(index_type(len(vertex_dims)), copy=False))
-    write_array(group, "vertex_dims", vertex_dims.astype(dims, copy=False))
-    write_array(group, "edge_dims", edge_dims.astype(dims, copy=False))
-    write_array(group, "part_ptr", part_ptr)
+    write_array(place, "edges", edges.astype(index_type(len(vertex_dims)), copy=False))
+    write_array(place, "vertex_dims", vertex_dims.astype(dims, copy=False))
+    write_array(place, "edge_dims", edge_dims.astype(dims, copy=False))
+    write_array(place, "part_ptr", part_ptr)
     if edge_numbers is not None:
-        write_array(group, "edge_numbers", edge_numbers.astype(index_type(len(edges)), copy=False))
-    group.attrs.update(
+        write_array(place, "edge_numbers", edge_numbers.astype(index_type(len(edges)), copy=False))
+    place.group("a").attrs.update(
         {
             "format": FORMAT,
             "version": VERSION,
@@ -313,5 +319,5 @@ def to_store(
     writer = Writer(new_place(url, storage_options), sheaf.vertex_dims, part_bytes)
     writer.add(0, (sheaf.edges, sheaf.edge_dims, sheaf.tail_data, sheaf.head_data))
     if names is not None:
-        write_array(writer.place.group("a"), "vertex_labels", names)
+        write_array(writer.place, "vertex_labels", names)
     return writer.finished(vertex_labels=names is not None)
