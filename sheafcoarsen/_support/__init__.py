@@ -59,7 +59,7 @@ from sheafcoarsen._support.checks import (
     vertex_count,
     whole_number,
 )
-from sheafcoarsen._support.cochains import check_range, cochain, range_limits
+from sheafcoarsen._support.cochains import check_range, cochain, range_limits, right_side
 from sheafcoarsen._support.extras import check_matplotlib
 from sheafcoarsen._support.files import output_path, replacing
 from sheafcoarsen._support.linalg import (
@@ -124,6 +124,7 @@ __all__ = [
     "real_number",
     "replacing",
     "residual_ratio",
+    "right_side",
     "room_for_entries",
     "run_ranges",
     "scalar_array",

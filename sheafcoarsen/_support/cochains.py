@@ -54,6 +54,28 @@ def cochain(sheaf: Stalks, x: npt.ArrayLike, name: str = "x", what: str = "") ->
 
     ``what`` tells in a message which sheaf's dimension is meant.
     """
+    array, size = _columns(sheaf, x, name, what)
+    if size * max(sheaf.largest_entry, 1.0) > 100 * range_limits(array.dtype)[1]:
+        raise ValueError(
+            f"`{name}` has entries up to {size:.3g}: with maps up to {sheaf.largest_entry:.3g} "
+            f"energies of {array.dtype} would overflow: rescale `{name}`"
+        )
+    return array
+
+
+def right_side(sheaf: Stalks, b: npt.ArrayLike, name: str = "b", what: str = "") -> np.ndarray:
+    """Return the right side of a system with L as ``cochain`` does; it may be as large as L is."""
+    array, size = _columns(sheaf, b, name, what)
+    if size > np.finfo(array.dtype).max / 1e4:
+        raise ValueError(
+            f"`{name}` has entries up to {size:.3g}, whose norm {array.dtype} may not hold: "
+            f"rescale `{name}`"
+        )
+    return array
+
+
+def _columns(sheaf: Stalks, x: npt.ArrayLike, name: str, what: str) -> tuple[np.ndarray, float]:
+    """Return one or more columns over C^0, and their largest entry."""
     array = scalar_array(name, x)
     if array.ndim not in (1, 2) or array.shape[0] != sheaf.dim_c0:
         raise ValueError(
@@ -65,12 +87,7 @@ def cochain(sheaf: Stalks, x: npt.ArrayLike, name: str = "x", what: str = "") ->
     if bad >= 0:
         row = bad // (array.shape[1] if array.ndim == 2 else 1)
         raise ValueError(f"`{name}` must be finite, got {array.reshape(-1)[bad]} in row {row}")
-    if size * max(sheaf.largest_entry, 1.0) > 100 * range_limits(array.dtype)[1]:
-        raise ValueError(
-            f"`{name}` has entries up to {size:.3g}: with maps up to {sheaf.largest_entry:.3g} "
-            f"energies of {array.dtype} would overflow: rescale `{name}`"
-        )
-    return array
+    return array, size
 
 
 def _reshaping(sheaf: Stalks, array: np.ndarray, name: str) -> str:

@@ -30,6 +30,8 @@ The files:
     vertices taken out one by one; the sheaf on those that are left;
 ``replay.py``
     cochains through the steps, forward and backward, and the prolongation;
+``free.py``
+    sections that vanish on kept vertices, which extensions of least norm have no part in;
 ``checks.py``, ``sizes.py``
     whether star-mesh is exact and parts fit; what was saved.
 """

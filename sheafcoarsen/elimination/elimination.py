@@ -13,12 +13,14 @@ from sheafcoarsen._support import (
     cochain,
     range_of_blocks,
     read_only,
+    right_side,
     tables,
     vertex_mask,
     whole_number,
 )
 from sheafcoarsen.elimination.cells import sheaf_of
 from sheafcoarsen.elimination.checks import check_connection, check_parts
+from sheafcoarsen.elimination.free import FreeSections, free_sections
 from sheafcoarsen.elimination.replay import backward, forward, prolongation_matrix
 from sheafcoarsen.elimination.sizes import Sizes, sizes_of
 from sheafcoarsen.elimination.steps import shrink
@@ -106,10 +108,10 @@ class Elimination:
         >>> K.solution_from(np.ones((5, 1)), lambda b: np.zeros_like(b)).round(12).ravel()
         array([0. , 1.5, 2. , 1.5, 0. ])
         """
-        passed = forward(self.fine, self.steps, right)
+        passed = forward(self._stalks, self.steps, right)
         x = np.empty_like(passed)
         x[self._kept_coordinates] = solve(passed[self._kept_coordinates])
-        backward(self.fine, self.steps, x, passed)
+        backward(self._stalks, self.steps, x, passed)
         return x
 
     @property
@@ -126,12 +128,28 @@ class Elimination:
         """
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (self.fine.dim_c0, 1))
         with np.errstate(over="ignore", invalid="ignore"):
-            largest = float(np.abs(forward(self.fine, self.steps, signs)).max(initial=1.0))
+            largest = float(np.abs(forward(self._stalks, self.steps, signs)).max(initial=1.0))
         return largest if np.isfinite(largest) else np.inf
 
     @cached_property
     def _kept_coordinates(self) -> np.ndarray:
         return range_of_blocks(self.fine.vertex_offsets, self.kept)
+
+    @cached_property
+    def _free(self) -> FreeSections | None:
+        if self.is_determined:
+            return None
+        return free_sections(self.fine.vertex_dims, self.steps, self.kept)
+
+    @property
+    def _stalks(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.fine.vertex_dims, self.fine.vertex_offsets
+
+    def _passed(self, right: np.ndarray) -> np.ndarray:
+        """Return what a right side is after all steps; of its part in the range of L_ee."""
+        if self._free is None:
+            return forward(self._stalks, self.steps, right)
+        return self._free.forward(right)
 
     def extend(self, z: npt.ArrayLike, b: npt.ArrayLike | None = None) -> np.ndarray:
         """Return the fine cochain with z on the kept vertices that has least energy, and norm.
@@ -165,7 +183,7 @@ class Elimination:
         array([0.  , 0.25, 0.5 , 0.75, 1.  ])
         """
         z = cochain(self.sheaf, z, "z", " of the sheaf that is left")
-        right = None if b is None else cochain(self.fine, b, "b", " of the fine sheaf")
+        right = None if b is None else right_side(self.fine, b, "b", " of the fine sheaf")
         if right is not None and right.shape[1:] != z.shape[1:]:
             raise ValueError(
                 f"`b` must have as many columns as `z`, of shape {z.shape}, got shape {right.shape}"
@@ -177,8 +195,11 @@ class Elimination:
         x[self._kept_coordinates] = columns
         passed = None
         if right is not None:
-            passed = forward(self.fine, self.steps, as_columns(right).astype(double))
-        backward(self.fine, self.steps, x, passed)
+            passed = self._passed(as_columns(right).astype(double))
+        if self._free is None:
+            backward(self._stalks, self.steps, x, passed)
+        else:
+            x = self._free.extend(x, passed)
         return x.reshape(-1, *z.shape[1:]).astype(dtype, copy=False)
 
     def reduce(self, b: npt.ArrayLike) -> np.ndarray:
@@ -207,9 +228,8 @@ class Elimination:
         >>> K.reduce([0.0, 1.0, 0.0, 0.0, 0.0]).round(12)
         array([0.75, 0.25])
         """
-        right = cochain(self.fine, b, "b", " of the fine sheaf")
-        passed = forward(self.fine, self.steps, as_columns(right))
-        out = passed[self._kept_coordinates]
+        right = right_side(self.fine, b, "b", " of the fine sheaf")
+        out = self._passed(as_columns(right))[self._kept_coordinates]
         return out.reshape(-1, *right.shape[1:]).astype(right.dtype, copy=False)
 
     @cached_property
@@ -218,7 +238,10 @@ class Elimination:
 
         P* L P is the Laplacian of ``sheaf``, and L P vanishes in the rows of eliminated vertices.
         """
-        P = prolongation_matrix(self.fine, self.steps, self.kept)
+        P = prolongation_matrix(self.fine.vertex_dims, self.steps, self.kept)
+        if self._free is not None:
+            P = self._free.taken_out_of_sparse(P)
+        P = P.astype(self.fine.dtype, copy=False)
         for array in (P.data, P.indices, P.indptr):
             read_only(array)
         return P

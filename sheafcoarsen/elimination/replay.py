@@ -5,29 +5,39 @@ import scipy.sparse
 
 from sheafcoarsen._kernels import elimination as kernels
 from sheafcoarsen._support import offsets, range_of_blocks
-from sheafcoarsen.sheaf import CellularSheaf
 
 
-def forward(F: CellularSheaf, record: kernels.Record, b: np.ndarray) -> np.ndarray:
-    """Return b, of shape (dim_c0, h), with what eliminated vertices pass on to their neighbours."""
+def forward(
+    stalks: tuple[np.ndarray, np.ndarray], record: kernels.Record, b: np.ndarray
+) -> np.ndarray:
+    """Return b, of shape (dim, h), with what eliminated vertices pass on to their neighbours.
+
+    ``stalks`` are their dimensions and where they begin.
+    """
     b = np.array(b, dtype=np.result_type(b.dtype, record.blocks.dtype), order="C")
-    kernels.reduce_forward(record, F.vertex_dims, F.vertex_offsets, b)
+    kernels.reduce_forward(record, *stalks, b)
     return b
 
 
 def backward(
-    F: CellularSheaf, record: kernels.Record, x: np.ndarray, passed: np.ndarray | None
+    stalks: tuple[np.ndarray, np.ndarray],
+    record: kernels.Record,
+    x: np.ndarray,
+    passed: np.ndarray | None,
 ) -> None:
-    """Fill in x, of shape (dim_c0, h), at eliminated vertices; `forward` left ``passed``."""
+    """Fill in x, of shape (dim, h), at eliminated vertices; `forward` left ``passed``."""
     b = np.empty((0, x.shape[1]), x.dtype) if passed is None else passed
-    kernels.extend_backward(record, F.vertex_dims, F.vertex_offsets, x, b)
+    kernels.extend_backward(record, *stalks, x, b)
 
 
 def prolongation_matrix(
-    F: CellularSheaf, record: kernels.Record, kept: np.ndarray
+    dims: np.ndarray, record: kernels.Record, kept: np.ndarray
 ) -> scipy.sparse.csr_array:
-    """Return the matrix of `backward`: rows in the order of C^0, columns those of kept stalks."""
-    steps, n = len(record.vertices), F.n_vertices
+    """Return the matrix of `backward`: rows in the order of C^0, columns those of kept stalks.
+
+    ``dims`` are the dimensions of all stalks.
+    """
+    steps, n, dim = len(record.vertices), len(dims), int(dims.sum())
     step_of = np.empty(n, np.int64)
     step_of[record.vertices] = np.arange(steps)
     step_of[kept] = -1 - np.arange(len(kept))
@@ -42,18 +52,18 @@ def prolongation_matrix(
         if kernels.find_anchors(record, anchors) >= 0:
             break
         room *= 2
-    columns = offsets(F.vertex_dims[kept])
+    columns = offsets(dims[kept])
     widths = np.ones(n, np.int64)  # entries in a row, for each vertex
     used = int((anchors.starts + anchors.counts).max(initial=0))
-    sizes = offsets(F.vertex_dims[kept][anchors.kept[:used]])
+    sizes = offsets(dims[kept][anchors.kept[:used]])
     widths[record.vertices] = sizes[anchors.starts + anchors.counts] - sizes[anchors.starts]
-    begins = offsets(F.vertex_dims * widths)
+    begins = offsets(dims * widths)
     data = np.empty(int(begins[-1]), record.blocks.dtype)
-    kernels.put_prolongation(record, anchors, (F.vertex_dims, columns), begins, data)
+    kernels.put_prolongation(record, anchors, (dims, columns), begins, data)
     data[range_of_blocks(begins, kept)] = 1
-    itype = np.int32 if max(len(data), F.dim_c0) < np.iinfo(np.int32).max else np.int64
+    itype = np.int32 if max(len(data), dim) < np.iinfo(np.int32).max else np.int64
     indices = np.empty(len(data), itype)
-    kernels.put_indices(anchors, (F.vertex_dims, columns), begins, indices)
-    indptr = offsets(np.repeat(widths, F.vertex_dims)).astype(itype)
-    shape = (F.dim_c0, int(columns[-1]))
-    return scipy.sparse.csr_array((data.astype(F.dtype), indices, indptr), shape=shape)
+    kernels.put_indices(anchors, (dims, columns), begins, indices)
+    indptr = offsets(np.repeat(widths, dims)).astype(itype)
+    shape = (dim, int(columns[-1]))
+    return scipy.sparse.csr_array((data, indices, indptr), shape=shape)

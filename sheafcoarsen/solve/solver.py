@@ -16,6 +16,7 @@ from sheafcoarsen._support import (
     eps_of,
     flag,
     real_number,
+    right_side,
     single_threaded_blas,
     vertex_mask,
 )
@@ -221,7 +222,7 @@ class Solver:
         NotConverged
             Where the residual does not come down; its ``result`` is the best x.
         """
-        return self._solved(cochain(self.sheaf, b, "b"), tol, x0, nearest=False)
+        return self._solved(right_side(self.sheaf, b), tol, x0, nearest=False)
 
     def _solved(
         self, given: np.ndarray, tol: float, x0: npt.ArrayLike | None, *, nearest: bool

@@ -83,7 +83,10 @@ def test_at_any_scale(method, scale):
     b = np.random.default_rng(3).standard_normal(F.dim_c0)
     wanted = sc.Solver(F, method=method)(b, tol=TOL)
     scaled = F.with_maps(F.tail_data * scale, F.head_data * scale)
-    x = sc.Solver(scaled, method=method)(b, tol=TOL) * scale * scale
+    solve = sc.Solver(scaled, method=method)
+    x = solve(b, tol=TOL) * scale * scale
+    assert np.linalg.norm(x - wanted) <= 1e-9 * np.linalg.norm(wanted)
+    x = solve(b * scale * scale, tol=TOL)  # a right side of the size of L
     assert np.linalg.norm(x - wanted) <= 1e-9 * np.linalg.norm(wanted)
 
 

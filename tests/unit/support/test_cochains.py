@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sheafcoarsen import CellularSheaf
-from sheafcoarsen._support import check_range, cochain, range_limits
+from sheafcoarsen._support import check_range, cochain, range_limits, right_side
 
 PATH = CellularSheaf.constant(nx.path_graph(3), dim=2)
 
@@ -73,3 +73,12 @@ def test_entries_beside_which_energies_overflow_are_refused():
     large = CellularSheaf([[0, 1]], np.full((1, 1, 1), 1e3), np.ones((1, 1, 1)))
     with refuses("with maps up to 1e+03 energies"):
         cochain(large, np.full(2, high))
+
+
+def test_right_sides_may_be_as_large_as_the_laplacian():
+    large = CellularSheaf([[0, 1]], np.full((1, 1, 1), 1e100), np.ones((1, 1, 1)))
+    assert right_side(large, [1e200, -1e200]).tolist() == [1e200, -1e200]
+    with refuses("`b` has entries up to 1e+305, whose norm float64 may not hold: rescale `b`"):
+        right_side(large, [0.0, 1e305])
+    with refuses("`b` must be finite, got inf in row 1"):
+        right_side(large, [0.0, np.inf])

@@ -1,0 +1,118 @@
+"""Sections that vanish on kept vertices: L_ee^+ to rounding, whatever the kernel of L_ee is."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf
+from sheafcoarsen.elimination.free import free_sections
+from tests.support.helpers import assert_residual
+
+
+def sparse_graph(seed):
+    """Trees, chains and a cycle here and there; several components."""
+    return nx.gnm_random_graph(40, 42, seed=seed)
+
+
+def ragged(seed, dtype=float, scale=1.0):
+    rng = np.random.default_rng(seed)
+    graph = sparse_graph(seed)
+    dims = rng.integers(0, 4, graph.number_of_nodes())
+    heights = rng.integers(0, 3, graph.number_of_edges())
+    F = CellularSheaf.random(graph, dims, heights, seed=seed, dtype=dtype)
+    return F.with_maps(F.tail_data * dtype(scale), F.head_data * dtype(scale))
+
+
+def parts(K):
+    """Return L_ee^+, L_ek and which coordinates are kept, in double precision."""
+    F = K.fine
+    kept = np.zeros(F.dim_c0, bool)
+    for v in K.kept:
+        kept[F.vertex_offsets[v] : F.vertex_offsets[v + 1]] = True
+    wide = np.result_type(F.dtype, np.float64)
+    delta = sc.coboundary(F).toarray().astype(wide)
+    unit = np.abs(delta).max()
+    inverse = np.linalg.pinv(delta[:, ~kept] / unit, rcond=1e4 * np.finfo(F.dtype).eps) / unit
+    return inverse @ inverse.conj().T, delta[:, ~kept].conj().T @ delta[:, kept], kept
+
+
+def norm2(matrix):
+    return np.linalg.norm(matrix, 2) if matrix.size else 0.0
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    ("dtype", "scale"), [(float, 1.0), (complex, 1e60), (np.float32, 1e-6), (np.complex64, 1.0)]
+)
+def test_it_is_the_pseudo_inverse(seed, dtype, scale):
+    F = ragged(seed, dtype, scale)
+    K = sc.eliminate(F, keep=[1, 7])
+    inverse, coupling, kept = parts(K)
+    assert not K.is_determined
+    rng = np.random.default_rng(seed)
+    z = rng.standard_normal((K.sheaf.dim_c0, 2)).astype(dtype)
+    b = rng.standard_normal((F.dim_c0, 2)).astype(dtype) * dtype(scale) * dtype(scale)
+    x = K.extend(z, b)
+    e = ~kept
+    wanted = inverse @ (b[e] - coupling @ z)
+    # the condition of what is left of L_ee, squared as in L, is what perturbations are worth
+    eps, bound = np.finfo(dtype).eps, norm2(inverse) * norm2(coupling) + 1
+    sizes = (bound, norm2(inverse) * np.linalg.norm(b) + bound * np.linalg.norm(z))
+    assert np.array_equal(x[kept], z)
+    assert_residual(x[e] - wanted, *sizes, n=F.dim_c0, eps=eps)
+    down = b[kept] - coupling.conj().T @ (inverse @ b[e])
+    unit = scale * scale
+    sizes = (bound, bound * np.linalg.norm(b) / unit)
+    assert_residual((K.reduce(b) - down) / unit, *sizes, n=F.dim_c0, eps=eps)
+    assert_residual(K.prolongation @ z - K.extend(z), bound, x, n=F.dim_c0, eps=eps)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_they_are_all_sections_that_vanish_there(seed):
+    F = ragged(seed)
+    K = sc.eliminate(F, keep=[1, 7])
+    N = free_sections(F.vertex_dims, K.steps, K.kept).basis
+    inverse, _, kept = parts(K)
+    delta = sc.coboundary(F)
+    assert N.shape[1] == len(inverse) - np.linalg.matrix_rank(inverse, hermitian=True)
+    assert abs(N[kept]).sum() == 0
+    assert_residual((delta @ N).toarray(), delta.toarray(), N.toarray(), n=F.dim_c0)
+    assert np.linalg.matrix_rank(N.toarray()) == N.shape[1]
+    assert_residual(np.linalg.norm(N.toarray(), axis=0) - 1, 1.0, n=F.dim_c0)
+
+
+def test_where_nothing_is_free_there_are_none():
+    K = sc.eliminate(CellularSheaf.constant(nx.path_graph(5)), keep=[0])
+    assert free_sections(K.fine.vertex_dims, K.steps, K.kept) is None
+
+
+def test_where_sections_grow_beyond_all_numbers_there_are_none():
+    G = CellularSheaf.random(nx.path_graph(20_000), 2, 2, seed=0)
+    K = sc.eliminate(G)
+    assert free_sections(G.vertex_dims, K.steps, K.kept) is None
+
+
+def test_solutions_on_a_tree_lie_in_the_range():
+    """Maps expand and contract by 1e7 on the way; what arrives at the root is rounding alone."""
+    F = CellularSheaf.random(nx.random_labeled_tree(60, seed=2), 2, 2, seed=2)
+    K = sc.eliminate(F)
+    L = sc.laplacian(F).toarray()
+    b = L @ np.random.default_rng(0).standard_normal(F.dim_c0)
+    x = K.extend(np.zeros(0), b)
+    assert K.growth > 1e4
+    assert_residual(L @ x - b, L, x, n=F.dim_c0)
+    kernel = sc.global_sections(F).toarray()
+    assert_residual(kernel.T @ x, kernel, x, n=F.dim_c0)
+
+
+def test_many_leaves_with_sections_of_their_own():
+    F = CellularSheaf.random(nx.star_graph(3000), 3, 1, seed=0)
+    K = sc.eliminate(F, keep=[0])
+    P = K.prolongation
+    assert free_sections(F.vertex_dims, K.steps, K.kept).basis.shape[1] == 6000
+    delta = sc.coboundary(F)
+    assert_residual((delta @ P).toarray(), delta.toarray(), P.toarray(), n=3)
+    for v in (1, 2999):  # x_v = M^+ A x_0, in the row space of the one map there
+        rows, M = slice(3 * v, 3 * v + 3), F.head_map(v - 1)
+        assert_residual(P[rows].toarray() - np.linalg.pinv(M) @ F.tail_map(v - 1), 1.0, P, n=3)
