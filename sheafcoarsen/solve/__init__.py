@@ -24,7 +24,9 @@ True
 How it is done, file by file, from the bottom:
 
 ``stalks``
-    matrices by stalks: inverse square roots of diagonal blocks, products in blocks.
+    matrices by stalks: inverse square roots of diagonal blocks, matrices in blocks.
+``products``
+    a matrix in blocks times several columns, and what is added, in one pass over it.
 ``multigrid``
     levels from the sheaf's own coarsening, and the V-cycle: about the inverse of L + shift I.
 ``conjugate_gradients``, ``solver``

@@ -90,9 +90,7 @@ def lowest_pairs(
         if len(active) < m:
             R = R[:, active]
         W = precondition(np.ascontiguousarray(R))
-        del R
-        _take_out(W, X, BX)
-        del BX
+        del R, BX
         GA, GB = _gram((X, W, P), apply(W), None if mass is None else weigh(W), known)
         values, C = _beside_first(GA, GB, m)
         step += 1
@@ -145,18 +143,6 @@ def _inner(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     for rows in _pieces(len(X)):
         total += X[rows].conj().T @ Y[rows]
     return total
-
-
-def _take_out(W: np.ndarray, X: np.ndarray, BX: np.ndarray) -> None:
-    """Take X out of W, whose columns get norm 1."""
-    C, squares = _inner(BX, W), np.zeros(W.shape[1])
-    for rows in _pieces(len(W)):
-        Y = W[rows]
-        Y -= X[rows] @ C
-        squares += norms(Y) ** 2
-    sizes = 1 / np.sqrt(np.where(squares > 0, squares, 1))
-    for rows in _pieces(len(W)):
-        W[rows] *= sizes
 
 
 def _fresh(apply: Callable, weigh: Callable, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -227,16 +213,27 @@ def rayleigh_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, n
     GA, GB = (_hermitian(G * scale[:, None] * scale) for G in (GA, GB))
     if not GB.any():
         return np.zeros(0), np.zeros((len(GB), 0), GB.dtype)
-    spectrum, V = scipy.linalg.eigh(GB)
-    least = DEPENDENT * max(float(spectrum[-1]), np.finfo(float).tiny)
-    if spectrum[0] > least:  # Cholesky keeps what is small beside what is large apart
-        factor = scipy.linalg.cholesky(GB, lower=True)
-        T = scipy.linalg.solve_triangular(factor, np.eye(len(GB)), lower=True).conj().T
-    else:
-        kept = spectrum > least
+    T = _inverse_factor(GB)
+    if T is None:
+        spectrum, V = np.linalg.eigh(GB)
+        kept = spectrum > DEPENDENT * spectrum[-1]
         T = V[:, kept] / np.sqrt(spectrum[kept])
-    values, C = scipy.linalg.eigh(_hermitian(T.conj().T @ GA @ T))
+    values, C = np.linalg.eigh(_hermitian(T.conj().T @ GA @ T))
     return values[:m], scale[:, None] * (T @ C[:, :m])
+
+
+def _inverse_factor(G: np.ndarray) -> np.ndarray | None:
+    """Return T triangular with T* G T = I, which keeps what is small beside what is large apart.
+
+    None where G, of unit diagonal, may have an eigenvalue below ``DEPENDENT`` times the largest.
+    """
+    try:
+        factor = np.linalg.cholesky(G)
+    except np.linalg.LinAlgError:
+        return None
+    T = scipy.linalg.solve_triangular(factor, np.eye(len(G)), lower=True).conj().T
+    # the least eigenvalue is at least 1 / norm(T)^2, the largest at most the trace
+    return T if np.linalg.norm(T) ** 2 * len(G) < 1 / DEPENDENT else None
 
 
 def _beside_first(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:

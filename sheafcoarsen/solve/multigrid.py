@@ -24,6 +24,13 @@ from sheafcoarsen.operators import Factors, apply_coboundary, laplacian
 from sheafcoarsen.partition import Partition, find_clusters
 from sheafcoarsen.ranks import below
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
+from sheafcoarsen.solve.products import (
+    LANES,
+    BlockMatrix,
+    complex_columns,
+    real_columns,
+    real_form,
+)
 from sheafcoarsen.solve.stalks import (
     Matrix,
     adjoint,
@@ -75,10 +82,10 @@ cycle is positive definite whatever the kernel."""
 class Level(NamedTuple):
     """One level of the cycle, in single precision, and the way to the next one."""
 
-    operator: scipy.sparse.csr_array
+    operator: BlockMatrix
     top: float  # bound of its spectrum
-    prolongation: scipy.sparse.csr_array | None  # None on the coarsest
-    restriction: scipy.sparse.csr_array | None
+    prolongation: BlockMatrix | None  # None on the coarsest
+    restriction: BlockMatrix | None
 
 
 class Multigrid:
@@ -147,23 +154,17 @@ class Multigrid:
                 tops.append(largest_eigenvalue(A) or 1.0)
                 shown.update(1)
         self.dims = [A.shape[0] for A in self.operators]
-        self._work = np.dtype(np.complex64 if A.dtype.kind == "c" else np.float32)
-        self._roots = self.roots.astype(self._work)
-        self._adjoint_roots = adjoint(self._roots)
+        self._roots = BlockMatrix(self.roots), BlockMatrix(adjoint(self.roots))
         self._levels = [
             Level(
-                self._single(A),
+                BlockMatrix(A, np.float32),
                 top,
-                None if P is None else self._single(P),
-                None if P is None else self._single(adjoint(P)),
+                None if P is None else BlockMatrix(P, np.float32),
+                None if P is None else BlockMatrix(adjoint(P), np.float32),
             )
             for A, top, P in zip(self.operators, tops, [*self.prolongations, None], strict=True)
         ]
         self._set_up_coarsest(tops[-1])
-
-    def _single(self, A: Matrix) -> scipy.sparse.csr_array:
-        # astype would sort what need not be sorted
-        return type(A)((A.data.astype(self._work), A.indices, A.indptr), shape=A.shape).tocsr()
 
     def _set_up_coarsest(self, top: float) -> None:
         """Invert the coarsest operator, by its eigenvalues, or factor it where it is large."""
@@ -177,7 +178,7 @@ class Multigrid:
             values, vectors = scipy.linalg.eigh(A.toarray(), driver="evd")
         largest = max(float(values[-1]), NOTHING)
         inverse = (vectors / np.maximum(values, FLOOR * largest)) @ vectors.conj().T
-        self._inverse = inverse.astype(self._work)
+        self._inverse = (real_form(inverse) if A.dtype.kind == "c" else inverse).astype(np.float32)
         self._zeros = vectors[:, values <= NOTHING * largest]
         self.lowest = max(float(values[0]), 0.0) / largest
 
@@ -220,30 +221,56 @@ class Multigrid:
 
     def cycle(self, X: np.ndarray) -> np.ndarray:
         """Return about (L + shift)^{-1} X for X of shape (dim, h), one V-cycle for each column."""
-        size = norms(X)
-        size[size == 0] = 1
-        B = np.ascontiguousarray((X / size).astype(self._work))
-        Y = self._roots @ self.descend(0, self._adjoint_roots @ B)
-        return Y.astype(X.dtype) * size
+        return self._scaled_cycle(0, X, self._roots)
 
     def level_cycle(self, level: int, X: np.ndarray) -> np.ndarray:
         """Return about A_level^{-1} X, one V-cycle that begins at a level."""
-        size = norms(X)
-        size[size == 0] = 1
-        B = np.ascontiguousarray((X / size).astype(self._work))
-        return self.descend(level, B).astype(X.dtype) * size
+        return self._scaled_cycle(level, X, None)
+
+    def _scaled_cycle(
+        self, level: int, X: np.ndarray, roots: tuple[BlockMatrix, BlockMatrix] | None
+    ) -> np.ndarray:
+        """Return the cycle in double precision: columns are of norm 1 inside."""
+        is_complex = X.dtype.kind == "c"
+        X = real_columns(X) if is_complex else np.ascontiguousarray(X)
+        h = X.shape[1]
+        sizes = norms(X)
+        sizes[sizes == 0] = 1
+        B = np.zeros((len(X), padded(h)), np.float32)
+        if roots is None:
+            B[:, :h] = X / sizes
+        else:
+            roots[1].combine(X, B, 1 / sizes)
+        Y = self.descend(level, B)
+        out = Y[:, :h] * sizes if roots is None else roots[0].combine(Y, np.empty_like(X), sizes)
+        return complex_columns(out) if is_complex else out
 
     def descend(self, level: int, B: np.ndarray) -> np.ndarray:
-        """Return the V-cycle's approximation of A_level^{-1} B, in single precision."""
+        """Return the V-cycle's approximation of A_level^{-1} B, in single precision.
+
+        Real columns, as many as ``padded`` says, those of complex operators in ``real_form``.
+        """
         here = self._levels[level]
-        if here.prolongation is None and self._factors is not None:
-            return self._factors.solve(B.astype(self.operators[-1].dtype)).astype(self._work)
-        if here.prolongation is None:
+        if here.prolongation is None or here.restriction is None:
+            return self._solve_coarsest(B)
+        X, spare = _smooth(here, B, None)
+        R = here.operator.combine(X, spare, -1.0, ((1.0, B),))
+        below_ = np.empty((here.restriction.shape[0], B.shape[1]), B.dtype)
+        below_ = self.descend(level + 1, here.restriction.combine(R, below_))
+        here.prolongation.combine(below_, X, 1.0, ((1.0, X),))
+        return _smooth(here, B, X, R)[0]
+
+    def _solve_coarsest(self, B: np.ndarray) -> np.ndarray:
+        if self._factors is None:
             return self._inverse @ B
-        X = _smooth(here, B, None)
-        below_ = here.restriction @ (B - here.operator @ X)
-        X += here.prolongation @ self.descend(level + 1, below_)
-        return _smooth(here, B, X)
+        is_complex = self.operators[-1].dtype.kind == "c"
+        X = self._factors.solve(complex_columns(B) if is_complex else B.astype(np.float64))
+        return (real_columns(X) if is_complex else X).astype(B.dtype)
+
+
+def padded(h: int) -> int:
+    """Return how many columns a cycle works on for h of them."""
+    return h if h <= 1 else -(-h // LANES[0]) * LANES[0]
 
 
 def _in_coordinates(sheaf: CellularSheaf, S: Matrix) -> CellularSheaf:
@@ -270,24 +297,35 @@ def _next_level(A: Matrix, top: float, C: Coarsening) -> tuple[Matrix, Matrix, M
     return scaled(S, product, S), scaled(None, P, S), S
 
 
-def _smooth(level: Level, B: np.ndarray, X: np.ndarray | None) -> np.ndarray:
+def _smooth(
+    level: Level, B: np.ndarray, X: np.ndarray | None, spare: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Chebyshev iteration on the upper part of the spectrum, from X or from zero.
 
-    Saad, Iterative Methods for Sparse Linear Systems, algorithm 12.1; its step numbers.
+    Saad, Iterative Methods for Sparse Linear Systems, algorithm 12.1; its step numbers. The step
+    d is the difference of the last two iterates, so that each of them is one pass over the matrix.
+    Returns the iterate and an array that is free; X and ``spare`` are lost.
     """
+    A = level.operator
     high = 1.05 * level.top
     low = high / SPREAD
     theta, delta = (high + low) / 2, (high - low) / 2  # 1
     sigma = theta / delta
     rho = 1 / sigma
-    scalar = B.real.dtype.type
-    R = B.copy() if X is None else B - level.operator @ X
-    D = R * scalar(1 / theta)  # 2
-    X = D.copy() if X is None else X + D  # 4
+    before = X
+    spare = np.empty_like(B) if spare is None else spare
+    if before is None:  # 2, 4
+        X = np.multiply(B, B.dtype.type(1 / theta), out=spare)
+        spare = np.empty_like(B)
+    else:
+        X = A.combine(before, spare, -1 / theta, ((1.0, before), (1 / theta, B)))
+        spare = before
     for _ in range(DEGREE - 1):
-        R = B - level.operator @ X  # 5
         following = 1 / (2 * sigma - rho)  # 6
-        D = scalar(following * rho) * D + scalar(2 * following / delta) * R  # 7
-        X += D
+        keep, step = following * rho, 2 * following / delta
+        last = () if before is None else ((-keep, before),)
+        terms = ((step, B), (1 + keep, X), *last)  # 5, 7
+        before, X = X, A.combine(X, spare, -step, terms)
+        spare = before
         rho = following
-    return X
+    return X, spare

@@ -16,6 +16,8 @@ from sheafcoarsen.sections import fills_little, global_sections
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve.block_cg import Pairs, lowest_pairs, rayleigh_ritz
 from sheafcoarsen.solve.multigrid import Multigrid
+from sheafcoarsen.solve.products import BlockMatrix
+from sheafcoarsen.solve.stalks import in_blocks
 
 Method = Literal["auto", "dense", "direct", "multilevel"]
 
@@ -259,8 +261,13 @@ class LowSpectrum:
         """Return norm(L x - t x) for every pair."""
         return np.linalg.norm(self.L @ found.vectors - found.vectors * found.values, axis=0)
 
+    @cached_property
+    def _product(self) -> BlockMatrix:
+        dims = self.sheaf.vertex_dims
+        return BlockMatrix(in_blocks(self.L, dims, dims))
+
     def _apply(self, X: np.ndarray) -> np.ndarray:
-        return self.L @ X
+        return self._product @ X
 
     def _iterated(
         self,

@@ -79,7 +79,7 @@ def unit_roots(A: Matrix, dims: np.ndarray, least: float = 0.0) -> tuple[Matrix,
     d = block_size(dims)
     if d is None:
         return tuple(inverse_roots(A, dims, power=power, least=least) for power in (-0.5, 0.5))
-    indptr, indices, data = _blocks(A)
+    indptr, indices, data = blocks_of(A)
     n = len(dims)
     blocks = np.zeros((n, d, d), data.dtype)
     inside = np.flatnonzero(np.repeat(np.arange(n), np.diff(indptr)) == indices)
@@ -107,9 +107,9 @@ def scaled(left: Matrix | None, A: Matrix, right: Matrix | None) -> Matrix:
     if A.format == "csr" and any(S is not None and S.nnz != S.shape[0] for S in (left, right)):
         A = A if left is None else left.conj().T @ A
         return scipy.sparse.csr_array(A if right is None else A @ right)
-    indptr, indices, data = _blocks(A)
+    indptr, indices, data = blocks_of(A)
     none = np.zeros((0, 0, 0), data.dtype)
-    before, after = (none if S is None else _blocks(S)[2] for S in (left, right))
+    before, after = (none if S is None else blocks_of(S)[2] for S in (left, right))
     rows = data.shape[1] if left is None else before.shape[2]
     columns = data.shape[2] if right is None else after.shape[2]
     out = np.empty((len(data), rows, columns), data.dtype)
@@ -118,7 +118,7 @@ def scaled(left: Matrix | None, A: Matrix, right: Matrix | None) -> Matrix:
     return _matrix(out, indices, indptr, shape)
 
 
-def _blocks(A: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def blocks_of(A: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return indptr, indices and data (n, p, q) of a matrix in blocks; those of csr are 1 x 1."""
     data = A.data if A.format == "bsr" else A.data.reshape(-1, 1, 1)
     return A.indptr, A.indices, data
