@@ -37,6 +37,8 @@ def coarsen_store(args: argparse.Namespace, seed: int) -> int:
         if getattr(args, option) is not None:
             raise ValueError(f"--{option} does not go with --store, which names the result")
     source = dist.open_store(args.input)
+    if not isinstance(source, dist.SheafStore):
+        raise ValueError(f"{args.input}: holds a partition, not a sheaf")
     edges, vertex_dims, _ = source.topology()
     # all vertices, also those that no edge names
     n, ends = len(vertex_dims), (edges[:, 0], edges[:, 1])

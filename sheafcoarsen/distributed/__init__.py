@@ -31,24 +31,26 @@ The files, in the order in which data flows:
     what a caller asks for, checked.
 ``tasks``, ``engines``, ``lock``, ``run``
     The kinds of task, each done once; where they run; one run at a time; the run as a whole.
-``streams``, ``account``, ``result``, ``levels``
-    What is done with a store a piece at a time; what is kept and lost; the result; level after
-    level, in memory from where it fits.
+``streams``, ``account``, ``result``, ``objects``, ``levels``
+    What is done with a store a piece at a time; what is kept and lost; the result; what is in
+    memory, written; level after level, in memory from where it fits.
 """
 
 from sheafcoarsen.distributed.engines import connect
 from sheafcoarsen.distributed.levels import StoredHierarchy, coarsen_levels
+from sheafcoarsen.distributed.objects import to_store
 from sheafcoarsen.distributed.place import StoreError
 from sheafcoarsen.distributed.request import estimate
 from sheafcoarsen.distributed.result import StoredCoarsening, open_coarsening
 from sheafcoarsen.distributed.run import coarsen
 from sheafcoarsen.distributed.sizes import Estimate
-from sheafcoarsen.distributed.store import SheafStore, open_store
+from sheafcoarsen.distributed.store import PartitionStore, SheafStore, open_store
 from sheafcoarsen.distributed.streams import laplacian_operator
-from sheafcoarsen.distributed.writing import to_store, write_store
+from sheafcoarsen.distributed.writing import write_store
 
 __all__ = [
     "Estimate",
+    "PartitionStore",
     "SheafStore",
     "StoreError",
     "StoredCoarsening",

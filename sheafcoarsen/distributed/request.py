@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sheafcoarsen._support import flag, whole_number
 from sheafcoarsen.distributed.plan import Layout, Plan, find_destinations, lay_out
 from sheafcoarsen.distributed.sizes import Estimate, bound_of_ranks, default_shards, estimate_of
-from sheafcoarsen.distributed.store import SheafStore
+from sheafcoarsen.distributed.store import PartitionStore, SheafStore
 from sheafcoarsen.modes import (
     MAX_DENSE,
     LocalOperator,
@@ -70,6 +71,8 @@ def checked(
             f"`src` must be a SheafStore, got {type(src).__name__}: open_store(url) opens one, "
             f"to_store(url, F) makes one"
         )
+    if isinstance(P, PartitionStore):
+        P = P.load()
     if not isinstance(P, Partition):
         P = Partition(P)
     if P.n_vertices != src.n_vertices:
@@ -100,7 +103,7 @@ def planned(asked: Request, memory: float) -> tuple[Layout, Plan, Estimate]:
 
 def estimate(
     src: SheafStore,
-    P: Partition,
+    P: Partition | PartitionStore | npt.ArrayLike,
     rank: RankLike,
     n_shards: int | None = None,
     local_operator: LocalOperatorLike = "internal",
@@ -112,7 +115,7 @@ def estimate(
     Parameters
     ----------
     src : SheafStore
-    P : Partition, or labels of shape (n,)
+    P : Partition, PartitionStore, or labels of shape (n,)
     rank : int, array_like of int of shape (K,), or rule from ``sc.ranks``
         Where a rule must see spectra first, what depends on ranks is a bound.
     n_shards : int, optional

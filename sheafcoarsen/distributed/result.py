@@ -11,7 +11,7 @@ from sheafcoarsen._support import offsets, range_of_blocks, read_only
 from sheafcoarsen.coarsening import Coarsening, EnergyLedger
 from sheafcoarsen.distributed.account import cluster_values, ledger_of, verified
 from sheafcoarsen.distributed.place import StoreError, place_of
-from sheafcoarsen.distributed.store import SheafStore
+from sheafcoarsen.distributed.store import SheafStore, attributes_of
 from sheafcoarsen.distributed.streams import lifted, pooled
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.modes import LocalModes, Prolongation, block_layout
@@ -174,28 +174,38 @@ class StoredCoarsening:
             entries = range_of_blocks(indptr.astype(np.int64), rows)
             data[entries] = self.sheaf.array(f"basis/{name}/data")
             here = self.sheaf.array(f"basis/{name}/clusters")
-            scores[range_of_blocks(starts, here)] = self.sheaf.array(f"basis/{name}/scores")
+            if a["local_operator"] is not None:
+                scores[range_of_blocks(starts, here)] = self.sheaf.array(f"basis/{name}/scores")
         R = Prolongation(fine, clusters, ranks, indptr, indices, data)
-        values = {
-            name: cluster_values(self.sheaf, name)
-            for name in ("next_eigenvalues", "operator_norms", "tied")
-        }
-        modes = LocalModes(
-            sheaf=fine,
-            partition=P,
-            local_operator=a["local_operator"],
-            ranks=ranks,
-            scores=scores,
-            next_eigenvalues=values["next_eigenvalues"].astype(real),
-            tied=values["tied"].astype(np.bool_),
-            operator_norms=values["operator_norms"].astype(real),
-            prolongation=R.matrix,
-            singular=a["singular"],
-        )
+        modes = None
+        if a["local_operator"] is not None:
+            values = {
+                name: cluster_values(self.sheaf, name)
+                for name in ("next_eigenvalues", "operator_norms", "tied")
+            }
+            modes = LocalModes(
+                sheaf=fine,
+                partition=P,
+                local_operator=a["local_operator"],
+                ranks=ranks,
+                scores=scores,
+                next_eigenvalues=values["next_eigenvalues"].astype(real),
+                tied=values["tied"].astype(np.bool_),
+                operator_norms=values["operator_norms"].astype(real),
+                prolongation=R.matrix,
+                singular=a["singular"],
+                **a.get("oversampled", {}),
+            )
         crossing_rows = None
         if not a["compress"]:
             crossing_rows = read_only(range_of_blocks(fine.edge_offsets, clusters.crossing_edges))
-        return Coarsening(fine, P, modes, modes.prolongation, coarse, crossing_rows, a["loops"])
+        matrix = R.matrix if modes is None else modes.prolongation
+        restored = np.zeros(0, np.int64)
+        if "oversampled" in a:
+            restored = self.sheaf.array("restored_loops")
+        return Coarsening(
+            fine, P, modes, matrix, coarse, crossing_rows, a["loops"], read_only(restored)
+        )
 
     def warn_if_empty(self, stacklevel: int) -> None:
         """Warn where a rule for local sections found none, as ``sc.coarsen`` does."""
@@ -210,9 +220,10 @@ class StoredCoarsening:
             )
 
     def __repr__(self) -> str:
-        a = self.sheaf.attributes
+        operator = self.sheaf.attributes["local_operator"]
+        what = "own basis" if operator is None else f"{operator} modes"
         return (
-            f"StoredCoarsening({self.sheaf.url!r}: {a['local_operator']} modes, "
+            f"StoredCoarsening({self.sheaf.url!r}: {what}, "
             f"{self.fine.n_vertices} -> {self.sheaf.n_vertices} vertices, "
             f"dim C^0 {self.fine.dim_c0} -> {self.sheaf.dim_c0})"
         )
@@ -246,9 +257,12 @@ def open_coarsening(url: object, **storage_options: Any) -> StoredCoarsening:
     >>> dist.open_coarsening("memory://two").fine.n_edges
     3
     """
-    sheaf = SheafStore(place_of(url, storage_options))
-    if sheaf.attributes["kind"] != "coarsening":
-        raise StoreError(f"{sheaf.url}: holds a sheaf, not a coarsening: open_store opens it")
-    return StoredCoarsening(
-        sheaf, SheafStore(place_of(sheaf.attributes["source"]["url"], storage_options))
-    )
+    place = place_of(url, storage_options)
+    kind = attributes_of(place)["kind"]
+    if kind != "coarsening":
+        raise StoreError(f"{place.url}: holds a {kind}, not a coarsening: open_store opens it")
+    sheaf = SheafStore(place)
+    source = sheaf.attributes["source"]["url"]
+    if source == "fine":  # in the same folder, wherever that is now
+        return StoredCoarsening(sheaf, SheafStore(sheaf.place / source))
+    return StoredCoarsening(sheaf, SheafStore(place_of(source, storage_options)))

@@ -19,7 +19,7 @@ from sheafcoarsen.distributed.place import Place, fresh_name, place_of
 from sheafcoarsen.distributed.request import Request, check_dense, checked, planned
 from sheafcoarsen.distributed.result import StoredCoarsening
 from sheafcoarsen.distributed.sizes import Estimate, check_memory
-from sheafcoarsen.distributed.store import FORMAT, SheafStore, amount
+from sheafcoarsen.distributed.store import FORMAT, PartitionStore, SheafStore, amount
 from sheafcoarsen.distributed.writing import new_group, seal
 from sheafcoarsen.modes import LocalOperatorLike, Principal, Whole, warn_if_tied_in
 from sheafcoarsen.partition import Partition
@@ -29,7 +29,7 @@ from sheafcoarsen.ranks import RankLike, Spectra
 def coarsen(  # noqa: PLR0913 (public, options by keyword)
     src: SheafStore,
     out: object,
-    P: Partition | npt.ArrayLike,
+    P: Partition | PartitionStore | npt.ArrayLike,
     rank: RankLike,
     *,
     local_operator: LocalOperatorLike = "internal",
@@ -51,7 +51,7 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     src : SheafStore
     out : path or address
         Where the coarse sheaf and R go: nothing may stand there, but what this call began.
-    P : Partition, or labels of shape (n,)
+    P : Partition, PartitionStore, or labels of shape (n,)
     rank : int, array_like of int of shape (K,), or rule from ``sc.ranks``
         A rule that looks at all clusters takes one more pass over the maps.
     local_operator : {"internal", "principal"}

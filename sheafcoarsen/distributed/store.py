@@ -8,6 +8,7 @@ import numpy as np
 from sheafcoarsen._support import offsets, ranges, read_only
 from sheafcoarsen.distributed.arrays import read_array
 from sheafcoarsen.distributed.place import Place, StoreError, place_of
+from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 FORMAT, VERSION = "sheafcoarsen-store", 1
@@ -201,6 +202,53 @@ class SheafStore:
         )
 
 
+class PartitionStore:
+    """A stored partition; :func:`to_store` and :func:`open_store` return it.
+
+    :func:`coarsen` takes it in place of a partition.
+
+    Attributes
+    ----------
+    url : str
+    n_vertices, n_clusters : int
+
+    Examples
+    --------
+    >>> import sheafcoarsen as sc
+    >>> import sheafcoarsen.distributed as dist
+    >>> dist.to_store("memory://labels", sc.Partition([0, 1, 1]))
+    PartitionStore('memory://labels': 3 vertices in 2 clusters)
+    >>> dist.open_store("memory://labels").load().labels
+    array([0, 1, 1])
+    """
+
+    def __init__(self, place: Place) -> None:
+        self.place, self.url = place, place.url
+        self.attributes = attributes_of(place)
+        self.n_vertices = int(self.attributes["n_vertices"])
+        self.n_clusters = int(self.attributes["n_clusters"])
+
+    def load(self) -> Partition:
+        """Return the partition in memory.
+
+        Returns
+        -------
+        Partition
+
+        Raises
+        ------
+        StoreError
+            For a chunk that is missing or damaged.
+        """
+        return Partition(read_array(self.place, "labels"))
+
+    def __repr__(self) -> str:
+        return (
+            f"PartitionStore({self.url!r}: {self.n_vertices} vertices in "
+            f"{self.n_clusters} clusters)"
+        )
+
+
 def attributes_of(place: Place) -> dict[str, Any]:
     """Return the attributes of a finished store of a version that this library reads.
 
@@ -246,8 +294,10 @@ def amount(size: float) -> str:
     return f"{size:.0f} bytes"
 
 
-def open_store(url: object, **storage_options: Any) -> SheafStore:
-    """Open a stored sheaf: only its sizes are read.
+def open_store(url: object, **storage_options: Any) -> SheafStore | PartitionStore:
+    """Open a stored sheaf or partition: only its sizes are read.
+
+    Of a stored coarsening it opens the coarse sheaf; :func:`open_coarsening` opens all of it.
 
     Parameters
     ----------
@@ -258,7 +308,7 @@ def open_store(url: object, **storage_options: Any) -> SheafStore:
 
     Returns
     -------
-    SheafStore
+    SheafStore or PartitionStore
 
     Raises
     ------
@@ -273,4 +323,7 @@ def open_store(url: object, **storage_options: Any) -> SheafStore:
     >>> dist.open_store("memory://edge").load()
     CellularSheaf(n_vertices=2, n_edges=1, dim_c0=2, dim_c1=1, dtype=float64)
     """
-    return SheafStore(place_of(url, storage_options))
+    place = place_of(url, storage_options)
+    if attributes_of(place)["kind"] == "partition":
+        return PartitionStore(place)
+    return SheafStore(place)

@@ -22,7 +22,7 @@ from sheafcoarsen.distributed.extras import crc32c
 from sheafcoarsen.distributed.packing import get_arrays, put_arrays
 from sheafcoarsen.distributed.place import Place, StoreError, fresh_name
 from sheafcoarsen.distributed.store import SheafStore
-from sheafcoarsen.distributed.writing import new_group, write_part
+from sheafcoarsen.distributed.writing import write_basis, write_part
 from sheafcoarsen.modes import (
     LocalModes,
     LocalOperator,
@@ -321,16 +321,8 @@ def coarsen_shard(job: Job, s: int, buckets: str, ranks: str) -> dict[str, Any]:
     modes, R, coarse = shard.coarsened(get_arrays(job.work / ranks))
     name = fresh_name(f"inner-{s:06d}")
     result = write_coarse(job, name, shard.clusters, coarse)
-    group = new_group(job.out / f"basis/{name}")
-    own = shard.own
-    write_array(group, "vertices", shard.told["vertices"])
-    write_array(group, "clusters", shard.clusters)
-    write_array(group, "data", R.data, packed=False)
-    kept = range_of_blocks(modes.rank_offsets, own)
-    write_array(group, "scores", modes.scores[kept], packed=False)
-    write_array(group, "next_eigenvalues", modes.next_eigenvalues[own], packed=False)
-    write_array(group, "operator_norms", modes.operator_norms[own], packed=False)
-    write_array(group, "tied", modes.tied[own].astype(np.int8))
+    own, vertices = shard.own, shard.told["vertices"]
+    write_basis(job.out, name, vertices, shard.clusters, R.data, modes, own)
     # rows of R for each border that needs some, one after the other
     starts = R.sheaf.vertex_offsets
     rows = shard.told["supply"].astype(np.int64)

@@ -1,7 +1,6 @@
 """Writes a store: parts as they come, the topology after them, and last the attributes."""
 
 import itertools
-import json
 import os
 import uuid
 from collections.abc import Iterable, Sequence
@@ -16,13 +15,14 @@ from sheafcoarsen._support import (
     dimensions,
     integer_array,
     offsets,
+    range_of_blocks,
     real_number,
     scalar_array,
 )
 from sheafcoarsen.distributed.arrays import write_array
 from sheafcoarsen.distributed.place import Place, place_of
 from sheafcoarsen.distributed.store import FORMAT, VERSION, SheafStore
-from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+from sheafcoarsen.modes import LocalModes
 
 PART_BYTES = 32e6
 """Bytes of maps in a part, unless a caller says otherwise."""
@@ -67,11 +67,9 @@ def seal(
     write_array(place, "part_ptr", part_ptr)
     if edge_numbers is not None:
         write_array(place, "edge_numbers", edge_numbers.astype(index_type(len(edges)), copy=False))
-    place.group("a").attrs.update(
+    mark(
+        place,
         {
-            "format": FORMAT,
-            "version": VERSION,
-            "id": uuid.uuid4().hex,
             "kind": "sheaf",
             "n_vertices": len(vertex_dims),
             "n_edges": len(edges),
@@ -79,28 +77,15 @@ def seal(
             "dim_c1": int(edge_dims.sum(dtype=np.int64)),
             "permuted": edge_numbers is not None,
             **attributes,
-        }
+        },
     )
     return SheafStore(place)
 
 
-def stored_names(labels: Sequence) -> np.ndarray:
-    """Return node names as the bytes of a JSON text, which `store.names_of` reads."""
-
-    def plain(label: object) -> object:
-        if isinstance(label, np.generic):
-            label = label.item()
-        if isinstance(label, tuple):
-            return {"tuple": [plain(item) for item in label]}
-        if label is None or isinstance(label, bool | int | float | str):
-            return label
-        raise TypeError(
-            f"vertex label {label!r} cannot be stored: only numbers, strings, booleans, None and "
-            f"tuples of them can; F.with_labels(None) leaves them out"
-        )
-
-    text = json.dumps([plain(label) for label in labels])
-    return np.frombuffer(text.encode(), np.uint8).astype(np.int16)
+def mark(place: Place, attributes: dict[str, Any]) -> None:
+    """Write the attributes that make a group a store."""
+    known = {"format": FORMAT, "version": VERSION, "id": uuid.uuid4().hex}
+    place.group("a").attrs.update({**known, **attributes})
 
 
 def new_place(url: object, options: dict[str, Any]) -> Place:
@@ -116,10 +101,39 @@ def new_place(url: object, options: dict[str, Any]) -> Place:
     return place
 
 
+def write_basis(
+    place: Place,
+    name: str,
+    vertices: np.ndarray,
+    clusters: np.ndarray,
+    data: np.ndarray,
+    modes: LocalModes | None,
+    own: np.ndarray,
+) -> None:
+    """Write rows of R, vertex after vertex, and what is known of their clusters.
+
+    Those are the clusters ``own`` of the modes and ``clusters`` of the whole.
+    """
+    group = new_group(place / f"basis/{name}")
+    write_array(group, "vertices", vertices)
+    write_array(group, "clusters", clusters)
+    write_array(group, "data", data, packed=False)
+    if modes is None:
+        return
+    kept = range_of_blocks(modes.rank_offsets, own)
+    write_array(group, "scores", modes.scores[kept], packed=False)
+    write_array(group, "next_eigenvalues", modes.next_eigenvalues[own], packed=False)
+    write_array(group, "operator_norms", modes.operator_norms[own], packed=False)
+    write_array(group, "tied", modes.tied[own].astype(np.int8))
+
+
 class Writer:
     """Writes parts one after the other and remembers their topology."""
 
     def __init__(self, place: Place, vertex_dims: np.ndarray, part_bytes: float) -> None:
+        part_bytes = real_number("part_bytes", part_bytes)
+        if not part_bytes >= 1:
+            raise ValueError(f"`part_bytes` must be at least 1, got {part_bytes:g}")
         self.place, self.vertex_dims, self.part_bytes = place, vertex_dims, part_bytes
         self.edges: list[np.ndarray] = []
         self.edge_dims: list[np.ndarray] = []
@@ -270,54 +284,7 @@ def write_store(
     """
     dims = integer_array("vertex_dims", vertex_dims)
     dims = dimensions("vertex_dims", dims, len(dims), "vertex")
-    part_bytes = real_number("part_bytes", part_bytes)
-    if not part_bytes >= 1:
-        raise ValueError(f"`part_bytes` must be at least 1, got {part_bytes:g}")
     writer = Writer(new_place(url, storage_options), dims, part_bytes)
     for number, piece in enumerate(pieces):
         writer.add(number, piece)
     return writer.finished()
-
-
-def to_store(
-    url: object, sheaf: CellularSheaf, part_bytes: float = PART_BYTES, **storage_options: Any
-) -> SheafStore:
-    """Write a sheaf that is in memory.
-
-    Parameters
-    ----------
-    url : path or address
-        A folder that is not there yet, or any address that fsspec knows.
-    sheaf : CellularSheaf
-    part_bytes : float
-        Bytes of maps in a part, which tasks read whole.
-    **storage_options
-        What the file system must be told; see fsspec.
-
-    Returns
-    -------
-    SheafStore
-
-    Raises
-    ------
-    FileExistsError
-        Where something stands already.
-
-    Examples
-    --------
-    >>> import sheafcoarsen as sc
-    >>> import sheafcoarsen.distributed as dist
-    >>> F = sc.CellularSheaf.constant([[0, 1], [1, 2]], dim=2)
-    >>> dist.to_store("memory://triple", F).load().n_edges
-    2
-    """
-    check_sheaf(sheaf)
-    part_bytes = real_number("part_bytes", part_bytes)
-    if not part_bytes >= 1:
-        raise ValueError(f"`part_bytes` must be at least 1, got {part_bytes:g}")
-    names = None if sheaf.vertex_labels is None else stored_names(sheaf.vertex_labels)
-    writer = Writer(new_place(url, storage_options), sheaf.vertex_dims, part_bytes)
-    writer.add(0, (sheaf.edges, sheaf.edge_dims, sheaf.tail_data, sheaf.head_data))
-    if names is not None:
-        write_array(writer.place, "vertex_labels", names)
-    return writer.finished(vertex_labels=names is not None)

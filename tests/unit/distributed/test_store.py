@@ -72,7 +72,7 @@ def test_what_is_no_store(url):
     for change, message in (
         ({"format": "another"}, "whose writing did not end"),
         ({"version": 2}, "of version 2, this library reads version 1"),
-        ({"kind": "partition"}, "holds a partition, not a sheaf"),
+        ({"kind": "hierarchy"}, "holds a hierarchy, not a sheaf"),
     ):
         attributes = {**whole["attributes"], **change}
         meta.write_text(json.dumps({**whole, "attributes": attributes}))

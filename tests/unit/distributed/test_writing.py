@@ -87,12 +87,5 @@ def test_a_piece_that_does_not_fit_is_named(piece, error, message, memory):
 def test_other_arguments(memory):
     with pytest.raises(ValueError, match="`part_bytes` must be at least 1"):
         dist.write_store(memory("src"), [1], [], part_bytes=0)
-    with pytest.raises(ValueError, match="`part_bytes` must be at least 1"):
-        dist.to_store(memory("src"), ragged_sheaf(), part_bytes=float("nan"))
     with pytest.raises(ValueError, match="`vertex_dims` must not be negative"):
         dist.write_store(memory("src"), [1, -1], [])
-    with pytest.raises(TypeError, match="CellularSheaf"):
-        dist.to_store(memory("src"), [[0, 1]])
-    F = sc.CellularSheaf.constant([[0, 1]]).with_labels([frozenset(), 1])
-    with pytest.raises(TypeError, match="cannot be stored"):
-        dist.to_store(memory("src"), F)
