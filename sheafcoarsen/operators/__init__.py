@@ -16,11 +16,13 @@ from sheafcoarsen.operators.normalization import (
     normalize,
     normalized,
 )
+from sheafcoarsen.operators.ordering import Order, elimination_order
 from sheafcoarsen.operators.pattern import LaplacianPattern, count_nonzeros, laplacian
 
 __all__ = [
     "Factors",
     "LaplacianPattern",
+    "Order",
     "apply_coboundary",
     "apply_laplacian",
     "as_columns",
@@ -29,6 +31,7 @@ __all__ = [
     "count_nonzeros",
     "degree_factors",
     "edge_energy",
+    "elimination_order",
     "energy",
     "index_dtype",
     "laplacian",

@@ -3,9 +3,8 @@
 import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components, dijkstra
-from scipy.sparse.linalg import spilu
 
-from sheafcoarsen._kernels.sections import count_operations
+from sheafcoarsen.operators import elimination_order
 
 DIRECT_UP_TO = 5000
 """Unknowns up to which a factorization is always affordable."""
@@ -31,10 +30,6 @@ pose graph of 6000 poses and 1000 chords they never get there, and factors take 
 """
 
 
-ORDERED_UP_TO = 50_000
-"""Unknowns up to which minimum degree finds its order in a moment, so that fill can be counted."""
-
-
 def fills_little(L: scipy.sparse.csr_array) -> bool:
     """Tell whether the factors of L cost little beside iterating with L.
 
@@ -56,7 +51,7 @@ def fills_little(L: scipy.sparse.csr_array) -> bool:
     if float(levels.max()) ** 3 <= affordable:
         return True
     most = max(affordable, DIRECT_OPERATIONS)
-    return n <= ORDERED_UP_TO and operations(L, most) <= most
+    return elimination_order(L, most).operations <= most
 
 
 def _level_sizes(L: scipy.sparse.csr_array, component: np.ndarray) -> np.ndarray:
@@ -67,23 +62,3 @@ def _level_sizes(L: scipy.sparse.csr_array, component: np.ndarray) -> np.ndarray
         depth[np.isinf(depth)] = -1
         start = int(depth.argmax())
     return np.bincount(depth[depth >= 0].astype(np.int64))
-
-
-def operations(L: scipy.sparse.csr_array, most: float) -> float:
-    """Return the sum of squared column lengths of L's factor in the order of minimum degree.
-
-    Above ``most`` counting ends with what has been counted. An incomplete factorization that keeps
-    nothing finds the order.
-    """
-    n = L.shape[0]
-    dominant = scipy.sparse.csc_array(L + 2 * n * scipy.sparse.eye_array(n))
-    order = spilu(
-        dominant,
-        drop_tol=1.0,
-        fill_factor=1.0,
-        permc_spec="MMD_AT_PLUS_A",
-        diag_pivot_thresh=0.0,
-        options={"SymmetricMode": True},
-    ).perm_c
-    arrays = (array.astype(np.int64) for array in (L.indptr, L.indices, order))
-    return float(count_operations(*arrays, int(most)))

@@ -11,7 +11,7 @@ import scipy.sparse
 
 from sheafcoarsen._support import eps_of
 from sheafcoarsen.exceptions import NotConverged
-from sheafcoarsen.operators import Factors, laplacian
+from sheafcoarsen.operators import Factors, Order, elimination_order, laplacian
 from sheafcoarsen.sections import fills_little, global_sections
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve.block_cg import Pairs, lowest_pairs, rayleigh_ritz
@@ -31,6 +31,14 @@ DIRECT_BELOW = 20_000
 
 FILL_PER_ROW = 12
 """Entries of L per row up to which they are expected to."""
+
+SETTING_UP, PER_PAIR = 5e-6, 1e-6
+"""Seconds that "multilevel" takes for each dimension, and for each dimension and pair: measured,
+as those below; their ratios decide."""
+
+FACTORING, PER_ENTRY, STEPS = (2e-10, 5e-8), 2e-9, 10
+"""Seconds that factors take for each operation and entry, of which "direct" needs two; seconds of a
+solve for each entry and column; and its steps."""
 
 GUARDS = 4
 """Columns beside the k wanted ones, at least; a fifth of k where that is more."""
@@ -110,6 +118,7 @@ class LowSpectrum:
     ):
         self.sheaf, self.k, self.tol, self.positive = sheaf, k, tol, positive
         self.progress = progress
+        self._order: Order | None = None  # of elimination, where it was looked for
         self._sections_of = sections_of or (lambda: global_sections(sheaf).basis)
         self.L = laplacian(sheaf)
         self.n = self.L.shape[0]
@@ -122,7 +131,18 @@ class LowSpectrum:
         sparse = self.L.nnz <= FILL_PER_ROW * self.n
         if self.n <= DIRECT_BELOW and (sparse or fills_little(self.L)):
             return "direct"
-        return "multilevel"
+        return "direct" if self._is_cheap_to_factor() else "multilevel"
+
+    def _is_cheap_to_factor(self) -> bool:
+        """Whether factors, counted before they are made, cost less than iterating would."""
+        iterating = self.n * (SETTING_UP + PER_PAIR * self.k)
+        order = elimination_order(self.L, iterating / FACTORING[0])
+        factoring = FACTORING[0] * order.operations + FACTORING[1] * order.entries
+        solving = PER_ENTRY * order.entries * STEPS * (self.k + GUARDS)
+        if 2 * factoring + solving > iterating:
+            return False
+        self._order = order
+        return True
 
     def small(self, h0: int) -> bool:
         """Whether iterating beside h0 sections is not worth it, or nothing to iterate on."""
@@ -186,7 +206,7 @@ class LowSpectrum:
         shift = values[-1] - max(4 * self.tol, np.sqrt(eps_of(self.L.dtype))) * self.norm
         cut = int((values < shift).sum()) + (h0 if shift > 0 else 0)
         try:
-            return cut, shift, Factors(self.L, -shift).count_negative() if cut else -1
+            return cut, shift, Factors(self.L, -shift, self._order).count_negative() if cut else -1
         except np.linalg.LinAlgError:
             return cut, shift, -1  # a pivot vanished
 
@@ -239,7 +259,7 @@ class LowSpectrum:
 
     @cached_property
     def _factors(self) -> Factors:
-        return Factors(self.L, SHIFT * self.norm)
+        return Factors(self.L, SHIFT * self.norm, self._order)
 
     def polished(self, found: Found, residual: float) -> Found:
         """Return the pairs with residuals at or below ``residual``, or as small as they get."""

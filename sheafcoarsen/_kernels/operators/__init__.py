@@ -7,6 +7,7 @@ from sheafcoarsen._kernels.operators.delta import (
     stacked_factors,
     sum_products,
 )
+from sheafcoarsen._kernels.operators.fill_in import count_operations, mark_stalks
 from sheafcoarsen._kernels.operators.ordering import nested_dissection
 from sheafcoarsen._kernels.operators.pattern import (
     BlockPattern,
@@ -32,9 +33,11 @@ __all__ = [
     "apply_laplacian_column",
     "canonical_entries",
     "coboundary_csr",
+    "count_operations",
     "fill",
     "fill_uniform",
     "group_entries",
+    "mark_stalks",
     "multiply_maps",
     "nested_dissection",
     "scalar_pattern",

@@ -1,8 +1,7 @@
 """Loops of :mod:`sheafcoarsen.sections`.
 
 ``layout`` has the tuples that are handed over; ``equilibration``, ``elimination`` and ``reduction``
-go down, ``lifting`` comes back up; ``small`` multiplies and divides small matrices. ``fill`` counts
-what a sparse factorization would cost.
+go down, ``lifting`` comes back up; ``small`` multiplies and divides small matrices.
 """
 
 from sheafcoarsen._kernels.sections.elimination import count_kept
@@ -11,7 +10,6 @@ from sheafcoarsen._kernels.sections.equilibration import (
     find_vertex_bases,
     scale_edges,
 )
-from sheafcoarsen._kernels.sections.fill import count_operations
 from sheafcoarsen._kernels.sections.layout import (
     Cut,
     HalfEdges,
@@ -35,7 +33,6 @@ __all__ = [
     "StalkBases",
     "change_maps",
     "count_kept",
-    "count_operations",
     "find_vertex_bases",
     "orthonormalize_columns",
     "reduce_clusters",

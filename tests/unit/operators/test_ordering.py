@@ -1,0 +1,97 @@
+"""An order of elimination is good, and what its factors cost is counted to the last entry."""
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf
+from sheafcoarsen._kernels.operators import count_operations
+from sheafcoarsen.operators import Factors, elimination_order, ordering
+
+
+def lengths_of_factor(L, order):
+    """Column lengths of the dense factor of a matrix with this pattern, none of it cancelled."""
+    n = L.shape[0]
+    L = scipy.sparse.csr_array((np.ones(L.nnz), L.indices, L.indptr), shape=L.shape)
+    weights = np.random.default_rng(0).uniform(1, 2, (n, n))
+    dense = np.where(L.toarray() != 0, weights + weights.T, 0)[np.ix_(order, order)]
+    dense += np.diag(dense.sum(axis=0))
+    return (abs(np.linalg.cholesky(dense)) > 1e-14).sum(axis=0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_operations_are_those_of_a_dense_cholesky_factor(seed):
+    rng = np.random.default_rng(seed)
+    graph = nx.gnm_random_graph(30, 45, seed=seed)
+    dims = rng.integers(1, 4, 30)
+    F = CellularSheaf.random(graph, dims, 2, seed=seed)
+    L = scipy.sparse.csr_array(sc.laplacian(F) + scipy.sparse.eye_array(F.dim_c0))
+    starts, Q = ordering.quotient(L)
+    widths = np.diff(starts)
+    place = rng.permutation(len(widths))
+    order = np.concatenate([np.arange(*starts[v : v + 2]) for v in np.argsort(place)])
+    lengths = lengths_of_factor(L, order)
+    counts = np.zeros(2, np.int64)
+    arrays = (a.astype(np.int64) for a in (Q.indptr, Q.indices, widths, place))
+    count_operations(*arrays, 10**9, counts)
+    assert counts.tolist() == [(lengths**2).sum(), lengths.sum()]
+
+
+@pytest.mark.parametrize("above", [0, 10**9])
+def test_what_is_found_is_a_good_order_and_its_cost(monkeypatch, above):
+    """Both ways: with dissection, and by minimum degree alone."""
+    monkeypatch.setattr(ordering, "DISSECT_ABOVE", above)
+    F = CellularSheaf.random(nx.grid_2d_graph(12, 12), 2, 2, seed=0)
+    L = sc.laplacian(F)
+    order = elimination_order(L)
+    np.testing.assert_array_equal(np.sort(order.rows), np.arange(F.dim_c0))
+    lengths = lengths_of_factor(L, order.rows)
+    assert (order.operations, order.entries) == ((lengths**2).sum(), lengths.sum())
+    assert order.operations < 0.5 * (lengths_of_factor(L, np.arange(F.dim_c0)) ** 2).sum()
+    factors = Factors(L, 1.0, order)._factors
+    assert factors.L.nnz == order.entries
+
+
+def test_of_two_orders_the_better_one_is_taken(monkeypatch):
+    """Dissection by levels is poor on a chain with chords, and good on a long band."""
+    rng = np.random.default_rng(0)
+    near = rng.integers(0, 900, 400)
+    path = np.stack([np.arange(999), np.arange(1, 1000)], axis=1)
+    chords = np.concatenate([path, np.stack([near, near + rng.integers(2, 90, 400)], axis=1)])
+    L = sc.laplacian(CellularSheaf.constant(chords))
+    best = elimination_order(L).operations
+    monkeypatch.setattr(ordering, "DISSECT_ABOVE", 0)
+    assert elimination_order(L).operations == best
+    monkeypatch.setattr(ordering, "DEGREES_UP_TO", 0)
+    assert elimination_order(L).operations > 2 * best
+    monkeypatch.undo()
+    monkeypatch.setattr(ordering, "DISSECT_ABOVE", 0)
+    assert elimination_order(L, best / 100).operations > best / 100  # dissection is hopeless
+
+
+def test_counting_ends_where_it_is_too_much():
+    L = scipy.sparse.csr_array(np.diag(np.arange(2.0, 52)) + np.ones((50, 50)))
+    L[0, 1:25] = 0  # so that rows differ
+    L[1:25, 0] = 0
+    L = scipy.sparse.csr_array(L)
+    L.eliminate_zeros()
+    everything = elimination_order(L).operations
+    assert elimination_order(L, 1e9).operations == everything
+    assert 1000 < elimination_order(L, 1000).operations < everything
+
+
+def test_the_order_is_that_of_the_factorization():
+    L = sc.laplacian(CellularSheaf.constant(nx.random_regular_graph(3, 300, seed=1)))
+    lengths = np.diff(Factors(L, 1.0)._factors.L.indptr)
+    assert elimination_order(L).operations == (lengths.astype(float) ** 2).sum()
+
+
+def test_rows_of_a_stalk_stay_together_and_rows_without_entries_apart():
+    F = CellularSheaf.random([[0, 1], [2, 2], [1, 4]], [2, 3, 2, 2, 1], 2, seed=0)
+    starts, Q = ordering.quotient(sc.laplacian(F))
+    assert starts.tolist() == [0, 2, 5, 7, 9, 10]
+    assert Q.shape == (5, 5)
+    assert elimination_order(sc.laplacian(F)).rows.size == F.dim_c0
+    assert ordering.quotient(scipy.sparse.csr_array((3, 3)))[0].tolist() == [0, 1, 2, 3]
