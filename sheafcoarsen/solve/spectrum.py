@@ -36,7 +36,7 @@ SETTING_UP, PER_PAIR = 5e-6, 1e-6
 """Seconds that "multilevel" takes for each dimension, and for each dimension and pair: measured,
 as those below; their ratios decide."""
 
-FACTORING, PER_ENTRY, STEPS = (2e-10, 5e-8), 2e-9, 10
+FACTORING, PER_ENTRY, STEPS = (2e-10, 5e-8), 1e-9, 10
 """Seconds that factors take for each operation and entry, of which "direct" needs two; seconds of a
 solve for each entry and column; and its steps."""
 
@@ -183,14 +183,16 @@ class LowSpectrum:
                 return self._joined(sections, None, "direct", "probe")
             if self.small(h0):
                 return None if self.positive else self.dense()
-            found = self._iterated(factors.solve, sections, start, rng)
+            found = self._iterated(factors.solve, sections, start, rng, probe_rounds=0)
             if found.values[0] <= self.near() and "sections" not in self.__dict__:
                 sections, start = self.sections, found.vectors  # pivots do not show every kernel
                 continue
             cut, shift, below = self._counted(found.values[: self.wanted(h0)], h0)
-            if below < 0 or below == cut:
-                how = "probe" if below < 0 else "inertia"
-                return self._joined(sections, found, "direct", how)
+            if below == cut:
+                return self._joined(sections, found, "direct", "inertia")
+            if below < 0:  # not to be counted
+                found = self._iterated(factors.solve, sections, found.vectors, rng)
+                return self._joined(sections, found, "direct", "probe")
             more = _random(rng, (self.n, PROBES + self.k), self.L.dtype)
             start = np.hstack([found.vectors, more])
         raise NotConverged(
@@ -313,6 +315,8 @@ class LowSpectrum:
                 more = _random(rng, (self.n, PROBES), self.L.dtype)
                 X = _without(np.hstack([found.vectors, more]), sections)
                 continue
+            if not probe_rounds:
+                break
             known = sections, found.vectors[:, :wanted]
             Y = _without(_random(rng, (self.n, PROBES), self.L.dtype), *known)
             beside = _beside(precondition, *known)

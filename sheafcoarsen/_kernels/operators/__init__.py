@@ -23,6 +23,7 @@ from sheafcoarsen._kernels.operators.products import (
     apply_laplacian,
     apply_laplacian_column,
 )
+from sheafcoarsen._kernels.operators.triangular import solve_factored
 
 __all__ = [
     "BlockPattern",
@@ -42,6 +43,7 @@ __all__ = [
     "nested_dissection",
     "scalar_pattern",
     "scalar_row_widths",
+    "solve_factored",
     "sort_half_edges",
     "stacked_factors",
     "sum_products",

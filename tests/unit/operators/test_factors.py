@@ -91,3 +91,28 @@ def test_both_orders_solve_and_count(monkeypatch, graph, dtype):
 def test_what_cannot_be_factored_is_an_error():
     with pytest.raises(np.linalg.LinAlgError, match="the factorization failed: "):
         factors.Factors(scipy.sparse.csr_array((3, 3)), 0.0)
+
+
+@pytest.mark.parametrize("h", [None, 1, 3, 21])
+@pytest.mark.parametrize("complex_b", [False, True])
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_any_number_of_columns_and_either_scalar_is_solved(monkeypatch, dtype, complex_b, h):
+    monkeypatch.setattr(factors, "ORDERED_ABOVE", 0)
+    F = CellularSheaf.random(nx.grid_2d_graph(7, 7), 2, 2, seed=1, dtype=dtype)
+    L = sc.laplacian(F)
+    f = factors.Factors(L, 0.1)
+    rng = np.random.default_rng(0)
+    b = rng.standard_normal((98,) if h is None else (98, h))
+    b = b + 1j * rng.standard_normal(b.shape) if complex_b else b
+    x = f.solve(np.asfortranarray(b))
+    assert x.shape == b.shape
+    assert_residual(L @ x + 0.1 * x - b, L, x, n=10)
+
+
+def test_what_had_to_pivot_is_solved_and_not_counted(monkeypatch):
+    monkeypatch.setattr(factors, "ORDERED_ABOVE", 0)
+    A = scipy.sparse.csr_array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 3.0]])
+    f = factors.Factors(A, 0.0)
+    b = np.arange(1.0, 4)
+    assert_residual(A @ f.solve(b) - b, A, b, n=3)
+    assert f.count_negative() == -1

@@ -111,6 +111,9 @@ def test_auto(monkeypatch):
     monkeypatch.setattr(spectrum, "DENSE_BELOW", 50)
     assert sc.eigenmodes(F, 3).method == "direct"
     monkeypatch.setattr(spectrum, "DIRECT_BELOW", 50)
+    assert sc.eigenmodes(F, 3).method == "direct"  # factors are cheaper
+    monkeypatch.setattr(spectrum, "SETTING_UP", 0.0)
+    monkeypatch.setattr(spectrum, "PER_PAIR", 0.0)
     E = sc.eigenmodes(F, 3)
     assert E.method == "multilevel"
     assert E.iterations > 0

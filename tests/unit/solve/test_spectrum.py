@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from sheafcoarsen.solve import LowSpectrum, multigrid
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen.solve import LowSpectrum, multigrid, spectrum
 from tests.support.helpers import subspace_difference
 from tests.unit.solve.problems import SHEAVES
 
@@ -54,3 +55,18 @@ def test_more_pairs_begin_where_fewer_ended():
     again = spectrum.pairs("multilevel", first.vectors)
     assert np.abs(again.values[:9] - positive_pairs(F)[0][:9]).max() <= 1e-8
     assert again.completeness == "probe"
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_what_factors_cost_decides_whatever_the_size(monkeypatch):
+    monkeypatch.setattr(spectrum, "DIRECT_BELOW", 0)
+    rng = np.random.default_rng(1)
+    chords = rng.integers(0, 4800, 2500)
+    path = np.stack([np.arange(4999), np.arange(1, 5000)], axis=1)
+    chords = np.stack([chords, chords + rng.integers(2, 200, 2500)], axis=1)
+    for graph, method in (
+        (np.concatenate([path, chords]), "direct"),
+        (nx.convert_node_labels_to_integers(nx.grid_graph((14, 14, 14))), "multilevel"),
+    ):
+        F = sc.gallery.bundle(graph, 3, noise=0.02, seed=1)
+        assert LowSpectrum(sc.sheaf.unit_sheaf(F)[0], 10, 1e-8).chosen() == method
