@@ -31,6 +31,9 @@ of levels are logarithmic, the work is linear. The steps, each with its function
     says what is zero there and ``decision.doubt`` whether that is clear. Where coarsening stalls,
     as on expanders, ``full_rank`` sees whether delta has independent rows or columns.
 
+Forests are simpler: ``forests.forest_sections`` goes from the leaves to the roots, and no length
+takes anything from it.
+
 ``lifting.lift_sections`` comes back up through the levels and makes the basis orthonormal.
 
 What :mod:`sheafcoarsen.solve` asks stands here, too: ``boundary`` reads values given at vertices,

@@ -60,12 +60,12 @@ class GlobalSections:
     largest_zero, smallest_nonzero : float
         Singular values of the equilibrated coboundary, restricted to what coarsening kept: the
         largest taken for zero (0 where there is none), and the smallest other (inf where there is
-        none).
+        none). In forests no singular value decides.
     residual : float
         norm(delta S) / norm(delta) in Frobenius norms, S being the basis.
     levels : tuple of int
         Dimension of C^0 level by level, from the equilibrated sheaf to the one that was decomposed
-        densely.
+        densely; of a forest its own alone.
 
     Examples
     --------
@@ -116,7 +116,8 @@ def global_sections(sheaf: CellularSheaf) -> GlobalSections:
 
     Clusters keep their local sections, and all that is nearly one with the energy it has; sections
     that live in one cluster are peeled off; the rest is a small sheaf with the same H^0
-    (``prop:kernel_preservation_loopless``), and so on.
+    (``prop:kernel_preservation_loopless``), and so on. Forests go from leaves to roots, edge by
+    edge: with square invertible maps there are d for each tree, at any length.
 
     Parameters
     ----------
@@ -140,8 +141,8 @@ def global_sections(sheaf: CellularSheaf) -> GlobalSections:
         Where rounding may have decided: the smallest nonzero singular value is less than 1000 times
         the largest zero or the threshold (3 times, in single precision), or the largest zero is
         above 100 eps and a thousandth of the threshold; or there are more sections than
-        elimination along a spanning tree leaves room for, as on long chains whose maps grow and
-        decay.
+        elimination along a spanning tree leaves room for, as along long ways on which maps grow
+        and decay.
 
     Notes
     -----
@@ -202,7 +203,7 @@ def find_sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
     whole = forest_sections(F)
     if whole is not None:
         h0 = whole.shape[1]
-        return GlobalSections(whole, h0, 0.0, np.inf, section_residual(F, whole), (F.dim_c0, 0))
+        return GlobalSections(whole, h0, 0.0, np.inf, section_residual(F, whole), (F.dim_c0,))
     with single_threaded_blas():
         sheaf, stalks = equilibrate(F, eps)  # (a)
         descent = _descend(sheaf, KEEP[real_bytes(F.dtype)], eps)  # (b), (c)

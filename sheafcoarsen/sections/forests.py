@@ -1,77 +1,106 @@
-"""Sections of a forest whose maps lead on from vertex to vertex: leaf by leaf, at any length.
+"""Sections of forests, from the leaves to the roots and back: exact, and at any length.
 
-Where every leaf follows from its neighbour, a section is given by its value at the root of each
-tree, and no product of maps decides anything: h0 is exact. What grows and decays along the way is
-kept with exponents of its own.
+The sections on a subtree are held by orthonormal coordinates and by their values at its root, and
+an edge to the root's parent decides which of them go on. So ranks are those of single edges, and no
+product of maps decides anything: see docs/conventions.md, section 6.
 """
 
 import numpy as np
+import scipy.sparse
+from scipy.sparse.csgraph import breadth_first_order
 
-from sheafcoarsen._kernels.elimination import FREE, extend_with_exponents
-from sheafcoarsen._support import RESIDUAL_LIMIT, eps_of, range_of_blocks
-from sheafcoarsen.elimination import eliminate
-from sheafcoarsen.sections import sizes
-from sheafcoarsen.sections.lifting import section_residual
-from sheafcoarsen.sheaf import CellularSheaf, component_labels
-
-MOST_SECTIONS = 64
-"""Up to so many the basis is dense here."""
-
-CLEAR = 1e-4
-"""Columns that are nearer to each other than this are left to another way."""
+from sheafcoarsen._kernels import sections as kernels
+from sheafcoarsen._support import eps_of, offsets
+from sheafcoarsen.sections.lifting import is_sparse
+from sheafcoarsen.sheaf import CellularSheaf, component_labels, unit_sheaf
 
 
-def forest_sections(F: CellularSheaf) -> np.ndarray | None:
-    """Return an orthonormal basis of H^0; None where there is a cycle, or more than roots to fix.
+def forest_sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array | None:
+    """Return an orthonormal basis of H^0, sparse where the trees are many.
 
-    Small sheaves are left to dense decompositions.
+    None where there is a cycle, the rank of an edge is in doubt, or more sections end at a vertex
+    than its stalk has dimensions.
     """
+    loops = F.edges[:, 0] == F.edges[:, 1]
+    if len(loops) - loops.sum() >= max(F.n_vertices, 1):
+        return None
+    labels = component_labels(F.n_vertices, F.edges)
+    roots = np.unique(labels, return_index=True)[1]
+    if len(loops) - loops.sum() != F.n_vertices - len(roots):
+        return None
+    steps = _steps(F, loops, roots)
+    unit = unit_sheaf(F)[0]
+    dims, starts, dtype = F.vertex_dims, F.vertex_offsets, np.result_type(F.dtype, np.float64)
+    largest, tallest = (max(int(sizes.max(initial=0)), 1) for sizes in (dims, F.edge_dims))
+    values = np.zeros((F.dim_c0, largest), dtype)
+    column = np.arange(F.dim_c0) - np.repeat(starts[:-1], dims)
+    values[np.arange(F.dim_c0), column] = 1
+    counts = dims.astype(np.int64)
+    state = starts, counts, values, np.zeros(F.dim_c0, np.int64)
+    shapes = np.zeros((len(steps[0]), 3), np.int64)
+    ends = dims[F.edges[steps[0]]]
+    factors = np.empty(int((ends.sum(axis=1) * ends.max(axis=1, initial=0)).sum()), dtype)
+    places, room = (unit.tail_offsets, unit.head_offsets), _room(largest, tallest, dtype)
+    eps = eps_of(F.dtype)
+    if kernels.join_subtrees(unit.arrays, places, steps, eps, state, room, shapes, factors):
+        return None
+    ranks = counts[roots]
+    width = int(ranks.max(initial=0))
+    z, anchors = np.zeros((F.dim_c0, width), dtype), np.zeros(F.n_vertices, np.int64)
+    tree, column = np.nonzero(np.arange(width) < ranks[:, None])
+    z[starts[roots[tree]] + column, column] = 1
+    anchors[roots] = np.arange(len(roots))
+    kernels.part_subtrees(unit.arrays, starts, steps, shapes, factors, z, anchors)
+    return _basis(F, z, anchors, ranks).astype(F.dtype)
+
+
+def _steps(F: CellularSheaf, loops: np.ndarray, roots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the loops and then all other edges, from the leaves on, and which end is the child."""
     n = F.n_vertices
-    crossing = int((F.edges[:, 0] != F.edges[:, 1]).sum())
-    if F.dim_c0 <= sizes.LAST or crossing >= n:
-        return None
-    labels = component_labels(n, F.edges)
-    if crossing != n - (int(labels.max(initial=-1)) + 1):
-        return None
-    steps = eliminate(F).steps
-    roots = steps.vertices[np.diff(steps.starts) == 0]
-    free = int(steps.counters[FREE])
-    h0 = int(F.vertex_dims[roots].sum())
-    if free == 0:
-        return np.zeros((F.dim_c0, 0), F.dtype)
-    if free != h0 or h0 > MOST_SECTIONS:
-        return None
-    width = int(F.vertex_dims[roots].max())
-    x = np.zeros((F.dim_c0, width), steps.blocks.dtype)
-    exponents = np.zeros(n, np.int64)
-    for v in roots.tolist():
-        begin, d = int(F.vertex_offsets[v]), int(F.vertex_dims[v])
-        x[begin : begin + d, :d] = np.eye(d)
-    extend_with_exponents(steps, F.vertex_dims, F.vertex_offsets, x, exponents)
-    return _orthonormal(F, x, exponents, labels[roots], labels, F.vertex_dims[roots])
+    ones = np.ones(F.n_edges - int(loops.sum()) + len(roots), bool)
+    tails = np.concatenate([F.edges[~loops, 0], np.full(len(roots), n)])
+    heads = np.concatenate([F.edges[~loops, 1], roots])
+    graph = scipy.sparse.coo_array((ones, (tails, heads)), shape=(n + 1, n + 1)).tocsr()
+    found, parent = breadth_first_order(graph, n, directed=False)
+    edges = np.flatnonzero(~loops)
+    tail, head = F.edges[edges].T
+    at = np.full(n, -1)
+    at[np.where(parent[tail] == head, tail, head)] = edges
+    children = found[:0:-1].astype(np.int64)
+    children = children[at[children] >= 0]
+    alone = np.flatnonzero(loops)
+    order = np.concatenate([alone, at[children]]).astype(np.int64)
+    return order, np.concatenate([np.full(len(alone), -1), children])
 
 
-def _orthonormal(
-    F: CellularSheaf,
-    x: np.ndarray,
-    exponents: np.ndarray,
-    trees: np.ndarray,
-    labels: np.ndarray,
-    dims: np.ndarray,
-) -> np.ndarray | None:
-    """Return orthonormal columns, tree by tree, if that can be done without losing any."""
-    basis, column = np.zeros((F.dim_c0, int(dims.sum())), x.dtype), 0
-    for tree, d in zip(trees.tolist(), dims.tolist(), strict=True):
-        vertices = np.flatnonzero(labels == tree)
-        rows = range_of_blocks(F.vertex_offsets, vertices)
-        shift = np.maximum(exponents[vertices] - exponents[vertices].max(), -2000)
-        scale = np.ldexp(1.0, shift)
-        Q, R = np.linalg.qr(x[rows, :d] * np.repeat(scale, F.vertex_dims[vertices])[:, None])
-        sizes_of = np.abs(np.diag(R))
-        if d and sizes_of.min() < CLEAR * sizes_of.max():
-            return None
-        basis[rows, column : column + d] = Q
-        column += d
-    basis = basis.astype(F.dtype)
-    good = section_residual(F, basis) <= RESIDUAL_LIMIT * eps_of(F.dtype) * basis.shape[1]
-    return basis if good else None
+def _room(largest: int, tallest: int, dtype: np.dtype) -> kernels.ForestRoom:
+    """Return room for the rows of one edge."""
+    both, square = 2 * largest, (2 * largest, 2 * largest)
+    return kernels.ForestRoom(
+        np.empty((both, max(both, tallest)), dtype),
+        np.empty(both, np.int64),
+        np.empty(square, dtype),
+        np.empty(square, dtype),
+        np.empty(square, dtype),
+        np.empty(both, np.int64),
+        np.empty(square, dtype),
+        np.empty(square, dtype),
+        np.empty(both, dtype),
+        (np.empty(max(both, tallest), bool), np.empty(both, np.int64), np.empty(both, np.int64)),
+    )
+
+
+def _basis(
+    F: CellularSheaf, z: np.ndarray, anchors: np.ndarray, ranks: np.ndarray
+) -> np.ndarray | scipy.sparse.csr_array:
+    """Return the values, columns of z, as a matrix with columns of its own for each tree."""
+    tree = np.repeat(anchors, F.vertex_dims)
+    mine = np.arange(z.shape[1]) < ranks[tree][:, None]
+    indices = (offsets(ranks)[tree][:, None] + np.arange(z.shape[1]))[mine]
+    h0 = int(ranks.sum())
+    shape = (F.dim_c0, h0)
+    basis = scipy.sparse.csr_array((z[mine], indices, offsets(ranks[tree])), shape=shape)
+    if not is_sparse(F, h0):
+        basis = basis.toarray()
+    # rounding of n factors moves the Gram matrix from I by n eps: one step to the polar factor
+    return 1.5 * basis - 0.5 * (basis @ (basis.conj().T @ basis))

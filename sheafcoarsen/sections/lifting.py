@@ -23,6 +23,11 @@ DENSE_ENTRIES, DENSE_COLUMNS = 1 << 22, 16
 """Entries, or columns, up to which the basis is a dense array."""
 
 
+def is_sparse(F: CellularSheaf, h0: int) -> bool:
+    """Whether a basis of so many sections is a sparse matrix."""
+    return h0 > DENSE_COLUMNS and h0 * F.dim_c0 > DENSE_ENTRIES
+
+
 def lift_sections(
     stalks: Stalks, levels: list[Level], last: CellularSheaf, Z: np.ndarray
 ) -> np.ndarray | scipy.sparse.csr_array:
@@ -34,7 +39,7 @@ def lift_sections(
     F = stalks.sheaf
     h0 = Z.shape[1] + sum(int(level.P.offsets[-1]) for level in levels)
     h0 += int((F.vertex_dims - stalks.ranks).sum())
-    if h0 > DENSE_COLUMNS and h0 * F.dim_c0 > DENSE_ENTRIES:
+    if is_sparse(F, h0):
         return _sparse_basis(stalks, levels, last, Z)
     Y = Z
     for level in reversed(levels):

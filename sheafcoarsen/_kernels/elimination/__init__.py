@@ -42,7 +42,6 @@ from sheafcoarsen._kernels.elimination.record import (
 )
 from sheafcoarsen._kernels.elimination.replay import (
     extend_backward,
-    extend_with_exponents,
     reduce_forward,
 )
 from sheafcoarsen._kernels.elimination.rows import Rows
@@ -72,7 +71,6 @@ __all__ = [
     "Rows",
     "eliminate_vertices",
     "extend_backward",
-    "extend_with_exponents",
     "fill_pool",
     "find_anchors",
     "join_bundles",

@@ -1,10 +1,7 @@
 """The steps gone through again: right sides forward, values backward."""
 
-import math
-
 import numpy as np
 
-from sheafcoarsen._kernels.elimination.rows import size_of
 from sheafcoarsen._kernels.jit import kernel
 
 
@@ -72,39 +69,3 @@ def extend_backward(record, dims, offsets, x, b):
                 w = inverses[at_W + a * d + k]
                 for j in range(h):
                     x[offsets[v] + a, j] += w * y[j]
-
-
-@kernel
-def extend_with_exponents(record, dims, offsets, x, exponents):
-    """Do what ``extend_backward`` does for values 2^exponents[v] x_v, of any size, of a forest.
-
-    Each vertex has one neighbour at most. Afterwards the largest entry of each x_v is near 1.
-    """
-    vertices, starts, neighbors = record.vertices, record.starts, record.neighbors
-    blocks = record.blocks
-    at, h = blocks.size, x.shape[1]
-    for step in range(vertices.size - 1, -1, -1):
-        v = vertices[step]
-        if starts[step] == starts[step + 1]:
-            continue
-        u = neighbors[starts[step]]
-        at -= dims[v] * dims[u]
-        largest = 0.0
-        for a in range(dims[v]):
-            row = offsets[v] + a
-            for j in range(h):
-                x[row, j] = 0
-            for i in range(dims[u]):
-                g = blocks[at + a * dims[u] + i]
-                for j in range(h):
-                    x[row, j] += g * x[offsets[u] + i, j]
-            for j in range(h):
-                largest = max(largest, size_of(x[row, j]))
-        exponents[v] = exponents[u]
-        if largest > 0:
-            power = math.frexp(largest)[1]
-            exponents[v] += power
-            scale = math.ldexp(1.0, power)
-            for a in range(offsets[v], offsets[v] + dims[v]):
-                for j in range(h):
-                    x[a, j] /= scale

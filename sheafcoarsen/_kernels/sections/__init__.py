@@ -1,7 +1,11 @@
 """Loops of :mod:`sheafcoarsen.sections`.
 
 ``layout`` has the tuples that are handed over; ``equilibration``, ``elimination`` and ``reduction``
+<<<<<<< HEAD
 go down, ``lifting`` comes back up; ``small`` multiplies and divides small matrices.
+=======
+go down, ``lifting`` comes back up; ``small`` multiplies and divides small matrices. ``fill`` counts
+what a sparse factorization would cost. ``forests`` goes from leaves to roots and back.
 """
 
 from sheafcoarsen._kernels.sections.elimination import count_kept
@@ -9,6 +13,12 @@ from sheafcoarsen._kernels.sections.equilibration import (
     change_maps,
     find_vertex_bases,
     scale_edges,
+)
+from sheafcoarsen._kernels.sections.forests import (
+    DONE,
+    ForestRoom,
+    join_subtrees,
+    part_subtrees,
 )
 from sheafcoarsen._kernels.sections.layout import (
     Cut,
@@ -25,7 +35,9 @@ from sheafcoarsen._kernels.sections.lifting import (
 from sheafcoarsen._kernels.sections.reduction import reduce_clusters
 
 __all__ = [
+    "DONE",
     "Cut",
+    "ForestRoom",
     "HalfEdges",
     "Kept",
     "Ragged",
@@ -34,7 +46,9 @@ __all__ = [
     "change_maps",
     "count_kept",
     "find_vertex_bases",
+    "join_subtrees",
     "orthonormalize_columns",
+    "part_subtrees",
     "reduce_clusters",
     "scale_edges",
     "write_stalk_metrics",

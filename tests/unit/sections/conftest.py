@@ -19,6 +19,5 @@ def no_forests(monkeypatch):
 
 @pytest.fixture
 def always_sparse(monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.sections.forests.MOST_SECTIONS", 0)
     monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_ENTRIES", 0)
     monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_COLUMNS", 0)
