@@ -44,7 +44,7 @@ from sheafcoarsen._kernels.elimination.replay import (
     extend_backward,
     reduce_forward,
 )
-from sheafcoarsen._kernels.elimination.rows import Rows
+from sheafcoarsen._kernels.elimination.rows import ZERO_FACTOR, Rows, size_of
 from sheafcoarsen._kernels.elimination.steps import DONE, IDS, POOL, RECORD, eliminate_vertices
 
 __all__ = [
@@ -61,6 +61,7 @@ __all__ = [
     "POOL",
     "RECORD",
     "STEPS",
+    "ZERO_FACTOR",
     "Anchors",
     "Cells",
     "Links",
@@ -81,4 +82,5 @@ __all__ = [
     "put_prolongation",
     "reduce_forward",
     "set_up",
+    "size_of",
 ]

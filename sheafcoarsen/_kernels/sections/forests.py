@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._kernels.elimination.rows import ZERO_FACTOR, size_of
+from sheafcoarsen._kernels.elimination import ZERO_FACTOR, size_of
 from sheafcoarsen._kernels.jit import inlined, kernel, pasted, subkernel
 
 DONE, DOUBT, FREE = range(3)
