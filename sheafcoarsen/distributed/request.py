@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from sheafcoarsen._support import flag, whole_number
 from sheafcoarsen.distributed.plan import Layout, Plan, find_destinations, lay_out
-from sheafcoarsen.distributed.sizes import Estimate, bound_of_ranks, default_shards, estimate_of
+from sheafcoarsen.distributed.sizes import Estimate, default_shards, estimate_of
 from sheafcoarsen.distributed.store import PartitionStore, SheafStore
 from sheafcoarsen.modes import (
     MAX_DENSE,
@@ -98,7 +98,7 @@ def planned(asked: Request, memory: float) -> tuple[Layout, Plan, Estimate]:
     layout = lay_out(asked.source, asked.P, n_shards)
     copies = isinstance(asked.operator, Principal)
     plan = Plan(layout, find_destinations(layout, with_copies=copies))
-    return layout, plan, estimate_of(layout, plan, bound_of_ranks(asked.rule, layout.dims))
+    return layout, plan, estimate_of(layout, plan, asked.rule)
 
 
 def estimate(

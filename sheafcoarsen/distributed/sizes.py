@@ -8,12 +8,18 @@ import numpy as np
 from sheafcoarsen._kernels import distributed as kernels
 from sheafcoarsen.distributed.plan import Layout, Plan
 from sheafcoarsen.distributed.store import amount
+from sheafcoarsen.modes import is_large
 from sheafcoarsen.ranks import Budget, Fixed, Gap, Rule, WholeMultiplets
 
-BASE, NEED = 2.5e8, 5.0
-"""Bytes that a task takes beside its maps, and for each byte of them: a process with the library,
-and inputs, coarse maps and what is being read."""
+BASE = 2.6e8
+"""Bytes of a process that has loaded the library."""
 
+NEED = 2.0
+"""Bytes that a task takes for each byte of its maps, and of the rows of R and the coarse maps that
+it makes: themselves, and as much on the way in or out."""
+
+USABLE = 0.8
+"""The share of its memory at which Dask pauses a worker."""
 
 SHARD_BYTES = 64e6
 """Bytes of maps in a shard, unless a caller or the memory of workers asks for fewer."""
@@ -33,6 +39,8 @@ class Estimate:
         Bytes of maps of the largest of each, border included where a task reads it too.
     largest_cluster : int
         Bytes of maps of the largest cluster, which no number of shards makes smaller.
+    dense_bytes : int
+        Work space for the largest cluster whose modes take dense matrices.
     border_share : float
         Share of the maps that belong to edges between two shards.
     task_bytes : int
@@ -64,6 +72,7 @@ class Estimate:
     largest_shard: int
     largest_part: int
     largest_cluster: int
+    dense_bytes: int
     border_share: float
     task_bytes: int
     driver_bytes: int
@@ -99,9 +108,10 @@ def bound_of_ranks(rule: Rule, dims: np.ndarray) -> np.ndarray:
     return dims
 
 
-def estimate_of(layout: Layout, plan: Plan, ranks: np.ndarray) -> Estimate:
-    """Return what a plan adds up to, for clusters that keep at most so many modes."""
+def estimate_of(layout: Layout, plan: Plan, rule: Rule) -> Estimate:
+    """Return what a plan adds up to, with the most modes that a rule may keep."""
     S, size = layout.n_shards, plan.itemsize
+    ranks = bound_of_ranks(rule, layout.dims)
     by_destination = plan.bytes
     inner, border = by_destination[:S], by_destination[S : 2 * S]
     held = inner + (border + by_destination[2 * S :] if len(by_destination) > 2 * S else 0)
@@ -109,9 +119,17 @@ def estimate_of(layout: Layout, plan: Plan, ranks: np.ndarray) -> Estimate:
     largest = int(max(held.max(initial=0), border.max(initial=0)))
     part = int(parts.max(initial=0))
     moved, source = int(parts.sum()), int(inner.sum() + border.sum())
-    rows = int((layout.vertex_dims * ranks[layout.labels]).sum()) * size
-    crossing = kernels.crossing_entries(layout.edges, layout.labels, layout.edge_dims, ranks) * size
-    out = int(crossing) + int(2 * (ranks * ranks).sum()) * size + rows
+    shards = layout.shard_of[:-1]
+    made = np.bincount(shards, (layout.dims + 2 * ranks) * ranks, S)  # R, loops
+    rows = int((layout.dims * ranks).sum()) * size
+    crossing = np.zeros(plan.where.n_destinations, np.int64)
+    kernels.crossing_entries(
+        layout.edges, layout.labels, layout.edge_dims, ranks, plan.where.dest, crossing
+    )
+    made = size * np.concatenate([made + crossing[:S], crossing[S : 2 * S]])
+    dense = dense_entries(layout.dims, ranks, rule) * max(size, 8)
+    shard = NEED * (np.concatenate([held, border]) + made).max(initial=0) + dense
+    out = int(made.sum())
     halo = min(rows, 2 * int(border.sum()))
     arrays = [layout.edges, layout.vertex_dims, layout.edge_dims, layout.labels]
     arrays += [plan.where.dest, plan.where.order, plan.by_shard, plan.place_of]
@@ -125,7 +143,8 @@ def estimate_of(layout: Layout, plan: Plan, ranks: np.ndarray) -> Estimate:
         largest_part=part,
         largest_cluster=int(layout.weights.max(initial=0)) * size,
         border_share=float(border.sum() / max(source, 1)),
-        task_bytes=int(BASE + NEED * max(largest, part)),
+        dense_bytes=dense,
+        task_bytes=int(BASE + max(NEED * part, shard)),
         driver_bytes=int(2 * driver),  # and as much again on the way
         bytes_moved=source + 2 * moved + out + 2 * halo + 2 * plan_bytes,
         scratch_bytes=moved + halo + plan_bytes,
@@ -133,12 +152,19 @@ def estimate_of(layout: Layout, plan: Plan, ranks: np.ndarray) -> Estimate:
     )
 
 
+def dense_entries(dims: np.ndarray, ranks: np.ndarray, rule: Rule) -> int:
+    """Return the entries of the work space for the largest dense matrix."""
+    if not (rule.needs_scores or rule.needs_kernels):
+        dims = np.where(is_large(dims, np.minimum(ranks + 1, dims)), 0, dims)
+    return 5 * int(dims.max(initial=0)) ** 2
+
+
 def default_shards(n_bytes: int, memory: float) -> int:
     """Return into how many shards so many bytes of maps go, for tasks of so much memory."""
     shard = SHARD_BYTES
     if math.isfinite(memory):
-        # half of what would fit: shards are not of one size
-        shard = min(shard, max((0.8 * memory - BASE) / (2 * NEED), 1e6))
+        # half of what would fit, since shards are not of one size, and room for what they make
+        shard = min(shard, max((USABLE * memory - BASE) / (4.5 * NEED), 1e6))
     return max(1, math.ceil(n_bytes / shard))
 
 
@@ -149,23 +175,26 @@ def check_memory(found: Estimate, memory: float, where: str) -> None:
     ------
     MemoryError
     """
-    if found.task_bytes <= memory:
+    if found.task_bytes <= USABLE * memory:
         return
-    room = max(memory - BASE, 0) / NEED
-    have = f"{where} {amount(memory)}"
-    if found.largest_cluster > room:
+    free = max(USABLE * memory - BASE, 0)
+    room = max(free - found.dense_bytes, 0) / NEED
+    have = f"{where} {amount(memory)}, of which {USABLE:.0%} can be used"
+    if found.largest_cluster >= room:
+        needed = BASE + found.dense_bytes + NEED * found.largest_cluster
         raise MemoryError(
             f"`P`: its largest cluster has {amount(found.largest_cluster)} of maps, which takes "
-            f"about {amount(BASE + NEED * found.largest_cluster)}, but {have}: use more clusters, "
-            f"or workers with more memory"
+            f"about {amount(needed)} with dense matrices of its modes, but {have}: use more "
+            f"clusters, or workers with more memory"
         )
-    if found.largest_part > room:
+    if found.largest_part > free / NEED:
         raise MemoryError(
             f"`src`: its largest part has {amount(found.largest_part)} of maps, which takes about "
             f"{amount(BASE + NEED * found.largest_part)}, but {have}: write it with parts of at "
-            f"most {amount(room)} (`part_bytes`), or use workers with more memory"
+            f"most {amount(free / NEED)} (`part_bytes`), or use workers with more memory"
         )
-    wanted = math.ceil(1.2 * found.n_shards * found.largest_shard / room)
+    per_shard = (found.task_bytes - BASE - found.dense_bytes) / NEED
+    wanted = math.ceil(1.2 * found.n_shards * per_shard / room)
     raise MemoryError(
         f"`n_shards` = {found.n_shards}: the largest shard has {amount(found.largest_shard)} of "
         f"maps, which takes about {amount(found.task_bytes)}, but {have}: {wanted} shards fit"

@@ -52,7 +52,7 @@ from sheafcoarsen.modes.modes import (
     local_problems,
     refresh_modes,
 )
-from sheafcoarsen.modes.problems import MAX_DENSE, Whole
+from sheafcoarsen.modes.problems import MAX_DENSE, Whole, is_large
 from sheafcoarsen.modes.prolongation import Prolongation, block_layout, cluster_number
 from sheafcoarsen.modes.result import LocalModes, warn_if_empty, warn_if_tied, warn_if_tied_in
 from sheafcoarsen.modes.sparse import SPARSE_ABOVE, SPARSE_SHARE, lowest_sparse
@@ -73,6 +73,7 @@ __all__ = [
     "block_layout",
     "cluster_number",
     "compute_modes",
+    "is_large",
     "local_modes",
     "local_operator_of",
     "local_problems",

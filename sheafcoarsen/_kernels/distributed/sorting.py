@@ -29,14 +29,12 @@ def crossing_pairs(edges, labels, pairs):
 
 
 @kernel
-def crossing_entries(edges, labels, edge_dims, ranks):
-    """Return how many entries the coarse maps of crossing edges have before compression."""
-    total = 0
+def crossing_entries(edges, labels, edge_dims, ranks, dest, entries):
+    """Add the entries of crossing edges' coarse maps, before compression, to destinations."""
     for e in range(edges.shape[0]):
         a, b = labels[edges[e, 0]], labels[edges[e, 1]]
         if a != b:
-            total += edge_dims[e] * (ranks[a] + ranks[b])
-    return total
+            entries[dest[e]] += edge_dims[e] * (ranks[a] + ranks[b])
 
 
 @kernel

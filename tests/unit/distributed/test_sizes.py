@@ -1,11 +1,21 @@
 """What a run takes, told before it starts."""
 
+import dataclasses
+import re
+
 import numpy as np
 import pytest
 
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
-from sheafcoarsen.distributed.sizes import bound_of_ranks, check_memory, default_shards
+from sheafcoarsen.distributed.sizes import (
+    BASE,
+    NEED,
+    USABLE,
+    bound_of_ranks,
+    check_memory,
+    default_shards,
+)
 from tests.unit.distributed.cases import grid_sheaf
 
 
@@ -70,14 +80,51 @@ def test_shards_by_default():
     assert default_shards(640_000_000, 1e8) == 640
 
 
+def test_what_is_kept_takes_memory(memory):
+    """R and the coarse maps are as large as the maps themselves where many modes are kept."""
+    F = grid_sheaf(12)
+    src, P = dist.to_store(memory("src"), F, 3000), sc.select(F, 9)
+    few, many = (dist.estimate(src, P, r, 3) for r in (1, 30))
+    made = max(np.bincount(P.labels, F.vertex_dims)) * 30 * 8
+    assert many.task_bytes > few.task_bytes + 2 * made
+    assert few.task_bytes > BASE + NEED * few.largest_shard
+
+
+def test_dense_matrices_take_memory(memory):
+    F = sc.CellularSheaf.constant([[k, k + 1] for k in range(2999)])
+    src, P = dist.to_store(memory("src"), F), np.arange(3000) // 1500
+    few = dist.estimate(src, P, 3)
+    assert few.dense_bytes == 0  # by iteration
+    whole = dist.estimate(src, P, sc.ranks.gap(3))
+    assert whole.dense_bytes == 5 * 8 * 1500**2
+    assert whole.task_bytes > few.task_bytes + whole.dense_bytes / 2
+
+
 def test_what_does_not_fit_is_refused_with_what_would(memory):
     E, _ = asked(memory, 2)
-    check_memory(E, E.task_bytes, "it has")
-    part = E.__class__(**{**E.__dict__, "largest_part": 0})
-    with pytest.raises(MemoryError, match=r"`n_shards` = 2: .* but it has .* shards fit"):
-        check_memory(part, 2.5e8 + 5 * (part.largest_shard - 100), "it has")
-    with pytest.raises(MemoryError, match=r"`P`: its largest cluster has .* use more clusters"):
-        check_memory(E, 2.5e8, "it has")
-    large = E.__class__(**{**E.__dict__, "largest_part": 10**9, "task_bytes": 6 * 10**9})
-    with pytest.raises(MemoryError, match=r"`src`: its largest part has 1 GB.*part_bytes"):
-        check_memory(large, 1e9, "it has")
+
+    def refused(memory, message, **changes):
+        with pytest.raises(MemoryError, match=message):
+            check_memory(dataclasses.replace(E, **changes), memory / USABLE, "it has")
+
+    check_memory(E, E.task_bytes / USABLE, "it has")
+    fixed = BASE + E.dense_bytes
+    found = r"`n_shards` = 2: .* but it has .* of which 80% can be used: (\d+) shards fit"
+    refused(fixed + 0.6 * (E.task_bytes - fixed), found, largest_part=0)
+    refused(BASE, r"`P`: its largest cluster has .* use more clusters")
+    dense = {"dense_bytes": 10**8, "task_bytes": int(3.6e8)}
+    refused(3e8, r"`P`: .* takes about 360 MB with dense matrices", **dense)
+    large = {"largest_part": 10**9, "task_bytes": int(BASE + NEED * 1e9)}
+    refused(1e9, r"`src`: its largest part has 1 GB.* at most 370 MB \(`part_bytes`\)", **large)
+
+
+def test_the_number_of_shards_that_would_fit_fits(memory):
+    E, F = asked(memory, 2)
+    fixed = BASE + E.dense_bytes
+    limit = (fixed + 0.7 * (E.task_bytes - fixed)) / USABLE
+    with pytest.raises(MemoryError) as refused:
+        check_memory(dataclasses.replace(E, largest_part=0), limit, "it has")
+    count = int(re.search(r"(\d+) shards fit", str(refused.value))[1])
+    more = dist.estimate(dist.open_store(memory("src")), sc.select(F, 9), 3, count)
+    check_memory(more, limit, "it has")
+    assert count > 2
