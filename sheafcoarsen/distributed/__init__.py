@@ -37,7 +37,7 @@ The files, in the order in which data flows:
 """
 
 from sheafcoarsen.distributed.engines import connect
-from sheafcoarsen.distributed.levels import StoredHierarchy, coarsen_levels
+from sheafcoarsen.distributed.levels import StoredHierarchy, coarsen_levels, open_levels
 from sheafcoarsen.distributed.objects import to_store
 from sheafcoarsen.distributed.place import StoreError
 from sheafcoarsen.distributed.request import estimate
@@ -61,6 +61,7 @@ __all__ = [
     "estimate",
     "laplacian_operator",
     "open_coarsening",
+    "open_levels",
     "open_store",
     "to_store",
     "write_store",

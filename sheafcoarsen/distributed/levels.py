@@ -1,26 +1,40 @@
 """Coarsens a store level after level, into stores first and in memory from where it fits."""
 
 import itertools
+import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen import hierarchy
-from sheafcoarsen._support import physical_memory, real_number
-from sheafcoarsen.distributed.place import place_of
-from sheafcoarsen.distributed.result import StoredCoarsening
-from sheafcoarsen.distributed.run import coarsen
-from sheafcoarsen.distributed.store import SheafStore
+from sheafcoarsen._support import flag, physical_memory, real_number
+from sheafcoarsen.coarsening import Coarsening, realized
+from sheafcoarsen.distributed.objects import write_coarsening
+from sheafcoarsen.distributed.place import Place, StoreError, place_of
+from sheafcoarsen.distributed.request import Request, checked, checked_operator
+from sheafcoarsen.distributed.result import StoredCoarsening, open_coarsening
+from sheafcoarsen.distributed.run import coarsen, finished, made_once, place_beside
+from sheafcoarsen.distributed.store import SheafStore, attributes_of
+from sheafcoarsen.distributed.writing import PART_BYTES, mark, new_group
 from sheafcoarsen.exceptions import SingularProblemWarning, TiedModesWarning
-from sheafcoarsen.hierarchy import Hierarchy, LevelPlan, RankPerLevel, SelectedPartitions
-from sheafcoarsen.modes import LocalOperatorLike
-from sheafcoarsen.partition import Method
-from sheafcoarsen.sheaf import trusted_sheaf
+from sheafcoarsen.hierarchy import (
+    GivenPartitions,
+    Hierarchy,
+    LevelPlan,
+    RankPerLevel,
+    SelectedPartitions,
+    further_levels,
+    refuse_beside_partitions,
+    tuple_of,
+)
+from sheafcoarsen.modes import LocalOperatorLike, compute_modes
+from sheafcoarsen.partition import Method, Partition
+from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 SHARE = 1 / 8
 """Of this machine's memory, what the maps of a sheaf may take that is coarsened in memory."""
@@ -36,10 +50,11 @@ class StoredHierarchy:
     Attributes
     ----------
     stored : tuple of StoredCoarsening
-        The levels in stores, each made of the one before.
+        The levels that were made from store to store, each of the one before; all of them where the
+        result was opened again.
     rest : Hierarchy, optional
-        What follows in memory, beginning with the sheaf of the last store; None where that does not
-        fit and there is no further level.
+        What followed in memory, beginning with the sheaf of the last store; None where that does
+        not fit and there is no further level. Its levels were stored too.
     stopped_because : str
         Why there is no further level.
 
@@ -107,6 +122,7 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     min_vertices: int = 100,
     *,
     rank: RankPerLevel,
+    partitions: Iterable[Partition] | None = None,
     method: Method = "auto",
     local_operator: LocalOperatorLike = "internal",
     loops: bool = True,
@@ -119,19 +135,20 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
 ) -> StoredHierarchy:
     """Coarsen a stored sheaf, then its coarse sheaf, and so on: the bits of ``sc.coarsen_levels``.
 
-    Level i goes into the store ``out``/level-i while the maps of the sheaf before it are too large
-    for memory; what follows is made in memory. The same call goes on with what it left unfinished.
+    Level i goes into the store ``out``/level-i, shard by shard while the maps of the sheaf before
+    it are too large for memory, and is made in memory from where they fit. The same call goes on
+    with what it left unfinished; :func:`open_levels` opens what is finished.
 
     Parameters
     ----------
     src : SheafStore
     out : path or address
         A folder for the stores.
-    factor, n_levels, min_vertices, rank, method, local_operator, loops, compress, seed
+    factor, n_levels, min_vertices, rank, partitions, method, local_operator, loops, compress, seed
         See :func:`sheafcoarsen.coarsen_levels`.
     memory_bytes : float, optional
         Bytes of maps up to which a sheaf is coarsened in memory, by default an eighth of this
-        machine's memory; 0 keeps all levels in stores.
+        machine's memory; 0 never does.
     client, progress, storage_options
         See :func:`coarsen`.
 
@@ -159,6 +176,8 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     >>> H = dist.coarsen_levels(src, "memory://down", min_vertices=5, rank=2, memory_bytes=5e4)
     >>> [C.sheaf.n_vertices for C in H], len(H.stored)
     ([40, 4], 1)
+    >>> [C.sheaf.n_vertices for C in dist.open_levels("memory://down")]
+    [40, 4]
     """
     if not isinstance(src, SheafStore):
         raise TypeError(
@@ -167,65 +186,136 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     if memory_bytes is None:
         memory_bytes = SHARE * physical_memory()
     memory_bytes = real_number("memory_bytes", memory_bytes)
-    place = place_of(out, storage_options)
-    selected = SelectedPartitions(factor, n_levels, min_vertices, method, seed, progress)
-    plan = LevelPlan(selected, rank)
-    options: dict[str, Any] = {
-        "local_operator": local_operator,
-        "loops": loops,
-        "compress": compress,
-        "progress": progress,
+    operator = checked_operator(local_operator)
+    loops, compress = flag("loops", loops), flag("compress", compress)
+    progress = flag("progress", progress)
+    place = place_beside(src, out, storage_options)
+    others = [name for name in place.names() if not re.fullmatch(r"level-\d+|zarr.json", name)]
+    if others:
+        raise FileExistsError(f"{place.url} exists and is another's: give another path")
+    selection: dict[str, Any] = {
+        "factor": factor,
+        "n_levels": n_levels,
+        "min_vertices": min_vertices,
+        "method": method,
+        "seed": seed,
     }
+    source: GivenPartitions | SelectedPartitions
+    if partitions is None:
+        source = SelectedPartitions(**selection, progress=progress)
+    else:
+        refuse_beside_partitions(selection)
+        source = GivenPartitions(src, tuple_of(partitions))  # type: ignore[arg-type]
+    plan = LevelPlan(source, rank)
+    options: dict[str, Any] = {"local_operator": operator, "loops": loops, "compress": compress}
+    stored: list[StoredCoarsening] = []
+    rest: Hierarchy | None = None
     with warnings_at_the_caller():
-        stored: list[StoredCoarsening] = []
         for i in itertools.count():
             above = stored[-1].sheaf if stored else src
             if above.n_bytes <= memory_bytes:
+                rest = in_memory(above, place, plan, i, options, progress)
+                why = rest.stopped_because
                 break
-            edges, vertex_dims, edge_dims = above.topology()
-            nothing = np.zeros(0, above.dtype)
-            skeleton = trusted_sheaf(
-                edges,
-                vertex_dims.astype(np.int64),
-                0 * edge_dims.astype(np.int64),
-                nothing,
-                nothing,
-            )
-            step = plan.next(skeleton, i)
+            step = plan.next(skeleton_of(above), i)
             if isinstance(step, str):
-                return StoredHierarchy(tuple(stored), None, step)
+                why = step
+                break
             P, ranks = step
+            level = place / f"level-{i}"
             C = coarsen(
                 above,
-                f"{place.url}/level-{i}",
+                level.url,
                 P,
                 ranks,  # type: ignore[arg-type]
                 client=client,
-                storage_options=storage_options,
+                progress=progress,
+                storage_options=place.options,
                 **options,
             )
+            if partitions is None and not C.sheaf.dim_c0:
+                why = f"level {i} would keep no mode of any cluster"
+                break
             stored.append(C)
-            if not C.sheaf.dim_c0:
-                return StoredHierarchy(
-                    tuple(stored), None, f"level {i} keeps no mode of any cluster"
-                )
-        done = len(stored)
-        rest = hierarchy.coarsen_levels(
-            above.load(),
-            factor,
-            None if n_levels is None else max(n_levels - done, 0),
-            min_vertices,
-            rank=list(rank)[done:] if isinstance(rank, list | tuple) else rank,
-            method=method,
-            seed=seed,
-            **options,
-        )
-    why, count = rest.stopped_because, done + len(rest)
-    if n_levels == count:
-        why = f"`n_levels` = {count}"
-    elif n_levels is None and isinstance(rank, list | tuple) and len(rank) == count:
-        why = f"`rank` has entries for {count} levels"
+    count = len(stored) + (len(rest) if rest is not None else 0)
+    new_group(place)
+    names = [f"level-{i}" for i in range(count)]
+    mark(place, {"kind": "hierarchy", "levels": names, "stopped_because": why})
     return StoredHierarchy(tuple(stored), rest, why)
+
+
+def skeleton_of(store: SheafStore) -> CellularSheaf:
+    """Return a stored sheaf without its maps, from which clusters are selected."""
+    edges, vertex_dims, edge_dims = store.topology()
+    nothing = np.zeros(0, store.dtype)
+    return trusted_sheaf(
+        edges, vertex_dims.astype(np.int64), np.zeros(len(edge_dims), np.int64), nothing, nothing
+    )
+
+
+def in_memory(
+    above: SheafStore,
+    place: Place,
+    plan: LevelPlan,
+    begin: int,
+    options: dict[str, Any],
+    progress: bool,
+) -> Hierarchy:
+    """Make the levels of a plan from ``begin`` on in memory, and store them."""
+    finest = above.load()
+    make_modes = partial(compute_modes, operator=options["local_operator"], progress=progress)
+    realize = partial(realized, loops=options["loops"], compress=options["compress"])
+    levels, why, _ = further_levels(finest, plan, make_modes, realize, begin=begin)
+    for i, C in enumerate(levels, begin):
+        rank = plan.rank(i)
+        asked = checked(above, C.partition, rank, **options)  # type: ignore[arg-type]
+        above = stored_level(place / f"level-{i}", asked, C).sheaf
+    return Hierarchy(finest, tuple(levels), why)
+
+
+def stored_level(place: Place, asked: Request, C: Coarsening) -> StoredCoarsening:
+    """Return a level that was made in memory as a store, written where it is not yet."""
+    return finished(place, asked) or made_once(
+        place, asked, lambda: write_coarsening(place, C, PART_BYTES, asked.source, asked.run)
+    )
+
+
+def open_levels(url: object, **storage_options: Any) -> StoredHierarchy:
+    """Open what :func:`coarsen_levels` has made, all of it in stores.
+
+    Parameters
+    ----------
+    url : path or address
+        What :func:`coarsen_levels` was given as ``out``.
+    **storage_options
+        What the file system must be told; see fsspec.
+
+    Returns
+    -------
+    StoredHierarchy
+
+    Raises
+    ------
+    StoreError
+        Where there is none, it is unfinished, or its source is gone.
+
+    Examples
+    --------
+    >>> import sheafcoarsen as sc
+    >>> import sheafcoarsen.distributed as dist
+    >>> F = sc.CellularSheaf.constant([[k, k + 1] for k in range(63)])
+    >>> src = dist.to_store("memory://sixty-four", F)
+    >>> H = dist.coarsen_levels(src, "memory://four-and-one", factor=16, n_levels=1, rank=3)
+    >>> H = dist.open_levels("memory://four-and-one")
+    >>> len(H), H.stopped_because
+    (1, '`n_levels` = 1')
+    """
+    place = place_of(url, storage_options)
+    attributes = attributes_of(place)
+    if attributes["kind"] != "hierarchy":
+        raise StoreError(f"{place.url}: holds a {attributes['kind']}, not levels")
+    levels = [open_coarsening(f"{place.url}/{n}", **place.options) for n in attributes["levels"]]
+    return StoredHierarchy(tuple(levels), None, attributes["stopped_because"])
 
 
 @contextmanager

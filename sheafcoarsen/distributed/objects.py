@@ -104,9 +104,23 @@ def write_sheaf(
     return writer.finished(vertex_labels=names is not None, **attributes)
 
 
-def write_coarsening(place: Place, C: Coarsening, part_bytes: float) -> StoredCoarsening:
-    """Write a coarsening, its fine sheaf below it, and R as if there were one shard."""
-    fine = write_sheaf(place / "fine", C.fine, part_bytes)
+def write_coarsening(
+    place: Place,
+    C: Coarsening,
+    part_bytes: float,
+    fine: SheafStore | None = None,
+    run: str | None = None,
+) -> StoredCoarsening:
+    """Write a coarsening, and R as if there were one shard.
+
+    Its fine sheaf goes below it where that stands in no store. ``run`` is the fingerprint of the
+    call of `coarsen` that it is the result of.
+    """
+    url = "fine"
+    if fine is None:
+        fine = write_sheaf(place / url, C.fine, part_bytes)
+    else:
+        url = fine.url
     new_group(place / "basis")
     write_array(place, "labels", C.partition.labels)
     write_array(place, "restored_loops", C.restored_loops)
@@ -115,8 +129,8 @@ def write_coarsening(place: Place, C: Coarsening, part_bytes: float) -> StoredCo
     M = C.modes
     attributes = {
         "kind": "coarsening",
-        "run": None,
-        "source": {"url": "fine", "id": fine.attributes["id"]},
+        "run": run,
+        "source": {"url": url, "id": fine.attributes["id"]},
         "basis": ["all"],
         "local_operator": None if M is None else M.local_operator,
         "singular": M is not None and M.singular,

@@ -80,16 +80,27 @@ def checked(
             f"`P` must label the {src.n_vertices} vertices of {src.url}, "
             f"got a partition of {P.n_vertices}"
         )
+    operator = checked_operator(local_operator)
+    if n_shards is not None:
+        n_shards = whole_number("n_shards", n_shards, at_least=1)
+    loops, compress = flag("loops", loops), flag("compress", compress)
+    return Request(src, P, as_rule(rank, P.n_clusters), operator, loops, compress, n_shards)
+
+
+def checked_operator(local_operator: LocalOperatorLike) -> LocalOperator:
+    """Return the local operator, or refuse one that needs what shards do not have.
+
+    Raises
+    ------
+    ValueError, TypeError
+    """
     operator = local_operator_of(local_operator)
     if isinstance(operator, Oversampled):
         raise ValueError(
             '`local_operator` = "oversampled" looks at patches that reach into other shards, '
             'which stores do not offer: use "internal" or "principal", or coarsen src.load()'
         )
-    if n_shards is not None:
-        n_shards = whole_number("n_shards", n_shards, at_least=1)
-    loops, compress = flag("loops", loops), flag("compress", compress)
-    return Request(src, P, as_rule(rank, P.n_clusters), operator, loops, compress, n_shards)
+    return operator
 
 
 def planned(asked: Request, memory: float) -> tuple[Layout, Plan, Estimate]:

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -113,34 +114,55 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     """
     asked = checked(src, P, rank, local_operator, n_shards, loops=loops, compress=compress)
     progress = flag("progress", progress)
-    place = place_of(out, {})
-    options = storage_options
-    if options is None:
-        here = src.place
-        same = (place.local_path is None) == (here.local_path is None)
-        options = here.options if same else {}
-    place = place_of(out, options)
-    if place.url == src.url:
-        raise FileExistsError(f"`out` = {place.url} is the source: give another path")
+    place = place_beside(src, out, storage_options)
     if C := finished(place, asked):
         return C
     engine = engine_of(client, asked.run)
+    C = made_once(place, asked, lambda: Run(asked, place, engine, progress).done())
+    stacklevel = 3
+    warn_if_tied_in(int(C.report["tied"]), stacklevel)
+    if asked.rule.needs_kernels:
+        C.warn_if_empty(stacklevel)
+    return C
+
+
+def place_beside(src: SheafStore, out: object, options: dict[str, Any] | None) -> Place:
+    """Return the place of a result, by default with what the file system of ``src`` was told.
+
+    Raises
+    ------
+    FileExistsError
+    """
+    place = place_of(out, {})
+    if options is None:
+        same = (place.local_path is None) == (src.place.local_path is None)
+        options = src.place.options if same else {}
+    if place.url == src.url:
+        raise FileExistsError(f"`out` = {place.url} is the source: give another path")
+    return place_of(out, options)
+
+
+def made_once(
+    place: Place, asked: Request, make: Callable[[], StoredCoarsening]
+) -> StoredCoarsening:
+    """Return the coarsening that is asked for, made at its place by one run at a time.
+
+    Raises
+    ------
+    FileExistsError, BlockingIOError
+    """
     claim(place, asked, check_only=True)
     with exclusive(place / "work/lock"):
         if C := finished(place, asked):  # by a run that this one has waited for
             return C
         claim(place, asked)
         try:
-            C = Run(asked, place, engine, progress).done()
+            C = make()
         except (MemoryError, ValueError, TypeError):
             if not (place / "work/plan.json").exists():  # refused before it began
                 (place / "work").remove()
             raise
     (place / "work").remove()
-    stacklevel = 3
-    warn_if_tied_in(int(C.report["tied"]), stacklevel)
-    if asked.rule.needs_kernels:
-        C.warn_if_empty(stacklevel)
     return C
 
 

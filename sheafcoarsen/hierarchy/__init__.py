@@ -17,11 +17,19 @@ level with the features of a graph on it.
 
 from sheafcoarsen.hierarchy.hierarchy import Hierarchy
 from sheafcoarsen.hierarchy.ledger import HierarchyLedger
-from sheafcoarsen.hierarchy.levels import coarsen_levels
-from sheafcoarsen.hierarchy.plan import LevelPlan, RankPerLevel, SelectedPartitions
+from sheafcoarsen.hierarchy.levels import coarsen_levels, further_levels
+from sheafcoarsen.hierarchy.plan import (
+    GivenPartitions,
+    LevelPlan,
+    RankPerLevel,
+    SelectedPartitions,
+    refuse_beside_partitions,
+    tuple_of,
+)
 from sheafcoarsen.hierarchy.pooling import HiSP, Pooling, readout
 
 __all__ = [
+    "GivenPartitions",
     "HiSP",
     "Hierarchy",
     "HierarchyLedger",
@@ -30,5 +38,8 @@ __all__ = [
     "RankPerLevel",
     "SelectedPartitions",
     "coarsen_levels",
+    "further_levels",
     "readout",
+    "refuse_beside_partitions",
+    "tuple_of",
 ]

@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from sheafcoarsen.hierarchy.plan import (
     tuple_of,
 )
 from sheafcoarsen.modes import (
+    LocalModes,
     LocalOperatorLike,
     compute_modes,
     local_operator_of,
@@ -149,31 +150,50 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     else:
         refuse_beside_partitions(options)
         source = GivenPartitions(finest, tuple_of(partitions))
-    plan = LevelPlan(source, rank)
     make_modes = partial(compute_modes, operator=operator, progress=progress)
+    realize = partial(realized, loops=loops, compress=compress)
+    levels, why, more = further_levels(
+        finest, LevelPlan(source, rank), make_modes, realize, before=len(first)
+    )
+    return timed(Hierarchy(sheaf, (*first, *levels), why), [*seconds, *more])
+
+
+def further_levels(
+    finest: CellularSheaf,
+    plan: LevelPlan,
+    make_modes: Callable[..., LocalModes],
+    realize: Callable[..., Coarsening],
+    *,
+    begin: int = 0,
+    before: int = 0,
+) -> tuple[list[Coarsening], str, list[float]]:
+    """Make the levels of a plan from ``begin`` on; return them, why they end, and their seconds.
+
+    ``before`` are levels that the plan does not count. Warnings point to the caller's caller.
+    """
+    given = isinstance(plan.partitions, GivenPartitions)
     levels: list[Coarsening] = []
-    for i in itertools.count():
-        start = time.perf_counter()
+    seconds: list[float] = []
+    for i in itertools.count(begin):
+        start, number = time.perf_counter(), i + before
         above = levels[-1].sheaf if levels else finest
-        with at_level(i + len(first)):
+        with at_level(number):
             step = plan.next(above, i)
             if isinstance(step, str):
-                why = step
-                break
+                return levels, step, seconds
             P, ranks = step
             modes = make_modes(above, P, ranks, found=_pilot_target(levels))
-        where = f"level {i + len(first)}: "
-        if plan.looks_for_sections(i) and (i == 0 or partitions is not None):
-            warn_if_empty(modes, stacklevel=3, where=where)
-        if partitions is None and not modes.ranks.any():
-            why = f"level {i + len(first)} would keep no mode of any cluster"
-            break
-        with at_level(i + len(first)):
-            C = realized(modes.R, P, modes, loops=loops, compress=compress)
-        warn_if_tied(modes, stacklevel=3, where=where)
+        where = f"level {number}: "
+        if plan.looks_for_sections(i) and (i == 0 or given):
+            warn_if_empty(modes, stacklevel=4, where=where)
+        if not given and not modes.ranks.any():
+            return levels, f"level {number} would keep no mode of any cluster", seconds
+        with at_level(number):
+            C = realize(modes.R, P, modes)
+        warn_if_tied(modes, stacklevel=4, where=where)
         levels.append(C)
         seconds.append(time.perf_counter() - start)
-    return timed(Hierarchy(sheaf, (*first, *levels), why), seconds)
+    raise AssertionError
 
 
 def _pilot_target(levels: list[Coarsening]) -> float | None:
