@@ -1,4 +1,6 @@
-"""Products of a sparse matrix with several columns at once, in one or in double precision."""
+"""Products of a sparse matrix in blocks: with several columns at once, and with another one."""
+
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -6,8 +8,9 @@ import scipy.sparse
 
 from sheafcoarsen._kernels import solve as kernels
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen._support import run_ranges
-from sheafcoarsen.solve.stalks import Matrix, blocks_of
+from sheafcoarsen._support import offsets, run_ranges
+from sheafcoarsen.operators import index_dtype
+from sheafcoarsen.solve.stalks import Matrix, blocks_of, from_blocks
 
 LARGEST_BLOCK = 64
 """Entries of a block, beyond which a matrix is multiplied entry by entry."""
@@ -16,7 +19,7 @@ LANES = (8, 4, 1)
 """Columns that are worked on at a time."""
 
 SERIAL_BELOW = 1e6
-"""Products of entries and columns below which threads are not worth it."""
+"""Multiplications below which threads are not worth it."""
 
 Term = tuple[float, np.ndarray]
 
@@ -109,3 +112,34 @@ def real_columns(X: np.ndarray) -> np.ndarray:
 def complex_columns(X: np.ndarray) -> np.ndarray:
     """Return real columns (2 n, h) as complex ones (n, h)."""
     return X[::2] + 1j * X[1::2]
+
+
+def multiply(A: Matrix, B: Matrix) -> Matrix:
+    """Return A B of matrices in blocks that fit; the indices of none of the three are sorted."""
+    left, right = blocks_of(A), blocks_of(B)
+    (p, q), (rows, r) = left[2].shape[1:], right[2].shape[1:]
+    if JIT_IS_OFF or q != rows or max(p * q, q * r, p * r) > LARGEST_BLOCK:
+        return A @ B
+    n, width = A.shape[0] // p, B.shape[1] // r
+    counts = np.empty(n, np.int64)
+
+    def count(lo: int, hi: int) -> None:
+        marks = np.full(width, -1)
+        kernels.count_products(lo, hi, left[:2], right[:2], marks, counts)
+
+    def run(work: Callable[[int, int], None]) -> None:
+        run_ranges(work, left[0], cumulative=True, serial_below=SERIAL_BELOW / (p * q * r))
+
+    run(count)
+    indptr = offsets(counts)
+    itype = index_dtype(max(int(indptr[-1]), A.shape[0], B.shape[1]))
+    indices = np.empty(int(indptr[-1]), itype)
+    data = np.empty((len(indices), p, r), np.result_type(left[2], right[2]))
+    shape = (0,) * p, (0,) * q, (0,) * r
+
+    def fill(lo: int, hi: int) -> None:
+        places = np.full(width, -1)
+        kernels.multiply_blocks(lo, hi, left, right, shape, places, (indptr, indices, data))
+
+    run(fill)
+    return from_blocks(data, indices, indptr.astype(itype), (A.shape[0], B.shape[1]))

@@ -96,7 +96,7 @@ def unit_roots(A: Matrix, dims: np.ndarray, least: float = 0.0) -> tuple[Matrix,
             powers = np.where(seen, np.where(seen, values, 1) ** power, 0)
             out[failed] = (vectors * powers[:, None, :]) @ adjoints
     places = np.arange(n, dtype=indices.dtype), np.arange(n + 1, dtype=indices.dtype)
-    return tuple(_matrix(out, *places, A.shape) for out in (roots, inverses))
+    return tuple(from_blocks(out, *places, A.shape) for out in (roots, inverses))
 
 
 def scaled(left: Matrix | None, A: Matrix, right: Matrix | None) -> Matrix:
@@ -115,7 +115,7 @@ def scaled(left: Matrix | None, A: Matrix, right: Matrix | None) -> Matrix:
     out = np.empty((len(data), rows, columns), data.dtype)
     kernels.scale_blocks(indptr, indices, before, data, after, out)
     shape = (len(indptr) - 1) * rows, A.shape[1] // data.shape[2] * columns
-    return _matrix(out, indices, indptr, shape)
+    return from_blocks(out, indices, indptr, shape)
 
 
 def blocks_of(A: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -124,7 +124,7 @@ def blocks_of(A: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return A.indptr, A.indices, data
 
 
-def _matrix(
+def from_blocks(
     data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]
 ) -> Matrix:
     """Return the matrix of some blocks, as csr where they are 1 x 1."""

@@ -1,4 +1,4 @@
-"""Blocks of a sparse matrix by stalks: their scaling, and Cholesky factors of the diagonal ones."""
+"""Blocks of a sparse matrix by stalks: scaling, products, Cholesky factors of the diagonal ones."""
 
 import numpy as np
 
@@ -35,6 +35,60 @@ def scale_blocks(indptr, indices, left, data, right, out):
                     for c in range(q):
                         total += scaled[a, c] * right[j, c, b]
                     out[k, a, b] = total
+
+
+@kernel
+def count_products(lo, hi, left, right, marks, counts):
+    """Count the blocks in the block rows lo .. hi of A B; indptr and indices of A and of B.
+
+    ``marks``, one for each block column of B, are below lo at first.
+    """
+    indptr, indices = left
+    starts, columns = right
+    for i in range(lo, hi):
+        count = 0
+        for k in range(indptr[i], indptr[i + 1]):
+            j = np.uint64(indices[np.uint64(k)])  # unsigned: not counted from the end
+            for m in range(starts[j], starts[j + np.uint64(1)]):
+                column = np.uint64(columns[np.uint64(m)])
+                count += marks[column] != i
+                marks[column] = i
+        counts[i] = count
+
+
+@kernel
+def multiply_blocks(lo, hi, left, right, shape, places, out):
+    """Out = A B in the block rows lo .. hi, in the order in which blocks are met.
+
+    The matrices are indptr, indices and data (n, rows, columns). ``shape`` holds tuples of zeros:
+    as many as blocks of A have rows and columns, and those of B columns. ``places``, one for each
+    block column of B, are -1 at first.
+    """
+    indptr, indices, data = left
+    starts, columns, entries = right
+    begins, found, result = out
+    zero = result.dtype.type(0)
+    rows, inner, across = len(shape[0]), len(shape[1]), len(shape[2])
+    for i in range(lo, hi):
+        first = following = begins[i]
+        for k in range(indptr[i], indptr[i + 1]):
+            x = data[np.uint64(k)]
+            j = np.uint64(indices[np.uint64(k)])  # unsigned: not counted from the end
+            for m in range(starts[j], starts[j + np.uint64(1)]):
+                y, column = entries[np.uint64(m)], np.uint64(columns[np.uint64(m)])
+                at = places[column]
+                is_new = at < first
+                if is_new:
+                    at = places[column] = following
+                    found[np.uint64(at)] = column
+                    following += 1
+                total = result[np.uint64(at)]
+                for a in range(rows):
+                    for c in range(across):
+                        entry = zero if is_new else total[a, c]
+                        for b in range(inner):
+                            entry += x[a, b] * y[b, c]
+                        total[a, c] = entry
 
 
 @kernel

@@ -110,8 +110,6 @@ def test_auto(monkeypatch):
     assert sc.eigenmodes(F, 3).method == "dense"
     monkeypatch.setattr(spectrum, "DENSE_BELOW", 50)
     assert sc.eigenmodes(F, 3).method == "direct"
-    monkeypatch.setattr(spectrum, "DIRECT_BELOW", 50)
-    assert sc.eigenmodes(F, 3).method == "direct"  # factors are cheaper
     monkeypatch.setattr(spectrum, "SETTING_UP", 0.0)
     monkeypatch.setattr(spectrum, "PER_PAIR", 0.0)
     E = sc.eigenmodes(F, 3)

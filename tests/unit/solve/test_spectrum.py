@@ -6,7 +6,7 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen.solve import LowSpectrum, multigrid, spectrum
+from sheafcoarsen.solve import LowSpectrum, multigrid
 from tests.support.helpers import subspace_difference
 from tests.unit.solve.problems import SHEAVES
 
@@ -58,8 +58,7 @@ def test_more_pairs_begin_where_fewer_ended():
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-def test_what_factors_cost_decides_whatever_the_size(monkeypatch):
-    monkeypatch.setattr(spectrum, "DIRECT_BELOW", 0)
+def test_what_factors_cost_decides_whatever_the_size():
     rng = np.random.default_rng(1)
     chords = rng.integers(0, 4800, 2500)
     path = np.stack([np.arange(4999), np.arange(1, 5000)], axis=1)
