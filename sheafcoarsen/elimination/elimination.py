@@ -195,7 +195,7 @@ class Elimination:
         x[self._kept_coordinates] = columns
         passed = None
         if right is not None:
-            passed = self._passed(as_columns(right).astype(double))
+            passed = self._passed(as_columns(right).astype(double, copy=False))
         if self._free is None:
             backward(self._stalks, self.steps, x, passed)
         else:

@@ -84,8 +84,10 @@ def conjugate_gradients(
                 p, before, inner_before = p[:, keep], before[:, keep], inner_before[keep]
                 active = active[keep]
             shown.update(1)
-    r = b - apply(x)
-    return Iterated(x, np.linalg.norm(r, axis=0), steps)
+    if steps:
+        r = b - apply(x)
+        sizes = np.linalg.norm(r, axis=0)
+    return Iterated(x, sizes, steps)
 
 
 def _dots(x: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -1,8 +1,8 @@
 """Loops of :mod:`sheafcoarsen.sections`.
 
 ``layout`` has the tuples that are handed over; ``equilibration``, ``elimination`` and ``reduction``
-go down, ``lifting`` comes back up; ``small`` multiplies and divides small matrices. ``forests`` goes
-from leaves to roots and back.
+go down, ``lifting`` comes back up; ``small`` multiplies and divides small matrices.
+``forests`` goes from leaves to roots and back.
 """
 
 from sheafcoarsen._kernels.sections.elimination import count_kept
