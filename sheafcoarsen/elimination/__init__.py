@@ -37,6 +37,7 @@ The files:
 """
 
 from sheafcoarsen.elimination.elimination import Elimination, eliminate
+from sheafcoarsen.elimination.sizes import dim_of_few_edges
 from sheafcoarsen.elimination.steps import as_steps
 
-__all__ = ["Elimination", "as_steps", "eliminate"]
+__all__ = ["Elimination", "as_steps", "dim_of_few_edges", "eliminate"]

@@ -66,6 +66,29 @@ class Sizes(NamedTuple):
         return words
 
 
+def dim_of_few_edges(sheaf: CellularSheaf) -> int:
+    """Return the dimension of all stalks with at most two half-edges: leaves and chains, at least.
+
+    Parameters
+    ----------
+    sheaf : CellularSheaf
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from sheafcoarsen import CellularSheaf
+    >>> dim_of_few_edges(CellularSheaf.constant(nx.star_graph(5), dim=2))
+    10
+    """
+    ends = sheaf.edges[sheaf.edges[:, 0] != sheaf.edges[:, 1]]
+    few = np.bincount(ends.reshape(-1), minlength=sheaf.n_vertices) <= 2
+    return int(sheaf.vertex_dims[few].sum())
+
+
 def sizes_of(fine: CellularSheaf, left: CellularSheaf, record: Record) -> Sizes:
     """Return the counts of an elimination."""
 

@@ -32,7 +32,8 @@ of levels are logarithmic, the work is linear. The steps, each with its function
     as on expanders, ``full_rank`` sees whether delta has independent rows or columns.
 
 Forests are simpler: ``forests.forest_sections`` goes from the leaves to the roots, and no length
-takes anything from it.
+takes anything from it. Of networks with many leaves and chains ``networks.without_chains`` leaves
+what has to be coarsened, and they are put back at the end.
 
 ``lifting.lift_sections`` comes back up through the levels and makes the basis orthonormal.
 

@@ -1,5 +1,6 @@
 """Global sections and cohomology dimensions of sheaves of any size, by exact coarsening."""
 
+import dataclasses
 import functools
 import warnings
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from sheafcoarsen.sections.equilibration import Stalks, equilibrate
 from sheafcoarsen.sections.forests import forest_sections
 from sheafcoarsen.sections.full_rank import FullRank, sections_of_full_rank
 from sheafcoarsen.sections.lifting import lift_sections, section_residual
+from sheafcoarsen.sections.networks import put_back, without_chains
 from sheafcoarsen.sections.reduction import Level, reduce_level
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
@@ -65,7 +67,8 @@ class GlobalSections:
         norm(delta S) / norm(delta) in Frobenius norms, S being the basis.
     levels : tuple of int
         Dimension of C^0 level by level, from the equilibrated sheaf to the one that was decomposed
-        densely; of a forest its own alone.
+        densely; of a forest its own alone. First that of the network, where leaves and chains were
+        eliminated.
 
     Examples
     --------
@@ -197,13 +200,25 @@ def cohomology_dims(sheaf: CellularSheaf) -> tuple[int, int]:
 
 
 def find_sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
-    """Run steps (a) to (d), whose names stand in the folder's door; warn who called so far up."""
+    """Find the sections of a forest, of what elimination leaves, or of F; warn who called."""
     check_sheaf(F)
-    eps = eps_of(F.dtype)
     whole = forest_sections(F)
     if whole is not None:
         h0 = whole.shape[1]
         return GlobalSections(whole, h0, 0.0, np.inf, section_residual(F, whole), (F.dim_c0,))
+    K = without_chains(F)
+    if K is not None:
+        left = find_sections(K.sheaf, stacklevel + 1)
+        basis = put_back(K, left.basis) if isinstance(left.basis, np.ndarray) else None
+        if basis is not None:
+            residual, levels = section_residual(F, basis), (F.dim_c0, *left.levels)
+            return dataclasses.replace(left, basis=basis, residual=residual, levels=levels)
+    return _coarsened(F, stacklevel + 1)
+
+
+def _coarsened(F: CellularSheaf, stacklevel: int) -> GlobalSections:
+    """Run steps (a) to (d), whose names stand in the folder's door."""
+    eps = eps_of(F.dtype)
     with single_threaded_blas():
         sheaf, stalks = equilibrate(F, eps)  # (a)
         descent = _descend(sheaf, KEEP[real_bytes(F.dtype)], eps)  # (b), (c)

@@ -20,7 +20,7 @@ from sheafcoarsen._support import (
     single_threaded_blas,
     vertex_mask,
 )
-from sheafcoarsen.elimination import Elimination, eliminate
+from sheafcoarsen.elimination import Elimination, dim_of_few_edges, eliminate
 from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import Factors, laplacian
 from sheafcoarsen.sections import fills_little, global_sections
@@ -379,9 +379,7 @@ def without_leaves(sheaf: CellularSheaf) -> Elimination | None:
     """
     if sheaf.dim_c0 <= DIRECT_BELOW:
         return None
-    ends = sheaf.edges[sheaf.edges[:, 0] != sheaf.edges[:, 1]]
-    few = np.bincount(ends.reshape(-1), minlength=sheaf.n_vertices) <= 2
-    if sheaf.vertex_dims[few].sum() < SHARE * sheaf.dim_c0:
+    if dim_of_few_edges(sheaf) < SHARE * sheaf.dim_c0:
         return None
     K = eliminate(sheaf)
     return K if K.growth < MOST_GROWTH else None

@@ -4,6 +4,7 @@ import networkx as nx
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
+from sheafcoarsen.elimination import dim_of_few_edges
 
 
 def test_counts_before_and_after():
@@ -28,3 +29,8 @@ def test_stars_made_meshes_are_counted():
     K = sc.eliminate(F, keep=[1, 2, 3], max_neighbors=3)
     assert K.sizes.by_neighbors == (0, 0, 0, 1)
     assert "1 with 3 neighbours" in repr(K)
+
+
+def test_the_dimension_of_vertices_with_few_edges():
+    F = CellularSheaf.random([[0, 1], [1, 2], [1, 3], [3, 3], [3, 0]], [1, 2, 4, 8], 1, seed=3)
+    assert dim_of_few_edges(F) == 1 + 4 + 8  # a loop is no way on

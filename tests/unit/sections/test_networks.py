@@ -1,0 +1,77 @@
+"""Networks without leaves and chains: where that pays, and the same sections as without it."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen.sections import cohomology, networks
+from tests.support.helpers import assert_residual
+from tests.support.kernels import JIT_IS_OFF
+
+pytestmark = pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+
+
+def streets(n=600, seed=3):
+    """A cubic graph, every edge of it a chain of up to three, with dead ends; and a tree beside."""
+    rng = np.random.default_rng(seed)
+    graph = nx.random_regular_graph(3, n, seed=seed)
+    for u, v in list(graph.edges):
+        between = [graph.number_of_nodes() + k for k in range(rng.integers(3))]
+        graph.remove_edge(u, v)
+        nx.add_path(graph, [u, *between, v])
+    for u in range(0, n, 2):
+        graph.add_edge(u, graph.number_of_nodes())
+    nx.add_path(graph, graph.number_of_nodes() + np.arange(5))
+    return graph
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+def test_the_same_sections_as_of_the_whole(dtype, monkeypatch):
+    F = sc.gallery.bundle(streets(), 2, seed=3)
+    F = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
+    S = sc.global_sections(F)
+    assert S.levels[0] == F.dim_c0
+    assert S.levels[1] <= 2 * 602
+    assert S.basis.dtype == dtype
+    monkeypatch.setattr(cohomology, "without_chains", lambda F: None)
+    whole = sc.global_sections(F)
+    assert whole.levels[1] < whole.levels[0] != S.levels[1]
+    assert S.h0 == whole.h0 == 4
+    eps = float(np.finfo(dtype).eps)
+    x, y = S.basis, whole.basis
+    assert_residual(x.conj().T @ x - np.eye(4), 1.0, n=4, eps=eps)
+    assert_residual(x - y @ (y.conj().T @ x), 1.0, n=100, eps=eps)
+    assert S.residual < 10 * eps
+
+
+def test_no_sections_come_back_as_none():
+    F = sc.CellularSheaf.random(streets(), 2, 2, kind="orthogonal", seed=3)
+    S = sc.global_sections(F)
+    assert S.h0 == 2  # those of the tree
+    assert S.levels[0] == F.dim_c0
+    assert abs(S.basis[: -5 * 2]).max() < 1e-13
+
+
+def test_where_it_does_not_pay():
+    dense, long = nx.random_regular_graph(3, 3000, seed=3), nx.cycle_graph(3000)
+    assert networks.without_chains(sc.CellularSheaf.constant(dense)) is None
+    assert networks.without_chains(sc.CellularSheaf.constant(long)) is None  # little is left
+    assert networks.without_chains(sc.CellularSheaf.constant(streets(200))) is None  # small
+    graph = streets(800)
+    assert networks.without_chains(sc.CellularSheaf.constant(graph)) is not None
+    wide = sc.CellularSheaf.random(graph, 2, 1, seed=3)
+    assert networks.without_chains(wide) is None  # sections live on chains
+    nx.add_path(graph, [0, *(graph.number_of_nodes() + np.arange(80))])
+    edges = np.sort(np.array(graph.edges), axis=1)
+    maps = np.ones((2, len(edges), 1, 1))
+    maps[1, edges[:, 1] > graph.number_of_nodes() - 80] = 0.5
+    assert networks.without_chains(sc.CellularSheaf(edges, *maps)) is None  # values double
+
+
+def test_what_does_not_come_back_to_rounding_is_not_taken():
+    F = sc.CellularSheaf.constant(streets(800))
+    K = networks.without_chains(F)
+    basis = sc.global_sections(K.sheaf).basis
+    assert networks.put_back(K, basis).shape == (F.dim_c0, 2)
+    assert networks.put_back(K, basis + 1e-9 * np.arange(len(basis))[:, None]) is None
