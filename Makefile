@@ -106,6 +106,7 @@ docs: $(VENV)/installed-docs $(RUN)/.ran
 bench: $(VENV)/installed-bench
 	$(BIN)/python -m benchmarks.large_sparse --size $(SIZE)
 	$(BIN)/python -m benchmarks.answers --size $(SIZE)
+	$(BIN)/python -m benchmarks.synchronization --rounds $(if $(filter smoke,$(SIZE)),1,9)
 
 packages: $(VENV)/installed-dev
 	.ci/packages $(BIN)/python

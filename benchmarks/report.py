@@ -101,7 +101,8 @@ def machine():
 
 def machine_line(data):
     threads = (
-        f"{data['numba threads']} threads of the library, {data['BLAS threads']} of BLAS by default"
+        f"{data['numba threads']} thread{'s' * (data['numba threads'] != 1)} of the library, "
+        f"{data['BLAS threads']} of BLAS by default"
     )
     versions = ", ".join(
         f"{name} {data[name]}" for name in ("python", "numpy", "scipy", "numba", "pyamg", "pymetis")

@@ -84,11 +84,25 @@ def _with_components(
     """Return a connection of arrays that fit together, with its components."""
     component = component_labels(n_vertices, edges[weights > 0])
     roots = np.unique(component, return_index=True)[1]
-    reflects = (weights > 0) & (np.linalg.det(transports).real < 0)
+    reflects = (weights > 0) & (determinants(transports).real < 0)
     complex_scalars = transports.dtype.kind == "c"
     turns_only = np.full(len(roots), not complex_scalars)
     turns_only[component[edges[reflects, 0]]] = False
     return Connection(n_vertices, edges, transports, weights, component, roots, turns_only)
+
+
+def determinants(matrices: np.ndarray) -> np.ndarray:
+    """Return the determinants of matrices (m, d, d); of small ones by their formula."""
+    d = matrices.shape[1]
+    rows = matrices.transpose(1, 2, 0)
+    if d == 1:
+        return rows[0, 0]
+    if d == 2:
+        return rows[0, 0] * rows[1, 1] - rows[0, 1] * rows[1, 0]
+    if d == 3:
+        (a, b, c), (p, q, r), (u, v, w) = rows
+        return a * (q * w - r * v) + b * (r * u - p * w) + c * (p * v - q * u)
+    return np.linalg.det(matrices)
 
 
 def _stalk_dimension(sheaf: CellularSheaf) -> int:

@@ -7,7 +7,15 @@ import numpy as np
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve import eigenmodes, least_squares
-from sheafcoarsen.synchronization.connection import Connection
+from sheafcoarsen.synchronization.connection import Connection, determinants
+from sheafcoarsen.synchronization.direct import least_energy
+from sheafcoarsen.synchronization.lowest_frames import lowest_frames
+
+ROUNDS = 8
+"""Newton's steps to a rotation: 3 or 4 for frames that nearly are one."""
+
+STILL = 1e-9
+"""A step so small leaves less than rounding to the next."""
 
 
 def spectral_frames(connection: Connection, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -47,42 +55,68 @@ def _modes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the d + 1 lowest eigenvalues of a component, and the first d eigenvectors."""
     d = connection.dim
-    E = eigenmodes(component_sheaf(connection, vertices), d + 1, tol=1e-10, seed=seed)
-    if E.values[d] - E.values[d - 1] <= 1e-6 * E.values[d]:
+    part = component_of(connection, vertices)
+    found = lowest_frames(part, seed)
+    if found is None:
+        E = eigenmodes(sheaf_of(part), d + 1, tol=1e-10, seed=seed)
+        found = E.values, E.vectors[:, :d]
+    values, vectors = found
+    if values[d] - values[d - 1] <= 1e-6 * values[d]:
         warnings.warn(
-            f"the frames are not determined: eigenvalues {d} and {d + 1} are {E.values[d - 1]:.6g} "
-            f"and {E.values[d]:.6g}, so the measurements contradict each other as much as random "
+            f"the frames are not determined: eigenvalues {d} and {d + 1} are {values[d - 1]:.6g} "
+            f"and {values[d]:.6g}, so the measurements contradict each other as much as random "
             f"ones would",
             SingularProblemWarning,
             stacklevel=4,
         )
-    return E.values, E.vectors[:, :d]
+    return values, vectors
 
 
-def component_sheaf(connection: Connection, vertices: np.ndarray) -> CellularSheaf:
-    """Return the connection on the vertices of one component, ascending, as a sheaf."""
+def component_of(connection: Connection, vertices: np.ndarray) -> Connection:
+    """Return the part of a connection on the vertices of one component, ascending."""
+    if len(vertices) == connection.n_vertices and (connection.weights > 0).all():
+        return connection
     number = np.full(connection.n_vertices, -1)
     number[vertices] = np.arange(len(vertices))
     mine = np.flatnonzero((number[connection.edges[:, 0]] >= 0) & (connection.weights > 0))
-    return CellularSheaf.connection(
+    c = connection.component[vertices[:1]]
+    return Connection(
+        len(vertices),
         number[connection.edges[mine]],
         connection.transports[mine],
-        weight=connection.weights[mine],
-        n_vertices=len(vertices),
+        connection.weights[mine],
+        np.zeros(len(vertices), int),
+        np.zeros(1, int),
+        connection.turns_only[c],
+    )
+
+
+def sheaf_of(connection: Connection) -> CellularSheaf:
+    """Return a connection as a sheaf."""
+    return CellularSheaf.connection(
+        connection.edges,
+        connection.transports,
+        weight=connection.weights,
+        n_vertices=connection.n_vertices,
     )
 
 
 def anchored_frames(connection: Connection) -> np.ndarray:
     """Return frames of least energy with the identity at the first vertex of every component."""
     d = connection.dim
-    sheaf = CellularSheaf.connection(
+    values = np.broadcast_to(np.eye(d), (len(connection.roots), d, d))
+    x = least_energy(
+        connection.n_vertices,
         connection.edges,
         connection.transports,
-        weight=connection.weights,
-        n_vertices=connection.n_vertices,
+        connection.weights,
+        connection.roots,
+        values,
     )
+    if x is not None:
+        return x
+    sheaf = sheaf_of(connection)
     nothing = np.zeros((sheaf.dim_c1, d), sheaf.dtype)
-    values = np.broadcast_to(np.eye(d), (len(connection.roots), d, d))
     found = least_squares(sheaf, nothing, vertices=connection.roots, values=values)
     return found.x.reshape(-1, d, d)
 
@@ -94,14 +128,55 @@ def nearest_rotations(frames: np.ndarray, connection: Connection) -> np.ndarray:
     either, and rounded to SO(d); elsewhere to O(d) or U(d).
     """
     component = connection.component
-    signs = np.sign(np.linalg.det(frames).real)
+    signs = np.sign(determinants(frames).real)
     mirrored = np.bincount(component, signs) < 0
     columns = np.where((mirrored & connection.turns_only)[component], -1.0, 1.0)
     frames = frames.copy()
     frames[:, :, -1] *= columns[:, None]
-    left, _, right = np.linalg.svd(frames)
-    flip = (np.linalg.det(left) * np.linalg.det(right)).real < 0
-    left[flip & connection.turns_only[component], :, -1] *= -1
-    rotations = (left @ right).conj().swapaxes(1, 2)
+    turns_only = connection.turns_only[component]
+    rotations = polar_factors(frames)
+    reflects = turns_only & ~(signs * columns > 0)
+    rough = np.flatnonzero(reflects | ~np.isfinite(rotations).all(axis=(1, 2)))
+    left, _, right = np.linalg.svd(frames[rough])
+    flip = determinants(left @ right).real < 0
+    left[flip & turns_only[rough], :, -1] *= -1
+    rotations[rough] = left @ right
+    rotations = rotations.conj().swapaxes(1, 2)
     at_root = rotations[connection.roots].conj().swapaxes(1, 2)
     return at_root[component] @ rotations
+
+
+def polar_factors(matrices: np.ndarray) -> np.ndarray:
+    """Return the orthogonal matrices nearest to real 2 x 2 and 3 x 3 ones, without an SVD.
+
+    By a formula in the plane, by Newton's iteration in space. NaN stands where that does not get
+    there quickly, and for other matrices.
+    """
+    factors = np.full_like(matrices, np.nan)
+    if matrices.dtype != np.float64 or matrices.shape[1] not in (2, 3):
+        return factors
+    if matrices.shape[1] == 2:
+        (a, b), (p, q) = matrices.transpose(1, 2, 0)
+        sign = np.where(a * q - b * p < 0, -1.0, 1.0)
+        cosine, sine = a + sign * q, p - sign * b
+        length = np.hypot(cosine, sine)
+        with np.errstate(all="ignore"):
+            cosine, sine = cosine / length, sine / length
+        factors[:] = np.stack([cosine, -sign * sine, sine, sign * cosine], 1).reshape(-1, 2, 2)
+        return factors
+    x = np.ascontiguousarray(matrices.transpose(1, 2, 0))
+    after, before = [1, 2, 0], [2, 0, 1]
+    with np.errstate(all="ignore"):
+        x /= np.sqrt((x * x).sum(axis=(0, 1)) / 3)
+        for _ in range(ROUNDS):
+            down, up = x[after], x[before]
+            inverse = down[:, after] * up[:, before] - down[:, before] * up[:, after]
+            inverse /= (x[0] * inverse[0]).sum(axis=0)  # of the transpose
+            step = (inverse - x) / 2
+            x += step
+            moved = np.abs(step).max(axis=(0, 1))
+            if moved.max(initial=0) < STILL:
+                break
+    x[:, :, ~(moved < STILL)] = np.nan
+    factors[:] = x.transpose(2, 0, 1)
+    return factors

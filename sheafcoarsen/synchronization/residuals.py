@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sheafcoarsen.synchronization.connection import Connection
+from sheafcoarsen.synchronization.connection import Connection, determinants
 
 
 def edge_turns(connection: Connection, rotations: np.ndarray) -> np.ndarray:
@@ -15,7 +15,7 @@ def edge_turns(connection: Connection, rotations: np.ndarray) -> np.ndarray:
 def angles_of(turns: np.ndarray) -> np.ndarray:
     """Return the largest angle by which a direction is turned, 0 .. pi, for (m, d, d) matrices."""
     d = turns.shape[1]
-    proper = np.linalg.det(turns).real > 0
+    proper = determinants(turns).real > 0
     if turns.dtype.kind != "c" and d in (2, 3):
         skew = turns - turns.swapaxes(1, 2)
         sines = np.sqrt(np.einsum("eij,eij->e", skew, skew) / 8)

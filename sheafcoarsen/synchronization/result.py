@@ -39,7 +39,8 @@ class Synchronization:
         components: errors of the measurements that are small beside it hardly move the frames. None
         where no modes were computed; inf where there is nothing to synchronize.
     eigenvalues : ndarray, shape (d + 1,), or None
-        The lowest ones of the component with that gap; the first d are 0 for consistent rotations.
+        The lowest ones of the component with that gap, the last to about five digits; the first d
+        are 0 for consistent rotations.
     component : ndarray of int, shape (n,)
         The connected component of every vertex.
     costs : ndarray

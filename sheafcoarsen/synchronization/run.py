@@ -95,7 +95,7 @@ def synchronize(
     rotations = nearest_rotations(frames, connection)
     roots, spots = connection.roots, None
     if graph is not None:
-        roots = place_roots(graph)
+        roots = connection.roots if graph.sightings is None else place_roots(graph)
         spots = places(graph, rotations, roots)
     refined = None
     if refine:

@@ -1,0 +1,158 @@
+"""Times the rotations that synchronization begins with beside gtsam's.
+
+    python -m benchmarks.synchronization [--rounds 9] [--readme] [--only TEXT]
+
+``gtsam.fastSyncRot2`` and ``fastSyncRot3`` are the chordal relaxation with one frame held,
+rounded: what `synchronize` does with ``method="anchored"``; by default it takes the lowest modes.
+Both sides get the same measurements, in their own containers, outside the clock: for gtsam a graph
+of factors with the precisions kappa, for us the sheaf, or the pose graph whose places are found as
+well. Interleaved, processor seconds, medians, one thread; gtsam is in the extra ``bench``, except
+on Windows.
+
+A ratio says how many times faster the start is. A cost is that of rotations in the convention of
+SE-Sync, ours over gtsam's. "refined" is F / f* - 1 after ``refine=True``, f* the certified
+optima of SE-Sync (Rosen et al., IJRR 2019, tables 1 and 2). Real pose graphs come from the folder
+named by ``SHEAFCOARSEN_DATA``; a grid of turns with loops is made here.
+"""
+
+import argparse
+import importlib.metadata
+import os
+import textwrap
+import time
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+import sheafcoarsen as sc
+from benchmarks import peers, report
+from benchmarks.timing import paired
+
+CERTIFIED = {"sphere2500": 1687, "torus3d": 24230, "parking_garage": 1.263, "city10000": 638.6}
+REAL = (*CERTIFIED, "intel")
+SIDE, NOISE = 14, 0.1
+MARKER = "synchronization"
+
+
+def made(side=SIDE):
+    """Return poses in space on a grid of cubes, neighbours measured with errors."""
+    rng = np.random.default_rng(0)
+    grid = nx.convert_node_labels_to_integers(nx.grid_graph([side] * 3))
+    edges = np.array(grid.edges)
+    R = Rotation.from_rotvec(rng.standard_normal((len(grid), 3)))
+    t = rng.standard_normal((len(grid), 3))
+    i, j = edges.T
+    turns = R[i].inv() * R[j] * Rotation.from_rotvec(NOISE * rng.standard_normal((len(i), 3)))
+    steps = R[i].inv().apply(t[j] - t[i]) + NOISE * rng.standard_normal((len(i), 3))
+    return sc.PoseGraph(edges, turns.as_matrix(), steps, 50.0, 100.0)
+
+
+def problems(only):
+    """Yield the names and graphs that are at hand."""
+    folder = os.environ.get("SHEAFCOARSEN_DATA")
+    for name in REAL:
+        if only in name and folder:
+            yield name, sc.read_g2o(Path(folder) / f"g2o_{name}.g2o.gz", poses=True)
+        elif only in name:
+            print(f"{name}: SHEAFCOARSEN_DATA is not set")
+    name = f"cubes {SIDE}"
+    if only in name:
+        yield name, made()
+
+
+def rotation_cost(G, R):
+    """Return the sum of kappa norm(R_j - R_i R_ij)^2."""
+    i, j = G.edges.T
+    return float(G.kappa @ np.square(R[j] - R[i] @ G.rotations).sum(axis=(1, 2)))
+
+
+def gtsam_start(gtsam, G):
+    """Return a call of gtsam's start, and what turns its answer into rotations."""
+    graph = gtsam.NonlinearFactorGraph()
+    precise = gtsam.noiseModel.Isotropic.Precision
+    for (i, j), turn, kappa in zip(G.edges.tolist(), G.rotations, G.kappa, strict=True):
+        if G.dim == 3:
+            seen, noise = gtsam.Rot3(turn), precise(3, 2 * kappa)
+            graph.add(gtsam.BetweenFactorRot3(i, j, seen, noise))
+        else:
+            seen, noise = gtsam.Rot2(np.arctan2(turn[1, 0], turn[0, 0])), precise(1, 2 * kappa)
+            graph.add(gtsam.BetweenFactorRot2(i, j, seen, noise))
+
+    def rotations(values):
+        at = values.atRot3 if G.dim == 3 else values.atRot2
+        return np.array([at(i).matrix() for i in range(G.n_vertices)])
+
+    start = gtsam.fastSyncRot3 if G.dim == 3 else gtsam.fastSyncRot2
+    return lambda: start(graph), rotations
+
+
+def measured(name, G, gtsam, rounds):
+    """Return a row of figures."""
+    F = G.sheaf
+    candidates = {
+        "modes": lambda: sc.synchronize(F),
+        "with places": lambda: sc.synchronize(G),
+        "anchored": lambda: sc.synchronize(F, "anchored"),
+    }
+    if gtsam is not None:
+        candidates["gtsam"], rotations = gtsam_start(gtsam, G)
+    times = paired(candidates, rounds, clock=time.process_time)
+    row = {"problem": f"{name}, {G.n_vertices:,} poses, {G.n_edges:,} edges"}
+    row |= {key: times.median(key) for key in candidates}
+    if gtsam is not None:
+        theirs = rotation_cost(G, rotations(times.answers["gtsam"]))
+        for key in ("modes", "with places", "anchored"):
+            row[f"{key}, ratio"] = times.ratio("gtsam", key)
+            row[f"{key}, cost"] = rotation_cost(G, times.answers[key].rotations) / theirs
+    if name in CERTIFIED:
+        row["refined"] = sc.synchronize(G, refine=True).cost / CERTIFIED[name] - 1
+    return row
+
+
+def cells(row):
+    """Return the row's texts: times with their ratios and costs, and the refined cost."""
+    yield row["problem"]
+    yield report.amount(row["gtsam"], "s") if "gtsam" in row else "-"
+    for key in ("modes", "with places", "anchored"):
+        text = report.amount(row[key], "s")
+        if "gtsam" in row:
+            text = f"**{row[f'{key}, ratio']:.2f}** ({text}; cost {row[f'{key}, cost']:.6f})"
+        yield text
+    yield f"{row['refined']:.1g}" if "refined" in row else ""
+
+
+HEADS = ("problem", "gtsam", "by modes", "with places", "anchored", "refined")
+
+
+def main():
+    """Measure everything, print it, and write what was asked for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--readme", action="store_true", help="write the table into README.md")
+    parser.add_argument("--only", default="", help="problems whose names hold this text")
+    args = parser.parse_args()
+    gtsam = peers.installed("gtsam")
+    if not hasattr(gtsam, "fastSyncRot3"):
+        gtsam = None
+        print("gtsam 4.3 is not installed: no ratios")
+    rows = []
+    with peers.one_thread():
+        for name, G in problems(args.only):
+            rows.append(tuple(cells(measured(name, G, gtsam, args.rounds))))
+            print(" | ".join(rows[-1]).replace("**", ""), flush=True)
+    if args.readme:
+        lines = [" | ".join(HEADS), "---|" * len(HEADS), *(" | ".join(row) for row in rows)]
+        table = "\n".join(f"| {line} |" if "---|" not in line else f"|{line}" for line in lines)
+        data = report.machine()
+        data["numba threads"] = data["BLAS threads"] = 1
+        version = "" if gtsam is None else f", gtsam {importlib.metadata.version('gtsam')}"
+        where = textwrap.fill(f"Measured on {report.machine_line(data)}{version}.", 100)
+        report.put_table(MARKER, f"{table}\n\n{where}")
+
+
+if __name__ == "__main__":
+    main()
