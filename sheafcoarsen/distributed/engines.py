@@ -17,6 +17,7 @@ class Engine(Protocol):
 
     threads: int | None  # that a task may use; None: all that the library may
     memory: float  # bytes that a task may take
+    at_once: int  # how many tasks run side by side
     where: str  # who has so much, in a message
 
     def start(self, kind: str, i: int, function: Callable, *args: Any) -> Any:
@@ -51,6 +52,7 @@ class Here:
     """Runs tasks in this process, one after the other, each with all of the library's threads."""
 
     threads: int | None = None
+    at_once = 1
     where = "this machine has"
 
     def __init__(self) -> None:
@@ -80,6 +82,7 @@ class OnDask:
         check_client(client)
         check_workers(client)
         self.memory = least_memory(client)
+        self.at_once = max(sum(client.nthreads().values()), 1)
 
     def start(self, kind: str, i: int, function: Callable, *args: Any) -> Any:
         """Submit a task; its key lets Dask's dashboard group it with its kind."""

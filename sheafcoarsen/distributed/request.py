@@ -103,9 +103,9 @@ def checked_operator(local_operator: LocalOperatorLike) -> LocalOperator:
     return operator
 
 
-def planned(asked: Request, memory: float) -> tuple[Layout, Plan, Estimate]:
+def planned(asked: Request, memory: float, at_once: int = 1) -> tuple[Layout, Plan, Estimate]:
     """Lay out the whole work and say what it takes."""
-    n_shards = asked.n_shards or default_shards(asked.source.n_bytes, memory)
+    n_shards = asked.n_shards or default_shards(asked.source.n_bytes, memory, at_once)
     layout = lay_out(asked.source, asked.P, n_shards)
     copies = isinstance(asked.operator, Principal)
     plan = Plan(layout, find_destinations(layout, with_copies=copies))

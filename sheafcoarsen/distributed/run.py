@@ -314,7 +314,7 @@ class Run:
     def new_plan(self) -> dict[str, Any]:
         """Decide where everything goes, and write it for the tasks."""
         asked = self.asked
-        layout, plan, found = planned(asked, self.engine.memory)
+        layout, plan, found = planned(asked, self.engine.memory, self.engine.at_once)
         check_memory(found, self.engine.memory, self.engine.where)
         if asked.rule.needs_scores or asked.rule.needs_kernels:
             check_dense(layout.dims)

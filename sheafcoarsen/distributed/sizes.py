@@ -21,6 +21,9 @@ it makes: themselves, and as much on the way in or out."""
 USABLE = 0.8
 """The share of its memory at which Dask pauses a worker."""
 
+LEAST_SHARD = 4e6
+"""Bytes of maps of a shard that is worth a task of its own."""
+
 SHARD_BYTES = 64e6
 """Bytes of maps in a shard, unless a caller or the memory of workers asks for fewer."""
 
@@ -159,13 +162,18 @@ def dense_entries(dims: np.ndarray, ranks: np.ndarray, rule: Rule) -> int:
     return 5 * int(dims.max(initial=0)) ** 2
 
 
-def default_shards(n_bytes: int, memory: float) -> int:
-    """Return into how many shards so many bytes of maps go, for tasks of so much memory."""
+def default_shards(n_bytes: int, memory: float, at_once: int = 1) -> int:
+    """Return into how many shards so many bytes of maps go, for tasks of so much memory.
+
+    All of ``at_once`` tasks have work until the end, where shards are worth a task.
+    """
     shard = SHARD_BYTES
     if math.isfinite(memory):
         # half of what would fit, since shards are not of one size, and room for what they make
         shard = min(shard, max((USABLE * memory - BASE) / (4.5 * NEED), 1e6))
-    return max(1, math.ceil(n_bytes / shard))
+    count = max(1, math.ceil(n_bytes / shard))
+    even = math.ceil(count / at_once) * at_once
+    return even if n_bytes >= even * LEAST_SHARD else count
 
 
 def check_memory(found: Estimate, memory: float, where: str) -> None:
