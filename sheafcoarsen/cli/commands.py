@@ -16,7 +16,7 @@ import numpy as np
 
 from sheafcoarsen._support import check_matplotlib, output_path
 from sheafcoarsen.cli.compilation import SCALARS, compile_kernels
-from sheafcoarsen.cli.elimination import describe_elimination, vertices_in
+from sheafcoarsen.cli.elimination import describe_elimination, vertices_in, words_of
 from sheafcoarsen.cli.stores import coarsen_store, store_options, write_sheaf
 from sheafcoarsen.coarsening import Coarsening, coarsen, energy_ledger, growth_of
 from sheafcoarsen.elimination import Elimination, eliminate
@@ -95,6 +95,7 @@ def _parser() -> argparse.ArgumentParser:
         help="how many neighbours a vertex may have that goes (default 2; more: connections alone)",
     )
     remove.add_argument("--out", metavar="FILE.npz", help="save the elimination here")
+    remove.add_argument("--report", metavar="FILE.html", help="write a page about it here")
     _graph_options(remove)
     remove.set_defaults(run=_eliminate)
 
@@ -352,6 +353,9 @@ def _eliminate(args: argparse.Namespace) -> int:
     times: dict[str, float] = {}
     if args.out is not None:
         _check_output("--out", args.out, ".npz")
+    if args.report is not None:
+        _check_output("--report", args.report, ".html")
+        check_matplotlib()
     with stage(times, "read"):
         sheaf = _read_sheaf(args)
     keep = None if args.keep is None else vertices_in(args.keep, sheaf)
@@ -364,9 +368,14 @@ def _eliminate(args: argparse.Namespace) -> int:
     print(f"left    {_describe(K.sheaf)}")
     print(describe_elimination(K))
     print("time    " + ", ".join(f"{name} {seconds:.3f} s" for name, seconds in times.items()))
+    passed = True
+    if args.report is not None:
+        origin = Origin(os.path.basename(args.input), {}, shlex.join(words_of(args)), dict(times))
+        passed = write_report(K, args.report, origin).passed
+        print(f"report  {args.report}{'' if passed else ': a check FAILED'}")
     if args.out is not None:
         print(f"saved   {args.out}")
-    return 0
+    return 0 if passed else 1
 
 
 def _check_output(option: str, path: str, ending: str) -> None:

@@ -15,6 +15,8 @@
     `report`, and the whole page, written at once or not at all.
 ``findings``
     What is computed for it: ledgers, low spectra, checks; ``smoothing`` makes its cochains.
+``eliminations``
+    The page about an elimination.
 ``summary``
     The verdict: one sentence of these findings.
 ``origin``

@@ -6,8 +6,9 @@ import numpy as np
 
 from sheafcoarsen._support import eps_of, tables, zero_level
 from sheafcoarsen.coarsening import Coarsening, growth_of
-from sheafcoarsen.html_report.origin import Origin, call_of, parameters_of, today, versions
+from sheafcoarsen.html_report.origin import Origin, today, versions
 from sheafcoarsen.html_report.smoothing import SMOOTHING_STEPS
+from sheafcoarsen.html_report.style import STYLE
 from sheafcoarsen.operators import count_nonzeros
 from sheafcoarsen.sheaf import sheaf_rows
 from sheafcoarsen.verification import Verification
@@ -35,23 +36,33 @@ def figure(pictures: dict[str, str], name: str, alt: str) -> list[str]:
     )
 
 
-def made_by(C: Coarsening, origin: Origin) -> list[str]:
+def document(title: str, failed: list[str], lines: list[str]) -> str:
+    """Return the page with a title, what failed, and then these lines."""
+    return "\n".join(
+        [
+            "<!DOCTYPE html>",
+            '<html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{tables.text(title)}</title><style>{STYLE}</style></head><body>",
+            f"<h1>{tables.text(title)}</h1>",
+            *(f'<p class="failed">{tables.text(line)}</p>' for line in failed),
+            *lines,
+            "</body></html>\n",
+        ]
+    )
+
+
+def made_by(origin: Origin, parameters: dict[str, object], call: str, unknown: str) -> list[str]:
     """Say what to do for the same again: name, date, versions, parameters, command."""
     rows: list[tuple] = [("input", origin.name)] if origin.name else []
     rows += [("date", today()), ("made with", versions())]
-    rows += list((origin.parameters or parameters_of(C)).items())
-    call = origin.command or call_of(C)
-    known = (
-        ""
-        if origin.command
-        else ("A coarsening does not hold where its sheaf F and its partition P came from.")
-    )
+    rows += list((origin.parameters or parameters).items())
     return [
         "<h2>How it was made</h2>",
         wide(tables.table(rows)),
         "<p>For the same again:</p>",
-        f'<pre class="wide">{tables.text(call)}</pre>',
-        *([note(known)] if known else []),
+        f'<pre class="wide">{tables.text(origin.command or call)}</pre>',
+        *([] if origin.command else [note(unknown)]),
     ]
 
 
@@ -183,19 +194,11 @@ def verification(verdict: Verification) -> list[str]:
     return ["<h2>Verification</h2>", wide(verdict._repr_html_()), note(explained)]
 
 
-def times(given: dict, own: dict) -> list[str]:
+def times(given: dict, own: dict, what: str) -> list[str]:
     """Say how long it took."""
-    """List the checks."""
-    """Say how far the low spectrum is off."""
-    """Say what becomes of the energy of two cochains."""
-    """Say what the coarse sheaf is, and its clusters."""
-    """Say what the fine sheaf is, and how it is divided."""
-    """Return a picture with its words, where there is one."""
-    """Return a table that scrolls where it is wider than the page."""
-    """Return a paragraph in the colour of remarks."""
     rows = [(name, f"{seconds:.3f} s") for name, seconds in given.items()]
     rows += [(f"this report: {name}", f"{seconds:.3f} s") for name, seconds in own.items()]
-    said = "A coarsening does not hold how long it took; these are the stages of this report."
+    said = f"{what} does not hold how long it took; these are the stages of this report."
     return [
         "<h2>Times</h2>",
         *([] if given else [note(said)]),

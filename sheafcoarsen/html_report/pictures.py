@@ -12,26 +12,26 @@ from sheafcoarsen.html_report.findings import Findings
 
 def pictures_of(C: Coarsening, found: Findings) -> dict[str, str]:
     """Return the pictures as data URIs, by what they show."""
-    drawn = {"partition": _drawn(plot.partition, C, size=(12.5, 7))}
+    pictures = {"partition": drawn(plot.partition, C, size=(12.5, 7))}
     if C.modes is not None:
-        drawn["spectra"] = _drawn(plot.spectra, C)
+        pictures["spectra"] = drawn(plot.spectra, C)
     if not isinstance(found.ledgers, str):
-        drawn["ledger"] = _drawn(plot.ledger, found.ledgers[1])
+        pictures["ledger"] = drawn(plot.ledger, found.ledgers[1])
     if not isinstance(found.quality, str):
-        drawn["quality"] = _drawn(plot.quality, *found.quality)
-    return drawn
+        pictures["quality"] = drawn(plot.quality, *found.quality)
+    return pictures
 
 
-def _drawn(draw: Callable, *what: Any, size: tuple[float, float] = (7.5, 4.2)) -> str:
+def drawn(draw: Callable, *what: Any, size: tuple[float, float] = (7.5, 4.2)) -> str:
     """Return a picture, drawn without pyplot, as an SVG in a data URI."""
     from matplotlib.figure import Figure
     from matplotlib.transforms import Bbox
 
     figure = Figure(figsize=size, dpi=150)
     ax = draw(*what, ax=figure.subplots())
-    drawn = Bbox.union([part.get_tightbbox() for part in ax.child_axes or [ax]])
+    box = Bbox.union([part.get_tightbbox() for part in ax.child_axes or [ax]])
     # without white borders
-    inches = drawn.transformed(figure.dpi_scale_trans.inverted()).padded(0.06)
+    inches = box.transformed(figure.dpi_scale_trans.inverted()).padded(0.06)
     stream = io.BytesIO()
     figure.savefig(
         stream,
