@@ -9,6 +9,7 @@ from sheafcoarsen import CellularSheaf
 from tests.support import reference
 from tests.support.helpers import assert_residual
 from tests.support.kernels import JIT_IS_OFF
+from tests.theory.test_real_data import feeder
 
 SIZE = 30 if JIT_IS_OFF else 3000
 
@@ -134,6 +135,16 @@ def test_trees_vanish(kind):
     assert np.linalg.norm(sc.laplacian(F) @ x - b) < 1e-8 * np.linalg.norm(b)
 
 
+def check_that_it_comes_back(F, K):
+    """Residuals vanish at eliminated vertices, whatever the kept ones have."""
+    rng = np.random.default_rng(3)
+    L = sc.laplacian(F)
+    b = L @ rng.standard_normal(F.dim_c0)
+    x = K.extend(rng.standard_normal(K.sheaf.dim_c0), b)
+    gone = np.isin(np.repeat(np.arange(F.n_vertices), F.vertex_dims), K.eliminated)
+    assert np.linalg.norm((L @ x - b)[gone]) < 1e-9 * abs(L).max() * np.linalg.norm(x)
+
+
 @pytest.mark.real_data
 @pytest.mark.parametrize(
     ("name", "kept"),
@@ -150,10 +161,33 @@ def test_real_networks_become_small(data_folder, name, kept):
     F = sc.read_g2o(file) if ".g2o" in name else sc.read_graph(file)
     K = sc.eliminate(F)
     assert K.sheaf.n_vertices <= kept
-    rng = np.random.default_rng(3)
-    b = sc.laplacian(F) @ rng.standard_normal(F.dim_c0)
-    z = rng.standard_normal(K.sheaf.dim_c0)
-    x = K.extend(z, b)
-    left = (sc.laplacian(F) @ x - b)[np.isin(np.repeat(np.arange(F.n_vertices), F.vertex_dims),
-                                             K.eliminated)]  # fmt: skip
-    assert np.linalg.norm(left) < 1e-9 * abs(sc.laplacian(F)).max() * np.linalg.norm(x)
+    check_that_it_comes_back(F, K)
+
+
+@pytest.mark.real_data
+def test_a_feeder_vanishes(data_folder):
+    """4876 vertices, conductances over seven decades: all of it is trees."""
+    F, _ = feeder(data_folder / "feeder_ieee8500.json.gz")
+    K = sc.eliminate(F)
+    assert K.sizes.vertices == (4876, 0)
+    check_that_it_comes_back(F, K)
+    fixed = np.unique(sc.components(F), return_index=True)[1]
+    solve = sc.Solver(F, fixed=fixed)
+    rng, L = np.random.default_rng(3), sc.laplacian(F)
+    free = ~np.isin(np.repeat(np.arange(F.n_vertices), F.vertex_dims), fixed)
+    b = L[:, free] @ rng.standard_normal(free.sum())
+    x = solve(b)
+    assert solve.iterations == 0
+    assert np.linalg.norm((L @ x - b)[free]) <= 1e-8 * np.linalg.norm(b[free])
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["graph_minnesota.mtx.gz", "g2o_csail.g2o.gz", "g2o_intel.g2o.gz"])
+def test_real_networks_are_solved_without_iterations(data_folder, name):
+    file = data_folder / name
+    F = sc.read_g2o(file) if ".g2o" in name else sc.read_graph(file)
+    fixed = np.unique(sc.components(F), return_index=True)[1]
+    solve = sc.Solver(F, fixed=fixed)
+    assert solve.levels[1] < 0.4 * solve.levels[0]
+    solve(np.random.default_rng(3).standard_normal(F.dim_c0))
+    assert solve.iterations == 0

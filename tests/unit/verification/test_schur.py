@@ -5,6 +5,7 @@ import dataclasses
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given
 
 import sheafcoarsen as sc
@@ -86,3 +87,22 @@ def test_a_long_chain_in_reasonable_units():
     assert V.passed, str(V)
     assert "too large" in V["fact-9-norm"].skipped_because
     assert np.isfinite(V["fact-9"].ratio)
+
+
+@pytest.mark.parametrize("share", [1e-9, 1.0])
+def test_extensions_that_are_longer_than_they_need_be_are_noticed(share):
+    """Two values and one equation: a part that costs no energy, on an eliminated vertex."""
+    F = CellularSheaf.random([[0, 1], [1, 2]], [1, 3, 1], 1, seed=3)
+    K = sc.eliminate(F, keep=[0, 2])
+    V = sc.verify(K)
+    assert V["fact-9-norm"].passed
+    assert V["fact-9-norm"].how == "dense"
+    rows = np.stack([F.head_map(0)[0], F.tail_map(1)[0]])
+    free = np.cross(*rows)
+    assert np.allclose(rows @ free, 0)
+    longer = K.prolongation.toarray()
+    longer[1:4] += share * free[:, None]
+    object.__setattr__(K, "prolongation", scipy.sparse.csr_array(longer))
+    V = sc.verify(K)
+    assert V["fact-9"].passed  # no energy tells
+    assert not V["fact-9-norm"].passed
