@@ -59,6 +59,8 @@ def lowest_pairs(
     ----------
     apply, precondition : callable
         X -> A X, and R -> about A^{-1} R.
+    X : ndarray, shape (n, m)
+        In C order; it is written over.
     mass : sparse matrix, optional
         B, Hermitian positive definite; the identity where it is not given.
     most_steps, stalled : int
@@ -66,7 +68,7 @@ def lowest_pairs(
         0.7.
     """
     weigh = (lambda Y: Y) if mass is None else (lambda Y: mass @ Y)
-    values, X = _fresh(apply, weigh, X)
+    values, X = _fresh(apply, weigh, X, X)
     m = X.shape[1]
     P, known = X[:, :0], _unit(values, X)
     best, since, step = np.inf, 0, 0
@@ -95,7 +97,7 @@ def lowest_pairs(
         values, C = _beside_first(GA, GB, m)
         step += 1
         if C.shape[1] < m:  # the basis lost its rank: begin afresh with what there is
-            values, X = _fresh(apply, weigh, X)
+            values, X = _fresh(apply, weigh, X, X.copy())
             P, known, m = X[:, :0], _unit(values, X), X.shape[1]
             continue
         D = C[:, active]
@@ -103,13 +105,13 @@ def lowest_pairs(
         sizes = np.einsum("ij,ij->j", D.conj(), GB @ D).real
         D /= np.sqrt(np.where(sizes > 0, sizes, 1))
         E = np.hstack([C, D])
-        following = spare.pop() if spare else np.empty_like(X)
+        following = X
+        if X is kept.vectors:
+            following = spare.pop() if spare else np.empty_like(X)
         P = _combined((X, W, P), E, following)
-        if X is not kept.vectors:
-            spare.append(X)
         X = following
         if step % FRESH == 0:
-            values, X = _fresh(apply, weigh, X)
+            values, X = _fresh(apply, weigh, X, X)
             known = _measured(values, X, P, apply(P), weigh(P))
         else:
             known = _hermitian(E.conj().T @ GA @ E), _hermitian(E.conj().T @ GB @ E)
@@ -145,14 +147,17 @@ def _inner(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     return total
 
 
-def _fresh(apply: Callable, weigh: Callable, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return Ritz values and vectors of span X."""
+def _fresh(
+    apply: Callable, weigh: Callable, X: np.ndarray, out: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return Ritz values and vectors of span X; out, perhaps X, holds them if none is lost."""
     GA, GB = (_hermitian(_inner(X, product(X))) for product in (apply, weigh))
     values, C = rayleigh_ritz(GA, GB, X.shape[1])
-    vectors = np.empty((len(X), C.shape[1]), C.dtype)
+    if C.shape[1] < X.shape[1]:
+        return values, X @ C
     for rows in _pieces(len(X)):
-        np.matmul(X[rows], C, out=vectors[rows])
-    return values, vectors
+        out[rows] = X[rows] @ C
+    return values, out
 
 
 def _measured(
@@ -193,9 +198,12 @@ def _gram(
 
 
 def _combined(S: Blocks, E: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """Let X be the first columns of S E, and return the others, for S = [X W P]."""
+    """Let X be the first columns of S E, and return the others, for S = [X W P].
+
+    X may be that of S; its P is written over where it has as many columns.
+    """
     m = X.shape[1]
-    P = np.empty((len(X), E.shape[1] - m), X.dtype)
+    P = S[2] if S[2].shape[1] == E.shape[1] - m else np.empty((len(X), E.shape[1] - m), X.dtype)
     for rows in _pieces(len(X)):
         both = np.hstack([part[rows] for part in S]) @ E
         X[rows], P[rows] = both[:, :m], both[:, m:]

@@ -192,7 +192,7 @@ def _finished(
     k, roots = spectrum.k, np.repeat(roots, sheaf.vertex_dims)[:, None]
     following = values[k] if len(values) > k else np.inf
     values, X, n_zero = values[:k], X[:, :k], min(n_zero, k)
-    residuals = np.linalg.norm(roots * (spectrum.L @ X - X * values), axis=0)
+    residuals = np.linalg.norm(roots * (spectrum.apply(X) - X * values), axis=0)
     tie = np.sqrt(eps_of(np.float64)) * spectrum.norm
     dtype = sheaf.dtype
     return Eigenmodes(

@@ -97,7 +97,7 @@ class Multigrid:
     sheaf : CellularSheaf
         Of the size of 1 (``unit_sheaf``), in double precision, with a positive dimension.
     shift : float
-    L : csr_array, optional
+    L : sparse matrix, optional
         L + shift I, where it is at hand.
     like : Multigrid, optional
         Of a sheaf on the same graph: its partitions and ranks are taken over.
@@ -121,7 +121,7 @@ class Multigrid:
         self,
         sheaf: CellularSheaf,
         shift: float = 0.0,
-        L: scipy.sparse.csr_array | None = None,
+        L: Matrix | None = None,
         like: "Multigrid | None" = None,
         progress: bool = False,
     ):
@@ -182,6 +182,12 @@ class Multigrid:
         self._inverse = (real_form(inverse) if A.dtype.kind == "c" else inverse).astype(np.float32)
         self._zeros = vectors[:, values <= NOTHING * largest]
         self.lowest = max(float(values[0]), 0.0) / largest
+
+    def forget(self) -> None:
+        """Let go of what neither the cycle nor the way to coarser levels needs: half the memory."""
+        self.coarsenings = []
+        if len(self.operators) > 1:
+            self.operators[0] = None
 
     def kernel(self) -> np.ndarray | None:
         """Return an orthonormal basis of ker L, None where the coarsest level does not tell it.

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse
 
 from sheafcoarsen._support import eps_of
 from sheafcoarsen.exceptions import NotConverged
@@ -16,7 +17,7 @@ from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve.block_cg import Pairs, lowest_pairs, rayleigh_ritz
 from sheafcoarsen.solve.multigrid import Multigrid
 from sheafcoarsen.solve.products import BlockMatrix, multiply
-from sheafcoarsen.solve.stalks import adjoint, in_blocks
+from sheafcoarsen.solve.stalks import Matrix, adjoint, block_size, norms
 
 Method = Literal["auto", "dense", "direct", "multilevel"]
 
@@ -113,7 +114,8 @@ class LowSpectrum:
         self.progress = progress
         self._order: Order | None = None  # of elimination, where it was looked for
         self._sections_of = sections_of or (lambda: global_sections(sheaf).basis)
-        self.L = laplacian(sheaf)
+        d = block_size(sheaf.vertex_dims)
+        self.L: Matrix = laplacian(sheaf, "csr" if d in (None, 1) else "bsr")
         self.n = self.L.shape[0]
         self.norm = float(abs(self.L).sum(axis=1).max(initial=0.0))
 
@@ -126,7 +128,7 @@ class LowSpectrum:
     def _is_cheap_to_factor(self) -> bool:
         """Whether factors, counted before they are made, cost less than iterating would."""
         iterating = self.n * (SETTING_UP + PER_PAIR * self.k)
-        order = elimination_order(self.L, iterating / FACTORING[0])
+        order = elimination_order(scipy.sparse.csr_array(self.L), iterating / FACTORING[0])
         factoring = FACTORING[0] * order.operations + FACTORING[1] * order.entries
         solving = PER_ENTRY * order.entries * STEPS * (self.k + GUARDS)
         if 2 * factoring + solving > iterating:
@@ -199,7 +201,7 @@ class LowSpectrum:
         shift = values[-1] - max(4 * self.tol, np.sqrt(eps_of(self.L.dtype))) * self.norm
         cut = int((values < shift).sum()) + (h0 if shift > 0 else 0)
         try:
-            return cut, shift, Factors(self.L, -shift, self._order).count_negative() if cut else -1
+            return cut, shift, self._factored(-shift).count_negative() if cut else -1
         except np.linalg.LinAlgError:
             return cut, shift, -1  # a pivot vanished
 
@@ -207,7 +209,8 @@ class LowSpectrum:
         """Return the pairs by block conjugate gradients, and probe for what they lack."""
         cycle = self._cycle
         m = min(self.k + max(GUARDS, self.k // 5), self.n // 4)
-        X = self._first(cycle, m) if start is None else start
+        # whoever takes the start holds it alone: it is as large as all else that iterating needs
+        first = [self._first(cycle, m) if start is None else start]
         rounds = 1 if start is None else DOUBTFUL_ROUNDS
         held = None if "sections" in self.__dict__ else cycle.kernel()
         if held is not None:
@@ -215,7 +218,7 @@ class LowSpectrum:
         found = None
         if not cycle.unseen and "sections" not in self.__dict__:
             # what no map sees, the cycle does not either
-            found = self._iterated(cycle.cycle, self._none, X, rng, rounds)
+            found = self._iterated(cycle.cycle, self._none, first.pop(), rng, rounds)
             if found.values[0] > self.near():
                 return self._joined(self._none, found, "multilevel", "probe")
         sections = self.sections
@@ -224,7 +227,7 @@ class LowSpectrum:
             return self._joined(sections, None, "multilevel", "probe")
         if self.small(h0):
             return None if self.positive else self.dense()
-        X = X if found is None else found.vectors
+        X = first.pop() if found is None else found.vectors
         again = self._iterated(cycle.cycle, sections, X, rng, rounds)
         if found is not None:
             again = again._replace(steps=found.steps + again.steps)
@@ -248,11 +251,16 @@ class LowSpectrum:
 
     @cached_property
     def _cycle(self) -> Multigrid:
-        return Multigrid(self.sheaf, progress=self.progress)
+        cycle = Multigrid(self.sheaf, L=self.L, progress=self.progress)
+        cycle.forget()
+        return cycle
 
     @cached_property
     def _factors(self) -> Factors:
-        return Factors(self.L, SHIFT * self.norm, self._order)
+        return self._factored(SHIFT * self.norm)
+
+    def _factored(self, shift: float) -> Factors:
+        return Factors(scipy.sparse.csr_array(self.L), shift, self._order)
 
     def polished(self, found: Found, residual: float) -> Found:
         """Return the pairs with residuals at or below ``residual``, or as small as they get."""
@@ -260,9 +268,9 @@ class LowSpectrum:
             return found
         precondition = self._factors.solve if found.method == "direct" else self._cycle.cycle
         again = lowest_pairs(
-            self._apply,
+            self.apply,
             _beside(precondition, found.sections),
-            found.vectors,
+            found.vectors.copy(),
             self.wanted(found.sections.shape[1]),
             residual,
         )
@@ -272,14 +280,14 @@ class LowSpectrum:
 
     def residuals(self, found: Found) -> np.ndarray:
         """Return norm(L x - t x) for every pair."""
-        return np.linalg.norm(self.L @ found.vectors - found.vectors * found.values, axis=0)
+        return norms(self.apply(found.vectors) - found.vectors * found.values)
 
     @cached_property
     def _product(self) -> BlockMatrix:
-        dims = self.sheaf.vertex_dims
-        return BlockMatrix(in_blocks(self.L, dims, dims))
+        return BlockMatrix(self.L)
 
-    def _apply(self, X: np.ndarray) -> np.ndarray:
+    def apply(self, X: np.ndarray) -> np.ndarray:
+        """Return L X."""
         return self._product @ X
 
     def _iterated(
@@ -303,7 +311,7 @@ class LowSpectrum:
             X = np.hstack([X, _random(rng, (self.n, width - X.shape[1]), self.L.dtype)])
         X, steps = _without(X, sections), 0
         for _ in range(ROUNDS):
-            found = lowest_pairs(self._apply, inside, X, wanted, target)
+            found = lowest_pairs(self.apply, inside, X, wanted, target)
             steps += found.steps
             if found.residuals[:wanted].max() > target:  # go on with more columns
                 more = _random(rng, (self.n, PROBES), self.L.dtype)
@@ -330,7 +338,7 @@ class LowSpectrum:
         near ``last``, some of them below, has a larger one.
         """
         for _ in range(rounds):
-            probe = lowest_pairs(self._apply, beside, Y, 1, target, most_steps=PROBE_STEPS)
+            probe = lowest_pairs(self.apply, beside, Y, 1, target, most_steps=PROBE_STEPS)
             above, residual = probe.values[0] - last, probe.residuals[0]
             if above < -4 * target or residual <= max(CLEAR * above, target):
                 break
@@ -388,7 +396,7 @@ def _without(X: np.ndarray, *bases: Basis) -> np.ndarray:
         for Q in bases:
             X = X - Q @ (Q.conj().T @ X)
         X = scipy.linalg.qr(X, mode="economic")[0] if repeat < 2 else X
-    return X
+    return np.ascontiguousarray(X)
 
 
 def _random(rng: np.random.Generator, shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
