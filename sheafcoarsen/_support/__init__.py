@@ -83,6 +83,7 @@ from sheafcoarsen._support.surfaces import (
     surface_arrays,
     vertex_normals,
 )
+from sheafcoarsen._support.tables import counted
 from sheafcoarsen._support.threads import run_ranges, thread_limit
 from sheafcoarsen._support.types import PathLike, Seed
 
@@ -103,6 +104,7 @@ __all__ = [
     "check_range",
     "choice",
     "cochain",
+    "counted",
     "dimensions",
     "entry_count",
     "eps_of",

@@ -13,6 +13,11 @@ SHOWN = 8
 """Columns or names up to which all are shown."""
 
 
+def counted(n: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun, in the singular or the plural."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
 def table(rows: Iterable[Sequence], head: Sequence | None = None, caption: str = "") -> str:
     """Return an HTML table of rows of cells; without ``head``, a row's first cell is its name."""
     parts = ["<table>"]

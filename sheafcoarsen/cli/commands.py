@@ -14,7 +14,7 @@ from typing import NoReturn
 import networkx as nx
 import numpy as np
 
-from sheafcoarsen._support import check_matplotlib, output_path
+from sheafcoarsen._support import check_matplotlib, counted, output_path
 from sheafcoarsen.cli.compilation import SCALARS, compile_kernels
 from sheafcoarsen.cli.elimination import describe_elimination, vertices_in, words_of
 from sheafcoarsen.cli.stores import coarsen_store, store_options, write_sheaf
@@ -401,7 +401,7 @@ def _info(args: argparse.Namespace) -> int:
         components = component_count(obj)
         print(f"sheaf   {_describe(obj)}")
         print(
-            f"graph   {components} component{'' if components == 1 else 's'}, {loops} loops, "
+            f"graph   {counted(components, 'component')}, {counted(loops, 'loop')}, "
             f"{int((obj.vertex_dims == 0).sum())} empty stalks"
         )
     return 0

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-REMEDY = 'sheafs in stores need it: pip install "sheafcoarsen[distributed]"'
+REMEDY = 'sheaves in stores need it: pip install "sheafcoarsen[distributed]"'
 
 
 def optional(name: str) -> ModuleType:

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sheafcoarsen._support import offsets, ranges, read_only
+from sheafcoarsen._support import counted, offsets, ranges, read_only
 from sheafcoarsen.distributed.arrays import read_array
 from sheafcoarsen.distributed.place import Place, StoreError, place_of
 from sheafcoarsen.partition import Partition
@@ -195,7 +195,7 @@ class SheafStore:
         return names_of(self.array("vertex_labels"))
 
     def __repr__(self) -> str:
-        parts = f"{len(self.parts)} part{'' if len(self.parts) == 1 else 's'}"
+        parts = counted(len(self.parts), "part")
         return (
             f"SheafStore({self.url!r}: {self.n_vertices} vertices, {self.n_edges} edges, "
             f"{self.dtype}, {amount(self.n_bytes)} in {parts})"

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from sheafcoarsen._support import cochain, tables, whole_number
+from sheafcoarsen._support import cochain, counted, tables, whole_number
 from sheafcoarsen.coarsening import (
     Coarsening,
     check_topology,
@@ -346,7 +346,7 @@ class Hierarchy:
 
     def _head(self) -> str:
         why = f"; stopped because {self.stopped_because}" if self.stopped_because else ""
-        return f"Hierarchy: {len(self)} level{'' if len(self) == 1 else 's'}{why}"
+        return f"Hierarchy: {counted(len(self), 'level')}{why}"
 
     def _repr_html_(self) -> str:
         head, *rows = self._rows()

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 
-from sheafcoarsen._support import MAX_VERTICES, vertex_count
+from sheafcoarsen._support import MAX_VERTICES, counted, vertex_count
 from sheafcoarsen.io.edges import SIGNS, EdgeList
 from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 
@@ -68,7 +68,7 @@ def _lines(path: str, signed: bool) -> tuple[list[str], list[int], np.ndarray]:
         if not words or words == [""]:
             continue
         if not 2 <= len(words) <= 3 or "" in words:
-            got = "an empty field" if "" in words else f"{len(words)} words"
+            got = "an empty field" if "" in words else counted(len(words), "word")
             message = "an edge is `u v [weight]`, separated by white space or commas, got"
             raise file_error(path, number, f"{message} {got}")
         if len(words) == 3:

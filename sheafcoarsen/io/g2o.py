@@ -201,8 +201,9 @@ def _poses(
         missing[at] = False
         word = int(np.flatnonzero(missing[vertices])[0])
         message = (
-            f"vertex {lines.ids.words[word]} has no VERTEX line, but {len(at)} others have one: "
-            f"add it, or leave all out"
+            f"vertex {lines.ids.words[word]} has no VERTEX line, but "
+            f"{'another has' if len(at) == 1 else f'{len(at):,} others have'} one: add it, or "
+            f"leave all out"
         )
         raise file_error(lines.path, lines.ids.line(word), message)
     rotations = _rotations(lines.poses, numbers)

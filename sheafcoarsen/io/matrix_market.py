@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sheafcoarsen._support import counted
 from sheafcoarsen.io.edges import SIGNS, EdgeList, first_unpaired
 from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 
@@ -102,7 +103,9 @@ def _entries(path: str, n: int, body: list[tuple[int, str]], banner: _Banner) ->
         words = line.split()
         if len(words) != n_ends + (not banner.pattern):
             form = "row column" if banner.pattern else "row column weight" if n_ends else "weight"
-            raise file_error(path, number, f"an entry is `{form}`, got {len(words)} words")
+            raise file_error(
+                path, number, f"an entry is `{form}`, got {counted(len(words), 'word')}"
+            )
         ends.add(number, words[:n_ends])
         weights.add(number, words[n_ends:])
     values = np.ones(len(body)) if banner.pattern else weights.numbers()

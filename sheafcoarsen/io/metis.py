@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sheafcoarsen._support import counted
 from sheafcoarsen.io.edges import SIGNS, EdgeList, first_unpaired
 from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 
@@ -60,7 +61,7 @@ def read_metis(path: str, signed: bool = False) -> EdgeList:
 def _header(path: str, line: int, words: list[str]) -> _Header:
     """Read the first line, ``n m [fmt [ncon]]``."""
     if not 2 <= len(words) <= 4:
-        message = f"the header must be `n m [fmt [ncon]]`, got {len(words)} words"
+        message = f"the header must be `n m [fmt [ncon]]`, got {counted(len(words), 'word')}"
         raise file_error(path, line, message)
     fmt = words[2] if len(words) > 2 else "0"
     if not re.fullmatch("[01]{1,3}", fmt):
@@ -89,7 +90,7 @@ def _neighbours(path: str, header: _Header, body: list[tuple[int, str]]) -> _Nei
             wanted = f"{header.skip} vertex sizes and weights first"
             if len(words) >= header.skip:
                 wanted = "a weight after each neighbour"
-            message = f"the header's fmt wants {wanted}, got {len(words)} numbers"
+            message = f"the header's fmt wants {wanted}, got {counted(len(words), 'number')}"
             raise file_error(path, number, message)
         degrees[u] = (len(words) - header.skip) // step
         skipped.add(number, words[: header.skip])

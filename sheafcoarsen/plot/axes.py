@@ -54,11 +54,6 @@ def check_kind(name: str, value: object, kind: type | tuple[type, ...]) -> None:
         raise TypeError(f"`{name}` must be a {names}, got {type(value).__name__}")
 
 
-def counted(n: int, one: str, many: str | None = None) -> str:
-    """Return a number with its noun, in the singular or the plural."""
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
-
-
 def set_scale(ax: Axes, values: np.ndarray) -> None:
     """Choose a scale of y that tells values of several decades, and zeros beside them, apart."""
     positive = values[values > 0]

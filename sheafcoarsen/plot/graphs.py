@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.spatial import cKDTree
 
+from sheafcoarsen._support import counted
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.plot.axes import (
     MARKERS,
     NUMBERED,
     add_legend_below,
     axes_or_new,
-    counted,
     square_points,
 )
 from sheafcoarsen.plot.colors import cluster_colors

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sheafcoarsen._support import counted
 from sheafcoarsen.plot.axes import (
     DARK,
     MARKERS,
     MIDDLE,
     axes_or_new,
     check_kind,
-    counted,
     set_scale,
     square_points,
 )

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sheafcoarsen._support import counted
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.plot.axes import (
     MARKERS,
     add_legend_below,
     axes_or_new,
     check_kind,
-    counted,
     square_points,
 )
 from sheafcoarsen.plot.graphs import draw_frame, draw_lines

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sheafcoarsen._support import counted
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.operators import count_nonzeros
 from sheafcoarsen.plot.axes import (
@@ -15,7 +16,6 @@ from sheafcoarsen.plot.axes import (
     add_legend,
     axes_or_new,
     check_kind,
-    counted,
     set_scale,
 )
 

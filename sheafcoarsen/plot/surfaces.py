@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sheafcoarsen._support import (
+    counted,
     flag,
     scalar_array,
     scaled_points,
@@ -14,7 +15,7 @@ from sheafcoarsen._support import (
     whole_number,
 )
 from sheafcoarsen.gallery import tangent_frames
-from sheafcoarsen.plot.axes import MARKERS, axes_or_new, counted
+from sheafcoarsen.plot.axes import MARKERS, axes_or_new
 from sheafcoarsen.plot.colors import number_colors
 from sheafcoarsen.plot.projection import (
     UpAxis,

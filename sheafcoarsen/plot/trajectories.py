@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sheafcoarsen._support import check_matplotlib, whole_number
+from sheafcoarsen._support import check_matplotlib, counted, whole_number
 from sheafcoarsen.plot.axes import (
     DARK,
     LIGHT,
@@ -14,7 +14,6 @@ from sheafcoarsen.plot.axes import (
     add_legend,
     axes_or_new,
     check_kind,
-    counted,
 )
 from sheafcoarsen.synchronization import PoseGraph, Synchronization
 

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import integer_array, read_only, scalar_array, tables, vertex_count
+from sheafcoarsen._support import (
+    counted,
+    integer_array,
+    read_only,
+    scalar_array,
+    tables,
+    vertex_count,
+)
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.synchronization.information import concentrations
 
@@ -58,14 +65,16 @@ class Sightings:
             places = _real_array("places", self.places, (None, points.shape[1]))
             if len(places) < count:
                 raise ValueError(
-                    f"`places` must hold one for each of {count} landmarks, got {len(places)}"
+                    f"`places` must hold one for each of {counted(count, 'landmark')}, "
+                    f"got {len(places)}"
                 )
             count = len(places)
             object.__setattr__(self, "places", places)
         if self.labels is not None:
             if len(self.labels) < count:
                 raise ValueError(
-                    f"`labels` must name each of {count} landmarks, got {len(self.labels)}"
+                    f"`labels` must name each of {counted(count, 'landmark')}, "
+                    f"got {len(self.labels)}"
                 )
             object.__setattr__(self, "labels", tuple(self.labels))
         for name, value in (("edges", edges), ("points", points), ("tau", tau)):
@@ -78,7 +87,7 @@ class Sightings:
         return int(self.edges[:, 1].max(initial=-1)) + 1 if named is None else len(named)
 
     def __repr__(self) -> str:
-        marks = f"{self.n_landmarks:,} landmark{'' if self.n_landmarks == 1 else 's'}"
+        marks = counted(self.n_landmarks, "landmark")
         return f"Sightings({len(self.edges):,} of {marks} in dimension {self.points.shape[1]})"
 
 
@@ -169,7 +178,10 @@ class PoseGraph:
         poses = self._checked_poses(n, dim)
         labels = None if self.vertex_labels is None else tuple(self.vertex_labels)
         if labels is not None and len(labels) != n:
-            raise ValueError(f"`vertex_labels` must name {n} vertices, got {len(labels)} names")
+            raise ValueError(
+                f"`vertex_labels` must name {counted(n, 'vertex', 'vertices')}, got "
+                f"{counted(len(labels), 'name')}"
+            )
         self._check_sightings(n, dim)
         for name, value in (
             ("edges", read_only(edges)),
@@ -248,7 +260,7 @@ class PoseGraph:
         if bad.size:
             raise ValueError(
                 f"`sightings.edges[{bad[0]}]` names pose {self.sightings.edges[bad[0], 0]}, but "
-                f"there are {n} poses"
+                f"there are {counted(n, 'pose')}"
             )
 
     @property
@@ -270,7 +282,9 @@ class PoseGraph:
         return sheaf if self.vertex_labels is None else sheaf.with_labels(self.vertex_labels)
 
     def __repr__(self) -> str:
-        marks = "" if self.sightings is None else f", {self.sightings.n_landmarks} landmarks"
+        marks = (
+            "" if self.sightings is None else f", {counted(self.sightings.n_landmarks, 'landmark')}"
+        )
         known = "with" if self.poses is not None else "without"
         return (
             f"PoseGraph(SE({self.dim}), n_vertices={self.n_vertices}, n_edges={self.n_edges}"

@@ -131,7 +131,7 @@ BAD_LISTS = {
     "one": (
         "0 1\n2\n",
         2,
-        "an edge is `u v [weight]`, separated by white space or commas, got 1 words",
+        "an edge is `u v [weight]`, separated by white space or commas, got 1 word",
     ),
     "four": ("0 1\n# c\n0 1 2 3\n", 3, "got 4 words"),
     "empty-field": ("0,1\n0,,2\n", 2, "got an empty field"),

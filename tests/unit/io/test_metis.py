@@ -46,7 +46,7 @@ def test_metis_isolated_vertices_are_empty_lines(write):
 BAD_METIS = {
     "empty": ("", None, "no header"),
     "comments": ("% a\n%b\n", None, "no header"),
-    "header-short": ("% a\n4\n", 2, "the header must be `n m [fmt [ncon]]`, got 1 words"),
+    "header-short": ("% a\n4\n", 2, "the header must be `n m [fmt [ncon]]`, got 1 word"),
     "header-long": ("4 3 1 1 1\n", 1, "got 5 words"),
     "header-word": ("4 x\n", 1, "a number of the header must be a whole number, got 'x'"),
     "header-negative": ("-4 3\n", 1, "negative numbers, got -4"),
@@ -69,7 +69,7 @@ BAD_METIS = {
         2,
         "edge 1 2 has weight 5 here and 4 at its other end (line 3)",
     ),
-    "weight-missing": ("2 1 1\n2 5\n1\n", 3, "wants a weight after each neighbour, got 1 numbers"),
+    "weight-missing": ("2 1 1\n2 5\n1\n", 3, "wants a weight after each neighbour, got 1 number"),
     "negative": ("2 1 1\n2 -5\n1 -5\n", 2, "must not be negative, got -5"),
     "nan": ("2 1 1\n2 nan\n1 nan\n", 2, "the weight of an edge must be finite"),
     "weight-word": ("2 1 1\n2 5\n1 v\n", 3, "the weight of an edge must be a number, got 'v'"),
