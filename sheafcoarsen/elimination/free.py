@@ -113,9 +113,9 @@ def free_sections(dims: np.ndarray, record: Record, kept: np.ndarray) -> FreeSec
     widened = _with_neighbors(dims, record, (count, pseudo), kernels)
     all_kept = np.append(kept, pseudo)
     all_dims = np.append(dims, count[at])
-    both = prolongation_matrix(all_dims, widened, all_kept)
-    basis = scipy.sparse.csr_array(both[: int(dims.sum()), int(dims[kept].sum()) :])
     with np.errstate(over="ignore", invalid="ignore"):
+        both = prolongation_matrix(all_dims, widened, all_kept)
+        basis = scipy.sparse.csr_array(both[: int(dims.sum()), int(dims[kept].sum()) :])
         scales = 1 / np.sqrt((abs(basis) ** 2).sum(axis=0))
     if not (scales > 0).all():
         return None
