@@ -62,7 +62,7 @@ html_theme_options = {
     "show_nav_level": 1,
     "navbar_align": "left",
 }
-html_sidebars = {"index": [], "gallery": []}
+html_sidebars = {name: ["pages.html"] for name in ("index", "gallery", "genindex", "search")}
 
 
 # ---------------------------------------------------------------- formulas

@@ -18,6 +18,9 @@ SHIFT = 1e-10
 STEPS = 16
 """Blocks of Lanczos vectors. Pose graphs take 5 to 10; where frames are hardly determined, more."""
 
+FIRST_LOOK = 3
+"""Blocks before which it is not asked whether they are enough."""
+
 FRAME_ERROR = 1e-6
 """Sine of the angle between the d modes found and the true ones, by their residuals."""
 
@@ -93,6 +96,8 @@ def _lanczos(
         link = second @ first
         projected[hi : hi + width, lo:hi] = link
         basis[:, hi : hi + width] = new
+        if hi < FIRST_LOOK * width:
+            continue
         values, vectors = np.linalg.eigh(projected[:hi, :hi], UPLO="U")
         values, vectors = values[::-1][:wanted], vectors[:, ::-1][:, :wanted]
         residuals = np.linalg.norm(link @ vectors[lo:hi], axis=0)

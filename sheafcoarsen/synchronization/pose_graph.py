@@ -222,11 +222,21 @@ class PoseGraph:
         asymmetry = np.abs(information - information.swapaxes(1, 2)).max(axis=(1, 2), initial=0)
         bad = np.flatnonzero(asymmetry > 0)
         if bad.size:
-            raise ValueError(f"`information[{bad[0]}]` must be symmetric")
+            matrix = information[bad[0]]
+            p, q = divmod(int(np.abs(matrix - matrix.T).argmax()), size)
+            raise ValueError(
+                f"`information[{bad[0]}]` must be symmetric, got {matrix[p, q]:g} at {(p, q)} and "
+                f"{matrix[q, p]:g} at {(q, p)}"
+            )
         found = concentrations(information, dim)
         bad = np.flatnonzero(found.fails)
         if bad.size:
-            raise ValueError(f"`information[{bad[0]}]` must be positive definite")
+            lowest = np.linalg.eigvalsh(information[bad[0]])[0]
+            raise ValueError(
+                f"`information[{bad[0]}]` must be positive definite, got one with the eigenvalue "
+                f"{lowest:.3g}: leave the measurement out, or pass information=None with `kappa` "
+                f"and `tau` of your own"
+            )
         for name, given, own in (("kappa", kappa, found.kappa), ("tau", tau, found.tau)):
             bad = np.flatnonzero(np.abs(given - own) > AGREEMENT * own)
             if bad.size:
