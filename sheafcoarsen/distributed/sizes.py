@@ -170,7 +170,7 @@ def default_shards(n_bytes: int, memory: float, at_once: int = 1) -> int:
     shard = SHARD_BYTES
     if math.isfinite(memory):
         # half of what would fit, since shards are not of one size, and room for what they make
-        shard = min(shard, max((USABLE * memory - BASE) / (4.5 * NEED), 1e6))
+        shard = min(shard, max((USABLE * memory - BASE) / (6 * NEED), 1e6))
     count = max(1, math.ceil(n_bytes / shard))
     even = math.ceil(count / at_once) * at_once
     return even if n_bytes >= even * LEAST_SHARD else count

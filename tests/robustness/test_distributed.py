@@ -30,7 +30,23 @@ pytestmark = [
 ]
 
 SIDE, CLUSTERS, SHARDS = 16, 24, 6
-PATIENCE = 120.0  # seconds until a test gives up
+PATIENCE = (
+    120.0  # seconds until a test gives up waiting for a process, and for all of it twice that
+)
+
+
+@pytest.fixture(autouse=True)
+def patience():
+    """Fail, rather than wait for ever, where no worker came back."""
+
+    def ended(*_):
+        raise TimeoutError(f"nothing ended within {2 * PATIENCE:.0f} s")
+
+    before = signal.signal(signal.SIGALRM, ended)
+    signal.alarm(int(2 * PATIENCE))
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture(scope="module")
@@ -85,8 +101,11 @@ class cluster:  # noqa: N801 (a context)
         self.options = options
 
     def __enter__(self):
+        import dask
         from distributed import Client, LocalCluster
 
+        # of machines that have other work: a worker that does not come up in time is given up
+        self.config = dask.config.set({"distributed.comm.timeouts.connect": f"{PATIENCE}s"})
         settings = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "2GB"}
         if self.options.get("processes", True):
             settings["host"] = "127.0.0.1"
@@ -97,6 +116,7 @@ class cluster:  # noqa: N801 (a context)
     def __exit__(self, *error):
         self.client.close()
         self.cluster.close()
+        self.config.__exit__(*error)
 
 
 def child(folder, where="here", **options):

@@ -116,3 +116,8 @@ def test_the_bound_of_the_norm_holds(memory):
     bound = bound_of(dist.to_store(memory("src"), F, 3000))
     top = np.linalg.eigvalsh(sc.laplacian(F).toarray())[-1]
     assert top <= bound < 20 * top
+    squares = np.zeros(F.n_vertices)
+    for e, (u, v) in enumerate(F.edges):
+        squares[u] += np.linalg.norm(F.tail_map(e)) ** 2
+        squares[v] += np.linalg.norm(F.head_map(e)) ** 2
+    assert np.isclose(bound, 2 * squares.max(), rtol=1e-14)

@@ -31,11 +31,11 @@ def test_arrays_come_back(values, memory):
 
 
 @pytest.mark.parametrize("values", [np.zeros(70), np.arange(140).reshape(70, 2), np.zeros(70, int)])
-@pytest.mark.parametrize("chunk", [20, 70])
-def test_a_chunk_that_is_lost_or_damaged_is_named(values, chunk, url, monkeypatch):
+@pytest.mark.parametrize(("chunk", "packed"), [(20, True), (70, True), (70, False)])
+def test_a_chunk_that_is_lost_or_damaged_is_named(values, chunk, packed, url, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.distributed.arrays.CHUNK", chunk)
     place = place_of(url("group"))
-    write_array(place, "x", values)
+    write_array(place, "x", values, packed=packed)
     chunks = sorted(path for path in Path(place.url, "x", "c").rglob("*") if path.is_file())
     assert len(chunks) == -(-70 // chunk)
     for path in chunks:
