@@ -246,6 +246,9 @@ def test_loops_that_cancel_hold_nothing():
     heads[-2:] = tails[-2:] * (1 + 2e-16)
     G = CellularSheaf(F.edges, tails, heads)
     assert_are_sections(G, without_warnings(G), 2)
+    tails = tails.copy()  # on both sides of a power of two
+    tails[-1], heads[-1] = np.eye(2), np.eye(2) * (1 - 2.0**-53)
+    assert without_warnings(CellularSheaf(F.edges, tails, heads)).h0 == 2
     heads[-1] = tails[-1] * [1.0, 1 + 1e-9]
     assert without_warnings(CellularSheaf(F.edges, tails, heads)).h0 == 1
 
