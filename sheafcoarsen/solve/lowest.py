@@ -116,8 +116,8 @@ def eigenmodes(
     tol : float
         Of norm(L x - lambda M x) / norm(L, inf).
     method : {"auto", "dense", "direct", "multilevel"}
-        All eigenpairs; shift-invert Lanczos on a factorization, counted by inertia; or the sheaf's
-        own coarsening.
+        All eigenpairs; inverse iteration on a factorization, counted by inertia; or the sheaf's own
+        coarsening. "auto" counts what factors would cost, and takes them where they are cheaper.
     mass : array_like, shape (n,), optional
         Positive weights m_v of the vertices: L x = lambda M x with M = blockdiag(m_v I). The areas
         of a mesh's vertices, say.

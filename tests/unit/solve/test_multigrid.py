@@ -98,3 +98,24 @@ def test_where_coarsening_gets_no_further_the_last_level_is_factored(monkeypatch
     b = np.random.default_rng(3).standard_normal((F.dim_c0, 1))
     error = sc.laplacian(F) @ M.cycle(b) - b
     assert np.linalg.norm(error) <= 1e-2 * np.linalg.norm(b)
+
+
+def test_what_is_forgotten_is_not_needed():
+    F = SHEAVES["noisy bundle"]
+    M, X = Multigrid(F), np.random.default_rng(4).standard_normal((F.dim_c0, 3))
+    expected = M.cycle(X)
+    M.forget()
+    assert np.array_equal(M.cycle(X), expected)
+    assert M.coarsenings == []
+    assert M.operators[0] is None
+    assert M.operators[1].shape[0] == M.dims[1]
+    assert M.kernel() is not None
+
+
+def test_columns_do_not_depend_on_their_neighbours():
+    F = SHEAVES["complex connection"]
+    M, X = Multigrid(F), np.random.default_rng(5).standard_normal((F.dim_c0, 9)) + 0j
+    whole = M.cycle(X)
+    for j in (0, 8):
+        error, single = M.cycle(X[:, [j]]) - whole[:, [j]], np.finfo(np.float32).eps
+        assert_residual(error, whole[:, [j]], n=F.dim_c0, eps=single)
