@@ -34,6 +34,11 @@ FACTORING, PER_ENTRY, STEPS = (2e-10, 5e-8), 1e-9, 10
 """Seconds that factors take for each operation and entry, of which "direct" needs two; seconds of a
 solve for each entry and column; and its steps."""
 
+COUNTED_UP_TO, NEIGHBOURS = 20_000, 4.5
+"""Beyond so many vertices, and so many blocks in a row of L on the average, factors fill; they are
+not even counted, since to find an order takes a sixth of the time of "multilevel".
+"""
+
 GUARDS = 4
 """Columns beside the k wanted ones, at least; a fifth of k where that is more."""
 
@@ -127,6 +132,9 @@ class LowSpectrum:
 
     def _is_cheap_to_factor(self) -> bool:
         """Whether factors, counted before they are made, cost less than iterating would."""
+        vertices = self.sheaf.n_vertices
+        if vertices > COUNTED_UP_TO and self.L.nnz * vertices > NEIGHBOURS * self.n**2:
+            return False
         iterating = self.n * (SETTING_UP + PER_PAIR * self.k)
         order = elimination_order(scipy.sparse.csr_array(self.L), iterating / FACTORING[0])
         factoring = FACTORING[0] * order.operations + FACTORING[1] * order.entries

@@ -7,6 +7,7 @@ import pytest
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.solve import LowSpectrum, multigrid
+from sheafcoarsen.solve import spectrum as spectrum_module
 from tests.support.helpers import subspace_difference
 from tests.unit.solve.problems import SHEAVES
 
@@ -69,3 +70,19 @@ def test_what_factors_cost_decides_whatever_the_size():
     ):
         F = sc.gallery.bundle(graph, 3, noise=0.02, seed=1)
         assert LowSpectrum(sc.sheaf.unit_sheaf(F)[0], 10, 1e-8).chosen() == method
+
+
+def test_large_graphs_with_cycles_are_not_counted(monkeypatch):
+    monkeypatch.setattr(spectrum_module, "COUNTED_UP_TO", 100)
+    counted = []
+    real = spectrum_module.elimination_order
+    monkeypatch.setattr(
+        spectrum_module, "elimination_order", lambda *args: counted.append(args) or real(*args)
+    )
+    for graph, method, looks in (
+        (nx.grid_2d_graph(30, 30), "multilevel", 0),
+        (nx.path_graph(900), "direct", 1),
+    ):
+        F = sc.CellularSheaf.constant(nx.convert_node_labels_to_integers(graph))
+        assert LowSpectrum(sc.sheaf.unit_sheaf(F)[0], 3, 1e-8).chosen() == method
+        assert len(counted) == looks
