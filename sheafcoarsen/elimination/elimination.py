@@ -266,6 +266,11 @@ class Elimination:
         ValueError
             For a sheaf on another graph or with other stalks.
 
+        Notes
+        -----
+        All steps are taken again, as in :func:`eliminate`: the lists of the graph, which could be
+        kept, are a fifth of the time at most.
+
         Examples
         --------
         >>> import networkx as nx

@@ -82,11 +82,43 @@ def test_rows_that_cancel_are_no_rank():
     K = sc.eliminate(F, keep=[0])
     assert K.sheaf.n_edges == 0
     assert sc.eliminate(F).kept.size == 0
-    small = 1e-5  # a holonomy that is none is seen
+
+
+@pytest.mark.parametrize("small", [1e-5, 1e-12])
+def test_a_holonomy_that_is_hardly_one_is_seen(small):
+    angle = 0.3
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     nearly = turn.T @ turn.T @ [[np.cos(small), -np.sin(small)], [np.sin(small), np.cos(small)]]
     F = CellularSheaf.connection([[0, 1], [1, 2], [2, 0]], [turn, turn, nearly])
     L = sc.laplacian(sc.eliminate(F, keep=[0]).sheaf).toarray()
-    assert np.allclose(L, small**2 / 3 * np.eye(2), rtol=1e-9)
+    assert np.allclose(L, small**2 / 3 * np.eye(2), rtol=1e-14 / small, atol=1e-3 * small**2)
+
+
+def test_an_edge_without_rows_stays_where_maps_might_have_given_it_some():
+    """Two rows and two values: nothing is left of them, unless the maps are singular."""
+    F = CellularSheaf.random([[0, 1], [1, 2]], [1, 2, 1], 1, seed=3)
+    K = sc.eliminate(F, keep=[0, 2])
+    assert K.sheaf.edges.tolist() == [[0, 1]]
+    assert K.sheaf.edge_dims.tolist() == [0]
+    singular = CellularSheaf(F.edges, [[[1.0]], [[1.0, 2.0]]], [[[2.0, 4.0]], [[1.0]]])
+    left = K.refresh(singular).sheaf
+    assert left.edges.tolist() == [[0, 1]]
+    assert left.edge_dims.tolist() == [1]
+    assert_is_schur(singular, K.refresh(singular))
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-17, -1e-17])
+def test_numbers_that_are_rounding_beside_the_other_end_fix_nothing(size):
+    """The other end pays for all of the edge then."""
+    for edges, maps, keep in (
+        ([[0, 1]], ([1.0], [size]), [0]),
+        ([[0, 1], [2, 1]], ([1.0, 1.0], [size, size]), [0, 2]),
+    ):
+        tails, heads = (np.reshape(m, (-1, 1, 1)) for m in maps)
+        K = sc.eliminate(CellularSheaf(edges, tails, heads), keep=keep)
+        assert not K.is_determined
+        assert np.array_equal(sc.laplacian(K.sheaf).toarray(), np.eye(len(keep)))
+        assert not K.extend(np.ones(len(keep)))[1]
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
