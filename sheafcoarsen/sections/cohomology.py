@@ -41,6 +41,16 @@ MOST_LEAKED = 1e-11
 """Up to this leak a stalled level of large clusters is followed by one that keeps less."""
 
 
+SLOW = 0.5
+"""A level that keeps more than this of its dimension calls for a look at the rank of what it
+leaves: larger clusters get slower, and independent rows or columns say what the sections are.
+"""
+
+
+LOOKS = 2
+"""So many such looks at most: what is not clear is left to coarsening."""
+
+
 STALLED = 0.9
 """A level that keeps more than this of its dimension has clusters too small: they grow."""
 
@@ -269,21 +279,23 @@ class _Descent(NamedTuple):
 def _descend(sheaf: CellularSheaf, keep: float, eps: float) -> _Descent:
     """Coarsen until the dimension is at most ``LAST``, or coarsening gets no further."""
     levels: list[Level] = []
-    zero, dropped, growth, whole, stalls = 0.0, 1.0, 1, sheaf, 0
+    zero, dropped, growth, looks = 0.0, 1.0, 1, 0
     while sheaf.dim_c0 > sizes.LAST:
         given, partition, split, is_cut = choose_clusters(sheaf, growth)
         level, coarse, zeros, left_out = reduce_level(given, partition, Cut(keep, eps))
         zero, dropped = max(zero, zeros), min(dropped, left_out)
         levels.append(level._replace(split=split))
+        slow = coarse.dim_c0 > max(SLOW * sheaf.dim_c0, sizes.LAST)
         limit = sheaf.dim_c0 - sizes.LAST if is_cut else STALLED * sheaf.dim_c0
         several = partition.n_clusters > 1
         sheaf = coarse
+        if slow and looks < LOOKS:
+            looks += 1
+            full = sections_of_full_rank(sheaf)
+            if full is not None:
+                return _Descent(levels, sheaf, zero, dropped, full)
         if sheaf.dim_c0 <= limit:
             continue
-        stalls += 1
-        full = sections_of_full_rank(whole) if stalls == 1 else None
-        if full is not None:
-            return _Descent([], whole, 0.0, 1.0, full)
         if several and growth < MOST_GROWTH:
             growth *= 2
         elif eps / keep < MOST_LEAKED:

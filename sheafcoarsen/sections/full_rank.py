@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 import scipy.sparse
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
 from sheafcoarsen._support import EPS
 from sheafcoarsen.operators import coboundary
@@ -19,8 +20,18 @@ CLEAR = 1e-7
 The estimate is right up to a factor of ten, and squaring loses what is below 1e-8.
 """
 
-CLOSE = 50
-"""Units of rounding by which columns may miss being orthonormal."""
+LOOKED_AT_ABOVE, LOOK, RESTARTS = 2000, 1e-5, 20
+"""Size from which iterating tells first whether the smallest eigenvalue is clear, which it is above
+``LOOK``: a tenth of a second beside some seconds for factors in vain.
+"""
+
+CLOSE, NEAR = 50, 0.1
+"""Units of rounding by which columns may miss being orthonormal; and how far they may, in Frobenius
+norm, to be that after one step.
+"""
+
+BLOCK = 64
+"""Reflections that LAPACK applies at a time."""
 
 STEPS = 8
 """Of inverse iteration for the smallest eigenvalue, which is reported only."""
@@ -36,8 +47,7 @@ class FullRank(NamedTuple):
 def sections_of_full_rank(sheaf: CellularSheaf) -> FullRank | None:
     """Return the sections where delta has clearly independent rows or columns, None elsewhere.
 
-    With independent rows (H^1 = 0) random cochains are projected, x - delta* (delta delta*)^{-1}
-    delta x: so many of them as there are columns more than rows.
+    With independent rows (H^1 = 0) they are what is orthogonal to the rows.
     """
     D = coboundary(sheaf)
     rows, columns = D.shape
@@ -49,7 +59,10 @@ def sections_of_full_rank(sheaf: CellularSheaf) -> FullRank | None:
     scale = scipy.sparse.diags_array(1 / sizes)
     D = scipy.sparse.csr_array(scale @ D if rows <= columns else D @ scale)
     adjoint = scipy.sparse.csr_array(D.conj().T)
-    K = (D @ adjoint if rows <= columns else adjoint @ D).toarray(order="F")
+    K = scipy.sparse.csr_array(D @ adjoint if rows <= columns else adjoint @ D)
+    if K.shape[0] > LOOKED_AT_ABOVE and not _looks_regular(K):
+        return None
+    K = K.toarray(order="F")
     norm = float(np.abs(K).sum(axis=0).max())
     try:
         factor = scipy.linalg.cholesky(K, lower=True, overwrite_a=True, check_finite=False)
@@ -63,11 +76,34 @@ def sections_of_full_rank(sheaf: CellularSheaf) -> FullRank | None:
     smallest = _smallest(factor, rng) * float(sizes.min())
     if rows > columns:
         return FullRank(np.zeros((columns, 0), D.dtype), smallest)
-    X = rng.standard_normal((columns, columns - rows)).astype(D.dtype)
-    for repeat in range(2):  # dependent columns made much of what rounding had left
-        X -= adjoint @ scipy.linalg.cho_solve((factor, True), D @ X, check_finite=False)
-        X = X if repeat else orthonormal_columns(X)
-    return FullRank(X, smallest)
+    return FullRank(orthogonal_complement(adjoint.toarray(order="F")), smallest)
+
+
+def orthogonal_complement(A: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis of what is orthogonal to the columns of A, of full rank.
+
+    By Householder's reflections, applied to the last unit vectors alone.
+    """
+    n, k = A.shape
+    name = "unmqr" if A.dtype.kind == "c" else "ormqr"
+    factor, multiply = scipy.linalg.get_lapack_funcs(("geqrf", name), (A,))
+    reflections, tau, _, _ = factor(A, lwork=max(BLOCK * k, 1), overwrite_a=True)
+    X = np.zeros((n, n - k), A.dtype, order="F")
+    X[np.arange(k, n), np.arange(n - k)] = 1
+    X, _, _ = multiply("L", "N", reflections, tau, X, max(BLOCK * (n - k), 1), overwrite_c=True)
+    return np.ascontiguousarray(X)
+
+
+def _looks_regular(K: scipy.sparse.csr_array) -> bool:
+    """Tell whether the smallest eigenvalue is quick to find, and not near zero."""
+    start = np.random.default_rng(0).standard_normal(K.shape[0]).astype(K.dtype)
+    try:
+        found = eigsh(
+            K, 1, which="SA", tol=0.1, v0=start, maxiter=RESTARTS, return_eigenvectors=False
+        )
+    except ArpackNoConvergence:
+        return False
+    return bool(found[0] > LOOK)
 
 
 def largest_entry(X: np.ndarray) -> float:
@@ -81,10 +117,15 @@ def orthonormal_columns(X: np.ndarray) -> np.ndarray:
     Of columns that are too dependent for that, by Householder's reflections.
     """
     try:
+        off = np.inf
         for _ in range(3):
-            G = X.conj().T @ X
-            if largest_entry(G - np.eye(len(G))) <= CLOSE * EPS:
+            if off < NEAR:  # one step more was enough
                 return X
+            G = X.conj().T @ X
+            missed = G - np.eye(len(G))
+            if largest_entry(missed) <= CLOSE * EPS:
+                return X
+            off = float(np.linalg.norm(missed))
             factor = scipy.linalg.cholesky(G, overwrite_a=True, check_finite=False)
             X = scipy.linalg.solve_triangular(factor, X.T, trans="T", check_finite=False).T
     except np.linalg.LinAlgError:
