@@ -10,6 +10,8 @@ Matrices are row-major in flat arrays. From the bottom:
     Room allocated once for a range of clusters; LAPACK in the way that numba can cache.
 ``fronts``
     The first columns of a symmetric matrix eliminated.
+``scatter``
+    Numbers without a pattern, to begin iterations with.
 ``tridiagonal``, ``hermitian``
     The lowest eigenpairs at the size of a cluster, faster than LAPACK finds them.
 
@@ -30,6 +32,7 @@ from sheafcoarsen._kernels.dense.scaling import (
     normalized,
     power_of_two,
 )
+from sheafcoarsen._kernels.dense.scatter import SEED, drawn, following
 from sheafcoarsen._kernels.dense.triangular import inverse_of_triangular, triangular_factor
 from sheafcoarsen._kernels.dense.workspaces import (
     Workspace,
@@ -41,13 +44,16 @@ from sheafcoarsen._kernels.dense.workspaces import (
 __all__ = [
     "EPS",
     "NOT_NEGATIVE",
+    "SEED",
     "Workspace",
     "add_gram",
     "brought_near_one",
+    "drawn",
     "eigh_lowest",
     "eigvalsh",
     "eliminate_front",
     "fix_phase",
+    "following",
     "front_room",
     "gram",
     "inf_norm",

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from sheafcoarsen._kernels.dense.scatter import SEED, drawn, following
 from sheafcoarsen._kernels.dense.workspaces import LANES
 from sheafcoarsen._kernels.jit import subkernel, summing_subkernel
 
@@ -192,15 +193,11 @@ def lowest_of_tridiagonal(t, n, wanted, eps):
         for lane in range(LANES):
             x[lane] = w[min(start + lane, stop - 1)]
         factor_shifted(n, d, e, x, eps * size, lanes)
-        seed = np.uint64(88172645463325252 + start)
+        state = np.uint64(SEED + start)
         for i in range(n):
-            for lane in range(
-                LANES
-            ):  # any start will do that is no eigenvector's complement: xorshift
-                seed ^= seed << np.uint64(13)
-                seed ^= seed >> np.uint64(7)
-                seed ^= seed << np.uint64(17)
-                y[i, lane] = (seed >> np.uint64(11)) * 2.0**-53 - 0.5
+            for lane in range(LANES):
+                state = following(state)
+                y[i, lane] = drawn(state)
         for step in range(SOLVES):
             if step > 0:
                 for lane in range(stop - start):

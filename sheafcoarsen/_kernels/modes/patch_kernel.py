@@ -5,7 +5,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._kernels.dense import Workspace, normalized, potrf, potrs, singular_rows
+from sheafcoarsen._kernels.dense import (
+    SEED,
+    Workspace,
+    drawn,
+    following,
+    normalized,
+    potrf,
+    potrs,
+    singular_rows,
+)
 from sheafcoarsen._kernels.jit import pasted, subkernel
 from sheafcoarsen._kernels.modes.local import largest_loop_entry, stack
 from sheafcoarsen._kernels.modes.patches import PatchIndex
@@ -205,12 +214,10 @@ def patch_kernel(f, rows, unit, largest, top, eps, room):
     while 3 * count <= n:
         x = np.empty((count, n), a.dtype)
         flat = x.reshape(count * n)
-        seed = np.uint64(88172645463325252)
-        for i in range(count * n):  # any start will do: xorshift
-            seed ^= seed << np.uint64(13)
-            seed ^= seed >> np.uint64(7)
-            seed ^= seed << np.uint64(17)
-            flat[i] = (seed >> np.uint64(11)) * 2.0**-53 - 0.5
+        state = np.uint64(SEED)
+        for i in range(count * n):
+            state = following(state)
+            flat[i] = drawn(state)
         for _ in range(3):
             potrs(spare, n, flat, count, s)
             orthonormalize(x)
