@@ -231,7 +231,7 @@ def _coarsened(F: CellularSheaf, stacklevel: int) -> GlobalSections:
     eps = eps_of(F.dtype)
     with single_threaded_blas():
         sheaf, stalks = equilibrate(F, eps)  # (a)
-        descent = _descend(sheaf, KEEP[real_bytes(F.dtype)], eps)  # (b), (c)
+        descent = _descend(sheaf, F.dtype)  # (b), (c)
         last, levels = descent.last, descent.levels
         threshold = zero_threshold(last.dim_c0, eps, descent.dropped)
         if descent.full is None:
@@ -276,9 +276,10 @@ class _Descent(NamedTuple):
     full: FullRank | None = None
 
 
-def _descend(sheaf: CellularSheaf, keep: float, eps: float) -> _Descent:
+def _descend(sheaf: CellularSheaf, dtype: np.dtype) -> _Descent:
     """Coarsen until the dimension is at most ``LAST``, or coarsening gets no further."""
     levels: list[Level] = []
+    keep, eps = KEEP[real_bytes(dtype)], eps_of(dtype)
     zero, dropped, growth, looks = 0.0, 1.0, 1, 0
     while sheaf.dim_c0 > sizes.LAST:
         given, partition, split, is_cut = choose_clusters(sheaf, growth)
@@ -292,7 +293,8 @@ def _descend(sheaf: CellularSheaf, keep: float, eps: float) -> _Descent:
         if slow and looks < LOOKS:
             looks += 1
             full = sections_of_full_rank(sheaf)
-            if full is not None:
+            threshold = zero_threshold(sheaf.dim_c0, eps, dropped)
+            if full is not None and doubt(zero, full.smallest, threshold, 1.0, dtype) is None:
                 return _Descent(levels, sheaf, zero, dropped, full)
         if sheaf.dim_c0 <= limit:
             continue

@@ -14,6 +14,9 @@ from sheafcoarsen.sheaf import CellularSheaf
 LARGEST = 10_000
 """Size of delta delta* or delta* delta up to which it is factored densely."""
 
+EVEN = 1e-3
+"""Smallest row or column beside the largest, from which none of them is rounding."""
+
 CLEAR = 1e-7
 """Smallest eigenvalue of the one with unit diagonal, as estimated, from which rank is clear.
 
@@ -54,7 +57,7 @@ def sections_of_full_rank(sheaf: CellularSheaf) -> FullRank | None:
     if 0 in D.shape or min(rows, columns) > LARGEST:
         return None
     sizes = np.sqrt(np.asarray((abs(D) ** 2).sum(axis=int(rows <= columns))).reshape(-1))
-    if not sizes.all():
+    if sizes.min() <= EVEN * sizes.max():
         return None
     scale = scipy.sparse.diags_array(1 / sizes)
     D = scipy.sparse.csr_array(scale @ D if rows <= columns else D @ scale)
