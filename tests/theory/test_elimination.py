@@ -139,6 +139,34 @@ def test_trivial_holonomy_leaves_no_rounding_behind(known):
     assert not ((sigma > 0) & (sigma < 1e-8)).any()
 
 
+@pytest.mark.parametrize("spread", [0, 4])
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_long_cycles_without_holonomy_leave_nothing(dim, spread):
+    """Rounding comes together from all steps, and all of it is known to be rounding."""
+    n = 40
+    edges = np.stack([np.arange(n), (np.arange(n) + 1) % n], axis=1)
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        frames, turns = np.linalg.qr(rng.standard_normal((2, n, dim, dim)))[0]
+        turns *= 10.0 ** rng.uniform(-spread, spread, (n, 1, 1))
+        maps = turns @ frames[edges[:, 0]], turns @ frames[edges[:, 1]]
+        assert sc.eliminate(sc.CellularSheaf(edges, *maps), keep=[0]).sheaf.n_edges == 0
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_meshes_without_holonomy_leave_nothing(dim):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        edges = np.array(nx.complete_graph(9).edges)
+        frames = np.linalg.qr(rng.standard_normal((9, dim, dim)))[0]
+        turns = np.linalg.qr(rng.standard_normal((len(edges), dim, dim)))[0]
+        turns *= 10.0 ** rng.uniform(-2, 2, (len(edges), 1, 1))
+        maps = turns @ frames[edges[:, 0]], turns @ frames[edges[:, 1]]
+        K = sc.eliminate(sc.CellularSheaf(edges, *maps), keep=[0], max_neighbors=8)
+        assert K.kept.tolist() == [0]
+        assert K.sheaf.n_edges == 0
+
+
 @given(
     graph=graphs(min_vertices=1),
     dim=st.integers(1, 3),
