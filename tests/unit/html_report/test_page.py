@@ -148,6 +148,13 @@ def test_themes_of_the_reader_are_followed(page):
     assert "prefers-color-scheme: dark" in source
 
 
+@pytest.fixture
+def without_drawing(monkeypatch):
+    """Put blank pictures in the page, where words are looked at: drawing takes most of the time."""
+    monkeypatch.setattr("sheafcoarsen.html_report.pictures.drawn", lambda *_, **__: "data:,")
+
+
+@pytest.mark.usefixtures("without_drawing")
 def test_a_failed_check_is_said_at_the_top(C, tmp_path):
     import dataclasses
 
@@ -171,7 +178,9 @@ def test_a_failed_check_is_said_at_the_top(C, tmp_path):
         "empty stalks",
     ],
 )
-def test_any_coarsening_has_a_page(kind, tmp_path):
+def test_any_coarsening_has_a_page(kind, tmp_path, request):
+    if kind in ("principal", "compressed", "not an isometry"):  # drawn as others are
+        request.getfixturevalue("without_drawing")
     plain = coarsened()
     blocks = [plain.modes.basis(a) for a in range(4)]
     if kind == "own basis":
@@ -198,6 +207,7 @@ def test_any_coarsening_has_a_page(kind, tmp_path):
     assert (len(parsed.images) == 4) == (kind in ("principal", "no loops", "compressed", "complex"))
 
 
+@pytest.mark.usefixtures("without_drawing")
 def test_eigenvalues_of_large_sheaves_are_left_out_and_that_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.html_report.findings.QUALITY_BELOW", 3000)
     v = np.arange(4000)
@@ -287,6 +297,7 @@ def test_the_command_line_writes_a_page_with_its_times(graph_file, tmp_path, cap
     assert "karate.edges: 34 → 4 vertices" in texts
 
 
+@pytest.mark.usefixtures("without_drawing")
 def test_the_command_in_the_page_makes_the_same_again(tmp_path, capsys):
     path = tmp_path / "a signed graph.txt"
     edges = nx.karate_club_graph().edges
