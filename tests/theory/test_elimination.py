@@ -140,14 +140,15 @@ def test_trivial_holonomy_leaves_no_rounding_behind(known):
 
 
 @pytest.mark.parametrize("spread", [0, 4])
-@pytest.mark.parametrize("dim", [1, 2, 3])
+@pytest.mark.parametrize("dim", [1, 2])
 def test_long_cycles_without_holonomy_leave_nothing(dim, spread):
     """Rounding comes together from all steps, and all of it is known to be rounding."""
     n = 40
     edges = np.stack([np.arange(n), (np.arange(n) + 1) % n], axis=1)
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        frames, turns = np.linalg.qr(rng.standard_normal((2, n, dim, dim)))[0]
+        frames, turns = rng.standard_normal((2, n, dim, dim))
+        turns = np.linalg.qr(turns)[0]
         turns *= 10.0 ** rng.uniform(-spread, spread, (n, 1, 1))
         maps = turns @ frames[edges[:, 0]], turns @ frames[edges[:, 1]]
         assert sc.eliminate(sc.CellularSheaf(edges, *maps), keep=[0]).sheaf.n_edges == 0

@@ -42,3 +42,17 @@ def test_columns_are_taken_one_by_one():
         assert_residual(pooled[:, j] - K.reduce(b[:, j]), pooled, n=F.dim_c0)
     assert_residual(K.extend(z, 0 * b) - K.extend(z), K.extend(z), n=F.dim_c0)
     assert np.linalg.norm(x - K.extend(z)) > 0.1 * np.linalg.norm(x)
+
+
+@pytest.mark.parametrize("dim", [1, 2])
+def test_one_right_side_comes_back_as_several_do(dim):
+    """To the same bits, with numbers that are complex."""
+    F = sc.CellularSheaf.random(nx.karate_club_graph(), dim, dim, seed=3, dtype=complex)
+    K, rng = sc.eliminate(F, keep=[0]), np.random.default_rng(3)
+    b = rng.standard_normal((F.dim_c0, 2)) + 1j * rng.standard_normal((F.dim_c0, 2))
+    z = rng.standard_normal((K.sheaf.dim_c0, 2)) * (1 + 1j)
+    both = K.extend(z, b)
+    assert abs(both - K.extend(z)).max() > 0.1
+    for j in range(2):
+        assert np.array_equal(K.extend(z[:, j], b[:, j]), both[:, j])
+        assert np.array_equal(K.extend(z[:, j]), K.extend(z)[:, j])
