@@ -200,7 +200,7 @@ class Elimination:
             backward(self._stalks, self.steps, x, passed)
         else:
             x = self._free.extend(x, passed)
-        return x.reshape(-1, *z.shape[1:]).astype(dtype, copy=False)
+        return x.reshape(len(x), *z.shape[1:]).astype(dtype, copy=False)
 
     def reduce(self, b: npt.ArrayLike) -> np.ndarray:
         """Return the right side b_kept - L_kv L_vv^+ b_v of the system on the kept vertices.
@@ -230,7 +230,7 @@ class Elimination:
         """
         right = right_side(self.fine, b, "b", " of the fine sheaf")
         out = self._passed(as_columns(right))[self._kept_coordinates]
-        return out.reshape(-1, *right.shape[1:]).astype(right.dtype, copy=False)
+        return out.reshape(len(out), *right.shape[1:]).astype(right.dtype, copy=False)
 
     @cached_property
     def prolongation(self) -> scipy.sparse.csr_array:

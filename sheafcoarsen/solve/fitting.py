@@ -145,8 +145,10 @@ def least_squares(
     sums = np.zeros((sheaf.n_edges, difference.shape[1]), difference.real.dtype)
     kernels.sum_products(sheaf.edge_offsets, difference, difference, sums)
     return LeastSquares(
-        read_only(x.reshape(-1, *data.shape[1:]).astype(np.result_type(data.dtype, sheaf.dtype))),
-        read_only(sums.reshape(-1, *data.shape[1:])),
+        read_only(
+            x.reshape(len(x), *data.shape[1:]).astype(np.result_type(data.dtype, sheaf.dtype))
+        ),
+        read_only(sums.reshape(len(sums), *data.shape[1:])),
         float(relative.max(initial=0.0)),
         solve.iterations,
         solve.method,

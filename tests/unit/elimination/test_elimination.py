@@ -78,6 +78,13 @@ def test_an_edge_that_is_turned_round_changes_sign():
     assert np.array_equal(K.sheaf.tail_data, -F.tail_data)
 
 
+@pytest.mark.parametrize("keep", [None, [0, 4]])
+def test_no_columns_stay_none(keep):
+    K = sc.eliminate(path(9), keep=keep)
+    assert K.extend(np.zeros((K.sheaf.dim_c0, 0))).shape == (9, 0)
+    assert K.reduce(np.zeros((9, 0))).shape == (K.sheaf.dim_c0, 0)
+
+
 def test_names_stay_with_their_vertices():
     F = CellularSheaf.constant(nx.relabel_nodes(nx.path_graph(4), {k: f"v{k}" for k in range(4)}))
     assert sc.eliminate(F, keep=[1, 3]).sheaf.vertex_labels == ("v1", "v3")
