@@ -104,8 +104,9 @@ class cluster:  # noqa: N801 (a context)
         import dask
         from distributed import Client, LocalCluster
 
-        # of machines that have other work: a worker that does not come up in time is given up
-        self.config = dask.config.set({"distributed.comm.timeouts.connect": f"{PATIENCE}s"})
+        # where there is other work too, a worker takes long to come back: else it is given up
+        settings = ("distributed.comm.timeouts.connect", "distributed.deploy.lost-worker-timeout")
+        self.config = dask.config.set({name: f"{PATIENCE}s" for name in settings})
         settings = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "2GB"}
         if self.options.get("processes", True):
             settings["host"] = "127.0.0.1"

@@ -76,6 +76,14 @@ def test_parts_of_a_sheaf():
         assert np.array_equal(G.head_map(k), F.head_map(e))
 
 
+def test_little_is_read_at_once():
+    sizes = [3e6] * 5 + [2e7, 1e6] + [10] * 40
+    found = list(tasks.batches(sizes))
+    assert [k for some in found for k in some] == list(range(len(sizes)))
+    assert [len(some) for some in found] == [2, 2, 1, 1, 16, 16, 9]
+    assert list(tasks.batches([])) == []
+
+
 @pytest.fixture
 def unfinished(url, monkeypatch):
     """Return a call that ended between the shuffle and the shards, and how it goes on."""
@@ -115,3 +123,26 @@ def test_damaged_scratch_is_seen(what, damage, unfinished, url):
     C = unfinished()
     assert C.report["tasks_found"] >= len(C.fine.parts)
     assert C.verify().passed
+
+
+def test_damaged_rows_of_a_neighbour_are_seen(url, monkeypatch):
+    src = dist.to_store(url("src"), grid_sheaf(9), part_bytes=2000)
+    P = sc.select(grid_sheaf(9), 9)
+    with monkeypatch.context() as context:
+        context.setattr(tasks, "border_task", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            dist.coarsen(src, url("out"), P, 3, n_shards=3)
+    for path in Path(url("out"), "work/halo").iterdir():
+        held = path.read_bytes()
+        path.write_bytes(bytes([byte ^ 1 for byte in held]))
+    with pytest.raises(StoreError, match="work/halo/.* is damaged"):
+        dist.coarsen(src, url("out"), P, 3, n_shards=3)
+
+
+def test_a_part_of_another_store_is_refused(url):
+    src = dist.to_store(url("src"), grid_sheaf(6), part_bytes=2000)
+    other = dist.to_store(url("other"), grid_sheaf(4), part_bytes=500)
+    Path(url("src"), "parts", "000000").rename(Path(url("away")))
+    Path(other.url, "parts", "000000").rename(Path(url("src"), "parts", "000000"))
+    with pytest.raises(StoreError, match="part 0 holds .* its dimensions say"):
+        dist.coarsen(src, url("out"), sc.select(grid_sheaf(6), 4), 2)
