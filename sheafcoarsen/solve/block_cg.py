@@ -55,6 +55,8 @@ def lowest_pairs(
 ) -> Pairs:
     """Iterate from X (n, m) until the first ``wanted`` residuals are at or below ``target``.
 
+    Columns that rounding makes dependent are left out; there may be fewer than m in the end.
+
     Parameters
     ----------
     apply, precondition : callable
@@ -88,7 +90,7 @@ def lowest_pairs(
             return Pairs(values, X, residuals, step)
         late = np.flatnonzero(residuals[:wanted] > target).max()
         active = np.flatnonzero(residuals > target)
-        active = active[active <= late + m - wanted]
+        active = active[active <= late + max(m - wanted, 0)]
         if len(active) < m:
             R = R[:, active]
         W = precondition(np.ascontiguousarray(R))
@@ -107,11 +109,13 @@ def lowest_pairs(
         E = np.hstack([C, D])
         following = X
         if X is kept.vectors:
-            following = spare.pop() if spare else np.empty_like(X)
+            fits = spare and spare[0].shape == X.shape  # columns may have been lost
+            following = spare.pop() if fits else np.empty_like(X)
         P = _combined((X, W, P), E, following)
         X = following
         if step % FRESH == 0:
             values, X = _fresh(apply, weigh, X, X)
+            m = X.shape[1]
             known = _measured(values, X, P, apply(P), weigh(P))
         else:
             known = _hermitian(E.conj().T @ GA @ E), _hermitian(E.conj().T @ GB @ E)

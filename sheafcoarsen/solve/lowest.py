@@ -167,10 +167,10 @@ def eigenmodes(
         found = spectrum.pairs(spectrum.chosen() if method == "auto" else method, given, rng)
         assert found is not None  # with the sections among the k there always is an answer
         result = _finished(spectrum, found, unit, roots, norm, sheaf)
-    missed = np.flatnonzero(~(result.residuals <= allowed))
-    if missed.size:
+    reached = int((result.residuals <= allowed).sum())
+    if reached < k:
         raise NotConverged(
-            f"{k - missed.size} of {k} pairs reached the residual `tol` = {tol:g} in "
+            f"{reached} of {k} pairs reached the residual `tol` = {tol:g} in "
             f"{result.iterations} steps of method {result.method!r}, the worst stands at "
             f"{result.residuals.max():.2g}: ask for a larger `tol`, for fewer pairs, or take "
             f'method="direct"; what was found is in the error\'s `result`',

@@ -321,8 +321,9 @@ class LowSpectrum:
         for _ in range(ROUNDS):
             found = lowest_pairs(self.apply, inside, X, wanted, target)
             steps += found.steps
-            if found.residuals[:wanted].max() > target:  # go on with more columns
-                more = _random(rng, (self.n, PROBES), self.L.dtype)
+            lost = max(wanted + 1 - len(found.values), 0)
+            if lost or found.residuals[:wanted].max() > target:  # go on with more columns
+                more = _random(rng, (self.n, PROBES + lost), self.L.dtype)
                 X = _without(np.hstack([found.vectors, more]), sections)
                 continue
             if not probe_rounds:

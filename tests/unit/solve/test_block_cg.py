@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
+from sheafcoarsen.solve import block_cg
 from sheafcoarsen.solve.block_cg import lowest_pairs, rayleigh_ritz
 
 RNG = np.random.default_rng(1)
@@ -49,3 +50,37 @@ def test_dependent_columns_are_left_out():
     found, C = rayleigh_ritz(S.T @ A @ S, S.T @ S, 3)
     assert C.shape[0] == 5
     assert np.abs(found - values[:3]).max() <= 1e-6
+
+
+@pytest.mark.parametrize("lost", [1, 5])
+@pytest.mark.parametrize("where", ["measured afresh", "begun afresh"])
+def test_columns_lost_on_the_way(monkeypatch, where, lost):
+    A, values = problem()
+    fresh, beside = block_cg._fresh, block_cg._beside_first
+    due, count = [], [0, 0]
+
+    def losing(apply, weigh, X, out):
+        found, X = fresh(apply, weigh, X, out)
+        count[0] += 1
+        if due or (where == "measured afresh" and count[0] == 2):
+            due.clear()
+            return found[:-lost], np.ascontiguousarray(X[:, :-lost])
+        return found, X
+
+    def deficient(GA, GB, m):
+        found, C = beside(GA, GB, m)
+        count[1] += 1
+        if where == "begun afresh" and count[1] == 4:
+            due.append(lost)
+            return found[:-lost], C[:, :-lost]
+        return found, C
+
+    monkeypatch.setattr(block_cg, "_fresh", losing)
+    monkeypatch.setattr(block_cg, "_beside_first", deficient)
+    X = RNG.standard_normal((60, 7))
+    found = lowest_pairs(A.__matmul__, lambda R: R, X, 4, 1e-9, most_steps=300, stalled=50)
+    left = 7 - lost
+    assert found.vectors.shape == (60, left)
+    assert found.residuals[:4].max() <= 1e-9
+    assert np.abs(found.values[:4] - values[: min(4, left)]).max() <= 1e-13
+    assert np.abs(found.vectors.T @ found.vectors - np.eye(left)).max() <= 1e-12

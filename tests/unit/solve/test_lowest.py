@@ -98,6 +98,42 @@ def test_a_strip_of_cameras():
     assert E.values[3] > 0
 
 
+def weakly_joined(weight: float, seed: int, n: int = 60) -> CellularSheaf:
+    """Return two expanders, a weak edge between them and a leaf on another: connected."""
+    halves = (nx.random_regular_graph(4, n, seed=s) for s in (seed, seed + 50))
+    graph = nx.disjoint_union(*halves)
+    nx.set_edge_attributes(graph, 1.0, "weight")
+    graph.add_weighted_edges_from([(0, n, weight), (2 * n - 1, 2 * n, weight)])
+    return CellularSheaf.constant(graph)
+
+
+def test_columns_that_become_dependent():
+    F = weakly_joined(1e-6, 2)
+    values = reference(F)[0]
+    E = sc.eigenmodes(F, 4, method="direct")
+    assert E.n_zero == 1
+    assert np.abs(E.values - values[:4]).max() <= 1e-8 * values[-1]
+
+
+def test_columns_that_are_lost_are_looked_for_again(monkeypatch):
+    real, calls = spectrum.lowest_pairs, []
+
+    def losing(*args, **options):
+        calls.append(1)
+        found = real(*args, **options)
+        if len(calls) > 1:
+            return found
+        kept = {name: getattr(found, name)[:2] for name in ("values", "residuals")}
+        return found._replace(vectors=found.vectors[:, :2], **kept)
+
+    monkeypatch.setattr(spectrum, "lowest_pairs", losing)
+    F = SHEAVES["noisy bundle"]
+    values, _, _, unit = reference(F)
+    E = sc.eigenmodes(F, 5, method="direct")
+    assert len(calls) == 2
+    assert np.abs(E.values / unit**2 - values[:5]).max() <= 1e-8 * values[-1]
+
+
 def test_single_precision_in_and_out():
     F = CellularSheaf.random(GRID, 2, 2, kind="orthogonal", seed=3, dtype=np.complex64)
     E = sc.eigenmodes(F, 3)
