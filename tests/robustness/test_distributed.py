@@ -106,7 +106,7 @@ class cluster:  # noqa: N801 (a context)
 
         # where there is other work too, a worker takes long to come back: else it is given up
         settings = ("distributed.comm.timeouts.connect", "distributed.deploy.lost-worker-timeout")
-        self.config = dask.config.set({name: f"{PATIENCE}s" for name in settings})
+        self.config = dask.config.set(dict.fromkeys(settings, f"{PATIENCE}s"))
         settings = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "2GB"}
         if self.options.get("processes", True):
             settings["host"] = "127.0.0.1"
