@@ -28,6 +28,7 @@ import numpy as np
 
 import sheafcoarsen as sc
 from benchmarks import child, questions, report, rivals
+from benchmarks.asked import ROUNDS, SIZES, Most
 from benchmarks.report import Row
 from benchmarks.sets import largest_component
 from benchmarks.timing import paired
@@ -41,93 +42,6 @@ MARKER = "answers"
 MEDIAN = "medians of the four"
 
 
-class Question(NamedTuple):
-    """What is asked of which sheaf, and the floor: a ratio, iterations or seconds."""
-
-    kind: str
-    problem: str
-    floor: float | None = None
-    counted: bool = False  # among the four whose medians have floors
-    pairs: int = 10
-
-
-class Most(NamedTuple):
-    """Floors of eigenpairs that are too many for a yardstick: iterations, bytes."""
-
-    iterations: int
-    memory: float
-
-
-def _questions(modes, lobpcg, solves, others, flat, products, extensions, cameras):
-    for name, floor in modes.items():
-        problem, _, k = name.partition(" : ")
-        yield Question("modes", problem, floor, pairs=int(k or 10))
-    yield from (Question("lobpcg", name, 5) for name in lobpcg)
-    yield from (Question("solve", name, counted=True) for name in solves)
-    yield from (Question("solve", name) for name in others)
-    yield from (Question("iterations", name, most) for name, most in flat.items())
-    yield from (Question("products", name, 1.5) for name in products)
-    yield from (Question("extension", name, 6) for name in extensions)
-    yield Question("strip", f"strip {cameras}", 0.05)
-
-
-SIZES = {
-    "smoke": list(
-        _questions(
-            {"3-D grid 9": None, "2-D grid 20": None},
-            ["2-D grid 20"],
-            ["2-D grid 30", "near consistent 900"],
-            [],
-            {"mixed 900": 32},
-            ["2-D grid 20"],
-            ["3-D grid, scalar 9"],
-            120,
-        )
-    ),
-    "small": list(
-        _questions(
-            {"3-D grid 20": 4, "2-D grid 100": 1, "bunny": 2, "bunny : 30": 1.5, "wing": 2.5},
-            ["city10000"],
-            ["2-D grid 100", "bunny", "3-D grid, consistent 20", "near consistent 5000"],
-            ["poses 20000", "wing"],
-            {"sphere2500": 20, "torus3d": 20, "city10000": 20, "minnesota": 32, "mixed 5000": 32},
-            ["bunny", "2-D grid 150"],
-            ["3-D grid, scalar 30", "3-D grid, space 20"],
-            683,
-        )
-    ),
-    "medium": list(
-        _questions(
-            {
-                "3-D grid 37": 8,
-                "bunny": 2,
-                "bunny : 30": 1.5,
-                "2-D grid 300": 1.8,
-                "poses 100000": 1.6,
-                "wing": 2.5,
-                "3-D grid 58": Most(iterations=12, memory=0.8e9),
-            },
-            ["bunny", "city10000"],
-            ["2-D grid 200", "bunny", "3-D grid, consistent 37", "near consistent 20000"],
-            ["poses 100000", "wing", "feeder", "mixed 20000"],
-            {
-                "sphere2500": 20,
-                "torus3d": 20,
-                "city10000": 20,
-                "minnesota": 32,
-                "3-D grid, consistent 27": 20,
-                "3-D grid, consistent 58": 20,
-                "3-D grid 58": 20,
-                "2-D grid 300": 20,
-            },
-            ["bunny", "2-D grid 300"],
-            ["3-D grid, scalar 60", "3-D grid, space 40"],
-            683,
-        )
-    ),
-}
-SIZES["large"] = SIZES["medium"]
-ROUNDS = {"smoke": 1, "small": 3, "medium": 3, "large": 3}
 FACTORS_UP_TO = 2e8
 """Entries of factors beyond which a direct solver is not tried."""
 
