@@ -61,6 +61,13 @@ def test_a_coarsening_comes_back(kind, url):
     assert dist.open_store(url("moved")).load().equals(C.sheaf)
 
 
+def test_loops_that_were_put_back_are_named(memory):
+    F = sc.CellularSheaf.constant([[u, v] for u in range(6) for v in range(u)])
+    C = sc.coarsen(F, sc.Partition([0, 0, 0, 1, 1, 1]), 1)
+    C = C.recoarsen(F.with_maps(F.tail_data, 2 * F.head_data))
+    assert dist.to_store(memory("C"), C).load().restored_loops.tolist() == [0, 1]
+
+
 def test_a_stored_coarsening_is_no_place_for_a_run(url):
     F = grid_sheaf(6)
     P = sc.select(F, 4)
