@@ -4,6 +4,8 @@ from collections.abc import Sized
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from sheafcoarsen._support.arrays import integer_array
 from sheafcoarsen._support.linalg import eps_of, zero_level
@@ -18,8 +20,8 @@ from sheafcoarsen._support.points import (
 def surface_arrays(points: npt.ArrayLike, faces: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Return points (n, 3) and faces (f, k) of a surface: polygons with areas, at most two a side.
 
-    Vertices without a face, boundaries, several components, faces that turn differently and
-    one-sided surfaces are allowed.
+    Vertices without a face, boundaries, several components and one-sided surfaces are allowed.
+    Faces are returned turned alike (see :func:`_turned_alike`).
     """
     points = point_array(points, columns=3)
     faces = _faces(faces, len(points))
@@ -49,7 +51,32 @@ def surface_arrays(points: npt.ArrayLike, faces: npt.ArrayLike) -> tuple[np.ndar
             f"but a surface has at most two faces at an edge: leave one out, or split the edge's "
             f"vertices"
         )
-    return points, faces
+    return points, _turned_alike(faces, keys[order], order)
+
+
+def _turned_alike(faces: np.ndarray, keys: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Return faces of which two with a common side run through it in opposite directions.
+
+    Of each component, joined by sides, the first face stays as it is, and of a one-sided one all
+    stay. ``order`` sorts the sides, and ``keys`` are theirs in that order.
+    """
+    count, k = faces.shape
+    shared = np.flatnonzero(keys[1:] == keys[:-1])
+    f, g = order[shared] // k, order[shared + 1] // k
+    ascends = (faces < np.roll(faces, -1, axis=1)).reshape(-1)
+    disagree = ascends[order[shared]] == ascends[order[shared + 1]]
+    if not disagree.any():
+        return faces
+    # two copies of each face, as given and turned over: those that agree are joined
+    over = np.where(disagree, count, 0)
+    ends = np.concatenate([[f, g + over], [f + count, g + count - over]], axis=1)
+    joined = csr_array((np.ones(2 * len(f), bool), tuple(ends)), shape=(2 * count, 2 * count))
+    side = connected_components(joined, directed=False)[1].reshape(2, count)
+    _, first, component = np.unique(side.min(axis=0), return_index=True, return_inverse=True)
+    turned = (side[0] != side[0, first[component.reshape(-1)]]) & (side[0] != side[1])
+    faces = faces.copy()
+    faces[turned, 1:] = faces[turned, :0:-1]
+    return faces
 
 
 def _faces(value: npt.ArrayLike, n: int) -> np.ndarray:

@@ -54,10 +54,11 @@ def tangent_frames(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
 
     Notes
     -----
-    A vertex's normal is the sum of the normals of its faces, weighted by area. Where that vanishes,
-    or there is no face, it is (0, 0, 1). The first column is horizontal with respect to the
-    coordinate axis farthest from the normal; like any choice of bases on a sphere, this one jumps
-    somewhere, and the transport makes up for it.
+    A vertex's normal is the sum of the normals of its faces, weighted by area; faces joined by
+    sides are first turned as the first of them, unless the surface is one-sided. Where the sum
+    vanishes, or there is no face, the normal is (0, 0, 1). The first column is horizontal with
+    respect to the coordinate axis farthest from the normal; like any choice of bases on a sphere,
+    this one jumps somewhere, and the transport makes up for it.
 
     Examples
     --------
@@ -93,7 +94,8 @@ def tangent_bundle(
     or one of yours. The transport of an edge (u, v) is the orthogonal matrix nearest to
     ``T_u^T T_v`` (its polar factor), which carries tangent vectors at v to tangent vectors at u
     (``eq:app-connection-restrictions``). Its determinant is the sign of the two normals' scalar
-    product: -1 where the orientation flips, as it must somewhere on a one-sided surface.
+    product: -1 where the orientation flips, as it must somewhere on a one-sided surface. Faces need
+    not be given turned alike: they follow the first face of their component.
 
     Parameters
     ----------

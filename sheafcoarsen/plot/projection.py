@@ -7,7 +7,14 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 from scipy.spatial import cKDTree
 
-from sheafcoarsen._support import area_vectors, choice, real_number, side_keys
+from sheafcoarsen._support import (
+    area_vectors,
+    choice,
+    pairs_of_keys,
+    real_number,
+    side_keys,
+)
+from sheafcoarsen.sheaf import component_labels
 
 UpAxis: TypeAlias = Literal["x", "y", "z"]
 """The coordinate axis that points up in a picture."""
@@ -60,10 +67,11 @@ def outward_faces(points: np.ndarray, faces: np.ndarray) -> np.ndarray | None:
     balance = np.bincount(at.reshape(-1), np.where(forward.reshape(-1), 1, -1))
     if len(sides) * 2 != len(keys) or balance.any():
         return None
-    normals = face_normals(points, faces)
     area, _ = area_vectors(points, faces)
-    volume = (area * points[faces].mean(axis=1)).sum()
-    return normals if volume >= 0 else -normals
+    component = component_labels(n, pairs_of_keys(sides, n))[faces[:, 0]]
+    volumes = np.bincount(component, (area * points[faces].mean(axis=1)).sum(axis=1))
+    inward = volumes[component] < 0
+    return np.where(inward[:, None], -1.0, 1.0) * face_normals(points, faces)
 
 
 def face_normals(points: np.ndarray, faces: np.ndarray) -> np.ndarray:

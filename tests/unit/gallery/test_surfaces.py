@@ -189,6 +189,21 @@ def test_what_is_no_surface_is_refused(function, points, faces, error, message):
         function(points, faces)
 
 
+def test_faces_that_turn_differently_give_the_field_of_the_sphere():
+    """Transports and areas are those of faces that turn alike."""
+    points, faces = sphere(np.random.default_rng(230), n=80)
+    mixed = faces.copy()
+    mixed[1::2] = mixed[1::2, ::-1]
+    for weights in ("uniform", "cotan"):
+        F, G = (gallery.tangent_bundle(points, f, weights=weights) for f in (faces, mixed))
+        assert_residual(F.head_data - G.head_data, F.head_data, n=8)
+        assert_residual(F.tail_data - G.tail_data, F.tail_data, n=4)
+    T, U = (gallery.tangent_frames(points, f) for f in (faces, mixed))
+    assert_residual(T - U, T, n=6)
+    areas = gallery.vertex_areas(points, faces)
+    assert_residual(areas - gallery.vertex_areas(points, mixed), areas, n=6)
+
+
 @pytest.mark.real_data
 def test_the_orientation_of_a_moebius_strip_flips_somewhere(data_folder):
     lines = (data_folder / "mesh_moebius.off").read_text().split("\n")

@@ -56,6 +56,9 @@ def test_normals_of_a_closed_surface_point_outwards():
     mixed = faces.copy()
     mixed[3] = mixed[3, ::-1]
     assert outward_faces(points, mixed) is None
+    both = np.vstack([points, points + 5])
+    normals = outward_faces(both, np.vstack([faces, len(points) + faces[:, ::-1]]))
+    assert ((normals * np.vstack([middles, middles])).sum(axis=1) > 0).all()
 
 
 def test_light_falls_on_both_sides():

@@ -7,6 +7,7 @@ import pytest
 
 from sheafcoarsen._support import surface_arrays, vertex_normals
 from tests.support.helpers import assert_residual
+from tests.unit.gallery.test_surfaces import icosphere
 
 
 def test_area_weighs_the_normals():
@@ -41,3 +42,25 @@ def test_faces_without_area_are_found_at_every_scale(scale, offset):
 def test_points_in_one_place_make_faces_without_area():
     with pytest.raises(ValueError, match=re.escape("`faces[1]` = (1, 2, 3) has no area")):
         surface_arrays([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 0, 0]], [[0, 1, 2], [1, 2, 3]])
+
+
+def test_faces_are_turned_as_the_first_of_their_component():
+    """Two spheres, one given inside out, and a Moebius strip, which stays as it is."""
+    rng = np.random.default_rng(17)
+    points, faces = icosphere(1)
+    around = 2 * np.pi * np.arange(5) / 5
+    rim = np.stack([np.cos(around), np.sin(around), np.zeros(5)], axis=1)
+    strip = np.array([[i, (i + 1) % 5, (i + 2) % 5] for i in range(5)])
+    both = np.vstack([points, points + 3, rim + 6])
+    wanted = np.vstack([faces, 42 + faces[:, ::-1], 84 + strip])
+    given = wanted.copy()
+    flipped = np.flatnonzero(rng.random(160) < 0.5)
+    flipped = flipped[(flipped != 0) & (flipped != 80)]
+    given[flipped] = given[flipped][:, ::-1]
+
+    def cycles(faces):
+        first = faces.argmin(axis=1)[:, None]
+        return np.take_along_axis(faces, (first + np.arange(3)) % 3, axis=1)
+
+    np.testing.assert_array_equal(cycles(surface_arrays(both, given)[1]), cycles(wanted))
+    np.testing.assert_array_equal(surface_arrays(both, wanted)[1], wanted)
