@@ -46,10 +46,6 @@ class _Hold:
         for library, _ in self.before:
             library.set(1)
 
-    def is_pending(self, user: object) -> bool:
-        """Tell whether giving back is not done yet."""
-        return user in self.users or (not self.users and self.before is not None)
-
     def give_back(self, user: object) -> None:
         """Restore the counts when nobody needs one thread any more; to repeat it does no harm."""
         self.users.discard(user)
@@ -97,21 +93,19 @@ class single_threaded_blas:  # noqa: N801 (used like a function)
                 _process.take(self, [library for library in libraries if library.shared])
             _thread.hold.take(self, [library for library in libraries if not library.shared])
         except BaseException:
-            self._leave()
+            self.__exit__()
             raise
 
     def __exit__(self, *error: object) -> None:
-        self._leave()
-
-    def _leave(self) -> None:
         interrupted = None
-        while _process.is_pending(self) or _thread.hold.is_pending(self):
+        while True:
             try:
                 _thread.hold.give_back(self)
                 with _lock:
                     _process.give_back(self)
-            except KeyboardInterrupt as error:
-                interrupted = error
+                break
+            except KeyboardInterrupt as error_within:
+                interrupted = error_within
         if interrupted is not None:
             raise interrupted
 

@@ -45,6 +45,20 @@ def thread_limit(limit: int | None) -> Iterator[None]:
         _limit.reset(token)
 
 
+def _dismiss(pool: ThreadPoolExecutor, waiting: deque) -> None:
+    """Wait until the threads have ended the ranges they are in, also when interrupted meanwhile."""
+    interrupt = None
+    while True:
+        try:
+            pool.shutdown()
+            break
+        except KeyboardInterrupt as error:
+            waiting.clear()
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt
+
+
 def run_ranges(
     work: Callable[[int, int], Any],
     cost: np.ndarray,
@@ -114,15 +128,17 @@ def run_ranges(
             drain(shown)
             return results
         # starts as many threads as there are tasks; this one works too
-        with ThreadPoolExecutor(threads) as pool:
-            try:
-                others = [pool.submit(help_out) for _ in range(min(threads, len(pieces)) - 1)]
-                drain(shown)
-                for other in others:
-                    other.result()
-            except BaseException:
-                waiting.clear()  # an interrupt may also come before this thread drains
-                raise
+        pool = ThreadPoolExecutor(threads)
+        try:
+            others = [pool.submit(help_out) for _ in range(min(threads, len(pieces)) - 1)]
+            drain(shown)
+            for other in others:
+                other.result()
+        except BaseException:
+            waiting.clear()  # an interrupt may also come before this thread drains
+            raise
+        finally:
+            _dismiss(pool, waiting)
         while finished:
             shown.update(finished.popleft())
     return results
