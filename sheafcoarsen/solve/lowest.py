@@ -22,7 +22,7 @@ from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf, unit_sheaf
 from sheafcoarsen.solve.solver import tolerance
-from sheafcoarsen.solve.spectrum import METHODS, Found, LowSpectrum, Method
+from sheafcoarsen.solve.spectrum import LOW, METHODS, Found, LowSpectrum, Method
 
 FLOOR = 1e-13
 """Of the problem without a mass matrix, a residual that rounding lets be reached."""
@@ -188,7 +188,9 @@ def _finished(
     sheaf: CellularSheaf,
 ) -> Eigenmodes:
     """Return the result in the units and the scalar type of the sheaf."""
-    values, X, n_zero = _zeros_decided(spectrum, *found.whole())
+    values, X, n_zero = _zeros_decided(spectrum, spectrum.near(), *found.whole())
+    if found.method == "dense" and n_zero < len(values) and values[n_zero] <= spectrum.near():
+        values, X, n_zero = _zeros_decided(spectrum, LOW * spectrum.norm, *found.whole())
     k, roots = spectrum.k, np.repeat(roots, sheaf.vertex_dims)[:, None]
     following = values[k] if len(values) > k else np.inf
     values, X, n_zero = values[:k], X[:, :k], min(n_zero, k)
@@ -209,14 +211,14 @@ def _finished(
 
 
 def _zeros_decided(
-    spectrum: LowSpectrum, values: np.ndarray, X: np.ndarray
+    spectrum: LowSpectrum, level: float, values: np.ndarray, X: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Turn the lowest vectors into singular vectors of delta, and count its zeros.
+    """Turn the vectors of values up to a level into singular vectors of delta; count its zeros.
 
     Eigenvalues resolve singular values only to the square root of rounding.
     """
     values = values.copy()
-    near = int((values <= spectrum.near()).sum())
+    near = int((values <= level).sum())
     if near == 0:
         return values, X, 0
     delta = coboundary(spectrum.sheaf)
@@ -225,8 +227,8 @@ def _zeros_decided(
     singular = np.append(singular, np.zeros(near - len(singular)))[::-1]
     X = np.hstack([X[:, :near] @ V.conj().T[:, ::-1], X[:, near:]])
     values[:near] = singular**2
-    level = zero_level(max(delta.shape), eps_of(delta.dtype), np.sqrt(spectrum.norm))
-    n_zero = int((singular <= level).sum())
+    zero = zero_level(max(delta.shape), eps_of(delta.dtype), np.sqrt(spectrum.norm))
+    n_zero = int((singular <= zero).sum())
     values[:n_zero] = 0
     return values, X, n_zero
 

@@ -60,6 +60,11 @@ stands above the result by a hundred times its residual. Without that two of 1,0
 missed a vector that the start lacked among sixty nearly equal eigenvalues.
 """
 
+LOW = 0.1
+"""Relative to norm(L, inf), eigenvalues whose vectors of "dense" rounding may mix with a kernel by
+so much that it is not seen to be one.
+"""
+
 SHIFT = 1e-12
 """Of the factorization of "direct", relative to norm(L, inf)."""
 
@@ -168,7 +173,7 @@ class LowSpectrum:
     def dense(self) -> Found:
         """Return the pairs from all of them."""
         values, vectors = scipy.linalg.eigh(self.L.toarray())
-        m = max(self.k + 1, int((values <= self.near()).sum()))
+        m = max(self.k + 1, int((values <= LOW * self.norm).sum()))
         return Found(values[:m], vectors[:, :m], self._none, "dense", "dense")
 
     def direct(self, start: np.ndarray | None, rng: np.random.Generator) -> Found | None:

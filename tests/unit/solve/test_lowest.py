@@ -107,6 +107,15 @@ def weakly_joined(weight: float, seed: int, n: int = 60) -> CellularSheaf:
     return CellularSheaf.constant(graph)
 
 
+@pytest.mark.parametrize("weight", [3e-4, 1e-5, 1e-7])
+def test_zeros_beside_what_is_nearly_zero(weight):
+    for seed in range(6):
+        E = sc.eigenmodes(weakly_joined(weight, seed), 2, method="dense")
+        assert E.n_zero == 1
+        assert E.values[0] == 0
+        assert abs(E.values[1] - 0.033 * weight) <= 0.02 * weight
+
+
 def test_columns_that_become_dependent():
     F = weakly_joined(1e-6, 2)
     values = reference(F)[0]
