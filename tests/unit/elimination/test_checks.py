@@ -49,3 +49,13 @@ def test_steps_of_another_elimination_are_refused():
         dataclasses.replace(K, steps=other.steps)
     with pytest.raises(TypeError, match="`steps` must be the steps"):
         dataclasses.replace(K, steps=())
+
+
+def test_a_map_that_is_nearly_an_isometry_is_none():
+    F = CellularSheaf.constant(STAR, dim=2)
+    tails = F.tail_data.reshape(4, 2, 2).copy()
+    tails[1, 1, 1] = 1 + 1e-10
+    with pytest.raises(ValueError, match="the tail map of edge 1"):
+        sc.eliminate(F.with_maps(tails, F.head_data), max_neighbors=4)
+    tails[1, 1, 1] = 1 + 4e-16
+    assert sc.eliminate(F.with_maps(tails, F.head_data), max_neighbors=4).kept.size == 0
