@@ -122,7 +122,8 @@ def eigenmodes(
         Positive weights m_v of the vertices: L x = lambda M x with M = blockdiag(m_v I). The areas
         of a mesh's vertices, say.
     start : array_like, shape (dim_c0, h), optional
-        Vectors near the wanted ones, for "multilevel".
+        Vectors near the wanted ones, to begin from; of complex ones for a real sheaf the real and
+        the imaginary parts.
     seed : int
         Of the random columns.
     progress : bool
@@ -268,10 +269,16 @@ def _weighted(sheaf: CellularSheaf, roots: np.ndarray) -> CellularSheaf:
 def _start(sheaf: CellularSheaf, start: npt.ArrayLike, roots: np.ndarray) -> np.ndarray:
     """Return the start in the coordinates of the weighted problem, with independent columns."""
     X = scalar_array("start", start)
-    if X.ndim != 2 or X.shape[0] != sheaf.dim_c0 or not np.isfinite(X).all():
+    if X.ndim != 2 or X.shape[0] != sheaf.dim_c0:
         raise ValueError(
             f"`start` must hold finite vectors as columns, shape ({sheaf.dim_c0}, h), got {X.shape}"
         )
+    bad = np.argwhere(~np.isfinite(X))
+    if bad.size:
+        row, column = bad[0]
+        raise ValueError(f"`start[{row}, {column}]` must be finite, got {X[row, column]}")
+    if X.dtype.kind == "c" and sheaf.dtype.kind != "c":  # real eigenvectors span complex ones
+        X = np.hstack([X.real, X.imag])
     X = X.astype(np.result_type(X.dtype, sheaf.dtype, np.float64))
     X = X * np.repeat(roots, sheaf.vertex_dims)[:, None]
     return scipy.linalg.qr(X, mode="economic")[0]

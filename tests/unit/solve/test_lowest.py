@@ -89,6 +89,22 @@ def test_a_start_that_lacks_a_vector():
     assert np.abs(E.values / unit**2 - values[:10]).max() <= 1e-7 * values[-1]
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_a_complex_start_of_a_real_sheaf(method):
+    """Mixed by a unitary matrix, eigenvectors are still found in its real and imaginary parts."""
+    F = SHEAVES["noisy bundle"]
+    values, vectors, _, unit = reference(F)
+    rng = np.random.default_rng(2)
+    turn = np.linalg.qr(rng.standard_normal((9, 9)) + 1j * rng.standard_normal((9, 9)))[0]
+    for start in (vectors[:, :9] @ turn, 1j * np.ones((F.dim_c0, 1))):
+        E = sc.eigenmodes(F, 5, method=method, start=start)
+        assert E.vectors.dtype == F.dtype
+        assert np.abs(E.values / unit**2 - values[:5]).max() <= 1e-8 * values[-1]
+    alone = sc.eigenmodes(F, 5, method=method)
+    good = sc.eigenmodes(F, 5, method=method, start=vectors[:, :9] @ turn)
+    assert method == "dense" or good.iterations < alone.iterations
+
+
 def test_a_strip_of_cameras():
     """Edges (i, i + 1) and (i, i + 2), identity maps: of three zeros plain Lanczos loses one."""
     n = 683
@@ -191,6 +207,12 @@ def test_what_does_not_converge_is_an_error_with_what_there_is(monkeypatch):
         (2, {"mass": np.ones(3)}, ValueError, "one real number for each of 56 vertices"),
         (2, {"method": "power"}, ValueError, "`method` must be one of 'auto', 'dense'"),
         (2, {"start": np.ones(56)}, ValueError, "`start` must hold finite vectors as columns"),
+        (
+            2,
+            {"start": [[1.0, np.nan]] * 56},
+            ValueError,
+            r"`start\[0, 1\]` must be finite, got nan",
+        ),
     ],
 )
 def test_bad_input(k, options, error, message):
