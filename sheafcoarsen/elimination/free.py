@@ -43,7 +43,7 @@ class FreeSections:
         dim = len(b)
         passed = self._forward(b)
         for _ in range(ROUNDS):
-            shares = self._factors.solve(self.scales[:, None] * passed[dim:])
+            shares = self._solve(self.scales[:, None] * passed[dim:])
             passed -= self._forward(self.basis @ shares)
         return passed[:dim]
 
@@ -61,7 +61,7 @@ class FreeSections:
         wide = np.concatenate([x, np.zeros((len(self.scales), x.shape[1]), x.dtype)])
         backward((self._dims, self._starts), self._widened, wide, passed)
         for _ in range(ROUNDS):
-            shares = self._factors.solve(np.ascontiguousarray(self.adjoint @ wide[:dim]))
+            shares = self._solve(self.adjoint @ wide[:dim])
             wide[dim:] -= self.scales[:, None] * shares
             backward((self._dims, self._starts), self._widened, wide, passed)
         return wide[:dim]
@@ -80,6 +80,16 @@ class FreeSections:
         P.sort_indices()
         return P
 
+    def _solve(self, right: np.ndarray) -> np.ndarray:
+        """Solve with the Gram matrix; complex columns, where it is real, are two real ones each."""
+        right = np.ascontiguousarray(right)
+        if right.size == 0:
+            return right
+        if right.dtype.kind == "c" and self._gram.dtype.kind != "c":
+            parts = self._factors.solve(np.hstack([right.real, right.imag]))
+            return parts[:, : right.shape[1]] + 1j * parts[:, right.shape[1] :]
+        return self._factors.solve(right)
+
     def _solve_sparse(
         self, shares: scipy.sparse.csr_array, part: np.ndarray
     ) -> scipy.sparse.csr_array:
@@ -92,7 +102,7 @@ class FreeSections:
         slot = np.arange(len(pairs)) - starts[owner]
         dense = np.zeros((height, int(slot.max(initial=-1)) + 1), shares.dtype)
         dense[rows, slot[which]] = shares.data
-        solved = self._factors.solve(dense) if dense.size else dense
+        solved = self._solve(dense)
         counts = np.diff(starts)[part]
         row = np.repeat(np.arange(height), counts)
         pair = ranges(starts[part], counts)

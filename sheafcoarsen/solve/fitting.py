@@ -7,7 +7,15 @@ import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen._kernels import operators as kernels
-from sheafcoarsen._support import choice, flag, ranges, read_only, scalar_array, tables
+from sheafcoarsen._support import (
+    choice,
+    flag,
+    range_limits,
+    ranges,
+    read_only,
+    scalar_array,
+    tables,
+)
 from sheafcoarsen.operators import as_columns, coboundary
 from sheafcoarsen.sections import given_values, given_vertices
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
@@ -123,14 +131,14 @@ def least_squares(
     if vertices is not None:
         fixed = given_vertices(sheaf, vertices)
         given = given_values(sheaf, fixed, values)
-        if given.ndim == 2 and given.shape[1] != columns.shape[1] and data.ndim == 2:
+        if given.ndim == 2 and given.shape[1] != columns.shape[1]:
             raise ValueError(
                 f"`values` have {given.shape[1]} columns and `b` has {columns.shape[1]}: they must "
                 f"agree"
             )
         known = known.astype(np.result_type(known, given))
         at = ranges(sheaf.vertex_offsets[fixed], sheaf.vertex_dims[fixed])
-        known[at] = given.reshape(len(given), -1)
+        known[at] = as_columns(given)
     delta = coboundary(sheaf)
     unit = max(sheaf.largest_entry, np.finfo(float).tiny)
     rest = columns - delta @ known
@@ -145,9 +153,7 @@ def least_squares(
     sums = np.zeros((sheaf.n_edges, difference.shape[1]), difference.real.dtype)
     kernels.sum_products(sheaf.edge_offsets, difference, difference, sums)
     return LeastSquares(
-        read_only(
-            x.reshape(len(x), *data.shape[1:]).astype(np.result_type(data.dtype, sheaf.dtype))
-        ),
+        read_only(x.reshape(len(x), *data.shape[1:]).astype(np.result_type(data, sheaf.dtype))),
         read_only(sums.reshape(len(sums), *data.shape[1:])),
         float(relative.max(initial=0.0)),
         solve.iterations,
@@ -165,4 +171,10 @@ def _edge_data(sheaf: CellularSheaf, b: npt.ArrayLike) -> np.ndarray:
     bad = np.flatnonzero(~np.isfinite(as_columns(data)).all(axis=1))
     if bad.size:
         raise ValueError(f"`b` must be finite, got {data[bad[0]]} in row {bad[0]}")
-    return np.ascontiguousarray(data, dtype=np.result_type(data.dtype, sheaf.dtype))
+    data = np.ascontiguousarray(data, dtype=np.result_type(data.dtype, sheaf.dtype))
+    largest = float(np.abs(data).max(initial=0.0))
+    if largest > 100 * range_limits(data.dtype)[1]:
+        raise ValueError(
+            f"`b` has entries up to {largest:.3g}, whose squares overflow {data.dtype}: rescale `b`"
+        )
+    return data

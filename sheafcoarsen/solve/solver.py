@@ -22,7 +22,7 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.elimination import Elimination, dim_of_few_edges, eliminate
 from sheafcoarsen.exceptions import NotConverged
-from sheafcoarsen.operators import Factors, laplacian
+from sheafcoarsen.operators import Factors, as_columns, laplacian
 from sheafcoarsen.sections import fills_little, global_sections
 from sheafcoarsen.sheaf import (
     CellularSheaf,
@@ -228,7 +228,7 @@ class Solver:
         self, given: np.ndarray, tol: float, x0: npt.ArrayLike | None, *, nearest: bool
     ) -> np.ndarray:
         tol = tolerance("tol", tol, self._eps)
-        columns = given.reshape(len(given), -1).astype(np.result_type(given, self._L.dtype))
+        columns = as_columns(given).astype(np.result_type(given, self._L.dtype))
         B = np.ascontiguousarray(columns[self._free])
         split = B.dtype != self._L.dtype  # complex right sides of a real sheaf: two real ones each
         if split:
@@ -238,7 +238,9 @@ class Solver:
         if self._kernel is not None:
             beyond = column_norms(np.asarray(self._kernel.conj().T @ B))
             worst = int(beyond.argmax()) if beyond.size else 0
-            if not nearest and beyond.size and beyond[worst] > max(tol, 1e3 * self._eps):
+            # b was rounded in its own scalar type
+            allowed = max(tol, 1e3 * eps_of(given.dtype), 1e3 * eps_of(self.sheaf.dtype))
+            if not nearest and beyond.size and beyond[worst] > allowed:
                 which = f" (column {worst})" if given.ndim == 2 else ""
                 raise ValueError(
                     f"`b`{which} must lie in the range of L, but a share of {beyond[worst]:.3g} of "
@@ -253,7 +255,7 @@ class Solver:
                 raise ValueError(
                     f"`x0` must have the shape of `b`, {given.shape}, got {guess.shape}"
                 )
-            guess = guess.reshape(len(guess), -1)[self._free]
+            guess = as_columns(guess)[self._free]
             if split:
                 guess = np.hstack([guess.real, guess.imag])
             start = guess / np.where(sizes > 0, sizes, 1) * self._unit * self._unit

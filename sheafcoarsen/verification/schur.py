@@ -1,8 +1,8 @@
 """What elimination promises (docs/conventions.md, section 12), checked on one elimination.
 
 Everything is compared with sparse products of the fine Laplacian, which elimination never forms. A
-row counts with the size of the products that are summed in it, and n is the dimension of the
-eliminated component that it belongs to or touches.
+vertex is judged by the size of the products that are summed in the eliminated component that it
+belongs to or touches, and by its dimension n.
 """
 
 from collections.abc import Callable
@@ -36,24 +36,36 @@ class SchurEvidence:
         self.eps = eps_of(F.dtype)
         self.fine, self.unit = unit_sheaf(F)
         self.L = laplacian(self.fine)
+        self.products = laplacian(with_moduli(self.fine))
         self.S = laplacian(scaled(K.sheaf, self.unit))
         self.kept = range_of_blocks(F.vertex_offsets, K.kept)
         self.gone = range_of_blocks(F.vertex_offsets, K.eliminated)
         self.vertex = np.repeat(np.arange(F.n_vertices), F.vertex_dims)
+        self.is_gone = np.zeros(F.n_vertices, bool)
+        self.is_gone[K.eliminated] = True
+        inside = self.is_gone[F.edges].all(axis=1)
+        self.part = component_labels(F.n_vertices, F.edges[inside])
         self.n = self._sizes()
 
     def _sizes(self) -> np.ndarray:
         """Return for each vertex the dimension of what was eliminated there or beside it."""
-        F, gone = self.K.fine, np.zeros(self.K.fine.n_vertices, bool)
-        gone[self.K.eliminated] = True
-        inside = gone[F.edges].all(axis=1)
-        labels = component_labels(F.n_vertices, F.edges[inside])
-        sizes = np.bincount(labels, F.vertex_dims * gone)[labels]
-        sizes = np.where(gone, sizes, 0).astype(np.int64)
-        out = sizes.copy()
-        for a, b in (F.edges.T, F.edges[:, ::-1].T):
-            np.maximum.at(out, a, sizes[b])
-        return np.maximum(out, F.vertex_dims) + 1
+        F = self.K.fine
+        sizes = np.bincount(self.part, F.vertex_dims * self.is_gone)[self.part]
+        return np.maximum(self.largest_around(sizes * self.is_gone), F.vertex_dims).astype(int) + 1
+
+    def largest_around(self, values: np.ndarray) -> np.ndarray:
+        """Return the largest value in the eliminated component that a vertex is in or touches.
+
+        Rounding is passed on in there, from large rows to small ones.
+        """
+        out = np.array(values, dtype=float)
+        largest = np.zeros(len(values))
+        np.maximum.at(largest, self.part[self.is_gone], out[self.is_gone])
+        out[self.is_gone] = largest[self.part[self.is_gone]]
+        around = np.where(self.is_gone, out, 0)
+        for a, b in (self.K.fine.edges.T, self.K.fine.edges[:, ::-1].T):
+            np.maximum.at(out, a, around[b])
+        return out
 
     def by_vertex(self, error: Any, size: Any) -> Judged:
         """Judge rows of C^0, vertex by vertex; both are sparse or dense matrices."""
@@ -62,7 +74,7 @@ class SchurEvidence:
             norms_by(scipy.sparse.csr_array(error), self.vertex, None, count),
             self.n,
             self.eps,
-            norms_by(scipy.sparse.csr_array(size), self.vertex, None, count),
+            self.largest_around(norms_by(scipy.sparse.csr_array(size), self.vertex, None, count)),
         )
 
     def spread(self, rows: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
@@ -72,6 +84,11 @@ class SchurEvidence:
             shape=(len(self.kept), len(self.vertex)),
         )
         return scipy.sparse.csr_array(place.T @ rows)
+
+
+def with_moduli(F: CellularSheaf) -> CellularSheaf:
+    """Return the sheaf whose Laplacian is abs(delta)* abs(delta): L without what cancels in it."""
+    return sheaf_like(F, abs(F.tail_data), -abs(F.head_data))
 
 
 def scaled(F: CellularSheaf, unit: float) -> CellularSheaf:
@@ -85,7 +102,7 @@ def _schur_complement(e: SchurEvidence) -> Outcome:
     """L P = S at kept vertices, and 0 at the others: P* L P = S, the Schur complement."""
     P = e.K.prolongation
     product = e.L @ P
-    size = abs(e.L) @ abs(P) + e.spread(abs(e.S))
+    size = e.products @ abs(P) + e.spread(abs(e.S))
     return e.by_vertex(product - e.spread(e.S), size), "exact"
 
 
@@ -104,7 +121,7 @@ def _solutions(e: SchurEvidence) -> Outcome:
     # K speaks of L, e.L is in units of its own
     x = K.extend(z) + K.extend(0 * z, b) * e.unit * e.unit
     left = e.S @ z - K.reduce(b)
-    size = abs(e.L) @ abs(x) + abs(e.L) @ abs(y)
+    size = e.products @ (abs(x) + abs(y))
     size[e.kept] += abs(e.S) @ abs(z) + abs(K.reduce(b))
     wanted = np.zeros_like(x)
     wanted[e.kept] = left

@@ -116,3 +116,21 @@ def test_many_leaves_with_sections_of_their_own():
     for v in (1, 2999):  # x_v = M^+ A x_0, in the row space of the one map there
         rows, M = slice(3 * v, 3 * v + 3), F.head_map(v - 1)
         assert_residual(P[rows].toarray() - np.linalg.pinv(M) @ F.tail_map(v - 1), 1.0, P, n=3)
+
+
+def test_complex_values_on_a_real_sheaf():
+    F = ragged(3)
+    K = sc.eliminate(F, keep=[1, 7])
+    rng = np.random.default_rng(3)
+    z, b = (rng.standard_normal((n, 2)) for n in (K.sheaf.dim_c0, F.dim_c0))
+    both = K.extend(1j * z, 1j * b)
+    x = K.extend(z, b)
+    assert np.array_equal(both.real, np.zeros_like(x))
+    assert_residual(both.imag - x, x, n=F.dim_c0)
+    assert_residual(K.reduce(1j * b).imag - K.reduce(b), b, n=F.dim_c0)
+
+
+def test_no_columns():
+    K = sc.eliminate(ragged(3), keep=[1, 7])
+    assert K.extend(np.ones((K.sheaf.dim_c0, 0))).shape == (K.fine.dim_c0, 0)
+    assert K.reduce(np.ones((K.fine.dim_c0, 0))).shape == (K.sheaf.dim_c0, 0)

@@ -1,4 +1,5 @@
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -94,3 +95,36 @@ def test_at_any_scale(scale):
 def test_bad_input(b, options, message):
     with pytest.raises(ValueError, match=message):
         sc.least_squares(SHEAVES["graph"], b, **options)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_columns_no_values_and_no_dimensions(method):
+    F = sc.CellularSheaf.constant([[0, 1], [1, 2]])
+    R = sc.least_squares(F, np.ones((2, 0)), method=method)
+    assert R.x.shape == (3, 0)
+    assert R.edge_residuals.shape == (2, 0)
+    R = sc.least_squares(F, [1.0, 1.0], vertices=[], values=[], method=method)
+    assert_residual(R.x - [1.0, 0.0, -1.0], 1.0, n=3)
+    empty = sc.CellularSheaf([[0, 1]], [np.zeros((2, 0))], [np.zeros((2, 0))])
+    assert sc.least_squares(empty, np.ones((2, 3)), method=method).x.shape == (0, 3)
+    fixed = sc.least_squares(empty, np.ones(2), vertices=[0], values=[[]], method=method)
+    assert fixed.edge_residuals.tolist() == [2.0]
+
+
+def test_columns_of_values_where_data_are_one_column():
+    F = sc.CellularSheaf.constant([[0, 1], [1, 2]])
+    with pytest.raises(
+        ValueError, match=re.escape("`values` have 3 columns and `b` has 1: they must agree")
+    ):
+        sc.least_squares(F, [1.0, 1.0], vertices=[0], values=np.zeros((1, 1, 3)))
+
+
+def test_data_whose_squares_overflow_are_refused():
+    F = sc.CellularSheaf.constant([[0, 1], [1, 2]])
+    with pytest.raises(
+        ValueError,
+        match=re.escape(
+            "`b` has entries up to 1e+200, whose squares overflow float64: rescale `b`"
+        ),
+    ):
+        sc.least_squares(F, [1e200, 1.0])

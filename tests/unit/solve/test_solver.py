@@ -1,3 +1,5 @@
+import re
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen.solve import multigrid, solver
-from tests.support.helpers import eps_of
+from tests.support.helpers import assert_residual, eps_of
 from tests.unit.solve.problems import GRID, SHEAVES
 
 METHODS = ("direct", "multigrid", "jacobi")
@@ -321,3 +323,25 @@ def test_leaves_and_chains_are_eliminated_first(method, monkeypatch):
     assert np.linalg.norm(4 * L @ solve(b)[1:] - b[1:]) < 1e-8 * np.linalg.norm(b)
     monkeypatch.setattr("sheafcoarsen.solve.solver.SHARE", 2.0)
     assert sc.Solver(F, method="direct", fixed=[0]).levels == (2999,)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_right_side_rounded_in_single_precision_lies_in_the_range(method, dtype):
+    graph = nx.random_labeled_tree(6, seed=1)
+    F = CellularSheaf.random(graph, 2, 2, kind="orthogonal", seed=1, dtype=dtype)
+    L = sc.laplacian(F)
+    for seed in range(10):
+        b = L @ np.random.default_rng(seed).standard_normal(12).astype(dtype)
+        x = sc.Solver(F, method=method)(b)
+        assert_residual(L @ x - b, L.toarray(), x, n=12, eps=np.finfo(np.float32).eps)
+    with pytest.raises(ValueError, match=re.escape("must lie in the range of L")):
+        sc.Solver(F, method=method)(sc.global_sections(F).toarray()[:, 0])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_columns_and_no_dimensions(method):
+    G = CellularSheaf.constant(nx.path_graph(4))
+    assert sc.Solver(G, method=method)(np.ones((4, 0))).shape == (4, 0)
+    empty = CellularSheaf([[0, 1]], [np.zeros((2, 0))], [np.zeros((2, 0))])
+    assert sc.Solver(empty, method=method)(np.ones((0, 3))).shape == (0, 3)

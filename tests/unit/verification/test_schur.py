@@ -27,6 +27,15 @@ def test_they_hold_after_star_mesh():
     assert sc.verify(sc.eliminate(F, keep=[0, 24], max_neighbors=4), seed=5).passed
 
 
+@pytest.mark.parametrize("dtype", [float, np.float32])
+def test_they_hold_where_products_of_maps_cancel(dtype):
+    """Tail and head are orthogonal: what follows from the kept vertex is rounding alone."""
+    for a, b in np.ndindex(5, 5):
+        maps = np.array([[[a + 1], [b + 1]]], dtype), np.array([[[b + 1], [-a - 1]]], dtype)
+        V = sc.verify(sc.eliminate(CellularSheaf([[0, 1]], *maps), keep=[0]))
+        assert V.passed, str(V)
+
+
 def other(K, what):
     """Return an elimination in which something is wrong."""
     if what == "maps":
