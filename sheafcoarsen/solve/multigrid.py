@@ -77,7 +77,7 @@ L, and is left out of the next level."""
 
 FLOOR = 1e-6
 """Eigenvalues of the coarsest operator count as this times the largest where they are below it: the
-cycle is positive definite whatever the kernel."""
+cycle is positive definite whatever the kernel, and magnifies the rounding of what lies in it."""
 
 
 class Level(NamedTuple):
@@ -101,6 +101,9 @@ class Multigrid:
         L + shift I, where it is at hand.
     like : Multigrid, optional
         Of a sheaf on the same graph: its partitions and ranks are taken over.
+    beside_kernel : bool
+        What the coarsest level knows of ker L is left out, for callers who take ker L out of what
+        the cycle returns.
 
     Attributes
     ----------
@@ -124,6 +127,8 @@ class Multigrid:
         L: Matrix | None = None,
         like: "Multigrid | None" = None,
         progress: bool = False,
+        *,
+        beside_kernel: bool = False,
     ):
         if L is None:
             L = laplacian(sheaf)
@@ -165,9 +170,9 @@ class Multigrid:
             )
             for A, top, P in zip(self.operators, tops, [*self.prolongations, None], strict=True)
         ]
-        self._set_up_coarsest(tops[-1])
+        self._set_up_coarsest(tops[-1], beside_kernel)
 
-    def _set_up_coarsest(self, top: float) -> None:
+    def _set_up_coarsest(self, top: float, beside_kernel: bool) -> None:
         """Invert the coarsest operator, by its eigenvalues, or factor it where it is large."""
         A = scipy.sparse.csr_array(self.operators[-1])
         self._factors = None
@@ -178,10 +183,17 @@ class Multigrid:
         with single_threaded_blas():
             values, vectors = scipy.linalg.eigh(A.toarray(), driver="evd")
         largest = max(float(values[-1]), NOTHING)
-        inverse = (vectors / np.maximum(values, FLOOR * largest)) @ vectors.conj().T
-        self._inverse = (real_form(inverse) if A.dtype.kind == "c" else inverse).astype(np.float32)
-        self._zeros = vectors[:, values <= NOTHING * largest]
+        zero = values <= NOTHING * largest
+        self._zeros = vectors[:, zero]
         self.lowest = max(float(values[0]), 0.0) / largest
+        scales = 1 / np.maximum(values, FLOOR * largest)
+        if beside_kernel and zero.any():
+            F = self.sheaf
+            seen = norms(apply_coboundary(F, self._lifted_zeros()))
+            level = zero_level(max(F.dim_c0, F.dim_c1), eps_of(seen.dtype), 1.0)
+            scales[np.flatnonzero(zero)[seen <= level]] = 0
+        inverse = (vectors * scales) @ vectors.conj().T
+        self._inverse = (real_form(inverse) if A.dtype.kind == "c" else inverse).astype(np.float32)
 
     def forget(self) -> None:
         """Let go of what neither the cycle nor the way to coarser levels needs: half the memory."""
@@ -196,13 +208,17 @@ class Multigrid:
         """
         if not self.holds_kernel:
             return None
-        X = self._zeros
-        for P in reversed(self.prolongations):
-            X = P @ X
-        X = np.linalg.qr(self.roots @ X)[0]
+        X = np.linalg.qr(self._lifted_zeros())[0]
         F, norm = self.sheaf, float(np.sqrt(self._norm))
         level = zero_level(max(F.dim_c0, F.dim_c1), eps_of(X.dtype), norm)
         return X if (norms(apply_coboundary(F, X)) <= level).all() else None
+
+    def _lifted_zeros(self) -> np.ndarray:
+        """Return the zeros of the coarsest operator on the finest level."""
+        X = self._zeros
+        for P in reversed(self.prolongations):
+            X = P @ X
+        return self.roots @ X
 
     def _coarsened(self, h: CellularSheaf, like: "Multigrid | None") -> Coarsening | None:
         """Return the coarsening of the next level's sheaf, None where it is not worth it."""

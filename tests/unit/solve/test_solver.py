@@ -125,6 +125,14 @@ def test_a_start_is_used():
     assert solve.iterations == 0
 
 
+def test_a_complex_start_of_a_real_system_is_refused():
+    solve = sc.Solver(SHEAVES["noisy bundle"])
+    b, start = np.ones(112), 1j * np.ones(112)
+    with pytest.raises(TypeError, match="`x0` is complex, but `b` and the sheaf are real"):
+        solve(b, x0=start)
+    assert np.isfinite(solve(b + 0j, x0=start)).all()
+
+
 def test_new_maps_are_solved_with_and_old_clusters_kept():
     F, G = SHEAVES["noisy bundle"], sc.gallery.bundle(GRID, 2, noise=0.2, seed=9)
     b = np.random.default_rng(6).standard_normal(F.dim_c0)
@@ -153,6 +161,23 @@ def test_the_preconditioner_is_hermitian_and_definite_on_the_range(name, method)
     range_ = vectors[:, values > 1e-10 * values[-1]]
     inside = np.linalg.eigvalsh(range_.conj().T @ (M + M.conj().T) @ range_ / 2)
     assert inside[0] > 0
+
+
+SINGULAR = ["graph", "two components", "consistent bundle", "isolated vertices", "large kernel"]
+
+
+@pytest.mark.parametrize(
+    ("name", "coarsest"), [*((name, 20) for name in SINGULAR), ("consistent bundle", 400)]
+)
+def test_the_preconditioner_is_hermitian_where_there_is_a_kernel(name, coarsest, monkeypatch):
+    """What the coarsest level knows of the kernel is not magnified."""
+    monkeypatch.setattr("sheafcoarsen.solve.multigrid.COARSEST", coarsest)
+    F = SHEAVES[name]
+    M = sc.Solver(F, method="multigrid").as_preconditioner() @ np.eye(F.dim_c0)
+    single = eps_of(np.float32)
+    assert np.abs(M - M.T).max() <= 100 * single * np.abs(M).max()
+    values = np.linalg.eigvalsh((M + M.T) / 2)
+    assert values[0] >= -30 * single * values[-1]
 
 
 def test_scipy_takes_it():
