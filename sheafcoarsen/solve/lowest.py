@@ -22,7 +22,7 @@ from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf, unit_sheaf
 from sheafcoarsen.solve.solver import tolerance
-from sheafcoarsen.solve.spectrum import LOW, METHODS, Found, LowSpectrum, Method
+from sheafcoarsen.solve.spectrum import AFFORDABLE, LOW, METHODS, Found, LowSpectrum, Method
 
 FLOOR = 1e-13
 """Of the problem without a mass matrix, a residual that rounding lets be reached."""
@@ -117,7 +117,8 @@ def eigenmodes(
         Of norm(L x - lambda M x) / norm(L, inf).
     method : {"auto", "dense", "direct", "multilevel"}
         All eigenpairs; inverse iteration on a factorization, counted by inertia; or the sheaf's own
-        coarsening. "auto" counts what factors would cost, and takes them where they are cheaper.
+        coarsening. "auto" counts what factors would cost, and takes them where they are cheaper, or
+        "multilevel" does not converge and they are affordable.
     mass : array_like, shape (n,), optional
         Positive weights m_v of the vertices: L x = lambda M x with M = blockdiag(m_v I). The areas
         of a mesh's vertices, say.
@@ -168,7 +169,11 @@ def eigenmodes(
         found = spectrum.pairs(spectrum.chosen() if method == "auto" else method, given, rng)
         assert found is not None  # with the sections among the k there always is an answer
         result = _finished(spectrum, found, unit, roots, norm, sheaf)
-    reached = int((result.residuals <= allowed).sum())
+        reached = int((result.residuals <= allowed).sum())
+        if reached < k and method == "auto" and found.method == "multilevel":
+            again = _by_factors(spectrum, found, rng)
+            result = _finished(spectrum, again, unit, roots, norm, sheaf)
+            reached = int((result.residuals <= allowed).sum())
     if reached < k:
         raise NotConverged(
             f"{reached} of {k} pairs reached the residual `tol` = {tol:g} in "
@@ -178,6 +183,19 @@ def eigenmodes(
             result,
         )
     return result
+
+
+def _by_factors(spectrum: LowSpectrum, found: Found, rng: np.random.Generator) -> Found:
+    """Return what "direct" makes of pairs that did not converge; these if factors cost too much."""
+    if not spectrum.is_factored_within(AFFORDABLE):
+        return found
+    try:
+        again = spectrum.pairs("direct", found.vectors, rng)
+    except (np.linalg.LinAlgError, MemoryError):
+        return found
+    assert again is not None
+    again.iterations += found.iterations
+    return again
 
 
 def _finished(

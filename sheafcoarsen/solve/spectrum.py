@@ -34,6 +34,9 @@ FACTORING, PER_ENTRY, STEPS = (2e-10, 5e-8), 1e-9, 10
 """Seconds that factors take for each operation and entry, of which "direct" needs two; seconds of a
 solve for each entry and column; and its steps."""
 
+AFFORDABLE = 30.0
+"""Such seconds for factors where "auto" took "multilevel", and that did not converge."""
+
 COUNTED_UP_TO, NEIGHBOURS = 20_000, 4.5
 """Beyond so many vertices, and so many blocks in a row of L on the average, factors fill; they are
 not even counted, since to find an order takes a sixth of the time of "multilevel".
@@ -140,11 +143,14 @@ class LowSpectrum:
         vertices = self.sheaf.n_vertices
         if vertices > COUNTED_UP_TO and self.L.nnz * vertices > NEIGHBOURS * self.n**2:
             return False
-        iterating = self.n * (SETTING_UP + PER_PAIR * self.k)
-        order = elimination_order(scipy.sparse.csr_array(self.L), iterating / FACTORING[0])
+        return self.is_factored_within(self.n * (SETTING_UP + PER_PAIR * self.k))
+
+    def is_factored_within(self, seconds: float) -> bool:
+        """Whether "direct" takes at most so long; its order of elimination is kept, then."""
+        order = elimination_order(scipy.sparse.csr_array(self.L), seconds / FACTORING[0])
         factoring = FACTORING[0] * order.operations + FACTORING[1] * order.entries
         solving = PER_ENTRY * order.entries * STEPS * (self.k + GUARDS)
-        if 2 * factoring + solving > iterating:
+        if 2 * factoring + solving > seconds:
             return False
         self._order = order
         return True

@@ -4,7 +4,7 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
-from sheafcoarsen.solve import multigrid, spectrum
+from sheafcoarsen.solve import lowest, multigrid, spectrum
 from tests.support.helpers import subspace_difference
 from tests.unit.solve.problems import GRID, SHEAVES
 
@@ -178,6 +178,24 @@ def test_auto(monkeypatch):
     assert E.iterations > 0
     assert "method='multilevel'" in repr(E)
     assert "multilevel" in E._repr_html_()
+
+
+def test_auto_goes_on_with_factors_where_iterating_does_not_converge(monkeypatch):
+    weights = 10.0 ** np.random.default_rng(0).uniform(-1.5, 1.5, 2 * 30 * 29)
+    F = CellularSheaf.constant(nx.grid_2d_graph(30, 30)).with_maps(weights, weights)
+    monkeypatch.setattr(spectrum, "SETTING_UP", 0.0)
+    monkeypatch.setattr(spectrum, "PER_PAIR", 0.0)
+    E = sc.eigenmodes(F, 6)
+    assert E.method == "direct"
+    assert E.completeness == "inertia"
+    assert E.n_zero == 1
+    values, _, _, unit = reference(F)
+    assert np.abs(E.values[1:] / unit**2 / values[1:6] - 1).max() <= 1e-6
+    with pytest.raises(sc.NotConverged, match="method 'multilevel'"):
+        sc.eigenmodes(F, 6, method="multilevel")
+    monkeypatch.setattr(lowest, "AFFORDABLE", 1e-9)
+    with pytest.raises(sc.NotConverged, match="method 'multilevel'"):
+        sc.eigenmodes(F, 6)
 
 
 def test_the_seed_is_of_the_probe_alone():
