@@ -1,6 +1,7 @@
 """Casts arrays once, to the four scalar types or to integers, and says what does not fit."""
 
-from collections.abc import Sequence
+import numbers
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +60,8 @@ def integer_array(name: str, value: npt.ArrayLike, *, ndim: int = 1, names: str 
         raise ValueError(f"`{name}` must be a rectangular array of integers: {error}") from None
     if array.size == 0 and array.dtype.kind in "fiu":
         array = array.astype(np.int64)
+    if array.ndim == 0 and ndim == 1:
+        raise ValueError(f"`{name}` must be 1-dimensional, got {_no_sequence(array.item(), names)}")
     if array.ndim != ndim:
         raise ValueError(f"`{name}` must be {ndim}-dimensional, got shape {array.shape}")
     if array.dtype.kind == "f":
@@ -92,6 +95,17 @@ def integer_array(name: str, value: npt.ArrayLike, *, ndim: int = 1, names: str 
         hint = f": {names}" if names and array.dtype.kind == "U" else ""
         raise TypeError(f"`{name}` must hold integers, got dtype {array.dtype}{hint}")
     return array.astype(np.int64)
+
+
+def _no_sequence(value: object, names: str) -> str:
+    """Return what came in place of a sequence, and what to do."""
+    if isinstance(value, numbers.Number):
+        return f"{value!r}: pass [{value!r}]"
+    if isinstance(value, str):
+        return f"{value!r}: {names or 'pass integers'}"
+    if isinstance(value, Iterable):
+        return f"a {type(value).__name__}: pass list(...) of it"
+    return "None" if value is None else type(value).__name__
 
 
 def _place(where: Sequence) -> str:

@@ -61,7 +61,8 @@ def from_edge_index(
     ------
     ValueError
         For a column without its reverse, maps of an edge with different numbers of rows, a vertex
-        beyond ``n_vertices``, and whatever :class:`CellularSheaf` refuses.
+        beyond ``n_vertices``, vertices of which nothing tells the dimension, and whatever
+        :class:`CellularSheaf` refuses.
     TypeError
         For endpoints that are not integers, or maps that are not numbers.
 
@@ -97,7 +98,7 @@ def from_edge_index(
         )
     other = np.empty(len(columns), np.int64)
     other[first], other[second] = second, first
-    vertex_dims = _dimensions(columns, cols, vertex_dims, n_vertices)
+    vertex_dims = _dimensions(columns, maps, cols, vertex_dims, n_vertices)
     dims = stalk_dims(columns, cols, cols[other], vertex_dims, names=("maps", "maps"))
     bad, largest = scan(flat)
     starts = offsets(rows * cols)
@@ -113,6 +114,7 @@ def from_edge_index(
 
 def _dimensions(
     columns: np.ndarray,
+    maps: MapsLike,
     cols: np.ndarray,
     vertex_dims: npt.ArrayLike | None,
     n_vertices: int | None,
@@ -137,6 +139,14 @@ def _dimensions(
                     f"`vertex_dims`"
                 )
             vertex_dims = int(cols[0])
+        elif vertex_dims is None and n:
+            shape = np.shape(maps)
+            if len(shape) != 3:
+                raise ValueError(
+                    f"`n_vertices` = {n} needs the dimension of their stalks, but `maps` is empty "
+                    f"and has none: pass `vertex_dims`"
+                )
+            vertex_dims = shape[2]
     if vertex_dims is None:
         return None
     if n_vertices is None and not is_scalar("vertex_dims", vertex_dims):

@@ -23,8 +23,8 @@ def read_edge_list(
 ) -> EdgeList:
     """Read lines ``u v [weight]``; what names mean, :func:`read_graph` says.
 
-    ``signed`` allows negative weights. ``stacklevel`` is that of the warning about names that are
-    too sparse for indices.
+    ``signed`` allows negative weights. ``stacklevel`` is that of the warnings about names that are
+    too sparse for indices, or begin above 0.
     """
     ends, lines, weights = _lines(path, signed)
     spellings = dict.fromkeys(ends)
@@ -50,6 +50,14 @@ def read_edge_list(
                 message += f"; n_vertices={high + 1} takes them as indices"
             warnings.warn(message, UserWarning, stacklevel=stacklevel)
         return _by_appearance(integers, dict.fromkeys(integers), weights)
+    elif low > 0:
+        alone = "vertex 0 has no edge" if low == 1 else f"vertices 0 to {low - 1} have no edges"
+        message = (
+            f"{path}: numbers begin with {low}, so that {alone}; if the file counts from {low}, "
+            f"F.subsheaf(range({low}, F.n_vertices)) leaves out what is not there, and "
+            f"n_vertices={high + 1} says that it is meant"
+        )
+        warnings.warn(message, UserWarning, stacklevel=stacklevel)
     edges = np.array(integers, dtype=np.int64).reshape(-1, 2)
     return EdgeList(high + 1 if n_vertices is None else n_vertices, edges, weights, None)
 

@@ -46,11 +46,12 @@ def read_graph(
         Edge list: ``u v [weight]`` (missing = 1), separated by white space or commas; ``#`` and
         ``%`` begin a comment. Edges stay in the order of the file; repeated ones are parallel,
         u = v is a loop. Where all names are integers from 0 on, they are indices: vertex i is row i
-        of everything, and numbers that no line names are isolated vertices. ``3.000e+00`` is 3, as
-        ``numpy.savetxt`` writes it. Other names, and
-        integers of which one is negative, are numbered in the order of their first appearance and
-        kept as ``vertex_labels``; so are numbers that are too sparse to be indices, the largest at
-        least four times as large as there are different ones, with a warning.
+        of everything, and numbers that no line names are isolated vertices. So is vertex 0 of a
+        file that counts from 1, with a warning. ``3.000e+00`` is 3, as ``numpy.savetxt`` writes
+        it. Other names, and integers of which one is negative, are numbered in the order of their
+        first appearance and kept as ``vertex_labels``; so are numbers that are too sparse to be
+        indices, the largest at least four times as large as there are different ones, with a
+        warning.
     ``.graphml``
         As networkx reads it, undirected, with the edge attribute "weight" (missing = 1).
     ``.gml``
@@ -83,7 +84,9 @@ def read_graph(
     Warns
     -----
     UserWarning
-        Numbers of an edge list that are too sparse for indices and therefore kept as names.
+        Numbers of an edge list that are too sparse for indices and therefore kept as names, or
+        that begin above 0, as of a file that counts from 1: vertex 0 has no edge then, and
+        ``F.subsheaf(range(1, F.n_vertices))`` is without it. Never with ``n_vertices``.
 
     Examples
     --------

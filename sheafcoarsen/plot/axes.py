@@ -50,8 +50,9 @@ def check_kind(name: str, value: object, kind: type | tuple[type, ...]) -> None:
     """Refuse a value of another type than those."""
     kinds = kind if isinstance(kind, tuple) else (kind,)
     if not isinstance(value, kinds):
-        names = " or a ".join(k.__name__ for k in kinds)
-        raise TypeError(f"`{name}` must be a {names}, got {type(value).__name__}")
+        articles = ("an" if k.__name__[0] in "AEIO" else "a" for k in kinds)
+        names = " or ".join(f"{a} {k.__name__}" for a, k in zip(articles, kinds, strict=True))
+        raise TypeError(f"`{name}` must be {names}, got {type(value).__name__}")
 
 
 def set_scale(ax: Axes, values: np.ndarray) -> None:

@@ -126,7 +126,12 @@ def partition(
     if faces is not None:
         if pos is None:
             raise ValueError("`faces` go with places in space: give `pos` of shape (n, 3)")
-        scene = scene_of(given_places(C, pos), faces, view, up)
+        given = given_places(C, pos)
+        if given.shape[1] != 3:
+            raise ValueError(
+                f"`faces` go with places in space: `pos` must have shape (n, 3), got {given.shape}"
+            )
+        scene = scene_of(given, faces, view, up)
         places = surface_places(C, scene)
     elif pos is not None:
         places = flat_places(C, given_places(C, pos), seen_from)

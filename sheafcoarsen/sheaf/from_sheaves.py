@@ -112,10 +112,13 @@ class FromSheaves(Views, FromGraphs):
         return sheaf
 
     def subsheaf(self, vertices: npt.ArrayLike) -> Self:
-        """Return the sheaf on some vertices: the edges with both ends among them, all else kept.
+        """Return the sheaf on some vertices, in the order of this sheaf, not of ``vertices``.
 
-        Vertices, edges and vertex labels stay in the order of this sheaf, whatever the order of
-        ``vertices``; vertex i of the result is the i-th smallest of them.
+        ``F.subsheaf([7, 2, 5])`` has the vertices 2, 5, 7: vertex i of the result is
+        ``np.sort(vertices)[i]``, and that is the order for a table of one row per vertex. With
+        ``mask`` true at the vertices, a cochain x of this sheaf becomes
+        ``x[np.repeat(mask, F.vertex_dims)]``. Edges are those with both ends among the vertices;
+        they and vertex labels keep their order, too.
 
         Parameters
         ----------
@@ -134,7 +137,7 @@ class FromSheaves(Views, FromGraphs):
 
         Examples
         --------
-        The largest component, and its vertices:
+        The largest component, its vertices, and a cochain on them:
 
         >>> import numpy as np
         >>> import sheafcoarsen as sc
@@ -143,6 +146,9 @@ class FromSheaves(Views, FromGraphs):
         >>> largest = labels == np.bincount(labels).argmax()
         >>> F.subsheaf(largest).edges.tolist(), np.flatnonzero(largest).tolist()
         ([[0, 1], [1, 2]], [1, 2, 3])
+        >>> x = np.array([0.0, 10.0, 20.0, 30.0, 40.0])
+        >>> x[np.repeat(largest, F.vertex_dims)]
+        array([10., 20., 30.])
         """
         mask = vertex_mask("vertices", vertices, self.n_vertices, once=True)
         kept = np.flatnonzero(mask[self.edges].all(axis=1))

@@ -186,12 +186,17 @@ def vertex_names(labels: Iterable[Hashable], n: int) -> tuple:
         raise ValueError(
             f"`vertex_labels` must hold one name per vertex, {n} in all, got {len(names)}"
         )
-    if None in names:
-        raise ValueError(
-            f"`vertex_labels` must hold names, got None for vertex {names.index(None)}"
-        )
     first: dict[Hashable, int] = {}
     for v, name in enumerate(names):
+        if name is None:
+            raise ValueError(f"`vertex_labels` must hold names, got None for vertex {v}")
+        try:
+            hash(name)
+        except TypeError:
+            raise TypeError(
+                f"`vertex_labels` must hold names that can be hashed, got {name!r} for vertex {v}: "
+                f"a tuple can where a list cannot"
+            ) from None
         if first.setdefault(name, v) != v:
             raise ValueError(
                 f"`vertex_labels` must all differ, got {name!r} for the vertices {first[name]} "

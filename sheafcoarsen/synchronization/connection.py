@@ -1,5 +1,6 @@
 """A sheaf read as a connection: the transport and the weight of every edge."""
 
+import os
 from typing import NamedTuple
 
 import numpy as np
@@ -71,6 +72,11 @@ def read_connection(sheaf: CellularSheaf) -> Connection:
 
 def connection_from(F: CellularSheaf | PoseGraph) -> Connection:
     """Return the transports and weights of what may be synchronized."""
+    if isinstance(F, str | os.PathLike):
+        raise TypeError(
+            f"`F` must be a CellularSheaf or a PoseGraph, got {type(F).__name__}: "
+            f"read_g2o(path, poses=True) opens a file"
+        )
     if not isinstance(F, PoseGraph):
         return read_connection(check_sheaf(F, "F"))
     if not F.n_vertices:
@@ -114,5 +120,5 @@ def _stalk_dimension(sheaf: CellularSheaf) -> int:
                 f"has dimension {dims[other[0]]} and vertex 0 has {sheaf.vertex_dims[0]}"
             )
     if not sheaf.n_vertices or not sheaf.vertex_dims[0]:
-        raise ValueError("`F` must have vertices and stalks of dimension at least 1")
+        raise ValueError(f"`F` must have vertices and stalks of dimension at least 1, got {sheaf}")
     return int(sheaf.vertex_dims[0])

@@ -58,11 +58,11 @@ class Sightings:
 
     def __post_init__(self) -> None:
         edges = _ends("edges", self.edges)
-        points = _real_array("points", self.points, (len(edges), None))
+        points = _real_array("points", self.points, (len(edges), "d"))
         tau = _positive("tau", self.tau, len(edges))
         count = int(edges[:, 1].max(initial=-1)) + 1
         if self.places is not None:
-            places = _real_array("places", self.places, (None, points.shape[1]))
+            places = _real_array("places", self.places, ("L", points.shape[1]))
             if len(places) < count:
                 raise ValueError(
                     f"`places` must hold one for each of {counted(count, 'landmark')}, "
@@ -164,7 +164,7 @@ class PoseGraph:
     def __post_init__(self) -> None:
         edges = _ends("edges", self.edges)
         m = len(edges)
-        rotations = _real_array("rotations", self.rotations, (m, None, None))
+        rotations = _real_array("rotations", self.rotations, (m, "d", "d"))
         dim = rotations.shape[1]
         if dim not in (2, 3) or rotations.shape[2] != dim:
             raise ValueError(
@@ -329,19 +329,20 @@ def _ends(name: str, value: npt.ArrayLike) -> np.ndarray:
     return edges
 
 
-def _real_array(name: str, value: Any, shape: tuple[int | None, ...]) -> np.ndarray:
-    """Return a copy as finite float64 of that shape, in which None is any length."""
+def _real_array(name: str, value: Any, shape: tuple[int | str, ...]) -> np.ndarray:
+    """Return a copy as finite float64 of that shape, in which a letter is any length."""
     array = scalar_array(name, value)
     if array.dtype.kind == "c":
         raise TypeError(f"`{name}` must be real, got dtype {array.dtype}")
     if array.size == 0 and array.ndim != len(shape) and 0 in shape:
-        array = np.zeros([2 if length is None else length for length in shape])
+        array = np.zeros([2 if isinstance(length, str) else length for length in shape])
     fits = array.ndim == len(shape) and all(
-        wanted is None or wanted == got for wanted, got in zip(shape, array.shape, strict=True)
+        isinstance(wanted, str) or wanted == got
+        for wanted, got in zip(shape, array.shape, strict=True)
     )
     if not fits:
-        wanted = ", ".join("?" if length is None else str(length) for length in shape)
-        raise ValueError(f"`{name}` must have shape ({wanted}), got {array.shape}")
+        lengths = ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "")
+        raise ValueError(f"`{name}` must have shape ({lengths}), got {array.shape}")
     bad = np.flatnonzero(~np.isfinite(array).all(axis=tuple(range(1, array.ndim))))
     if bad.size:
         raise ValueError(f"`{name}[{bad[0]}]` must be finite, got {array[bad[0]].tolist()}")

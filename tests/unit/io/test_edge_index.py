@@ -171,6 +171,13 @@ def test_one_dimension_for_all():
     assert sc.from_edge_index(columns, maps, 2, 6).vertex_dims.tolist() == [2] * 6
     none = sc.from_edge_index(np.zeros((2, 0), int), np.zeros((0, 2, 2)), 3, 2)
     assert none.vertex_dims.tolist() == [3, 3]
+    none = sc.from_edge_index(np.zeros((2, 0), int), np.zeros((0, 1, 2)), n_vertices=3)
+    assert none.vertex_dims.tolist() == [2, 2, 2]
+    assert sc.from_edge_index(np.zeros((2, 0), int), [], n_vertices=0).n_vertices == 0
+    with pytest.raises(
+        ValueError, match="`n_vertices` = 3 needs the dimension.*pass `vertex_dims`"
+    ):
+        sc.from_edge_index(np.zeros((2, 0), int), [], n_vertices=3)
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ def test_edge_list_names(write):
     check(F, [[0, 1], [2, 0]], [1, 1], labels=("b", "a", "7"))
     F = read_graph(write("b a\n7 8\n9 b\n", "g.txt"))  # no headings, for b comes again
     assert F.vertex_labels == ("b", "a", "7", "8", "9")
-    F = read_graph(write("007 8\n7 9\n", "g.txt"))  # integers: 007 is 7
-    check(F, [[7, 8], [7, 9]], [1, 1], n=10)
+    F = read_graph(write("007 8\n7 0\n", "g.txt"))  # integers: 007 is 7
+    check(F, [[7, 8], [7, 0]], [1, 1], n=9)
     F = read_graph(write("1_0 2\n2.0 2\n", "g.txt"))
     check(F, [[0, 1], [2, 1]], [1, 1], labels=("1_0", "2", "2.0"))
     F = read_graph(write("\ufeffé ü\n", "g.txt"))  # byte order mark
@@ -78,7 +78,13 @@ def test_integers_with_a_point_or_an_exponent_are_integers(write, tmp_path):
 
 
 def test_missing_numbers_are_isolated_vertices(write):
-    F = read_graph(write("1 2\n", "g.txt"), dim=2)
+    F = read_graph(write("0 2\n", "g.txt"), dim=2)
+    assert F.vertex_dims.tolist() == [2, 2, 2]
+    message = r"begin with 1, so that vertex 0 has no edge; .*range\(1, F.n_vert.*n_vertices=3 says"
+    with pytest.warns(UserWarning, match=message) as said:
+        F = read_graph(write("1 2\n", "g.txt"), dim=2)
+    assert [w.filename for w in said] == [__file__]
+    assert F.subsheaf(range(1, F.n_vertices)).edges.tolist() == [[0, 1]]
     assert (F.n_vertices, F.dim_c0, F.vertex_labels) == (3, 6, None)
     assert np.bincount(F.edges.reshape(-1), minlength=3).tolist() == [0, 1, 1]
     F = read_graph(write("1 2\n", "g.txt"), n_vertices=5)
@@ -97,7 +103,9 @@ def test_sparse_numbers_are_names_and_the_reader_says_so(write, largest, kept):
     F = read_graph(path, n_vertices=largest + 1)
     check(F, [[5, 2], [largest, 5]], [1, 1], n=largest + 1)
     if not kept:
-        check(read_graph(path), [[5, 2], [largest, 5]], [1, 1], n=largest + 1)
+        with pytest.warns(UserWarning, match="vertices 0 to 1 have no edges"):
+            F = read_graph(path)
+        check(F, [[5, 2], [largest, 5]], [1, 1], n=largest + 1)
 
 
 def test_huge_numbers_are_names(write):

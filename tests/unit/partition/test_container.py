@@ -115,7 +115,7 @@ BAD_LABELS = {
     "infinite": ([np.inf], ValueError, "must hold whole numbers, got inf at index 0"),
     "beyond int64": ([1e30], ValueError, "64-bit integers, got 1e+30"),
     "two-dimensional": ([[0, 1]], ValueError, "1-dimensional, got shape (1, 2)"),
-    "number": (3, ValueError, "1-dimensional, got shape ()"),
+    "number": (3, ValueError, "1-dimensional, got 3: pass [3]"),
     "bool": ([True, False], TypeError, "must hold integers, got dtype bool"),
     "text": (
         ["a", "b"],

@@ -79,8 +79,16 @@ def test_axes_carry_labels(name, C, ax):
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_wrong_objects_are_refused(name):
-    with pytest.raises(TypeError, match="must be a .*, got str"):
+    with pytest.raises(TypeError, match="must be an? .*, got str"):
         getattr(plot, name)("C")
+
+
+def test_articles():
+    """An E, a letter that is spoken as one."""
+    with pytest.raises(TypeError, match="`K` must be an Elimination, got str"):
+        plot.elimination("K")
+    with pytest.raises(TypeError, match="must be an EnergyLedger or a HierarchyLedger, got str"):
+        plot.ledger("E")
 
 
 def test_something_else_than_axes_is_refused(C):

@@ -96,7 +96,7 @@ def test_a_figure_of_its_own():
 
 def test_what_cannot_be_drawn_is_refused(ax):
     E = sc.eigenmodes(sc.CellularSheaf.constant(GRID), 2)
-    with pytest.raises(TypeError, match="`E` must be a Eigenmodes, got CellularSheaf"):
+    with pytest.raises(TypeError, match="`E` must be an Eigenmodes, got CellularSheaf"):
         plot.modes(E.sheaf, ax=ax)
     with pytest.raises(ValueError, match="`pos` must hold two or three real coordinates for each"):
         plot.modes(E, np.zeros((3, 2)), ax=ax)

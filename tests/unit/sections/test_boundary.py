@@ -44,7 +44,7 @@ ONES = [[1.0, 1.0], [1.0, 1.0]]
         (([-1, 2], ONES), ValueError, "`vertices` must be numbers from 0 to 3, got -1 at index 0"),
         (([0.5, 2], ONES), ValueError, "`vertices` must hold whole numbers, got 0.5 at index 0"),
         (([[0, 1]], ONES), ValueError, "`vertices` must be 1-dimensional, got shape (1, 2)"),
-        ((0, [[1.0, 1.0]]), ValueError, "`vertices` must be 1-dimensional, got shape ()"),
+        ((0, [[1.0, 1.0]]), ValueError, "`vertices` must be 1-dimensional, got 0: pass [0]"),
         (([True, False], ONES), TypeError, "`vertices` must hold integers, got dtype bool"),
         ((["a", "b"], ONES), TypeError, "got dtype <U1: F.vertex_labels.index(name) is the number"),
         (

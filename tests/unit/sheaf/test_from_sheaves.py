@@ -55,7 +55,12 @@ def test_names_and_order_stay():
         ([True, False], ValueError, "`vertices`, a mask, must have shape (4,), got (2,)"),
         (["a"], TypeError, "dtype <U1: F.vertex_labels.index(name) is the number of a vertex"),
         ([0.5], ValueError, "`vertices` must hold whole numbers, got 0.5 at index 0"),
-        (None, ValueError, "`vertices` must be 1-dimensional, got shape ()"),
+        (None, ValueError, "`vertices` must be 1-dimensional, got None"),
+        (3, ValueError, "`vertices` must be 1-dimensional, got 3: pass [3]"),
+        ({1, 2}, ValueError, "1-dimensional, got a set: pass list(...) of it"),
+        ({1: 2}, ValueError, "1-dimensional, got a dict: pass list(...) of it"),
+        ((v for v in [1]), ValueError, "got a generator: pass list(...) of it"),
+        ("abc", ValueError, "got 'abc': F.vertex_labels.index(name) is the number of a vertex"),
     ],
 )
 def test_bad_input(vertices, error, message):
@@ -63,9 +68,22 @@ def test_bad_input(vertices, error, message):
         mixed_sheaf().subsheaf(vertices)
 
 
+def test_data_of_a_subsheaf_is_in_the_order_of_the_sheaf():
+    F, vertices = mixed_sheaf().with_labels(["a", "b", "c", "d"]), [3, 1]
+    labels, x = np.array(F.vertex_labels), np.arange(F.dim_c0)
+    mask = np.isin(np.arange(4), vertices)
+    G = F.subsheaf(vertices)
+    assert G.vertex_labels == tuple(labels[np.sort(vertices)])
+    expected = np.concatenate([x[F.vertex_offsets[v] : F.vertex_offsets[v + 1]] for v in (1, 3)])
+    np.testing.assert_array_equal(x[np.repeat(mask, F.vertex_dims)], expected)
+    assert G.dim_c0 == len(expected)
+
+
 def test_names_in_the_constructor():
     F = sc.CellularSheaf([[0, 1]], [[[1.0]]], [[[2.0]]], vertex_labels=["u", "v"])
     assert F.vertex_labels == ("u", "v")
+    with pytest.raises(TypeError, match=r"`vertex_labels` must hold .*, got \[2\] for vertex 1"):
+        sc.CellularSheaf([[0, 1]], [[[1.0]]], [[[2.0]]], vertex_labels=[1, [2]])
     with pytest.raises(ValueError, match="one name per vertex, 2 in all, got 3"):
         sc.CellularSheaf([[0, 1]], [[[1.0]]], [[[2.0]]], vertex_labels=["u", "v", "w"])
     with pytest.raises(ValueError, match="`vertex_labels` must all differ"):

@@ -174,7 +174,7 @@ BAD_SHEAVES = {
     ),
     "vertex_dims a number": (
         ([[0, 1]], ONE, ONE, 1),
-        "`vertex_dims` must be 1-dimensional, got shape ()",
+        "`vertex_dims` must be 1-dimensional, got 1: pass [1]",
     ),
     "vertex_dims a fraction": (
         ([[0, 1]], ONE, ONE, [1, 1.5]),

@@ -1,5 +1,7 @@
 """Sheaves read as connections, and those that are none."""
 
+from pathlib import Path
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -68,5 +70,13 @@ def test_stalks_of_several_sizes_are_named():
     F = sc.CellularSheaf.random(nx.path_graph(3), 2, [2, 1], seed=0)
     with pytest.raises(ValueError, match="edge 1 has dimension 1 and vertex 0 has 2"):
         sc.synchronize(F)
-    with pytest.raises(ValueError, match="must have vertices"):
+    with pytest.raises(ValueError, match=r"must have vertices .*, got CellularSheaf\(n_vertices=0"):
         sc.synchronize(sc.CellularSheaf(np.zeros((0, 2), int), [], []))
+
+
+@pytest.mark.parametrize("path", ["intel.g2o", Path("intel.g2o")])
+def test_a_file_is_to_be_opened_first(path):
+    with pytest.raises(
+        TypeError, match=r"`F` must be .*: read_g2o\(path, poses=True\) opens a file"
+    ):
+        sc.synchronize(path)

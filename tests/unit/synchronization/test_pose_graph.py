@@ -58,6 +58,8 @@ def test_isolated_vertices_and_labels():
 
 
 BAD = {
+    "one": ({"rotations": np.eye(2)}, "`rotations` must have shape (3, d, d), got (2, 2)"),
+    "weights": ({"kappa": [1.0]}, "`kappa` must have shape (3,), got (1,)"),
     "shape": ({"rotations": np.zeros((3, 2, 3))}, "`rotations` must have shape (m, 2, 2)"),
     "reflection": ({"rotations": np.tile(np.diag([1.0, -1]), (3, 1, 1))}, "it reflects"),
     "stretched": ({"rotations": np.tile(2 * np.eye(2), (3, 1, 1))}, "`rotations[0]` must be a rot"),
