@@ -19,7 +19,12 @@ from sheafcoarsen.distributed.place import Place, StoreError, place_of
 from sheafcoarsen.distributed.request import Request, checked, checked_operator
 from sheafcoarsen.distributed.result import StoredCoarsening, open_coarsening
 from sheafcoarsen.distributed.run import coarsen, finished, made_once, place_beside
-from sheafcoarsen.distributed.store import SheafStore, attributes_of
+from sheafcoarsen.distributed.store import (
+    SheafStore,
+    attributes_of,
+    check_attributes,
+    check_store,
+)
 from sheafcoarsen.distributed.writing import PART_BYTES, mark, new_group
 from sheafcoarsen.exceptions import SingularProblemWarning, TiedModesWarning
 from sheafcoarsen.hierarchy import (
@@ -179,13 +184,12 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     >>> [C.sheaf.n_vertices for C in dist.open_levels("memory://down")]
     [40, 4]
     """
-    if not isinstance(src, SheafStore):
-        raise TypeError(
-            f"`src` must be a SheafStore, got {type(src).__name__}: open_store(url) opens one"
-        )
+    check_store(src, "src")
     if memory_bytes is None:
         memory_bytes = SHARE * physical_memory()
     memory_bytes = real_number("memory_bytes", memory_bytes)
+    if not memory_bytes >= 0:
+        raise ValueError(f"`memory_bytes` must be at least 0, got {memory_bytes:g}")
     operator = checked_operator(local_operator)
     loops, compress = flag("loops", loops), flag("compress", compress)
     progress = flag("progress", progress)
@@ -314,6 +318,7 @@ def open_levels(url: object, **storage_options: Any) -> StoredHierarchy:
     attributes = attributes_of(place)
     if attributes["kind"] != "hierarchy":
         raise StoreError(f"{place.url}: holds a {attributes['kind']}, not levels")
+    check_attributes(place, attributes, {"levels": list, "stopped_because": str})
     levels = [open_coarsening(f"{place.url}/{n}", **place.options) for n in attributes["levels"]]
     return StoredHierarchy(tuple(levels), None, attributes["stopped_because"])
 

@@ -142,23 +142,37 @@ class Place:
             return None
 
 
-def place_of(url: object, options: dict[str, Any] | None = None) -> Place:
+def place_of(url: object, options: dict[str, Any] | None = None, name: str = "url") -> Place:
     """Return the place that a caller names; paths become absolute, since workers stand elsewhere.
 
     Raises
     ------
     TypeError
-        For anything but a path or an address.
+        For anything but a path or an address, and options that a disk does not take.
+    ValueError
+        An empty path, and a protocol that fsspec does not know.
     """
     if isinstance(url, bytes) or not isinstance(url, str | os.PathLike):
-        raise TypeError(f"`url` must be a path or an address, got {type(url).__name__}")
+        raise TypeError(f"`{name}` must be a path or an address, got {type(url).__name__}")
     text = os.fsdecode(url)
     if not text:
-        raise ValueError("`url` must name a folder, got an empty path")
+        raise ValueError(f"`{name}` must name a folder, got an empty path")
     if text.startswith("file://"):
         text = text.removeprefix("file://")
     if "://" not in text and "::" not in text:
         text = os.path.abspath(text)
+        if options:
+            raise TypeError(
+                f"`{name}` = {text} is a path on this machine's disks, which takes no option "
+                f"`{next(iter(options))}`: leave it out, or give an address such as s3://..."
+            )
+    for part in text.split("::"):
+        protocol, found, _ = part.partition("://")
+        if found and protocol not in {*fsspec().available_protocols(), *fsspec().registry}:
+            raise ValueError(
+                f"`{name}` = {text!r}: fsspec knows no protocol {protocol!r}; a path without "
+                f"'://' is one on this machine's disks"
+            )
     return Place(text, dict(options or {}))
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sheafcoarsen._support import flag, whole_number
 from sheafcoarsen.distributed.plan import Layout, Plan, find_destinations, lay_out
 from sheafcoarsen.distributed.sizes import Estimate, default_shards, estimate_of
-from sheafcoarsen.distributed.store import PartitionStore, SheafStore
+from sheafcoarsen.distributed.store import PartitionStore, SheafStore, check_store
 from sheafcoarsen.modes import (
     MAX_DENSE,
     LocalOperator,
@@ -66,11 +66,7 @@ def checked(
     ------
     ValueError, TypeError
     """
-    if not isinstance(src, SheafStore):
-        raise TypeError(
-            f"`src` must be a SheafStore, got {type(src).__name__}: open_store(url) opens one, "
-            f"to_store(url, F) makes one"
-        )
+    src = check_store(src, "src")
     if isinstance(P, PartitionStore):
         P = P.load()
     if not isinstance(P, Partition):

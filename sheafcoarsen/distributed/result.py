@@ -31,7 +31,8 @@ class StoredCoarsening:
         The coarse sheaf, edges numbered as in memory: crossing ones by (a, b), then loops.
     fine : SheafStore
     report : dict
-        What it took: seconds, tasks done and found done, bytes.
+        What it took: seconds and plan_seconds of the run that finished it, tasks that it did and
+        found done, seconds of all tasks, bytes.
 
     Examples
     --------
@@ -265,4 +266,7 @@ def open_coarsening(url: object, **storage_options: Any) -> StoredCoarsening:
     source = sheaf.attributes["source"]["url"]
     if source == "fine":  # in the same folder, wherever that is now
         return StoredCoarsening(sheaf, SheafStore(sheaf.place / source))
-    return StoredCoarsening(sheaf, SheafStore(place_of(source, storage_options)))
+    here = place_of(source)
+    if here.local_path is None:
+        here = place_of(source, storage_options)
+    return StoredCoarsening(sheaf, SheafStore(here))

@@ -1,5 +1,6 @@
 """Coarsens a store into a store: plan, split, shards, borders, seal."""
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -20,7 +21,13 @@ from sheafcoarsen.distributed.place import Place, fresh_name, place_of
 from sheafcoarsen.distributed.request import Request, check_dense, checked, planned
 from sheafcoarsen.distributed.result import StoredCoarsening
 from sheafcoarsen.distributed.sizes import Estimate, check_memory
-from sheafcoarsen.distributed.store import FORMAT, PartitionStore, SheafStore, amount
+from sheafcoarsen.distributed.store import (
+    FORMAT,
+    PartitionStore,
+    SheafStore,
+    amount,
+    found_attributes,
+)
 from sheafcoarsen.distributed.writing import new_group, seal
 from sheafcoarsen.modes import LocalOperatorLike, Principal, Whole, warn_if_tied_in
 from sheafcoarsen.partition import Partition
@@ -131,15 +138,26 @@ def place_beside(src: SheafStore, out: object, options: dict[str, Any] | None) -
 
     Raises
     ------
-    FileExistsError
+    FileExistsError, ValueError, TypeError
     """
-    place = place_of(out, {})
+    place = place_of(out, {}, "out")
     if options is None:
         same = (place.local_path is None) == (src.place.local_path is None)
         options = src.place.options if same else {}
     if place.url == src.url:
         raise FileExistsError(f"`out` = {place.url} is the source: give another path")
-    return place_of(out, options)
+    if folder_of(place).startswith(folder_of(src.place)):
+        raise ValueError(
+            f"`out` = {place.url} is inside the source {src.url} and would be removed with it: "
+            f"give another path"
+        )
+    return place_of(out, options, "out")
+
+
+def folder_of(place: Place) -> str:
+    """Return the address of a folder by which what is inside it is known."""
+    path = place.local_path
+    return (place.url if path is None else os.path.realpath(path)).rstrip("/") + "/"
 
 
 def made_once(
@@ -173,11 +191,8 @@ def finished(place: Place, asked: Request) -> StoredCoarsening | None:
     ------
     FileExistsError
     """
-    try:
-        attributes = dict(place.group("r").attrs)
-    except FileNotFoundError:
-        return None
-    if attributes.get("format") != FORMAT:
+    attributes = found_attributes(place)
+    if attributes is None or attributes.get("format") != FORMAT:
         return None
     if attributes.get("run") != asked.run:
         raise FileExistsError(
@@ -212,11 +227,13 @@ class Run:
         self.asked, self.place, self.engine, self.progress = asked, place, engine, progress
         self.work = place / "work"
         self.start = time.perf_counter()
+        self.plan_seconds = 0.0
         self.counts = {"done": 0, "found": 0}
 
     def done(self) -> StoredCoarsening:
         """Do what is not done yet and return the result."""
         known = self.plan()
+        self.plan_seconds = time.perf_counter() - self.start
         S, P = known["shards"], known["parts"]
         needs_spectra = self.asked.rule.needs_scores or self.asked.rule.needs_kernels
         job = tasks.Job(
@@ -339,7 +356,6 @@ class Run:
             "tallest": whole.tallest,
             "ranks": ranks,
             "estimate": found.__dict__,
-            "plan_seconds": time.perf_counter() - self.start,
         }
 
     def write_ranks(self, dims: np.ndarray, ranks: np.ndarray) -> str:
@@ -394,7 +410,7 @@ class Run:
         seconds = time.perf_counter() - self.start
         report = {
             "seconds": seconds,
-            "plan_seconds": known["plan_seconds"],
+            "plan_seconds": self.plan_seconds,
             "shards": known["shards"],
             "tasks_done": self.counts["done"],
             "tasks_found": self.counts["found"],

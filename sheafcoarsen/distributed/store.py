@@ -1,5 +1,7 @@
 """A sheaf in a store: its topology whole, its maps in parts, read one part at a time."""
 
+import json
+import numbers
 from functools import cached_property
 from typing import Any, Literal
 
@@ -7,7 +9,7 @@ import numpy as np
 
 from sheafcoarsen._support import counted, offsets, ranges, read_only
 from sheafcoarsen.distributed.arrays import read_array
-from sheafcoarsen.distributed.place import Place, StoreError, place_of
+from sheafcoarsen.distributed.place import Place, StoreError, failures, place_of
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
@@ -51,8 +53,7 @@ class SheafStore:
 
     def __init__(self, place: Place) -> None:
         self.place, self.url = place, place.url
-        self.attributes = attributes_of(place)
-        a = self.attributes
+        a = self.attributes = attributes_of(place)
         if a["kind"] not in ("sheaf", "coarsening"):
             raise StoreError(f"{place.url}: holds a {a['kind']}, not a sheaf")
         self.parts: list[str] = a["parts"]
@@ -102,7 +103,15 @@ class SheafStore:
         StoreError
             For a chunk that is missing or damaged.
         """
-        return self.array("edges"), self.array("vertex_dims"), self.array("edge_dims")
+        edges, vertex_dims, edge_dims = map(self.array, ("edges", "vertex_dims", "edge_dims"))
+        sizes = (len(vertex_dims), len(edges), int(vertex_dims.sum(dtype=np.int64)))
+        said = (self.n_vertices, self.n_edges, self.dim_c0)
+        if sizes != said or len(edge_dims) != len(edges):
+            raise StoreError(
+                f"{self.url}: `n_vertices`, `n_edges` and `dim_c0` are {said} in zarr.json, but "
+                f"{sizes} in its arrays: {REMEDY}"
+            )
+        return edges, vertex_dims, edge_dims
 
     def _part(self, p: int) -> int:
         if isinstance(p, bool) or not isinstance(p, int | np.integer):
@@ -256,27 +265,140 @@ def attributes_of(place: Place) -> dict[str, Any]:
     ------
     StoreError
     """
-    try:
-        group = place.group("r")
-    except FileNotFoundError:
-        raise StoreError(f"{place.url}: there is no store") from None
-    attributes = dict(group.attrs)
+    attributes = found_attributes(place)
+    if attributes is None:
+        if is_unfinished(place):
+            raise StoreError(
+                f"{place.url}: a store whose writing did not end: make the same call of coarsen "
+                f"again if that began it, or else remove it and write it again"
+            )
+        raise StoreError(f"{place.url}: there is no store")
     if attributes.get("format") != FORMAT:
         raise StoreError(
-            f"{place.url}: not a store of this library, or one whose writing did not end"
+            f"{place.url}: not a store of this library, or one whose writing did not end: make the "
+            f"same call of coarsen again if that began it, or else remove it and write it again"
         )
-    version = attributes.get("version")
+    check_attributes(place, attributes, {"version": int, "kind": str, "id": str})
+    version = attributes["version"]
     if version != VERSION:
         raise StoreError(
             f"{place.url}: a store of version {version}, this library reads version {VERSION}: "
             f"update the library, or write the store again"
         )
+    check_attributes(place, attributes, ATTRIBUTES.get(attributes["kind"], {}))
     return attributes
+
+
+COUNTS = {"n_vertices": int, "n_edges": int, "dim_c0": int, "dim_c1": int, "n_bytes": int}
+SHEAF = {**COUNTS, "parts": list, "dtype": str, "largest_entry": float, "permuted": bool}
+COARSENING = {"source": dict, "basis": list, "report": dict, "loops": bool, "compress": bool}
+ATTRIBUTES: dict[str, dict[str, type]] = {
+    "partition": {"n_vertices": int, "n_clusters": int},
+    "sheaf": SHEAF,
+    "coarsening": {**SHEAF, **COARSENING},
+}
+"""What the attributes of every kind hold beside its format, version, kind and id."""
+
+SCALARS = ("float32", "float64", "complex64", "complex128")
+
+NAMES = {
+    int: "an integer of at least 0",
+    float: "a number",
+    str: "a string",
+    bool: "true or false",
+    list: "a list of strings",
+    dict: "an object",
+}
+
+REMEDY = "restore zarr.json from a copy, or write the store again"
+
+
+def found_attributes(place: Place) -> dict[str, Any] | None:
+    """Return the attributes of the group at a place; None where there is none.
+
+    Raises
+    ------
+    StoreError
+        Where they cannot be read.
+    """
+    try:
+        with failures(place, "opened"):
+            text = (place / "zarr.json").find()
+    except NotADirectoryError:
+        return None
+    if text is None:
+        return None
+    try:
+        attributes = json.loads(text).get("attributes", {})
+        if not isinstance(attributes, dict):
+            raise ValueError("its attributes are no object")
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise StoreError(f"{place.url}: zarr.json is damaged ({error}): {REMEDY}") from None
+    return attributes
+
+
+def is_unfinished(place: Place) -> bool:
+    """Tell whether there is something of a store, but not what is written last."""
+    names = set(place.names())
+    return "zarr.json" not in names and bool(names & {"parts", "basis", "labels", "fine", "work"})
+
+
+def check_attributes(place: Place, attributes: dict[str, Any], wanted: dict[str, type]) -> None:
+    """Refuse attributes that are missing or of another kind than they are written.
+
+    Raises
+    ------
+    StoreError
+    """
+    for name, kind in wanted.items():
+        if name not in attributes:
+            raise StoreError(
+                f"{place.url}: the attribute `{name}` is missing in zarr.json: {REMEDY}"
+            )
+        value, expected = attributes[name], NAMES[kind]
+        good = isinstance(value, numbers.Real if kind is float else kind)
+        if kind in (int, float):
+            good = good and not isinstance(value, bool) and value >= 0
+        if kind is list:
+            good = good and all(isinstance(item, str) for item in value)
+        if name == "dtype" and good:
+            expected = "one of " + ", ".join(SCALARS)
+            try:
+                good = np.dtype(value).name in SCALARS
+            except TypeError:
+                good = False
+        if name == "source" and good:
+            expected = "an object with `url` and `id`"
+            good = isinstance(value.get("url"), str) and isinstance(value.get("id"), str)
+        if not good:
+            raise StoreError(
+                f"{place.url}: the attribute `{name}` in zarr.json must be {expected}, "
+                f"got {value!r}: {REMEDY}"
+            )
+
+
+def check_store(store: Any, name: str) -> SheafStore:
+    """Return a stored sheaf that is still the one that was opened.
+
+    Raises
+    ------
+    TypeError, StoreError
+    """
+    if not isinstance(store, SheafStore):
+        raise TypeError(
+            f"`{name}` must be a SheafStore, got {type(store).__name__}: open_store(url) opens "
+            f"one, to_store(url, F) makes one"
+        )
+    if attributes_of(store.place)["id"] != store.attributes["id"]:
+        raise StoreError(
+            f"`{name}`: {store.url} has been written again since it was opened: open it again "
+            f"with open_store"
+        )
+    return store
 
 
 def names_of(stored: np.ndarray) -> tuple:
     """Return node names that `writing.stored_names` wrote."""
-    import json
 
     def plain(item: Any) -> Any:
         return tuple(map(plain, item["tuple"])) if isinstance(item, dict) else item

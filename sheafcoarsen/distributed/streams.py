@@ -9,7 +9,7 @@ import scipy.sparse
 from scipy.sparse.linalg import LinearOperator
 
 from sheafcoarsen._support import cochain, offsets, range_of_blocks
-from sheafcoarsen.distributed.store import SheafStore
+from sheafcoarsen.distributed.store import SheafStore, check_store
 from sheafcoarsen.operators import apply_coboundary, apply_laplacian, as_columns, canonical_csr
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
@@ -57,8 +57,10 @@ def laplacian_operator(store: SheafStore) -> LinearOperator:
 
     Raises
     ------
+    TypeError
+        For anything but a SheafStore.
     StoreError
-        When applied: for a chunk that is missing or damaged.
+        A store that has been written again; when applied, for a chunk that is missing or damaged.
 
     Examples
     --------
@@ -70,6 +72,7 @@ def laplacian_operator(store: SheafStore) -> LinearOperator:
     >>> A @ np.array([1.0, 0.0, 0.0])
     array([ 1., -1.,  0.])
     """
+    check_store(store, "store")
 
     def matmat(x: np.ndarray) -> np.ndarray:
         x = np.ascontiguousarray(x, dtype=np.result_type(x.dtype, store.dtype))

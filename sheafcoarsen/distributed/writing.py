@@ -21,7 +21,7 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.distributed.arrays import write_array
 from sheafcoarsen.distributed.place import Place, place_of
-from sheafcoarsen.distributed.store import FORMAT, VERSION, SheafStore
+from sheafcoarsen.distributed.store import FORMAT, VERSION, SheafStore, is_unfinished
 from sheafcoarsen.modes import LocalModes
 
 PART_BYTES = 32e6
@@ -96,6 +96,11 @@ def new_place(url: object, options: dict[str, Any]) -> Place:
     FileExistsError
     """
     place = place_of(url, options)
+    if is_unfinished(place):
+        raise FileExistsError(
+            f"{place.url} holds a store whose writing did not end: remove it and write it again, "
+            f"or give another path"
+        )
     if place.names() or (place.local_path is not None and os.path.isfile(place.local_path)):
         raise FileExistsError(f"{place.url} exists: remove it, or give another path")
     return place
@@ -284,6 +289,11 @@ def write_store(
     """
     dims = integer_array("vertex_dims", vertex_dims)
     dims = dimensions("vertex_dims", dims, len(dims), "vertex")
+    if not isinstance(pieces, Iterable):
+        raise TypeError(
+            f"`pieces` must be an iterable of (edges, edge_dims, tail_data, head_data), "
+            f"got {type(pieces).__name__}"
+        )
     writer = Writer(new_place(url, storage_options), dims, part_bytes)
     for number, piece in enumerate(pieces):
         writer.add(number, piece)

@@ -115,6 +115,8 @@ def test_levels_that_cannot_be(memory):
         dist.coarsen_levels(src, memory("out"), 1, rank=1)
     with pytest.raises(TypeError, match="`memory_bytes`"):
         dist.coarsen_levels(src, memory("out"), rank=1, memory_bytes="all")
+    with pytest.raises(ValueError, match="`memory_bytes` must be at least 0, got -5"):
+        dist.coarsen_levels(src, memory("out"), rank=1, memory_bytes=-5)
     P = sc.Partition(np.zeros(16, int))
     with pytest.raises(ValueError, match="`partitions` says what the levels are: leave `factor`"):
         dist.coarsen_levels(src, memory("out"), 4, rank=1, partitions=[P])

@@ -23,6 +23,8 @@ def test_what_is_no_address(bad):
         place_of(bad)
     with pytest.raises(ValueError, match="empty"):
         place_of("")
+    with pytest.raises(ValueError, match="`out` = 'foo://x': fsspec knows no protocol 'foo'"):
+        place_of("foo://x", name="out")
 
 
 @pytest.mark.parametrize("kind", ["url", "memory"])

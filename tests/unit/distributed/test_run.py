@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import shutil
+import time
 import warnings
 from pathlib import Path
 
@@ -181,6 +183,62 @@ def test_what_is_another_s_is_refused(call, url):
         dist.coarsen(dist.open_store(url("src")), mine, np.zeros(81, int), 1)
     assert (mine / "thesis.txt").read_text() == "all of it"
     assert [path.name for path in mine.iterdir()] == ["thesis.txt"]
+
+
+def test_an_out_that_goes_with_the_source_is_refused(call, url, memory):
+    for place in (url, memory):
+        src = dist.to_store(place("st"), grid_sheaf(4))
+        with pytest.raises(ValueError, match="`out` = .*st/f/c is inside the source"):
+            dist.coarsen(src, place("st/f/c"), np.arange(16) // 4, 2)
+        with pytest.raises(ValueError, match="is inside the source"):
+            dist.coarsen_levels(src, place("st/levels"), rank=2)
+        dist.coarsen(src, place("st-coarse"), np.arange(16) // 4, 2)
+
+
+def test_a_source_that_was_written_again_is_refused(url):
+    src = dist.to_store(url("st"), grid_sheaf(4))
+    shutil.rmtree(url("st"))
+    P = np.arange(16) // 4
+    with pytest.raises(dist.StoreError, match="there is no store"):
+        dist.coarsen(src, url("out"), P, 2)
+    dist.to_store(url("st"), grid_sheaf(4))
+    for again in (
+        lambda: dist.coarsen(src, url("out"), P, 2),
+        lambda: dist.coarsen_levels(src, url("out"), rank=2),
+        lambda: dist.estimate(src, P, 2),
+        lambda: dist.laplacian_operator(src),
+    ):
+        with pytest.raises(dist.StoreError, match="written again since it was opened: open it"):
+            again()
+    assert not Path(url("out")).exists()
+    dist.coarsen(dist.open_store(url("st")), url("out"), P, 2)
+    assert dist.open_coarsening(url("out")).fine.n_vertices == 16
+
+
+def test_an_out_that_is_no_address(call, url):
+    src = dist.open_store(url("src"))
+    with pytest.raises(TypeError, match="`out` must be a path or an address, got NoneType"):
+        dist.coarsen(src, None, np.zeros(81, int), 1)
+
+
+def test_seconds_are_those_of_one_run(call):
+    with stopped_at("shard_task"), slow_plans(), pytest.raises(RuntimeError, match="power cut"):
+        call()
+    report = call().report
+    assert report["plan_seconds"] <= report["seconds"]
+
+
+@contextlib.contextmanager
+def slow_plans():
+    write = Plan.write
+
+    def slow(*args):
+        time.sleep(3)
+        return write(*args)
+
+    with pytest.MonkeyPatch.context() as context:
+        context.setattr(Plan, "write", slow)
+        yield
 
 
 KINDS = ["plan", "split_task", "shard_task", "border_task", "sealed", "clean"]

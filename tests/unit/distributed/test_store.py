@@ -83,6 +83,67 @@ def test_what_is_no_store(url):
         dist.open_store(url("src"))
 
 
+def test_a_damaged_zarr_json_is_named(url):
+    src = dist.to_store(url("src"), grid_sheaf(4))
+    P = np.arange(16) // 4
+    dist.coarsen(src, url("out"), P, 2)
+    for place, opened in (("src", dist.open_store), ("out", dist.open_coarsening)):
+        meta = Path(url(place), "zarr.json")
+        whole = meta.read_bytes()
+        brace = whole.index(b"{")
+        flipped = bytes([whole[brace] ^ 4]) + whole[brace + 1 :]
+        for damaged in (whole[: len(whole) // 2], b"", flipped, b"[]", b"\xff\xfe{}"):
+            meta.write_bytes(damaged)
+            with pytest.raises(dist.StoreError, match=f"{place}: zarr.json is damaged .*restore"):
+                opened(url(place))
+        if place == "out":
+            with pytest.raises(dist.StoreError, match="out: zarr.json is damaged"):
+                dist.coarsen(src, url("out"), P, 2)
+        meta.write_bytes(whole)
+    assert dist.open_coarsening(url("out")).sheaf.n_vertices == 4
+
+
+ATTRIBUTES = [
+    ("parts", None, "`parts` is missing"),
+    ("parts", [0], r"`parts` in zarr.json must be a list of strings, got \[0\]"),
+    ("dtype", "int8", "`dtype` in zarr.json must be one of float32, .*, got 'int8'"),
+    ("dtype", "nonsense", "`dtype` in zarr.json must be one of float32"),
+    ("version", "1", "`version` in zarr.json must be an integer of at least 0, got '1'"),
+    ("id", None, "`id` is missing"),
+    ("n_vertices", -1, "`n_vertices` in zarr.json must be an integer"),
+    ("permuted", 0, "`permuted` in zarr.json must be true or false, got 0"),
+    ("source", {"url": "x"}, "`source` in zarr.json must be an object with `url` and `id`"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "message"), ATTRIBUTES)
+def test_an_attribute_that_is_lost_or_wrong_is_named(name, value, message, url):
+    dist.to_store(url("src"), sc.coarsen(grid_sheaf(4), sc.Partition(np.arange(16) // 4), 2))
+    meta = Path(url("src"), "zarr.json")
+    whole = json.loads(meta.read_text())
+    whole["attributes"].pop(name)
+    if value is not None:
+        whole["attributes"][name] = value
+    meta.write_text(json.dumps(whole))
+    for opened in (dist.open_store, dist.open_coarsening):
+        with pytest.raises(dist.StoreError, match=f"src: the attribute {message}.*: restore"):
+            opened(url("src"))
+
+
+def test_sizes_that_arrays_do_not_have(url):
+    dist.to_store(url("src"), grid_sheaf(4))
+    meta = Path(url("src"), "zarr.json")
+    meta.write_text(meta.read_text().replace('"n_vertices": 16', '"n_vertices": 18'))
+    with pytest.raises(dist.StoreError, match=r"are \(18, 24, 32\) in zarr.json"):
+        dist.open_store(url("src")).load()
+
+
+def test_options_that_a_disk_does_not_take(url):
+    dist.to_store(url("src"), grid_sheaf(4))
+    with pytest.raises(TypeError, match="disks, which takes no option `bogus`"):
+        dist.open_store(url("src"), bogus=3)
+
+
 def test_a_part_of_another_store_is_refused(url):
     dist.to_store(url("src"), grid_sheaf(4), part_bytes=500)
     other = dist.to_store(url("other"), grid_sheaf(6), part_bytes=2000)

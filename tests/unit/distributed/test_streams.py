@@ -7,7 +7,7 @@ import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
 from sheafcoarsen.distributed.streams import energy_of, parts_of
 from tests.support.helpers import assert_residual, ties_allowed
-from tests.unit.distributed.cases import ragged_sheaf
+from tests.unit.distributed.cases import grid_sheaf, ragged_sheaf
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex128])
@@ -76,3 +76,9 @@ def test_rayleigh_quotients_of_lifted_modes(memory):
     exact = 2 - 2 * np.cos(np.pi * np.arange(3) / 100)
     assert (quotients > exact - 1e-13).all()
     assert quotients[1] < 1.5 * exact[1]
+
+
+@pytest.mark.parametrize("bad", [5, grid_sheaf(4)])
+def test_an_operator_is_of_a_store(bad):
+    with pytest.raises(TypeError, match=r"`store` must be a SheafStore, got .*open_store\(url\)"):
+        dist.laplacian_operator(bad)

@@ -58,6 +58,22 @@ def test_nothing_is_written_over(url, memory):
         dist.write_store(url("file"), [1], [])
 
 
+@pytest.mark.parametrize("kind", ["url", "memory"])
+def test_what_was_interrupted_says_so(kind, request):
+    place = request.getfixturevalue(kind)
+
+    def interrupted():
+        yield GOOD
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        dist.write_store(place("src"), [1, 1], interrupted())
+    with pytest.raises(FileExistsError, match="whose writing did not end: remove it"):
+        dist.write_store(place("src"), [1, 1], [GOOD])
+    with pytest.raises(dist.StoreError, match="whose writing did not end: .* or else remove it"):
+        dist.open_store(place("src"))
+
+
 GOOD = ([[0, 1]], 1, [1.0], [1.0])
 
 BAD = [
@@ -87,5 +103,7 @@ def test_a_piece_that_does_not_fit_is_named(piece, error, message, memory):
 def test_other_arguments(memory):
     with pytest.raises(ValueError, match="`part_bytes` must be at least 1"):
         dist.write_store(memory("src"), [1], [], part_bytes=0)
+    with pytest.raises(TypeError, match="`pieces` must be an iterable of .*, got int"):
+        dist.write_store(memory("src"), [1], 5)
     with pytest.raises(ValueError, match="`vertex_dims` must not be negative"):
         dist.write_store(memory("src"), [1, -1], [])
