@@ -1,5 +1,7 @@
 """The recipes of the guides run as they stand: those for PyTorch where it is installed."""
 
+import ast
+import builtins
 import doctest
 import os
 import re
@@ -11,6 +13,38 @@ import pytest
 from tests.support.kernels import JIT_IS_OFF
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
+
+
+YOURS = {"files", "read", "vertex_dims"}
+"""What blocks use and say is the reader's."""
+
+
+def names_of(block):
+    """Return the names that a block gives a value, and those that it uses."""
+    made, used = set(), set()
+    for node in ast.walk(ast.parse(block)):
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                used.add(name)
+            case ast.Name(id=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                made.add(name)
+            case ast.arg(arg=name):
+                made.add(name)
+            case ast.alias(name=name, asname=other):
+                made.add(other or name.split(".")[0])
+    return made, used
+
+
+@pytest.mark.parametrize("page", sorted(page.name for page in GUIDES.glob("*.md")))
+def test_blocks_use_what_was_imported_or_made_before(page):
+    text = (GUIDES / page).read_text("utf-8")
+    known = {*dir(builtins), *YOURS}
+    for kind, block in re.findall(r"^```(python|pycon)\n(.*?)^```", text, flags=re.M | re.S):
+        if kind == "pycon":
+            block = "".join(re.findall(r"^(?:>>>|\.\.\.) ?(.*\n)", block, flags=re.M))
+        made, used = names_of(block)
+        known |= made
+        assert used <= known, f"{page}: {sorted(used - known)} in\n{block}"
 
 
 def run_blocks(page, holding=""):
