@@ -57,7 +57,7 @@ class SheafStore:
         if a["kind"] not in ("sheaf", "coarsening"):
             raise StoreError(f"{place.url}: holds a {a['kind']}, not a sheaf")
         self.parts: list[str] = a["parts"]
-        self.dtype = np.dtype(a["dtype"])
+        self.dtype = np.dtype(a["dtype"]).newbyteorder("=")
         self.n_vertices, self.n_edges = int(a["n_vertices"]), int(a["n_edges"])
         self.dim_c0, self.dim_c1 = int(a["dim_c0"]), int(a["dim_c1"])
         self.n_bytes, self.largest_entry = int(a["n_bytes"]), float(a["largest_entry"])
@@ -104,12 +104,13 @@ class SheafStore:
             For a chunk that is missing or damaged.
         """
         edges, vertex_dims, edge_dims = map(self.array, ("edges", "vertex_dims", "edge_dims"))
-        sizes = (len(vertex_dims), len(edges), int(vertex_dims.sum(dtype=np.int64)))
-        said = (self.n_vertices, self.n_edges, self.dim_c0)
+        dims = (int(some.sum(dtype=np.int64)) for some in (vertex_dims, edge_dims))
+        sizes = (len(vertex_dims), len(edges), *dims)
+        said = (self.n_vertices, self.n_edges, self.dim_c0, self.dim_c1)
         if sizes != said or len(edge_dims) != len(edges):
             raise StoreError(
-                f"{self.url}: `n_vertices`, `n_edges` and `dim_c0` are {said} in zarr.json, but "
-                f"{sizes} in its arrays: {REMEDY}"
+                f"{self.url}: `n_vertices`, `n_edges`, `dim_c0` and `dim_c1` are {said} in "
+                f"zarr.json, but {sizes} in its arrays: {REMEDY}"
             )
         return edges, vertex_dims, edge_dims
 

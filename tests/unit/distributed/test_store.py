@@ -133,9 +133,12 @@ def test_an_attribute_that_is_lost_or_wrong_is_named(name, value, message, url):
 def test_sizes_that_arrays_do_not_have(url):
     dist.to_store(url("src"), grid_sheaf(4))
     meta = Path(url("src"), "zarr.json")
-    meta.write_text(meta.read_text().replace('"n_vertices": 16', '"n_vertices": 18'))
-    with pytest.raises(dist.StoreError, match=r"are \(18, 24, 32\) in zarr.json"):
-        dist.open_store(url("src")).load()
+    whole = meta.read_text()
+    for name, sizes in (("n_vertices", "18, 24, 32, 72"), ("dim_c1", "16, 24, 32, 74")):
+        value = {"n_vertices": 16, "dim_c1": 72}[name]
+        meta.write_text(whole.replace(f'"{name}": {value}', f'"{name}": {value + 2}'))
+        with pytest.raises(dist.StoreError, match=rf"are \({sizes}\) in zarr.json"):
+            dist.open_store(url("src")).load()
 
 
 def test_options_that_a_disk_does_not_take(url):
