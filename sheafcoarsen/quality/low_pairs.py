@@ -214,16 +214,20 @@ class _Iterated:
         self.known, self.zero, self.refused = 0, 0.0, False
 
         def sections() -> Any:
-            Z = kernel_of(sheaf) if kernel_of is not None else np.zeros((D.shape[1], 0))
-            zero = largest_column(D @ Z)
-            if zero > level:  # rounding makes it none
-                self.refused = True
-                return Z[:, :0]
-            self.zero, self.known = zero, Z.shape[1]
-            return Z
+            none = np.zeros((D.shape[1], 0))
+            return self._judged(kernel_of(sheaf) if kernel_of is not None else none)
 
         self.spectrum = LowSpectrum(sheaf, 1, TOL, positive=True, sections_of=sections)
         self.vectors: np.ndarray | None = None
+
+    def _judged(self, Z: Any) -> Any:
+        """Return sections, and count them; none of them where one is no zero."""
+        zero = largest_column(self.D @ Z)
+        if zero > self.level:  # rounding makes it none
+            self.refused = True
+            return Z[:, :0]
+        self.zero, self.known = zero, Z.shape[1]
+        return Z
 
     def pairs(self, m: int) -> tuple[np.ndarray, int, float] | None:
         """Return vectors of the m lowest pairs, and how many zeros are known, the largest one.
@@ -234,6 +238,10 @@ class _Iterated:
         spectrum.k = m
         method = spectrum.chosen()
         found = spectrum.pairs("direct" if method == "dense" else method, self.vectors)
+        if found is not None and found.sections.shape[1] > self.known:  # the multigrid told them
+            spectrum.sections = self._judged(found.sections)
+            if self.refused:
+                found = spectrum.pairs(found.method, found.vectors)
         if found is None or (self.refused and spectrum.n <= MAX_DENSE):
             return None
         sigma = singular_pairs(self.D, found.vectors[:, :m])[0]

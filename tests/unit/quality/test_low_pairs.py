@@ -7,6 +7,7 @@ import pytest
 import sheafcoarsen as sc
 from sheafcoarsen.quality import low_pairs as room
 from sheafcoarsen.quality.low_pairs import low_pairs
+from sheafcoarsen.solve import LowSpectrum
 from tests.support.helpers import ties_allowed
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
@@ -83,6 +84,22 @@ def test_more_pairs_are_computed_until_the_multiplet_ends(monkeypatch):
     )
     assert (found.kernel, found.end) == (7, 14)
     np.testing.assert_allclose(found.sigma[:14] ** 2, 2 - 2 * np.cos(np.pi / 12), rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["direct", "multilevel"])
+@pytest.mark.parametrize("strict", [False, True])
+def test_zeros_are_counted_whoever_tells_them(monkeypatch, method, strict):
+    """Where the level of zero refuses them, too: then all is dense."""
+    monkeypatch.setattr(LowSpectrum, "chosen", lambda self: method)
+    F = sc.CellularSheaf.constant(nx.grid_2d_graph(25, 25), 2)
+    D = sc.coboundary(F)
+    if strict:  # what comes from elsewhere is none
+        monkeypatch.setattr(room, "largest_column", lambda Y: 1.0)
+    found = low_pairs(
+        D, 2, EPS, EPS, sheaf_of=lambda: F, kernel_of=lambda F: sc.global_sections(F).basis
+    )
+    assert (found.kernel, found.end) == (2, 4)
+    np.testing.assert_allclose(found.sigma[:4] ** 2, 2 - 2 * np.cos(np.pi / 25), rtol=1e-9)
 
 
 def test_many_tiny_components_beside_a_graph_with_hubs():
