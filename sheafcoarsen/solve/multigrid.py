@@ -186,13 +186,13 @@ class Multigrid:
         zero = values <= NOTHING * largest
         self._zeros = vectors[:, zero]
         self.lowest = max(float(values[0]), 0.0) / largest
-        scales = 1 / np.maximum(values, FLOOR * largest)
+        divisors = np.maximum(values, FLOOR * largest)
         if beside_kernel and zero.any():
             F = self.sheaf
             seen = norms(apply_coboundary(F, self._lifted_zeros()))
             level = zero_level(max(F.dim_c0, F.dim_c1), eps_of(seen.dtype), 1.0)
-            scales[np.flatnonzero(zero)[seen <= level]] = 0
-        inverse = (vectors * scales) @ vectors.conj().T
+            divisors[np.flatnonzero(zero)[seen <= level]] = np.inf
+        inverse = (vectors / divisors) @ vectors.conj().T
         self._inverse = (real_form(inverse) if A.dtype.kind == "c" else inverse).astype(np.float32)
 
     def forget(self) -> None:
