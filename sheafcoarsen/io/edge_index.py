@@ -140,7 +140,7 @@ def _dimensions(
                 )
             vertex_dims = int(cols[0])
         elif vertex_dims is None and n:
-            shape = getattr(maps, "shape", ())
+            shape: tuple[int, ...] = getattr(maps, "shape", ())
             if len(shape) != 3:
                 raise ValueError(
                     f"`n_vertices` = {n} needs the dimension of their stalks, but `maps` is empty "
