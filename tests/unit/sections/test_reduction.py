@@ -10,8 +10,10 @@ from tests.support.helpers import (
 )
 
 
+@pytest.mark.usefixtures("no_forests")
 def test_stalling_is_met_by_larger_clusters_and_ends(monkeypatch):
     """A long path keeps nearly everything in clusters of two."""
+    monkeypatch.setattr("sheafcoarsen.sections.cohomology.sections_of_full_rank", lambda F: None)
     monkeypatch.setattr("sheafcoarsen.sections.sizes.VERTICES", 1)
     monkeypatch.setattr("sheafcoarsen.sections.sizes.LAST", 10)
     F = sc.CellularSheaf.constant(nx.path_graph(60))
