@@ -331,7 +331,7 @@ class Solver:
         """Return about (L + shift I)^{-1} as a scipy operator: for cg, minres, lobpcg.
 
         Zero at fixed vertices and on ker L, and Hermitian up to the single precision of a cycle;
-        only to about 1e-2 where clusters have many more sections than stalks have dimensions.
+        only to a few hundredths where clusters have many more sections than stalks have dimensions.
 
         Returns
         -------
