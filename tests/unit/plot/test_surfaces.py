@@ -39,7 +39,7 @@ def test_near_faces_are_drawn_after_far_ones(ax):
     places = np.array([path.vertices[:3] for path in paths])
     depth = VIEW.depth(scaled - middle)[faces[:40]].mean(axis=1)
     expected = VIEW.project(scaled - middle)[faces[:40][np.argsort(depth, kind="stable")]]
-    np.testing.assert_allclose(places, expected, atol=1e-12)
+    assert_residual(places - expected, scaled, n=3)
 
 
 def test_colors_are_those_of_the_values(ax):

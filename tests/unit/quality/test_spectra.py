@@ -301,7 +301,7 @@ def test_earlier_fine_pairs_are_used(monkeypatch):
     for fine in (wanted, other, modes):  # the coarse dimensions are solved densely
         Q = sc.spectral_quality(C, 5, fine=fine)
         np.testing.assert_allclose(Q.fine, wanted.fine, rtol=1e-9)
-        np.testing.assert_allclose(Q.angles, wanted.angles, atol=1e-6)
+        np.testing.assert_allclose(Q.angles, wanted.angles, rtol=1e-8)
         assert Q.kernel_fine == wanted.kernel_fine
     assert asked == []
     for fine, k in ((wanted, 12), (modes, 9), (rough, 5)):  # too few, or too rough
