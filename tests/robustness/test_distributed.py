@@ -19,6 +19,7 @@ import pytest
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen.distributed.place import Place
 from tests.unit.distributed.cases import differences, grid_sheaf
 
 pytestmark = [
@@ -78,7 +79,9 @@ def coarsen(folder, client=None, n_shards=SHARDS):
 
 
 def notes(folder):
-    return glob.glob(f"{folder}/out/work/notes/*-*.json")
+    """Return the whole notes: of a process killed while it wrote one, a part may stand there."""
+    paths = glob.glob(f"{folder}/out/work/notes/*-*.json")
+    return [path for path in paths if Place(path).read_note() is not None]
 
 
 CHILD = """
