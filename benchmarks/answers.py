@@ -7,7 +7,7 @@ process of its own, one thread for everybody; both sides of a ratio run there, i
 their answers are checked against each other. Figures are processor seconds, medians of rounds. A
 ratio marked >= says how many times faster than the yardstick; one below 1 is marked: ours loses
 there. ``--size medium`` are the problems of the floors, about half an hour and 4 GB; large is the
-same. ``--readme`` writes the table into README.md.
+same. ``--readme`` writes the tables into README.md.
 """
 
 import argparse
@@ -17,7 +17,6 @@ import os
 import statistics
 import subprocess
 import sys
-import textwrap
 import time
 import warnings
 from dataclasses import asdict
@@ -28,6 +27,7 @@ import numpy as np
 
 import sheafcoarsen as sc
 from benchmarks import child, questions, report, rivals
+from benchmarks.answer_tables import figures, markdown
 from benchmarks.asked import ROUNDS, SIZES, Most
 from benchmarks.report import Row
 from benchmarks.sets import largest_component
@@ -253,6 +253,8 @@ def solve(F, question, rounds):
         whole["factors"] = then["factors"] + times.median("factors")
         for claim, seconds in phases:
             yield beside(claim, "splu", seconds, "factors")
+    count = steps["ours"]
+    yield row(F, question, "iterations of the solve", "", sense="<=", ours=count, unit="")
     yield row(F, question, "peak memory of the set-up", "", sense="<=", ours=memory, unit="B")
 
 
@@ -373,33 +375,6 @@ def run(size, i):
     return [Row(**fields) for fields in json.loads(done.stdout.splitlines()[-1])]
 
 
-def markdown(rows, data):
-    """Return the README's table."""
-    lines = [
-        "| question | problem, unknowns | yardstick | ratio (ours : yardstick) | floor |",
-        "|---|---|---|---:|---|",
-    ]
-    for r in rows:
-        problem = f"{r.workload}, {r.vertices:,}" if r.vertices else r.workload
-        limit = r.limit.replace(">=", "\N{GREATER-THAN OR EQUAL TO}")
-        limit = limit.replace("<=", "\N{LESS-THAN OR EQUAL TO}")
-        lines.append(f"| {r.claim} | {problem} | {r.against} | {figures(r)} | {limit} |")
-    return "\n".join([*lines, "", textwrap.fill(f"Measured on {report.machine_line(data)}.", 100)])
-
-
-def figures(r):
-    """Return a row's cell: the ratio, marked where ours loses, the two sides, the note."""
-    if r.ratio is None:
-        value = f"{r.ours:g}" if not r.unit and r.ours is not None else r.result
-        return " ".join(filter(None, [value, r.note and f"({r.note})"]))
-    sides = []
-    if r.ours is not None:
-        sides.append(f"{report.amount(r.ours, r.unit)} : {report.amount(r.theirs, r.unit)}")
-    sides += [r.note] if r.note else []
-    lost = ", ours loses" * (r.sense == ">=" and r.ratio < 1)
-    return f"**{r.ratio:.3g}**{lost}" + (f" ({', '.join(sides)})" if sides else "")
-
-
 def main():
     """Run everything, print the table, and write what was asked for."""
     parser = argparse.ArgumentParser(
@@ -407,7 +382,7 @@ def main():
     )
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--json", metavar="FILE")
-    parser.add_argument("--readme", action="store_true", help="write the table into README.md")
+    parser.add_argument("--readme", action="store_true", help="write the tables into README.md")
     parser.add_argument("--only", default="", help="kinds or problems that hold this text")
     parser.add_argument("--ask", type=int, help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -441,8 +416,9 @@ def main():
                 stream,
                 indent=1,
             )
+    tables = markdown(rows, data)
     if args.readme:
-        report.put_table(MARKER, markdown(rows, data))
+        report.put_table(MARKER, tables)
 
 
 def line(r):
