@@ -47,6 +47,8 @@ def poses(S: Synchronization | PoseGraph, *, outliers: int = 0, ax: Axes | None 
 
     Raises
     ------
+    TypeError, ValueError
+        Something else than poses; rotations without translations; a pose graph without poses.
     ImportError
         Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
@@ -54,8 +56,6 @@ def poses(S: Synchronization | PoseGraph, *, outliers: int = 0, ax: Axes | None 
     --------
     sheafcoarsen.synchronize : what is drawn.
     sheafcoarsen.read_g2o : measurements from a file.
-    TypeError, ValueError
-        Something else than poses; rotations without translations; a pose graph without poses.
 
     Examples
     --------

@@ -7,7 +7,16 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import EPS, check_range, cochain, flag, offsets, ranges, scalar_array
+from sheafcoarsen._support import (
+    EPS,
+    check_range,
+    cochain,
+    eps_of,
+    flag,
+    offsets,
+    ranges,
+    scalar_array,
+)
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.operators import as_columns, coboundary
 from sheafcoarsen.sections import given_values, given_vertices
@@ -51,7 +60,8 @@ def harmonic_extension(
         One value for each vertex, of shape (d_v,) or (d_v, h) with the same h.
     weight : float or array_like, shape (k,), optional
         Of all values or of each, above 0: how much it costs to miss them, in units of the squares
-        of the maps. Infinity, as no weight, means that a value is held.
+        of the maps. Infinity, as no weight, means that a value is held, and so does a weight that
+        would let it change by less than rounding.
     progress : bool
         Show a progress bar.
 
@@ -102,7 +112,9 @@ def harmonic_extension(
     given = given_values(sheaf, vertices, values)
     dim_c0 = sheaf.dim_c0
     if weight is not None:
-        sheaf, vertices = _with_guides(sheaf, vertices, _guide_weights(weight, vertices))
+        weights = _guide_weights(weight, vertices, sheaf.dtype)
+        weights[_held(sheaf, vertices, weights)] = np.inf
+        sheaf, vertices = _with_guides(sheaf, vertices, weights)
     at = ranges(sheaf.vertex_offsets[vertices], sheaf.vertex_dims[vertices])
     x = np.zeros((sheaf.dim_c0, *given.shape[1:]), np.result_type(given.dtype, sheaf.dtype))
     x[at] = given
@@ -124,7 +136,9 @@ def harmonic_extension(
     return x[:dim_c0]
 
 
-def _guide_weights(weight: float | npt.ArrayLike, vertices: np.ndarray) -> np.ndarray:
+def _guide_weights(
+    weight: float | npt.ArrayLike, vertices: np.ndarray, dtype: np.dtype
+) -> np.ndarray:
     """Return one weight for each given vertex."""
     weights = scalar_array("weight", np.asarray(weight))
     if weights.dtype.kind == "c":
@@ -134,7 +148,7 @@ def _guide_weights(weight: float | npt.ArrayLike, vertices: np.ndarray) -> np.nd
             f"`weight` must be one number or one for each of the {len(vertices)} vertices, got "
             f"shape {weights.shape}"
         )
-    weights = np.broadcast_to(weights.astype(np.float64), len(vertices))
+    weights = np.full(len(vertices), weights, np.float64)
     bad = np.flatnonzero(~(weights > 0))
     if bad.size:
         i = int(bad[0])
@@ -142,7 +156,23 @@ def _guide_weights(weight: float | npt.ArrayLike, vertices: np.ndarray) -> np.nd
             f"`weight` must be above 0, got {weights[i]} for vertex {vertices[i]}: leave a vertex "
             f"out whose value does not count"
         )
+    soft = weights[np.isfinite(weights)]
+    if soft.size:  # their roots become maps
+        for extreme in (soft.min(), soft.max()):
+            check_range("weight", float(np.sqrt(extreme)), dtype)
     return weights
+
+
+def _held(sheaf: CellularSheaf, vertices: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return which values are missed by less than rounding: what pulls at them weighs too little.
+
+    Beside such a weight the maps of the sheaf would drown.
+    """
+    entries = np.bincount(
+        sheaf.edges.ravel(), np.repeat(sheaf.edge_dims, 2), minlength=sheaf.n_vertices
+    )
+    pull = (entries * sheaf.vertex_dims)[vertices] * float(sheaf.largest_entry) ** 2
+    return weights * eps_of(sheaf.dtype) >= pull
 
 
 def _with_guides(
@@ -154,9 +184,6 @@ def _with_guides(
     edge is what it costs to miss the value.
     """
     soft = np.flatnonzero(np.isfinite(weights))
-    for extreme in (weights[soft].min(initial=np.inf), weights[soft].max(initial=0.0)):
-        if len(soft):  # its root becomes a map
-            check_range("weight", float(np.sqrt(extreme)), sheaf.dtype)
     guided = vertices[soft]
     dims = sheaf.vertex_dims[guided]
     new = sheaf.n_vertices + np.arange(len(soft))

@@ -56,6 +56,8 @@ def least_energy(
     Every component must have a root. ``data`` f has shape (m, d, k); None is 0. Returns None where
     the Laplacian is not factored.
     """
+    if transports.dtype != np.float64:
+        return None
     d, k = at_roots.shape[1:]
     i, j = edges.T
     number = np.full(n_vertices, 0)

@@ -33,7 +33,10 @@ def spectral_frames(connection: Connection, seed: int) -> tuple[np.ndarray, np.n
     counts = np.bincount(connection.component[connection.edges[edges, 0]], minlength=len(sizes))
     lowest = np.append(np.zeros(d), np.inf)
     pairs = edges[(counts == 1)[connection.component[connection.edges[edges, 0]]]]
-    pairs = pairs[sizes[connection.component[connection.edges[pairs, 0]]] == 2]
+    loops = (connection.weights > 0) & (connection.edges[:, 0] == connection.edges[:, 1])
+    simple = sizes == 2
+    simple[connection.component[connection.edges[loops, 0]]] = False
+    pairs = pairs[simple[connection.component[connection.edges[pairs, 0]]]]
     if pairs.size:
         heads = connection.edges[pairs, 1]
         frames[heads] = connection.transports[pairs].conj().swapaxes(1, 2)

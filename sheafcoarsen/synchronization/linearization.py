@@ -1,10 +1,11 @@
 """The pose sheaf: what small turns and moves of the poses do to the residuals of the edges.
 
-A pose has the stalk (omega, v), a turn R exp(omega) and a move t + R v in its own frame: dimension
-3 in the plane and 6 in space, 1 and 3 where only rotations count. A landmark has the stalk v. An
-edge has the residuals of its rotation and its translation, of the same dimensions; a sighting that
-of its translation alone. The rotation's residual is sqrt(8 kappa) times the vector part sin(angle /
-2) axis of the quaternion of U^T R_i^T R_j: its square is kappa norm(R_j - R_i U)_F^2.
+A pose has the stalk (omega, v), a turn R exp(omega) and a move t + l R v in its own frame, l a unit
+of length: dimension 3 in the plane and 6 in space, 1 and 3 where only rotations count. A landmark
+has the stalk v. An edge has the residuals of its rotation and its translation, of the same
+dimensions; a sighting that of its translation alone. The rotation's residual is sqrt(8 kappa) times
+the vector part sin(angle / 2) axis of the quaternion of U^T R_i^T R_j: its square is kappa norm(R_j
+- R_i U)_F^2.
 """
 
 import numpy as np
@@ -30,6 +31,12 @@ class PoseSheaf:
     sightings : ndarray, shape (s, 2)
         Pose and landmark, landmarks numbered after the poses.
     n_landmarks : int
+
+    Attributes
+    ----------
+    length : float
+        The unit of v, a power of two: turns and moves then change residuals about equally, whatever
+        units places were measured in.
     """
 
     def __init__(
@@ -47,7 +54,17 @@ class PoseSheaf:
         self.stalk = self.n_angles + (0 if points is None else self.dim)
         self.rotation_roots = np.sqrt(8 * connection.weights)
         self.translation_roots = np.sqrt(np.zeros(0) if tau is None else tau)
+        self.length = 1.0 if points is None else self._unit_of_length(points)
         self._sheaf: CellularSheaf | None = None
+
+    def _unit_of_length(self, points: np.ndarray) -> float:
+        """Return the length of a move that weighs as much as a turn by one radian."""
+        moves = self.translation_roots.mean() if len(points) else 0.0
+        if not moves > 0:
+            return 1.0
+        turns = self.rotation_roots.mean() / 2 if len(self.rotation_roots) else 0.0
+        turns += (self.translation_roots * np.linalg.norm(points, axis=1)).mean()
+        return float(2.0 ** np.round(np.log2(turns / moves))) if turns > 0 else 1.0
 
     def at(
         self, rotations: np.ndarray, translations: np.ndarray | None
@@ -67,23 +84,35 @@ class PoseSheaf:
         roots = self.translation_roots[:m, None]
         residual[:, a:] = roots * (seen - self.points[:m])
         tail[:, a:, :a] = -roots[:, :, None] * _moment(seen)
-        tail[:, a:, a:] = roots[:, :, None] * np.eye(self.dim)
-        head[:, a:, a:] = roots[:, :, None] * (back @ rotations[j])
+        tail[:, a:, a:] = self.length * roots[:, :, None] * np.eye(self.dim)
+        head[:, a:, a:] = self.length * roots[:, :, None] * (back @ rotations[j])
         if not len(self.sightings):
             return self._filled(tail.ravel(), head.ravel()), residual.ravel()
         i, j = self.sightings.T
         back = rotations[i].swapaxes(1, 2)
         seen = np.einsum("eij,ej->ei", back, translations[j] - translations[i])
         roots = self.translation_roots[m:, None]
-        near = np.concatenate(
-            [-_moment(seen), np.broadcast_to(np.eye(self.dim), back.shape)], axis=2
-        )
+        ahead = np.broadcast_to(self.length * np.eye(self.dim), back.shape)
+        near = np.concatenate([-_moment(seen), ahead], axis=2)
         sheaf = self._filled(
             np.concatenate([tail.ravel(), (roots[:, :, None] * near).ravel()]),
-            np.concatenate([head.ravel(), (roots[:, :, None] * back).ravel()]),
+            np.concatenate([head.ravel(), (self.length * roots[:, :, None] * back).ravel()]),
         )
         rest = roots * (seen - self.points[m:])
         return sheaf, np.concatenate([residual.ravel(), rest.ravel()])
+
+    def after(
+        self, rotations: np.ndarray, translations: np.ndarray | None, step: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return poses, and landmarks behind them, after a step of the sheaf at them."""
+        n, d, a = len(rotations), self.dim, self.n_angles
+        poses = step[: n * self.stalk].reshape(n, self.stalk)
+        turned = rotations @ _exponential(poses[:, :a])
+        if translations is None:
+            return turned, None
+        moves = np.einsum("vij,vj->vi", rotations, poses[:, a:])
+        marks = step[n * self.stalk :].reshape(-1, d)
+        return turned, translations + self.length * np.concatenate([moves, marks])
 
     def _half_turns(self, rotations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return sin(angle / 2) axis and cos(angle / 2) of what each edge is turned by."""
@@ -124,22 +153,6 @@ class PoseSheaf:
         else:
             self._sheaf = self._sheaf.with_maps(tail, head)
         return self._sheaf
-
-
-def poses_after(
-    rotations: np.ndarray, translations: np.ndarray | None, step: np.ndarray, stalk: int
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return poses, and landmarks behind them, after a step of their pose sheaf."""
-    n, d = rotations.shape[:2]
-    a = 1 if d == 2 else 3
-    poses = step[: n * stalk].reshape(n, stalk)
-    turns = _exponential(poses[:, :a])
-    after = rotations @ turns
-    if translations is None:
-        return after, None
-    move = np.einsum("vij,vj->vi", rotations, poses[:, a:])
-    marks = step[n * stalk :].reshape(-1, d)
-    return after, translations + np.concatenate([move, marks])
 
 
 def _exponential(omegas: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.solve import Solver
-from sheafcoarsen.synchronization.linearization import PoseSheaf, poses_after
+from sheafcoarsen.synchronization.linearization import PoseSheaf
 
 MOST_STEPS = 100
 """Steps after which it ends whatever happens."""
@@ -63,7 +63,7 @@ def refine_poses(
         gain = float(2 * (r @ along) - along @ along)
         share, found = 1.0, None
         for _ in range(HALVINGS):
-            there = poses_after(rotations, translations, share * x, problem.stalk)
+            there = problem.after(rotations, translations, share * x)
             new_sheaf, new_r = problem.at(*there)
             new_cost = float(new_r @ new_r)
             if new_cost <= cost - SUFFICIENT * share * gain:

@@ -251,6 +251,16 @@ def test_guides_of_every_kind():
     assert sc.harmonic_extension(F, [], [], weight=3.0).shape == (72,)
 
 
+@pytest.mark.parametrize("weight", [1e16, 1e20, 1e100, 1e290])
+def test_weights_that_drown_the_maps_hold(weight):
+    """No warning: as large as one likes is what one takes for held."""
+    F = CellularSheaf.constant(nx.path_graph(5))
+    x = sc.harmonic_extension(F, [0, 4], [[1.0], [3.0]], weight=[weight, np.inf])
+    np.testing.assert_allclose(x, [1, 1.5, 2, 2.5, 3], rtol=1e-15)
+    x = sc.harmonic_extension(F, [0, 4], [[1.0], [3.0]], weight=[weight, 1.0])
+    np.testing.assert_allclose(x, [1, 1.4, 1.8, 2.2, 2.6], rtol=1e-15)
+
+
 def test_guides_of_ragged_stalks_and_in_single_precision():
     F = CellularSheaf.random(nx.cycle_graph(4), [1, 2, 0, 3], 2, seed=4, dtype=np.float32)
     x = sc.harmonic_extension(F, [3, 1], [[1.0, 2.0, 3.0], [4.0, 5.0]], weight=[2.0, 0.5])

@@ -29,6 +29,30 @@ def test_the_gap_is_that_of_the_connection(dim):
     assert sc.synchronize(G.sheaf).gap == pytest.approx(values[dim] - values[dim - 1])
 
 
+def test_a_loop_that_turns_counts_in_a_pair_too():
+    """Two vertices with one edge need no eigensolver, but where a loop contradicts sections."""
+    quarter = [[0.0, -1.0], [1.0, 0.0]]
+    F = sc.CellularSheaf.connection([[0, 0], [0, 1]], np.array([quarter, np.eye(2)]))
+    values = np.linalg.eigvalsh(sc.laplacian(F).toarray())
+    assert_residual(sc.synchronize(F).eigenvalues - values[:3], values[-1], n=4)
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_unitary_frames_from_an_anchor(dtype):
+    """The holonomy is spread over a cycle of equal weights, as in the plane."""
+    phases = np.array([0.3, -0.2, 0.5, 0.1])
+    transports = np.exp(1j * phases)[:, None, None].astype(dtype)
+    F = sc.CellularSheaf.connection([[0, 1], [1, 2], [2, 3], [3, 0]], transports)
+    turns = np.stack([np.cos(phases), -np.sin(phases), np.sin(phases), np.cos(phases)], axis=1)
+    real = sc.CellularSheaf.connection(F.edges, turns.reshape(-1, 2, 2))
+    S, plane = (sc.synchronize(sheaf, "anchored") for sheaf in (F, real))
+    assert S.rotations.dtype == dtype
+    tolerance = 100 * np.finfo(dtype).eps
+    np.testing.assert_allclose(S.angles, plane.angles, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(S.rotations[:, 0, 0].real, plane.rotations[:, 0, 0], atol=tolerance)
+    assert sorted(S.outliers().tolist()) == [0, 1, 2, 3]
+
+
 def test_rounded_frames_are_the_nearest_rotations():
     """Against a search over angles in the plane."""
     rng = np.random.default_rng(8)

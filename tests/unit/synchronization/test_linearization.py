@@ -7,7 +7,7 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen.synchronization.connection import read_connection
-from sheafcoarsen.synchronization.linearization import PoseSheaf, poses_after
+from sheafcoarsen.synchronization.linearization import PoseSheaf
 from sheafcoarsen.synchronization.translations import measured_points
 from tests.support.helpers import assert_residual
 from tests.unit.synchronization.conftest import cost_by_hand, pose_graph, random_rotations
@@ -50,9 +50,9 @@ def test_the_coboundary_is_the_derivative(dim, landmarks):
     x = np.random.default_rng(3).standard_normal(sheaf.dim_c0)
     slope = sc.coboundary(sheaf) @ x
     h = 1e-5
-    ahead, behind = (poses.at(*poses_after(R, t, s * h * x, poses.stalk))[1] for s in (1, -1))
+    ahead, behind = (poses.at(*poses.after(R, t, s * h * x))[1] for s in (1, -1))
     assert abs(-(ahead - behind) / (2 * h) - slope).max() < 1e-7 * (1 + abs(slope).max())
-    assert_residual(poses.at(*poses_after(R, t, 0 * x, poses.stalk))[1] - r, r, n=len(r))
+    assert_residual(poses.at(*poses.after(R, t, 0 * x))[1] - r, r, n=len(r))
 
 
 def test_rotations_alone(dim):

@@ -1,5 +1,7 @@
 """Gauss-Newton."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -57,3 +59,21 @@ def test_the_roots_stay(dim):
     for root in (0, 3):
         np.testing.assert_array_equal(S.translations[root], 0)
         assert abs(S.rotations[root] - np.eye(dim)).max() < 1e-15
+
+
+@pytest.mark.parametrize("unit", [1e-100, 1e-8, 1e8, 1e60])
+def test_units_of_length_do_not_matter(dim, unit):
+    """Turns and moves are solved for together; in other units their sizes are far apart."""
+    G, _ = pose_graph(dim, ring_with_chords(30, 30), noise=0.2)
+    sightings = sc.Sightings([[0, 0], [3, 0]], np.ones((2, dim)), [1.0, 2.0])
+    G = dataclasses.replace(G, sightings=sightings)
+    scaled = dataclasses.replace(
+        G,
+        translations=unit * G.translations,
+        tau=G.tau / unit**2,
+        sightings=sc.Sightings(sightings.edges, unit * sightings.points, sightings.tau / unit**2),
+    )
+    S, other = (sc.synchronize(graph, refine=True) for graph in (G, scaled))
+    assert len(other.costs) == len(S.costs)
+    np.testing.assert_allclose(other.costs, S.costs, rtol=1e-10)
+    np.testing.assert_allclose(other.translations / unit, S.translations, rtol=0, atol=1e-8)
