@@ -87,6 +87,8 @@ def add_legend(ax: Axes) -> None:
                 mark.set_sizes([25.0])
             elif mark.get_label() == "gap":
                 mark.set_linewidth(4)
+            elif hasattr(mark, "get_linewidth"):
+                mark.set_linewidth(max(mark.get_linewidth(), 1.5))
 
 
 def add_legend_below(ax: Axes, handles: list, points: float, **style: Any) -> Legend:

@@ -193,7 +193,7 @@ def _draw_fine(
     text = f"places {places.how}\n{what}"
     if room <= NARROW:
         text = text.replace(" from", "\nfrom").replace(", ", ",\n")
-    ax.set_xlabel(text, fontsize=9)
+    ax.set_xlabel(text, fontsize=10 if room > NARROW else 8)
 
 
 def _draw_edges(
@@ -275,10 +275,11 @@ def _draw_coarse(
     elif kept < crossing:
         notes.append(f"the weakest {crossing - kept:,} of {crossing:,} edges")
     if notes:
-        ax.set_xlabel(f"{' and '.join(notes)} not drawn", fontsize=9)
+        ax.set_xlabel(f"{' and '.join(notes)} not drawn", fontsize=10 if room > NARROW else 8)
     if handles:
-        columns = 3 if room > NARROW else 1
-        style: dict = {"fontsize": 8, "ncols": columns, "handlelength": 1.4, "columnspacing": 1.2}
+        wide = room > NARROW
+        style: dict = {"fontsize": 10 if wide else 8, "ncols": 3 if wide else 1}
+        style |= {"handlelength": 1.4, "columnspacing": 1.0, "handletextpad": 0.5}
         add_legend_below(ax, handles, 18 if notes else 2, **style)
     return sizes
 
@@ -362,7 +363,7 @@ def _draw_discs(
 
 def _title(ax: Axes, what: str, counts: str, room: float) -> None:
     wide = room > NARROW
-    ax.set_title(f"{what}:{' ' if wide else chr(10)}{counts}", fontsize=10 if wide else 8)
+    ax.set_title(f"{what}:{' ' if wide else chr(10)}{counts}", fontsize=11 if wide else 8)
 
 
 def disc_area(means: np.ndarray, room: float) -> float:

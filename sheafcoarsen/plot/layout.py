@@ -19,6 +19,10 @@ STRESS_BELOW = 600
 STRESS_STEPS = 60
 
 
+FLAT, WIDEN = 1.6, 2.0
+"""Ratio of width to height above which a large component is stretched, and at most how much."""
+
+
 DRAWN_PIECES = 20
 """Components, the largest first, that get a layout of their own; others are circles."""
 
@@ -30,7 +34,8 @@ def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
 
     Components of more than ``STRESS_BELOW`` vertices are laid out by PivotMDS (Brandes and Pich):
     the two leading singular vectors of the doubly centred squared distances to a few pivots, at the
-    cost of one breadth-first search per pivot. Smaller ones start there, with every vertex a pivot,
+    cost of one breadth-first search per pivot; flat ones are stretched a little, since a panel has
+    room for it. Smaller ones start there, with every vertex a pivot,
     and then lower the stress sum ((|x_i - x_j| - d_ij) / d_ij)^2.
     """
     ends = edges.T.astype(np.int32)  # scipy 1.14 finds shortest paths with no other indices
@@ -96,7 +101,11 @@ def _connected_layout(graph: nx.Graph) -> np.ndarray:
     if pos.shape[1] < 2 or n < 3:
         return np.pad(pos, ((0, 0), (0, 2 - pos.shape[1])))
     pos *= np.sign(np.where(vectors[0, :-3:-1] < 0, -1.0, 1.0))
-    return _least_stress(pos, distances) if small else pos
+    if small:
+        return _least_stress(pos, distances)
+    width, height = np.ptp(pos, axis=0)
+    pos[:, 1] *= np.clip(width / (FLAT * max(height, 1e-300)), 1.0, WIDEN)
+    return pos
 
 
 def _distances_to_pivots(graph: nx.Graph) -> np.ndarray:

@@ -75,7 +75,8 @@ def elimination(
     """
     check_kind("K", K, Elimination)
     places = _places(K, pos)
-    ax = axes_or_new(ax, 10, 6)
+    spread = np.ptp(places, axis=0) if len(places) else np.ones(2)
+    ax = axes_or_new(ax, 10, float(np.clip(5 * spread[1] / max(spread[0], 1e-300), 1.2, 5.5)) + 1.0)
     ax.set_axis_off()
     left, right = (ax.inset_axes((x, 0.12, 0.49, 0.80)) for x in (0, 0.51))
     room = 1.3 * square_points(left) ** 2
@@ -118,8 +119,9 @@ def _draw_left(ax: Axes, K: Elimination, places: np.ndarray, size: float) -> Non
     loops = G.edges[:, 0] == G.edges[:, 1]
     edges = G.edges[~loops]
     new = _is_new(K, edges)
-    notes = _draw_edges(ax, "edges as before", places, edges[~new], colors=GREY, linewidths=1.0)
-    style: dict = {"colors": DARK, "linewidths": 1.0, "linestyles": (0, (4, 2))}
+    width = float(np.clip(800 / max(len(edges), 1), 0.5, 1.0))
+    notes = _draw_edges(ax, "edges as before", places, edges[~new], colors=GREY, linewidths=width)
+    style: dict = {"colors": DARK, "linewidths": width, "linestyles": (0, (4, 2))}
     notes += _draw_edges(ax, "edges for what was between", places, edges[new], **style)
     handles = list(ax.collections)
     handles.append(_draw_vertices(ax, "kept", places, size, DARK))
@@ -165,5 +167,8 @@ def _finish(ax: Axes, handles: list, notes: list[str]) -> None:
     if notes:
         ax.set_xlabel("; ".join(notes), fontsize=9)
     shown = [handle for handle in handles if len(handle.get_offsets())]
-    style: dict = {"fontsize": 8, "ncols": 4, "columnspacing": 1.2}
-    add_legend_below(ax, shown, 18 if notes else 2, **style)
+    style: dict = {"fontsize": 9, "ncols": 4, "columnspacing": 1.2}
+    legend: Any = add_legend_below(ax, shown, 18 if notes else 2, **style)
+    for mark in legend.legend_handles:  # of a large graph they are hardly to be seen
+        if hasattr(mark, "set_sizes") and mark.get_label() != "loops":
+            mark.set_sizes([25.0])

@@ -92,8 +92,7 @@ def poses(S: Synchronization | PoseGraph, *, outliers: int = 0, ax: Axes | None 
     ax.set_aspect("equal")
     if ax.name == "3d":
         ax.locator_params(nbins=4)  # a low building would have its heights on top of each other
-    else:
-        add_legend(ax)
+    add_legend(ax)
     words = [counted(len(component), "pose"), counted(len(edges), "measurement")]
     count = int(component.max(initial=-1)) + 1
     if count > 1:

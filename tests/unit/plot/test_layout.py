@@ -39,3 +39,13 @@ def test_a_grid_looks_like_a_grid(side):
     steps = np.array([distances[v] for v in range(len(G))])
     lengths = np.linalg.norm(pos - pos[0], axis=1)
     assert np.corrcoef(steps, lengths)[0, 1] > 0.95
+
+
+def test_a_panel_is_not_left_empty_above_a_flat_graph():
+    """Stretched, but not beyond what shows that it is long; a path stays a line."""
+    for sides, most in (((20, 60), 1.7), ((10, 100), 5.2)):
+        G = nx.convert_node_labels_to_integers(nx.grid_2d_graph(*sides))
+        width, height = np.ptp(graph_layout(np.array(G.edges), len(G)), axis=0)
+        assert 1.5 < width / height < most
+    width, height = np.ptp(graph_layout(np.array(nx.path_graph(700).edges), 700), axis=0)
+    assert height < 1e-3 * width

@@ -107,3 +107,15 @@ def test_a_single_pose_is_a_picture(ax):
     )
     plot.poses(sc.synchronize(lonely), ax=ax)
     draw(ax)
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_lines_can_be_told_apart_in_the_legend_of_a_large_picture(dim):
+    G, _ = pose_graph(dim, ring_with_chords(2000, 600), noise=0.01)
+    projection = {"projection": "3d"} if dim == 3 else {}
+    ax = plot.poses(sc.synchronize(G), outliers=5, ax=Figure().add_subplot(**projection))
+    legend = ax.get_legend()
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names == ["loop closures", "odometry", "worst edges"]
+    drawn = [line.get_linewidth() for line in legend.legend_handles]
+    assert min(drawn) >= 1.5
