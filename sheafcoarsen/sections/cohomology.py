@@ -239,10 +239,10 @@ def _coarsened(F: CellularSheaf, stacklevel: int) -> GlobalSections:
             h, weight = _count_zeros(stalks, levels, Z, sigma, threshold)
             zero = max(descent.zero, float(sigma[:h].max(initial=0)))
             nonzero = float(sigma[h:].min(initial=np.inf))
+            basis = lift_sections(stalks, levels, last, np.ascontiguousarray(Z[:, :h]))
         else:
-            Z, nonzero, weight = *descent.full, 1.0
-            h, zero = Z.shape[1], descent.zero
-        basis = lift_sections(stalks, levels, last, np.ascontiguousarray(Z[:, :h]))
+            zero, nonzero, weight = descent.zero, descent.full.smallest, 1.0
+            basis = lift_sections(stalks, levels, last, descent.full)
     reason = doubt(zero, nonzero, threshold, weight, F.dtype)
     _warn_of_doubt(F, basis.shape[1], reason, stacklevel + 1)
     dims = (sheaf.dim_c0, *(level.R.offsets[-1] for level in levels))

@@ -41,10 +41,30 @@ STEPS = 8
 
 
 class FullRank(NamedTuple):
-    """An orthonormal basis of ker delta, and the smallest singular value of delta, about."""
+    """What is orthogonal to the rows of a coboundary, and its smallest singular value, about.
 
-    basis: np.ndarray
+    ``adjoint`` has the rows as columns, of norm 1; or as many of them as there are coordinates.
+    """
+
+    adjoint: scipy.sparse.csr_array
     smallest: float
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of a basis."""
+        n, k = self.adjoint.shape
+        return n, n - k
+
+    def basis(self, back: scipy.sparse.csr_array | None = None) -> np.ndarray:
+        """Return a basis of ker delta, orthonormal in coordinates that ``back`` takes to these.
+
+        The basis itself is in those coordinates.
+        """
+        n, h = self.shape
+        if h == 0:
+            return np.zeros((n, 0), self.adjoint.dtype)
+        adjoint = self.adjoint if back is None else back.conj().T @ self.adjoint
+        return orthogonal_complement(adjoint.toarray(order="F"))
 
 
 def sections_of_full_rank(sheaf: CellularSheaf) -> FullRank | None:
@@ -77,9 +97,7 @@ def sections_of_full_rank(sheaf: CellularSheaf) -> FullRank | None:
         return None
     rng = np.random.default_rng(0)
     smallest = _smallest(factor, rng) * float(sizes.min())
-    if rows > columns:
-        return FullRank(np.zeros((columns, 0), D.dtype), smallest)
-    return FullRank(orthogonal_complement(adjoint.toarray(order="F")), smallest)
+    return FullRank(adjoint[:, : min(rows, columns)], smallest)
 
 
 def orthogonal_complement(A: np.ndarray) -> np.ndarray:

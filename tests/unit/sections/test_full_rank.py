@@ -3,6 +3,7 @@
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse
 
 import sheafcoarsen as sc
 from sheafcoarsen.sections import full_rank
@@ -19,12 +20,31 @@ def test_the_sections_are_those_of_a_dense_decomposition(dtype, edge_dim, h0):
     F = sc.CellularSheaf.random(EXPANDER, 3, edge_dim, seed=2, dtype=dtype)
     F = sc.normalize(F)
     found = sections_of_full_rank(F)
-    assert found.basis.shape == (180, h0)
+    basis = found.basis()
+    assert basis.shape == found.shape == (180, h0)
     delta = reference.coboundary(F)
-    assert_residual(delta @ found.basis, delta, n=180)
-    assert_residual(found.basis.conj().T @ found.basis - np.eye(h0), n=180)
+    assert_residual(delta @ basis, delta, n=180)
+    assert_residual(basis.conj().T @ basis - np.eye(h0), n=180)
     sigma = np.linalg.svd(delta, compute_uv=False)
     assert 0.1 * sigma[-1] < found.smallest < 10 * sigma[-1]
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e8])
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_a_basis_is_orthonormal_in_other_coordinates(dtype, condition):
+    rng = np.random.default_rng(5)
+    F = sc.CellularSheaf.random(EXPANDER, 3, 1, seed=2, dtype=dtype)
+    found = sections_of_full_rank(sc.normalize(F))
+    blocks = [np.triu(rng.standard_normal((3, 3))).astype(dtype) for _ in range(60)]
+    for block in blocks:
+        np.fill_diagonal(block, np.geomspace(1, condition, 3))
+    back = scipy.sparse.csr_array(scipy.sparse.block_diag(blocks))
+    Y = found.basis(back)
+    rows = reference.coboundary(sc.normalize(F)) @ back.toarray()
+    rows /= np.linalg.norm(rows, axis=1)[:, None]
+    assert Y.shape == (180, 60)
+    assert_residual(rows @ Y, rows, n=180)
+    assert_residual(Y.conj().T @ Y - np.eye(60), n=180)
 
 
 def test_what_is_not_clear_is_left_to_others(monkeypatch):
@@ -35,7 +55,7 @@ def test_what_is_not_clear_is_left_to_others(monkeypatch):
     assert sections_of_full_rank(nearly) is None
     assert sections_of_full_rank(sc.gallery.bundle(G, 2, noise=0.3, seed=3)) is not None
     unseen = sc.CellularSheaf([[0, 1]], [[[1.0, 0.0]]], [[[1.0, 0.0]]])
-    assert sections_of_full_rank(unseen).basis.shape == (4, 3)
+    assert sections_of_full_rank(unseen).basis().shape == (4, 3)
     nothing = sc.CellularSheaf([[0, 1]], np.zeros((1, 1, 2)), np.zeros((1, 1, 2)))
     assert sections_of_full_rank(nothing) is None
     monkeypatch.setattr(full_rank, "LARGEST", 100)
@@ -52,7 +72,10 @@ def test_columns_are_made_orthonormal(condition):
     assert_residual(Q @ Q.T - U @ U.T, condition, n=50)
 
 
-def test_where_coarsening_stalls(monkeypatch):
+@pytest.mark.parametrize("entries", [0, 1 << 22], ids=["sparse", "dense"])
+@pytest.mark.parametrize("condition", [1.0, 1e6])
+def test_where_coarsening_stalls(monkeypatch, condition, entries):
+    monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_ENTRIES", entries)
     monkeypatch.setattr("sheafcoarsen.sections.sizes.LAST", 100)
     monkeypatch.setattr("sheafcoarsen.sections.sizes.VERTICES", 2)
     monkeypatch.setattr("sheafcoarsen.sections.sizes.DIMENSION", 6)
@@ -65,13 +88,19 @@ def test_where_coarsening_stalls(monkeypatch):
 
     monkeypatch.setattr("sheafcoarsen.sections.cohomology.sections_of_full_rank", counted)
     F = sc.CellularSheaf.random(EXPANDER, 3, 1, seed=2)
+    frames = np.random.default_rng(7).standard_normal((60, 3, 3))
+    frames = frames * np.geomspace(1, condition, 3)  # the same for all edges at a vertex
+    tails, heads = (F.tail_data.reshape(-1, 1, 3), F.head_data.reshape(-1, 1, 3))
+    F = F.with_maps(tails @ frames[F.edges[:, 0]], heads @ frames[F.edges[:, 1]])
     S = sc.global_sections(F)
+    assert scipy.sparse.issparse(S.basis) == (entries == 0)
     assert len(calls) == 1
     assert S.h0 == 60
     assert S.levels == (180, calls[0])
     assert 60 < calls[0] < 180  # what one level has left
     wanted = reference.global_sections(F)
     B = S.toarray()
-    assert_residual(B @ B.T - wanted @ wanted.T, 100, n=180)
+    assert_residual(B.T @ B - np.eye(60), n=180)
+    assert_residual(B @ B.T - wanted @ wanted.T, 100 * condition, n=180)
     assert S.residual < 1e-14
     assert S.largest_zero < 1e-13 < 1e-3 < S.smallest_nonzero
