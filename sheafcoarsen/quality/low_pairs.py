@@ -15,7 +15,7 @@ from sheafcoarsen._support import eps_of, single_threaded_blas
 from sheafcoarsen.modes import MAX_DENSE, SPARSE_ABOVE, SPARSE_SHARE
 from sheafcoarsen.quality.small_components import SmallComponents, split_components
 from sheafcoarsen.sheaf import CellularSheaf
-from sheafcoarsen.solve import LowSpectrum
+from sheafcoarsen.solve import Found, LowSpectrum
 
 EPS = eps_of(np.float64)
 
@@ -30,6 +30,14 @@ ACCURATE, ENOUGH = 1e-6, 1e-5
 
 TOL, TINY = 1e-8, 1e-13
 """Of the iteration, relative to norm(L), before that is looked at; and what it hardly reaches."""
+
+APART = 8
+"""Pairs beyond the k-th are left at a residual of their distance from it over this: it shows that
+they are others.
+"""
+
+ROWS = 1024
+"""Of the pieces that a tall matrix is decomposed in."""
 
 AGAIN = 3
 """Iterations at most that make pairs as accurate."""
@@ -112,7 +120,7 @@ def low_pairs(
         kernel, zero = 0, 0.0
         if sheaf_of is not None and _is_sparse(n, m):
             if iterated is None:
-                iterated = _Iterated(D, bound, level, sheaf_of(), kernel_of)
+                iterated = _Iterated(D, k, bound, level, sheaf_of(), kernel_of)
                 iterated.vectors = None if known is None else known.vectors
             found = iterated.pairs(m)
             if found is None:
@@ -205,20 +213,35 @@ class _Iterated:
     def __init__(
         self,
         D: scipy.sparse.csr_array,
+        k: int,
         bound: float,
         level: float,
         sheaf: CellularSheaf,
         kernel_of: Callable[[CellularSheaf], Any] | None,
     ):
-        self.D, self.bound, self.level = D, bound, level
+        self.D, self.k, self.bound, self.level = D, k, bound, level
         self.known, self.zero, self.refused = 0, 0.0, False
 
         def sections() -> Any:
             none = np.zeros((D.shape[1], 0))
             return self._judged(kernel_of(sheaf) if kernel_of is not None else none)
 
-        self.spectrum = LowSpectrum(sheaf, 1, TOL, positive=True, sections_of=sections)
+        self.spectrum = LowSpectrum(
+            sheaf, k, TOL, positive=True, sections_of=sections, aims=self._aims
+        )
         self.vectors: np.ndarray | None = None
+
+    def _aims(self, values: np.ndarray) -> np.ndarray:
+        """Return the residuals to iterate down to for Ritz values, ascending."""
+        norm, near = self.spectrum.norm, self.spectrum.near()
+        zeros = int((values <= near).sum())
+        aims = np.full(len(values), TOL * norm / 2)
+        aims[zeros:] = _accurate(values[zeros : zeros + 1], norm).clip(max=aims[zeros:])
+        last = zeros + self.k - 1
+        if last < len(values):
+            apart = (values[last + 1 :] - values[last]) / APART
+            aims[last + 1 :] = np.maximum(aims[last + 1 :], apart)
+        return aims
 
     def _judged(self, Z: Any) -> Any:
         """Return sections, and count them; none of them where one is no zero."""
@@ -244,22 +267,32 @@ class _Iterated:
                 found = spectrum.pairs(found.method, found.vectors)
         if found is None or (self.refused and spectrum.n <= MAX_DENSE):
             return None
-        sigma = singular_pairs(self.D, found.vectors[:, :m])[0]
-        positive = sigma[sigma > self.level]
-        if positive.size:  # in units of the sheaf, whose Laplacian is D* D up to a factor
-            lowest = float(positive[0]) ** 2 / self.bound * spectrum.norm
-            aim = max(ACCURATE * lowest, min(TINY * spectrum.norm, ENOUGH * lowest))
-            for _ in range(AGAIN):
-                found = spectrum.polished(found, aim)
-                worst = float(spectrum.residuals(found)[:m].max())
-                if worst <= max(aim, ENOUGH * lowest):
-                    break
-                if found.method == "multilevel":  # factors, then, which converge on anything
-                    found = spectrum.pairs("direct", found.vectors)
-                    if found is None:
-                        return None
+        for _ in range(AGAIN):
+            lowest = self._lowest(found)
+            values = np.maximum(found.values[:m], lowest)
+            enough = np.maximum(ENOUGH * values, self._aims(found.values)[:m])
+            if (spectrum.residuals(found)[:m] <= enough).all():
+                break
+            if found.method == "multilevel":  # factors, then, which converge on anything
+                found = spectrum.pairs("direct", found.vectors)
+                if found is None:
+                    return None
+            else:
+                found = spectrum.polished(found, float(_accurate(lowest, spectrum.norm)))
         self.vectors = found.vectors
         return found.vectors[:, :m], self.known, self.zero
+
+    def _lowest(self, found: Found) -> float:
+        """Return the lowest positive eigenvalue in units of the sheaf."""
+        if found.values[0] > self.spectrum.near():
+            return float(found.values[0])
+        sigma = singular_pairs(self.D, found.vectors)[0]
+        return float(sigma[sigma > self.level][:1].sum()) ** 2 / self.bound * self.spectrum.norm
+
+
+def _accurate(values: Any, norm: float) -> Any:
+    """Return the residuals that are aimed at for positive eigenvalues."""
+    return np.maximum(ACCURATE * values, np.minimum(TINY * norm, ENOUGH * values))
 
 
 def _is_sparse(n: int, m: int) -> bool:
@@ -290,7 +323,10 @@ def singular_pairs(D: scipy.sparse.csr_array, X: np.ndarray) -> tuple[np.ndarray
     m = X.shape[1]
     if Y.shape[0] < m:  # so that there are m singular values
         Y = np.vstack([Y, np.zeros((m - Y.shape[0], m), Y.dtype)])
-    _, sigma, V = np.linalg.svd(Y, full_matrices=False)
+    whole = len(Y) // ROWS * ROWS  # pieces that stay in the cache, and then their triangles
+    pieces: Any = np.linalg.qr(Y[:whole].reshape(-1, ROWS, m), mode="r")
+    R: Any = np.linalg.qr(np.vstack([pieces.reshape(-1, m), Y[whole:]]), mode="r")
+    _, sigma, V = np.linalg.svd(R)
     return sigma[::-1], np.ascontiguousarray(X @ V.conj().T[:, ::-1])
 
 

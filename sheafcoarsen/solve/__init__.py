@@ -51,10 +51,11 @@ from sheafcoarsen.solve.grounding import grounded
 from sheafcoarsen.solve.lowest import Eigenmodes, eigenmodes
 from sheafcoarsen.solve.projection import nearest_section
 from sheafcoarsen.solve.solver import Solver
-from sheafcoarsen.solve.spectrum import LowSpectrum
+from sheafcoarsen.solve.spectrum import Found, LowSpectrum
 
 __all__ = [
     "Eigenmodes",
+    "Found",
     "LeastSquares",
     "LowSpectrum",
     "Solver",

@@ -47,7 +47,7 @@ def lowest_pairs(
     precondition: Callable,
     X: np.ndarray,
     wanted: int,
-    target: float,
+    target: float | Callable[[np.ndarray], np.ndarray],
     *,
     mass: Any = None,
     most_steps: int = 60,
@@ -63,6 +63,8 @@ def lowest_pairs(
         X -> A X, and R -> about A^{-1} R.
     X : ndarray, shape (n, m)
         In C order; it is written over.
+    target : float or callable
+        One for all columns, or the Ritz values (m,) -> one for each.
     mass : sparse matrix, optional
         B, Hermitian positive definite; the identity where it is not given.
     most_steps, stalled : int
@@ -70,6 +72,8 @@ def lowest_pairs(
         0.7.
     """
     weigh = (lambda Y: Y) if mass is None else (lambda Y: mass @ Y)
+    goals_of = target if callable(target) else np.ones_like
+    aim = 1.0 if callable(target) else target
     values, X = _fresh(apply, weigh, X, X)
     m = X.shape[1]
     P, known = X[:, :0], _unit(values, X)
@@ -79,17 +83,18 @@ def lowest_pairs(
     while True:
         R, BX = apply(X), weigh(X)
         residuals = _subtract(R, BX, values)
-        worst = float(residuals[:wanted].max(initial=0.0))
+        sizes = residuals / goals_of(values)
+        worst = float(sizes[:wanted].max(initial=0.0))
         since = 0 if worst < 0.7 * best else since + 1
         if worst < best:  # beyond what rounding allows steps may do harm
             spare = [] if kept.vectors is X else [kept.vectors]
             best, kept = worst, Pairs(values, X, residuals, step)
-        if worst <= target or step == most_steps or since > stalled:
+        if worst <= aim or step == most_steps or since > stalled:
             if worst > HARM * best:
                 return kept._replace(steps=step)
             return Pairs(values, X, residuals, step)
-        late = np.flatnonzero(residuals[:wanted] > target).max()
-        active = np.flatnonzero(residuals > target)
+        late = np.flatnonzero(sizes[:wanted] > aim).max()
+        active = np.flatnonzero(sizes > aim)
         active = active[active <= late + max(m - wanted, 0)]
         if len(active) < m:
             R = R[:, active]
@@ -104,8 +109,8 @@ def lowest_pairs(
             continue
         D = C[:, active]
         D[:m] = 0
-        sizes = np.einsum("ij,ij->j", D.conj(), GB @ D).real
-        D /= np.sqrt(np.where(sizes > 0, sizes, 1))
+        squares = np.einsum("ij,ij->j", D.conj(), GB @ D).real
+        D /= np.sqrt(np.where(squares > 0, squares, 1))
         E = np.hstack([C, D])
         following = X
         if X is kept.vectors:

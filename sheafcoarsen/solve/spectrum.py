@@ -111,6 +111,9 @@ class LowSpectrum:
         Whether the k are those beside all global sections; else sections are among them.
     sections_of : callable, optional
         Returns an orthonormal basis of the global sections, where it is called for.
+    aims : callable, optional
+        Ritz values -> residuals to iterate down to, instead of half of ``tol``. Where one is larger
+        than that, the eigenvalue is known to lie within the residual, which has to do.
     """
 
     def __init__(
@@ -121,10 +124,11 @@ class LowSpectrum:
         *,
         positive: bool = False,
         sections_of: Callable[[], Basis] | None = None,
+        aims: Callable[[np.ndarray], np.ndarray] | None = None,
         progress: bool = False,
     ):
         self.sheaf, self.k, self.tol, self.positive = sheaf, k, tol, positive
-        self.progress = progress
+        self.progress, self._aims = progress, aims
         self._order: Order | None = None  # of elimination, where it was looked for
         self._sections_of = sections_of or (lambda: global_sections(sheaf).basis)
         d = block_size(sheaf.vertex_dims)
@@ -198,7 +202,7 @@ class LowSpectrum:
             if found.values[0] <= self.near() and "sections" not in self.__dict__:
                 sections, start = self.sections, found.vectors  # pivots do not show every kernel
                 continue
-            cut, shift, below = self._counted(found.values[: self.wanted(h0)], h0)
+            cut, shift, below = self._counted(found, h0)
             if below == cut:
                 return self._joined(sections, found, "direct", "inertia")
             if below < 0:  # not to be counted
@@ -212,12 +216,17 @@ class LowSpectrum:
             f'{below}: take method="multilevel"'
         )
 
-    def _counted(self, values: np.ndarray, h0: int) -> tuple[int, float, int]:
+    def _counted(self, found: Pairs, h0: int) -> tuple[int, float, int]:
         """Return how many values lie below a shift, the shift, and how many there are, or -1.
 
-        The shift is below the multiplet of the last value, which k may cut.
+        The shift is below the multiplet of the last value, which k may cut, or before the first one
+        that is not known better.
         """
+        values = found.values[: self.wanted(h0)]
         shift = values[-1] - max(4 * self.tol, np.sqrt(eps_of(self.L.dtype))) * self.norm
+        limit, rough = self._known_below(found, len(values))
+        if rough.any():
+            shift = (values[~rough].max(initial=0.0) + limit) / 2
         cut = int((values < shift).sum()) + (h0 if shift > 0 else 0)
         try:
             return cut, shift, self._factored(-shift).count_negative() if cut else -1
@@ -321,8 +330,7 @@ class LowSpectrum:
 
         Random columns look for more, where ``probe_rounds`` is not 0.
         """
-        wanted = self.wanted(sections.shape[1])
-        target = self.tol * self.norm / 2
+        wanted, target = self.wanted(sections.shape[1]), self._target
         inside = _beside(precondition, sections)
         width = wanted + max(GUARDS, wanted // 5)
         X = self._none if X is None else X
@@ -330,10 +338,11 @@ class LowSpectrum:
             X = np.hstack([X, _random(rng, (self.n, width - X.shape[1]), self.L.dtype)])
         X, steps = _without(X, sections), 0
         for _ in range(ROUNDS):
-            found = lowest_pairs(self.apply, inside, X, wanted, target)
+            found = lowest_pairs(self.apply, inside, X, wanted, self._aims or target)
             steps += found.steps
             lost = max(wanted + 1 - len(found.values), 0)
-            if lost or found.residuals[:wanted].max() > target:  # go on with more columns
+            allowed = np.maximum(self._goals(found.values), target)
+            if lost or (found.residuals > allowed)[:wanted].any():  # go on with more columns
                 more = _random(rng, (self.n, PROBES + lost), self.L.dtype)
                 X = _without(np.hstack([found.vectors, more]), sections)
                 continue
@@ -342,12 +351,27 @@ class LowSpectrum:
             known = sections, found.vectors[:, :wanted]
             Y = _without(_random(rng, (self.n, PROBES), self.L.dtype), *known)
             beside = _beside(precondition, *known)
-            probe = self._probe(beside, Y, found.values[wanted - 1], target, probe_rounds)
-            if not (probe.values < found.values[wanted - 1] - 4 * target).any():
+            limit = self._known_below(found, wanted)[0]
+            probe = self._probe(beside, Y, limit, target, probe_rounds)
+            if not (probe.values < limit - 4 * target).any():
                 break
             X = np.hstack([found.vectors[:, :wanted], probe.vectors, found.vectors[:, wanted:]])
             X = _without(X, sections)
         return found._replace(steps=steps)
+
+    @property
+    def _target(self) -> float:
+        return self.tol * self.norm / 2
+
+    def _goals(self, values: np.ndarray) -> np.ndarray:
+        """Return the residuals that are aimed at."""
+        return np.full(len(values), self._target) if self._aims is None else self._aims(values)
+
+    def _known_below(self, found: Pairs, wanted: int) -> tuple[float, np.ndarray]:
+        """Return up to where the values found are all that there should be, and which are rough."""
+        values, residuals = found.values[:wanted], found.residuals[:wanted]
+        rough = self._goals(found.values)[:wanted] > self._target
+        return float((values - residuals)[rough].min(initial=values[-1])), rough
 
     def _probe(
         self, beside: Callable, Y: np.ndarray, last: float, target: float, rounds: int

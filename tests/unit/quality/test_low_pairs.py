@@ -3,12 +3,13 @@
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse
 
 import sheafcoarsen as sc
 from sheafcoarsen.quality import low_pairs as room
 from sheafcoarsen.quality.low_pairs import low_pairs
 from sheafcoarsen.solve import LowSpectrum
-from tests.support.helpers import ties_allowed
+from tests.support.helpers import assert_residual, ties_allowed
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 EPS = np.finfo(float).eps
@@ -100,6 +101,25 @@ def test_zeros_are_counted_whoever_tells_them(monkeypatch, method, strict):
     )
     assert (found.kernel, found.end) == (2, 4)
     np.testing.assert_allclose(found.sigma[:4] ** 2, 2 - 2 * np.cos(np.pi / 25), rtol=1e-9)
+
+
+@pytest.mark.parametrize("rows", [5, 1024, 1025, 5000])
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_singular_pairs_of_tall_matrices(rows, dtype):
+    """Singular values far below the square root of rounding are kept."""
+    rng = np.random.default_rng(rows)
+    X = np.linalg.qr(rng.standard_normal((40, 7)).astype(dtype))[0]
+    D = rng.standard_normal((rows, 40)).astype(dtype)
+    if dtype is complex:
+        D, X = D + 1j * rng.standard_normal(D.shape), X * 1j
+    D = D - (1 - 1e-11) * (D @ X[:, :1]) @ X[:, :1].conj().T
+    sigma, V = room.singular_pairs(scipy.sparse.csr_array(D), X)
+    exact = np.linalg.svd(D @ X, compute_uv=False)[::-1]
+    exact = np.append(np.zeros(7 - len(exact)), exact)
+    assert np.abs(sigma - exact).max() <= 30 * EPS * exact[-1]
+    assert_residual(np.linalg.norm(D @ V, axis=0) - sigma, exact[-1], n=rows)
+    assert_residual(V.conj().T @ V - np.eye(7), n=40)
+    assert_residual(V - X @ (X.conj().T @ V), n=40)
 
 
 def test_many_tiny_components_beside_a_graph_with_hubs():

@@ -36,6 +36,16 @@ def test_with_a_mass():
     assert np.abs(found.vectors.T @ B @ found.vectors - np.eye(7)).max() <= 1e-12
 
 
+def test_each_column_has_a_target_of_its_own():
+    A, values = problem()
+    X = RNG.standard_normal((60, 7))
+    aims = np.array([1e-9, 1e-9, 1e-9, 1e-2, 1.0, 1.0, 1.0])
+    found = lowest_pairs(A.__matmul__, lambda R: R, X, 4, lambda t: aims * (t > 0), most_steps=200)
+    assert (found.residuals[:4] <= aims[:4]).all()
+    assert found.residuals[3] > 1e-9
+    assert np.abs(found.values[:3] - values[:3]).max() <= 1e-13
+
+
 def test_it_ends_where_nothing_moves():
     A, _ = problem()
     X = RNG.standard_normal((60, 7))

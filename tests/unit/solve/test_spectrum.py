@@ -59,6 +59,29 @@ def test_more_pairs_begin_where_fewer_ended():
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.parametrize("method", ["direct", "multilevel"])
+def test_what_is_only_told_apart_is_rough(method):
+    """Two of the five: that there are three before them is known all the same."""
+    F = sc.sheaf.unit_sheaf(SHEAVES["noisy bundle"])[0]
+    exact = positive_pairs(F)[0]
+
+    def aims(values):
+        wanted = np.full(len(values), 1e-10)
+        wanted[3:] = np.maximum(wanted[3:], (values[3:] - values[2]) / 8)
+        return wanted
+
+    spectrum = LowSpectrum(F, 5, 1e-8, positive=True, aims=aims)
+    found = spectrum.pairs(method)
+    residuals = spectrum.residuals(found)[:5]
+    assert (residuals <= 1.01 * aims(found.values)[:5]).all()
+    assert residuals[:3].max() <= 1.01e-10
+    assert np.abs(found.values[:3] - exact[:3]).max() <= 1e-13
+    assert found.completeness == {"direct": "inertia", "multilevel": "probe"}[method]
+    lacking = found.vectors[:, [0, 2, 3, 4]]  # a start without the second
+    again = LowSpectrum(F, 5, 1e-8, positive=True, aims=aims).pairs(method, lacking)
+    assert np.abs(again.values[:3] - exact[:3]).max() <= 1e-13
+
+
 def test_what_factors_cost_decides_whatever_the_size():
     rng = np.random.default_rng(1)
     chords = rng.integers(0, 4800, 2500)
