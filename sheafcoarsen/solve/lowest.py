@@ -21,6 +21,7 @@ from sheafcoarsen._support import (
 from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf, unit_sheaf
+from sheafcoarsen.solve.lines import ComplexLine, complex_line
 from sheafcoarsen.solve.solver import tolerance
 from sheafcoarsen.solve.spectrum import AFFORDABLE, LOW, METHODS, Found, LowSpectrum, Method
 
@@ -159,20 +160,28 @@ def eigenmodes(
     roots = _mass_roots(sheaf, mass)
     given = None if start is None else _start(sheaf, start, roots)
     work, unit = unit_sheaf(sheaf)
-    spectrum = LowSpectrum(_weighted(work, roots), k, tol, progress=progress)
-    norm, allowed = spectrum.norm, tol
-    if mass is not None and spectrum.norm:
+    whole = LowSpectrum(_weighted(work, roots), k, tol, progress=progress)
+    norm, allowed = whole.norm, tol
+    if mass is not None and whole.norm:
         norm = float(abs(laplacian(work)).sum(axis=1).max())
-        share = norm / spectrum.norm / float(roots.max())  # residuals are norm(M^1/2) times as much
-        spectrum.tol, allowed = min(tol, max(tol * share, FLOOR)), max(tol, FLOOR / share)
+        share = norm / whole.norm / float(roots.max())  # residuals are norm(M^1/2) times as much
+        whole.tol, allowed = min(tol, max(tol * share, FLOOR)), max(tol, FLOOR / share)
+    spectrum, line = whole, None
+    if method != "dense" and not (method == "auto" and whole.is_small()):
+        line = complex_line(whole.sheaf)
+    if line is not None:
+        spectrum = LowSpectrum(line.sheaf, (k + 1) // 2, tol, progress=progress)
+        spectrum.tol = whole.tol * whole.norm / (spectrum.norm or 1.0)
     with single_threaded_blas():
+        if line is not None and given is not None:
+            given = _independent(line.contract(given))
         found = spectrum.pairs(spectrum.chosen() if method == "auto" else method, given, rng)
         assert found is not None  # with the sections among the k there always is an answer
-        result = _finished(spectrum, found, unit, roots, norm, sheaf)
+        result = _finished(whole, _expanded(found, line), unit, roots, norm, sheaf)
         reached = int((result.residuals <= allowed).sum())
         if reached < k and method == "auto" and found.method == "multilevel":
             again = _by_factors(spectrum, found, rng)
-            result = _finished(spectrum, again, unit, roots, norm, sheaf)
+            result = _finished(whole, _expanded(again, line), unit, roots, norm, sheaf)
             reached = int((result.residuals <= allowed).sum())
     if reached < k:
         raise NotConverged(
@@ -196,6 +205,15 @@ def _by_factors(spectrum: LowSpectrum, found: Found, rng: np.random.Generator) -
     assert again is not None
     again.iterations += found.iterations
     return again
+
+
+def _expanded(found: Found, line: ComplexLine | None) -> Found:
+    """Return the pairs of the real sheaf, of which those of its complex line are two each."""
+    if line is None:
+        return found
+    values, vectors, sections = found.values, found.vectors, found.sections
+    doubled = np.repeat(values, 2), line.expand(vectors), line.expand(sections)
+    return Found(*doubled, found.completeness, found.method, found.iterations)
 
 
 def _finished(
@@ -298,5 +316,11 @@ def _start(sheaf: CellularSheaf, start: npt.ArrayLike, roots: np.ndarray) -> np.
     if X.dtype.kind == "c" and sheaf.dtype.kind != "c":  # real eigenvectors span complex ones
         X = np.hstack([X.real, X.imag])
     X = X.astype(np.result_type(X.dtype, sheaf.dtype, np.float64))
-    X = X * np.repeat(roots, sheaf.vertex_dims)[:, None]
-    return scipy.linalg.qr(X, mode="economic")[0]
+    return _independent(X * np.repeat(roots, sheaf.vertex_dims)[:, None])
+
+
+def _independent(X: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis of the columns, without what rounding alone makes independent."""
+    Q, R, _ = scipy.linalg.qr(X, mode="economic", pivoting=True)
+    sizes = abs(np.diag(R))
+    return Q[:, sizes > np.sqrt(eps_of(X.dtype)) * sizes.max(initial=0.0)]

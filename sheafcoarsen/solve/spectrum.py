@@ -138,9 +138,13 @@ class LowSpectrum:
 
     def chosen(self) -> str:
         """Return the method that "auto" takes."""
-        if self.n <= DENSE_BELOW or self.small(0):
+        if self.is_small():
             return "dense"
         return "direct" if self._is_cheap_to_factor() else "multilevel"
+
+    def is_small(self) -> bool:
+        """Whether all pairs are computed at once."""
+        return self.n <= DENSE_BELOW or self.small(0)
 
     def _is_cheap_to_factor(self) -> bool:
         """Whether factors, counted before they are made, cost less than iterating would."""

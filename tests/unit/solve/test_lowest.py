@@ -89,6 +89,19 @@ def test_a_start_that_lacks_a_vector():
     assert np.abs(E.values / unit**2 - values[:10]).max() <= 1e-7 * values[-1]
 
 
+@pytest.mark.parametrize("method", ["direct", "multilevel"])
+def test_a_start_of_a_sheaf_of_turns(method):
+    F = sc.gallery.bundle(nx.grid_2d_graph(30, 30), 2, noise=0.1, seed=1)
+    first = sc.eigenmodes(F, 7, method=method)
+    again = sc.eigenmodes(F, 7, method=method, start=first.vectors)
+    assert first.tied
+    assert again.tied
+    assert again.iterations < first.iterations
+    assert np.abs(again.values - first.values).max() <= 1e-8 * F.largest_entry**2
+    whole = sc.eigenmodes(F, 8, method=method).vectors
+    assert subspace_difference(first.vectors[:, :6], whole[:, :6]) <= 1e-6
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_a_complex_start_of_a_real_sheaf(method):
     """Mixed by a unitary matrix, eigenvectors are still found in its real and imaginary parts."""
