@@ -8,6 +8,7 @@ import pytest
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
 from sheafcoarsen.distributed.account import bound_of, cluster_values
+from sheafcoarsen.distributed.arrays import write_array
 from tests.support.helpers import assert_residual, ties_allowed
 from tests.unit.distributed.cases import grid_sheaf, ragged_sheaf
 
@@ -64,6 +65,22 @@ def test_a_coarsening_passes(dtype, local_operator, memory):
     assert V.passed, str(V)
     assert len(V) == 5
     assert V["thm:Galerkin_realization"].how == "probe"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scale"),
+    [(np.float64, 1e100), (np.float64, 1e-100), (np.complex64, 1e12), (np.complex64, 1e-12)],
+)
+def test_checks_hold_and_fail_at_any_scale(dtype, scale, tmp_path):
+    """Squares of squares of the maps must neither over- nor underflow."""
+    F = grid_sheaf(dtype=dtype)
+    F = F.with_maps(F.tail_data * F.tail_data.real.dtype.type(scale), F.head_data * dtype(scale))
+    D = dist.coarsen(dist.to_store(tmp_path / "src", F), tmp_path / "out", sc.select(F, 6), 3)
+    assert D.verify().passed, str(D.verify())
+    part = D.sheaf.place / f"parts/{D.sheaf.parts[0]}"
+    write_array(part, "tail", D.sheaf.maps(0)[0] * dtype(1.01), packed=False)
+    V = D.verify()
+    assert [check.label for check in V.checks if not check.passed] == ["thm:Galerkin_realization"]
 
 
 def test_without_loops_realization_does_not_apply(memory):
