@@ -8,12 +8,15 @@ from sheafcoarsen._kernels.operators import (
     LANES,
     factor_fronts,
     find_fronts,
-    nested_dissection,
-    order_chains,
     plan_elimination,
     solve_fronts,
     write_fronts,
 )
+from sheafcoarsen.operators.ordering import order_of_graph
+
+WORTH = 200_000
+"""Operations for each vertex beyond which a better order is looked for: LAPACK is quick with less.
+"""
 
 
 class BlockCholesky:
@@ -39,7 +42,8 @@ class BlockCholesky:
         ends = (np.concatenate([i, j]), np.concatenate([j, i]))
         adjacency = scipy.sparse.csr_array((np.ones(len(ends[0]), bool), ends), shape=(n, n))
         indptr, indices = adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int64)
-        self._graph = indptr, indices, _order(indptr, indices), np.empty(n, np.int64)
+        order = order_of_graph((indptr, indices), np.full(n, dim), WORTH).rows
+        self._graph = indptr, indices, order, np.empty(n, np.int64)
         parent, counts = np.empty(n, np.int64), np.empty(n, np.int64)
         plan_elimination(self._graph, parent, counts)
         first = np.empty(n + 1, np.int64)
@@ -92,16 +96,3 @@ class BlockCholesky:
             else:
                 x[:, :, lo:hi] = lanes[position, :, : hi - lo]
         return x.reshape(b.shape)
-
-
-def _order(indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Return an order of elimination: chains, and the rest by nested dissection."""
-    n = len(indptr) - 1
-    order, degrees, neighbors = np.empty(n, np.int64), np.diff(indptr), indices.copy()
-    count = order_chains(indptr, neighbors, degrees, order)
-    left = np.flatnonzero(degrees >= 0)
-    number = np.cumsum(degrees >= 0) - 1
-    first = np.concatenate([[0], degrees[left].cumsum()])
-    places = np.arange(first[-1]) + np.repeat(indptr[left] - first[:-1], degrees[left])
-    order[count:] = left[nested_dissection(first, number[neighbors[places]])]
-    return order

@@ -6,14 +6,19 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.linalg import spilu
 
-from sheafcoarsen._kernels.operators import count_operations, mark_stalks, nested_dissection
-from sheafcoarsen._support import ranges
+from sheafcoarsen._kernels.operators import (
+    count_operations,
+    mark_stalks,
+    nested_dissection,
+    order_chains,
+)
+from sheafcoarsen._support import offsets, ranges
 
-DISSECT_ABOVE = 20_000
-"""Vertices beyond which nested dissection is tried, too; up to that minimum degree costs nothing.
+WORTH = 100
+"""Operations for each vertex beyond which minimum degree is tried as well, which takes as long.
 
-On meshes of 100,000 vertices it has up to twice the operations of minimum degree, on a chain of as
-many poses with chords nine times; on grids four fifths to a half.
+On pose graphs it has a third to all of the operations of dissection, on a chain of poses with
+chords a ninth; on grids in space twice as many.
 """
 
 HOPELESS = 16
@@ -39,26 +44,50 @@ def elimination_order(A: scipy.sparse.csr_array, most: float = np.inf) -> Order:
 
     Beyond ``most`` operations it is not looked for any further, and a part of them is counted.
     Rows with the same entries, as those of a stalk, stay together, so that a sheaf is as quick to
-    look at as its graph. Of nested dissection and minimum degree the better one is taken.
+    look at as its graph.
     """
     starts, Q = quotient(A)
     widths = np.diff(starts)
+    rows = np.repeat(np.arange(len(widths)), np.diff(Q.indptr))
+    other = Q.indices != rows
+    indptr = offsets(np.bincount(rows[other], minlength=len(widths)))
+    order = order_of_graph((indptr, Q.indices[other].astype(np.int64)), widths, WORTH, most)
+    return order._replace(rows=ranges(starts[order.rows], widths[order.rows]))
+
+
+def order_of_graph(
+    graph: tuple[np.ndarray, np.ndarray],
+    widths: np.ndarray,
+    worth: float,
+    most: float = np.inf,
+) -> Order:
+    """Return vertices in a good order of elimination; each stands for widths[v] rows.
+
+    ``graph``: indptr and indices, int64, without loops. Leaves and chains go first, and the better
+    order of nested dissection and minimum degree follows; the latter is tried where the former
+    takes more than ``worth`` operations for each vertex.
+    """
+    indptr, indices = graph
     n, most = len(widths), float(min(most, MOST))
-    arrays = Q.indptr.astype(np.int64), Q.indices.astype(np.int64)
-    found: list[tuple[float, float, np.ndarray]] = []
-    degrees = True
-    if n > DISSECT_ABOVE:
-        place = np.empty(n, np.int64)
-        place[nested_dissection(*arrays)] = np.arange(n)
-        limit = min(max(HOPELESS * most, 1.0), DEGREES_UP_TO * float(widths.mean()) ** 3, MOST)
-        found.append((*_counted(*arrays, widths, place, max(most, limit)), place))
-        degrees = found[0][0] <= limit
-    if degrees:
-        place = _minimum_degree(Q).astype(np.int64)
-        found.append((*_counted(*arrays, widths, place, most), place))
-    operations, entries, place = min(found, key=lambda each: each[0])
-    vertices = np.argsort(place)
-    return Order(ranges(starts[vertices], widths[vertices]), operations, entries)
+    first, degrees, neighbors = np.empty(n, np.int64), np.diff(indptr), indices.copy()
+    first = first[: order_chains(indptr, neighbors, degrees, first)]
+    left = np.flatnonzero(degrees >= 0)
+    number, degrees = np.cumsum(degrees >= 0) - 1, degrees[left]
+    core = offsets(degrees), number[neighbors[ranges(indptr[left], degrees)]]
+
+    def counted(vertices: np.ndarray, limit: float) -> Order:
+        order = np.concatenate([first, left[vertices]])
+        place, counts = np.empty(n, np.int64), np.zeros(2, np.int64)
+        place[order] = np.arange(n)
+        count_operations(indptr, indices, widths, place, int(limit), counts)
+        return Order(order, float(counts[0]), float(counts[1]))
+
+    width = float(widths.sum()) / max(n, 1)
+    limit = min(max(HOPELESS * most, 1.0), DEGREES_UP_TO * width**3, MOST)
+    best = counted(nested_dissection(*core), max(most, limit))
+    if worth * n < best.operations <= limit:
+        best = min(best, counted(_minimum_degree(*core), most), key=lambda each: each.operations)
+    return best
 
 
 def quotient(A: scipy.sparse.csr_array) -> tuple[np.ndarray, scipy.sparse.csr_array]:
@@ -71,23 +100,17 @@ def quotient(A: scipy.sparse.csr_array) -> tuple[np.ndarray, scipy.sparse.csr_ar
     return np.append(first, A.shape[0]), A if begins.all() else A[first][:, first]
 
 
-def _counted(
-    indptr: np.ndarray, indices: np.ndarray, widths: np.ndarray, place: np.ndarray, most: float
-) -> tuple[float, float]:
-    counts = np.zeros(2, np.int64)
-    count_operations(indptr, indices, widths, place, int(most), counts)
-    return float(counts[0]), float(counts[1])
-
-
-def _minimum_degree(Q: scipy.sparse.csr_array) -> np.ndarray:
-    """Return the number of every vertex; a factorization that keeps nothing finds the order."""
-    n = Q.shape[0]
-    dominant = scipy.sparse.csc_array(Q + 2 * n * scipy.sparse.eye_array(n))
-    return spilu(
+def _minimum_degree(indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Return vertices in that order; a factorization that keeps nothing finds it."""
+    n = len(indptr) - 1
+    A = scipy.sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=(n, n))
+    dominant = scipy.sparse.csc_array(A + 2 * n * scipy.sparse.eye_array(n))
+    factors = spilu(
         dominant,
         drop_tol=1.0,
         fill_factor=1.0,
         permc_spec="MMD_AT_PLUS_A",
         diag_pivot_thresh=0.0,
         options={"SymmetricMode": True},
-    ).perm_c
+    )
+    return np.argsort(factors.perm_c)

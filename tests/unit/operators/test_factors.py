@@ -76,7 +76,7 @@ def test_both_orders_solve_and_count(monkeypatch, graph, dtype):
     b = np.random.default_rng(0).standard_normal((L.shape[0], 2)).astype(dtype)
     for above in (0, 10**9):
         monkeypatch.setattr("sheafcoarsen.operators.factors.ORDERED_ABOVE", above)
-        monkeypatch.setattr("sheafcoarsen.operators.ordering.DISSECT_ABOVE", above)
+        monkeypatch.setattr("sheafcoarsen.operators.ordering.WORTH", above)
         f = factors.Factors(L, 0.1)
         x = f.solve(b)
         assert_residual(L @ x + 0.1 * x - b, L, x, n=10)
