@@ -101,7 +101,7 @@ def _described(here: Place, name: str, where: str) -> tuple[tuple[int, ...], np.
         chunk = found["chunk_grid"]["configuration"]["chunk_shape"]
         dtype = np.dtype(found["data_type"]).newbyteorder("<")
         known = codecs in (["bytes", "crc32c"], ["bytes", "zstd", "crc32c"])
-        whole = tuple(chunk[1:]) == shape[1:] and chunk[0] > 0
+        whole = tuple(chunk[1:]) == shape[1:] and 0 < chunk[0] <= max(shape[0], 1)
         if not known or not whole or ("zstd" not in codecs and chunk[0] < shape[0]):
             raise ValueError(f"its chunks are not those of this library: {codecs}, {chunk}")
     except (ValueError, KeyError, TypeError, IndexError) as error:

@@ -9,6 +9,7 @@ import numpy as np
 
 from sheafcoarsen._support import counted, offsets, ranges, read_only
 from sheafcoarsen.distributed.arrays import read_array
+from sheafcoarsen.distributed.extras import crc32c
 from sheafcoarsen.distributed.place import Place, StoreError, failures, place_of
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
@@ -287,7 +288,18 @@ def attributes_of(place: Place) -> dict[str, Any]:
             f"update the library, or write the store again"
         )
     check_attributes(place, attributes, ATTRIBUTES.get(attributes["kind"], {}))
+    if attributes.get("check", checksum(attributes)) != checksum(attributes):
+        raise StoreError(
+            f"{place.url}: zarr.json is damaged, since the checksum of its attributes is wrong: "
+            f"{REMEDY}; after an edit by hand remove the attribute `check`"
+        )
     return attributes
+
+
+def checksum(attributes: dict[str, Any]) -> int:
+    """Return the checksum of the attributes that this library writes, whoever adds others."""
+    own = {name: attributes[name] for name in KNOWN if name in attributes}
+    return crc32c(json.dumps(own, sort_keys=True).encode())
 
 
 COUNTS = {"n_vertices": int, "n_edges": int, "dim_c0": int, "dim_c1": int, "n_bytes": int}
@@ -299,6 +311,12 @@ ATTRIBUTES: dict[str, dict[str, type]] = {
     "coarsening": {**SHEAF, **COARSENING},
 }
 """What the attributes of every kind hold beside its format, version, kind and id."""
+
+KNOWN = (
+    *("format", "version", "kind", "id", *ATTRIBUTES["coarsening"], "n_clusters", "run"),
+    *("vertex_labels", "local_operator", "singular", "oversampled", "levels", "stopped_because"),
+)
+"""All that attributes of stores are called, but for their checksum `check`."""
 
 SCALARS = ("float32", "float64", "complex64", "complex128")
 
@@ -330,9 +348,12 @@ def found_attributes(place: Place) -> dict[str, Any] | None:
     if text is None:
         return None
     try:
-        attributes = json.loads(text).get("attributes", {})
+        group = json.loads(text)
+        attributes = group.get("attributes", {})
         if not isinstance(attributes, dict):
             raise ValueError("its attributes are no object")
+        if attributes and (group.get("zarr_format"), group.get("node_type")) != (3, "group"):
+            raise ValueError("it describes no group of format 3")
     except (ValueError, AttributeError, RecursionError) as error:
         raise StoreError(f"{place.url}: zarr.json is damaged ({error}): {REMEDY}") from None
     return attributes
@@ -366,7 +387,7 @@ def check_attributes(place: Place, attributes: dict[str, Any], wanted: dict[str,
             expected = "one of " + ", ".join(SCALARS)
             try:
                 good = np.dtype(value).name in SCALARS
-            except TypeError:
+            except (TypeError, ValueError, SyntaxError):  # numpy parses what stands there
                 good = False
         if name == "source" and good:
             expected = "an object with `url` and `id`"

@@ -21,7 +21,7 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.distributed.arrays import write_array
 from sheafcoarsen.distributed.place import Place, place_of
-from sheafcoarsen.distributed.store import FORMAT, VERSION, SheafStore, is_unfinished
+from sheafcoarsen.distributed.store import FORMAT, VERSION, SheafStore, checksum, is_unfinished
 from sheafcoarsen.modes import LocalModes
 
 PART_BYTES = 32e6
@@ -85,7 +85,8 @@ def seal(
 def mark(place: Place, attributes: dict[str, Any]) -> None:
     """Write the attributes that make a group a store."""
     known = {"format": FORMAT, "version": VERSION, "id": uuid.uuid4().hex}
-    place.group("a").attrs.update({**known, **attributes})
+    attributes = {**known, **attributes}
+    place.group("a").attrs.update({**attributes, "check": checksum(attributes)})
 
 
 def new_place(url: object, options: dict[str, Any]) -> Place:

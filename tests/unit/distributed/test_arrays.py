@@ -86,6 +86,7 @@ def test_others_read_them(values, packed, url, monkeypatch):
     [
         ('"crc32c"', '"gzip"', "chunks are not those of this library"),
         ('"chunk_shape": [7]', '"chunk_shape": [3]', "chunks are not those of this library"),
+        ('"shape": [7]', '"shape": [6]', "chunks are not those of this library"),
         ('"float64"', '"bits"', "cannot be read"),
         ('"shape"', '"form"', "cannot be read"),
         ("{", "", "cannot be read"),
