@@ -103,10 +103,11 @@ docs: $(VENV)/installed-docs $(RUN)/.ran
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build
 	@echo "docs/_build/index.html"
 
-bench: $(VENV)/installed-bench
+bench: $(VENV)/installed-bench $(VENV)/installed-cluster
 	$(BIN)/python -m benchmarks.large_sparse --size $(SIZE)
 	$(BIN)/python -m benchmarks.answers --size $(SIZE)
 	$(BIN)/python -m benchmarks.synchronization --rounds $(if $(filter smoke,$(SIZE)),1,9)
+	$(BIN)/python -m benchmarks.distributed --size $(SIZE) $(if $(filter smoke,$(SIZE)),--only memory)
 
 packages: $(VENV)/installed-dev
 	.ci/packages $(BIN)/python
