@@ -1,10 +1,9 @@
 """The first columns of a dense symmetric matrix eliminated, by BLAS and LAPACK."""
 
-import llvmlite.binding
 import numpy as np
-from numba import types
-from numba.extending import get_cython_function_address, overload
+from numba.extending import overload
 
+from sheafcoarsen._kernels.dense.lapack import external
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 
 
@@ -35,16 +34,9 @@ def eliminate_front(size, pivots, room):
     return 0
 
 
-def _external(name, n_arguments, module="cython_blas"):
-    """Return a routine that scipy exports for Cython, under a name that numba can cache."""
-    symbol = f"sheafcoarsen_{name}"
-    llvmlite.binding.add_symbol(symbol, get_cython_function_address(f"scipy.linalg.{module}", name))
-    return types.ExternalFunction(symbol, types.void(*[types.voidptr] * n_arguments))
-
-
 if not JIT_IS_OFF:
-    _dpotrf = _external("dpotrf", 5, "cython_lapack")
-    _dtrsm, _dsyrk = _external("dtrsm", 11), _external("dsyrk", 10)
+    _dpotrf, _dtrsm = external("dpotrf", 5), external("dtrsm", 11, "cython_blas")
+    _dsyrk = external("dsyrk", 10, "cython_blas")
 
     @overload(eliminate_front)
     def _compiled_eliminate_front(size, pivots, room):
@@ -53,12 +45,8 @@ if not JIT_IS_OFF:
             ints[0], ints[1], ints[2], ints[3] = pivots, size - pivots, size, 0
             k, rest, lead, info = ints.ctypes, ints[1:].ctypes, ints[2:].ctypes, ints[3:].ctypes
             one, minus = numbers.ctypes, numbers[1:].ctypes
-            lower, right, across, plain = (
-                chars.ctypes,
-                chars[1:].ctypes,
-                chars[2:].ctypes,
-                chars[3:].ctypes,
-            )
+            lower, right = chars.ctypes, chars[1:].ctypes
+            across, plain = chars[2:].ctypes, chars[3:].ctypes
             corner = front.ctypes
             _dpotrf(lower, k, corner, lead, info)
             if ints[3] != 0 or size == pivots:

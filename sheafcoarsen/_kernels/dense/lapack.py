@@ -30,7 +30,8 @@ SIZE, COUNT, LEADING, RANK, INFO, WORK, RWORK, IWORK = range(8)
 _SCALARS = (types.float32, types.float64, types.complex64, types.complex128)
 
 
-def _external(name: str, n_arguments: int, module: str = "cython_lapack"):
+def external(name: str, n_arguments: int, module: str = "cython_lapack"):
+    """Return a routine that scipy exports for Cython, under a name that numba can cache."""
     symbol = f"sheafcoarsen_{name}"
     llvmlite.binding.add_symbol(symbol, get_cython_function_address(f"scipy.linalg.{module}", name))
     return types.ExternalFunction(symbol, types.void(*[types.voidptr] * n_arguments))
@@ -41,7 +42,7 @@ def _of_every_type(real: str, hermitian: str, n_arguments: tuple[int, int]) -> d
     names = ("s" + real, "d" + real, "c" + hermitian, "z" + hermitian)
     counts = (n_arguments[0], n_arguments[0], n_arguments[1], n_arguments[1])
     return {
-        scalar: _external(name, count)
+        scalar: external(name, count)
         for scalar, name, count in zip(_SCALARS, names, counts, strict=True)
     }
 
@@ -50,9 +51,9 @@ _HEEVD = _of_every_type("syevd", "heevd", (11, 13))
 _GESVD = _of_every_type("gesvd", "gesvd", (14, 15))
 _POTRF = _of_every_type("potrf", "potrf", (5, 5))
 _PSTRF = _of_every_type("pstrf", "pstrf", (9, 9))
-_dsterf = _external("dsterf", 4)
-_dpotrs, _zpotrs = _external("dpotrs", 8), _external("zpotrs", 8)
-_dsyrk, _zherk = _external("dsyrk", 10, "cython_blas"), _external("zherk", 10, "cython_blas")
+_dsterf = external("dsterf", 4)
+_dpotrs, _zpotrs = external("dpotrs", 8), external("zpotrs", 8)
+_dsyrk, _zherk = external("dsyrk", 10, "cython_blas"), external("zherk", 10, "cython_blas")
 
 
 def heevd(a, n, vectors, s):
