@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import flag, physical_memory, real_number
+from sheafcoarsen._support import counted, flag, physical_memory, real_number
 from sheafcoarsen.coarsening import Coarsening, realized
 from sheafcoarsen.distributed.objects import write_coarsening
 from sheafcoarsen.distributed.place import Place, StoreError, place_of
@@ -20,6 +20,7 @@ from sheafcoarsen.distributed.request import Request, checked, checked_operator
 from sheafcoarsen.distributed.result import StoredCoarsening, open_coarsening
 from sheafcoarsen.distributed.run import coarsen, finished, made_once, place_beside
 from sheafcoarsen.distributed.store import (
+    PartitionStore,
     SheafStore,
     attributes_of,
     check_attributes,
@@ -45,7 +46,7 @@ SHARE = 1 / 8
 """Of this machine's memory, what the maps of a sheaf may take that is coarsened in memory."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class StoredHierarchy:
     """A stored sheaf coarsened level after level; :func:`coarsen_levels` makes it.
 
@@ -81,6 +82,16 @@ class StoredHierarchy:
 
     def __len__(self) -> int:
         return len(self.stored) + (len(self.rest) if self.rest is not None else 0)
+
+    def __repr__(self) -> str:
+        levels = [self[i] for i in range(len(self))]
+        sizes = [C.fine.n_vertices for C in levels[:1]] + [C.sheaf.n_vertices for C in levels]
+        where = f", {len(self.stored):,} from store to store" if self.rest is not None else ""
+        return (
+            f"StoredHierarchy({counted(len(self), 'level')}{where}: "
+            f"{' -> '.join(map(str, sizes)) or 'none'} vertices; stopped because "
+            f"{self.stopped_because})"
+        )
 
     def __getitem__(self, i: int) -> Any:
         levels = self.stored if self.rest is None else (*self.stored, *self.rest)
@@ -127,7 +138,7 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     min_vertices: int = 100,
     *,
     rank: RankPerLevel,
-    partitions: Iterable[Partition] | None = None,
+    partitions: Iterable[Partition | PartitionStore] | None = None,
     method: Method = "auto",
     local_operator: LocalOperatorLike = "internal",
     loops: bool = True,
@@ -209,7 +220,9 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
         source = SelectedPartitions(**selection, progress=progress)
     else:
         refuse_beside_partitions(selection)
-        source = GivenPartitions(src, tuple_of(partitions))  # type: ignore[arg-type]
+        given = tuple_of(partitions)  # type: ignore[arg-type]
+        loaded = tuple(P.load() if isinstance(P, PartitionStore) else P for P in given)
+        source = GivenPartitions(src, loaded)  # type: ignore[arg-type]
     plan = LevelPlan(source, rank)
     options: dict[str, Any] = {"local_operator": operator, "loops": loops, "compress": compress}
     stored: list[StoredCoarsening] = []

@@ -170,7 +170,7 @@ class Writer:
         itemsize = data[0].dtype.itemsize
         weight = np.cumsum((sizes[0] + sizes[1]) * itemsize)
         total = int(weight[-1]) if len(weight) else 0
-        n = max(1, min(len(edges), -(-total // max(int(self.part_bytes), 1))))
+        n = max(1, min(len(edges), -(-total // int(min(self.part_bytes, max(total, 1))))))
         inner = np.searchsorted(weight, total * np.arange(1, n) / n)
         cuts = np.unique([0, *inner.tolist(), len(edges)]).tolist()
         for lo, hi in itertools.pairwise(cuts):

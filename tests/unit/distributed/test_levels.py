@@ -50,12 +50,19 @@ def test_they_are_opened_again(memory_bytes, memory):
     given = [sc.Partition(found) for found in labels]
     with ties_allowed():
         E = sc.coarsen_levels(F, partitions=given, rank=[3, 2])
+        given[0] = dist.to_store(memory("P"), given[0])
         first, again = (
             dist.coarsen_levels(
                 src, memory("out"), partitions=given, rank=[3, 2], memory_bytes=memory_bytes
             )
             for _ in range(2)
         )
+    words = (
+        "2 levels" if first.rest is None else f"2 levels, {len(first.stored)} from store to store"
+    )
+    assert repr(first).startswith(
+        f"StoredHierarchy({words}: 64 -> 16 -> 2 vertices; stopped because"
+    )
     H = dist.open_levels(memory("out"))
     assert (len(H), H.rest, H.stopped_because) == (2, None, E.stopped_because)
     assert first.stopped_because == again.stopped_because == E.stopped_because

@@ -19,7 +19,7 @@ def pieces_of(F, cuts):
 
 @pytest.mark.parametrize(
     ("cuts", "part_bytes"),
-    [([0, 90], 1000), ([0, 1, 30, 30, 90], 1000), ([0, 1, 2, 3, 40, 90], 32e6)],
+    [([0, 90], 1000), ([0, 1, 30, 30, 90], 1000), ([0, 1, 2, 3, 40, 90], 32e6), ([0, 90], np.inf)],
 )
 def test_pieces_make_a_sheaf(cuts, part_bytes, memory):
     F = ragged_sheaf(np.complex64)
