@@ -131,11 +131,9 @@ def _cluster_rows(C: Coarsening) -> list[tuple]:
         if C.modes is not None:
             values = C.modes.eigenvalues(a)
             kept = tables.span(np.where(values <= level[a], 0, values))
-            after = (
-                tables.text(C.modes.next_eigenvalues[a])
-                if np.isfinite(C.modes.next_eigenvalues[a])
-                else "none"
-            )
+            first_out = C.modes.next_eigenvalues[a]
+            after = tables.text(first_out * (first_out > level[a]))
+            after = after if np.isfinite(first_out) else "none"
         first = [
             labels[v] if labels is not None else v for v in members[: tables.SHOWN + 1].tolist()
         ]

@@ -182,9 +182,10 @@ class LocalModes:
 
     def _rows(self) -> list[tuple]:
         """What they are, in names and values."""
-        discarded = self.next_eigenvalues[np.isfinite(self.next_eigenvalues)]
         dims = np.bincount(self.partition.labels, self.sheaf.vertex_dims, len(self.ranks))
         zero = zero_level(dims, eps_of(self.sheaf.dtype), self.operator_norms)
+        after = np.where(self.next_eigenvalues <= zero, 0, self.next_eigenvalues)
+        discarded = after[np.isfinite(after)]
         kept = np.where(self.scores <= np.repeat(zero, self.ranks), 0, self.scores)
         return [
             ("clusters", len(self.ranks)),

@@ -6,7 +6,7 @@ import pytest
 import sheafcoarsen as sc
 from sheafcoarsen.html_report.origin import Origin, call_of, parameters_of
 from sheafcoarsen.html_report.page import UNKNOWN
-from sheafcoarsen.html_report.parts import eigenvalues, losses, made_by, times
+from sheafcoarsen.html_report.parts import _cluster_rows, eigenvalues, losses, made_by, times
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -33,3 +33,12 @@ def test_reasons_stand_where_there_are_no_numbers():
     assert "too large" in "".join(eigenvalues("too large", {}))
     assert "does not hold how long" in "".join(times({}, {"pictures": 1.0}, "A page"))
     assert "does not hold how long" not in "".join(times({"read": 2.0}, {}, "A page"))
+
+
+def test_discarded_sections_have_the_eigenvalue_zero():
+    """Not what rounding leaves of it, such as 8e-16."""
+    G = sc.CellularSheaf.constant(nx.grid_2d_graph(12, 12), weight=None)
+    E = sc.coarsen(G, sc.select(G, 4), 0)
+    assert (E.modes.next_eigenvalues != 0).any()
+    assert {row[5] for row in _cluster_rows(E)} == {"0"}
+    assert ("first discarded eigenvalues", "0") in E.modes._rows()
