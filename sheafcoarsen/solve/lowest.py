@@ -7,6 +7,7 @@ import numpy.typing as npt
 import scipy.linalg
 
 from sheafcoarsen._support import (
+    RESIDUAL_LIMIT,
     choice,
     eps_of,
     flag,
@@ -21,6 +22,7 @@ from sheafcoarsen._support import (
 from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf, unit_sheaf
+from sheafcoarsen.solve.block_cg import rayleigh_ritz
 from sheafcoarsen.solve.lines import ComplexLine, complex_line
 from sheafcoarsen.solve.solver import tolerance
 from sheafcoarsen.solve.spectrum import AFFORDABLE, LOW, METHODS, Found, LowSpectrum, Method
@@ -122,7 +124,8 @@ def eigenmodes(
         "multilevel" does not converge and they are affordable.
     mass : array_like, shape (n,), optional
         Positive weights m_v of the vertices: L x = lambda M x with M = blockdiag(m_v I). The areas
-        of a mesh's vertices, say.
+        of a mesh's vertices, say. Where they differ by many orders of magnitude, what rounding
+        allows counts as converged; ``residuals`` say how much that is.
     start : array_like, shape (dim_c0, h), optional
         Vectors near the wanted ones, to begin from; of complex ones for a real sheaf the real and
         the imaginary parts.
@@ -184,11 +187,13 @@ def eigenmodes(
             result = _finished(whole, _expanded(again, line), unit, roots, norm, sheaf)
             reached = int((result.residuals <= allowed).sum())
     if reached < k:
+        other = {"direct": "multilevel", "multilevel": "direct"}.get(result.method)
         raise NotConverged(
             f"{reached} of {k} pairs reached the residual `tol` = {tol:g} in "
             f"{result.iterations} steps of method {result.method!r}, the worst stands at "
-            f"{result.residuals.max():.2g}: ask for a larger `tol`, for fewer pairs, or take "
-            f'method="direct"; what was found is in the error\'s `result`',
+            f"{result.residuals.max():.2g}: ask for a larger `tol`, for fewer pairs"
+            + (f', or take method="{other}"' if other else "")
+            + "; what was found is in the error's `result`",
             result,
         )
     return result
@@ -225,9 +230,10 @@ def _finished(
     sheaf: CellularSheaf,
 ) -> Eigenmodes:
     """Return the result in the units and the scalar type of the sheaf."""
-    values, X, n_zero = _zeros_decided(spectrum, spectrum.near(), *found.whole())
+    whole = _orthonormal(spectrum, *found.whole())
+    values, X, n_zero = _zeros_decided(spectrum, spectrum.near(), *whole)
     if found.method == "dense" and n_zero < len(values) and values[n_zero] <= spectrum.near():
-        values, X, n_zero = _zeros_decided(spectrum, LOW * spectrum.norm, *found.whole())
+        values, X, n_zero = _zeros_decided(spectrum, LOW * spectrum.norm, *whole)
     k, roots = spectrum.k, np.repeat(roots, sheaf.vertex_dims)[:, None]
     following = values[k] if len(values) > k else np.inf
     values, X, n_zero = values[:k], X[:, :k], min(n_zero, k)
@@ -245,6 +251,18 @@ def _finished(
         found.completeness,
         sheaf,
     )
+
+
+def _orthonormal(
+    spectrum: LowSpectrum, values: np.ndarray, X: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return Ritz pairs of the span of X where iterating has made its columns less orthonormal."""
+    G = X.conj().T @ X
+    drift = float(abs(G - np.eye(len(G))).max(initial=0.0))
+    if drift <= RESIDUAL_LIMIT * len(X) * eps_of(X.dtype):
+        return values, X
+    again, C = rayleigh_ritz(X.conj().T @ spectrum.apply(X), G, len(G))
+    return (again, X @ C) if len(again) == len(values) else (values, X)
 
 
 def _zeros_decided(

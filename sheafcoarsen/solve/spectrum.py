@@ -195,7 +195,7 @@ class LowSpectrum:
         factors = self._factors
         pivots = np.abs(factors.pivots)
         singular = pivots.min() <= NEAR_SINGULAR * pivots.max()
-        sections = self.sections if singular else self._none
+        sections, steps = self.sections if singular else self._none, 0
         for _ in range(ROUNDS):
             h0 = sections.shape[1]
             if h0 > self.k and not self.positive:
@@ -203,6 +203,7 @@ class LowSpectrum:
             if self.small(h0):
                 return None if self.positive else self.dense()
             found = self._iterated(factors.solve, sections, start, rng, probe_rounds=0)
+            found = found._replace(steps=steps + found.steps)
             if found.values[0] <= self.near() and "sections" not in self.__dict__:
                 sections, start = self.sections, found.vectors  # pivots do not show every kernel
                 continue
@@ -213,12 +214,25 @@ class LowSpectrum:
                 again = self._iterated(factors.solve, sections, found.vectors, rng)
                 again = again._replace(steps=found.steps + again.steps)
                 return self._joined(sections, again, "direct", "probe")
-            more = _random(rng, (self.n, PROBES + self.k), self.L.dtype)
-            start = np.hstack([found.vectors, more])
+            more = self._missing(found, sections, below - cut, rng)
+            start, steps = np.hstack([found.vectors, more.vectors]), found.steps + more.steps
         raise NotConverged(
             f"method 'direct' found {cut} eigenvalues below {shift:g} where inertia counts "
             f'{below}: take method="multilevel"'
         )
+
+    def _missing(
+        self, found: Pairs, sections: Basis, count: int, rng: np.random.Generator
+    ) -> Pairs:
+        """Return so many more pairs beside those found.
+
+        Iterated on their own: among pairs that have converged no step would be taken.
+        """
+        known = sections, found.vectors[:, : self.wanted(sections.shape[1])]  # others are rough
+        columns = min(count + GUARDS, self.n - sum(basis.shape[1] for basis in known))
+        Y = _without(_random(rng, (self.n, columns), self.L.dtype), *known)
+        beside = _beside(self._factors.solve, *known)
+        return lowest_pairs(self.apply, beside, Y, min(count, columns), self._target)
 
     def _counted(self, found: Pairs, h0: int) -> tuple[int, float, int]:
         """Return how many values lie below a shift, the shift, and how many there are, or -1.
@@ -346,8 +360,9 @@ class LowSpectrum:
             steps += found.steps
             lost = max(wanted + 1 - len(found.values), 0)
             allowed = np.maximum(self._goals(found.values), target)
-            if lost or (found.residuals > allowed)[:wanted].any():  # go on with more columns
-                more = _random(rng, (self.n, PROBES + lost), self.L.dtype)
+            drifted = _overlap(sections, found.vectors) > np.sqrt(eps_of(self.L.dtype))
+            if lost or drifted or (found.residuals > allowed)[:wanted].any():
+                more = _random(rng, (self.n, PROBES + lost), self.L.dtype)  # go on with more
                 X = _without(np.hstack([found.vectors, more]), sections)
                 continue
             if not probe_rounds:
@@ -436,6 +451,11 @@ def _beside(precondition: Callable, *bases: Basis) -> Callable:
 
     # before, too: an inverse makes much of the rounding that lies in a kernel
     return lambda R: project(precondition(np.ascontiguousarray(project(R))))
+
+
+def _overlap(Q: Basis, X: np.ndarray) -> float:
+    """Return the largest entry of Q* X."""
+    return float(abs(Q.conj().T @ X).max()) if Q.shape[1] and X.shape[1] else 0.0
 
 
 def _without(X: np.ndarray, *bases: Basis) -> np.ndarray:

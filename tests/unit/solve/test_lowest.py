@@ -5,7 +5,7 @@ import pytest
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen.solve import lowest, multigrid, spectrum
-from tests.support.helpers import subspace_difference
+from tests.support.helpers import assert_residual, subspace_difference
 from tests.unit.solve.problems import GRID, SHEAVES
 
 METHODS = ("dense", "direct", "multilevel")
@@ -87,6 +87,27 @@ def test_a_start_that_lacks_a_vector():
     start = np.delete(vectors[:, :15], 4, axis=1)
     E = sc.eigenmodes(F, 10, method="multilevel", start=start)
     assert np.abs(E.values / unit**2 - values[:10]).max() <= 1e-7 * values[-1]
+
+
+@pytest.mark.parametrize("lacking", [2, 4])
+def test_what_a_count_finds_missing_is_looked_for(lacking):
+    """The others of the start have converged: among them no step would be taken."""
+    F = CellularSheaf.constant(nx.random_regular_graph(3, 100, seed=1))
+    values, vectors, _, unit = reference(F)
+    start = np.delete(vectors[:, :10], lacking, axis=1)
+    E = sc.eigenmodes(F, 6, method="direct", start=start)
+    assert np.abs(E.values / unit**2 - values[:6]).max() <= 1e-8 * values[-1]
+    assert E.completeness == "inertia"
+    assert E.iterations > 0
+
+
+def test_vectors_are_orthonormal_however_loose_the_tolerance():
+    """Without what is done about it they are off by 1e-9."""
+    rng = np.random.default_rng(14)
+    edges = rng.integers(0, 66, (267, 2))
+    F = CellularSheaf(edges, *rng.standard_normal((2, 267, 2, 2)), vertex_dims=[2] * 66)
+    E = sc.eigenmodes(F, 17, tol=1e-4, method="multilevel")
+    assert_residual(E.vectors.T @ E.vectors - np.eye(17), E.vectors, E.vectors, n=F.dim_c0)
 
 
 @pytest.mark.parametrize("method", ["direct", "multilevel"])
