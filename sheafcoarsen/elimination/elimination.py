@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._kernels.elimination import FREE, Record
+from sheafcoarsen._kernels.elimination import FREE, Links, Record
 from sheafcoarsen._support import (
     cochain,
     range_of_blocks,
@@ -23,9 +24,16 @@ from sheafcoarsen.elimination.checks import check_connection, check_parts
 from sheafcoarsen.elimination.free import FreeSections, free_sections
 from sheafcoarsen.elimination.replay import backward, forward, prolongation_matrix
 from sheafcoarsen.elimination.sizes import Sizes, sizes_of
-from sheafcoarsen.elimination.steps import shrink
+from sheafcoarsen.elimination.steps import links_of, shrink
 from sheafcoarsen.operators import as_columns
 from sheafcoarsen.sheaf import CellularSheaf, check_same_topology, check_sheaf
+
+
+class _Begun(NamedTuple):
+    """What the graph decides, for new maps on it: the lists before the first step."""
+
+    keep: np.ndarray
+    links: Links
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -268,8 +276,8 @@ class Elimination:
 
         Notes
         -----
-        All steps are taken again, as in :func:`eliminate`: the lists of the graph, which could be
-        kept, are a fifth of the time at most.
+        All steps are taken again, as in :func:`eliminate`. The lists of the graph are kept from the
+        first call on, for K and for what it returns.
 
         Examples
         --------
@@ -287,9 +295,13 @@ class Elimination:
             "the graph and the stalks of the sheaf that was reduced",
             "use eliminate for another graph",
         )
-        keep = np.zeros(sheaf.n_vertices, bool)
+        return _eliminated(sheaf, self._begun.keep, self.max_neighbors, self._begun)
+
+    @cached_property
+    def _begun(self) -> _Begun:
+        keep = np.zeros(self.fine.n_vertices, bool)
         keep[self.kept] = True
-        return _eliminated(sheaf, keep, self.max_neighbors)
+        return _Begun(keep, links_of(self.fine, keep, self.max_neighbors))
 
     def __repr__(self) -> str:
         return f"Elimination({self.sizes.summary})"
@@ -365,11 +377,17 @@ def eliminate(
     return _eliminated(sheaf, mask, most)
 
 
-def _eliminated(F: CellularSheaf, keep: np.ndarray, most: int) -> Elimination:
+def _eliminated(
+    F: CellularSheaf, keep: np.ndarray, most: int, begun: _Begun | None = None
+) -> Elimination:
     """Eliminate what may be, from arguments that were checked."""
     if most > 2:
         check_connection(F, most)
-    shrunk = shrink(F, keep, most)
+    if begun is None:
+        links = links_of(F, keep, most)
+    else:
+        links = Links(*(array.copy() for array in begun.links))
+    shrunk = shrink(F, keep, links)
     K = object.__new__(Elimination)  # its parts were just made, and fit
     K.__dict__.update(
         fine=F,
@@ -378,4 +396,6 @@ def _eliminated(F: CellularSheaf, keep: np.ndarray, most: int) -> Elimination:
         max_neighbors=most,
         steps=shrunk.record,
     )
+    if begun is not None and len(K.kept) == begun.keep.sum():
+        K.__dict__["_begun"] = begun
     return K

@@ -36,16 +36,24 @@ class Shrunk(NamedTuple):
     unit: float
 
 
-def shrink(F: CellularSheaf, keep: np.ndarray, max_neighbors: int) -> Shrunk:
-    """Eliminate vertices with up to so many neighbours, but none in the mask ``keep``."""
-    n, m, dtype = F.n_vertices, F.n_edges, np.result_type(F.dtype, np.float64)
-    tallest, largest = int(F.edge_dims.max(initial=0)), int(F.vertex_dims.max(initial=0))
+def links_of(F: CellularSheaf, keep: np.ndarray, max_neighbors: int) -> kernels.Links:
+    """Return the lists that an elimination begins with, whatever the maps are."""
+    n, m, tallest = F.n_vertices, F.n_edges, int(F.edge_dims.max(initial=0))
     itype = np.int32 if max(4 * (n + m), tallest) < np.iinfo(np.int32).max else np.int64
-    most, unit = min(max_neighbors, max(n - 1, 0)), power_of_two(F.largest_entry)
-    ids = m + SPARE
+    most = min(max_neighbors, max(n - 1, 0))
     links = kernels.Links(
-        np.empty((ids, 8), itype), np.empty((n, 5), itype), np.empty(most + 1, itype)
+        np.empty((m + SPARE, 8), itype), np.empty((n, 5), itype), np.empty(most + 1, itype)
     )
+    kernels.set_up(F.arrays, keep, links)
+    return links
+
+
+def shrink(F: CellularSheaf, keep: np.ndarray, links: kernels.Links) -> Shrunk:
+    """Eliminate vertices but those in the mask ``keep``; overwrites the lists to begin with."""
+    m, dtype = F.n_edges, np.result_type(F.dtype, np.float64)
+    tallest, largest = int(F.edge_dims.max(initial=0)), int(F.vertex_dims.max(initial=0))
+    ids, itype = len(links.edges), links.edges.dtype
+    most, unit = len(links.heads) - 1, power_of_two(F.largest_entry)
     counters = np.full(kernels.FREE_BLOCKS + 64, -1)
     counters[:2] = 0, m
     maps = kernels.Maps(
@@ -53,7 +61,7 @@ def shrink(F: CellularSheaf, keep: np.ndarray, max_neighbors: int) -> Shrunk:
     )
     room = _room(largest, tallest, dtype, eps_of(F.dtype))
     mesh = _mesh_room(most, largest, dtype) if most > 2 else None
-    free = n - int(keep.sum())
+    free = F.n_vertices - int(keep.sum())
     record = kernels.Record(
         np.empty(free, itype),
         np.zeros(free + 1, itype),
@@ -63,7 +71,6 @@ def shrink(F: CellularSheaf, keep: np.ndarray, max_neighbors: int) -> Shrunk:
         np.zeros(5, np.int64),
         unit,
     )
-    kernels.set_up(F.arrays, keep, links)
     kernels.fill_pool(F.arrays, unit, eps_of(F.dtype), maps)
     while status := kernels.eliminate_vertices(links, maps, record, room, mesh):
         if status == kernels.IDS:

@@ -9,6 +9,7 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
+from sheafcoarsen.elimination import elimination
 from tests.support.helpers import assert_residual
 from tests.support.kernels import JIT_IS_OFF
 
@@ -125,6 +126,31 @@ def test_new_maps_on_the_same_graph():
     assert np.array_equal(R.sheaf.edges, fresh.sheaf.edges)
     assert abs(sc.laplacian(R.sheaf) - sc.laplacian(fresh.sheaf)).max() < 1e-12
     assert abs(sc.laplacian(R.sheaf) - sc.laplacian(K.sheaf)).max() > 0.1
+
+
+@pytest.mark.parametrize("most", [2, 4])
+def test_what_the_graph_decides_is_kept_for_new_maps(most, monkeypatch):
+    """To the bit what elimination is from the start, also where loops vanish."""
+    graph = nx.MultiGraph(nx.gnm_random_graph(60, 75, seed=4))
+    graph.add_edges_from([*list(graph.edges())[:9], (3, 3), (8, 8)])
+    F = CellularSheaf.random(graph, 2, 2, kind="orthogonal", seed=5)
+    turns = np.random.default_rng(2).permutation(F.tail_data.reshape(-1, 2, 2))
+    flat = np.tile(np.eye(2), (F.n_edges, 1, 1))
+    maps = [(turns, F.head_data), (flat, flat), (flat, -flat), (F.tail_data, F.head_data)]
+    K, listed = sc.eliminate(F, keep=[5], max_neighbors=most), []
+    real = elimination.links_of
+    monkeypatch.setattr(elimination, "links_of", lambda *args: listed.append(0) or real(*args))
+    for tail, head in maps:
+        G = F.with_maps(tail, head)
+        for R in (K.refresh(G), K.refresh(G), K.refresh(F).refresh(G)):
+            assert len(R.kept) > len(K.kept) or len(listed) == 1
+            fresh = sc.eliminate(G, keep=K.kept, max_neighbors=most)
+            assert np.array_equal(R.kept, fresh.kept)
+            for name in ("edges", "edge_dims", "tail_data", "head_data"):
+                assert np.array_equal(getattr(R.sheaf, name), getattr(fresh.sheaf, name))
+            for one, other in zip(R.steps, fresh.steps, strict=True):
+                assert np.array_equal(one, other)
+            listed[:] = [0]
 
 
 def test_new_maps_on_another_graph_are_refused():
