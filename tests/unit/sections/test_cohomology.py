@@ -221,6 +221,7 @@ def test_a_small_gap_is_warned_of(function):
         function(sc.gallery.cycle(12, 1e-6))
 
 
+@pytest.mark.skipif(JIT_IS_OFF, reason="plain Python has one thread")
 def test_the_same_bits_with_any_number_of_threads(monkeypatch, always_sparse):
     F = sc.CellularSheaf.random(nx.grid_2d_graph(20, 20), 3, 1, seed=0)
     found = []

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.verification.evidence import Evidence
 from tests.support.helpers import eps_of
 
@@ -49,6 +50,7 @@ def test_clusters_beyond_the_small_solver(dtype):
     assert max(check.ratio or 0 for check in V.checks) > eps_of(dtype)
 
 
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 def test_global_sections_of_few_coordinates_and_many_edges_take_little_memory():
     F = sc.CellularSheaf.random([[0, 1], [1, 2]] * 4000, 1, 1, seed=3)
     C = sc.coarsen(F, sc.Partition([0, 0, 1]), 2)
