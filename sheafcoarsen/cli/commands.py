@@ -17,7 +17,7 @@ import numpy as np
 from sheafcoarsen._support import check_matplotlib, counted, output_path
 from sheafcoarsen.cli.compilation import SCALARS, compile_kernels
 from sheafcoarsen.cli.elimination import describe_elimination, vertices_in, words_of
-from sheafcoarsen.cli.stores import coarsen_store, store_options, write_sheaf
+from sheafcoarsen.cli.stores import about_store, coarsen_store, is_store, store_options, write_sheaf
 from sheafcoarsen.coarsening import Coarsening, coarsen, energy_ledger, growth_of
 from sheafcoarsen.elimination import Elimination, eliminate
 from sheafcoarsen.hierarchy import Hierarchy
@@ -99,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     _graph_options(remove)
     remove.set_defaults(run=_eliminate)
 
-    info = commands.add_parser("info", help="say what a file holds")
+    info = commands.add_parser("info", help="say what a file or a store holds")
     info.add_argument("input", metavar="INPUT", help=inputs)
     _graph_options(info)
     info.set_defaults(run=_info)
@@ -110,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument(
         "input",
         metavar="INPUT",
-        help="an .npz that holds a coarsening; or any input with coarsen's options",
+        help="an .npz or a store that holds a coarsening; or any file with coarsen's options",
     )
     _coarsening_options(check, required=False)
     check.set_defaults(run=_verify)
@@ -165,6 +165,8 @@ def _read(
     args: argparse.Namespace,
 ) -> CellularSheaf | Partition | Coarsening | Hierarchy | Elimination:
     path, dim = args.input, args.dim
+    if is_store(path):
+        raise ValueError(f"{path}: is no file; a store goes with coarsen --store, info and verify")
     plain = path.lower().removesuffix(".gz")
     ours = plain.endswith(".npz") or _is_zip(path)
     if dim is not None and (ours or plain.endswith(".g2o")):
@@ -389,6 +391,8 @@ def _check_output(option: str, path: str, ending: str) -> None:
 
 
 def _info(args: argparse.Namespace) -> int:
+    if is_store(args.input):
+        return about_store(args)
     obj = _read(args)
     if isinstance(obj, Coarsening | Elimination):
         print(obj)
@@ -415,14 +419,11 @@ def _verify(args: argparse.Namespace) -> int:
         for option in ("method", "local_operator", "seed"):
             if getattr(args, option) is not None:
                 raise ValueError(f"--{option.replace('_', '-')} goes with --clusters and --rank")
+        if is_store(args.input):
+            return about_store(args, verify=True)
         obj = _read(args)
-        levels = (
-            [obj]
-            if isinstance(obj, Coarsening | Elimination)
-            else list(obj)
-            if isinstance(obj, Hierarchy)
-            else []
-        )
+        held = obj if isinstance(obj, Hierarchy) else [obj]
+        levels = [C for C in held if isinstance(C, Coarsening | Elimination)]
         if not levels:
             raise ValueError(
                 f"{args.input}: does not hold a coarsening: give --clusters and --rank to make one"

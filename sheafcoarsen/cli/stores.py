@@ -1,6 +1,8 @@
-"""Stores on the command line: ``sheafcoarsen store``, and ``coarsen --store``."""
+"""Stores on the command line: made, coarsened, told of and verified."""
 
 import argparse
+import os
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -33,8 +35,8 @@ def write_sheaf(sheaf: CellularSheaf, folder: str) -> int:
 
 def coarsen_store(args: argparse.Namespace, seed: int) -> int:
     """Coarsen a store into a store, and check the result."""
-    for option in ("out", "report", "dim", "vertices"):
-        if getattr(args, option) is not None:
+    for option in ("out", "report", "dim", "vertices", "signed"):
+        if getattr(args, option) not in (None, False):
             raise ValueError(f"--{option} does not go with --store, which names the result")
     source = dist.open_store(args.input)
     if not isinstance(source, dist.SheafStore):
@@ -64,3 +66,42 @@ def coarsen_store(args: argparse.Namespace, seed: int) -> int:
     if client is not None:
         client.close()
     return 0 if V.passed else 1
+
+
+def is_store(path: str) -> bool:
+    """Tell a store, or what should be one, from a file."""
+    return "://" in path or os.path.isdir(path)
+
+
+def about_store(args: argparse.Namespace, *, verify: bool = False) -> int:
+    """Say what a store holds, or check a stored coarsening, or levels of them, on probes."""
+    for option in ("dim", "vertices", "signed"):
+        if getattr(args, option) not in (None, False):
+            raise ValueError(f"--{option} goes with a graph, not with a store")
+    try:
+        found = _coarsening(args.input)
+    except dist.StoreError:  # another kind, or a coarsening whose source is gone
+        if verify:
+            raise
+        found = dist.open_store(args.input)
+    one = isinstance(found, dist.StoredCoarsening)
+    if not verify:
+        print(found)
+        if one:
+            print(f"fine    {found.fine}\ncoarse  {found.sheaf}")
+        return 0
+    passed = True
+    for C in [found] if one else found:
+        V = C.verify()
+        print(C)
+        print(V)
+        passed = passed and V.passed
+    return 0 if passed else 1
+
+
+def _coarsening(path: str) -> Any:
+    """Open a stored coarsening, or levels of them."""
+    try:
+        return dist.open_levels(path)
+    except dist.StoreError:
+        return dist.open_coarsening(path)

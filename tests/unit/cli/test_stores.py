@@ -32,9 +32,47 @@ def test_from_a_file_to_a_coarse_store(files, capsys):
     assert np.array_equal(C.sheaf.load().tail_data, same.sheaf.tail_data)
 
 
+def test_what_stores_hold_is_told_and_verified(files, tmp_path, capsys):
+    F, _, src, out = files
+    source = dist.to_store(src, F)
+    P = sc.select(F, 4)
+    dist.coarsen(source, out, P, 2)
+    dist.coarsen_levels(source, tmp_path / "levels", partitions=[P], rank=2)
+    dist.to_store(tmp_path / "P", P)
+    told = {
+        src: "SheafStore(",
+        out: "fine    SheafStore(",
+        str(tmp_path / "levels"): "1 level: 21 -> 4 vertices",
+        str(tmp_path / "P"): "21 vertices in 4 clusters",
+    }
+    for path, words in told.items():
+        assert main(["info", path]) == 0
+        assert words in capsys.readouterr().out
+    for path in (out, str(tmp_path / "levels")):
+        assert main(["verify", path]) == 0
+        assert "all 5 that apply hold" in capsys.readouterr().out
+    for arguments, message in (
+        (["verify", src], "holds a sheaf, not a coarsening"),
+        (["verify", src, "--clusters", "4", "--rank", "2"], "is no file; a store goes with"),
+        (["info", src, "--dim", "2"], "--dim goes with a graph, not with a store"),
+        (["info", str(tmp_path)], "there is no store"),
+        (["coarsen", src, "--clusters", "4", "--rank", "2"], "a store goes with coarsen --store"),
+    ):
+        assert main(arguments) == 2
+        assert message in capsys.readouterr().err
+    part = dist.open_coarsening(out).sheaf
+    chunk = tmp_path / "out/parts" / part.parts[0] / "tail/c/0"
+    held = bytearray(chunk.read_bytes())
+    held[0] ^= 1
+    chunk.write_bytes(held)
+    assert main(["verify", out]) == 2
+    assert "is damaged: its checksum is wrong" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["--store", "OUT", "--signed"], "--signed does not go with --store"),
         (["--store", "OUT", "--out", "x.npz"], "--out does not go with --store"),
         (["--store", "OUT", "--dim", "2"], "--dim does not go with --store"),
         (["--shards", "2"], "--shards goes with --store"),
