@@ -49,6 +49,16 @@ class Sizes(NamedTuple):
             f"loops"
         )
 
+    @property
+    def remark(self) -> str:
+        """What was eliminated, in one line about a level."""
+        fine, left = self.vertices
+        words = ", ".join(self._eliminated()) or "nothing"
+        return (
+            f"{fine - left} of {fine} vertices eliminated exactly ({words}); dim C^0 "
+            f"{self.dim_c0[0]} -> {self.dim_c0[1]}"
+        )
+
     def _eliminated(self) -> list[str]:
         """Return what was eliminated, in words."""
         words = []

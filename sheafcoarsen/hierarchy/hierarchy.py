@@ -332,13 +332,13 @@ class Hierarchy:
         return rows
 
     def _remarks(self) -> list[str]:
-        """What a look at the table may overlook: Laplacians that grew, levels rebuilt."""
-        grown = [
+        """What the table does not tell: eliminations, Laplacians that grew, levels rebuilt."""
+        notes = [
             f"level {i}: {note}"
             for i, C in enumerate(self)
-            if isinstance(C, Coarsening) and (note := growth_of(C))
+            if (note := C.sizes.remark if isinstance(C, Elimination) else growth_of(C))
         ]
-        return grown + [
+        return notes + [
             f"level {i} rebuilt: loop rows put back in {self[i - 1].restored_loops.size} "
             f"clusters of level {i - 1}"
             for i in self.rebuilt_levels

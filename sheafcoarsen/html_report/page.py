@@ -5,6 +5,7 @@ import os
 from sheafcoarsen._support import check_matplotlib, output_path, replacing, tables
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.elimination import Elimination
+from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.html_report.eliminations import elimination_page
 from sheafcoarsen.html_report.findings import Findings, findings_of, stage
 from sheafcoarsen.html_report.origin import Origin, call_of, parameters_of
@@ -79,6 +80,11 @@ def write_report(
     C: Coarsening | Elimination, path: str | os.PathLike, origin: Origin
 ) -> Verification:
     """Write the page of `report`, with what is known of the origin."""
+    if isinstance(C, Hierarchy):
+        raise TypeError(
+            "`C` must be a Coarsening or an Elimination, got a Hierarchy: write a page for each of "
+            "its levels, report(H[i], path); print(H) tells of all"
+        )
     if not isinstance(C, Elimination):
         check_coarsening(C)
     target = output_path(path)

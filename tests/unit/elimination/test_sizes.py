@@ -17,11 +17,14 @@ def test_counts_before_and_after():
     wanted = "6 -> 2 vertices: 1 alone, 1 leaf, 2 in chains; dim C^0 6 -> 2, 6 -> 1 edges + 0 loops"
     assert repr(K) == f"Elimination({wanted})"
     assert "in chains" in K._repr_html_()
+    wanted = "4 of 6 vertices eliminated exactly (1 alone, 1 leaf, 2 in chains); dim C^0 6 -> 2"
+    assert S.remark == wanted
 
 
 def test_nothing_to_be_done():
     K = sc.eliminate(CellularSheaf.constant(nx.complete_graph(4)))
     assert repr(K) == "Elimination(4 -> 4 vertices; dim C^0 4 -> 4, 6 -> 6 edges + 0 loops)"
+    assert K.sizes.remark == "0 of 4 vertices eliminated exactly (nothing); dim C^0 4 -> 4"
 
 
 def test_stars_made_meshes_are_counted():

@@ -256,6 +256,8 @@ def test_what_cannot_be_written_is_refused_before_the_work(C, tmp_path, monkeypa
         sc.report(C, tmp_path / "r.html", name=3)
     with pytest.raises(TypeError, match="`C` must be a Coarsening, got CellularSheaf"):
         sc.report(C.fine, tmp_path / "r.html")
+    with pytest.raises(TypeError, match=r"got a Hierarchy.*report\(H\[i\], path\)"):
+        sc.report(sc.Hierarchy(C.fine, (C,), ""), tmp_path / "r.html")
 
 
 def test_no_figure_is_left_to_pyplot(C, tmp_path):
