@@ -15,7 +15,7 @@ from sheafcoarsen._support import eps_of, single_threaded_blas
 from sheafcoarsen.modes import MAX_DENSE, SPARSE_ABOVE, SPARSE_SHARE
 from sheafcoarsen.quality.small_components import SmallComponents, split_components
 from sheafcoarsen.sheaf import CellularSheaf
-from sheafcoarsen.solve import Found, LowSpectrum
+from sheafcoarsen.solve import Found, LowSpectrum, complex_line
 
 EPS = eps_of(np.float64)
 
@@ -88,24 +88,24 @@ def low_pairs(
     size: float | None = None,
     sheaf_of: Callable[[], CellularSheaf] | None = None,
     kernel_of: Callable[[CellularSheaf], Any] | None = None,
-    known: KnownPairs | None = None,
+    known: KnownPairs | np.ndarray | None = None,
 ) -> LowPairs:
     """Return the first k positive singular values of D, or more: to the end of the last multiplet.
 
     ``accuracy`` times ``size``, by default a bound of norm(D), is the level of zero. ``sheaf_of``
     returns a sheaf with the Laplacian D* D, up to a factor, and ``kernel_of`` an orthonormal basis
-    of its global sections; without them all is dense.
+    of its global sections; without them all is dense. ``known`` are pairs, or just vectors near
+    which they lie.
     """
     n = D.shape[1]
-    A = scipy.sparse.csr_array(D.conj().T @ D)
-    bound = float(abs(A).sum(axis=1).max(initial=0.0))
-    size = float(np.sqrt(bound)) if size is None else size
-    if bound == 0:
-        return LowPairs(np.zeros(0), np.zeros((n, 0), A.dtype), 0, n, 0.0, size)
+    size = norm_bound(D) if size is None else size
+    if not D.data.any():
+        return LowPairs(np.zeros(0), np.zeros((n, 0), D.dtype), 0, n, 0.0, size)
     level = max(accuracy, max(D.shape) * EPS) * size
-    before = None if known is None else _from_known(D, A, k, level, known, size)
-    if before is not None:
-        return before
+    if isinstance(known, KnownPairs):
+        before = _from_known(D, k, level, known, size)
+        if before is not None:
+            return before
     if sheaf_of is not None and n > SPARSE_ABOVE:
         sheaf = sheaf_of()
         parts = split_components(D, sheaf)
@@ -120,8 +120,11 @@ def low_pairs(
         kernel, zero = 0, 0.0
         if sheaf_of is not None and _is_sparse(n, m):
             if iterated is None:
-                iterated = _Iterated(D, k, bound, level, sheaf_of(), kernel_of)
-                iterated.vectors = None if known is None else known.vectors
+                iterated = _Iterated(D, k, level, sheaf_of(), kernel_of)
+                if isinstance(known, KnownPairs):
+                    iterated.vectors = iterated.contracted(known.vectors)
+                else:
+                    iterated.start = known
             found = iterated.pairs(m)
             if found is None:
                 return low_pairs(D, k, accuracy, eps, size)
@@ -133,7 +136,8 @@ def low_pairs(
                     f"{n // SPARSE_SHARE} of {n} eigenpairs, beyond what a dense solver is for: "
                     "ask for a smaller k"
                 )
-            X = scipy.linalg.eigh(A.toarray(), subset_by_index=[0, m - 1])[1]
+            A = (D.conj().T @ D).toarray()
+            X = scipy.linalg.eigh(A, subset_by_index=[0, m - 1])[1]
         left = n - kernel  # dimensions beside the known kernel
         sigma, X = singular_pairs(D, X)
         zeros = int((sigma <= level).sum())
@@ -144,14 +148,13 @@ def low_pairs(
         m = min(left, 2 * m + zeros)
     end = left if end is None else end
     if m < n:
-        _check_converged(A, values[zeros:end], X[:, zeros:end])
+        _check_converged(D, values[zeros:end], X[:, zeros:end])
     zero = max(zero, float(sigma[:zeros].max(initial=0.0)))
     return LowPairs(sigma[zeros:], X[:, zeros:], end - zeros, kernel + zeros, zero, size)
 
 
 def _from_known(
     D: scipy.sparse.csr_array,
-    A: scipy.sparse.csr_array,
     k: int,
     level: float,
     known: KnownPairs,
@@ -163,7 +166,7 @@ def _from_known(
     end = _multiplet_end(values, zeros + k, 4 * EPS * size * size)
     if end is None and known.whole and len(values) >= zeros + k:
         end = len(values)
-    if end is None or _roughness(A, values[zeros:end], X[:, zeros:end]) > CONVERGED:
+    if end is None or _roughness(D, values[zeros:end], X[:, zeros:end]) > CONVERGED:
         return None
     zero = float(sigma[:zeros].max(initial=0.0))
     return LowPairs(sigma[zeros:], X[:, zeros:], end - zeros, known.zeros + zeros, zero, size)
@@ -214,22 +217,33 @@ class _Iterated:
         self,
         D: scipy.sparse.csr_array,
         k: int,
-        bound: float,
         level: float,
         sheaf: CellularSheaf,
         kernel_of: Callable[[CellularSheaf], Any] | None,
     ):
-        self.D, self.k, self.bound, self.level = D, k, bound, level
+        self.D, self.k, self.level = D, k, level
         self.known, self.zero, self.refused = 0, 0.0, False
+        self.line = complex_line(sheaf)
+        work = sheaf if self.line is None else self.line.sheaf
 
         def sections() -> Any:
-            none = np.zeros((D.shape[1], 0))
-            return self._judged(kernel_of(sheaf) if kernel_of is not None else none)
+            none = np.zeros((work.dim_c0, 0))
+            return self._judged(kernel_of(work) if kernel_of is not None else none)
 
         self.spectrum = LowSpectrum(
-            sheaf, k, TOL, positive=True, sections_of=sections, aims=self._aims
+            work, self._count(k), TOL, positive=True, sections_of=sections, aims=self._aims
         )
-        self.vectors: np.ndarray | None = None
+        self.spectrum.guards = self._count(self.spectrum.guards)
+        self.vectors: np.ndarray | None = None  # found before
+        self.start: np.ndarray | None = None  # the multigrid has a better one
+
+    def _count(self, m: int) -> int:
+        """Return how many pairs of what is iterated m pairs of the sheaf are."""
+        return m if self.line is None else (m + 1) // 2
+
+    def _expanded(self, X: Any) -> Any:
+        """Return columns of the sheaf."""
+        return X if self.line is None else self.line.expand(X)
 
     def _aims(self, values: np.ndarray) -> np.ndarray:
         """Return the residuals to iterate down to for Ritz values, ascending."""
@@ -237,7 +251,7 @@ class _Iterated:
         zeros = int((values <= near).sum())
         aims = np.full(len(values), TOL * norm / 2)
         aims[zeros:] = _accurate(values[zeros : zeros + 1], norm).clip(max=aims[zeros:])
-        last = zeros + self.k - 1
+        last = zeros + self._count(self.k) - 1
         if last < len(values):
             apart = (values[last + 1 :] - values[last]) / APART
             aims[last + 1 :] = np.maximum(aims[last + 1 :], apart)
@@ -245,11 +259,12 @@ class _Iterated:
 
     def _judged(self, Z: Any) -> Any:
         """Return sections, and count them; none of them where one is no zero."""
-        zero = largest_column(self.D @ Z)
+        X = self._expanded(Z)
+        zero = largest_column(self.D @ X)
         if zero > self.level:  # rounding makes it none
             self.refused = True
             return Z[:, :0]
-        self.zero, self.known = zero, Z.shape[1]
+        self.zero, self.known = zero, X.shape[1]
         return Z
 
     def pairs(self, m: int) -> tuple[np.ndarray, int, float] | None:
@@ -258,10 +273,16 @@ class _Iterated:
         None where these leave little, which is better decomposed densely.
         """
         spectrum = self.spectrum
-        spectrum.k = m
+        spectrum.k = count = self._count(m)
         method = spectrum.chosen()
-        found = spectrum.pairs("direct" if method == "dense" else method, self.vectors)
-        if found is not None and found.sections.shape[1] > self.known:  # the multigrid told them
+        start = self.vectors
+        if method != "multilevel":
+            method = "direct"
+            if start is None and self.start is not None:
+                start = self.contracted(self.start)
+        found = spectrum.pairs(method, start)
+        if found is not None and self.known == 0 < found.sections.shape[1]:
+            # the multigrid told them
             spectrum.sections = self._judged(found.sections)
             if self.refused:
                 found = spectrum.pairs(found.method, found.vectors)
@@ -269,9 +290,9 @@ class _Iterated:
             return None
         for _ in range(AGAIN):
             lowest = self._lowest(found)
-            values = np.maximum(found.values[:m], lowest)
-            enough = np.maximum(ENOUGH * values, self._aims(found.values)[:m])
-            if (spectrum.residuals(found)[:m] <= enough).all():
+            values = np.maximum(found.values[:count], lowest)
+            enough = np.maximum(ENOUGH * values, self._aims(found.values)[:count])
+            if (spectrum.residuals(found)[:count] <= enough).all():
                 break
             if found.method == "multilevel":  # factors, then, which converge on anything
                 found = spectrum.pairs("direct", found.vectors)
@@ -280,14 +301,23 @@ class _Iterated:
             else:
                 found = spectrum.polished(found, float(_accurate(lowest, spectrum.norm)))
         self.vectors = found.vectors
-        return found.vectors[:, :m], self.known, self.zero
+        return self._expanded(found.vectors)[:, :m], self.known, self.zero
+
+    def contracted(self, X: np.ndarray) -> np.ndarray:
+        """Return the columns to begin with for columns of the sheaf."""
+        if self.line is None:
+            return X
+        Q = np.linalg.qr(self.line.contract(X))[0]
+        C = np.linalg.eigh(Q.conj().T @ self.spectrum.apply(Q))[1]
+        return Q @ C[:, : self._count(X.shape[1])]
 
     def _lowest(self, found: Found) -> float:
         """Return the lowest positive eigenvalue in units of the sheaf."""
         if found.values[0] > self.spectrum.near():
             return float(found.values[0])
-        sigma = singular_pairs(self.D, found.vectors)[0]
-        return float(sigma[sigma > self.level][:1].sum()) ** 2 / self.bound * self.spectrum.norm
+        sigma = singular_pairs(self.D, self._expanded(found.vectors))[0]
+        unit = found.values[-1] / sigma[-1] ** 2 if sigma[-1] else 0.0
+        return float(unit * (sigma[sigma > self.level][:1] ** 2).sum())
 
 
 def _accurate(values: Any, norm: float) -> Any:
@@ -330,14 +360,21 @@ def singular_pairs(D: scipy.sparse.csr_array, X: np.ndarray) -> tuple[np.ndarray
     return sigma[::-1], np.ascontiguousarray(X @ V.conj().T[:, ::-1])
 
 
-def _roughness(A: scipy.sparse.csr_array, values: np.ndarray, U: np.ndarray) -> float:
+def norm_bound(D: scipy.sparse.csr_array) -> float:
+    """Return an upper bound of norm(D), the root of norm(D* D, inf)."""
+    A = scipy.sparse.csr_array(D.conj().T @ D)
+    return float(np.sqrt(abs(A).sum(axis=1).max(initial=0.0)))
+
+
+def _roughness(D: scipy.sparse.csr_array, values: np.ndarray, U: np.ndarray) -> float:
     """Return the largest residual in units of its eigenvalue."""
-    return float((np.linalg.norm(A @ U - U * values, axis=0) / values).max(initial=0.0))
+    residuals = np.linalg.norm(D.conj().T @ (D @ U) - U * values, axis=0)
+    return float((residuals / values).max(initial=0.0))
 
 
-def _check_converged(A: scipy.sparse.csr_array, values: np.ndarray, U: np.ndarray) -> None:
+def _check_converged(D: scipy.sparse.csr_array, values: np.ndarray, U: np.ndarray) -> None:
     """Refuse pairs that have not converged."""
-    worst = _roughness(A, values, U)
+    worst = _roughness(D, values, U)
     if worst > CONVERGED:
         raise np.linalg.LinAlgError(
             f"an eigenpair has not converged: residual {worst:.3g} times its eigenvalue; "

@@ -22,7 +22,7 @@ from sheafcoarsen._support import (
 from sheafcoarsen.coarsening import Coarsening, check_coarsening, check_isometry, coarsen
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.operators import coboundary
-from sheafcoarsen.quality.low_pairs import KnownPairs, low_pairs
+from sheafcoarsen.quality.low_pairs import KnownPairs, low_pairs, norm_bound
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
 from sheafcoarsen.solve import Eigenmodes
@@ -190,26 +190,20 @@ def spectral_quality(
     eps = eps_of(C.fine.dtype)
     accuracy = int(C.clusters.dims.max(initial=0)) * eps
     steps = bar(2, "spectra", progress)
-    known = None if fine is None else _reused(fine, C.fine, delta, unit)
-    pairs = low_pairs(delta, k, accuracy, eps, sheaf_of=lambda: F, kernel_of=_sections, known=known)
-    steps.update()
-    sigma, U = pairs.sigma[: pairs.end], pairs.vectors[:, : pairs.end]
-    count = len(sigma)
-    D = scipy.sparse.csr_array(delta @ R)
+    size = norm_bound(delta)
+    solve = partial(low_pairs, accuracy=accuracy, eps=eps, size=size, kernel_of=_sections)
     of_coarse = partial(
-        low_pairs,
-        D,
-        accuracy=accuracy,
-        eps=eps,
-        size=pairs.size,
-        sheaf_of=lambda: _coarse_sheaf(C, F),
-        kernel_of=_sections,
+        solve, scipy.sparse.csr_array(delta @ R), sheaf_of=lambda: _coarse_sheaf(C, F)
     )
-    coarse = of_coarse(max(count, 1))
-    lost = pairs.kernel - coarse.kernel
-    if count and lost > 0:  # the eigenvalue of number i stands farther up
-        coarse = of_coarse(count + lost)
-    first = max(lost, 0)
+    coarse = of_coarse(k)
+    steps.update()
+    known = R @ coarse.vectors if fine is None else _reused(fine, C.fine, delta, unit)
+    pairs = solve(delta, k, sheaf_of=lambda: F, known=known)
+    sigma, U = pairs.sigma[: pairs.end], pairs.vectors[:, : pairs.end]
+    count, lost = len(sigma), pairs.kernel - coarse.kernel
+    first = max(lost, 0)  # the eigenvalue of number i stands farther up
+    if coarse.end < count + first:
+        coarse = of_coarse(count + first)
     steps.update()
     steps.close()
 

@@ -49,6 +49,7 @@ from sheafcoarsen.solve.extension import harmonic_extension
 from sheafcoarsen.solve.fitting import LeastSquares, least_squares
 from sheafcoarsen.solve.frames import transported_frames
 from sheafcoarsen.solve.grounding import grounded
+from sheafcoarsen.solve.lines import complex_line
 from sheafcoarsen.solve.lowest import Eigenmodes, eigenmodes
 from sheafcoarsen.solve.projection import nearest_section
 from sheafcoarsen.solve.solver import Solver
@@ -60,6 +61,7 @@ __all__ = [
     "LeastSquares",
     "LowSpectrum",
     "Solver",
+    "complex_line",
     "diffuse",
     "diffusion_step",
     "eigenmodes",

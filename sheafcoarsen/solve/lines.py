@@ -1,12 +1,13 @@
 """Stalks of dimension 2 whose maps turn and scale the plane are complex numbers: half the work."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse
 
 from sheafcoarsen._support import eps_of
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, trusted_sheaf
-from sheafcoarsen.solve.products import complex_columns, real_columns
+from sheafcoarsen.solve.products import complex_columns, real_columns, real_form
 
 ROUNDING = 16
 """Units of it, by which a map may deviate from a multiple of a turn or a reflection."""
@@ -21,8 +22,19 @@ class ComplexLine(NamedTuple):
     sheaf: CellularSheaf
     mirrored: np.ndarray  # (n,) of bool: vertices whose numbers are conjugate
 
-    def expand(self, Z: np.ndarray) -> np.ndarray:
-        """Return the real columns (2 n, 2 m) of Z and i Z, each two beside each other."""
+    def expand(self, Z: Any) -> Any:
+        """Return the real columns (2 n, 2 m) of Z and i Z, each two beside each other.
+
+        A sparse array where Z is one.
+        """
+        if scipy.sparse.issparse(Z):
+            Z = scipy.sparse.csr_array(Z)
+            blocks = real_form(Z.data.astype(np.complex128).reshape(-1, 1, 1))
+            shape = 2 * Z.shape[0], 2 * Z.shape[1]
+            X = scipy.sparse.csr_array(scipy.sparse.bsr_array((blocks, Z.indices, Z.indptr), shape))
+            signs = np.ones(shape[0])
+            signs[1::2][self.mirrored] = -1
+            return X.multiply(signs[:, None]).tocsr()
         X = np.empty((2 * len(Z), Z.shape[1], 2))
         X[..., 0], X[..., 1] = real_columns(Z), real_columns(1j * Z)
         X[1::2][self.mirrored] *= -1

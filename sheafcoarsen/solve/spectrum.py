@@ -129,6 +129,7 @@ class LowSpectrum:
     ):
         self.sheaf, self.k, self.tol, self.positive = sheaf, k, tol, positive
         self.progress, self._aims = progress, aims
+        self.guards = GUARDS
         self._order: Order | None = None  # of elimination, where it was looked for
         self._sections_of = sections_of or (lambda: global_sections(sheaf).basis)
         d = block_size(sheaf.vertex_dims)
@@ -165,7 +166,7 @@ class LowSpectrum:
 
     def small(self, h0: int) -> bool:
         """Whether iterating beside h0 sections is not worth it, or nothing to iterate on."""
-        return self.norm == 0 or ROOM * (self.wanted(h0) + GUARDS) >= self.n - h0
+        return self.norm == 0 or ROOM * (self.wanted(h0) + self.guards) >= self.n - h0
 
     def wanted(self, h0: int) -> int:
         """Return how many pairs are wanted beside h0 sections."""
@@ -202,12 +203,22 @@ class LowSpectrum:
                 return self._joined(sections, None, "direct", "probe")
             if self.small(h0):
                 return None if self.positive else self.dense()
-            found = self._iterated(factors.solve, sections, start, rng, probe_rounds=0)
+            found = self._iterated(
+                factors.solve, sections, start, rng, probe_rounds=0, goals=self._rough_goals
+            )
             found = found._replace(steps=steps + found.steps)
-            if found.values[0] <= self.near() and "sections" not in self.__dict__:
-                sections, start = self.sections, found.vectors  # pivots do not show every kernel
+            if not self._may_hold_zeros(found):
+                cut, shift, counted = self._counted(found, h0)
+                below = -1 if counted is None else counted.count_negative()
+                if counted is not None and below == cut and self._aims is not None:
+                    # near the shift, which is beside the last pairs, these factors do more
+                    inside = _beside(counted.solve, sections)
+                    wanted = self.wanted(h0)
+                    again = lowest_pairs(self.apply, inside, found.vectors, wanted, self._aims)
+                    found = again._replace(steps=found.steps + again.steps)
+            if self._may_hold_zeros(found):  # pivots do not show every kernel
+                sections, start = self.sections, found.vectors
                 continue
-            cut, shift, below = self._counted(found, h0)
             if below == cut:
                 return self._joined(sections, found, "direct", "inertia")
             if below < 0:  # not to be counted
@@ -234,8 +245,11 @@ class LowSpectrum:
         beside = _beside(self._factors.solve, *known)
         return lowest_pairs(self.apply, beside, Y, min(count, columns), self._target)
 
-    def _counted(self, found: Pairs, h0: int) -> tuple[int, float, int]:
-        """Return how many values lie below a shift, the shift, and how many there are, or -1.
+    def _may_hold_zeros(self, found: Pairs) -> bool:
+        return bool(found.values[0] <= self.near()) and "sections" not in self.__dict__
+
+    def _counted(self, found: Pairs, h0: int) -> tuple[int, float, Factors | None]:
+        """Return how many values lie below a shift, the shift, and factors there, where they exist.
 
         The shift is below the multiplet of the last value, which k may cut, or before the first one
         that is not known better.
@@ -247,14 +261,14 @@ class LowSpectrum:
             shift = (values[~rough].max(initial=0.0) + limit) / 2
         cut = int((values < shift).sum()) + (h0 if shift > 0 else 0)
         try:
-            return cut, shift, self._factored(-shift).count_negative() if cut else -1
+            return cut, shift, self._factored(-shift) if cut else None
         except np.linalg.LinAlgError:
-            return cut, shift, -1  # a pivot vanished
+            return cut, shift, None  # a pivot vanished
 
     def multilevel(self, start: np.ndarray | None, rng: np.random.Generator) -> Found | None:
         """Return the pairs by block conjugate gradients, and probe for what they lack."""
         cycle = self._cycle
-        m = min(self.k + max(GUARDS, self.k // 5), self.n // 4)
+        m = min(self.k + max(self.guards, self.k // 5), self.n // 4)
         # whoever takes the start holds it alone: it is as large as all else that iterating needs
         first = [self._first(cycle, m) if start is None else start]
         rounds = 1 if start is None else DOUBTFUL_ROUNDS
@@ -343,23 +357,25 @@ class LowSpectrum:
         X: np.ndarray | None,
         rng: np.random.Generator,
         probe_rounds: int = 1,
+        goals: Callable[[np.ndarray], np.ndarray] | None = None,
     ) -> Pairs:
-        """Return the lowest pairs beside the sections.
+        """Return the lowest pairs beside the sections, with residuals down to ``goals``.
 
         Random columns look for more, where ``probe_rounds`` is not 0.
         """
+        goals = goals or self._goals
         wanted, target = self.wanted(sections.shape[1]), self._target
         inside = _beside(precondition, sections)
-        width = wanted + max(GUARDS, wanted // 5)
+        width = wanted + max(self.guards, wanted // 5)
         X = self._none if X is None else X
         if X.shape[1] < width:
             X = np.hstack([X, _random(rng, (self.n, width - X.shape[1]), self.L.dtype)])
         X, steps = _without(X, sections), 0
         for _ in range(ROUNDS):
-            found = lowest_pairs(self.apply, inside, X, wanted, self._aims or target)
+            found = lowest_pairs(self.apply, inside, X, wanted, goals)
             steps += found.steps
             lost = max(wanted + 1 - len(found.values), 0)
-            allowed = np.maximum(self._goals(found.values), target)
+            allowed = np.maximum(goals(found.values), target)
             drifted = _overlap(sections, found.vectors) > np.sqrt(eps_of(self.L.dtype))
             if lost or drifted or (found.residuals > allowed)[:wanted].any():
                 more = _random(rng, (self.n, PROBES + lost), self.L.dtype)  # go on with more
@@ -385,6 +401,12 @@ class LowSpectrum:
     def _goals(self, values: np.ndarray) -> np.ndarray:
         """Return the residuals that are aimed at."""
         return np.full(len(values), self._target) if self._aims is None else self._aims(values)
+
+    def _rough_goals(self, values: np.ndarray) -> np.ndarray:
+        """Return residuals that tell the wanted pairs from the others."""
+        goals = self._goals(values)
+        rough = goals > self._target
+        return np.maximum(goals, goals[rough].min()) if rough.any() else goals
 
     def _known_below(self, found: Pairs, wanted: int) -> tuple[float, np.ndarray]:
         """Return up to where the values found are all that there should be, and which are rough."""
@@ -442,11 +464,11 @@ class LowSpectrum:
 
 def _beside(precondition: Callable, *bases: Basis) -> Callable:
     """Return a preconditioner on the complement of the columns of bases."""
-    bases = tuple(Q for Q in bases if Q.shape[1])
+    pairs = [(Q, _adjoint(Q)) for Q in bases if Q.shape[1]]
 
     def project(X: np.ndarray) -> np.ndarray:
-        for Q in bases:
-            X = X - Q @ (Q.conj().T @ X)
+        for Q, Q_adjoint in pairs:
+            X = X - Q @ (Q_adjoint @ X)
         return X
 
     # before, too: an inverse makes much of the rounding that lies in a kernel
@@ -458,11 +480,17 @@ def _overlap(Q: Basis, X: np.ndarray) -> float:
     return float(abs(Q.conj().T @ X).max()) if Q.shape[1] and X.shape[1] else 0.0
 
 
+def _adjoint(Q: Basis) -> Basis:
+    """Return Q*, without a copy where it is real."""
+    return Q.conj().T if Q.dtype.kind == "c" else Q.T
+
+
 def _without(X: np.ndarray, *bases: Basis) -> np.ndarray:
     """Return an orthonormal basis of the columns of X beside those of bases."""
+    pairs = [(Q, _adjoint(Q)) for Q in bases if Q.shape[1]]
     for repeat in range(3):
-        for Q in bases:
-            X = X - Q @ (Q.conj().T @ X)
+        for Q, Q_adjoint in pairs:
+            X = X - Q @ (Q_adjoint @ X)
         X = scipy.linalg.qr(X, mode="economic")[0] if repeat < 2 else X
     return np.ascontiguousarray(X)
 

@@ -1,6 +1,7 @@
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
@@ -35,6 +36,16 @@ def test_the_same_products(graph, mirror):
     assert np.array_equal(line.expand(Z)[:, ::2], X)
     product, allowed = line.expand(sc.laplacian(line.sheaf) @ Z), 1e-14 * abs(sc.laplacian(F)).max()
     assert np.abs(product - sc.laplacian(F) @ line.expand(Z)).max() <= 10 * allowed
+
+
+def test_sparse_columns_stay_sparse():
+    line = complex_line(SHEAVES["noisy bundle"])
+    Z = np.random.default_rng(1).standard_normal((line.sheaf.dim_c0, 5)) * (1 + 2j)
+    Z[Z.real < 0.5] = 0
+    X = line.expand(scipy.sparse.csr_array(Z))
+    assert scipy.sparse.issparse(X)
+    assert X.nnz <= 4 * np.count_nonzero(Z)
+    assert np.array_equal(X.toarray(), line.expand(Z))
 
 
 def test_what_is_none():
