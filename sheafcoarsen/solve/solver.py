@@ -12,7 +12,6 @@ from scipy.sparse.linalg import LinearOperator
 from sheafcoarsen._support import (
     RESIDUAL_LIMIT,
     choice,
-    cochain,
     eps_of,
     flag,
     real_number,
@@ -232,13 +231,15 @@ class Solver:
         tol = tolerance("tol", tol, self._eps)
         columns = as_columns(given).astype(np.result_type(given, self._L.dtype))
         B = np.ascontiguousarray(columns[self._free])
+        sizes = column_norms(B)
+        scales = np.where(sizes > 0, sizes, 1)
+        B = B / scales
         split = B.dtype != self._L.dtype  # complex right sides of a real sheaf: two real ones each
         if split:
-            B = np.hstack([B.real, B.imag])
-        sizes = column_norms(B)
-        B = B / np.where(sizes > 0, sizes, 1)
+            B = _parts(B)
         if self._kernel is not None:
             beyond = column_norms(np.asarray(self._kernel.conj().T @ B))
+            beyond = _together(beyond) if split else beyond
             worst = int(beyond.argmax()) if beyond.size else 0
             # b was rounded in its own scalar type
             allowed = max(tol, 1e3 * eps_of(given.dtype), 1e3 * eps_of(self.sheaf.dtype))
@@ -252,7 +253,7 @@ class Solver:
             B = self._in_range(B)
         start = self._precondition(B) if self._exact and x0 is None else np.zeros_like(B)
         if x0 is not None:
-            guess = cochain(self.sheaf, x0, "x0")
+            guess = right_side(self.sheaf, x0, "x0")  # as large as solutions may be
             if guess.shape != given.shape:
                 raise ValueError(
                     f"`x0` must have the shape of `b`, {given.shape}, got {guess.shape}"
@@ -261,34 +262,35 @@ class Solver:
                 raise TypeError(
                     "`x0` is complex, but `b` and the sheaf are real, and so is x: give x0.real"
                 )
-            guess = as_columns(guess)[self._free]
-            if split:
-                guess = np.hstack([guess.real, guess.imag])
-            start = guess / np.where(sizes > 0, sizes, 1) * self._unit * self._unit
-            start = self._in_range(start.astype(B.dtype))
+            guess = as_columns(guess)[self._free] / scales * self._unit * self._unit
+            guess = guess * (sizes > 0)  # of 0 the solution is 0
+            start = self._in_range((_parts(guess) if split else guess).astype(B.dtype))
         with single_threaded_blas():
-            found = self._iterate(B, start, tol)
-        X = self._in_range(found.x) * sizes / self._unit / self._unit
+            target = np.where(sizes > 0, tol, 0.0)
+            found = self._iterate(B, start, np.tile(target, 2) / np.sqrt(2) if split else target)
+        X = self._in_range(found.x)
+        residuals, lengths = found.residuals, column_norms(found.x)
         if split:
-            X = X[:, : X.shape[1] // 2] + 1j * X[:, X.shape[1] // 2 :]
+            X = X[:, : len(sizes)] + 1j * X[:, len(sizes) :]
+            residuals, lengths = _together(residuals), _together(lengths)
+        X = X * sizes / self._unit / self._unit
         out = np.zeros((len(given), columns.shape[1]), X.dtype)
         out[self._free] = X
         out = out.reshape(given.shape).astype(np.result_type(given.dtype, self.sheaf.dtype))
         self.iterations = found.steps
-        self.residual = float(found.residuals.max(initial=0.0))
-        reached = tol + RESIDUAL_LIMIT * self._eps * (1 + self._norm * column_norms(found.x))
-        missed = np.flatnonzero(~(found.residuals <= reached))
+        self.residual = float(residuals.max(initial=0.0))
+        reached = tol + RESIDUAL_LIMIT * self._eps * (1 + self._norm * lengths)
+        missed = np.flatnonzero(~(residuals <= reached))
         if missed.size:
             raise NotConverged(
-                f"{B.shape[1] - missed.size} of {B.shape[1]} right sides reached `tol` = {tol:g} "
+                f"{len(sizes) - missed.size} of {len(sizes)} right sides reached `tol` = {tol:g} "
                 f"in {found.steps} iterations of method {self.method!r}; the worst stands at "
                 f"{self.residual:.2g}: ask for a larger `tol`, or try another `method`",
                 out,
             )
         return out
 
-    def _iterate(self, B: np.ndarray, start: np.ndarray, tol: float) -> Iterated:
-        target = np.where(column_norms(B) > 0, tol, 0.0)
+    def _iterate(self, B: np.ndarray, start: np.ndarray, target: np.ndarray) -> Iterated:
         return conjugate_gradients(
             lambda X: self._L @ X, self._precondition, B, start, target, self._progress
         )
@@ -414,6 +416,16 @@ def column_norms(X: np.ndarray) -> np.ndarray:
     largest = np.abs(X).max(axis=0, initial=0.0)
     safe = np.where(largest > 0, largest, 1)
     return largest * np.linalg.norm(X / safe, axis=0)
+
+
+def _parts(columns: np.ndarray) -> np.ndarray:
+    """Return the real parts of columns, and then their imaginary parts."""
+    return np.hstack([columns.real, columns.imag])
+
+
+def _together(sizes: np.ndarray) -> np.ndarray:
+    """Return the sizes of complex columns from those of their parts."""
+    return np.hypot(*np.split(sizes, 2))
 
 
 def tolerance(name: str, value: float, eps: float) -> float:

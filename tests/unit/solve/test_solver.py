@@ -125,6 +125,41 @@ def test_a_start_is_used():
     assert solve.iterations == 0
 
 
+def test_a_part_that_is_rounding_is_judged_beside_the_other():
+    """On its own the imaginary part would lie out of range; it is nothing beside the real one."""
+    F, rng = SHEAVES["graph"], np.random.default_rng(9)
+    L = sc.laplacian(F)
+    rounding = 1e-15j * abs(L).max() * rng.standard_normal(F.dim_c0)
+    b = L @ rng.standard_normal(F.dim_c0) + rounding
+    solve = sc.Solver(F)
+    residual = np.linalg.norm(L @ solve(b, tol=1e-10) - b) / np.linalg.norm(b)
+    assert residual <= 1e-10
+    both = np.stack([b, 1j * np.ones(F.dim_c0)], axis=1)
+    with pytest.raises(ValueError, match=r"`b` \(column 1\) must lie in the range"):
+        solve(both)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_zero_right_sides_have_the_solution_zero_from_any_start(method):
+    F, start = SHEAVES["graph"], np.random.default_rng(5).standard_normal((56, 2))
+    b = sc.laplacian(F) @ start
+    b[:, 1] = 0
+    solve = sc.Solver(F, method=method)
+    x = solve(b, x0=start[::-1])
+    assert x[:, 0].any()
+    assert not x[:, 1].any()
+    assert solve.residual <= 1e-8
+
+
+def test_a_solution_may_be_the_start_at_any_scale():
+    F = SHEAVES["noisy bundle"]
+    G = F.with_maps(1e-100 * F.tail_data, 1e-100 * F.head_data)
+    solve = sc.Solver(G)
+    b = sc.laplacian(F) @ np.ones(F.dim_c0)
+    solve(b, x0=solve(b))
+    assert solve.iterations == 0
+
+
 def test_a_complex_start_of_a_real_system_is_refused():
     solve = sc.Solver(SHEAVES["noisy bundle"])
     b, start = np.ones(112), 1j * np.ones(112)
