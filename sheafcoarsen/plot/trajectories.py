@@ -15,6 +15,7 @@ from sheafcoarsen.plot.axes import (
     axes_or_new,
     check_kind,
 )
+from sheafcoarsen.sheaf import component_labels
 from sheafcoarsen.synchronization import PoseGraph, Synchronization
 
 if TYPE_CHECKING:
@@ -30,8 +31,9 @@ def poses(S: Synchronization | PoseGraph, *, outliers: int = 0, ax: Axes | None 
 
     Dark lines join poses with consecutive numbers that were measured from each other (odometry),
     light ones all other pairs (loop closures); crosses are landmarks. Components, whose frames have
-    nothing to do with each other, stand side by side. Poses in space are drawn in three-dimensional
-    axes, or in given two-dimensional ones as seen along the direction in which they extend least.
+    nothing to do with each other, stand side by side, each with its landmarks. Poses in space are
+    drawn in three-dimensional axes, or in given two-dimensional ones as seen along the direction in
+    which they extend least.
 
     Parameters
     ----------
@@ -69,7 +71,7 @@ def poses(S: Synchronization | PoseGraph, *, outliers: int = 0, ax: Axes | None 
     check_kind("S", S, (Synchronization, PoseGraph))
     outliers = whole_number("outliers", outliers, at_least=0)
     edges = S.edges
-    places, marks, component = _places(S)
+    places, marks, component, beside = _places(S)
     given = ax is not None
     if places.shape[1] == 3 and not given:
         check_matplotlib()
@@ -81,7 +83,7 @@ def poses(S: Synchronization | PoseGraph, *, outliers: int = 0, ax: Axes | None 
         ax = axes_or_new(ax, 6.5, 6)
     if places.shape[1] == 3 and ax.name != "3d":
         places, marks = _seen_flat(places, marks)
-    places, marks = _side_by_side(places, marks, component)
+    places, marks = _side_by_side(places, marks, component, beside)
     _draw_ways(ax, places, edges)
     if outliers:
         _draw_outliers(ax, places, edges, S, outliers)
@@ -101,22 +103,32 @@ def poses(S: Synchronization | PoseGraph, *, outliers: int = 0, ax: Axes | None 
     return ax
 
 
-def _places(S: Synchronization | PoseGraph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the places of poses and landmarks, and the component of each pose."""
+def _places(
+    S: Synchronization | PoseGraph,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the places of poses and landmarks, and which of each stand in one frame."""
     if isinstance(S, Synchronization):
         if S.translations is None:
             raise ValueError(
                 "`S` must have translations, but a sheaf was synchronized: "
                 "read_g2o(path, poses=True) reads a pose graph"
             )
-        none = np.zeros((0, S.translations.shape[1]))
-        return S.translations, none if S.landmarks is None else S.landmarks, S.component
+        n, marks = S.n_vertices, S.landmarks
+        if marks is None:
+            return S.translations, S.translations[:0], S.component, S.component[:0]
+        # landmarks hold the places of poses together, too
+        joined = [S.edges, S.measurements.sightings.edges + np.array([0, n])]  # type: ignore
+        component = component_labels(n + len(marks), np.concatenate(joined))
+        beside = component[n:]
+        beside[beside > component[:n].max(initial=0)] = 0  # of landmarks that no pose saw
+        return S.translations, marks, component[:n], beside
     if S.poses is None:
         raise ValueError("`S` is a pose graph without poses: synchronize(S) finds some")
+    places = S.poses[1]
     marks = None if S.sightings is None else S.sightings.places
-    none = np.zeros((0, S.dim))
+    marks = places[:0] if marks is None else marks
     # poses of a file are in one frame
-    return S.poses[1], none if marks is None else marks, np.zeros(len(S.poses[1]), np.int64)
+    return places, marks, np.zeros(len(places), np.int64), np.zeros(len(marks), np.int64)
 
 
 def _seen_flat(places: np.ndarray, marks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -130,21 +142,21 @@ def _seen_flat(places: np.ndarray, marks: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _side_by_side(
-    places: np.ndarray, marks: np.ndarray, component: np.ndarray
+    places: np.ndarray, marks: np.ndarray, component: np.ndarray, beside: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return places with every component to the right of the one before."""
+    """Return places with every component to the right of the one before, landmarks with theirs."""
     count = int(component.max(initial=-1)) + 1
     if count < 2:
         return places, marks
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
-    np.minimum.at(low, component, places[:, 0])
-    np.maximum.at(high, component, places[:, 0])
+    for some, owners in ((places, component), (marks, beside)):
+        np.minimum.at(low, owners, some[:, 0])
+        np.maximum.at(high, owners, some[:, 0])
     gap = 0.1 * float((high - low).max()) or 1.0
-    starts = np.concatenate([[0.0], np.cumsum(high - low + gap)[:-1]])
-    moved = places.copy()
-    moved[:, 0] += (starts - low)[component]
-    shifted = marks.copy()
-    shifted[:, 0] += starts[0] - low[0]
+    shifts = np.concatenate([[0.0], np.cumsum(high - low + gap)[:-1]]) - low
+    moved, shifted = places.copy(), marks.copy()
+    moved[:, 0] += shifts[component]
+    shifted[:, 0] += shifts[beside]
     return moved, shifted
 
 

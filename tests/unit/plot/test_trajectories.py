@@ -71,6 +71,23 @@ def test_components_stand_side_by_side(ax):
     assert ax.get_title() == "6 poses, 4 measurements, 2 components, a frame for each"
 
 
+def test_landmarks_stand_with_the_poses_that_saw_them(ax):
+    """Also where they alone join what measurements do not."""
+    G, _ = pose_graph(2, [[0, 1], [1, 2], [3, 4], [4, 5]])
+    seen = sc.Sightings([[0, 0], [5, 1], [0, 2]], [[1, 2], [3, 4], [40, 0]], 1)
+    S = sc.synchronize(dataclasses.replace(G, sightings=seen))
+    plot.poses(S, ax=ax)
+    ways, marks = segments(ax, "odometry"), collections(ax)["landmarks"].get_offsets()
+    here, there = ways[0, 0] - S.translations[0], ways[3, 1] - S.translations[5]
+    assert there[0] > here[0] + 40
+    np.testing.assert_allclose(marks - S.landmarks, [here, there, here], atol=1e-12)
+    one = sc.Sightings([[0, 0], [5, 0]], [[1, 2]] * 2, 1)
+    joined = sc.synchronize(dataclasses.replace(G, sightings=one))
+    other = plot.poses(joined, ax=Figure().add_subplot())
+    np.testing.assert_array_equal(segments(other, "odometry")[3, 1], joined.translations[5])
+    np.testing.assert_array_equal(collections(other)["landmarks"].get_offsets(), joined.landmarks)
+
+
 def test_space_is_drawn_in_space_and_flat_where_axes_are_flat(ax):
     G, _ = pose_graph(3, ring_with_chords(9, 4))
     G = dataclasses.replace(G, sightings=sc.Sightings([[0, 0]], [[1, 2, 3]], 1))
