@@ -37,7 +37,7 @@ they are others.
 """
 
 ROWS = 1024
-"""Of the pieces that a tall matrix is decomposed in."""
+"""Of the pieces that a tall matrix is decomposed in, which stay in the cache."""
 
 AGAIN = 3
 """Iterations at most that make pairs as accurate."""
@@ -98,7 +98,8 @@ def low_pairs(
     which they lie.
     """
     n = D.shape[1]
-    size = norm_bound(D) if size is None else size
+    if size is None:
+        size = norm_bound(D.conj().T @ D)
     if not D.data.any():
         return LowPairs(np.zeros(0), np.zeros((n, 0), D.dtype), 0, n, 0.0, size)
     level = max(accuracy, max(D.shape) * EPS) * size
@@ -353,16 +354,13 @@ def singular_pairs(D: scipy.sparse.csr_array, X: np.ndarray) -> tuple[np.ndarray
     m = X.shape[1]
     if Y.shape[0] < m:  # so that there are m singular values
         Y = np.vstack([Y, np.zeros((m - Y.shape[0], m), Y.dtype)])
-    whole = len(Y) // ROWS * ROWS  # pieces that stay in the cache, and then their triangles
-    pieces: Any = np.linalg.qr(Y[:whole].reshape(-1, ROWS, m), mode="r")
-    R: Any = np.linalg.qr(np.vstack([pieces.reshape(-1, m), Y[whole:]]), mode="r")
-    _, sigma, V = np.linalg.svd(R)
+    pieces = [np.linalg.qr(Y[row : row + ROWS], mode="r") for row in range(0, len(Y), ROWS)]
+    _, sigma, V = np.linalg.svd(np.linalg.qr(np.vstack(pieces), mode="r"))
     return sigma[::-1], np.ascontiguousarray(X @ V.conj().T[:, ::-1])
 
 
-def norm_bound(D: scipy.sparse.csr_array) -> float:
-    """Return an upper bound of norm(D), the root of norm(D* D, inf)."""
-    A = scipy.sparse.csr_array(D.conj().T @ D)
+def norm_bound(A: scipy.sparse.csr_array) -> float:
+    """Return an upper bound of norm(D), the root of norm(A, inf), for A = D* D."""
     return float(np.sqrt(abs(A).sum(axis=1).max(initial=0.0)))
 
 

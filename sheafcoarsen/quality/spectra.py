@@ -21,7 +21,7 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.coarsening import Coarsening, check_coarsening, check_isometry, coarsen
 from sheafcoarsen.exceptions import SingularProblemWarning
-from sheafcoarsen.operators import coboundary
+from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.quality.low_pairs import KnownPairs, low_pairs, norm_bound
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
@@ -190,7 +190,7 @@ def spectral_quality(
     eps = eps_of(C.fine.dtype)
     accuracy = int(C.clusters.dims.max(initial=0)) * eps
     steps = bar(2, "spectra", progress)
-    size = norm_bound(delta)
+    size = norm_bound(laplacian(F))
     solve = partial(low_pairs, accuracy=accuracy, eps=eps, size=size, kernel_of=_sections)
     of_coarse = partial(
         solve, scipy.sparse.csr_array(delta @ R), sheaf_of=lambda: _coarse_sheaf(C, F)
