@@ -234,7 +234,6 @@ class _Iterated:
         self.spectrum = LowSpectrum(
             work, self._count(k), TOL, positive=True, sections_of=sections, aims=self._aims
         )
-        self.spectrum.guards = self._count(self.spectrum.guards)
         self.vectors: np.ndarray | None = None  # found before
         self.start: np.ndarray | None = None  # the multigrid has a better one
 

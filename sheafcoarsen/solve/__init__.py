@@ -37,7 +37,7 @@ How it is done, file by file, from the bottom:
     values at some vertices extended to the others, and the nearest section, both to rounding.
 ``frames``
     frames carried along a tree, for those who stay with another solver.
-``block_cg``, ``spectrum``, ``lines``, ``lowest``
+``bases``, ``block_cg``, ``spectrum``, ``lines``, ``lowest``
     eigenpairs: the coarsest level's, lifted and improved, and random columns that look for more;
     of turns of the plane, as complex numbers.
 ``diffusion``

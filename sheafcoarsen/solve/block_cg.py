@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg
 
-from sheafcoarsen.solve.stalks import norms
+from sheafcoarsen.solve.products import complex_columns, real_columns
 
 FRESH = 10
 """Steps after which everything is measured afresh."""
@@ -26,11 +26,16 @@ that they may grow while values fall, which is no harm.
 DEPENDENT = 1e-10
 """Directions of a scaled Gram matrix below this are left out."""
 
+HIDDEN = 1e-10
+"""A direction of a step of whose square so little lies beside X is left out: rounding hides it."""
+
 ROWS = 1024
 """Of the pieces in which tall matrices are worked on: without temporaries of their size."""
 
-Blocks = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""The three parts of the basis: X, W and P."""
+Parts = tuple[np.ndarray, ...]
+"""Columns that stand beside each other, such as X, W and P, each (n, 1, h) or, the real and the
+imaginary parts of complex ones, (n, 2, h).
+"""
 
 
 class Pairs(NamedTuple):
@@ -50,7 +55,7 @@ def lowest_pairs(
     target: float | Callable[[np.ndarray], np.ndarray],
     *,
     mass: Any = None,
-    most_steps: int = 60,
+    steps: tuple[int, int] = (0, 60),
     stalled: int = 8,
 ) -> Pairs:
     """Iterate from X (n, m) until the first ``wanted`` residuals are at or below ``target``.
@@ -60,23 +65,33 @@ def lowest_pairs(
     Parameters
     ----------
     apply, precondition : callable
-        X -> A X, and R -> about A^{-1} R.
+        X -> A X, and R -> about A^{-1} R; where X is complex they get ``real_columns``.
     X : ndarray, shape (n, m)
         In C order; it is written over.
     target : float or callable
         One for all columns, or the Ritz values (m,) -> one for each.
-    mass : sparse matrix, optional
-        B, Hermitian positive definite; the identity where it is not given.
-    most_steps, stalled : int
-        It ends after so many steps, or so many without the worst residual falling by a factor of
-        0.7.
+    mass : matrix, optional
+        B, Hermitian positive definite, as ``apply``; the identity where it is not given.
+    steps : tuple of int
+        How many there are at least, for columns beyond the wanted ones, and at most.
+    stalled : int
+        It ends after so many without the worst residual falling by a factor of 0.7.
     """
-    weigh = (lambda Y: Y) if mass is None else (lambda Y: mass @ Y)
+    is_complex = X.dtype.kind == "c"
+    lanes = 1 + is_complex
+    apply, precondition = _of_stalks(apply, lanes), _of_stalks(precondition, lanes)
+    weigh = _of_stalks((lambda Y: Y) if mass is None else (lambda Y: mass @ Y), lanes)
+    X = (real_columns(X) if is_complex else X).reshape(len(X), lanes, X.shape[1])
+
+    def ended(pairs: Pairs) -> Pairs:
+        Y = pairs.vectors.reshape(len(X) * lanes, -1)
+        return pairs._replace(vectors=complex_columns(Y) if is_complex else Y, steps=step)
+
     goals_of = target if callable(target) else np.ones_like
     aim = 1.0 if callable(target) else target
     values, X = _fresh(apply, weigh, X, X)
-    m = X.shape[1]
-    P, known = X[:, :0], _unit(values, X)
+    m = X.shape[2]
+    P, known = X[..., :0], _unit(values, lanes)
     best, since, step = np.inf, 0, 0
     kept = Pairs(values, X, np.full(m, np.inf), 0)
     spare = []
@@ -89,29 +104,22 @@ def lowest_pairs(
         if worst < best:  # beyond what rounding allows steps may do harm
             spare = [] if kept.vectors is X else [kept.vectors]
             best, kept = worst, Pairs(values, X, residuals, step)
-        if worst <= aim or step == most_steps or since > stalled:
-            if worst > HARM * best:
-                return kept._replace(steps=step)
-            return Pairs(values, X, residuals, step)
-        late = np.flatnonzero(sizes[:wanted] > aim).max()
         active = np.flatnonzero(sizes > aim)
-        active = active[active <= late + max(m - wanted, 0)]
+        done = worst <= aim and (step >= steps[0] or not active.size)
+        if done or step == steps[1] or since > stalled:
+            return ended(kept if worst > HARM * best else Pairs(values, X, residuals, step))
         if len(active) < m:
-            R = R[:, active]
-        W = precondition(np.ascontiguousarray(R))
+            R = np.ascontiguousarray(R[..., active])
+        W = precondition(R)
         del R, BX
         GA, GB = _gram((X, W, P), apply(W), None if mass is None else weigh(W), known)
         values, C = _beside_first(GA, GB, m)
         step += 1
         if C.shape[1] < m:  # the basis lost its rank: begin afresh with what there is
             values, X = _fresh(apply, weigh, X, X.copy())
-            P, known, m = X[:, :0], _unit(values, X), X.shape[1]
+            P, known, m = X[..., :0], _unit(values, lanes), X.shape[2]
             continue
-        D = C[:, active]
-        D[:m] = 0
-        squares = np.einsum("ij,ij->j", D.conj(), GB @ D).real
-        D /= np.sqrt(np.where(squares > 0, squares, 1))
-        E = np.hstack([C, D])
+        E = np.hstack([C, _directions(C, GB, active)])
         following = X
         if X is kept.vectors:
             fits = spare and spare[0].shape == X.shape  # columns may have been lost
@@ -120,12 +128,22 @@ def lowest_pairs(
         X = following
         if step % FRESH == 0:
             values, X = _fresh(apply, weigh, X, X)
-            m = X.shape[1]
+            m = X.shape[2]
             known = _measured(values, X, P, apply(P), weigh(P))
         else:
             known = _hermitian(E.conj().T @ GA @ E), _hermitian(E.conj().T @ GB @ E)
-            for G, corner in zip(known, _unit(values, X), strict=True):
+            for G, corner in zip(known, _unit(values, lanes), strict=True):
                 G[:m, :m] = corner
+
+
+def _of_stalks(operator: Callable, lanes: int) -> Callable:
+    """Return an operator on columns (n, h) as one on (n / lanes, lanes, h)."""
+
+    def apply(X: np.ndarray) -> np.ndarray:
+        n, _, h = X.shape
+        return operator(X.reshape(n * lanes, h)).reshape(n, lanes, h)
+
+    return apply
 
 
 def _pieces(n: int) -> Iterator[slice]:
@@ -133,9 +151,10 @@ def _pieces(n: int) -> Iterator[slice]:
     return (slice(row, row + ROWS) for row in range(0, n, ROWS))
 
 
-def _unit(values: np.ndarray, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _unit(values: np.ndarray, lanes: int) -> tuple[np.ndarray, np.ndarray]:
     """Return X* A X and X* B X of Ritz vectors."""
-    return np.diag(values).astype(X.dtype), np.eye(len(values), dtype=X.dtype)
+    dtype = float if lanes == 1 else complex
+    return np.diag(values).astype(dtype), np.eye(len(values), dtype=dtype)
 
 
 def _subtract(AX: np.ndarray, BX: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -144,28 +163,38 @@ def _subtract(AX: np.ndarray, BX: np.ndarray, values: np.ndarray) -> np.ndarray:
     for rows in _pieces(len(AX)):
         R = AX[rows]
         R -= BX[rows] * values
-        squares += norms(R) ** 2
+        squares += np.einsum("icj,icj->j", R, R)
     return np.sqrt(squares)
 
 
-def _inner(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """Return X* Y."""
-    total = np.zeros((X.shape[1], Y.shape[1]), np.result_type(X, Y))
-    for rows in _pieces(len(X)):
-        total += X[rows].conj().T @ Y[rows]
-    return total
+def _inner(X: Parts, Y: Parts) -> np.ndarray:
+    """Return X* Y for columns that stand beside each other."""
+    p, q = (sum(part.shape[2] for part in parts) for parts in (X, Y))
+    lanes = X[0].shape[1]
+    total = np.zeros((lanes * p, lanes * q))
+    for rows in _pieces(len(X[0])):
+        total += _beside(X, rows).T @ _beside(Y, rows)
+    if lanes == 1:
+        return total
+    G = total.reshape(2, p, 2, q)
+    return G[0, :, 0] + G[1, :, 1] + 1j * (G[0, :, 1] - G[1, :, 0])
+
+
+def _beside(parts: Parts, rows: slice) -> np.ndarray:
+    """Return rows of several columns beside each other, all real parts before the imaginary."""
+    both = np.concatenate([part[rows] for part in parts], axis=2) if parts[1:] else parts[0][rows]
+    return both.reshape(len(both), -1)
 
 
 def _fresh(
     apply: Callable, weigh: Callable, X: np.ndarray, out: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return Ritz values and vectors of span X; out, perhaps X, holds them if none is lost."""
-    GA, GB = (_hermitian(_inner(X, product(X))) for product in (apply, weigh))
-    values, C = rayleigh_ritz(GA, GB, X.shape[1])
-    if C.shape[1] < X.shape[1]:
-        return values, X @ C
-    for rows in _pieces(len(X)):
-        out[rows] = X[rows] @ C
+    GA, GB = (_hermitian(_inner((X,), (product(X),))) for product in (apply, weigh))
+    values, C = rayleigh_ritz(GA, GB, X.shape[2])
+    if C.shape[1] < X.shape[2]:
+        out = np.empty((*X.shape[:2], C.shape[1]))
+    _combined((X,), C, out)
     return values, out
 
 
@@ -174,30 +203,27 @@ def _measured(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return S* A S and S* B S for S = [X P], of which X is known."""
     found = []
-    m = X.shape[1]
-    for corner, Q in zip(_unit(values, X), (AP, BP), strict=True):
-        G = scipy.linalg.block_diag(corner, _inner(P, Q))
-        G[:m, m:] = _inner(X, Q)
+    m = X.shape[2]
+    for corner, Q in zip(_unit(values, X.shape[1]), (AP, BP), strict=True):
+        both = _inner((X, P), (Q,))
+        G = scipy.linalg.block_diag(corner, both[m:])
+        G[:m, m:] = both[:m]
         G[m:, :m] = G[:m, m:].conj().T
         found.append(_hermitian(G))
     return found[0], found[1]
 
 
 def _gram(
-    S: Blocks, AW: np.ndarray, BW: np.ndarray | None, known: tuple[np.ndarray, np.ndarray]
+    S: Parts, AW: np.ndarray, BW: np.ndarray | None, known: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return S* A S and S* B S for S = [X W P], of which those of [X P] are known."""
-    m, w, p = (part.shape[1] for part in S)
-    n, total = len(AW), m + w + p
-    measured = np.zeros((total, 2 * w), AW.dtype)
-    for rows in _pieces(n):
-        left = np.hstack([part[rows] for part in S])
-        right = np.hstack([AW[rows], S[1][rows] if BW is None else BW[rows]])
-        measured += left.conj().T @ right
+    m, w, p = (part.shape[2] for part in S)
+    total = m + w + p
+    measured = _inner(S, (AW, S[1] if BW is None else BW))
     others = np.r_[:m, m + w : total]
     found = []
     for G, new in zip(known, (measured[:, :w], measured[:, w:]), strict=True):
-        whole = np.empty((total, total), AW.dtype)
+        whole = np.empty((total, total), G.dtype)
         whole[np.ix_(others, others)] = G
         whole[:, m : m + w] = new
         whole[m : m + w] = new.conj().T
@@ -206,17 +232,38 @@ def _gram(
     return found[0], found[1]
 
 
-def _combined(S: Blocks, E: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """Let X be the first columns of S E, and return the others, for S = [X W P].
+def _combined(S: Parts, E: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Let X be the first columns of S E, and return the others, for S such as [X W P].
 
     X may be that of S; its P is written over where it has as many columns.
     """
-    m = X.shape[1]
-    P = S[2] if S[2].shape[1] == E.shape[1] - m else np.empty((len(X), E.shape[1] - m), X.dtype)
-    for rows in _pieces(len(X)):
-        both = np.hstack([part[rows] for part in S]) @ E
-        X[rows], P[rows] = both[:, :m], both[:, m:]
+    n, lanes, m = X.shape
+    width = E.shape[1]
+    P = S[-1] if S[-1].shape[2] == width - m else np.empty((n, lanes, width - m))
+    if lanes == 2:
+        E = np.block([[E.real, E.imag], [-E.imag, E.real]])
+    for rows in _pieces(n):
+        both = (_beside(S, rows) @ E).reshape(-1, lanes, width)
+        X[rows], P[rows] = both[..., :m], both[..., m:]
     return P
+
+
+def _directions(C: np.ndarray, GB: np.ndarray, active: np.ndarray) -> np.ndarray:
+    """Return the steps of some columns, without what they have of X: unit directions beside it."""
+    D = C[:, active]
+    D[: C.shape[1]] = 0
+    for least in (HIDDEN, 0.5):  # twice is enough
+        D = _normal(D, GB)[0]
+        D = D - C @ (C.conj().T @ (GB @ D))
+        D, squares = _normal(D, GB)
+        D = D[:, squares > least]
+    return D
+
+
+def _normal(D: np.ndarray, GB: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return directions of norm 1, and the squares of their norms."""
+    squares = np.einsum("ij,ij->j", D.conj(), GB @ D).real
+    return D / np.sqrt(np.where(squares > 0, squares, 1)), squares
 
 
 def _hermitian(G: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import scipy.linalg
@@ -14,9 +14,10 @@ from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import Factors, Order, elimination_order, laplacian
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.solve.bases import Basis, beside, overlap, random_columns, without
 from sheafcoarsen.solve.block_cg import Pairs, lowest_pairs, rayleigh_ritz
-from sheafcoarsen.solve.multigrid import Multigrid
-from sheafcoarsen.solve.products import BlockMatrix, multiply
+from sheafcoarsen.solve.multigrid import Multigrid, padded
+from sheafcoarsen.solve.products import BlockMatrix, complex_columns, multiply, real_columns
 from sheafcoarsen.solve.stalks import Matrix, adjoint, block_size, norms
 
 Method = Literal["auto", "dense", "direct", "multilevel"]
@@ -42,8 +43,13 @@ COUNTED_UP_TO, NEIGHBOURS = 20_000, 4.5
 not even counted, since to find an order takes a sixth of the time of "multilevel".
 """
 
-GUARDS = 4
-"""Columns beside the k wanted ones, at least; a fifth of k where that is more."""
+GUARDS = 3
+"""Columns beside the k wanted ones, at least; a fifth of k where that is more; and then as many as
+fill what is worked on at a time.
+"""
+
+AIM = 0.8
+"""Residuals that are aimed at, relative to those that are asked for."""
 
 ROOM = 4
 """Dimensions per column that iterating needs; where there are fewer all pairs are computed."""
@@ -51,16 +57,18 @@ ROOM = 4
 BETWEEN = 2
 """Steps on every level between the coarsest and the finest, on the way of the start."""
 
-PROBES, PROBE_STEPS, ROUNDS = 4, 8, 4
-"""Random columns beside the result, their steps, and how often a finding is followed up.
+PROBES, PROBE_STEPS, ROUNDS = 2, 8, 4
+"""Random columns among those, at least; their steps, at least; and how often it is begun anew.
 
-Measured: 2 columns of 3 steps missed an eigenvector that the start lacked, 4 of 5 steps did not.
+Measured: where the start lacked any one, three or five of the wanted vectors, one column found them
+on meshes, pose graphs and grids; two columns of 3 steps did not.
 """
 
-DOUBTFUL_ROUNDS, CLEAR = 20, 0.01
-"""A start that was given may be anything: then steps go on, so many times, until the lowest column
-stands above the result by a hundred times its residual. Without that two of 1,000 small sheaves
-missed a vector that the start lacked among sixty nearly equal eigenvalues.
+DOUBTFUL_STEPS, CLEAR = 160, 0.01
+"""A start that was given may be anything: then steps go on, up to so many, until the lowest of the
+columns that it did not have stands above the wanted ones by a hundred times its residual. Without
+that two of 1,000 small sheaves missed a vector that the start lacked among sixty nearly equal
+eigenvalues.
 """
 
 LOW = 0.1
@@ -73,9 +81,6 @@ SHIFT = 1e-12
 
 NEAR_SINGULAR = 1e-6
 """A pivot below this times the largest calls for a look at the kernel."""
-
-Basis = Any
-"""Orthonormal columns: a dense array, or a sparse one where there are many."""
 
 
 @dataclass
@@ -129,7 +134,6 @@ class LowSpectrum:
     ):
         self.sheaf, self.k, self.tol, self.positive = sheaf, k, tol, positive
         self.progress, self._aims = progress, aims
-        self.guards = GUARDS
         self._order: Order | None = None  # of elimination, where it was looked for
         self._sections_of = sections_of or (lambda: global_sections(sheaf).basis)
         d = block_size(sheaf.vertex_dims)
@@ -166,7 +170,7 @@ class LowSpectrum:
 
     def small(self, h0: int) -> bool:
         """Whether iterating beside h0 sections is not worth it, or nothing to iterate on."""
-        return self.norm == 0 or ROOM * (self.wanted(h0) + self.guards) >= self.n - h0
+        return self.norm == 0 or ROOM * (self.wanted(h0) + GUARDS) >= self.n - h0
 
     def wanted(self, h0: int) -> int:
         """Return how many pairs are wanted beside h0 sections."""
@@ -193,8 +197,7 @@ class LowSpectrum:
 
     def direct(self, start: np.ndarray | None, rng: np.random.Generator) -> Found | None:
         """Return the pairs by inverse iteration on factors; the signs of pivots count them."""
-        factors = self._factors
-        pivots = np.abs(factors.pivots)
+        pivots = np.abs(self._factors.pivots)
         singular = pivots.min() <= NEAR_SINGULAR * pivots.max()
         sections, steps = self.sections if singular else self._none, 0
         for _ in range(ROUNDS):
@@ -203,16 +206,14 @@ class LowSpectrum:
                 return self._joined(sections, None, "direct", "probe")
             if self.small(h0):
                 return None if self.positive else self.dense()
-            found = self._iterated(
-                factors.solve, sections, start, rng, probe_rounds=0, goals=self._rough_goals
-            )
+            found = self._iterated(self._inverse, sections, start, rng, goals=self._rough_goals)
             found = found._replace(steps=steps + found.steps)
             if not self._may_hold_zeros(found):
                 cut, shift, counted = self._counted(found, h0)
                 below = -1 if counted is None else counted.count_negative()
                 if counted is not None and below == cut and self._aims is not None:
                     # near the shift, which is beside the last pairs, these factors do more
-                    inside = _beside(counted.solve, sections)
+                    inside = beside(self._columns(counted.solve), sections)
                     wanted = self.wanted(h0)
                     again = lowest_pairs(self.apply, inside, found.vectors, wanted, self._aims)
                     found = again._replace(steps=found.steps + again.steps)
@@ -222,7 +223,7 @@ class LowSpectrum:
             if below == cut:
                 return self._joined(sections, found, "direct", "inertia")
             if below < 0:  # not to be counted
-                again = self._iterated(factors.solve, sections, found.vectors, rng)
+                again = self._iterated(self._inverse, sections, found.vectors, rng, True)
                 again = again._replace(steps=found.steps + again.steps)
                 return self._joined(sections, again, "direct", "probe")
             more = self._missing(found, sections, below - cut, rng)
@@ -241,9 +242,9 @@ class LowSpectrum:
         """
         known = sections, found.vectors[:, : self.wanted(sections.shape[1])]  # others are rough
         columns = min(count + GUARDS, self.n - sum(basis.shape[1] for basis in known))
-        Y = _without(_random(rng, (self.n, columns), self.L.dtype), *known)
-        beside = _beside(self._factors.solve, *known)
-        return lowest_pairs(self.apply, beside, Y, min(count, columns), self._target)
+        Y = without(random_columns(rng, (self.n, columns), self.L.dtype), *known)
+        inside = beside(self._inverse, *known)
+        return lowest_pairs(self.apply, inside, Y, min(count, columns), self._target)
 
     def _may_hold_zeros(self, found: Pairs) -> bool:
         return bool(found.values[0] <= self.near()) and "sections" not in self.__dict__
@@ -268,17 +269,19 @@ class LowSpectrum:
     def multilevel(self, start: np.ndarray | None, rng: np.random.Generator) -> Found | None:
         """Return the pairs by block conjugate gradients, and probe for what they lack."""
         cycle = self._cycle
-        m = min(self.k + max(self.guards, self.k // 5), self.n // 4)
+        doubtful = start is not None
+        if start is None:
+            width = self._width(self.k)
+            start = self._first(cycle, min(width - _seekers(width, self.k), self.n // 4))
         # whoever takes the start holds it alone: it is as large as all else that iterating needs
-        first = [self._first(cycle, m) if start is None else start]
-        rounds = 1 if start is None else DOUBTFUL_ROUNDS
+        first, start = [start], None
         held = None if "sections" in self.__dict__ else cycle.kernel()
         if held is not None:
             self.sections = held if self.positive else held[:, : self.k + 1]
         found = None
         if not cycle.unseen and "sections" not in self.__dict__:
             # what no map sees, the cycle does not either
-            found = self._iterated(cycle.cycle, self._none, first.pop(), rng, rounds)
+            found = self._iterated(cycle.cycle, self._none, first.pop(), rng, True, doubtful)
             if found.values[0] > self.near():
                 return self._joined(self._none, found, "multilevel", "probe")
         sections = self.sections
@@ -288,7 +291,7 @@ class LowSpectrum:
         if self.small(h0):
             return None if self.positive else self.dense()
         X = first.pop() if found is None else found.vectors
-        again = self._iterated(cycle.cycle, sections, X, rng, rounds)
+        again = self._iterated(cycle.cycle, sections, X, rng, True, doubtful)
         if found is not None:
             again = again._replace(steps=found.steps + again.steps)
         return self._joined(sections, again, "multilevel", "probe")
@@ -319,6 +322,15 @@ class LowSpectrum:
     def _factors(self) -> Factors:
         return self._factored(SHIFT * self.norm)
 
+    def _inverse(self, X: np.ndarray) -> np.ndarray:
+        return self._columns(self._factors.solve)(X)
+
+    def _columns(self, solve: Callable) -> Callable:
+        """Return an operator on real columns, those of a complex sheaf in ``real_columns``."""
+        if self.L.dtype.kind != "c":
+            return solve
+        return lambda X: real_columns(solve(complex_columns(X)))
+
     def _factored(self, shift: float) -> Factors:
         return Factors(scipy.sparse.csr_array(self.L), shift, self._order)
 
@@ -326,10 +338,10 @@ class LowSpectrum:
         """Return the pairs with residuals at or below ``residual``, or as small as they get."""
         if found.method == "dense":
             return found
-        precondition = self._factors.solve if found.method == "direct" else self._cycle.cycle
+        precondition = self._inverse if found.method == "direct" else self._cycle.cycle
         again = lowest_pairs(
             self.apply,
-            _beside(precondition, found.sections),
+            beside(precondition, found.sections),
             found.vectors.copy(),
             self.wanted(found.sections.shape[1]),
             residual,
@@ -356,47 +368,53 @@ class LowSpectrum:
         sections: Basis,
         X: np.ndarray | None,
         rng: np.random.Generator,
-        probe_rounds: int = 1,
+        seeks: bool = False,
+        doubtful: bool = False,
         goals: Callable[[np.ndarray], np.ndarray] | None = None,
     ) -> Pairs:
         """Return the lowest pairs beside the sections, with residuals down to ``goals``.
 
-        Random columns look for more, where ``probe_rounds`` is not 0.
+        Where it ``seeks``, random columns look for what X lacks; and where X is ``doubtful``, until
+        the lowest of them stands clearly above the wanted ones.
         """
-        goals = goals or self._goals
-        wanted, target = self.wanted(sections.shape[1]), self._target
-        inside = _beside(precondition, sections)
-        width = wanted + max(self.guards, wanted // 5)
+        wanted, goals = self.wanted(sections.shape[1]), goals or self._goals
+        inside = beside(precondition, sections)
+
+        def aims(values: np.ndarray) -> np.ndarray:
+            found = goals(values)
+            above = values[wanted:] - values[wanted - 1 : wanted]
+            found[wanted:] = np.maximum(found[wanted:], CLEAR * doubtful * above)
+            return found
+
         X = self._none if X is None else X
-        if X.shape[1] < width:
-            X = np.hstack([X, _random(rng, (self.n, width - X.shape[1]), self.L.dtype)])
-        X, steps = _without(X, sections), 0
+        least = max(wanted, X.shape[1]) + 1 if doubtful else wanted
+        width = self._width(wanted)
+        more = max(width - X.shape[1], seeks * _seekers(width, wanted))
+        X = np.hstack([X, random_columns(rng, (self.n, more), self.L.dtype)])
+        X, steps = without(X, sections), 0
+        limits: dict = {"steps": (PROBE_STEPS * seeks, 60)}
+        if doubtful:
+            limits = {"steps": (PROBE_STEPS, DOUBTFUL_STEPS), "stalled": DOUBTFUL_STEPS}
         for _ in range(ROUNDS):
-            found = lowest_pairs(self.apply, inside, X, wanted, goals)
+            found = lowest_pairs(self.apply, inside, X, least, aims, **limits)
             steps += found.steps
             lost = max(wanted + 1 - len(found.values), 0)
-            allowed = np.maximum(goals(found.values), target)
-            drifted = _overlap(sections, found.vectors) > np.sqrt(eps_of(self.L.dtype))
-            if lost or drifted or (found.residuals > allowed)[:wanted].any():
-                more = _random(rng, (self.n, PROBES + lost), self.L.dtype)  # go on with more
-                X = _without(np.hstack([found.vectors, more]), sections)
-                continue
-            if not probe_rounds:
+            allowed = np.maximum(goals(found.values), self._target)
+            drifted = overlap(sections, found.vectors) > np.sqrt(eps_of(self.L.dtype))
+            if not (lost or drifted or (found.residuals > allowed)[:wanted].any()):
                 break
-            known = sections, found.vectors[:, :wanted]
-            Y = _without(_random(rng, (self.n, PROBES), self.L.dtype), *known)
-            beside = _beside(precondition, *known)
-            limit = self._known_below(found, wanted)[0]
-            probe = self._probe(beside, Y, limit, target, probe_rounds)
-            if not (probe.values < limit - 4 * target).any():
-                break
-            X = np.hstack([found.vectors[:, :wanted], probe.vectors, found.vectors[:, wanted:]])
-            X = _without(X, sections)
+            more = PROBES + lost  # go on with more columns
+            X = np.hstack([found.vectors, random_columns(rng, (self.n, more), self.L.dtype)])
+            X = without(X, sections)
         return found._replace(steps=steps)
+
+    def _width(self, wanted: int) -> int:
+        """Return how many columns are iterated for so many pairs: what is worked on at a time."""
+        return padded(wanted + max(GUARDS, wanted // 5))
 
     @property
     def _target(self) -> float:
-        return self.tol * self.norm / 2
+        return AIM * self.tol * self.norm
 
     def _goals(self, values: np.ndarray) -> np.ndarray:
         """Return the residuals that are aimed at."""
@@ -413,22 +431,6 @@ class LowSpectrum:
         values, residuals = found.values[:wanted], found.residuals[:wanted]
         rough = self._goals(found.values)[:wanted] > self._target
         return float((values - residuals)[rough].min(initial=values[-1])), rough
-
-    def _probe(
-        self, beside: Callable, Y: np.ndarray, last: float, target: float, rounds: int
-    ) -> Pairs:
-        """Return what random columns find, until it is clear on which side of ``last`` it lies.
-
-        Above it where the residual is small beside the distance: a mixture of many eigenvectors
-        near ``last``, some of them below, has a larger one.
-        """
-        for _ in range(rounds):
-            probe = lowest_pairs(self.apply, beside, Y, 1, target, most_steps=PROBE_STEPS)
-            above, residual = probe.values[0] - last, probe.residuals[0]
-            if above < -4 * target or residual <= max(CLEAR * above, target):
-                break
-            Y = probe.vectors
-        return probe
 
     def _joined(
         self, sections: Basis, found: Pairs | None, method: str, completeness: str
@@ -457,44 +459,11 @@ class LowSpectrum:
                     X.shape[1],
                     0.0,
                     mass=BlockMatrix(masses[level]),
-                    most_steps=BETWEEN,
+                    steps=(0, BETWEEN),
                 ).vectors
         return np.ascontiguousarray(roots @ X)
 
 
-def _beside(precondition: Callable, *bases: Basis) -> Callable:
-    """Return a preconditioner on the complement of the columns of bases."""
-    pairs = [(Q, _adjoint(Q)) for Q in bases if Q.shape[1]]
-
-    def project(X: np.ndarray) -> np.ndarray:
-        for Q, Q_adjoint in pairs:
-            X = X - Q @ (Q_adjoint @ X)
-        return X
-
-    # before, too: an inverse makes much of the rounding that lies in a kernel
-    return lambda R: project(precondition(np.ascontiguousarray(project(R))))
-
-
-def _overlap(Q: Basis, X: np.ndarray) -> float:
-    """Return the largest entry of Q* X."""
-    return float(abs(Q.conj().T @ X).max()) if Q.shape[1] and X.shape[1] else 0.0
-
-
-def _adjoint(Q: Basis) -> Basis:
-    """Return Q*, without a copy where it is real."""
-    return Q.conj().T if Q.dtype.kind == "c" else Q.T
-
-
-def _without(X: np.ndarray, *bases: Basis) -> np.ndarray:
-    """Return an orthonormal basis of the columns of X beside those of bases."""
-    pairs = [(Q, _adjoint(Q)) for Q in bases if Q.shape[1]]
-    for repeat in range(3):
-        for Q, Q_adjoint in pairs:
-            X = X - Q @ (Q_adjoint @ X)
-        X = scipy.linalg.qr(X, mode="economic")[0] if repeat < 2 else X
-    return np.ascontiguousarray(X)
-
-
-def _random(rng: np.random.Generator, shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
-    X = rng.standard_normal(shape).astype(dtype)
-    return X + 1j * rng.standard_normal(shape) if np.dtype(dtype).kind == "c" else X
+def _seekers(width: int, wanted: int) -> int:
+    """Return how many of the columns are random ones."""
+    return max((width - wanted) // 2, PROBES)

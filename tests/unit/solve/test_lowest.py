@@ -242,7 +242,7 @@ def test_what_does_not_converge_is_an_error_with_what_there_is(monkeypatch):
     monkeypatch.setattr(spectrum, "ROUNDS", 1)
     start = np.random.default_rng(0).standard_normal((112, 7))
     real = spectrum.lowest_pairs
-    monkeypatch.setattr(spectrum, "lowest_pairs", lambda *a, **k: real(*a, **k | {"most_steps": 1}))
+    monkeypatch.setattr(spectrum, "lowest_pairs", lambda *a, **k: real(*a, **k | {"steps": (0, 1)}))
     with pytest.raises(sc.NotConverged, match="of 3 pairs reached the residual `tol`") as error:
         sc.eigenmodes(SHEAVES["noisy bundle"], 3, method="multilevel", start=start)
     assert len(error.value.result.values) == 3

@@ -1,0 +1,55 @@
+"""Columns beside others: what iterating starts from, and what it stays beside."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from sheafcoarsen.solve.products import complex_columns, real_columns
+
+Basis = Any
+"""Orthonormal columns: a dense array, or a sparse one where there are many."""
+
+
+def beside(precondition: Callable, *bases: Basis) -> Callable:
+    """Return a preconditioner on the complement of the columns of bases."""
+    pairs = [(Q, _adjoint(Q)) for Q in bases if Q.shape[1]]
+    if not pairs:
+        return precondition
+
+    def project(X: np.ndarray) -> np.ndarray:
+        is_complex = len(X) != pairs[0][0].shape[0]
+        X = complex_columns(X) if is_complex else X
+        for Q, Q_adjoint in pairs:
+            X = X - Q @ (Q_adjoint @ X)
+        return real_columns(X) if is_complex else np.ascontiguousarray(X)
+
+    # before, too: an inverse makes much of the rounding that lies in a kernel
+    return lambda R: project(precondition(project(R)))
+
+
+def overlap(Q: Basis, X: np.ndarray) -> float:
+    """Return the largest entry of Q* X."""
+    return float(abs(Q.conj().T @ X).max()) if Q.shape[1] and X.shape[1] else 0.0
+
+
+def _adjoint(Q: Basis) -> Basis:
+    """Return Q*, without a copy where it is real."""
+    return Q.conj().T if Q.dtype.kind == "c" else Q.T
+
+
+def without(X: np.ndarray, *bases: Basis) -> np.ndarray:
+    """Return an orthonormal basis of the columns of X beside those of bases."""
+    pairs = [(Q, _adjoint(Q)) for Q in bases if Q.shape[1]]
+    for repeat in range(3):
+        for Q, Q_adjoint in pairs:
+            X = X - Q @ (Q_adjoint @ X)
+        X = scipy.linalg.qr(X, mode="economic")[0] if repeat < 2 else X
+    return np.ascontiguousarray(X)
+
+
+def random_columns(rng: np.random.Generator, shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
+    """Return normal numbers, real or complex."""
+    X = rng.standard_normal(shape).astype(dtype)
+    return X + 1j * rng.standard_normal(shape) if np.dtype(dtype).kind == "c" else X
