@@ -165,7 +165,8 @@ class Elimination:
         With a right side b, x_v = L_vv^+ (b_v - L_vk z) on the eliminated vertices: where z solves
         the reduced system with ``reduce(b)``, x solves L x = b. Along a tree every value follows
         from the one before: where maps expand over hundreds of edges, so do values, and rounding;
-        ``growth`` says how much.
+        ``growth`` says how much. The norm is least to eps times that, and not where sections on
+        eliminated vertices have become parallel to rounding on the way.
 
         Parameters
         ----------

@@ -17,22 +17,37 @@ from sheafcoarsen.operators import Factors
 ROUNDS = 3
 """Times that a part in the sections is taken out: digits that the Gram matrix lost come later."""
 
+TOGETHER = 64
+"""Sections that overlap, directly or not, are made orthonormal if they are so many at most."""
+
+NEAR = 1e-8
+"""How far products of sections may be from those of orthonormal ones."""
+
+ROUNDING = 100
+"""Units of rounding by which nearly parallel sections must differ."""
+
 
 class FreeSections:
     """The sections that live on eliminated vertices alone, columns of norm 1 in ``basis``.
 
     ``widened`` are the steps in which a vertex whose M has a kernel has a neighbour more, behind
-    all others, with the coordinates of x_v in that kernel; ``scales`` are those of the columns.
+    all others, with the coordinates of x_v in that kernel; the columns of ``change`` are those of
+    the sections, and go with by how much these grow out of others of norm 1.
     """
 
     def __init__(
-        self, basis: scipy.sparse.csr_array, scales: np.ndarray, dims: np.ndarray, widened: Record
+        self,
+        basis: scipy.sparse.csr_array,
+        change: tuple[scipy.sparse.csr_array, np.ndarray],
+        dims: np.ndarray,
+        widened: Record,
     ) -> None:
-        self.basis, self.scales = basis, scales
+        self.basis, (self.change, sizes) = basis, change
         self.adjoint = scipy.sparse.csr_array(basis.conj().T)
         self._dims, self._starts, self._widened = dims, offsets(dims), widened
         self._gram = scipy.sparse.csr_array(self.adjoint @ basis)
         self._factors = Factors(self._gram, eps_of(np.float64))
+        self._sizes = sizes[:, None]
 
     def forward(self, b: np.ndarray) -> np.ndarray:
         """Return what ``forward`` returns for the part of b, of shape (dim_c0, h), beside them.
@@ -43,13 +58,13 @@ class FreeSections:
         dim = len(b)
         passed = self._forward(b)
         for _ in range(ROUNDS):
-            shares = self._solve(self.scales[:, None] * passed[dim:])
+            shares = self._solve(self.change.conj().T @ passed[dim:])
             passed -= self._forward(self.basis @ shares)
         return passed[:dim]
 
     def _forward(self, b: np.ndarray) -> np.ndarray:
         """Return what arrives at all vertices, and last what arrives in kernels."""
-        wide = np.concatenate([b, np.zeros((len(self.scales), b.shape[1]), b.dtype)])
+        wide = np.concatenate([b, np.zeros((self.change.shape[0], b.shape[1]), b.dtype)])
         return forward((self._dims, self._starts), self._widened, wide)
 
     def extend(self, x: np.ndarray, passed: np.ndarray | None) -> np.ndarray:
@@ -58,13 +73,16 @@ class FreeSections:
         Not by subtraction: every value follows from those before it, which are small already.
         """
         dim = len(x)
-        wide = np.concatenate([x, np.zeros((len(self.scales), x.shape[1]), x.dtype)])
+        wide = np.concatenate([x, np.zeros((self.change.shape[0], x.shape[1]), x.dtype)])
         backward((self._dims, self._starts), self._widened, wide, passed)
         for _ in range(ROUNDS):
             shares = self._solve(self.adjoint @ wide[:dim])
-            wide[dim:] -= self.scales[:, None] * shares
+            wide[dim:] -= self.change @ shares
             backward((self._dims, self._starts), self._widened, wide, passed)
-        return wide[:dim]
+        x = wide[:dim]
+        shares = self._solve(self.adjoint @ x)  # of rounding on the way
+        shares[abs(shares) * self._sizes > np.linalg.norm(x, axis=0)] = 0  # sections are rougher
+        return x - self.basis @ shares
 
     def taken_out_of_sparse(self, P: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
         """Return a matrix with sparse columns without their part in them.
@@ -113,7 +131,7 @@ class FreeSections:
 def free_sections(dims: np.ndarray, record: Record, kept: np.ndarray) -> FreeSections | None:
     """Return the sections that vanish on kept vertices, or None where there are none.
 
-    None, too, where they grow beyond all numbers along the way.
+    None, too, where they grow beyond all numbers along the way, or become parallel to rounding.
     """
     count, kernels = _kernels(dims, record)
     if not count.any():
@@ -130,7 +148,62 @@ def free_sections(dims: np.ndarray, record: Record, kept: np.ndarray) -> FreeSec
     if not (scales > 0).all():
         return None
     basis = scipy.sparse.csr_array(basis @ scipy.sparse.diags_array(scales))
-    return FreeSections(basis, scales, all_dims, widened)
+    turn = _orthonormalizing(basis)
+    sizes = np.sqrt((abs(turn) ** 2).sum(axis=0))
+    if sizes.max() * ROUNDING * eps_of(np.float64) >= 1:
+        return None
+    change = scipy.sparse.csr_array(scipy.sparse.diags_array(scales) @ turn), sizes
+    return FreeSections(scipy.sparse.csr_array(basis @ turn), change, all_dims, widened)
+
+
+def _orthonormalizing(basis: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+    """Return what makes sections, columns of norm 1, orthonormal where few of them overlap.
+
+    Where maps expand along a tree, all that begin at its root come near the direction that expands
+    most, and their Gram matrix would lose what they differ by.
+    """
+    turn = scipy.sparse.eye_array(basis.shape[1], format="csr", dtype=basis.dtype)
+    for _ in range(ROUNDS):
+        step = _towards_orthonormal(scipy.sparse.csr_array(basis @ turn))
+        if step is None:
+            break
+        turn = scipy.sparse.csr_array(turn @ step)
+    return turn
+
+
+def _towards_orthonormal(basis: scipy.sparse.csr_array) -> scipy.sparse.csr_array | None:
+    """Return what takes overlapping columns nearer to orthonormal ones; None where they are."""
+    gram = scipy.sparse.csr_array(basis.conj().T @ basis)
+    gram.sum_duplicates()  # not later, in place
+    h, columns = gram.shape[0], gram.indices
+    rows = np.repeat(np.arange(h), np.diff(gram.indptr))
+    part = connected_components(abs(gram), directed=False)[1]
+    sizes = np.bincount(part)
+    few = (sizes > 1) & (sizes <= TOGETHER)
+    missed = abs(gram.data - (rows == columns))[few[part[rows]]]
+    if missed.max(initial=0) < NEAR:
+        return None
+    order, starts = np.argsort(part, kind="stable"), offsets(sizes)
+    place = np.empty(h, np.int64)
+    place[order] = np.arange(h) - starts[part[order]]
+    alone = np.flatnonzero(~few[part])
+    entries = [(np.ones(len(alone), gram.dtype), alone, alone)]
+    for k in np.unique(sizes[few]).tolist():
+        parts = np.flatnonzero(sizes == k)
+        number = np.full(len(sizes), -1)
+        number[parts] = np.arange(len(parts))
+        own = np.flatnonzero(sizes[part[rows]] == k)
+        blocks = np.zeros((len(parts), k, k), gram.dtype)
+        blocks[number[part[rows[own]]], place[rows[own]], place[columns[own]]] = gram.data[own]
+        values, vectors = np.linalg.eigh(blocks)
+        values = np.maximum(values, k * eps_of(np.float64) * values[:, -1:])
+        members = order[starts[parts][:, None] + np.arange(k)]
+        across = np.broadcast_arrays(members[:, :, None], members[:, None, :])
+        entries.append(
+            ((vectors / np.sqrt(values)[:, None]).reshape(-1), *(a.reshape(-1) for a in across))
+        )
+    data, at, to = (np.concatenate(arrays) for arrays in zip(*entries, strict=True))
+    return scipy.sparse.csr_array(scipy.sparse.coo_array((data, (at, to)), shape=(h, h)))
 
 
 def _kernels(dims: np.ndarray, record: Record) -> tuple[np.ndarray, np.ndarray]:
