@@ -19,7 +19,8 @@ def factored_laplacian(
 ) -> BlockCholesky | None:
     """Return the factors of a real connection's Laplacian, None where that is not the way.
 
-    ``shift``, times the largest diagonal entry, and ``extra`` (n,) are added to the diagonal.
+    ``shift``, times the largest degree (loops count twice), and ``extra`` (n,) are added to the
+    diagonal.
     """
     d = transports.shape[1]
     i, j = edges.T
@@ -29,9 +30,10 @@ def factored_laplacian(
     factors = BlockCholesky(n_vertices, edges[joins], d)
     if factors.operations > OPERATIONS:
         return None
-    degrees = np.zeros(n_vertices) if extra is None else extra.astype(float)
-    degrees += np.bincount(i, weights, n_vertices) + np.bincount(j, weights, n_vertices)
+    degrees = _degrees(n_vertices, edges, weights)
     degrees += shift * degrees.max(initial=0)
+    if extra is not None:
+        degrees += extra
     diagonal = degrees[:, None, None] * np.eye(d)
     turns = transports[loops]
     np.subtract.at(diagonal, i[loops], weights[loops, None, None] * (turns + turns.swapaxes(1, 2)))
@@ -40,6 +42,18 @@ def factored_laplacian(
     except np.linalg.LinAlgError:
         return None
     return factors
+
+
+def _degrees(n_vertices: int, edges: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    i, j = edges.T
+    degrees = np.zeros(n_vertices)
+    degrees += np.bincount(i, weights, n_vertices) + np.bincount(j, weights, n_vertices)
+    return degrees
+
+
+def largest_degree(n_vertices: int, edges: np.ndarray, weights: np.ndarray) -> float:
+    """Return what `factored_laplacian` multiplies its shift with."""
+    return float(_degrees(n_vertices, edges, weights).max(initial=0))
 
 
 def least_energy(

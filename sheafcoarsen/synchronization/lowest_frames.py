@@ -7,7 +7,7 @@ import numpy as np
 from sheafcoarsen._kernels.operators import LANES
 from sheafcoarsen.operators import BlockCholesky
 from sheafcoarsen.synchronization.connection import Connection
-from sheafcoarsen.synchronization.direct import factored_laplacian
+from sheafcoarsen.synchronization.direct import factored_laplacian, largest_degree
 
 SMALLEST = 200
 """Dimension up to which `eigenmodes` decomposes a dense matrix, to rounding."""
@@ -27,6 +27,9 @@ FRAME_ERROR = 1e-6
 GAP_ERROR = 2e-3
 """Relative residual of the inverse's next mode: its eigenvalue's error is about the square."""
 
+DOUBT = 1e-3
+"""Relative difference of that eigenvalue and its inverse's beyond which the mode is improved."""
+
 
 def lowest_frames(connection: Connection, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
     """Return the d + 1 lowest eigenvalues of a connected real connection, and d orthonormal modes.
@@ -43,21 +46,39 @@ def lowest_frames(connection: Connection, seed: int) -> tuple[np.ndarray, np.nda
         return None
     rng = np.random.default_rng(seed)
     if d == 2 and connection.turns_only.all():
-        modes = _plane_modes(factors, n, rng)
+        found = _plane_modes(factors, n, rng)
     else:
-        modes = _lanczos(factors.solve, rng.standard_normal((n * d, LANES)), d + 1)
-    if modes is None:
+        found = _lanczos(factors.solve, rng.standard_normal((n * d, LANES)), d + 1)
+    if found is None:
         return None
-    i, j = edges.T
-    blocks = modes.reshape(n, d, -1)
-    differences = blocks[i] - transports @ blocks[j]
-    differences *= np.sqrt(weights)[:, None, None]
-    tall = differences.reshape(-1, modes.shape[1])
+    modes, inverse = found
+    tall = _differences(connection, modes)
     values, turn = np.linalg.eigh(tall.T @ tall)
-    return np.maximum(values[: d + 1], 0), modes @ turn[:, :d]
+    frames = modes @ turn[:, :d]
+    shifted = values[d] + SHIFT * largest_degree(n, edges, weights)
+    if abs(shifted - 1 / inverse) > DOUBT * shifted:
+        # large eigenvalues, which the inverse hardly shows, may be in the last mode
+        last = factors.solve(modes @ turn[:, d : d + 1])
+        for _ in range(2):
+            last /= np.linalg.norm(last)
+            last -= frames @ (frames.T @ last)
+        tall = _differences(connection, last / np.linalg.norm(last))
+        values[d] = max(min(values[d], float(np.vdot(tall, tall))), values[d - 1])
+    return np.maximum(values[: d + 1], 0), frames
 
 
-def _plane_modes(factors: BlockCholesky, n: int, rng: np.random.Generator) -> np.ndarray | None:
+def _differences(connection: Connection, columns: np.ndarray) -> np.ndarray:
+    """Return delta x of every column."""
+    i, j = connection.edges.T
+    blocks = columns.reshape(connection.n_vertices, connection.dim, -1)
+    differences = blocks[i] - connection.transports @ blocks[j]
+    differences *= np.sqrt(connection.weights)[:, None, None]
+    return differences.reshape(-1, columns.shape[1])
+
+
+def _plane_modes(
+    factors: BlockCholesky, n: int, rng: np.random.Generator
+) -> tuple[np.ndarray, float] | None:
     """Return four modes of turns of the plane, which are complex numbers: two modes and i times."""
 
     def solve(z: np.ndarray) -> np.ndarray:
@@ -65,19 +86,20 @@ def _plane_modes(factors: BlockCholesky, n: int, rng: np.random.Generator) -> np
         return x[::2] + 1j * x[1::2]
 
     start = rng.standard_normal((2, n, LANES))
-    modes = _lanczos(solve, start[0] + 1j * start[1], 2)
-    if modes is None:
+    found = _lanczos(solve, start[0] + 1j * start[1], 2)
+    if found is None:
         return None
+    modes, inverse = found
     both = np.stack([modes, 1j * modes], axis=2).reshape(n, -1)
-    return np.stack([both.real, both.imag], axis=1).reshape(2 * n, -1)
+    return np.stack([both.real, both.imag], axis=1).reshape(2 * n, -1), inverse
 
 
 def _lanczos(
     solve: Callable[[np.ndarray], np.ndarray], start: np.ndarray, wanted: int
-) -> np.ndarray | None:
-    """Return so many modes of the largest eigenvalues of the inverse, None if they take too long.
+) -> tuple[np.ndarray, float] | None:
+    """Return so many modes of the largest eigenvalues of the inverse, and the last of these.
 
-    The last one may be rougher than the others.
+    None if they take too long. The last mode may be rougher than the others.
     """
     size, width = start.shape
     basis = np.empty((size, width * (STEPS + 1)), start.dtype, order="F")
@@ -103,7 +125,7 @@ def _lanczos(
         residuals = np.linalg.norm(link @ vectors[lo:hi], axis=0)
         gap = values[-2] - values[-1]
         if residuals[:-1].max() <= FRAME_ERROR * gap and residuals[-1] <= GAP_ERROR * values[-1]:
-            return old @ vectors
+            return old @ vectors, float(values[-1])
     return None
 
 

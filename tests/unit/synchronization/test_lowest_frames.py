@@ -8,6 +8,7 @@ import sheafcoarsen as sc
 from sheafcoarsen.synchronization import lowest_frames as module
 from sheafcoarsen.synchronization.connection import read_connection
 from sheafcoarsen.synchronization.lowest_frames import lowest_frames
+from tests.unit.synchronization.conftest import pose_graph, ring_with_chords
 
 GRAPHS = {
     "grid": nx.convert_node_labels_to_integers(nx.grid_2d_graph(14, 11)),
@@ -80,3 +81,16 @@ def test_rotations_and_gap_do_not_depend_on_the_way(monkeypatch):
     T = sc.synchronize(F)
     assert abs(S.rotations - T.rotations).max() < 1e-5
     assert S.gap == pytest.approx(T.gap, rel=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_gap_where_weights_differ_by_twelve_decades(seed, dim):
+    """The mode behind it has parts of large eigenvalues, which the inverse does not show."""
+    edges = ring_with_chords(140, 200, seed=seed)
+    G, _ = pose_graph(dim, edges, seed=seed, noise=0.01)
+    weight = 10 ** np.random.default_rng(seed).uniform(-6, 6, len(edges))
+    F = sc.CellularSheaf.connection(edges, G.rotations, weight=weight)
+    values = np.linalg.eigvalsh(sc.laplacian(F).toarray())
+    assert values[dim] > 1e-12 * values[-1]  # or it says nothing
+    found = sc.synchronize(F).eigenvalues
+    assert found[dim] == pytest.approx(values[dim], rel=2e-3)
