@@ -275,6 +275,23 @@ def kernel_of(room, size, eps):
 
 
 @pasted
+def is_led_on(room, height, width, floor):
+    """Whether the part at the root of orthonormal columns, of so many rows, determines the rest.
+
+    By one edge alone: that values shrink from edge to edge is no matter.
+    """
+    for i in range(height):
+        room.powers[i] = 0
+        for j in range(width):
+            room.rows[i, j] = room.basis[i, j]
+        normalize_row(room.rows, room.powers, i, width)
+    rank, _ = triangulate(
+        room.rows, room.powers, room.vectors, room.turns, room.marks, (height, width), floor
+    )
+    return rank == width
+
+
+@pasted
 def weigh(state, u, v, shifts, width, room):
     """Write coordinates z by orthonormal ones: the basis, with the weights of u and v, is Q R."""
     offsets, counts, _, scales = state
@@ -343,7 +360,8 @@ def join_subtrees(f, starts, steps, eps, state, room, shapes, factors):
         width = kernel_of(room, (ku + kv, np.int64(f.edge_dims[e])), eps)
         if width < 0:
             return DOUBT
-        if width > f.vertex_dims[u]:
+        floor = ZERO_FACTOR * max(ku + kv, np.int64(f.edge_dims[e])) * eps
+        if width > f.vertex_dims[u] or not is_led_on(room, ku, width, floor):
             return FREE
         if weigh(state, u, v, shifts, width, room) < width:
             return DOUBT

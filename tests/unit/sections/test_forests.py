@@ -11,7 +11,7 @@ import scipy.sparse
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen.sections.forests import forest_sections
-from tests.support.helpers import assert_residual
+from tests.support.helpers import assert_residual, eps_of
 from tests.support.kernels import JIT_IS_OFF
 
 SIZE = 300 if JIT_IS_OFF else 30_000
@@ -194,6 +194,20 @@ def test_any_maps_of_whole_numbers(seed):
     if found is not None:
         assert_are_sections(F, S, h0)
         assert S.levels == (F.dim_c0,)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+@pytest.mark.parametrize(("dim", "rank"), [(2, 1), (3, 2)])
+def test_singular_maps_with_their_rounding(dim, rank, dtype):
+    """Products of thin factors: what rounding leaves beyond their rank leads nowhere."""
+    edges = ends_of("tree", 9, 4)
+    rng = np.random.default_rng(8)
+    thin = rng.standard_normal((2, 2, 8, dim, rank))
+    maps = (thin[0] @ thin[1].swapaxes(2, 3)).astype(dtype)
+    F = CellularSheaf(edges, *maps)
+    sigma = np.linalg.svd(sc.coboundary(F).toarray(), compute_uv=False)
+    h0 = F.dim_c0 - int((sigma > 1e3 * eps_of(dtype) * sigma[0]).sum())
+    assert without_warnings(F).h0 == h0 > dim
 
 
 def test_what_a_forest_decides():
