@@ -76,7 +76,14 @@ from sheafcoarsen._support.points import (
     unique_pairs,
 )
 from sheafcoarsen._support.progress import bar
-from sheafcoarsen._support.ragged import blocks, offsets, range_of_blocks, ranges, read_only
+from sheafcoarsen._support.ragged import (
+    ReadOnly,
+    blocks,
+    offsets,
+    range_of_blocks,
+    ranges,
+    read_only,
+)
 from sheafcoarsen._support.surfaces import (
     area_vectors,
     side_keys,
@@ -96,6 +103,7 @@ __all__ = [
     "RESIDUAL_LIMIT",
     "SCALARS",
     "PathLike",
+    "ReadOnly",
     "Seed",
     "area_vectors",
     "bar",

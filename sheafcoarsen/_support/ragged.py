@@ -1,7 +1,10 @@
 """Ragged data as one flat array and offsets: block k is ``data[offsets[k]:offsets[k+1]]``."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 
 from sheafcoarsen._kernels.arrays import concatenate_ranges
 
@@ -37,3 +40,27 @@ def read_only(array: np.ndarray) -> np.ndarray:
     """Freeze an array that belongs to us and return it."""
     array.setflags(write=False)
     return array
+
+
+class ReadOnly:
+    """What holds read-only arrays: copies and what was pickled hold such, too.
+
+    numpy forgets that on the way, and who writes into a copy would leave behind what was computed
+    from it before.
+    """
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for value in state.values():
+            _lock(value)
+
+
+def _lock(value: Any) -> None:
+    """Make arrays, those of sparse matrices and those in tuples read-only."""
+    if isinstance(value, np.ndarray):
+        value.setflags(write=False)
+    elif isinstance(value, tuple):
+        for item in value:
+            _lock(item)
+    elif scipy.sparse.issparse(value):
+        _lock(tuple(value.__dict__.values()))

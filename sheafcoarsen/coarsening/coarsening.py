@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import flag, range_of_blocks, read_only, tables
+from sheafcoarsen._support import ReadOnly, flag, range_of_blocks, read_only, tables
 from sheafcoarsen.coarsening.checks import check_given, check_parts, matching_modes
 from sheafcoarsen.coarsening.growth import laplacian_growth
 from sheafcoarsen.coarsening.loops import factored_loops, loop_rows, spectral_loops
@@ -31,7 +31,7 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, sheaf_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Coarsening(Views):
+class Coarsening(Views, ReadOnly):
     """A coarsened sheaf and how it came about; :func:`coarsen` makes it.
 
     ``sheaf`` is a :class:`CellularSheaf` again, so that everything, coarsening included, runs on

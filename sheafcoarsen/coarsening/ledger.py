@@ -10,6 +10,7 @@ import scipy.sparse
 from sheafcoarsen._kernels.operators import sum_products
 from sheafcoarsen._support import (
     RESIDUAL_LIMIT,
+    ReadOnly,
     cochain,
     eps_of,
     read_only,
@@ -22,7 +23,7 @@ from sheafcoarsen.operators import apply_coboundary, as_columns
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EnergyLedger:
+class EnergyLedger(ReadOnly):
     """The energy of a fine cochain x, split into what the coarse space keeps and what it discards.
 
     Kept is x_ret = R R* x, discarded x_disc = x - x_ret (``eq:retained_discarded_definition``). For

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sheafcoarsen._support import counted, offsets, ranges, read_only
+from sheafcoarsen._support import ReadOnly, counted, offsets, ranges, read_only
 from sheafcoarsen.distributed.arrays import read_array
 from sheafcoarsen.distributed.extras import crc32c
 from sheafcoarsen.distributed.place import Place, StoreError, failures, place_of
@@ -18,7 +18,7 @@ FORMAT, VERSION = "sheafcoarsen-store", 1
 """What the attributes of a store begin with, and the version that this library writes."""
 
 
-class SheafStore:
+class SheafStore(ReadOnly):
     """A stored sheaf: sizes are at hand, the topology on request, the maps part by part.
 
     :func:`open_store`, :func:`to_store` and :func:`write_store` return it, and so does a coarsening

@@ -11,6 +11,7 @@ import scipy.sparse
 
 from sheafcoarsen._kernels.elimination import FREE, Links, Record
 from sheafcoarsen._support import (
+    ReadOnly,
     cochain,
     range_of_blocks,
     read_only,
@@ -37,7 +38,7 @@ class _Begun(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Elimination:
+class Elimination(ReadOnly):
     """A sheaf without some of its vertices, from which these follow; :func:`eliminate` makes it.
 
     The Laplacian of ``sheaf`` is the generalized Schur complement of the fine one, so that systems

@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._support import eps_of, offsets, read_only, tables, whole_number, zero_level
+from sheafcoarsen._support import (
+    ReadOnly,
+    eps_of,
+    offsets,
+    read_only,
+    tables,
+    whole_number,
+    zero_level,
+)
 from sheafcoarsen.exceptions import SingularProblemWarning, TiedModesWarning
 from sheafcoarsen.modes.local_operators import LocalOperator, Oversampled, local_operator_of
 from sheafcoarsen.modes.prolongation import Prolongation, cluster_number, frozen
@@ -17,7 +25,7 @@ from sheafcoarsen.sheaf import CellularSheaf
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LocalModes:
+class LocalModes(ReadOnly):
     """The first r_a modes of every cluster (``eq:local_spectral_basis``), and the next eigenvalue.
 
     ``eigenvalues(a)`` and ``basis(a)`` give one cluster's; the arrays below hold those of all K

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import integer_array, offsets, read_only, tables, vertex_count
+from sheafcoarsen._support import ReadOnly, integer_array, offsets, read_only, tables, vertex_count
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class Partition:
+class Partition(ReadOnly):
     """The vertices sorted into clusters (``eq:vertex_partition``), each in exactly one, none empty.
 
     Parameters

@@ -11,6 +11,7 @@ import scipy.sparse
 
 from sheafcoarsen._support import (
     RESIDUAL_LIMIT,
+    ReadOnly,
     bar,
     eps_of,
     flag,
@@ -35,7 +36,7 @@ SAME = 1e-5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SpectralQuality:
+class SpectralQuality(ReadOnly):
     """The first k positive eigenpairs of L beside those of R* L R, and the global sections of both.
 
     Attributes

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import read_only, real_number, tables
+from sheafcoarsen._support import ReadOnly, read_only, real_number, tables
 from sheafcoarsen.sheaf.comparison import nearly_same, same_bits
 from sheafcoarsen.sheaf.flat import flat_arrays
 from sheafcoarsen.sheaf.from_sheaves import FromSheaves
@@ -16,7 +16,7 @@ from sheafcoarsen.sheaf.maps import MapsLike, flat_maps, stalk_dims
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class CellularSheaf(FromSheaves):
+class CellularSheaf(FromSheaves, ReadOnly):
     """A vector space on every vertex and edge of a graph, and a linear map for every incident pair.
 
     The coboundary (``eq:coboundary``) compares the two ends of an edge ``e = (u, v)`` in its

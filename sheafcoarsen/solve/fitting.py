@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from sheafcoarsen._kernels import operators as kernels
 from sheafcoarsen._support import (
+    ReadOnly,
     choice,
     flag,
     range_limits,
@@ -23,7 +24,7 @@ from sheafcoarsen.solve.solver import METHODS, Method, Solver, column_norms, sol
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LeastSquares:
+class LeastSquares(ReadOnly):
     """The solution of min norm(delta x - b); :func:`least_squares` computes it.
 
     Attributes

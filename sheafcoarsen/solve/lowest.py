@@ -8,6 +8,7 @@ import scipy.linalg
 
 from sheafcoarsen._support import (
     RESIDUAL_LIMIT,
+    ReadOnly,
     choice,
     eps_of,
     flag,
@@ -32,7 +33,7 @@ FLOOR = 1e-13
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Eigenmodes:
+class Eigenmodes(ReadOnly):
     """The k lowest eigenpairs of L x = lambda M x; :func:`eigenmodes` computes them.
 
     Attributes

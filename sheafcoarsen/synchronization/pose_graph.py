@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen._support import (
+    ReadOnly,
     counted,
     integer_array,
     read_only,
@@ -24,7 +25,7 @@ AGREEMENT = 1e-6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sightings:
+class Sightings(ReadOnly):
     """Landmarks seen from poses: places alone, without an orientation.
 
     A sighting (i, l) says that landmark l stands at t_i + R_i z, and has the cost
@@ -92,7 +93,7 @@ class Sightings:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PoseGraph:
+class PoseGraph(ReadOnly):
     """Poses (R_i, t_i) in the plane or in space, and the relative poses measured between them.
 
     An edge e = (i, j) holds the pose of j seen from i: R_j is about R_i R_ij, and t_j about

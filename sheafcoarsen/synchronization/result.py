@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sheafcoarsen._support import tables
+from sheafcoarsen._support import ReadOnly, tables
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.synchronization.pose_graph import PoseGraph
 from sheafcoarsen.synchronization.ranking import robust_costs
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Synchronization:
+class Synchronization(ReadOnly):
     """Poses that agree with measured relative ones; :func:`synchronize` computes them.
 
     Every connected component is in a frame of its own: its first vertex has the identity as

@@ -1,8 +1,14 @@
+import copy
+import pickle
+
+import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sheafcoarsen as sc
 from sheafcoarsen._support import offsets, ranges, read_only
 
 LENGTHS = st.lists(st.integers(0, 5), max_size=8)
@@ -32,3 +38,35 @@ def test_read_only_freezes_the_array_itself():
     assert read_only(array) is array
     with pytest.raises(ValueError, match="read-only"):
         array[0] = 1
+
+
+def arrays_in(value):
+    """Yield the arrays that an object shows, those of sparse matrices too."""
+    for name in dir(value):
+        held = getattr(value, name, None) if not name.startswith("_") else None
+        if isinstance(held, np.ndarray):
+            yield name, held
+        elif scipy.sparse.issparse(held):
+            yield name, held.data
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_copies_of_results_are_read_only_too(duplicate):
+    """Who wrote into one would leave behind what was computed from it."""
+    F = sc.gallery.bundle(nx.grid_2d_graph(4, 5), 2, noise=0.1, seed=0)
+    C = sc.coarsen(F, sc.select(F, 4), sc.ranks.fixed(2).whole_multiplets())
+    K = sc.eliminate(F)
+    S = sc.synchronize(sc.PoseGraph([[0, 1]], [np.eye(2)], [[1.0, 0.0]], poses=None))
+    x = np.ones(F.dim_c0)
+    results = [F, C.partition, C, C.modes, K, S, S.measurements, sc.eigenmodes(F, 2)]
+    results += [sc.energy_ledger(C, x), sc.least_squares(F, np.ones(F.dim_c1))]
+    results.append(sc.spectral_quality(C, 2))
+    for result in results:
+        was = dict(arrays_in(result))
+        for name, array in arrays_in(duplicate(result)):
+            assert np.array_equal(array, was[name], equal_nan=True), (result, name)
+            assert array.flags.writeable == was[name].flags.writeable, (result, name)
+    G, D, other = duplicate(F), duplicate(C), duplicate(K)
+    assert np.array_equal(D.recoarsen(G).sheaf.tail_data, C.sheaf.tail_data)
+    assert np.array_equal(other.refresh(G).sheaf.tail_data, K.sheaf.tail_data)
+    assert np.array_equal(D.lift(D.pool(x)), C.lift(C.pool(x)))
