@@ -88,5 +88,12 @@ SIZES = {
         )
     ),
 }
+QUALITIES = {
+    "smoke": {"chain 600": None},
+    "small": {"chain 20000": 1, "bunny": 1, "wing": 1},
+    "medium": {"chain 100000": 1, "poses 100000": 1, "bunny": 1, "wing": 1},
+}
+for _size, _floors in QUALITIES.items():
+    SIZES[_size] += [Question("quality", problem, floor) for problem, floor in _floors.items()]
 SIZES["large"] = SIZES["medium"]
 ROUNDS = {"smoke": 1, "small": 3, "medium": 3, "large": 3}

@@ -1,8 +1,9 @@
 """The sheaves that questions are asked of: names such as "3-D grid 37", the same on every run.
 
 Grids carry plane or space rotations near a random gauge ("noise" is the angle's deviation); "poses"
-is a random walk that closes loops with near poses; "near consistent" W1's graph with general maps
-near a consistent sheaf; "mixed" is W3; "strip" a sequence of cameras, each seeing the next two.
+is a random walk that closes loops with near poses, "chain" one that never returns; "near
+consistent" W1's graph with general maps near a consistent sheaf; "mixed" is W3; "strip" a sequence
+of cameras, each seeing the next two.
 Real data come from the folder named by ``SHEAFCOARSEN_DATA``.
 """
 
@@ -46,6 +47,15 @@ def poses(n):
     return sc.gallery.bundle(np.array(sorted(set(edges))), 2, noise=NOISE, seed=0)
 
 
+def chain(n):
+    """Return a walk that sees, half as often as it steps, a place of its last 200 steps."""
+    rng = np.random.default_rng(1)
+    steps, seen = np.arange(n - 1), rng.integers(0, n - 200, n // 2)
+    back = np.stack([seen, seen + rng.integers(2, 200, n // 2)], axis=1)
+    edges = np.unique(np.concatenate([np.stack([steps, steps + 1], axis=1), back]), axis=0)
+    return sc.gallery.bundle(edges, 2, noise=0.02, seed=1)
+
+
 def near_consistent(n):
     """Return general 3 x 3 maps M_e T_v, disturbed by a hundredth."""
     F, rng = workloads.build("W1", n), np.random.default_rng(7)
@@ -77,6 +87,7 @@ MADE = {
     "3-D grid, scalar": lambda n: sc.CellularSheaf.constant(grid(n, n, n)),
     "3-D grid, space": lambda n: bundle(n, n, n, dim=3, noise=0.0),
     "poses": poses,
+    "chain": chain,
     "near consistent": near_consistent,
     "mixed": lambda n: workloads.build("W3", n),
     "strip": strip,

@@ -274,6 +274,7 @@ class _Iterated:
         """
         spectrum = self.spectrum
         spectrum.k = count = self._count(m)
+        spectrum.beyond = count - self._count(self.k)
         method = spectrum.chosen()
         start = self.vectors
         if method != "multilevel":

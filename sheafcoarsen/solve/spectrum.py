@@ -134,6 +134,7 @@ class LowSpectrum:
     ):
         self.sheaf, self.k, self.tol, self.positive = sheaf, k, tol, positive
         self.progress, self._aims = progress, aims
+        self.beyond = 0  # how many of the k are only told apart from those before them
         self._order: Order | None = None  # of elimination, where it was looked for
         self._sections_of = sections_of or (lambda: global_sections(sheaf).basis)
         d = block_size(sheaf.vertex_dims)
@@ -410,7 +411,8 @@ class LowSpectrum:
 
     def _width(self, wanted: int) -> int:
         """Return how many columns are iterated for so many pairs: what is worked on at a time."""
-        return padded(wanted + max(GUARDS, wanted // 5))
+        wanted -= self.beyond  # those do for guards
+        return padded(wanted + max(GUARDS, wanted // 5, self.beyond + 1))
 
     @property
     def _target(self) -> float:
