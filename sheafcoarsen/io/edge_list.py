@@ -87,6 +87,13 @@ def _lines(path: str, signed: bool) -> tuple[list[str], list[int], np.ndarray]:
     if not lines:
         raise file_error(path, None, "no edge `u v [weight]` in this file")
     values = np.ones(len(lines))
+    first = weights.words[0] if weighted[:1] == [0] else ""
+    if first.isidentifier() and first.lower() not in ("nan", "inf", "infinity"):
+        message = (
+            f"the weight of an edge must be a number, got {shown(first)}; if this line holds the "
+            f"headings of a table, begin it with #"
+        )
+        raise file_error(path, lines[0], message)
     values[weighted] = weights.numbers()
     if not signed and (values < 0).any():
         e = int((values < 0).argmax())

@@ -146,7 +146,7 @@ BAD_LISTS = {
     "trailing-comma": ("0,1,\n", 1, "got an empty field"),
     "spaces-in-names": ("New York,Boston,3\n", 1, "got 4 words"),
     "weight-word": ("0 1 2\n0 2\n0 3 x\n", 3, "the weight of an edge must be a number, got 'x'"),
-    "table": ("source,target,weight\n0,1,2\n", 1, "must be a number, got 'weight'"),
+    "table": ("source,target,weight\n0,1,2\n", 1, "got 'weight'; if this line holds the headings"),
     "headings": ("\nsource target\n0 1\n1 2\n", 2, "'source' and 'target' look like the headings"),
     "negative": ("0 1\n\n0 2 -0.5\n", 3, "must not be negative, got -0.5; CellularSheaf.signed"),
     "nan": ("0 1 nan\n", 1, "the weight of an edge must be finite, got 'nan'"),
