@@ -1,9 +1,8 @@
 """The connected components of a graph."""
 
 import numpy as np
-import scipy.sparse
-from scipy.sparse.csgraph import connected_components
 
+from sheafcoarsen._kernels.partition import label_components
 from sheafcoarsen.sheaf.checks import check_sheaf
 from sheafcoarsen.sheaf.container import CellularSheaf
 
@@ -46,9 +45,9 @@ def components(sheaf: CellularSheaf) -> np.ndarray:
 
 def component_labels(n_vertices: int, edges: np.ndarray) -> np.ndarray:
     """Return the component of each vertex, numbered in the order of their first vertices."""
-    ones = np.ones(len(edges), bool)  # True + True is True: parallel edges do not add up to none
-    graph = scipy.sparse.coo_array((ones, edges.T), shape=(n_vertices, n_vertices))
-    return connected_components(graph.tocsr(), directed=False)[1].astype(np.int64)
+    labels = np.empty(n_vertices, np.int64)
+    label_components(np.ascontiguousarray(edges, np.int64).reshape(-1, 2), labels)
+    return labels
 
 
 def component_count(F: CellularSheaf) -> int:
