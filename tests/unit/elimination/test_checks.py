@@ -51,6 +51,44 @@ def test_steps_of_another_elimination_are_refused():
         dataclasses.replace(K, steps=())
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kept": lambda K: K.kept[::-1]}, "the kept ones ascending"),
+        ({"neighbors": lambda s: s.vertices}, "a vertex follows from one that was eliminated"),
+        ({"starts": lambda s: [0, 2, 1, 3]}, "are no lists of neighbours"),
+        ({"starts": lambda s: [0, 1, 2, 2]}, "are no lists of neighbours"),
+        ({"starts": lambda s: [1, 1, 2, 3]}, "are no lists of neighbours"),
+        ({"blocks": lambda s: s.blocks[1:]}, "have other sizes"),
+        ({"blocks": lambda s: np.nan * s.blocks}, "`steps` must be finite"),
+        ({"inverses": lambda s: np.nan * s.inverses}, "`steps` must be finite"),
+    ],
+    ids=["order", "itself", "backward", "too few", "no start", "sizes", "blocks", "inverses"],
+)
+def test_parts_that_do_not_fit_are_refused(change, message):
+    """A star, whose leaves follow from its hub, in steps that say something else."""
+    K = sc.eliminate(CellularSheaf.constant(nx.star_graph(3)), keep=[0])
+    twice = sc.eliminate(CellularSheaf.constant(nx.star_graph(3)), keep=[0, 1])
+    ((name, make),) = change.items()
+    assert dataclasses.replace(K, steps=K.steps._replace()).kept.tolist() == [0]
+    if name == "kept":
+        K, parts = twice, {"kept": make(twice)}
+    else:
+        parts = {"steps": K.steps._replace(**{name: np.array(make(K.steps))})}
+    with pytest.raises(ValueError, match=message):
+        dataclasses.replace(K, **parts)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_rounding_is_that_of_the_scalar_type(dtype):
+    F = CellularSheaf.random(STAR, 3, 3, kind="orthogonal", seed=3, dtype=dtype)
+    assert sc.eliminate(F, keep=[1, 2, 3, 4], max_neighbors=4).kept.tolist() == [1, 2, 3, 4]
+    tails = F.tail_data.reshape(4, 3, 3).copy()
+    tails[1, 1] *= 1 + 1e-4
+    with pytest.raises(ValueError, match="the tail map of edge 1"):
+        sc.eliminate(F.with_maps(tails, F.head_data), max_neighbors=4)
+
+
 def test_a_map_that_is_nearly_an_isometry_is_none():
     F = CellularSheaf.constant(STAR, dim=2)
     tails = F.tail_data.reshape(4, 2, 2).copy()

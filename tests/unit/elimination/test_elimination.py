@@ -31,6 +31,12 @@ def test_resistances_in_series_and_in_parallel():
     assert K.sheaf.tail_map(0) > 0
 
 
+def test_eliminated_vertices_ascend_whatever_their_turn_was():
+    K = sc.eliminate(path(5), keep=[0])
+    assert K.steps.vertices.tolist() == [4, 3, 2, 1]
+    assert K.eliminated.tolist() == [1, 2, 3, 4]
+
+
 def test_a_mask_and_numbers_keep_the_same():
     mask = np.zeros(34, bool)
     mask[[0, 11]] = True
@@ -99,6 +105,10 @@ def test_the_scalar_type_is_kept(dtype):
     assert K.sheaf.dtype == K.extend(z).dtype == K.reduce(np.ones(12, dtype)).dtype == dtype
     assert K.prolongation.dtype == dtype
     assert K.extend(z.astype(complex)).dtype == np.result_type(dtype, complex)
+    b = np.full(12, 1j, np.complex64)  # a complex right side makes a complex solution
+    x, unit = K.extend(z, b), K.extend(0 * z, np.ones(12, dtype))
+    assert x.dtype == np.result_type(dtype, np.complex64)
+    assert_residual(x - K.extend(z) - 1j * unit, 1.0, x, n=12, eps=np.finfo(np.float32).eps)
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100])
@@ -153,6 +163,15 @@ def test_what_the_graph_decides_is_kept_for_new_maps(most, monkeypatch):
             listed[:] = [0]
 
 
+def test_new_maps_go_through_star_mesh_too():
+    star = CellularSheaf.constant(nx.star_graph(4))
+    K = sc.eliminate(star, keep=[1, 2, 3, 4], max_neighbors=4)
+    R = K.refresh(star.with_maps(2 * star.tail_data, 2 * star.head_data))
+    assert R.max_neighbors == 4
+    assert R.kept.tolist() == [1, 2, 3, 4]
+    assert R.refresh(star).sheaf.tail_data.tolist() == K.sheaf.tail_data.tolist()
+
+
 def test_new_maps_on_another_graph_are_refused():
     K = sc.eliminate(path(5))
     with pytest.raises(ValueError, match=r"its edges differ.*use eliminate for another graph"):
@@ -163,7 +182,8 @@ def test_new_maps_on_another_graph_are_refused():
 
 def test_the_result_is_read_only_and_can_be_put_together_again():
     K = sc.eliminate(KARATE)
-    for array in (K.kept, K.eliminated, K.steps.blocks, K.prolongation.data):
+    P = K.prolongation
+    for array in (K.kept, K.eliminated, *K.steps[:5], P.data, P.indices, P.indptr):
         assert not array.flags.writeable
     assert dataclasses.replace(K, max_neighbors=2).sheaf is K.sheaf
     with pytest.raises(ValueError, match="does not fit together"):

@@ -1,11 +1,14 @@
 """The steps: hubs, parallel edges and loops in numbers, room that runs out, real networks."""
 
+import dataclasses
+
 import networkx as nx
 import numpy as np
 import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
+from sheafcoarsen.elimination import as_steps
 from tests.support import reference
 from tests.support.helpers import assert_residual
 from tests.support.kernels import JIT_IS_OFF
@@ -50,6 +53,24 @@ def test_edge_stalks_that_are_far_larger_than_what_they_join():
     K = sc.eliminate(F, keep=[0, 2])
     assert (K.sheaf.edge_dims <= 2).all()
     assert_is_schur(F, K)
+
+
+def test_steps_as_saved_are_least_in_norm_too():
+    """How many dimensions nothing fixed is not saved: some may be free."""
+    F = CellularSheaf.random(nx.path_graph(6), 2, 1, seed=3)
+    K = sc.eliminate(F, keep=[2])
+    s = K.steps
+    saved = (np.array(a) for a in (s.vertices, s.starts, s.neighbors, s.blocks, s.inverses))
+    vertices, starts, neighbors, blocks, inverses = saved
+    steps = as_steps(F, vertices, (starts, neighbors), blocks, inverses)
+    again = dataclasses.replace(K, steps=steps)
+    assert not K.is_determined
+    assert not again.is_determined
+    assert not any(array.flags.writeable for array in steps[:5])
+    assert blocks.flags.writeable
+    z, b = np.ones(2), np.arange(12.0)
+    assert np.array_equal(again.extend(z, b), K.extend(z, b))
+    assert np.array_equal(again.reduce(b), K.reduce(b))
 
 
 def test_star_mesh_needs_more_room_than_there_is_at_first():
