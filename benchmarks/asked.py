@@ -41,7 +41,7 @@ SIZES = {
             ["2-D grid 30", "near consistent 900"],
             [],
             {"mixed 900": 32},
-            ["2-D grid 20"],
+            ["2-D grid 20", "2-D grid, six 20", "mixed 900"],
             ["3-D grid, scalar 9"],
             120,
         )
@@ -53,7 +53,7 @@ SIZES = {
             ["2-D grid 100", "bunny", "3-D grid, consistent 20", "near consistent 5000"],
             ["poses 20000", "wing"],
             {"sphere2500": 20, "torus3d": 20, "city10000": 20, "minnesota": 32, "mixed 5000": 32},
-            ["bunny", "2-D grid 150"],
+            ["bunny", "2-D grid 150", "2-D grid, six 70", "mixed 20000"],
             ["3-D grid, scalar 30", "3-D grid, space 20"],
             683,
         )
@@ -82,7 +82,7 @@ SIZES = {
                 "3-D grid 58": 20,
                 "2-D grid 300": 20,
             },
-            ["bunny", "2-D grid 300"],
+            ["bunny", "2-D grid 300", "2-D grid, six 100", "mixed 20000"],
             ["3-D grid, scalar 60", "3-D grid, space 40"],
             683,
         )

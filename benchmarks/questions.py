@@ -82,6 +82,7 @@ def bundle(*sides, dim, noise=NOISE):
 
 MADE = {
     "2-D grid": lambda n: bundle(n, n, dim=3),
+    "2-D grid, six": lambda n: bundle(n, n, dim=6),
     "3-D grid": lambda n: bundle(n, n, n, dim=2),
     "3-D grid, consistent": lambda n: bundle(n, n, n, dim=2, noise=0.0),
     "3-D grid, scalar": lambda n: sc.CellularSheaf.constant(grid(n, n, n)),

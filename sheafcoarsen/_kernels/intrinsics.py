@@ -1,4 +1,4 @@
-"""What numba has no word for: fused products, short rows and vectors of sums, prefetching."""
+"""What numba has no word for: fused products, short rows of sums, prefetching."""
 
 import numba
 from llvmlite import ir
@@ -31,20 +31,6 @@ if JIT_IS_OFF:
         """Add sign times the tuple ``sums`` to out[at ...]; the sign is 1 or -1."""
         for i, total in enumerate(sums):
             out[at + i] += sign * total
-
-    def lanes_plus(lanes, x, row, at):
-        """Return the tuple ``lanes`` with x row[at + i] added to entry i: one vector of them."""
-        return tuple(total + x * row[at + i] for i, total in enumerate(lanes))
-
-    def put_lanes(out, at, lanes):
-        """Write the tuple ``lanes`` to out[at ...]."""
-        for i, value in enumerate(lanes):
-            out[at + i] = value
-
-    def add_lanes(out, at, x, lanes):
-        """Add x times the tuple ``lanes`` to out[at ...]."""
-        for i, value in enumerate(lanes):
-            out[at + i] += x * value
 else:
     # what acts on tuples is written for LLVM: numba would type and lower every entry by itself
 
@@ -100,99 +86,6 @@ else:
     def add_row(typingctx, out, at, sign, sums):
         """Add sign times the tuple ``sums`` to out[at ...]; the sign is 1 or -1."""
         return numba.types.none(out, at, sign, sums), _row_writer(out, sums, add=True)
-
-    # lanes stay in one register: LLVM's own vectorizer would ask at each row whether arrays overlap
-
-    @intrinsic
-    def lanes_plus(typingctx, lanes, x, row, at):
-        """Return the tuple ``lanes`` with x row[at + i] added to entry i: one vector of them."""
-
-        def codegen(context, builder, signature, args):
-            kind = _Lanes(context, builder, lanes)
-            entries = kind.load(_address(context, builder, row, args[2], args[3], 0))
-            total = kind.fused(kind.filled(args[1], x), entries, kind.packed(args[0]))
-            return kind.unpacked(total)
-
-        return lanes(lanes, x, row, at), codegen
-
-    @intrinsic
-    def put_lanes(typingctx, out, at, lanes):
-        """Write the tuple ``lanes`` to out[at ...]."""
-
-        def codegen(context, builder, signature, args):
-            kind = _Lanes(context, builder, lanes)
-            kind.store(kind.packed(args[2]), _address(context, builder, out, args[0], args[1], 0))
-            return context.get_dummy_value()
-
-        return numba.types.none(out, at, lanes), codegen
-
-    @intrinsic
-    def add_lanes(typingctx, out, at, x, lanes):
-        """Add x times the tuple ``lanes`` to out[at ...]."""
-
-        def codegen(context, builder, signature, args):
-            kind = _Lanes(context, builder, lanes)
-            place = _address(context, builder, out, args[0], args[1], 0)
-            total = kind.fused(kind.filled(args[2], x), kind.packed(args[3]), kind.load(place))
-            kind.store(total, place)
-            return context.get_dummy_value()
-
-        return numba.types.none(out, at, x, lanes), codegen
-
-    class _Lanes:
-        """A tuple of real numbers as one vector; a tuple of one entry, of any kind, as that."""
-
-        def __init__(self, context, builder, lanes):
-            self.context, self.builder = context, builder
-            self.kind, self.count = lanes.dtype, len(lanes)
-            if self.count > 1:
-                self.vector = ir.VectorType(context.get_value_type(self.kind), self.count)
-
-        def packed(self, value):
-            entries = [self.builder.extract_value(value, i) for i in range(self.count)]
-            if self.count == 1:
-                return entries[0]
-            vector = ir.Constant(self.vector, ir.Undefined)
-            for i, entry in enumerate(entries):
-                vector = self.builder.insert_element(vector, entry, ir.IntType(32)(i))
-            return vector
-
-        def unpacked(self, vector):
-            if self.count == 1:
-                return cgutils.pack_array(self.builder, [vector])
-            places = [ir.IntType(32)(i) for i in range(self.count)]
-            entries = [self.builder.extract_element(vector, i) for i in places]
-            return cgutils.pack_array(self.builder, entries)
-
-        def filled(self, x, kind):
-            x = self.context.cast(self.builder, x, kind, self.kind)
-            if self.count == 1:
-                return x
-            first = ir.Constant(self.vector, ir.Undefined)
-            first = self.builder.insert_element(first, x, ir.IntType(32)(0))
-            everywhere = ir.Constant(ir.VectorType(ir.IntType(32), self.count), None)
-            return self.builder.shuffle_vector(first, first, everywhere)
-
-        def load(self, place):
-            if self.count == 1:
-                return self.context.unpack_value(self.builder, self.kind, place)
-            place = self.builder.bitcast(place, self.vector.as_pointer())
-            return self.builder.load(place, align=self.kind.bitwidth // 8)
-
-        def store(self, value, place):
-            if self.count == 1:
-                self.context.pack_value(self.builder, self.kind, value, place)
-                return
-            place = self.builder.bitcast(place, self.vector.as_pointer())
-            self.builder.store(value, place, align=self.kind.bitwidth // 8)
-
-        def fused(self, *three):
-            if self.count == 1:
-                return _fused(self.context, self.builder, self.kind, list(three))
-            kind = ir.FunctionType(self.vector, [self.vector] * 3)
-            name = f"llvm.fma.v{self.count}f{self.kind.bitwidth}"
-            function = cgutils.get_or_insert_function(self.builder.module, kind, name)
-            return self.builder.call(function, three)
 
     def _address(context, builder, array_type, array, at, i):
         struct = context.make_array(array_type)(context, builder, array)

@@ -1,20 +1,40 @@
-"""Rows of vectors that stay in registers while a product with a block row is summed up.
+"""Neighbouring numbers of a row as one value, which stays in a register while sums are taken.
 
-A vector holds neighbouring columns of one row; ``sums`` is a tuple of them, one for each row of a
-block. To the compiler a vector is one value: as a tuple of numbers it would be taken apart and put
-together again in every round of a loop. What is read is cast to the type of the sums, and what is
-written to that of the array. Arrays are flat; ``h`` is how many entries a row has.
+A vector holds as many numbers as ``lanes``, a tuple of zeros of their type; ``sums`` and ``rows``
+are tuples of vectors, one for each row of a block. As a tuple of numbers a vector would be taken
+apart and put together again in every round of a loop, and LLVM's own vectorizer would ask at each
+row whether arrays overlap. What is read is cast to the type of the vectors, and what is written to
+that of the array. Arrays are flat; ``h`` is how many entries a row has. A sign is 1.0 or -1.0.
 """
 
 import numpy as np
+from llvmlite import binding
 
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen._kernels.registers import Registers, Vector
+
+MASKS = bool(binding.get_host_cpu_features().get("avx"))
+"""Whether the processor reads and writes some numbers of a vector at once, and not one by one."""
 
 if JIT_IS_OFF:
 
+    def zero_row(lanes):
+        """Return a vector of zeros."""
+        return np.array(lanes)
+
     def zero_rows(lanes, rows):
-        """Return as many vectors as ``rows`` is long, of zeros like ``lanes``."""
+        """Return as many vectors as ``rows`` is long, of zeros."""
         return tuple(np.array(lanes) for _ in rows)
+
+    def read_row(lanes, x, at):
+        """Return the vector that begins at ``at``."""
+        return x[at : at + len(lanes)].astype(type(lanes[0]))
+
+    def read_rows(lanes, rows, x, at, h):
+        """Return as many vectors as ``rows`` is long, which begin at ``at``."""
+        return tuple(
+            x[at + i * h : at + i * h + len(lanes)].astype(type(lanes[0])) for i in range(len(rows))
+        )
 
     def add_block(sums, columns, data, k, y, at, h):
         """Add the product of block k, which has as many columns as named, with rows of y."""
@@ -30,41 +50,108 @@ if JIT_IS_OFF:
         """Return the sums times by[c ...], column by column."""
         return tuple(total * by[c : c + len(total)] for total in sums)
 
+    def add_row(total, x, row, at):
+        """Add x times the row that begins at ``at``."""
+        return total + x * row[at : at + len(total)]
+
     def add_rows(sums, x, rows, at, h):
         """Add x times the rows that begin at ``at``."""
         return tuple(
             total + x * rows[at + a * h : at + a * h + len(total)] for a, total in enumerate(sums)
         )
 
+    def put_row(out, at, total):
+        """Write a vector to the row that begins at ``at``."""
+        out[at : at + len(total)] = total
+
     def put_rows(out, at, h, sums):
         """Write the sums to the rows that begin at ``at``."""
         for a, total in enumerate(sums):
             out[at + a * h : at + a * h + len(total)] = total
+
+    def add_to_row(out, at, x, total):
+        """Add x times a vector to the row that begins at ``at``."""
+        out[at : at + len(total)] += x * total
+
+    def add_image(total, sign, data, at, rows):
+        """Add sign times the product of data[at ...] with rows."""
+        return total + sign * sum(data[at + i] * row for i, row in enumerate(rows))
+
+    def add_adjoint(sums, sign, data, at, total):
+        """Add sign times the product of the conjugate of data[at + i] with a vector to sum i."""
+        return tuple(old + sign * np.conj(data[at + i]) * total for i, old in enumerate(sums))
+
+    def add_column(sums, sign, data, at, stride, left, row):
+        """Add sign times data[at + k stride] times a vector to sum k; to those left only."""
+        return tuple(
+            total + sign * data[at + k * stride] * row if k < left else total
+            for k, total in enumerate(sums)
+        )
+
+    def add_row_of_adjoint(out, to, data, at, stride, left, sums):
+        """Add the sum of the conjugates of data[at + k stride] times sum k to a row."""
+        for k in range(min(left, len(sums))):
+            total = sums[k]
+            out[to : to + len(total)] += np.conj(data[at + k * stride]) * total
+
+    def without(sums, count, left):
+        """Return vectors with zeros for the first so many numbers, and zero but for those left."""
+        return tuple(
+            np.where((np.arange(len(total)) >= count) & (k < left), total, total.dtype.type(0))
+            for k, total in enumerate(sums)
+        )
+
+    def read_some(lanes, x, at, count):
+        """Return the vector that begins at ``at``, with zeros for all but so many numbers."""
+        out = np.array(lanes)
+        count = min(count, len(lanes))
+        out[:count] = x[at : at + count]
+        return out
+
+    def put_some(out, at, count, total):
+        """Write so many numbers of a vector, or all of them."""
+        count = min(count, len(total))
+        out[at : at + count] = total[:count]
+
+    def add_some(out, at, count, total):
+        """Add so many numbers of a vector, or all of them."""
+        count = min(count, len(total))
+        out[at : at + count] += total[:count]
+
+    def add_products(total, x, y):
+        """Add the products of numbers of two vectors."""
+        return total + x * y
+
+    def add_multiple(total, x, y):
+        """Add the conjugate of a vector times a number."""
+        return total + np.conj(x) * y
+
+    def sum_of(total):
+        """Return the sum of a vector's numbers."""
+        return total.sum()
+
+    def negative(total):
+        """Return a vector with other signs."""
+        return -total
 else:
     from llvmlite import ir
     from numba import types
     from numba.core import cgutils
-    from numba.extending import intrinsic, models, register_model
+    from numba.extending import intrinsic
 
-    class Vector(types.Type):
-        """Some real numbers in one register."""
+    @intrinsic
+    def zero_row(typingctx, lanes):
+        """Return a vector of zeros."""
+        vector = Vector(lanes.dtype, len(lanes))
 
-        def __init__(self, kind, count):
-            self.kind, self.count = kind, count
-            super().__init__(name=f"Vector({kind}, {count})")
+        def codegen(context, builder, signature, args):
+            return ir.Constant(context.get_value_type(vector), None)
 
-    @register_model(Vector)
-    class VectorModel(models.PrimitiveModel):
-        """To LLVM a vector; a single number is one."""
-
-        def __init__(self, manager, vector):
-            number = manager.lookup(vector.kind).get_value_type()
-            kind = number if vector.count == 1 else ir.VectorType(number, vector.count)
-            super().__init__(manager, vector, kind)
+        return vector(lanes), codegen
 
     @intrinsic
     def zero_rows(typingctx, lanes, rows):
-        """Return as many vectors as ``rows`` is long, of zeros like ``lanes``."""
+        """Return as many vectors as ``rows`` is long, of zeros."""
         vector = Vector(lanes.dtype, len(lanes))
         result = types.UniTuple(vector, len(rows))
 
@@ -75,18 +162,39 @@ else:
         return result(lanes, rows), codegen
 
     @intrinsic
+    def read_row(typingctx, lanes, x, at):
+        """Return the vector that begins at ``at``."""
+        vector = Vector(lanes.dtype, len(lanes))
+
+        def codegen(context, builder, signature, args):
+            return Registers(context, builder, vector).loaded(x, *args[1:])
+
+        return vector(lanes, x, at), codegen
+
+    @intrinsic
+    def read_rows(typingctx, lanes, rows, x, at, h):
+        """Return as many vectors as ``rows`` is long, which begin at ``at``."""
+        vector = Vector(lanes.dtype, len(lanes))
+
+        def codegen(context, builder, signature, args):
+            do = Registers(context, builder, vector)
+            return cgutils.pack_array(builder, do.rows(x, *args[2:], len(rows)))
+
+        return types.UniTuple(vector, len(rows))(lanes, rows, x, at, h), codegen
+
+    @intrinsic
     def add_block(typingctx, sums, columns, data, k, y, at, h):
         """Add the product of block k, which has as many columns as named, with rows of y."""
 
         def codegen(context, builder, signature, args):
-            do = _Vectors(context, builder, sums.dtype)
+            do = Registers(context, builder, sums.dtype)
             rows, q = do.entries(args[0]), len(columns)
             begin = builder.mul(args[3], args[3].type(len(rows) * q))
             entries = do.rows(y, args[4], args[5], args[6], q)
             for a, total in enumerate(rows):
                 for b, entry in enumerate(entries):
-                    place = do.place(data, args[2], builder.add(begin, begin.type(a * q + b)))
-                    total = do.plus(total, do.filled(builder.load(place)), entry)
+                    place = builder.add(begin, begin.type(a * q + b))
+                    total = do.plus(total, do.number(data, args[2], place), entry)
                 rows[a] = total
             return cgutils.pack_array(builder, rows)
 
@@ -97,7 +205,7 @@ else:
         """Return the sums times by[c ...], column by column."""
 
         def codegen(context, builder, signature, args):
-            do = _Vectors(context, builder, sums.dtype)
+            do = Registers(context, builder, sums.dtype)
             factor = do.loaded(by, args[1], args[2])
             rows = [builder.fmul(total, factor) for total in do.entries(args[0])]
             return cgutils.pack_array(builder, rows)
@@ -105,25 +213,46 @@ else:
         return sums(sums, by, c), codegen
 
     @intrinsic
+    def add_row(typingctx, total, x, row, at):
+        """Add x times the row that begins at ``at``."""
+
+        def codegen(context, builder, signature, args):
+            do = Registers(context, builder, total)
+            factor = context.cast(builder, args[1], x, total.kind)
+            return do.plus(args[0], factor, do.loaded(row, args[2], args[3]))
+
+        return total(total, x, row, at), codegen
+
+    @intrinsic
     def add_rows(typingctx, sums, x, rows, at, h):
         """Add x times the rows that begin at ``at``."""
 
         def codegen(context, builder, signature, args):
-            do = _Vectors(context, builder, sums.dtype)
-            factor = do.filled(context.cast(builder, args[1], x, sums.dtype.kind))
+            do = Registers(context, builder, sums.dtype)
+            factor = context.cast(builder, args[1], x, sums.dtype.kind)
             totals = do.entries(args[0])
             others = do.rows(rows, args[2], args[3], args[4], len(totals))
-            totals = [do.plus(*three, factor) for three in zip(totals, others, strict=True)]
+            totals = [do.plus(t, factor, o) for t, o in zip(totals, others, strict=True)]
             return cgutils.pack_array(builder, totals)
 
         return sums(sums, x, rows, at, h), codegen
+
+    @intrinsic
+    def put_row(typingctx, out, at, total):
+        """Write a vector to the row that begins at ``at``."""
+
+        def codegen(context, builder, signature, args):
+            Registers(context, builder, total).store(args[2], out, args[0], args[1])
+            return context.get_dummy_value()
+
+        return types.none(out, at, total), codegen
 
     @intrinsic
     def put_rows(typingctx, out, at, h, sums):
         """Write the sums to the rows that begin at ``at``."""
 
         def codegen(context, builder, signature, args):
-            do = _Vectors(context, builder, sums.dtype)
+            do = Registers(context, builder, sums.dtype)
             place = args[1]
             for total in do.entries(args[3]):
                 do.store(total, out, args[0], place)
@@ -132,63 +261,164 @@ else:
 
         return types.none(out, at, h, sums), codegen
 
-    class _Vectors:
-        """What can be done with vectors of one type."""
+    @intrinsic
+    def add_to_row(typingctx, out, at, x, total):
+        """Add x times a vector to the row that begins at ``at``."""
 
-        def __init__(self, context, builder, vector):
-            self.context, self.builder = context, builder
-            self.kind, self.count = vector.kind, vector.count
-            self.type = context.get_value_type(vector)
+        def codegen(context, builder, signature, args):
+            do = Registers(context, builder, total)
+            factor = context.cast(builder, args[2], x, total.kind)
+            new = do.plus(do.loaded(out, args[0], args[1]), factor, args[3])
+            do.store(new, out, args[0], args[1])
+            return context.get_dummy_value()
 
-        def entries(self, sums):
-            return [self.builder.extract_value(sums, i) for i in range(sums.type.count)]
+        return types.none(out, at, x, total), codegen
 
-        def place(self, array_type, array, at):
-            struct = self.context.make_array(array_type)(self.context, self.builder, array)
-            return self.builder.gep(struct.data, [at])
+    @intrinsic
+    def add_image(typingctx, total, sign, data, at, rows):
+        """Add sign times the product of data[at ...] with rows."""
 
-        def filled(self, x):
-            if self.count == 1:
-                return x
-            first = ir.Constant(self.type, ir.Undefined)
-            first = self.builder.insert_element(first, x, ir.IntType(32)(0))
-            everywhere = ir.Constant(ir.VectorType(ir.IntType(32), self.count), None)
-            return self.builder.shuffle_vector(first, first, everywhere)
+        def codegen(context, builder, signature, args):
+            do = Registers(context, builder, total)
+            result = args[0]
+            for i, row in enumerate(do.entries(args[4])):
+                place = builder.add(args[3], args[3].type(i))
+                result = do.plus(result, do.number(data, args[2], place, args[1]), row)
+            return result
 
-        def like(self, number):
-            """The type of a vector of other numbers."""
-            number = self.context.get_value_type(number)
-            return number if self.count == 1 else ir.VectorType(number, self.count)
+        return total(total, sign, data, at, rows), codegen
 
-        def cast(self, value, kind, other):
-            if kind.bitwidth == other.bitwidth:
-                return value
-            cast = self.builder.fpext if kind.bitwidth < other.bitwidth else self.builder.fptrunc
-            return cast(value, self.like(other))
+    @intrinsic
+    def add_adjoint(typingctx, sums, sign, data, at, total):
+        """Add sign times the product of the conjugate of data[at + i] with a vector to sum i."""
 
-        def loaded(self, array_type, array, at):
-            kind = array_type.dtype
-            place = self.place(array_type, array, at)
-            place = self.builder.bitcast(place, self.like(kind).as_pointer())
-            value = self.builder.load(place, align=kind.bitwidth // 8)
-            return self.cast(value, kind, self.kind)
+        def codegen(context, builder, signature, args):
+            do = Registers(context, builder, total)
+            results = []
+            for i, old in enumerate(do.entries(args[0])):
+                place = builder.add(args[3], args[3].type(i))
+                factor = do.conjugate(do.number(data, args[2], place, args[1]))
+                results.append(do.plus(old, factor, args[4]))
+            return cgutils.pack_array(builder, results)
 
-        def rows(self, array_type, array, at, h, count):
-            found = []
-            for _ in range(count):
-                found.append(self.loaded(array_type, array, at))
-                at = self.builder.add(at, h)
-            return found
+        return sums(sums, sign, data, at, total), codegen
 
-        def store(self, value, array_type, array, at):
-            kind = array_type.dtype
-            place = self.place(array_type, array, at)
-            place = self.builder.bitcast(place, self.like(kind).as_pointer())
-            self.builder.store(self.cast(value, self.kind, kind), place, align=kind.bitwidth // 8)
+    @intrinsic
+    def add_column(typingctx, sums, sign, data, at, stride, left, row):
+        """Add sign times data[at + k stride] times a vector to sum k; to those left only."""
 
-        def plus(self, total, x, y):
-            width = "" if self.count == 1 else f"v{self.count}"
-            kind = ir.FunctionType(self.type, [self.type] * 3)
-            name = f"llvm.fma.{width}f{self.kind.bitwidth}"
-            function = cgutils.get_or_insert_function(self.builder.module, kind, name)
-            return self.builder.call(function, (x, y, total))
+        def codegen(context, builder, signature, args):
+            do = Registers(context, builder, row)
+            places = do.strided(args[3], args[4], args[5], len(sums))
+            pairs = zip(do.entries(args[0]), places, strict=True)
+            totals = [do.plus(t, do.number(data, args[2], at, args[1]), args[6]) for t, at in pairs]
+            return cgutils.pack_array(builder, totals)
+
+        return sums(sums, sign, data, at, stride, left, row), codegen
+
+    @intrinsic
+    def add_row_of_adjoint(typingctx, out, to, data, at, stride, left, sums):
+        """Add the sum of the conjugates of data[at + k stride] times sum k to a row."""
+
+        def codegen(context, builder, signature, args):
+            do = Registers(context, builder, sums.dtype)
+            places = do.strided(args[3], args[4], args[5], len(sums))
+            total = do.loaded(out, args[0], args[1])
+            for entry, at in zip(do.entries(args[6]), places, strict=True):
+                factor = do.conjugate(do.number(data, args[2], at))
+                total = do.plus(total, factor, entry)
+            do.store(total, out, args[0], args[1])
+            return context.get_dummy_value()
+
+        return types.none(out, to, data, at, stride, left, sums), codegen
+
+    @intrinsic
+    def without(typingctx, sums, count, left):
+        """Return vectors with zeros for the first so many numbers, and zero but for those left."""
+
+        def codegen(context, builder, signature, args):
+            do = Registers(context, builder, sums.dtype)
+            zero = ir.Constant(do.type, None)
+            rows = []
+            for k, total in enumerate(do.entries(args[0])):
+                if sums.dtype.count > 1:
+                    total = builder.select(do.compared(">=", args[1]), total, zero)
+                if k > 0:
+                    is_left = builder.icmp_signed("<", args[2].type(k), args[2])
+                    total = builder.select(is_left, total, zero)
+                rows.append(total)
+            return cgutils.pack_array(builder, rows)
+
+        return sums(sums, count, left), codegen
+
+    @intrinsic
+    def read_some(typingctx, lanes, x, at, count):
+        """Return the vector that begins at ``at``, with zeros for all but so many numbers."""
+        vector = Vector(lanes.dtype, len(lanes))
+
+        def codegen(context, builder, signature, args):
+            return Registers(context, builder, vector).loaded(x, *args[1:])
+
+        return vector(lanes, x, at, count), codegen
+
+    @intrinsic
+    def put_some(typingctx, out, at, count, total):
+        """Write so many numbers of a vector, or all of them."""
+
+        def codegen(context, builder, signature, args):
+            do = Registers(context, builder, total)
+            do.store(args[3], out, args[0], args[1], args[2])
+            return context.get_dummy_value()
+
+        return types.none(out, at, count, total), codegen
+
+    @intrinsic
+    def add_some(typingctx, out, at, count, total):
+        """Add so many numbers of a vector, or all of them."""
+
+        def codegen(context, builder, signature, args):
+            do = Registers(context, builder, total)
+            new = builder.fadd(do.loaded(out, *args[:3]), args[3])
+            do.store(new, out, *args[:3])
+            return context.get_dummy_value()
+
+        return types.none(out, at, count, total), codegen
+
+    @intrinsic
+    def add_products(typingctx, total, x, y):
+        """Add the products of numbers of two vectors."""
+
+        def codegen(context, builder, signature, args):
+            do = Registers(context, builder, total)
+            return do.added(args[0], do.parts(args[1]), args[2])
+
+        return total(total, x, y), codegen
+
+    @intrinsic
+    def add_multiple(typingctx, total, x, y):
+        """Add the conjugate of a vector times a number."""
+
+        def codegen(context, builder, signature, args):
+            do = Registers(context, builder, total)
+            factor = do.filled(context.cast(builder, args[2], y, total.kind))
+            return do.added(args[0], do.parts(args[1], conjugate=True), factor)
+
+        return total(total, x, y), codegen
+
+    @intrinsic
+    def sum_of(typingctx, total):
+        """Return the sum of a vector's numbers."""
+
+        def codegen(context, builder, signature, args):
+            return Registers(context, builder, total).folded(args[0])
+
+        return total.kind(total), codegen
+
+    @intrinsic
+    def negative(typingctx, total):
+        """Return a vector with other signs."""
+
+        def codegen(context, builder, signature, args):
+            return builder.fneg(args[0])
+
+        return total(total), codegen

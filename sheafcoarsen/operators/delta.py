@@ -5,13 +5,15 @@ import scipy.sparse
 from scipy.sparse.linalg import LinearOperator
 
 from sheafcoarsen._kernels import operators as kernels
-from sheafcoarsen._support import offsets, run_ranges
+from sheafcoarsen._kernels.arrays import SheafArrays
+from sheafcoarsen._kernels.vectors import MASKS
+from sheafcoarsen._support import offsets, ranges, run_ranges
 from sheafcoarsen.operators.csr import canonical_csr, index_dtype
 from sheafcoarsen.operators.pattern import SERIAL_BELOW
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
-LANES = 4
-"""Columns of a cochain that are worked on at a time: as many doubles as a register holds."""
+LANES = (8, 4, 1), (4, 1)
+"""Columns of a cochain that are worked on at a time, real and complex."""
 
 
 def coboundary(sheaf: CellularSheaf) -> scipy.sparse.csr_array:
@@ -56,66 +58,99 @@ def apply_coboundary(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
     """Return delta x for a checked x of shape (dim_c0, h), straight from the maps."""
     y = np.empty((sheaf.dim_c1, x.shape[1]), np.result_type(sheaf.dtype, x.dtype))
     given, result = _as_the_maps(sheaf, x.astype(y.dtype, copy=False)), _as_the_maps(sheaf, y)
-    columns = _columns(sheaf)
-    arrays, enough = sheaf.arrays, SERIAL_BELOW / max(x.shape[1], 1)
+    h = result.shape[1]
+    if h == 0:
+        return y
+    arrays, shape, lanes = without_loops(sheaf), _shape(sheaf), _lanes(result)
 
-    def apply(part: tuple[int, int], lanes: tuple) -> None:
-        def to_edges(lo: int, hi: int) -> None:
-            kernels.apply_coboundary(lo, hi, arrays, part, lanes, columns, given, result)
+    def to_edges(lo: int, hi: int) -> None:
+        if shape is not None:
+            kernels.apply_uniform_coboundary(lo, hi, arrays, shape, lanes, given, result)
+        elif h > 1 or not _is_along_stalks(sheaf):
+            kernels.apply_coboundary(lo, hi, arrays, lanes, given, result)
+        else:
+            flat = given.reshape(-1), result.reshape(-1)
+            kernels.apply_coboundary_column(lo, hi, arrays, *_along_stalks(sheaf, result), *flat)
 
-        run_ranges(to_edges, sheaf.edge_offsets, cumulative=True, serial_below=enough)
-
-    for part, lanes in _parts(result):
-        apply(part, lanes)
+    run_ranges(to_edges, sheaf.edge_offsets, cumulative=True, serial_below=SERIAL_BELOW / h)
     return y
 
 
 def apply_laplacian(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
-    """Return delta* (delta x) for a checked x of shape (dim_c0, h), straight from the maps.
+    """Return delta* (delta x) for a checked x of shape (dim_c0, h), straight from the maps."""
+    return _apply_laplacian(sheaf, without_loops(sheaf), x)
+
+
+def _apply_laplacian(sheaf: CellularSheaf, arrays: SheafArrays, x: np.ndarray) -> np.ndarray:
+    """Do so with the arrays without loops.
 
     Threads share the columns, so that sums are the same whatever their number.
     """
     out = np.zeros(x.shape, np.result_type(sheaf.dtype, x.dtype))
     given, result = _as_the_maps(sheaf, x.astype(out.dtype, copy=False)), _as_the_maps(sheaf, out)
-    columns = _columns(sheaf)
-    if result.shape[1] == 1 and columns and not (sheaf.edges[:, 0] == sheaf.edges[:, 1]).any():
-        rows = int(sheaf.edge_dims[0])
-        square = (0,) if rows == len(columns) else ()
-        flat, total = given.reshape(-1), result.reshape(-1)
-        kernels.apply_laplacian_column(sheaf.arrays, rows, columns, square, flat, total)
+    h, shape = result.shape[1], _shape(sheaf)
+    if h == 0:
         return out
-    arrays = sheaf.arrays
+    if h == 1 and _is_along_stalks(sheaf):
+        flat = given.reshape(-1), result.reshape(-1)
+        kernels.apply_laplacian_column(arrays, *_along_stalks(sheaf, result), *flat)
+        return out
+    lanes = _lanes(result)
 
-    def apply(part: tuple[int, int], lanes: tuple) -> None:
-        begin, width = part[0], len(lanes)
+    def in_columns(lo: int, hi: int) -> None:
+        if shape is not None:
+            kernels.apply_uniform_laplacian(lo, hi, arrays, shape, lanes, given, result)
+        else:
+            kernels.apply_laplacian(lo, hi, arrays, lanes, given, result)
 
-        def in_columns(lo: int, hi: int) -> None:
-            lo, hi = begin + lo * width, begin + hi * width
-            kernels.apply_laplacian(lo, hi, arrays, lanes, columns, given, result)
-
-        cost = np.full((part[1] - begin) // width, width * float(len(sheaf.tail_data)))
-        run_ranges(in_columns, cost, serial_below=SERIAL_BELOW)
-
-    for part, lanes in _parts(result):
-        apply(part, lanes)
+    cost = np.full(h // len(lanes), len(lanes) * float(len(sheaf.tail_data)))
+    run_ranges(in_columns, cost, serial_below=SERIAL_BELOW)
     return out
 
 
-def _columns(sheaf: CellularSheaf) -> tuple[int, ...]:
-    """Return as many zeros as all maps have columns, none where they differ or are more than 3.
+def without_loops(sheaf: CellularSheaf) -> SheafArrays:
+    """Return the arrays, with F_tail - F_head as tail map of each loop and zero as head map."""
+    f = sheaf.arrays
+    loops = np.flatnonzero(f.edges[:, 0] == f.edges[:, 1])
+    if len(loops) == 0:
+        return f
+    lengths = f.edge_dims[loops] * f.vertex_dims[f.edges[loops, 0]]
+    head = ranges(f.head_offsets[loops], lengths)
+    tail_data, head_data = f.tail_data.copy(), f.head_data.copy()
+    tail_data[ranges(f.tail_offsets[loops], lengths)] -= head_data[head]
+    head_data[head] = 0
+    return f._replace(tail_data=tail_data, head_data=head_data)
 
-    Kernels are compiled for each length, with their loops unrolled.
+
+def _shape(sheaf: CellularSheaf) -> tuple[int, tuple, tuple] | None:
+    """Return the shape of all maps for kernels that are compiled for it, None where there is none.
+
+    They are for up to three columns, with their loops unrolled.
     """
-    d = sheaf.map_shape[1] if sheaf.map_shape else 0
-    return (0,) * d if d <= 3 else ()
+    if sheaf.map_shape is None or sheaf.map_shape[1] > 3:
+        return None
+    rows, columns = sheaf.map_shape
+    return rows, (0,) * columns, (0,) * (rows == columns)
 
 
-def _parts(out: np.ndarray) -> list[tuple[tuple[int, int], tuple]]:
-    """Return ranges of columns, and for each as many zeros as are worked on at a time."""
-    zero, h = out.dtype.type(0), out.shape[1]
-    whole = 0 if out.dtype.kind == "c" else h - h % LANES
-    parts = [((0, whole), (zero,) * LANES), ((whole, h), (zero,))]
-    return [(part, lanes) for part, lanes in parts if part[0] < part[1]]
+def _lanes(out: np.ndarray) -> tuple:
+    """Return as many zeros as columns are worked on at a time."""
+    widths = LANES[out.dtype.kind == "c"]
+    return (out.dtype.type(0),) * next(width for width in widths if width <= out.shape[1])
+
+
+def _is_along_stalks(sheaf: CellularSheaf) -> bool:
+    """Whether one column is worked on entry beside entry: where maps differ in shape.
+
+    Loops whose length is the same every time are faster without.
+    """
+    return MASKS and not sheaf.map_shape
+
+
+def _along_stalks(sheaf: CellularSheaf, out: np.ndarray) -> tuple[tuple, int]:
+    """Return as many zeros as entries of a stalk are worked on at a time, and their number."""
+    width = 4 if sheaf.vertex_dims.max(initial=0) <= 4 else 8
+    return (out.dtype.type(0),) * width, width
 
 
 def _as_the_maps(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
@@ -145,11 +180,11 @@ def laplacian_operator(sheaf: CellularSheaf) -> LinearOperator:
     >>> A @ np.array([1.0, 0.0, 0.0])
     array([ 1., -1.,  0.])
     """
-    check_sheaf(sheaf)
+    arrays = without_loops(check_sheaf(sheaf))
 
     def matmat(x: np.ndarray) -> np.ndarray:
         x = np.ascontiguousarray(x, dtype=np.result_type(x.dtype, sheaf.dtype))
-        return apply_laplacian(sheaf, as_columns(x)).reshape(x.shape)
+        return _apply_laplacian(sheaf, arrays, as_columns(x)).reshape(x.shape)
 
     return LinearOperator(
         shape=(sheaf.dim_c0, sheaf.dim_c0),

@@ -19,8 +19,8 @@ RELAX = 1
 factorization of a pose graph of 100,000 vertices in such an order.
 """
 
-LANES = (16, 4, 1)
-"""Right sides that are worked on at a time."""
+LANES = (16, 4, 1), (4, 1)
+"""Right sides that are worked on at a time, real and complex."""
 
 
 class Factors:
@@ -70,7 +70,7 @@ class Factors:
         if y.dtype.kind == "c" and L.dtype.kind != "c":
             columns = columns.view(y.real.dtype)
         begin, h = 0, columns.shape[1]
-        for width in (1,) if columns.dtype.kind == "c" else LANES:
+        for width in LANES[columns.dtype.kind == "c"]:
             part = (begin, h - (h - begin) % width)
             lanes = (columns.dtype.type(0),) * width
             if part[0] < part[1]:

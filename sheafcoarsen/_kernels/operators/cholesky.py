@@ -8,8 +8,8 @@ are analysed once for all d columns of a block, and right sides are solved for f
 import numpy as np
 
 from sheafcoarsen._kernels.dense import eliminate_front
-from sheafcoarsen._kernels.intrinsics import add_lanes, lanes_plus, put_lanes
 from sheafcoarsen._kernels.jit import kernel, subkernel
+from sheafcoarsen._kernels.vectors import add_row, add_to_row, put_row, zero_row
 
 NARROW = 4
 """Fronts of up to so many block columns are joined at any price: small ones cost calls."""
@@ -332,11 +332,10 @@ def _gather(x, fronts, s, d, w):
 
 @subkernel
 def _divide(w, row, pivot):
-    """Divide a row of the right sides by a pivot; return its lanes."""
-    lanes = NOTHING
-    lanes = lanes_plus(lanes, 1 / pivot, w, row * LANES)
-    put_lanes(w, row * LANES, lanes)
-    return lanes
+    """Divide a row of the right sides by a pivot; return it."""
+    total = add_row(zero_row(NOTHING), 1 / pivot, w, row * LANES)
+    put_row(w, row * LANES, total)
+    return total
 
 
 @subkernel
@@ -347,18 +346,17 @@ def _forward(values, size, pivots, w):
         for c in range(j, end):
             solved = _divide(w, c, values[c * size + c])
             for i in range(c + 1, size if end < j + 4 else end):
-                add_lanes(w, i * LANES, -values[c * size + i], solved)
+                add_to_row(w, i * LANES, -values[c * size + i], solved)
         if end == j + 4:
             at = j * size
             first, second = values[at : at + size], values[at + size : at + 2 * size]
             third, last = values[at + 2 * size : at + 3 * size], values[at + 3 * size :]
             for i in range(np.uint64(end), np.uint64(size)):
-                sums = NOTHING
-                sums = lanes_plus(sums, first[i], w, j * LANES)
-                sums = lanes_plus(sums, second[i], w, (j + 1) * LANES)
-                sums = lanes_plus(sums, third[i], w, (j + 2) * LANES)
-                sums = lanes_plus(sums, last[i], w, (j + 3) * LANES)
-                add_lanes(w, i * np.uint64(LANES), -1.0, sums)
+                sums = add_row(zero_row(NOTHING), first[i], w, j * LANES)
+                sums = add_row(sums, second[i], w, (j + 1) * LANES)
+                sums = add_row(sums, third[i], w, (j + 2) * LANES)
+                sums = add_row(sums, last[i], w, (j + 3) * LANES)
+                add_to_row(w, i * np.uint64(LANES), -1.0, sums)
 
 
 @subkernel
@@ -370,21 +368,22 @@ def _backward(values, size, pivots, w):
             at = j * size
             first, second = values[at : at + size], values[at + size : at + 2 * size]
             third, last = values[at + 2 * size : at + 3 * size], values[at + 3 * size :]
-            one, two, three, four = NOTHING, NOTHING, NOTHING, NOTHING
+            one, two = zero_row(NOTHING), zero_row(NOTHING)
+            three, four = zero_row(NOTHING), zero_row(NOTHING)
             for i in range(np.uint64(end), np.uint64(size)):
-                one = lanes_plus(one, first[i], w, i * np.uint64(LANES))
-                two = lanes_plus(two, second[i], w, i * np.uint64(LANES))
-                three = lanes_plus(three, third[i], w, i * np.uint64(LANES))
-                four = lanes_plus(four, last[i], w, i * np.uint64(LANES))
-            add_lanes(w, j * LANES, -1.0, one)
-            add_lanes(w, (j + 1) * LANES, -1.0, two)
-            add_lanes(w, (j + 2) * LANES, -1.0, three)
-            add_lanes(w, (j + 3) * LANES, -1.0, four)
+                one = add_row(one, first[i], w, i * np.uint64(LANES))
+                two = add_row(two, second[i], w, i * np.uint64(LANES))
+                three = add_row(three, third[i], w, i * np.uint64(LANES))
+                four = add_row(four, last[i], w, i * np.uint64(LANES))
+            add_to_row(w, j * LANES, -1.0, one)
+            add_to_row(w, (j + 1) * LANES, -1.0, two)
+            add_to_row(w, (j + 2) * LANES, -1.0, three)
+            add_to_row(w, (j + 3) * LANES, -1.0, four)
         for c in range(end - 1, j - 1, -1):
-            sums = NOTHING
+            sums = zero_row(NOTHING)
             for i in range(c + 1, size if end < j + 4 else end):
-                sums = lanes_plus(sums, values[c * size + i], w, i * LANES)
-            add_lanes(w, c * LANES, -1.0, sums)
+                sums = add_row(sums, values[c * size + i], w, i * LANES)
+            add_to_row(w, c * LANES, -1.0, sums)
             _divide(w, c, values[c * size + c])
 
 

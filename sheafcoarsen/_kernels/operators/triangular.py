@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from sheafcoarsen._kernels.intrinsics import add_lanes, lanes_plus, put_lanes
 from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.vectors import add_row, add_to_row, put_row, read_row, zero_row
 
 
 @kernel
@@ -17,15 +17,15 @@ def solve_factored(indptr, indices, data, pivots, part, lanes, x):
     x = x.reshape(-1)
     for c in range(part[0], part[1], len(lanes)):
         for j in range(n):
-            y = lanes_plus(lanes, 1.0, x, j * h + c)
+            y = read_row(lanes, x, j * h + c)
             for p in range(indptr[j], indptr[j + 1]):
                 i = indices[p]
                 if i > j:
-                    add_lanes(x, i * h + c, -data[p], y)
+                    add_to_row(x, i * h + c, -data[p], y)
         for j in range(n - 1, -1, -1):
-            y = lanes_plus(lanes, 1 / pivots[j], x, j * h + c)
+            y = add_row(zero_row(lanes), 1 / pivots[j], x, j * h + c)
             for p in range(indptr[j], indptr[j + 1]):
                 i = indices[p]
                 if i > j:
-                    y = lanes_plus(y, -np.conj(data[p]), x, i * h + c)
-            put_lanes(x, j * h + c, y)
+                    y = add_row(y, -np.conj(data[p]), x, i * h + c)
+            put_row(x, j * h + c, y)

@@ -100,6 +100,30 @@ def test_products_of_any_number_of_columns_are_those_of_the_matrices(d, rows, h,
     assert_residual(apply_coboundary(F, columns) - delta @ columns, delta, columns, n=F.dim_c1)
 
 
+@pytest.mark.parametrize("masks", [True, False])
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("most", [4, 11])
+@pytest.mark.parametrize("h", [1, 3, 14])
+def test_products_where_stalks_differ(monkeypatch, dtype, most, h, masks):
+    """Stalks that fit in a vector and some that do not, empty ones, edges of any dimension."""
+    monkeypatch.setattr("sheafcoarsen.operators.delta.MASKS", masks)
+    edges = [(i, i + k) for i in range(40) for k in (1, 2)] + [(3, 3), (7, 7)]
+    rng = np.random.default_rng(most)
+    dims, rows = rng.integers(0, most + 1, 42), rng.integers(0, 6, len(edges))
+    F = CellularSheaf.random(edges, dims, rows, seed=1, dtype=dtype)
+    x = rng.standard_normal((F.dim_c0, h)) * (dtype(1) if dtype is float else 1 + 2j)
+    delta, L = reference.coboundary(F), reference.laplacian(F)
+    assert_residual(sc.laplacian_operator(F) @ x - L @ x, delta, delta, x, n=F.dim_c1)
+    assert_residual(apply_coboundary(F, x) - delta @ x, delta, x, n=F.dim_c1)
+
+
+def test_no_columns_are_none():
+    F = _strip(2, 2)
+    x = np.empty((F.dim_c0, 0))
+    assert (sc.laplacian_operator(F) @ x).shape == (F.dim_c0, 0)
+    assert apply_coboundary(F, x).shape == (F.dim_c1, 0)
+
+
 @pytest.mark.parametrize("of_maps", [np.float32, np.float64, np.complex64])
 @pytest.mark.parametrize("of_x", [np.float32, np.complex128])
 def test_products_have_the_wider_scalar_type(of_maps, of_x):
