@@ -66,7 +66,7 @@ def apply_coboundary(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
     def to_edges(lo: int, hi: int) -> None:
         if shape is not None:
             kernels.apply_uniform_coboundary(lo, hi, arrays, shape, lanes, given, result)
-        elif h > 1 or not _is_along_stalks(sheaf):
+        elif h > 1 or not _is_along_stalks(sheaf, result):
             kernels.apply_coboundary(lo, hi, arrays, lanes, given, result)
         else:
             flat = given.reshape(-1), result.reshape(-1)
@@ -91,7 +91,7 @@ def _apply_laplacian(sheaf: CellularSheaf, arrays: SheafArrays, x: np.ndarray) -
     h, shape = result.shape[1], _shape(sheaf)
     if h == 0:
         return out
-    if h == 1 and _is_along_stalks(sheaf):
+    if h == 1 and shape is None and _is_along_stalks(sheaf, result):
         flat = given.reshape(-1), result.reshape(-1)
         kernels.apply_laplacian_column(arrays, *_along_stalks(sheaf, result), *flat)
         return out
@@ -139,17 +139,21 @@ def _lanes(out: np.ndarray) -> tuple:
     return (out.dtype.type(0),) * next(width for width in widths if width <= out.shape[1])
 
 
-def _is_along_stalks(sheaf: CellularSheaf) -> bool:
-    """Whether one column is worked on entry beside entry: where maps differ in shape.
+def _is_along_stalks(sheaf: CellularSheaf, out: np.ndarray) -> bool:
+    """Whether one column is worked on entry beside entry.
 
-    Loops whose length is the same every time are faster without.
+    It is not where products of complex numbers side by side take longer than loops whose length is
+    the same every time.
     """
-    return MASKS and not sheaf.map_shape
+    return MASKS and (out.dtype.kind != "c" or not sheaf.map_shape)
 
 
 def _along_stalks(sheaf: CellularSheaf, out: np.ndarray) -> tuple[tuple, int]:
-    """Return as many zeros as entries of a stalk are worked on at a time, and their number."""
-    width = 4 if sheaf.vertex_dims.max(initial=0) <= 4 else 8
+    """Return as many zeros as entries of a stalk are worked on at a time, and their number.
+
+    Stalks that fit in a vector are worked on in one go; for longer ones shorter vectors are faster.
+    """
+    width = 8 if 4 < sheaf.vertex_dims.max(initial=0) <= 8 else 4
     return (out.dtype.type(0),) * width, width
 
 

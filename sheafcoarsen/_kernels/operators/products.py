@@ -2,13 +2,14 @@
 
 ``f`` is a ``SheafArrays`` whose loops have their difference for a tail map and zero for a head map.
 ``lanes`` are as many zeros of the scalar type of the result as numbers are worked on at a time:
-those of neighbouring columns of x, at most as many as it has. Where maps differ in shape and x is
-one column, the kernels whose names end in ``column`` work on neighbouring entries of a stalk.
+those of neighbouring columns of x, at most as many as it has. Where x is one column, the kernels
+whose names end in ``column`` work on neighbouring entries of a stalk.
 """
 
 import numpy as np
 
 from sheafcoarsen._kernels.dense import NOT_NEGATIVE
+from sheafcoarsen._kernels.intrinsics import prefetch
 from sheafcoarsen._kernels.jit import inlined, kernel
 from sheafcoarsen._kernels.vectors import (
     add_adjoint,
@@ -30,6 +31,9 @@ from sheafcoarsen._kernels.vectors import (
     zero_row,
     zero_rows,
 )
+
+AHEAD = 512
+"""Entries of maps that are asked for before they are read: pages are crossed without waiting."""
 
 TWO = (0, 0)
 """Rows of a map that are worked on together, so that x is read and written half as often."""
@@ -55,6 +59,8 @@ def apply_uniform_coboundary(lo, hi, f, shape, lanes, x, y):
             xu = read_rows(lanes, columns, x, u + c, h)
             xv = read_rows(lanes, columns, x, v + c, h)
             for row in range(e * rows, e * rows + rows):
+                prefetch(a, row * d + AHEAD)
+                prefetch(b, row * d + AHEAD)
                 total = add_image(zero_row(lanes), 1.0, a, row * d, xu)
                 put_row(y, row * h + c, add_image(total, -1.0, b, row * d, xv))
 
@@ -77,6 +83,8 @@ def apply_uniform_laplacian(lo, hi, f, shape, lanes, x, out):
             xv = read_rows(lanes, columns, x, v + c, h)
             su, sv = zero_rows(lanes, columns), zero_rows(lanes, columns)
             for _ in range(rows):
+                prefetch(a, p + AHEAD)
+                prefetch(b, p + AHEAD)
                 y = add_image(zero_row(lanes), 1.0, a, p, xu)
                 (y,) = without((add_image(y, -1.0, b, p, xv),), begin - c, 1)
                 su = add_adjoint(su, 1.0, a, p, y)
@@ -95,6 +103,8 @@ def two_rows(lanes, maps, left, x, h):
     """
     (a, p, du, u), (b, q, dv, v) = maps
     y = zero_rows(lanes, TWO)
+    prefetch(a, p + AHEAD)
+    prefetch(b, q + AHEAD)
     for i in range(du):
         y = add_column(y, 1.0, a, p + i, du, left, read_row(lanes, x, u + i * h))
     for i in range(dv):
@@ -193,9 +203,16 @@ def apply_coboundary_column(lo, hi, f, lanes, w, x, y):
         u, v = edges[e, 0], edges[e, 1]
         du, dv, p, q = vertex_dims[u], vertex_dims[v], ps[e], qs[e]
         u, v, row = vertex_offsets[u], vertex_offsets[v], edge_offsets[e]
-        end = row + edge_dims[e]
+        end, narrow = row + edge_dims[e], max(du, dv) <= w
+        xu, xv = read_some(lanes, x, u, du), negative(read_some(lanes, x, v, dv))
         while row < end:
-            y[row & NOT_NEGATIVE] = entry_of_image(lanes, w, ((a, p, du, u), (b, q, dv, v)), x)
+            prefetch(a, p + AHEAD)
+            prefetch(b, q + AHEAD)
+            if narrow:
+                total = add_products(zero_row(lanes), read_some(lanes, a, p, du), xu)
+                y[row & NOT_NEGATIVE] = sum_of(add_products(total, read_some(lanes, b, q, dv), xv))
+            else:
+                y[row & NOT_NEGATIVE] = entry_of_image(lanes, w, ((a, p, du, u), (b, q, dv, v)), x)
             p += du
             q += dv
             row += one
@@ -217,6 +234,8 @@ def apply_laplacian_column(f, lanes, w, x, out):
             xu, xv = read_some(lanes, x, u, du), negative(read_some(lanes, x, v, dv))
             su, sv = zero_row(lanes), zero_row(lanes)
             while k < rows:
+                prefetch(a, p + AHEAD)
+                prefetch(b, q + AHEAD)
                 A, B = read_some(lanes, a, p, du), read_some(lanes, b, q, dv)
                 y = sum_of(add_products(add_products(zero_row(lanes), A, xu), B, xv))
                 su, sv = add_multiple(su, A, y), add_multiple(sv, B, -y)
