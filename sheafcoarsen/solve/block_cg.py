@@ -56,7 +56,7 @@ def lowest_pairs(
     *,
     mass: Any = None,
     steps: tuple[int, int] = (0, 60),
-    stalled: int = 8,
+    stalled: tuple[int, float] = (8, 0.7),
 ) -> Pairs:
     """Iterate from X (n, m) until the first ``wanted`` residuals are at or below ``target``.
 
@@ -74,8 +74,8 @@ def lowest_pairs(
         B, Hermitian positive definite, as ``apply``; the identity where it is not given.
     steps : tuple of int
         How many there are at least, for columns beyond the wanted ones, and at most.
-    stalled : int
-        It ends after so many without the worst residual falling by a factor of 0.7.
+    stalled : tuple of int and float
+        It ends after so many in which the worst residual does not fall by this factor.
     """
     is_complex = X.dtype.kind == "c"
     lanes = 1 + is_complex
@@ -92,7 +92,7 @@ def lowest_pairs(
     values, X = _fresh(apply, weigh, X, X)
     m = X.shape[2]
     P, known = X[..., :0], _unit(values, lanes)
-    best, since, step = np.inf, 0, 0
+    best, mark, since, step = np.inf, np.inf, 0, 0
     kept = Pairs(values, X, np.full(m, np.inf), 0)
     spare = []
     while True:
@@ -100,13 +100,15 @@ def lowest_pairs(
         residuals = _subtract(R, BX, values)
         sizes = residuals / goals_of(values)
         worst = float(sizes[:wanted].max(initial=0.0))
-        since = 0 if worst < 0.7 * best else since + 1
+        since += 1
+        if worst < stalled[1] * mark:
+            mark, since = worst, 0
         if worst < best:  # beyond what rounding allows steps may do harm
             spare = [] if kept.vectors is X else [kept.vectors]
             best, kept = worst, Pairs(values, X, residuals, step)
         active = np.flatnonzero(sizes > aim)
         done = worst <= aim and (step >= steps[0] or not active.size)
-        if done or step == steps[1] or since > stalled:
+        if done or step == steps[1] or since > stalled[0]:
             return ended(kept if worst > HARM * best else Pairs(values, X, residuals, step))
         if len(active) < m:
             R = np.ascontiguousarray(R[..., active])

@@ -66,6 +66,11 @@ three or five of the wanted vectors, one of them found these on meshes, pose gra
 columns of 3 steps did not.
 """
 
+SLOW = 8, 0.1
+"""Where residuals take more steps than that to fall by this, as many columns again are taken: once,
+since a multiplet that the columns cut is the reason, if anything helps.
+"""
+
 DOUBTFUL_STEPS, CLEAR = 160, 0.01
 """A start that was given may be anything: then steps go on, up to so many, until the lowest of the
 columns that it did not have stands above the wanted ones by a hundred times its residual. Without
@@ -395,9 +400,9 @@ class LowSpectrum:
         more = max(self._width(wanted) - X.shape[1], int(seeks), PROBES * doubtful)
         X = np.hstack([X, random_columns(rng, (self.n, more), self.L.dtype)])
         X, steps = without(X, sections), 0
-        limits: dict = {"steps": (PROBE_STEPS * seeks, 60)}
+        limits: dict = {"steps": (PROBE_STEPS * seeks, 60), "stalled": SLOW}
         if doubtful:
-            limits = {"steps": (PROBE_STEPS, DOUBTFUL_STEPS), "stalled": DOUBTFUL_STEPS}
+            limits = {"steps": (PROBE_STEPS, DOUBTFUL_STEPS), "stalled": (DOUBTFUL_STEPS, 0.7)}
         for _ in range(ROUNDS):
             found = lowest_pairs(self.apply, inside, X, least, aims, **limits)
             steps += found.steps
@@ -406,7 +411,8 @@ class LowSpectrum:
             drifted = overlap(sections, found.vectors) > np.sqrt(eps_of(self.L.dtype))
             if not (lost or drifted or (found.residuals > allowed)[:wanted].any()):
                 break
-            more = PROBES + lost  # go on with more columns
+            more = lost + (PROBES if "stalled" not in limits else self._width(wanted))
+            limits.pop("stalled", None)
             X = np.hstack([found.vectors, random_columns(rng, (self.n, more), self.L.dtype)])
             X = without(X, sections)
         return found._replace(steps=steps)

@@ -58,7 +58,7 @@ def test_it_ends_where_nothing_moves():
     A, _ = problem()
     X = RNG.standard_normal((60, 7))
     assert lowest_pairs(A.__matmul__, lambda R: R, X, 3, 0.0, steps=(0, 9)).steps == 9
-    assert lowest_pairs(A.__matmul__, lambda R: 0 * R, X, 3, 0.0, stalled=4).steps <= 6
+    assert lowest_pairs(A.__matmul__, lambda R: 0 * R, X, 3, 0.0, stalled=(4, 0.7)).steps <= 6
 
 
 def test_dependent_columns_are_left_out():
@@ -96,7 +96,7 @@ def test_columns_lost_on_the_way(monkeypatch, where, lost):
     monkeypatch.setattr(block_cg, "_fresh", losing)
     monkeypatch.setattr(block_cg, "_beside_first", deficient)
     X = RNG.standard_normal((60, 7))
-    found = lowest_pairs(A.__matmul__, lambda R: R, X, 4, 1e-9, steps=(0, 300), stalled=50)
+    found = lowest_pairs(A.__matmul__, lambda R: R, X, 4, 1e-9, steps=(0, 300), stalled=(50, 0.7))
     left = 7 - lost
     assert found.vectors.shape == (60, left)
     assert found.residuals[:4].max() <= 1e-9

@@ -4,6 +4,7 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.solve import lowest, multigrid, spectrum
 from tests.support.helpers import assert_residual, subspace_difference
 from tests.unit.solve.problems import GRID, SHEAVES
@@ -78,6 +79,17 @@ def test_multiplets_that_k_cuts(k):
     assert E.n_zero == min(k, 3)
     assert E.tied == (values[k] - values[k - 1] <= 1e-9)
     assert E.completeness == "probe"
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_a_multiplet_wider_than_the_columns_gets_more_of_them(monkeypatch):
+    """The second eigenvalue of a cube is threefold, for each of three dimensions."""
+    F = sc.gallery.bundle(nx.grid_graph((12, 12, 12)), 3, noise=0.01, seed=0)
+    E = sc.eigenmodes(F, 4, tol=1e-10, method="multilevel")
+    monkeypatch.setattr(spectrum, "SLOW", (8, 0.7))
+    slow = sc.eigenmodes(F, 4, tol=1e-10, method="multilevel")
+    assert np.abs(E.values - slow.values).max() <= 1e-9
+    assert E.iterations < slow.iterations
 
 
 def test_a_start_that_lacks_a_vector():
