@@ -90,8 +90,8 @@ SIZES = {
 }
 QUALITIES = {
     "smoke": {"chain 600": None},
-    "small": {"chain 20000": 1, "bunny": 1, "wing": 1},
-    "medium": {"chain 100000": 1, "poses 100000": 1, "bunny": 1, "wing": 1},
+    "small": {"chain 20000": 0.7, "bunny": 1.5, "wing": 2},
+    "medium": {"chain 100000": 1, "poses 100000": 1.2, "bunny": 1.5, "wing": 2},
 }
 for _size, _floors in QUALITIES.items():
     SIZES[_size] += [Question("quality", problem, floor) for problem, floor in _floors.items()]

@@ -26,10 +26,11 @@ Its eigenvalue is off by about the square of this.
 """
 
 ACCURATE, ENOUGH = 1e-6, 1e-5
-"""What is aimed at in the same units, and what will do where that is near rounding, ``TINY``."""
+"""What is aimed at in units of the lowest, and what will do where that is near rounding, ``TINY``.
+"""
 
 TOL, TINY = 1e-8, 1e-13
-"""Of the iteration, relative to norm(L), before that is looked at; and what it hardly reaches."""
+"""Residuals at most, relative to norm(L), and what iterating hardly reaches."""
 
 APART = 8
 """Pairs beyond the k-th are left at a residual of their distance from it over this: it shows that
@@ -40,7 +41,7 @@ ROWS = 1024
 """Of the pieces that a tall matrix is decomposed in, which stay in the cache."""
 
 AGAIN = 3
-"""Iterations at most that make pairs as accurate."""
+"""Further iterations at most for pairs that are not as accurate."""
 
 WHOLE = 20_000_000
 """Entries of a dense coboundary up to which all singular vectors are computed."""
