@@ -22,13 +22,17 @@ SERIAL_BELOW = 200_000.0
 
 
 def block_pattern(edges: np.ndarray, n: int) -> assembly.BlockPattern:
-    """Return which blocks of L stand where: a counting sort for canonical edges, else two."""
+    """Return which blocks of L stand where: a counting sort for canonical edges, else two.
+
+    Columns are read-only at any rate, since they may be the indices of L: kernels are compiled for
+    one kind.
+    """
     m = len(edges)
     columns = np.empty(n + 2 * m, np.int32)
     codes = np.empty(n + 2 * m, index_dtype(4 * m))
     row_ptr = np.empty(n + 1, np.int64)
     if assembly.canonical_entries(edges, row_ptr, np.zeros(n, np.int64), columns, codes):
-        return assembly.BlockPattern(row_ptr, codes, row_ptr, columns)
+        return assembly.BlockPattern(row_ptr, codes, row_ptr, read_only(columns))
     by_row, by_column = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
     half_edges = np.empty((2, 2 * m), index_dtype(2 * m))
     count = assembly.sort_half_edges(edges, by_row, by_column, half_edges[0], half_edges[1])
@@ -38,7 +42,8 @@ def block_pattern(edges: np.ndarray, n: int) -> assembly.BlockPattern:
     )
     if blocks == n + count:
         block_ptr = row_ptr
-    return assembly.BlockPattern(row_ptr, codes[: n + count], block_ptr, columns[:blocks])
+    columns = read_only(columns[:blocks])
+    return assembly.BlockPattern(row_ptr, codes[: n + count], block_ptr, columns)
 
 
 def check_one_size(dims: np.ndarray) -> None:
