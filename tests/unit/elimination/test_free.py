@@ -130,6 +130,15 @@ def test_sections_that_overlap_are_orthonormal(dtype):
     assert_residual(np.diag(gram) - 1, 1.0, n=F.dim_c0)
 
 
+@pytest.mark.parametrize("seed", [0, 4, 9, 13])
+def test_the_prolongation_has_no_part_in_them(seed):
+    F = CellularSheaf.random(nx.random_labeled_tree(60, seed=seed), 2, 1, seed=seed)
+    K = sc.eliminate(F, keep=[3])
+    N, P = free_sections(F.vertex_dims, K.steps, K.kept).basis, K.prolongation
+    assert_residual((N.T @ P).toarray(), N.toarray(), P.toarray(), n=F.dim_c0)
+    assert_residual(P.toarray() - K.extend(np.eye(2)), P.toarray(), n=F.dim_c0)
+
+
 @pytest.mark.parametrize(("n", "apart"), [(20, True), (70, False)])
 def test_sections_that_are_parallel_to_rounding_are_left(n, apart):
     """Expanded by 1.9 and by 1 from edge to edge, they differ by 1.9^-n at the end."""

@@ -31,6 +31,15 @@ def test_a_chain_depends_on_its_two_ends_alone():
     assert (np.diff(K.prolongation.indptr) <= 2).all()
 
 
+def test_single_precision_is_worked_on_in_double():
+    n = 400
+    edges, ones = np.array(nx.path_graph(n).edges), np.ones((n - 1, 1, 1), np.float32)
+    F = CellularSheaf(edges, ones, ones)
+    right = sc.eliminate(F, keep=[0, n - 1]).reduce(np.ones(n, np.float32))
+    assert right.dtype == np.float32
+    assert np.abs(right - n / 2).max() <= 2 * np.spacing(np.float32(n / 2))
+
+
 def test_columns_are_taken_one_by_one():
     F = CellularSheaf.random(nx.karate_club_graph(), 2, 3, seed=5)
     K = sc.eliminate(F)

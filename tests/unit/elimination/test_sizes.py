@@ -17,6 +17,15 @@ def test_counts_before_and_after():
     wanted = "6 -> 2 vertices: 1 alone, 1 leaf, 2 in chains; dim C^0 6 -> 2, 6 -> 1 edges + 0 loops"
     assert repr(K) == f"Elimination({wanted})"
     assert "in chains" in K._repr_html_()
+    assert S.rows[:3] == [("vertices", 6, 2), ("edges", 6, 1), ("of them loops", 1, 0)]
+    assert S.rows[3:6] == [
+        ("dim C^0", 6, 2),
+        ("dim C^1", 6, 1),
+        ("nonzeros of L", S.nonzeros[0], 4),
+    ]
+    assert [row[0] for row in S.rows[6:]] == [
+        f"eliminated: {w}" for w in ("1 alone", "1 leaf", "2 in chains")
+    ]
     wanted = "4 of 6 vertices eliminated exactly (1 alone, 1 leaf, 2 in chains); dim C^0 6 -> 2"
     assert S.remark == wanted
 
@@ -25,6 +34,13 @@ def test_nothing_to_be_done():
     K = sc.eliminate(CellularSheaf.constant(nx.complete_graph(4)))
     assert repr(K) == "Elimination(4 -> 4 vertices; dim C^0 4 -> 4, 6 -> 6 edges + 0 loops)"
     assert K.sizes.remark == "0 of 4 vertices eliminated exactly (nothing); dim C^0 4 -> 4"
+
+
+def test_loops_that_are_left_are_no_edges():
+    K = sc.eliminate(CellularSheaf.random(nx.star_graph(3), [2, 1, 1, 1], 2, seed=3), keep=[0])
+    assert (
+        repr(K) == "Elimination(4 -> 1 vertices: 3 leaves; dim C^0 5 -> 2, 3 -> 0 edges + 1 loops)"
+    )
 
 
 def test_stars_made_meshes_are_counted():
