@@ -176,6 +176,8 @@ def eigenmodes(
     if line is not None:
         spectrum = LowSpectrum(line.sheaf, (k + 1) // 2, tol, progress=progress)
         spectrum.tol = whole.tol * whole.norm / (spectrum.norm or 1.0)
+    if sheaf.dtype != work.dtype and mass is None:
+        spectrum.rounded = _in_single_precision(spectrum.sheaf)
     with single_threaded_blas():
         if line is not None and given is not None:
             given = _independent(line.contract(given))
@@ -232,9 +234,10 @@ def _finished(
 ) -> Eigenmodes:
     """Return the result in the units and the scalar type of the sheaf."""
     whole = _orthonormal(spectrum, *found.whole())
-    values, X, n_zero = _zeros_decided(spectrum, spectrum.near(), *whole)
+    zero = _zero_level(spectrum, sheaf if (roots == 1).all() else spectrum.sheaf)
+    values, X, n_zero = _zeros_decided(spectrum, zero, spectrum.near(), *whole)
     if found.method == "dense" and n_zero < len(values) and values[n_zero] <= spectrum.near():
-        values, X, n_zero = _zeros_decided(spectrum, LOW * spectrum.norm, *whole)
+        values, X, n_zero = _zeros_decided(spectrum, zero, LOW * spectrum.norm, *whole)
     k, roots = spectrum.k, np.repeat(roots, sheaf.vertex_dims)[:, None]
     following = values[k] if len(values) > k else np.inf
     values, X, n_zero = values[:k], X[:, :k], min(n_zero, k)
@@ -266,8 +269,16 @@ def _orthonormal(
     return (again, X @ C) if len(again) == len(values) else (values, X)
 
 
+def _zero_level(spectrum: LowSpectrum, sheaf: CellularSheaf) -> float:
+    """Return the singular value of delta up to which it is zero: by how much maps were rounded."""
+    size, n = np.sqrt(spectrum.norm), max(sheaf.dim_c0, sheaf.dim_c1)
+    computed = zero_level(n, eps_of(np.float64), size)
+    given = zero_level(1, eps_of(sheaf.dtype), size)  # as global_sections takes single precision
+    return max(computed, given)
+
+
 def _zeros_decided(
-    spectrum: LowSpectrum, level: float, values: np.ndarray, X: np.ndarray
+    spectrum: LowSpectrum, zero: float, level: float, values: np.ndarray, X: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Turn the vectors of values up to a level into singular vectors of delta; count its zeros.
 
@@ -283,7 +294,6 @@ def _zeros_decided(
     singular = np.append(singular, np.zeros(near - len(singular)))[::-1]
     X = np.hstack([X[:, :near] @ V.conj().T[:, ::-1], X[:, near:]])
     values[:near] = singular**2
-    zero = zero_level(max(delta.shape), eps_of(delta.dtype), np.sqrt(spectrum.norm))
     n_zero = int((singular <= zero).sum())
     values[:n_zero] = 0
     return values, X, n_zero
@@ -305,6 +315,12 @@ def _mass_roots(sheaf: CellularSheaf, mass: npt.ArrayLike | None) -> np.ndarray:
             f"`mass` must be positive and finite, got {weights[bad[0]]:g} at vertex {bad[0]}"
         )
     return np.sqrt(weights.astype(np.float64))
+
+
+def _in_single_precision(sheaf: CellularSheaf) -> CellularSheaf:
+    """Return the sheaf with maps rounded, for ``global_sections`` to know that they are."""
+    dtype = np.complex64 if sheaf.dtype.kind == "c" else np.float32
+    return sheaf.with_maps(sheaf.tail_data.astype(dtype), sheaf.head_data.astype(dtype))
 
 
 def _weighted(sheaf: CellularSheaf, roots: np.ndarray) -> CellularSheaf:

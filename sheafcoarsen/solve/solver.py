@@ -30,6 +30,7 @@ from sheafcoarsen.sheaf import (
     same_topology,
     unit_sheaf,
 )
+from sheafcoarsen.solve.bases import sharpened
 from sheafcoarsen.solve.conjugate_gradients import Iterated, conjugate_gradients
 from sheafcoarsen.solve.grounding import grounded
 from sheafcoarsen.solve.multigrid import Multigrid
@@ -171,7 +172,7 @@ class Solver:
         if reduced is not None:
             self._approximate = put_back(reduced, self._approximate)
             self.levels = (L.shape[0], *(self.levels if self._multigrid else (A.shape[0],)))
-            lowest = lowest if reduced.is_determined else 0.0
+            lowest *= min(size / (self._norm or 1.0), 1.0) * reduced.is_determined
         self._exact = reduced is not None and (self.method == "direct" or size == 0)
         self._kernel: Any = None
         coarse = self._multigrid if reduced is None else None
@@ -179,7 +180,16 @@ class Solver:
             basis = coarse.kernel() if coarse is not None else None
             if basis is None:
                 basis = global_sections(self._unit_sheaf).basis
+            if free.dtype != self._unit_sheaf.dtype:
+                basis = self._with_rounded(basis, free)
             self._kernel = basis if basis.shape[1] else None
+
+    def _with_rounded(self, basis: Any, free: CellularSheaf) -> Any:
+        """Return a basis of what is a section of maps in single precision, which are rounded."""
+        rounded = global_sections(free).basis
+        if rounded.shape[1] <= basis.shape[1]:
+            return basis
+        return sharpened(self._L.__matmul__, self._approximate, rounded.astype(self._L.dtype))
 
     def _chosen(self, L: scipy.sparse.csr_array) -> Method:
         """Return the method that "auto" takes: direct first, where factors are cheap."""

@@ -14,11 +14,11 @@ from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import Factors, Order, elimination_order, laplacian
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf
-from sheafcoarsen.solve.bases import Basis, beside, overlap, random_columns, without
+from sheafcoarsen.solve.bases import Basis, beside, overlap, random_columns, sharpened, without
 from sheafcoarsen.solve.block_cg import Pairs, lowest_pairs, rayleigh_ritz
 from sheafcoarsen.solve.multigrid import Multigrid, padded
 from sheafcoarsen.solve.products import BlockMatrix, complex_columns, multiply, real_columns
-from sheafcoarsen.solve.stalks import Matrix, adjoint, block_size, norms
+from sheafcoarsen.solve.stalks import Matrix, adjoint, block_size, norms, unit_roots
 
 Method = Literal["auto", "dense", "direct", "multilevel"]
 
@@ -86,6 +86,9 @@ so much that it is not seen to be one.
 SHIFT = 1e-12
 """Of the factorization of "direct", relative to norm(L, inf)."""
 
+HARDLY = 1e-6
+"""Share, of a vector in the kernel of L's blocks, beside the sections, that is no rounding."""
+
 NEAR_SINGULAR = 1e-6
 """A pivot below this times the largest calls for a look at the kernel."""
 
@@ -142,6 +145,7 @@ class LowSpectrum:
         self.sheaf, self.k, self.tol, self.positive = sheaf, k, tol, positive
         self.progress, self._aims = progress, aims
         self.beyond = 0  # how many of the k are only told apart from those before them
+        self.rounded: CellularSheaf | None = None  # where maps are: its sections count
         self._order: Order | None = None  # of elimination, where it was looked for
         self._sections_of = sections_of or (lambda: global_sections(sheaf).basis)
         d = block_size(sheaf.vertex_dims)
@@ -300,10 +304,21 @@ class LowSpectrum:
         if self.small(h0):
             return None if self.positive else self.dense()
         X = first.pop() if found is None else found.vectors
+        if cycle.unseen:
+            X = np.hstack([self._hardly_seen(cycle.unseen, sections, rng), X])
         again = self._iterated(cycle.cycle, sections, X, rng, found is None, doubtful)
         if found is not None:
             again = again._replace(steps=found.steps + again.steps)
         return self._joined(sections, again, "multilevel", "probe")
+
+    def _hardly_seen(self, unseen: int, sections: Basis, rng: np.random.Generator) -> np.ndarray:
+        """Return vectors beside the sections on which L is rounding, and the cycle is zero."""
+        S, T = unit_roots(self.L, self.sheaf.vertex_dims)
+        Y = random_columns(rng, (self.n, min(unseen, self.k + 1)), self.L.dtype)
+        Y = Y - T @ (S @ Y)
+        sizes = norms(Y)
+        Y = Y - sections @ (sections.conj().T @ Y)
+        return Y[:, norms(Y) > HARDLY * sizes]
 
     @cached_property
     def sections(self) -> Basis:
@@ -312,6 +327,10 @@ class LowSpectrum:
         Zeros are decided on singular values, which eigenvalues do not resolve.
         """
         basis = self._sections_of()
+        if self.rounded is not None:
+            rounded = global_sections(self.rounded).basis[:, : self.k + 1]
+            if rounded.shape[1] > basis.shape[1]:
+                basis = sharpened(self.apply, self._precondition, rounded.astype(self.L.dtype))
         if self.positive:
             return basis
         basis = basis[:, : self.k + 1]
@@ -330,6 +349,11 @@ class LowSpectrum:
     @cached_property
     def _factors(self) -> Factors:
         return self._factored(SHIFT * self.norm)
+
+    def _precondition(self, X: np.ndarray) -> np.ndarray:
+        """Return what is set up of the preconditioners, applied."""
+        inverse = self._cycle.cycle if "_cycle" in self.__dict__ else self._inverse
+        return complex_columns(inverse(real_columns(X))) if X.dtype.kind == "c" else inverse(X)
 
     def _inverse(self, X: np.ndarray) -> np.ndarray:
         return self._columns(self._factors.solve)(X)

@@ -122,6 +122,35 @@ def test_vectors_are_orthonormal_however_loose_the_tolerance():
     assert_residual(E.vectors.T @ E.vectors - np.eye(17), E.vectors, E.vectors, n=F.dim_c0)
 
 
+@pytest.mark.parametrize("coarsest", [20, 400])
+@pytest.mark.parametrize("method", METHODS)
+def test_directions_that_maps_hardly_see(method, coarsest, monkeypatch):
+    """By 1e-9 of the others: no sections, but L does not tell them from some."""
+    monkeypatch.setattr(multigrid, "COARSEST", coarsest)
+    F = sc.gallery.bundle(nx.grid_2d_graph(8, 8), 2, noise=0.3, seed=1)
+    maps = [data.reshape(-1, 2, 2).copy() for data in (F.tail_data, F.head_data)]
+    for end, data in enumerate(maps):
+        data[F.edges[:, end] == 17, :, 1] *= 1e-9
+        data[F.edges[:, end] == 40, :, 0] *= 1e-10
+    F = F.with_maps(*maps)
+    values, _, _, unit = reference(F)
+    E = sc.eigenmodes(F, 5, method=method)
+    assert np.abs(E.values / unit**2 - values[:5]).max() <= 1e-8 * values[-1]
+    assert E.values[2] > 1e-3
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_zeros_of_maps_in_single_precision(dtype, method):
+    """Their rounding makes no section nonzero, as in ``global_sections``."""
+    F = sc.gallery.bundle(nx.grid_2d_graph(9, 9), 3, seed=2)
+    F = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
+    E = sc.eigenmodes(F, 5, method=method)
+    assert E.n_zero == sc.global_sections(F).h0 == 3
+    assert not E.values[:3].any()
+    assert E.values[3] > 0.01
+
+
 @pytest.mark.parametrize("method", ["direct", "multilevel"])
 def test_a_start_of_a_sheaf_of_turns(method):
     F = sc.gallery.bundle(nx.grid_2d_graph(30, 30), 2, noise=0.1, seed=1)
