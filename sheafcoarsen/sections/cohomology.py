@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._kernels.sections import Cut
-from sheafcoarsen._support import EPS, eps_of, single_threaded_blas
+from sheafcoarsen._support import EPS, ReadOnly, eps_of, read_only, single_threaded_blas
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.sections import sizes
 from sheafcoarsen.sections.bound import exceeds_bound, section_bound
@@ -60,7 +60,7 @@ MOST_GROWTH = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GlobalSections:
+class GlobalSections(ReadOnly):
     """A basis of the global sections H^0 = ker delta, and how clear the decision was.
 
     Attributes
@@ -178,7 +178,10 @@ def global_sections(sheaf: CellularSheaf) -> GlobalSections:
            [0.   , 0.   , 0.   , 0.5  , 0.5  ],
            [0.   , 0.   , 0.   , 0.5  , 0.5  ]])
     """
-    return find_sections(sheaf, stacklevel=3)
+    found = find_sections(sheaf, stacklevel=3)
+    if isinstance(found.basis, np.ndarray):
+        found = dataclasses.replace(found, basis=read_only(found.basis))
+    return found
 
 
 def cohomology_dims(sheaf: CellularSheaf) -> tuple[int, int]:

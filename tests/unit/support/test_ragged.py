@@ -60,7 +60,8 @@ def test_copies_of_results_are_read_only_too(duplicate):
     x = np.ones(F.dim_c0)
     results = [F, C.partition, C, C.modes, K, S, S.measurements, sc.eigenmodes(F, 2)]
     results += [sc.energy_ledger(C, x), sc.least_squares(F, np.ones(F.dim_c1))]
-    results.append(sc.spectral_quality(C, 2))
+    results += [sc.spectral_quality(C, 2), sc.global_sections(sc.CellularSheaf.constant(F.edges))]
+    assert not results[-1].basis.flags.writeable
     for result in results:
         was = dict(arrays_in(result))
         for name, array in arrays_in(duplicate(result)):
