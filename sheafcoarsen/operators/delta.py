@@ -125,9 +125,9 @@ def without_loops(sheaf: CellularSheaf) -> SheafArrays:
 def _shape(sheaf: CellularSheaf) -> tuple[int, tuple, tuple] | None:
     """Return the shape of all maps for kernels that are compiled for it, None where there is none.
 
-    They are for up to three columns, with their loops unrolled.
+    They are for one to three columns, with their loops unrolled.
     """
-    if sheaf.map_shape is None or sheaf.map_shape[1] > 3:
+    if sheaf.map_shape is None or not 1 <= sheaf.map_shape[1] <= 3:
         return None
     rows, columns = sheaf.map_shape
     return rows, (0,) * columns, (0,) * (rows == columns)

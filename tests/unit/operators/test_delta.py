@@ -117,6 +117,15 @@ def test_products_where_stalks_differ(monkeypatch, dtype, most, h, masks):
     assert_residual(apply_coboundary(F, x) - delta @ x, delta, x, n=F.dim_c1)
 
 
+@pytest.mark.parametrize("rows", [0, 2])
+@pytest.mark.parametrize("h", [1, 5])
+def test_stalks_of_dimension_zero_have_nothing_to_say(rows, h):
+    F = sc.CellularSheaf([[0, 0], [0, 1]], [np.zeros((rows, 0))] * 2, [np.zeros((rows, 0))] * 2)
+    x = np.zeros((0, h))
+    assert np.array_equal(apply_coboundary(F, x), np.zeros((2 * rows, h)))
+    assert (sc.laplacian_operator(F) @ x).shape == (0, h)
+
+
 def test_no_columns_are_none():
     F = _strip(2, 2)
     x = np.empty((F.dim_c0, 0))
