@@ -81,7 +81,9 @@ class FreeSections:
             backward((self._dims, self._starts), self._widened, wide, passed)
         x = wide[:dim]
         shares = self._solve(self.adjoint @ x)  # of rounding on the way
-        shares[abs(shares) * self._sizes > np.linalg.norm(x, axis=0)] = 0  # sections are rougher
+        largest = abs(x).max(axis=0, initial=0.0)  # squares of x may overflow
+        norms = largest * np.linalg.norm(x / np.where(largest > 0, largest, 1), axis=0)
+        shares[abs(shares) * self._sizes > norms] = 0  # sections are rougher
         return x - self.basis @ shares
 
     def taken_out_of_sparse(self, P: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
