@@ -122,5 +122,8 @@ def products(rows):
 
 def others(rows):
     """Return the table of what stands alone, or has one yardstick."""
-    lines = [(row.claim, name(row), figures(row), limit(row)) for row in rows]
+    lines = [
+        (" : ".join(filter(None, (row.claim, row.against))), name(row), figures(row), limit(row))
+        for row in rows
+    ]
     return grid(("question", "problem, unknowns", "ours", "floor"), lines)

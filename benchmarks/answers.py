@@ -156,8 +156,8 @@ def quality(F, question, rounds):
     times = timed({"ours": lambda: sc.spectral_quality(C, k), "factors": lanczos}, rounds)
     for ours, theirs in zip((Q.fine, Q.coarse), times.answers["factors"], strict=True):
         agree(question.problem, ours[:k], theirs, norm)
-    claim, names = f"spectral quality, {k} pairs : factors + Lanczos", ("ours", "factors")
-    yield compared(F, question, claim, "", times, names, question.floor)
+    claim, names = f"spectral quality, {k} pairs", ("ours", "factors")
+    yield compared(F, question, claim, "factors + Lanczos", times, names, question.floor)
 
 
 def lobpcg(F, question, rounds):
