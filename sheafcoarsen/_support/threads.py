@@ -1,6 +1,7 @@
 """Runs ranges of items side by side."""
 
 import contextlib
+import importlib.util
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,6 @@ import numpy as np
 import tqdm
 
 from sheafcoarsen._support.blas import is_held, single_threaded_blas
-from sheafcoarsen._support.progress import bar
 
 CHUNKS_PER_THREAD = 8
 """Ranges handed out per thread.
@@ -142,3 +142,18 @@ def run_ranges(
         while finished:
             shown.update(finished.popleft())
     return results
+
+
+def bar(total: int, description: str, show: bool) -> tqdm.tqdm:
+    """Return a progress bar over ``total`` steps; a silent one unless ``show``.
+
+    In a notebook it is of the notebook's own kind.
+    """
+    if not show:
+        return tqdm.tqdm(total=total, disable=True)
+    # a notebook's own kind needs them, and warns without
+    if importlib.util.find_spec("ipywidgets") is None:
+        return tqdm.tqdm(total=total, desc=description)
+    from tqdm import auto  # only now: it looks for a notebook, which takes a while
+
+    return auto.tqdm(total=total, desc=description)

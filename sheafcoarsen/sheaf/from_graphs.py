@@ -16,12 +16,13 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.sheaf.from_matrices import MatrixLike, sheaf_of_laplacian
 from sheafcoarsen.sheaf.graphs import GraphArrays, GraphLike, graph_arrays
-from sheafcoarsen.sheaf.random_maps import MapKind, random_maps
 from sheafcoarsen.sheaf.values import (
     EdgeValues,
+    MapKind,
     connection_maps,
     constant_maps,
     diagonal_maps,
+    random_maps,
     signed_maps,
 )
 
