@@ -35,8 +35,7 @@ def extend_backward(record, dims, offsets, x, b):
     """
     vertices, starts, neighbors = record.vertices, record.starts, record.neighbors
     blocks, inverses = record.blocks, record.inverses
-    at, at_W, h = blocks.size, inverses.size, x.shape[1]
-    y = np.zeros(h, x.dtype)
+    at, at_W, zero = blocks.size, inverses.size, x.dtype.type(0)
     for step in range(vertices.size - 1, -1, -1):
         v, width = vertices[step], 0
         d, first = dims[v], offsets[v]
@@ -44,23 +43,19 @@ def extend_backward(record, dims, offsets, x, b):
             width += dims[neighbors[p]]
         at -= d * width
         at_W -= d * d
-        column = at
-        for row in range(first, first + d):
-            for j in range(h):
-                x[row, j] = 0
-            for p in range(starts[step], starts[step + 1]):
-                source = offsets[neighbors[p]]
-                for i in range(source, source + dims[neighbors[p]]):
-                    for j in range(h):
-                        x[row, j] += blocks[column] * x[i, j]
-                    column += 1
-        for k in range(at_W, at_W + d if b.shape[0] > 0 else at_W):
-            for j in range(h):
-                y[j] = 0
-            for a in range(d):
-                w = np.conj(inverses[k + a * d])
-                for j in range(h):
-                    y[j] += w * b[first + a, j]
-            for a in range(d):
-                for j in range(h):
-                    x[first + a, j] += inverses[k + a * d] * y[j]
+        for j in range(x.shape[1]):
+            column = at
+            for row in range(first, first + d):
+                value = zero
+                for p in range(starts[step], starts[step + 1]):
+                    source = offsets[neighbors[p]]
+                    for i in range(source, source + dims[neighbors[p]]):
+                        value += blocks[column] * x[i, j]
+                        column += 1
+                x[row, j] = value
+            for k in range(at_W, at_W + d if b.shape[0] > 0 else at_W):
+                value = zero
+                for a in range(d):
+                    value += np.conj(inverses[k + a * d]) * b[first + a, j]
+                for a in range(d):
+                    x[first + a, j] += inverses[k + a * d] * value
