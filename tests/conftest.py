@@ -3,10 +3,16 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support import poison
+
 pytest.register_assert_rewrite("tests.support.helpers")
+
+if poison.IS_ON:  # before anything of the package is imported
+    vars(np).update(poison.NAMES)
 
 COMMON = {
     "deadline": None,  # the first example of a test may compile a kernel
