@@ -91,7 +91,7 @@ from sheafcoarsen._support.surfaces import (
     vertex_normals,
 )
 from sheafcoarsen._support.tables import counted
-from sheafcoarsen._support.threads import run_ranges, thread_limit
+from sheafcoarsen._support.threads import interruptible, run_ranges, thread_limit
 from sheafcoarsen._support.types import PathLike, Seed
 
 __all__ = [
@@ -119,6 +119,7 @@ __all__ = [
     "file_path",
     "flag",
     "integer_array",
+    "interruptible",
     "is_scalar",
     "norm",
     "offsets",
