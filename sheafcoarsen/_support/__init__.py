@@ -93,7 +93,7 @@ from sheafcoarsen._support.surfaces import (
     vertex_normals,
 )
 from sheafcoarsen._support.tables import counted
-from sheafcoarsen._support.threads import bar, run_ranges, thread_limit
+from sheafcoarsen._support.threads import bar, interruptible, run_ranges, thread_limit
 
 __all__ = [
     "EPS",
@@ -120,6 +120,7 @@ __all__ = [
     "file_path",
     "flag",
     "integer_array",
+    "interruptible",
     "is_scalar",
     "norm",
     "offsets",

@@ -4,8 +4,9 @@ import contextlib
 import importlib.util
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
+from threading import Thread
 from typing import Any
 
 import numba
@@ -43,6 +44,23 @@ def thread_limit(limit: int | None) -> Iterator[None]:
         yield
     finally:
         _limit.reset(token)
+
+
+def interruptible(work: Callable, *args: Any, **options: Any) -> Any:
+    """Return ``work(*args, **options)``, computed in a thread: Ctrl-C does not wait for its end.
+
+    For long calls that release the GIL; an interrupted one goes on in the background, unheard.
+    """
+    result: Future = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(work(*args, **options))
+        except BaseException as error:
+            result.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    return result.result()
 
 
 def _dismiss(pool: ThreadPoolExecutor, waiting: deque) -> None:

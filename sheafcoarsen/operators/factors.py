@@ -7,6 +7,7 @@ import scipy.sparse
 from scipy.sparse.linalg import splu
 
 from sheafcoarsen._kernels.operators import solve_factored
+from sheafcoarsen._support import interruptible
 from sheafcoarsen.operators.ordering import Order, elimination_order
 
 ORDERED_ABOVE = 5000
@@ -34,7 +35,8 @@ class Factors:
         if order is not None:
             shifted = shifted[order.rows][:, order.rows]
         try:
-            factors = splu(
+            factors = interruptible(
+                splu,
                 scipy.sparse.csc_array(shifted),
                 permc_spec="MMD_AT_PLUS_A" if order is None else "NATURAL",
                 diag_pivot_thresh=0.0,

@@ -43,7 +43,7 @@ class Pairs(NamedTuple):
 
     values: np.ndarray  # (m,)
     vectors: np.ndarray  # (n, m)
-    residuals: np.ndarray  # (m,) norm(A x - t B x)
+    residuals: np.ndarray  # (m,) norm(A x - t B x) / norm(x)
     steps: int
 
 
@@ -98,6 +98,8 @@ def lowest_pairs(
     while True:
         R, BX = apply(X), weigh(X)
         residuals = _subtract(R, BX, values)
+        if mass is not None:
+            residuals /= np.linalg.norm(X, axis=(0, 1))
         sizes = residuals / goals_of(values)
         worst = float(sizes[:wanted].max(initial=0.0))
         since += 1
