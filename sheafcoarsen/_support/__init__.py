@@ -64,6 +64,7 @@ from sheafcoarsen._support.extras import check_matplotlib
 from sheafcoarsen._support.files import output_path, replacing
 from sheafcoarsen._support.linalg import (
     RESIDUAL_LIMIT,
+    by_real_columns,
     eps_of,
     norm,
     residual_ratio,
@@ -108,6 +109,7 @@ __all__ = [
     "area_vectors",
     "bar",
     "blocks",
+    "by_real_columns",
     "check_matplotlib",
     "check_range",
     "choice",
