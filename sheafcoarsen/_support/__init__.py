@@ -67,6 +67,7 @@ from sheafcoarsen._support.cochains import check_range, cochain, range_limits, r
 from sheafcoarsen._support.files import output_path, replacing
 from sheafcoarsen._support.linalg import (
     RESIDUAL_LIMIT,
+    by_real_columns,
     eps_of,
     norm,
     residual_ratio,
@@ -109,6 +110,7 @@ __all__ = [
     "area_vectors",
     "bar",
     "blocks",
+    "by_real_columns",
     "check_matplotlib",
     "check_range",
     "choice",

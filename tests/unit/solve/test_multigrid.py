@@ -9,7 +9,7 @@ from sheafcoarsen.sheaf import unit_sheaf
 from sheafcoarsen.solve import multigrid
 from sheafcoarsen.solve.multigrid import Multigrid
 from tests.support.helpers import assert_residual
-from tests.unit.solve.problems import SHEAVES
+from tests.unit.solve.problems import SHEAVES, corridors
 
 
 @pytest.fixture(autouse=True)
@@ -119,3 +119,21 @@ def test_columns_do_not_depend_on_their_neighbours():
     for j in (0, 8):
         error, single = M.cycle(X[:, [j]]) - whole[:, [j]], np.finfo(np.float32).eps
         assert_residual(error, whole[:, [j]], n=F.dim_c0, eps=single)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"streets": 20, "length": 20}, {"spread": 1.0}, {"closures": 300, "spread": 2}]
+)
+def test_corridors_with_few_closures_take_as_few_iterations_as_grids(options, monkeypatch):
+    """Weights of chains differ as their lengths do: clusters have more than d low modes."""
+    monkeypatch.undo()
+    F = corridors(**options)
+    solve = sc.Solver(F, method="multigrid", fixed=[0])
+    solve(np.random.default_rng(1).standard_normal(F.dim_c0))
+    assert solve.iterations <= 20
+
+
+def test_clusters_keep_d_modes_where_these_are_enough():
+    F = unit_sheaf(sc.gallery.bundle(nx.grid_2d_graph(40, 40), 2, noise=0.1, seed=0))[0]
+    M = Multigrid(F)
+    assert M.dims[1] == 2 * M.coarsenings[0].sheaf.n_vertices
