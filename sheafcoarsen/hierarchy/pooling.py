@@ -13,6 +13,7 @@ from sheafcoarsen._support import (
     MAX_ENTRIES,
     choice,
     cochain,
+    csr_matrix,
     ranges,
     read_only,
     scalar_array,
@@ -447,6 +448,8 @@ def _adjacency_matrix(sheaf: CellularSheaf, adjacency: Any) -> scipy.sparse.csr_
     n = sheaf.n_vertices
     if adjacency.shape != (n, n):
         raise ValueError(f"`adjacency` must have shape (N, N) = ({n}, {n}), got {adjacency.shape}")
+    if scipy.sparse.issparse(adjacency):
+        adjacency = csr_matrix("adjacency", adjacency)
     if adjacency.dtype.kind in "biu":
         adjacency = adjacency.astype(np.float64)
     if adjacency.dtype.type not in (np.float32, np.float64):
