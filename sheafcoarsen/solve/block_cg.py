@@ -205,16 +205,12 @@ def _fresh(
 def _measured(
     values: np.ndarray, X: np.ndarray, P: np.ndarray, AP: np.ndarray, BP: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return S* A S and S* B S for S = [X P], of which X is known."""
-    found = []
-    m = X.shape[2]
-    for corner, Q in zip(_unit(values, X.shape[1]), (AP, BP), strict=True):
-        both = _inner((X, P), (Q,))
-        G = scipy.linalg.block_diag(corner, both[m:])
-        G[:m, m:] = both[:m]
-        G[m:, :m] = G[:m, m:].conj().T
-        found.append(_hermitian(G))
-    return found[0], found[1]
+    """Return S* A S and S* B S for S = [X P]: P is in the span of other Ritz vectors than X."""
+    GA, GB = (
+        scipy.linalg.block_diag(corner, _hermitian(_inner((P,), (Q,))))
+        for corner, Q in zip(_unit(values, X.shape[1]), (AP, BP), strict=True)
+    )
+    return GA, GB
 
 
 def _gram(
