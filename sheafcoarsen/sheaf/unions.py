@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 
 from sheafcoarsen._support import blocks, integer_array, offsets
 from sheafcoarsen.sheaf.checks import check_sheaf
@@ -40,7 +41,7 @@ def disjoint_union(
     >>> vertex_starts, edge_starts
     (array([0, 2, 5]), array([0, 1, 3]))
     """
-    if not isinstance(sheaves, Iterable):
+    if not isinstance(sheaves, Iterable) or scipy.sparse.issparse(sheaves):
         raise TypeError(f"`sheaves` must be a sequence of sheaves, got {type(sheaves).__name__}")
     parts = [check_sheaf(part, f"sheaves[{i}]") for i, part in enumerate(sheaves)]
     vertex_starts = offsets([part.n_vertices for part in parts])
