@@ -11,6 +11,7 @@ import scipy.sparse
 
 from sheafcoarsen._support import (
     MAX_ENTRIES,
+    ReadOnly,
     choice,
     cochain,
     csr_matrix,
@@ -41,7 +42,7 @@ Readout: TypeAlias = Literal["mean", "sum", "max"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Pooling:
+class Pooling(ReadOnly):
     """Features pooled by :class:`HiSP`, and the way back.
 
     For another layer take ``coarsening.sheaf``, ``x_lifted`` and ``adjacency``.

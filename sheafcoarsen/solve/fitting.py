@@ -162,7 +162,9 @@ def least_squares(
             )
         x = x.astype(np.result_type(x, given))
         x[ranges(sheaf.vertex_offsets[fixed], sheaf.vertex_dims[fixed])] = as_columns(given)
-    dtype = np.result_type(data, sheaf.dtype, x)
+    dtype = np.result_type(data, sheaf.dtype)
+    if x.dtype.kind == "c":
+        dtype = np.result_type(dtype, np.complex64)
     solve = Solver(sheaf, method=method, fixed=fixed, progress=progress)
     x, residual, iterations = _minimized(solve, columns, x, tol)
     difference = coboundary(sheaf) @ x - columns
