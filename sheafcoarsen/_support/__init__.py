@@ -27,8 +27,9 @@ The files, each one idea:
     Points in space; faces between them, with areas and normals.
 ``threads``, ``blas``, ``progress``
     Ranges of items side by side; BLAS held to one thread meanwhile; a bar when asked for.
-``files``, ``tables``, ``types``
-    Files that are replaced whole or not at all; tables as text and as HTML; types of arguments.
+``files``, ``labels``, ``tables``, ``types``
+    Files that are replaced whole or not at all; vertex labels as JSON; tables as text and as HTML;
+    types of arguments.
 """
 
 from sheafcoarsen._kernels.dense import EPS
@@ -59,9 +60,16 @@ from sheafcoarsen._support.checks import (
     vertex_count,
     whole_number,
 )
-from sheafcoarsen._support.cochains import check_range, cochain, range_limits, right_side
+from sheafcoarsen._support.cochains import (
+    check_range,
+    check_squares,
+    cochain,
+    range_limits,
+    right_side,
+)
 from sheafcoarsen._support.extras import check_matplotlib
 from sheafcoarsen._support.files import output_path, replacing
+from sheafcoarsen._support.labels import decode_labels, encode_labels
 from sheafcoarsen._support.linalg import (
     RESIDUAL_LIMIT,
     eps_of,
@@ -110,10 +118,13 @@ __all__ = [
     "blocks",
     "check_matplotlib",
     "check_range",
+    "check_squares",
     "choice",
     "cochain",
     "counted",
+    "decode_labels",
     "dimensions",
+    "encode_labels",
     "entry_count",
     "eps_of",
     "file_path",
