@@ -28,8 +28,8 @@ The modules:
 ``threads``, ``blas``
     Ranges of items in parallel, with a progress bar if requested; BLAS limited to one thread
     meanwhile.
-``files``, ``tables``
-    Files that are replaced whole or not at all; tables as text and as HTML.
+``files``, ``labels``, ``tables``
+    Files that are replaced whole or not at all; vertex labels as JSON; tables as text and HTML.
 """
 
 from sheafcoarsen._kernels.dense import EPS
@@ -65,8 +65,15 @@ from sheafcoarsen._support.checks import (
     vertex_count,
     whole_number,
 )
-from sheafcoarsen._support.cochains import check_range, cochain, range_limits, right_side
+from sheafcoarsen._support.cochains import (
+    check_range,
+    check_squares,
+    cochain,
+    range_limits,
+    right_side,
+)
 from sheafcoarsen._support.files import output_path, replacing
+from sheafcoarsen._support.labels import decode_labels, encode_labels
 from sheafcoarsen._support.linalg import (
     RESIDUAL_LIMIT,
     by_real_columns,
@@ -115,11 +122,14 @@ __all__ = [
     "by_real_columns",
     "check_matplotlib",
     "check_range",
+    "check_squares",
     "choice",
     "cochain",
     "counted",
     "csr_matrix",
+    "decode_labels",
     "dimensions",
+    "encode_labels",
     "entry_count",
     "eps_of",
     "file_path",

@@ -35,6 +35,7 @@ True
 True
 """
 
+from sheafcoarsen.coarsening.checks import check_pattern
 from sheafcoarsen.coarsening.coarsening import (
     Coarsening,
     check_coarsening,
@@ -60,6 +61,7 @@ __all__ = [
     "EnergyLedger",
     "check_coarsening",
     "check_isometry",
+    "check_pattern",
     "check_topology",
     "closure_of",
     "coarsen",
