@@ -163,4 +163,11 @@ def _landmark_ids(G: PoseGraph, ids: list[int]) -> list[int]:
     if G.sightings.labels is None:
         first = max(ids, default=-1) + 1
         return list(range(first, first + G.sightings.n_landmarks))
-    return _whole_numbers("G.sightings.labels", G.sightings.labels, G.sightings.n_landmarks)
+    marks = _whole_numbers("G.sightings.labels", G.sightings.labels, G.sightings.n_landmarks)
+    both = set(ids) & set(marks)
+    if both:
+        raise ValueError(
+            f"`G.sightings.labels` must differ from the ids of poses in a g2o file, got "
+            f"{min(both)} for both: labels=None numbers landmarks after the poses"
+        )
+    return marks
