@@ -88,7 +88,8 @@ def _header(path: str, content: bytes) -> _Header:
     """Read the lines down to end_header."""
     if not content.startswith(b"ply"):
         raise file_error(path, 1, "a PLY file begins with a line ply")
-    order, elements, start, number = None, [], 0, 0
+    elements: list[_Element] = []
+    order, start, number = None, 0, 0
     while True:
         end = content.find(b"\n", start)
         # what is no header may be one line of many megabytes
