@@ -6,7 +6,12 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen.html_report import findings
-from sheafcoarsen.html_report.findings import findings_of, random_cochain, smooth_cochain
+from sheafcoarsen.html_report.findings import (
+    SMOOTHING_STEPS,
+    findings_of,
+    random_cochain,
+    smooth_cochain,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -47,6 +52,16 @@ def test_smooth_cochains(scale):
         assert abs(np.linalg.norm(x) - 1) < 1e-14
     assert sc.energy(F, smooth) < 0.05 * sc.energy(F, rough)
     np.testing.assert_array_equal(smooth, smooth_cochain(F))
+
+
+def test_the_steps_are_half_of_what_the_largest_eigenvalue_allows():
+    F = sc.CellularSheaf.constant(nx.grid_2d_graph(7, 7))
+    L = sc.laplacian(F).toarray()
+    top = np.linalg.eigvalsh(L)[-1]
+    step = np.eye(49) - L / (2 * top)
+    expected = np.linalg.matrix_power(step, SMOOTHING_STEPS) @ random_cochain(F)
+    expected /= np.linalg.norm(expected)
+    assert sc.energy(F, smooth_cochain(F)) == pytest.approx(sc.energy(F, expected), rel=0.15)
 
 
 def test_a_sheaf_without_maps():
