@@ -16,7 +16,7 @@ import numpy as np
 
 from sheafcoarsen._support import check_matplotlib, counted, output_path, tables
 from sheafcoarsen.cli.compilation import SCALARS, compile_kernels
-from sheafcoarsen.cli.elimination import describe_elimination, vertices_in, words_of
+from sheafcoarsen.cli.elimination import describe_elimination, vertices_in
 from sheafcoarsen.cli.stores import about_store, coarsen_store, is_store, store_options, write_sheaf
 from sheafcoarsen.coarsening import Coarsening, coarsen, energy_ledger, growth_of
 from sheafcoarsen.elimination import Elimination, eliminate
@@ -313,9 +313,8 @@ def _coarsen(args: argparse.Namespace) -> int:
             save(args.out, C)
     passed = True
     if args.report is not None:
-        before = dict(times)
         with stage(times, "report"):
-            passed = write_report(C, args.report, _origin(args, before)).passed
+            passed = write_report(C, args.report, _origin(args, times)).passed
     _show(C, times)
     if args.out is not None:
         print(f"saved   {tables.printable(args.out)}")
@@ -325,30 +324,7 @@ def _coarsen(args: argparse.Namespace) -> int:
 
 
 def _origin(args: argparse.Namespace, times: dict[str, float]) -> Origin:
-    """Return what was typed, with all defaults."""
-    options: dict[str, object] = {
-        "clusters": args.clusters,
-        "rank": args.rank,
-        "method": args.method or "auto",
-        "local-operator": args.local_operator or "internal",
-        "seed": args.seed or 0,
-    }
-    ours = args.input.lower().removesuffix(".gz").endswith((".npz", ".g2o")) or _is_zip(args.input)
-    if not ours:
-        options["dim"] = 1 if args.dim is None else args.dim
-    if args.vertices is not None:
-        options["vertices"] = args.vertices
-    words = ["sheafcoarsen", "coarsen", args.input]
-    words += [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    if args.signed:
-        options["signed"] = True
-        words.append("--signed")
-    for name in ("out", "report"):
-        if getattr(args, name) is not None:
-            words += [f"--{name}", getattr(args, name)]
-    return Origin(
-        os.path.basename(args.input), {"path": args.input} | options, shlex.join(words), times
-    )
+    return Origin(os.path.basename(args.input), args.typed, dict(times))
 
 
 def _eliminate(args: argparse.Namespace) -> int:
@@ -372,8 +348,7 @@ def _eliminate(args: argparse.Namespace) -> int:
     print("time    " + ", ".join(f"{name} {seconds:.3f} s" for name, seconds in times.items()))
     passed = True
     if args.report is not None:
-        origin = Origin(os.path.basename(args.input), {}, shlex.join(words_of(args)), dict(times))
-        passed = write_report(K, args.report, origin).passed
+        passed = write_report(K, args.report, _origin(args, times)).passed
         print(f"report  {tables.printable(args.report)}{'' if passed else ': a check FAILED'}")
     if args.out is not None:
         print(f"saved   {tables.printable(args.out)}")
@@ -481,7 +456,9 @@ def _demo(args: argparse.Namespace) -> int:
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit status: 0, 1 a check failed, 2 bad input or usage."""
     try:
-        args = _parser().parse_args(argv)
+        words = sys.argv[1:] if argv is None else argv
+        args = _parser().parse_args(words)
+        args.typed = shlex.join(["sheafcoarsen", *words])
         return args.run(args)
     except BrokenPipeError:  # the reader of our output went away
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115

@@ -1,7 +1,5 @@
 """``sheafcoarsen eliminate``: leaves and chains of a network solved for."""
 
-import argparse
-
 import numpy as np
 
 from sheafcoarsen._support import PathLike
@@ -27,15 +25,6 @@ def vertices_in(path: PathLike, F: CellularSheaf) -> np.ndarray:
             what = "name" if names else f"number from 0 to {F.n_vertices - 1}"
             raise ValueError(f"--keep {path}: {word!r} is no vertex; one is given by its {what}")
     return np.array(found, np.int64)
-
-
-def words_of(args: argparse.Namespace) -> list[str]:
-    """Return the line that was typed, with all defaults."""
-    words = ["sheafcoarsen", "eliminate", args.input, "--max-neighbors", str(args.max_neighbors)]
-    for name in ("keep", "dim", "vertices", "out", "report"):
-        if getattr(args, name) is not None:
-            words += [f"--{name}", str(getattr(args, name))]
-    return [*words, "--signed"] if args.signed else words
 
 
 def describe_elimination(K: Elimination) -> str:

@@ -12,23 +12,16 @@
 (True, True)
 
 ``page``
-    `report`, and the whole page, written at once or not at all.
+    `report`, and the page: what objects show of themselves in notebooks, with pictures, in one
+    template; written at once or not at all.
 ``findings``
-    What is computed for it: ledgers, low spectra, checks; ``smoothing`` makes its cochains.
-``eliminations``
-    The page about an elimination.
+    What is computed for it: ledgers of two cochains, low spectra, checks.
 ``summary``
     The verdict: one sentence of these findings.
-``origin``
-    What went in: name, date, version, parameters, and what to type for the same again.
-``parts``, ``pictures``, ``style``
-    The parts of the page; pictures, which dark pages turn over; rules for wide, narrow and dark.
 """
 
-from sheafcoarsen.html_report.findings import stage
-from sheafcoarsen.html_report.origin import Origin
-from sheafcoarsen.html_report.page import report, write_report
-from sheafcoarsen.html_report.smoothing import SMOOTHING_STEPS, smooth_cochain
+from sheafcoarsen.html_report.findings import SMOOTHING_STEPS, smooth_cochain, stage
+from sheafcoarsen.html_report.page import Origin, report, write_report
 
 __all__ = [
     "SMOOTHING_STEPS",

@@ -4,8 +4,10 @@ import numpy as np
 
 from sheafcoarsen._support import tables
 from sheafcoarsen.coarsening import Coarsening
+from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.html_report.findings import Findings
 from sheafcoarsen.operators import count_nonzeros
+from sheafcoarsen.verification import Verification
 
 
 def verdict_of(C: Coarsening, found: Findings) -> str:
@@ -66,6 +68,24 @@ def _checks(found: Findings) -> str:
     if failed:
         return f"{len(failed)} of {len(applied)} checks of the theory FAILED"
     return f"all {len(applied)} checks of the theory that apply passed"
+
+
+def elimination_verdict(K: Elimination, verdict: Verification) -> str:
+    """Return the sentence of an elimination: its size, its cost, and how far rounding goes."""
+    S = K.sizes
+    gone, before = S.vertices[0] - S.vertices[1], max(S.nonzeros[0], 1)
+    growth = "without bound" if np.isinf(K.growth) else f"up to {K.growth:.3g} times"
+    parts = [
+        f"{gone:,} of {S.vertices[0]:,} vertices are solved for",
+        f"the Laplacian of the others has {S.nonzeros[1] / before:.0%} of the nonzeros",
+        f"right sides, and rounding, grow {growth} on their way to them"
+        if S.vertices[1]
+        else f"nothing is left to solve; rounding grows {growth} on the way",
+    ]
+    if not K.is_determined:
+        parts.append("some sections live on eliminated vertices alone")
+    parts.append("all checks passed" if verdict.passed else "a check FAILED")
+    return "; ".join(parts) + "."
 
 
 def percent(share: float) -> str:

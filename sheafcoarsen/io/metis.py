@@ -73,7 +73,7 @@ def _header(path: str, line: int, words: list[str]) -> _Header:
     if min(numbers) < 0:
         message = f"the header must not hold negative numbers, got {min(numbers)}"
         raise file_error(path, line, message)
-    n_weights = (numbers[2] or 1) if len(numbers) > 2 else 1
+    n_weights = numbers[2] if len(numbers) > 2 else 1
     return _Header(line, numbers[0], numbers[1], sizes + n_weights * vertex_weights, weighted)
 
 

@@ -88,7 +88,8 @@ def _header(path: str, content: bytes) -> _Header:
     """Read the lines down to end_header."""
     if not content.startswith(b"ply"):
         raise file_error(path, 1, "a PLY file begins with a line ply")
-    order, elements, start, number = None, [], 0, 0
+    elements: list[_Element] = []
+    order, start, number = None, 0, 0
     while True:
         end = content.find(b"\n", start)
         # what is no header may be one line of many megabytes
@@ -107,6 +108,8 @@ def _header(path: str, content: bytes) -> _Header:
         elif text[:1] == ["element"]:
             if len(text) != 3 or not (text[2].isascii() and text[2].isdigit()):
                 raise file_error(path, number, "an element needs a name and how many there are")
+            if text[1] in (element.name for element in elements):
+                raise file_error(path, number, f"a second element {shown(text[1])}")
             elements.append(_Element(text[1], int(text[2]), []))
         elif text[:1] == ["property"]:
             if not elements:
@@ -116,6 +119,9 @@ def _header(path: str, content: bytes) -> _Header:
             raise file_error(path, number, f"unknown word {shown(text[0])} in the header")
     if order is None:
         raise file_error(path, None, "the header says no format")
+    empty = next((element for element in elements if not element.properties), None)
+    if empty is not None:
+        raise file_error(path, None, f"the element {shown(empty.name)} has no properties")
     return _Header(order, elements, start, number)
 
 
@@ -244,12 +250,13 @@ class _Binary:
             if start + before + count.itemsize > len(self.content):
                 raise _cut_off(self.path, element)
             k = int(np.frombuffer(self.content, count, 1, start + before)[0])
-            dtype = self._dtype(element.properties, max(k, 0))
-            if start + element.rows * dtype.itemsize <= len(self.content):
-                rows = self._table(element, dtype)
-                if (rows[f"n{at}"] == k).all():
-                    sizes = np.full(element.rows, k, dtype=np.int64)
-                    return rows[f"f{at}"].astype(np.int64).reshape(-1), sizes
+            if 0 < k * element.rows <= len(self.content):
+                dtype = self._dtype(element.properties, k)
+                if start + element.rows * dtype.itemsize <= len(self.content):
+                    rows = self._table(element, dtype)
+                    if (rows[f"n{at}"] == k).all():
+                        sizes = np.full(element.rows, k, dtype=np.int64)
+                        return rows[f"f{at}"].astype(np.int64).reshape(-1), sizes
             self.at = start
         return self._rows(element, at)
 

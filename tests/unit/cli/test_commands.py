@@ -1,5 +1,6 @@
 """The command line: what it prints, its exit status, one line for every mistake."""
 
+import dataclasses
 import gzip
 import re
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen.cli import main
+from sheafcoarsen.cli.compilation import SCALARS
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -146,6 +148,18 @@ def test_verify_exits_1_on_a_damaged_coarsening(pose_file, tmp_path, capsys):
     assert "FAILED" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("damaged", [0, 1])
+def test_verify_exits_1_if_any_level_is_damaged(tmp_path, capsys, damaged):
+    H = sc.coarsen_levels(sc.CellularSheaf.constant(nx.grid_2d_graph(8, 8)), 4, 2, rank=3)
+    levels = [H[0], H[1]]
+    R = levels[damaged].prolongation * (1 + 1e-6)
+    levels[damaged] = dataclasses.replace(levels[damaged], prolongation=R)
+    sc.save(tmp_path / "h.npz", dataclasses.replace(H, levels=tuple(levels)))
+    assert main(["verify", str(tmp_path / "h.npz")]) == 1
+    said = capsys.readouterr().out
+    assert said.count("that apply hold") == 1
+
+
 def test_verify_makes_a_coarsening_of_any_input(graph_file, capsys):
     assert main(["verify", graph_file, "--clusters", "4", "--rank", "2"]) == 0
     assert "34 -> 4 vertices" in capsys.readouterr().out
@@ -172,6 +186,17 @@ def test_coarsening_a_saved_coarsening_goes_one_level_deeper(pose_file, tmp_path
     assert main(["coarsen", first, "--clusters", "3", "--rank", "2", "--out", second]) == 0
     assert sc.load(second).fine.n_vertices == 8
     assert main(["verify", second]) == 0
+
+
+def test_what_is_compiled_ahead(monkeypatch, capsys):
+    def compiled(scalars, *, rare, progress):
+        asked.append((scalars, rare))
+
+    asked = []
+    monkeypatch.setattr("sheafcoarsen.cli.commands.compile_kernels", compiled)
+    assert main(["compile"]) == main(["compile", "--all"]) == 0
+    assert asked == [(("float64",), False), (SCALARS, True)]
+    assert "compiled for float64, float32, complex128, complex64 in " in capsys.readouterr().out
 
 
 def test_demo(capsys):

@@ -89,6 +89,7 @@ def test_equal_graphs_make_equal_files(tmp_path):
         sc.write_g2o(tmp_path / name, G)
     first, second = ((tmp_path / name).read_bytes() for name in ("a.g2o.gz", "b.g2o.gz"))
     assert first == second
+    assert first[4:8] == bytes(4)  # the time stamp
 
 
 def test_labels_are_ids(tmp_path):
@@ -98,6 +99,25 @@ def test_labels_are_ids(tmp_path):
     named = dataclasses.replace(G, vertex_labels="abcdefgh")
     with pytest.raises(TypeError, match=re.escape("`G.vertex_labels` must be whole numbers")):
         sc.write_g2o(tmp_path / "g.g2o", named)
+
+
+def test_landmarks_without_labels_come_after_the_largest_id(tmp_path):
+    G = graph(2, True, True, vertex_labels=(40, 3, 50, 7, 8, 9, 11, 12))
+    sc.write_g2o(tmp_path / "g.g2o", G)
+    H = sc.read_g2o(tmp_path / "g.g2o", poses=True)
+    assert H.sightings.labels == (51, 52, 53)
+    named = dataclasses.replace(G.sightings, labels=(60, 50, 40))
+    with pytest.raises(ValueError, match=r"must differ from the ids of poses .*, got 40 for both"):
+        sc.write_g2o(tmp_path / "g.g2o", dataclasses.replace(G, sightings=named))
+
+
+def test_a_pose_that_only_sees_a_landmark_is_not_lost(tmp_path):
+    G, _ = pose_graph(2, [[0, 1]], n=3)
+    seen = sc.Sightings([[2, 0]], [[1.0, 2.0]], [1.0])
+    sc.write_g2o(tmp_path / "g.g2o", dataclasses.replace(G, sightings=seen))
+    H = sc.read_g2o(tmp_path / "g.g2o", poses=True)
+    assert H.n_vertices == 3
+    assert H.vertex_labels[H.sightings.edges[0, 0]] == 2
 
 
 def test_an_old_file_stays_whole_where_writing_fails(tmp_path, monkeypatch):

@@ -269,3 +269,17 @@ def test_changed_arrays_load_or_are_one_clear_error(tmp_path_factory, kind, data
     with open(path, "wb") as stream:
         np.savez(stream, **arrays)
     loads_or_is_refused(path)
+
+
+def test_entries_of_r_that_are_stored_in_parts_are_added(tmp_path):
+    C = sc.coarsen(sc.CellularSheaf.constant(nx.path_graph(4)), sc.Partition([0, 0, 1, 1]), 2)
+    sc.save(tmp_path / "c.npz", C)
+    with np.load(tmp_path / "c.npz") as archive:
+        arrays = dict(archive)
+    arrays["R.data"] = np.repeat(arrays["R.data"] / 2, 2)
+    arrays["R.indices"] = np.repeat(arrays["R.indices"], 2)
+    arrays["R.indptr"] = 2 * arrays["R.indptr"]
+    np.savez(tmp_path / "c.npz", **arrays)
+    again = sc.load(tmp_path / "c.npz").prolongation
+    np.testing.assert_array_equal(again.data, C.prolongation.data)
+    np.testing.assert_array_equal(again.indices, C.prolongation.indices)

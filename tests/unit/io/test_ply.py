@@ -64,6 +64,8 @@ BAD = {
     "element": ("ply\nelement vertex -3\nend_header\n", 2, "an element needs a name and how many"),
     "early": ("ply\nproperty int a\nend_header\n", 2, "a property before any element"),
     "type": ("ply\nelement vertex 3\nproperty real x\nend_header\n", 3, "no type 'real'"),
+    "again": ("ply\nelement a 1\nproperty int b\nelement a 1\n", 4, "a second element 'a'"),
+    "bare": (text(VERTICES, "element a 9\n", ROWS), None, "the element 'a' has no properties"),
     "property": ("ply\nelement vertex 3\nproperty int\nend_header\n", 3, "a type and a name"),
     "list": (text("element face 1\nproperty list float int vertex_index\n", ""), 4, "whole"),
     "no-vertex": (text(FACES, ""), None, "no element vertex with properties x, y and z"),
@@ -104,5 +106,11 @@ def test_bad_binary_files(write):
     refuses(write(header + points + face[:-2], "m.ply"), None, "ends inside its 1 elements 'face'")
     wrong = struct.pack("<B3i", 3, 0, 1, 7)
     refuses(write(header + points + wrong, "m.ply"), None, "face 0 names vertex 7")
+    for count in (10**20, 2**32 - 1):
+        many = header.replace(b"vertex 3", b"vertex %d" % count)
+        refuses(write(many + points, "m.ply"), None, f"ends inside its {count} elements 'vertex'")
+    face_of_many = struct.pack("<I3i", 2**32 - 1, 0, 1, 2)
+    long = header.replace(b"list uchar", b"list uint") + points + face_of_many
+    refuses(write(long, "m.ply"), None, "ends inside its 1 elements 'face'")
     nan = struct.pack("<9f", 0, 0, 0, 1, np.nan, 0, 0, 1, 0)
     refuses(write(header + nan + face, "m.ply"), None, "got [1.0, nan, 0.0] at vertex 1")

@@ -1,5 +1,7 @@
 """Pictures of eigenvalues hold those that they are given."""
 
+import dataclasses
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -64,6 +66,16 @@ def test_spectra_name_the_operator_and_the_ties(ax):
         collections(ax)[label].get_offsets()[:, 1], C.modes.next_eigenvalues
     )
     assert "principal" in ax.get_ylabel()
+
+
+def test_eigenvalues_of_rounding_size_are_zero_and_nearly_equal_ones_are_counted(ax):
+    F = sc.CellularSheaf.constant(nx.complete_graph(5))
+    C = sc.coarsen(F, sc.Partition(np.zeros(5, int)), 4)
+    scores = np.array([3e-16, 5.0, 5.0 * (1 + 1e-15), 6.0])
+    modes = dataclasses.replace(C.modes, scores=scores, next_eigenvalues=np.array([6.0 + 1e-3]))
+    plot.spectra(dataclasses.replace(C, modes=modes), ax=ax)
+    assert collections(ax)["kept"].get_offsets()[:, 1].tolist() == [0, *scores[1:]]
+    assert [(text.get_text(), text.xy[1]) for text in ax.texts] == [(r"$\times$2", 5.0)]
 
 
 def test_a_basis_of_your_own_has_no_spectra(C, ax):
@@ -132,6 +144,7 @@ def test_the_band_encloses_the_fine_ones_also_where_a_section_is_lost(ax):
     plot.quality(Q, B, ax=ax)
     draw(ax)
     fine = dict(zip(*(values.tolist() for values in points(ax, "fine")), strict=True))
+    assert sorted(fine) == [2, 3]  # counted with the zero
     enclosed = 0
     for bar in ax.patches:
         i = round(bar.get_x() + bar.get_width() / 2)
