@@ -174,7 +174,7 @@ def made_once(
         try:
             C = make(root)
         except (MemoryError, ValueError, TypeError):
-            if not (place / "work/plan.json").exists():  # refused before it began
+            if (place / "work/plan.json").read_note() is None:  # refused before it began
                 (place / "work").remove()
             raise
     (place / "work").remove()
