@@ -50,9 +50,8 @@ class Described(NamedTuple):
 
 
 def owner_check(root: Root, name: str, values: np.ndarray) -> int:
-    """Return the checksum of an array, of its name and of the id of its store."""
-    owner = json.dumps([root.id, name, values.dtype.name, values.shape])
-    return crc32c(values.reshape(-1).view(np.uint8), crc32c(owner.encode()))
+    """Return the checksum of the id of a store, the name of an array in it, and its values."""
+    return crc32c(values.reshape(-1).view(np.uint8), crc32c(f"{root.id}/{name}".encode()))
 
 
 def write_array(root: Root, name: str, values: np.ndarray, *, packed: bool = True) -> None:

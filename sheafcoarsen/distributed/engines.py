@@ -1,108 +1,56 @@
-"""Where tasks run: here, one after the other, or on the workers of a Dask client."""
+"""Runs tasks by Dask: on the workers of a client, or in this process, one after the other."""
 
 from collections.abc import Callable
 from importlib.metadata import version
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import tqdm
 
 from sheafcoarsen._support import physical_memory
-from sheafcoarsen.distributed.extras import distributed
+from sheafcoarsen.distributed.extras import dask, distributed
 
 Result = dict[str, Any]
 
 
-class Engine(Protocol):
-    """What a run needs of it."""
+class Engine:
+    """Where the tasks of a run are executed, and what a task may use there.
 
-    threads: int | None  # that a task may use; None: all that the library may
-    memory: float  # bytes that a task may take
-    at_once: int  # how many tasks run side by side
-    where: str  # who has so much, in a message
-
-    def start(self, kind: str, i: int, function: Callable, *args: Any) -> Any:
-        """Begin a task, or note it; what is among ``args`` may be what this returned earlier."""
-
-    def results(self, tasks: list[Any], shown: tqdm.tqdm) -> list[Result]:
-        """Wait for tasks and return what they return."""
-
-
-class Later(NamedTuple):
-    """A task of this process that has not run, or has."""
-
-    function: Callable
-    args: tuple
-    result: list[Result]
-
-    def value(self) -> Result:
-        """Return what it returns, once it has run."""
-        if not self.result:
-            self.result.append(self.function(*(valued(item) for item in self.args)))
-        return self.result[0]
-
-
-def valued(item: Any) -> Any:
-    """Return what a task returned in its place, in lists too."""
-    if isinstance(item, Later):
-        return item.value()
-    return [valued(entry) for entry in item] if isinstance(item, list) else item
-
-
-class Here:
-    """Runs tasks in this process, one after the other, each with all of the library's threads."""
-
-    threads: int | None = None
-    at_once = 1
-    where = "this machine has"
-
-    def __init__(self) -> None:
-        self.memory = physical_memory()
-
-    def start(self, kind: str, i: int, function: Callable, *args: Any) -> Later:
-        """Note a task."""
-        return Later(function, args, [])
-
-    def results(self, tasks: list[Later], shown: tqdm.tqdm) -> list[Result]:
-        """Run tasks in their order."""
-        found = []
-        for task in tasks:
-            found.append(task.value())
-            shown.update()
-        return found
-
-
-class OnDask:
-    """Runs tasks on the workers of a client; each takes one thread, as Dask counts them."""
-
-    threads: int | None = 1
-    where = "a worker has, for each of its threads,"
+    Without a client each task has the memory and all threads of this machine. On workers it has one
+    thread, as Dask counts them, and its share of the smallest worker's memory.
+    """
 
     def __init__(self, client: Any, run: str) -> None:
         self.client, self.run = client, run
-        check_client(client)
-        check_workers(client)
-        self.memory = least_memory(client)
-        self.at_once = max(sum(client.nthreads().values()), 1)
+        self.threads: int | None = None  # all that the library may use
+        self.memory, self.at_once, self.where = physical_memory(), 1, "this machine has"
+        if client is not None:
+            check_client(client)
+            check_workers(client)
+            self.threads = 1
+            self.memory, self.where = least_memory(client), "a worker has, for each of its threads,"
+            self.at_once = max(sum(client.nthreads().values()), 1)
 
     def start(self, kind: str, i: int, function: Callable, *args: Any) -> Any:
-        """Submit a task; its key lets Dask's dashboard group it with its kind."""
-        key = (f"{kind}-{self.run}", i)
-        return self.client.submit(function, *args, key=key, pure=True, retries=1)
+        """Return a task, whose arguments may be results of earlier ones.
+
+        Dask's dashboard groups tasks of a kind by their key.
+        """
+        task = dask().delayed(function, name=kind, pure=True)
+        return task(*args, dask_key_name=(f"{kind}-{self.run}", i))
 
     def results(self, tasks: list[Any], shown: tqdm.tqdm) -> list[Result]:
-        """Wait for tasks, in whatever order they end."""
+        """Run tasks, and those that they depend on, and return their results."""
+        if self.client is None:
+            with dask("callbacks").callbacks.Callback(posttask=lambda *_: shown.update()):
+                return list(dask().compute(*tasks, scheduler="synchronous", optimize_graph=False))
+        futures = self.client.compute(tasks, retries=1, optimize_graph=False)
         try:
-            for _ in distributed().as_completed(tasks):
+            for _ in distributed().as_completed(futures):
                 shown.update()
-            return self.client.gather(tasks)
+            return self.client.gather(futures)
         except BaseException:
-            self.client.cancel(tasks)
+            self.client.cancel(futures)
             raise
-
-
-def engine_of(client: Any, run: str) -> Engine:
-    """Return the engine that a caller means: a Dask client, or None for this process."""
-    return Here() if client is None else OnDask(client, run)
 
 
 def connect(address: str) -> Any:

@@ -40,6 +40,12 @@ def zstd() -> Any:
     return optional("numcodecs.zstd")
 
 
+def dask(module: str = "delayed") -> Any:
+    """Return the package that runs graphs of tasks."""
+    optional(f"dask.{module}")
+    return optional("dask")
+
+
 def distributed() -> Any:
     """Return the scheduler's package."""
     return optional("distributed")

@@ -54,12 +54,6 @@ class Place:
         protocol, _, path = self.url.rpartition("://")
         return protocol if protocol == "memory" else f"{protocol}://{path.partition('/')[0]}"
 
-    def exists(self) -> bool:
-        """Tell whether there is a file or a folder."""
-        fs, path = self.file_system()
-        fs.invalidate_cache()
-        return bool(fs.exists(path))
-
     def remove(self) -> None:
         """Remove the file, or the folder with all that it holds; one that is gone already is fine.
 

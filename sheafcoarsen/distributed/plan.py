@@ -324,8 +324,8 @@ class Plan:
 
     # ------------------------------------------------------------ all of it
 
-    def write(self, place: Place) -> dict[str, Any]:
-        """Write a blob for every task; return what the driver must remember of it."""
+    def write(self, place: Place) -> list[list[int]]:
+        """Write a blob for every task; return the shards whose rows of R each border needs."""
         S, P = self.layout.n_shards, len(self.layout.source.parts)
         for p in range(P):
             put_arrays(place / f"split-{p:06d}", self.split_arrays(p))
@@ -340,4 +340,4 @@ class Plan:
             put_arrays(place / f"border-{s:06d}", arrays)
         for s in range(S):
             put_arrays(place / f"shard-{s:06d}", self.shard_arrays(s, supplies.get(s, [])))
-        return {"shards": S, "parts": P, "providers": providers}
+        return providers

@@ -5,6 +5,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from sheafcoarsen._kernels import distributed as kernels
 from sheafcoarsen._support import bar, flag, offsets, range_of_blocks
 from sheafcoarsen.distributed import tasks
 from sheafcoarsen.distributed.arrays import VERSION, Root, read_array, write_array
-from sheafcoarsen.distributed.engines import Engine, Here, engine_of
+from sheafcoarsen.distributed.engines import Engine
 from sheafcoarsen.distributed.header import FORMAT, found_attributes, header_of
 from sheafcoarsen.distributed.lock import exclusive
 from sheafcoarsen.distributed.packing import get_arrays, put_arrays
@@ -120,7 +121,7 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     place = place_beside(src, out, storage_options)
     if C := finished(place, asked):
         return C
-    engine = engine_of(client, asked.run)
+    engine = Engine(client, asked.run)
     C = made_once(place, asked, lambda root: Run(asked, root, engine, progress).done())
     stacklevel = 3
     warn_if_tied_in(int(C.report.get("tied", 0)), stacklevel)
@@ -173,7 +174,7 @@ def made_once(
         try:
             C = make(root)
         except (MemoryError, ValueError, TypeError):
-            if not (place / "work/plan.json").exists():  # refused before it began
+            if (place / "work/plan.json").read_note() is None:  # refused before it began
                 (place / "work").remove()
             raise
     (place / "work").remove()
@@ -221,6 +222,21 @@ def claim(place: Place, asked: Request, *, check_only: bool = False) -> str:
     return found
 
 
+@dataclass(frozen=True)
+class RunPlan:
+    """What the driver keeps of a plan, for runs that go on with it too."""
+
+    shards: int
+    parts: int
+    providers: list[list[int]]  # the shards whose rows of R each border needs
+    asked: int | None  # shards, by the caller
+    copies: bool  # whether border edges go to both shards
+    reducing: bool
+    tallest: int
+    ranks: str | None  # the blob that holds them; None: the rule must see spectra
+    estimate: Estimate
+
+
 class Run:
     """One run, from the plan to the seal."""
 
@@ -233,33 +249,32 @@ class Run:
 
     def done(self) -> StoredCoarsening:
         """Do what is not done yet and return the result."""
-        known = self.plan()
+        plan = self.plan()
         self.plan_seconds = time.perf_counter() - self.start
-        S, P = known["shards"], known["parts"]
-        needs_spectra = self.asked.rule.needs_scores or self.asked.rule.needs_kernels
+        S, P = plan.shards, plan.parts
         job = tasks.Job(
             source=self.asked.source.root,
             out=self.root,
             run=self.asked.run,
             operator=self.asked.operator,
-            rule=self.asked.rule if needs_spectra else None,
+            rule=self.asked.rule if plan.ranks is None else None,
             singular=self.asked.rule.needs_kernels,
             loops=self.asked.loops,
             compress=self.asked.compress,
-            whole=Whole(known["reducing"], False, known["tallest"]),
+            whole=Whole(plan.reducing, False, plan.tallest),
             threads=self.engine.threads,
         )
-        borders = [s for s in range(S) if known["providers"][s]]
-        total = P + S * (1 + needs_spectra) + len(borders)
+        borders = [s for s in range(S) if plan.providers[s]]
+        total = P + S * (1 + (plan.ranks is None)) + len(borders)
         with bar(total, "coarsen", self.progress) as shown:
             split = self.all_of("split", tasks.split_task, job, [(p,) for p in range(P)], shown)
             self.check_seen(P)
-            buckets = tasks.write_buckets(job, split, (2 + known["copies"]) * S)
-            ranks = known["ranks"]
+            buckets = tasks.write_buckets(job, split, (2 + plan.copies) * S)
+            ranks = plan.ranks
             if ranks is None:
                 arguments = [(s, buckets) for s in range(S)]
                 spectra = self.all_of("spectra", tasks.spectra_task, job, arguments, shown)
-                ranks = self.chosen(job, spectra, known)
+                ranks = self.chosen(spectra)
             starting = self.engine.start
             shards = [
                 starting("shard", s, tasks.shard_task, job, s, buckets, ranks) for s in range(S)
@@ -273,12 +288,12 @@ class Run:
                     s,
                     buckets,
                     ranks,
-                    [shards[t] for t in known["providers"][s]],
+                    [shards[t] for t in plan.providers[s]],
                 )
                 for s in borders
             ]
             results = self.counted(self.engine.results([*shards, *at_borders], shown))
-        return self.sealed(job, known, ranks, results[:S], results[S:])
+        return self.sealed(plan, ranks, results[:S], results[S:])
 
     def all_of(
         self, kind: str, task: tasks.Task, job: tasks.Job, arguments: list, shown: tqdm.tqdm
@@ -301,7 +316,7 @@ class Run:
         ------
         RuntimeError
         """
-        if n_parts and not isinstance(self.engine, Here):
+        if n_parts and self.engine.client is not None:
             note = self.work / "notes/split-000000.json"
             if note.read_note() is None:
                 raise RuntimeError(
@@ -311,53 +326,56 @@ class Run:
 
     # ------------------------------------------------------------ the plan
 
-    def plan(self) -> dict[str, Any]:
+    def plan(self) -> RunPlan:
         """Return what was planned: earlier, or now."""
         note = self.work / "plan.json"
         known = note.read_note()
         if known is None:
-            known = self.new_plan()
-            note.note(known)
-        else:
-            if self.asked.n_shards not in (None, known["asked"], known["shards"]):
-                raise FileExistsError(
-                    f"{self.place.url} holds an unfinished run of this call with {known['shards']} "
-                    f"shards: leave `n_shards` out to go on with it, or remove it"
-                )
-            found = Estimate(**known["estimate"])
-            check_memory(found, self.engine.memory, self.engine.where)
-            self.tell(f"going on with {self.place.url}\n{found}")
-        return known
+            plan = self.new_plan()
+            note.note(asdict(plan))
+            return plan
+        plan = RunPlan(**{**known, "estimate": Estimate(**known["estimate"])})
+        if self.asked.n_shards not in (None, plan.asked, plan.shards):
+            raise FileExistsError(
+                f"{self.place.url} holds an unfinished run of this call with {plan.shards} "
+                f"shards: leave `n_shards` out to go on with it, or remove it"
+            )
+        check_memory(plan.estimate, self.engine.memory, self.engine.where)
+        self.tell(f"going on with {self.place.url}\n{plan.estimate}")
+        return plan
 
-    def new_plan(self) -> dict[str, Any]:
+    def new_plan(self) -> RunPlan:
         """Decide where everything goes, and write it for the tasks."""
         asked = self.asked
         layout, plan, found = planned(asked, self.engine.memory, self.engine.at_once)
         check_memory(found, self.engine.memory, self.engine.where)
-        if asked.rule.needs_scores or asked.rule.needs_kernels:
+        needs_spectra = asked.rule.needs_scores or asked.rule.needs_kernels
+        if needs_spectra:
             check_dense(layout.dims)
         self.tell(str(found))
-        known = plan.write(self.work / "plan")
+        providers = plan.write(self.work / "plan")
         tallest = kernels.tallest_crossing(layout.edges, layout.labels, layout.edge_dims)
         whole = Whole.of(layout.dims, None, int(tallest))
         put_arrays(self.work / "plan/dims", {"dims": layout.dims})
         ranks = None
-        if not (asked.rule.needs_scores or asked.rule.needs_kernels):
+        if not needs_spectra:
             nothing = np.zeros(0)
             K = layout.n_clusters
             spectra = Spectra(
                 layout.dims, np.zeros(K + 1, np.int64), nothing, np.zeros(K, np.int64), nothing
             )
             ranks = self.write_ranks(layout.dims, asked.rule.ranks(spectra))
-        return {
-            **known,
-            "asked": asked.n_shards,
-            "copies": isinstance(asked.operator, Principal),
-            "reducing": whole.spectra,
-            "tallest": whole.tallest,
-            "ranks": ranks,
-            "estimate": found.__dict__,
-        }
+        return RunPlan(
+            shards=layout.n_shards,
+            parts=len(asked.source.parts),
+            providers=providers,
+            asked=asked.n_shards,
+            copies=isinstance(asked.operator, Principal),
+            reducing=whole.spectra,
+            tallest=whole.tallest,
+            ranks=ranks,
+            estimate=found,
+        )
 
     def write_ranks(self, dims: np.ndarray, ranks: np.ndarray) -> str:
         """Write how many modes each cluster keeps; return the name under which it stands."""
@@ -366,7 +384,7 @@ class Run:
         put_arrays(self.work / name, {"ranks": ranks, "reducing": np.array([reducing])})
         return name
 
-    def chosen(self, job: tasks.Job, results: list[dict[str, Any]], known: dict[str, Any]) -> str:
+    def chosen(self, results: list[dict[str, Any]]) -> str:
         """Let the rule choose from the spectra of all shards, put together."""
         dims = get_arrays(self.work / "plan/dims")["dims"]
         K, starts = len(dims), offsets(dims)
@@ -387,8 +405,7 @@ class Run:
 
     def sealed(
         self,
-        job: tasks.Job,
-        known: dict[str, Any],
+        plan: RunPlan,
         ranks_name: str,
         shards: list[dict[str, Any]],
         borders: list[dict[str, Any]],
@@ -412,7 +429,7 @@ class Run:
         report = {
             "seconds": seconds,
             "plan_seconds": self.plan_seconds,
-            "shards": known["shards"],
+            "shards": plan.shards,
             "tasks_done": self.counts["done"],
             "tasks_found": self.counts["found"],
             "task_seconds": {
@@ -421,7 +438,7 @@ class Run:
             },
             "halo_bytes": sum(result["halo"] for result in shards),
             "tied": sum(result["tied"] for result in shards),
-            "estimate": known["estimate"],
+            "estimate": asdict(plan.estimate),
         }
         asked = self.asked
         dtype = np.dtype(next((part["dtype"] for part in parts), asked.source.dtype.str))
@@ -448,7 +465,7 @@ class Run:
             compress=asked.compress,
             report=report,
         )
-        moved = known["estimate"]["bytes_moved"]
+        moved = plan.estimate.bytes_moved
         self.tell(
             f"{self.counts['done']} tasks done, {self.counts['found']} found done, in "
             f"{seconds:.1f} s; about {amount(moved)} moved\n{sheaf}"

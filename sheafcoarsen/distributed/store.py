@@ -147,7 +147,9 @@ class SheafStore(ReadOnly):
         vertex_dims = self.vertex_dims()
         edge_dims = self.numbers("edge_dims", self.dim_c1 + 1, (self.n_edges,))
         # as floats, because integers might wrap around
-        entries = edge_dims.astype(np.float64) @ vertex_dims.take(edges).sum(axis=1, dtype=float)
+        entries = sum(
+            np.einsum("i,i", edge_dims, vertex_dims[edges[:, end]], dtype=float) for end in (0, 1)
+        )
         sizes = (int(edge_dims.sum(dtype=np.int64)), int(entries) * self.dtype.itemsize)
         if sizes != (said := (self.dim_c1, self.n_bytes)):
             raise StoreError(

@@ -15,10 +15,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tqdm
 
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen.distributed.engines import Engine
 from sheafcoarsen.distributed.place import Place
 from tests.unit.distributed.cases import differences, grid_sheaf
 
@@ -316,6 +318,24 @@ def test_a_source_of_another_version(stores):
 
 def test_workers_of_several_threads(threads, stores, expected):
     assert_same(coarsen(stores, threads), expected)
+
+
+def test_a_task_that_fails_once_is_tried_again(threads):
+    calls = []
+
+    def flaky(limit):
+        calls.append(limit)
+        if len(calls) < limit:
+            raise OSError("no answer")
+        return {"calls": len(calls)}
+
+    with tqdm.tqdm(total=1, disable=False) as shown:
+        engine = Engine(threads, "flaky")
+        assert engine.results([engine.start("flaky", 0, flaky, 2)], shown) == [{"calls": 2}]
+        assert shown.n == 1
+        calls.clear()
+        with pytest.raises(OSError, match="no answer"):
+            engine.results([engine.start("flaky", 1, flaky, 3)], shown)
 
 
 def test_workers_that_lack_the_library(stores):

@@ -109,7 +109,7 @@ def test_blobs_of_the_plan_swapped_are_seen(unfinished, url):
     one.rename(url("held"))
     other.rename(one)
     Path(url("held")).rename(other)
-    with pytest.raises(StoreError, match="shard-000000 is damaged"):
+    with pytest.raises(StoreError, match="shard-00000. is damaged"):
         unfinished()
 
 
