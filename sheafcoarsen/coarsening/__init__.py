@@ -51,7 +51,7 @@ from sheafcoarsen.coarsening.ledger import (
     energy_ledger,
     truncation_bound,
 )
-from sheafcoarsen.coarsening.realization import realize
+from sheafcoarsen.coarsening.realization import realize, rounding_of
 from sheafcoarsen.coarsening.refresh import check_topology
 
 __all__ = [
@@ -68,5 +68,6 @@ __all__ = [
     "realize",
     "realized",
     "refresh_coarsening",
+    "rounding_of",
     "truncation_bound",
 ]

@@ -12,7 +12,7 @@ from sheafcoarsen._support import ReadOnly, flag, range_of_blocks, read_only, ta
 from sheafcoarsen.coarsening.checks import check_given, check_parts, matching_modes
 from sheafcoarsen.coarsening.growth import laplacian_growth
 from sheafcoarsen.coarsening.loops import factored_loops, loop_rows, spectral_loops
-from sheafcoarsen.coarsening.realization import realize
+from sheafcoarsen.coarsening.realization import realize, rounding_of, shortest_columns
 from sheafcoarsen.coarsening.refresh import check_topology
 from sheafcoarsen.coarsening.views import Views
 from sheafcoarsen.modes import (
@@ -294,7 +294,10 @@ def realized(
     elif loops:
         factors = factored_loops(R, least)
     pattern = None if like is None else like.sheaf
-    coarse = realize(R, factors, compress=compress, like=pattern, tallest=tallest)
+    noise = rounding_of(R.clusters.dims, np.result_type(R.sheaf.dtype, R.dtype))
+    if modes is None:  # columns of a user's basis have any norm
+        noise = noise * shortest_columns(R)
+    coarse = realize(R, factors, compress=compress, like=pattern, noise=noise, tallest=tallest)
     if compress:
         rows = None
     elif like is not None:

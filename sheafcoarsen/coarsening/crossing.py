@@ -1,5 +1,7 @@
 """Maps of the crossing edges of the coarse sheaf."""
 
+import math
+
 import numpy as np
 
 from sheafcoarsen._kernels import coarsening as kernels
@@ -18,13 +20,17 @@ Enough that the factor so far is no burden, few enough for the cache.
 
 
 def write_crossing_maps(
-    R: Prolongation, rows: np.ndarray, out: kernels.CoarseMaps, tallest: int = 0
+    R: Prolongation,
+    rows: np.ndarray,
+    out: kernels.CoarseMaps,
+    noise: np.ndarray | None = None,
+    tallest: int = 0,
 ) -> None:
     """Write the maps of the crossing edges, compressed where they are to be lower than ``rows``.
 
-    They are ``eq:coarse_restriction_left`` and ``eq:coarse_restriction_right``. ``tallest`` is the
-    largest dimension of a crossing edge's stalk in a larger sheaf that R is a part of, so that
-    chunks are the same.
+    They are ``eq:coarse_restriction_left`` and ``eq:coarse_restriction_right``. ``noise``
+    is that of `realize`; ``tallest`` is the largest dimension of a crossing edge's stalk in a
+    larger sheaf that R is a part of, so that chunks are the same.
     """
     sheaf, clusters, ranks, blocks = R.sheaf, R.clusters, R.ranks, R.blocks
     f = sheaf.arrays
@@ -32,6 +38,9 @@ def write_crossing_maps(
     chunk = max(int(sheaf.edge_dims[clusters.crossing_edges].max(initial=0)), CHUNK, tallest)
     compressed = out.heights < rows
     uniform = sheaf.map_shape is not None and not compressed.any() and (ranks == ranks[0]).all()
+    norms = np.zeros(clusters.n_clusters) if noise is None else noise
+    longest = sheaf.largest_entry * math.sqrt(sheaf.vertex_dims.max(initial=0))
+    rounding = kernels.Noise(norms, longest)
 
     def work(lo: int, hi: int) -> None:
         short = compressed[lo:hi]
@@ -39,12 +48,14 @@ def write_crossing_maps(
             kernels.uniform_maps(lo, hi, f, clusters, blocks, out)
         elif not short.any():
             kernels.crossing_maps(lo, hi, f, clusters, blocks, out)
+        if not short.any():
+            kernels.clear_rounding(lo, hi, f, clusters, blocks, rounding, out)
         else:
             width = int(widths[lo:hi][short].max())
             height = width + max(width, chunk)
             sizes = (height * width, height, width)
             stack, column, row = (np.empty(size, out.tail.dtype) for size in sizes)
-            room = kernels.RoomForFactors(stack, column, row, chunk)
+            room = kernels.RoomForFactors(stack, column, row, chunk, rounding)
             kernels.compressed_maps(lo, hi, f, clusters, blocks, rows, out, room)
 
     cost = rows * widths * np.where(compressed, widths, 1.0) + 1.0

@@ -1,9 +1,10 @@
 """The coarse sheaf: crossing edges between clusters, and a loop-cell for what each retains."""
 
 import numpy as np
+import numpy.typing as npt
 
 from sheafcoarsen._kernels import coarsening as kernels
-from sheafcoarsen._support import offsets, read_only
+from sheafcoarsen._support import eps_of, offsets, read_only
 from sheafcoarsen.coarsening.crossing import write_crossing_maps
 from sheafcoarsen.modes import Prolongation
 from sheafcoarsen.sheaf import CellularSheaf, Topology, same_array, same_topology, trusted_sheaf
@@ -18,6 +19,7 @@ def realize(
     *,
     compress: bool = False,
     like: CellularSheaf | None = None,
+    noise: np.ndarray | None = None,
     tallest: int = 0,
 ) -> CellularSheaf:
     """Return the coarse sheaf: crossing edges sorted by (a, b), then loops sorted by a.
@@ -34,6 +36,9 @@ def realize(
         Laplacian R* L R (``eq:augmented_exact_realization``). None leaves the loops out.
     like : CellularSheaf, optional
         An earlier result; its index arrays are shared where they are the same.
+    noise : ndarray, shape (K,), optional
+        Coarse rows of at most this norm, relative to their fine row, are rounding and become zero
+        (`rounding_of`); by default none is.
     tallest : int
         The largest dimension of a crossing edge's stalk, where R is a part of a larger one.
     """
@@ -60,7 +65,7 @@ def realize(
     dtype = np.result_type(sheaf.dtype, R.dtype)
     tail, head = np.empty(int(tail_starts[-1]), dtype), np.empty(int(head_starts[-1]), dtype)
     out = kernels.CoarseMaps(edge_dims[:n_pairs], tail_starts, head_starts, tail, head)
-    write_crossing_maps(R, rows, out, tallest)
+    write_crossing_maps(R, rows, out, noise, tallest)
     if len(edges) > n_pairs:
         to = np.zeros(len(ranks), np.int64)
         to[at] = tail_starts[n_pairs:-1]
@@ -69,3 +74,20 @@ def realize(
     coarse = trusted_sheaf(edges, ranks, edge_dims, tail, head)
     coarse.__dict__.update(starts)
     return coarse
+
+
+def rounding_of(dims: np.ndarray, dtype: npt.DTypeLike) -> np.ndarray:
+    """Return n eps for clusters of dimension n, the error of orthonormal modes, shape (K,).
+
+    Setting rows of that norm to zero changes a block of R* L R by no more than rounding may.
+    """
+    return eps_of(dtype) * dims
+
+
+def shortest_columns(R: Prolongation) -> np.ndarray:
+    """Return the least over columns of R_a of their largest entry, shape (K,)."""
+    largest = np.zeros(int(R.offsets[-1]))
+    np.maximum.at(largest, R.indices, np.abs(R.data))
+    shortest = np.full(len(R.ranks), np.finfo(np.float64).max)
+    np.minimum.at(shortest, np.repeat(np.arange(len(R.ranks)), R.ranks), largest)
+    return shortest
