@@ -4,15 +4,13 @@
     :func:`coarsen` and its result, :class:`Coarsening`, which knows the way up and down and
     coarsens new maps again;
 ``realization.py``
-    the coarse sheaf of an R, whose Laplacian is R* L R (``thm:Galerkin_realization``): first
-    ``crossing.py``, the maps of crossing edges, fine maps times blocks of R, compressed where
-    asked; then ``loops.py``, a loop at each coarse vertex for the energy kept inside its cluster;
+    the coarse sheaf of an R, whose Laplacian is R* L R (``thm:Galerkin_realization``): first the
+    maps of crossing edges, fine maps times blocks of R, compressed where asked; then
+    ``loops.py``, a loop at each coarse vertex for the energy kept inside its cluster;
 ``views.py``, ``quotient.py``
     what a coarsening shows: the way up and down, operators, the graph of clusters;
-``checks.py``, ``refresh.py``
+``checks.py``
     whether what a caller brings fits together, and whether a sheaf may take another's place;
-``growth.py``
-    whether the coarse Laplacian has more entries than the fine one;
 ``ledger.py``
     what the energy of a cochain becomes, line by line, so that the lines add up.
 
@@ -35,6 +33,7 @@ True
 True
 """
 
+from sheafcoarsen.coarsening.checks import check_topology
 from sheafcoarsen.coarsening.coarsening import (
     Coarsening,
     check_coarsening,
@@ -43,7 +42,6 @@ from sheafcoarsen.coarsening.coarsening import (
     realized,
     refresh_coarsening,
 )
-from sheafcoarsen.coarsening.crossing import SERIAL_BELOW
 from sheafcoarsen.coarsening.ledger import (
     EnergyLedger,
     check_isometry,
@@ -51,8 +49,7 @@ from sheafcoarsen.coarsening.ledger import (
     energy_ledger,
     truncation_bound,
 )
-from sheafcoarsen.coarsening.realization import realize, rounding_of
-from sheafcoarsen.coarsening.refresh import check_topology
+from sheafcoarsen.coarsening.realization import SERIAL_BELOW, realize, rounding_of
 
 __all__ = [
     "SERIAL_BELOW",

@@ -72,7 +72,7 @@ def worst_response(C: Coarsening, sample: np.ndarray, eps: float) -> Judged:
     assert modes.target is not None
     F, unit = unit_sheaf(C.fine)
     patches = ClusterPatches(F, C.clusters, modes.operator.rings).arrays
-    whole, place = laplacian(F).diagonal().real, np.zeros(F.n_vertices, np.int64)
+    whole = laplacian(F).diagonal().real
     for a in sample.tolist():
         U, r = C.block(a).astype(F.dtype), int(C.ranks[a])
         begin = patches.starts[a]
@@ -80,7 +80,7 @@ def worst_response(C: Coarsening, sample: np.ndarray, eps: float) -> Judged:
         inside = np.zeros(F.n_vertices, bool)
         inside[T] = True
         edges = np.flatnonzero(inside[F.edges].all(axis=1))
-        A = laplacian(part_of(F, edges, T, place)).toarray()
+        A = laplacian(part_of(F, edges, T)).toarray()
         n, N, own = len(U), len(A), A.diagonal().real.copy()
         if own.max(initial=0) == 0:
             continue
