@@ -18,8 +18,8 @@ help:
 	@echo "make test         set up and run the whole verification suite"
 	@echo "make test-distributed  runs from store to store whose processes are killed"
 	@echo "make test-deep    theorems and properties with 20 times the examples"
-	@echo "make test-lowest  the suite with kernels as plain Python and fewer examples, with the lowest"
-	@echo "                  versions that pyproject.toml promises"
+	@echo "make test-lowest  the suite with kernels as plain Python, NaN in all uninitialised memory and"
+	@echo "                  fewer examples, with the lowest versions that pyproject.toml promises"
 	@echo "make coverage     which lines no test reaches, in kernels too"
 	@echo "make notebooks    run every notebook"
 	@echo "make lint         ruff, types and import contracts"
@@ -56,8 +56,9 @@ test-distributed: $(VENV)/installed-cluster
 test-deep: $(VENV)/installed-test
 	SHEAFCOARSEN_DEEP=1 $(BIN)/python -m pytest $(DEEP)
 
-# The kernels as plain Python, with the lowest versions; then the demo compiled, into a folder of its
-# own, since two versions of numba would overwrite each other's.
+# The kernels as plain Python, with the lowest versions, and numpy.empty with NaN, which shows whoever
+# reads memory before it is written; then the demo compiled, into a folder of its own, since two
+# versions of numba would overwrite each other's.
 LOWEST := $(VENV)-lowest
 $(LOWEST)/installed: pyproject.toml
 	$(PYTHON) -m venv --clear $(LOWEST)
@@ -70,7 +71,8 @@ $(LOWEST)/installed: pyproject.toml
 
 # networkx of that time looks for pandas whenever it makes a graph, and says so
 test-lowest: $(LOWEST)/installed
-	NUMBA_DISABLE_JIT=1 $(LOWEST)/$(SCRIPTS)/python -m pytest -p no:cacheprovider \
+	NUMBA_DISABLE_JIT=1 SHEAFCOARSEN_POISON=1 \
+	  $(LOWEST)/$(SCRIPTS)/python -m pytest -p no:cacheprovider \
 	  -W "ignore:pandas not found:ImportWarning" -m "not real_data and not cluster" tests
 	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/cache $(LOWEST)/$(SCRIPTS)/python -m sheafcoarsen demo
 

@@ -1,12 +1,22 @@
-"""Hypothesis profiles, the table of worst residuals per statement, and the folder of real data."""
+"""Hypothesis profiles, compilation, worst residuals per statement, the folder of real data."""
 
+import hashlib
 import os
+import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import Dispatcher
+
+from tests.support import poison
 
 pytest.register_assert_rewrite("tests.support.helpers")
+
+if poison.IS_ON:  # before anything of the package is imported
+    vars(np).update(poison.NAMES)
 
 COMMON = {
     "deadline": None,  # the first example of a test may compile a kernel
@@ -29,6 +39,35 @@ def _profile() -> str:
 
 
 settings.load_profile(_profile())
+
+
+# ---------------------------------------------------------------- compilation
+
+
+def _compile_in_one_process(run: str) -> None:
+    """Let only one of several test processes compile a kernel; the others load it from the cache.
+
+    Kernels call each other without cycles, so waiting for a callee cannot block.
+    """
+    import fcntl
+
+    folder = Path(tempfile.gettempdir()) / f"compiling-{run}"
+    folder.mkdir(exist_ok=True)
+    compile_now = Dispatcher.compile
+
+    def compile_once(dispatcher, signature):
+        kernel = dispatcher.py_func
+        name = f"{kernel.__module__}.{kernel.__qualname__}{signature}"
+        path = folder / hashlib.sha256(name.encode()).hexdigest()
+        with global_compiler_lock, open(path, "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return compile_now(dispatcher, signature)
+
+    Dispatcher.compile = compile_once
+
+
+if "PYTEST_XDIST_WORKER" in os.environ and os.name == "posix":
+    _compile_in_one_process(os.environ["PYTEST_XDIST_TESTRUNUID"])
 
 
 # ---------------------------------------------------------------- worst residuals per statement

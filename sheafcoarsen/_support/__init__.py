@@ -1,4 +1,4 @@
-"""What every floor above leans on, from checks to threads.
+"""Checks of arguments, norms, ragged arrays, threads, files: what every layer above uses.
 
 Checks come first: every public function casts and checks its arguments once, through these, so
 that kernels and helpers behind it trust what they get. A message names the argument in backticks,
@@ -17,18 +17,19 @@ array([0, 2, 2, 5])
 >>> range_of_blocks(starts, [0, 2])
 array([0, 1, 2, 3, 4])
 
-The files, each one idea:
+The modules:
 
-``checks``, ``arrays``, ``cochains``, ``extras``
-    One value; an array; cochains and entries whose squares must stay finite; optional packages.
+``checks``, ``arrays``, ``cochains``
+    One value; an array; cochains and entries whose squares must stay finite.
 ``linalg``, ``ragged``
-    Norms, and thresholds in units of rounding; offsets and blocks.
+    Norms and thresholds relative to rounding; offsets and blocks.
 ``points``, ``surfaces``
     Points in space; faces between them, with areas and normals.
-``threads``, ``blas``, ``progress``
-    Ranges of items side by side; BLAS held to one thread meanwhile; a bar when asked for.
-``files``, ``tables``, ``types``
-    Files that are replaced whole or not at all; tables as text and as HTML; types of arguments.
+``threads``, ``blas``
+    Ranges of items in parallel, with a progress bar if requested; BLAS limited to one thread
+    meanwhile.
+``files``, ``labels``, ``tables``
+    Files that are replaced whole or not at all; vertex labels as JSON; tables as text and HTML.
 """
 
 from sheafcoarsen._kernels.dense import EPS
@@ -36,9 +37,11 @@ from sheafcoarsen._support import tables
 from sheafcoarsen._support.arrays import (
     LABEL_HINT,
     SCALARS,
+    csr_matrix,
     dimensions,
     integer_array,
     is_scalar,
+    items,
     scalar_array,
     scalar_type,
     vertex_mask,
@@ -48,6 +51,9 @@ from sheafcoarsen._support.checks import (
     MAX_DIMENSION,
     MAX_ENTRIES,
     MAX_VERTICES,
+    PathLike,
+    Seed,
+    check_matplotlib,
     choice,
     entry_count,
     file_path,
@@ -59,11 +65,18 @@ from sheafcoarsen._support.checks import (
     vertex_count,
     whole_number,
 )
-from sheafcoarsen._support.cochains import check_range, cochain, range_limits, right_side
-from sheafcoarsen._support.extras import check_matplotlib
+from sheafcoarsen._support.cochains import (
+    check_range,
+    check_squares,
+    cochain,
+    range_limits,
+    right_side,
+)
 from sheafcoarsen._support.files import output_path, replacing
+from sheafcoarsen._support.labels import decode_labels, encode_labels
 from sheafcoarsen._support.linalg import (
     RESIDUAL_LIMIT,
+    by_real_columns,
     eps_of,
     norm,
     residual_ratio,
@@ -75,7 +88,6 @@ from sheafcoarsen._support.points import (
     scaled_points,
     unique_pairs,
 )
-from sheafcoarsen._support.progress import bar
 from sheafcoarsen._support.ragged import (
     ReadOnly,
     blocks,
@@ -91,8 +103,7 @@ from sheafcoarsen._support.surfaces import (
     vertex_normals,
 )
 from sheafcoarsen._support.tables import counted
-from sheafcoarsen._support.threads import run_ranges, thread_limit
-from sheafcoarsen._support.types import PathLike, Seed
+from sheafcoarsen._support.threads import bar, interruptible, run_ranges, thread_limit
 
 __all__ = [
     "EPS",
@@ -108,18 +119,25 @@ __all__ = [
     "area_vectors",
     "bar",
     "blocks",
+    "by_real_columns",
     "check_matplotlib",
     "check_range",
+    "check_squares",
     "choice",
     "cochain",
     "counted",
+    "csr_matrix",
+    "decode_labels",
     "dimensions",
+    "encode_labels",
     "entry_count",
     "eps_of",
     "file_path",
     "flag",
     "integer_array",
+    "interruptible",
     "is_scalar",
+    "items",
     "norm",
     "offsets",
     "output_path",

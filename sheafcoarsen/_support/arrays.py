@@ -2,6 +2,7 @@
 
 import numbers
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +48,54 @@ def scalar_type(name: str, value: npt.DTypeLike) -> np.dtype:
             f"`{name}` must be float32, float64, complex64 or complex128, got {value!r}"
         )
     return dtype
+
+
+def csr_matrix(name: str, matrix: Any) -> scipy.sparse.csr_array:
+    """Return a copy of a 2-dimensional sparse matrix as csr, its structure checked.
+
+    scipy checks indices where a matrix is made, not where its arrays are altered or replaced, and
+    its compiled loops read and write beyond memory then.
+    """
+    if matrix.format == "lil":
+        sizes = [len(row) for row in matrix.rows], [len(row) for row in matrix.data]
+        _check_structure(name, sizes[0] == sizes[1], "rows of `rows` and `data` differ in length")
+    if matrix.format in ("lil", "dok", "dia"):
+        try:
+            matrix = matrix.tocoo()
+        except (ValueError, IndexError, TypeError) as error:
+            _check_structure(name, False, str(error))
+    rows, columns = matrix.shape
+    if matrix.format == "coo":
+        row, column = matrix.coords
+        _check_indices(name, "row", row, rows, len(matrix.data))
+        _check_indices(name, "column", column, columns, len(matrix.data))
+    else:
+        if matrix.format == "csc":
+            rows, columns = columns, rows
+        elif matrix.format == "bsr":
+            rows, columns = rows // matrix.blocksize[0], columns // matrix.blocksize[1]
+        starts = np.asarray(matrix.indptr)
+        ascends = starts.shape == (rows + 1,) and starts[0] == 0 and (np.diff(starts) >= 0).all()
+        _check_structure(name, ascends, f"`indptr` must be {rows + 1} numbers that ascend from 0")
+        entries = int(starts[-1])
+        _check_structure(name, entries <= len(matrix.data), f"`data` needs {entries} entries")
+        axis = "row" if matrix.format == "csc" else "column"
+        _check_indices(name, axis, matrix.indices[:entries], columns, entries)
+    return scipy.sparse.csr_array(matrix, copy=True)
+
+
+def _check_indices(name: str, axis: str, indices: np.ndarray, count: int, entries: int) -> None:
+    _check_structure(name, len(indices) == entries, f"there must be {entries} {axis} indices")
+    bad = np.flatnonzero((indices < 0) | (indices >= count))
+    if bad.size:
+        k = int(bad[0])
+        message = f"entry {k} has the {axis} index {indices[k]}, out of range for {count} {axis}s"
+        _check_structure(name, False, message)
+
+
+def _check_structure(name: str, holds: bool | np.bool_, message: str) -> None:
+    if not holds:
+        raise ValueError(f"`{name}` is a damaged sparse matrix: {message}")
 
 
 def integer_array(name: str, value: npt.ArrayLike, *, ndim: int = 1, names: str = "") -> np.ndarray:
@@ -110,6 +159,14 @@ def _no_sequence(value: object, names: str) -> str:
 
 def _place(where: Sequence) -> str:
     return "index " + (str(int(where[0])) if len(where) == 1 else str(tuple(int(i) for i in where)))
+
+
+def items(name: str, value: object, what: str) -> tuple:
+    """Return the items of an iterable other than text and sparse matrices."""
+    refused = isinstance(value, str | bytes) or scipy.sparse.issparse(value)
+    if refused or not isinstance(value, Iterable):
+        raise TypeError(f"`{name}` must be a sequence of {what}, got {type(value).__name__}")
+    return tuple(value)
 
 
 def is_scalar(name: str, value: npt.ArrayLike) -> bool:

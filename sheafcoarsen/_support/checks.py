@@ -6,6 +6,7 @@ import math
 import numbers
 import os
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 import numpy as np
 
@@ -137,3 +138,20 @@ def file_path(value: object) -> str:
     if "\0" in path:
         raise ValueError(f"`path` must not hold a null character, got {path!r}")
     return path
+
+
+def check_matplotlib() -> None:
+    """Say what to install where matplotlib is missing."""
+    try:
+        import matplotlib.axes  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name != "matplotlib":
+            raise
+        raise ImportError('pictures need matplotlib: pip install "sheafcoarsen[plot]"') from None
+
+
+Seed: TypeAlias = int | np.random.Generator | None
+"""What ``numpy.random.default_rng`` is given; None draws anew each time."""
+
+PathLike: TypeAlias = str | os.PathLike[str]
+"""A file's name."""

@@ -29,6 +29,17 @@ def check_range(name: str, largest: float, dtype: npt.DTypeLike) -> None:
         )
 
 
+def check_squares(name: str, largest: float, dtype: npt.DTypeLike) -> None:
+    """Refuse stored entries whose squares overflow.
+
+    A coarse sheaf may be outside the limits for a caller's own maps.
+    """
+    if largest > 1e3 * range_limits(dtype)[1]:
+        raise ValueError(
+            f"{name} have entries up to {largest:.3g}, whose squares overflow in {np.dtype(dtype)}"
+        )
+
+
 class Stalks(Protocol):
     """What a 0-cochain is measured against: a sheaf, of which this floor knows no more."""
 

@@ -1,8 +1,10 @@
-"""Writes a file beside its place and renames it: whatever happens, an old file stays whole."""
+"""Writes a temporary file and renames it: whatever happens, an old file stays complete."""
 
 import contextlib
+import functools
 import os
 import secrets
+import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,34 +12,51 @@ from typing import BinaryIO
 
 from sheafcoarsen._support.checks import file_path
 
+try:
+    import fcntl
+except ImportError:  # Windows does not remove a file that a process has open
+    fcntl = None  # type: ignore[assignment]
+
+TEMPORARY = ".sheafcoarsen-"
+"""How names of temporary files begin; they do not contain the target's, which may be of full
+length."""
+
 
 def output_path(path: object) -> Path:
-    """Return a path that a file can be written to, or say why not."""
-    target = Path(file_path(path))
+    """Return a path that a file can be written to, symbolic links followed, or say why not."""
+    given = file_path(path)
+    target = Path(os.path.realpath(given) if os.path.islink(given) else given)
     if not target.parent.is_dir():
-        raise FileNotFoundError(f"{target}: there is no folder {target.parent}")
+        raise FileNotFoundError(f"{given}: there is no folder {target.parent}")
     if target.is_dir():
-        raise IsADirectoryError(f"{target}: is a folder, not a file")
+        raise IsADirectoryError(f"{given}: is a folder, not a file")
+    if os.path.lexists(target) and not stat.S_ISREG(target.lstat().st_mode):
+        raise OSError(f"{given}: is not a regular file, so it cannot be replaced")
     return target
 
 
 @contextlib.contextmanager
 def replacing(path: object) -> Iterator[BinaryIO]:
-    """Open a new file that takes the place of ``path`` when all has gone well.
+    """Open a new file that takes the place of ``path``, and its mode, when all has gone well.
 
-    Otherwise nothing is left behind.
+    Otherwise nothing is left behind, but by a process that is killed: that is removed at the next
+    call for the same folder.
     """
     target = output_path(path)
     handled = sys.exc_info()[1]  # what the caller is busy with is not ours
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    _remove_abandoned(target.parent)
+    stream = _temporary_file(target)
     try:
-        with open(beside, "xb") as stream:
+        with stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(beside, target)
+            if fcntl is not None:  # while the lock is held
+                os.replace(stream.name, target)
+        if fcntl is None:
+            os.replace(stream.name, target)
     except BaseException as error:
-        beside.unlink(missing_ok=True)
+        Path(stream.name).unlink(missing_ok=True)
         cause = error.__context__
         while cause is not None and cause is not handled:
             # zipfile complains that it cannot close what was interrupted
@@ -45,3 +64,41 @@ def replacing(path: object) -> Iterator[BinaryIO]:
                 raise cause from None
             cause = cause.__context__
         raise
+
+
+def _temporary_file(target: Path) -> BinaryIO:
+    """Open a new file beside the target, with its mode; it is locked as long as it is open."""
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+    while True:
+        name = target.with_name(f"{TEMPORARY}{secrets.token_hex(4)}.tmp")
+        opener = functools.partial(os.open, mode=0o666 if mode is None else mode)
+        stream = open(name, "xb", opener=opener)  # noqa: SIM115
+        try:
+            if mode is not None:
+                os.chmod(name, mode)  # the creation mask of the process may have taken bits
+            if fcntl is None or _locked(stream):
+                return stream
+        except BaseException:
+            stream.close()
+            name.unlink(missing_ok=True)
+            raise
+        stream.close()
+
+
+def _locked(stream: BinaryIO) -> bool:
+    """Lock a new file, and tell whether it is still there: another process may have removed it."""
+    with contextlib.suppress(OSError):  # some network drives have no locks; nothing is removed then
+        fcntl.flock(stream, fcntl.LOCK_EX)
+    return os.fstat(stream.fileno()).st_nlink > 0
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove temporary files of processes that died: the system released their locks."""
+    for name in folder.glob(f"{TEMPORARY}*.tmp"):
+        with contextlib.suppress(OSError):
+            if fcntl is None:
+                name.unlink()
+                continue
+            with open(name, "r+b") as stream:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                name.unlink()

@@ -1,5 +1,6 @@
 """Scaled norms, thresholds in units of rounding, and the ratio that judges every identity."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -59,3 +60,12 @@ def residual_ratio(
         for size in norms:
             ratio = ratio / size
     return np.where(zero, 0.0, ratio)
+
+
+def by_real_columns(function: Callable[[np.ndarray], np.ndarray], X: np.ndarray) -> np.ndarray:
+    """Return f(X) for a real linear f: of complex columns, from twice as many real ones."""
+    if X.dtype.kind != "c":
+        return function(X)
+    columns = np.ascontiguousarray(X).reshape(len(X), -1)
+    parts = np.ascontiguousarray(function(columns.view(columns.real.dtype)))
+    return parts.view(np.result_type(parts, np.complex64)).reshape(len(parts), *X.shape[1:])

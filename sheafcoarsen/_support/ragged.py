@@ -1,5 +1,6 @@
 """Ragged data as one flat array and offsets: block k is ``data[offsets[k]:offsets[k+1]]``."""
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,8 +47,17 @@ class ReadOnly:
     """What holds read-only arrays: copies and what was pickled hold such, too.
 
     numpy forgets that on the way, and who writes into a copy would leave behind what was computed
-    from it before.
+    from it before. Cached properties are left out: what was pickled does not depend on what was
+    looked at.
     """
+
+    def __getstate__(self) -> dict[str, Any]:
+        kind = type(self)
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if not isinstance(getattr(kind, name, None), cached_property)
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -4,6 +4,7 @@ As HTML every text is escaped, and without colours, so that light and dark theme
 """
 
 import html
+import re
 from collections.abc import Iterable, Sequence
 from numbers import Number
 
@@ -13,9 +14,18 @@ SHOWN = 8
 """Columns or names up to which all are shown."""
 
 
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that steer a terminal, or turn the direction of the text around them."""
+
+
 def counted(n: int, one: str, many: str | None = None) -> str:
     """Return a number with its noun, in the singular or the plural."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def printable(value: object) -> str:
+    """Return a value as text on one line, with escapes for control characters."""
+    return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), str(value))
 
 
 def table(rows: Iterable[Sequence], head: Sequence | None = None, caption: str = "") -> str:
@@ -47,7 +57,7 @@ def text(cell: object) -> str:
         return f"{cell:,}"
     if isinstance(cell, Number):
         return f"{cell:.4g}"
-    return html.escape(str(cell))
+    return html.escape(printable(cell))
 
 
 def span(values: np.ndarray) -> str:
@@ -60,7 +70,7 @@ def span(values: np.ndarray) -> str:
 
 def names(labels: Sequence, shown: int = SHOWN) -> str:
     """Return the first few of some names, each cut to a bearable length."""
-    first = [str(label) for label in labels[:shown]]
+    first = [printable(label) for label in labels[:shown]]
     cut = [name if len(name) <= 40 else name[:39] + "…" for name in first]
     return ", ".join(cut) + (f", … ({len(labels):,} in all)" if len(labels) > shown else "")
 

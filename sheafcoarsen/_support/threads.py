@@ -1,10 +1,12 @@
 """Runs ranges of items side by side."""
 
 import contextlib
+import importlib.util
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
+from threading import Thread
 from typing import Any
 
 import numba
@@ -12,7 +14,6 @@ import numpy as np
 import tqdm
 
 from sheafcoarsen._support.blas import is_held, single_threaded_blas
-from sheafcoarsen._support.progress import bar
 
 CHUNKS_PER_THREAD = 8
 """Ranges handed out per thread.
@@ -43,6 +44,23 @@ def thread_limit(limit: int | None) -> Iterator[None]:
         yield
     finally:
         _limit.reset(token)
+
+
+def interruptible(work: Callable, *args: Any, **options: Any) -> Any:
+    """Return ``work(*args, **options)``, computed in a thread: Ctrl-C does not wait for its end.
+
+    For long calls that release the GIL; an interrupted one goes on in the background, unheard.
+    """
+    result: Future = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(work(*args, **options))
+        except BaseException as error:
+            result.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    return result.result()
 
 
 def _dismiss(pool: ThreadPoolExecutor, waiting: deque) -> None:
@@ -142,3 +160,18 @@ def run_ranges(
         while finished:
             shown.update(finished.popleft())
     return results
+
+
+def bar(total: int, description: str, show: bool) -> tqdm.tqdm:
+    """Return a progress bar over ``total`` steps; a silent one unless ``show``.
+
+    In a notebook it is of the notebook's own kind.
+    """
+    if not show:
+        return tqdm.tqdm(total=total, disable=True)
+    # a notebook's own kind needs them, and warns without
+    if importlib.util.find_spec("ipywidgets") is None:
+        return tqdm.tqdm(total=total, desc=description)
+    from tqdm import auto  # only now: it looks for a notebook, which takes a while
+
+    return auto.tqdm(total=total, desc=description)

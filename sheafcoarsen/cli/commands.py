@@ -14,7 +14,7 @@ from typing import NoReturn
 import networkx as nx
 import numpy as np
 
-from sheafcoarsen._support import check_matplotlib, counted, output_path
+from sheafcoarsen._support import check_matplotlib, counted, output_path, tables
 from sheafcoarsen.cli.compilation import SCALARS, compile_kernels
 from sheafcoarsen.cli.elimination import describe_elimination, vertices_in, words_of
 from sheafcoarsen.cli.stores import about_store, coarsen_store, is_store, store_options, write_sheaf
@@ -190,7 +190,7 @@ def _warnings_as_lines() -> Iterator[None]:
         warnings.simplefilter("always")
         yield
     for warning in said:
-        print(f"sheafcoarsen: {warning.message}", file=sys.stderr)
+        print(f"sheafcoarsen: {tables.printable(warning.message)}", file=sys.stderr)
 
 
 def _is_zip(path: str) -> bool:
@@ -318,9 +318,9 @@ def _coarsen(args: argparse.Namespace) -> int:
             passed = write_report(C, args.report, _origin(args, before)).passed
     _show(C, times)
     if args.out is not None:
-        print(f"saved   {args.out}")
+        print(f"saved   {tables.printable(args.out)}")
     if args.report is not None:
-        print(f"report  {args.report}{'' if passed else ': a check FAILED'}")
+        print(f"report  {tables.printable(args.report)}{'' if passed else ': a check FAILED'}")
     return 0 if passed else 1
 
 
@@ -374,9 +374,9 @@ def _eliminate(args: argparse.Namespace) -> int:
     if args.report is not None:
         origin = Origin(os.path.basename(args.input), {}, shlex.join(words_of(args)), dict(times))
         passed = write_report(K, args.report, origin).passed
-        print(f"report  {args.report}{'' if passed else ': a check FAILED'}")
+        print(f"report  {tables.printable(args.report)}{'' if passed else ': a check FAILED'}")
     if args.out is not None:
-        print(f"saved   {args.out}")
+        print(f"saved   {tables.printable(args.out)}")
     return 0 if passed else 1
 
 
@@ -493,7 +493,6 @@ def main(argv: list[str] | None = None) -> int:
         print("sheafcoarsen: interrupted", file=sys.stderr)
         return 130
     except (ValueError, TypeError, OSError, MemoryError, ImportError, OverflowError) as error:
-        print(
-            f"sheafcoarsen: {' '.join(str(error).split()) or type(error).__name__}", file=sys.stderr
-        )
+        message = tables.printable(" ".join(str(error).split())) or type(error).__name__
+        print(f"sheafcoarsen: {message}", file=sys.stderr)
         return 2

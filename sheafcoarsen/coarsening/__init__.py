@@ -33,7 +33,7 @@ True
 True
 """
 
-from sheafcoarsen.coarsening.checks import check_topology
+from sheafcoarsen.coarsening.checks import check_pattern, check_topology
 from sheafcoarsen.coarsening.coarsening import (
     Coarsening,
     check_coarsening,
@@ -57,6 +57,7 @@ __all__ = [
     "EnergyLedger",
     "check_coarsening",
     "check_isometry",
+    "check_pattern",
     "check_topology",
     "closure_of",
     "coarsen",

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sheafcoarsen._support import flag
+from sheafcoarsen._support import flag, offsets, range_of_blocks
 from sheafcoarsen.modes import Internal, LocalModes, LocalOperator
 from sheafcoarsen.partition import Partition, check_partition
 from sheafcoarsen.sheaf import CellularSheaf, check_same_topology, check_sheaf
@@ -95,3 +95,38 @@ def check_topology(fine: CellularSheaf, sheaf: CellularSheaf, maker: str) -> Non
     """Refuse a sheaf on another graph, or with other stalks, than what ``maker`` coarsened."""
     wanted = "the graph and the stalks of the sheaf that was coarsened"
     check_same_topology(fine, sheaf, wanted, f"use {maker} for another graph")
+
+
+def check_pattern(C: Any) -> None:
+    """Refuse a stored coarsening whose coarse sheaf its fine graph and partition do not make."""
+    fine, coarse, clusters, restored = C.fine, C.sheaf, C.clusters, C.restored_loops
+    if (restored[1:] <= restored[:-1]).any() or (
+        restored.size and not 0 <= restored[0] <= restored[-1] < coarse.n_vertices
+    ):
+        raise ValueError(f"`restored_loops` must lie in 0 .. {coarse.n_vertices - 1} and ascend")
+    crossing = range_of_blocks(fine.edge_offsets, clusters.crossing_edges)
+    dims = np.diff(offsets(fine.edge_dims[clusters.crossing_edges])[clusters.pair_ptr])
+    if C.crossing_rows is None:
+        dims = np.minimum(dims, coarse.vertex_dims[clusters.pairs].sum(axis=1))
+    elif not np.array_equal(C.crossing_rows, crossing):
+        raise ValueError(
+            "`crossing_rows` must be the rows of the fine edges that cross, by pair of clusters"
+        )
+    n_pairs = len(clusters.pairs)
+    if not np.array_equal(coarse.edges[:n_pairs], clusters.pairs) or not np.array_equal(
+        coarse.edge_dims[:n_pairs], dims
+    ):
+        raise ValueError(
+            "its coarse sheaf does not have the crossing edges of its fine sheaf and partition"
+        )
+    loops = coarse.edges[n_pairs:]
+    ascend = (loops[:, 0] == loops[:, 1]).all() and (loops[1:, 0] > loops[:-1, 0]).all()
+    if (
+        not ascend
+        or (coarse.edge_dims[n_pairs:] > coarse.vertex_dims[loops[:, 0]]).any()
+        or (len(loops) and not C.loops)
+    ):
+        raise ValueError(
+            "the loops of its coarse sheaf must ascend and have at most as many rows as their "
+            "clusters have modes"
+        )

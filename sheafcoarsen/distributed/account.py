@@ -7,12 +7,22 @@ import numpy.typing as npt
 
 from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._kernels.operators import sum_products
-from sheafcoarsen._support import RESIDUAL_LIMIT, cochain, eps_of, offsets, read_only, whole_number
+from sheafcoarsen._support import (
+    RESIDUAL_LIMIT,
+    cochain,
+    eps_of,
+    offsets,
+    physical_memory,
+    read_only,
+    whole_number,
+)
 from sheafcoarsen.coarsening import EnergyLedger, truncation_bound
-from sheafcoarsen.distributed.store import SheafStore
+from sheafcoarsen.distributed.store import SheafStore, amount
 from sheafcoarsen.distributed.streams import (
     blocks_of,
+    cluster_values,
     energy_of,
+    labels_of,
     laplacian_operator,
     lifted,
     parts_of,
@@ -21,23 +31,18 @@ from sheafcoarsen.distributed.streams import (
 from sheafcoarsen.operators import apply_coboundary, as_columns
 from sheafcoarsen.verification import Check, Judged, Verification, judged
 
-
-def cluster_values(sheaf: SheafStore, name: str) -> np.ndarray:
-    """Return a number of every cluster, which shards hold in pieces."""
-    out = np.empty(sheaf.n_vertices)
-    for shard in sheaf.attributes["basis"]:
-        out[sheaf.array(f"basis/{shard}/clusters")] = sheaf.array(f"basis/{shard}/{name}")
-    return out
+COCHAINS = 12
+"""Fine cochains that are in memory together for each probe of `verified`."""
 
 
 def ledger_of(sheaf: SheafStore, fine: SheafStore, x: npt.ArrayLike) -> EnergyLedger:
     """Account for the energy of a fine cochain, reading the fine store once."""
     x = cochain(fine, x, "x", " of the fine sheaf")
     columns = as_columns(x)
-    labels, K, h = sheaf.array("labels"), sheaf.n_vertices, columns.shape[1]
+    labels, K, h = labels_of(sheaf, fine.n_vertices), sheaf.n_vertices, columns.shape[1]
     retained = np.ascontiguousarray(lifted(sheaf, fine, pooled(sheaf, fine, columns)))
     discarded = columns - retained
-    vertex_dims = fine.array("vertex_dims").astype(np.int64)
+    vertex_dims = fine.vertex_dims().astype(np.int64)
     dims = np.bincount(labels, vertex_dims, minlength=K)
     inside = np.zeros((4, K, h))  # of fine, kept, discarded, and twice between the two
     crossing = np.zeros((4, h))
@@ -60,9 +65,10 @@ def ledger_of(sheaf: SheafStore, fine: SheafStore, x: npt.ArrayLike) -> EnergyLe
     lost_norms = np.zeros((K, h))
     np.add.at(lost_norms, labels, norms)
     bound = None
-    if sheaf.attributes["local_operator"] == "internal":
-        following = cluster_values(sheaf, "next_eigenvalues")
-        sizes = cluster_values(sheaf, "operator_norms")
+    if sheaf.header.local_operator == "internal":
+        real = np.zeros(0, fine.dtype).real.dtype
+        following = cluster_values(sheaf, "next_eigenvalues", real)
+        sizes = cluster_values(sheaf, "operator_norms", real)
         bound = truncation_bound(inside[0], following, sizes, dims, fine.dtype)
 
     def shaped(values: np.ndarray) -> np.ndarray:
@@ -87,13 +93,20 @@ def ledger_of(sheaf: SheafStore, fine: SheafStore, x: npt.ArrayLike) -> EnergyLe
 def verified(sheaf: SheafStore, fine: SheafStore, probes: int, seed: int) -> Verification:
     """Check the statements about R and the coarse sheaf on random cochains, streamed."""
     probes = whole_number("probes", probes, at_least=1)
+    column = COCHAINS * fine.dim_c0 * fine.dtype.itemsize
+    most = int(physical_memory() / max(column, 1))
+    if probes > most:
+        raise ValueError(
+            f"`probes` = {probes} random cochains take {amount(probes * column)}, but this machine "
+            f"has {amount(physical_memory())}: give at most {most}"
+        )
     rng = np.random.default_rng(whole_number("seed", seed, at_least=0))
     unit = power_of_two(fine.largest_entry)
     sheaf, fine = InUnits(sheaf, unit), InUnits(fine, unit)
     Z, X = random_columns(rng, sheaf, probes), random_columns(rng, fine, probes)
     eps = eps_of(fine.dtype)
     name, label = "columns of R are orthonormal", "section-2"
-    if sheaf.attributes["local_operator"] is None:
+    if sheaf.header.local_operator is None:
         why = "a basis of your own need not be orthonormal"
         checks = [Check(name, label, None, RESIDUAL_LIMIT, True, why, None)]
     else:
@@ -126,7 +139,7 @@ def verified(sheaf: SheafStore, fine: SheafStore, probes: int, seed: int) -> Ver
         )
     )
     name, label = "loop-cell realization", "thm:Galerkin_realization"
-    if sheaf.attributes["loops"]:
+    if sheaf.header.loops:
         error = np.linalg.norm(coarse - galerkin, axis=0)
         checks.append(check(name, label, judged(error, n, eps, scales)))
     else:
@@ -173,7 +186,7 @@ def random_columns(rng: np.random.Generator, store: SheafStore, count: int) -> n
 
 def largest_block(sheaf: SheafStore, fine: SheafStore) -> int:
     """Return the largest dimension of a cluster, or of all blocks beside one."""
-    dims = np.bincount(sheaf.array("labels"), fine.array("vertex_dims"), sheaf.n_vertices)
+    dims = np.bincount(labels_of(sheaf, fine.n_vertices), fine.vertex_dims(), sheaf.n_vertices)
     return int(dims.max(initial=1))
 
 
@@ -194,7 +207,7 @@ def bound_of(store: SheafStore) -> float:
 def isometry(sheaf: SheafStore, fine: SheafStore, eps: float) -> tuple[Judged, str]:
     """Return the worst of norm(R_a* R_a - I), all clusters of all shards, in units of rounding."""
     worst = Judged(0.0, 0.0, 0.0)
-    for part in blocks_of(sheaf, fine.array("vertex_dims").astype(np.int64)):
+    for part in blocks_of(sheaf, fine.vertex_dims().astype(np.int64)):
         gram = (part.R.conj().T @ part.R).tocoo()
         error = np.abs(gram.data - (gram.coords[0] == gram.coords[1]))
         cluster = np.repeat(np.arange(len(part.ranks)), part.ranks)[gram.coords[0]]

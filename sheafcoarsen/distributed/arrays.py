@@ -5,28 +5,63 @@ the work on a shard's small arrays; zarr-python, or anything else that knows the
 """
 
 import json
-from typing import Any
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from sheafcoarsen._support import SCALARS
 from sheafcoarsen.distributed.extras import crc32c, zstd
 from sheafcoarsen.distributed.place import Place, StoreError
 
+VERSION = 2
+"""Version of the schema that this library writes; arrays of version 1 do not say whose they are."""
+
 CHUNK = 1 << 20
 """Entries of a chunk of the topology."""
+
+TYPES = ("int8", "int16", "int32", "int64", *(scalar.__name__ for scalar in SCALARS))
+"""Types of entries, as Zarr calls them."""
 
 BYTES = {"name": "bytes", "configuration": {"endian": "little"}}
 ZSTD = {"name": "zstd", "configuration": {"level": 1, "checksum": False}}
 CRC = {"name": "crc32c"}
 
 
-def write_array(place: Place, name: str, values: np.ndarray, *, packed: bool = True) -> None:
+@dataclass(frozen=True)
+class Root:
+    """A store to which arrays belong: where it is, and the id of its writing."""
+
+    place: Place
+    id: str
+    version: int = VERSION
+
+
+class Described(NamedTuple):
+    """An array's metadata."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    chunk: int  # rows of a chunk
+    packed: bool
+    check: int | None
+
+
+def owner_check(root: Root, name: str, values: np.ndarray) -> int:
+    """Return the checksum of an array, of its name and of the id of its store."""
+    owner = json.dumps([root.id, name, values.dtype.name, values.shape])
+    return crc32c(values.reshape(-1).view(np.uint8), crc32c(owner.encode()))
+
+
+def write_array(root: Root, name: str, values: np.ndarray, *, packed: bool = True) -> None:
     """Write one array, each chunk with a checksum; ``packed`` for integers, which compress well.
 
     To other readers a chunk that is lost is NaN or -1, which no array holds, and never 0.
     """
     values = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
-    here = place / name
+    here = root.place / name
     chunk = max(1, min(CHUNK, len(values)) if packed else len(values))
     absent: Any = {"f": "NaN", "c": ["NaN", "NaN"]}.get(values.dtype.kind, -1)
     description = {
@@ -41,7 +76,7 @@ def write_array(place: Place, name: str, values: np.ndarray, *, packed: bool = T
         "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
         "fill_value": absent,
         "codecs": [BYTES, *([ZSTD] if packed else []), CRC],
-        "attributes": {},
+        "attributes": {"check": owner_check(root, name, values)},
     }
     (here / "zarr.json").put(json.dumps(description).encode())
     for k in range(-(-len(values) // chunk)):
@@ -56,17 +91,49 @@ def write_array(place: Place, name: str, values: np.ndarray, *, packed: bool = T
         (here / _chunk(k, values.ndim)).put(raw.data, crc32c(raw).to_bytes(4, "little"))
 
 
-def read_array(place: Place, name: str, what: str = "") -> np.ndarray:
-    """Read an array whole; a chunk that is damaged or missing is an error that names it.
+def read_array(
+    root: Root,
+    name: str,
+    dtype: npt.DTypeLike | None = None,
+    shape: tuple[int | None, ...] = (None,),
+    what: str = "",
+) -> np.ndarray:
+    """Read an array of some type (None: integers) and shape (None: any length).
 
-    Maps are one chunk and what was read of it, which cannot be written to.
+    What is damaged, missing, of another store, name or shape is an error that names it. Maps are
+    one chunk and what was read of it, which cannot be written to.
 
     Raises
     ------
     StoreError
     """
-    where = f"{place.url}: {what + ': ' if what else ''}"
-    shape, dtype, chunk, packed = _described(place / name, name, where)
+    where = f"{root.place.url}: {what + ': ' if what else ''}"
+    found = _described(root.place / name, name, where)
+    kind = found.dtype.kind == "i" if dtype is None else found.dtype == np.dtype(dtype)
+    sizes = zip(shape, found.shape, strict=False)
+    if not kind or len(shape) != len(found.shape) or any(n not in (None, m) for n, m in sizes):
+        sought = ", ".join("any" if n is None else str(n) for n in shape)
+        raise StoreError(
+            f"{where}the array {name} must hold {'integers' if dtype is None else np.dtype(dtype)} "
+            f"of shape ({sought}), but its zarr.json says {found.dtype}, {found.shape}"
+        )
+    try:
+        values = _values(root.place, name, found, where)
+    except MemoryError:
+        raise StoreError(
+            f"{where}the array {name} has {math.prod(found.shape):.3g} entries by its zarr.json, "
+            f"more than there is memory for"
+        ) from None
+    if root.version > 1 and found.check != owner_check(root, name, values):
+        raise StoreError(
+            f"{where}the array {name} is not the one that was written here: its chunks, or its "
+            f"zarr.json, are of another array, another place, or another writing of the store"
+        )
+    return values
+
+
+def _values(place: Place, name: str, found: Described, where: str) -> np.ndarray:
+    shape, dtype, chunk, packed, _ = found
     values = np.empty(shape if packed else (0, *shape[1:]), dtype)
     for k in range(-(-shape[0] // chunk)):
         file = f"{name}/{_chunk(k, len(shape))}"
@@ -77,36 +144,47 @@ def read_array(place: Place, name: str, what: str = "") -> np.ndarray:
         if crc32c(body) != int.from_bytes(raw[-4:], "little"):
             raise StoreError(f"{where}the chunk {file} is damaged: its checksum is wrong")
         try:
-            found = np.frombuffer(zstd().decompress(body) if packed else body, dtype)
-            found = found.reshape(chunk, *shape[1:])
+            if packed:
+                rows = values[k * chunk : (k + 1) * chunk]
+                piece = rows if len(rows) == chunk else np.empty((chunk, *shape[1:]), dtype)
+                piece[...] = -1  # where the chunk is shorter
+                zstd().decompress(body, piece.reshape(-1).view(np.uint8))
+                rows[:] = piece[: len(rows)]
+            else:
+                values = np.frombuffer(body, dtype).reshape(shape)
         except (ValueError, RuntimeError) as error:
             raise StoreError(f"{where}the chunk {file} is damaged: {error}") from None
-        if packed:
-            room = values[k * chunk : (k + 1) * chunk]
-            room[:] = found[: len(room)]
-        else:
-            values = found
     return values
 
 
-def _described(here: Place, name: str, where: str) -> tuple[tuple[int, ...], np.dtype, int, bool]:
-    """Return shape, scalar type and entries of a chunk, and whether chunks are compressed."""
+def _described(here: Place, name: str, where: str) -> Described:
+    """Return the metadata of an array of this library's layout."""
     text = (here / "zarr.json").find()
     if text is None:
         raise StoreError(f"{where}the array {name} is missing")
     try:
         found = json.loads(text)
         codecs = [codec["name"] for codec in found["codecs"]]
-        shape = tuple(int(size) for size in found["shape"])
-        chunk = found["chunk_grid"]["configuration"]["chunk_shape"]
+        shape = tuple(found["shape"])
+        chunk = tuple(found["chunk_grid"]["configuration"]["chunk_shape"])
+        if found["data_type"] not in TYPES:
+            raise ValueError(f"its data_type is {found['data_type']!r}")
         dtype = np.dtype(found["data_type"]).newbyteorder("<")
-        known = codecs in (["bytes", "crc32c"], ["bytes", "zstd", "crc32c"])
-        whole = tuple(chunk[1:]) == shape[1:] and 0 < chunk[0] <= max(shape[0], 1)
-        if not known or not whole or ("zstd" not in codecs and chunk[0] < shape[0]):
+        check = found["attributes"].get("check")
+        packed = codecs == ["bytes", "zstd", "crc32c"]
+        if not shape or any(type(size) is not int or not 0 <= size < 2**48 for size in shape):
+            raise ValueError(f"its shape is {shape}")
+        whole = len(chunk) == len(shape) and chunk[1:] == shape[1:] and type(chunk[0]) is int
+        longest = max(shape[0], 1)
+        if (
+            not (packed or codecs == ["bytes", "crc32c"])
+            or not whole
+            or not (1 if packed else longest) <= chunk[0] <= longest
+        ):
             raise ValueError(f"its chunks are not those of this library: {codecs}, {chunk}")
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         raise StoreError(f"{where}the array {name} cannot be read: {error}") from None
-    return shape, dtype, int(chunk[0]), "zstd" in codecs
+    return Described(shape, dtype, chunk[0], packed, check)
 
 
 def _chunk(k: int, ndim: int) -> str:

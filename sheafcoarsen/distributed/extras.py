@@ -45,6 +45,6 @@ def distributed() -> Any:
     return optional("distributed")
 
 
-def crc32c(data: Any) -> int:
-    """Return the checksum of bytes, or of an array's memory, by the instruction of the machine."""
-    return int(optional("google_crc32c").value(np.frombuffer(data, np.uint8)))
+def crc32c(data: Any, begin: int = 0) -> int:
+    """Return the checksum of bytes, or of an array's memory, that follow those of ``begin``."""
+    return int(optional("google_crc32c").extend(begin, np.frombuffer(data, np.uint8)))

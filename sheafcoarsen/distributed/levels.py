@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from sheafcoarsen._support import counted, flag, physical_memory, real_number
 from sheafcoarsen.coarsening import Coarsening, realized
+from sheafcoarsen.distributed.header import header_of
 from sheafcoarsen.distributed.objects import write_coarsening
 from sheafcoarsen.distributed.place import Place, StoreError, place_of
 from sheafcoarsen.distributed.request import Request, checked, checked_operator
@@ -22,11 +23,9 @@ from sheafcoarsen.distributed.run import coarsen, finished, made_once, place_bes
 from sheafcoarsen.distributed.store import (
     PartitionStore,
     SheafStore,
-    attributes_of,
-    check_attributes,
     check_store,
 )
-from sheafcoarsen.distributed.writing import PART_BYTES, mark, new_group
+from sheafcoarsen.distributed.writing import PART_BYTES, mark, new_group, new_root
 from sheafcoarsen.exceptions import SingularProblemWarning, TiedModesWarning
 from sheafcoarsen.hierarchy import (
     GivenPartitions,
@@ -257,7 +256,7 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     count = len(stored) + (len(rest) if rest is not None else 0)
     new_group(place)
     names = [f"level-{i}" for i in range(count)]
-    mark(place, {"kind": "hierarchy", "levels": names, "stopped_because": why})
+    mark(new_root(place), kind="hierarchy", levels=names, stopped_because=why)
     return StoredHierarchy(tuple(stored), rest, why)
 
 
@@ -293,17 +292,19 @@ def in_memory(
 def stored_level(place: Place, asked: Request, C: Coarsening) -> StoredCoarsening:
     """Return a level that was made in memory as a store, written where it is not yet."""
     return finished(place, asked) or made_once(
-        place, asked, lambda: write_coarsening(place, C, PART_BYTES, asked.source, asked.run)
+        place, asked, lambda root: write_coarsening(root, C, PART_BYTES, asked.source, asked.run)
     )
 
 
-def open_levels(url: object, **storage_options: Any) -> StoredHierarchy:
+def open_levels(url: object, *, source: object = None, **storage_options: Any) -> StoredHierarchy:
     """Open what :func:`coarsen_levels` has made, all of it in stores.
 
     Parameters
     ----------
     url : path or address
         What :func:`coarsen_levels` was given as ``out``.
+    source : path, address or SheafStore, optional
+        Where the store that they were made of is; see :func:`open_coarsening`.
     **storage_options
         What the file system must be told; see fsspec.
 
@@ -328,12 +329,14 @@ def open_levels(url: object, **storage_options: Any) -> StoredHierarchy:
     (1, '`n_levels` = 1')
     """
     place = place_of(url, storage_options)
-    attributes = attributes_of(place)
-    if attributes["kind"] != "hierarchy":
-        raise StoreError(f"{place.url}: holds a {attributes['kind']}, not levels")
-    check_attributes(place, attributes, {"levels": list, "stopped_because": str})
-    levels = [open_coarsening(f"{place.url}/{n}", **place.options) for n in attributes["levels"]]
-    return StoredHierarchy(tuple(levels), None, attributes["stopped_because"])
+    header = header_of(place)
+    if header.kind != "hierarchy":
+        raise StoreError(f"{place.url}: holds a {header.kind}, not levels")
+    levels: list[StoredCoarsening] = []
+    for name in header.levels:
+        levels.append(open_coarsening(f"{place.url}/{name}", source=source, **place.options))
+        source = levels[-1].sheaf
+    return StoredHierarchy(tuple(levels), None, header.stopped_because)
 
 
 @contextmanager

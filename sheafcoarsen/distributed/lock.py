@@ -1,6 +1,7 @@
 """One run at a time writes into a place."""
 
 import contextlib
+import math
 import os
 import socket
 import threading
@@ -72,17 +73,20 @@ def _lease(place: Place) -> Iterator[None]:
     holder = f"process {os.getpid()} on {socket.gethostname()}"
 
     def renew() -> None:
-        place.note({"owner": mine, "holder": holder, "time": time.time()})
+        place.note({"owner": mine, "holder": holder})
 
     def check() -> None:
         held = place.read_note()
-        if held is not None and held["owner"] != mine:
-            age = time.time() - held["time"]
+        if held is not None and held.get("owner") != mine:
+            age = age_of(place)
             if age < LEASE:
+                died = f"the place is free {LEASE:.0f} s after that"
+                if age == -math.inf:
+                    died = f"remove {place.url}"
                 raise _refused(
                     place.url,
-                    f" ({held['holder']}, last seen {max(age, 0):.0f} s ago; if it died, the place "
-                    f"is free {LEASE:.0f} s after that)",
+                    f" ({held.get('holder')}, last seen {max(age, 0):.0f} s ago; if it died, "
+                    f"{died})",
                 )
 
     check()
@@ -106,3 +110,20 @@ def _lease(place: Place) -> Iterator[None]:
         ended.set()
         keeper.join()
         place.remove()
+
+
+def age_of(place: Place) -> float:
+    """Return the seconds since a file was written, all by the clock of its file system.
+
+    Clocks of machines may differ by more than a lease. -inf if the file system keeps no times.
+    """
+    now = Place(f"{place.url}-{uuid.uuid4().hex[:8]}", place.options)
+    now.put(b"")
+    try:
+        return now.modified() - place.modified()
+    except FileNotFoundError:  # given back meanwhile
+        return math.inf
+    except NotImplementedError:
+        return -math.inf
+    finally:
+        now.remove()

@@ -1,22 +1,22 @@
 """Writes what is in memory into stores: sheaves, partitions, coarsenings."""
 
-import json
-from collections.abc import Sequence
 from typing import Any, overload
 
 import numpy as np
 
+from sheafcoarsen._support import encode_labels
 from sheafcoarsen.coarsening import Coarsening
-from sheafcoarsen.distributed.arrays import write_array
-from sheafcoarsen.distributed.place import Place
+from sheafcoarsen.distributed.arrays import Root, write_array
+from sheafcoarsen.distributed.header import OVERSAMPLED
 from sheafcoarsen.distributed.result import StoredCoarsening
 from sheafcoarsen.distributed.store import PartitionStore, SheafStore
 from sheafcoarsen.distributed.writing import (
     PART_BYTES,
     Writer,
+    free_root,
     mark,
     new_group,
-    new_place,
+    new_root,
     write_basis,
 )
 from sheafcoarsen.partition import Partition
@@ -77,35 +77,33 @@ def to_store(
     StoredCoarsening('memory://one-vertex': internal modes, 3 -> 1 vertices, dim C^0 6 -> 2)
     """
     if isinstance(sheaf, Partition):
-        place = new_place(url, storage_options)
-        write_array(place, "labels", sheaf.labels)
-        counts = {"n_vertices": sheaf.n_vertices, "n_clusters": sheaf.n_clusters}
-        mark(place, {"kind": "partition", **counts})
-        return PartitionStore(place)
+        root = free_root(url, storage_options)
+        write_array(root, "labels", sheaf.labels)
+        n, K = sheaf.n_vertices, sheaf.n_clusters
+        mark(root, kind="partition", n_vertices=n, n_clusters=K)
+        return PartitionStore(root.place)
     if isinstance(sheaf, Coarsening):
-        return write_coarsening(new_place(url, storage_options), sheaf, part_bytes)
+        return write_coarsening(free_root(url, storage_options), sheaf, part_bytes)
     if not isinstance(sheaf, CellularSheaf):
         raise TypeError(
             f"`sheaf` must be a CellularSheaf, a Partition or a Coarsening, "
             f"got {type(sheaf).__name__}"
         )
-    return write_sheaf(new_place(url, storage_options), sheaf, part_bytes)
+    root = free_root(url, storage_options)
+    return write_sheaf(Writer(root, sheaf.vertex_dims, part_bytes), sheaf)
 
 
-def write_sheaf(
-    place: Place, sheaf: CellularSheaf, part_bytes: float, **attributes: Any
-) -> SheafStore:
-    """Write a sheaf and what else its attributes are to say."""
-    names = None if sheaf.vertex_labels is None else stored_names(sheaf.vertex_labels)
-    writer = Writer(place, sheaf.vertex_dims, part_bytes)
+def write_sheaf(writer: Writer, sheaf: CellularSheaf, **attributes: Any) -> SheafStore:
+    """Write a sheaf, and further attributes of its store."""
+    labels = None if sheaf.vertex_labels is None else encode_labels(sheaf.vertex_labels)
     writer.add(0, (sheaf.edges, sheaf.edge_dims, sheaf.tail_data, sheaf.head_data))
-    if names is not None:
-        write_array(place, "vertex_labels", names)
-    return writer.finished(vertex_labels=names is not None, **attributes)
+    if labels is not None:
+        write_array(writer.root, "vertex_labels", labels.astype(np.int16))
+    return writer.finished(vertex_labels=labels is not None, **attributes)
 
 
 def write_coarsening(
-    place: Place,
+    root: Root,
     C: Coarsening,
     part_bytes: float,
     fine: SheafStore | None = None,
@@ -118,48 +116,28 @@ def write_coarsening(
     """
     url = "fine"
     if fine is None:
-        fine = write_sheaf(place / url, C.fine, part_bytes)
+        fine = write_sheaf(
+            Writer(new_root(root.place / url), C.fine.vertex_dims, part_bytes), C.fine
+        )
     else:
         url = fine.url
-    new_group(place / "basis")
-    write_array(place, "labels", C.partition.labels)
-    write_array(place, "restored_loops", C.restored_loops)
-    clusters = np.arange(C.partition.n_clusters)
-    write_basis(place, "all", np.arange(C.fine.n_vertices), clusters, C.R.data, C.modes, clusters)
     M = C.modes
-    attributes = {
-        "kind": "coarsening",
-        "run": run,
-        "source": {"url": url, "id": fine.attributes["id"]},
-        "basis": ["all"],
-        "local_operator": None if M is None else M.local_operator,
-        "singular": M is not None and M.singular,
-        "oversampled": {} if M is None else {name: getattr(M, name) for name in OVERSAMPLED},
-        "loops": C.loops,
-        "compress": C.crossing_rows is None,
-        "report": {},
-    }
-    return StoredCoarsening(write_sheaf(place, C.sheaf, part_bytes, **attributes), fine)
-
-
-OVERSAMPLED = ("rings", "target", "pilot", "over_budget")
-"""What only oversampled modes have."""
-
-
-def stored_names(labels: Sequence) -> np.ndarray:
-    """Return node names as the bytes of a JSON text, which `store.names_of` reads."""
-
-    def plain(label: object) -> object:
-        if isinstance(label, np.generic):
-            label = label.item()
-        if isinstance(label, tuple):
-            return {"tuple": [plain(item) for item in label]}
-        if label is None or isinstance(label, bool | int | float | str):
-            return label
-        raise TypeError(
-            f"vertex label {label!r} cannot be stored: only numbers, strings, booleans, None and "
-            f"tuples of them can; F.with_labels(None) leaves them out"
-        )
-
-    text = json.dumps([plain(label) for label in labels])
-    return np.frombuffer(text.encode(), np.uint8).astype(np.int16)
+    new_group(root.place / "basis")
+    write_array(root, "labels", C.partition.labels)
+    write_array(root, "restored_loops", C.restored_loops)
+    clusters = np.arange(C.partition.n_clusters)
+    write_basis(root, "all", np.arange(C.fine.n_vertices), clusters, C.R.data, M, clusters)
+    coarse = write_sheaf(
+        Writer(root, C.sheaf.vertex_dims, part_bytes),
+        C.sheaf,
+        kind="coarsening",
+        run=run,
+        source={"url": url, "id": fine.header.id},
+        basis=["all"],
+        local_operator=None if M is None else M.local_operator,
+        singular=M is not None and M.singular,
+        oversampled={} if M is None else {name: getattr(M, name) for name in OVERSAMPLED},
+        loops=C.loops,
+        compress=C.crossing_rows is None,
+    )
+    return StoredCoarsening(coarse, fine)

@@ -46,6 +46,14 @@ class Place:
             return self.url
         return None
 
+    @property
+    def origin(self) -> str:
+        """The file system, with the host or bucket in it: what a stored address may not leave."""
+        if self.local_path is not None:
+            return "this machine's disks"
+        protocol, _, path = self.url.rpartition("://")
+        return protocol if protocol == "memory" else f"{protocol}://{path.partition('/')[0]}"
+
     def exists(self) -> bool:
         """Tell whether there is a file or a folder."""
         fs, path = self.file_system()
@@ -74,6 +82,12 @@ class Place:
         except FileNotFoundError:
             return []
         return sorted(name.rstrip("/").rsplit("/", 1)[-1] for name in found)
+
+    def modified(self) -> float:
+        """Return when a file was written, in seconds by the clock of the file system."""
+        fs, path = self.file_system()
+        fs.invalidate_cache()
+        return float(fs.modified(path).timestamp())
 
     # ------------------------------------------------------------ groups
 
@@ -111,7 +125,7 @@ class Place:
         fs, path = self.file_system()
         try:
             return fs.cat_file(path)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
 
     def slices(self, names: list[str], starts: list[int], stops: list[int]) -> list[bytes]:
@@ -137,7 +151,8 @@ class Place:
         try:
             outer = json.loads(fs.cat_file(path))
             text = outer["note"]
-            return json.loads(text) if crc32c(text.encode()) == outer["crc"] else None
+            note = json.loads(text) if crc32c(text.encode()) == outer["crc"] else None
+            return note if isinstance(note, dict) else None
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 

@@ -39,7 +39,7 @@ class Request:
     def run(self) -> str:
         """What distinguishes it from any other one; the number of shards changes no result."""
         options = (
-            self.source.attributes["id"],
+            self.source.header.id,
             repr(self.rule),
             self.operator.name,
             self.loops,

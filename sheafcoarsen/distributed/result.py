@@ -1,18 +1,20 @@
 """A coarsening in a store: the way up and down, and what it keeps and loses."""
 
 import warnings
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import offsets, range_of_blocks, read_only
-from sheafcoarsen.coarsening import Coarsening, EnergyLedger
-from sheafcoarsen.distributed.account import cluster_values, ledger_of, verified
-from sheafcoarsen.distributed.place import StoreError, place_of
-from sheafcoarsen.distributed.store import SheafStore, attributes_of
-from sheafcoarsen.distributed.streams import lifted, pooled
+from sheafcoarsen._support import range_of_blocks, read_only
+from sheafcoarsen.coarsening import Coarsening, EnergyLedger, check_pattern
+from sheafcoarsen.distributed.account import ledger_of, verified
+from sheafcoarsen.distributed.header import header_of
+from sheafcoarsen.distributed.place import Place, StoreError, place_of
+from sheafcoarsen.distributed.store import SheafStore, stored_partition
+from sheafcoarsen.distributed.streams import blocks_of, cluster_values, labels_of, lifted, pooled
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.modes import LocalModes, Prolongation, block_layout
 from sheafcoarsen.partition import Partition, clusters_of
@@ -51,26 +53,27 @@ class StoredCoarsening:
     """
 
     def __init__(self, sheaf: SheafStore, fine: SheafStore) -> None:
-        a = sheaf.attributes
-        if a["kind"] != "coarsening":
-            raise StoreError(f"{sheaf.url}: holds a {a['kind']}, not a coarsening")
-        if a["source"]["id"] != fine.attributes["id"]:
+        header = sheaf.header
+        if header.kind != "coarsening":
+            raise StoreError(f"{sheaf.url}: holds a {header.kind}, not a coarsening")
+        if header.source["id"] != fine.header.id:
             raise StoreError(
-                f"{fine.url} is not the store that {sheaf.url} was made of, {a['source']['url']}, "
-                f"or has been written again"
+                f"{fine.url} is not the store that {sheaf.url} was made of, "
+                f"{header.source['url']}, or has been written again"
             )
         self.sheaf, self.fine = sheaf, fine
-        self.report: dict[str, Any] = a["report"]
+        self.report: dict[str, Any] = header.report
 
     @cached_property
     def partition(self) -> Partition:
         """The partition of the fine vertices."""
-        return Partition(self.sheaf.array("labels"))
+        labels = labels_of(self.sheaf, self.fine.n_vertices)
+        return stored_partition(self.sheaf.url, labels, self.sheaf.n_vertices)
 
     @cached_property
     def ranks(self) -> np.ndarray:
         """Dimension r_a of each coarse stalk, shape (K,)."""
-        return read_only(self.sheaf.array("vertex_dims").astype(np.int64))
+        return read_only(self.sheaf.vertex_dims().astype(np.int64))
 
     def lift(self, z: npt.ArrayLike) -> np.ndarray:
         """Return R z, a fine cochain, for a coarse one (``eq:local_lift``).
@@ -161,52 +164,51 @@ class StoredCoarsening:
         StoreError
             For a chunk that is missing or damaged.
         """
-        a = self.sheaf.attributes
-        fine, coarse = self.fine.load(), self.sheaf.load()
+        try:
+            return self._loaded()
+        except StoreError:
+            raise
+        except (TypeError, ValueError) as error:  # parts that do not fit together
+            raise StoreError(f"{self.sheaf.url}: {error}") from None
+
+    def _loaded(self) -> Coarsening:
+        header, sheaf = self.sheaf.header, self.sheaf
+        fine, coarse = self.fine.load(), sheaf.load()
         P, ranks = self.partition, self.ranks
         clusters = clusters_of(fine, P)
         indptr, indices = block_layout(fine, clusters, ranks)
         data = np.empty(len(indices), coarse.dtype)
-        real = np.zeros(0, fine.dtype).real.dtype
-        starts, scores = offsets(ranks), np.empty(int(ranks.sum()), real)
-        for name in a["basis"]:
-            vertices = self.sheaf.array(f"basis/{name}/vertices")
-            rows = range_of_blocks(fine.vertex_offsets, vertices)
-            entries = range_of_blocks(indptr.astype(np.int64), rows)
-            data[entries] = self.sheaf.array(f"basis/{name}/data")
-            here = self.sheaf.array(f"basis/{name}/clusters")
-            if a["local_operator"] is not None:
-                scores[range_of_blocks(starts, here)] = self.sheaf.array(f"basis/{name}/scores")
+        for part in blocks_of(sheaf, fine.vertex_dims):
+            data[range_of_blocks(indptr.astype(np.int64), part.rows)] = part.R.data
         R = Prolongation(fine, clusters, ranks, indptr, indices, data)
         modes = None
-        if a["local_operator"] is not None:
-            values = {
-                name: cluster_values(self.sheaf, name)
-                for name in ("next_eigenvalues", "operator_norms", "tied")
-            }
+        if header.local_operator is not None:
+            real = np.zeros(0, fine.dtype).real.dtype
             modes = LocalModes(
                 sheaf=fine,
                 partition=P,
-                local_operator=a["local_operator"],
+                local_operator=header.local_operator,
                 ranks=ranks,
-                scores=scores,
-                next_eigenvalues=values["next_eigenvalues"].astype(real),
-                tied=values["tied"].astype(np.bool_),
-                operator_norms=values["operator_norms"].astype(real),
+                scores=cluster_values(sheaf, "scores", real, ranks),
+                next_eigenvalues=cluster_values(sheaf, "next_eigenvalues", real),
+                tied=cluster_values(sheaf, "tied", np.int8).astype(np.bool_),
+                operator_norms=cluster_values(sheaf, "operator_norms", real),
                 prolongation=R.matrix,
-                singular=a["singular"],
-                **a.get("oversampled", {}),
+                singular=header.singular,
+                **header.oversampled or {},
             )
         crossing_rows = None
-        if not a["compress"]:
+        if not header.compress:
             crossing_rows = read_only(range_of_blocks(fine.edge_offsets, clusters.crossing_edges))
         matrix = R.matrix if modes is None else modes.prolongation
         restored = np.zeros(0, np.int64)
-        if "oversampled" in a:
-            restored = self.sheaf.array("restored_loops")
-        return Coarsening(
-            fine, P, modes, matrix, coarse, crossing_rows, a["loops"], read_only(restored)
+        if header.oversampled is not None:
+            restored = sheaf.array("restored_loops")
+        C = Coarsening(
+            fine, P, modes, matrix, coarse, crossing_rows, header.loops, read_only(restored)
         )
+        check_pattern(C)
+        return C
 
     def warn_if_empty(self, stacklevel: int) -> None:
         """Warn where a rule for local sections found none, as ``sc.coarsen`` does."""
@@ -221,7 +223,7 @@ class StoredCoarsening:
             )
 
     def __repr__(self) -> str:
-        operator = self.sheaf.attributes["local_operator"]
+        operator = self.sheaf.header.local_operator
         what = "own basis" if operator is None else f"{operator} modes"
         return (
             f"StoredCoarsening({self.sheaf.url!r}: {what}, "
@@ -230,13 +232,18 @@ class StoredCoarsening:
         )
 
 
-def open_coarsening(url: object, **storage_options: Any) -> StoredCoarsening:
-    """Open a stored coarsening, and the store that it was made of where that stands still.
+def open_coarsening(
+    url: object, *, source: object = None, **storage_options: Any
+) -> StoredCoarsening:
+    """Open a stored coarsening, and the store that it was made of.
 
     Parameters
     ----------
     url : path or address
         What :func:`coarsen` was given as ``out``.
+    source : path, address or SheafStore, optional
+        Where the store that it was made of is. By default the address that the coarsening names,
+        which is not followed to another file system, host or bucket than that of ``url``.
     **storage_options
         What the file system must be told; see fsspec.
 
@@ -247,7 +254,7 @@ def open_coarsening(url: object, **storage_options: Any) -> StoredCoarsening:
     Raises
     ------
     StoreError
-        Where there is none, or its source is gone or has been written again.
+        Where there is none, or its source is gone, somewhere else, or has been written again.
 
     Examples
     --------
@@ -259,14 +266,39 @@ def open_coarsening(url: object, **storage_options: Any) -> StoredCoarsening:
     3
     """
     place = place_of(url, storage_options)
-    kind = attributes_of(place)["kind"]
-    if kind != "coarsening":
-        raise StoreError(f"{place.url}: holds a {kind}, not a coarsening: open_store opens it")
+    header = header_of(place)
+    if header.kind != "coarsening":
+        raise StoreError(
+            f"{place.url}: holds a {header.kind}, not a coarsening: open_store opens it"
+        )
     sheaf = SheafStore(place)
-    source = sheaf.attributes["source"]["url"]
-    if source == "fine":  # in the same folder, wherever that is now
-        return StoredCoarsening(sheaf, SheafStore(sheaf.place / source))
-    here = place_of(source)
+    if isinstance(source, SheafStore):
+        return StoredCoarsening(sheaf, source)
+    if source is not None:
+        here = place_of(source, None, "source")
+    elif header.source["url"] == "fine":  # in the same folder, wherever that is now
+        here = place / "fine"
+    else:
+        here = stored_place(place, header.source["url"])
     if here.local_path is None:
-        here = place_of(source, storage_options)
+        here = replace(here, options=place.options)
     return StoredCoarsening(sheaf, SheafStore(here))
+
+
+def stored_place(place: Place, url: str) -> Place:
+    """Return the place of an address that a store names, if it is where that store is.
+
+    Raises
+    ------
+    StoreError
+    """
+    try:
+        found = place_of(url)
+    except ValueError:
+        found = None
+    if found is None or found.origin != place.origin:
+        raise StoreError(
+            f"{place.url} names {url!r} as its source, which is not in {place.origin}: if you "
+            f"trust it, give that address, or the store opened, as `source`"
+        )
+    return found

@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -13,21 +14,16 @@ import tqdm
 from sheafcoarsen._kernels import distributed as kernels
 from sheafcoarsen._support import bar, flag, offsets, range_of_blocks
 from sheafcoarsen.distributed import tasks
-from sheafcoarsen.distributed.arrays import read_array, write_array
+from sheafcoarsen.distributed.arrays import VERSION, Root, read_array, write_array
 from sheafcoarsen.distributed.engines import Engine, Here, engine_of
+from sheafcoarsen.distributed.header import FORMAT, found_attributes, header_of
 from sheafcoarsen.distributed.lock import exclusive
 from sheafcoarsen.distributed.packing import get_arrays, put_arrays
 from sheafcoarsen.distributed.place import Place, fresh_name, place_of
 from sheafcoarsen.distributed.request import Request, check_dense, checked, planned
 from sheafcoarsen.distributed.result import StoredCoarsening
 from sheafcoarsen.distributed.sizes import Estimate, check_memory
-from sheafcoarsen.distributed.store import (
-    FORMAT,
-    PartitionStore,
-    SheafStore,
-    amount,
-    found_attributes,
-)
+from sheafcoarsen.distributed.store import PartitionStore, SheafStore, amount
 from sheafcoarsen.distributed.writing import new_group, seal
 from sheafcoarsen.modes import LocalOperatorLike, Principal, Whole, warn_if_tied_in
 from sheafcoarsen.partition import Partition
@@ -125,9 +121,9 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     if C := finished(place, asked):
         return C
     engine = engine_of(client, asked.run)
-    C = made_once(place, asked, lambda: Run(asked, place, engine, progress).done())
+    C = made_once(place, asked, lambda root: Run(asked, root, engine, progress).done())
     stacklevel = 3
-    warn_if_tied_in(int(C.report["tied"]), stacklevel)
+    warn_if_tied_in(int(C.report.get("tied", 0)), stacklevel)
     if asked.rule.needs_kernels:
         C.warn_if_empty(stacklevel)
     return C
@@ -161,7 +157,7 @@ def folder_of(place: Place) -> str:
 
 
 def made_once(
-    place: Place, asked: Request, make: Callable[[], StoredCoarsening]
+    place: Place, asked: Request, make: Callable[[Root], StoredCoarsening]
 ) -> StoredCoarsening:
     """Return the coarsening that is asked for, made at its place by one run at a time.
 
@@ -173,9 +169,9 @@ def made_once(
     with exclusive(place / "work/lock"):
         if C := finished(place, asked):  # by a run that this one has waited for
             return C
-        claim(place, asked)
+        root = Root(place, claim(place, asked))
         try:
-            C = make()
+            C = make(root)
         except (MemoryError, ValueError, TypeError):
             if not (place / "work/plan.json").exists():  # refused before it began
                 (place / "work").remove()
@@ -194,15 +190,17 @@ def finished(place: Place, asked: Request) -> StoredCoarsening | None:
     attributes = found_attributes(place)
     if attributes is None or attributes.get("format") != FORMAT:
         return None
-    if attributes.get("run") != asked.run:
+    if header_of(place).run != asked.run:
         raise FileExistsError(
             f"{place.url} exists and is the result of another call: remove it, or give another path"
         )
     return StoredCoarsening(SheafStore(place), asked.source)
 
 
-def claim(place: Place, asked: Request, *, check_only: bool = False) -> None:
+def claim(place: Place, asked: Request, *, check_only: bool = False) -> str:
     """Mark a place as this call's, or refuse one that holds anything else.
+
+    Returns the id of the store that is written there.
 
     Raises
     ------
@@ -210,22 +208,25 @@ def claim(place: Place, asked: Request, *, check_only: bool = False) -> None:
     """
     note = place / "work/claim.json"
     held = note.read_note()
-    if held is not None and held["run"] == asked.run:
-        return
+    if held is not None and (held.get("run"), held.get("version")) == (asked.run, VERSION):
+        return str(held.get("id"))
     names = set(place.names())
-    if held is not None or names - {"work"} or set((place / "work").names()) - {"lock"}:
+    work = [name for name in (place / "work").names() if not name.startswith("lock")]
+    if held is not None or names - {"work"} or work:
         what = "holds an unfinished run of another call" if held else "exists and is another's"
         raise FileExistsError(f"{place.url} {what}: remove it, or give another path")
+    found = uuid.uuid4().hex
     if not check_only:
-        note.note({"run": asked.run})
+        note.note({"run": asked.run, "version": VERSION, "id": found})
+    return found
 
 
 class Run:
     """One run, from the plan to the seal."""
 
-    def __init__(self, asked: Request, place: Place, engine: Engine, progress: bool) -> None:
-        self.asked, self.place, self.engine, self.progress = asked, place, engine, progress
-        self.work = place / "work"
+    def __init__(self, asked: Request, root: Root, engine: Engine, progress: bool) -> None:
+        self.asked, self.root, self.engine, self.progress = asked, root, engine, progress
+        self.place, self.work = root.place, root.place / "work"
         self.start = time.perf_counter()
         self.plan_seconds = 0.0
         self.counts = {"done": 0, "found": 0}
@@ -237,8 +238,8 @@ class Run:
         S, P = known["shards"], known["parts"]
         needs_spectra = self.asked.rule.needs_scores or self.asked.rule.needs_kernels
         job = tasks.Job(
-            source=self.asked.source.place,
-            out=self.place,
+            source=self.asked.source.root,
+            out=self.root,
             run=self.asked.run,
             operator=self.asked.operator,
             rule=self.asked.rule if needs_spectra else None,
@@ -397,16 +398,16 @@ class Run:
         parts = [result for result in [*shards, *borders] if result["n_edges"]]
         edges_, dims_ = [np.zeros((0, 2), np.int64)], [np.zeros(0, np.int64)]
         for part in parts:
-            folder = self.place / f"parts/{part['name']}"
-            edges_.append(read_array(folder, "edges"))
-            dims_.append(read_array(folder, "edge_dims"))
+            folder, count = f"parts/{part['name']}", part["n_edges"]
+            edges_.append(read_array(self.root, f"{folder}/edges", None, (count, 2)))
+            dims_.append(read_array(self.root, f"{folder}/edge_dims", None, (count,)))
         edges, edge_dims = np.concatenate(edges_), np.concatenate(dims_)
         order = np.lexsort((edges[:, 1], edges[:, 0], edges[:, 0] == edges[:, 1]))
         numbers = np.empty_like(order)
         numbers[order] = np.arange(len(order))
         part_ptr = offsets([part["n_edges"] for part in parts])
         new_group(self.place / "basis")
-        write_array(self.place, "labels", self.asked.P.labels)
+        write_array(self.root, "labels", self.asked.P.labels)
         seconds = time.perf_counter() - self.start
         report = {
             "seconds": seconds,
@@ -424,24 +425,29 @@ class Run:
         }
         asked = self.asked
         dtype = np.dtype(next((part["dtype"] for part in parts), asked.source.dtype.str))
-        attributes = {
-            "kind": "coarsening",
-            "dtype": dtype.str,
+        names = {
             "parts": [part["name"] for part in parts],
-            "n_bytes": sum(part["bytes"] for part in parts),
-            "largest_entry": max((part["largest_entry"] for part in parts), default=0.0),
-            "run": asked.run,
-            "source": {"url": asked.source.url, "id": asked.source.attributes["id"]},
             "basis": [result["name"] for result in shards],
-            "local_operator": asked.operator.name,
-            "singular": asked.rule.needs_kernels,
-            "loops": asked.loops,
-            "compress": asked.compress,
-            "report": report,
         }
-        self.remove_orphans(attributes)
-        topology = (edges[order], ranks, edge_dims[order])
-        sheaf = seal(self.place, topology, part_ptr, numbers, attributes)
+        self.remove_orphans(names)
+        sheaf = seal(
+            self.root,
+            (edges[order], ranks, edge_dims[order]),
+            part_ptr,
+            numbers,
+            **names,
+            kind="coarsening",
+            dtype=dtype.str,
+            n_bytes=sum(part["bytes"] for part in parts),
+            largest_entry=max((part["largest_entry"] for part in parts), default=0.0),
+            run=asked.run,
+            source={"url": asked.source.url, "id": asked.source.header.id},
+            local_operator=asked.operator.name,
+            singular=asked.rule.needs_kernels,
+            loops=asked.loops,
+            compress=asked.compress,
+            report=report,
+        )
         moved = known["estimate"]["bytes_moved"]
         self.tell(
             f"{self.counts['done']} tasks done, {self.counts['found']} found done, in "
@@ -449,9 +455,9 @@ class Run:
         )
         return StoredCoarsening(sheaf, asked.source)
 
-    def remove_orphans(self, attributes: dict[str, Any]) -> None:
+    def remove_orphans(self, used: dict[str, list[str]]) -> None:
         """Remove what tasks left that ran twice or were killed."""
-        for folder, names in (("parts", attributes["parts"]), ("basis", attributes["basis"])):
+        for folder, names in used.items():
             for name in set((self.place / folder).names()) - {*names, "zarr.json"}:
                 (self.place / f"{folder}/{name}").remove()
 

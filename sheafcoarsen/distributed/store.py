@@ -1,21 +1,28 @@
 """A sheaf in a store: its topology whole, its maps in parts, read one part at a time."""
 
-import json
-import numbers
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from sheafcoarsen._support import ReadOnly, counted, offsets, ranges, read_only
-from sheafcoarsen.distributed.arrays import read_array
-from sheafcoarsen.distributed.extras import crc32c
-from sheafcoarsen.distributed.place import Place, StoreError, failures, place_of
+from sheafcoarsen._kernels.arrays import scan
+from sheafcoarsen._support import (
+    ReadOnly,
+    check_squares,
+    counted,
+    decode_labels,
+    offsets,
+    ranges,
+    read_only,
+)
+from sheafcoarsen.distributed.arrays import Root, read_array
+from sheafcoarsen.distributed.header import REMEDY, header_of
+from sheafcoarsen.distributed.place import Place, StoreError, place_of
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
-FORMAT, VERSION = "sheafcoarsen-store", 1
-"""What the attributes of a store begin with, and the version that this library writes."""
+ENDS: tuple[Literal["tail", "head"], ...] = ("tail", "head")
 
 
 class SheafStore(ReadOnly):
@@ -53,29 +60,61 @@ class SheafStore(ReadOnly):
     """
 
     def __init__(self, place: Place) -> None:
+        header = self.header = header_of(place)
+        if header.kind not in ("sheaf", "coarsening"):
+            raise StoreError(f"{place.url}: holds a {header.kind}, not a sheaf")
         self.place, self.url = place, place.url
-        a = self.attributes = attributes_of(place)
-        if a["kind"] not in ("sheaf", "coarsening"):
-            raise StoreError(f"{place.url}: holds a {a['kind']}, not a sheaf")
-        self.parts: list[str] = a["parts"]
-        self.dtype = np.dtype(a["dtype"]).newbyteorder("=")
-        self.n_vertices, self.n_edges = int(a["n_vertices"]), int(a["n_edges"])
-        self.dim_c0, self.dim_c1 = int(a["dim_c0"]), int(a["dim_c1"])
-        self.n_bytes, self.largest_entry = int(a["n_bytes"]), float(a["largest_entry"])
+        self.root = Root(place, header.id, header.version)
+        self.parts, self.dtype = header.parts, np.dtype(header.dtype).newbyteorder("=")
+        self.n_vertices, self.n_edges = header.n_vertices, header.n_edges
+        self.dim_c0, self.dim_c1 = header.dim_c0, header.dim_c1
+        self.n_bytes, self.largest_entry = header.n_bytes, float(header.largest_entry)
 
-    def array(self, name: str, what: str = "") -> np.ndarray:
-        """Read one of its arrays, or say which chunk is lost or damaged."""
-        return read_array(self.place, name, what)
+    def array(
+        self,
+        name: str,
+        dtype: npt.DTypeLike | None = None,
+        shape: tuple[int | None, ...] = (None,),
+        what: str = "",
+    ) -> np.ndarray:
+        """Read one of its arrays, see `read_array`."""
+        return read_array(self.root, name, dtype, shape, what)
+
+    def numbers(self, name: str, below: int, shape: tuple[int | None, ...] = (None,)) -> np.ndarray:
+        """Read an array of integers of at least 0 and less than ``below``.
+
+        Raises
+        ------
+        StoreError
+        """
+        values = self.array(name, None, shape)
+        if values.size and not 0 <= values.min() <= values.max() < below:
+            bad = np.flatnonzero((values < 0) | (values >= below))[0]
+            raise StoreError(
+                f"{self.url}: the array {name} holds {values.reshape(-1)[bad]} at index {bad}, "
+                f"outside of 0 .. {below - 1}"
+            )
+        return values
 
     @cached_property
     def part_ptr(self) -> np.ndarray:
         """Where the edges of each part begin among those stored, shape (P + 1,)."""
-        return read_only(self.array("part_ptr"))
+        starts = self.numbers("part_ptr", self.n_edges + 1, (len(self.parts) + 1,))
+        if starts[0] or starts[-1] != self.n_edges or (starts[1:] < starts[:-1]).any():
+            raise StoreError(
+                f"{self.url}: the array part_ptr must ascend from 0 to {self.n_edges} edges"
+            )
+        return read_only(starts)
 
     @cached_property
     def edge_numbers(self) -> np.ndarray | None:
         """The number of each edge in the order in which they are stored; None where it is that."""
-        return read_only(self.array("edge_numbers")) if self.attributes["permuted"] else None
+        if not self.header.permuted:
+            return None
+        found = self.numbers("edge_numbers", self.n_edges, (self.n_edges,))
+        if not np.bincount(found, minlength=self.n_edges).all():
+            raise StoreError(f"{self.url}: the array edge_numbers holds an edge twice")
+        return read_only(found)
 
     def edges_of(self, p: int) -> np.ndarray:
         """Return the numbers of the edges of part ``p``, ascending.
@@ -104,16 +143,28 @@ class SheafStore(ReadOnly):
         StoreError
             For a chunk that is missing or damaged.
         """
-        edges, vertex_dims, edge_dims = map(self.array, ("edges", "vertex_dims", "edge_dims"))
-        dims = (int(some.sum(dtype=np.int64)) for some in (vertex_dims, edge_dims))
-        sizes = (len(vertex_dims), len(edges), *dims)
-        said = (self.n_vertices, self.n_edges, self.dim_c0, self.dim_c1)
-        if sizes != said or len(edge_dims) != len(edges):
+        edges = self.numbers("edges", self.n_vertices, (self.n_edges, 2))
+        vertex_dims = self.vertex_dims()
+        edge_dims = self.numbers("edge_dims", self.dim_c1 + 1, (self.n_edges,))
+        # as floats, because integers might wrap around
+        entries = edge_dims.astype(np.float64) @ vertex_dims.take(edges).sum(axis=1, dtype=float)
+        sizes = (int(edge_dims.sum(dtype=np.int64)), int(entries) * self.dtype.itemsize)
+        if sizes != (said := (self.dim_c1, self.n_bytes)):
             raise StoreError(
-                f"{self.url}: `n_vertices`, `n_edges`, `dim_c0` and `dim_c1` are {said} in "
-                f"zarr.json, but {sizes} in its arrays: {REMEDY}"
+                f"{self.url}: `dim_c1` and `n_bytes` are {said} in zarr.json, but {sizes} in its "
+                f"arrays: {REMEDY}"
             )
         return edges, vertex_dims, edge_dims
+
+    def vertex_dims(self) -> np.ndarray:
+        """Return the dimensions of the vertex stalks, shape (n,)."""
+        dims = self.numbers("vertex_dims", self.dim_c0 + 1, (self.n_vertices,))
+        if (total := int(dims.sum(dtype=np.int64))) != self.dim_c0:
+            raise StoreError(
+                f"{self.url}: `dim_c0` is {self.dim_c0} in zarr.json, but {total} in its arrays: "
+                f"{REMEDY}"
+            )
+        return dims
 
     def _part(self, p: int) -> int:
         if isinstance(p, bool) or not isinstance(p, int | np.integer):
@@ -161,7 +212,25 @@ class SheafStore(ReadOnly):
             For a chunk that is missing or damaged; it names the chunk.
         """
         part = self._part(p)
-        return self.array(f"parts/{self.parts[part]}/{end}", f"part {part}")
+        name = f"parts/{self.parts[part]}/{end}"
+        values = self.array(name, self.dtype, what=f"part {part}")
+        check_entries(f"{self.url}: part {part}: the {end} maps", values)
+        return values
+
+    def sized_maps_at(self, p: int, end: Literal["tail", "head"], entries: int) -> np.ndarray:
+        """Return the maps of one end of part ``p``, of which there must be ``entries`` entries.
+
+        Raises
+        ------
+        StoreError
+        """
+        maps = self.maps_at(p, end)
+        if len(maps) != entries:
+            raise StoreError(
+                f"{self.url}: part {p} holds {len(maps)} entries of {end} maps, but {entries} by "
+                f"its dimensions"
+            )
+        return maps
 
     def load(self) -> CellularSheaf:
         """Return the whole sheaf in memory.
@@ -183,13 +252,9 @@ class SheafStore(ReadOnly):
         flat = [np.empty(int(where[-1]), self.dtype) for where in starts]
         for p in range(len(self.parts)):
             numbers = self.edges_of(p)
-            for out, where, maps in zip(flat, starts, self.maps(p), strict=True):
+            for out, where, end in zip(flat, starts, ENDS, strict=True):
                 lengths = where[numbers + 1] - where[numbers]
-                if lengths.sum() != len(maps):
-                    raise StoreError(
-                        f"{self.url}: part {p} holds {len(maps)} numbers for maps of "
-                        f"{lengths.sum()} in all: it is not the part that the dimensions are of"
-                    )
+                maps = self.sized_maps_at(p, end, int(lengths.sum()))
                 if self.edge_numbers is None:
                     lo = int(where[numbers[0]]) if len(numbers) else 0
                     out[lo : lo + len(maps)] = maps
@@ -201,9 +266,12 @@ class SheafStore(ReadOnly):
 
     def _vertex_labels(self) -> tuple | None:
         """Return the graph's own node names, where they were stored."""
-        if not self.attributes.get("vertex_labels", False):
+        if not self.header.vertex_labels:
             return None
-        return names_of(self.array("vertex_labels"))
+        try:
+            return decode_labels(self.array("vertex_labels").astype(np.uint8), self.n_vertices)
+        except ValueError as error:
+            raise StoreError(f"{self.url}: {error}") from None
 
     def __repr__(self) -> str:
         parts = counted(len(self.parts), "part")
@@ -234,10 +302,8 @@ class PartitionStore:
     """
 
     def __init__(self, place: Place) -> None:
-        self.place, self.url = place, place.url
-        self.attributes = attributes_of(place)
-        self.n_vertices = int(self.attributes["n_vertices"])
-        self.n_clusters = int(self.attributes["n_clusters"])
+        self.place, self.url, self.header = place, place.url, header_of(place)
+        self.n_vertices, self.n_clusters = self.header.n_vertices, self.header.n_clusters
 
     def load(self) -> Partition:
         """Return the partition in memory.
@@ -251,152 +317,15 @@ class PartitionStore:
         StoreError
             For a chunk that is missing or damaged.
         """
-        return Partition(read_array(self.place, "labels"))
+        root = Root(self.place, self.header.id, self.header.version)
+        labels = read_array(root, "labels", None, (self.n_vertices,))
+        return stored_partition(self.url, labels, self.n_clusters)
 
     def __repr__(self) -> str:
         return (
             f"PartitionStore({self.url!r}: {self.n_vertices} vertices in "
             f"{self.n_clusters} clusters)"
         )
-
-
-def attributes_of(place: Place) -> dict[str, Any]:
-    """Return the attributes of a finished store of a version that this library reads.
-
-    Raises
-    ------
-    StoreError
-    """
-    attributes = found_attributes(place)
-    if attributes is None:
-        if is_unfinished(place):
-            raise StoreError(
-                f"{place.url}: a store whose writing did not end: make the same call of coarsen "
-                f"again if that began it, or else remove it and write it again"
-            )
-        raise StoreError(f"{place.url}: there is no store")
-    if attributes.get("format") != FORMAT:
-        raise StoreError(
-            f"{place.url}: not a store of this library, or one whose writing did not end: make the "
-            f"same call of coarsen again if that began it, or else remove it and write it again"
-        )
-    check_attributes(place, attributes, {"version": int, "kind": str, "id": str})
-    version = attributes["version"]
-    if version != VERSION:
-        raise StoreError(
-            f"{place.url}: a store of version {version}, this library reads version {VERSION}: "
-            f"update the library, or write the store again"
-        )
-    check_attributes(place, attributes, ATTRIBUTES.get(attributes["kind"], {}))
-    if attributes.get("check", checksum(attributes)) != checksum(attributes):
-        raise StoreError(
-            f"{place.url}: zarr.json is damaged, since the checksum of its attributes is wrong: "
-            f"{REMEDY}; after an edit by hand remove the attribute `check`"
-        )
-    return attributes
-
-
-def checksum(attributes: dict[str, Any]) -> int:
-    """Return the checksum of the attributes that this library writes, whoever adds others."""
-    own = {name: attributes[name] for name in KNOWN if name in attributes}
-    return crc32c(json.dumps(own, sort_keys=True).encode())
-
-
-COUNTS = {"n_vertices": int, "n_edges": int, "dim_c0": int, "dim_c1": int, "n_bytes": int}
-SHEAF = {**COUNTS, "parts": list, "dtype": str, "largest_entry": float, "permuted": bool}
-COARSENING = {"source": dict, "basis": list, "report": dict, "loops": bool, "compress": bool}
-ATTRIBUTES: dict[str, dict[str, type]] = {
-    "partition": {"n_vertices": int, "n_clusters": int},
-    "sheaf": SHEAF,
-    "coarsening": {**SHEAF, **COARSENING},
-}
-"""What the attributes of every kind hold beside its format, version, kind and id."""
-
-KNOWN = (
-    *("format", "version", "kind", "id", *ATTRIBUTES["coarsening"], "n_clusters", "run"),
-    *("vertex_labels", "local_operator", "singular", "oversampled", "levels", "stopped_because"),
-)
-"""All that attributes of stores are called, but for their checksum `check`."""
-
-SCALARS = ("float32", "float64", "complex64", "complex128")
-
-NAMES = {
-    int: "an integer of at least 0",
-    float: "a number",
-    str: "a string",
-    bool: "true or false",
-    list: "a list of strings",
-    dict: "an object",
-}
-
-REMEDY = "restore zarr.json from a copy, or write the store again"
-
-
-def found_attributes(place: Place) -> dict[str, Any] | None:
-    """Return the attributes of the group at a place; None where there is none.
-
-    Raises
-    ------
-    StoreError
-        Where they cannot be read.
-    """
-    try:
-        with failures(place, "opened"):
-            text = (place / "zarr.json").find()
-    except NotADirectoryError:
-        return None
-    if text is None:
-        return None
-    try:
-        group = json.loads(text)
-        attributes = group.get("attributes", {})
-        if not isinstance(attributes, dict):
-            raise ValueError("its attributes are no object")
-        if attributes and (group.get("zarr_format"), group.get("node_type")) != (3, "group"):
-            raise ValueError("it describes no group of format 3")
-    except (ValueError, AttributeError, RecursionError) as error:
-        raise StoreError(f"{place.url}: zarr.json is damaged ({error}): {REMEDY}") from None
-    return attributes
-
-
-def is_unfinished(place: Place) -> bool:
-    """Tell whether there is something of a store, but not what is written last."""
-    names = set(place.names())
-    return "zarr.json" not in names and bool(names & {"parts", "basis", "labels", "fine", "work"})
-
-
-def check_attributes(place: Place, attributes: dict[str, Any], wanted: dict[str, type]) -> None:
-    """Refuse attributes that are missing or of another kind than they are written.
-
-    Raises
-    ------
-    StoreError
-    """
-    for name, kind in wanted.items():
-        if name not in attributes:
-            raise StoreError(
-                f"{place.url}: the attribute `{name}` is missing in zarr.json: {REMEDY}"
-            )
-        value, expected = attributes[name], NAMES[kind]
-        good = isinstance(value, numbers.Real if kind is float else kind)
-        if kind in (int, float):
-            good = good and not isinstance(value, bool) and value >= 0
-        if kind is list:
-            good = good and all(isinstance(item, str) for item in value)
-        if name == "dtype" and good:
-            expected = "one of " + ", ".join(SCALARS)
-            try:
-                good = np.dtype(value).name in SCALARS
-            except (TypeError, ValueError, SyntaxError):  # numpy parses what stands there
-                good = False
-        if name == "source" and good:
-            expected = "an object with `url` and `id`"
-            good = isinstance(value.get("url"), str) and isinstance(value.get("id"), str)
-        if not good:
-            raise StoreError(
-                f"{place.url}: the attribute `{name}` in zarr.json must be {expected}, "
-                f"got {value!r}: {REMEDY}"
-            )
 
 
 def check_store(store: Any, name: str) -> SheafStore:
@@ -411,7 +340,7 @@ def check_store(store: Any, name: str) -> SheafStore:
             f"`{name}` must be a SheafStore, got {type(store).__name__}: open_store(url) opens "
             f"one, to_store(url, F) makes one"
         )
-    if attributes_of(store.place)["id"] != store.attributes["id"]:
+    if header_of(store.place).id != store.header.id:
         raise StoreError(
             f"`{name}`: {store.url} has been written again since it was opened: open it again "
             f"with open_store"
@@ -419,13 +348,36 @@ def check_store(store: Any, name: str) -> SheafStore:
     return store
 
 
-def names_of(stored: np.ndarray) -> tuple:
-    """Return node names that `writing.stored_names` wrote."""
+def stored_partition(url: str, labels: np.ndarray, n_clusters: int) -> Partition:
+    """Return the partition of stored labels.
 
-    def plain(item: Any) -> Any:
-        return tuple(map(plain, item["tuple"])) if isinstance(item, dict) else item
+    Raises
+    ------
+    StoreError
+    """
+    try:
+        P = Partition(labels)
+    except ValueError as error:
+        raise StoreError(f"{url}: {error}") from None
+    if P.n_clusters != n_clusters:
+        raise StoreError(f"{url}: the array labels has {P.n_clusters} clusters, not {n_clusters}")
+    return P
 
-    return tuple(map(plain, json.loads(stored.astype(np.uint8).tobytes())))
+
+def check_entries(name: str, values: np.ndarray) -> None:
+    """Refuse stored entries that are not finite, or whose squares overflow.
+
+    Raises
+    ------
+    StoreError
+    """
+    bad, largest = scan(values)
+    if bad >= 0:
+        raise StoreError(f"{name} must be finite, got {values[bad]} at index {bad}")
+    try:
+        check_squares(name, largest, values.dtype)
+    except ValueError as error:
+        raise StoreError(str(error)) from None
 
 
 def amount(size: float) -> str:
@@ -468,6 +420,6 @@ def open_store(url: object, **storage_options: Any) -> SheafStore | PartitionSto
     CellularSheaf(n_vertices=2, n_edges=1, dim_c0=2, dim_c1=1, dtype=float64)
     """
     place = place_of(url, storage_options)
-    if attributes_of(place)["kind"] == "partition":
+    if header_of(place).kind == "partition":
         return PartitionStore(place)
     return SheafStore(place)

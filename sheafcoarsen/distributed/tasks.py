@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,11 +17,11 @@ from sheafcoarsen._kernels import distributed as kernels
 from sheafcoarsen._kernels.arrays import scan
 from sheafcoarsen._support import offsets, range_of_blocks, ranges, read_only, thread_limit
 from sheafcoarsen.coarsening import realize, realized, rounding_of
-from sheafcoarsen.distributed.arrays import write_array
+from sheafcoarsen.distributed.arrays import Root, write_array
 from sheafcoarsen.distributed.extras import crc32c
 from sheafcoarsen.distributed.packing import get_arrays, put_arrays
 from sheafcoarsen.distributed.place import Place, StoreError, fresh_name
-from sheafcoarsen.distributed.store import SheafStore
+from sheafcoarsen.distributed.store import ENDS, SheafStore
 from sheafcoarsen.distributed.writing import write_basis, write_part
 from sheafcoarsen.modes import (
     LocalModes,
@@ -43,8 +43,8 @@ AT_ONCE, BYTES_AT_ONCE = 16, 8e6
 class Job:
     """What every task is told: where things are, and the options of ``coarsen``."""
 
-    source: Place
-    out: Place
+    source: Root
+    out: Root
     run: str  # fingerprint of source, partition and options
     operator: LocalOperator
     rule: Rule | None  # None where ranks are known beforehand
@@ -57,7 +57,19 @@ class Job:
     @property
     def work(self) -> Place:
         """Where everything stands that is removed at the end."""
-        return self.out / "work"
+        return self.out.place / "work"
+
+    def opened(self) -> SheafStore:
+        """Return the source, if it is the one that was planned for.
+
+        Raises
+        ------
+        StoreError
+        """
+        store = SheafStore(self.source.place)
+        if store.header.id != self.source.id:
+            raise StoreError(f"{store.url} has been written again since it was opened")
+        return store
 
 
 class Local(NamedTuple):
@@ -77,7 +89,7 @@ def once(kind: str, work: Callable[..., dict[str, Any]]) -> Task:
     def task(job: Job, i: int, *inputs: Any) -> dict[str, Any]:
         note = job.work / f"notes/{kind}-{i:06d}.json"
         done = note.read_note()
-        if done is not None and done["run"] == job.run:
+        if done is not None and done.get("run") == job.run:
             return {**done, "found": True}
         start = time.perf_counter()
         with thread_limit(job.threads), warnings.catch_warnings():
@@ -106,7 +118,7 @@ def machine_words(flat: np.ndarray) -> tuple[np.ndarray, int]:
 
 def split_part(job: Job, p: int) -> dict[str, Any]:
     """Sort the maps of a part of the source by destination into one bucket file."""
-    store = SheafStore(job.source)
+    store = job.opened()
     told = get_arrays(job.work / f"plan/split-{p:06d}")
     dest, starts = told["dest"], told["starts"]
     counts = np.zeros(len(starts) - 1, np.int64)
@@ -118,15 +130,10 @@ def split_part(job: Job, p: int) -> dict[str, Any]:
     bucket = np.empty(int(starts[-1]), store.dtype)
     out, _ = machine_words(bucket)
     begin = starts[:-1].copy()
-    ends: tuple[Literal["tail", "head"], ...] = ("tail", "head")
-    for end in ends:  # one in memory at a time
-        maps, sizes = store.maps_at(p, end), told[f"{end}s"].astype(np.int64)
+    for end in ENDS:  # one in memory at a time
+        sizes = told[f"{end}s"].astype(np.int64)
         where = offsets(sizes)
-        if len(maps) != where[-1]:
-            raise StoreError(
-                f"{store.url}: part {p} holds {len(maps)} numbers of its {end}s, its dimensions "
-                f"say {where[-1]}"
-            )
+        maps = store.sized_maps_at(p, end, int(where[-1]))
         lengths = sizes[edges]
         total = offsets(lengths)
         flat, words = machine_words(maps)
@@ -258,7 +265,7 @@ class Shard:
 
     def __init__(self, job: Job, s: int, buckets: str) -> None:
         self.job, self.told = job, get_arrays(job.work / f"plan/shard-{s:06d}")
-        dtype = SheafStore(job.source).dtype
+        dtype = job.opened().dtype
         self.local = local_sheaf(job, dtype, self.told, read_buckets(job, buckets))
         sheaf, P = self.local.sheaf, self.local.partition
         self.n_own = len(self.told["vertices"])
@@ -344,9 +351,9 @@ def write_coarse(
     job: Job, name: str, clusters: np.ndarray, coarse: CellularSheaf
 ) -> dict[str, Any]:
     """Write a part of the coarse store, and the topology that only now is known."""
-    group = write_part(job.out, name, coarse.tail_data, coarse.head_data)
-    write_array(group, "edges", clusters[coarse.edges])
-    write_array(group, "edge_dims", coarse.edge_dims)
+    write_part(job.out, name, coarse.tail_data, coarse.head_data)
+    write_array(job.out, f"parts/{name}/edges", clusters[coarse.edges])
+    write_array(job.out, f"parts/{name}/edge_dims", coarse.edge_dims)
     sizes = [scan(values)[1] for values in (coarse.tail_data, coarse.head_data)]
     return {
         "name": name,
@@ -365,7 +372,7 @@ def coarsen_border(
 ) -> dict[str, Any]:
     """Write the coarse edges between a shard and others: fine maps times rows of R of both."""
     told = get_arrays(job.work / f"plan/border-{s:06d}")
-    dtype = SheafStore(job.source).dtype
+    dtype = job.opened().dtype
     sheaf, P, clusters = local_sheaf(job, dtype, told, read_buckets(job, buckets))
     here = get_arrays(job.work / ranks)["ranks"][clusters]
     folder = job.work / "halo"

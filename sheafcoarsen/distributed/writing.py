@@ -19,9 +19,10 @@ from sheafcoarsen._support import (
     real_number,
     scalar_array,
 )
-from sheafcoarsen.distributed.arrays import write_array
+from sheafcoarsen.distributed.arrays import Root, write_array
+from sheafcoarsen.distributed.header import StoreHeader, is_unfinished
 from sheafcoarsen.distributed.place import Place, place_of
-from sheafcoarsen.distributed.store import FORMAT, VERSION, SheafStore, checksum, is_unfinished
+from sheafcoarsen.distributed.store import SheafStore
 from sheafcoarsen.modes import LocalModes
 
 PART_BYTES = 32e6
@@ -36,61 +37,59 @@ def index_type(count: int) -> type:
     return np.int32 if count < 2**31 else np.int64
 
 
-def new_group(place: Place) -> Place:
-    """Make a Zarr group and return its place."""
+def new_group(place: Place) -> None:
+    """Make a Zarr group."""
     (place / "zarr.json").put(b'{"zarr_format": 3, "node_type": "group", "attributes": {}}')
-    return place
 
 
-def write_part(place: Place, name: str, tail: np.ndarray, head: np.ndarray) -> Place:
-    """Write the maps of a part, each end as one chunk; return its place."""
-    part = new_group(place / f"parts/{name}")
-    write_array(part, "tail", tail, packed=False)
-    write_array(part, "head", head, packed=False)
-    return part
+def write_part(root: Root, name: str, tail: np.ndarray, head: np.ndarray) -> None:
+    """Write the maps of a part, each end as one chunk."""
+    new_group(root.place / f"parts/{name}")
+    write_array(root, f"parts/{name}/tail", tail, packed=False)
+    write_array(root, f"parts/{name}/head", head, packed=False)
 
 
 def seal(
-    place: Place,
+    root: Root,
     topology: tuple[np.ndarray, np.ndarray, np.ndarray],
     part_ptr: np.ndarray,
     edge_numbers: np.ndarray | None,
-    attributes: dict[str, Any],
+    **attributes: Any,
 ) -> SheafStore:
     """Write the topology, and last the attributes without which nothing counts as a store."""
     edges, vertex_dims, edge_dims = topology
-    new_group(place / "parts")
+    new_group(root.place / "parts")
     dims = index_type(int(max(vertex_dims.max(initial=0), edge_dims.max(initial=0))))
-    write_array(place, "edges", edges.astype(index_type(len(vertex_dims)), copy=False))
-    write_array(place, "vertex_dims", vertex_dims.astype(dims, copy=False))
-    write_array(place, "edge_dims", edge_dims.astype(dims, copy=False))
-    write_array(place, "part_ptr", part_ptr)
+    write_array(root, "edges", edges.astype(index_type(len(vertex_dims)), copy=False))
+    write_array(root, "vertex_dims", vertex_dims.astype(dims, copy=False))
+    write_array(root, "edge_dims", edge_dims.astype(dims, copy=False))
+    write_array(root, "part_ptr", part_ptr)
     if edge_numbers is not None:
-        write_array(place, "edge_numbers", edge_numbers.astype(index_type(len(edges)), copy=False))
+        write_array(root, "edge_numbers", edge_numbers.astype(index_type(len(edges)), copy=False))
     mark(
-        place,
-        {
-            "kind": "sheaf",
-            "n_vertices": len(vertex_dims),
-            "n_edges": len(edges),
-            "dim_c0": int(vertex_dims.sum(dtype=np.int64)),
-            "dim_c1": int(edge_dims.sum(dtype=np.int64)),
-            "permuted": edge_numbers is not None,
-            **attributes,
-        },
+        root,
+        n_vertices=len(vertex_dims),
+        n_edges=len(edges),
+        dim_c0=int(vertex_dims.sum(dtype=np.int64)),
+        dim_c1=int(edge_dims.sum(dtype=np.int64)),
+        permuted=edge_numbers is not None,
+        **attributes,
     )
-    return SheafStore(place)
+    return SheafStore(root.place)
 
 
-def mark(place: Place, attributes: dict[str, Any]) -> None:
+def mark(root: Root, **attributes: Any) -> None:
     """Write the attributes that make a group a store."""
-    known = {"format": FORMAT, "version": VERSION, "id": uuid.uuid4().hex}
-    attributes = {**known, **attributes}
-    place.group("a").attrs.update({**attributes, "check": checksum(attributes)})
+    root.place.group("a").attrs.update(StoreHeader(id=root.id, **attributes).attributes)
 
 
-def new_place(url: object, options: dict[str, Any]) -> Place:
-    """Return a place where nothing stands yet.
+def new_root(place: Place) -> Root:
+    """Return the root of a store that is written anew."""
+    return Root(place, uuid.uuid4().hex)
+
+
+def free_root(url: object, options: dict[str, Any]) -> Root:
+    """Return the root of a new store, where nothing is stored yet.
 
     Raises
     ------
@@ -104,11 +103,11 @@ def new_place(url: object, options: dict[str, Any]) -> Place:
         )
     if place.names() or (place.local_path is not None and os.path.isfile(place.local_path)):
         raise FileExistsError(f"{place.url} exists: remove it, or give another path")
-    return place
+    return new_root(place)
 
 
 def write_basis(
-    place: Place,
+    root: Root,
     name: str,
     vertices: np.ndarray,
     clusters: np.ndarray,
@@ -120,27 +119,25 @@ def write_basis(
 
     Those are the clusters ``own`` of the modes and ``clusters`` of the whole.
     """
-    group = new_group(place / f"basis/{name}")
-    write_array(group, "vertices", vertices)
-    write_array(group, "clusters", clusters)
-    write_array(group, "data", data, packed=False)
-    if modes is None:
-        return
-    kept = range_of_blocks(modes.rank_offsets, own)
-    write_array(group, "scores", modes.scores[kept], packed=False)
-    write_array(group, "next_eigenvalues", modes.next_eigenvalues[own], packed=False)
-    write_array(group, "operator_norms", modes.operator_norms[own], packed=False)
-    write_array(group, "tied", modes.tied[own].astype(np.int8))
+    new_group(root.place / f"basis/{name}")
+    arrays = {"vertices": vertices, "clusters": clusters, "data": data}
+    if modes is not None:
+        arrays["scores"] = modes.scores[range_of_blocks(modes.rank_offsets, own)]
+        arrays["next_eigenvalues"] = modes.next_eigenvalues[own]
+        arrays["operator_norms"] = modes.operator_norms[own]
+        arrays["tied"] = modes.tied[own].astype(np.int8)
+    for array, values in arrays.items():
+        write_array(root, f"basis/{name}/{array}", values, packed=values.dtype.kind == "i")
 
 
 class Writer:
     """Writes parts one after the other and remembers their topology."""
 
-    def __init__(self, place: Place, vertex_dims: np.ndarray, part_bytes: float) -> None:
+    def __init__(self, root: Root, vertex_dims: np.ndarray, part_bytes: float) -> None:
         part_bytes = real_number("part_bytes", part_bytes)
         if not part_bytes >= 1:
             raise ValueError(f"`part_bytes` must be at least 1, got {part_bytes:g}")
-        self.place, self.vertex_dims, self.part_bytes = place, vertex_dims, part_bytes
+        self.root, self.vertex_dims, self.part_bytes = root, vertex_dims, part_bytes
         self.edges: list[np.ndarray] = []
         self.edge_dims: list[np.ndarray] = []
         self.names: list[str] = []
@@ -178,7 +175,7 @@ class Writer:
             tail, head = (
                 values[where[lo] : where[hi]] for values, where in zip(data, starts, strict=True)
             )
-            write_part(self.place, self.names[-1], tail, head)
+            write_part(self.root, self.names[-1], tail, head)
             self.counts.append(hi - lo)
         self.n_bytes += total
         self.edges.append(edges.astype(index_type(len(self.vertex_dims))))
@@ -230,15 +227,17 @@ class Writer:
         check_range("the maps of all pieces", self.largest, dtype)
         edges = np.concatenate([*self.edges, np.zeros((0, 2), np.int32)])
         edge_dims = np.concatenate([*self.edge_dims, np.zeros(0, np.int32)])
-        attributes = {
-            "dtype": dtype.str,
-            "parts": self.names,
-            "n_bytes": self.n_bytes,
-            "largest_entry": self.largest,
-            **attributes,
-        }
-        topology = (edges, self.vertex_dims, edge_dims)
-        return seal(self.place, topology, offsets(self.counts), None, attributes)
+        return seal(
+            self.root,
+            (edges, self.vertex_dims, edge_dims),
+            offsets(self.counts),
+            None,
+            **{"kind": "sheaf", **attributes},
+            dtype=dtype.str,
+            parts=self.names,
+            n_bytes=self.n_bytes,
+            largest_entry=self.largest,
+        )
 
 
 def write_store(
@@ -295,7 +294,7 @@ def write_store(
             f"`pieces` must be an iterable of (edges, edge_dims, tail_data, head_data), "
             f"got {type(pieces).__name__}"
         )
-    writer = Writer(new_place(url, storage_options), dims, part_bytes)
+    writer = Writer(free_root(url, storage_options), dims, part_bytes)
     for number, piece in enumerate(pieces):
         writer.add(number, piece)
     return writer.finished()

@@ -10,6 +10,7 @@ from sheafcoarsen._support import (
     choice,
     eps_of,
     pairs_of_keys,
+    real_number,
     scalar_array,
     scaled_points,
     side_keys,
@@ -161,6 +162,7 @@ def tangent_bundle(
     points, faces = surface_arrays(points, faces)
     choice("weights", weights, get_args(SurfaceWeights))
     power = whole_number("power", power, at_least=1)
+    real_number("power", power)
     n = len(points)
     scaled, _ = scaled_points(points)
     keys, side = np.unique(side_keys(faces, n), return_inverse=True)

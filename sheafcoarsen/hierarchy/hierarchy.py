@@ -62,6 +62,10 @@ class Hierarchy:
     seconds: tuple[float, ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.levels, Iterable) or scipy.sparse.issparse(self.levels):
+            raise TypeError(
+                f"`levels` must be a sequence of coarsenings, got {type(self.levels).__name__}"
+            )
         object.__setattr__(self, "levels", tuple(self.levels))
         object.__setattr__(self, "seconds", (math.nan,) * len(self.levels))
         above = check_sheaf(self.fine, "fine")

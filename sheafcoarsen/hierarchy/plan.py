@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sheafcoarsen._support import choice, real_number, whole_number
+from sheafcoarsen._support import choice, items, real_number, whole_number
 from sheafcoarsen.partition import METHODS, Method, Partition, find_clusters
 from sheafcoarsen.ranks import Rule, as_rule
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
@@ -49,16 +49,12 @@ class GivenPartitions:
 
 def tuple_of(partitions: Iterable[Partition]) -> tuple[Partition, ...]:
     """Return the items of a sequence of partitions, which a single one is not."""
-    got = type(partitions).__name__
-    remedy = ""
+    what = "Partitions, one per level"
     if isinstance(partitions, Partition):
-        got, remedy = "a single one", ": [P] makes one level"
-    try:
-        return tuple(partitions)
-    except TypeError:
         raise TypeError(
-            f"`partitions` must be a sequence of Partitions, one per level, got {got}{remedy}"
-        ) from None
+            f"`partitions` must be a sequence of {what}, got a single one: [P] makes one level"
+        )
+    return items("partitions", partitions, what)
 
 
 @dataclass(frozen=True)

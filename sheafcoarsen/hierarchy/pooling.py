@@ -11,8 +11,10 @@ import scipy.sparse
 
 from sheafcoarsen._support import (
     MAX_ENTRIES,
+    ReadOnly,
     choice,
     cochain,
+    csr_matrix,
     ranges,
     read_only,
     scalar_array,
@@ -40,7 +42,7 @@ Readout: TypeAlias = Literal["mean", "sum", "max"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Pooling:
+class Pooling(ReadOnly):
     """Features pooled by :class:`HiSP`, and the way back.
 
     For another layer take ``coarsening.sheaf``, ``x_lifted`` and ``adjacency``.
@@ -438,15 +440,13 @@ def _adjacency_matrix(sheaf: CellularSheaf, adjacency: Any) -> scipy.sparse.csr_
             "`adjacency` must be a matrix, got a networkx graph: nx.to_scipy_sparse_array(graph) "
             "makes one"
         )
-    if not scipy.sparse.issparse(adjacency):
-        adjacency = (
-            np.asarray(adjacency)
-            if isinstance(adjacency, np.ndarray)
-            else scalar_array("adjacency", adjacency)
-        )
+    if not scipy.sparse.issparse(adjacency) and not isinstance(adjacency, np.ndarray):
+        adjacency = scalar_array("adjacency", adjacency)
     n = sheaf.n_vertices
     if adjacency.shape != (n, n):
         raise ValueError(f"`adjacency` must have shape (N, N) = ({n}, {n}), got {adjacency.shape}")
+    if scipy.sparse.issparse(adjacency):
+        adjacency = csr_matrix("adjacency", adjacency)
     if adjacency.dtype.kind in "biu":
         adjacency = adjacency.astype(np.float64)
     if adjacency.dtype.type not in (np.float32, np.float64):

@@ -85,6 +85,7 @@ def _lines(G: PoseGraph, S: Synchronization | None) -> Iterator[str]:
     ends = [[ids[v] for v in G.edges[:, end].tolist()] for end in (0, 1)]
     numbers = np.hstack([_pose_numbers(G.rotations, G.translations), _triangles(information)])
     marks = _landmark_ids(G, ids)
+    _check_different(ids, marks)
     if G.sightings is not None:
         places = G.sightings.places if S is None else S.landmarks
         if places is not None:
@@ -164,3 +165,17 @@ def _landmark_ids(G: PoseGraph, ids: list[int]) -> list[int]:
         first = max(ids, default=-1) + 1
         return list(range(first, first + G.sightings.n_landmarks))
     return _whole_numbers("G.sightings.labels", G.sightings.labels, G.sightings.n_landmarks)
+
+
+def _check_different(ids: list[int], marks: list[int]) -> None:
+    """Refuse an id that two vertices have, poses or landmarks."""
+    seen: dict[int, str] = {}
+    kinds = (("G.vertex_labels", "pose", ids), ("G.sightings.labels", "landmark", marks))
+    for name, kind, numbers in kinds:
+        for k, number in enumerate(numbers):
+            if number in seen:
+                raise ValueError(
+                    f"`{name}[{k}]` = {number} is also the id of {seen[number]}, but a g2o file "
+                    f"tells vertices apart by their ids: give each its own, or no labels"
+                )
+            seen[number] = f"{kind} {k}"

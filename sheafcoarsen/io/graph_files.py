@@ -13,9 +13,9 @@ from sheafcoarsen.io.matrix_market import read_matrix_market
 from sheafcoarsen.io.metis import read_metis
 from sheafcoarsen.io.networkx_files import read_gml, read_graphml
 from sheafcoarsen.io.text import file_error
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
-READERS: dict[str, Callable[[str, bool], EdgeList | nx.Graph]] = {
+READERS: dict[str, Callable[..., EdgeList | nx.Graph]] = {
     ".mtx": read_matrix_market,
     ".graph": read_metis,
     **dict.fromkeys((".txt", ".edges", ".edgelist", ".el", ".csv", ".tsv"), read_edge_list),
@@ -66,7 +66,8 @@ def read_graph(
         Whether negative weights are signs, or an error. A weight of 0 has the sign 1.
     n_vertices : int, optional
         Of an edge list whose names are integers, which are then indices however sparse; for
-        isolated last vertices.
+        isolated last vertices. Of a MatrixMarket file, the number that it says: needed where more
+        than a million vertices have no edge.
 
     Returns
     -------
@@ -131,12 +132,14 @@ def read_graph(
         raise file_error(path, None, message)
     if n_vertices is not None:
         n_vertices = whole_number("n_vertices", n_vertices, at_least=0)
-        if READERS[ending] is not read_edge_list:
-            message = "`n_vertices` goes with an edge list; other formats say how many there are"
+        if READERS[ending] not in (read_edge_list, read_matrix_market):
+            message = "`n_vertices` goes with an edge list; this format says how many there are"
             raise file_error(path, None, message)
     graph: EdgeList | nx.Graph
     if READERS[ending] is read_edge_list:
         graph = read_edge_list(path, signed, n_vertices, stacklevel=3)
+    elif READERS[ending] is read_matrix_market:
+        graph = read_matrix_market(path, signed, n_vertices)
     else:
         graph = READERS[ending](path, signed)
     try:
@@ -160,8 +163,6 @@ def _signed(graph: nx.Graph | EdgeList, dim: int) -> CellularSheaf:
         n_vertices = None
     else:
         given, weights, n_vertices = graph.edges, graph.weights, graph.n_vertices
-    signs = np.where(weights < 0, -1.0, 1.0)
-    if dim == 1:
-        return CellularSheaf.signed(given, signs, np.abs(weights), n_vertices)
-    transports = signs[:, None, None] * np.eye(dim)
-    return CellularSheaf.connection(given, transports, np.abs(weights), n_vertices)
+    F = CellularSheaf.constant(given, dim, np.abs(weights), n_vertices)
+    head = F.head_data * np.repeat(np.where(weights < 0, -1.0, 1.0), F.edge_dims**2)
+    return trusted_sheaf(F.edges, F.vertex_dims, F.edge_dims, F.tail_data, head, F.vertex_labels)

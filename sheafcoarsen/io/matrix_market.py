@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._support import counted
+from sheafcoarsen._support import MAX_VERTICES, counted
 from sheafcoarsen.io.edges import SIGNS, EdgeList, first_unpaired
 from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 
@@ -35,19 +35,32 @@ class _Entries(NamedTuple):
     lines: list[int]  # of the file
 
 
-def read_matrix_market(path: str, signed: bool = False) -> EdgeList:
-    """Read the upper triangle, row by row; ``signed`` allows negative entries."""
+IDLE = 2**20
+"""Vertices without an edge that a file may have unasked: a short one could claim any number."""
+
+
+def read_matrix_market(path: str, signed: bool = False, n_vertices: int | None = None) -> EdgeList:
+    """Read the upper triangle, row by row; ``signed`` allows negative entries.
+
+    ``n_vertices`` confirms the number of vertices that the file claims.
+    """
     lines = read_lines(path)
-    banner = _banner(path, lines[0] if lines else "")
+    banner = _banner(path, next(lines, ""))
     numbered = [
         (k, line)
-        for k, line in enumerate(lines, start=1)
+        for k, line in enumerate(lines, start=2)
         if line.strip() and not line.lstrip().startswith("%")
     ]
     if not numbered:
         raise file_error(path, None, "not a MatrixMarket matrix: no line with its size")
     (header, size), body = numbered[0], numbered[1:]
     n, count = _sizes(path, header, size, banner)
+    if n_vertices not in (None, n):
+        message = f"`n_vertices` = {n_vertices} contradicts the size line, which says {n}"
+        raise file_error(path, header, message)
+    if n_vertices is None and banner.coordinate and n > 2 * count + IDLE:
+        message = f"{n} vertices, of which {count} entries name at most {2 * count}"
+        raise file_error(path, header, f"{message}: n_vertices={n} says that it is meant")
     if len(body) != count:
         message = f"the size line promises {count} entries, the file holds {len(body)}"
         raise file_error(path, header, message)
@@ -87,7 +100,7 @@ def _sizes(path: str, line: int, text: str, banner: _Banner) -> tuple[int, int]:
     n = numbers[0]
     if n != numbers[1]:
         raise file_error(path, line, f"an adjacency is a square matrix, got {n} x {numbers[1]}")
-    if n > 2**31:  # row n + column must fit 64 bits
+    if n > MAX_VERTICES:
         raise file_error(path, line, f"{n} vertices are more than read_graph can take")
     if banner.coordinate:
         return n, numbers[2]

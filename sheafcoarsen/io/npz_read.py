@@ -4,22 +4,19 @@ What is read is checked as if a stranger had written it: parts that contradict e
 ValueError.
 """
 
-import json
-from collections.abc import Hashable
 from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._support import (
+    check_squares,
+    decode_labels,
     integer_array,
-    offsets,
-    range_limits,
-    range_of_blocks,
     read_only,
     scalar_array,
 )
-from sheafcoarsen.coarsening import Coarsening
+from sheafcoarsen.coarsening import Coarsening, check_pattern
 from sheafcoarsen.elimination import Elimination, as_steps
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.io.npz_archive import text_of
@@ -33,42 +30,16 @@ Arrays: TypeAlias = dict[str, np.ndarray]
 
 def read_sheaf(arrays: Arrays, prefix: str = "") -> CellularSheaf:
     """Return a sheaf."""
-    labels = None
-    if prefix + "vertex_labels" in arrays:
-        try:
-            text = arrays[prefix + "vertex_labels"].tobytes().decode()
-            labels = tuple(_label(item) for item in json.loads(text))
-        except (ValueError, TypeError, RecursionError) as error:
-            raise ValueError(f"`vertex_labels` cannot be read ({error})") from None
-        if len(set(labels)) < len(labels) or None in labels:
-            raise ValueError("`vertex_labels` must be names that tell the vertices apart")
     names = ("edges", "tail_data", "head_data", "vertex_dims", "edge_dims")
     edges, tail, head, vertex_dims, edge_dims = (arrays[prefix + name] for name in names)
     if vertex_dims.ndim != 1 or edge_dims.ndim != 1:
         raise ValueError("`vertex_dims` and `edge_dims` must be one-dimensional")
-    if labels is not None and len(labels) != len(vertex_dims):
-        raise ValueError(f"`vertex_labels` has {len(labels)} names for {len(vertex_dims)} vertices")
+    labels = None
+    if prefix + "vertex_labels" in arrays:
+        labels = decode_labels(arrays[prefix + "vertex_labels"], len(vertex_dims))
     sheaf = checked_sheaf(edges, tail, head, vertex_dims, edge_dims, labels)
-    _check_size("its maps", sheaf.largest_entry, sheaf.dtype)
+    check_squares("its maps", sheaf.largest_entry, sheaf.dtype)
     return sheaf
-
-
-def _check_size(name: str, size: float, dtype: np.dtype) -> None:
-    """Refuse entries whose squares overflow.
-
-    A coarse sheaf may otherwise be beyond the limits for a caller's own maps.
-    """
-    if size > 1e3 * range_limits(dtype)[1]:
-        raise ValueError(f"{name} have entries up to {size:.3g}, whose squares overflow in {dtype}")
-
-
-def _label(item: object) -> Hashable:
-    """Return a node's name, as `_plain` of npz_write made it JSON."""
-    if isinstance(item, dict) and list(item) == ["tuple"] and isinstance(item["tuple"], list):
-        return tuple(_label(part) for part in item["tuple"])
-    if isinstance(item, dict | list):
-        raise ValueError("a name is neither a number nor text nor a tuple of them")
-    return item
 
 
 def read_partition(arrays: Arrays, prefix: str = "") -> Partition:
@@ -83,7 +54,7 @@ def _csr(arrays: Arrays, prefix: str, shape: tuple[int, int]) -> scipy.sparse.cs
     )
     if data.ndim != 1 or not np.isfinite(data).all():
         raise ValueError("R must be finite")
-    _check_size("the entries of R", float(np.abs(data).max(initial=0)), data.dtype)
+    check_squares("the entries of R", float(np.abs(data).max(initial=0)), data.dtype)
     if (
         len(indptr) != shape[0] + 1
         or indptr[0] != 0
@@ -170,51 +141,14 @@ def _level(arrays: Arrays, fine: CellularSheaf, coarse: CellularSheaf) -> Coarse
     restored = np.zeros(0, np.int64)
     if "restored_loops" in arrays:
         restored = integer_array("restored_loops", arrays["restored_loops"])
-        if (restored[1:] <= restored[:-1]).any() or (
-            restored.size and not 0 <= restored[0] <= restored[-1] < partition.n_clusters
-        ):
-            raise ValueError(
-                f"`restored_loops` must lie in 0 .. {partition.n_clusters - 1} and ascend"
-            )
     compress = "compress" in arrays and _flag(arrays, "compress")
     rows = None if compress else read_only(integer_array("crossing_rows", arrays["crossing_rows"]))
     modes = _modes(arrays, fine, partition, coarse, R) if "modes.ranks" in arrays else None
     C = Coarsening(
         fine, partition, modes, R, coarse, rows, _flag(arrays, "loops"), read_only(restored)
     )
-    _check_pattern(C)
+    check_pattern(C)
     return C
-
-
-def _check_pattern(C: Coarsening) -> None:
-    """Refuse a coarse sheaf with edges or rows that its fine graph and partition do not make."""
-    fine, coarse, clusters = C.fine, C.sheaf, C.clusters
-    crossing = range_of_blocks(fine.edge_offsets, clusters.crossing_edges)
-    dims = np.diff(offsets(fine.edge_dims[clusters.crossing_edges])[clusters.pair_ptr])
-    if C.crossing_rows is None:
-        dims = np.minimum(dims, coarse.vertex_dims[clusters.pairs].sum(axis=1))
-    elif not np.array_equal(C.crossing_rows, crossing):
-        raise ValueError(
-            "`crossing_rows` must be the rows of the fine edges that cross, by pair of clusters"
-        )
-    n_pairs = len(clusters.pairs)
-    if not np.array_equal(coarse.edges[:n_pairs], clusters.pairs) or not np.array_equal(
-        coarse.edge_dims[:n_pairs], dims
-    ):
-        raise ValueError(
-            "its coarse sheaf does not have the crossing edges of its fine sheaf and partition"
-        )
-    loops = coarse.edges[n_pairs:]
-    ascend = (loops[:, 0] == loops[:, 1]).all() and (loops[1:, 0] > loops[:-1, 0]).all()
-    if (
-        not ascend
-        or (coarse.edge_dims[n_pairs:] > coarse.vertex_dims[loops[:, 0]]).any()
-        or (len(loops) and not C.loops)
-    ):
-        raise ValueError(
-            "the loops of its coarse sheaf must ascend and have at most as many rows as their "
-            "clusters have modes"
-        )
 
 
 def _flag(arrays: Arrays, name: str) -> bool:

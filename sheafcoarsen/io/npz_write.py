@@ -1,10 +1,9 @@
 """The library's objects as named arrays, as docs/file_format.md describes them."""
 
-import json
-
 import numpy as np
 import scipy.sparse
 
+from sheafcoarsen._support import encode_labels
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.hierarchy import Hierarchy
@@ -26,24 +25,8 @@ def sheaf_arrays(sheaf: CellularSheaf, prefix: str = "") -> dict[str, np.ndarray
     names = ("edges", "vertex_dims", "edge_dims", "tail_data", "head_data")
     arrays = {prefix + name: getattr(sheaf, name) for name in names}
     if sheaf.vertex_labels is not None:
-        text = json.dumps([_plain(label) for label in sheaf.vertex_labels])
-        arrays[prefix + "vertex_labels"] = np.frombuffer(text.encode(), np.uint8)
+        arrays[prefix + "vertex_labels"] = encode_labels(sheaf.vertex_labels)
     return arrays
-
-
-def _plain(label: object) -> object:
-    """Return a node name as JSON knows it; a tuple becomes {"tuple": [...]}."""
-    if isinstance(label, np.generic):
-        label = label.item()
-    if isinstance(label, tuple):
-        return {"tuple": [_plain(item) for item in label]}
-    if label is None or isinstance(label, bool | int | float | str):
-        return label
-    raise TypeError(
-        f"vertex label {label!r} cannot be saved: only numbers, strings, booleans, None and "
-        f"tuples of them can; relabel the graph, e.g. with "
-        f"networkx.convert_node_labels_to_integers"
-    )
 
 
 def level_arrays(C: Coarsening, prefix: str = "") -> dict[str, np.ndarray]:

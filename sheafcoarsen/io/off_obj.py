@@ -1,7 +1,7 @@
 """Meshes as lines of text: OFF and OBJ."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -65,7 +65,7 @@ def read_obj(path: str) -> Polygons:
     sizes: list[int] = []
     known: list[int] = []  # how many vertices there were before each face
     lines: list[int] = []
-    for number, fields in _fields(_joined(read_lines(path))):
+    for number, fields in _fields(_joined(list(read_lines(path)))):
         if fields[0] == "v":
             if len(fields) < 4:
                 message = f"a vertex needs 3 coordinates, got {len(fields) - 1}"
@@ -87,7 +87,7 @@ def read_obj(path: str) -> Polygons:
     return _polygons(points, corners, sizes, lines, vertices, first=1)
 
 
-def _fields(lines: list[str]) -> Fields:
+def _fields(lines: Iterable[str]) -> Fields:
     """Yield numbers and words of lines that hold more than a comment."""
     for number, line in enumerate(lines, start=1):
         fields = (line.partition("#")[0] if "#" in line else line).split()

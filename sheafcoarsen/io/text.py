@@ -1,17 +1,27 @@
 """Text files, plain or gzipped, as lines and numbers; every complaint begins with path and line."""
 
+import contextlib
 import gzip
 import zlib
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
 
 import numpy as np
+
+from sheafcoarsen._support import tables
+
+BLOCK = 2**18
+"""Bytes that are read at a time."""
+
+LONGEST = 2**28
+"""Most bytes of a line, so that a small compressed file cannot ask for unlimited memory."""
 
 
 def file_error(path: str, line: int | None, message: str) -> ValueError:
     """Return the error for a file that cannot be used, as one line ``path:line: message``."""
     place = path if line is None else f"{path}:{line}"
-    return ValueError(f"{place}: {' '.join(message.split())}")
+    return ValueError(tables.printable(f"{place}: {' '.join(message.split())}"))
 
 
 def shown(word: str) -> str:
@@ -19,14 +29,16 @@ def shown(word: str) -> str:
     return repr(word if len(word) <= 40 else word[:37] + "...")
 
 
-def read_bytes(path: str) -> bytes:
-    """Return a file's content, decompressed where the name ends in ``.gz``."""
+@contextlib.contextmanager
+def opened(path: str) -> Iterator[BinaryIO]:
+    """Open a file, decompressed if the name ends in ``.gz``."""
     if not path.lower().endswith(".gz"):
         with open(path, "rb") as file:
-            return file.read()
+            yield file
+        return
     try:
         with gzip.open(path, "rb") as file:
-            return file.read()
+            yield file  # type: ignore[misc]
     except EOFError:
         message = "the gzip file is truncated: fetch or write it again"
         raise file_error(path, None, message) from None
@@ -34,20 +46,48 @@ def read_bytes(path: str) -> bytes:
         raise file_error(path, None, f"not a gzip file, or a damaged one: {error}") from None
 
 
-def read_lines(path: str) -> list[str]:
-    """Return the lines of a UTF-8 text file, without their ends."""
-    content = read_bytes(path)
+def read_lines(path: str) -> Iterator[str]:
+    """Yield the lines of a UTF-8 text file, without their ends; a block of them is in memory."""
+    before, parts = 0, []
+    with opened(path) as file:
+        while block := file.read(BLOCK):
+            # a \r at the end may be half of an end of line
+            cut = max(block.rfind(b"\n"), block.rfind(b"\r", 0, -1)) + 1
+            parts.append(block[:cut] or block)
+            if cut:
+                lines = _decoded(path, b"".join(parts), before)
+                yield from lines
+                before, parts = before + len(lines), [block[cut:]]
+            elif sum(map(len, parts)) > LONGEST:
+                message = f"more than {LONGEST:,} bytes without an end of line: not a text file"
+                raise file_error(path, before + 1, message)
+        if any(parts):
+            yield from _decoded(path, b"".join(parts), before)
+
+
+def read_bytes(path: str) -> bytes:
+    """Return a file's content."""
+    with opened(path) as file:
+        return file.read()
+
+
+def _decoded(path: str, content: bytes, before: int) -> list[str]:
+    """Return the lines of a part of a file, which follows ``before`` other ones."""
     try:
-        text = content.decode("utf-8-sig")
+        text = content.decode("utf-8" if before else "utf-8-sig")
     except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
+        line = before + 1 + _with_newlines(error.object[: error.start].decode("latin1")).count("\n")
         byte = error.object[error.start]
-        hint = "; it is gzipped, so its name must end in .gz" if content[:2] == b"\x1f\x8b" else ""
+        gzipped = not before and content[:2] == b"\x1f\x8b"
+        hint = "; it is gzipped, so its name must end in .gz" if gzipped else ""
         message = f"not a text file: byte 0x{byte:02x} is not UTF-8{hint}"
         raise file_error(path, line, message) from None
     # not str.splitlines, which also ends lines at form feeds and the like and so would count others
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return lines[:-1] if lines[-1] == "" else lines
+    return _with_newlines(text).removesuffix("\n").split("\n")
+
+
+def _with_newlines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 class Words:

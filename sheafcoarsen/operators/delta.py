@@ -7,7 +7,7 @@ from scipy.sparse.linalg import LinearOperator
 from sheafcoarsen._kernels import operators as kernels
 from sheafcoarsen._kernels.arrays import SheafArrays
 from sheafcoarsen._kernels.vectors import MASKS
-from sheafcoarsen._support import offsets, ranges, run_ranges
+from sheafcoarsen._support import SCALARS, offsets, ranges, run_ranges
 from sheafcoarsen.operators.csr import canonical_csr, index_dtype
 from sheafcoarsen.operators.pattern import SERIAL_BELOW
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
@@ -184,17 +184,29 @@ def laplacian_operator(sheaf: CellularSheaf) -> LinearOperator:
     >>> A @ np.array([1.0, 0.0, 0.0])
     array([ 1., -1.,  0.])
     """
-    arrays = without_loops(check_sheaf(sheaf))
+    return LaplacianOperator(check_sheaf(sheaf))
 
-    def matmat(x: np.ndarray) -> np.ndarray:
-        x = np.ascontiguousarray(x, dtype=np.result_type(x.dtype, sheaf.dtype))
-        return _apply_laplacian(sheaf, arrays, as_columns(x)).reshape(x.shape)
 
-    return LinearOperator(
-        shape=(sheaf.dim_c0, sheaf.dim_c0),
-        dtype=sheaf.dtype,
-        matvec=matmat,
-        rmatvec=matmat,
-        matmat=matmat,
-        rmatmat=matmat,
-    )
+class LaplacianOperator(LinearOperator):
+    """What :func:`laplacian_operator` returns; pickled as the sheaf that it is of."""
+
+    def __init__(self, sheaf: CellularSheaf) -> None:
+        super().__init__(sheaf.dtype, (sheaf.dim_c0, sheaf.dim_c0))
+        self._sheaf, self._maps = sheaf, without_loops(sheaf)
+
+    def _matmat(self, x: np.ndarray) -> np.ndarray:
+        kind = np.result_type(x.dtype, self.dtype) if x.dtype.kind in "biufc" else x.dtype
+        if kind.type not in SCALARS:
+            raise TypeError(
+                f"`x` must hold numbers in single or double precision, got dtype {x.dtype}"
+            )
+        x = np.ascontiguousarray(x, dtype=kind)
+        return _apply_laplacian(self._sheaf, self._maps, as_columns(x)).reshape(x.shape)
+
+    _matvec = _matmat
+
+    def _adjoint(self) -> "LaplacianOperator":
+        return self
+
+    def __reduce__(self) -> tuple:
+        return laplacian_operator, (self._sheaf,)

@@ -7,6 +7,7 @@ import scipy.sparse
 from scipy.sparse.linalg import splu
 
 from sheafcoarsen._kernels.operators import solve_factored
+from sheafcoarsen._support import by_real_columns, interruptible
 from sheafcoarsen.operators.ordering import Order, elimination_order
 
 ORDERED_ABOVE = 5000
@@ -34,7 +35,8 @@ class Factors:
         if order is not None:
             shifted = shifted[order.rows][:, order.rows]
         try:
-            factors = splu(
+            factors = interruptible(
+                splu,
                 scipy.sparse.csc_array(shifted),
                 permc_spec="MMD_AT_PLUS_A" if order is None else "NATURAL",
                 diag_pivot_thresh=0.0,
@@ -43,6 +45,7 @@ class Factors:
             )
         except RuntimeError as error:
             raise np.linalg.LinAlgError(f"the factorization failed: {error}") from None
+        self._dtype = shifted.dtype
         self._has_pivoted = not np.array_equal(factors.perm_r, factors.perm_c)
         self._rows = None if order is None else order.rows
         self._factors: Any = factors
@@ -54,8 +57,10 @@ class Factors:
 
     def solve(self, b: np.ndarray) -> np.ndarray:
         """Return (A + shift I)^{-1} b, for one right side or several columns."""
+        if b.dtype.kind == "c" and self._dtype.kind != "c":
+            return by_real_columns(self.solve, b)
         if self._rows is None:
-            return self._factors.solve(b)
+            return self._factors.solve(np.ascontiguousarray(b))
         y = np.ascontiguousarray(b[self._rows])
         y = self._factors.solve(y) if self._lower is None else self._solve_here(y)
         x = np.empty_like(y)
@@ -67,8 +72,6 @@ class Factors:
         L = self._lower
         y = y.astype(np.result_type(y, L.dtype), copy=False)
         columns = y.reshape(len(y), -1)
-        if y.dtype.kind == "c" and L.dtype.kind != "c":
-            columns = columns.view(y.real.dtype)
         begin, h = 0, columns.shape[1]
         for width in LANES[columns.dtype.kind == "c"]:
             part = (begin, h - (h - begin) % width)

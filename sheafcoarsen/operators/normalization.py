@@ -92,13 +92,10 @@ def normalized(
     roots = np.zeros_like(factors)
     singular_at = []
     for vertices, where, sigma, adjoint in decomposed:
-        level = 0.0
-        if singular == "pinv":
-            against = np.maximum(sigma[:, 0], sizes[vertices])[:, None]
-            level = zero_level(sigma.shape[1], machine_eps, against)
-        sigma = np.hypot(sigma, root_shift)
-        zero = sigma <= level
-        inverse = np.where(zero, 0, 1 / np.where(zero, 1, sigma))
+        against = np.maximum(sigma[:, 0], sizes[vertices])[:, None]
+        zero = sigma <= zero_level(sigma.shape[1], machine_eps, against)
+        # maps vanish where it is zero: a small shift would only magnify their rounding
+        inverse = np.where(zero, 0, 1 / np.where(zero, 1, np.hypot(sigma, root_shift)))
         roots[where] = (adjoint.conj().swapaxes(1, 2) @ (inverse[:, :, None] * adjoint)).reshape(-1)
         singular_at.append(vertices[zero.any(axis=1)])
     bad = np.concatenate([*singular_at, np.zeros(0, np.int64)])

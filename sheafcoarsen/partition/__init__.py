@@ -21,22 +21,22 @@ what is strong:
 >>> P.sizes, np.bincount(P.labels, F.vertex_dims)
 (array([20,  7,  7,  6]), array([20., 21., 21., 18.]))
 
-The files, each one idea:
+The modules:
 
 ``container``
     The class, and what it can be made from.
 ``links``
     What is partitioned: a weighted graph as neighbour lists, from a graph or from the maps.
-``balls``, ``matching``, ``spectral``, ``metis``
-    The methods. Each returns labels of about as many clusters as were asked for.
-``repair``, ``packing``
-    What all of them need: exactly as many clusters, connected ones; and what becomes of many small
-    components.
+``methods``
+    Balls, matching, spectral clustering, METIS. Each returns labels of about as many clusters as
+    requested.
+``repair``
+    Exactly as many clusters, connected ones; many small components packed together.
 ``selection``
-    ``select`` itself, with the dictionary of methods.
+    ``select`` itself.
 ``clusters``
-    The index structure behind every loop over clusters: which edges are internal to which cluster
-    and which cross between which pair, found once for a graph and a partition.
+    The index structure of every loop over clusters: which edges are internal to which cluster and
+    which cross between which pair, computed once for a graph and a partition.
 """
 
 from sheafcoarsen.partition.clusters import (
@@ -47,7 +47,7 @@ from sheafcoarsen.partition.clusters import (
 )
 from sheafcoarsen.partition.container import Partition
 from sheafcoarsen.partition.links import edge_strengths
-from sheafcoarsen.partition.packing import warn_if_starved
+from sheafcoarsen.partition.repair import warn_if_starved
 from sheafcoarsen.partition.selection import METHODS, Method, Weights, find_clusters, select
 
 __all__ = [

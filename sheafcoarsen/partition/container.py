@@ -9,7 +9,16 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import ReadOnly, integer_array, offsets, read_only, tables, vertex_count
+from sheafcoarsen._support import (
+    ReadOnly,
+    csr_matrix,
+    integer_array,
+    items,
+    offsets,
+    read_only,
+    tables,
+    vertex_count,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -85,12 +94,10 @@ class Partition(ReadOnly):
         >>> sc.Partition.from_clusters([[0, 2], [1]]).labels
         array([0, 1, 0])
         """
-        if not isinstance(clusters, Iterable) or isinstance(clusters, str | bytes | dict):
-            raise TypeError(
-                f"`clusters` must be a sequence of clusters, got {type(clusters).__name__}"
-            )
+        if isinstance(clusters, dict):
+            raise TypeError("`clusters` must be a sequence of clusters, got dict")
         members = []
-        for a, c in enumerate(clusters):
+        for a, c in enumerate(items("clusters", clusters, "clusters")):
             if not isinstance(c, Iterable):
                 raise TypeError(
                     f"`clusters[{a}]` must be a sequence of vertices, got {type(c).__name__}"
@@ -158,6 +165,8 @@ class Partition(ReadOnly):
         if matrix.ndim != 2:
             raise ValueError(f"`S` must be N x K, got shape {matrix.shape}")
         vertex_count("S", max(matrix.shape))
+        if scipy.sparse.issparse(matrix):
+            matrix = csr_matrix("S", matrix)
         matrix = scipy.sparse.coo_array(matrix.astype(np.float64))
         matrix.sum_duplicates()
         matrix.eliminate_zeros()

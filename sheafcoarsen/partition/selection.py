@@ -7,14 +7,16 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from sheafcoarsen._support import Seed, bar, choice, flag, whole_number
-from sheafcoarsen.partition.balls import find_balls
 from sheafcoarsen.partition.container import Partition
 from sheafcoarsen.partition.links import Links, links_of
-from sheafcoarsen.partition.matching import match_levels
-from sheafcoarsen.partition.metis import part_by_metis
-from sheafcoarsen.partition.packing import pack_small_components, warn_if_starved
-from sheafcoarsen.partition.repair import repair_labels
-from sheafcoarsen.partition.spectral import MOST_SPECTRAL, cluster_spectrally
+from sheafcoarsen.partition.methods import (
+    MOST_SPECTRAL,
+    cluster_spectrally,
+    find_balls,
+    match_levels,
+    part_by_metis,
+)
+from sheafcoarsen.partition.repair import pack_small_components, repair_labels, warn_if_starved
 from sheafcoarsen.sheaf import CellularSheaf, GraphLike
 
 Finder = Callable[[Links, int, np.random.Generator], np.ndarray]

@@ -49,16 +49,18 @@ WHOLE = 20_000_000
 ROOM = 4
 """Dimensions beside a known kernel, per pair wanted, that iterating needs."""
 
-BEYOND = 2
-"""Pairs after the k-th that are computed at first, to see where its multiplet ends."""
+BEYOND, WIDENED = 2, 100
+"""Pairs after the k-th that are computed at first, to see where its multiplet ends, and at most: a
+star's is as large as the graph, and costs its cube.
+"""
 
 
 class LowPairs(NamedTuple):
     """The lowest positive singular values of a coboundary D, ascending, and their right vectors.
 
-    ``end`` of them reach to the end of the multiplet of the k-th; ``kernel`` is the number of
-    singular values that count as zero, ``zero`` the largest of these, and ``size`` the norm
-    against which they do.
+    ``end`` of them reach to the end of the multiplet of the k-th, or to the k-th itself where the
+    multiplet ``is_cut``; ``kernel`` is the number of singular values that count as zero, ``zero``
+    the largest of these, and ``size`` the norm against which they do.
     """
 
     sigma: np.ndarray
@@ -67,6 +69,7 @@ class LowPairs(NamedTuple):
     kernel: int
     zero: float
     size: float
+    is_cut: bool = False
 
 
 class KnownPairs(NamedTuple):
@@ -144,15 +147,15 @@ def low_pairs(
         sigma, X = singular_pairs(D, X)
         zeros = int((sigma <= level).sum())
         values = sigma**2
-        end = _multiplet_end(values, zeros + k, 4 * eps * size * size)
-        if end is not None or len(sigma) == left:
+        end, is_cut = _end(values, zeros, k, 4 * eps * size * size, len(sigma) == left)
+        if end is not None:
             break
-        m = min(left, 2 * m + zeros)
-    end = left if end is None else end
+        m = min(left, 2 * m + zeros, zeros + k + WIDENED)
     if m < n:
         _check_converged(D, values[zeros:end], X[:, zeros:end])
     zero = max(zero, float(sigma[:zeros].max(initial=0.0)))
-    return LowPairs(sigma[zeros:], X[:, zeros:], end - zeros, kernel + zeros, zero, size)
+    sigma, X = sigma[zeros:], X[:, zeros:]
+    return LowPairs(sigma, X, end - zeros, kernel + zeros, zero, size, is_cut)
 
 
 def _from_known(
@@ -165,13 +168,13 @@ def _from_known(
     """Return pairs that were found before; None where there are too few, or they are too rough."""
     sigma, X = singular_pairs(D, known.vectors)
     values, zeros = sigma**2, int((sigma <= level).sum())
-    end = _multiplet_end(values, zeros + k, 4 * EPS * size * size)
-    if end is None and known.whole and len(values) >= zeros + k:
-        end = len(values)
+    is_whole = known.whole and len(values) >= zeros + k
+    end, is_cut = _end(values, zeros, k, 4 * EPS * size * size, is_whole)
     if end is None or _roughness(D, values[zeros:end], X[:, zeros:end]) > CONVERGED:
         return None
     zero = float(sigma[:zeros].max(initial=0.0))
-    return LowPairs(sigma[zeros:], X[:, zeros:], end - zeros, known.zeros + zeros, zero, size)
+    sigma, X = sigma[zeros:], X[:, zeros:]
+    return LowPairs(sigma, X, end - zeros, known.zeros + zeros, zero, size, is_cut)
 
 
 def _beside_small(
@@ -198,18 +201,19 @@ def _beside_small(
         own = np.arange(zeros, int(np.searchsorted(small.sigma, limit, side="right")))
         sigma = np.concatenate([found.sigma, small.sigma[own]])
         order = np.argsort(sigma, kind="stable")
-        end = _multiplet_end(sigma[order] ** 2, k, 4 * eps * size * size)
-        if end is not None or whole:
+        end, is_cut = _end(sigma[order] ** 2, 0, k, 4 * eps * size * size, whole)
+        if end is None and found.is_cut:
+            end, is_cut = k, True
+        if end is not None:
             break
         wanted *= 2
-    end = len(sigma) if end is None else end
     order = order[:end]
     X = np.zeros((D.shape[1], end), found.vectors.dtype)
     first = order < len(found.sigma)
     X[np.ix_(others, first)] = found.vectors[:, order[first]]
     X[:, ~first] = small.vectors(own[order[~first] - len(found.sigma)])
     zero = max(found.zero, float(small.sigma[:zeros].max(initial=0.0)))
-    return LowPairs(sigma[order], X, end, found.kernel + zeros, zero, size)
+    return LowPairs(sigma[order], X, end, found.kernel + zeros, zero, size, is_cut)
 
 
 class _Iterated:
@@ -332,12 +336,22 @@ def _is_sparse(n: int, m: int) -> bool:
     return n > SPARSE_ABOVE and (m * SPARSE_SHARE <= n or n > MAX_DENSE)
 
 
-def _multiplet_end(values: np.ndarray, k: int, least: float) -> int | None:
-    """Return where the multiplet of the k-th value ends, None where it may go on."""
+def _end(
+    values: np.ndarray, zeros: int, k: int, least: float, is_all: bool
+) -> tuple[int | None, bool]:
+    """Return where the multiplet of the k-th positive value ends, and whether it is cut there.
+
+    None where more values are needed to tell; ``is_all`` says that there are none.
+    """
     tie = np.sqrt(EPS) * values[1:] + least
     ends = np.flatnonzero(np.diff(values) > tie) + 1
-    ends = ends[ends >= k]
-    return int(ends[0]) if ends.size else None
+    if is_all:
+        ends = np.append(ends, len(values))
+    ends = ends[ends >= min(zeros + k, len(values))]
+    most = zeros + k + WIDENED
+    if (ends[0] if ends.size else len(values)) >= most:
+        return zeros + k, True
+    return (int(ends[0]) if ends.size else None), False
 
 
 def largest_column(Y: Any) -> float:

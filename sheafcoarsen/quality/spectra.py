@@ -23,7 +23,7 @@ from sheafcoarsen._support import (
 from sheafcoarsen.coarsening import Coarsening, check_coarsening, check_isometry, coarsen
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.operators import coboundary, laplacian
-from sheafcoarsen.quality.low_pairs import KnownPairs, low_pairs, norm_bound
+from sheafcoarsen.quality.low_pairs import WIDENED, KnownPairs, low_pairs, norm_bound
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
 from sheafcoarsen.solve import Eigenmodes
@@ -140,9 +140,10 @@ def spectral_quality(
 
     L_Gal is that of ``eq:sheaf_galerkin_operator``.
     Zero eigenvalues are compared by number, the others one by one: the i-th of L with the i-th of
-    R* L R. Where k splits a multiple eigenvalue of L, k is widened to its end; where L has fewer
-    positive eigenvalues, all are compared. Every pair is converged, or there is an error: large
-    problems are solved as :func:`eigenmodes` solves them, which looks for what it may have missed.
+    R* L R. Where k splits a multiple eigenvalue of L, k is widened to its end, by fewer than 100;
+    where L has fewer positive eigenvalues, all are compared. Every pair is converged, or there is
+    an error: large problems are solved as :func:`eigenmodes` solves them, which looks for what it
+    may have missed.
 
     Parameters
     ----------
@@ -168,6 +169,12 @@ def spectral_quality(
         For a ``fine`` of another kind.
     numpy.linalg.LinAlgError
         Where an eigenpair does not converge.
+
+    Warns
+    -----
+    SingularProblemWarning
+        Where k splits an eigenvalue of L or of R* L R that is multiple beyond that, as those of
+        stars are: k pairs are compared, with some of its vectors.
 
     Examples
     --------
@@ -207,11 +214,21 @@ def spectral_quality(
         coarse = of_coarse(count + first)
     steps.update()
     steps.close()
+    cut = next((found for found in (pairs, coarse) if found.is_cut), None)
+    if cut is not None:
+        value = float(cut.sigma[cut.end - 1] * unit) ** 2
+        warnings.warn(
+            f"`k` = {k} splits {value:.6g}, an eigenvalue of {'L' if cut is pairs else 'R* L R'} "
+            f"with {WIDENED} more copies at least: {k} pairs are compared, and angles and "
+            "similarity depend on which of them",
+            SingularProblemWarning,
+            stacklevel=2,
+        )
 
     values = sigma**2
     nu = np.full(count, np.inf)
-    found = coarse.sigma[first:][:count]
-    nu[: len(found)] = found**2
+    compared = coarse.sigma[first:][:count]
+    nu[: len(compared)] = compared**2
     angles = np.full(count, np.pi / 2)
     lifted = R @ coarse.vectors[:, first : coarse.end]
     if count and lifted.shape[1]:

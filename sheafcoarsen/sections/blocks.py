@@ -10,18 +10,16 @@ from sheafcoarsen.modes import Prolongation, block_layout
 from sheafcoarsen.partition import Clusters
 from sheafcoarsen.sheaf import CellularSheaf
 
-STACKED_ROWS = 64
-"""Rows that a QR takes in at a time, at least: enough that the factor so far is no burden."""
 
-
-def room_for(n: int, k: int, rows: int, dtype: np.dtype, map_size: int = 0) -> kernels.Room:
-    """Allocate room for clusters of dimension n that keep k, with so many rows of a QR at a time.
+def room_for(n: int, k: int, dtype: np.dtype, map_size: int = 0) -> kernels.Room:
+    """Allocate a workspace for clusters of dimension at most n that keep at most k.
 
     ``map_size``: entries of both maps of an edge, where operators are assembled.
     """
     lapack = svd_workspace(n, n, dtype, map_size)
     n, k = max(n, 1), max(k, 1)
-    sizes = (max(rows * k, k * k), max(rows, k), k, k * k, n * k, n * k)
+    rows = max(n, 2 * k, k + kernels.STACKED_ROWS)
+    sizes = (rows * k, rows, k, k * k, n * k, n * k)
     return kernels.Room(lapack, *(np.empty(size, dtype) for size in sizes))
 
 

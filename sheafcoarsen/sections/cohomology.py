@@ -215,37 +215,37 @@ def cohomology_dims(sheaf: CellularSheaf) -> tuple[int, int]:
 def find_sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
     """Find the sections of a forest, of what elimination leaves, or of F; warn who called."""
     check_sheaf(F)
-    whole = forest_sections(F)
-    if whole is not None:
-        h0 = whole.shape[1]
-        return GlobalSections(whole, h0, 0.0, np.inf, section_residual(F, whole), (F.dim_c0,))
-    K = without_chains(F)
-    if K is not None:
-        left = find_sections(K.sheaf, stacklevel + 1)
-        basis = put_back(K, left.basis) if isinstance(left.basis, np.ndarray) else None
-        if basis is not None:
-            residual, levels = section_residual(F, basis), (F.dim_c0, *left.levels)
-            return dataclasses.replace(left, basis=basis, residual=residual, levels=levels)
-    return _coarsened(F, stacklevel + 1)
+    with single_threaded_blas():
+        whole = forest_sections(F)
+        if whole is not None:
+            h0 = whole.shape[1]
+            return GlobalSections(whole, h0, 0.0, np.inf, section_residual(F, whole), (F.dim_c0,))
+        K = without_chains(F)
+        if K is not None:
+            left = find_sections(K.sheaf, stacklevel + 1)
+            basis = put_back(K, left.basis) if isinstance(left.basis, np.ndarray) else None
+            if basis is not None:
+                residual, levels = section_residual(F, basis), (F.dim_c0, *left.levels)
+                return dataclasses.replace(left, basis=basis, residual=residual, levels=levels)
+        return _coarsened(F, stacklevel + 1)
 
 
 def _coarsened(F: CellularSheaf, stacklevel: int) -> GlobalSections:
     """Run steps (a) to (d), whose names stand in the folder's door."""
     eps = eps_of(F.dtype)
-    with single_threaded_blas():
-        sheaf, stalks = equilibrate(F, eps)  # (a)
-        descent = _descend(sheaf, F.dtype)  # (b), (c)
-        last, levels = descent.last, descent.levels
-        threshold = zero_threshold(last.dim_c0, eps, descent.dropped)
-        if descent.full is None:
-            Z, sigma = right_singular_vectors(last)  # (d)
-            h, weight = _count_zeros(stalks, levels, Z, sigma, threshold)
-            zero = max(descent.zero, float(sigma[:h].max(initial=0)))
-            nonzero = float(sigma[h:].min(initial=np.inf))
-            basis = lift_sections(stalks, levels, last, np.ascontiguousarray(Z[:, :h]))
-        else:
-            zero, nonzero, weight = descent.zero, descent.full.smallest, 1.0
-            basis = lift_sections(stalks, levels, last, descent.full)
+    sheaf, stalks = equilibrate(F, eps)  # (a)
+    descent = _descend(sheaf, F.dtype)  # (b), (c)
+    last, levels = descent.last, descent.levels
+    threshold = zero_threshold(last.dim_c0, eps, descent.dropped)
+    if descent.full is None:
+        Z, sigma = right_singular_vectors(last)  # (d)
+        h, weight = _count_zeros(stalks, levels, Z, sigma, threshold)
+        zero = max(descent.zero, float(sigma[:h].max(initial=0)))
+        nonzero = float(sigma[h:].min(initial=np.inf))
+        basis = lift_sections(stalks, levels, last, np.ascontiguousarray(Z[:, :h]))
+    else:
+        zero, nonzero, weight = descent.zero, descent.full.smallest, 1.0
+        basis = lift_sections(stalks, levels, last, descent.full)
     reason = doubt(zero, nonzero, threshold, weight, F.dtype)
     _warn_of_doubt(F, basis.shape[1], reason, stacklevel + 1)
     dims = (sheaf.dim_c0, *(level.R.offsets[-1] for level in levels))

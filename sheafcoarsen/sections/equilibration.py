@@ -9,7 +9,7 @@ from sheafcoarsen._kernels import sections as kernels
 from sheafcoarsen._support import offsets, read_only, run_ranges
 from sheafcoarsen.coarsening import SERIAL_BELOW
 from sheafcoarsen.partition import Clusters, Partition, clusters_of
-from sheafcoarsen.sections.blocks import STACKED_ROWS, block_columns, check_status, room_for
+from sheafcoarsen.sections.blocks import block_columns, check_status, room_for
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 
@@ -97,7 +97,7 @@ def _vertex_bases(F: CellularSheaf, f: Any, eps: float) -> kernels.StalkBases:
 
     def find(lo: int, hi: int) -> Any:
         d = int(dims[lo:hi].max())
-        room = room_for(d, d, d + STACKED_ROWS, dtype)
+        room = room_for(d, d, dtype)
         return kernels.find_vertex_bases(lo, hi, f, incident, eps, room, bases)
 
     rows = np.bincount(ends, np.repeat(F.edge_dims, 2), minlength=n)

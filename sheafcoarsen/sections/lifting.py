@@ -151,7 +151,7 @@ def _orthonormalize(level: Level, metric: kernels.Ragged) -> Any:
 
     def work(lo: int, hi: int) -> Any:
         n, k = int(clusters.dims[lo:hi].max()), int(kept[lo:hi].max())
-        room = room_for(max(n, k), k, max(n, k), metric.data.dtype)
+        room = room_for(max(n, k), k, metric.data.dtype)
         return kernels.orthonormalize_columns(lo, hi, f, clusters, (metric, new), columns, room)
 
     cost = clusters.dims * kept * (kept + 1.0) + 1.0

@@ -13,14 +13,14 @@ from sheafcoarsen.sections.lifting import section_residual
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
 
 LARGE, SHARE = 2000, 0.25
-"""Leaves and chains are eliminated first above this dimension, where they are this share of it."""
+"""Leaves and chains are eliminated first above this dimension, if that removes this share of it."""
 
 MOST_GROWTH = 1e3
 """Of what passes along chains, and of rounding in what comes back."""
 
 
 def without_chains(F: CellularSheaf) -> Elimination | None:
-    """Return an elimination where that pays: the rest is smaller, and not decomposed densely.
+    """Return an elimination if it pays: much is removed, and the rest not decomposed densely.
 
     A vertex of each component stays, one with most neighbours, so that trees leave their root.
     """
@@ -30,7 +30,7 @@ def without_chains(F: CellularSheaf) -> Elimination | None:
     labels = component_labels(n, F.edges)
     order = np.lexsort((-np.bincount(F.edges.reshape(-1), minlength=n), labels))
     K = eliminate(F, keep=order[np.diff(labels[order], prepend=-1) > 0])
-    pays = K.sheaf.dim_c0 > sizes.LAST and K.is_determined
+    pays = sizes.LAST < K.sheaf.dim_c0 <= (1 - SHARE) * F.dim_c0 and K.is_determined
     return K if pays and K.growth < MOST_GROWTH else None
 
 

@@ -20,39 +20,37 @@ array([[6., 0.],
 >>> F.with_labels(["a", "b", "c"]).subsheaf([0, 2]).vertex_labels
 ('a', 'c')
 
-The files, in the order in which data flows:
+The modules, in the order in which data flows:
 
 ``graphs``, ``values``
-    A graph as arrays; a value on each of its edges, and the maps made of them.
-``maps``, ``flat``, ``random_maps``
-    Maps as a caller gives them, checked against each other and the graph; random ones.
+    A graph as arrays; values on its edges, and the maps of each kind of sheaf made of them.
+``maps``
+    Maps and flat data of a caller, checked against each other and the graph.
 ``from_matrices``
     Maps of the blocks of a Laplacian.
 ``from_graphs``, ``views``, ``from_sheaves``, ``container``
-    The class: ``FromGraphs`` has the class methods that take a graph, ``Views`` what its arrays
-    say, ``FromSheaves`` what is made of a sheaf, ``CellularSheaf`` the arrays themselves.
-    `trusted_sheaf` and `sheaf_like` build one of arrays that are known to be right.
-``checks``, ``comparison``, ``topology``, ``connectivity``, ``units``, ``unions``
-    Functions on sheaves; ``comparison`` tells whether two are the same, bit for bit or but for
-    rounding, ``topology`` whether they differ in their maps alone.
+    The class: ``FromGraphs`` has the class methods that take a graph, ``Views`` the properties of
+    its arrays, ``FromSheaves`` the methods that return another sheaf, ``CellularSheaf`` the arrays.
+    `trusted_sheaf` and `sheaf_like` build one of arrays that need no check.
+``checks``, ``comparison``, ``connectivity``, ``unions``
+    Functions on sheaves; ``comparison`` compares two bit for bit, up to rounding, or by their graph
+    and stalks alone.
 """
 
 from sheafcoarsen.sheaf.checks import check_sheaf, checked_sheaf
-from sheafcoarsen.sheaf.comparison import same_array
-from sheafcoarsen.sheaf.connectivity import component_count, component_labels, components
-from sheafcoarsen.sheaf.container import CellularSheaf, sheaf_rows, trusted_sheaf
-from sheafcoarsen.sheaf.from_sheaves import sheaf_like
-from sheafcoarsen.sheaf.graphs import GraphLike, graph_arrays
-from sheafcoarsen.sheaf.maps import MapsLike, check_unitary, flat_maps, stalk_dims
-from sheafcoarsen.sheaf.random_maps import random_orthonormal
-from sheafcoarsen.sheaf.topology import (
+from sheafcoarsen.sheaf.comparison import (
     Topology,
     check_same_topology,
+    same_array,
     same_topology,
 )
+from sheafcoarsen.sheaf.connectivity import component_count, component_labels, components
+from sheafcoarsen.sheaf.container import CellularSheaf, sheaf_rows, trusted_sheaf
+from sheafcoarsen.sheaf.from_sheaves import sheaf_like, unit_sheaf
+from sheafcoarsen.sheaf.graphs import GraphLike, graph_arrays
+from sheafcoarsen.sheaf.maps import MapsLike, check_unitary, flat_maps, stalk_dims
 from sheafcoarsen.sheaf.unions import disjoint_union, split
-from sheafcoarsen.sheaf.units import unit_sheaf
-from sheafcoarsen.sheaf.values import edge_weights
+from sheafcoarsen.sheaf.values import edge_weights, random_orthonormal
 
 __all__ = [
     "CellularSheaf",

@@ -6,7 +6,7 @@ import numpy.typing as npt
 import scipy.sparse
 
 from sheafcoarsen.sheaf.container import CellularSheaf, trusted_sheaf
-from sheafcoarsen.sheaf.flat import flat_arrays
+from sheafcoarsen.sheaf.maps import flat_arrays
 
 
 def check_sheaf(value: object, name: str = "sheaf") -> CellularSheaf:

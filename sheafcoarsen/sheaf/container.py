@@ -9,10 +9,9 @@ import numpy.typing as npt
 
 from sheafcoarsen._support import ReadOnly, read_only, real_number, tables
 from sheafcoarsen.sheaf.comparison import nearly_same, same_bits
-from sheafcoarsen.sheaf.flat import flat_arrays
 from sheafcoarsen.sheaf.from_sheaves import FromSheaves
 from sheafcoarsen.sheaf.graphs import edge_array, vertex_names
-from sheafcoarsen.sheaf.maps import MapsLike, flat_maps, stalk_dims
+from sheafcoarsen.sheaf.maps import MapsLike, flat_arrays, flat_maps, stalk_dims
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)

@@ -16,12 +16,13 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.sheaf.from_matrices import MatrixLike, sheaf_of_laplacian
 from sheafcoarsen.sheaf.graphs import GraphArrays, GraphLike, graph_arrays
-from sheafcoarsen.sheaf.random_maps import MapKind, random_maps
 from sheafcoarsen.sheaf.values import (
     EdgeValues,
+    MapKind,
     connection_maps,
     constant_maps,
     diagonal_maps,
+    random_maps,
     signed_maps,
 )
 
@@ -76,6 +77,8 @@ class FromGraphs:
         Parameters
         ----------
         graph : networkx Graph or MultiGraph, symmetric scipy sparse adjacency, or integer (m, 2)
+            A dense array lists edges, also one of shape (2, 2): [[0, 1], [1, 0]] is two parallel
+            edges. Make a dense adjacency sparse, ``scipy.sparse.csr_array(A)``.
         dim : int
             Dimension of every stalk.
         weight : str or array_like, shape (m,), or None

@@ -17,6 +17,7 @@ import scipy.sparse.linalg
 
 from sheafcoarsen._support import (
     RESIDUAL_LIMIT,
+    csr_matrix,
     dimensions,
     eps_of,
     is_scalar,
@@ -101,14 +102,15 @@ def sheaf_of_laplacian(L: Any, dims: npt.ArrayLike) -> SheafData:
 
 
 def _square_matrix(L: Any) -> scipy.sparse.csr_array:
-    if not scipy.sparse.issparse(L):
+    sparse = scipy.sparse.issparse(L)
+    if not sparse:
         L = scalar_array("L", L)
     if L.ndim != 2 or L.shape[0] != L.shape[1]:
         raise ValueError(f"`L` must be a square matrix, got shape {L.shape}")
     vertex_count("L", L.shape[0])
-    if L.dtype.kind in "biu":
-        L = L.astype(np.float64)
-    matrix = scipy.sparse.csr_array(L, dtype=scalar_type("L", L.dtype), copy=True)
+    scalar = np.dtype(float) if L.dtype.kind in "biu" else scalar_type("L", L.dtype)
+    matrix = csr_matrix("L", L) if sparse else scipy.sparse.csr_array(L)
+    matrix = matrix.astype(scalar, copy=False)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     bad = np.flatnonzero(~np.isfinite(matrix.data))

@@ -8,10 +8,20 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import MAX_VERTICES, integer_array, vertex_count, whole_number
+from sheafcoarsen._support import (
+    MAX_VERTICES,
+    csr_matrix,
+    integer_array,
+    items,
+    vertex_count,
+    whole_number,
+)
 
 GraphLike: TypeAlias = nx.Graph | scipy.sparse.sparray | scipy.sparse.spmatrix | npt.ArrayLike
-"""A networkx Graph or MultiGraph, a symmetric scipy adjacency, or an (m, 2) integer array."""
+"""A networkx Graph or MultiGraph, a symmetric scipy adjacency, or an (m, 2) integer array.
+
+A dense array is a list of edges, also where it is 2 x 2: an adjacency is a scipy sparse matrix.
+"""
 
 
 class GraphArrays(NamedTuple):
@@ -75,7 +85,7 @@ def _from_adjacency(adjacency: scipy.sparse.sparray) -> GraphArrays:
     vertex_count("graph", adjacency.shape[0])
     if adjacency.dtype.kind not in "fiub":
         raise TypeError(f"`graph` must be a real adjacency, got dtype {adjacency.dtype}")
-    matrix = scipy.sparse.csr_array(adjacency, copy=True)
+    matrix = csr_matrix("graph", adjacency)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     bad = np.flatnonzero(~np.isfinite(matrix.data))
@@ -179,9 +189,7 @@ def _refuse_no_array(name: str, value: object) -> None:
 
 def vertex_names(labels: Iterable[Hashable], n: int) -> tuple:
     """Return the names of n vertices, which must differ."""
-    if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
-        raise TypeError(f"`vertex_labels` must be a sequence of names, got {labels!r}")
-    names = tuple(labels)
+    names = items("vertex_labels", labels, "names")
     if len(names) != n:
         raise ValueError(
             f"`vertex_labels` must hold one name per vertex, {n} in all, got {len(names)}"

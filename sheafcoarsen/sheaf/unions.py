@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import blocks, integer_array, offsets
+from sheafcoarsen._support import blocks, integer_array, items, offsets
 from sheafcoarsen.sheaf.checks import check_sheaf
 from sheafcoarsen.sheaf.container import CellularSheaf, trusted_sheaf
 
@@ -40,9 +40,8 @@ def disjoint_union(
     >>> vertex_starts, edge_starts
     (array([0, 2, 5]), array([0, 1, 3]))
     """
-    if not isinstance(sheaves, Iterable):
-        raise TypeError(f"`sheaves` must be a sequence of sheaves, got {type(sheaves).__name__}")
-    parts = [check_sheaf(part, f"sheaves[{i}]") for i, part in enumerate(sheaves)]
+    given = items("sheaves", sheaves, "sheaves")
+    parts = [check_sheaf(part, f"sheaves[{i}]") for i, part in enumerate(given)]
     vertex_starts = offsets([part.n_vertices for part in parts])
     edge_starts = offsets([part.n_edges for part in parts])
     types = [part.dtype for part in parts]

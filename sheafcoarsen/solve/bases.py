@@ -15,21 +15,42 @@ Basis = Any
 SHARPENINGS = 2
 
 
-def beside(precondition: Callable, *bases: Basis) -> Callable:
-    """Return a preconditioner on the complement of the columns of bases."""
+def beside(precondition: Callable, *bases: Basis, mass: np.ndarray | None = None) -> Callable:
+    """Return a preconditioner on the complement of the columns of bases, orthonormal in M.
+
+    ``mass`` is the diagonal of M, the identity by default.
+    """
     pairs = [(Q, _adjoint(Q)) for Q in bases if Q.shape[1]]
     if not pairs:
         return precondition
 
-    def project(X: np.ndarray) -> np.ndarray:
+    def project(X: np.ndarray, dual: bool) -> np.ndarray:
         is_complex = len(X) != pairs[0][0].shape[0]
         X = complex_columns(X) if is_complex else X
         for Q, Q_adjoint in pairs:
-            X = X - Q @ (Q_adjoint @ X)
+            # residuals are orthogonal to Q itself, columns to M Q
+            part = Q @ (Q_adjoint @ (X if dual else weighted(mass, X)))
+            X = X - (weighted(mass, part) if dual else part)
         return real_columns(X) if is_complex else np.ascontiguousarray(X)
 
     # before, too: an inverse makes much of the rounding that lies in a kernel
-    return lambda R: project(precondition(project(R)))
+    return lambda R: project(precondition(project(R, True)), False)
+
+
+def weighted(mass: np.ndarray | None, X: np.ndarray) -> np.ndarray:
+    """Return M X for the diagonal of M, X where it is None."""
+    return X if mass is None else mass[:, None] * X
+
+
+def orthonormal(X: np.ndarray, mass: np.ndarray | None) -> np.ndarray:
+    """Return a basis of the columns of X, orthonormal in M."""
+    if mass is None or not X.shape[1]:
+        return scipy.linalg.qr(X, mode="economic")[0]
+    roots = np.sqrt(mass)[:, None]
+    for _ in range(2):  # the first is orthonormal to rounding times its condition in M
+        R = scipy.linalg.qr(roots * X, mode="r")[0][: X.shape[1]]
+        X = scipy.linalg.solve_triangular(R, X.T, trans="T").T
+    return X
 
 
 def overlap(Q: Basis, X: np.ndarray) -> float:
@@ -64,13 +85,13 @@ def _adjoint(Q: Basis) -> Basis:
     return Q.conj().T if Q.dtype.kind == "c" else Q.T
 
 
-def without(X: np.ndarray, *bases: Basis) -> np.ndarray:
-    """Return an orthonormal basis of the columns of X beside those of bases."""
+def without(X: np.ndarray, *bases: Basis, mass: np.ndarray | None = None) -> np.ndarray:
+    """Return a basis of the columns of X without their parts in bases, orthonormal in M."""
     pairs = [(Q, _adjoint(Q)) for Q in bases if Q.shape[1]]
     for repeat in range(3):
         for Q, Q_adjoint in pairs:
-            X = X - Q @ (Q_adjoint @ X)
-        X = scipy.linalg.qr(X, mode="economic")[0] if repeat < 2 else X
+            X = X - Q @ (Q_adjoint @ weighted(mass, X))
+        X = orthonormal(X, mass) if repeat < 2 else X
     return np.ascontiguousarray(X)
 
 

@@ -43,7 +43,7 @@ class Pairs(NamedTuple):
 
     values: np.ndarray  # (m,)
     vectors: np.ndarray  # (n, m)
-    residuals: np.ndarray  # (m,) norm(A x - t B x)
+    residuals: np.ndarray  # (m,) norm(A x - t B x) / norm(x)
     steps: int
 
 
@@ -98,6 +98,8 @@ def lowest_pairs(
     while True:
         R, BX = apply(X), weigh(X)
         residuals = _subtract(R, BX, values)
+        if mass is not None:
+            residuals /= np.linalg.norm(X, axis=(0, 1))
         sizes = residuals / goals_of(values)
         worst = float(sizes[:wanted].max(initial=0.0))
         since += 1
@@ -203,16 +205,12 @@ def _fresh(
 def _measured(
     values: np.ndarray, X: np.ndarray, P: np.ndarray, AP: np.ndarray, BP: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return S* A S and S* B S for S = [X P], of which X is known."""
-    found = []
-    m = X.shape[2]
-    for corner, Q in zip(_unit(values, X.shape[1]), (AP, BP), strict=True):
-        both = _inner((X, P), (Q,))
-        G = scipy.linalg.block_diag(corner, both[m:])
-        G[:m, m:] = both[:m]
-        G[m:, :m] = G[:m, m:].conj().T
-        found.append(_hermitian(G))
-    return found[0], found[1]
+    """Return S* A S and S* B S for S = [X P]: P is in the span of other Ritz vectors than X."""
+    GA, GB = (
+        scipy.linalg.block_diag(corner, _hermitian(_inner((P,), (Q,))))
+        for corner, Q in zip(_unit(values, X.shape[1]), (AP, BP), strict=True)
+    )
+    return GA, GB
 
 
 def _gram(

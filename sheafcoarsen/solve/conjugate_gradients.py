@@ -31,6 +31,7 @@ def conjugate_gradients(
     x: np.ndarray,
     target: np.ndarray,
     progress: bool = False,
+    measure: Callable | None = None,
 ) -> Iterated:
     """Solve A x = b column by column until norm(b - A x) <= target, or as far as rounding lets it.
 
@@ -44,10 +45,14 @@ def conjugate_gradients(
     b, x : ndarray, shape (n, h)
         x is the start and is not changed.
     target : ndarray, shape (h,)
+    measure : callable, optional
+        (R, columns) -> what is compared with the targets instead of the norms of the residuals R of
+        these columns.
     """
+    measure = measure or (lambda R, columns: np.linalg.norm(R, axis=0))
     x = x.copy()
     r = b - apply(x)
-    sizes = np.linalg.norm(r, axis=0)
+    sizes = measure(r, np.arange(r.shape[1]))
     active = np.flatnonzero(sizes > target)
     best, since = sizes.copy(), np.zeros(len(sizes), np.int64)
     p = before = np.zeros((len(b), 0), b.dtype)
@@ -73,7 +78,7 @@ def conjugate_gradients(
             steps += 1
             if steps % RENEW == 0:
                 r[:, active] = b[:, active] - apply(np.ascontiguousarray(x[:, active]))
-            sizes[active] = np.linalg.norm(r[:, active], axis=0)
+            sizes[active] = measure(r[:, active], active)
             halved = sizes < 0.5 * best
             best[halved], since[halved] = sizes[halved], 0
             since[~halved] += 1
@@ -86,7 +91,7 @@ def conjugate_gradients(
             shown.update(1)
     if steps:
         r = b - apply(x)
-        sizes = np.linalg.norm(r, axis=0)
+        sizes = measure(r, np.arange(r.shape[1]))
     return Iterated(x, sizes, steps)
 
 

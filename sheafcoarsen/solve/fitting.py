@@ -5,11 +5,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.linalg
+import scipy.sparse
 
 from sheafcoarsen._kernels import operators as kernels
 from sheafcoarsen._support import (
+    RESIDUAL_LIMIT,
     ReadOnly,
     choice,
+    eps_of,
     flag,
     range_limits,
     ranges,
@@ -17,10 +21,27 @@ from sheafcoarsen._support import (
     scalar_array,
     tables,
 )
+from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import as_columns, coboundary
 from sheafcoarsen.sections import given_values, given_vertices
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
-from sheafcoarsen.solve.solver import METHODS, Method, Solver, column_norms, solve_in_range
+from sheafcoarsen.solve.solver import (
+    METHODS,
+    Method,
+    Solver,
+    column_norms,
+    free_coordinates,
+    kernel_of,
+    relative_measure,
+    solve_in_range,
+    tolerance,
+)
+
+DENSE_BELOW = 100_000
+"""Entries of delta up to which it is decomposed densely, in about 10 milliseconds."""
+
+ROUNDS = 4
+"""Times that the gradient is taken anew, at most."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,7 +54,8 @@ class LeastSquares(ReadOnly):
     edge_residuals : ndarray, shape (m,) or (m, h)
         norm of (delta x - b)_e squared.
     residual : float
-        norm(delta* (delta x - b)) / norm(delta* (b - delta x_given)) over the free coordinates, the
+        norm(delta* (delta x - b)) / norm(delta* (b - delta x_given)) over the free coordinates, or
+        the same after every stalk was scaled as in :class:`Solver` where that is larger, the
         largest over the columns: 0 at the minimum.
     iterations : int
     method : str
@@ -82,8 +104,8 @@ def least_squares(
 ) -> LeastSquares:
     """Return the 0-cochain x of least norm among those that minimize norm(delta x - b).
 
-    The normal equations L x = delta* b are solved by :class:`Solver`; with values given at some
-    vertices, for the others.
+    Small problems are solved by a QR decomposition of delta; for others the normal equations L x =
+    delta* b are solved by :class:`Solver`. With values given at some vertices, for the others.
 
     Parameters
     ----------
@@ -93,7 +115,7 @@ def least_squares(
     vertices, values : optional
         Values given at some vertices, as in :func:`harmonic_extension`.
     tol : float
-        Of the residual.
+        Of the residual. What rounding of the products with delta does not allow counts as reached.
     method : {"auto", "direct", "multigrid", "jacobi"}
         As in :class:`Solver`.
     progress : bool
@@ -122,12 +144,13 @@ def least_squares(
     check_sheaf(sheaf)
     choice("method", method, METHODS)
     progress = flag("progress", progress)
+    tol = tolerance("tol", tol, eps_of(np.float64))
     data = _edge_data(sheaf, b)
     if (vertices is None) != (values is None):
         missing = "values" if values is None else "vertices"
         raise ValueError(f"`vertices` and `values` go together, but `{missing}` is not given")
     columns = as_columns(data)
-    known = np.zeros((sheaf.dim_c0, columns.shape[1]), columns.dtype)
+    x = np.zeros((sheaf.dim_c0, columns.shape[1]), columns.dtype)
     fixed = None
     if vertices is not None:
         fixed = given_vertices(sheaf, vertices)
@@ -137,29 +160,86 @@ def least_squares(
                 f"`values` have {given.shape[1]} columns and `b` has {columns.shape[1]}: they must "
                 f"agree"
             )
-        known = known.astype(np.result_type(known, given))
-        at = ranges(sheaf.vertex_offsets[fixed], sheaf.vertex_dims[fixed])
-        known[at] = as_columns(given)
-    delta = coboundary(sheaf)
-    unit = max(sheaf.largest_entry, np.finfo(float).tiny)
-    rest = columns - delta @ known
-    right = (delta.conj().T / unit) @ rest
+        x = x.astype(np.result_type(x, given))
+        x[ranges(sheaf.vertex_offsets[fixed], sheaf.vertex_dims[fixed])] = as_columns(given)
+    dtype = np.result_type(data, sheaf.dtype)
+    if x.dtype.kind == "c":
+        dtype = np.result_type(dtype, np.complex64)
     solve = Solver(sheaf, method=method, fixed=fixed, progress=progress)
-    free_part, free = solve_in_range(solve, right, tol)
-    x = free_part * unit + known
-    difference = delta @ x - columns
-    gradient = ((delta.conj().T / unit) @ difference)[free]
-    sizes = column_norms(right[free])
-    relative = column_norms(gradient) / np.where(sizes > 0, sizes, 1)
+    x, residual, iterations = _minimized(solve, columns, x, tol)
+    difference = coboundary(sheaf) @ x - columns
     sums = np.zeros((sheaf.n_edges, difference.shape[1]), difference.real.dtype)
     kernels.sum_products(sheaf.edge_offsets, difference, difference, sums)
     return LeastSquares(
-        read_only(x.reshape(len(x), *data.shape[1:]).astype(np.result_type(data, sheaf.dtype))),
+        read_only(x.reshape(len(x), *data.shape[1:]).astype(dtype)),
         read_only(sums.reshape(len(sums), *data.shape[1:])),
-        float(relative.max(initial=0.0)),
-        solve.iterations,
+        residual,
+        iterations,
         solve.method,
     )
+
+
+def _minimized(
+    solve: Solver, b: np.ndarray, x: np.ndarray, tol: float
+) -> tuple[np.ndarray, float, int]:
+    """Return x improved at free vertices, its residual, and the iterations.
+
+    The gradient is taken anew from the maps until it is small: L is their square, and loses more.
+    """
+    delta = coboundary(solve.sheaf)
+    unit = max(solve.sheaf.largest_entry, np.finfo(float).tiny)
+    adjoint = scipy.sparse.csr_array(delta.conj().T / unit)
+    free = free_coordinates(solve)
+    first = gradient = (adjoint @ (b - delta @ x))[free]
+    measure = relative_measure(solve, first)
+    residuals, iterations = measure(gradient), 0
+    by_qr = solve.method == "direct" and free.sum() * delta.shape[0] <= DENSE_BELOW
+    if by_qr:
+        dense = delta[:, np.flatnonzero(free)].toarray().astype(np.result_type(x, np.float64))
+        x = x.copy()
+        x[free] = _fit_densely(dense / unit, (b - delta @ x) / unit, kernel_of(solve))
+        residuals = measure((adjoint @ (b - delta @ x))[free])
+    for _ in range(0 if by_qr else ROUNDS):
+        try:
+            step = solve_in_range(solve, gradient, tol)
+        except NotConverged as error:  # judged below, by the maps
+            step = np.asarray(error.result)
+        iterations += solve.iterations
+        x = x + step * unit
+        gradient, before = (adjoint @ (b - delta @ x))[free], residuals
+        residuals = measure(gradient)
+        if not ((residuals > tol) & (residuals < before / 2)).any():
+            break
+    sizes = (abs(adjoint) @ (abs(delta) @ abs(x) + abs(b)))[free]
+    terms = max(int(np.diff(A.indptr).max(initial=0)) for A in (delta, adjoint))
+    eps = max(eps_of(x.dtype), eps_of(solve.sheaf.dtype))
+    missed = residuals > tol + RESIDUAL_LIMIT * terms * eps * measure(sizes)
+    residual = float(residuals.max(initial=0.0))
+    if missed.any():
+        raise NotConverged(
+            f"the residual is {residual:.2g} after {iterations} iterations, with `tol` = {tol:g}: "
+            f"ask for a larger `tol`, or try another `method`",
+            x[:, 0] if x.shape[1] == 1 else x,
+        )
+    return x, residual, iterations
+
+
+def _fit_densely(D: np.ndarray, r: np.ndarray, kernel: Any) -> np.ndarray:
+    """Return the y of least norm that minimizes norm(D y - r), by QR with pivots.
+
+    Columns are scaled to norm 1 and large rows come first, so that maps of any sizes may meet
+    (Cox and Higham, Linear Algebra Appl. 266, 1998). ``kernel`` is an orthonormal basis of ker D.
+    """
+    sizes = column_norms(D)
+    sizes = np.where(sizes > 0, sizes, 1)
+    rows = np.argsort(-np.abs(D).max(axis=1, initial=0.0))
+    Q, R, order = scipy.linalg.qr((D / sizes)[rows], mode="economic", pivoting=True)
+    rank = min(D.shape[1] - (0 if kernel is None else kernel.shape[1]), len(D))
+    y = np.zeros((D.shape[1], r.shape[1]), np.result_type(D, r))
+    right = (Q.conj().T @ r[rows])[:rank]
+    y[order[:rank]] = scipy.linalg.solve_triangular(R[:rank, :rank], right) if rank else 0
+    y /= sizes[:, None]
+    return y if kernel is None else y - kernel @ (kernel.conj().T @ y)
 
 
 def _edge_data(sheaf: CellularSheaf, b: npt.ArrayLike) -> np.ndarray:

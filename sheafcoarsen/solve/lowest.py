@@ -1,5 +1,6 @@
 """The k lowest eigenpairs of the whole sheaf."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,18 +19,28 @@ from sheafcoarsen._support import (
     single_threaded_blas,
     tables,
     whole_number,
-    zero_level,
 )
 from sheafcoarsen.exceptions import NotConverged
-from sheafcoarsen.operators import coboundary, laplacian
-from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf, unit_sheaf
+from sheafcoarsen.operators import coboundary
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
+from sheafcoarsen.solve.bases import weighted
 from sheafcoarsen.solve.block_cg import rayleigh_ritz
 from sheafcoarsen.solve.lines import ComplexLine, complex_line
 from sheafcoarsen.solve.solver import tolerance
-from sheafcoarsen.solve.spectrum import AFFORDABLE, LOW, METHODS, Found, LowSpectrum, Method
+from sheafcoarsen.solve.spectrum import (
+    AFFORDABLE,
+    METHODS,
+    Found,
+    LowSpectrum,
+    Method,
+    resolved,
+)
 
 FLOOR = 1e-13
-"""Of the problem without a mass matrix, a residual that rounding lets be reached."""
+"""Relative residual that rounding lets be reached: for light masses no less is asked for."""
+
+LIGHTEST = 1e-20
+"""Smallest mass, relative to the largest."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,7 +56,7 @@ class Eigenmodes(ReadOnly):
     residuals : ndarray, shape (k,)
         norm(L x - lambda M x) / norm(L, inf), computed afresh.
     n_zero : int
-        How many of the k are zero, decided by singular values of delta on their span.
+        How many of the k are zero: by global sections, or by all singular values of delta.
     tied : bool
         Whether k cuts a multiplet: another vector has the k-th value to sqrt(eps).
     method : str
@@ -118,15 +129,14 @@ def eigenmodes(
     k : int
         1 .. dim_c0.
     tol : float
-        Of norm(L x - lambda M x) / norm(L, inf).
+        Of norm(L x - lambda M x) / norm(x), relative to norm(L, inf); norm(x) is 1 without mass.
     method : {"auto", "dense", "direct", "multilevel"}
         All eigenpairs; inverse iteration on a factorization, counted by inertia; or the sheaf's own
         coarsening. "auto" counts what factors would cost, and takes them where they are cheaper, or
         "multilevel" does not converge and they are affordable.
     mass : array_like, shape (n,), optional
         Positive weights m_v of the vertices: L x = lambda M x with M = blockdiag(m_v I). The areas
-        of a mesh's vertices, say. Where they differ by many orders of magnitude, what rounding
-        allows counts as converged; ``residuals`` say how much that is.
+        of a mesh's vertices, say. They may differ by up to 20 orders of magnitude.
     start : array_like, shape (dim_c0, h), optional
         Vectors near the wanted ones, to begin from; of complex ones for a real sheaf the real and
         the imaginary parts.
@@ -161,34 +171,32 @@ def eigenmodes(
     progress = flag("progress", progress)
     rng = random_generator("seed", seed)
     tol = tolerance("tol", tol, eps_of(np.float64))
-    roots = _mass_roots(sheaf, mass)
-    given = None if start is None else _start(sheaf, start, roots)
     work, unit = unit_sheaf(sheaf)
-    whole = LowSpectrum(_weighted(work, roots), k, tol, progress=progress)
-    norm, allowed = whole.norm, tol
-    if mass is not None and whole.norm:
-        norm = float(abs(laplacian(work)).sum(axis=1).max())
-        share = norm / whole.norm / float(roots.max())  # residuals are norm(M^1/2) times as much
-        whole.tol, allowed = min(tol, max(tol * share, FLOOR)), max(tol, FLOOR / share)
+    weights, weight_unit = _unit_mass(sheaf, mass)
+    given = None if start is None else _start(sheaf, start)
+    whole = LowSpectrum(work, k, tol, mass=_of_stalks(work, weights), progress=progress)
+    if weights is not None:
+        _check_range(whole.norm, unit, weights, weight_unit)
+        largest = 1 / np.sqrt(weights.min() * weight_unit)  # of norm(x)
+        whole.tol = min(tol, max(tol / largest, FLOOR))
     spectrum, line = whole, None
     if method != "dense" and not (method == "auto" and whole.is_small()):
         line = complex_line(whole.sheaf)
     if line is not None:
-        spectrum = LowSpectrum(line.sheaf, (k + 1) // 2, tol, progress=progress)
+        spectrum = LowSpectrum(line.sheaf, (k + 1) // 2, tol, mass=weights, progress=progress)
         spectrum.tol = whole.tol * whole.norm / (spectrum.norm or 1.0)
-    if sheaf.dtype != work.dtype and mass is None:
+    if sheaf.dtype != work.dtype:
         spectrum.rounded = _in_single_precision(spectrum.sheaf)
     with single_threaded_blas():
         if line is not None and given is not None:
             given = _independent(line.contract(given))
         found = spectrum.pairs(spectrum.chosen() if method == "auto" else method, given, rng)
         assert found is not None  # with the sections among the k there always is an answer
-        result = _finished(whole, _expanded(found, line), unit, roots, norm, sheaf)
-        reached = int((result.residuals <= allowed).sum())
+        units = unit, weight_unit
+        result, reached = _finished(whole, _expanded(found, line), units, sheaf, tol)
         if reached < k and method == "auto" and found.method == "multilevel":
             again = _by_factors(spectrum, found, rng)
-            result = _finished(whole, _expanded(again, line), unit, roots, norm, sheaf)
-            reached = int((result.residuals <= allowed).sum())
+            result, reached = _finished(whole, _expanded(again, line), units, sheaf, tol)
     if reached < k:
         other = {"direct": "multilevel", "multilevel": "direct"}.get(result.method)
         raise NotConverged(
@@ -227,82 +235,63 @@ def _expanded(found: Found, line: ComplexLine | None) -> Found:
 def _finished(
     spectrum: LowSpectrum,
     found: Found,
-    unit: float,
-    roots: np.ndarray,
-    norm: float,
+    units: tuple[float, float],
     sheaf: CellularSheaf,
-) -> Eigenmodes:
-    """Return the result in the units and the scalar type of the sheaf."""
-    whole = _orthonormal(spectrum, *found.whole())
-    zero = _zero_level(spectrum, sheaf if (roots == 1).all() else spectrum.sheaf)
-    values, X, n_zero = _zeros_decided(spectrum, zero, spectrum.near(), *whole)
-    if found.method == "dense" and n_zero < len(values) and values[n_zero] <= spectrum.near():
-        values, X, n_zero = _zeros_decided(spectrum, zero, LOW * spectrum.norm, *whole)
-    k, roots = spectrum.k, np.repeat(roots, sheaf.vertex_dims)[:, None]
+    tol: float,
+) -> tuple[Eigenmodes, int]:
+    """Return the result in the units and the scalar type of the sheaf, and how many converged."""
+    n_zero = found.sections.shape[1]
+    values, X = found.values, found.vectors
+    if found.method != "dense":
+        delta = coboundary(spectrum.sheaf)
+        values, X = resolved(delta, values, X, spectrum.count_near(values, X))
+    values, X = np.append(np.zeros(n_zero), values), np.hstack([found.sections, X])
+    values, X = _orthonormal(spectrum, values, X)
+    k = spectrum.k
     following = values[k] if len(values) > k else np.inf
-    values, X, n_zero = values[:k], X[:, :k], min(n_zero, k)
-    residuals = np.linalg.norm(roots * (spectrum.apply(X) - X * values), axis=0)
-    tie = np.sqrt(eps_of(np.float64)) * spectrum.norm
-    dtype = sheaf.dtype
-    return Eigenmodes(
-        read_only((np.maximum(values, 0) * unit * unit).astype(dtype.type(0).real.dtype)),
-        read_only((X / roots).astype(dtype)),
-        read_only(residuals / (norm or 1.0)),
-        n_zero,
+    values, X = values[:k], X[:, :k]
+    defects = spectrum.apply(X) - weighted(spectrum.mass, X) * values
+    residuals = np.linalg.norm(defects, axis=0) / (spectrum.norm or 1.0)
+    squares = np.broadcast_to(spectrum.squares(X), k)
+    tie = np.sqrt(eps_of(np.float64)) * spectrum.norm * squares[-1]
+    dtype, (unit, weight_unit) = sheaf.dtype, units
+    root = np.sqrt(weight_unit)
+    result = Eigenmodes(
+        read_only(
+            (np.maximum(values, 0) * unit / root * unit / root).astype(dtype.type(0).real.dtype)
+        ),
+        read_only((X / root).astype(dtype)),
+        read_only(residuals / root),
+        min(n_zero, k),
         bool(following - values[-1] <= tie),
         found.method,
         found.iterations,
         found.completeness,
         sheaf,
     )
+    return result, int((residuals <= tol * np.sqrt(squares)).sum())
 
 
 def _orthonormal(
     spectrum: LowSpectrum, values: np.ndarray, X: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return Ritz pairs of the span of X where iterating has made its columns less orthonormal."""
-    G = X.conj().T @ X
+    G = X.conj().T @ weighted(spectrum.mass, X)
     drift = float(abs(G - np.eye(len(G))).max(initial=0.0))
     if drift <= RESIDUAL_LIMIT * len(X) * eps_of(X.dtype):
         return values, X
+    zeros = int((values == 0).sum())
     again, C = rayleigh_ritz(X.conj().T @ spectrum.apply(X), G, len(G))
-    return (again, X @ C) if len(again) == len(values) else (values, X)
+    if len(again) < len(values):
+        return values, X
+    again[:zeros] = 0
+    return again, X @ C
 
 
-def _zero_level(spectrum: LowSpectrum, sheaf: CellularSheaf) -> float:
-    """Return the singular value of delta up to which it is zero: by how much maps were rounded."""
-    size, n = np.sqrt(spectrum.norm), max(sheaf.dim_c0, sheaf.dim_c1)
-    computed = zero_level(n, eps_of(np.float64), size)
-    given = zero_level(1, eps_of(sheaf.dtype), size)  # as global_sections takes single precision
-    return max(computed, given)
-
-
-def _zeros_decided(
-    spectrum: LowSpectrum, zero: float, level: float, values: np.ndarray, X: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, int]:
-    """Turn the vectors of values up to a level into singular vectors of delta; count its zeros.
-
-    Eigenvalues resolve singular values only to the square root of rounding.
-    """
-    values = values.copy()
-    near = int((values <= level).sum())
-    if near == 0:
-        return values, X, 0
-    delta = coboundary(spectrum.sheaf)
-    R = scipy.linalg.qr(delta @ X[:, :near], mode="r")[0][:near]
-    singular, V = scipy.linalg.svd(R)[1:]
-    singular = np.append(singular, np.zeros(near - len(singular)))[::-1]
-    X = np.hstack([X[:, :near] @ V.conj().T[:, ::-1], X[:, near:]])
-    values[:near] = singular**2
-    n_zero = int((singular <= zero).sum())
-    values[:n_zero] = 0
-    return values, X, n_zero
-
-
-def _mass_roots(sheaf: CellularSheaf, mass: npt.ArrayLike | None) -> np.ndarray:
-    """Return sqrt(m_v), shape (n,)."""
+def _unit_mass(sheaf: CellularSheaf, mass: npt.ArrayLike | None) -> tuple[np.ndarray | None, float]:
+    """Return the masses of vertices over the largest power of 4 up to the largest, and that."""
     if mass is None:
-        return np.ones(sheaf.n_vertices)
+        return None, 1.0
     weights = scalar_array("mass", mass)
     if weights.shape != (sheaf.n_vertices,) or weights.dtype.kind == "c":
         raise ValueError(
@@ -314,7 +303,34 @@ def _mass_roots(sheaf: CellularSheaf, mass: npt.ArrayLike | None) -> np.ndarray:
         raise ValueError(
             f"`mass` must be positive and finite, got {weights[bad[0]]:g} at vertex {bad[0]}"
         )
-    return np.sqrt(weights.astype(np.float64))
+    weights = weights.astype(np.float64)
+    largest = float(weights.max())
+    light = np.flatnonzero(weights < LIGHTEST * largest)
+    if light.size:
+        raise ValueError(
+            f"`mass` must not differ by more than a factor of {1 / LIGHTEST:g}, got "
+            f"{weights[light[0]]:g} at vertex {light[0]} and {largest:g} at vertex "
+            f"{weights.argmax()}: take larger ones for the lightest, whose modes are the highest"
+        )
+    unit = 4.0 ** (math.frexp(largest)[1] // 2)
+    return weights / unit, unit
+
+
+def _check_range(norm: float, unit: float, weights: np.ndarray, weight_unit: float) -> None:
+    """Refuse masses so small that eigenvalues overflow."""
+    exponent = math.log10(max(norm, 1e-300)) + 2 * math.log10(unit)
+    exponent -= math.log10(weights.min()) + math.log10(weight_unit)
+    if exponent > math.log10(np.finfo(np.float64).max):
+        raise ValueError(
+            f"`mass` is as small as {weights.min() * weight_unit:g}, with which eigenvalues may be "
+            "as large as 1e"
+            f"{exponent:.0f}, beyond double precision: take masses in a smaller unit"
+        )
+
+
+def _of_stalks(sheaf: CellularSheaf, weights: np.ndarray | None) -> np.ndarray | None:
+    """Return the mass of every coordinate."""
+    return None if weights is None else np.repeat(weights, sheaf.vertex_dims)
 
 
 def _in_single_precision(sheaf: CellularSheaf) -> CellularSheaf:
@@ -323,22 +339,8 @@ def _in_single_precision(sheaf: CellularSheaf) -> CellularSheaf:
     return sheaf.with_maps(sheaf.tail_data.astype(dtype), sheaf.head_data.astype(dtype))
 
 
-def _weighted(sheaf: CellularSheaf, roots: np.ndarray) -> CellularSheaf:
-    """Return the sheaf with maps F_{v->e} / sqrt(m_v), whose Laplacian is M^{-1/2} L M^{-1/2}."""
-    if (roots == 1).all():
-        return sheaf
-    data = [
-        flat / np.repeat(roots[sheaf.edges[:, end]], np.diff(starts))
-        for end, flat, starts in (
-            (0, sheaf.tail_data, sheaf.tail_offsets),
-            (1, sheaf.head_data, sheaf.head_offsets),
-        )
-    ]
-    return trusted_sheaf(sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims, *data)
-
-
-def _start(sheaf: CellularSheaf, start: npt.ArrayLike, roots: np.ndarray) -> np.ndarray:
-    """Return the start in the coordinates of the weighted problem, with independent columns."""
+def _start(sheaf: CellularSheaf, start: npt.ArrayLike) -> np.ndarray:
+    """Return the start with independent columns."""
     X = scalar_array("start", start)
     if X.ndim != 2 or X.shape[0] != sheaf.dim_c0:
         raise ValueError(
@@ -350,8 +352,7 @@ def _start(sheaf: CellularSheaf, start: npt.ArrayLike, roots: np.ndarray) -> np.
         raise ValueError(f"`start[{row}, {column}]` must be finite, got {X[row, column]}")
     if X.dtype.kind == "c" and sheaf.dtype.kind != "c":  # real eigenvectors span complex ones
         X = np.hstack([X.real, X.imag])
-    X = X.astype(np.result_type(X.dtype, sheaf.dtype, np.float64))
-    return _independent(X * np.repeat(roots, sheaf.vertex_dims)[:, None])
+    return _independent(X.astype(np.result_type(X.dtype, sheaf.dtype, np.float64)))
 
 
 def _independent(X: np.ndarray) -> np.ndarray:

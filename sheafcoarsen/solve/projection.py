@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import bar, cochain, eps_of, flag
+from sheafcoarsen._support import bar, cochain, eps_of, flag, single_threaded_blas
 from sheafcoarsen.operators import as_columns, coboundary
 from sheafcoarsen.sections import find_sections
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
@@ -59,7 +59,7 @@ def nearest_section(
     work = as_columns(x).astype(np.result_type(x.dtype, np.float64))
     units = column_units(work)
     work = work / units
-    with bar(1, "nearest section", progress) as shown:
+    with bar(1, "nearest section", progress) as shown, single_threaded_blas():
         section = _projected(sheaf, work)
         shown.update(1)
     return (section * units).astype(x.dtype).reshape(x.shape)

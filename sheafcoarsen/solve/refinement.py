@@ -146,18 +146,13 @@ class NormalEquations:
         unit = np.where(sizes > 0, sizes, 1)
         found = conjugate_gradients(
             lambda X: self.beside_kernel(self.adjoint @ (self.D @ X)),
-            lambda X: self.beside_kernel(self._precondition(X)),
+            lambda X: self.beside_kernel(self._inverse(X)),
             np.ascontiguousarray(g / unit),
             np.zeros_like(g),
             target,
             self.progress,
         )
         return self.beside_kernel(found.x) * sizes
-
-    def _precondition(self, X: np.ndarray) -> np.ndarray:
-        if X.dtype.kind == "c" and self.D.dtype.kind != "c":
-            return self._inverse(X.real) + 1j * self._inverse(X.imag)
-        return self._inverse(X)
 
     def smallest(self) -> float:
         """Return the smallest singular value beside the kernel over norm(D), about.

@@ -1,6 +1,5 @@
 """Linear systems with L + shift I, set up once and solved many times."""
 
-import copy
 from collections.abc import Callable
 from typing import Any, Literal, get_args
 
@@ -34,7 +33,7 @@ from sheafcoarsen.solve.bases import sharpened
 from sheafcoarsen.solve.conjugate_gradients import Iterated, conjugate_gradients
 from sheafcoarsen.solve.grounding import grounded
 from sheafcoarsen.solve.multigrid import Multigrid
-from sheafcoarsen.solve.stalks import inverse_roots
+from sheafcoarsen.solve.stalks import adjoint, in_blocks, scaled, unit_roots
 
 Method = Literal["auto", "direct", "multigrid", "jacobi"]
 
@@ -84,7 +83,8 @@ class Solver:
     iterations : int
         Of the last call.
     residual : float
-        norm(b - A x) / norm(b) of the last call, the largest over its columns, computed afresh.
+        The larger of norm(r) / norm(b) and norm(S* r) / norm(S* b) of the last call, r = b - A x
+        computed afresh and S S* the inverse diagonal blocks of A; the largest over the columns.
     levels : tuple of int
         Dimension of every level, the finest first.
 
@@ -137,6 +137,8 @@ class Solver:
             L = scipy.sparse.csr_array(L + shift * scipy.sparse.eye_array(*L.shape, format="csr"))
         self._L = L
         self._norm = float(abs(L).sum(axis=1).max(initial=0.0))
+        dims = free.vertex_dims
+        self._scaling = adjoint(unit_roots(in_blocks(L, dims, dims), dims)[0])
         # leaves and chains are solved for; the methods see what is left of the sheaf
         reduced = without_leaves(self._unit_sheaf) if shift == 0 else None
         self._left = left = self._unit_sheaf if reduced is None else reduced.sheaf
@@ -152,10 +154,7 @@ class Solver:
             self._approximate = np.zeros_like
             lowest = 1.0 if A.shape[0] == 0 < L.shape[0] else 0.0
         elif self.method == "direct":
-            factors = Factors(A, max(A.shape[0], 10) * self._eps * size)
-            pivots = np.abs(factors.pivots)
-            self._approximate = lambda X: factors.solve(np.ascontiguousarray(X))
-            lowest = float(pivots.min() / pivots.max())
+            self._approximate, lowest = _factored(A, left.vertex_dims, self._eps)
         elif self.method == "multigrid":
             known = like is not None and same_topology(like._left, left)
             before = like._multigrid if like is not None and known else None
@@ -166,8 +165,10 @@ class Solver:
             self.levels = tuple(self._multigrid.dims)
             lowest = 0.0 if self._multigrid.unseen else self._multigrid.lowest
         else:
-            roots = inverse_roots(A, left.vertex_dims)
-            self._approximate = scipy.sparse.csr_array(roots @ roots).__matmul__
+            roots = unit_roots(in_blocks(A, left.vertex_dims, left.vertex_dims), left.vertex_dims)[
+                0
+            ]
+            self._approximate = scipy.sparse.csr_array(roots @ adjoint(roots)).__matmul__
             lowest = 0.0
         if reduced is not None:
             self._approximate = put_back(reduced, self._approximate)
@@ -211,12 +212,15 @@ class Solver:
     ) -> np.ndarray:
         """Return x with norm(b - (L + shift I) x) <= tol norm(b), column by column.
 
+        The residual is also that small in the units of every stalk, ``residual`` says how: so maps
+        of very different sizes may meet in a sheaf.
+
         Parameters
         ----------
         b : array_like, shape (dim_c0,) or (dim_c0, h)
             Not read at fixed vertices.
         tol : float
-            What rounding does not allow, eps norm(L) norm(x), counts as reached.
+            What rounding of the products does not allow counts as reached.
         x0 : array_like, optional
             Where to start; of the shape of b.
 
@@ -244,12 +248,8 @@ class Solver:
         sizes = column_norms(B)
         scales = np.where(sizes > 0, sizes, 1)
         B = B / scales
-        split = B.dtype != self._L.dtype  # complex right sides of a real sheaf: two real ones each
-        if split:
-            B = _parts(B)
         if self._kernel is not None:
             beyond = column_norms(np.asarray(self._kernel.conj().T @ B))
-            beyond = _together(beyond) if split else beyond
             worst = int(beyond.argmax()) if beyond.size else 0
             # b was rounded in its own scalar type
             allowed = max(tol, 1e3 * eps_of(given.dtype), 1e3 * eps_of(self.sheaf.dtype))
@@ -274,23 +274,17 @@ class Solver:
                 )
             guess = as_columns(guess)[self._free] / scales * self._unit * self._unit
             guess = guess * (sizes > 0)  # of 0 the solution is 0
-            start = self._in_range((_parts(guess) if split else guess).astype(B.dtype))
+            start = self._in_range(guess.astype(B.dtype))
         with single_threaded_blas():
-            target = np.where(sizes > 0, tol, 0.0)
-            found = self._iterate(B, start, np.tile(target, 2) / np.sqrt(2) if split else target)
-        X = self._in_range(found.x)
-        residuals, lengths = found.residuals, column_norms(found.x)
-        if split:
-            X = X[:, : len(sizes)] + 1j * X[:, len(sizes) :]
-            residuals, lengths = _together(residuals), _together(lengths)
-        X = X * sizes / self._unit / self._unit
+            found, attainable = self._iterate(B, start, np.where(sizes > 0, tol, 0.0))
+        residuals = found.residuals
+        X = self._in_range(found.x) * sizes / self._unit / self._unit
         out = np.zeros((len(given), columns.shape[1]), X.dtype)
         out[self._free] = X
         out = out.reshape(given.shape).astype(np.result_type(given.dtype, self.sheaf.dtype))
         self.iterations = found.steps
         self.residual = float(residuals.max(initial=0.0))
-        reached = tol + RESIDUAL_LIMIT * self._eps * (1 + self._norm * lengths)
-        missed = np.flatnonzero(~(residuals <= reached))
+        missed = np.flatnonzero(~(residuals <= tol + attainable))
         if missed.size:
             raise NotConverged(
                 f"{len(sizes) - missed.size} of {len(sizes)} right sides reached `tol` = {tol:g} "
@@ -300,10 +294,23 @@ class Solver:
             )
         return out
 
-    def _iterate(self, B: np.ndarray, start: np.ndarray, target: np.ndarray) -> Iterated:
-        return conjugate_gradients(
-            lambda X: self._L @ X, self._precondition, B, start, target, self._progress
+    def _iterate(
+        self, B: np.ndarray, start: np.ndarray, target: np.ndarray
+    ) -> tuple[Iterated, np.ndarray]:
+        """Return the solution for columns of norm 1, and the residuals that rounding allows."""
+        measure = relative_measure(self, B)
+        found = conjugate_gradients(
+            lambda X: self._L @ X,
+            self._precondition,
+            B,
+            start,
+            target,
+            self._progress,
+            measure,
         )
+        terms = int(np.diff(self._L.indptr).max(initial=0)) + 1
+        sizes = terms * (abs(self._L) @ abs(found.x) + abs(B))
+        return found, RESIDUAL_LIMIT * self._eps * measure(sizes)
 
     def update(self, sheaf: CellularSheaf) -> None:
         """Take new maps on the same graph: partitions and ranks stay, no index work is repeated.
@@ -334,10 +341,21 @@ class Solver:
             "the graph and the stalks of the sheaf that was set up",
             "make a new Solver for another one",
         )
-        fresh = copy.copy(self)  # an interrupt leaves what there was
+        fresh = object.__new__(Solver)  # an interrupt leaves what there was
+        vars(fresh).update(vars(self))
         with single_threaded_blas():
             fresh._set_up(sheaf, self)
         vars(self).update(vars(fresh))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what it was made of: factors cannot be pickled, and are computed again."""
+        names = ("_asked", "shift", "_progress", "fixed", "iterations", "residual", "sheaf")
+        return {name: vars(self)[name] for name in names}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        with single_threaded_blas():
+            self._set_up(self.sheaf, None)
 
     def as_preconditioner(self) -> LinearOperator:
         """Return about (L + shift I)^{-1} as a scipy operator: for cg, minres, lobpcg.
@@ -385,12 +403,42 @@ class Solver:
         return f"Solver({self.method}: {levels} unknowns, shift={self.shift:g})"
 
 
-def solve_in_range(solve: Solver, b: np.ndarray, tol: float) -> tuple[np.ndarray, np.ndarray]:
-    """Solve for the part of b in the range of L, and return which coordinates are free, too.
+def solve_in_range(solve: Solver, b: np.ndarray, tol: float) -> np.ndarray:
+    """Solve for the part in the range of L of a right side that is given at free coordinates.
 
     For least squares, whose right sides lie there up to rounding.
     """
-    return solve._solved(b, tol, None, nearest=True), solve._free
+    right = np.zeros((len(solve._free), b.shape[1]), b.dtype)
+    right[solve._free] = b
+    return solve._solved(right, tol, None, nearest=True)
+
+
+def free_coordinates(solve: Solver) -> np.ndarray:
+    """Return which coordinates of C^0 are free, as a mask."""
+    return solve._free
+
+
+def kernel_of(solve: Solver) -> Any:
+    """Return an orthonormal basis of ker L on the free coordinates, None where it is 0."""
+    return solve._kernel
+
+
+def relative_measure(solve: Solver, B: np.ndarray) -> Callable[..., np.ndarray]:
+    """Return a function of residuals R: their norms relative to those of the right sides B.
+
+    Of R and B themselves or scaled to unit diagonal blocks of L, whichever is larger; for the
+    columns of B that R holds.
+    """
+    scaling = solve._scaling
+    sizes, scaled_sizes = column_norms(B), column_norms(scaling @ B)
+    units, scaled_units = (np.where(each > 0, each, 1) for each in (sizes, scaled_sizes))
+
+    def measure(R: np.ndarray, columns: Any = slice(None)) -> np.ndarray:
+        return np.maximum(
+            column_norms(R) / units[columns], column_norms(scaling @ R) / scaled_units[columns]
+        )
+
+    return measure
 
 
 def without_leaves(sheaf: CellularSheaf) -> Elimination | None:
@@ -404,6 +452,22 @@ def without_leaves(sheaf: CellularSheaf) -> Elimination | None:
         return None
     K = eliminate(sheaf)
     return K if K.growth < MOST_GROWTH else None
+
+
+def _factored(
+    A: scipy.sparse.csr_array, dims: np.ndarray, eps: float
+) -> tuple[Callable[[np.ndarray], np.ndarray], float]:
+    """Return A^{-1} by factors of S* A S, of unit diagonal blocks, and its smallest pivot.
+
+    The latter relative to the largest. A itself may hold maps of very different sizes; a shift of
+    the size of rounding keeps factors of a singular matrix finite.
+    """
+    blocks = in_blocks(A, dims, dims)
+    roots = unit_roots(blocks, dims)[0]
+    unit = scipy.sparse.csr_array(scaled(roots, blocks, roots))
+    factors = Factors(unit, max(len(dims), 10) * eps * float(abs(unit).sum(axis=1).max()))
+    pivots, roots_adjoint = np.abs(factors.pivots), adjoint(roots)
+    return lambda X: roots @ factors.solve(roots_adjoint @ X), float(pivots.min() / pivots.max())
 
 
 def put_back(
@@ -426,16 +490,6 @@ def column_norms(X: np.ndarray) -> np.ndarray:
     largest = np.abs(X).max(axis=0, initial=0.0)
     safe = np.where(largest > 0, largest, 1)
     return largest * np.linalg.norm(X / safe, axis=0)
-
-
-def _parts(columns: np.ndarray) -> np.ndarray:
-    """Return the real parts of columns, and then their imaginary parts."""
-    return np.hstack([columns.real, columns.imag])
-
-
-def _together(sizes: np.ndarray) -> np.ndarray:
-    """Return the sizes of complex columns from those of their parts."""
-    return np.hypot(*np.split(sizes, 2))
 
 
 def tolerance(name: str, value: float, eps: float) -> float:

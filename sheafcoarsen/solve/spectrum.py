@@ -3,18 +3,27 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._support import eps_of
+from sheafcoarsen._support import eps_of, zero_level
 from sheafcoarsen.exceptions import NotConverged
-from sheafcoarsen.operators import Factors, Order, elimination_order, laplacian
+from sheafcoarsen.operators import Factors, Order, coboundary, elimination_order, laplacian
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf
-from sheafcoarsen.solve.bases import Basis, beside, overlap, random_columns, sharpened, without
+from sheafcoarsen.solve.bases import (
+    Basis,
+    beside,
+    orthonormal,
+    overlap,
+    random_columns,
+    sharpened,
+    weighted,
+    without,
+)
 from sheafcoarsen.solve.block_cg import Pairs, lowest_pairs, rayleigh_ritz
 from sheafcoarsen.solve.multigrid import Multigrid, padded
 from sheafcoarsen.solve.products import BlockMatrix, complex_columns, multiply, real_columns
@@ -121,7 +130,9 @@ class LowSpectrum:
     k : int
         How many are wanted.
     tol : float
-        Of the residuals, relative to norm(L, inf).
+        Of the residuals norm(L x - t M x), relative to norm(L, inf) norm(x).
+    mass : ndarray, shape (dim_c0,), optional
+        The diagonal of M, the identity by default.
     positive : bool
         Whether the k are those beside all global sections; else sections are among them.
     sections_of : callable, optional
@@ -137,12 +148,14 @@ class LowSpectrum:
         k: int,
         tol: float,
         *,
+        mass: np.ndarray | None = None,
         positive: bool = False,
         sections_of: Callable[[], Basis] | None = None,
         aims: Callable[[np.ndarray], np.ndarray] | None = None,
         progress: bool = False,
     ):
         self.sheaf, self.k, self.tol, self.positive = sheaf, k, tol, positive
+        self.mass = mass
         self.progress, self._aims = progress, aims
         self.beyond = 0  # how many of the k are only told apart from those before them
         self.rounded: CellularSheaf | None = None  # where maps are: its sections count
@@ -202,32 +215,51 @@ class LowSpectrum:
         return self.direct(start, rng) if method == "direct" else self.multilevel(start, rng)
 
     def dense(self) -> Found:
-        """Return the pairs from all of them."""
-        values, vectors = scipy.linalg.eigh(self.L.toarray())
-        m = max(self.k + 1, int((values <= LOW * self.norm).sum()))
-        return Found(values[:m], vectors[:, :m], self._none, "dense", "dense")
+        """Return the pairs from all of them; zeros do not depend on the mass."""
+        A = self.L.toarray()
+        values, X = scipy.linalg.eigh(A)
+        near = int((values <= self.near()).sum())
+        zeros = 0
+        for m in (near, int((values <= LOW * self.norm).sum())):
+            if zeros == near:
+                break
+            values, X = resolved(self._delta, values, X, m)
+            zeros = int((values[:near] <= self._zero**2).sum())
+        sections, values, X = X[:, :zeros], values[zeros:], X[:, zeros:]
+        if self.mass is not None:
+            roots, sections = np.sqrt(self.mass)[:, None], orthonormal(sections, self.mass)
+            A = A / roots / roots.T
+            values, X = scipy.linalg.eigh(A)
+            m = int((values <= LOW * abs(A).sum(axis=1).max()).sum())
+            C = scipy.linalg.qr(X[:, :m].conj().T @ (roots * sections))[0][:, zeros:]
+            values, X = values[zeros:], np.hstack([X[:, :m] @ C, X[:, m:]]) / roots
+            values, X = resolved(self._delta, values, X, m - zeros)
+        m = self.k + 1
+        return Found(values[:m], X[:, :m], sections[:, :m], "dense", "dense")
 
     def direct(self, start: np.ndarray | None, rng: np.random.Generator) -> Found | None:
         """Return the pairs by inverse iteration on factors; the signs of pivots count them."""
         pivots = np.abs(self._factors.pivots)
         singular = pivots.min() <= NEAR_SINGULAR * pivots.max()
-        sections, steps = self.sections if singular else self._none, 0
+        known = singular or "sections" in self.__dict__
+        sections, steps = self.sections if known else self._none, 0
         for _ in range(ROUNDS):
             h0 = sections.shape[1]
             if h0 > self.k and not self.positive:
                 return self._joined(sections, None, "direct", "probe")
             if self.small(h0):
                 return None if self.positive else self.dense()
-            found = self._iterated(self._inverse, sections, start, rng, goals=self._rough_goals)
+            wanted = self.wanted(h0)
+            rough = lambda values, wanted=wanted: self._rough_goals(values, wanted)  # noqa: E731
+            found = self._iterated(self._inverse, sections, start, rng, goals=rough)
             found = found._replace(steps=steps + found.steps)
             if not self._may_hold_zeros(found):
                 cut, shift, counted = self._counted(found, h0)
                 below = -1 if counted is None else counted.count_negative()
                 if counted is not None and below == cut and self._aims is not None:
                     # near the shift, which is beside the last pairs, these factors do more
-                    inside = beside(self._columns(counted.solve), sections)
-                    wanted = self.wanted(h0)
-                    again = lowest_pairs(self.apply, inside, found.vectors, wanted, self._aims)
+                    inside = self._beside(self._columns(counted.solve), sections)
+                    again = self._lowest(inside, found.vectors, wanted, self._aims)
                     found = again._replace(steps=found.steps + again.steps)
             if self._may_hold_zeros(found):  # pivots do not show every kernel
                 sections, start = self.sections, found.vectors
@@ -237,7 +269,10 @@ class LowSpectrum:
             if below < 0:  # not to be counted
                 again = self._iterated(self._inverse, sections, found.vectors, rng, True)
                 again = again._replace(steps=found.steps + again.steps)
-                return self._joined(sections, again, "direct", "probe")
+                if not self._may_hold_zeros(again):
+                    return self._joined(sections, again, "direct", "probe")
+                sections, start, steps = self.sections, again.vectors, again.steps
+                continue
             more = self._missing(found, sections, below - cut, rng)
             start, steps = np.hstack([found.vectors, more.vectors]), found.steps + more.steps
         raise NotConverged(
@@ -254,12 +289,33 @@ class LowSpectrum:
         """
         known = sections, found.vectors[:, : self.wanted(sections.shape[1])]  # others are rough
         columns = min(count + GUARDS, self.n - sum(basis.shape[1] for basis in known))
-        Y = without(random_columns(rng, (self.n, columns), self.L.dtype), *known)
-        inside = beside(self._inverse, *known)
-        return lowest_pairs(self.apply, inside, Y, min(count, columns), self._target)
+        Y = without(random_columns(rng, (self.n, columns), self.L.dtype), *known, mass=self.mass)
+        inside = self._beside(self._inverse, *known)
+        return self._lowest(inside, Y, min(count, columns), self._target)
 
     def _may_hold_zeros(self, found: Pairs) -> bool:
-        return bool(found.values[0] <= self.near()) and "sections" not in self.__dict__
+        if "sections" in self.__dict__:
+            return False
+        return self.count_near(found.values[:1], found.vectors[:, :1]) > 0
+
+    def count_near(self, values: np.ndarray, X: np.ndarray) -> int:
+        """Return how many values, ascending, may be zeros: whatever M, by norms of vectors."""
+        return int(np.cumprod(values <= self.near() * self.squares(X)).sum())
+
+    def squares(self, X: np.ndarray) -> np.ndarray | float:
+        """Return norm(x)^2 for columns that are orthonormal in M."""
+        return 1.0 if self.mass is None else norms(X) ** 2
+
+    def _beside(self, precondition: Callable, *bases: Basis) -> Callable:
+        return beside(precondition, *bases, mass=self.mass)
+
+    def _lowest(self, *args: Any, **options: Any) -> Pairs:
+        mass = None if self.mass is None else scipy.sparse.diags_array(self._real(self.mass))
+        return lowest_pairs(self.apply, *args, mass=mass, **options)
+
+    def _real(self, mass: np.ndarray) -> np.ndarray:
+        """Return the masses of ``real_columns``."""
+        return np.repeat(mass, 2) if self.L.dtype.kind == "c" else mass
 
     def _counted(self, found: Pairs, h0: int) -> tuple[int, float, Factors | None]:
         """Return how many values lie below a shift, the shift, and factors there, where they exist.
@@ -268,13 +324,14 @@ class LowSpectrum:
         that is not known better.
         """
         values = found.values[: self.wanted(h0)]
-        shift = values[-1] - max(4 * self.tol, np.sqrt(eps_of(self.L.dtype))) * self.norm
+        scale = np.max(self.squares(found.vectors[:, len(values) - 1 : len(values)]))
+        shift = values[-1] - max(4 * self.tol, np.sqrt(eps_of(self.L.dtype))) * self.norm * scale
         limit, rough = self._known_below(found, len(values))
         if rough.any():
             shift = (values[~rough].max(initial=0.0) + limit) / 2
         cut = int((values < shift).sum()) + (h0 if shift > 0 else 0)
         try:
-            return cut, shift, self._factored(-shift) if cut else None
+            return cut, shift, self._factored(-shift, self.mass) if cut else None
         except np.linalg.LinAlgError:
             return cut, shift, None  # a pivot vanished
 
@@ -290,12 +347,13 @@ class LowSpectrum:
         first, start = [start], None
         held = None if "sections" in self.__dict__ else cycle.kernel()
         if held is not None:
-            self.sections = held if self.positive else held[:, : self.k + 1]
+            held = held if self.positive else held[:, : self.k + 1]
+            self.sections = held if self.mass is None else orthonormal(held, self.mass)
         found = None
         if not cycle.unseen and "sections" not in self.__dict__:
             # what no map sees, the cycle does not either
             found = self._iterated(cycle.cycle, self._none, first.pop(), rng, True, doubtful)
-            if found.values[0] > self.near():
+            if not self._may_hold_zeros(found):
                 return self._joined(self._none, found, "multilevel", "probe")
         sections = self.sections
         h0 = sections.shape[1]
@@ -317,8 +375,21 @@ class LowSpectrum:
         Y = random_columns(rng, (self.n, min(unseen, self.k + 1)), self.L.dtype)
         Y = Y - T @ (S @ Y)
         sizes = norms(Y)
-        Y = Y - sections @ (sections.conj().T @ Y)
+        Y = Y - sections @ (sections.conj().T @ weighted(self.mass, Y))
         return Y[:, norms(Y) > HARDLY * sizes]
+
+    @cached_property
+    def _delta(self) -> scipy.sparse.csr_array:
+        return coboundary(self.sheaf)
+
+    @property
+    def _zero(self) -> float:
+        """The singular value of delta up to which it is zero: by how much maps were rounded."""
+        size, n = np.sqrt(self.norm), max(self.sheaf.dim_c0, self.sheaf.dim_c1)
+        computed = zero_level(n, eps_of(np.float64), size)
+        if self.rounded is None:
+            return computed
+        return max(computed, zero_level(1, eps_of(np.float32), size))  # as global_sections has it
 
     @cached_property
     def sections(self) -> Basis:
@@ -334,7 +405,8 @@ class LowSpectrum:
         if self.positive:
             return basis
         basis = basis[:, : self.k + 1]
-        return basis if isinstance(basis, np.ndarray) else basis.toarray()
+        basis = basis if isinstance(basis, np.ndarray) else basis.toarray()
+        return basis if self.mass is None else orthonormal(basis, self.mass)
 
     @cached_property
     def _none(self) -> np.ndarray:
@@ -348,7 +420,7 @@ class LowSpectrum:
 
     @cached_property
     def _factors(self) -> Factors:
-        return self._factored(SHIFT * self.norm)
+        return self._factored(SHIFT * self.norm, None)
 
     def _precondition(self, X: np.ndarray) -> np.ndarray:
         """Return what is set up of the preconditioners, applied."""
@@ -364,17 +436,19 @@ class LowSpectrum:
             return solve
         return lambda X: real_columns(solve(complex_columns(X)))
 
-    def _factored(self, shift: float) -> Factors:
-        return Factors(scipy.sparse.csr_array(self.L), shift, self._order)
+    def _factored(self, shift: float, mass: np.ndarray | None) -> Factors:
+        A = scipy.sparse.csr_array(self.L)
+        if mass is not None:
+            A, shift = A + scipy.sparse.diags_array(shift * mass, format="csr"), 0.0
+        return Factors(A, shift, self._order)
 
     def polished(self, found: Found, residual: float) -> Found:
         """Return the pairs with residuals at or below ``residual``, or as small as they get."""
         if found.method == "dense":
             return found
         precondition = self._inverse if found.method == "direct" else self._cycle.cycle
-        again = lowest_pairs(
-            self.apply,
-            beside(precondition, found.sections),
+        again = self._lowest(
+            self._beside(precondition, found.sections),
             found.vectors.copy(),
             self.wanted(found.sections.shape[1]),
             residual,
@@ -384,8 +458,9 @@ class LowSpectrum:
         return polished
 
     def residuals(self, found: Found) -> np.ndarray:
-        """Return norm(L x - t x) for every pair."""
-        return norms(self.apply(found.vectors) - found.vectors * found.values)
+        """Return norm(L x - t M x) / norm(x) for every pair."""
+        X = found.vectors
+        return norms(self.apply(X) - weighted(self.mass, X) * found.values) / norms(X)
 
     @cached_property
     def _product(self) -> BlockMatrix:
@@ -411,7 +486,7 @@ class LowSpectrum:
         the lowest of them stands clearly above the wanted ones.
         """
         wanted, goals = self.wanted(sections.shape[1]), goals or self._goals
-        inside = beside(precondition, sections)
+        inside = self._beside(precondition, sections)
 
         def aims(values: np.ndarray) -> np.ndarray:
             found = goals(values)
@@ -423,22 +498,24 @@ class LowSpectrum:
         least = max(wanted, X.shape[1]) + 1 if doubtful else wanted
         more = max(self._width(wanted) - X.shape[1], int(seeks), PROBES * doubtful)
         X = np.hstack([X, random_columns(rng, (self.n, more), self.L.dtype)])
-        X, steps = without(X, sections), 0
+        X, steps = without(X, sections, mass=self.mass), 0
         limits: dict = {"steps": (PROBE_STEPS * seeks, 60), "stalled": SLOW}
         if doubtful:
             limits = {"steps": (PROBE_STEPS, DOUBTFUL_STEPS), "stalled": (DOUBTFUL_STEPS, 0.7)}
         for _ in range(ROUNDS):
-            found = lowest_pairs(self.apply, inside, X, least, aims, **limits)
+            found = self._lowest(inside, X, least, aims, **limits)
             steps += found.steps
             lost = max(wanted + 1 - len(found.values), 0)
             allowed = np.maximum(goals(found.values), self._target)
-            drifted = overlap(sections, found.vectors) > np.sqrt(eps_of(self.L.dtype))
+            drifted = overlap(sections, weighted(self.mass, found.vectors)) > np.sqrt(
+                eps_of(self.L.dtype)
+            )
             if not (lost or drifted or (found.residuals > allowed)[:wanted].any()):
                 break
             more = lost + (PROBES if "stalled" not in limits else self._width(wanted))
             limits.pop("stalled", None)
             X = np.hstack([found.vectors, random_columns(rng, (self.n, more), self.L.dtype)])
-            X = without(X, sections)
+            X = without(X, sections, mass=self.mass)
         return found._replace(steps=steps)
 
     def _width(self, wanted: int) -> int:
@@ -454,10 +531,10 @@ class LowSpectrum:
         """Return the residuals that are aimed at."""
         return np.full(len(values), self._target) if self._aims is None else self._aims(values)
 
-    def _rough_goals(self, values: np.ndarray) -> np.ndarray:
+    def _rough_goals(self, values: np.ndarray, wanted: int) -> np.ndarray:
         """Return residuals that tell the wanted pairs from the others."""
         goals = self._goals(values)
-        rough = goals > self._target
+        rough = (goals > self._target) & (np.arange(len(goals)) < wanted)
         return np.maximum(goals, goals[rough].min()) if rough.any() else goals
 
     def _known_below(self, found: Pairs, wanted: int) -> tuple[float, np.ndarray]:
@@ -474,11 +551,18 @@ class LowSpectrum:
             return Found(np.zeros(0), self._none, sections, completeness, method)
         return Found(found.values, found.vectors, sections, completeness, method, found.steps)
 
+    def _massive(self, A: Matrix) -> Matrix:
+        """Return M A, in the format of A."""
+        if self.mass is None:
+            return A
+        M = scipy.sparse.csr_array(scipy.sparse.diags_array(self.mass)) @ A
+        return M.tobsr(A.blocksize) if A.format == "bsr" else scipy.sparse.csr_array(M)
+
     def _first(self, cycle: Multigrid, m: int) -> np.ndarray:
         """Return the lowest vectors of the coarsest level, lifted and improved on the way."""
         roots = cycle.roots
         # of x* x in the coordinates of each level; smoothing matters: without it 3 steps more
-        masses = [multiply(adjoint(roots), roots)]
+        masses = [multiply(adjoint(roots), self._massive(roots))]
         for P in cycle.prolongations:
             masses.append(multiply(adjoint(P), multiply(masses[-1], P)))
         last = cycle.operators[-1].toarray()
@@ -496,3 +580,19 @@ class LowSpectrum:
                     steps=(0, BETWEEN),
                 ).vectors
         return np.ascontiguousarray(roots @ X)
+
+
+def resolved(
+    delta: scipy.sparse.csr_array, values: np.ndarray, X: np.ndarray, m: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first m pairs as squared singular values of delta and their vectors, ascending.
+
+    Eigenvalues resolve them only to the square root of rounding.
+    """
+    if m == 0:
+        return values, X
+    R = scipy.linalg.qr(delta @ X[:, :m], mode="r")[0][:m]
+    singular, V = scipy.linalg.svd(R)[1:]
+    singular = np.append(singular, np.zeros(m - len(singular)))[::-1]
+    X = np.hstack([X[:, :m] @ V.conj().T[:, ::-1], X[:, m:]])
+    return np.append(singular**2, values[m:]), X

@@ -1,6 +1,6 @@
 """Poses and what was measured between them: rotations, translations, how far to trust each."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ from sheafcoarsen._support import (
     scalar_array,
     tables,
     vertex_count,
+    whole_number,
 )
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.synchronization.information import concentrations
@@ -200,17 +201,22 @@ class PoseGraph(ReadOnly):
     def _counted(self, edges: np.ndarray) -> int:
         """Return the number of vertices, which the edges do not exceed."""
         least = int(edges.max(initial=-1)) + 1
+        if self.poses is not None and not (
+            isinstance(self.poses, Sequence) and len(self.poses) == 2
+        ):
+            raise ValueError("`poses` must be a pair of arrays: rotations and translations")
         if self.n_vertices is None:
             if self.poses is not None:
-                return max(least, len(self.poses[1]))
+                return max(least, len(_real_array("poses[1]", self.poses[1], ("n", "d"))))
             return least if self.vertex_labels is None else max(least, len(self.vertex_labels))
-        vertex_count("n_vertices", self.n_vertices)
-        if self.n_vertices < least:
+        n = whole_number("n_vertices", self.n_vertices)
+        vertex_count("n_vertices", n)
+        if n < least:
             raise ValueError(
                 f"`n_vertices` must be at least {least}, because of vertex {least - 1} in `edges`, "
-                f"got {self.n_vertices}"
+                f"got {n}"
             )
-        return int(self.n_vertices)
+        return n
 
     def _checked_information(
         self, m: int, dim: int, kappa: np.ndarray, tau: np.ndarray
@@ -251,8 +257,6 @@ class PoseGraph(ReadOnly):
     def _checked_poses(self, n: int, dim: int) -> tuple[np.ndarray, np.ndarray] | None:
         if self.poses is None:
             return None
-        if len(self.poses) != 2:
-            raise ValueError("`poses` must be a pair of arrays: rotations and translations")
         R = _real_array("poses[0]", self.poses[0], (n, dim, dim))
         t = _real_array("poses[1]", self.poses[1], (n, dim))
         _check_rotations("poses[0]", R)

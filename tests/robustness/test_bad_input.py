@@ -1283,7 +1283,7 @@ IN_BOUNDS = [
     )
 ] + [
     "tests/unit/partition/test_repair.py::test_repair_mends_any_labels",
-    "tests/unit/partition/test_balls.py::test_heap_sorts",
+    "tests/unit/partition/test_matching.py::test_heap_sorts",
 ]
 
 

@@ -273,3 +273,29 @@ def test_importing_the_library_looks_for_no_notebook():
     """In a notebook without ipywidgets importing tqdm.auto warns: not before a bar is asked for."""
     code = "import sys, sheafcoarsen; sys.exit('tqdm.auto' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_factorization_does_not_hold_up_an_interrupt(monkeypatch):
+    """SuperLU hears of nothing until it is done, so that it runs in a thread of its own."""
+    from sheafcoarsen.operators import factors
+
+    real, begun, go_on = factors.splu, threading.Event(), threading.Event()
+
+    def slow(*args, **options):
+        begun.set()
+        assert go_on.wait(60)
+        return real(*args, **options)
+
+    def press():
+        begun.wait(60)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    wanted = sc.eigenmodes(GRID, 4, method="direct").values
+    with monkeypatch.context() as patch:
+        patch.setattr(factors, "splu", slow)
+        threading.Thread(target=press).start()
+        with pytest.raises(KeyboardInterrupt):
+            sc.eigenmodes(GRID, 4, method="direct")
+        assert not go_on.is_set()
+        go_on.set()
+    np.testing.assert_array_equal(sc.eigenmodes(GRID, 4, method="direct").values, wanted)

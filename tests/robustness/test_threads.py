@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_info
 
 import sheafcoarsen as sc
 from sheafcoarsen._support import single_threaded_blas
+from tests.support.kernels import JIT_IS_OFF
 
 
 def blas_threads():
@@ -138,6 +139,29 @@ class TestSingleThreadedBlas:
         with ThreadPoolExecutor(4) as workers:
             together = min(seconds(lambda: list(workers.map(job, range(8)))) for _ in range(3)) / 8
         assert together < 10 * alone
+
+    @pytest.mark.skipif(JIT_IS_OFF, reason="plain Python has one thread")
+    @pytest.mark.parametrize("kind", ["hubs", "components", "trees"])
+    def test_sections_do_not_depend_on_threads(self, kind, monkeypatch):
+        """Ranges of clusters have other largest stalks, and BLAS other blocks."""
+        rng = np.random.default_rng(1)
+        if kind == "hubs":
+            graph = nx.barabasi_albert_graph(400, 2, seed=1)
+            dims, heights = rng.integers(1, 6, 400), rng.integers(1, 4, graph.number_of_edges())
+            F = sc.CellularSheaf.random(graph, dims, heights, seed=1)
+        elif kind == "components":
+            F = sc.CellularSheaf.constant(nx.gnm_random_graph(1500, 1700, seed=1), dim=2)
+        else:
+            trees = [nx.random_labeled_tree(500, seed=seed) for seed in range(10)]
+            F = sc.CellularSheaf.random(nx.disjoint_union_all(trees), 3, 3, seed=1)
+        x, found = rng.standard_normal((F.dim_c0, 3)), []
+        for threads in (1, 2, 3):
+            monkeypatch.setattr("sheafcoarsen._support.threads.thread_count", lambda n=threads: n)
+            with single_threaded_blas() if threads == 1 else contextlib.nullcontext():
+                S, y = sc.global_sections(F), sc.nearest_section(F, x)
+            items = (S.toarray(), S.largest_zero, S.smallest_nonzero, S.residual, y)
+            found.append([np.asarray(item).tobytes() for item in items])
+        assert found[0] == found[1] == found[2]
 
     def test_dense_decompositions_do_not_depend_on_threads(self):
         """What is dense holds BLAS itself, so that a caller elsewhere makes no difference."""

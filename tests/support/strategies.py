@@ -348,6 +348,9 @@ JUNK = st.one_of(
     _ARRAYS.filter(lambda a: 0 < a.ndim <= 2 and a.dtype in _SPARSE_DTYPES).map(
         scipy.sparse.coo_array
     ),
+    st.sampled_from(
+        [scipy.sparse.eye_array(4, format=f) for f in ("csr", "csc", "bsr", "lil", "dia", "dok")]
+    ),
     st.recursive(_NUMBERS, lambda inner: st.lists(inner, max_size=4), max_leaves=12),
     st.dictionaries(st.integers(0, 2), _NUMBERS, max_size=2),
     st.sets(st.integers(0, 3), max_size=3),

@@ -1,4 +1,4 @@
-"""The house is what it says: rooms, doors and floors, and a test file for every module."""
+"""The structure of the package: its modules, what they export, and its layers."""
 
 import ast
 import importlib
@@ -159,46 +159,6 @@ def test_the_floors_of_the_readme_are_those_of_the_linter():
 def test_every_room_has_its_floor():
     rooms = {path.stem for path in ROOT.iterdir() if path.suffix == ".py" or path in FOLDERS}
     assert set().union(*floors_of_the_linter()) == rooms - {"__init__"}
-
-
-# ---------------------------------------------------------------- the mirror
-
-NO_TEST_OF_THEIR_OWN = {"__init__", "__main__", "types"}  # type checkers read aliases
-
-
-def mirror_of(path):
-    """Return the test file of a module: its path, without the underscores of folders."""
-    *folders, name = path.relative_to(ROOT).parts
-    folders = [folder.removeprefix("_") for folder in folders]
-    return TESTS.joinpath("unit", *folders, f"test_{name}")
-
-
-def test_every_module_has_its_test_file():
-    """Kernels are tested through the folder that they serve; a file of their own is welcome."""
-    missing = [
-        name_of(path)
-        for path in MODULES
-        if path.stem not in NO_TEST_OF_THEIR_OWN
-        and not path.is_relative_to(ROOT / "_kernels")
-        and not mirror_of(path).exists()
-    ]
-    assert missing == []
-
-
-def test_every_test_file_has_its_module():
-    wanted = {mirror_of(path) for path in MODULES}
-    found = set((TESTS / "unit").rglob("test_*.py"))
-    assert {str(path.relative_to(TESTS)) for path in found - wanted} == set()
-
-
-def test_every_kernel_folder_serves_a_folder_that_is_tested():
-    served = {path.name for path in FOLDERS if path.parent == ROOT / "_kernels"}
-    without_tests = {
-        name
-        for name in served - {"dense"}  # small dense algebra, which serves all the others
-        if not list((TESTS / "unit" / name).glob("test_*.py"))
-    }
-    assert without_tests == set()
 
 
 # ---------------------------------------------------------------- one source for each thing

@@ -35,64 +35,27 @@ def extend_backward(record, dims, offsets, x, b):
     """
     vertices, starts, neighbors = record.vertices, record.starts, record.neighbors
     blocks, inverses = record.blocks, record.inverses
-    at, at_W, h = blocks.size, inverses.size, x.shape[1]
-    y = np.zeros(max(h, 1), x.dtype)
-    zero = y[0]
+    at, at_W, zero = blocks.size, inverses.size, x.dtype.type(0)
     for step in range(vertices.size - 1, -1, -1):
-        v = vertices[step]
-        d, width, begin, end = dims[v], 0, starts[step], starts[step + 1]
-        for p in range(begin, end):
+        v, width = vertices[step], 0
+        d, first = dims[v], offsets[v]
+        for p in range(starts[step], starts[step + 1]):
             width += dims[neighbors[p]]
         at -= d * width
         at_W -= d * d
-        column = at
-        first = offsets[v]
-        if h == 1 and d == 1 and width == end - begin:  # the same in numbers, for usual networks
-            value = zero
-            for p in range(begin, end):
-                value += blocks[at + p - begin] * x[offsets[neighbors[p]], 0]
-            if b.shape[0] > 0:
-                w = inverses[at_W]
-                value += w * (np.conj(w) * b[first, 0])
-            x[first, 0] = value
-            continue
-        if h == 1:
-            for a in range(d):
+        for j in range(x.shape[1]):
+            column = at
+            for row in range(first, first + d):
                 value = zero
-                for p in range(begin, end):
-                    u = neighbors[p]
-                    for i in range(offsets[u], offsets[u] + dims[u]):
-                        value += blocks[column] * x[i, 0]
+                for p in range(starts[step], starts[step + 1]):
+                    source = offsets[neighbors[p]]
+                    for i in range(source, source + dims[neighbors[p]]):
+                        value += blocks[column] * x[i, j]
                         column += 1
-                x[first + a, 0] = value
+                x[row, j] = value
             for k in range(at_W, at_W + d if b.shape[0] > 0 else at_W):
                 value = zero
                 for a in range(d):
-                    value += np.conj(inverses[k + a * d]) * b[first + a, 0]
+                    value += np.conj(inverses[k + a * d]) * b[first + a, j]
                 for a in range(d):
-                    x[first + a, 0] += inverses[k + a * d] * value
-            continue
-        for a in range(d):
-            row = first + a
-            for j in range(h):
-                x[row, j] = 0
-            for p in range(starts[step], starts[step + 1]):
-                source = offsets[neighbors[p]]
-                for i in range(dims[neighbors[p]]):
-                    g = blocks[column]
-                    column += 1
-                    for j in range(h):
-                        x[row, j] += g * x[source + i, j]
-        if b.shape[0] == 0:
-            continue
-        for k in range(d):
-            for j in range(h):
-                y[j] = 0
-            for a in range(d):
-                w = np.conj(inverses[at_W + a * d + k])
-                for j in range(h):
-                    y[j] += w * b[first + a, j]
-            for a in range(d):
-                w = inverses[at_W + a * d + k]
-                for j in range(h):
-                    x[first + a, j] += w * y[j]
+                    x[first + a, j] += inverses[k + a * d] * value

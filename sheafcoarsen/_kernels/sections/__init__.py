@@ -30,9 +30,11 @@ from sheafcoarsen._kernels.sections.lifting import (
     write_stalk_metrics,
 )
 from sheafcoarsen._kernels.sections.reduction import reduce_clusters
+from sheafcoarsen._kernels.sections.small import STACKED_ROWS
 
 __all__ = [
     "DONE",
+    "STACKED_ROWS",
     "Cut",
     "ForestRoom",
     "HalfEdges",

@@ -9,7 +9,7 @@ from sheafcoarsen._kernels.dense import (
     triangular_factor,
 )
 from sheafcoarsen._kernels.jit import kernel
-from sheafcoarsen._kernels.sections.small import put_times
+from sheafcoarsen._kernels.sections.small import put_times, stack_height
 
 REGULAR = 1e4
 """Condition up to which the factor of a vertex's maps is inverted without singular values."""
@@ -71,7 +71,7 @@ def stack_maps(v, f, incident, room):
         if f.edges[e, 0] == f.edges[e, 1]:
             size += 1.0
         for q in range(f.edge_dims[e]):
-            if (filled + 1) * d > stack.size or filled == column.size:
+            if filled == stack_height(d):
                 triangular_factor(stack, filled, d, column, row)
                 filled = min(filled, d)
             for i in range(d):

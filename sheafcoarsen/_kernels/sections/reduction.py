@@ -16,7 +16,7 @@ from sheafcoarsen._kernels.sections.elimination import (
     put_edge_row,
     smallest_eliminated,
 )
-from sheafcoarsen._kernels.sections.small import put_times
+from sheafcoarsen._kernels.sections.small import put_times, stack_height
 
 LOOP_ROUNDING = 50.0
 """A loop-cell whose factor is at most so many N_a eps is rounding, and left out."""
@@ -29,7 +29,7 @@ PEEL_ROUNDING = 10.0
 @kernel
 def next_row(room, filled, k):
     """Make room for one more row of the QR on its way; return where it goes."""
-    if filled == room.column.size or (filled + 1) * k > room.stack.size:
+    if filled == stack_height(k):
         triangular_factor(room.stack, filled, k, room.column, room.row)
         filled = min(filled, k)
     return filled

@@ -3,7 +3,19 @@
 import numpy as np
 
 from sheafcoarsen._kernels.dense import potrf
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import inlined, kernel
+
+STACKED_ROWS = 64
+"""Least number of rows between two factorizations of a QR that takes rows in one by one."""
+
+
+@inlined
+def stack_height(k):
+    """Return after how many rows of k entries a stack is factored.
+
+    By k alone: the largest of a range would make results depend on the number of threads.
+    """
+    return k + max(k, STACKED_ROWS)
 
 
 @kernel

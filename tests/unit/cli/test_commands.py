@@ -310,6 +310,27 @@ def test_real_data_coarsens_and_verifies(name, clusters, rank, data_folder, tmp_
     assert main(["verify", out]) == 0, capsys.readouterr().out
 
 
+def test_control_characters_of_files_do_not_reach_the_terminal(tmp_path, capsys):
+    path = tmp_path / "\x1b]0;title\x07.txt"
+    path.write_text("4 5\n\x1b[2J 0 1 2 3\n")
+    assert main(["info", str(path)]) == 2
+    assert "title\\x07.txt:2: " in capsys.readouterr().err
+    path.write_text("4 5\n")
+    options = ["--clusters", "1", "--rank", "1"]
+    report, out = tmp_path / "\x1b.html", tmp_path / "\x1b.npz"
+    command = ["coarsen", str(path), *options, "--report", str(report), "--out", str(out)]
+    assert main(command) == 0
+    said = capsys.readouterr()
+    assert "title\\x07.txt: numbers begin with 4" in said.err
+    assert "\\x1b.npz" in said.out
+    assert "\\x1b.html" in said.out
+    assert not {"\x1b", "\x07"} & {*said.out, *said.err, *report.read_text(encoding="utf-8")}
+    assert main(["eliminate", str(path), "--report", str(report), "--out", str(out)]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+    assert main(["info", str(tmp_path / "\x9b.npz")]) == 2
+    assert "\x9b" not in capsys.readouterr().err
+
+
 def test_numbers_of_an_edge_list(tmp_path, capsys):
     path = tmp_path / "sparse.txt"
     path.write_text("5 2\n99 5\n")

@@ -1,11 +1,14 @@
 """Stores on the command line."""
 
+import re
+
 import numpy as np
 import pytest
 
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
 from sheafcoarsen.cli import main
+from sheafcoarsen.distributed.arrays import write_array
 
 
 @pytest.fixture
@@ -27,7 +30,9 @@ def test_from_a_file_to_a_coarse_store(files, capsys):
         said = capsys.readouterr().out
         assert "21 -> 4 vertices" in said
         assert "all 5 that apply hold" in said
+        assert re.search(r"^shards +2,", said, re.MULTILINE)
     C = dist.open_coarsening(out)
+    assert C.report["shards"] == 2
     same = sc.coarsen(F, C.partition, 2, compress=True)
     assert np.array_equal(C.sheaf.load().tail_data, same.sheaf.tail_data)
 
@@ -85,6 +90,22 @@ def test_what_does_not_go_together(arguments, message, files, capsys):
     given = [out if item == "OUT" else item for item in arguments]
     assert main(["coarsen", src, "--clusters", "4", "--rank", "2", *given]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_levels_are_verified_each(wrong, files, tmp_path, capsys):
+    F, _, src, _ = files
+    P = [sc.Partition(np.arange(21) // 3), sc.Partition(np.arange(7) // 4)]
+    H = dist.coarsen_levels(dist.to_store(src, F), tmp_path / "levels", partitions=P, rank=2)
+    assert main(["verify", str(tmp_path / "levels")]) == 0
+    capsys.readouterr()
+    C = dist.open_levels(tmp_path / "levels")[wrong]
+    name = f"basis/{C.sheaf.header.basis[0]}/data"
+    write_array(C.sheaf.root, name, C.sheaf.array(name, float) * 1.01, packed=False)
+    assert main(["verify", str(tmp_path / "levels")]) == 1
+    said = capsys.readouterr().out
+    assert said.count("5 that apply hold") == 1
+    assert len(H) == 2
 
 
 def test_a_store_is_not_written_over(files, capsys):

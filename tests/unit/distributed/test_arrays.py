@@ -1,12 +1,19 @@
 """Arrays whose chunks may be lost."""
 
+import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sheafcoarsen.distributed.arrays import read_array, write_array
+from sheafcoarsen.distributed.arrays import Root, read_array, write_array
+from sheafcoarsen.distributed.extras import crc32c, zstd
 from sheafcoarsen.distributed.place import StoreError, place_of
+
+
+def root_of(url):
+    return Root(place_of(url), "this store")
 
 
 @pytest.mark.parametrize(
@@ -23,9 +30,9 @@ from sheafcoarsen.distributed.place import StoreError, place_of
     ],
 )
 def test_arrays_come_back(values, memory):
-    place = place_of(memory("group"))
-    write_array(place, "x", values, packed=values.dtype.kind == "i")
-    found = read_array(place, "x")
+    root = root_of(memory("group"))
+    write_array(root, "x", values, packed=values.dtype.kind == "i")
+    found = read_array(root, "x", values.dtype, values.shape)
     assert found.dtype == values.dtype
     assert np.array_equal(found, values)
 
@@ -34,8 +41,10 @@ def test_arrays_come_back(values, memory):
 @pytest.mark.parametrize(("chunk", "packed"), [(20, True), (70, True), (70, False)])
 def test_a_chunk_that_is_lost_or_damaged_is_named(values, chunk, packed, url, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.distributed.arrays.CHUNK", chunk)
-    place = place_of(url("group"))
-    write_array(place, "x", values, packed=packed)
+    root = root_of(url("group"))
+    place = root.place
+    write_array(root, "x", values, packed=packed)
+    shape = (70,) if values.ndim == 1 else (70, 2)
     chunks = sorted(path for path in Path(place.url, "x", "c").rglob("*") if path.is_file())
     assert len(chunks) == -(-70 // chunk)
     for path in chunks:
@@ -43,12 +52,12 @@ def test_a_chunk_that_is_lost_or_damaged_is_named(values, chunk, packed, url, mo
         held = path.read_bytes()
         path.write_bytes(held[:-6] + bytes([held[-6] ^ 1]) + held[-5:])
         with pytest.raises(StoreError, match=f"{name} is damaged"):
-            read_array(place, "x")
+            read_array(root, "x", values.dtype, shape)
         path.unlink()
         with pytest.raises(StoreError, match=f"the chunk {name} is missing"):
-            read_array(place, "x", "part 3")
+            read_array(root, "x", values.dtype, shape, "part 3")
         path.write_bytes(held)
-    assert np.array_equal(read_array(place, "x"), values)
+    assert np.array_equal(read_array(root, "x", values.dtype, shape), values)
 
 
 @pytest.mark.parametrize(
@@ -62,23 +71,25 @@ def test_a_chunk_that_is_lost_or_damaged_is_named(values, chunk, packed, url, mo
     ],
 )
 def test_others_read_them(values, packed, url, monkeypatch):
-    """They are arrays as Zarr has them: zarr-python reads and writes them."""
+    """They are arrays as Zarr has them: zarr-python reads them."""
     import zarr
 
     monkeypatch.setattr("sheafcoarsen.distributed.arrays.CHUNK", 20)
-    place = place_of(url("group"))
-    write_array(place, "x", values, packed=packed)
+    root = root_of(url("group"))
+    place = root.place
+    write_array(root, "x", values, packed=packed)
     array = zarr.open_array(f"{place.url}/x")
     assert array.dtype == values.dtype
     assert np.array_equal(array[...], values)
-    array[...] = 2 * values
-    assert np.array_equal(read_array(place, "x"), 2 * values)
     if values.size:
         next(path for path in Path(place.url, "x", "c").rglob("0") if path.is_file()).unlink()
         found = zarr.open_array(f"{place.url}/x")[...]
         lost = found == -1 if values.dtype.kind == "i" else np.isnan(found)
         assert lost.any()
-        assert np.array_equal(found[~lost], 2 * values[~lost])
+        assert np.array_equal(found[~lost], values[~lost])
+        array[...] = 2 * values  # which does not know the checksum
+        with pytest.raises(StoreError, match="the array x is not the one that was written here"):
+            read_array(root, "x", values.dtype, (None,) * values.ndim)
 
 
 @pytest.mark.parametrize(
@@ -90,31 +101,89 @@ def test_others_read_them(values, packed, url, monkeypatch):
         ('"float64"', '"bits"', "cannot be read"),
         ('"shape"', '"form"', "cannot be read"),
         ("{", "", "cannot be read"),
-        ('"float64"', '"float32"', "c/0 is damaged: cannot reshape"),
+        ('"float64"', '"float32"', "must hold float64 of shape"),
     ],
 )
 def test_another_layout_is_refused(held, instead, message, url):
-    place = place_of(url("group"))
-    write_array(place, "x", np.arange(7.0), packed=False)
-    meta = Path(place.url, "x/zarr.json")
+    root = root_of(url("group"))
+    write_array(root, "x", np.arange(7.0), packed=False)
+    meta = Path(url("group"), "x/zarr.json")
     text = meta.read_text()
     assert held in text
     meta.write_text(text.replace(held, instead, 1))
-    with pytest.raises(StoreError, match=message):
-        read_array(place, "x")
+    for older in (root, replace(root, version=1)):
+        with pytest.raises(StoreError, match=message):
+            read_array(older, "x", float)
 
 
 def test_a_chunk_that_was_cut_off(url):
-    place = place_of(url("group"))
-    write_array(place, "x", np.arange(7.0), packed=False)
-    chunk = Path(place.url, "x/c/0")
-    for length in (0, 3, 4, 20):
+    root = root_of(url("group"))
+    write_array(root, "x", np.arange(7.0), packed=False)
+    chunk = Path(url("group"), "x/c/0")
+    for length in (20, 4, 3, 0):
         chunk.write_bytes(chunk.read_bytes()[:length])
         with pytest.raises(StoreError, match="c/0 is damaged"):
-            read_array(place, "x")
+            read_array(root, "x", float)
 
 
 def test_an_array_that_is_lost(memory):
-    place = place_of(memory("group"))
     with pytest.raises(StoreError, match="the array y is missing"):
-        read_array(place, "y")
+        read_array(root_of(memory("group")), "y")
+
+
+def test_an_array_belongs_to_one_place_of_one_store(url):
+    """The same bytes elsewhere, or of another type or shape, are not that array."""
+    root = root_of(url("group"))
+    for name in "xy":
+        write_array(root, name, np.arange(6))
+    with pytest.raises(StoreError, match="x is not the one that was written here"):
+        read_array(replace(root, id="another"), "x")
+    Path(url("group"), "x").rename(url("held"))
+    Path(url("group"), "y").rename(url("group") + "/x")
+    with pytest.raises(StoreError, match="x is not the one that was written here"):
+        read_array(root, "x")
+    assert np.array_equal(read_array(replace(root, version=1), "x"), np.arange(6))
+    Path(url("group"), "x").rename(url("group") + "/y")
+    meta = Path(url("group"), "y", "zarr.json")
+    text = meta.read_text()
+    for old, new in (('"int64"', '"int32"'), ("[6]", "[3]"), ('"check"', '"chick"')):
+        meta.write_text(text.replace(old, new))
+        with pytest.raises(StoreError, match="array y|y/c/0"):
+            read_array(root, "y")
+    meta.write_text(text)
+    assert np.array_equal(read_array(root, "y"), np.arange(6))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape"), [(None, (7,)), (float, (None,)), (None, (None, 2)), (None, ())]
+)
+def test_an_array_of_another_type_or_shape_is_refused(dtype, shape, memory):
+    root = root_of(memory("group"))
+    write_array(root, "x", np.arange(6))
+    with pytest.raises(StoreError, match="the array x must hold .* of shape"):
+        read_array(root, "x", dtype, shape)
+
+
+def test_no_memory_is_taken_for_what_a_chunk_or_a_header_claims(url):
+    root = replace(root_of(url("group")), version=1)
+    write_array(root, "x", np.arange(6))
+    packed = zstd().compress(np.zeros(10**8, np.uint8), 1)
+    Path(url("group"), "x/c/0").write_bytes(packed + crc32c(packed).to_bytes(4, "little"))
+    tracemalloc.start()
+    with pytest.raises(StoreError, match="x/c/0 is damaged: destination buffer too small"):
+        read_array(root, "x")
+    assert tracemalloc.get_traced_memory()[1] < 10**7
+    tracemalloc.stop()
+    short = zstd().compress(np.zeros(8, np.uint8), 1)
+    Path(url("group"), "x/c/0").write_bytes(short + crc32c(short).to_bytes(4, "little"))
+    assert np.array_equal(read_array(root, "x"), [0, -1, -1, -1, -1, -1])
+    meta = Path(url("group"), "x", "zarr.json")
+    text = meta.read_text()
+    for size, message in (
+        (2**47, "entries by its zarr.json"),
+        (2**48, "its shape is"),
+        (-1, "its"),
+    ):
+        meta.write_text(text.replace('"shape": [6]', f'"shape": [{size}]'))
+        with pytest.raises(StoreError, match=message):
+            read_array(root, "x")

@@ -35,7 +35,7 @@ def test_what_fits_nowhere_stays_in_stores(memory):
         again = dist.coarsen_levels(src, memory("out"), 4, min_vertices=20, rank=2, memory_bytes=0)
     assert (len(H), H.rest) == (1, None)
     assert H.stopped_because == "16 vertices are at most `min_vertices` = 20"
-    assert again[0].sheaf.attributes["id"] == H[0].sheaf.attributes["id"]
+    assert again[0].sheaf.header.id == H[0].sheaf.header.id
     x = np.arange(F.dim_c0, dtype=float)
     assert np.array_equal(H.pool(x), H[0].pool(x))
     assert np.array_equal(H.lift(H.pool(x)), H[0].lift(H[0].pool(x)))
@@ -68,8 +68,8 @@ def test_they_are_opened_again(memory_bytes, memory):
     assert first.stopped_because == again.stopped_because == E.stopped_because
     for one, other in zip(E, H, strict=True):
         assert differences(one, other.load()) == []
-    ids = {C.sheaf.attributes["id"] for C in again.stored}
-    assert ids <= {C.sheaf.attributes["id"] for C in H}
+    ids = {C.sheaf.header.id for C in again.stored}
+    assert ids <= {C.sheaf.header.id for C in H}
     x = np.arange(F.dim_c0, dtype=float)
     assert np.array_equal(H.lift(H.pool(x)), E.lift(E.pool(x)))
 
@@ -81,7 +81,7 @@ def test_levels_unfinished_are_no_levels(memory, monkeypatch):
         return dist.coarsen_levels(src, memory("out"), 4, 2, rank=2, memory_bytes=10_000)
 
     with ties_allowed(), monkeypatch.context() as context:
-        context.setattr("sheafcoarsen.distributed.levels.mark", lambda *_: 1 / 0)
+        context.setattr("sheafcoarsen.distributed.levels.mark", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             call()
         with pytest.raises(dist.StoreError, match="did not end"):

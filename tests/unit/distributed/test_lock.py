@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -47,18 +48,64 @@ def test_a_lease_is_held_and_given_back(memory):
 
 def test_a_lease_that_nobody_renewed_is_void(memory):
     place = place_of(memory("out")) / "work/lock"
-    place.note({"owner": "another", "holder": "it", "time": time.time() - lock.LEASE - 1})
+    place.note({"owner": "another", "holder": "it"})
+    written_ago(place, lock.LEASE - 2)
+    with pytest.raises(BlockingIOError, match="last seen 8[789] s ago; if it died, .* free 90 s"):
+        lock.exclusive(place).__enter__()
+    written_ago(place, lock.LEASE + 1)
     with lock.exclusive(place):
         assert place.read_note()["owner"] != "another"
+
+
+def written_ago(place, seconds):
+    fs, path = place.file_system()
+    fs.store[path].modified = datetime.now(UTC) - timedelta(seconds=seconds)
+
+
+def test_clocks_of_holders_do_not_matter(memory, monkeypatch):
+    """A holder that died, with its clock an hour ahead, is waited for as long as any other."""
+    place = place_of(memory("out")) / "work/lock"
+    with monkeypatch.context() as context:
+        now = time.time()
+        context.setattr(time, "time", lambda: now + 3600)
+        held = lock.exclusive(place)
+        held.__enter__()
+        note = place.read_note()
+        held.__exit__(None, None, None)
+    place.note(note)
+    written_ago(place, lock.LEASE + 1)
+    with lock.exclusive(place):
+        pass
+
+
+@pytest.mark.parametrize("note", [{}, {"owner": 3}, {"run": "of another version"}])
+def test_a_lease_of_another_version_counts(note, memory):
+    place = place_of(memory("out")) / "work/lock"
+    place.note(note)
+    with pytest.raises(BlockingIOError, match="another run is writing there"):
+        lock.exclusive(place).__enter__()
+    assert (place_of(memory("out")) / "work").names() == ["lock"]
+
+
+def test_a_file_system_without_times(memory, monkeypatch):
+    place = place_of(memory("out")) / "work/lock"
+    place.note({"owner": "another", "holder": "it"})
+
+    def modified(*_):
+        raise NotImplementedError
+
+    monkeypatch.setattr(type(place.file_system()[0]), "modified", modified)
+    with pytest.raises(BlockingIOError, match=r"if it died, remove memory://.*work/lock\)"):
+        lock.exclusive(place).__enter__()
 
 
 def test_a_lease_is_renewed(memory, monkeypatch):
     monkeypatch.setattr(lock, "RENEWAL", 0.02)
     place = place_of(memory("out")) / "work/lock"
     with lock.exclusive(place):
-        begin = place.read_note()["time"]
+        begin = place.modified()
         deadline = time.monotonic() + 10
-        while place.read_note()["time"] == begin:
+        while place.modified() == begin:
             assert time.monotonic() < deadline
             time.sleep(0.02)
 
@@ -68,7 +115,7 @@ def test_of_two_at_the_same_moment_the_last_has_it(url, monkeypatch):
     monkeypatch.setattr(
         lock.time,
         "sleep",
-        lambda _: place.note({"owner": "another", "holder": "it", "time": time.time()}),
+        lambda _: place.note({"owner": "another", "holder": "it"}),
     )
     with pytest.raises(BlockingIOError, match="another run"), lock.exclusive(place):
         pass

@@ -103,7 +103,7 @@ def test_what_was_not_finished_is_no_store(url, monkeypatch):
     F = grid_sheaf(6)
     C = sc.coarsen(F, sc.select(F, 4), 2)
 
-    def stopped(*_):
+    def stopped(*_, **__):
         raise RuntimeError("power cut")
 
     monkeypatch.setattr("sheafcoarsen.distributed.writing.mark", stopped)
@@ -131,7 +131,7 @@ def test_what_cannot_be_stored(memory):
     with pytest.raises(TypeError, match="must be a CellularSheaf, a Partition or a Coarsening"):
         dist.to_store(memory("src"), [[0, 1]])
     F = sc.CellularSheaf.constant([[0, 1]]).with_labels([frozenset(), 1])
-    with pytest.raises(TypeError, match="cannot be stored"):
+    with pytest.raises(TypeError, match="cannot be saved"):
         dist.to_store(memory("src"), F)
     with pytest.raises(ValueError, match="`part_bytes` must be at least 1"):
         dist.to_store(memory("src"), ragged_sheaf(), part_bytes=float("nan"))

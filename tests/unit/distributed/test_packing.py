@@ -28,11 +28,14 @@ def test_arrays_come_back(memory):
 
 
 def test_a_constant_takes_the_room_of_one_entry():
-    assert len(pack({"x": np.full(10**6, 3)})) < 200
+    assert len(pack("blob", {"x": np.full(10**6, 3)})) < 200
 
 
 def test_a_blob_that_is_cut_or_altered_is_refused():
-    blob = pack(ARRAYS)
+    blob = pack("a/here", ARRAYS)
+    assert set(unpack("b/here", blob)) == set(ARRAYS)
     for damaged in (blob[:-1], blob[:5], b"", blob[:40] + bytes([blob[40] ^ 4]) + blob[41:]):
         with pytest.raises(StoreError, match="here is damaged"):
-            unpack(damaged, "here")
+            unpack("a/here", damaged)
+    with pytest.raises(StoreError, match="there is damaged"):
+        unpack("a/there", blob)

@@ -32,6 +32,18 @@ def test_shards_are_of_about_one_size(memory):
     assert sizes.max() < 1.5 * sizes.mean()
 
 
+def test_shards_are_balanced_by_maps_rather_than_by_clusters(memory):
+    """Along a path whose first quarter has large stalks."""
+    dims = np.repeat([20, 1], [16, 48])
+    edges = np.stack([np.arange(63), np.arange(1, 64)], axis=1)
+    data = [np.ones(2 * dims[edges[:, end]].sum()) for end in (0, 1)]
+    F = sc.CellularSheaf.from_flat(edges, *data, dims, 2)
+    layout = lay_out(dist.to_store(memory("src"), F), sc.Partition(np.arange(64) // 4), 2)
+    sizes = np.bincount(layout.shard_of[:-1], layout.weights)
+    assert sizes.max() < 1.3 * sizes.mean()
+    assert (layout.shard_of[:4] != layout.shard_of[3]).any()
+
+
 @pytest.mark.parametrize("copies", [False, True])
 def test_every_edge_has_its_destination(copies, memory):
     F, P, layout = laid_out(memory, 3)

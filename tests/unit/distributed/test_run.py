@@ -166,7 +166,7 @@ def test_what_is_finished_is_returned(call, url):
     assert not Path(url("out"), "work").exists()
     written = {path: path.stat().st_mtime_ns for path in Path(url("out")).rglob("*")}
     again = call(n_shards=None)
-    assert again.sheaf.attributes["id"] == first.sheaf.attributes["id"]
+    assert again.sheaf.header.id == first.sheaf.header.id
     assert written == {path: path.stat().st_mtime_ns for path in Path(url("out")).rglob("*")}
 
 
@@ -285,11 +285,11 @@ def stopped_at(kind):
     }.get(kind, (tasks, kind))
     calls = []
 
-    def stopped(*args):
+    def stopped(*args, **options):
         calls.append(args)
         if len(calls) == 2 or owner is not tasks:
             raise RuntimeError("power cut")
-        return function(*args)
+        return function(*args, **options)
 
     function = getattr(owner, name)
     with pytest.MonkeyPatch.context() as context:

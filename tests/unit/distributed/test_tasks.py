@@ -9,6 +9,7 @@ import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
 from sheafcoarsen._support.threads import thread_count
 from sheafcoarsen.distributed import tasks
+from sheafcoarsen.distributed.arrays import Root
 from sheafcoarsen.distributed.place import StoreError, place_of
 from sheafcoarsen.modes import Internal, Whole
 from tests.unit.distributed.cases import grid_sheaf, ragged_sheaf
@@ -16,8 +17,8 @@ from tests.unit.distributed.cases import grid_sheaf, ragged_sheaf
 
 def job_at(url, **options):
     given = {
-        "source": place_of(url("src")),
-        "out": place_of(url("out")),
+        "source": Root(place_of(url("src")), "the source"),
+        "out": Root(place_of(url("out")), "the result"),
         "run": "mine",
         "operator": Internal(),
         "rule": None,
@@ -103,6 +104,25 @@ def unfinished(url, monkeypatch):
     return call
 
 
+def test_blobs_of_the_plan_swapped_are_seen(unfinished, url):
+    one, other = sorted(Path(url("out"), "work", "plan").glob("shard-*"))[:2]
+    one.rename(url("held"))
+    other.rename(one)
+    Path(url("held")).rename(other)
+    with pytest.raises(StoreError, match="shard-000000 is damaged"):
+        unfinished()
+
+
+def test_a_source_that_is_written_again_meanwhile_is_seen(unfinished, url):
+    src = dist.open_store(url("src"))
+    job = job_at(url, source=src.root)
+    assert job.opened().n_edges == src.n_edges
+    src.place.remove()
+    dist.to_store(url("src"), grid_sheaf(9), part_bytes=2000)
+    with pytest.raises(StoreError, match="has been written again"):
+        job.opened()
+
+
 @pytest.mark.parametrize(
     ("what", "damage"),
     [("buckets", "altered"), ("buckets", "gone"), ("plan", "altered"), ("plan", "shorter")],
@@ -137,12 +157,3 @@ def test_damaged_rows_of_a_neighbour_are_seen(url, monkeypatch):
         path.write_bytes(bytes([byte ^ 1 for byte in held]))
     with pytest.raises(StoreError, match="work/halo/.* is damaged"):
         dist.coarsen(src, url("out"), P, 3, n_shards=3)
-
-
-def test_a_part_of_another_store_is_refused(url):
-    src = dist.to_store(url("src"), grid_sheaf(6), part_bytes=2000)
-    other = dist.to_store(url("other"), grid_sheaf(4), part_bytes=500)
-    Path(url("src"), "parts", "000000").rename(Path(url("away")))
-    Path(other.url, "parts", "000000").rename(Path(url("src"), "parts", "000000"))
-    with pytest.raises(StoreError, match="part 0 holds .* its dimensions say"):
-        dist.coarsen(src, url("out"), sc.select(grid_sheaf(6), 4), 2)

@@ -1,11 +1,15 @@
 """Cochains through the steps, and the prolongation."""
 
+from types import SimpleNamespace
+
 import networkx as nx
 import numpy as np
 import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
+from sheafcoarsen.elimination import elimination
+from tests.support import poison, reference
 from tests.support.helpers import assert_residual
 
 
@@ -65,3 +69,25 @@ def test_one_right_side_comes_back_as_several_do(dim):
     for j in range(2):
         assert np.array_equal(K.extend(z[:, j], b[:, j]), both[:, j])
         assert np.array_equal(K.extend(z[:, j]), K.extend(z)[:, j])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+@pytest.mark.parametrize("seed", range(40))
+def test_every_entry_is_computed_where_stalks_are_empty(seed, dtype, monkeypatch):
+    """Also of one column, with as many neighbours as these have dimensions together."""
+    monkeypatch.setattr(elimination, "np", SimpleNamespace(**{**vars(np), **poison.NAMES}))
+    rng = np.random.default_rng(seed)
+    graph = nx.gnm_random_graph(7, 8, seed=seed)
+    dims, heights = rng.integers(0, 3, 7), rng.integers(0, 3, 8)
+    if seed == 0:
+        graph, dims, heights = [(0, 1), (1, 2), (2, 3), (1, 3)], [2, 0, 1, 2], 2
+    F = CellularSheaf.random(graph, dims, heights, seed=seed, dtype=dtype)
+    K = sc.eliminate(F, keep=[0])
+    wanted = reference.schur_complement(F, K.kept.tolist())
+    eps = np.finfo(dtype).eps
+    z = np.ones((K.sheaf.dim_c0, 2), dtype) * np.array([1, 2], dtype)
+    expected = np.zeros((F.dim_c0, 2), wanted.extension.dtype)
+    expected[wanted.kept], expected[wanted.eliminated] = z, wanted.extension @ z
+    size = np.linalg.norm(expected) / min(wanted.smallest, 1.0) ** 2
+    for x, column in ((K.extend(z), slice(None)), (K.extend(z[:, 1]), 1)):
+        assert_residual(x - expected[:, column], size, n=F.dim_c0, eps=eps)

@@ -137,3 +137,28 @@ def test_real_files_go_round(tmp_path, data_folder, name):
     assert_equal_graphs(G, H)
     np.testing.assert_array_equal(H.information, G.information)
     assert H.vertex_labels == G.vertex_labels
+
+
+def test_landmarks_without_labels_have_ids_of_their_own_beside_sparse_ones(tmp_path):
+    """Poses are numbered 2, 5, 8, .., and their number is 8."""
+    labels = tuple(range(2, 26, 3))
+    G = dataclasses.replace(graph(2, landmarks=True), vertex_labels=labels)
+    sc.write_g2o(tmp_path / "graph.g2o", G)
+    H = sc.read_g2o(tmp_path / "graph.g2o", poses=True)
+    assert_equal_graphs(G, H)
+    assert H.vertex_labels == labels
+    assert H.sightings.n_landmarks == 3
+    np.testing.assert_array_equal(H.sightings.edges[:, 0], G.sightings.edges[:, 0])
+    np.testing.assert_array_equal(H.sightings.points, G.sightings.points)
+
+
+def test_ids_that_two_vertices_have_are_refused(tmp_path):
+    G = graph(2, landmarks=True)
+    marks = dataclasses.replace(G.sightings, labels=(20, 3, 21))
+    for changed, message in (
+        ({"sightings": marks}, "`G.sightings.labels[1]` = 3 is also the id of pose 3"),
+        ({"vertex_labels": (4, 4, *range(6))}, "`G.vertex_labels[1]` = 4 is also the id of pose 0"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            sc.write_g2o(tmp_path / "graph.g2o", dataclasses.replace(G, **changed))
+    assert not (tmp_path / "graph.g2o").exists()

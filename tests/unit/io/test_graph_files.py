@@ -163,6 +163,27 @@ def test_a_signed_file_gives_the_signed_sheaf(write):
         read_graph(path, signed="yes")
 
 
+def test_signs_go_to_the_head_maps_of_any_dimension(write):
+    F = read_graph(write("a b -4\nb b -9\nb c 1\n", "g.txt"), dim=2, signed=True)
+    np.testing.assert_array_equal(
+        F.tail_data.reshape(3, 2, 2), [2 * np.eye(2), 3 * np.eye(2), np.eye(2)]
+    )
+    np.testing.assert_array_equal(
+        F.head_data.reshape(3, 2, 2), [-2 * np.eye(2), -3 * np.eye(2), np.eye(2)]
+    )
+    assert F.vertex_labels == ("a", "b", "c")
+    G = nx.Graph([("x", "y")])
+    path = write("\n".join(nx.generate_gml(G)), "g.gml")
+    assert read_graph(path, signed=True).vertex_labels == ("x", "y")
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_stalks_beyond_memory_are_refused_before_they_are_made(write, signed):
+    path = write("0 1\n", "g.txt")
+    with pytest.raises(ValueError, match=r"g\.txt: `dim` asks for 1e\+12 map entries, 8e\+03 GB"):
+        read_graph(path, 10**6, signed)
+
+
 def test_weights_that_are_no_numbers_are_refused_with_signs_too(write):
     for weight, message in (("nan", "nan"), ("x", "x")):
         path = write(f"a b {weight}\n", "g.txt")

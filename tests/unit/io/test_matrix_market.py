@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sheafcoarsen.io import read_graph
+from sheafcoarsen.io.matrix_market import IDLE
 from sheafcoarsen.sheaf import CellularSheaf
 from tests.support.helpers import assert_residual
 from tests.unit.io.test_graph_files import REAL, check, refuses
@@ -33,6 +34,18 @@ def test_mtx_integers_and_no_entries(write):
     )
     check(read_graph(write(header + "3 3 0\n", "g.mtx")), [], [], n=3)
     check(read_graph(write(ARRAY + "0 0\n", "g.mtx")), [], [], n=0)
+
+
+def test_a_short_mtx_with_millions_of_vertices_wants_their_number_confirmed(write):
+    n = IDLE + 4
+    path = write(PATTERN + f"{n} {n} 2\n2 1\n4 3\n", "g.mtx")
+    assert read_graph(path).n_vertices == n
+    path = write(PATTERN + f"{n + 1} {n + 1} 2\n2 1\n4 3\n", "g.mtx")
+    refuses(path, 2, f"{n + 1} vertices, of which 2 entries name at most 4: n_vertices={n + 1}")
+    check(read_graph(path, n_vertices=n + 1), [[0, 1], [2, 3]], [1, 1], n=n + 1)
+    message = rf"g\.mtx:2: `n_vertices` = {n} contradicts the size line, which says {n + 1}"
+    with pytest.raises(ValueError, match=message):
+        read_graph(path, n_vertices=n)
 
 
 def test_mtx_is_symmetric_up_to_rounding(write):

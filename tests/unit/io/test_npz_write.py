@@ -24,7 +24,7 @@ def test_labels_of_every_kind(tmp_path):
 
 def test_labels_that_cannot_be_saved(tmp_path):
     F = sc.CellularSheaf.constant(nx.Graph([(frozenset({1}), 2)]))
-    with pytest.raises(TypeError, match=r"vertex label frozenset.*cannot be saved.*relabel"):
+    with pytest.raises(TypeError, match=r"vertex label frozenset.*cannot be saved.*with_labels"):
         sc.save(tmp_path / "f.npz", F)
     assert list(tmp_path.iterdir()) == []
 

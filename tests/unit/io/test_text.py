@@ -2,9 +2,11 @@
 
 import gzip
 import re
+import tracemalloc
 
 import pytest
 
+import sheafcoarsen as sc
 from sheafcoarsen.io.text import Words, file_error, read_bytes, read_lines, shown
 
 
@@ -27,9 +29,44 @@ def test_words_are_quoted_and_garbage_is_cut():
 def test_lines_end_as_editors_end_them_and_nowhere_else(tmp_path, end):
     path = tmp_path / "g.txt"
     path.write_bytes(b"\xef\xbb\xbf" + end.join([b"a\x0cb", "ü\u2028".encode(), b""]))
-    assert read_lines(str(path)) == ["a\x0cb", "ü\u2028"]
+    assert list(read_lines(str(path))) == ["a\x0cb", "ü\u2028"]
     path.write_bytes(b"")
-    assert read_lines(str(path)) == []
+    assert list(read_lines(str(path))) == []
+
+
+@pytest.mark.parametrize("size", range(1, 9))
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_do_not_depend_on_the_blocks_that_are_read(tmp_path, monkeypatch, size, end):
+    monkeypatch.setattr("sheafcoarsen.io.text.BLOCK", size)
+    path = tmp_path / "g.txt"
+    for lines in (["äö", "", "longer than a block", ""], ["", "b"], ["", ""]):
+        path.write_bytes(b"\xef\xbb\xbf" + end.join(lines).encode())
+        assert list(read_lines(str(path))) == (lines if lines[-1] else lines[:-1])
+    path.write_bytes(end.join(["0 1", "1 2", ""]).encode() + b"ab\xff")
+    with pytest.raises(ValueError, match=r"g\.txt:3: not a text file: byte 0xff is not UTF-8$"):
+        list(read_lines(str(path)))
+
+
+def test_a_gzipped_file_is_never_in_memory_at_once(tmp_path):
+    path = tmp_path / "g.txt.gz"
+    path.write_bytes(gzip.compress(b"# a comment\n" * 1_000_000 + b"0 1\n"))
+    tracemalloc.start()
+    try:
+        assert sc.read_graph(path).n_edges == 1
+        assert tracemalloc.get_traced_memory()[1] < 8e6  # two thirds of what the file holds
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_line_without_an_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.io.text.BLOCK", 10)
+    monkeypatch.setattr("sheafcoarsen.io.text.LONGEST", 100)
+    path = tmp_path / "g.txt"
+    path.write_bytes(b"0 1\n" + b"0" * 100)
+    assert len(list(read_lines(str(path)))) == 2
+    path.write_bytes(b"0 1\n" + b"0" * 120)
+    with refuses(f"{path}:2: more than 100 bytes without an end of line"):
+        list(read_lines(str(path)))
 
 
 def test_gzipped_files_are_told_by_their_name(tmp_path):
@@ -49,14 +86,14 @@ def test_gzipped_files_are_told_by_their_name(tmp_path):
     other = tmp_path / "g.txt"
     other.write_bytes(whole)
     with refuses(f"{other}:1: not a text file: byte 0x8b is not UTF-8; it is gzipped, so its name"):
-        read_lines(str(other))
+        list(read_lines(str(other)))
 
 
 def test_the_line_of_a_byte_that_is_no_text_is_named(tmp_path):
     path = tmp_path / "g.txt"
     path.write_bytes(b"0 1\n1 2\n\xff\n")
     with pytest.raises(ValueError, match=r"g\.txt:3: not a text file: byte 0xff is not UTF-8$"):
-        read_lines(str(path))
+        list(read_lines(str(path)))
 
 
 def words_of(*lines):

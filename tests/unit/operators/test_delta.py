@@ -1,5 +1,7 @@
 """The coboundary, as a matrix and applied without one."""
 
+import pickle
+
 import numba
 import numpy as np
 import pytest
@@ -163,3 +165,27 @@ def test_products_are_the_same_bits_for_any_number_of_threads(monkeypatch):
     for product, image in found[1:]:
         np.testing.assert_array_equal(product, found[0][0])
         np.testing.assert_array_equal(image, found[0][1])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_an_operator_is_pickled_as_its_sheaf(dtype):
+    F = CellularSheaf.random([[0, 1], [1, 1], [1, 2]], 2, 3, seed=0, dtype=dtype)
+    A = sc.laplacian_operator(F)
+    B = pickle.loads(pickle.dumps(A))
+    X = np.random.default_rng(0).standard_normal((6, 3))
+    assert (B.shape, B.dtype) == (A.shape, A.dtype)
+    for Y in (X, X[:, 0]):
+        assert np.array_equal(A @ Y, B @ Y)
+        assert np.array_equal(A.H @ Y, B @ Y)
+        assert_residual(A.T @ Y - sc.laplacian(F).toarray().T @ Y, (A @ np.eye(6)), Y, n=6)
+
+
+@pytest.mark.parametrize(
+    "x", [np.ones(3, object), np.array(list("abc")), np.ones(3, np.longdouble)]
+)
+def test_an_operator_takes_numbers_alone(x):
+    A = sc.laplacian_operator(CellularSheaf.constant([[0, 1], [1, 2]]))
+    with pytest.raises(TypeError, match="`x` must hold numbers in single or double precision"):
+        A @ x
+    with pytest.raises(TypeError, match="`x` must hold numbers in single or double precision"):
+        A @ x[:, None]

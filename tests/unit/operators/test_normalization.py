@@ -178,6 +178,20 @@ def test_augment_adds_one_whatever_the_scale():
     assert_residual(N.head_map(0)[0, 0] - 1, n=1)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("scale", [1e-10, 1.0, 1e5, 1e14])
+@pytest.mark.parametrize("singular", ["augment", "regularize"])
+def test_a_shift_below_rounding_does_not_magnify_it(dtype, scale, singular):
+    """Every block is singular, and eigenvalues of a normalized Laplacian are at most 2."""
+    F = CellularSheaf.random(nx.cycle_graph(12), 3, 1, seed=4, dtype=dtype)
+    F = F.with_maps(*(data * dtype(scale) for data in (F.tail_data, F.head_data)))
+    N = sc.normalize(F, singular, eps=1e-40)
+    values = np.linalg.eigvalsh(sc.laplacian(N).toarray())
+    assert values[-1] <= 2 + 30 * 36 * eps_of(dtype)
+    if scale >= 1.0 or singular == "regularize":
+        assert values[-1] > 0.1
+
+
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
 @pytest.mark.parametrize("eps", [1e-8, 0.25])
 def test_eps_regularizes_relative_to_the_largest_block(scale, eps):

@@ -1,14 +1,19 @@
 """Any labels become just so many connected clusters."""
 
+import re
+import warnings
+
 import networkx as nx
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import sheafcoarsen as sc
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.partition.links import links_of
-from sheafcoarsen.partition.repair import repair_labels
-from tests.unit.partition.test_selection import assert_guarantees, problems, sheaf_on
+from sheafcoarsen.partition.repair import clusters_needed, repair_labels
+from tests.unit.partition.test_selection import METHODS, assert_guarantees, problems, sheaf_on
 
 FORKED = [(0, 0), (0, 0), (0, 1), (0, 2), (4, 5), (5, 7), (7, 9), (11, 13), (13, 0), (0, 3), (0, 4)]
 
@@ -60,3 +65,153 @@ def test_repair_leaves_no_light_cluster_beside_a_neighbour():
     links = links_of(nx.path_graph(30), "graph")
     assert np.bincount(repair_labels(links, labels, 3, True)).min() >= 4
     assert np.bincount(repair_labels(links, labels, 3, False)).min() == 2
+
+
+def crumbs(large, small, seed=0):
+    """A connected graph of ``large`` vertices among ``small`` triangles, pairs and singles."""
+    parts = [nx.cycle_graph(3), nx.path_graph(2), nx.empty_graph(1)]
+    rng = np.random.default_rng(seed)
+    graph = nx.disjoint_union_all(
+        [nx.barabasi_albert_graph(large, 2, seed=seed)]
+        + [parts[i] for i in rng.integers(3, size=small)]
+    )
+    order = rng.permutation(graph.number_of_nodes()).tolist()
+    return nx.convert_node_labels_to_integers(nx.relabel_nodes(graph, dict(enumerate(order))))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n_clusters", [40, 150, 400])
+def test_a_large_component_among_hundreds_of_crumbs_is_split(method, n_clusters):
+    """As astro-ph is: 16,706 vertices in 1,029 components, of which one has 14,845."""
+    graph = crumbs(2000, 450)
+    partition = sc.select(graph, n_clusters, method=method)
+    assert_guarantees(partition, n_clusters, graph.number_of_nodes(), list(graph.edges))
+    largest = max(nx.connected_components(graph), key=len)
+    inside = np.unique(partition.labels[list(largest)])
+    share = 2000 / graph.number_of_nodes() * n_clusters
+    assert abs(len(inside) - share) <= 1
+    crossing = partition.labels[np.array(graph.edges)]
+    assert (crossing[:, 0] != crossing[:, 1]).any()
+    if method != "spectral":
+        others = np.setdiff1d(np.arange(n_clusters), inside)
+        assert partition.sizes[others].max() <= 1.5 * partition.sizes.mean() + 3
+        assert partition.sizes.max() <= 5 * partition.sizes.mean()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_components_that_are_all_small_are_packed_evenly(method):
+    graph = nx.disjoint_union_all([nx.path_graph(1 + i % 3) for i in range(300)])
+    partition = sc.select(graph, 60, method=method)
+    assert_guarantees(partition, 60, 600, list(graph.edges))
+    assert partition.sizes.min() == partition.sizes.max() == 10
+
+
+def test_components_heavier_than_the_mean_cluster_stay_alone():
+    """20 single vertices, five components of 15 and one of 105; 20 clusters of 10 in the mean."""
+    sizes = [1] * 20 + [15] * 5 + [105]
+    graph = nx.disjoint_union_all([nx.path_graph(n) for n in sizes])
+    labels = sc.select(graph, 20).labels
+    component = np.repeat(np.arange(26), sizes)
+    for c in range(20, 26):
+        inside = labels[component == c]
+        assert not np.isin(labels[component != c], inside).any()
+    assert len(np.unique(labels[component < 20])) == 2
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_weights_are_stalk_dimensions(method):
+    """One vertex outweighs all others together, and can be but one cluster."""
+    F = sc.CellularSheaf.from_flat([], [], [], [1000, *[1] * 10], [])
+    labels = sc.select(F, 5, method=method).labels
+    assert (labels[1:] != labels[0]).all()
+    assert np.bincount(labels)[labels[1:]].max() <= 3
+
+
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.SmallComponentsWarning")
+def test_with_as_many_clusters_as_components_none_is_joined():
+    graph = crumbs(500, 200)
+    partition = sc.select(graph, 201)
+    for component in nx.connected_components(graph):
+        assert len(np.unique(partition.labels[list(component)])) == 1
+    assert sc.select(graph, 230).n_clusters == 230
+
+
+def test_the_same_arguments_give_the_same_partition():
+    graph = crumbs(500, 200)
+    for method in METHODS:
+        one, two = (sc.select(graph, 100, method=method, seed=3).labels for _ in range(2))
+        assert (one == two).all()
+
+
+# ---------------------------------------------------------------- about as many as components
+
+
+def with_pairs(large=1500, pairs=100):
+    """A graph of degree 4 beside many pairs."""
+    big = nx.random_regular_graph(4, large, seed=1)
+    return nx.disjoint_union_all([big] + [nx.path_graph(2)] * pairs)
+
+
+@pytest.mark.parametrize("method", ["balls", "matching"])
+@pytest.mark.parametrize("extra", [0, 1, 10, 20])
+def test_a_large_component_left_with_few_clusters_is_told_with_the_number_to_ask_for(method, extra):
+    graph, n_clusters = with_pairs(), 101 + extra
+    with pytest.warns(sc.SmallComponentsWarning) as caught:
+        P = sc.select(graph, n_clusters, method)
+    assert_guarantees(P, n_clusters, 1700, list(graph.edges))
+    (said,) = caught
+    assert said.filename == __file__
+    text = str(said.message)
+    assert f"one cluster has {P.sizes.max()} of 1700 vertices" in text
+    assert "100 of 101 components are smaller than the mean cluster" in text
+    assert "below 101 small components share clusters" in text
+    (enough,) = map(int, re.findall(r"n_clusters=(\d+)", text))
+    assert enough == -(-2 * 1700 * 100 // (2 * 1700 - 1500))  # 100 / k + 1500 / (2 * 1700) <= 1
+    for better in (enough, 100):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            sizes = sc.select(graph, better, method).sizes
+        assert sizes.max() <= 3 * sizes.mean() < P.sizes.max()
+
+
+def test_the_threshold_of_the_warning():
+    """140 is the least k for 100 / k + 1500 / (4 * 1700) <= 1, but for a cluster or two."""
+    graph = with_pairs()
+    least = int(np.ceil(100 / (1 - 1500 / (4 * 1700))))
+    sc.select(graph, least)  # warnings are errors here
+    with pytest.warns(sc.SmallComponentsWarning):
+        sc.select(graph, least - 5)
+
+
+def test_weights_of_vertices_count():
+    """Stalks of dimension 5 on the large component: 1500 of 2300 dimensions, not of 1100."""
+    edges = np.array(with_pairs(300, 400).edges)
+    dims = np.repeat([5, 1], [300, 800])
+    maps = [np.ones((1, d)) for d in dims[edges[:, 0]]]
+    F = sc.CellularSheaf(edges, maps, maps, vertex_dims=dims)
+    with pytest.warns(sc.SmallComponentsWarning, match="400 of 401 components") as caught:
+        sc.select(F, 410)
+    assert f"n_clusters={-(-2 * 2300 * 400 // (2 * 2300 - 1500))} " in str(caught[0].message)
+
+
+def test_what_cannot_be_cut_is_no_reason_to_warn():
+    F = sc.CellularSheaf.from_flat([], [], [], [1000, *[1] * 10], [])
+    assert sc.select(F, 11).n_clusters == 11
+    graph = nx.disjoint_union(nx.path_graph(100), nx.empty_graph(2))
+    assert sc.select(graph, 3).sizes.tolist() == [100, 1, 1]  # three clusters: no mean to speak of
+
+
+def test_the_number_needed_is_the_least():
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        n_vertices = rng.integers(1, 40, size=rng.integers(1, 30))
+        weight = n_vertices * rng.integers(1, 4, size=len(n_vertices))
+        for most in (2.0, 4.0):
+            held = [
+                np.maximum(1, np.minimum(n_vertices, weight * k / (most * weight.sum()))).sum() <= k
+                for k in range(1, n_vertices.sum() + 1)
+            ]
+            k = clusters_needed(weight, n_vertices, most)
+            assert held.index(True) + 1 == k >= len(weight)
+            assert all(held[k - 1 :])  # and all larger ones are enough too
+            assert k <= 2 * len(weight)

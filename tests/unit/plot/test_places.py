@@ -1,5 +1,6 @@
 """Discs of clusters find places apart from each other."""
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -25,12 +26,22 @@ def test_linked_discs_are_near():
 
 
 def test_the_strongest_links_are_kept():
+    """Three of each cluster, and a tree that joins all: no weaker ones."""
     pairs = np.array([(a, b) for a in range(12) for b in range(a + 1, 12)])
-    strength = np.ones(len(pairs))
-    strength[(pairs[:, 1] - pairs[:, 0]) == 1] = 10.0  # a path, in a complete graph
-    kept = _strongest(pairs, strength, 12)
-    assert kept[strength == 10].all()
-    assert kept.sum() < len(pairs)
+    strength = np.random.default_rng(0).uniform(1, 10, len(pairs))
+    strength[pairs[:, 0] == 0] = 1e-3  # among the strongest of none
+    total = np.array([strength[(pairs == a).any(axis=1)].sum() for a in range(12)])
+    relative = strength / np.sqrt(total[pairs].prod(axis=1))
+    wanted = np.zeros(len(pairs), bool)
+    for a in range(12):
+        mine = np.flatnonzero((pairs == a).any(axis=1))
+        wanted[mine[np.argsort(relative[mine])[-3:]]] = True
+    tree = nx.maximum_spanning_edges(
+        nx.Graph((a, b, {"weight": w}) for (a, b), w in zip(pairs.tolist(), relative, strict=True))
+    )
+    for a, b, _ in tree:
+        wanted |= (pairs == sorted((a, b))).all(axis=1)
+    assert np.array_equal(_strongest(pairs, strength, 12), wanted)
 
 
 def test_many_discs_in_one_place_come_apart():

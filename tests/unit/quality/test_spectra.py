@@ -317,6 +317,59 @@ def test_earlier_fine_pairs_are_used(monkeypatch):
     assert wanted.fine_vectors.shape == (1840, len(wanted.fine))
 
 
+def test_fine_pairs_that_cut_a_multiplet_are_completed():
+    """Of the double eigenvalue of a cycle one vector is given: the other one is looked for."""
+    F = CellularSheaf.constant(nx.cycle_graph(24), 1)
+    C = coarsen(F, Partition(np.arange(24) // 4), 2)
+    wanted = sc.spectral_quality(C, 1)
+    assert len(wanted.fine) == 2
+    for k in (2, 3):  # the zero is among them
+        E = sc.eigenmodes(F, k)
+        assert E.tied == (k == 2)
+        Q = sc.spectral_quality(C, 1, fine=E)
+        np.testing.assert_allclose(Q.fine, wanted.fine, rtol=1e-9)
+        np.testing.assert_allclose(Q.angles, wanted.angles, rtol=1e-8)
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_wheels_have_one_section_and_many_eigenvalues_near_one():
+    """Their norm is that of the hub, so that neighbours differ by 1e-10 of it."""
+    n = 5000
+    F = CellularSheaf.constant(nx.wheel_graph(n))
+    C = coarsen(F, sc.select(F, n // 12), 2)
+    Q = sc.spectral_quality(C, 5)
+    assert (Q.kernel_fine, Q.kernel_coarse) == (1, 1)
+    j = np.arange(2, len(Q.fine) + 2) // 2
+    np.testing.assert_allclose(Q.fine, 3 - 2 * np.cos(2 * np.pi * j / (n - 1)), rtol=1e-6)
+    assert 0 < Q.restricted_similarity < 10
+
+
+@pytest.mark.parametrize("leaves", [60, 300, 1000])
+def test_a_multiplet_of_the_size_of_the_graph_is_cut_with_a_warning(leaves):
+    """All eigenvalues of a star but two are 1; up to a hundred beyond the k-th are computed."""
+    F = CellularSheaf.constant(nx.star_graph(leaves))
+    C = coarsen(F, Partition(np.arange(leaves + 1) // 20), 3)
+    if leaves < 100:
+        Q = sc.spectral_quality(C, 5)
+        assert len(Q.fine) == leaves - 1
+    else:
+        with pytest.warns(sc.SingularProblemWarning, match="`k` = 5 splits 1, an eigenvalue of L"):
+            Q = sc.spectral_quality(C, 5)
+        assert len(Q.fine) == 5
+    np.testing.assert_allclose(Q.fine, 1.0, rtol=1e-9)
+    assert Q.kernel_fine == 1
+
+
+def test_a_multiplet_of_many_components_is_cut():
+    graphs = [nx.path_graph(2)] * 450
+    F = CellularSheaf.constant(nx.disjoint_union_all(graphs))
+    C = coarsen(F, Partition(np.arange(900) // 2), 2)
+    with pytest.warns(sc.SingularProblemWarning, match="with 100 more copies at least"):
+        Q = sc.spectral_quality(C, 3)
+    assert (Q.kernel_fine, len(Q.fine)) == (450, 3)
+    np.testing.assert_allclose(Q.fine, 2.0, rtol=1e-9)
+
+
 def test_fine_pairs_of_something_else_are_refused():
     F = CellularSheaf.constant(nx.path_graph(30), 2)
     C = coarsen(F, Partition(np.arange(30) // 5), 2)

@@ -75,3 +75,27 @@ def test_what_does_not_come_back_to_rounding_is_not_taken():
     basis = sc.global_sections(K.sheaf).basis
     assert networks.put_back(K, basis).shape == (F.dim_c0, 2)
     assert networks.put_back(K, basis + 1e-9 * np.arange(len(basis))[:, None]) is None
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_networks_of_many_components(seed, dim):
+    """Components keep a vertex each, also those that are one vertex or an edge."""
+    core = nx.random_regular_graph(4, 900, seed=seed)
+    for rest in (nx.empty_graph(400), nx.gnm_random_graph(900, 300, seed=seed)):
+        graph = nx.disjoint_union(core, rest)
+        S = sc.global_sections(sc.CellularSheaf.constant(graph, dim=dim))
+        assert S.h0 == dim * nx.number_connected_components(graph)
+        assert S.residual < 1e-15
+        assert sc.cohomology_dims(sc.gallery.bundle(graph, dim, seed=seed))[0] == S.h0
+
+
+def test_solvers_and_projections_on_many_components():
+    graph = nx.disjoint_union(nx.random_regular_graph(4, 900, seed=0), nx.empty_graph(400))
+    F = sc.CellularSheaf.constant(graph, dim=2)
+    x = np.random.default_rng(0).standard_normal(F.dim_c0)
+    wanted = x.copy()
+    wanted[:1800] = np.tile(x[:1800].reshape(900, 2).mean(axis=0), 900)
+    assert_residual(sc.nearest_section(F, x) - wanted, x, n=F.dim_c0)
+    L = sc.laplacian(F)
+    assert np.linalg.norm(L @ sc.Solver(F)(L @ x) - L @ x) < 1e-7 * np.linalg.norm(x)

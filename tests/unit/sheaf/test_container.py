@@ -321,8 +321,8 @@ def test_names_change_nothing_but_the_names(F):
         ([1, True, 2], ValueError, "must all differ, got True for the vertices 0 and 1"),
         (["a", [], "b"], TypeError, "names that can be hashed, got [] for vertex 1"),
         (["a", "b", None], ValueError, "must hold names, got None for vertex 2"),
-        ("abc", TypeError, "`vertex_labels` must be a sequence of names, got 'abc'"),
-        (7, TypeError, "`vertex_labels` must be a sequence of names, got 7"),
+        ("abc", TypeError, "`vertex_labels` must be a sequence of names, got str"),
+        (7, TypeError, "`vertex_labels` must be a sequence of names, got int"),
     ],
 )
 def test_names_that_tell_no_vertices_apart_are_refused(labels, error, message):

@@ -225,3 +225,12 @@ def test_junk_works_or_is_refused(graph, weight):
     assert weights.shape == (len(arrays.edges),)
     assert (weights >= 0).all()
     assert arrays.edges.max(initial=-1) < arrays.n_vertices
+
+
+def test_a_sparse_matrix_is_an_adjacency_and_a_dense_one_a_list_of_edges():
+    A = np.array([[0, 3], [3, 0]])
+    for kind in ("csr", "coo", "bsr", "dia"):
+        arrays = graph_arrays(scipy.sparse.coo_array(A).asformat(kind))
+        assert arrays.edges.tolist() == [[0, 1]]
+        assert edge_weights(arrays, "weight").tolist() == [3]
+    assert graph_arrays(A).edges.tolist() == [[0, 3], [3, 0]]

@@ -5,6 +5,7 @@ import re
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -89,3 +90,11 @@ def test_a_coarse_sheaf_with_maps_of_rounding_size_may_join_a_union():
 def test_union_of_something_else():
     with pytest.raises(TypeError, match=re.escape("`sheaves[1]` must be a CellularSheaf, got int")):
         sc.disjoint_union([mixed_sheaf(), 3])
+
+
+def test_a_sparse_matrix_is_no_sequence_of_sheaves():
+    matrix = scipy.sparse.bsr_array(np.eye(2))
+    with pytest.raises(TypeError, match="`sheaves` must be a sequence of sheaves, got bsr_array"):
+        sc.disjoint_union(matrix)
+    with pytest.raises(TypeError, match="`levels` must be a sequence of coarsenings, got bsr_arra"):
+        sc.Hierarchy(mixed_sheaf(), matrix)

@@ -35,3 +35,43 @@ SHEAVES = {
         np.array([[i, i + 1] for i in range(40)]), 2, n_vertices=60, weight=None
     ),
 }
+
+
+def corridors(
+    n: int = 15_115,
+    closures: int = 1613,
+    streets: int = 8,
+    length: int = 40,
+    spread: float = 0.0,
+    seed: int = 0,
+) -> CellularSheaf:
+    """Return the rotations of a simulated laser graph: long chains of poses, and few closures.
+
+    A robot walks along the streets of a square, ``length`` poses from one crossing to the next; it
+    recognizes some of the places where it was before. ``spread`` is the standard deviation of the
+    logarithms of weights.
+    """
+    rng = np.random.default_rng(seed)
+    crossing, heading, steps = np.zeros(2, int), None, []
+    for _ in range(-(-n // length)):
+        ways = [np.array(way) for way in ((1, 0), (-1, 0), (0, 1), (0, -1))]
+        ways = [way for way in ways if ((crossing + way >= 0) & (crossing + way < streets)).all()]
+        if heading is not None:
+            ways = [way for way in ways if (way + heading).any()]
+        heading = ways[rng.integers(len(ways))]
+        crossing = crossing + heading
+        steps += [heading] * length
+    places = np.cumsum(steps[: n - 1], axis=0, dtype=np.int64)
+    places = np.concatenate([np.zeros((1, 2), np.int64), places]) @ [streets * length, 1]
+    order = np.argsort(places, kind="stable")
+    again = places[order[1:]] == places[order[:-1]]
+    seen = np.stack([order[:-1], order[1:]], axis=1)[again]
+    seen = seen[rng.choice(len(seen), closures, replace=False)]
+    edges = np.concatenate([np.stack([np.arange(n - 1), np.arange(1, n)], axis=1), seen])
+    headings = rng.uniform(-np.pi, np.pi, n)
+    angles = headings[edges[:, 1]] - headings[edges[:, 0]]
+    angles = angles + 0.01 * rng.standard_normal(len(edges))
+    cosines, sines = np.cos(angles), np.sin(angles)
+    turns = np.stack([cosines, -sines, sines, cosines], axis=1).reshape(-1, 2, 2)
+    weights = np.exp(spread * rng.standard_normal(len(edges)))
+    return CellularSheaf.connection(edges, turns, weight=weights, n_vertices=n)

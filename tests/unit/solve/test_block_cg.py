@@ -102,3 +102,46 @@ def test_columns_lost_on_the_way(monkeypatch, where, lost):
     assert found.residuals[:4].max() <= 1e-9
     assert np.abs(found.values[:4] - values[: min(4, left)]).max() <= 1e-13
     assert np.abs(found.vectors.T @ found.vectors - np.eye(left)).max() <= 1e-12
+
+
+def test_complex_columns_take_the_steps_of_real_ones():
+    """D A D* with D unitary and diagonal is A in other coordinates, also when measured afresh."""
+    A, _ = problem(n=200)
+    A = A + np.diag(np.linspace(0, 20, 200))
+    X = RNG.standard_normal((200, 6))
+    D = np.exp(2j * np.pi * RNG.random(200))[:, None]
+    turned = BlockMatrix(scipy.sparse.csr_array(D * A * D.conj().T)).__matmul__
+    one = lowest_pairs(A.__matmul__, lambda R: R, X.copy(), 3, 1e-9, steps=(0, 300))
+    other = lowest_pairs(turned, lambda R: R, D * X, 3, 1e-9, steps=(0, 300))
+    assert one.residuals[:3].max() <= 1e-9
+    assert one.steps > 3 * block_cg.FRESH
+    assert abs(one.steps - other.steps) <= 2
+    assert np.abs(one.values[:3] - other.values[:3]).max() <= 1e-12
+
+
+def test_columns_beyond_the_wanted_ones_get_the_least_number_of_steps():
+    A, values = problem()
+    X = np.hstack([scipy.linalg.eigh(A)[1][:, :2], RNG.standard_normal((60, 1))])
+    found = [
+        lowest_pairs(A.__matmul__, lambda R: R, X.copy(), 2, 1e-9, steps=(least, 60))
+        for least in (0, 7)
+    ]
+    assert [each.steps for each in found] == [0, 7]
+    assert abs(found[1].values[2] - values[2]) < 0.3 * abs(found[0].values[2] - values[2])
+
+
+@pytest.mark.parametrize("mass", [None, np.diag(np.linspace(0.5, 2, 60))])
+def test_the_best_pairs_are_returned_where_later_steps_do_harm(mass):
+    """From the sixteenth product on A X is not what it was, as where rounding takes over."""
+    A, _ = problem()
+    calls = [0]
+
+    def apply(X):
+        calls[0] += 1
+        return A @ X + (calls[0] > 16) * RNG.standard_normal(X.shape)
+
+    X = scipy.linalg.eigh(A, mass)[1][:, :5] + 1e-3 * RNG.standard_normal((60, 5))
+    found = lowest_pairs(apply, lambda R: R, X, 3, 0.0, mass=mass, steps=(0, 40))
+    B = np.eye(60) if mass is None else mass
+    residuals = np.linalg.norm(A @ found.vectors - B @ found.vectors * found.values, axis=0)
+    assert residuals[:3].max() <= 1e-2

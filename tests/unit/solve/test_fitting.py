@@ -1,5 +1,6 @@
 import itertools
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -128,3 +129,73 @@ def test_data_whose_squares_overflow_are_refused():
         ),
     ):
         sc.least_squares(F, [1e200, 1.0])
+
+
+def exact_fit(delta: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Solve the normal equations of a matrix of full column rank in rational numbers."""
+    A = [[Fraction(float(entry)) for entry in row] for row in delta]
+    n = delta.shape[1]
+    rows = [
+        [sum(row[i] * row[j] for row in A) for j in range(n)]
+        + [sum(row[i] * Fraction(float(right)) for row, right in zip(A, b, strict=True))]
+        for i in range(n)
+    ]
+    for i in range(n):
+        pivot = next(k for k in range(i, n) if rows[k][i])
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        rows[i] = [entry / rows[i][i] for entry in rows[i]]
+        for k in set(range(n)) - {i}:
+            rows[k] = [x - rows[k][i] * y for x, y in zip(rows[k], rows[i], strict=True)]
+    return np.array([float(row[-1]) for row in rows])
+
+
+@pytest.mark.parametrize("large", [1e6, 1e7, 1e8, 1e12])
+@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize("edge", range(4))
+def test_one_map_far_larger_than_the_others(edge, both, large):
+    """QR is exact to eps times the condition number of delta, which L = delta* delta squares."""
+    tails, heads = np.ones((2, 4, 1, 1))
+    tails[(edge + 1) % 3] = 2.0  # else there is a section
+    tails[edge] = large
+    heads[edge] = large if both else 1.0
+    F = sc.CellularSheaf([(0, 1), (1, 2), (2, 0), (2, 3)], tails, heads)
+    delta = sc.coboundary(F).toarray()
+    b = np.array([1.0, 2.0, 3.0, 4.0])
+    R = sc.least_squares(F, b)
+    wanted = exact_fit(delta, b)
+    condition = np.linalg.cond(delta / np.linalg.norm(delta, axis=0))
+    assert_residual(R.x - wanted, wanted, condition, n=4)
+
+
+@pytest.mark.parametrize("method", ["multigrid", "jacobi"])
+def test_iterations_are_refused_or_right_where_one_map_is_far_larger(method):
+    tails = np.ones((400, 1, 1))
+    tails[7] = 1e7
+    F = sc.CellularSheaf([(i, (i + 1) % 400) for i in range(400)], tails, np.full((400, 1, 1), 0.5))
+    b = np.random.default_rng(0).standard_normal(400)
+    wanted = np.linalg.solve(sc.coboundary(F).toarray(), b)
+    x = sc.least_squares(F, b, method=method).x
+    assert np.linalg.norm(x - wanted) <= 1e-8 * np.linalg.norm(wanted)
+
+
+def test_what_does_not_converge_is_an_error_with_the_best_fit(monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.solve.conjugate_gradients.MOST_STEPS", 1)
+    F = SHEAVES["noisy bundle"]
+    with pytest.raises(sc.NotConverged, match="the residual is .* with `tol` = 1e-10") as error:
+        sc.least_squares(F, np.ones(F.dim_c1), method="jacobi")
+    assert error.value.result.shape == (F.dim_c0,)
+    assert error.value.result.any()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_real_data_and_complex_values(method):
+    F = SHEAVES["noisy bundle"]
+    b = np.random.default_rng(5).standard_normal(F.dim_c1)
+    values = np.array([[1.0 + 2.0j, 0.5j]])
+    x = sc.least_squares(F, b, vertices=[3], values=values, method=method).x
+    assert np.array_equal(x[6:8], values[0])
+    real, imaginary = (
+        sc.least_squares(F, data, vertices=[3], values=part, method=method).x
+        for data, part in ((b, values.real), (0 * b, values.imag))
+    )
+    assert np.linalg.norm(x - real - 1j * imaginary) <= 1e-8 * np.linalg.norm(x)

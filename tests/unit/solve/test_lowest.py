@@ -1,6 +1,7 @@
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.linalg
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
@@ -58,6 +59,78 @@ def test_vertices_of_different_mass(method):
     assert np.abs(E.vectors.T @ (M * E.vectors) - np.eye(5)).max() <= 1e-11
     error = sc.laplacian(F) @ E.vectors - M * E.vectors * E.values
     assert np.abs(error).max() <= 1e-7 * unit**2
+
+
+def heavy_reference(F: CellularSheaf, mass: np.ndarray, k: int) -> np.ndarray:
+    """Return the k lowest eigenvalues, each to rounding: the largest of the inverse of L."""
+    delta = sc.coboundary(F).toarray()
+    factor = np.linalg.cholesky(delta.conj().T @ delta)
+    roots = np.diag(np.repeat(np.sqrt(mass), F.vertex_dims))
+    inverse = scipy.linalg.solve_triangular(factor, roots, lower=True)
+    return np.linalg.svd(inverse, compute_uv=False)[:k] ** -2.0
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", ["noisy bundle", "complex connection", "loops, parallel edges"])
+def test_masses_over_sixteen_orders_of_magnitude(name, method):
+    """Low eigenvalues are those of heavy vertices: each is right relative to itself."""
+    F = SHEAVES[name]
+    mass = 10.0 ** np.random.default_rng(3).uniform(-8, 8, F.n_vertices)
+    wanted = heavy_reference(F, mass, 6)
+    E = sc.eigenmodes(F, 6, method=method, mass=mass)
+    assert np.abs(E.values / wanted - 1).max() <= 1e-6
+    M = np.repeat(mass, F.vertex_dims)[:, None]
+    assert np.abs(E.vectors.conj().T @ (M * E.vectors) - np.eye(6)).max() <= 1e-11
+    assert E.completeness == {"dense": "dense", "direct": "inertia", "multilevel": "probe"}[method]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("unit", [1e-200, 1e-20, 1e20, 1e200])
+def test_the_unit_of_the_mass_is_that_of_the_eigenvalues(method, unit):
+    F = SHEAVES["noisy bundle"]
+    mass = np.random.default_rng(1).uniform(0.1, 3.0, F.n_vertices)
+    one, other = (sc.eigenmodes(F, 5, method=method, mass=m) for m in (mass, unit * mass))
+    assert np.abs(other.values * unit / one.values - 1).max() <= 1e-6
+    M = np.repeat(unit * mass, F.vertex_dims)[:, None]
+    assert np.abs(other.vectors.T @ (M * other.vectors) - np.eye(5)).max() <= 1e-11
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("spread", [0.0, 1.0, 6.0])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
+def test_the_kernel_does_not_depend_on_the_mass(dtype, spread, method):
+    F = sc.gallery.bundle(nx.grid_2d_graph(9, 9), 3, seed=2)
+    F = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
+    mass = 10.0 ** np.random.default_rng(0).uniform(-spread, spread, 81)
+    E = sc.eigenmodes(F, 5, method=method, mass=mass)
+    assert E.n_zero == 3
+    assert not E.values[:3].any()
+    assert E.values[3] > 0.01 / mass.max()
+    delta = sc.coboundary(F).toarray()
+    zeros = np.linalg.qr(E.vectors[:, :3])[0]
+    assert_residual(delta @ zeros, delta, n=F.dim_c0, eps=np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_residuals_are_those_of_the_vectors_with_mass(method):
+    """Loose, so that they are far above rounding; not in the norm of M or of its inverse."""
+    F = SHEAVES["noisy bundle"]
+    mass = 10.0 ** np.random.default_rng(1).uniform(-2, 2, F.n_vertices)
+    E = sc.eigenmodes(F, 5, method=method, mass=mass, tol=1e-3, seed=1)
+    L = sc.laplacian(F)
+    M = np.repeat(mass, F.vertex_dims)[:, None]
+    error = np.linalg.norm(L @ E.vectors - M * E.vectors * E.values, axis=0)
+    norm = abs(L).sum(axis=1).max()
+    assert np.abs(E.residuals - error / norm).max() <= 1e-14 * np.abs(E.vectors).max()
+    assert method == "dense" or E.residuals.max() > 1e-9
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n", [9, 40])
+def test_a_multiplet_of_large_eigenvalues_is_tied(n, method):
+    """The complete graph: all but one are n, beyond those that "dense" takes for its own needs."""
+    F = CellularSheaf.constant(nx.complete_graph(n))
+    assert [sc.eigenmodes(F, k, method=method).tied for k in (1, 3, n)] == [False, True, False]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -256,6 +329,7 @@ def test_auto(monkeypatch):
 
 
 def test_auto_goes_on_with_factors_where_iterating_does_not_converge(monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.solve.multigrid.MISSED", np.inf)
     weights = 10.0 ** np.random.default_rng(0).uniform(-1.5, 1.5, 2 * 30 * 29)
     F = CellularSheaf.constant(nx.grid_2d_graph(30, 30)).with_maps(weights, weights)
     monkeypatch.setattr(spectrum, "SETTING_UP", 0.0)
@@ -297,6 +371,14 @@ def test_what_does_not_converge_is_an_error_with_what_there_is(monkeypatch):
         (1.5, {}, TypeError, "`k` must be an integer"),
         (2, {"tol": 1e-18}, ValueError, "`tol` must be at least 2e-15, what rounding"),
         (2, {"mass": np.zeros(56)}, ValueError, "must be positive and finite, got 0 at vertex 0"),
+        (2, {"mass": np.full(56, 1e-320)}, ValueError, "`mass` is as small as 9.99989e-321, with"),
+        (
+            2,
+            {"mass": np.append(np.ones(55), 1e-30)},
+            ValueError,
+            "`mass` must not differ by more than a factor of 1e\\+20, got 1e-30 at vertex 55 and 1 "
+            "at vertex 0",
+        ),
         (2, {"mass": np.ones(3)}, ValueError, "one real number for each of 56 vertices"),
         (2, {"method": "power"}, ValueError, "`method` must be one of 'auto', 'dense'"),
         (2, {"start": np.ones(56)}, ValueError, "`start` must hold finite vectors as columns"),

@@ -9,7 +9,7 @@ from sheafcoarsen.sheaf import unit_sheaf
 from sheafcoarsen.solve import multigrid
 from sheafcoarsen.solve.multigrid import Multigrid
 from tests.support.helpers import assert_residual
-from tests.unit.solve.problems import SHEAVES
+from tests.unit.solve.problems import SHEAVES, corridors
 
 
 @pytest.fixture(autouse=True)
@@ -119,3 +119,44 @@ def test_columns_do_not_depend_on_their_neighbours():
     for j in (0, 8):
         error, single = M.cycle(X[:, [j]]) - whole[:, [j]], np.finfo(np.float32).eps
         assert_residual(error, whole[:, [j]], n=F.dim_c0, eps=single)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"streets": 20, "length": 20}, {"spread": 1.0}, {"closures": 300, "spread": 2}]
+)
+def test_corridors_with_few_closures_take_as_few_iterations_as_grids(options, monkeypatch):
+    """Weights of chains differ as their lengths do: clusters have more than d low modes."""
+    monkeypatch.undo()
+    F = corridors(**options)
+    solve = sc.Solver(F, method="multigrid", fixed=[0])
+    solve(np.random.default_rng(1).standard_normal(F.dim_c0))
+    assert solve.iterations <= 20
+
+
+def test_clusters_keep_d_modes_where_these_are_enough():
+    F = unit_sheaf(sc.gallery.bundle(nx.grid_2d_graph(40, 40), 2, noise=0.1, seed=0))[0]
+    M = Multigrid(F)
+    assert M.dims[1] == 2 * M.coarsenings[0].sheaf.n_vertices
+
+
+def test_a_single_cluster_that_discards_zeros_is_seen():
+    """Most clusters hold their sections; those of the maps 3 -> 1 do not."""
+    F = sc.disjoint_union([SHEAVES["consistent bundle"], SHEAVES["large kernel"]])[0]
+    M = Multigrid(unit_sheaf(F)[0])
+    discarded = M.coarsenings[0].modes.next_eigenvalues < 1e-6
+    assert discarded.any()
+    assert not discarded.all()
+    assert not M.holds_kernel
+    assert M.kernel() is None
+
+
+def test_zeros_of_the_coarsest_level_that_are_no_sections(monkeypatch):
+    """Components that are clusters: nothing is left to lift, so sections are looked for."""
+    monkeypatch.undo()
+    F = sc.disjoint_union([sc.CellularSheaf.constant(nx.cycle_graph(10))] * 60)[0]
+    assert Multigrid(unit_sheaf(F)[0]).kernel() is None
+    b = np.random.default_rng(0).standard_normal(600)
+    b -= np.repeat(b.reshape(60, 10).mean(axis=1), 10)
+    x = sc.Solver(F, method="multigrid")(b)
+    assert abs(x.reshape(60, 10).sum(axis=1)).max() <= 1e-8 * np.linalg.norm(x)
+    assert np.linalg.norm(sc.laplacian(F) @ x - b) <= 1e-8 * np.linalg.norm(b)

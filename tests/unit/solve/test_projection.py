@@ -123,3 +123,18 @@ def test_sections_that_rounding_makes_are_told(monkeypatch):
 def test_cochains_that_do_not_fit_are_refused(arguments, error, message):
     with pytest.raises(error, match=re.escape(message)):
         sc.nearest_section(*arguments)
+
+
+@pytest.mark.parametrize("small", [1e-10, 1e-17])
+def test_rows_of_rounding_size_do_not_count(small):
+    """With thousands of sections, that is; between them and rounding all edges count."""
+    maps = np.array([1.0, small])
+    F = sc.CellularSheaf.diagonal(
+        [[0, 1], [2, 3]], *np.tile(maps[:, None], (2, 1, 1)), n_vertices=2500
+    )
+    x = np.random.default_rng(0).standard_normal(2500)
+    wanted = x.copy()
+    wanted[:2] = x[:2].mean()
+    if small > 1e-16:
+        wanted[2:4] = x[2:4].mean()
+    assert_residual(sc.nearest_section(F, x) - wanted, x, n=2500)

@@ -1,3 +1,5 @@
+import copy
+import pickle
 import re
 
 import networkx as nx
@@ -435,3 +437,52 @@ def test_no_columns_and_no_dimensions(method):
     assert sc.Solver(G, method=method)(np.ones((4, 0))).shape == (4, 0)
     empty = CellularSheaf([[0, 1]], [np.zeros((2, 0))], [np.zeros((2, 0))])
     assert sc.Solver(empty, method=method)(np.ones((0, 3))).shape == (0, 3)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("large", [1e4, 1e7])
+def test_residuals_are_small_in_the_units_of_every_stalk(method, large):
+    """A right side of the size of the largest map does not hide what is missing elsewhere."""
+    tails = np.ones((4, 1, 1))
+    tails[0] = large
+    F = sc.CellularSheaf([(0, 1), (1, 2), (2, 0), (2, 3)], tails, np.ones((4, 1, 1)))
+    wanted = np.array([1.0 / large, -2.0, 3.0, 1.5])
+    L = sc.laplacian(F).toarray()
+    solve = sc.Solver(F, method=method)
+    x = solve(L @ wanted, tol=TOL)
+    assert np.linalg.norm((x - wanted) / wanted) <= 1e-10
+    S = 1 / np.sqrt(L.diagonal())
+    scaled = np.linalg.norm(S * (L @ wanted - L @ x)) / np.linalg.norm(S * (L @ wanted))
+    assert scaled <= 2 * solve.residual + 30 * 4 * eps_of(float)
+    start = np.array([1.0, 0.0, 0.0, 0.0]) * wanted
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sheafcoarsen.solve.conjugate_gradients.MOST_STEPS", 0)
+        with pytest.raises(sc.NotConverged):
+            solve(L @ np.array([1.0, -2.0, 3.0, 1.5]), x0=start * large)
+
+
+@pytest.mark.parametrize("method", ["auto", "multigrid", "jacobi"])
+def test_what_was_pickled_gives_the_same_answers(method):
+    F = SHEAVES["noisy bundle"]
+    b = np.random.default_rng(6).standard_normal((F.dim_c0, 2))
+    solve = sc.Solver(F, method=method, shift=0.1, fixed=[3])
+    x = solve(b)
+    again = pickle.loads(pickle.dumps(solve))
+    assert (again.method, again.levels, again.shift) == (solve.method, solve.levels, 0.1)
+    assert (again.iterations, again.residual) == (solve.iterations, solve.residual)
+    assert np.array_equal(again(b), x)
+    again.update(F.with_maps(2 * F.tail_data, 2 * F.head_data))
+    assert np.array_equal(copy.deepcopy(solve)(b), x)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("scale", [1e-20, 1.0, 1e20])
+def test_the_preconditioner_has_the_units_of_the_inverse(method, scale):
+    F = SHEAVES["noisy bundle"]
+    F = F.with_maps(F.tail_data * scale, F.head_data * scale)
+    L = sc.laplacian(F).toarray() / scale**2
+    M = sc.Solver(F, method=method).as_preconditioner() @ np.eye(len(L)) * scale**2
+    values = np.linalg.eigvals(M @ L).real
+    assert 0.2 < values.max() < 4
+    if method != "jacobi":
+        assert values.min() > 0.2

@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+import sheafcoarsen as sc
 from sheafcoarsen._support import (
     MAX_DIMENSION,
     SCALARS,
+    csr_matrix,
     dimensions,
     integer_array,
     is_scalar,
+    items,
     scalar_array,
     scalar_type,
 )
@@ -135,3 +138,71 @@ def test_dimensions_that_cannot_be_are_refused(value, message):
     with refuses(ValueError, message):
         dimensions("d", value, 2, "edge")
     assert dimensions("d", MAX_DIMENSION // 2, 2, "edge").sum() == MAX_DIMENSION
+
+
+SPARSE = scipy.sparse.csr_array(np.array([[0, 1, 0], [1, 0, 1.5], [0, 1.5, 0]]))
+
+DAMAGE = {
+    "large index": ("indices", lambda a: a + 10**9),
+    "negative index": ("indices", lambda a: -a),
+    "last index": ("indices", lambda a: np.where(a == 2, 3, a)),
+    "too few indices": ("indices", lambda a: a[:-1]),
+    "descending": ("indptr", lambda a: a[[0, 2, 1, 3]]),
+    "too few rows": ("indptr", lambda a: a[:-1]),
+    "too many entries": ("indptr", lambda a: a * 2),
+    "first row": ("indptr", lambda a: np.maximum(a, 1)),
+    "too few values": ("data", lambda a: a[:-1]),
+}
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "bsr"])
+@pytest.mark.parametrize(("attribute", "change"), DAMAGE.values(), ids=DAMAGE)
+def test_damaged_compressed_matrices_are_refused(kind, attribute, change):
+    A = SPARSE.asformat(kind).copy()
+    setattr(A, attribute, change(getattr(A, attribute)))
+    with refuses(ValueError, "`A` is a damaged sparse matrix: "):
+        csr_matrix("A", A)
+    for use in (
+        sc.CellularSheaf.constant,
+        lambda A: sc.CellularSheaf.from_laplacian(A, 1),
+        lambda A: sc.select(A, 2),
+        lambda A: sc.HiSP(2, 1)(sc.CellularSheaf.constant(SPARSE), np.ones((3, 1)), A),
+        sc.Partition.from_assignment,
+    ):
+        with pytest.raises(ValueError, match="is a damaged sparse matrix: "):
+            use(A)
+
+
+def test_damaged_matrices_of_other_formats_are_refused():
+    coo, rows, data = SPARSE.tocoo(), SPARSE.tolil(), SPARSE.tolil()
+    coo.coords = (coo.coords[0], coo.coords[1] + 1)
+    rows.rows[0] = [3]
+    data.data[0] = [1.0] * 1000
+    row = SPARSE.tocoo()
+    row.coords = (row.coords[0] - 1, row.coords[1])
+    for A, message in (
+        (coo, "entry 2 has the column index 3, out of range for 3 columns"),
+        (row, "entry 0 has the row index -1, out of range for 3 rows"),
+        (rows, "axis 1 index 3 exceeds matrix dimension 3"),
+        (data, "rows of `rows` and `data` differ in length"),
+    ):
+        with refuses(ValueError, f"`A` is a damaged sparse matrix: {message}"):
+            csr_matrix("A", A)
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "bsr", "coo", "lil", "dok", "dia"])
+def test_sound_matrices_are_copied(kind):
+    A = SPARSE.asformat(kind)
+    B = csr_matrix("A", A)
+    np.testing.assert_array_equal(B.toarray(), SPARSE.toarray())
+    B.data[:] = 0
+    np.testing.assert_array_equal(A.toarray(), SPARSE.toarray())
+    wide = scipy.sparse.coo_array(np.eye(2, 4)).asformat(kind)
+    np.testing.assert_array_equal(csr_matrix("A", wide).toarray(), np.eye(2, 4))
+
+
+def test_items_are_those_of_a_sequence():
+    assert items("names", iter("ab"), "names") == ("a", "b")
+    for value in ("ab", b"ab", 3, None, SPARSE.tobsr(), SPARSE):
+        with refuses(TypeError, f"`names` must be a sequence of names, got {type(value).__name__}"):
+            items("names", value, "names")

@@ -1,6 +1,7 @@
 """Single values: what is taken, what is refused, and in which words."""
 
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from sheafcoarsen._support import (
     MAX_ENTRIES,
     MAX_VERTICES,
+    check_matplotlib,
     choice,
     entry_count,
     file_path,
@@ -142,3 +144,36 @@ def test_paths_are_text_or_path_objects():
         file_path("")
     with refuses(ValueError, "must not hold a null character"):
         file_path("a\0b")
+
+
+def test_a_package_that_is_there_is_no_matter():
+    pytest.importorskip("matplotlib")
+    check_matplotlib()
+
+
+def test_a_package_that_is_missing_is_named_with_its_extra(monkeypatch):
+    class Missing:
+        @staticmethod
+        def find_spec(name, path=None, target=None):
+            if name.split(".")[0] == "matplotlib":
+                raise ModuleNotFoundError(f"No module named {name!r}", name="matplotlib")
+
+    for module in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setattr(sys, "meta_path", [Missing(), *sys.meta_path])
+    with pytest.raises(ImportError, match=r'pip install "sheafcoarsen\[plot\]"'):
+        check_matplotlib()
+
+
+def test_another_error_inside_the_package_is_not_hidden(monkeypatch):
+    class Broken:
+        @staticmethod
+        def find_spec(name, path=None, target=None):
+            if name == "matplotlib":
+                raise ModuleNotFoundError("No module named 'kiwisolver'", name="kiwisolver")
+
+    for module in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
+    with pytest.raises(ModuleNotFoundError, match="kiwisolver"):
+        check_matplotlib()

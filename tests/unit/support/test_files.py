@@ -1,5 +1,10 @@
 """Files that are replaced whole or not at all."""
 
+import fcntl
+import os
+import stat
+import subprocess
+import sys
 import zipfile
 
 import pytest
@@ -66,3 +71,110 @@ def test_places_that_no_file_can_have_are_refused(tmp_path):
         output_path(tmp_path)
     with pytest.raises(TypeError, match="`path` must be a path, got int"):
         output_path(3)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o400])
+def test_the_mode_of_the_old_file_is_kept(tmp_path, mode):
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    path.chmod(mode)
+    with replacing(path) as stream:
+        # nobody else may read what is being written
+        assert stat.S_IMODE(os.fstat(stream.fileno()).st_mode) == mode
+        stream.write(b"new")
+    assert path.read_bytes() == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+def test_a_new_file_has_the_mode_that_open_gives(tmp_path):
+    (tmp_path / "a").touch()
+    with replacing(tmp_path / "b"):
+        pass
+    assert (tmp_path / "a").stat().st_mode == (tmp_path / "b").stat().st_mode
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_symbolic_link_is_followed(tmp_path, there):
+    (tmp_path / "data").mkdir()
+    target = tmp_path / "data" / "a"
+    if there:
+        target.write_bytes(b"old")
+    link = tmp_path / "link"
+    link.symlink_to(target)
+    with replacing(link) as stream:
+        stream.write(b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+    assert list((tmp_path / "data").iterdir()) == [target]
+
+
+def test_what_is_no_regular_file_is_refused_and_stays(tmp_path):
+    pipe, loop = tmp_path / "pipe", tmp_path / "loop"
+    os.mkfifo(pipe)
+    loop.symlink_to(loop)
+    for path in (pipe, loop, "/dev/null"):
+        with (
+            pytest.raises(OSError, match=rf"{path}: is not a regular file"),
+            replacing(path) as stream,
+        ):
+            stream.write(b"new")
+    assert pipe.is_fifo()
+    assert loop.is_symlink()
+    assert sorted(tmp_path.iterdir()) == [loop, pipe]
+
+
+def test_names_may_be_as_long_as_the_system_allows(tmp_path):
+    path = tmp_path / ("a" * 255)
+    with replacing(path) as stream:
+        stream.write(b"new")
+    assert path.read_bytes() == b"new"
+
+
+WRITER = """
+import sys
+from sheafcoarsen._support import replacing
+with replacing(sys.argv[1]) as stream:
+    stream.write(b"half of the new")
+    stream.flush()
+    print("writing", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_what_a_killed_process_left_is_removed_and_a_living_one_is_not_disturbed(tmp_path):
+    def writer(name):
+        process = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(tmp_path / name)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert process.stdout.readline() == b"writing\n"
+        return process
+
+    with writer("killed") as killed, writer("living") as living:
+        killed.kill()
+        killed.wait()
+        assert len(list(tmp_path.iterdir())) == 2
+        with replacing(tmp_path / "other") as stream:
+            assert len(list(tmp_path.iterdir())) == 2
+            stream.write(b"new")
+        living.communicate()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["living", "other"]
+    assert (tmp_path / "living").read_bytes() == b"half of the new"
+
+
+def test_a_file_that_is_removed_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
+    flock, removed = fcntl.flock, []
+
+    def late(stream, operation):
+        if operation == fcntl.LOCK_EX and not removed:
+            removed.append(stream.name)
+            os.unlink(stream.name)
+        return flock(stream, operation)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with replacing(tmp_path / "a") as stream:
+        stream.write(b"new")
+    assert removed
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+    assert (tmp_path / "a").read_bytes() == b"new"

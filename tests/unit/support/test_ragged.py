@@ -1,5 +1,6 @@
 import copy
 import pickle
+from functools import cached_property
 
 import networkx as nx
 import numpy as np
@@ -71,3 +72,22 @@ def test_copies_of_results_are_read_only_too(duplicate):
     assert np.array_equal(D.recoarsen(G).sheaf.tail_data, C.sheaf.tail_data)
     assert np.array_equal(other.refresh(G).sheaf.tail_data, K.sheaf.tail_data)
     assert np.array_equal(D.lift(D.pool(x)), C.lift(C.pool(x)))
+
+
+def test_what_is_pickled_does_not_depend_on_what_was_looked_at():
+    """Joblib and dask tell equal objects from others by their pickles."""
+    F = sc.gallery.bundle(nx.grid_2d_graph(4, 5), 2, noise=0.1, seed=0)
+    C = sc.coarsen(F, sc.select(F, 4), 2)
+    G = sc.PoseGraph([[0, 1]], [np.eye(2)], [[1.0, 0.0]])
+    out = sc.HiSP(n_modes=2, n_clusters=3)(F, np.ones((F.dim_c0, 1)))
+    for value in (F, C.partition, C.modes, C, sc.eliminate(F), G, out):
+        value = pickle.loads(pickle.dumps(value))
+        before = pickle.dumps(value)
+        for name in dir(value):
+            getattr(value, name, None)
+        assert any(isinstance(kind, cached_property) for kind in _attributes(type(value)))
+        assert pickle.dumps(value) == before, type(value)
+
+
+def _attributes(kind):
+    return [value for base in kind.__mro__ for value in vars(base).values()]

@@ -18,6 +18,9 @@ from sheafcoarsen._support import tables
         (1 + 2j, "1+2j"),
         ("<b>&", "&lt;b&gt;&amp;"),
         (None, "None"),
+        ("\x1b[31mred\r\n\x7f\x9b", r"\x1b[31mred\r\n\x7f\x9b"),
+        ("a\u202eb\u2028\ud800", r"a\u202eb\u2028\ud800"),
+        ("नमस्ते \u200d 👩\u200d🔬", "नमस्ते \u200d 👩\u200d🔬"),
     ],
     ids=str,
 )
@@ -60,3 +63,8 @@ def test_rows_of_numbers_show_their_first_few():
 def test_lines_of_numbers_stand_below_each_other():
     text = tables.number_lines({"one": 1.5, "longer": np.array([1.0, 2.0])})
     assert text == "  one     1.5\n  longer  [1. 2.]"
+
+
+def test_names_have_no_control_characters_and_are_cut_after_they_are_escaped():
+    assert tables.names(["a\x07", ("b\x07",)]) == r"a\x07, ('b\x07',)"
+    assert tables.names(["\x07" * 11]) == r"\x07" * 9 + r"\x0…"

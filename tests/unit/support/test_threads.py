@@ -1,5 +1,6 @@
 """Ranges of items side by side: every item once, results in order, errors to the caller."""
 
+import importlib.util
 import threading
 import time
 
@@ -10,7 +11,7 @@ import scipy.linalg  # noqa: F401  (loads scipy's own BLAS)
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sheafcoarsen._support import run_ranges
+from sheafcoarsen._support import bar, run_ranges
 from sheafcoarsen._support import threads as threads_module
 from sheafcoarsen._support.threads import thread_count
 
@@ -123,3 +124,25 @@ def test_thread_count_follows_numba(monkeypatch):
     assert thread_count() == 7
     monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 0)
     assert thread_count() == 1
+
+
+def run(show):
+    with bar(3, "local modes", show) as progress:
+        for _ in range(3):
+            progress.update()
+
+
+def test_a_bar_is_shown_when_asked_for_and_silent_otherwise(capsys):
+    run(False)
+    assert capsys.readouterr() == ("", "")
+    run(True)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "local modes: 100%" in shown.err
+    assert "3/3" in shown.err
+
+
+def test_without_the_widgets_of_notebooks_it_is_a_plain_one(capsys, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    run(True)
+    assert "local modes: 100%" in capsys.readouterr().err

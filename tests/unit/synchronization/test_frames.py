@@ -1,5 +1,7 @@
 """Frames by modes and by anchors, and their rounding."""
 
+import warnings
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -122,3 +124,21 @@ def test_signs_and_unitary_frames_are_rounded_to_their_groups():
     assert S.group == "U(2)"
     assert abs(S.rotations - g[0].conj().T @ g).max() < 1e-6
     assert S.angles.max() < 1e-6
+
+
+@pytest.mark.parametrize("n", [6, 300])
+@pytest.mark.parametrize(("miss", "told"), [(2e-7, True), (4e-6, False)])
+def test_frames_are_undetermined_where_eigenvalues_are_the_same_to_a_millionth(n, miss, told):
+    """A cycle of n turns by a in all has eigenvalues 2 - 2 cos((2 pi k + a) / n), each twice.
+
+    For a = pi - miss the gap is 4 miss / pi of the eigenvalue.
+    """
+    angle = np.pi - miss
+    turns = np.tile(np.eye(2), (n, 1, 1))
+    turns[0] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+    F = sc.CellularSheaf.connection([[i, (i + 1) % n] for i in range(n)], turns)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        S = sc.synchronize(F)
+    assert [w.category for w in caught] == [sc.SingularProblemWarning] * told
+    assert 0.5 < S.gap / S.eigenvalues[2] / (4 * miss / np.pi) < 2

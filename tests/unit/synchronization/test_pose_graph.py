@@ -85,6 +85,15 @@ BAD = {
         {"sightings": sc.Sightings([[9, 0]], [[1.0, 2.0]], 1.0)},
         "`sightings.edges[0]` names pose 9, but there are 3 poses",
     ),
+    "next": (
+        {"sightings": sc.Sightings([[2, 0], [3, 0]], np.zeros((2, 2)), 1.0)},
+        "`sightings.edges[1]` names pose 3, but there are 3 poses",
+    ),
+    "negative count": ({"n_vertices": -1}, "`n_vertices` must be at least 3"),
+    "huge count": ({"n_vertices": 10**400}, "`n_vertices` asks for 1e+400 vertices"),
+    "one array": ({"poses": (np.zeros((3, 2, 2)),)}, "`poses` must be a pair of arrays"),
+    "no array": ({"poses": 3, "n_vertices": None}, "`poses` must be a pair of arrays"),
+    "scalars": ({"poses": (1.0, 2.0), "n_vertices": None}, "`poses[1]` must have shape (n, d)"),
 }
 
 
@@ -93,6 +102,16 @@ def test_bad_input_is_named(change, message):
     G, _ = pose_graph(2, EDGES)
     with pytest.raises(ValueError, match=re.escape(message)):
         dataclasses.replace(G, **change)
+
+
+@pytest.mark.parametrize(
+    "count", [np.inf, np.nan, 3.5, True, np.ma.masked, "3", [3], np.array([3]), 3j, {}]
+)
+def test_a_number_of_vertices_is_an_integer(count):
+    G, _ = pose_graph(2, EDGES)
+    with pytest.raises(TypeError, match="`n_vertices` must be an integer, got"):
+        dataclasses.replace(G, n_vertices=count)
+    assert dataclasses.replace(G, n_vertices=np.uint8(4)).n_vertices == 4
 
 
 def test_landmarks_are_counted():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import sheafcoarsen as sc
 from sheafcoarsen.synchronization.connection import read_connection
 from sheafcoarsen.synchronization.residuals import angles_of, edge_turns, offsets_of, rotation_costs
 from tests.support.helpers import assert_residual
@@ -47,3 +48,17 @@ def test_costs_by_hand(dim):
     for e, (i, j) in enumerate(G.edges):
         wanted = G.kappa[e] * np.linalg.norm(R[j] - R[i] @ G.rotations[e]) ** 2
         assert_residual(costs[e] - wanted, G.kappa[e], 8.0, n=dim)
+
+
+@pytest.mark.parametrize("angle", [0.0, 1.0])
+def test_an_edge_of_weight_zero_has_no_angle(angle):
+    """It says nothing, so that poses neither agree nor disagree with it."""
+    turn = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+    maps = np.tile(np.eye(2), (4, 1, 1))
+    tails, heads = maps.copy(), maps.copy()
+    heads[0] = turn
+    tails[2] = heads[2] = 0
+    F = sc.CellularSheaf([(0, 1), (1, 2), (0, 2), (2, 3)], tails, heads)
+    S = sc.synchronize(F)
+    assert np.isnan(S.angles).tolist() == [False, False, True, False]
+    assert not S.edge_costs[2]

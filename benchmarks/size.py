@@ -1,0 +1,137 @@
+"""Size of the package: lines, files, functions, constants.
+
+``python -m benchmarks.size`` prints the table for this checkout; ``python -m benchmarks.size
+OTHER`` compares it with another checkout.
+"""
+
+import argparse
+import ast
+import io
+import tokenize
+from pathlib import Path
+
+PACKAGE = "sheafcoarsen"
+NOT_CODE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENCODING,
+    tokenize.ENDMARKER,
+}
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def code_lines(text: str, tree: ast.Module) -> int:
+    """Return the number of lines that hold code: no blank line, comment or docstring."""
+    lines = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in NOT_CODE:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(tree):
+        if is_string(node):
+            lines.difference_update(range(node.lineno, node.end_lineno + 1))
+    return len(lines)
+
+
+def is_string(node: ast.AST) -> bool:
+    """Return whether a statement is a string alone: the docstring of what it follows."""
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def constants(tree: ast.Module) -> list[str]:
+    """Return the upper-case names that a module assigns, fields of classes included."""
+    bodies = [tree.body, *(node.body for node in tree.body if isinstance(node, ast.ClassDef))]
+    found = []
+    for statement in (statement for body in bodies for statement in body):
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        if isinstance(statement, ast.AnnAssign):
+            targets = [statement.target]
+        for target in targets:
+            names = target.elts if isinstance(target, ast.Tuple) else [target]
+            found += [name.id for name in names if isinstance(name, ast.Name) and name.id.isupper()]
+    return found
+
+
+def exported(tree: ast.Module) -> list[str]:
+    """Return the names of ``__all__``."""
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
+            return [ast.literal_eval(element) for element in statement.value.elts]
+    return []
+
+
+def public_functions(trees: dict[str, ast.Module]) -> int:
+    """Return the number of functions, and methods of classes, that a user may call.
+
+    They are exported by the package or by one of the modules that it exports.
+    """
+    modules = [PACKAGE, *(f"{PACKAGE}.{name}" for name in ("gallery", "plot", "distributed"))]
+    names = {name for module in modules for name in exported(trees[module])}
+    ranks = trees[f"{PACKAGE}.ranks"]
+    names |= {node.name for node in ranks.body if isinstance(node, FUNCTIONS | ast.ClassDef)}
+    count, seen = 0, set()
+    for tree in trees.values():
+        for node in tree.body:
+            if getattr(node, "name", "_").startswith("_") or node.name not in names:
+                continue
+            if isinstance(node, FUNCTIONS):
+                count += node.name not in seen
+                seen.add(node.name)
+            elif isinstance(node, ast.ClassDef):
+                count += sum(
+                    isinstance(method, FUNCTIONS) and not method.name.startswith("_")
+                    for method in node.body
+                )
+    return count
+
+
+def measured(root: Path) -> dict[str, float]:
+    """Return the figures of one checkout."""
+    sources = {path: path.read_text("utf-8") for path in sorted((root / PACKAGE).rglob("*.py"))}
+    by_path = {path: ast.parse(text) for path, text in sources.items()}
+    trees = {}
+    for path, tree in by_path.items():
+        parts = path.relative_to(root).with_suffix("").parts
+        trees[".".join(parts).removesuffix(".__init__")] = tree
+    functions = sum(
+        isinstance(node, FUNCTIONS) for tree in by_path.values() for node in ast.walk(tree)
+    )
+    public = public_functions(trees)
+    tests = [path.read_text("utf-8") for path in (root / "tests").rglob("*.py")]
+    inits = [tree for path, tree in by_path.items() if path.name == "__init__.py"]
+    return {
+        "lines of the package": sum(len(text.splitlines()) for text in sources.values()),
+        "lines of code": sum(code_lines(text, by_path[path]) for path, text in sources.items()),
+        "files": len(sources),
+        "functions": functions,
+        "public functions and methods": public,
+        "functions for each public one": (functions - public) / public,
+        "module constants": sum(len(constants(tree)) for tree in by_path.values()),
+        "names through `__init__`": sum(len(exported(tree)) for tree in inits),
+        "lines of tests": sum(len(text.splitlines()) for text in tests),
+        "files of tests": len(tests),
+    }
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description="Size of the package")
+    parser.add_argument("other", nargs="?", type=Path, help="another checkout, shown first")
+    other = parser.parse_args().other
+    here = Path(__file__).parents[1]
+    columns = [measured(root) for root in ([other] if other else []) + [here]]
+    print("| |" + (" other |" if other else "") + " here |")
+    print("|---|" + "---:|" * len(columns))
+    for name, value in columns[-1].items():
+        digits = 1 if isinstance(value, float) else 0
+        print(f"| {name} | " + " | ".join(f"{c[name]:,.{digits}f}" for c in columns) + " |")
+
+
+if __name__ == "__main__":
+    main()

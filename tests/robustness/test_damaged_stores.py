@@ -1,0 +1,442 @@
+"""Stores that are damaged, mixed up, forged or of an earlier version."""
+
+import itertools
+import shutil
+import tarfile
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+import sheafcoarsen.distributed as dist
+from sheafcoarsen.distributed.arrays import Root, write_array
+from tests.support.helpers import ties_allowed
+from tests.unit.distributed.cases import differences, grid_sheaf, ragged_sheaf
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+def chunks_of(folder):
+    """Return the chunks of a store; edges in its parts are what a run has put together."""
+    chunks = [path for path in Path(folder).rglob("*") if "c" in path.parts and path.is_file()]
+    return sorted(path for path in chunks if "parts" not in path.parts or "edge" not in str(path))
+
+
+@pytest.fixture
+def stored(url):
+    """Return a coarsening of three shards and its source, on the disk."""
+    F = ragged_sheaf(n=60, m=150)
+    P = sc.select(F, 10)
+    src = dist.to_store(url("src"), F, part_bytes=1000)
+    with ties_allowed():
+        return dist.coarsen(src, url("out"), P, 3, n_shards=3, compress=False)
+
+
+# ---------------------------------------------------------------- chunks of another array
+
+
+def test_chunks_swapped_are_seen(stored, url):
+    """Whatever their checksums: every two chunks of one size, and arrays with their metadata."""
+    pairs = [
+        (one, other)
+        for name in ("src", "out")
+        for one, other in itertools.combinations(chunks_of(url(name)), 2)
+        if one.stat().st_size == other.stat().st_size and one.read_bytes() != other.read_bytes()
+    ]
+    assert len(pairs) > 10
+    for k, (one, other) in enumerate(pairs):
+        if k % 2:  # the arrays whole
+            one, other = (path.parents[1 + (path.parent.name != "c")] for path in (one, other))
+        swap(one, other)
+        with pytest.raises(dist.StoreError):
+            dist.open_coarsening(url("out")).load()
+        swap(one, other)
+    assert dist.open_coarsening(url("out")).load().sheaf.n_vertices == 10
+
+
+def swap(one, other):
+    held = one.with_name("held")
+    one.rename(held)
+    other.rename(one)
+    held.rename(other)
+
+
+def test_a_chunk_of_an_older_version_of_the_store_is_seen(url):
+    """A sheaf on the same graph was in its place before."""
+    F = grid_sheaf(6)
+    dist.to_store(url("src"), F.with_maps(2 * F.tail_data, F.head_data), part_bytes=2000)
+    shutil.move(url("src"), url("older"))
+    dist.to_store(url("src"), F, part_bytes=2000)
+    changed = 0
+    for path in chunks_of(url("src")):
+        older = Path(url("older"), path.relative_to(url("src")))
+        held = path.read_bytes()
+        for whole in (False, True):  # with its metadata, which is whole too
+            if whole:
+                array = path.parents[1 + (path.parent.name != "c")]
+                meta, text = array / "zarr.json", (array / "zarr.json").read_bytes()
+                meta.write_bytes(Path(url("older"), meta.relative_to(url("src"))).read_bytes())
+            elif older.read_bytes() == held:
+                continue
+            path.write_bytes(older.read_bytes())
+            with pytest.raises(dist.StoreError, match="is not the one that was written here"):
+                dist.open_store(url("src")).load()
+            changed += 1
+        path.write_bytes(held)
+        meta.write_bytes(text)
+    assert changed > 8
+    assert np.array_equal(dist.open_store(url("src")).load().tail_data, F.tail_data)
+
+
+# ---------------------------------------------------------------- right checksums, wrong contents
+
+
+def first(name):
+    return lambda store: f"basis/{store.header.basis[0]}/{name}"
+
+
+def put(index, value):
+    """Return what replaces an entry of an array."""
+
+    def change(values):
+        values = values.copy()
+        values.reshape(-1)[index] = value
+        return values
+
+    return change
+
+
+SOURCE = [
+    ("edges", put(3, 60), "the array edges holds 60 at index 3, outside of 0 .. 59"),
+    ("edges", put(0, -1), "the array edges holds -1 at index 0"),
+    ("edges", lambda values: values[:-1], r"the array edges must hold integers of shape \(150, 2"),
+    ("edges", lambda values: values.astype(float), "the array edges must hold integers"),
+    ("vertex_dims", put(2, -1), "the array vertex_dims holds -1"),
+    ("vertex_dims", put(2, 7), "`dim_c0` is"),
+    ("edge_dims", put(2, -1), "the array edge_dims holds -1"),
+    ("edge_dims", put(2, 7), "`dim_c1` and `n_bytes` are"),
+    ("edge_dims", lambda values: values[::-1].copy(), "`dim_c1` and `n_bytes` are"),
+    ("part_ptr", put(-1, 149), "the array part_ptr must ascend from 0 to 150 edges"),
+    ("part_ptr", put(0, 1), "the array part_ptr must ascend"),
+    ("part_ptr", put(1, 150), "the array part_ptr must ascend"),
+    ("part_ptr", put(1, 2), "entries of tail maps, but"),
+    ("parts/000001/tail", put(3, np.nan), "part 1: the tail maps must be finite, got nan at ind"),
+    ("parts/000001/head", put(3, np.inf), "part 1: the head maps must be finite, got inf at ind"),
+    ("parts/000001/head", put(3, 1e160), "part 1: the head maps have entries up to 1e.160, whose"),
+    ("parts/000001/head", lambda values: values[:-1], "part 1 holds .* entries of head maps, but"),
+    ("parts/000001/head", lambda values: values.astype(np.float32), "must hold float64 of shape"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "message"), SOURCE)
+def test_a_source_with_wrong_contents_is_refused(name, change, message, url):
+    """Nothing is read beyond the end of an array, and no wrong number is returned."""
+    F = ragged_sheaf(n=60, m=150)
+    src = dist.to_store(url("src"), F, part_bytes=1000)
+    maps = name.startswith("parts")
+    values = change(src.array(name, float if maps else None, (None,) * (1 + (name == "edges"))))
+    write_array(src.root, name, values, packed=not maps)
+    src, P = dist.open_store(url("src")), np.arange(60) // 10
+    for use in (
+        lambda: src.load(),
+        lambda: dist.laplacian_operator(src) @ np.ones(F.dim_c0),
+        lambda: dist.coarsen(src, url("out"), P, 1),
+        lambda: dist.coarsen(src, url("other"), P, 1, local_operator="principal", n_shards=2),
+    ):
+        with pytest.raises(dist.StoreError, match=message):
+            use()
+
+
+COARSE = [
+    ("edge_numbers", put(0, 1000), "the array edge_numbers holds 1000 at index 0"),
+    ("edge_numbers", lambda values: values * 0, "the array edge_numbers holds an edge twice"),
+    ("labels", put(4, 10), "the array labels holds 10 at index 4"),
+    ("labels", put(4, -1), "the array labels holds -1"),
+    (first("vertices"), put(0, 60), "vertices holds 60 at index 0"),
+    (first("vertices"), lambda values: values[::-1].copy(), "vertices does not hold vertices of"),
+    (first("clusters"), put(0, 10), "clusters holds 10 at index 0"),
+    (first("clusters"), lambda values: values[::-1].copy(), "clusters does not ascend"),
+    (first("data"), put(0, np.nan), "the entries of R in basis/.* must be finite"),
+    (first("data"), put(0, 1e160), "the entries of R in basis/.* whose squares overflow"),
+    (first("data"), lambda values: values[1:], "data must hold float64 of shape"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "message"), COARSE)
+def test_a_coarsening_with_wrong_contents_is_refused(name, change, message, stored, url):
+    C = stored.sheaf
+    name = name if isinstance(name, str) else name(C)
+    maps = name.endswith("data")
+    write_array(C.root, name, change(C.array(name, float if maps else None)), packed=not maps)
+    D = dist.open_coarsening(url("out"))
+    uses = [D.load, D.verify]
+    if name != "edge_numbers":
+        uses += [lambda: D.lift(np.ones(C.dim_c0)), lambda: D.pool(np.ones(D.fine.dim_c0))]
+        uses += [lambda: D.ledger(np.ones(D.fine.dim_c0))]
+    for use in uses:
+        with pytest.raises(dist.StoreError, match=message):
+            use()
+
+
+def test_shards_that_lack_a_cluster_or_a_vertex_are_refused(stored, url):
+    C = stored.sheaf
+    folder = f"basis/{C.header.basis[0]}"
+    vertices, clusters = (C.array(f"{folder}/{name}") for name in ("vertices", "clusters"))
+    data = C.array(f"{folder}/data", float)
+    rank, dim = C.vertex_dims(), stored.fine.vertex_dims()
+    label = stored.partition.labels[vertices[-1]]
+    write_array(C.root, f"{folder}/vertices", vertices[:-1])
+    kept = len(data) - int(rank[label] * dim[vertices[-1]])
+    write_array(C.root, f"{folder}/data", data[:kept], packed=False)
+    with pytest.raises(dist.StoreError, match="its shards hold 59 of 60 fine vertices"):
+        dist.open_coarsening(url("out")).lift(np.ones(C.dim_c0))
+    write_array(C.root, f"{folder}/clusters", clusters[1:])
+    with pytest.raises(dist.StoreError, match="does not hold vertices of its clusters"):
+        dist.open_coarsening(url("out")).lift(np.ones(C.dim_c0))
+    empty = clusters[:0]
+    for name in ("vertices", "clusters"):
+        write_array(C.root, f"{folder}/{name}", empty)
+    write_array(C.root, f"{folder}/data", data[:0], packed=False)
+    with pytest.raises(dist.StoreError, match="its shards hold cluster . not once"):
+        dist.open_coarsening(url("out")).pool(np.ones(stored.fine.dim_c0))
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        (
+            "labels",
+            lambda labels: (labels + 1) % 10,
+            "edges of its fine sheaf|vertices of",
+        ),
+        (first("scores"), put(0, np.nan), "scores hold NaN"),
+        (first("operator_norms"), put(0, np.inf), "`operator_norms` must be finite"),
+        (first("tied"), lambda tied: tied[:-1], "tied must hold int8 of shape"),
+        ("edges", lambda edges: edges[::-1].copy(), "entries of|crossing edges of its fine sheaf"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused_as_in_files(name, change, message, stored, url):
+    C = stored.sheaf
+    name = name if isinstance(name, str) else name(C)
+    dtype = {"scores": float, "operator_norms": float, "tied": np.int8}.get(name.split("/")[-1])
+    values = change(C.array(name, dtype, (None,) * (1 + (name == "edges"))))
+    write_array(C.root, name, values, packed=dtype is not float)
+    with pytest.raises(dist.StoreError, match=message):
+        dist.open_coarsening(url("out")).load()
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [([0, 2, 2, 1], "3 clusters, not 2"), ([0, 0, 2, 2], "labels"), ([0, -1, 1, 1], "labels")],
+)
+def test_a_partition_that_is_none_is_refused(labels, message, memory):
+    P = dist.to_store(memory("P"), sc.Partition([0, 0, 1, 1]))
+    write_array(Root(P.place, P.header.id), "labels", np.array(labels))
+    with pytest.raises(dist.StoreError, match=message):
+        dist.open_store(memory("P")).load()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"[1, 2", "cannot be read"),
+        (b"[1, 2, 2, 3]", "tell the vertices apart"),
+        (b"[1, 2]", "2 names for 4 vertices"),
+        (b"[" * 10**5, "cannot be read"),
+    ],
+)
+def test_names_that_are_none_are_refused(text, message, memory):
+    F = sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 3]]).with_labels(list("abcd"))
+    src = dist.to_store(memory("src"), F)
+    write_array(src.root, "vertex_labels", np.frombuffer(text, np.uint8).astype(np.int16))
+    with pytest.raises(dist.StoreError, match=f"`vertex_labels` .*{message}"):
+        src.load()
+
+
+# ---------------------------------------------------------------- addresses in a store
+
+
+def test_a_stored_address_is_not_followed_to_another_file_system(url, memory):
+    F = grid_sheaf(4)
+    C = sc.coarsen(F, sc.Partition(np.arange(16) // 4), 2)
+    src = dist.to_store(memory("src"), F)
+    dist.coarsen(src, url("out"), C.partition, 2)
+    with pytest.raises(dist.StoreError, match=r"out names 'memory://.*, which is not in this mach"):
+        dist.open_coarsening(url("out"))
+    for source in (memory("src"), src):
+        D = dist.open_coarsening(url("out"), source=source)
+        assert np.array_equal(D.load().sheaf.edges, C.sheaf.edges)
+    with pytest.raises(dist.StoreError, match="is not the store that"):
+        dist.open_coarsening(url("out"), source=dist.to_store(memory("other"), F))
+    with pytest.raises(TypeError, match="`source` must be a path or an address, got int"):
+        dist.open_coarsening(url("out"), source=3)
+
+
+@pytest.mark.parametrize(
+    ("out", "source", "followed"),
+    [
+        ("s3://bucket/out", "s3://bucket/a/src", True),
+        ("s3://bucket/out", "s3://other/src", False),
+        ("s3://bucket/out", "/etc/src", False),
+        ("s3://bucket/out", "simplecache::s3://bucket/src", False),
+        ("s3://bucket/out", "foo://bucket/src", False),
+        ("s3://bucket/out", "", False),
+        ("memory://out", "memory://src", True),
+        ("/data/out", "/elsewhere/src", True),
+        ("/data/out", "http://host/src", False),
+        ("http://host/out", "http://other/src", False),
+    ],
+)
+def test_which_stored_addresses_are_followed(out, source, followed):
+    from sheafcoarsen.distributed.place import place_of
+    from sheafcoarsen.distributed.result import stored_place
+
+    if followed:
+        assert stored_place(place_of(out), source).url == source
+    else:
+        with pytest.raises(dist.StoreError, match="give that address, or the store opened, as `s"):
+            stored_place(place_of(out), source)
+
+
+def test_levels_that_were_moved_are_opened(url):
+    src = dist.to_store(url("src"), grid_sheaf(8))
+    with ties_allowed():
+        H = dist.coarsen_levels(src, url("levels"), 4, 2, rank=2, memory_bytes=0)
+    shutil.move(url("src"), url("src-elsewhere"))
+    shutil.move(url("levels"), url("elsewhere"))
+    with pytest.raises(dist.StoreError, match="there is no store"):
+        dist.open_levels(url("elsewhere"))
+    again = dist.open_levels(url("elsewhere"), source=url("src-elsewhere"))
+    assert [C.sheaf.header.id for C in again] == [C.sheaf.header.id for C in H]
+    assert again[1].fine.url == url("elsewhere") + "/level-0"
+
+
+# ---------------------------------------------------------------- version 1
+
+
+@pytest.fixture(scope="module")
+def version_1():
+    """Return the address of stores that were written in version 1."""
+    fs = fsspec.filesystem("memory")
+    with tarfile.open(DATA / "stores_version_1.tar.xz") as archive:
+        for member in archive.getmembers():
+            fs.pipe_file("/" + member.name, archive.extractfile(member).read())
+    return "memory://version-1"
+
+
+@pytest.mark.parametrize("name", ["internal_real", "oversampled_complex", "basis_complex"])
+def test_coarsenings_of_version_1_load(name, version_1):
+    C, D = sc.load(DATA / f"{name}.npz"), dist.open_coarsening(f"{version_1}/{name}")
+    E = D.load()
+    assert D.verify().passed
+    for one, other in ((C.fine, E.fine), (C.sheaf, E.sheaf)):
+        for array in ("edges", "vertex_dims", "edge_dims", "tail_data", "head_data"):
+            assert np.array_equal(getattr(one, array), getattr(other, array))
+    assert C.fine.vertex_labels == E.fine.vertex_labels
+    assert (C.prolongation != E.prolongation).nnz == 0
+    assert np.array_equal(C.restored_loops, E.restored_loops)
+    if C.modes is not None:
+        assert differences(C, E) == []
+        for setting in ("rings", "target", "pilot", "over_budget"):
+            assert getattr(C.modes, setting) == getattr(E.modes, setting)
+
+
+def test_stores_of_version_1_go_on(version_1, memory):
+    C = sc.load(DATA / "internal_real.npz")
+    src, P = (dist.open_store(f"{version_1}/{name}") for name in ("sheaf", "partition"))
+    assert np.array_equal(P.load().labels, C.partition.labels)
+    assert len(src.parts) == 3
+    assert np.array_equal(src.load().tail_data, C.fine.tail_data)
+    D = dist.open_coarsening(f"{version_1}/coarse")
+    assert D.verify().passed
+    assert np.array_equal(D.load().partition.labels, C.partition.labels)
+    # the same call finds what is finished
+    again = dist.coarsen(src, f"{version_1}/coarse", P, C.modes.ranks)
+    assert again.sheaf.header == D.sheaf.header
+    assert again.sheaf.header.version == 1
+    anew = dist.coarsen(src, memory("out"), P, C.modes.ranks, n_shards=2)
+    assert anew.sheaf.header.version == 2
+    H = dist.open_levels(f"{version_1}/levels")
+    assert [C.sheaf.n_vertices for C in H] == [3, 2]
+    assert all(C.verify().passed for C in H)
+
+
+def test_an_unfinished_run_of_version_1_is_refused(version_1, memory):
+    from sheafcoarsen.distributed.place import place_of
+    from sheafcoarsen.distributed.request import checked
+
+    src = dist.open_store(f"{version_1}/sheaf")
+    P = np.arange(src.n_vertices) // 3
+    run = checked(src, P, 2).run
+    (place_of(memory("out")) / "work/claim.json").note({"run": run})
+    with pytest.raises(FileExistsError, match="unfinished run of another call"):
+        dist.coarsen(src, memory("out"), P, 2)
+
+
+def test_damage_that_version_1_can_tell_is_told(version_1):
+    fs = fsspec.filesystem("memory")
+    path = "/version-1/sheaf/parts/000001/tail/zarr.json"
+    held = fs.cat_file(path)
+    try:
+        for change in ((b"float64", b"complex64"), (b"float64", b"int64"), (b"[", b"[2, ")):
+            fs.pipe_file(path, held.replace(*change))
+            with pytest.raises(dist.StoreError):
+                dist.open_store(f"{version_1}/sheaf").load()
+    finally:
+        fs.pipe_file(path, held)
+
+
+# ---------------------------------------------------------------- at random
+
+
+KINDS = ("flip", "swap", "cut", "zeros", "gone", "copy", "longer")
+
+
+def damaged(rng, files):
+    """Return what a damage makes of some of the files: {name: contents, None where it is gone}."""
+    one, other = rng.choice(sorted(files), 2, replace=False)
+    held, more, at = files[one], files[other], int(rng.integers(len(files[one])))
+    kind = rng.choice(KINDS)
+    return {
+        "flip": {one: held[:at] + bytes([held[at] ^ (1 << rng.integers(8))]) + held[at + 1 :]},
+        "swap": {one: more, other: held},
+        "cut": {one: held[:at]},
+        "zeros": {one: held[:at] + bytes(len(held) - at)},
+        "gone": {one: None},
+        "copy": {one: more},
+        "longer": {one: held + more},
+    }[kind]
+
+
+def survived(seeds, memory):
+    """Damage stores at random and return how often nobody noticed, which must do no harm."""
+    F = ragged_sheaf(n=60, m=150)
+    src = dist.to_store(memory("src"), F, part_bytes=2000)
+    with ties_allowed():
+        C = dist.coarsen(src, memory("out"), sc.select(F, 10), 3, n_shards=3, compress=False)
+    expected, z = C.load(), np.ones(C.sheaf.dim_c0)
+    lifted, image = C.lift(z), dist.laplacian_operator(src) @ np.ones(F.dim_c0)
+    fs, root = C.sheaf.place.file_system()
+    files = {path: fs.cat_file(path) for path in fs.find(root.rpartition("/")[0])}
+    count = 0
+    for seed in seeds:
+        changed = damaged(np.random.default_rng(seed), files)
+        for path, contents in changed.items():
+            fs.rm_file(path) if contents is None else fs.pipe_file(path, contents)
+        try:
+            D = dist.open_coarsening(memory("out"))
+            assert differences(expected, D.load()) == [], (seed, changed)
+            assert np.array_equal(D.lift(z), lifted), (seed, changed)
+            assert np.array_equal(dist.laplacian_operator(D.fine) @ np.ones(F.dim_c0), image)
+            count += 1
+        except dist.StoreError:
+            pass
+        for path in changed:
+            fs.pipe_file(path, files[path])
+    return count
+
+
+def test_random_damage_is_seen_or_harmless(memory):
+    assert survived(range(40), memory) < 20

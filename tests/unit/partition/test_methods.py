@@ -1,0 +1,186 @@
+"""Balls, matching, spectral clustering and METIS, before the repair."""
+
+import sys
+from types import SimpleNamespace
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from sheafcoarsen._kernels import partition as kernels
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen._kernels.partition import balls
+from sheafcoarsen._kernels.partition import heap as heaps
+from sheafcoarsen.partition import methods, select
+from sheafcoarsen.partition.links import links_of
+from sheafcoarsen.partition.methods import SWEEPS, find_balls, match_levels
+from tests.unit.partition.test_selection import assert_guarantees
+
+
+def test_heavy_links_are_matched_first():
+    G = nx.path_graph(8)
+    for u in (0, 2, 4, 6):
+        G.edges[u, u + 1]["weight"] = 5.0
+    labels = match_levels(links_of(G, "graph"), 4, np.random.default_rng(0))
+    assert (labels[0::2] == labels[1::2]).all()
+    assert len(np.unique(labels)) == 4
+
+
+def test_a_group_takes_what_it_has_room_for():
+    """A star: pairs alone would stall at once."""
+    links = links_of(nx.star_graph(20), "graph")
+    groups = np.empty(21, dtype=np.int32)
+    count = kernels.match(links, np.arange(21), 1, 7.0, groups)
+    assert np.bincount(groups).max() == 7
+    assert count == 15
+
+
+def test_levels_stop_where_groups_are_full():
+    labels = match_levels(links_of(nx.star_graph(60), "graph"), 10, np.random.default_rng(1))
+    assert 10 < len(np.unique(labels)) < 61
+
+
+def test_what_was_matched_is_refined(monkeypatch):
+    G = nx.random_geometric_graph(1500, 0.05, seed=13)
+    links, edges, cuts = links_of(G, "graph"), np.array(G.edges), []
+    for refine in (lambda links, labels, n_clusters: None, methods.refine):
+        monkeypatch.setattr(methods, "refine", refine)
+        labels = match_levels(links, 60, np.random.default_rng(0))
+        cuts.append((labels[edges[:, 0]] != labels[edges[:, 1]]).sum())
+    assert cuts[1] < 0.97 * cuts[0]
+
+
+def test_balls_do_not_run_through_hubs():
+    links = links_of(nx.barabasi_albert_graph(4000, 3, seed=23), "graph")
+    labels = np.empty(4000, dtype=np.int32)
+    heap = np.empty(len(links.ends) + 1, dtype=np.int64)
+    count = balls.grow(links, 100, 29, labels, heap)
+    assert 90 <= count <= 110
+
+
+def test_refinement_sweeps_lower_the_cut():
+    G = nx.random_geometric_graph(1500, 0.05, seed=13)
+    edges = np.array(G.edges)
+    links = links_of(G, "graph")
+    n_clusters = 60
+    labels = np.empty(1500, dtype=np.int32)
+    heap = np.empty(len(links.ends) + 1, dtype=np.int64)
+    count = balls.grow(links, n_clusters, 17, labels, heap)
+    before = (labels[edges[:, 0]] != labels[edges[:, 1]]).sum()
+    weight = np.bincount(labels, minlength=count)
+    mean = 1500 / n_clusters
+    balls.refine(links, labels, weight, mean / 3, 1.5 * mean, SWEEPS)
+    assert (labels[edges[:, 0]] != labels[edges[:, 1]]).sum() < 0.95 * before
+    assert np.array_equal(weight, np.bincount(labels, minlength=count))
+
+
+def test_heap_sorts():
+    rng = np.random.default_rng(19)
+    values = rng.integers(0, 9, 200) / 4
+    for code in (heaps.ascending_code, heaps.descending_code):
+        heap = np.empty(200, dtype=np.int64)
+        size = 0
+        for i, value in enumerate(values):
+            size = heaps.heap_push(heap, size, code(value, i))
+        order = []
+        while size:
+            order.append(int(heaps.code_item(heap[0])))
+            size = heaps.heap_pop(heap, size)
+        sign = 1 if code is heaps.ascending_code else -1
+        assert order == np.argsort(sign * values, kind="stable").tolist()
+
+
+def test_balls_are_grown_and_then_refined():
+    links = links_of(nx.convert_node_labels_to_integers(nx.grid_2d_graph(20, 21)), "graph")
+    found = find_balls(links, 20, np.random.default_rng(3))
+    grown = np.empty(420, dtype=np.int32)
+    heap = np.empty(len(links.ends) + 1, dtype=np.int64)
+    start = int(np.random.default_rng(3).integers(420))
+    count = balls.grow(links, 20, start, grown, heap)
+    assert found.max() + 1 == count
+    assert 0 < (found != grown).sum() < 210
+
+
+def fake_metis(labels, calls, **more):
+    def part_graph(n_clusters, **options):
+        calls.append((n_clusters, options))
+        return 0, labels
+
+    return SimpleNamespace(part_graph=part_graph, Options=lambda **options: options, **more)
+
+
+@pytest.mark.parametrize("recent", [True, False])
+def test_empty_and_disconnected_parts_of_metis_are_repaired(monkeypatch, recent):
+    calls = []
+    more = {"CSRAdjacency": lambda starts, ends: (starts, ends)} if recent else {}
+    labels = [3, 0, 0, 3, 3, 0, 0, 0, 3, 3, 3, 3]  # 1 and 2 are empty, 0 and 3 in pieces
+    monkeypatch.setitem(sys.modules, "pymetis", fake_metis(labels, calls, **more))
+    G = nx.path_graph(12)
+    G.edges[0, 1]["weight"] = 0.0
+    G.edges[1, 2]["weight"] = 2.5
+    partition = select(G, 4, method="metis", seed=3)
+    select(G, 4, method="metis", seed=4)
+    assert_guarantees(partition, 4, 12, list(G.edges))
+    (n_clusters, options), (_, other) = calls
+    assert n_clusters == 4
+    assert ("adjacency" in options) == recent
+    weights = np.asarray(options["eweights"])
+    assert weights.dtype.kind == "i"
+    assert weights.min() == 1
+    assert weights.max() == 1000
+    assert options["options"]["seed"] != other["options"]["seed"]
+
+
+def test_metis_without_pymetis_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pymetis", None)
+    with pytest.raises(ImportError, match=r"pip install sheafcoarsen\[metis\]"):
+        select(nx.path_graph(5), 2, method="metis")
+
+
+# ---------------------------------------------------------------- single methods
+
+
+def test_spectral_finds_unequal_cliques_that_balance_would_cut():
+    G = nx.disjoint_union(nx.complete_graph(30), nx.complete_graph(5))
+    G.add_edge(0, 30)
+    partition = select(G, 2, method="spectral")
+    assert sorted(partition.sizes.tolist()) == [5, 30]
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_spectral_finds_large_blocks_by_lanczos():
+    sizes = [300, 400, 500]
+    G = nx.stochastic_block_model(sizes, 0.002 + 0.05 * np.eye(3), seed=11)
+    truth = np.repeat([0, 1, 2], sizes)
+    partition = select(np.array(G.edges), 3, method="spectral")
+    table = np.zeros((3, 3))
+    np.add.at(table, (truth, partition.labels), 1)
+    assert table.max(axis=1).sum() >= 0.98 * 1200
+
+
+def test_spectral_cuts_a_long_path_evenly():
+    sizes = select(nx.path_graph(3000), 4, method="spectral").sizes  # eigenvalues 1e-7 apart
+    assert sizes.min() >= 500
+
+
+# ---------------------------------------------------------------- arguments
+
+
+def test_spectral_refuses_many_clusters_and_names_balls():
+    with pytest.raises(
+        ValueError, match=r'`n_clusters` must be at most 500 .* got 501; use "balls"'
+    ):
+        select(nx.path_graph(600), 501, method="spectral")
+
+
+@pytest.mark.parametrize(("n", "called"), [(1000, 0), (1001, 1)])
+def test_all_eigenvectors_of_small_components_are_computed_and_a_few_of_large_ones(
+    n, called, monkeypatch
+):
+    calls, few = [], methods._largest_eigenvectors
+    monkeypatch.setattr(
+        methods, "_largest_eigenvectors", lambda *args: calls.append(1) or few(*args)
+    )
+    graph = nx.random_regular_graph(4, n, seed=1)
+    assert select(graph, 3, "spectral").n_clusters == 3
+    assert len(calls) == called
