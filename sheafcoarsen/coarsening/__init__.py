@@ -4,15 +4,13 @@
     :func:`coarsen` and its result, :class:`Coarsening`, which knows the way up and down and
     coarsens new maps again;
 ``realization.py``
-    the coarse sheaf of an R, whose Laplacian is R* L R (``thm:Galerkin_realization``): first
-    ``crossing.py``, the maps of crossing edges, fine maps times blocks of R, compressed where
-    asked; then ``loops.py``, a loop at each coarse vertex for the energy kept inside its cluster;
+    the coarse sheaf of an R, whose Laplacian is R* L R (``thm:Galerkin_realization``): first the
+    maps of crossing edges, fine maps times blocks of R, compressed where asked; then
+    ``loops.py``, a loop at each coarse vertex for the energy kept inside its cluster;
 ``views.py``, ``quotient.py``
     what a coarsening shows: the way up and down, operators, the graph of clusters;
-``checks.py``, ``refresh.py``
+``checks.py``
     whether what a caller brings fits together, and whether a sheaf may take another's place;
-``growth.py``
-    whether the coarse Laplacian has more entries than the fine one;
 ``ledger.py``
     what the energy of a cochain becomes, line by line, so that the lines add up.
 
@@ -35,7 +33,7 @@ True
 True
 """
 
-from sheafcoarsen.coarsening.checks import check_pattern
+from sheafcoarsen.coarsening.checks import check_pattern, check_topology
 from sheafcoarsen.coarsening.coarsening import (
     Coarsening,
     check_coarsening,
@@ -44,7 +42,6 @@ from sheafcoarsen.coarsening.coarsening import (
     realized,
     refresh_coarsening,
 )
-from sheafcoarsen.coarsening.crossing import SERIAL_BELOW
 from sheafcoarsen.coarsening.ledger import (
     EnergyLedger,
     check_isometry,
@@ -52,8 +49,7 @@ from sheafcoarsen.coarsening.ledger import (
     energy_ledger,
     truncation_bound,
 )
-from sheafcoarsen.coarsening.realization import realize
-from sheafcoarsen.coarsening.refresh import check_topology
+from sheafcoarsen.coarsening.realization import SERIAL_BELOW, realize, rounding_of
 
 __all__ = [
     "SERIAL_BELOW",
@@ -70,5 +66,6 @@ __all__ = [
     "realize",
     "realized",
     "refresh_coarsening",
+    "rounding_of",
     "truncation_bound",
 ]

@@ -8,7 +8,7 @@ import numpy as np
 from sheafcoarsen._support import flag, offsets, range_of_blocks
 from sheafcoarsen.modes import Internal, LocalModes, LocalOperator
 from sheafcoarsen.partition import Partition, check_partition
-from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+from sheafcoarsen.sheaf import CellularSheaf, check_same_topology, check_sheaf
 
 
 def check_given(rank: Any, basis: Any, operator: LocalOperator, settings: dict) -> None:
@@ -89,6 +89,12 @@ def check_parts(
                 "the ranks of its modes are not the dimensions of its coarse stalks"
             )
     flag("loops", loops)
+
+
+def check_topology(fine: CellularSheaf, sheaf: CellularSheaf, maker: str) -> None:
+    """Refuse a sheaf on another graph, or with other stalks, than what ``maker`` coarsened."""
+    wanted = "the graph and the stalks of the sheaf that was coarsened"
+    check_same_topology(fine, sheaf, wanted, f"use {maker} for another graph")
 
 
 def check_pattern(C: Any) -> None:

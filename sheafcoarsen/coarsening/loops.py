@@ -8,7 +8,7 @@ from sheafcoarsen._kernels import coarsening as kernels
 from sheafcoarsen._kernels.coarsening import Loops
 from sheafcoarsen._kernels.dense import workspace
 from sheafcoarsen._support import eps_of, offsets, run_ranges, single_threaded_blas, zero_level
-from sheafcoarsen.coarsening.crossing import SERIAL_BELOW
+from sheafcoarsen.coarsening.realization import SERIAL_BELOW
 from sheafcoarsen.modes import LocalModes, Prolongation
 from sheafcoarsen.sheaf import CellularSheaf
 

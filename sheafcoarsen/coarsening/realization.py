@@ -1,12 +1,23 @@
 """The coarse sheaf: crossing edges between clusters, and a loop-cell for what each retains."""
 
+import math
+
 import numpy as np
+import numpy.typing as npt
 
 from sheafcoarsen._kernels import coarsening as kernels
-from sheafcoarsen._support import offsets, read_only
-from sheafcoarsen.coarsening.crossing import write_crossing_maps
+from sheafcoarsen._support import eps_of, offsets, read_only, run_ranges
 from sheafcoarsen.modes import Prolongation
 from sheafcoarsen.sheaf import CellularSheaf, Topology, same_array, same_topology, trusted_sheaf
+
+SERIAL_BELOW = 300_000.0
+"""Multiplications below which one thread does all."""
+
+CHUNK = 128
+"""Rows of a coarse edge that are compressed at a time.
+
+Enough that the factor so far is no burden, few enough for the cache.
+"""
 
 OFFSETS = ("tail_offsets", "head_offsets", "vertex_offsets", "edge_offsets")
 """Index arrays of a sheaf that depend on its topology and dimensions alone."""
@@ -18,6 +29,7 @@ def realize(
     *,
     compress: bool = False,
     like: CellularSheaf | None = None,
+    noise: np.ndarray | None = None,
     tallest: int = 0,
 ) -> CellularSheaf:
     """Return the coarse sheaf: crossing edges sorted by (a, b), then loops sorted by a.
@@ -34,6 +46,9 @@ def realize(
         Laplacian R* L R (``eq:augmented_exact_realization``). None leaves the loops out.
     like : CellularSheaf, optional
         An earlier result; its index arrays are shared where they are the same.
+    noise : ndarray, shape (K,), optional
+        Coarse rows of at most this norm, relative to their fine row, are rounding and become zero
+        (`rounding_of`); by default none is.
     tallest : int
         The largest dimension of a crossing edge's stalk, where R is a part of a larger one.
     """
@@ -60,7 +75,7 @@ def realize(
     dtype = np.result_type(sheaf.dtype, R.dtype)
     tail, head = np.empty(int(tail_starts[-1]), dtype), np.empty(int(head_starts[-1]), dtype)
     out = kernels.CoarseMaps(edge_dims[:n_pairs], tail_starts, head_starts, tail, head)
-    write_crossing_maps(R, rows, out, tallest)
+    write_crossing_maps(R, rows, out, noise, tallest)
     if len(edges) > n_pairs:
         to = np.zeros(len(ranks), np.int64)
         to[at] = tail_starts[n_pairs:-1]
@@ -69,3 +84,63 @@ def realize(
     coarse = trusted_sheaf(edges, ranks, edge_dims, tail, head)
     coarse.__dict__.update(starts)
     return coarse
+
+
+def write_crossing_maps(
+    R: Prolongation,
+    rows: np.ndarray,
+    out: kernels.CoarseMaps,
+    noise: np.ndarray | None = None,
+    tallest: int = 0,
+) -> None:
+    """Write the maps of the crossing edges, compressed where they are to be lower than ``rows``.
+
+    They are ``eq:coarse_restriction_left`` and ``eq:coarse_restriction_right``. ``noise``
+    is that of `realize`; ``tallest`` is the largest dimension of a crossing edge's stalk in a
+    larger sheaf that R is a part of, so that chunks are the same.
+    """
+    sheaf, clusters, ranks, blocks = R.sheaf, R.clusters, R.ranks, R.blocks
+    f = sheaf.arrays
+    widths = ranks[clusters.pairs].sum(axis=1)
+    chunk = max(int(sheaf.edge_dims[clusters.crossing_edges].max(initial=0)), CHUNK, tallest)
+    compressed = out.heights < rows
+    uniform = sheaf.map_shape is not None and not compressed.any() and (ranks == ranks[0]).all()
+    norms = np.zeros(clusters.n_clusters) if noise is None else noise
+    longest = sheaf.largest_entry * math.sqrt(sheaf.vertex_dims.max(initial=0))
+    rounding = kernels.Noise(norms, longest)
+
+    def work(lo: int, hi: int) -> None:
+        short = compressed[lo:hi]
+        if uniform:
+            kernels.uniform_maps(lo, hi, f, clusters, blocks, out)
+        elif not short.any():
+            kernels.crossing_maps(lo, hi, f, clusters, blocks, out)
+        if not short.any():
+            kernels.clear_rounding(lo, hi, f, clusters, blocks, rounding, out)
+        else:
+            width = int(widths[lo:hi][short].max())
+            height = width + max(width, chunk)
+            sizes = (height * width, height, width)
+            stack, column, row = (np.empty(size, out.tail.dtype) for size in sizes)
+            room = kernels.RoomForFactors(stack, column, row, chunk, rounding)
+            kernels.compressed_maps(lo, hi, f, clusters, blocks, rows, out, room)
+
+    cost = rows * widths * np.where(compressed, widths, 1.0) + 1.0
+    run_ranges(work, cost, serial_below=SERIAL_BELOW)
+
+
+def rounding_of(dims: np.ndarray, dtype: npt.DTypeLike) -> np.ndarray:
+    """Return n eps for clusters of dimension n, the error of orthonormal modes, shape (K,).
+
+    Setting rows of that norm to zero changes a block of R* L R by no more than rounding may.
+    """
+    return eps_of(dtype) * dims
+
+
+def shortest_columns(R: Prolongation) -> np.ndarray:
+    """Return the least over columns of R_a of their largest entry, shape (K,)."""
+    largest = np.zeros(int(R.offsets[-1]))
+    np.maximum.at(largest, R.indices, np.abs(R.data))
+    shortest = np.full(len(R.ranks), np.finfo(np.float64).max)
+    np.minimum.at(shortest, np.repeat(np.arange(len(R.ranks)), R.ranks), largest)
+    return shortest

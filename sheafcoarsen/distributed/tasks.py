@@ -16,7 +16,7 @@ import numpy as np
 from sheafcoarsen._kernels import distributed as kernels
 from sheafcoarsen._kernels.arrays import scan
 from sheafcoarsen._support import offsets, range_of_blocks, ranges, read_only, thread_limit
-from sheafcoarsen.coarsening import realize, realized
+from sheafcoarsen.coarsening import realize, realized, rounding_of
 from sheafcoarsen.distributed.arrays import Root, write_array
 from sheafcoarsen.distributed.extras import crc32c
 from sheafcoarsen.distributed.packing import get_arrays, put_arrays
@@ -312,7 +312,7 @@ class Shard:
         clusters = clusters_of(sheaf, P)
         indptr, indices = block_layout(sheaf, clusters, here[self.own])
         R = Prolongation(sheaf, clusters, here[self.own], indptr, indices, modes.R.data)
-        return modes, R, realized(R, P, None, **options).sheaf
+        return modes, R, realized(R, P, modes, **options).sheaf
 
 
 def look_at_spectra(job: Job, s: int, buckets: str) -> dict[str, Any]:
@@ -386,7 +386,9 @@ def coarsen_border(
     index = clusters_of(sheaf, P)
     indptr, indices = block_layout(sheaf, index, here)
     R = Prolongation(sheaf, index, here, indptr, indices, data)
-    coarse = realize(R, None, compress=job.compress, tallest=job.whole.tallest)
+    noise = rounding_of(get_arrays(job.work / "plan/dims")["dims"][clusters], dtype)
+    tallest = job.whole.tallest
+    coarse = realize(R, None, compress=job.compress, noise=noise, tallest=tallest)
     return write_coarse(job, fresh_name(f"border-{s:06d}"), clusters, coarse)
 
 

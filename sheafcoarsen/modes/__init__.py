@@ -52,6 +52,7 @@ from sheafcoarsen.modes.modes import (
     local_problems,
     refresh_modes,
 )
+from sheafcoarsen.modes.patches import ClusterPatches
 from sheafcoarsen.modes.problems import MAX_DENSE, Whole, is_large
 from sheafcoarsen.modes.prolongation import Prolongation, block_layout, cluster_number
 from sheafcoarsen.modes.result import LocalModes, warn_if_empty, warn_if_tied, warn_if_tied_in
@@ -62,6 +63,7 @@ __all__ = [
     "OPERATORS",
     "SPARSE_ABOVE",
     "SPARSE_SHARE",
+    "ClusterPatches",
     "Internal",
     "LocalModes",
     "LocalOperator",

@@ -106,9 +106,8 @@ def compute_modes(
     clusters = operator.index(sheaf, clusters_of(sheaf, P))
     local = local_problems(sheaf, P, clusters, operator, found, progress)
     ranks = rule.ranks(local.spectra(rule))
-    if isinstance(local, OversampledProblems) and isinstance(rule, Budget):
-        local.over_budget = max(0, int(ranks.sum()) - rule.total)
-    return local.modes(ranks, singular=rule.needs_kernels)
+    over = max(0, int(ranks.sum()) - rule.total) if isinstance(rule, Budget) else 0
+    return local.modes(ranks, singular=rule.needs_kernels, over_budget=over)
 
 
 def refresh_modes(
@@ -122,9 +121,8 @@ def refresh_modes(
     if new_edges:
         clusters = operator.index(sheaf, clusters_of(sheaf, modes.partition))
     local = local_problems(sheaf, modes.partition, clusters, operator, found)
-    if isinstance(local, OversampledProblems):
-        local.over_budget = modes.over_budget
-    return local.modes(modes.ranks, singular=modes.singular, layout=modes.R)
+    singular, over = modes.singular, modes.over_budget
+    return local.modes(modes.ranks, singular=singular, layout=modes.R, over_budget=over)
 
 
 def local_problems(

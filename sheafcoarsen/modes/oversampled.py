@@ -55,7 +55,6 @@ class OversampledProblems(LocalProblems):
         found: float | None = None,
     ):
         super().__init__(sheaf, P, clusters, operator, progress)
-        self.over_budget = 0
         double = np.result_type(sheaf.dtype, np.float64)
         if sheaf.dtype != double:  # A may be too ill-conditioned for single precision
             self.work = sheaf.with_maps(
@@ -139,7 +138,6 @@ class OversampledProblems(LocalProblems):
             "rings": self.operator.rings,
             "target": self.target,
             "pilot": self.operator.target is None,
-            "over_budget": self.over_budget,
         }
 
 

@@ -28,7 +28,7 @@ SERIAL_BELOW = 2e6
 """Sum of N_a^3 below which one thread does all."""
 
 
-NO_SETTINGS = {"rings": None, "target": None, "pilot": False, "over_budget": 0}
+NO_SETTINGS = {"rings": None, "target": None, "pilot": False}
 """Settings of oversampled modes, as the others name them."""
 
 
@@ -173,11 +173,17 @@ class LocalProblems:
         return Spectra(c.dims, starts, out.scores, dims, ties)
 
     def modes(
-        self, ranks: np.ndarray, *, singular: bool, layout: Prolongation | None = None
+        self,
+        ranks: np.ndarray,
+        *,
+        singular: bool,
+        layout: Prolongation | None = None,
+        over_budget: int = 0,
     ) -> LocalModes:
         """Compute the lowest modes: eigenvectors, or right singular vectors for exact kernels.
 
-        ``layout`` is an R of the same shape, whose index arrays will do.
+        ``layout`` is an R of the same shape, whose index arrays are shared; ``over_budget`` is what
+        the result says.
         """
         K = self.clusters.n_clusters
         if layout is None:
@@ -207,6 +213,7 @@ class LocalProblems:
             next_eigenvalues=out.following.astype(self.real, copy=False),
             tied=out.tied,
             operator_norms=out.norms.astype(self.real, copy=False),
+            over_budget=over_budget,
             **settings,
         )
 

@@ -5,12 +5,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._support import offsets, ranges
-from sheafcoarsen.modes import LocalModes
-from sheafcoarsen.operators import coboundary
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen._kernels.modes import BORDER, SHIFT
+from sheafcoarsen._support import offsets, range_of_blocks, ranges
+from sheafcoarsen.coarsening import Coarsening
+from sheafcoarsen.modes import ClusterPatches, LocalModes, Oversampled
+from sheafcoarsen.operators import coboundary, laplacian
+from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
 from sheafcoarsen.verification.norms import NOTHING, Judged, judged, scaled_norms
-from sheafcoarsen.verification.pieces import Piece
+from sheafcoarsen.verification.pieces import Piece, part_of
 
 BATCH = 2_000_000
 """Entries of the dense blocks that are solved at a time."""
@@ -55,6 +57,52 @@ def worst_eigenvalue(
             known = np.arange(size) <= ranks[:, None]
             error = np.abs(np.where(known, ours[:, :size], exact) - exact).max(axis=1)
             worst = max(worst, judged(error, size, eps, norms[clusters]))
+    return worst
+
+
+def worst_response(C: Coarsening, sample: np.ndarray, eps: float) -> Judged:
+    """Return the worst error of scores of oversampled modes, retained or first discarded.
+
+    Positive ones are compared with Rayleigh quotients of G on R_a and with its norm on the
+    complement (docs/conventions.md, section 10), for a ``sample`` of clusters.
+    """
+    modes, worst = C.modes, NOTHING
+    assert modes is not None
+    assert isinstance(modes.operator, Oversampled)
+    assert modes.target is not None
+    F, unit = unit_sheaf(C.fine)
+    patches = ClusterPatches(F, C.clusters, modes.operator.rings).arrays
+    whole = laplacian(F).diagonal().real
+    for a in sample.tolist():
+        U, r = C.block(a).astype(F.dtype), int(C.ranks[a])
+        begin = patches.starts[a]
+        T = patches.members[begin : begin + patches.counts[a]]
+        inside = np.zeros(F.n_vertices, bool)
+        inside[T] = True
+        edges = np.flatnonzero(inside[F.edges].all(axis=1))
+        A = laplacian(part_of(F, edges, T)).toarray()
+        n, N, own = len(U), len(A), A.diagonal().real.copy()
+        if own.max(initial=0) == 0:
+            continue
+        outer = whole[range_of_blocks(F.vertex_offsets, T)] - own > BORDER * own.max()
+        lowest, highest = 40 * N * np.finfo(float).eps * own.max(), 1e8 * own.max()
+        target = min(max(modes.target / unit / unit, lowest), highest)
+        A += SHIFT * target * np.eye(N)
+        X = np.linalg.solve(A, np.eye(N, n))
+        M = full = np.concatenate([X[outer], target * np.linalg.solve(A, X)])
+        scores = modes.eigenvalues(a).astype(np.float64) / unit / unit
+        K, V = U[:, scores == 0], U[:, scores > 0]
+        for _ in range(2):  # what is left may be far smaller
+            M = M - (M @ K) @ K.conj().T
+        found = np.sum(np.abs(M @ V) ** 2, axis=0)
+        claimed = scores[scores > 0] ** -2
+        following = float(modes.next_eigenvalues[a]) / unit / unit
+        if following > 0 and r < n:
+            found = np.append(found, np.linalg.norm(M - (M @ V) @ V.conj().T, 2) ** 2)
+            claimed = np.append(claimed, following**-2)
+        rounding = max(eps, np.finfo(float).eps * np.linalg.cond(A))
+        size = np.linalg.norm(full) * np.linalg.norm(M)
+        worst = max(worst, judged(np.abs(found - claimed), N, rounding, size))
     return worst
 
 

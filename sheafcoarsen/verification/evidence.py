@@ -22,7 +22,7 @@ from sheafcoarsen._support import (
 from sheafcoarsen.coarsening import Coarsening, EnergyLedger, energy_ledger
 from sheafcoarsen.modes import LocalModes, Oversampled
 from sheafcoarsen.operators import laplacian
-from sheafcoarsen.verification.dense import worst_eigenvalue
+from sheafcoarsen.verification.dense import worst_eigenvalue, worst_response
 from sheafcoarsen.verification.normalization import Degrees, Normalized
 from sheafcoarsen.verification.norms import (
     NOTHING,
@@ -292,10 +292,10 @@ class Evidence:
             piece, operator, modes, checked - piece.lo, self.mode_norms, self.eps
         )
 
-    @property
-    def internal_norms(self) -> np.ndarray:
-        """norm(L_a)_F, shape (K,), of spectral modes."""
-        return self.mode_norms
+    @cached_property
+    def worst_response(self) -> Judged:
+        """Worst error of scores of oversampled modes, on sampled clusters."""
+        return worst_response(self.C, self.sample, self.eps)
 
     @cached_property
     def same_graph(self) -> bool:

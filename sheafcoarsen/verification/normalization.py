@@ -123,7 +123,7 @@ class Normalized:
         change = own @ piece.L
         piece.forget("L", "sheaf", "coarse")
         change = scipy.sparse.csr_array(change @ roots)
-        part = part_of(sheaf, piece.edges, piece.vertices, piece.place.vertices)
+        part = part_of(sheaf, piece.edges, piece.vertices)
         column_vertex = np.repeat(np.arange(len(piece.vertices)), F.vertex_dims[piece.vertices])
         difference = change - laplacian(part)[: piece.n_rows]
         del change, part

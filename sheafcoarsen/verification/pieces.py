@@ -6,7 +6,6 @@ to the clusters of the piece are whole there; they come first.
 """
 
 import itertools
-import threading
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -61,15 +60,6 @@ class EdgeIndex:
         return np.sort(np.concatenate([here, from_below[self.first[from_below] < lo]]))
 
 
-class Scratch(threading.local):
-    """The place in a piece of a vertex, of a cluster and of a column of R; each thread has one."""
-
-    def __init__(self, C: Coarsening) -> None:
-        self.vertices = np.zeros(C.fine.n_vertices, np.int64)
-        self.clusters = np.zeros(C.partition.n_clusters, np.int64)
-        self.columns = np.zeros(C.sheaf.dim_c0, np.int64)
-
-
 class Pieces:
     """All pieces of a coarsening, which threads take side by side."""
 
@@ -78,7 +68,6 @@ class Pieces:
         self.n_clusters = C.partition.n_clusters
         self.fine_edges = EdgeIndex(C.partition.labels[C.fine.edges], self.n_clusters)
         self.coarse_edges = EdgeIndex(C.sheaf.edges, self.n_clusters)
-        self.place = Scratch(C)
 
     @cached_property
     def bounds(self) -> np.ndarray:
@@ -106,14 +95,19 @@ class Pieces:
         return [one for several in found for one in several]
 
 
+def renumbered(values: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Return the positions of values in ``known``, which holds each once, in any order."""
+    order = np.argsort(known)
+    return order[np.searchsorted(known, values, sorter=order)]
+
+
 def part_of(
-    F: CellularSheaf, edges: np.ndarray, vertices: np.ndarray, place: np.ndarray, dtype: Any = None
+    F: CellularSheaf, edges: np.ndarray, vertices: np.ndarray, dtype: Any = None
 ) -> CellularSheaf:
-    """Return some edges of a sheaf on some vertices, which ``place`` numbers anew."""
+    """Return some edges of a sheaf on some vertices, which are numbered in that order."""
     dtype = F.dtype if dtype is None else dtype
-    place[vertices] = np.arange(len(vertices))
     return trusted_sheaf(
-        place[F.edges[edges]],
+        renumbered(F.edges[edges], vertices),
         F.vertex_dims[vertices],
         F.edge_dims[edges],
         blocks(F.tail_data, F.tail_offsets, edges).astype(dtype, copy=False),
@@ -143,12 +137,10 @@ class Piece:
         self.coarse_edges = whole.coarse_edges.touching(lo, hi)
         far = np.concatenate([labels[others], C.sheaf.edges[self.coarse_edges].reshape(-1)])
         self.clusters = np.concatenate([np.arange(lo, hi), outside(far, lo, hi)])
-        self.place = whole.place
-        self.place.clusters[self.clusters] = np.arange(len(self.clusters))
-        self.sheaf = part_of(C.fine, self.edges, self.vertices, self.place.vertices)
+        self.sheaf = part_of(C.fine, self.edges, self.vertices)
         self.internal = np.flatnonzero(away[:, 0] == away[:, 1])  # edges of the piece
         self.internal_cluster = away[self.internal, 0] - lo
-        self.coarse = part_of(C.sheaf, self.coarse_edges, self.clusters, self.place.clusters)
+        self.coarse = part_of(C.sheaf, self.coarse_edges, self.clusters)
         dims = C.fine.vertex_dims
         self.coordinates = range_of_blocks(C.fine.vertex_offsets, self.vertices)
         self.n_rows = int(dims[self.own].sum())  # of C^0, in the clusters
@@ -157,7 +149,7 @@ class Piece:
         ranks = C.sheaf.vertex_dims[self.clusters]
         self.column_cluster = np.repeat(np.arange(len(self.clusters)), ranks)
         self.n_columns = int(ranks[: hi - lo].sum())
-        self.labels = self.place.clusters[labels[self.vertices]]
+        self.labels = renumbered(labels[self.vertices], self.clusters)
 
     def forget(self, *names: str) -> None:
         """Give back the memory of what is not needed any more."""
@@ -167,9 +159,8 @@ class Piece:
     @FoundOnce
     def R(self) -> scipy.sparse.csr_array:
         """The rows of R, with their columns numbered as in the piece."""
-        C, place = self.C, self.place.columns
+        C = self.C
         columns = range_of_blocks(C.sheaf.vertex_offsets, self.clusters)
-        place[columns] = np.arange(len(columns))
         R = C.prolongation[self.coordinates]
         row = np.repeat(C.partition.labels[self.vertices], C.fine.vertex_dims[self.vertices])
         of_row = np.repeat(row, np.diff(R.indptr))
@@ -182,7 +173,9 @@ class Piece:
                 f"but rows of cluster {a} have entries in columns of another one"
             )
         shape = (len(self.coordinates), len(self.column_cluster))
-        return scipy.sparse.csr_array((R.data, place[R.indices], R.indptr), shape=shape)
+        return scipy.sparse.csr_array(
+            (R.data, renumbered(R.indices, columns), R.indptr), shape=shape
+        )
 
     @FoundOnce
     def edge_rows(self) -> np.ndarray:
@@ -277,16 +270,14 @@ class Piece:
     @FoundOnce
     def internal_laplacian(self) -> scipy.sparse.csr_array:
         """blockdiag(L_a) in double precision, the reference for the modes."""
-        place = np.zeros(len(self.vertices), np.int64)
         vertices = np.arange(len(self.own))
-        return laplacian(part_of(self.sheaf, self.internal, vertices, place, self.double))
+        return laplacian(part_of(self.sheaf, self.internal, vertices, self.double))
 
     @FoundOnce
     def principal_laplacian(self) -> scipy.sparse.csr_array:
         """blockdiag(L[C_a, C_a]) in double precision."""
-        place = np.zeros(len(self.vertices), np.int64)
         every = np.arange(len(self.edges)), np.arange(len(self.vertices))
-        L = scipy.sparse.coo_array(laplacian(part_of(self.sheaf, *every, place, self.double)))
+        L = scipy.sparse.coo_array(laplacian(part_of(self.sheaf, *every, self.double)))
         row, column = L.coords
         own = (row < self.n_rows) & (column < self.n_rows)
         row, column, data = row[own], column[own], L.data[own]

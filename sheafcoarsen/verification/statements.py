@@ -78,7 +78,7 @@ def _modes(e: Evidence) -> Outcome:
     lengths = np.maximum(e.R_norms, 1)
     same = judged(e.mode_errors, e.n, e.eps, lengths)
     if isinstance(e.modes.operator, Oversampled):
-        return max(same, e.isometry), "exact"
+        return max(same, e.isometry, e.worst_response), "probe"
     ratios = [
         judged(e.mode_residuals, e.n, e.eps, e.mode_norms, lengths),
         same,

@@ -2,7 +2,9 @@
 
 from sheafcoarsen._kernels.coarsening.crossing import (
     CoarseMaps,
+    Noise,
     RoomForFactors,
+    clear_rounding,
     compressed_maps,
     crossing_maps,
     uniform_maps,
@@ -19,8 +21,10 @@ from sheafcoarsen._kernels.coarsening.loops import (
 __all__ = [
     "CoarseMaps",
     "Loops",
+    "Noise",
     "RetainedEnergy",
     "RoomForFactors",
+    "clear_rounding",
     "compressed_maps",
     "crossing_maps",
     "factor",

@@ -3,13 +3,14 @@
 ``f`` is a ``SheafArrays``, ``c`` a ``Clusters``, ``R`` the ``Blocks`` of the prolongation.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._kernels.dense import put_product, triangular_factor
+from sheafcoarsen._kernels.dense import NOT_NEGATIVE, put_product, triangular_factor
 from sheafcoarsen._kernels.intrinsics import prefetch
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import inlined, kernel, subkernel
 
 FAR, NEAR = 16, 8
 """How many edges ahead their indices are fetched, and their maps and blocks of R.
@@ -28,8 +29,15 @@ class CoarseMaps(NamedTuple):
     head: np.ndarray
 
 
+class Noise(NamedTuple):
+    """Rounding of coarse rows: those of cluster a are zero up to norms[a] times their fine row."""
+
+    norms: np.ndarray  # (K,)
+    longest: float  # at least the norm of any fine row
+
+
 class Rows(NamedTuple):
-    """Where the rows of one end's map go: so many columns from ``at`` on, ``stride`` apart."""
+    """Where the rows of one end's map go: ``columns`` entries from ``at`` on, ``stride`` apart."""
 
     out: np.ndarray
     at: int
@@ -38,12 +46,13 @@ class Rows(NamedTuple):
 
 
 class RoomForFactors(NamedTuple):
-    """Room for the triangular factor of a coarse edge; it takes in ``chunk`` rows at a time."""
+    """Workspace for the triangular factor of a coarse edge, ``chunk`` rows at a time."""
 
     stack: np.ndarray
     column: np.ndarray
     row: np.ndarray
     chunk: int
+    noise: Noise
 
 
 @kernel
@@ -137,6 +146,68 @@ def crossing_maps(lo, hi, f, c, R, out):
         stack_pair(c.pair_ptr[p], c.pair_ptr[p + 1], f, c, R, 1.0, tail, head)
 
 
+@inlined
+def least_first_entry(data, at, stride, rows):
+    """The smallest absolute value of the real part of the first entry of some rows."""
+    least = np.inf
+    for i in range(rows):
+        least = min(least, float(abs(data[(at + i * stride) & NOT_NEGATIVE].real)))
+    return least
+
+
+@subkernel
+def clear_rows(begin, end, a, f, c, norm, at):
+    """Set the rows of crossing edges number begin .. end at cluster a to zero that are rounding.
+
+    R_a has an error of n eps, and so has a row of F R_v, relative to its row of F. Where the row
+    ought to vanish, the error is all of it, and would count once maps are scaled to norm 1.
+    """
+    out, row, columns, stride = at.out, at.at, at.columns, at.stride
+    edges, edge_dims, labels, crossing = f.edges, f.edge_dims, c.labels, c.crossing_edges
+    tail_data, tail_offsets = f.tail_data, f.tail_offsets
+    head_data, head_offsets = f.head_data, f.head_offsets
+    for k in range(begin, end):
+        e = crossing[k]
+        rows = edge_dims[e]
+        for i in range(rows):
+            if labels[edges[e, 0]] == a:
+                level = norm * row_norm(tail_data, tail_offsets, e, i, rows)
+            else:
+                level = norm * row_norm(head_data, head_offsets, e, i, rows)
+            j = row
+            while j < row + columns and abs(out[j]) <= level:
+                j += 1
+            if j == row + columns:
+                for j in range(row, row + columns):
+                    out[j] = 0
+            row += stride
+
+
+@subkernel
+def row_norm(data, starts, e, i, rows):
+    """The norm of row i of the map of edge e."""
+    columns, squares = (starts[e + 1] - starts[e]) // rows, 0.0
+    for j in range(starts[e] + i * columns, starts[e] + (i + 1) * columns):
+        squares += float(data[j].real) ** 2 + float(data[j].imag) ** 2
+    return math.sqrt(squares)
+
+
+@kernel
+def clear_rounding(lo, hi, f, c, R, noise, out):
+    """Set the rows of coarse edges lo .. hi to zero that are rounding."""
+    tail, head, tail_starts, head_starts = out.tail, out.head, out.tail_starts, out.head_starts
+    pairs, pair_ptr, ranks, norms, heights = c.pairs, c.pair_ptr, R.ranks, noise.norms, out.heights
+    longest = noise.longest
+    for p in range(lo, hi):
+        a, b, rows = pairs[p, 0], pairs[p, 1], heights[p]
+        begin, end, ra, rb = pair_ptr[p], pair_ptr[p + 1], ranks[a], ranks[b]
+        # few edges pass these tests, which need no fine map
+        if ra > 0 and least_first_entry(tail, tail_starts[p], ra, rows) <= norms[a] * longest:
+            clear_rows(begin, end, a, f, c, norms[a], Rows(tail, tail_starts[p], ra, ra))
+        if rb > 0 and least_first_entry(head, head_starts[p], rb, rows) <= norms[b] * longest:
+            clear_rows(begin, end, b, f, c, norms[b], Rows(head, head_starts[p], rb, rb))
+
+
 @kernel
 def compressed_maps(lo, hi, f, c, R, rows, out, room):
     """Maps of the coarse edges lo .. hi, those that are to be lower than their ``rows`` compressed.
@@ -144,12 +215,14 @@ def compressed_maps(lo, hi, f, c, R, rows, out, room):
     [A | -B] of one edge goes through the stack, at least ``chunk`` rows at a time, and becomes the
     triangular factor of its QR, whose Gram matrix is the same; its diagonal is made non-negative.
     """
-    tail, head, m = out.tail, out.head, room.stack
+    tail, head, m, norms = out.tail, out.head, room.stack, room.noise.norms
     for p in range(lo, hi):
         if rows[p] == out.heights[p]:
             crossing_maps(p, p + 1, f, c, R, out)
+            clear_rounding(p, p + 1, f, c, R, room.noise, out)
             continue
-        ra, rb = R.ranks[c.pairs[p, 0]], R.ranks[c.pairs[p, 1]]
+        a, b = c.pairs[p, 0], c.pairs[p, 1]
+        ra, rb = R.ranks[a], R.ranks[b]
         w = ra + rb
         if w == 0:
             continue
@@ -159,7 +232,10 @@ def compressed_maps(lo, hi, f, c, R, rows, out, room):
             while k < end and filled + f.edge_dims[c.crossing_edges[k]] <= w + max(w, room.chunk):
                 filled += f.edge_dims[c.crossing_edges[k]]
                 k += 1
-            stack_pair(begin, k, f, c, R, -1.0, Rows(m, at, ra, w), Rows(m, at + ra, rb, w))
+            tail_rows, head_rows = Rows(m, at, ra, w), Rows(m, at + ra, rb, w)
+            stack_pair(begin, k, f, c, R, -1.0, tail_rows, head_rows)
+            clear_rows(begin, k, a, f, c, norms[a], tail_rows)
+            clear_rows(begin, k, b, f, c, norms[b], head_rows)
             triangular_factor(m, filled, w, room.column, room.row)
             filled = min(filled, w)
         to_tail, to_head = out.tail_starts[p], out.head_starts[p]

@@ -22,6 +22,8 @@ from sheafcoarsen._kernels.modes.modes import (
     singular_modes,
 )
 from sheafcoarsen._kernels.modes.oversampled import (
+    BORDER,
+    SHIFT,
     PatchProblems,
     Responses,
     oversampled_modes,
@@ -37,6 +39,8 @@ from sheafcoarsen._kernels.modes.patches import (
 )
 
 __all__ = [
+    "BORDER",
+    "SHIFT",
     "Blocks",
     "ModesOut",
     "Neighbours",

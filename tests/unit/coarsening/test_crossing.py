@@ -115,7 +115,7 @@ def test_piece_by_piece_at_every_scale(dtype, scale, chunk, monkeypatch):
 
     Its columns differ in size by many decades.
     """
-    monkeypatch.setattr("sheafcoarsen.coarsening.crossing.CHUNK", chunk)
+    monkeypatch.setattr("sheafcoarsen.coarsening.realization.CHUNK", chunk)
     F = CellularSheaf.random(nx.gnm_random_graph(30, 250, seed=3), 3, 2, seed=5, dtype=dtype)
     size = SCALES[F.dtype.type(0).real.itemsize][scale]
     F = F.with_maps(
@@ -193,7 +193,7 @@ def test_the_number_of_threads_does_not_change_a_bit(dtype, monkeypatch):
     P = Partition(np.arange(120) // 8)
     rng = np.random.default_rng(7)
     basis = [rng.standard_normal((24, 1 + a % 5)).astype(dtype) for a in range(15)]
-    monkeypatch.setattr("sheafcoarsen.coarsening.crossing.SERIAL_BELOW", 0.0)
+    monkeypatch.setattr("sheafcoarsen.coarsening.realization.SERIAL_BELOW", 0.0)
     monkeypatch.setattr("sheafcoarsen.coarsening.loops.SERIAL_BELOW", 0.0)
     results = []
     for threads in (1, 2):

@@ -134,7 +134,7 @@ def test_the_number_of_threads_does_not_change_a_bit(kind, dtype, monkeypatch):
         "sheafcoarsen._support.threads.ThreadPoolExecutor",
         lambda threads: started.append(threads) or pool(threads),
     )
-    for module in ("modes.problems", "coarsening.crossing", "coarsening.loops"):
+    for module in ("modes.problems", "coarsening.realization", "coarsening.loops"):
         monkeypatch.setattr(f"sheafcoarsen.{module}.SERIAL_BELOW", 0.0)
     results = []
     for threads in (1, 2):

@@ -244,6 +244,22 @@ def test_catches_wrong_principal_modes():
     assert failed(dataclasses.replace(shifted, modes=modes)) == {"section-2"}
 
 
+@pytest.mark.parametrize(("scale", "rank"), [(1e-100, 6), (1e100, sc.ranks.budget(40))], ids=str)
+def test_catches_wrong_oversampled_modes(scale, rank):
+    """Scores of a cluster, and the first discarded one, above kernels of dimension 2."""
+    F = sc.gallery.bundle(nx.grid_2d_graph(6, 6), 2, seed=3)
+    F = F.with_maps(scale * F.tail_data, scale * F.head_data)
+    right = sc.coarsen(F, sc.select(F, 4), rank, local_operator="oversampled")
+    assert sc.verify(right)["section-2"].passed
+    modes = right.modes
+    for name, k in (("scores", 2), ("scores", len(modes.scores) - 1), ("next_eigenvalues", 1)):
+        values = getattr(modes, name).copy()
+        assert 0 < values[k] < np.inf
+        values[k] *= 1 + 1e-6
+        damaged = dataclasses.replace(modes, **{name: values})
+        assert failed(dataclasses.replace(right, modes=damaged)) == {"section-2"}
+
+
 def test_catches_wrong_ties(C):
     assert failed(
         dataclasses.replace(C, modes=dataclasses.replace(C.modes, tied=~C.modes.tied))
