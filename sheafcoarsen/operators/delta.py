@@ -2,11 +2,11 @@
 
 import numpy as np
 import scipy.sparse
+from llvmlite import binding
 from scipy.sparse.linalg import LinearOperator
 
 from sheafcoarsen._kernels import operators as kernels
 from sheafcoarsen._kernels.arrays import SheafArrays
-from sheafcoarsen._kernels.vectors import MASKS
 from sheafcoarsen._support import SCALARS, offsets, ranges, run_ranges
 from sheafcoarsen.operators.csr import canonical_csr, index_dtype
 from sheafcoarsen.operators.pattern import SERIAL_BELOW
@@ -14,6 +14,12 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 LANES = (8, 4, 1), (4, 1)
 """Columns of a cochain that are worked on at a time, real and complex."""
+
+LONGEST = 8
+"""Dimension up to which one column is worked on stalk by stalk, each in one vector."""
+
+MASKS = bool(binding.get_host_cpu_features().get("avx"))
+"""Whether the processor reads some numbers of a vector at once, and not one by one."""
 
 
 def coboundary(sheaf: CellularSheaf) -> scipy.sparse.csr_array:
@@ -61,18 +67,13 @@ def apply_coboundary(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
     h = result.shape[1]
     if h == 0:
         return y
-    arrays, shape, lanes = without_loops(sheaf), _shape(sheaf), _lanes(result)
-
-    def to_edges(lo: int, hi: int) -> None:
-        if shape is not None:
-            kernels.apply_uniform_coboundary(lo, hi, arrays, shape, lanes, given, result)
-        elif h > 1 or not _is_along_stalks(sheaf, result):
-            kernels.apply_coboundary(lo, hi, arrays, lanes, given, result)
-        else:
-            flat = given.reshape(-1), result.reshape(-1)
-            kernels.apply_coboundary_column(lo, hi, arrays, *_along_stalks(sheaf, result), *flat)
-
-    run_ranges(to_edges, sheaf.edge_offsets, cumulative=True, serial_below=SERIAL_BELOW / h)
+    arrays, lanes, blocks = without_loops(sheaf), _lanes(result), _blocks(sheaf)
+    run_ranges(
+        lambda lo, hi: kernels.apply_coboundary(lo, hi, arrays, lanes, blocks, given, result),
+        sheaf.edge_offsets,
+        cumulative=True,
+        serial_below=SERIAL_BELOW / h,
+    )
     return y
 
 
@@ -88,20 +89,16 @@ def _apply_laplacian(sheaf: CellularSheaf, arrays: SheafArrays, x: np.ndarray) -
     """
     out = np.zeros(x.shape, np.result_type(sheaf.dtype, x.dtype))
     given, result = _as_the_maps(sheaf, x.astype(out.dtype, copy=False)), _as_the_maps(sheaf, out)
-    h, shape = result.shape[1], _shape(sheaf)
+    h = result.shape[1]
     if h == 0:
         return out
-    if h == 1 and shape is None and _is_along_stalks(sheaf, result):
-        flat = given.reshape(-1), result.reshape(-1)
-        kernels.apply_laplacian_column(arrays, *_along_stalks(sheaf, result), *flat)
-        return out
-    lanes = _lanes(result)
+    if h == 1 and (along := _along_stalks(sheaf, result)):
+        kernels.apply_laplacian_column(arrays, *along, given.reshape(-1), result.reshape(-1))
+        return np.conj(out, out=out) if result.dtype.kind == "c" else out
+    lanes, blocks = _lanes(result), _blocks(sheaf)
 
     def in_columns(lo: int, hi: int) -> None:
-        if shape is not None:
-            kernels.apply_uniform_laplacian(lo, hi, arrays, shape, lanes, given, result)
-        else:
-            kernels.apply_laplacian(lo, hi, arrays, lanes, given, result)
+        kernels.apply_laplacian(lo, hi, arrays, lanes, blocks, given, result)
 
     cost = np.full(h // len(lanes), len(lanes) * float(len(sheaf.tail_data)))
     run_ranges(in_columns, cost, serial_below=SERIAL_BELOW)
@@ -122,39 +119,29 @@ def without_loops(sheaf: CellularSheaf) -> SheafArrays:
     return f._replace(tail_data=tail_data, head_data=head_data)
 
 
-def _shape(sheaf: CellularSheaf) -> tuple[int, tuple, tuple] | None:
-    """Return the shape of all maps for kernels that are compiled for it, None where there is none.
-
-    They are for one to three columns, with their loops unrolled.
-    """
-    if sheaf.map_shape is None or not 1 <= sheaf.map_shape[1] <= 3:
-        return None
-    rows, columns = sheaf.map_shape
-    return rows, (0,) * columns, (0,) * (rows == columns)
-
-
 def _lanes(out: np.ndarray) -> tuple:
     """Return as many zeros as columns are worked on at a time."""
     widths = LANES[out.dtype.kind == "c"]
     return (out.dtype.type(0),) * next(width for width in widths if width <= out.shape[1])
 
 
-def _is_along_stalks(sheaf: CellularSheaf, out: np.ndarray) -> bool:
-    """Whether one column is worked on entry beside entry.
+def _blocks(sheaf: CellularSheaf) -> tuple[tuple, tuple, tuple]:
+    """Return zeros for the rows and columns of the blocks of maps, and whether a map is one."""
+    shape = sheaf.map_shape or (1, 1)
+    sizes = tuple(next((k for k in (4, 3, 2) if n and n % k == 0), 1) for n in shape)
+    return (0,) * sizes[0], (0,) * sizes[1], (0,) * (sheaf.map_shape == sizes)
 
-    It is not where products of complex numbers side by side take longer than loops whose length is
-    the same every time.
+
+def _along_stalks(sheaf: CellularSheaf, out: np.ndarray) -> tuple[tuple, tuple] | None:
+    """Return zeros for the entries of a stalk, and whether all stalks have as many.
+
+    None where one stalk is too long.
     """
-    return MASKS and (out.dtype.kind != "c" or not sheaf.map_shape)
-
-
-def _along_stalks(sheaf: CellularSheaf, out: np.ndarray) -> tuple[tuple, int]:
-    """Return as many zeros as entries of a stalk are worked on at a time, and their number.
-
-    Stalks that fit in a vector are worked on in one go; for longer ones shorter vectors are faster.
-    """
-    width = 8 if 4 < sheaf.vertex_dims.max(initial=0) <= 8 else 4
-    return (out.dtype.type(0),) * width, width
+    longest = int(sheaf.vertex_dims.max(initial=0))
+    uniform = sheaf.map_shape is not None and longest > 0
+    if longest > LONGEST or not (uniform or MASKS):
+        return None
+    return (out.dtype.type(0),) * (longest if uniform else LONGEST), (0,) * uniform
 
 
 def _as_the_maps(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:

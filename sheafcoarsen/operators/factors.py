@@ -72,12 +72,12 @@ class Factors:
         L = self._lower
         y = y.astype(np.result_type(y, L.dtype), copy=False)
         columns = y.reshape(len(y), -1)
-        begin, h = 0, columns.shape[1]
+        begin, h, inverses = 0, columns.shape[1], 1 / self._pivots
         for width in LANES[columns.dtype.kind == "c"]:
             part = (begin, h - (h - begin) % width)
             lanes = (columns.dtype.type(0),) * width
             if part[0] < part[1]:
-                solve_factored(L.indptr, L.indices, L.data, self._pivots, part, lanes, columns)
+                solve_factored(L.indptr, L.indices, L.data, inverses, part, lanes, columns)
             begin = part[1]
         return y
 

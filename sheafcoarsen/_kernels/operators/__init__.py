@@ -29,11 +29,8 @@ from sheafcoarsen._kernels.operators.pattern import (
 )
 from sheafcoarsen._kernels.operators.products import (
     apply_coboundary,
-    apply_coboundary_column,
     apply_laplacian,
     apply_laplacian_column,
-    apply_uniform_coboundary,
-    apply_uniform_laplacian,
 )
 from sheafcoarsen._kernels.operators.triangular import solve_factored
 
@@ -43,11 +40,8 @@ __all__ = [
     "BlockRows",
     "UniformMaps",
     "apply_coboundary",
-    "apply_coboundary_column",
     "apply_laplacian",
     "apply_laplacian_column",
-    "apply_uniform_coboundary",
-    "apply_uniform_laplacian",
     "canonical_entries",
     "coboundary_csr",
     "count_operations",

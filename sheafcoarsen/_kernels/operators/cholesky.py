@@ -9,7 +9,7 @@ import numpy as np
 
 from sheafcoarsen._kernels.dense import eliminate_front
 from sheafcoarsen._kernels.jit import kernel, subkernel
-from sheafcoarsen._kernels.vectors import add_row, add_to_row, put_row, zero_row
+from sheafcoarsen._kernels.vectors import ONE, add_multiple, put, read, zero
 
 NARROW = 4
 """Fronts of up to so many block columns are joined at any price: small ones cost calls."""
@@ -333,8 +333,8 @@ def _gather(x, fronts, s, d, w):
 @subkernel
 def _divide(w, row, pivot):
     """Divide a row of the right sides by a pivot; return it."""
-    total = add_row(zero_row(NOTHING), 1 / pivot, w, row * LANES)
-    put_row(w, row * LANES, total)
+    total = add_multiple(zero(NOTHING, ONE), 1 / pivot, read(NOTHING, ONE, w, row * LANES, 0))
+    put(w, row * LANES, 0, total)
     return total
 
 
@@ -346,17 +346,31 @@ def _forward(values, size, pivots, w):
         for c in range(j, end):
             solved = _divide(w, c, values[c * size + c])
             for i in range(c + 1, size if end < j + 4 else end):
-                add_to_row(w, i * LANES, -values[c * size + i], solved)
+                put(
+                    w,
+                    i * LANES,
+                    0,
+                    add_multiple(
+                        read(NOTHING, ONE, w, i * LANES, 0), -values[c * size + i], solved
+                    ),
+                )
         if end == j + 4:
             at = j * size
             first, second = values[at : at + size], values[at + size : at + 2 * size]
             third, last = values[at + 2 * size : at + 3 * size], values[at + 3 * size :]
             for i in range(np.uint64(end), np.uint64(size)):
-                sums = add_row(zero_row(NOTHING), first[i], w, j * LANES)
-                sums = add_row(sums, second[i], w, (j + 1) * LANES)
-                sums = add_row(sums, third[i], w, (j + 2) * LANES)
-                sums = add_row(sums, last[i], w, (j + 3) * LANES)
-                add_to_row(w, i * np.uint64(LANES), -1.0, sums)
+                sums = add_multiple(
+                    zero(NOTHING, ONE), first[i], read(NOTHING, ONE, w, j * LANES, 0)
+                )
+                sums = add_multiple(sums, second[i], read(NOTHING, ONE, w, (j + 1) * LANES, 0))
+                sums = add_multiple(sums, third[i], read(NOTHING, ONE, w, (j + 2) * LANES, 0))
+                sums = add_multiple(sums, last[i], read(NOTHING, ONE, w, (j + 3) * LANES, 0))
+                put(
+                    w,
+                    i * np.uint64(LANES),
+                    0,
+                    add_multiple(read(NOTHING, ONE, w, i * np.uint64(LANES), 0), -1.0, sums),
+                )
 
 
 @subkernel
@@ -368,22 +382,39 @@ def _backward(values, size, pivots, w):
             at = j * size
             first, second = values[at : at + size], values[at + size : at + 2 * size]
             third, last = values[at + 2 * size : at + 3 * size], values[at + 3 * size :]
-            one, two = zero_row(NOTHING), zero_row(NOTHING)
-            three, four = zero_row(NOTHING), zero_row(NOTHING)
+            one, two = zero(NOTHING, ONE), zero(NOTHING, ONE)
+            three, four = zero(NOTHING, ONE), zero(NOTHING, ONE)
             for i in range(np.uint64(end), np.uint64(size)):
-                one = add_row(one, first[i], w, i * np.uint64(LANES))
-                two = add_row(two, second[i], w, i * np.uint64(LANES))
-                three = add_row(three, third[i], w, i * np.uint64(LANES))
-                four = add_row(four, last[i], w, i * np.uint64(LANES))
-            add_to_row(w, j * LANES, -1.0, one)
-            add_to_row(w, (j + 1) * LANES, -1.0, two)
-            add_to_row(w, (j + 2) * LANES, -1.0, three)
-            add_to_row(w, (j + 3) * LANES, -1.0, four)
+                one = add_multiple(one, first[i], read(NOTHING, ONE, w, i * np.uint64(LANES), 0))
+                two = add_multiple(two, second[i], read(NOTHING, ONE, w, i * np.uint64(LANES), 0))
+                three = add_multiple(
+                    three, third[i], read(NOTHING, ONE, w, i * np.uint64(LANES), 0)
+                )
+                four = add_multiple(four, last[i], read(NOTHING, ONE, w, i * np.uint64(LANES), 0))
+            put(w, j * LANES, 0, add_multiple(read(NOTHING, ONE, w, j * LANES, 0), -1.0, one))
+            put(
+                w,
+                (j + 1) * LANES,
+                0,
+                add_multiple(read(NOTHING, ONE, w, (j + 1) * LANES, 0), -1.0, two),
+            )
+            put(
+                w,
+                (j + 2) * LANES,
+                0,
+                add_multiple(read(NOTHING, ONE, w, (j + 2) * LANES, 0), -1.0, three),
+            )
+            put(
+                w,
+                (j + 3) * LANES,
+                0,
+                add_multiple(read(NOTHING, ONE, w, (j + 3) * LANES, 0), -1.0, four),
+            )
         for c in range(end - 1, j - 1, -1):
-            sums = zero_row(NOTHING)
+            sums = zero(NOTHING, ONE)
             for i in range(c + 1, size if end < j + 4 else end):
-                sums = add_row(sums, values[c * size + i], w, i * LANES)
-            add_to_row(w, c * LANES, -1.0, sums)
+                sums = add_multiple(sums, values[c * size + i], read(NOTHING, ONE, w, i * LANES, 0))
+            put(w, c * LANES, 0, add_multiple(read(NOTHING, ONE, w, c * LANES, 0), -1.0, sums))
             _divide(w, c, values[c * size + c])
 
 

@@ -5,13 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.jit import kernel
-from sheafcoarsen._kernels.vectors import (
-    add_block,
-    add_rows,
-    put_rows,
-    times_columns,
-    zero_rows,
-)
+from sheafcoarsen._kernels.vectors import ONE, add_block, add_multiple, put, read, zero
 
 
 class Blocks(NamedTuple):
@@ -35,22 +29,22 @@ def combine_blocks(lo, hi, matrix, shape, y, by, terms, out):
     lanes, rows, columns = shape
     (a, A), (b, B), (c, C) = terms
     h, g = y.shape[1], out.shape[1]
-    count, w = min(h, g), len(lanes)
+    count, w, p, q = min(h, g), len(lanes), len(rows), len(columns)
     y, out, A, B, C = y.reshape(-1), out.reshape(-1), A.reshape(-1), B.reshape(-1), C.reshape(-1)
     for i in range(lo, hi):
         first, last = np.int64(indptr[i]), np.int64(indptr[i + 1])
         for begin in range(0, count, w):
             lane = min(begin, count - w)
-            sums = zero_rows(lanes, rows)
+            sums = zero(lanes, rows)
             for k in range(first, last):
-                j = np.int64(indices[np.uint64(k)])
-                sums = add_block(sums, columns, data, k, y, j * len(columns) * h + lane, h)
-            sums = times_columns(sums, by, lane)
-            at = i * len(rows) * g + lane
+                at = np.int64(indices[np.uint64(k)]) * q * h + lane
+                sums = add_block(sums, 1.0, data, k * p * q, q, read(lanes, columns, y, at, h))
+            sums = add_multiple(zero(lanes, rows), read(lanes, ONE, by, lane, h)[0], sums)
+            at = i * p * g + lane
             if a != 0:
-                sums = add_rows(sums, a, A, at, g)
+                sums = add_multiple(sums, a, read(lanes, rows, A, at, g))
             if b != 0:
-                sums = add_rows(sums, b, B, at, g)
+                sums = add_multiple(sums, b, read(lanes, rows, B, at, g))
             if c != 0:
-                sums = add_rows(sums, c, C, at, g)
-            put_rows(out, at, g, sums)
+                sums = add_multiple(sums, c, read(lanes, rows, C, at, g))
+            put(out, at, g, sums)
