@@ -146,7 +146,7 @@ def test_numbers_that_are_rounding_beside_the_other_end_fix_nothing(size):
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
 @pytest.mark.parametrize("spread", [0, 3])
 def test_numbers_are_eliminated_as_stalks_of_any_dimension_are(spread, dtype):
-    """An empty loop at each vertex makes no difference but which code it takes."""
+    """An empty loop at each vertex makes no difference."""
     rng = np.random.default_rng(3)
     n = 120
     tree = np.stack([(rng.random(n - 1) * np.arange(1, n)).astype(int), np.arange(1, n)], axis=1)
