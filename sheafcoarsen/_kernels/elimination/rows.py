@@ -204,9 +204,6 @@ def reduce_rows(rows, height, stride, columns, order):
             swap_rows(data, noise, rank, at, stride)
         reflect(rows, rank, height, stride, column)
         rank += 1
-    for i in range(rank, height):
-        for k in range(rank, columns):
-            data[i * stride + order[k]] = 0
     return rank
 
 
