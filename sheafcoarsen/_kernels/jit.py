@@ -25,6 +25,15 @@ def kernel(function):
     return _compiled(function)
 
 
+def borrowing_kernel(function):
+    """Compile as ``kernel`` does, without reference counts, here and in all that it calls.
+
+    For a kernel that makes no arrays. numba counts the references of each array in each tuple that
+    is handed over, by atomic operations: two thirds of the time of an elimination.
+    """
+    return _compiled(function, _nrt=False)
+
+
 def subkernel(function):
     """Compile as ``kernel`` does, without a way in from Python: only kernels may call it."""
     return _compiled(function, **FROM_KERNELS)

@@ -20,9 +20,6 @@ ROUNDS = 3
 TOGETHER = 64
 """Sections that overlap, directly or not, are made orthonormal if they are so many at most."""
 
-NEAR = 1e-8
-"""How far products of sections may be from those of orthonormal ones."""
-
 ROUNDING = 100
 """Units of rounding by which nearly parallel sections must differ."""
 
@@ -166,15 +163,12 @@ def _orthonormalizing(basis: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
     """
     turn = scipy.sparse.eye_array(basis.shape[1], format="csr", dtype=basis.dtype)
     for _ in range(ROUNDS):
-        step = _towards_orthonormal(scipy.sparse.csr_array(basis @ turn))
-        if step is None:
-            break
-        turn = scipy.sparse.csr_array(turn @ step)
+        turn = scipy.sparse.csr_array(turn @ _towards_orthonormal(basis @ turn))
     return turn
 
 
-def _towards_orthonormal(basis: scipy.sparse.csr_array) -> scipy.sparse.csr_array | None:
-    """Return what takes overlapping columns nearer to orthonormal ones; None where they are."""
+def _towards_orthonormal(basis: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+    """Return what takes overlapping columns nearer to orthonormal ones."""
     gram = scipy.sparse.csr_array(basis.conj().T @ basis)
     gram.sum_duplicates()  # not later, in place
     h, columns = gram.shape[0], gram.indices
@@ -182,9 +176,6 @@ def _towards_orthonormal(basis: scipy.sparse.csr_array) -> scipy.sparse.csr_arra
     part = connected_components(abs(gram), directed=False)[1]
     sizes = np.bincount(part)
     few = (sizes > 1) & (sizes <= TOGETHER)
-    missed = abs(gram.data - (rows == columns))[few[part[rows]]]
-    if missed.max(initial=0) < NEAR:
-        return None
     order, starts = np.argsort(part, kind="stable"), offsets(sizes)
     place = np.empty(h, np.int64)
     place[order] = np.arange(h) - starts[part[order]]

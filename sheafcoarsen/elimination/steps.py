@@ -42,7 +42,10 @@ def links_of(F: CellularSheaf, keep: np.ndarray, max_neighbors: int) -> kernels.
     itype = np.int32 if max(4 * (n + m), tallest) < np.iinfo(np.int32).max else np.int64
     most = min(max_neighbors, max(n - 1, 0))
     links = kernels.Links(
-        np.empty((m + SPARE, 8), itype), np.empty((n, 5), itype), np.empty(most + 1, itype)
+        np.empty((m + SPARE, 8), itype),
+        np.empty((n, 5), itype),
+        np.empty(most + 1, itype),
+        np.empty((3, most + 1), itype),
     )
     kernels.set_up(F.arrays, keep, links)
     return links

@@ -8,8 +8,6 @@
 ``steps``, ``mesh``, ``record``
     one vertex after the other: up to two neighbours for any maps, star-mesh beyond; what is written
     down of it;
-``scalars``
-    what ``steps`` does, where stalks have dimension 1 and edges one row;
 ``cells``
     the maps of the sheaf that is left;
 ``replay``, ``anchors``

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import kernel, subkernel
+from sheafcoarsen._kernels.jit import borrowing_kernel, subkernel
 
 
 class Anchors(NamedTuple):
@@ -30,7 +30,7 @@ def insert(kept, begin, count, k):
     return count + 1
 
 
-@kernel
+@borrowing_kernel
 def find_anchors(record, anchors):
     """Fill all but ``step``; return how many there are, or -1 where there is no room for them."""
     starts, neighbors = record.starts, record.neighbors
@@ -53,7 +53,7 @@ def find_anchors(record, anchors):
     return at
 
 
-@kernel
+@borrowing_kernel
 def put_prolongation(record, anchors, sheaf, begins, data):
     """Fill the rows of the eliminated vertices; those of v begin at data[begins[v]].
 
@@ -107,7 +107,7 @@ def put_prolongation(record, anchors, sheaf, begins, data):
             column += du
 
 
-@kernel
+@borrowing_kernel
 def put_indices(anchors, sheaf, begins, indices):
     """Fill the column indices of the rows of all vertices; ``anchors`` as in ``Anchors``."""
     dims, kept_offsets = sheaf

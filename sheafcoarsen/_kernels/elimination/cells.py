@@ -7,7 +7,7 @@ import numpy as np
 from sheafcoarsen._kernels.elimination.gather import gather, put_edge
 from sheafcoarsen._kernels.elimination.links import AFTER, FIRST, HEIGHT, LOOPS, RING
 from sheafcoarsen._kernels.elimination.rows import size_of
-from sheafcoarsen._kernels.jit import kernel, subkernel
+from sheafcoarsen._kernels.jit import borrowing_kernel, subkernel
 
 
 class Cells(NamedTuple):
@@ -18,13 +18,13 @@ class Cells(NamedTuple):
     head: np.ndarray
 
 
-@kernel
+@borrowing_kernel
 def list_edges(kept, links, chosen, rows):
     """Write one edge for each that stands in the lists of kept vertices, and its bundle's rows.
 
     Returns how many there are.
     """
-    edges, vertices, _ = links
+    edges, vertices, _, _ = links
     count = 0
     for i in range(kept.size):
         h = vertices[kept[i], FIRST]
@@ -41,7 +41,7 @@ def list_edges(kept, links, chosen, rows):
     return count
 
 
-@kernel
+@borrowing_kernel
 def join_bundles(links, chosen, starts):
     """Make one bundle of each group of edges chosen[starts[p]] .. chosen[starts[p + 1] - 1]."""
     edges = links.edges
@@ -74,7 +74,7 @@ def put_cell(rows, height, widths, at, out, signs):
             out.head[to_head + k * dw + j] = sign_head * (turn * data[begin + du + j])
 
 
-@kernel
+@borrowing_kernel
 def put_pairs(links, maps, chosen, pairs, room, out):
     """Write the maps of bundle ``chosen[p]`` between the vertices ``pairs[p]``, tail and head."""
     edges, dims, place, bundle = links.edges, maps.dims, maps.place, room.bundle
@@ -98,7 +98,7 @@ def put_pairs(links, maps, chosen, pairs, room, out):
         to_head += height * dw
 
 
-@kernel
+@borrowing_kernel
 def put_left_loops(links, maps, kept, room, out):
     """Write B / 2 and -B / 2 for the loops at each kept vertex, rows that are not zero."""
     vertices, dims = links.vertices, maps.dims

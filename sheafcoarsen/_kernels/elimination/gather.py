@@ -17,7 +17,7 @@ from sheafcoarsen._kernels.elimination.rows import (
     size_of,
     without_zero_rows,
 )
-from sheafcoarsen._kernels.jit import inlined, kernel, subkernel
+from sheafcoarsen._kernels.jit import borrowing_kernel, inlined, subkernel
 
 USED, IDS_USED, FREE_ID, FREE_BLOCKS = 0, 1, 2, 3
 """In ``Maps.counters``: entries of the pool in use, ids in use, the first free id, or -1, and from
@@ -43,7 +43,7 @@ class Room(NamedTuple):
     eps: float  # of the scalar type that the maps were given in
 
 
-@kernel
+@borrowing_kernel
 def fill_pool(sheaf, unit, eps, maps):
     """Write the rows of all edges as given, divided by ``unit``; their noise is eps times them."""
     pool, place, dims, counters = maps
@@ -187,7 +187,7 @@ def gather(edges, maps, e, v, room, tidy):
 @subkernel
 def add_edge(links, maps, u, w, rows, height):
     """Let the rows, the first of a stack, be a new edge from u to w, or a loop where u = w."""
-    edges, vertices, _ = links
+    edges, vertices, _, _ = links
     pool, place, dims, counters = maps
     data, noise = rows
     e = new_id(edges, counters)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import inlined, kernel, subkernel
+from sheafcoarsen._kernels.jit import borrowing_kernel, inlined, subkernel
 
 END, AFTER, BEFORE, RING, HEIGHT = 0, 2, 4, 6, 7
 """Columns of ``Links.edges``: of both halves the vertex, the next half-edge at that vertex and the
@@ -33,6 +33,7 @@ class Links(NamedTuple):
     edges: np.ndarray  # (ids, 8)
     vertices: np.ndarray  # (n, 5)
     heads: np.ndarray  # (most + 1,) the first vertex with so many neighbours
+    lists: np.ndarray  # (3, most + 1) workspace: half-edges or vertices around a vertex
 
 
 @inlined
@@ -138,10 +139,10 @@ def requeue(edges, vertices, heads, v, seen):
                 push(vertices, heads, v, count)
 
 
-@kernel
+@borrowing_kernel
 def set_up(sheaf, keep, links):
     """Fill the lists from the edges of a sheaf; the vertices in the mask ``keep`` are kept."""
-    edges, vertices, heads = links
+    edges, vertices, heads, lists = links
     given, edge_dims = sheaf.edges, sheaf.edge_dims
     for v in range(keep.size):
         vertices[v, FIRST], vertices[v, LOOPS] = -1, -1
@@ -150,7 +151,7 @@ def set_up(sheaf, keep, links):
         join(edges, vertices, e, given[e, 0], given[e, 1])
     for k in range(heads.size):
         heads[k] = -1
-    seen = np.empty(heads.size, edges.dtype)
+    seen = lists[0]
     for v in range(keep.size - 1, -1, -1):
         if keep[v]:
             vertices[v, DEGREE] = KEPT

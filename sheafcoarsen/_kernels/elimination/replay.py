@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import borrowing_kernel
 
 
-@kernel
+@borrowing_kernel
 def reduce_forward(record, dims, offsets, b):
     """b_u += G_u* b_v for the neighbours u of each eliminated v, in order; rows of b are cochains.
 
@@ -27,7 +27,7 @@ def reduce_forward(record, dims, offsets, b):
                         b[to + i, j] += x * b[row, j]
 
 
-@kernel
+@borrowing_kernel
 def extend_backward(record, dims, offsets, x, b):
     """x_v = G x_neighbors + W W* b_v for each eliminated v, the last one first.
 

@@ -204,23 +204,21 @@ def reduce_rows(rows, height, stride, columns, order):
             swap_rows(data, noise, rank, at, stride)
         reflect(rows, rank, height, stride, column)
         rank += 1
-    for i in range(rank, height):
-        for k in range(rank, columns):
-            data[i * stride + order[k]] = 0
     return rank
 
 
 @subkernel
-def put_inverse(rows, stride, rank, d, order, out):
+def put_inverse(rows, stride, rank, d, order, out, spare):
     """Out = W, d x d with ``rank`` columns that are not zero, such that (M* M)^+ = W W*.
 
-    M was brought to the triangular form R in the first d columns of ``rows``; W = R^+.
+    M was brought to the triangular form R in the first d columns of ``rows``; W = R^+. ``spare``
+    has 2 d^2 entries or more.
     """
     data = rows.data
     for i in range(d * d):
         out[i] = 0
     if rank < d:
-        put_deficient_inverse(data, stride, rank, d, out)
+        put_deficient_inverse(data, stride, rank, d, out, spare)
         return
     for j in range(d):
         out[order[j] * d + j] = 1 / data[j * stride + order[j]]
@@ -232,13 +230,15 @@ def put_inverse(rows, stride, rank, d, order, out):
 
 
 @subkernel
-def put_deficient_inverse(data, stride, rank, d, out):
+def put_deficient_inverse(data, stride, rank, d, out, spare):
     """Do what ``put_inverse`` does where R has fewer rows than columns.
 
     R = T Q with orthonormal rows in Q and a lower triangular T, by Gram and Schmidt, twice; and
     then R^+ = Q* T^{-1}.
     """
-    q, low = np.empty(rank * d, data.dtype), np.zeros(rank * rank, data.dtype)
+    q, low = spare[: rank * d], spare[rank * d : rank * (d + rank)]
+    for i in range(rank * rank):
+        low[i] = 0
     for i in range(rank):
         largest = 0.0
         for j in range(d):

@@ -29,8 +29,7 @@ from sheafcoarsen._kernels.elimination.rows import (
     reduce_rows,
     without_zero_rows,
 )
-from sheafcoarsen._kernels.elimination.scalars import eliminate_scalar
-from sheafcoarsen._kernels.jit import kernel, pasted, subkernel
+from sheafcoarsen._kernels.jit import borrowing_kernel, pasted, subkernel
 
 DONE, IDS, POOL, RECORD = range(4)
 """What ``eliminate_vertices`` returns: nothing is left, or of what there is not enough room."""
@@ -86,7 +85,7 @@ def stack_bundle(edges, maps, e, v, place, room):
 @pasted
 def stack_rows(links, maps, v, seen, around, room):
     """Stack all rows that x_v is in, what multiplies it first; return their number and length."""
-    edges, vertices, _ = links
+    edges, vertices, _, _ = links
     dims, data = maps.dims, room.stack.data
     d, height = dims[v], np.int64(0)
     stride = d
@@ -119,7 +118,8 @@ def solve(record, d, shape, rank, room):
     data, width = room.stack.data, stride - d
     blocks, inverses, counters = record.blocks, record.inverses, record.counters
     at, G = counters[INVERSES], counters[BLOCKS]
-    put_inverse(room.stack, stride, rank, d, room.order, inverses[at : at + d * d])
+    out = inverses[at : at + d * d]
+    put_inverse(room.stack, stride, rank, d, room.order, out, room.bundle.data)
     for i in range(d):
         for j in range(width):
             blocks[G + i * width + j] = 0
@@ -166,17 +166,16 @@ def eliminate_one(links, maps, record, v, seen, around, room):
         add_edge(links, maps, around[0], around[around.size - 1], room.bundle, left)
 
 
-@kernel
+@borrowing_kernel
 def eliminate_vertices(links, maps, record, room, mesh):
     """Eliminate all that can be; return DONE, or what there is not enough room for.
 
     Call it again then, with more of that.
     """
-    edges, vertices, heads = links
+    edges, vertices, heads, lists = links
     counters, starts, neighbors_of = record.counters, record.starts, record.neighbors
     most = heads.size
-    every, seen = np.empty(most, edges.dtype), np.empty(most, edges.dtype)
-    others = np.empty(most, edges.dtype)
+    every, seen, others = lists[0], lists[1], lists[2]
     while True:
         count = 0
         while count < most and heads[count] < 0:
@@ -184,24 +183,21 @@ def eliminate_vertices(links, maps, record, room, mesh):
         if count == most:
             return DONE
         v = np.int64(heads[count])
-        if 1 <= count <= 2 and eliminate_scalar(links, maps, record, v, count, every):
-            pull(vertices, heads, v, count)
-        else:
-            neighbors(edges, vertices, v, seen)
-            around = every[:count]
-            for i in range(count):
-                around[i] = other_end(edges, seen[i])
-            status = demand(links, maps, record, maps.dims[v], around)
-            if status != DONE:
-                return status
-            pull(vertices, heads, v, count)
-            if count <= 2:
-                eliminate_one(links, maps, record, v, seen, around, room)
-            elif mesh is not None and not eliminate_hub(
-                links, maps, record, v, (seen, around), room, mesh
-            ):
-                vertices[v, DEGREE] = most  # until its edges change
-                continue
+        neighbors(edges, vertices, v, seen)
+        around = every[:count]
+        for i in range(count):
+            around[i] = other_end(edges, seen[i])
+        status = demand(links, maps, record, maps.dims[v], around)
+        if status != DONE:
+            return status
+        pull(vertices, heads, v, count)
+        if count <= 2:
+            eliminate_one(links, maps, record, v, seen, around, room)
+        elif mesh is not None and not eliminate_hub(
+            links, maps, record, v, (seen, around), room, mesh
+        ):
+            vertices[v, DEGREE] = most  # until its edges change
+            continue
         vertices[v, DEGREE] = GONE
         step, at = counters[STEPS], counters[NEIGHBORS]
         record.vertices[step] = v

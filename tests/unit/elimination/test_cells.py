@@ -36,3 +36,15 @@ def test_a_constant_sheaf_leaves_a_constant_one():
     assert K.sheaf.map_shape == (2, 2)
     error = K.sheaf.tail_data - K.sheaf.head_data
     assert np.abs(error).max() < 1e-15 * 100
+
+
+def test_rows_begin_with_a_real_positive_number():
+    """Each row that was made: its first entry of half the size of the largest, or more."""
+    F = CellularSheaf.random(nx.cycle_graph(6), 2, 2, seed=3, dtype=complex)
+    K = sc.eliminate(F, keep=[0, 2, 4])
+    for e in range(K.sheaf.n_edges):
+        for row in np.hstack([K.sheaf.tail_map(e), -K.sheaf.head_map(e)]):
+            parts = np.maximum(abs(row.real), abs(row.imag))
+            first = row[np.argmax(parts >= 0.5 * parts.max())]
+            assert first.real > 0
+            assert abs(first.imag) < 1e-15 * abs(first)

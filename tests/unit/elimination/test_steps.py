@@ -146,7 +146,7 @@ def test_numbers_that_are_rounding_beside_the_other_end_fix_nothing(size):
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
 @pytest.mark.parametrize("spread", [0, 3])
 def test_numbers_are_eliminated_as_stalks_of_any_dimension_are(spread, dtype):
-    """An empty loop at each vertex makes no difference but which code it takes."""
+    """An empty loop at each vertex makes no difference."""
     rng = np.random.default_rng(3)
     n = 120
     tree = np.stack([(rng.random(n - 1) * np.arange(1, n)).astype(int), np.arange(1, n)], axis=1)
@@ -245,3 +245,40 @@ def test_real_networks_are_solved_without_iterations(data_folder, name):
     assert solve.levels[1] < 0.4 * solve.levels[0]
     solve(np.random.default_rng(3).standard_normal(F.dim_c0))
     assert solve.iterations == 0
+
+
+@pytest.mark.parametrize(("off", "kept"), [(0.0, [1, 2, 3]), (1e-10, [0, 1, 2, 3])])
+def test_star_mesh_takes_loops_whose_maps_together_are_isometric(off, kept):
+    """Turns by one angle around three axes, and by angles that differ."""
+    loops = []
+    for axis in range(3):
+        i, k = [j for j in range(3) if j != axis]
+        angle = 0.7 * (1 + off * (axis == 2))
+        turn = np.eye(3)
+        turn[i, i] = turn[k, k] = np.cos(angle)
+        turn[i, k], turn[k, i] = -np.sin(angle), np.sin(angle)
+        loops.append(turn)
+    edges = [[0, 0]] * 3 + [[0, 1], [0, 2], [0, 3]]
+    F = CellularSheaf(edges, [np.eye(3)] * 6, [*loops, *[np.eye(3)] * 3])
+    K = sc.eliminate(F, keep=[1, 2, 3], max_neighbors=3)
+    assert K.kept.tolist() == kept
+    assert_is_schur(F, K)
+
+
+def test_a_hub_whose_maps_are_zero_is_free():
+    F = CellularSheaf([[0, 1], [0, 2], [0, 3]], np.zeros((3, 2, 2)), [np.eye(2)] * 3)
+    K = sc.eliminate(F, keep=[1, 2, 3], max_neighbors=3)
+    assert K.kept.tolist() == [1, 2, 3]
+    assert not K.is_determined
+    assert_is_schur(F, K)
+
+
+def test_rows_that_are_nearly_parallel_fix_what_they_say():
+    """Two rows on a stalk of three dimensions, which differ by 1e-7."""
+    rng = np.random.default_rng(3)
+    M = np.outer([1.0, 2.0], rng.standard_normal(3)) + 1e-7 * rng.standard_normal((2, 3))
+    A = rng.standard_normal((2, 2))
+    K = sc.eliminate(CellularSheaf([[0, 1]], [A], [M]), keep=[0])
+    x = K.extend(np.ones(2))
+    assert_residual(M @ x[2:] - A.sum(axis=1), M, x, n=3)
+    assert_residual(x[2:] - np.linalg.pinv(M) @ (M @ x[2:]), 1e7, x, n=3)
