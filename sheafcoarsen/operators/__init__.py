@@ -17,7 +17,7 @@ from sheafcoarsen.operators.normalization import (
     normalize,
     normalized,
 )
-from sheafcoarsen.operators.ordering import Order, elimination_order
+from sheafcoarsen.operators.ordering import Order, elimination_order, factorization_cost
 from sheafcoarsen.operators.pattern import LaplacianPattern, count_nonzeros, laplacian
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "edge_energy",
     "elimination_order",
     "energy",
+    "factorization_cost",
     "index_dtype",
     "laplacian",
     "laplacian_operator",

@@ -30,6 +30,11 @@ DEGREES_UP_TO = 2e11
 MOST = 2**62
 """Counting ends here in any case."""
 
+PER_OPERATION, PER_ENTRY, PER_SOLVE = 2e-10, 5e-8, 1e-9
+"""Seconds of a factorization for each operation and each entry, and of a solve for each entry and
+column: measured on one thread; their ratios decide.
+"""
+
 
 class Order(NamedTuple):
     """Rows in the order of elimination, and the operations and entries of the Cholesky factor."""
@@ -37,6 +42,21 @@ class Order(NamedTuple):
     rows: np.ndarray
     operations: float
     entries: float
+
+    @property
+    def seconds(self) -> float:
+        """Of the factorization."""
+        return PER_OPERATION * self.operations + PER_ENTRY * self.entries
+
+    @property
+    def solve_seconds(self) -> float:
+        """Of a solve, for every column."""
+        return PER_SOLVE * self.entries
+
+
+def factorization_cost(A: scipy.sparse.csr_array, seconds: float = np.inf) -> Order:
+    """Return an order of elimination with its cost; counting ends where it takes that long."""
+    return elimination_order(A, seconds / PER_OPERATION)
 
 
 def elimination_order(A: scipy.sparse.csr_array, most: float = np.inf) -> Order:

@@ -15,7 +15,13 @@ from sheafcoarsen._support import eps_of, single_threaded_blas
 from sheafcoarsen.modes import MAX_DENSE, SPARSE_ABOVE, SPARSE_SHARE
 from sheafcoarsen.quality.small_components import SmallComponents, split_components
 from sheafcoarsen.sheaf import CellularSheaf
-from sheafcoarsen.solve import Found, LowSpectrum, complex_line
+from sheafcoarsen.solve import (
+    EigenProblem,
+    Pencil,
+    complex_line,
+    independent,
+    lowest_eigenpairs,
+)
 
 EPS = eps_of(np.float64)
 
@@ -32,16 +38,11 @@ ACCURATE, ENOUGH = 1e-6, 1e-5
 TOL, TINY = 1e-8, 1e-13
 """Residuals at most, relative to norm(L), and what iterating hardly reaches."""
 
-APART = 8
-"""Pairs beyond the k-th are left at a residual of their distance from it over this: it shows that
-they are others.
-"""
-
 ROWS = 1024
 """Of the pieces that a tall matrix is decomposed in, which stay in the cache."""
 
 AGAIN = 3
-"""Further iterations at most for pairs that are not as accurate."""
+"""Further iterations at most, for pairs that are not as accurate."""
 
 WHOLE = 20_000_000
 """Entries of a dense coboundary up to which all singular vectors are computed."""
@@ -49,9 +50,9 @@ WHOLE = 20_000_000
 ROOM = 4
 """Dimensions beside a known kernel, per pair wanted, that iterating needs."""
 
-BEYOND, WIDENED = 2, 100
-"""Pairs after the k-th that are computed at first, to see where its multiplet ends, and at most: a
-star's is as large as the graph, and costs its cube.
+WIDENED = 100
+"""Pairs after the k-th that are computed at most, to see where its multiplet ends: a star's is as
+large as the graph, and costs its cube.
 """
 
 
@@ -119,21 +120,18 @@ def low_pairs(
             return _beside_small(D, k, share, parts, kernel_of)
         sheaf_of = lambda: sheaf  # noqa: E731
     all_at_once = n <= SPARSE_ABOVE and n * D.shape[0] <= WHOLE
-    m = n if all_at_once else min(n, k + BEYOND)
+    m = n if all_at_once else min(n, k)
+    start = known.vectors if isinstance(known, KnownPairs) else known
     iterated = None
     while True:
         kernel, zero = 0, 0.0
         if sheaf_of is not None and _is_sparse(n, m):
-            if iterated is None:
-                iterated = _Iterated(D, k, level, sheaf_of(), kernel_of)
-                if isinstance(known, KnownPairs):
-                    iterated.vectors = iterated.contracted(known.vectors)
-                else:
-                    iterated.start = known
-            found = iterated.pairs(m)
+            iterated = iterated or _Iterated(D, level, sheaf_of(), kernel_of)
+            found = iterated.pairs(m, start)
             if found is None:
                 return low_pairs(D, k, accuracy, eps, size)
-            X, kernel, zero = found
+            start, kernel, zero = found
+            X = start
         else:
             if n > MAX_DENSE:
                 raise np.linalg.LinAlgError(
@@ -142,7 +140,7 @@ def low_pairs(
                     "ask for a smaller k"
                 )
             A = (D.conj().T @ D).toarray()
-            X = scipy.linalg.eigh(A, subset_by_index=[0, m - 1])[1]
+            X = scipy.linalg.eigh(A, subset_by_index=[0, min(m, n - 1)])[1]
         left = n - kernel  # dimensions beside the known kernel
         sigma, X = singular_pairs(D, X)
         zeros = int((sigma <= level).sum())
@@ -217,113 +215,72 @@ def _beside_small(
 
 
 class _Iterated:
-    """Pairs of a sheaf beside its global sections, more of them when asked again."""
+    """Pairs of a sheaf orthogonal to its global sections."""
 
     def __init__(
         self,
         D: scipy.sparse.csr_array,
-        k: int,
         level: float,
         sheaf: CellularSheaf,
         kernel_of: Callable[[CellularSheaf], Any] | None,
     ):
-        self.D, self.k, self.level = D, k, level
+        self.D, self.level, self.kernel_of = D, level, kernel_of
         self.known, self.zero, self.refused = 0, 0.0, False
         self.line = complex_line(sheaf)
-        work = sheaf if self.line is None else self.line.sheaf
-
-        def sections() -> Any:
-            none = np.zeros((work.dim_c0, 0))
-            return self._judged(kernel_of(work) if kernel_of is not None else none)
-
-        self.spectrum = LowSpectrum(
-            work, self._count(k), TOL, positive=True, sections_of=sections, aims=self._aims
-        )
-        self.vectors: np.ndarray | None = None  # found before
-        self.start: np.ndarray | None = None  # the multigrid has a better one
-
-    def _count(self, m: int) -> int:
-        """Return how many pairs of what is iterated m pairs of the sheaf are."""
-        return m if self.line is None else (m + 1) // 2
+        self.pencil = Pencil(sheaf if self.line is None else self.line.sheaf)
+        self.sections: Any = None
 
     def _expanded(self, X: Any) -> Any:
         """Return columns of the sheaf."""
         return X if self.line is None else self.line.expand(X)
 
-    def _aims(self, values: np.ndarray) -> np.ndarray:
+    def _targets(self, values: np.ndarray) -> np.ndarray:
         """Return the residuals to iterate down to for Ritz values, ascending."""
-        norm, near = self.spectrum.norm, self.spectrum.near()
-        zeros = int((values <= near).sum())
-        aims = np.full(len(values), TOL * norm / 2)
-        aims[zeros:] = _accurate(values[zeros : zeros + 1], norm).clip(max=aims[zeros:])
-        last = zeros + self._count(self.k) - 1
-        if last < len(values):
-            apart = (values[last + 1 :] - values[last]) / APART
-            aims[last + 1 :] = np.maximum(aims[last + 1 :], apart)
-        return aims
+        norm = self.pencil.norm
+        zeros = int((values <= TOL * norm).sum())
+        targets = np.full(len(values), TOL * norm / 2)
+        targets[zeros:] = _accurate(values[zeros : zeros + 1], norm).clip(max=targets[zeros:])
+        return targets
 
-    def _judged(self, Z: Any) -> Any:
-        """Return sections, and count them; none of them where one is no zero."""
-        X = self._expanded(Z)
-        zero = largest_column(self.D @ X)
-        if zero > self.level:  # rounding makes it none
-            self.refused = True
-            return Z[:, :0]
-        self.zero, self.known = zero, X.shape[1]
-        return Z
-
-    def pairs(self, m: int) -> tuple[np.ndarray, int, float] | None:
-        """Return vectors of the m lowest pairs, and how many zeros are known, the largest one.
-
-        None where these leave little, which is better decomposed densely.
-        """
-        spectrum = self.spectrum
-        spectrum.k = count = self._count(m)
-        spectrum.beyond = count - self._count(self.k)
-        method = spectrum.chosen()
-        start = self.vectors
-        if method != "multilevel":
-            method = "direct"
-            if start is None and self.start is not None:
-                start = self.contracted(self.start)
-        found = spectrum.pairs(method, start)
-        if found is not None and self.known == 0 < found.sections.shape[1]:
-            # the multigrid told them
-            spectrum.sections = self._judged(found.sections)
+    def _kernel(self, method: str) -> Any:
+        """Return sections, and count them; none of them if one is no zero."""
+        if self.sections is None:
+            sheaf = self.pencil.sheaf
+            none = np.zeros((sheaf.dim_c0, 0))
+            Z = none if self.kernel_of is None else self.kernel_of(sheaf)
+            X = self._expanded(Z)
+            self.zero, self.known = largest_column(self.D @ X), X.shape[1]
+            self.refused = self.zero > self.level  # rounding makes it none
             if self.refused:
-                found = spectrum.pairs(found.method, found.vectors)
-        if found is None or (self.refused and spectrum.n <= MAX_DENSE):
-            return None
+                Z, self.zero, self.known = Z[:, :0], 0.0, 0
+            self.sections = Z
+        return self.sections
+
+    def pairs(self, m: int, start: np.ndarray | None) -> tuple[np.ndarray, int, float] | None:
+        """Return vectors of the m lowest pairs and the next; known zeros and the largest of them.
+
+        None if these leave little, which is better decomposed densely.
+        """
+        count = m if self.line is None else (m + 1) // 2
+        problem = EigenProblem(
+            self.pencil, count, TOL, positive=True, kernel=self._kernel, targets=self._targets
+        )
+        if start is not None and self.line is not None:
+            start = independent(self.line.contract(start))
+        method = "multilevel" if problem.chosen() == "multilevel" else "direct"
+        found = lowest_eigenpairs(problem, method, start, self.sections)
         for _ in range(AGAIN):
-            lowest = self._lowest(found)
-            values = np.maximum(found.values[:count], lowest)
-            enough = np.maximum(ENOUGH * values, self._aims(found.values)[:count])
-            if (spectrum.residuals(found)[:count] <= enough).all():
+            if found is None or (self.refused and self.pencil.n <= MAX_DENSE):
+                return None
+            residuals = self.pencil.residuals(found.values, found.vectors)[:count]
+            enough = np.maximum(ENOUGH * found.values, self._targets(found.values))[:count]
+            if (residuals <= enough).all():
                 break
-            if found.method == "multilevel":  # factors, then, which converge on anything
-                found = spectrum.pairs("direct", found.vectors)
-                if found is None:
-                    return None
-            else:
-                found = spectrum.polished(found, float(_accurate(lowest, spectrum.norm)))
-        self.vectors = found.vectors
-        return self._expanded(found.vectors)[:, :m], self.known, self.zero
-
-    def contracted(self, X: np.ndarray) -> np.ndarray:
-        """Return the columns to begin with for columns of the sheaf."""
-        if self.line is None:
-            return X
-        Q = np.linalg.qr(self.line.contract(X))[0]
-        C = np.linalg.eigh(Q.conj().T @ self.spectrum.apply(Q))[1]
-        return Q @ C[:, : self._count(X.shape[1])]
-
-    def _lowest(self, found: Found) -> float:
-        """Return the lowest positive eigenvalue in units of the sheaf."""
-        if found.values[0] > self.spectrum.near():
-            return float(found.values[0])
-        sigma = singular_pairs(self.D, self._expanded(found.vectors))[0]
-        unit = found.values[-1] / sigma[-1] ** 2 if sigma[-1] else 0.0
-        return float(unit * (sigma[sigma > self.level][:1] ** 2).sum())
+            # factors converge on anything
+            found = lowest_eigenpairs(problem, "direct", found.vectors, self.sections)
+        if found is None:
+            return None
+        return self._expanded(found.vectors[:, : count + 1]), self.known, self.zero
 
 
 def _accurate(values: Any, norm: float) -> Any:

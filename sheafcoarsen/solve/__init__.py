@@ -38,12 +38,13 @@ How it is done, file by file, from the bottom:
 ``frames``
     frames carried along a tree, for those who stay with another solver.
 ``bases``, ``block_cg``, ``spectrum``, ``lines``, ``lowest``
-    eigenpairs: the coarsest level's, lifted and improved, and random columns that look for more;
-    of turns of the plane, as complex numbers.
+    eigenpairs: deflation and LOBPCG; a problem and the three methods that solve it; rotations of
+    the plane as complex numbers; the public function.
 ``diffusion``
     the flow exp(-t L), and one step of a sheaf network with given weights.
 """
 
+from sheafcoarsen.solve.bases import independent
 from sheafcoarsen.solve.diffusion import diffuse, diffusion_step
 from sheafcoarsen.solve.extension import harmonic_extension
 from sheafcoarsen.solve.fitting import LeastSquares, least_squares
@@ -53,13 +54,14 @@ from sheafcoarsen.solve.lines import complex_line
 from sheafcoarsen.solve.lowest import Eigenmodes, eigenmodes
 from sheafcoarsen.solve.projection import nearest_section
 from sheafcoarsen.solve.solver import Solver
-from sheafcoarsen.solve.spectrum import Found, LowSpectrum
+from sheafcoarsen.solve.spectrum import Eigenpairs, EigenProblem, Pencil, lowest_eigenpairs
 
 __all__ = [
+    "EigenProblem",
     "Eigenmodes",
-    "Found",
+    "Eigenpairs",
     "LeastSquares",
-    "LowSpectrum",
+    "Pencil",
     "Solver",
     "complex_line",
     "diffuse",
@@ -67,7 +69,9 @@ __all__ = [
     "eigenmodes",
     "grounded",
     "harmonic_extension",
+    "independent",
     "least_squares",
+    "lowest_eigenpairs",
     "nearest_section",
     "transported_frames",
 ]

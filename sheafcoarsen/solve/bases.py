@@ -1,4 +1,4 @@
-"""Columns beside others: what iterating starts from, and what it stays beside."""
+"""Start vectors, and projections that keep an iteration orthogonal to known eigenvectors."""
 
 from collections.abc import Callable
 from typing import Any
@@ -93,6 +93,13 @@ def without(X: np.ndarray, *bases: Basis, mass: np.ndarray | None = None) -> np.
             X = X - Q @ (Q_adjoint @ weighted(mass, X))
         X = orthonormal(X, mass) if repeat < 2 else X
     return np.ascontiguousarray(X)
+
+
+def independent(X: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis of the columns, without what rounding alone makes independent."""
+    Q, R, _ = scipy.linalg.qr(X, mode="economic", pivoting=True)
+    sizes = abs(np.diag(R))
+    return Q[:, sizes > np.sqrt(np.finfo(X.dtype).eps) * sizes.max(initial=0.0)]
 
 
 def random_columns(rng: np.random.Generator, shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:

@@ -89,7 +89,8 @@ def lowest_pairs(
 
     goals_of = target if callable(target) else np.ones_like
     aim = 1.0 if callable(target) else target
-    values, X = _fresh(apply, weigh, X, X)
+    ritz = rayleigh_ritz if mass is None else graded_ritz
+    values, X = _fresh(apply, weigh, X, X, ritz)
     m = X.shape[2]
     P, known = X[..., :0], _unit(values, lanes)
     best, mark, since, step = np.inf, np.inf, 0, 0
@@ -117,10 +118,10 @@ def lowest_pairs(
         W = precondition(R)
         del R, BX
         GA, GB = _gram((X, W, P), apply(W), None if mass is None else weigh(W), known)
-        values, C = _beside_first(GA, GB, m)
+        values, C = _beside_first(GA, GB, m, ritz)
         step += 1
         if C.shape[1] < m:  # the basis lost its rank: begin afresh with what there is
-            values, X = _fresh(apply, weigh, X, X.copy())
+            values, X = _fresh(apply, weigh, X, X.copy(), ritz)
             P, known, m = X[..., :0], _unit(values, lanes), X.shape[2]
             continue
         E = np.hstack([C, _directions(C, GB, active)])
@@ -131,7 +132,7 @@ def lowest_pairs(
         P = _combined((X, W, P), E, following)
         X = following
         if step % FRESH == 0:
-            values, X = _fresh(apply, weigh, X, X)
+            values, X = _fresh(apply, weigh, X, X, ritz)
             m = X.shape[2]
             known = _measured(values, X, P, apply(P), weigh(P))
         else:
@@ -191,11 +192,11 @@ def _beside(parts: Parts, rows: slice) -> np.ndarray:
 
 
 def _fresh(
-    apply: Callable, weigh: Callable, X: np.ndarray, out: np.ndarray
+    apply: Callable, weigh: Callable, X: np.ndarray, out: np.ndarray, ritz: Callable
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return Ritz values and vectors of span X; out, perhaps X, holds them if none is lost."""
     GA, GB = (_hermitian(_inner((X,), (product(X),))) for product in (apply, weigh))
-    values, C = rayleigh_ritz(GA, GB, X.shape[2])
+    values, C = ritz(GA, GB, X.shape[2])
     if C.shape[1] < X.shape[2]:
         out = np.empty((*X.shape[:2], C.shape[1]))
     _combined((X,), C, out)
@@ -286,6 +287,17 @@ def rayleigh_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, n
     return values[:m], scale[:, None] * (T @ C[:, :m])
 
 
+def graded_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``rayleigh_ritz`` by the largest eigenvalues of GB c = s (GA + shift GB) c.
+
+    The lowest t are right relative to themselves, also where others are 1e16 times as large.
+    """
+    shift = float(np.median(np.diag(GA).real[:m] / np.diag(GB).real[:m].clip(1e-300))) or 1.0
+    inverses, C = rayleigh_ritz(-GB, GA + shift * GB, m)
+    inverses = (-inverses).clip(np.finfo(float).tiny)
+    return 1 / inverses - shift, C / np.sqrt(inverses)
+
+
 def _inverse_factor(G: np.ndarray) -> np.ndarray | None:
     """Return T triangular with T* G T = I, which keeps what is small beside what is large apart.
 
@@ -300,9 +312,11 @@ def _inverse_factor(G: np.ndarray) -> np.ndarray | None:
     return T if np.linalg.norm(T) ** 2 * len(G) < 1 / DEPENDENT else None
 
 
-def _beside_first(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``rayleigh_ritz`` with the first m columns, orthonormal, taken out of the others."""
+def _beside_first(
+    GA: np.ndarray, GB: np.ndarray, m: int, ritz: Callable
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return Ritz pairs with the first m columns, orthonormal, taken out of the others."""
     Q = np.eye(len(GA), dtype=GA.dtype)
     Q[:m, m:] = -GB[:m, m:]
-    values, C = rayleigh_ritz(Q.conj().T @ GA @ Q, Q.conj().T @ GB @ Q, m)
+    values, C = ritz(Q.conj().T @ GA @ Q, Q.conj().T @ GB @ Q, m)
     return values, Q @ C

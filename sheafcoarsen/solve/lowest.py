@@ -1,11 +1,10 @@
 """The k lowest eigenpairs of the whole sheaf."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 
 from sheafcoarsen._support import (
     RESIDUAL_LIMIT,
@@ -21,20 +20,23 @@ from sheafcoarsen._support import (
     whole_number,
 )
 from sheafcoarsen.exceptions import NotConverged
-from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
-from sheafcoarsen.solve.bases import weighted
+from sheafcoarsen.solve.bases import independent, weighted
 from sheafcoarsen.solve.block_cg import rayleigh_ritz
 from sheafcoarsen.solve.lines import ComplexLine, complex_line
 from sheafcoarsen.solve.solver import tolerance
 from sheafcoarsen.solve.spectrum import (
-    AFFORDABLE,
     METHODS,
-    Found,
-    LowSpectrum,
+    Eigenpairs,
+    EigenProblem,
     Method,
+    Pencil,
+    lowest_eigenpairs,
     resolved,
 )
+
+AFFORDABLE = 30.0
+"""Seconds for factors if "auto" took "multilevel", and that did not converge."""
 
 FLOOR = 1e-13
 """Relative residual that rounding lets be reached: for light masses no less is asked for."""
@@ -174,28 +176,28 @@ def eigenmodes(
     work, unit = unit_sheaf(sheaf)
     weights, weight_unit = _unit_mass(sheaf, mass)
     given = None if start is None else _start(sheaf, start)
-    whole = LowSpectrum(work, k, tol, mass=_of_stalks(work, weights), progress=progress)
+    pencil = Pencil(work, _of_stalks(work, weights), _rounded(sheaf, work), progress)
+    reach = tol
     if weights is not None:
-        _check_range(whole.norm, unit, weights, weight_unit)
+        _check_range(pencil.norm, unit, weights, weight_unit)
         largest = 1 / np.sqrt(weights.min() * weight_unit)  # of norm(x)
-        whole.tol = min(tol, max(tol / largest, FLOOR))
-    spectrum, line = whole, None
-    if method != "dense" and not (method == "auto" and whole.is_small()):
-        line = complex_line(whole.sheaf)
+        reach = min(tol, max(tol / largest, FLOOR))
+    whole = problem = EigenProblem(pencil, k, reach, seed=rng)
+    line = None
+    if method != "dense" and not (method == "auto" and whole.prefers_dense()):
+        line = complex_line(work)
     if line is not None:
-        spectrum = LowSpectrum(line.sheaf, (k + 1) // 2, tol, mass=weights, progress=progress)
-        spectrum.tol = whole.tol * whole.norm / (spectrum.norm or 1.0)
-    if sheaf.dtype != work.dtype:
-        spectrum.rounded = _in_single_precision(spectrum.sheaf)
+        given = None if given is None else independent(line.contract(given))
+        half = Pencil(line.sheaf, weights, _rounded(sheaf, line.sheaf), progress)
+        reach *= pencil.norm / (half.norm or 1.0)
+        problem = EigenProblem(half, (k + 1) // 2, reach, seed=rng)
     with single_threaded_blas():
-        if line is not None and given is not None:
-            given = _independent(line.contract(given))
-        found = spectrum.pairs(spectrum.chosen() if method == "auto" else method, given, rng)
+        found = lowest_eigenpairs(problem, problem.chosen() if method == "auto" else method, given)
         assert found is not None  # with the sections among the k there always is an answer
         units = unit, weight_unit
         result, reached = _finished(whole, _expanded(found, line), units, sheaf, tol)
         if reached < k and method == "auto" and found.method == "multilevel":
-            again = _by_factors(spectrum, found, rng)
+            again = _by_factors(problem, found)
             result, reached = _finished(whole, _expanded(again, line), units, sheaf, tol)
     if reached < k:
         other = {"direct": "multilevel", "multilevel": "direct"}.get(result.method)
@@ -210,50 +212,47 @@ def eigenmodes(
     return result
 
 
-def _by_factors(spectrum: LowSpectrum, found: Found, rng: np.random.Generator) -> Found:
+def _by_factors(problem: EigenProblem, found: Eigenpairs) -> Eigenpairs:
     """Return what "direct" makes of pairs that did not converge; these if factors cost too much."""
-    if not spectrum.is_factored_within(AFFORDABLE):
+    if not problem.pencil.is_factored_within(AFFORDABLE, problem.k):
         return found
     try:
-        again = spectrum.pairs("direct", found.vectors, rng)
+        again = lowest_eigenpairs(problem, "direct", found.vectors)
     except (np.linalg.LinAlgError, MemoryError):
         return found
     assert again is not None
-    again.iterations += found.iterations
-    return again
+    return replace(again, iterations=again.iterations + found.iterations)
 
 
-def _expanded(found: Found, line: ComplexLine | None) -> Found:
+def _expanded(found: Eigenpairs, line: ComplexLine | None) -> Eigenpairs:
     """Return the pairs of the real sheaf, of which those of its complex line are two each."""
     if line is None:
         return found
     values, vectors, sections = found.values, found.vectors, found.sections
     doubled = np.repeat(values, 2), line.expand(vectors), line.expand(sections)
-    return Found(*doubled, found.completeness, found.method, found.iterations)
+    return Eigenpairs(*doubled, found.completeness, found.method, found.iterations)
 
 
 def _finished(
-    spectrum: LowSpectrum,
-    found: Found,
+    problem: EigenProblem,
+    found: Eigenpairs,
     units: tuple[float, float],
     sheaf: CellularSheaf,
     tol: float,
 ) -> tuple[Eigenmodes, int]:
     """Return the result in the units and the scalar type of the sheaf, and how many converged."""
-    n_zero = found.sections.shape[1]
+    pencil, n_zero = problem.pencil, found.sections.shape[1]
     values, X = found.values, found.vectors
     if found.method != "dense":
-        delta = coboundary(spectrum.sheaf)
-        values, X = resolved(delta, values, X, spectrum.count_near(values, X))
+        values, X = resolved(pencil.delta, values, X, problem.count_near(values, X))
     values, X = np.append(np.zeros(n_zero), values), np.hstack([found.sections, X])
-    values, X = _orthonormal(spectrum, values, X)
-    k = spectrum.k
+    values, X = _orthonormal(pencil, values, X)
+    k = problem.k
     following = values[k] if len(values) > k else np.inf
     values, X = values[:k], X[:, :k]
-    defects = spectrum.apply(X) - weighted(spectrum.mass, X) * values
-    residuals = np.linalg.norm(defects, axis=0) / (spectrum.norm or 1.0)
-    squares = np.broadcast_to(spectrum.squares(X), k)
-    tie = np.sqrt(eps_of(np.float64)) * spectrum.norm * squares[-1]
+    residuals = pencil.residuals(values, X) / (pencil.norm or 1.0)
+    squares = pencil.squares(X)
+    tie = np.sqrt(eps_of(np.float64)) * pencil.norm * squares[-1]
     dtype, (unit, weight_unit) = sheaf.dtype, units
     root = np.sqrt(weight_unit)
     result = Eigenmodes(
@@ -273,15 +272,15 @@ def _finished(
 
 
 def _orthonormal(
-    spectrum: LowSpectrum, values: np.ndarray, X: np.ndarray
+    pencil: Pencil, values: np.ndarray, X: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return Ritz pairs of the span of X where iterating has made its columns less orthonormal."""
-    G = X.conj().T @ weighted(spectrum.mass, X)
+    G = X.conj().T @ weighted(pencil.mass, X)
     drift = float(abs(G - np.eye(len(G))).max(initial=0.0))
     if drift <= RESIDUAL_LIMIT * len(X) * eps_of(X.dtype):
         return values, X
     zeros = int((values == 0).sum())
-    again, C = rayleigh_ritz(X.conj().T @ spectrum.apply(X), G, len(G))
+    again, C = rayleigh_ritz(X.conj().T @ pencil.apply(X), G, len(G))
     if len(again) < len(values):
         return values, X
     again[:zeros] = 0
@@ -333,8 +332,10 @@ def _of_stalks(sheaf: CellularSheaf, weights: np.ndarray | None) -> np.ndarray |
     return None if weights is None else np.repeat(weights, sheaf.vertex_dims)
 
 
-def _in_single_precision(sheaf: CellularSheaf) -> CellularSheaf:
-    """Return the sheaf with maps rounded, for ``global_sections`` to know that they are."""
+def _rounded(given: CellularSheaf, sheaf: CellularSheaf) -> CellularSheaf | None:
+    """Return the sheaf in single precision if the given one is, which ``global_sections`` heeds."""
+    if eps_of(given.dtype) == eps_of(np.float64):
+        return None
     dtype = np.complex64 if sheaf.dtype.kind == "c" else np.float32
     return sheaf.with_maps(sheaf.tail_data.astype(dtype), sheaf.head_data.astype(dtype))
 
@@ -352,11 +353,4 @@ def _start(sheaf: CellularSheaf, start: npt.ArrayLike) -> np.ndarray:
         raise ValueError(f"`start[{row}, {column}]` must be finite, got {X[row, column]}")
     if X.dtype.kind == "c" and sheaf.dtype.kind != "c":  # real eigenvectors span complex ones
         X = np.hstack([X.real, X.imag])
-    return _independent(X.astype(np.result_type(X.dtype, sheaf.dtype, np.float64)))
-
-
-def _independent(X: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of the columns, without what rounding alone makes independent."""
-    Q, R, _ = scipy.linalg.qr(X, mode="economic", pivoting=True)
-    sizes = abs(np.diag(R))
-    return Q[:, sizes > np.sqrt(eps_of(X.dtype)) * sizes.max(initial=0.0)]
+    return independent(X.astype(np.result_type(X.dtype, sheaf.dtype, np.float64)))

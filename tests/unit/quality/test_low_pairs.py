@@ -8,7 +8,7 @@ import scipy.sparse
 import sheafcoarsen as sc
 from sheafcoarsen.quality import low_pairs as room
 from sheafcoarsen.quality.low_pairs import low_pairs
-from sheafcoarsen.solve import LowSpectrum
+from sheafcoarsen.solve import EigenProblem
 from tests.support.helpers import assert_residual, ties_allowed
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
@@ -91,7 +91,7 @@ def test_more_pairs_are_computed_until_the_multiplet_ends(monkeypatch):
 @pytest.mark.parametrize("strict", [False, True])
 def test_zeros_are_counted_whoever_tells_them(monkeypatch, method, strict):
     """Where the level of zero refuses them, too: then all is dense."""
-    monkeypatch.setattr(LowSpectrum, "chosen", lambda self: method)
+    monkeypatch.setattr(EigenProblem, "chosen", lambda self: method)
     F = sc.CellularSheaf.constant(nx.grid_2d_graph(25, 25), 2)
     D = sc.coboundary(F)
     if strict:  # what comes from elsewhere is none
