@@ -440,11 +440,8 @@ def _adjacency_matrix(sheaf: CellularSheaf, adjacency: Any) -> scipy.sparse.csr_
             "makes one"
         )
     if not scipy.sparse.issparse(adjacency):
-        adjacency = (
-            np.asarray(adjacency)
-            if isinstance(adjacency, np.ndarray)
-            else scalar_array("adjacency", adjacency)
-        )
+        is_array = isinstance(adjacency, np.ndarray)
+        adjacency = np.asarray(adjacency) if is_array else scalar_array("adjacency", adjacency)
     n = sheaf.n_vertices
     if adjacency.shape != (n, n):
         raise ValueError(f"`adjacency` must have shape (N, N) = ({n}, {n}), got {adjacency.shape}")
