@@ -39,7 +39,12 @@ The files, in the order in which data flows:
 
 from sheafcoarsen.sheaf.checks import check_sheaf, checked_sheaf
 from sheafcoarsen.sheaf.comparison import same_array
-from sheafcoarsen.sheaf.connectivity import component_count, component_labels, components
+from sheafcoarsen.sheaf.connectivity import (
+    component_count,
+    component_labels,
+    components,
+    spanning_forest,
+)
 from sheafcoarsen.sheaf.container import CellularSheaf, sheaf_rows, trusted_sheaf
 from sheafcoarsen.sheaf.from_sheaves import sheaf_like
 from sheafcoarsen.sheaf.graphs import GraphLike, graph_arrays
@@ -75,6 +80,7 @@ __all__ = [
     "same_topology",
     "sheaf_like",
     "sheaf_rows",
+    "spanning_forest",
     "split",
     "stalk_dims",
     "trusted_sheaf",
