@@ -98,14 +98,8 @@ class FreeSections:
         return P
 
     def _solve(self, right: np.ndarray) -> np.ndarray:
-        """Solve with the Gram matrix; complex columns, where it is real, are two real ones each."""
-        right = np.ascontiguousarray(right)
-        if right.size == 0:
-            return right
-        if right.dtype.kind == "c" and self._gram.dtype.kind != "c":
-            parts = self._factors.solve(np.hstack([right.real, right.imag]))
-            return parts[:, : right.shape[1]] + 1j * parts[:, right.shape[1] :]
-        return self._factors.solve(right)
+        """Solve with the Gram matrix."""
+        return self._factors.solve(right) if right.size else right
 
     def _solve_sparse(
         self, shares: scipy.sparse.csr_array, part: np.ndarray

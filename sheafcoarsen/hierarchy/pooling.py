@@ -440,8 +440,9 @@ def _adjacency_matrix(sheaf: CellularSheaf, adjacency: Any) -> scipy.sparse.csr_
             "`adjacency` must be a matrix, got a networkx graph: nx.to_scipy_sparse_array(graph) "
             "makes one"
         )
-    if not scipy.sparse.issparse(adjacency) and not isinstance(adjacency, np.ndarray):
-        adjacency = scalar_array("adjacency", adjacency)
+    if not scipy.sparse.issparse(adjacency):
+        is_array = isinstance(adjacency, np.ndarray)
+        adjacency = np.asarray(adjacency) if is_array else scalar_array("adjacency", adjacency)
     n = sheaf.n_vertices
     if adjacency.shape != (n, n):
         raise ValueError(f"`adjacency` must have shape (N, N) = ({n}, {n}), got {adjacency.shape}")

@@ -1,6 +1,5 @@
 """Coboundary, Laplacian, energy, normalization."""
 
-from sheafcoarsen.operators.cholesky import BlockCholesky
 from sheafcoarsen.operators.csr import canonical_csr, index_dtype
 from sheafcoarsen.operators.delta import (
     apply_coboundary,
@@ -21,7 +20,6 @@ from sheafcoarsen.operators.ordering import Order, elimination_order, factorizat
 from sheafcoarsen.operators.pattern import LaplacianPattern, count_nonzeros, laplacian
 
 __all__ = [
-    "BlockCholesky",
     "Factors",
     "LaplacianPattern",
     "Order",

@@ -7,12 +7,11 @@ product of maps decides anything: see docs/conventions.md, section 6.
 
 import numpy as np
 import scipy.sparse
-from scipy.sparse.csgraph import breadth_first_order
 
 from sheafcoarsen._kernels import sections as kernels
 from sheafcoarsen._support import eps_of, offsets
 from sheafcoarsen.sections.lifting import is_sparse
-from sheafcoarsen.sheaf import CellularSheaf, component_labels, unit_sheaf
+from sheafcoarsen.sheaf import CellularSheaf, component_labels, spanning_forest, unit_sheaf
 
 
 def forest_sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array | None:
@@ -56,17 +55,8 @@ def forest_sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array | N
 
 def _steps(F: CellularSheaf, loops: np.ndarray, roots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the loops and then all other edges, from the leaves on, and which end is the child."""
-    n = F.n_vertices
-    ones = np.ones(F.n_edges - int(loops.sum()) + len(roots), bool)
-    tails = np.concatenate([F.edges[~loops, 0], np.full(len(roots), n)])
-    heads = np.concatenate([F.edges[~loops, 1], roots])
-    graph = scipy.sparse.coo_array((ones, (tails, heads)), shape=(n + 1, n + 1)).tocsr()
-    found, parent = breadth_first_order(graph, n, directed=False)
-    edges = np.flatnonzero(~loops)
-    tail, head = F.edges[edges].T
-    at = np.full(n, -1)
-    at[np.where(parent[tail] == head, tail, head)] = edges
-    children = found[:0:-1].astype(np.int64)
+    found, _, at = spanning_forest(F.n_vertices, F.edges, roots)
+    children = found[::-1]
     children = children[at[children] >= 0]
     alone = np.flatnonzero(loops)
     order = np.concatenate([alone, at[children]]).astype(np.int64)

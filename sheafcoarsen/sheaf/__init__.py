@@ -44,7 +44,12 @@ from sheafcoarsen.sheaf.comparison import (
     same_array,
     same_topology,
 )
-from sheafcoarsen.sheaf.connectivity import component_count, component_labels, components
+from sheafcoarsen.sheaf.connectivity import (
+    component_count,
+    component_labels,
+    components,
+    spanning_forest,
+)
 from sheafcoarsen.sheaf.container import CellularSheaf, sheaf_rows, trusted_sheaf
 from sheafcoarsen.sheaf.from_sheaves import sheaf_like, unit_sheaf
 from sheafcoarsen.sheaf.graphs import GraphLike, graph_arrays
@@ -73,6 +78,7 @@ __all__ = [
     "same_topology",
     "sheaf_like",
     "sheaf_rows",
+    "spanning_forest",
     "split",
     "stalk_dims",
     "trusted_sheaf",

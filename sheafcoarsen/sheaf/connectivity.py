@@ -1,6 +1,8 @@
 """The connected components of a graph."""
 
 import numpy as np
+import scipy.sparse
+from scipy.sparse.csgraph import breadth_first_order
 
 from sheafcoarsen._kernels.partition import label_components
 from sheafcoarsen.sheaf.checks import check_sheaf
@@ -48,6 +50,29 @@ def component_labels(n_vertices: int, edges: np.ndarray) -> np.ndarray:
     labels = np.empty(n_vertices, np.int64)
     label_components(np.ascontiguousarray(edges, np.int64).reshape(-1, 2), labels)
     return labels
+
+
+def spanning_forest(
+    n_vertices: int, edges: np.ndarray, roots: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return a breadth-first order, and of each vertex its parent and an edge to it.
+
+    There is one root in every component; parent and edge are -1 there.
+    """
+    n, joins = n_vertices, np.flatnonzero(edges[:, 0] != edges[:, 1])
+    u, v = edges[joins].T
+    # a root of all roots joins the components
+    ends = np.concatenate([u, np.full(len(roots), n)]), np.concatenate([v, roots])
+    ones = np.ones(len(ends[0]), bool)
+    graph = scipy.sparse.coo_array((ones, ends), shape=(n + 1, n + 1)).tocsr()
+    order, parents = breadth_first_order(graph, n, directed=False)
+    order, parents = order[1:].astype(np.int64), parents[:n].astype(np.int64)
+    parents[roots] = -1
+    parent_edges = np.full(n, -1)
+    for child, parent in ((u, v), (v, u)):
+        own = parents[child] == parent
+        parent_edges[child[own]] = joins[own]
+    return order, parents, parent_edges
 
 
 def component_count(F: CellularSheaf) -> int:

@@ -29,9 +29,9 @@ from sheafcoarsen.solve.solver import (
     METHODS,
     Method,
     Solver,
+    approximate_inverse,
     column_norms,
     free_coordinates,
-    kernel_of,
     relative_measure,
     solve_in_range,
     tolerance,
@@ -197,7 +197,7 @@ def _minimized(
     if by_qr:
         dense = delta[:, np.flatnonzero(free)].toarray().astype(np.result_type(x, np.float64))
         x = x.copy()
-        x[free] = _fit_densely(dense / unit, (b - delta @ x) / unit, kernel_of(solve))
+        x[free] = _fit_densely(dense / unit, (b - delta @ x) / unit, approximate_inverse(solve)[1])
         residuals = measure((adjoint @ (b - delta @ x))[free])
     for _ in range(0 if by_qr else ROUNDS):
         try:

@@ -1,11 +1,9 @@
 """Frames carried along a tree: candidates for the near kernel, for solvers that want some."""
 
 import numpy as np
-import scipy.sparse
-from scipy.sparse import csgraph
 
 from sheafcoarsen._kernels import solve as kernels
-from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, component_labels, spanning_forest
 
 LEAST = -2000
 """Exponents below this are of no account: 2^LEAST is zero."""
@@ -57,7 +55,9 @@ def transported_frames(sheaf: CellularSheaf) -> np.ndarray:
             )
     frames = np.zeros((n, d, d), sheaf.dtype)
     frames[:] = np.eye(d)
-    order, parents, edges, component = _tree(sheaf)
+    component = component_labels(n, sheaf.edges)
+    roots = np.unique(component, return_index=True)[1]
+    order, parents, edges = spanning_forest(n, sheaf.edges, roots)
     child = np.flatnonzero(parents >= 0)
     if child.size and d and sheaf.edge_dims[0]:
         tails, heads = (
@@ -77,29 +77,3 @@ def transported_frames(sheaf: CellularSheaf) -> np.ndarray:
         powers = np.ldexp(1.0, np.maximum(exponents - beyond, LEAST))
         frames *= powers[:, None, None].astype(frames.real.dtype)
     return frames.reshape(n * d, d)
-
-
-def _tree(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return a breadth-first order, and of each vertex its parent, an edge to it, its component.
-
-    Parent and edge are -1 at the roots.
-    """
-    n = sheaf.n_vertices
-    proper = np.flatnonzero(sheaf.edges[:, 0] != sheaf.edges[:, 1])
-    u, v = sheaf.edges[proper].T
-    # a root beyond the vertices joins all components
-    ends = np.concatenate([u, v]), np.concatenate([v, u])
-    graph = scipy.sparse.coo_array((np.ones(2 * len(proper)), ends), shape=(n, n)).tocsr()
-    component = csgraph.connected_components(graph, directed=False)[1]
-    first = np.unique(component, return_index=True)[1]
-    rows = np.concatenate([ends[0], np.full(len(first), n)])
-    columns = np.concatenate([ends[1], first])
-    whole = scipy.sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=(n + 1, n + 1))
-    order, parents = csgraph.breadth_first_order(whole.tocsr(), n, directed=True)
-    order, parents = order[1:].astype(np.int64), parents[:n].astype(np.int64)
-    parents[parents == n] = -1
-    edges = np.full(n, -1)
-    for child, parent in ((u, v), (v, u)):
-        own = parents[child] == parent
-        edges[child[own]] = proper[own]
-    return order, parents, edges, component

@@ -418,11 +418,6 @@ def free_coordinates(solve: Solver) -> np.ndarray:
     return solve._free
 
 
-def kernel_of(solve: Solver) -> Any:
-    """Return an orthonormal basis of ker L on the free coordinates, None where it is 0."""
-    return solve._kernel
-
-
 def relative_measure(solve: Solver, B: np.ndarray) -> Callable[..., np.ndarray]:
     """Return a function of residuals R: their norms relative to those of the right sides B.
 

@@ -25,7 +25,7 @@ of the computation:
     Information matrices and their means kappa and tau; the measurements, checked.
 ``connection``
     A sheaf read as a connection, or an error that names the edge which is none.
-``direct``, ``lowest_frames``
+``lowest_frames``
     The connection's Laplacian factored once for all blocks, and Lanczos with it, as far as
     rotations need it.
 ``frames``

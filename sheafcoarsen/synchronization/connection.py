@@ -97,6 +97,16 @@ def _with_components(
     return Connection(n_vertices, edges, transports, weights, component, roots, turns_only)
 
 
+def sheaf_of(connection: Connection) -> CellularSheaf:
+    """Return a connection as a sheaf."""
+    return CellularSheaf.connection(
+        connection.edges,
+        connection.transports,
+        weight=connection.weights,
+        n_vertices=connection.n_vertices,
+    )
+
+
 def determinants(matrices: np.ndarray) -> np.ndarray:
     """Return the determinants of matrices (m, d, d); of small ones by their formula."""
     d = matrices.shape[1]

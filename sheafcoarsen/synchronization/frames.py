@@ -5,11 +5,9 @@ import warnings
 import numpy as np
 
 from sheafcoarsen.exceptions import SingularProblemWarning
-from sheafcoarsen.sheaf import CellularSheaf
-from sheafcoarsen.solve import eigenmodes, least_squares
-from sheafcoarsen.synchronization.connection import Connection, determinants
-from sheafcoarsen.synchronization.direct import least_energy
-from sheafcoarsen.synchronization.lowest_frames import lowest_frames
+from sheafcoarsen.solve import eigenmodes
+from sheafcoarsen.synchronization.connection import Connection, determinants, sheaf_of
+from sheafcoarsen.synchronization.lowest_frames import least_energy, lowest_frames
 
 ROUNDS = 8
 """Newton's steps to a rotation: 3 or 4 for frames that nearly are one."""
@@ -94,34 +92,13 @@ def component_of(connection: Connection, vertices: np.ndarray) -> Connection:
     )
 
 
-def sheaf_of(connection: Connection) -> CellularSheaf:
-    """Return a connection as a sheaf."""
-    return CellularSheaf.connection(
-        connection.edges,
-        connection.transports,
-        weight=connection.weights,
-        n_vertices=connection.n_vertices,
-    )
-
-
 def anchored_frames(connection: Connection) -> np.ndarray:
     """Return frames of least energy with the identity at the first vertex of every component."""
     d = connection.dim
     values = np.broadcast_to(np.eye(d), (len(connection.roots), d, d))
-    x = least_energy(
-        connection.n_vertices,
-        connection.edges,
-        connection.transports,
-        connection.weights,
-        connection.roots,
-        values,
-    )
-    if x is not None:
-        return x
     sheaf = sheaf_of(connection)
     nothing = np.zeros((sheaf.dim_c1, d), sheaf.dtype)
-    found = least_squares(sheaf, nothing, vertices=connection.roots, values=values)
-    return found.x.reshape(-1, d, d)
+    return least_energy(sheaf, nothing, connection.roots, values).reshape(-1, d, d)
 
 
 def nearest_rotations(frames: np.ndarray, connection: Connection) -> np.ndarray:

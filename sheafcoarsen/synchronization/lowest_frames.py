@@ -1,16 +1,33 @@
-"""The lowest modes of a connection that fills up little: one factorization, then Lanczos."""
+"""Lowest eigenvectors of a connection Laplacian with sparse factors, by block Lanczos."""
 
 from collections.abc import Callable
 
 import numpy as np
+import scipy.sparse
 
-from sheafcoarsen._kernels.operators import LANES
-from sheafcoarsen.operators import BlockCholesky
-from sheafcoarsen.synchronization.connection import Connection
-from sheafcoarsen.synchronization.direct import factored_laplacian, largest_degree
+from sheafcoarsen._support import EPS, range_of_blocks
+from sheafcoarsen.operators import (
+    Factors,
+    apply_coboundary,
+    coboundary,
+    elimination_order,
+    laplacian,
+)
+from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.solve import least_squares
+from sheafcoarsen.synchronization.connection import Connection, sheaf_of
 
 SMALLEST = 200
 """Dimension up to which `eigenmodes` decomposes a dense matrix, to rounding."""
+
+LARGEST_STALK = 3
+"""Dimension of stalks up to which blocks of ``WIDTH`` columns hold one mode more."""
+
+WIDTH = 4
+"""Columns of a block of Lanczos vectors."""
+
+OPERATIONS = 2e10
+"""Operations of a factorization beyond which `eigenmodes` iterates instead."""
 
 SHIFT = 1e-10
 """Added to the Laplacian, times its largest diagonal entry: beyond rounding, below all gaps."""
@@ -31,67 +48,87 @@ DOUBT = 1e-3
 """Relative difference of that eigenvalue and its inverse's beyond which the mode is improved."""
 
 
+def factored(L: scipy.sparse.csr_array, shift: float) -> Factors | None:
+    """Return the factors of L + shift I, or None if they are too large."""
+    order = elimination_order(L, OPERATIONS)
+    return Factors(L, shift, order) if order.operations <= OPERATIONS else None
+
+
+def least_energy(
+    sheaf: CellularSheaf, b: np.ndarray, roots: np.ndarray, values: np.ndarray
+) -> np.ndarray:
+    """Return the x, (dim_c0, h), of least norm(delta x - b), given at a root of each component.
+
+    ``values`` have the shape (c, d, h). Normal equations in double precision are factored; if that
+    is too expensive, :func:`least_squares` solves them.
+    """
+    fixed = range_of_blocks(sheaf.vertex_offsets, roots)
+    x = np.zeros((sheaf.dim_c0, b.shape[1]), np.result_type(sheaf.dtype, b, values))
+    free = np.ones(len(x), bool)
+    free[fixed] = False
+    x[fixed] = values.reshape(len(fixed), -1)
+    if not free.any():
+        return x
+    L = laplacian(sheaf)[free][:, free]
+    factors = factored(L, 0.0) if np.finfo(L.dtype).eps == EPS else None
+    if factors is None:
+        return least_squares(sheaf, b, vertices=roots, values=values).x
+    x[free] = factors.solve((coboundary(sheaf).conj().T @ (b - apply_coboundary(sheaf, x)))[free])
+    return x
+
+
 def lowest_frames(connection: Connection, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
     """Return the d + 1 lowest eigenvalues of a connected real connection, and d orthonormal modes.
 
     By block Lanczos with the inverse of the shifted Laplacian, as far as rotations need it. None
-    where that is not the way, or does not get there.
+    for small, complex or large-stalked connections, where factors are too large, or if it does not
+    get there. Rotations of the plane are complex numbers: two modes are one and i times it.
     """
     n, d = connection.n_vertices, connection.dim
-    if n * d <= SMALLEST or d >= LANES:
+    if n * d <= SMALLEST or d > LARGEST_STALK or connection.transports.dtype.kind == "c":
         return None
-    edges, transports, weights = connection.edges, connection.transports, connection.weights
-    factors = factored_laplacian(n, edges, transports, weights, SHIFT)
+    if d == 2 and connection.turns_only.all():
+        transports = connection.transports
+        plane = transports[:, :1, :1] - 1j * transports[:, :1, 1:]
+        found = _lowest(connection._replace(transports=plane), seed)
+        if found is None:
+            return None
+        z = found[1]
+        modes = np.stack([np.hstack([z.real, -z.imag]), np.hstack([z.imag, z.real])], axis=1)
+        return np.repeat(found[0], 2)[:3], modes.reshape(2 * n, 2)
+    return _lowest(connection, seed)
+
+
+def _lowest(connection: Connection, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return that many eigenvalues and modes, of complex numbers for the plane."""
+    n, d = connection.n_vertices, connection.dim
+    sheaf = sheaf_of(connection)
+    L = laplacian(sheaf)
+    shift = SHIFT * float(L.diagonal().real.max())
+    factors = factored(L, shift)
     if factors is None:
         return None
     rng = np.random.default_rng(seed)
-    if d == 2 and connection.turns_only.all():
-        found = _plane_modes(factors, n, rng)
-    else:
-        found = _lanczos(factors.solve, rng.standard_normal((n * d, LANES)), d + 1)
+    start = rng.standard_normal((n * d, WIDTH)).astype(L.dtype)
+    if L.dtype.kind == "c":
+        start += 1j * rng.standard_normal(start.shape)
+    found = _lanczos(factors.solve, start, d + 1)
     if found is None:
         return None
     modes, inverse = found
-    tall = _differences(connection, modes)
-    values, turn = np.linalg.eigh(tall.T @ tall)
+    tall = apply_coboundary(sheaf, modes)
+    values, turn = np.linalg.eigh(tall.conj().T @ tall)
     frames = modes @ turn[:, :d]
-    shifted = values[d] + SHIFT * largest_degree(n, edges, weights)
+    shifted = values[d] + shift
     if abs(shifted - 1 / inverse) > DOUBT * shifted:
         # large eigenvalues, which the inverse hardly shows, may be in the last mode
         last = factors.solve(modes @ turn[:, d : d + 1])
         for _ in range(2):
             last /= np.linalg.norm(last)
-            last -= frames @ (frames.T @ last)
-        tall = _differences(connection, last / np.linalg.norm(last))
-        values[d] = max(min(values[d], float(np.vdot(tall, tall))), values[d - 1])
+            last -= frames @ (frames.conj().T @ last)
+        tall = apply_coboundary(sheaf, last / np.linalg.norm(last))
+        values[d] = max(min(values[d], float(np.vdot(tall, tall).real)), values[d - 1])
     return np.maximum(values[: d + 1], 0), frames
-
-
-def _differences(connection: Connection, columns: np.ndarray) -> np.ndarray:
-    """Return delta x of every column."""
-    i, j = connection.edges.T
-    blocks = columns.reshape(connection.n_vertices, connection.dim, -1)
-    differences = blocks[i] - connection.transports @ blocks[j]
-    differences *= np.sqrt(connection.weights)[:, None, None]
-    return differences.reshape(-1, columns.shape[1])
-
-
-def _plane_modes(
-    factors: BlockCholesky, n: int, rng: np.random.Generator
-) -> tuple[np.ndarray, float] | None:
-    """Return four modes of turns of the plane, which are complex numbers: two modes and i times."""
-
-    def solve(z: np.ndarray) -> np.ndarray:
-        x = factors.solve(np.stack([z.real, z.imag], axis=1).reshape(2 * n, -1))
-        return x[::2] + 1j * x[1::2]
-
-    start = rng.standard_normal((2, n, LANES))
-    found = _lanczos(solve, start[0] + 1j * start[1], 2)
-    if found is None:
-        return None
-    modes, inverse = found
-    both = np.stack([modes, 1j * modes], axis=2).reshape(n, -1)
-    return np.stack([both.real, both.imag], axis=1).reshape(2 * n, -1), inverse
 
 
 def _lanczos(

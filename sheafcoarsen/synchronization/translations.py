@@ -3,8 +3,7 @@
 import numpy as np
 
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
-from sheafcoarsen.solve import least_squares
-from sheafcoarsen.synchronization.direct import least_energy
+from sheafcoarsen.synchronization.lowest_frames import least_energy
 from sheafcoarsen.synchronization.pose_graph import PoseGraph
 
 
@@ -22,13 +21,9 @@ def places(
     steps = np.einsum("eij,ej->ei", rotations[ends[:, 0]], points)
     n = vertex_count(graph)
     origin = np.zeros((len(roots), 1, graph.dim))
-    ones = np.ones((len(ends), 1, 1))
-    found = least_energy(n, ends, ones, tau, roots, origin, -steps[:, None, :])
-    if found is not None:
-        return found[:, 0]
     sheaf = CellularSheaf.constant(ends, weight=tau, n_vertices=n)
     data = -np.sqrt(tau)[:, None] * steps
-    return least_squares(sheaf, data, vertices=roots, values=origin).x
+    return least_energy(sheaf, data, roots, origin)
 
 
 def measured_points(graph: PoseGraph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

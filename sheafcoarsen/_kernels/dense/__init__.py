@@ -8,8 +8,6 @@ Matrices are row-major in flat arrays. From the bottom:
     Householder's triangular factor of stacked rows, and its inverse.
 ``workspaces``, ``lapack``
     Room allocated once for a range of clusters; LAPACK in the way that numba can cache.
-``fronts``
-    The first columns of a symmetric matrix eliminated.
 ``scatter``
     Numbers without a pattern, to begin iterations with.
 ``tridiagonal``, ``hermitian``
@@ -20,7 +18,6 @@ Matrices are row-major in flat arrays. From the bottom:
 (4.0, 1.0)
 """
 
-from sheafcoarsen._kernels.dense.fronts import eliminate_front, front_room
 from sheafcoarsen._kernels.dense.hermitian import eigh_lowest, eigvalsh
 from sheafcoarsen._kernels.dense.lapack import gram, potrf, potrs, pstrf, singular_rows
 from sheafcoarsen._kernels.dense.products import NOT_NEGATIVE, add_gram, put_product
@@ -51,10 +48,8 @@ __all__ = [
     "drawn",
     "eigh_lowest",
     "eigvalsh",
-    "eliminate_front",
     "fix_phase",
     "following",
-    "front_room",
     "gram",
     "inf_norm",
     "inverse_of_triangular",

@@ -1,15 +1,6 @@
 """Loops of :mod:`sheafcoarsen.operators`."""
 
 from sheafcoarsen._kernels.operators.blocks import UniformMaps, fill, fill_uniform
-from sheafcoarsen._kernels.operators.cholesky import (
-    LANES,
-    factor_fronts,
-    find_fronts,
-    order_chains,
-    plan_elimination,
-    solve_fronts,
-    write_fronts,
-)
 from sheafcoarsen._kernels.operators.delta import (
     coboundary_csr,
     multiply_maps,
@@ -17,7 +8,7 @@ from sheafcoarsen._kernels.operators.delta import (
     sum_products,
 )
 from sheafcoarsen._kernels.operators.fill_in import count_operations, mark_stalks
-from sheafcoarsen._kernels.operators.ordering import nested_dissection
+from sheafcoarsen._kernels.operators.ordering import nested_dissection, order_chains
 from sheafcoarsen._kernels.operators.pattern import (
     BlockPattern,
     BlockRows,
@@ -35,7 +26,6 @@ from sheafcoarsen._kernels.operators.products import (
 from sheafcoarsen._kernels.operators.triangular import solve_factored
 
 __all__ = [
-    "LANES",
     "BlockPattern",
     "BlockRows",
     "UniformMaps",
@@ -45,22 +35,17 @@ __all__ = [
     "canonical_entries",
     "coboundary_csr",
     "count_operations",
-    "factor_fronts",
     "fill",
     "fill_uniform",
-    "find_fronts",
     "group_entries",
     "mark_stalks",
     "multiply_maps",
     "nested_dissection",
     "order_chains",
-    "plan_elimination",
     "scalar_pattern",
     "scalar_row_widths",
     "solve_factored",
-    "solve_fronts",
     "sort_half_edges",
     "stacked_factors",
     "sum_products",
-    "write_fronts",
 ]

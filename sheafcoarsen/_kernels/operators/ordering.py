@@ -10,6 +10,10 @@ LEAF = 32
 """Pieces up to this size are not cut."""
 
 
+MANY = 64
+"""Neighbours of a vertex that is looked through for each that goes beside it."""
+
+
 class Search(NamedTuple):
     """A graph and what a breadth-first search of it has found."""
 
@@ -129,3 +133,58 @@ def nested_dissection(indptr, indices):
         stack[top + 1, 0], stack[top + 1, 1] = a, c
         top += 2
     return order
+
+
+@subkernel
+def _find(neighbors, start, count, v):
+    """Return where v stands among so many neighbours, -1 if it does not."""
+    for k in range(start, start + count):
+        if neighbors[k] == v:
+            return k
+    return -1
+
+
+@subkernel
+def _take_out(indptr, neighbors, degrees, u, v):
+    """Remove v from the neighbours of u."""
+    degrees[u] -= 1
+    neighbors[_find(neighbors, indptr[u], degrees[u] + 1, v)] = neighbors[indptr[u] + degrees[u]]
+
+
+@kernel
+def order_chains(indptr, neighbors, degrees, order):
+    """Write vertices with two neighbours at most, again and again; return how many there are.
+
+    What they leave joined are neighbours of each other from then on, in place: a vertex u of those
+    that remain has degrees[u] of them, from neighbors[indptr[u]] on; one that went has -1.
+    """
+    n, count, end, done = len(degrees), 0, 0, 0
+    queue = np.empty(n, np.int64)
+    for v in range(n):
+        if degrees[v] <= 2:
+            queue[end] = v
+            end += 1
+    while done < end:
+        v = queue[done]
+        done += 1
+        start, degree = indptr[v], degrees[v]
+        if degree > 0 and degrees[neighbors[start]] > MANY:
+            continue
+        if degree > 1 and degrees[neighbors[start + 1]] > MANY:
+            continue
+        degrees[v] = -1
+        order[count] = v
+        count += 1
+        if degree == 2:
+            a, b = neighbors[start], neighbors[start + 1]
+            if _find(neighbors, indptr[a], degrees[a], b) < 0:
+                neighbors[_find(neighbors, indptr[a], degrees[a], v)] = b
+                neighbors[_find(neighbors, indptr[b], degrees[b], v)] = a
+                continue
+        for k in range(start, start + degree):
+            u = neighbors[k]
+            _take_out(indptr, neighbors, degrees, u, v)
+            if degrees[u] == 2:
+                queue[end] = u
+                end += 1
+    return count

@@ -50,7 +50,7 @@ def test_what_is_found_is_a_good_order_and_its_cost(monkeypatch, worth, share):
     lengths = lengths_of_factor(L, order.rows)
     assert (order.operations, order.entries) == ((lengths**2).sum(), lengths.sum())
     assert order.operations < share * (lengths_of_factor(L, np.arange(F.dim_c0)) ** 2).sum()
-    assert Factors(L, 1.0, order)._lower.nnz == order.entries
+    assert Factors(L, 1.0, order)._factors.L.nnz == order.entries
 
 
 def test_of_two_orders_the_better_one_is_taken(monkeypatch):

@@ -70,7 +70,10 @@ def test_where_it_is_not_the_way(monkeypatch):
     ):
         assert lowest_frames(read_connection(F), 0) is None
     _, connection = connection_on(GRAPHS["random"], 3, 0.2)
-    monkeypatch.setattr(module, "STEPS", 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "STEPS", 1)
+        assert lowest_frames(connection, 0) is None
+    monkeypatch.setattr(module, "OPERATIONS", 0)
     assert lowest_frames(connection, 0) is None
 
 
