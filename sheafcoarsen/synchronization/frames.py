@@ -110,7 +110,7 @@ def nearest_rotations(frames: np.ndarray, connection: Connection) -> np.ndarray:
     component = connection.component
     signs = np.sign(determinants(frames).real)
     mirrored = np.bincount(component, signs) < 0
-    columns = np.where((mirrored & connection.turns_only)[component], -1.0, 1.0)
+    columns = np.where(mirrored[component], -1.0, 1.0)
     frames = frames.copy()
     frames[:, :, -1] *= columns[:, None]
     turns_only = connection.turns_only[component]

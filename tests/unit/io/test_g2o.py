@@ -493,6 +493,14 @@ def test_a_pose_graph_by_hand(write):
     assert_residual(G.poses[0][1] - rotation_2d(-0.5), n=2)
 
 
+def test_poses_stand_with_their_vertices_where_an_edge_comes_first(write):
+    first, second, edge = WHOLE.strip().splitlines()
+    G = read_g2o(write("\n".join([edge, second, first])), poses=True)
+    assert G.vertex_labels == (4, 2)
+    assert G.poses[1].tolist() == [[1, 2], [3, 4]]
+    assert_residual(G.poses[0][0] - rotation_2d(0.5), n=2)
+
+
 def test_a_pose_graph_in_space_by_hand(write):
     R, q = rotation_3d([1, 2, -2], 0.9)
     A = np.random.default_rng(83).standard_normal((6, 6))

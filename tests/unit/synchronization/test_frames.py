@@ -95,6 +95,13 @@ def test_small_components_need_no_eigensolver(monkeypatch):
     assert frames.shape == (5, 3, 3)
 
 
+def test_a_unitary_edge_between_two_vertices_is_satisfied():
+    rng = np.random.default_rng(3)
+    U = np.linalg.qr(rng.standard_normal((2, 2)) + 1j * rng.standard_normal((2, 2)))[0]
+    S = sc.synchronize(sc.CellularSheaf.connection([[0, 1]], [U]))
+    assert_residual(S.rotations[1] - S.rotations[0] @ U, n=2)
+
+
 def test_frames_that_nothing_determines_are_told():
     """On a ring all of whose rotations are half turns too many, modes come in fours."""
     F = sc.gallery.cycle(9, np.pi)

@@ -120,5 +120,5 @@ def test_landmarks_are_counted():
     assert sc.Sightings([[0, 0]], [[0, 0]], 1, places=np.zeros((4, 2))).n_landmarks == 4
     with pytest.raises(ValueError, match=r"`places` must hold one for each of 3 landmarks, got 2"):
         dataclasses.replace(seen, places=np.zeros((2, 3)))
-    with pytest.raises(ValueError, match=r"`labels` must name each of 3 landmarks, got 1"):
-        dataclasses.replace(seen, labels=("tree",))
+    with pytest.raises(ValueError, match=r"`labels` must name each of 3 landmarks, got 2"):
+        dataclasses.replace(seen, labels=("tree", "lamp"))
