@@ -28,10 +28,8 @@ LOOKED_AT_ABOVE, LOOK, RESTARTS = 2000, 1e-5, 20
 ``LOOK``: a tenth of a second beside some seconds for factors in vain.
 """
 
-CLOSE, NEAR = 50, 0.1
-"""Units of rounding by which columns may miss being orthonormal; and how far they may, in Frobenius
-norm, to be that after one step.
-"""
+CLOSE = 50
+"""Units of rounding by which columns may miss being orthonormal."""
 
 BLOCK = 64
 """Reflections that LAPACK applies at a time."""
@@ -138,15 +136,11 @@ def orthonormal_columns(X: np.ndarray) -> np.ndarray:
     Of columns that are too dependent for that, by Householder's reflections.
     """
     try:
-        off = np.inf
         for _ in range(3):
-            if off < NEAR:  # one step more was enough
-                return X
             G = X.conj().T @ X
             missed = G - np.eye(len(G))
             if largest_entry(missed) <= CLOSE * EPS:
                 return X
-            off = float(np.linalg.norm(missed))
             factor = scipy.linalg.cholesky(G, overwrite_a=True, check_finite=False)
             X = scipy.linalg.solve_triangular(factor, X.T, trans="T", check_finite=False).T
     except np.linalg.LinAlgError:

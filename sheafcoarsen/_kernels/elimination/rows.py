@@ -233,12 +233,10 @@ def put_inverse(rows, stride, rank, d, order, out, spare):
 def put_deficient_inverse(data, stride, rank, d, out, spare):
     """Do what ``put_inverse`` does where R has fewer rows than columns.
 
-    R = T Q with orthonormal rows in Q and a lower triangular T, by Gram and Schmidt, twice; and
-    then R^+ = Q* T^{-1}.
+    R = T Q with orthonormal rows in Q and a lower triangular T, by Gram and Schmidt: pivots keep
+    the rows of R well apart. Then R^+ = Q* T^{-1}.
     """
     q, low = spare[: rank * d], spare[rank * d : rank * (d + rank)]
-    for i in range(rank * rank):
-        low[i] = 0
     for i in range(rank):
         largest = 0.0
         for j in range(d):
@@ -246,14 +244,13 @@ def put_deficient_inverse(data, stride, rank, d, out, spare):
         scale = power_of_two(largest)
         for j in range(d):
             q[i * d + j] = data[i * stride + j] / scale
-        for _ in range(2):
-            for k in range(i):
-                x = q[i * d] * np.conj(q[k * d])
-                for j in range(1, d):
-                    x += q[i * d + j] * np.conj(q[k * d + j])
-                low[i * rank + k] += x * scale
-                for j in range(d):
-                    q[i * d + j] -= x * q[k * d + j]
+        for k in range(i):
+            x = q[i * d] * np.conj(q[k * d])
+            for j in range(1, d):
+                x += q[i * d + j] * np.conj(q[k * d + j])
+            low[i * rank + k] = x * scale
+            for j in range(d):
+                q[i * d + j] -= x * q[k * d + j]
         size = 0.0
         for j in range(d):
             size += float(q[i * d + j].real) ** 2 + float(q[i * d + j].imag) ** 2
