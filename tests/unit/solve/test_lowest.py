@@ -174,6 +174,13 @@ def test_a_start_that_lacks_a_vector():
     assert np.abs(E.values / unit**2 - values[:10]).max() <= 1e-7 * values[-1]
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_whether_a_multiplet_is_cut_is_iterated_for(method):
+    """Of 87 equal eigenvalues the next after the k-th converges too, though nobody asked for it."""
+    F = CellularSheaf.constant(nx.complete_bipartite_graph(15, 30), 3)
+    assert [sc.eigenmodes(F, k, method=method).tied for k in (3, 8, 16)] == [False, True, True]
+
+
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("method", ["direct", "multilevel"])
 def test_starts_that_lack_several_vectors(method, seed):
