@@ -37,9 +37,9 @@ How it is done, file by file, from the bottom:
     values at some vertices extended to the others, and the nearest section, both to rounding.
 ``frames``
     frames carried along a tree, for those who stay with another solver.
-``bases``, ``block_cg``, ``spectrum``, ``lines``, ``lowest``
-    eigenpairs: deflation and LOBPCG; a problem and the three methods that solve it; rotations of
-    the plane as complex numbers; the public function.
+``bases``, ``block_cg``, ``pencil``, ``spectrum``, ``lines``, ``lowest``
+    eigenpairs: deflation and LOBPCG; L and M; a problem and the three methods that solve it;
+    rotations of the plane as complex numbers; the public function.
 ``diffusion``
     the flow exp(-t L), and one step of a sheaf network with given weights.
 """
@@ -52,9 +52,10 @@ from sheafcoarsen.solve.frames import transported_frames
 from sheafcoarsen.solve.grounding import grounded
 from sheafcoarsen.solve.lines import complex_line
 from sheafcoarsen.solve.lowest import Eigenmodes, eigenmodes
+from sheafcoarsen.solve.pencil import Pencil
 from sheafcoarsen.solve.projection import nearest_section
 from sheafcoarsen.solve.solver import Solver
-from sheafcoarsen.solve.spectrum import Eigenpairs, EigenProblem, Pencil, lowest_eigenpairs
+from sheafcoarsen.solve.spectrum import Eigenpairs, EigenProblem, lowest_eigenpairs
 
 __all__ = [
     "EigenProblem",

@@ -24,16 +24,9 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
 from sheafcoarsen.solve.bases import independent, weighted
 from sheafcoarsen.solve.block_cg import rayleigh_ritz
 from sheafcoarsen.solve.lines import ComplexLine, complex_line
+from sheafcoarsen.solve.pencil import Pencil, resolved
 from sheafcoarsen.solve.solver import tolerance
-from sheafcoarsen.solve.spectrum import (
-    METHODS,
-    Eigenpairs,
-    EigenProblem,
-    Method,
-    Pencil,
-    lowest_eigenpairs,
-    resolved,
-)
+from sheafcoarsen.solve.spectrum import METHODS, Eigenpairs, EigenProblem, Method, lowest_eigenpairs
 
 AFFORDABLE = 30.0
 """Seconds for factors if "auto" took "multilevel", and that did not converge."""

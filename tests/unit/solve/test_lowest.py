@@ -174,6 +174,27 @@ def test_a_start_that_lacks_a_vector():
     assert np.abs(E.values / unit**2 - values[:10]).max() <= 1e-7 * values[-1]
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_whether_a_multiplet_is_cut_is_iterated_for(method):
+    """Of 87 equal eigenvalues the next after the k-th converges too, though nobody asked for it."""
+    F = CellularSheaf.constant(nx.complete_bipartite_graph(15, 30), 3)
+    assert [sc.eigenmodes(F, k, method=method).tied for k in (3, 8, 16)] == [False, True, True]
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("method", ["direct", "multilevel"])
+def test_starts_that_lack_several_vectors(method, seed):
+    """What else they hold has converged, and more of it than is wanted."""
+    rng = np.random.default_rng(seed)
+    F = sc.gallery.bundle(nx.grid_2d_graph(8 + seed % 4, 9), 3, noise=0.05, seed=seed)
+    values, vectors, _, unit = reference(F)
+    k = int(rng.integers(4, 10))
+    lacking = rng.choice(k, size=int(rng.integers(1, 4)), replace=False)
+    start = np.delete(vectors[:, : k + 5], lacking, axis=1)
+    E = sc.eigenmodes(F, k, method=method, start=start, seed=seed)
+    assert np.abs(E.values / unit**2 - values[:k]).max() <= 1e-8 * values[-1]
+
+
 @pytest.mark.parametrize("lacking", [2, 4])
 def test_what_a_count_finds_missing_is_looked_for(lacking):
     """The others of the start have converged: among them no step would be taken."""

@@ -7,7 +7,7 @@ import pytest
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.solve import EigenProblem, Pencil, lowest_eigenpairs, multigrid
-from sheafcoarsen.solve import spectrum as spectrum_module
+from sheafcoarsen.solve import pencil as pencil_module
 from tests.support.helpers import subspace_difference
 from tests.unit.solve.problems import SHEAVES
 
@@ -33,7 +33,7 @@ def positive_pairs(F):
 @pytest.mark.parametrize("name", ["graph", "two components", "noisy bundle", "mixed stalks"])
 def test_the_lowest_orthogonal_to_all_sections(name, method, singular, monkeypatch):
     """Whether L is seen to be singular at once, or by zeros among its values."""
-    monkeypatch.setattr(spectrum_module, "NEAR_SINGULAR", singular)
+    monkeypatch.setattr(pencil_module, "NEAR_SINGULAR", singular)
     F = sc.sheaf.unit_sheaf(SHEAVES[name])[0]
     values, vectors, zeros = positive_pairs(F)
     found = lowest_eigenpairs(problem(F, 5, 1e-9), method)
@@ -99,19 +99,3 @@ def test_what_factors_cost_decides_whatever_the_size():
     ):
         F = sc.gallery.bundle(graph, 3, noise=0.02, seed=1)
         assert problem(F, 10).chosen() == method
-
-
-def test_large_graphs_with_cycles_are_not_counted(monkeypatch):
-    monkeypatch.setattr(spectrum_module, "COUNTED_UP_TO", 100)
-    counted = []
-    real = spectrum_module.factorization_cost
-    monkeypatch.setattr(
-        spectrum_module, "factorization_cost", lambda *args: counted.append(args) or real(*args)
-    )
-    for graph, method, looks in (
-        (nx.grid_2d_graph(30, 30), "multilevel", 0),
-        (nx.path_graph(900), "direct", 1),
-    ):
-        F = sc.CellularSheaf.constant(nx.convert_node_labels_to_integers(graph))
-        assert problem(F, 3).chosen() == method
-        assert len(counted) == looks

@@ -1,0 +1,168 @@
+"""L and M of a sheaf, and what solves with L: the pencil of an eigenvalue problem."""
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+
+from sheafcoarsen._support import eps_of, zero_level
+from sheafcoarsen.operators import Factors, Order, coboundary, factorization_cost, laplacian
+from sheafcoarsen.sections import global_sections
+from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.solve.bases import Basis, sharpened, weighted
+from sheafcoarsen.solve.multigrid import Multigrid
+from sheafcoarsen.solve.products import BlockMatrix, complex_columns, real_columns
+from sheafcoarsen.solve.stalks import Matrix, block_size, norms
+
+STEPS = 10
+"""Steps of "direct": solves with the factors, for every column."""
+
+GUARDS = 3
+"""Least number of columns beyond the wanted ones; a fifth of these if that is more; and then as
+many as fill what is worked on at a time.
+"""
+
+SHIFT = 1e-12
+"""Shift of the factors of L, relative to norm(L, inf)."""
+
+NEAR_SINGULAR = 1e-6
+"""Smallest pivot, or eigenvalue of the coarsest level, over the largest, below which the kernel is
+computed before anything is iterated.
+"""
+
+
+class Pencil:
+    """L and M of a sheaf with maps of the size of 1; solvers with L are set up at their first use.
+
+    Parameters
+    ----------
+    sheaf : CellularSheaf
+    mass : ndarray, shape (dim_c0,), optional
+        The diagonal of M, the identity by default.
+    rounded : CellularSheaf, optional
+        The sheaf in single precision if its maps were given so: its sections count.
+    """
+
+    def __init__(
+        self,
+        sheaf: CellularSheaf,
+        mass: np.ndarray | None = None,
+        rounded: CellularSheaf | None = None,
+        progress: bool = False,
+    ):
+        self.sheaf, self.mass, self.rounded, self.progress = sheaf, mass, rounded, progress
+        d = block_size(sheaf.vertex_dims)
+        self.L: Matrix = laplacian(sheaf, "csr" if d in (None, 1) else "bsr")
+        self.n = self.L.shape[0]
+        self._order: Order | None = None  # of elimination, if it was looked for
+        self.norm = float(abs(self.L).sum(axis=1).max(initial=0.0))
+
+    @cached_property
+    def delta(self) -> scipy.sparse.csr_array:
+        """The coboundary."""
+        return coboundary(self.sheaf)
+
+    @cached_property
+    def _product(self) -> BlockMatrix:
+        return BlockMatrix(self.L)
+
+    def apply(self, X: np.ndarray) -> np.ndarray:
+        """Return L X."""
+        return self._product @ X
+
+    def residuals(self, values: np.ndarray, X: np.ndarray) -> np.ndarray:
+        """Return norm(L x - t M x) for every pair."""
+        return norms(self.apply(X) - weighted(self.mass, X) * values)
+
+    def squares(self, X: np.ndarray) -> np.ndarray:
+        """Return norm(x)^2 for columns that are orthonormal in M."""
+        return np.ones(X.shape[1]) if self.mass is None else norms(X) ** 2
+
+    @property
+    def zero(self) -> float:
+        """The singular value of delta up to which it is zero: by how much maps were rounded."""
+        size, n = np.sqrt(self.norm), max(self.sheaf.dim_c0, self.sheaf.dim_c1)
+        computed = zero_level(n, eps_of(np.float64), size)
+        if self.rounded is None:
+            return computed
+        return max(computed, zero_level(1, eps_of(np.float32), size))  # as global_sections has it
+
+    def kernel(self, method: str) -> Basis:
+        """Return a basis of ker L, orthonormal without M, by what a method has set up.
+
+        Zeros are decided on singular values, which eigenvalues do not resolve.
+        """
+        held = self.cycle.kernel() if method == "multilevel" and self.rounded is None else None
+        if held is not None:
+            return held
+        if self.rounded is None:
+            return global_sections(self.sheaf).basis
+        basis = global_sections(self.rounded).basis.astype(self.L.dtype)
+        return sharpened(self.apply, lambda X: self._on_real(self.inverse(method), X), basis)
+
+    def looks_singular(self, method: str) -> bool:
+        """Whether the kernel is to be computed first."""
+        if method == "direct":
+            pivots = np.abs(self.factors.pivots)
+            return bool(pivots.min() <= NEAR_SINGULAR * pivots.max())
+        # the cycle does not see what no map sees
+        return self.cycle.unseen > 0 or self.cycle.lowest <= NEAR_SINGULAR
+
+    def inverse(self, method: str) -> Callable:
+        """Return an approximate inverse of L on real columns (``real_columns``)."""
+        return self.cycle.cycle if method == "multilevel" else self.solver(self.factors)
+
+    def solver(self, factors: Factors) -> Callable:
+        """Return what solves for real columns."""
+        if self.L.dtype.kind != "c":
+            return factors.solve
+        return lambda X: real_columns(factors.solve(complex_columns(X)))
+
+    def _on_real(self, inverse: Callable, X: np.ndarray) -> np.ndarray:
+        return complex_columns(inverse(real_columns(X))) if X.dtype.kind == "c" else inverse(X)
+
+    @cached_property
+    def cycle(self) -> Multigrid:
+        """The multigrid cycle of the sheaf's own coarsening."""
+        cycle = Multigrid(self.sheaf, L=self.L, progress=self.progress)
+        cycle.forget()
+        return cycle
+
+    @cached_property
+    def factors(self) -> Factors:
+        """Factors of L, slightly shifted."""
+        return Factors(scipy.sparse.csr_array(self.L), SHIFT * self.norm, self._order)
+
+    def factors_at(self, t: float) -> Factors:
+        """Return factors of L - t M."""
+        A = scipy.sparse.csr_array(self.L)
+        if self.mass is None:
+            return Factors(A, -t, self._order)
+        M = scipy.sparse.diags_array(self.mass, format="csr")
+        return Factors(scipy.sparse.csr_array(A - t * M), 0.0, self._order)
+
+    def is_factored_within(self, seconds: float, k: int) -> bool:
+        """Whether "direct" takes at most that time for k pairs; its order is kept, then."""
+        order = factorization_cost(scipy.sparse.csr_array(self.L), seconds)
+        needed = 2 * order.seconds + STEPS * (k + GUARDS) * order.solve_seconds
+        if needed <= seconds:
+            self._order = order
+        return needed <= seconds
+
+
+def resolved(
+    delta: scipy.sparse.csr_array, values: np.ndarray, X: np.ndarray, m: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first m pairs as squared singular values of delta and their vectors, ascending.
+
+    Eigenvalues resolve them only to the square root of rounding.
+    """
+    if m == 0:
+        return values, X
+    R = scipy.linalg.qr(delta @ X[:, :m], mode="r")[0][:m]
+    singular, V = scipy.linalg.svd(R)[1:]
+    singular = np.append(singular, np.zeros(m - len(singular)))[::-1]
+    X = np.hstack([X[:, :m] @ V.conj().T[:, ::-1], X[:, m:]])
+    return np.append(singular**2, values[m:]), X

@@ -1,0 +1,54 @@
+"""L, M and what solves with them."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen.solve import EigenProblem, Pencil
+from sheafcoarsen.solve import pencil as pencil_module
+from sheafcoarsen.solve import spectrum as spectrum_module
+from tests.support.helpers import assert_residual
+from tests.unit.solve.problems import SHEAVES
+
+
+@pytest.mark.parametrize("name", ["noisy bundle", "complex mixed stalks"])
+def test_factors_count_the_eigenvalues_below(name):
+    F = sc.sheaf.unit_sheaf(SHEAVES[name])[0]
+    L = sc.laplacian(F).toarray()
+    mass = np.random.default_rng(1).uniform(0.5, 2, len(L))
+    for M in (None, mass):
+        roots = 1 / np.sqrt(np.ones(len(L)) if M is None else M)
+        values = np.linalg.eigvalsh(L * roots * roots[:, None])
+        shift = (values[11] + values[12]) / 2
+        assert Pencil(F, M).factors_at(shift).count_negative() == 12
+
+
+def test_residuals_and_squares_of_columns():
+    F = sc.sheaf.unit_sheaf(SHEAVES["noisy bundle"])[0]
+    L = sc.laplacian(F).toarray()
+    mass = np.random.default_rng(1).uniform(0.5, 2, len(L))
+    X = np.random.default_rng(2).standard_normal((len(L), 3))
+    values = np.array([0.5, 1.0, 2.0])
+    for M in (None, mass):
+        weighed = X if M is None else M[:, None] * X
+        found = Pencil(F, M).residuals(values, X)
+        assert_residual(found - np.linalg.norm(L @ X - weighed * values, axis=0), L, X, n=len(L))
+    np.testing.assert_allclose(Pencil(F, mass).squares(X), np.linalg.norm(X, axis=0) ** 2)
+
+
+def test_large_graphs_with_cycles_are_not_counted(monkeypatch):
+    monkeypatch.setattr(spectrum_module, "COUNTED_UP_TO", 100)
+    counted = []
+    real = pencil_module.factorization_cost
+    monkeypatch.setattr(
+        pencil_module, "factorization_cost", lambda *args: counted.append(args) or real(*args)
+    )
+    for graph, method, looks in (
+        (nx.grid_2d_graph(30, 30), "multilevel", 0),
+        (nx.path_graph(900), "direct", 1),
+    ):
+        F = sc.CellularSheaf.constant(nx.convert_node_labels_to_integers(graph))
+        problem = EigenProblem(Pencil(sc.sheaf.unit_sheaf(F)[0]), 3, 1e-8)
+        assert problem.chosen() == method
+        assert len(counted) == looks
