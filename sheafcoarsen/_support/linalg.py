@@ -36,6 +36,11 @@ def norm(array: npt.ArrayLike) -> float:
     return largest * float(np.sqrt(moduli.sum()))
 
 
+def inf_norm(A: Any) -> float:
+    """Return the largest row sum of absolute values of a sparse or dense matrix."""
+    return float(abs(A).sum(axis=1).max(initial=0.0))
+
+
 def zero_level(n: Any, eps: float, size: Any) -> Any:
     """Return the level at or below which a number is zero to working accuracy.
 

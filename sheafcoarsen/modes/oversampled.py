@@ -11,7 +11,7 @@ import scipy.sparse
 
 from sheafcoarsen._kernels import modes as kernels
 from sheafcoarsen._kernels.dense import worth_reducing
-from sheafcoarsen._support import eps_of, offsets, single_threaded_blas, zero_level
+from sheafcoarsen._support import eps_of, inf_norm, offsets, single_threaded_blas, zero_level
 from sheafcoarsen.modes.local_operators import Internal, Oversampled
 from sheafcoarsen.modes.patches import ClusterPatches
 from sheafcoarsen.modes.problems import MAX_DENSE, LocalProblems
@@ -170,7 +170,7 @@ def pilot_target(sheaf: CellularSheaf, P: Partition) -> float:
     np.minimum.at(cut, cluster[ends], place[ends] + 1)
     L, R = laplacian(sheaf), modes.prolongation[:, np.flatnonzero(place < cut[cluster])]
     coarse = scipy.sparse.csr_array(R.conj().T @ (L @ R))
-    top = float(abs(L).sum(axis=1).max(initial=0.0))
+    top = inf_norm(L)
     m = coarse.shape[0]
     if top == 0 or m == 0:
         return top

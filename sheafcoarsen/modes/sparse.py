@@ -9,7 +9,7 @@ import scipy.linalg
 import scipy.sparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from sheafcoarsen._support import blocks
+from sheafcoarsen._support import blocks, inf_norm
 from sheafcoarsen.operators import Factors
 from sheafcoarsen.partition import Clusters
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf, unit_sheaf
@@ -98,7 +98,7 @@ def lowest_sparse(
         Where a residual does not come down.
     """
     n = A.shape[0]
-    bound = float(abs(A).sum(axis=1).max())
+    bound = inf_norm(A)
     # eigenvalues closer than this are one; a larger shift would merge more of them
     level = n * eps * bound
     solve = _solver_beside(Factors(A, level), beside)

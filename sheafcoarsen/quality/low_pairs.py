@@ -11,7 +11,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._support import eps_of, single_threaded_blas
+from sheafcoarsen._support import eps_of, inf_norm, single_threaded_blas
 from sheafcoarsen.modes import MAX_DENSE, SPARSE_ABOVE, SPARSE_SHARE
 from sheafcoarsen.quality.small_components import SmallComponents, split_components
 from sheafcoarsen.sheaf import CellularSheaf
@@ -333,7 +333,7 @@ def singular_pairs(D: scipy.sparse.csr_array, X: np.ndarray) -> tuple[np.ndarray
 
 def norm_bound(A: scipy.sparse.csr_array) -> float:
     """Return an upper bound of norm(D), the root of norm(A, inf), for A = D* D."""
-    return float(np.sqrt(abs(A).sum(axis=1).max(initial=0.0)))
+    return float(np.sqrt(inf_norm(A)))
 
 
 def _roughness(D: scipy.sparse.csr_array, values: np.ndarray, U: np.ndarray) -> float:

@@ -15,6 +15,7 @@ from sheafcoarsen._support import (
     bar,
     eps_of,
     flag,
+    inf_norm,
     read_only,
     single_threaded_blas,
     tables,
@@ -274,7 +275,7 @@ def _reused(
     scaled = values.astype(np.float64) / unit / unit
     L = scipy.sparse.csr_array(delta.conj().T @ delta)
     errors = np.linalg.norm(L @ U - U * scaled, axis=0)
-    bound = float(abs(L).sum(axis=1).max(initial=0.0))
+    bound = inf_norm(L)
     bad = np.flatnonzero(errors > SAME * bound * np.maximum(np.linalg.norm(U, axis=0), 1))
     if bad.size or abs(U.conj().T @ U - np.eye(U.shape[1])).max(initial=0.0) > SAME:
         where = f"pair {bad[0]} is none of it" if bad.size else "its vectors are not orthonormal"

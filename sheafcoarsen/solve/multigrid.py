@@ -20,6 +20,7 @@ from sheafcoarsen._support import (
     bar,
     by_real_columns,
     eps_of,
+    inf_norm,
     offsets,
     single_threaded_blas,
     zero_level,
@@ -154,7 +155,7 @@ class Multigrid:
             if shift:
                 L = L + shift * scipy.sparse.eye_array(*L.shape, format="csr")
         self.sheaf, dims = sheaf, sheaf.vertex_dims
-        self._norm = float(abs(L).sum(axis=1).max())
+        self._norm = inf_norm(L)
         L = in_blocks(L, dims, dims)
         self.roots = unit_roots(L, dims)[0]
         A = scaled(self.roots, L, self.roots)

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._kernels.dense import power_of_two
-from sheafcoarsen._support import EPS, RESIDUAL_LIMIT, eps_of, single_threaded_blas
+from sheafcoarsen._support import EPS, RESIDUAL_LIMIT, eps_of, inf_norm, single_threaded_blas
 from sheafcoarsen.exceptions import NotConverged, SingularProblemWarning
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf
@@ -41,8 +41,7 @@ def column_units(x: np.ndarray) -> np.ndarray:
 
 def square_bound(D: scipy.sparse.csr_array) -> float:
     """Return an upper bound of norm(D)^2, the product of the largest row and column sums."""
-    moduli = abs(D)
-    return float(moduli.sum(axis=0).max(initial=0.0)) * float(moduli.sum(axis=1).max(initial=0.0))
+    return inf_norm(D.T) * inf_norm(D)
 
 
 def has_many_sections(sheaf: CellularSheaf) -> bool:

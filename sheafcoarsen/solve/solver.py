@@ -13,6 +13,7 @@ from sheafcoarsen._support import (
     choice,
     eps_of,
     flag,
+    inf_norm,
     real_number,
     right_side,
     single_threaded_blas,
@@ -136,14 +137,14 @@ class Solver:
         if shift:
             L = scipy.sparse.csr_array(L + shift * scipy.sparse.eye_array(*L.shape, format="csr"))
         self._L = L
-        self._norm = float(abs(L).sum(axis=1).max(initial=0.0))
+        self._norm = inf_norm(L)
         dims = free.vertex_dims
         self._scaling = adjoint(unit_roots(in_blocks(L, dims, dims), dims)[0])
         # leaves and chains are solved for; the methods see what is left of the sheaf
         reduced = without_leaves(self._unit_sheaf) if shift == 0 else None
         self._left = left = self._unit_sheaf if reduced is None else reduced.sheaf
         A = L if reduced is None else laplacian(left)
-        size = float(abs(A).sum(axis=1).max(initial=0.0))
+        size = inf_norm(A)
         self.method: str = self._asked
         if self._asked == "auto":
             self.method = self._chosen(A)
@@ -460,7 +461,7 @@ def _factored(
     blocks = in_blocks(A, dims, dims)
     roots = unit_roots(blocks, dims)[0]
     unit = scipy.sparse.csr_array(scaled(roots, blocks, roots))
-    factors = Factors(unit, max(len(dims), 10) * eps * float(abs(unit).sum(axis=1).max()))
+    factors = Factors(unit, max(len(dims), 10) * eps * inf_norm(unit))
     pivots, roots_adjoint = np.abs(factors.pivots), adjoint(roots)
     return lambda X: roots @ factors.solve(roots_adjoint @ X), float(pivots.min() / pivots.max())
 
