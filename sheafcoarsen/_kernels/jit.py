@@ -1,6 +1,9 @@
 """The only place with numba options."""
 
+import contextlib
+
 import numba
+from numba.core.caching import FunctionCache
 
 from sheafcoarsen._kernels.sources import fingerprint
 
@@ -67,7 +70,17 @@ def _compiled(function, **options):
     if not JIT_IS_OFF:
         # numba names the file of the compiled code after it
         function.__qualname__ += f"-{fingerprint(function.__module__)}"
-    try:
-        return numba.njit(cache=True, **COMMON, **options)(function)
-    except RuntimeError:  # numba found no folder to cache in: compile in memory
-        return numba.njit(**COMMON, **options)(function)
+    compiled = numba.njit(**COMMON, **options)(function)
+    if not JIT_IS_OFF:
+        with contextlib.suppress(RuntimeError):  # numba found no folder: compile in memory
+            compiled._cache = KernelCache(function)
+    return compiled
+
+
+class KernelCache(FunctionCache):
+    """Compiled code on disk, passed over if it cannot be read or written, as on a full disk."""
+
+    @contextlib.contextmanager
+    def _guard_against_spurious_io_errors(self):  # around each access
+        with contextlib.suppress(OSError):
+            yield

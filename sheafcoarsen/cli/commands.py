@@ -8,7 +8,7 @@ import shlex
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 import networkx as nx
@@ -66,26 +66,34 @@ def _parser() -> argparse.ArgumentParser:
         "graph: .mtx, .graph, edge list, .graphml, .gml; each also .gz"
     )
 
-    coarse = commands.add_parser("coarsen", help="coarsen a sheaf or a graph")
-    coarse.add_argument("input", metavar="INPUT", help=inputs)
-    _coarsening_options(coarse, required=True)
-    coarse.add_argument("--out", metavar="FILE.npz", help="save the coarsening here")
-    coarse.add_argument(
+    graph = _Parser(add_help=False)
+    _graph_options(graph)
+    given = _Parser(add_help=False, parents=[graph])
+    given.add_argument("input", metavar="INPUT", help=inputs)
+    outputs = _Parser(add_help=False)
+    outputs.add_argument("--out", metavar="FILE.npz", help="save the result here")
+    outputs.add_argument(
         "--report", metavar="FILE.html", help="write a page about it here; needs matplotlib"
     )
+
+    coarse = commands.add_parser(
+        "coarsen", parents=[given, outputs], help="coarsen a sheaf or a graph"
+    )
+    _coarsening_options(coarse, required=True)
     store_options(coarse)
     coarse.set_defaults(run=_coarsen)
 
-    stored = commands.add_parser("store", help="write a sheaf into a store, for coarsen --store")
-    stored.add_argument("input", metavar="INPUT", help=inputs)
+    stored = commands.add_parser(
+        "store", parents=[given], help="write a sheaf into a store, for coarsen --store"
+    )
     stored.add_argument("folder", metavar="FOLDER", help="a new folder, or an address for fsspec")
-    _graph_options(stored)
     stored.set_defaults(run=lambda args: write_sheaf(_read_sheaf(args), args.folder))
 
     remove = commands.add_parser(
-        "eliminate", help="solve for leaves and chains: a smaller sheaf from which all follows"
+        "eliminate",
+        parents=[given, outputs],
+        help="solve for leaves and chains: a smaller sheaf from which all follows",
     )
-    remove.add_argument("input", metavar="INPUT", help=inputs)
     remove.add_argument("--keep", metavar="FILE", help="a text file of vertices that are to stay")
     remove.add_argument(
         "--max-neighbors",
@@ -94,18 +102,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="how many neighbours a vertex may have that goes (default 2; more: connections alone)",
     )
-    remove.add_argument("--out", metavar="FILE.npz", help="save the elimination here")
-    remove.add_argument("--report", metavar="FILE.html", help="write a page about it here")
-    _graph_options(remove)
     remove.set_defaults(run=_eliminate)
 
-    info = commands.add_parser("info", help="say what a file or a store holds")
-    info.add_argument("input", metavar="INPUT", help=inputs)
-    _graph_options(info)
+    info = commands.add_parser("info", parents=[given], help="say what a file or a store holds")
     info.set_defaults(run=_info)
 
     check = commands.add_parser(
-        "verify", help="check every statement of the theory on a coarsening"
+        "verify", parents=[graph], help="check every statement of the theory on a coarsening"
     )
     check.add_argument(
         "input",
@@ -142,7 +145,6 @@ def _coarsening_options(parser: argparse.ArgumentParser, *, required: bool) -> N
     parser.add_argument(
         "--local-operator", choices=tuple(OPERATORS), help="whose modes to keep (default internal)"
     )
-    _graph_options(parser)
     parser.add_argument("--seed", type=int, help="for the choice of clusters (default 0)")
 
 
@@ -249,13 +251,16 @@ def _describe(sheaf: CellularSheaf) -> str:
     )
 
 
-def _show(C: Coarsening, times: dict) -> None:
+def _show(C: Coarsening) -> None:
     n_loops = C.sheaf.n_edges - C.n_crossing_edges
     print(f"fine    {_describe(C.fine)}")
     print(f"coarse  {_describe(C.sheaf)} ({C.n_crossing_edges} crossing, {n_loops} loops)")
     if note := growth_of(C):
         print(f"note    {note}")
     _show_losses(C)
+
+
+def _show_times(times: dict[str, float]) -> None:
     print("time    " + ", ".join(f"{name} {seconds:.3f} s" for name, seconds in times.items()))
 
 
@@ -302,20 +307,43 @@ def _coarsen(args: argparse.Namespace) -> int:
         if getattr(args, option) is not None:
             raise ValueError(f"--{option} goes with --store")
     times: dict[str, float] = {}
-    if args.out is not None:
-        _check_output("--out", args.out, ".npz")
-    if args.report is not None:
-        _check_output("--report", args.report, ".html")
-        check_matplotlib()
+    _check_outputs(args)
     C = _make(args, times)
+    return _written(args, C, times, lambda: _show(C))
+
+
+def _check_outputs(args: argparse.Namespace) -> None:
+    """Refuse outputs that cannot be written before the work is done."""
+    for option, path, ending in (("--out", args.out, ".npz"), ("--report", args.report, ".html")):
+        if path is None:
+            continue
+        if not path.endswith(ending):
+            raise ValueError(f"{option} must name an {ending} file, got {path!r}")
+        try:
+            output_path(path)
+        except OSError as error:
+            raise type(error)(f"{option} {error}") from None
+    if args.report is not None:
+        check_matplotlib()
+
+
+def _written(
+    args: argparse.Namespace,
+    result: Coarsening | Elimination,
+    times: dict[str, float],
+    show: Callable[[], None],
+) -> int:
+    """Save a result, write the page about it, say what it is, and return the exit status."""
     if args.out is not None:
         with stage(times, "save"):
-            save(args.out, C)
+            save(args.out, result)
     passed = True
     if args.report is not None:
+        origin = Origin(os.path.basename(args.input), args.typed, dict(times))
         with stage(times, "report"):
-            passed = write_report(C, args.report, _origin(args, times)).passed
-    _show(C, times)
+            passed = write_report(result, args.report, origin).passed
+    show()
+    _show_times(times)
     if args.out is not None:
         print(f"saved   {tables.printable(args.out)}")
     if args.report is not None:
@@ -323,46 +351,21 @@ def _coarsen(args: argparse.Namespace) -> int:
     return 0 if passed else 1
 
 
-def _origin(args: argparse.Namespace, times: dict[str, float]) -> Origin:
-    return Origin(os.path.basename(args.input), args.typed, dict(times))
-
-
 def _eliminate(args: argparse.Namespace) -> int:
     times: dict[str, float] = {}
-    if args.out is not None:
-        _check_output("--out", args.out, ".npz")
-    if args.report is not None:
-        _check_output("--report", args.report, ".html")
-        check_matplotlib()
+    _check_outputs(args)
     with stage(times, "read"):
         sheaf = _read_sheaf(args)
     keep = None if args.keep is None else vertices_in(args.keep, sheaf)
     with stage(times, "eliminate"):
         K = eliminate(sheaf, keep, args.max_neighbors)
-    if args.out is not None:
-        with stage(times, "save"):
-            save(args.out, K)
-    print(f"fine    {_describe(K.fine)}")
-    print(f"left    {_describe(K.sheaf)}")
-    print(describe_elimination(K))
-    print("time    " + ", ".join(f"{name} {seconds:.3f} s" for name, seconds in times.items()))
-    passed = True
-    if args.report is not None:
-        passed = write_report(K, args.report, _origin(args, times)).passed
-        print(f"report  {tables.printable(args.report)}{'' if passed else ': a check FAILED'}")
-    if args.out is not None:
-        print(f"saved   {tables.printable(args.out)}")
-    return 0 if passed else 1
 
+    def show() -> None:
+        print(f"fine    {_describe(K.fine)}")
+        print(f"left    {_describe(K.sheaf)}")
+        print(describe_elimination(K))
 
-def _check_output(option: str, path: str, ending: str) -> None:
-    """Refuse an output that cannot be written before the work is done."""
-    if not path.endswith(ending):
-        raise ValueError(f"{option} must name an {ending} file, got {path!r}")
-    try:
-        output_path(path)
-    except OSError as error:
-        raise type(error)(f"{option} {error}") from None
+    return _written(args, K, times, show)
 
 
 def _info(args: argparse.Namespace) -> int:
@@ -435,7 +438,8 @@ def _demo(args: argparse.Namespace) -> int:
     )
     times: dict[str, float] = {}
     C = _coarsened(CellularSheaf.constant(graph), 5, 2, "auto", "internal", 0, times)
-    _show(C, times)
+    _show(C)
+    _show_times(times)
     print("\nThe clusters, and which of the two clubs their members joined later:")
     for a in range(C.partition.n_clusters):
         members = C.partition.cluster(a).tolist()

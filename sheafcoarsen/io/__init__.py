@@ -24,9 +24,9 @@ The files:
     `read_mesh`: surfaces, by ``off_obj`` and ``ply``; ``polygons`` checks their faces.
 ``text``, ``edges``
     Lines and numbers, with messages that begin ``path:line``; edges as a graph file gives them.
-``npz``
-    `save` and `load`: ``npz_write`` makes arrays of objects, ``npz_archive`` reads arrays as if a
-    stranger had written them, ``npz_read`` makes objects of them that fit together.
+``npz``, ``npz_archive``, ``schema``
+    `save` and `load`: ``schema`` makes arrays of objects, and of arrays objects that fit together;
+    ``npz_archive`` reads arrays as if a stranger had written them.
 ``networkx_graphs``, ``edge_index``
     Maps on the edges of a networkx graph, there and back; the edges of PyTorch Geometric.
 """

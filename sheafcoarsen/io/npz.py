@@ -3,46 +3,14 @@
 docs/file_format.md describes the file. It is written beside its place and then renamed.
 """
 
-from collections.abc import Callable
-from typing import TypeAlias
-
 import numpy as np
 
 from sheafcoarsen._support import PathLike, file_path, replacing
-from sheafcoarsen.coarsening import Coarsening
-from sheafcoarsen.elimination import Elimination
-from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.io.npz_archive import read_arrays
-from sheafcoarsen.io.npz_read import (
-    read_coarsening,
-    read_elimination,
-    read_hierarchy,
-    read_partition,
-    read_sheaf,
-)
-from sheafcoarsen.io.npz_write import (
-    coarsening_arrays,
-    elimination_arrays,
-    hierarchy_arrays,
-    sheaf_arrays,
-)
-from sheafcoarsen.partition import Partition
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.io.schema import KINDS, Saved, from_arrays, to_arrays
 
 VERSION = 2
 """Of the format; higher ones are refused."""
-
-Saved: TypeAlias = CellularSheaf | Partition | Coarsening | Hierarchy | Elimination
-"""What a file can hold."""
-
-READERS: dict[str, Callable[[dict[str, np.ndarray]], Saved]] = {
-    "sheaf": read_sheaf,
-    "partition": read_partition,
-    "coarsening": read_coarsening,
-    "hierarchy": read_hierarchy,
-    "elimination": read_elimination,
-}
-"""How each kind of object is read."""
 
 
 def save(path: PathLike, obj: Saved) -> None:
@@ -76,21 +44,7 @@ def save(path: PathLike, obj: Saved) -> None:
     CellularSheaf(n_vertices=3, n_edges=2, dim_c0=3, dim_c1=2, dtype=float64)
     """
     target = file_path(path)
-    if isinstance(obj, CellularSheaf):
-        kind, arrays = "sheaf", sheaf_arrays(obj)
-    elif isinstance(obj, Partition):
-        kind, arrays = "partition", {"labels": obj.labels}
-    elif isinstance(obj, Coarsening):
-        kind, arrays = "coarsening", coarsening_arrays(obj)
-    elif isinstance(obj, Hierarchy):
-        kind, arrays = "hierarchy", hierarchy_arrays(obj)
-    elif isinstance(obj, Elimination):
-        kind, arrays = "elimination", elimination_arrays(obj)
-    else:
-        raise TypeError(
-            f"`obj` must be a CellularSheaf, a Partition, a Coarsening, a Hierarchy or an "
-            f"Elimination, got {type(obj).__name__}"
-        )
+    kind, arrays = to_arrays(obj)
     header = {
         "format": np.array("sheafcoarsen"),
         "version": np.array(VERSION),
@@ -132,9 +86,9 @@ def load(path: PathLike) -> Saved:
     array([0, 1, 1])
     """
     path = file_path(path)
-    kind, arrays = read_arrays(path, VERSION, READERS)
+    kind, arrays = read_arrays(path, VERSION, KINDS)
     try:
-        return READERS[kind](arrays)
+        return from_arrays(kind, arrays)
     except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         what = f"has no array {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(f"{path}: {what}") from None

@@ -327,6 +327,7 @@ def fill_faces(ax: Any, scene: Scene, colors: np.ndarray) -> None:
 
         solid = Poly3DCollection(scene.points[scene.faces], facecolors=lit, edgecolors=lit)
         solid.set_linewidth(0.2)
+        ax.computed_zorder = False  # by mean depth, which hides all arrows behind the surface
         ax.add_collection(solid)
         return
     from matplotlib.collections import PolyCollection
@@ -392,7 +393,8 @@ def _draw_arrows(
     heads: dict = {} if power == 1 else {"headwidth": 0, "headlength": 0, "headaxislength": 0}
     if ax.name == "3d":
         ratio = 0.35 if power == 1 else 0.0
-        ax.quiver(*start.T, *arrows.T, colors=ARROW, linewidths=1.0, arrow_length_ratio=ratio)
+        style: dict = {"colors": ARROW, "linewidths": 1.0, "zorder": 4}
+        ax.quiver(*start.T, *arrows.T, arrow_length_ratio=ratio, **style)
         return len(feet)
     if power == 1:
         heads = {"headwidth": 4.0, "headlength": 4.4, "headaxislength": 4.0}

@@ -28,11 +28,19 @@ ANSWER = (
 )
 
 
-def run(folder, notice="") -> str:
+FULL = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))"
+"""No file can have more than 1000 bytes, as on a disk that is nearly full."""
+
+
+def run(folder, notice="", before="") -> str:
     """Run the program and return what it prints; on standard error stands the notice, if any."""
     environment = os.environ | {"NUMBA_CACHE_DIR": str(folder)}
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env=environment, text=True, capture_output=True, check=True
+        [sys.executable, "-c", before + PROGRAM],
+        env=environment,
+        text=True,
+        capture_output=True,
+        check=True,
     )
     assert done.stderr in ("", notice)
     return done.stdout
@@ -69,3 +77,16 @@ def test_no_flag_lets_products_be_fused_with_sums():
                 assert flags is False or set(flags) <= {"reassoc"}
                 found += 1
     assert found > 50
+
+
+def test_a_full_disk_under_the_cache_is_no_error(tmp_path):
+    assert run(tmp_path, NOTICE + "\n", FULL) == ANSWER
+    assert not list(tmp_path.rglob("*.nbc"))
+
+
+def test_compiled_code_that_cannot_be_read_is_compiled_again(tmp_path):
+    run(tmp_path, NOTICE + "\n")
+    for path in tmp_path.rglob("*.nbi"):
+        path.unlink()
+        path.mkdir()
+    assert run(tmp_path, NOTICE + "\n") == ANSWER

@@ -147,6 +147,9 @@ def test_axes_that_can_be_turned_hold_all_faces():
     assert len(ax.collections[0].get_facecolors()) == len(faces)
     assert (ax.elev, ax.azim) == (20, -60)
     draw(ax)
+    solid, arrows = ax.collections  # arrows are drawn over the surface, not behind it
+    assert not ax.computed_zorder
+    assert arrows.get_zorder() > solid.get_zorder()
 
 
 def test_new_axes_are_made_where_none_are_given():

@@ -1,5 +1,10 @@
 """Arrays that make no object, one by one and drawn at random; and files of version 1."""
 
+import io
+import pathlib
+import re
+import zipfile
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -7,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sheafcoarsen as sc
+from sheafcoarsen.io.npz import VERSION
 from tests.unit.io.test_npz import (
     KINDS,
     loads_or_is_refused,
@@ -105,10 +111,13 @@ def test_a_coarse_sheaf_with_tiny_maps_is_not_refused(tmp_path):
         ({"fine__vertex_labels": labels("[1, 2]")}, "2 names for 6 vertices"),
         ({"partition__labels": [0, 0, 0, 0, 1]}, "its parts do not fit"),
         ({"partition__labels": [0, 0, 0, 0, 0, 0]}, "its parts do not fit"),
-        ({"R__indptr": lambda a: a[:-1]}, "R does not have 12 rows"),
-        ({"R__indptr": lambda a: a[::-1].copy()}, "R does not have 12 rows"),
-        ({"R__indices": lambda a: a + 99}, "R does not have 4 columns"),
-        ({"R__indices": lambda a: a - 1}, "R does not have 4 columns"),
+        ({"R__indptr": lambda a: a[:-1]}, "index pointer size"),
+        ({"R__indptr": lambda a: a[::-1].copy()}, "index pointer should start with 0"),
+        (
+            {"R__indices": lambda a: a + 99},
+            "`R` is a damaged sparse matrix: entry 0 has the column",
+        ),
+        ({"R__indices": lambda a: a - 1}, "has the column index -1, out of range for 4 columns"),
         ({"R__data": nan_first}, "R must be finite"),
         (
             {
@@ -283,3 +292,33 @@ def test_entries_of_r_that_are_stored_in_parts_are_added(tmp_path):
     again = sc.load(tmp_path / "c.npz").prolongation
     np.testing.assert_array_equal(again.data, C.prolongation.data)
     np.testing.assert_array_equal(again.indices, C.prolongation.indices)
+
+
+def test_labels_of_every_kind(tmp_path):
+    graph = nx.Graph([((0, "a"), 3), (3, "three"), ("three", (1.5, (True, None)))])
+    F = sc.CellularSheaf.constant(graph)
+    sc.save(tmp_path / "f.npz", F)
+    assert sc.load(tmp_path / "f.npz").vertex_labels == tuple(graph.nodes)
+
+
+def test_labels_that_cannot_be_saved(tmp_path):
+    F = sc.CellularSheaf.constant(nx.Graph([(frozenset({1}), 2)]))
+    with pytest.raises(TypeError, match=r"vertex label frozenset.*cannot be saved.*with_labels"):
+        sc.save(tmp_path / "f.npz", F)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_documentation_names_every_array():
+    text = (pathlib.Path(__file__).parents[3] / "docs" / "file_format.md").read_text(
+        encoding="utf-8"
+    )
+    assert f"describes version {VERSION}" in text
+    for kind in ("sheaf", "partition", "coarsening", "compressed", "basis", "hierarchy"):
+        with zipfile.ZipFile(io.BytesIO(saved(kind)[1])) as archive:
+            for name in archive.namelist():
+                own = re.sub(
+                    r"^(fine|sheaf|partition|sheaves\.\d|levels\.\d)\.",
+                    "",
+                    name.removesuffix(".npy"),
+                )
+                assert f"`{own.removeprefix('partition.')}`" in text

@@ -1,9 +1,10 @@
-"""Named arrays of a file as the library's objects, or why they are none.
+"""One schema: the library's objects as named arrays, and such arrays as objects again.
 
-What is read is checked as if a stranger had written it: parts that contradict each other are a
-ValueError.
+docs/file_format.md describes the arrays. They are read as if a stranger had written them: parts
+that contradict each other are a ValueError. What contains them is another matter: ``npz``.
 """
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -11,7 +12,9 @@ import scipy.sparse
 
 from sheafcoarsen._support import (
     check_squares,
+    csr_matrix,
     decode_labels,
+    encode_labels,
     integer_array,
     read_only,
     scalar_array,
@@ -20,12 +23,123 @@ from sheafcoarsen.coarsening import Coarsening, check_pattern
 from sheafcoarsen.elimination import Elimination, as_steps
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.io.npz_archive import text_of
-from sheafcoarsen.io.npz_write import OVERSAMPLING, STEPS
 from sheafcoarsen.modes import OPERATORS, LocalModes, Oversampled
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, checked_sheaf
 
 Arrays: TypeAlias = dict[str, np.ndarray]
+
+Saved: TypeAlias = CellularSheaf | Partition | Coarsening | Hierarchy | Elimination
+"""What has a schema."""
+
+STEPS = ("vertices", "starts", "neighbors", "blocks", "inverses")
+"""The arrays of the steps of an elimination."""
+
+OVERSAMPLING = ("rings", "target", "pilot", "over_budget")
+"""What oversampled modes have beyond others.
+
+Versions that do not know these refuse the operator by its name.
+"""
+
+
+def to_arrays(obj: Saved) -> tuple[str, Arrays]:
+    """Return the kind of an object and its named arrays.
+
+    Raises
+    ------
+    TypeError
+        For another object, or vertex labels that have no JSON.
+    """
+    if isinstance(obj, CellularSheaf):
+        return "sheaf", sheaf_arrays(obj)
+    if isinstance(obj, Partition):
+        return "partition", {"labels": obj.labels}
+    if isinstance(obj, Hierarchy):
+        return "hierarchy", hierarchy_arrays(obj)
+    if isinstance(obj, Coarsening | Elimination):
+        sheaves = {**sheaf_arrays(obj.fine, "fine."), **sheaf_arrays(obj.sheaf, "sheaf.")}
+        kind = "coarsening" if isinstance(obj, Coarsening) else "elimination"
+        return kind, {**sheaves, **between_arrays(obj)}
+    raise TypeError(
+        f"`obj` must be a CellularSheaf, a Partition, a Coarsening, a Hierarchy or an "
+        f"Elimination, got {type(obj).__name__}"
+    )
+
+
+def from_arrays(kind: str, arrays: Arrays) -> Saved:
+    """Return the object of a kind, one of ``KINDS``, that named arrays hold.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError, IndexError, OverflowError
+        Arrays that are missing or contradict each other.
+    """
+    return KINDS[kind](arrays)
+
+
+# ---------------------------------------------------------------- to arrays
+
+
+def sheaf_arrays(sheaf: CellularSheaf, prefix: str = "") -> dict[str, np.ndarray]:
+    """Return what a sheaf is made of."""
+    names = ("edges", "vertex_dims", "edge_dims", "tail_data", "head_data")
+    arrays = {prefix + name: getattr(sheaf, name) for name in names}
+    if sheaf.vertex_labels is not None:
+        arrays[prefix + "vertex_labels"] = encode_labels(sheaf.vertex_labels)
+    return arrays
+
+
+def level_arrays(C: Coarsening) -> dict[str, np.ndarray]:
+    """Return what a coarsening holds beside its two sheaves."""
+    arrays = {
+        "partition.labels": C.partition.labels,
+        **_csr_arrays(C.prolongation, "R."),
+        "loops": np.array(C.loops),
+        "compress": np.array(C.crossing_rows is None),
+        "restored_loops": C.restored_loops,
+    }
+    if C.crossing_rows is not None:
+        arrays["crossing_rows"] = C.crossing_rows
+    if C.modes is not None:
+        arrays["modes.local_operator"] = np.array(C.modes.local_operator)
+        arrays["modes.singular"] = np.array(C.modes.singular)
+        for name in ("ranks", "scores", "next_eigenvalues", "tied", "operator_norms"):
+            arrays[f"modes.{name}"] = getattr(C.modes, name)
+        if isinstance(C.modes.operator, Oversampled):
+            for name in OVERSAMPLING:
+                arrays[f"modes.{name}"] = np.array(getattr(C.modes, name))
+        if C.modes.prolongation is not C.prolongation:
+            arrays.update(_csr_arrays(C.modes.prolongation, "modes.R."))
+    return arrays
+
+
+def step_arrays(K: Elimination) -> dict[str, np.ndarray]:
+    """Return what an elimination holds beside its two sheaves."""
+    arrays = {f"steps.{name}": getattr(K.steps, name) for name in STEPS}
+    return arrays | {"kept": K.kept, "max_neighbors": np.array(K.max_neighbors)}
+
+
+def hierarchy_arrays(H: Hierarchy) -> dict[str, np.ndarray]:
+    """Return all sheaves of a hierarchy, and what lies between them."""
+    arrays = {"n_levels": np.array(len(H)), "stopped_because": np.array(H.stopped_because)}
+    for i, sheaf in enumerate(H.sheaves):
+        arrays.update(sheaf_arrays(sheaf, f"sheaves.{i}."))
+    for i, level in enumerate(H):
+        arrays.update(between_arrays(level, f"levels.{i}."))
+    return arrays
+
+
+def between_arrays(level: Coarsening | Elimination, prefix: str = "") -> dict[str, np.ndarray]:
+    """Return what a coarsening or an elimination holds beside its two sheaves."""
+    own = step_arrays(level) if isinstance(level, Elimination) else level_arrays(level)
+    return {prefix + name: array for name, array in own.items()}
+
+
+def _csr_arrays(R: scipy.sparse.csr_array, prefix: str) -> dict[str, np.ndarray]:
+    return {prefix + name: getattr(R, name) for name in ("data", "indices", "indptr")}
+
+
+# ---------------------------------------------------------------- from arrays
 
 
 def read_sheaf(arrays: Arrays, prefix: str = "") -> CellularSheaf:
@@ -34,9 +148,8 @@ def read_sheaf(arrays: Arrays, prefix: str = "") -> CellularSheaf:
     edges, tail, head, vertex_dims, edge_dims = (arrays[prefix + name] for name in names)
     if vertex_dims.ndim != 1 or edge_dims.ndim != 1:
         raise ValueError("`vertex_dims` and `edge_dims` must be one-dimensional")
-    labels = None
-    if prefix + "vertex_labels" in arrays:
-        labels = decode_labels(arrays[prefix + "vertex_labels"], len(vertex_dims))
+    stored = arrays.get(prefix + "vertex_labels")
+    labels = None if stored is None else decode_labels(stored, len(vertex_dims))
     sheaf = checked_sheaf(edges, tail, head, vertex_dims, edge_dims, labels)
     check_squares("its maps", sheaf.largest_entry, sheaf.dtype)
     return sheaf
@@ -49,42 +162,17 @@ def read_partition(arrays: Arrays, prefix: str = "") -> Partition:
 
 def _csr(arrays: Arrays, prefix: str, shape: tuple[int, int]) -> scipy.sparse.csr_array:
     data = scalar_array("R", arrays[prefix + "data"])
-    indices, indptr = (
-        integer_array(f"R.{name}", arrays[prefix + name]) for name in ("indices", "indptr")
-    )
     if data.ndim != 1 or not np.isfinite(data).all():
         raise ValueError("R must be finite")
     check_squares("the entries of R", float(np.abs(data).max(initial=0)), data.dtype)
-    if (
-        len(indptr) != shape[0] + 1
-        or indptr[0] != 0
-        or (np.diff(indptr) < 0).any()
-        or indptr[-1] != len(data)
-    ):
-        raise ValueError(f"R does not have {shape[0]} rows")
-    if len(indices) != len(data) or (
-        len(indices) and not (indices.min() >= 0 and indices.max() < shape[1])
-    ):
-        raise ValueError(f"R does not have {shape[1]} columns")
-    itype = np.int32 if max(len(data), *shape) <= np.iinfo(np.int32).max else np.int64
-    R = scipy.sparse.csr_array(
-        (data.copy(), indices.astype(itype), indptr.astype(itype)), shape=shape
+    indices, indptr = (
+        integer_array(f"R.{name}", arrays[prefix + name]) for name in ("indices", "indptr")
     )
-    if not R.has_canonical_format:
-        R.sum_duplicates()
+    R = csr_matrix("R", scipy.sparse.csr_array((data, indices, indptr), shape=shape))
+    R.sum_duplicates()
     for array in (R.indptr, R.indices, R.data):
         read_only(array)
     return R
-
-
-def read_coarsening(arrays: Arrays) -> Coarsening:
-    """Return a coarsening; what it holds must fit together."""
-    return _level(arrays, read_sheaf(arrays, "fine."), read_sheaf(arrays, "sheaf."))
-
-
-def read_elimination(arrays: Arrays) -> Elimination:
-    """Return an elimination; its steps must fit its two sheaves."""
-    return _steps(arrays, read_sheaf(arrays, "fine."), read_sheaf(arrays, "sheaf."))
 
 
 def _steps(arrays: Arrays, fine: CellularSheaf, left: CellularSheaf) -> Elimination:
@@ -195,3 +283,13 @@ def _modes(
         singular=singular,
         **settings,
     )
+
+
+KINDS: dict[str, Callable[[Arrays], Saved]] = {
+    "sheaf": read_sheaf,
+    "partition": read_partition,
+    "coarsening": lambda a: _level(a, read_sheaf(a, "fine."), read_sheaf(a, "sheaf.")),
+    "hierarchy": read_hierarchy,
+    "elimination": lambda a: _steps(a, read_sheaf(a, "fine."), read_sheaf(a, "sheaf.")),
+}
+"""How each kind of object is read."""
