@@ -17,7 +17,8 @@ def find_balls(links: Links, n_clusters: int, rng: np.random.Generator) -> np.nd
     n = len(links.sizes)
     labels = np.empty(n, dtype=np.int32)
     heap = np.empty(len(links.ends) + 1, dtype=np.int64)
-    kernels.grow(links, n_clusters, int(rng.integers(n)), labels, heap)
+    room = np.empty((3, n)), np.empty((6, n), np.int32), np.empty(n, np.int64)
+    kernels.grow(links, n_clusters, int(rng.integers(n)), labels, heap, room)
     refine(links, labels, n_clusters)
     return labels
 
@@ -26,4 +27,6 @@ def refine(links: Links, labels: np.ndarray, n_clusters: int) -> None:
     """Move single vertices to the clusters they are linked to best, in place."""
     mean = links.sizes.sum() / n_clusters
     weight = grouped_sums(labels, links.sizes)
-    kernels.refine(links, labels, weight, LIGHTEST * mean, HEAVIEST * mean, SWEEPS)
+    K = len(weight)
+    room = np.empty(K), np.empty(K, np.int32), np.empty(len(labels), np.uint8)
+    kernels.refine(links, labels, weight, (LIGHTEST * mean, HEAVIEST * mean), SWEEPS, room)

@@ -62,7 +62,8 @@ def warn_if_starved(links: Links, labels: np.ndarray, stacklevel: int) -> None:
     if weight.max() <= STARVED * mean:
         return
     component = np.empty(len(labels), dtype=np.int32)
-    count = kernels.fragments(links, np.zeros(len(labels), np.int32), component)
+    queue = np.empty_like(component)
+    count = kernels.fragments(links, np.zeros(len(labels), np.int32), component, queue)
     of_component, n_vertices = grouped_sums(component, links.sizes), np.bincount(component)
     if len(weight) < count or clusters_needed(of_component, n_vertices, STARVED) <= len(weight):
         return

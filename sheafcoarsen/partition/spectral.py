@@ -31,7 +31,8 @@ def cluster_spectrally(links: Links, n_clusters: int, rng: np.random.Generator) 
     if n_components >= n_clusters:
         return labels
     parts = np.empty(n_components, dtype=np.int64)
-    kernels.apportion(grouped_sums(labels, links.sizes), np.bincount(component), n_clusters, parts)
+    weight, limits = grouped_sums(labels, links.sizes), np.bincount(component)
+    kernels.apportion(weight, limits, n_clusters, parts, np.empty_like(parts))
     first = np.cumsum(parts) - parts
     for c in range(n_components):  # fewer than MOST_SPECTRAL
         members = np.flatnonzero(component == c)
