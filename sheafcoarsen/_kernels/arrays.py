@@ -1,4 +1,4 @@
-"""What kernels see of a sheaf; flat arrays: ranges put together, entries looked through."""
+"""What kernels see of a sheaf; the first entry that is not finite."""
 
 from typing import NamedTuple
 
@@ -19,16 +19,6 @@ class SheafArrays(NamedTuple):
     tail_offsets: np.ndarray
     head_data: np.ndarray
     head_offsets: np.ndarray
-
-
-@kernel
-def concatenate_ranges(starts, lengths, out):
-    """Write start, start + 1, ..., start + length - 1 of every block."""
-    at = 0
-    for k in range(starts.size):
-        for i in range(lengths[k]):
-            out[at + i] = starts[k] + i
-        at += lengths[k]
 
 
 @kernel

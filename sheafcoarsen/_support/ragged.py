@@ -7,8 +7,6 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._kernels.arrays import concatenate_ranges
-
 
 def offsets(lengths: npt.ArrayLike) -> np.ndarray:
     """Return the int64 offsets (length n + 1) of blocks of the given lengths."""
@@ -21,9 +19,8 @@ def offsets(lengths: npt.ArrayLike) -> np.ndarray:
 def ranges(starts: npt.ArrayLike, lengths: npt.ArrayLike) -> np.ndarray:
     """Concatenate ``arange(start, start + length)`` over all blocks."""
     starts, lengths = np.asarray(starts, dtype=np.int64), np.asarray(lengths, dtype=np.int64)
-    out = np.empty(int(lengths.sum()), np.int64)
-    concatenate_ranges(starts, lengths, out)
-    return out
+    ends = np.cumsum(lengths)
+    return np.repeat(starts - ends + lengths, lengths) + np.arange(ends[-1] if len(ends) else 0)
 
 
 def range_of_blocks(starts: np.ndarray, chosen: np.ndarray | list[int]) -> np.ndarray:

@@ -82,5 +82,5 @@ def couplings(sheaf: CellularSheaf) -> kernels.Neighbours:
     links = kernels.Neighbours(
         np.empty(n + 1, np.int64), np.empty(2 * m, np.int32), np.empty(2 * m)
     )
-    neighbours(sheaf.edges, of_edges, *links)
+    neighbours(sheaf.edges, of_edges, *links, np.empty(n, np.int64))
     return links

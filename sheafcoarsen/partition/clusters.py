@@ -72,12 +72,23 @@ def check_partition(sheaf: CellularSheaf, partition: Partition, name: str = "P")
 
 def clusters_of(sheaf: CellularSheaf, partition: Partition) -> Clusters:
     """Sort the edges of a sheaf by the clusters of a checked partition."""
-    dims = np.zeros(partition.n_clusters, np.int64)
-    local = np.empty(sheaf.n_vertices, np.int64)
-    kernels.local_offsets(partition.members, sheaf.vertex_dims, partition.labels, dims, local)
-    sorted_edges = kernels.sort_edges(sheaf.edges, partition.labels, partition.n_clusters)
-    internal_ptr, internal_edges, crossing_edges, pair_ptr, pairs = sorted_edges
-    half_edges, half_ptr = np.zeros(0, np.int64), np.zeros(partition.n_clusters + 1, np.int64)
+    labels, members, K = partition.labels, partition.members, partition.n_clusters
+    at = offsets(sheaf.vertex_dims[members])
+    first = at[partition.cluster_offsets]
+    dims, local = np.diff(first), np.empty(sheaf.n_vertices, np.int64)
+    local[members] = at[:-1] - first[labels[members]]
+    crossing = int(np.count_nonzero(labels[sheaf.edges[:, 0]] != labels[sheaf.edges[:, 1]]))
+    by_cluster = tuple(np.zeros(K + 1, np.int64) for _ in range(4))
+    sizes = (sheaf.n_edges - crossing, crossing, crossing + 1, crossing)
+    by_edge, pairs = (
+        tuple(np.empty(size, np.int64) for size in sizes),
+        np.empty((crossing, 2), np.int64),
+    )
+    n_pairs = kernels.sort_edges(sheaf.edges, labels, by_cluster, by_edge, pairs)
+    internal_ptr, (internal_edges, crossing_edges, pair_ptr, _) = by_cluster[0], by_edge
+    pair_ptr, pairs = pair_ptr[: n_pairs + 1].copy(), pairs[:n_pairs].copy()
+    half_edges, half_ptr = np.zeros(0, np.int64), np.zeros(K + 1, np.int64)
+    sorted_edges = internal_ptr, internal_edges, crossing_edges, pair_ptr, pairs
     for array in (local, dims, *sorted_edges, half_edges, half_ptr):
         read_only(array)
     return Clusters(

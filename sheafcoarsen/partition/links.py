@@ -79,7 +79,8 @@ def neighbour_lists(edges: np.ndarray, values: np.ndarray, sizes: np.ndarray) ->
     largest = values.max(initial=0)
     if largest not in (0, 1):
         values = values / largest
-    count = kernels.neighbours(edges, values, starts, ends, weights)
+    place = np.empty(len(sizes), np.int64)
+    count = kernels.neighbours(edges, values, starts, ends, weights, place)
     return Links(starts, ends[:count], weights[:count], sizes)
 
 

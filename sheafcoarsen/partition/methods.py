@@ -59,7 +59,8 @@ def find_balls(links: Links, n_clusters: int, rng: np.random.Generator) -> np.nd
     n = len(links.sizes)
     labels = np.empty(n, dtype=np.int32)
     heap = np.empty(len(links.ends) + 1, dtype=np.int64)
-    kernels.grow(links, n_clusters, int(rng.integers(n)), labels, heap)
+    workspace = np.empty((3, n)), np.empty((6, n), np.int32), np.empty(n, np.int64)
+    kernels.grow(links, n_clusters, int(rng.integers(n)), labels, heap, workspace)
     refine(links, labels, n_clusters)
     return labels
 
@@ -68,7 +69,9 @@ def refine(links: Links, labels: np.ndarray, n_clusters: int) -> None:
     """Move single vertices to the clusters they are linked to best, in place."""
     mean = links.sizes.sum() / n_clusters
     weight = grouped_sums(labels, links.sizes)
-    kernels.refine(links, labels, weight, LIGHTEST * mean, HEAVIEST * mean, SWEEPS)
+    K = len(weight)
+    workspace = np.empty(K), np.empty(K, np.int32), np.empty(len(labels), np.uint8)
+    kernels.refine(links, labels, weight, (LIGHTEST * mean, HEAVIEST * mean), SWEEPS, workspace)
 
 
 def part_by_metis(links: Links, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
@@ -124,7 +127,8 @@ def cluster_spectrally(links: Links, n_clusters: int, rng: np.random.Generator) 
     if n_components >= n_clusters:
         return labels
     parts = np.empty(n_components, dtype=np.int64)
-    kernels.apportion(grouped_sums(labels, links.sizes), np.bincount(component), n_clusters, parts)
+    weight, limits = grouped_sums(labels, links.sizes), np.bincount(component)
+    kernels.apportion(weight, limits, n_clusters, parts, np.empty_like(parts))
     first = np.cumsum(parts) - parts
     for c in range(n_components):  # fewer than MOST_SPECTRAL
         members = np.flatnonzero(component == c)

@@ -27,10 +27,11 @@ def repair_labels(links: Links, labels: np.ndarray, n_clusters: int, balanced: b
         labels, weight = _split(links, labels, weight, np.minimum(wanted, np.bincount(labels)))
         main = np.ones(len(weight), dtype=np.uint8)
     labels, weight = _merge(links, labels, weight, main, n_clusters, (0.0, high))
-    if len(weight) > n_clusters:  # nothing but whole components
+    if len(weight) >= n_clusters:  # more where they are whole components
         return labels
     parts = np.empty(len(weight), dtype=np.int64)
-    kernels.apportion(weight, np.bincount(labels), n_clusters, parts)
+    heap = np.empty_like(parts)
+    kernels.apportion(weight, np.bincount(labels), n_clusters, parts, heap)
     return _split(links, labels, weight, parts)[0]
 
 
@@ -40,7 +41,7 @@ def _pieces(links: Links, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
     Returns labels, weights, and which pieces are the main ones of their clusters.
     """
     pieces = np.empty(len(labels), dtype=np.int32)
-    count = kernels.fragments(links, labels, pieces)
+    count = kernels.fragments(links, labels, pieces, np.empty_like(pieces))
     weight = grouped_sums(pieces, links.sizes)
     home = np.empty(count, dtype=np.int64)
     home[pieces] = labels
@@ -63,10 +64,12 @@ def _merge(
 
     Returns labels and weights; clusters stay below the upper bound where they can.
     """
-    low, high = bounds
-    if len(weight) <= n_clusters and (weight >= low).all():
+    K = len(weight)
+    if n_clusters >= K and (weight >= bounds[0]).all():
         return labels, weight
-    kernels.merge(links, labels, weight, main, n_clusters, low, high)
+    following, (first, near) = np.empty(len(labels), np.int32), np.empty((2, K), np.int32)
+    room = following, first, near, np.empty(K), *np.empty((2, K), np.int64)
+    kernels.merge(links, labels, weight, main, n_clusters, bounds, room)
     left = np.flatnonzero(weight)
     number = np.empty(len(weight), dtype=np.int32)
     number[left] = np.arange(len(left), dtype=np.int32)
@@ -138,7 +141,8 @@ def warn_if_starved(links: Links, labels: np.ndarray, stacklevel: int) -> None:
     if weight.max() <= STARVED * mean:
         return
     component = np.empty(len(labels), dtype=np.int32)
-    count = kernels.fragments(links, np.zeros(len(labels), np.int32), component)
+    queue = np.empty_like(component)
+    count = kernels.fragments(links, np.zeros(len(labels), np.int32), component, queue)
     of_component, n_vertices = grouped_sums(component, links.sizes), np.bincount(component)
     if len(weight) < count or clusters_needed(of_component, n_vertices, STARVED) <= len(weight):
         return

@@ -3,7 +3,7 @@
 A matrix is handed over as the array it lies in and its place there, (where it begins, how far apart
 its rows are); the rows of a row-major matrix of its own are as far apart as it has columns. Two
 shapes are all that a sheaf needs: F* G added to a block of a Laplacian, and F R, a map times a
-block of R. Both run over up to four columns at a time.
+block of R. Both run over up to three columns at a time.
 """
 
 from sheafcoarsen._kernels.jit import inlined, subkernel
@@ -47,17 +47,15 @@ def add_gram(out, to, a, place_a, b, place_b, rows, sign):
     sizes, left, o = (rows, sign), step, out.dtype.type(0)
     while left > 0:
         to, of = (at, stride), (q, step)
-        if left >= 4:
-            add_gram_columns((o, o, o, o), out, to, a, place_a, b, of, sizes)
-        elif left == 3:
+        if left >= 3:
             add_gram_columns((o, o, o), out, to, a, place_a, b, of, sizes)
         elif left == 2:
             add_gram_columns((o, o), out, to, a, place_a, b, of, sizes)
         else:
             add_gram_columns((o,), out, to, a, place_a, b, of, sizes)
-        at += 4
-        q += 4
-        left -= 4
+        at += 3
+        q += 3
+        left -= 3
 
 
 @inlined
@@ -83,14 +81,12 @@ def put_product(out, to, a, place_a, b, place_b, rows, sign):
     sizes, left, o = (rows, sign), step, out.dtype.type(0)
     while left > 0:
         to, of = (at, stride), (q, step)
-        if left >= 4:
-            put_product_columns((o, o, o, o), out, to, a, place_a, b, of, sizes)
-        elif left == 3:
+        if left >= 3:
             put_product_columns((o, o, o), out, to, a, place_a, b, of, sizes)
         elif left == 2:
             put_product_columns((o, o), out, to, a, place_a, b, of, sizes)
         else:
             put_product_columns((o,), out, to, a, place_a, b, of, sizes)
-        at += 4
-        q += 4
-        left -= 4
+        at += 3
+        q += 3
+        left -= 3

@@ -19,9 +19,10 @@ def power_of_two(size):
 
 
 @summing_subkernel
-def inf_norm(a, n):
-    """norm(A, inf) of a Hermitian matrix given by its lower triangle."""
-    sums = np.zeros(n)
+def inf_norm(a, n, sums):
+    """norm(A, inf) of a Hermitian matrix given by its lower triangle; ``sums`` holds n floats."""
+    for i in range(n):
+        sums[i] = 0
     for i in range(n):
         row = a[i * n : i * n + i + 1]
         total = float(abs(row[i]))

@@ -50,6 +50,7 @@ class Workspace(NamedTuple):
     iwork: np.ndarray
     ints: np.ndarray
     chars: np.ndarray
+    sums: np.ndarray  # (n,) in double precision, for norms
 
 
 def worth_reducing(dims, wanted) -> bool:
@@ -94,6 +95,7 @@ def workspace(
         iwork=np.empty(5 * n + 64, np.int32),
         ints=np.zeros(8, np.int32),
         chars=np.frombuffer(b"VUNAC", np.uint8).copy(),
+        sums=np.empty(n),
     )
 
 

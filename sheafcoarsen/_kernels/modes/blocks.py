@@ -53,10 +53,12 @@ def has_block_indices(labels, vertex_dims, ranks, first_columns, indptr, indices
 def put_block(a, f, c, z, at, row_step, column_step, R):
     """Write R_a, whose entry (i, j) stands at z[at + i row_step + j column_step]."""
     indptr, data, r = R.indptr, R.data, R.ranks[a]
-    for k in range(c.member_ptr[a], c.member_ptr[a + 1]):
-        v = c.members[k]
-        row, first = f.vertex_offsets[v], at + c.local_offsets[v] * row_step
-        for i in range(f.vertex_dims[v]):
+    members, member_ptr, local_offsets = c.members, c.member_ptr, c.local_offsets
+    vertex_dims, vertex_offsets = f.vertex_dims, f.vertex_offsets
+    for k in range(member_ptr[a], member_ptr[a + 1]):
+        v = members[k]
+        row, first = vertex_offsets[v], at + local_offsets[v] * row_step
+        for i in range(vertex_dims[v]):
             p, q = indptr[row + i], first + i * row_step
             for j in range(r):
                 data[p + j] = z[q + j * column_step]

@@ -92,7 +92,7 @@ def assemble(a, f, c, unit, m, out):
             add_gram(out, (at * (n + 1), n), m, (start, du), m, (start, du), rows, 1.0)
             continue
         h = rows * du
-        scaled_map(tail_data, tail_offsets[e], tail_offsets[e + 1], unit, m, 0)
+        scaled_map(tail_data, tail_offsets[e], tail_offsets[e + 1], unit, m, start)
         scaled_map(head_data, head_offsets[e], head_offsets[e + 1], unit, m, h)
         add_gram(out, (at * (n + 1), n), m, (start, du), m, (start, du), rows, 1.0)
         add_gram(out, (to * (n + 1), n), m, (h, dv), m, (h, dv), rows, 1.0)
@@ -105,9 +105,9 @@ def assemble(a, f, c, unit, m, out):
         v, rows = edges[e, half_edges[k] & 1], edge_dims[e]
         d, at = vertex_dims[v], local[v]
         if half_edges[k] & 1 == 0:
-            scaled_map(tail_data, tail_offsets[e], tail_offsets[e + 1], unit, m, 0)
+            scaled_map(tail_data, tail_offsets[e], tail_offsets[e + 1], unit, m, start)
         else:
-            scaled_map(head_data, head_offsets[e], head_offsets[e + 1], unit, m, 0)
+            scaled_map(head_data, head_offsets[e], head_offsets[e + 1], unit, m, start)
         add_gram(out, (at * (n + 1), n), m, (start, d), m, (start, d), rows, 1.0)
 
 

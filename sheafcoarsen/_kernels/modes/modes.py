@@ -51,6 +51,7 @@ def local_modes(lo, hi, f, c, left_out, eps, s, out):
     """Lowest modes of clusters lo .. hi; those ``left_out`` are not touched."""
     sqrt_eps, ranks, starts = math.sqrt(eps), out.blocks.ranks, out.starts
     scores, following, norms, tied = out.scores, out.following, out.norms, out.tied
+    matrix, w, z, sums, maps = s.a, s.w, s.z, s.sums, s.map
     for a in range(lo, hi):
         if left_out[a]:
             continue
@@ -61,16 +62,16 @@ def local_modes(lo, hi, f, c, left_out, eps, s, out):
         if n == 0:
             continue
         unit = cluster_unit(a, f, c)
-        assemble(a, f, c, unit, s.map, s.a)
-        top = inf_norm(s.a, n)
+        assemble(a, f, c, unit, maps, matrix)
+        top = inf_norm(matrix, n, sums)
         at = starts[a]
-        scale = brought_near_one(s.a, n)
+        scale = brought_near_one(matrix, n)
         if scale == 0:
             # L_a = 0: every vector is an eigenvector, and the first coordinates are as good as any
             for j in range(r):
                 scores[at + j] = 0
                 for i in range(n):
-                    s.z[j * n + i] = 1 if i == j else 0
+                    z[j * n + i] = 1 if i == j else 0
             if r < n:
                 following[a] = 0
                 tied[a] = r > 0
@@ -78,13 +79,13 @@ def local_modes(lo, hi, f, c, left_out, eps, s, out):
             if eigh_lowest(n, min(r + 1, n), eps, s, s.reduction) != 0:
                 return a
             for j in range(r):
-                scores[at + j] = max(float(s.w[j]), 0.0) * scale / unit / unit
+                scores[at + j] = max(float(w[j]), 0.0) * scale / unit / unit
             if r < n:
-                following[a] = max(float(s.w[r]), 0.0) * scale / unit / unit
+                following[a] = max(float(w[r]), 0.0) * scale / unit / unit
                 if r > 0:
-                    tied[a] = (float(s.w[r]) - float(s.w[r - 1])) * scale <= sqrt_eps * top
+                    tied[a] = (float(w[r]) - float(w[r - 1])) * scale <= sqrt_eps * top
             norms[a] = top / unit / unit
-        put_modes(a, f, c, s.z, eps, out.blocks)
+        put_modes(a, f, c, z, eps, out.blocks)
     return -1
 
 
@@ -99,7 +100,7 @@ def local_spectra(lo, hi, f, c, eps, s, out):
             continue
         unit = cluster_unit(a, f, c)
         assemble(a, f, c, unit, s.map, s.a)
-        norms[a] = inf_norm(s.a, n) / unit / unit
+        norms[a] = inf_norm(s.a, n, s.sums) / unit / unit
         scale = brought_near_one(s.a, n)
         if scale > 0 and eigvalsh(n, eps, s, s.reduction) != 0:
             return a
@@ -144,7 +145,7 @@ def singular_modes(lo, hi, f, c, rows, eps, s, out):
             continue
         unit = cluster_unit(a, f, c)
         assemble(a, f, c, unit, s.map, s.spare)
-        norms[a] = inf_norm(s.spare, n) / unit / unit
+        norms[a] = inf_norm(s.spare, n, s.sums) / unit / unit
         stack(a, f, c, rows[a], s.a)
         scale = normalized(s.a, rows[a] * n)
         found = 0 if scale == 0 else min(rows[a], n)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.dense import (
+    EPS,
     eigh_lowest,
     eigvalsh,
     gram,
@@ -22,7 +23,7 @@ from sheafcoarsen._kernels.dense import (
 from sheafcoarsen._kernels.jit import kernel, pasted, subkernel
 from sheafcoarsen._kernels.modes.blocks import put_modes
 from sheafcoarsen._kernels.modes.local import assemble, cluster_unit
-from sheafcoarsen._kernels.modes.patch_kernel import EPS, patch_kernel, restriction
+from sheafcoarsen._kernels.modes.patch_kernel import patch_kernel, restriction
 from sheafcoarsen._kernels.modes.patches import Patches, enter, leave
 
 SHIFT = 0.1
@@ -134,7 +135,7 @@ def responses(n, target, border, kernels, room):
     for i in range(n):
         for j in range(i + 1):
             out[i * n + j] /= -scale
-    apart = inf_norm(out, n) + 1
+    apart = inf_norm(out, n, s.sums) + 1
     for q in range(k):
         for i in range(n):
             for j in range(i + 1):
@@ -165,7 +166,7 @@ def prepare(a, problems, room):
         for i in range(n):
             out[i * n + i] = -1
         return n, 1.0, unit, 0.0, 0
-    top = inf_norm(local, N)
+    top = inf_norm(local, N, np.empty(N))
     wanted = min(max(problems.target * unit * unit, 40 * N * EPS * largest), 1e8 * largest)
     scale = 1.0
     kernels, info = patch_kernel(f, rows, unit, largest, top, eps, room)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.dense import (
+    EPS,
     SEED,
     Workspace,
     drawn,
@@ -18,9 +19,6 @@ from sheafcoarsen._kernels.dense import (
 from sheafcoarsen._kernels.jit import pasted, subkernel
 from sheafcoarsen._kernels.modes.local import largest_loop_entry, stack
 from sheafcoarsen._kernels.modes.patches import PatchIndex
-
-EPS = 2.0**-52
-
 
 FIRST_BLOCK = 4
 """Vectors with which the search for a kernel begins; twice as many wherever they do not suffice."""
@@ -142,7 +140,7 @@ def right_vectors(rows, columns, matrix, s):
         np.empty(5 * small + 1),
     )
     own = Workspace(
-        matrix, s.spare, w, z, s.map, s.reduction, work, rwork, s.iwork, s.ints, s.chars
+        matrix, s.spare, w, z, s.map, s.reduction, work, rwork, s.iwork, s.ints, s.chars, s.sums
     )
     info = singular_rows(rows, columns, True, own)
     return w, z.reshape(columns, columns), info

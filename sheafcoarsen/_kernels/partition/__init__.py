@@ -7,7 +7,7 @@ order in which they wait; ``clusters`` sorts edges once a partition is there, an
 """
 
 from sheafcoarsen._kernels.partition.balls import grow, refine
-from sheafcoarsen._kernels.partition.clusters import local_offsets, sort_edges
+from sheafcoarsen._kernels.partition.clusters import sort_edges
 from sheafcoarsen._kernels.partition.connectivity import label_components
 from sheafcoarsen._kernels.partition.links import neighbours, strengths
 from sheafcoarsen._kernels.partition.matching import match
@@ -19,7 +19,6 @@ __all__ = [
     "fragments",
     "grow",
     "label_components",
-    "local_offsets",
     "match",
     "merge",
     "neighbours",

@@ -1,9 +1,9 @@
 """The clusters next to a cluster, and the best of them to join."""
 
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import subkernel
 
 
-@kernel
+@subkernel
 def add_links(links, v, labels, own, tally, near, n_near):
     """Add vertex v's links into other clusters than ``own`` to ``tally``; return their number.
 
@@ -20,7 +20,7 @@ def add_links(links, v, labels, own, tally, near, n_near):
     return n_near
 
 
-@kernel
+@subkernel
 def best_linked(near, n_near, tally, cluster_weights, own, high):
     """Pick a neighbouring cluster: the best linked of those with room, else the lightest."""
     best = -1

@@ -9,7 +9,7 @@ import numpy as np
 from sheafcoarsen._kernels.jit import kernel
 from sheafcoarsen._kernels.partition.adjacent import add_links, best_linked
 from sheafcoarsen._kernels.partition.heap import (
-    code_item,
+    ITEM,
     descending_code,
     heap_pop,
     heap_push,
@@ -17,22 +17,7 @@ from sheafcoarsen._kernels.partition.heap import (
 
 
 @kernel
-def inverse_roots(links):
-    """One over the root of each vertex's total link, 1 where that is 0."""
-    starts, weights = links.starts, links.weights
-    n = starts.size - 1
-    out = np.ones(n)
-    for v in range(n):
-        strength = 0.0
-        for p in range(starts[v], starts[v + 1]):
-            strength += weights[p]
-        if strength > 0:
-            out[v] = 1 / np.sqrt(strength)
-    return out
-
-
-@kernel
-def grow(links, n_clusters, start, labels, heap):
+def grow(links, n_clusters, start, labels, heap, room):
     """Cover the graph with connected balls of about equal weight; return how many.
 
     There are about ``n_clusters`` of them. A ball starts at the vertex that has waited longest next
@@ -40,29 +25,30 @@ def grow(links, n_clusters, start, labels, heap):
     total link into it, relative to the root of all its links (else balls run through hubs: 205
     balls instead of 283 where 293 are wanted, on a graph of degrees up to 2138), ties by waiting
     time. A ball that is stuck below a third of the mean joins a ball next to it. The weight aimed
-    at follows what is left to cover and how much such pockets have added.
+    at follows what is left to cover and how much such pockets have added. ``room`` is workspace for
+    each vertex: (3, n) floats, (6, n) 32-bit integers and (n,) 64-bit ones.
     """
     starts, ends, weights, sizes = links.starts, links.ends, links.weights, links.sizes
     n = labels.size
-    total = sizes.sum()
+    floats, integers, weight = room
+    link, scale, tally = floats[0], floats[1], floats[2]
+    turn = integers[0]  # the ball that last touched a vertex, and which link[v] counts into
+    place = integers[1]  # where a vertex stands among those touched by that ball
+    touched, queue, ball, near = integers[2], integers[3], integers[4], integers[5]
+    total, first = 0, np.int64(0)  # a literal would be a type of its own
+    for v in range(n):
+        total += sizes[v]
+        strength = 0.0
+        for p in range(starts[v], starts[v + 1]):
+            strength += weights[p]
+        scale[v] = 1 / np.sqrt(strength) if strength > 0 else 1.0
+        labels[v], link[v], tally[v], turn[v], weight[v] = -1, 0.0, -1.0, -1, 0
     mean = total / n_clusters
     low = mean / 3
     high = 1.5 * mean
-    labels[:] = -1
-    link = np.zeros(n)
-    scale = inverse_roots(links)
-    # the ball that last touched a vertex, and which link[v] counts into
-    turn = np.full(n, -1, np.int32)
-    place = np.empty(n, np.int32)  # where a vertex stands among those touched by that ball
-    touched = np.empty(n, np.int32)
-    queue = np.empty(n, np.int32)
     head = 0
     tail = 0
     scanned = 0
-    ball = np.empty(n, np.int32)
-    weight = np.zeros(n, np.int64)
-    tally = np.full(n, -1.0)
-    near = np.empty(n, np.int32)
     count = 0
     turns = 0
     covered = 0
@@ -87,15 +73,15 @@ def grow(links, n_clusters, start, labels, heap):
         place[v] = 0
         touched[0] = v
         n_touched = 1
-        size = heap_push(heap, 0, descending_code(0.0, 0))
+        size = heap_push(heap, first, descending_code(0.0, first))
         taken = 0
         own = 0
         full = False
         while size > 0:
             code = heap[0]
             size = heap_pop(heap, size)
-            v = touched[code_item(code)]
-            if labels[v] >= 0 or code != descending_code(link[v] * scale[v], place[v]):
+            v = touched[code & ITEM]
+            if labels[v] >= 0 or code != descending_code(link[v] * scale[v], np.int64(place[v])):
                 continue
             if taken and own + 0.5 * sizes[v] > aim:
                 full = True
@@ -120,12 +106,14 @@ def grow(links, n_clusters, start, labels, heap):
                 elif weights[p] == 0:
                     continue
                 link[u] += weights[p]
-                size = heap_push(heap, size, descending_code(link[u] * scale[u], place[u]))
+                size = heap_push(
+                    heap, size, descending_code(link[u] * scale[u], np.int64(place[u]))
+                )
         turns += 1
         covered += own
         home = -1
         if not full and own < low:
-            n_near = 0
+            n_near = first
             for i in range(taken):
                 n_near = add_links(links, ball[i], labels, count, tally, near, n_near)
             home = best_linked(near, n_near, tally, weight, own, high)
@@ -142,16 +130,19 @@ def grow(links, n_clusters, start, labels, heap):
 
 
 @kernel
-def refine(links, labels, weight, low, high, sweeps):
+def refine(links, labels, weight, bounds, sweeps, room):
     """Move vertices to the cluster they are linked to best, in place.
 
-    Clusters stay within weights ``low`` .. ``high``.
+    Clusters stay within the weights ``bounds``. ``room`` is workspace: a float and a 32-bit integer
+    for each cluster, a byte for each vertex.
     """
     starts, ends, weights, sizes = links.starts, links.ends, links.weights, links.sizes
     n = labels.size
-    tally = np.full(weight.size, -1.0)
-    near = np.empty(weight.size, np.int32)
-    active = np.ones(n, np.uint8)
+    (low, high), (tally, near, active) = bounds, room
+    for a in range(weight.size):
+        tally[a] = -1.0
+    for v in range(n):
+        active[v] = 1
     for _ in range(sweeps):
         moved = False
         for v in range(n):

@@ -2,28 +2,25 @@
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import kernel
+from sheafcoarsen._kernels.jit import subkernel
+
+ITEM = 0xFFFFFFFF
+"""The bits of a code that are its item."""
 
 
-@kernel
+@subkernel
 def ascending_code(key, item):
     """Return a code that sorts by ``key`` >= 0, then by ``item`` < 2^32."""
     return (np.int64(np.float32(key).view(np.int32)) << 32) | item
 
 
-@kernel
+@subkernel
 def descending_code(key, item):
     """Return a code that sorts by ``key`` >= 0 from above, then by ``item`` < 2^32."""
     return (np.int64(0x7FFFFFFF - np.float32(key).view(np.int32)) << 32) | item
 
 
-@kernel
-def code_item(code):
-    """Return the item that a code stands for."""
-    return code & 0xFFFFFFFF
-
-
-@kernel
+@subkernel
 def heap_push(heap, size, code):
     """Add a code to a heap of ``size`` codes; return the new size."""
     i = size
@@ -37,7 +34,7 @@ def heap_push(heap, size, code):
     return size + 1
 
 
-@kernel
+@subkernel
 def heap_pop(heap, size):
     """Remove ``heap[0]``, which the caller has read; return the new size."""
     size -= 1

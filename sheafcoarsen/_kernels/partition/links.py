@@ -30,32 +30,33 @@ def strengths(sheaf, factor, out):
 
 
 @kernel
-def neighbours(edges, edge_weights, starts, ends, weights):
+def neighbours(edges, edge_weights, starts, ends, weights, place):
     """Fill the neighbour lists of all vertices and return their total length.
 
-    Loops are left out, parallel edges summed.
+    Loops are left out, parallel edges summed. ``place`` is work space for each vertex.
     """
     n = starts.size - 1
-    starts[:] = 0
+    for v in range(n + 1):
+        starts[v] = 0
     for e in range(edges.shape[0]):
         if edges[e, 0] != edges[e, 1]:
             starts[edges[e, 0] + 1] += 1
             starts[edges[e, 1] + 1] += 1
     for v in range(n):
         starts[v + 1] += starts[v]
-    fill = starts[:-1].copy()
+        place[v] = starts[v]  # where the next neighbour goes
     for e in range(edges.shape[0]):
         u = edges[e, 0]
         v = edges[e, 1]
         if u != v:
-            ends[fill[u]] = v
-            weights[fill[u]] = edge_weights[e]
-            fill[u] += 1
-            ends[fill[v]] = u
-            weights[fill[v]] = edge_weights[e]
-            fill[v] += 1
-    place = fill  # where a neighbour stands in the list being written
-    place[:] = -1
+            ends[place[u]] = v
+            weights[place[u]] = edge_weights[e]
+            place[u] += 1
+            ends[place[v]] = u
+            weights[place[v]] = edge_weights[e]
+            place[v] += 1
+    for v in range(n):  # where a neighbour stands in the list being written
+        place[v] = -1
     count = 0
     begin = 0
     for v in range(n):

@@ -8,8 +8,8 @@ import numpy as np
 from sheafcoarsen._kernels.jit import kernel
 from sheafcoarsen._kernels.partition.adjacent import add_links, best_linked
 from sheafcoarsen._kernels.partition.heap import (
+    ITEM,
     ascending_code,
-    code_item,
     descending_code,
     heap_pop,
     heap_push,
@@ -20,12 +20,15 @@ PATIENCE = 2.0
 
 
 @kernel
-def fragments(links, labels, out):
-    """Fill ``out`` with the numbers of the clusters' connected pieces; return how many."""
+def fragments(links, labels, out, queue):
+    """Fill ``out`` with the numbers of the clusters' connected pieces; return how many.
+
+    ``queue`` is work space for each vertex.
+    """
     starts, ends = links.starts, links.ends
     n = labels.size
-    out[:] = -1
-    queue = np.empty(n, np.int32)
+    for v in range(n):
+        out[v] = -1
     count = 0
     for s in range(n):
         if out[s] >= 0:
@@ -48,17 +51,8 @@ def fragments(links, labels, out):
 
 
 @kernel
-def turn_code(main, share, a):
-    """Return the code by which a cluster waits in ``merge``: pieces first, then light ones.
-
-    Bit 62 of a code is free for a share of at most 1.
-    """
-    return (np.int64(main) << 62) | ascending_code(share, a)
-
-
-@kernel
-def merge(links, labels, weight, main, n_clusters, low, high):
-    """Merge connected clusters into neighbours: those below ``low``, then down to ``n_clusters``.
+def merge(links, labels, weight, main, n_clusters, bounds, room):
+    """Merge connected clusters into neighbours: those below low, then down to ``n_clusters``.
 
     Pieces cut off from their cluster (not ``main``) come first, then the lightest; one that has no
     neighbour with room waits until nothing makes a lighter cluster than it would. ``labels`` are
@@ -69,37 +63,37 @@ def merge(links, labels, weight, main, n_clusters, low, high):
     waits is looked at again only after what it waits for has grown by ``PATIENCE``, so that a star
     takes no quadratic time.
     """
-    n = labels.size
-    count = weight.size
-    total = weight.sum()
-    following = np.arange(n).astype(np.int32)  # circular lists of the clusters' vertices
-    first = np.full(count, -1, np.int32)
-    for v in range(n):
+    n, count, total, none = labels.size, weight.size, 0, np.int64(0)
+    (low, high), (following, first, near, tally, heap, turn) = bounds, room
+    for a in range(count):
+        first[a], tally[a] = -1, -1.0
+        turn[a] = weight[a]  # the weight by which a cluster waits
+        total += weight[a]
+    for v in range(n):  # circular lists of the clusters' vertices
+        following[v] = v
         f = first[labels[v]]
         if f < 0:
             first[labels[v]] = v
         else:
             following[v], following[f] = following[f], following[v]
-    tally = np.full(count, -1.0)
-    near = np.empty(count, np.int32)
-    heap = np.empty(count, np.int64)
-    turn = weight.copy()  # the weight by which a cluster waits
-    size = 0
-    for a in range(count):
-        size = heap_push(heap, size, turn_code(main[a], turn[a] / total, a))
+    size = none
+    for a in range(count):  # pieces first, then light ones: bit 62 is free for a share of at most 1
+        code = (np.int64(main[a]) << 62) | ascending_code(turn[a] / total, a)
+        size = heap_push(heap, size, code)
     while size > 0:
         code = heap[0]
         size = heap_pop(heap, size)
-        a = code_item(code)
+        a = code & ITEM
         if weight[a] == 0:
             continue
         if turn[a] < weight[a]:  # it has grown since
             turn[a] = weight[a]
-            size = heap_push(heap, size, turn_code(main[a], turn[a] / total, a))
+            code = (np.int64(main[a]) << 62) | ascending_code(turn[a] / total, a)
+            size = heap_push(heap, size, code)
             continue
         if count <= n_clusters and weight[a] >= low:
             continue
-        n_near = 0
+        n_near = none
         v = first[a]
         while True:
             n_near = add_links(links, v, labels, a, tally, near, n_near)
@@ -114,7 +108,8 @@ def merge(links, labels, weight, main, n_clusters, low, high):
         result = weight[a] + weight[best]
         if result > high and result > PATIENCE * turn[a]:
             turn[a] = result
-            size = heap_push(heap, size, turn_code(main[a], turn[a] / total, a))
+            code = (np.int64(main[a]) << 62) | ascending_code(turn[a] / total, a)
+            size = heap_push(heap, size, code)
             continue
         taken_over = weight[best] < weight[a]
         if taken_over:
@@ -131,7 +126,8 @@ def merge(links, labels, weight, main, n_clusters, low, high):
         count -= 1
         if taken_over:  # its code has been popped
             turn[best] = result
-            size = heap_push(heap, size, turn_code(main[best], result / total, best))
+            code = (np.int64(main[best]) << 62) | ascending_code(result / total, np.int64(best))
+            size = heap_push(heap, size, code)
     return count
 
 
@@ -141,7 +137,7 @@ def pack(weight, order, bins, n_bins):
     heap = np.arange(n_bins)  # all with key 0
     load = np.zeros(n_bins)
     for i in range(order.size):
-        lightest = code_item(heap[0])
+        lightest = heap[0] & ITEM
         bins[order[i]] = lightest
         load[lightest] += weight[order[i]]
         size = heap_pop(heap, n_bins)
@@ -149,19 +145,18 @@ def pack(weight, order, bins, n_bins):
 
 
 @kernel
-def apportion(weight, limits, total, parts):
+def apportion(weight, limits, total, parts, heap):
     """Share ``total`` parts out: one each, then always to the largest weight per part.
 
-    At most ``limits[a]`` go to item a.
+    At most ``limits[a]`` go to item a. ``heap`` is work space for each.
     """
-    heap = np.empty(weight.size, np.int64)
-    size = 0
+    size = np.int64(0)
     for a in range(weight.size):
         parts[a] = 1
         if limits[a] > 1:
-            size = heap_push(heap, size, descending_code(weight[a], a))
+            size = heap_push(heap, size, descending_code(float(weight[a]), a))
     for _ in range(total - weight.size):
-        a = code_item(heap[0])
+        a = heap[0] & ITEM
         size = heap_pop(heap, size)
         parts[a] += 1
         if parts[a] < limits[a]:

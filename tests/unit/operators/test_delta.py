@@ -91,7 +91,9 @@ def _strip(d, rows, dtype=float, loops=False):
 
 
 @pytest.mark.parametrize("loops", [False, True], ids=["", "loops"])
-@pytest.mark.parametrize(("d", "rows"), [(1, 1), (2, 2), (3, 3), (3, 1), (5, 2)])
+@pytest.mark.parametrize(
+    ("d", "rows"), [(1, 1), (2, 2), (3, 3), (3, 1), (4, 4), (5, 2), (6, 6), (9, 3)]
+)
 @pytest.mark.parametrize("h", [None, 1, 4, 7])
 def test_products_of_any_number_of_columns_are_those_of_the_matrices(d, rows, h, loops):
     F = _strip(d, rows, loops=loops)

@@ -14,6 +14,7 @@ from sheafcoarsen._kernels.partition import heap as heaps
 from sheafcoarsen.partition import methods, select
 from sheafcoarsen.partition.links import links_of
 from sheafcoarsen.partition.methods import SWEEPS, find_balls, match_levels
+from tests.support.kernels import from_python
 from tests.unit.partition.test_selection import assert_guarantees
 
 
@@ -50,11 +51,15 @@ def test_what_was_matched_is_refined(monkeypatch):
     assert cuts[1] < 0.97 * cuts[0]
 
 
+def workspace(n):
+    return np.empty((3, n)), np.empty((6, n), np.int32), np.empty(n, np.int64)
+
+
 def test_balls_do_not_run_through_hubs():
     links = links_of(nx.barabasi_albert_graph(4000, 3, seed=23), "graph")
     labels = np.empty(4000, dtype=np.int32)
     heap = np.empty(len(links.ends) + 1, dtype=np.int64)
-    count = balls.grow(links, 100, 29, labels, heap)
+    count = balls.grow(links, 100, 29, labels, heap, workspace(4000))
     assert 90 <= count <= 110
 
 
@@ -65,11 +70,12 @@ def test_refinement_sweeps_lower_the_cut():
     n_clusters = 60
     labels = np.empty(1500, dtype=np.int32)
     heap = np.empty(len(links.ends) + 1, dtype=np.int64)
-    count = balls.grow(links, n_clusters, 17, labels, heap)
+    count = balls.grow(links, n_clusters, 17, labels, heap, workspace(1500))
     before = (labels[edges[:, 0]] != labels[edges[:, 1]]).sum()
     weight = np.bincount(labels, minlength=count)
     mean = 1500 / n_clusters
-    balls.refine(links, labels, weight, mean / 3, 1.5 * mean, SWEEPS)
+    room = np.empty(count), np.empty(count, np.int32), np.empty(1500, np.uint8)
+    balls.refine(links, labels, weight, (mean / 3, 1.5 * mean), SWEEPS, room)
     assert (labels[edges[:, 0]] != labels[edges[:, 1]]).sum() < 0.95 * before
     assert np.array_equal(weight, np.bincount(labels, minlength=count))
 
@@ -77,15 +83,16 @@ def test_refinement_sweeps_lower_the_cut():
 def test_heap_sorts():
     rng = np.random.default_rng(19)
     values = rng.integers(0, 9, 200) / 4
+    push, pop = from_python(heaps.heap_push), from_python(heaps.heap_pop)
     for code in (heaps.ascending_code, heaps.descending_code):
         heap = np.empty(200, dtype=np.int64)
         size = 0
         for i, value in enumerate(values):
-            size = heaps.heap_push(heap, size, code(value, i))
+            size = push(heap, size, from_python(code)(value, i))
         order = []
         while size:
-            order.append(int(heaps.code_item(heap[0])))
-            size = heaps.heap_pop(heap, size)
+            order.append(int(heap[0] & heaps.ITEM))
+            size = pop(heap, size)
         sign = 1 if code is heaps.ascending_code else -1
         assert order == np.argsort(sign * values, kind="stable").tolist()
 
@@ -96,7 +103,7 @@ def test_balls_are_grown_and_then_refined():
     grown = np.empty(420, dtype=np.int32)
     heap = np.empty(len(links.ends) + 1, dtype=np.int64)
     start = int(np.random.default_rng(3).integers(420))
-    count = balls.grow(links, 20, start, grown, heap)
+    count = balls.grow(links, 20, start, grown, heap, workspace(420))
     assert found.max() + 1 == count
     assert 0 < (found != grown).sum() < 210
 
