@@ -47,7 +47,7 @@ from sheafcoarsen.coarsening.ledger import (
     check_isometry,
     closure_of,
     energy_ledger,
-    truncation_bound,
+    ledger_over,
 )
 from sheafcoarsen.coarsening.realization import SERIAL_BELOW, realize, rounding_of
 
@@ -63,9 +63,9 @@ __all__ = [
     "coarsen",
     "energy_ledger",
     "growth_of",
+    "ledger_over",
     "realize",
     "realized",
     "refresh_coarsening",
     "rounding_of",
-    "truncation_bound",
 ]

@@ -1,5 +1,6 @@
 """What a cochain's energy becomes under coarsening, line by line, so that the lines add up."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from sheafcoarsen._support import (
     ReadOnly,
     cochain,
     eps_of,
+    offsets,
     read_only,
     residual_ratio,
     tables,
@@ -20,6 +22,7 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.coarsening.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.operators import apply_coboundary, as_columns
+from sheafcoarsen.sheaf import CellularSheaf
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,14 +152,6 @@ def _total(per_cluster: np.ndarray) -> float | np.ndarray:
     return total if total.ndim else float(total)
 
 
-def sum_by(members: np.ndarray, starts: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return the sums of ``values[members[starts[a]:starts[a+1]]]``, shape (K, h)."""
-    select = scipy.sparse.csr_array(
-        (np.ones(len(members)), members, starts), shape=(len(starts) - 1, len(values))
-    )
-    return select @ values
-
-
 def isometry_defect(C: Coarsening) -> np.ndarray:
     """Return norm(R_a* R_a - I) in units of n eps norm(R_a)^2 for every cluster, shape (K,)."""
     R = C.prolongation
@@ -221,40 +216,65 @@ def energy_ledger(C: Coarsening, x: npt.ArrayLike) -> EnergyLedger:
     """
     x = cochain(check_coarsening(C).fine, x, "x", " of the fine sheaf")
     check_isometry(C, "the ledger")
-    R = C.prolongation
-    columns = as_columns(x)
-    retained = np.ascontiguousarray(R @ (R.conj().T @ columns))
-    discarded = columns - retained
-    y, y_ret, y_disc = (apply_coboundary(C.fine, part) for part in (columns, retained, discarded))
-    clusters = C.clusters
-    h = columns.shape[1]
-
-    def per_edge(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        out = np.empty((C.fine.n_edges, h))
-        sum_products(C.fine.edge_offsets, left, right, out)
-        return out
-
-    def internal(values: np.ndarray) -> np.ndarray:
-        return sum_by(clusters.internal_edges, clusters.internal_ptr, values)
-
-    def crossing(values: np.ndarray) -> np.ndarray:
-        return values[clusters.crossing_edges].sum(axis=0)
-
-    fine, ret, disc, coupling = (
-        per_edge(y, y),
-        per_edge(y_ret, y_ret),
-        per_edge(y_disc, y_disc),
-        2 * per_edge(y_ret, y_disc),
+    R, columns, modes = C.prolongation, as_columns(x), C.modes
+    gaps = None
+    if modes is not None and modes.operator.spectral:
+        gaps = modes.next_eigenvalues, modes.operator_norms, C.fine.dtype
+    whole = slice(None)
+    return ledger_over(
+        [(C.fine, whole, whole)],
+        C.partition.labels,
+        C.fine.vertex_dims,
+        x,
+        R @ (R.conj().T @ columns),
+        gaps,
     )
-    norms = np.empty((C.fine.n_vertices, h))
-    sum_products(C.fine.vertex_offsets, discarded, discarded, norms)
-    discarded_norm2 = sum_by(clusters.members, clusters.member_ptr, norms)
+
+
+def ledger_over(
+    parts: Iterable[tuple[CellularSheaf, Any, Any]],
+    labels: np.ndarray,
+    vertex_dims: np.ndarray,
+    x: np.ndarray,
+    retained: np.ndarray,
+    gaps: tuple[np.ndarray, np.ndarray, np.dtype] | None,
+) -> EnergyLedger:
+    """Return the ledger of a fine cochain from parts of the fine sheaf, one at a time.
+
+    Parameters
+    ----------
+    parts : iterable of (CellularSheaf, vertices, rows)
+        Some edges each, on some vertices; what of C^0 they hold.
+    labels, vertex_dims : ndarray of int, shape (n,)
+        The cluster and the stalk dimension of each fine vertex.
+    x : ndarray, shape (dim_c0,) or (dim_c0, h)
+    retained : ndarray, shape (dim_c0, h)
+        R R* x.
+    gaps : (next eigenvalues, operator norms, dtype), optional
+        Of internal modes, for the truncation bound.
+    """
+    columns, retained = as_columns(x), np.ascontiguousarray(retained)
+    discarded = columns - retained
+    K, h = int(labels.max(initial=-1)) + 1, columns.shape[1]
+    inside, crossing = np.zeros((4, K, h)), np.zeros((4, h))  # fine, retained, discarded, coupling
+    for F, vertices, rows in parts:
+        cochains = (columns, retained, discarded)
+        y, y_ret, y_disc = (apply_coboundary(F, some[rows]) for some in cochains)
+        ends = labels[vertices][F.edges]
+        internal = ends[:, 0] == ends[:, 1]
+        pairs = ((y, y), (y_ret, y_ret), (y_disc, y_disc), (2 * y_ret, y_disc))
+        for k, (left, right) in enumerate(pairs):
+            values = np.empty((F.n_edges, h))
+            sum_products(F.edge_offsets, left, right, values)
+            inside[k] += sums_by(ends[internal, 0], values[internal], K)
+            crossing[k] += values[~internal].sum(axis=0)
+    norms = np.empty((len(labels), h))
+    sum_products(offsets(vertex_dims), discarded, discarded, norms)
     bound = None
-    if C.modes is not None and C.modes.operator.spectral:
-        modes = C.modes
-        norms = modes.operator_norms
-        sizes = C.clusters.dims
-        bound = truncation_bound(internal(fine), modes.next_eigenvalues, norms, sizes, C.fine.dtype)
+    if gaps is not None:
+        following, sizes, dtype = gaps
+        dims = np.bincount(labels, vertex_dims, minlength=K)
+        bound = truncation_bound(inside[0], following, sizes, dims, dtype)
 
     def shaped(values: np.ndarray) -> np.ndarray:
         return read_only(values.reshape(values.shape[0], *x.shape[1:]))
@@ -263,16 +283,23 @@ def energy_ledger(C: Coarsening, x: npt.ArrayLike) -> EnergyLedger:
         return float(values[0]) if x.ndim == 1 else read_only(values)
 
     return EnergyLedger(
-        retained_internal=shaped(internal(ret)),
-        discarded_internal=shaped(internal(disc)),
-        internal_coupling=shaped(internal(coupling)),
-        discarded_norm2=shaped(discarded_norm2),
+        retained_internal=shaped(inside[1]),
+        discarded_internal=shaped(inside[2]),
+        internal_coupling=shaped(inside[3]),
+        discarded_norm2=shaped(sums_by(labels, norms, K)),
         truncation_bound=None if bound is None else shaped(bound),
-        retained_crossing=total(crossing(ret)),
-        crossing_coupling=total(crossing(coupling)),
-        discarded_crossing=total(crossing(disc)),
-        fine_energy=total(fine.sum(axis=0)),
+        retained_crossing=total(crossing[1]),
+        crossing_coupling=total(crossing[3]),
+        discarded_crossing=total(crossing[2]),
+        fine_energy=total(crossing[0] + inside[0].sum(axis=0)),
     )
+
+
+def sums_by(groups: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
+    """Return the sum of the rows of each group, shape (count, h)."""
+    place = groups, np.arange(len(groups))
+    select = scipy.sparse.csr_array((np.ones(len(groups)), place), shape=(count, len(groups)))
+    return select @ values
 
 
 def truncation_bound(
@@ -287,5 +314,4 @@ def truncation_bound(
     level = zero_level(dims, eps_of(dtype), operator_norms.astype(np.float64))
     gap = np.where(gap <= level, 0.0, gap)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
-        bound = np.where(gap == 0, np.inf, internal_energy / gap)
-    return np.where(np.isinf(gap), 0.0, bound)
+        return np.where(gap == 0, np.inf, internal_energy / gap)

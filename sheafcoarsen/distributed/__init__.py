@@ -23,9 +23,9 @@ The files, in the order in which data flows:
 ``extras``, ``place``, ``arrays``, ``packing``
     Packages that only stores need; an address with groups, blobs and notes; arrays as Zarr has
     them; arrays as one blob.
-``store``, ``writing``
-    A stored sheaf, which is read a part at a time; how one is written. The schema is in
-    docs/guides/distributed.md.
+``header``, ``store``, ``writing``
+    The attributes of a store; a stored sheaf, which is read a part at a time; how one is written.
+    The schema is in docs/guides/distributed.md.
 ``plan``, ``sizes``, ``request``
     What topology decides, once: shards of whole clusters, where every map goes; what it will take;
     what a caller asks for, checked.

@@ -1,22 +1,19 @@
 """What a coarsening in a store keeps and loses, and whether it is one: a part at a time."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen._kernels.dense import power_of_two
-from sheafcoarsen._kernels.operators import sum_products
 from sheafcoarsen._support import (
     RESIDUAL_LIMIT,
     cochain,
     eps_of,
-    offsets,
     physical_memory,
-    read_only,
     whole_number,
 )
-from sheafcoarsen.coarsening import EnergyLedger, truncation_bound
+from sheafcoarsen.coarsening import EnergyLedger, ledger_over
 from sheafcoarsen.distributed.store import SheafStore, amount
 from sheafcoarsen.distributed.streams import (
     blocks_of,
@@ -28,7 +25,7 @@ from sheafcoarsen.distributed.streams import (
     parts_of,
     pooled,
 )
-from sheafcoarsen.operators import apply_coboundary, as_columns
+from sheafcoarsen.operators import as_columns
 from sheafcoarsen.verification import Check, Judged, Verification, judged
 
 COCHAINS = 12
@@ -38,55 +35,20 @@ COCHAINS = 12
 def ledger_of(sheaf: SheafStore, fine: SheafStore, x: npt.ArrayLike) -> EnergyLedger:
     """Account for the energy of a fine cochain, reading the fine store once."""
     x = cochain(fine, x, "x", " of the fine sheaf")
-    columns = as_columns(x)
-    labels, K, h = labels_of(sheaf, fine.n_vertices), sheaf.n_vertices, columns.shape[1]
-    retained = np.ascontiguousarray(lifted(sheaf, fine, pooled(sheaf, fine, columns)))
-    discarded = columns - retained
-    vertex_dims = fine.vertex_dims().astype(np.int64)
-    dims = np.bincount(labels, vertex_dims, minlength=K)
-    inside = np.zeros((4, K, h))  # of fine, kept, discarded, and twice between the two
-    crossing = np.zeros((4, h))
-    for part in parts_of(fine):
-        F = part.sheaf
-        y, kept, lost = (
-            apply_coboundary(F, some[part.rows]) for some in (columns, retained, discarded)
-        )
-        ends = labels[part.vertices[F.edges]]
-        internal = ends[:, 0] == ends[:, 1]
-        for k, (left, right, factor) in enumerate(
-            ((y, y, 1), (kept, kept, 1), (lost, lost, 1), (kept, lost, 2))
-        ):
-            values = np.empty((F.n_edges, h))
-            sum_products(F.edge_offsets, left, right, values)
-            np.add.at(inside[k], ends[internal, 0], factor * values[internal])
-            crossing[k] += factor * values[~internal].sum(axis=0)
-    norms = np.empty((fine.n_vertices, h))
-    sum_products(offsets(vertex_dims), discarded, discarded, norms)
-    lost_norms = np.zeros((K, h))
-    np.add.at(lost_norms, labels, norms)
-    bound = None
+    gaps = None
     if sheaf.header.local_operator == "internal":
         real = np.zeros(0, fine.dtype).real.dtype
-        following = cluster_values(sheaf, "next_eigenvalues", real)
-        sizes = cluster_values(sheaf, "operator_norms", real)
-        bound = truncation_bound(inside[0], following, sizes, dims, fine.dtype)
-
-    def shaped(values: np.ndarray) -> np.ndarray:
-        return read_only(values.reshape(values.shape[0], *x.shape[1:]))
-
-    def total(values: np.ndarray) -> Any:
-        return float(values[0]) if x.ndim == 1 else read_only(values)
-
-    return EnergyLedger(
-        retained_internal=shaped(inside[1]),
-        discarded_internal=shaped(inside[2]),
-        internal_coupling=shaped(inside[3]),
-        discarded_norm2=shaped(lost_norms),
-        truncation_bound=None if bound is None else shaped(bound),
-        retained_crossing=total(crossing[1]),
-        crossing_coupling=total(crossing[3]),
-        discarded_crossing=total(crossing[2]),
-        fine_energy=total(crossing[0] + inside[0].sum(axis=0)),
+        following, sizes = (
+            cluster_values(sheaf, name, real) for name in ("next_eigenvalues", "operator_norms")
+        )
+        gaps = following, sizes, fine.dtype
+    return ledger_over(
+        ((part.sheaf, part.vertices, part.rows) for part in parts_of(fine)),
+        labels_of(sheaf, fine.n_vertices),
+        fine.vertex_dims().astype(np.int64),
+        x,
+        lifted(sheaf, fine, pooled(sheaf, fine, as_columns(x))),
+        gaps,
     )
 
 

@@ -1,7 +1,8 @@
 """Arrays of a store: Zarr arrays of format 3, of the one layout that this library writes.
 
-Metadata and chunks are written and read here, without zarr-python, whose machinery takes as long as
-the work on a shard's small arrays; zarr-python, or anything else that knows the format, reads them.
+Metadata and chunks are written and read here: with zarr-python, which reads them too, a run from
+store to store takes 1.5 times the processor time in shards of 3 MB, every chunk is in memory twice,
+and chunks that are missing, or larger than they should be, are not refused.
 """
 
 import json

@@ -30,7 +30,6 @@ from sheafcoarsen.solve.solver import (
     Method,
     Solver,
     approximate_inverse,
-    column_norms,
     free_coordinates,
     relative_measure,
     solve_in_range,
@@ -227,18 +226,13 @@ def _minimized(
 def _fit_densely(D: np.ndarray, r: np.ndarray, kernel: Any) -> np.ndarray:
     """Return the y of least norm that minimizes norm(D y - r), by QR with pivots.
 
-    Columns are scaled to norm 1 and large rows come first, so that maps of any sizes may meet
-    (Cox and Higham, Linear Algebra Appl. 266, 1998). ``kernel`` is an orthonormal basis of ker D.
+    ``kernel`` is an orthonormal basis of ker D.
     """
-    sizes = column_norms(D)
-    sizes = np.where(sizes > 0, sizes, 1)
-    rows = np.argsort(-np.abs(D).max(axis=1, initial=0.0))
-    Q, R, order = scipy.linalg.qr((D / sizes)[rows], mode="economic", pivoting=True)
+    Q, R, order = scipy.linalg.qr(D, mode="economic", pivoting=True)
     rank = min(D.shape[1] - (0 if kernel is None else kernel.shape[1]), len(D))
     y = np.zeros((D.shape[1], r.shape[1]), np.result_type(D, r))
-    right = (Q.conj().T @ r[rows])[:rank]
+    right = (Q.conj().T @ r)[:rank]
     y[order[:rank]] = scipy.linalg.solve_triangular(R[:rank, :rank], right) if rank else 0
-    y /= sizes[:, None]
     return y if kernel is None else y - kernel @ (kernel.conj().T @ y)
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition
-from sheafcoarsen.ranks import as_rule
+from sheafcoarsen.ranks import Spectra, as_rule
 from tests.support.helpers import ties_allowed
 
 DIMS = st.lists(st.integers(0, 9), max_size=6)
@@ -102,3 +102,39 @@ def test_a_multiplet_ends_where_scores_are_sqrt_eps_apart(local_operator, dtype)
         with ties_allowed():
             M = sc.local_modes(F, Partition([0, 0, 0]), 2, local_operator, **options)
         assert M.tied.tolist() == [whole == 3], difference
+
+
+SPECTRA = Spectra(
+    dims=np.array([3, 0, 1, 4, 1]),
+    starts=np.array([0, 3, 3, 4, 8, 9]),
+    scores=np.array([0.0, 1.0, 2.0, 9.0, 2.0, 2.0, 5.0, 5.0, 5.0]),
+    kernels=np.array([2, 0, 0, 0, 0]),
+    ties=np.full(9, 0.5),
+)
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        (sc.ranks.gap(3), [1, 0, 1, 2, 1]),  # the first of two gaps that are equal
+        (sc.ranks.gap(1), [1, 0, 1, 1, 1]),
+        (sc.ranks.below(2.0), [3, 0, 0, 2, 0]),
+        (sc.ranks.budget(4), [3, 0, 0, 1, 0]),  # ties by cluster
+        (sc.ranks.budget(1), [2, 0, 0, 0, 0]),  # kernels are kept whole
+        (sc.ranks.kernel(), [2, 0, 0, 0, 0]),
+        (sc.ranks.fixed(1).whole_multiplets(), [1, 0, 1, 2, 1]),
+        (sc.ranks.fixed(3).whole_multiplets(), [3, 0, 1, 4, 1]),  # within a cluster alone
+    ],
+    ids=str,
+)
+def test_what_a_rule_chooses_from_spectra(rule, expected):
+    np.testing.assert_array_equal(rule.ranks(SPECTRA), expected)
+
+
+def test_a_budget_goes_to_the_first_of_many_clusters_with_one_score():
+    n, ones = 1000, np.ones(1000, np.int64)
+    scores = np.tile([1.0, 0.0], n // 2)
+    spectra = Spectra(ones, np.arange(n + 1), scores, 0 * ones, np.zeros(n))
+    ranks = sc.ranks.budget(600).ranks(spectra)
+    np.testing.assert_array_equal(ranks[1::2], 1)
+    np.testing.assert_array_equal(np.flatnonzero(ranks[::2]), np.arange(100))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
+from sheafcoarsen.verification.evidence import Evidence
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -258,6 +259,86 @@ def test_catches_wrong_oversampled_modes(scale, rank):
         values[k] *= 1 + 1e-6
         damaged = dataclasses.replace(modes, **{name: values})
         assert failed(dataclasses.replace(right, modes=damaged)) == {"section-2"}
+
+
+LEDGER, LOSSES, TRUNCATION = (
+    "section-4",
+    "cor:truncation_realization_errors",
+    "prop:truncation_loss",
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "labels"),
+    [
+        ("retained_internal", {LEDGER, LOSSES}),
+        ("discarded_internal", {LEDGER, LOSSES, TRUNCATION}),
+        ("internal_coupling", {LEDGER, LOSSES}),
+        ("discarded_norm2", {TRUNCATION}),
+        ("truncation_bound", {TRUNCATION}),
+        ("crossing_coupling", {LEDGER}),
+        ("fine_energy", {LEDGER}),
+    ],
+)
+def test_catches_a_wrong_line_of_the_ledger(C, line, labels, monkeypatch):
+    """One cluster's number is off, or the total, by a hundred thousandth of the energy."""
+
+    def damaged(C, x):
+        E = sc.energy_ledger(C, x)
+        values = np.array(getattr(E, line))
+        if line == "truncation_bound":
+            values[1] = 0.9 * E.discarded_norm2[1]
+        elif line == "discarded_norm2":
+            values[1] *= 1 - 1e-5
+        else:
+            values[1] += 1e-5 * np.max(E.fine_energy)
+        return dataclasses.replace(E, **{line: values})
+
+    monkeypatch.setattr("sheafcoarsen.verification.evidence.energy_ledger", damaged)
+    assert failed(C) == labels
+
+
+def test_catches_lines_of_two_clusters_that_add_up_to_the_right_total(C, monkeypatch):
+    def damaged(C, x):
+        E = sc.energy_ledger(C, x)
+        values = E.internal_coupling + 1e-5 * np.max(E.fine_energy) * np.eye(len(C.ranks))[:, :1]
+        values -= 1e-5 * np.max(E.fine_energy) * np.eye(len(C.ranks))[:, 1:2]
+        return dataclasses.replace(E, internal_coupling=values)
+
+    monkeypatch.setattr("sheafcoarsen.verification.evidence.energy_ledger", damaged)
+    principal = sc.coarsen(C.fine, C.partition, 3, local_operator="principal")
+    assert failed(principal) == {LEDGER}
+
+
+def test_catches_what_interlacing_forbids(C, monkeypatch):
+    """Crossing maps above the Galerkin operator, and coarse eigenvalues below fine ones."""
+    data = {"tail": 2 * C.sheaf.tail_data, "head": 2 * C.sheaf.head_data}
+    assert "fact-1" in failed(with_sheaf(C, **data))
+    one = sc.coarsen(C.fine, sc.Partition(np.zeros(C.fine.n_vertices, int)), 4)
+    galerkin = sc.Coarsening.galerkin
+    monkeypatch.setattr(sc.Coarsening, "galerkin", lambda C: 0.99 * galerkin(C))
+    assert failed(one) == {"fact-1"}
+
+
+def test_catches_a_laplacian_that_is_not_that_of_the_coboundary(C, monkeypatch):
+    def damaged(F):
+        return sc.laplacian(F) * (1 + 1e-6)
+
+    monkeypatch.setattr("sheafcoarsen.verification.evidence.laplacian", damaged)
+    assert failed(C) == {"thm:Galerkin_realization"}
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_gap_that_rounding_may_call_a_tie_or_not_is_either(C, tied):
+    """The gap is within a thousandth of sqrt(eps) times the norm of the operator."""
+    last = np.array([C.modes.eigenvalues(a)[-1] for a in range(len(C.ranks))])
+    gap = np.sqrt(np.finfo(float).eps) * C.modes.operator_norms
+    for factor, doubtful in ((1 - 1e-4, True), (1 + 1e-4, True), (0.9, False), (1.1, False)):
+        modes = dataclasses.replace(
+            C.modes, next_eigenvalues=last + factor * gap, tied=np.full(len(last), tied)
+        )
+        ties = Evidence(dataclasses.replace(C, modes=modes), 0).ties
+        assert (ties == (tied if doubtful else factor < 1)).all()
 
 
 def test_catches_wrong_ties(C):
