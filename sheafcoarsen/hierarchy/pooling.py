@@ -489,9 +489,8 @@ def _connect(
             weights = np.where(internal & (edges[:, 0] != edges[:, 1]), 2 * weights, weights)
     else:
         ends, weights = ends[~internal], weights[~internal]
-    upper = scipy.sparse.csr_array(
-        (weights, (ends[:, 0], ends[:, 1])), shape=(K, K)
-    )  # sums duplicates
+    # duplicates are summed
+    upper = scipy.sparse.csr_array((weights, (ends[:, 0], ends[:, 1])), shape=(K, K))
     A_c = scipy.sparse.csr_array(upper + scipy.sparse.triu(upper, 1).T)
     A_c.sort_indices()
     if not np.isfinite(A_c.data).all():
