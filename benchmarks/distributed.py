@@ -30,7 +30,7 @@ from benchmarks.case import RANK, SIZE
 from benchmarks.child import status
 from benchmarks.report import Row
 from benchmarks.timing import paired
-from sheafcoarsen.distributed.place import place_of
+from sheafcoarsen.distributed.location import place_of
 from sheafcoarsen.distributed.request import checked, planned
 
 

@@ -5,7 +5,7 @@ import contextlib
 import numba
 from numba.core.caching import FunctionCache
 
-from sheafcoarsen._kernels.sources import fingerprint
+from sheafcoarsen._kernels.cache_key import fingerprint
 
 JIT_IS_OFF = bool(numba.config.DISABLE_JIT)
 

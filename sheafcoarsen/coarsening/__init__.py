@@ -1,17 +1,17 @@
 """One level: a sheaf and a partition go in, a prolongation and a coarse sheaf come out.
 
-``coarsening.py``
+``_coarsen``
     :func:`coarsen` and its result, :class:`Coarsening`, which knows the way up and down and
     coarsens new maps again;
-``realization.py``
+``realization``
     the coarse sheaf of an R, whose Laplacian is R* L R (``thm:Galerkin_realization``): first the
     maps of crossing edges, fine maps times blocks of R, compressed where asked; then
-    ``loops.py``, a loop at each coarse vertex for the energy kept inside its cluster;
-``views.py``, ``quotient.py``
+    ``loops``, a loop at each coarse vertex for the energy kept inside its cluster;
+``views``, ``quotient``
     what a coarsening shows: the way up and down, operators, the graph of clusters;
-``checks.py``
+``checks``
     whether what a caller brings fits together, and whether a sheaf may take another's place;
-``ledger.py``
+``_energy_ledger``
     what the energy of a cochain becomes, line by line, so that the lines add up.
 
 Whatever R is, crossing rows of the coarse coboundary are rows of the fine one, and the loops hold
@@ -33,8 +33,7 @@ True
 True
 """
 
-from sheafcoarsen.coarsening.checks import check_pattern, check_topology
-from sheafcoarsen.coarsening.coarsening import (
+from sheafcoarsen.coarsening._coarsen import (
     Coarsening,
     check_coarsening,
     coarsen,
@@ -42,13 +41,14 @@ from sheafcoarsen.coarsening.coarsening import (
     realized,
     refresh_coarsening,
 )
-from sheafcoarsen.coarsening.ledger import (
+from sheafcoarsen.coarsening._energy_ledger import (
     EnergyLedger,
     check_isometry,
     closure_of,
     energy_ledger,
     ledger_over,
 )
+from sheafcoarsen.coarsening.checks import check_pattern, check_topology
 from sheafcoarsen.coarsening.realization import SERIAL_BELOW, realize, rounding_of
 
 __all__ = [

@@ -20,33 +20,34 @@ True
 
 The files, in the order in which data flows:
 
-``extras``, ``place``, ``arrays``, ``packing``
+``extras``, ``location``, ``arrays``, ``array_blob``
     Packages that only stores need; an address with groups, blobs and notes; arrays as Zarr has
     them; arrays as one blob.
-``header``, ``store``, ``writing``
+``header``, ``_open_store``, ``_write_store``
     The attributes of a store; a stored sheaf, which is read a part at a time; how one is written.
     The schema is in docs/guides/distributed.md.
-``plan``, ``sizes``, ``request``
+``plan``, ``memory_estimate``, ``request``
     What topology decides, once: shards of whole clusters, where every map goes; what it will take;
     what a caller asks for, checked.
-``tasks``, ``engines``, ``lock``, ``run``
+``tasks``, ``executors``, ``write_lock``, ``_coarsen``
     The kinds of task, each done once; where they run; one run at a time; the run as a whole.
-``streams``, ``account``, ``result``, ``objects``, ``levels``
-    What is done with a store a piece at a time; what is kept and lost; the result; what is in
-    memory, written; level after level, in memory from where it fits.
+``streaming_operators``, ``streaming_checks``
+    Operators applied part by part; the ledger and the checks of a stored coarsening.
+``_open_coarsening``, ``_to_store``, ``_coarsen_levels``
+    The result; writing what is in memory; level after level, in memory once it fits.
 """
 
-from sheafcoarsen.distributed.engines import connect
-from sheafcoarsen.distributed.levels import StoredHierarchy, coarsen_levels, open_levels
-from sheafcoarsen.distributed.objects import to_store
-from sheafcoarsen.distributed.place import StoreError
+from sheafcoarsen.distributed._coarsen import coarsen
+from sheafcoarsen.distributed._coarsen_levels import StoredHierarchy, coarsen_levels, open_levels
+from sheafcoarsen.distributed._open_coarsening import StoredCoarsening, open_coarsening
+from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, open_store
+from sheafcoarsen.distributed._to_store import to_store
+from sheafcoarsen.distributed._write_store import write_store
+from sheafcoarsen.distributed.executors import connect
+from sheafcoarsen.distributed.location import StoreError
+from sheafcoarsen.distributed.memory_estimate import Estimate
 from sheafcoarsen.distributed.request import estimate
-from sheafcoarsen.distributed.result import StoredCoarsening, open_coarsening
-from sheafcoarsen.distributed.run import coarsen
-from sheafcoarsen.distributed.sizes import Estimate
-from sheafcoarsen.distributed.store import PartitionStore, SheafStore, open_store
-from sheafcoarsen.distributed.streams import laplacian_operator
-from sheafcoarsen.distributed.writing import write_store
+from sheafcoarsen.distributed.streaming_operators import laplacian_operator
 
 __all__ = [
     "Estimate",

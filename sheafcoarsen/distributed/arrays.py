@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from sheafcoarsen._support import SCALARS
 from sheafcoarsen.distributed.extras import crc32c, zstd
-from sheafcoarsen.distributed.place import Place, StoreError
+from sheafcoarsen.distributed.location import Place, StoreError
 
 VERSION = 2
 """Version of the schema that this library writes; arrays of version 1 do not say whose they are."""

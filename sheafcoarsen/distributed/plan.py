@@ -18,10 +18,10 @@ import numpy as np
 
 from sheafcoarsen._kernels import distributed as kernels
 from sheafcoarsen._support import offsets
-from sheafcoarsen.distributed.packing import put_arrays
-from sheafcoarsen.distributed.place import Place
-from sheafcoarsen.distributed.store import SheafStore
-from sheafcoarsen.distributed.writing import index_type
+from sheafcoarsen.distributed._open_store import SheafStore
+from sheafcoarsen.distributed._write_store import index_type
+from sheafcoarsen.distributed.array_blob import put_arrays
+from sheafcoarsen.distributed.location import Place
 from sheafcoarsen.partition import Partition, select
 from sheafcoarsen.sheaf import trusted_sheaf
 

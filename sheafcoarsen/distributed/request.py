@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen._support import flag, whole_number
+from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, check_store
+from sheafcoarsen.distributed.memory_estimate import Estimate, default_shards, estimate_of
 from sheafcoarsen.distributed.plan import Layout, Plan, find_destinations, lay_out
-from sheafcoarsen.distributed.sizes import Estimate, default_shards, estimate_of
-from sheafcoarsen.distributed.store import PartitionStore, SheafStore, check_store
 from sheafcoarsen.modes import (
     MAX_DENSE,
     LocalOperator,

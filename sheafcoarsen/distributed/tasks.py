@@ -17,12 +17,12 @@ from sheafcoarsen._kernels import distributed as kernels
 from sheafcoarsen._kernels.arrays import scan
 from sheafcoarsen._support import offsets, range_of_blocks, ranges, read_only, thread_limit
 from sheafcoarsen.coarsening import realize, realized, rounding_of
+from sheafcoarsen.distributed._open_store import ENDS, SheafStore
+from sheafcoarsen.distributed._write_store import write_basis, write_part
+from sheafcoarsen.distributed.array_blob import get_arrays, put_arrays
 from sheafcoarsen.distributed.arrays import Root, write_array
 from sheafcoarsen.distributed.extras import crc32c
-from sheafcoarsen.distributed.packing import get_arrays, put_arrays
-from sheafcoarsen.distributed.place import Place, StoreError, fresh_name
-from sheafcoarsen.distributed.store import ENDS, SheafStore
-from sheafcoarsen.distributed.writing import write_basis, write_part
+from sheafcoarsen.distributed.location import Place, StoreError, fresh_name
 from sheafcoarsen.modes import (
     LocalModes,
     LocalOperator,

@@ -24,20 +24,20 @@ True
 
 The files:
 
-``elimination.py``
+``_eliminate``
     :func:`eliminate` and its result, :class:`Elimination`;
-``steps.py``, ``cells.py``
+``factorization``, ``schur_sheaf``
     vertices taken out one by one; the sheaf on those that are left;
-``replay.py``
+``substitution``
     cochains through the steps, forward and backward, and the prolongation;
-``free.py``
+``interior_kernel``
     sections that vanish on kept vertices, which extensions of least norm have no part in;
-``checks.py``, ``sizes.py``
+``checks``, ``summary``
     whether star-mesh is exact and parts fit; what was saved.
 """
 
-from sheafcoarsen.elimination.elimination import Elimination, eliminate
-from sheafcoarsen.elimination.sizes import dim_of_few_edges
-from sheafcoarsen.elimination.steps import as_steps
+from sheafcoarsen.elimination._eliminate import Elimination, eliminate
+from sheafcoarsen.elimination.factorization import as_steps
+from sheafcoarsen.elimination.summary import dim_of_few_edges
 
 __all__ = ["Elimination", "as_steps", "dim_of_few_edges", "eliminate"]

@@ -9,16 +9,17 @@
 >>> float(H.lift(H.pool([1.0] * 64)).min().round(9))  # constants survive both ways
 1.0
 
-``levels.py`` has the loop over levels, after the plan of ``plan.py``: which partition and which
-ranks each of them takes. ``hierarchy.py`` is the result, with the way between any two sheaves, and
-``ledger.py`` what becomes of a cochain's energy on it. ``pooling.py`` is the paper's layer, one
-level with the features of a graph on it.
+``_coarsen_levels`` has the loop over levels, after the plan of ``level_plan``: which partition and
+which ranks each of them takes. ``_hierarchy`` is the result, with the way between any two sheaves,
+and ``_hierarchy_ledger`` what becomes of a cochain's energy on it. ``_hisp`` is the paper's layer,
+one level with the features of a graph on it.
 """
 
-from sheafcoarsen.hierarchy.hierarchy import Hierarchy
-from sheafcoarsen.hierarchy.ledger import HierarchyLedger
-from sheafcoarsen.hierarchy.levels import coarsen_levels, further_levels
-from sheafcoarsen.hierarchy.plan import (
+from sheafcoarsen.hierarchy._coarsen_levels import coarsen_levels, further_levels
+from sheafcoarsen.hierarchy._hierarchy import Hierarchy
+from sheafcoarsen.hierarchy._hierarchy_ledger import HierarchyLedger
+from sheafcoarsen.hierarchy._hisp import HiSP, Pooling, readout
+from sheafcoarsen.hierarchy.level_plan import (
     GivenPartitions,
     LevelPlan,
     RankPerLevel,
@@ -26,7 +27,6 @@ from sheafcoarsen.hierarchy.plan import (
     refuse_beside_partitions,
     tuple_of,
 )
-from sheafcoarsen.hierarchy.pooling import HiSP, Pooling, readout
 
 __all__ = [
     "GivenPartitions",

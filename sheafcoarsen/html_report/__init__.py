@@ -11,17 +11,17 @@
 ...     passed, "<h1>karate club: 34 → 4 vertices</h1>" in page.read_text(encoding="utf-8")
 (True, True)
 
-``page``
+``_report``
     `report`, and the page: what objects show of themselves in notebooks, with pictures, in one
     template; written at once or not at all.
-``findings``
+``results``
     What is computed for it: ledgers of two cochains, low spectra, checks.
 ``summary``
     The verdict: one sentence of these findings.
 """
 
-from sheafcoarsen.html_report.findings import SMOOTHING_STEPS, smooth_cochain, stage
-from sheafcoarsen.html_report.page import Origin, report, write_report
+from sheafcoarsen.html_report._report import Origin, report, write_report
+from sheafcoarsen.html_report.results import SMOOTHING_STEPS, smooth_cochain, stage
 
 __all__ = [
     "SMOOTHING_STEPS",

@@ -5,7 +5,7 @@ import numpy as np
 from sheafcoarsen._support import tables
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.elimination import Elimination
-from sheafcoarsen.html_report.findings import Findings
+from sheafcoarsen.html_report.results import Findings
 from sheafcoarsen.operators import count_nonzeros
 from sheafcoarsen.verification import Verification
 

@@ -15,29 +15,29 @@ any object of the library, and ``load`` reads it again:
 
 The files:
 
-``graph_files``
+``_read_graph``
     `read_graph`: the ending decides which of ``matrix_market``, ``metis``, ``edge_list`` and
     ``networkx_files`` reads.
-``g2o``, ``g2o_lines``, ``g2o_write``
+``_read_g2o``, ``g2o_lines``, ``_write_g2o``
     Pose graphs, there and back.
-``mesh_files``
+``_read_mesh``
     `read_mesh`: surfaces, by ``off_obj`` and ``ply``; ``polygons`` checks their faces.
 ``text``, ``edges``
     Lines and numbers, with messages that begin ``path:line``; edges as a graph file gives them.
-``npz``, ``npz_archive``, ``schema``
+``_save_load``, ``npz_archive``, ``schema``
     `save` and `load`: ``schema`` makes arrays of objects, and of arrays objects that fit together;
     ``npz_archive`` reads arrays as if a stranger had written them.
-``networkx_graphs``, ``edge_index``
+``_networkx``, ``_from_edge_index``
     Maps on the edges of a networkx graph, there and back; the edges of PyTorch Geometric.
 """
 
-from sheafcoarsen.io.edge_index import from_edge_index
-from sheafcoarsen.io.g2o import read_g2o
-from sheafcoarsen.io.g2o_write import write_g2o
-from sheafcoarsen.io.graph_files import read_graph
-from sheafcoarsen.io.mesh_files import read_mesh
-from sheafcoarsen.io.networkx_graphs import from_networkx, to_networkx
-from sheafcoarsen.io.npz import load, save
+from sheafcoarsen.io._from_edge_index import from_edge_index
+from sheafcoarsen.io._networkx import from_networkx, to_networkx
+from sheafcoarsen.io._read_g2o import read_g2o
+from sheafcoarsen.io._read_graph import read_graph
+from sheafcoarsen.io._read_mesh import read_mesh
+from sheafcoarsen.io._save_load import load, save
+from sheafcoarsen.io._write_g2o import write_g2o
 
 __all__ = [
     "from_edge_index",

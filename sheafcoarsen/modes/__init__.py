@@ -1,23 +1,23 @@
 """The lowest modes of every cluster, which become the stalks of the coarse sheaf.
 
-``result.py``
+``result``
     what comes out: :class:`LocalModes`, checked where it is made or altered;
-``local_operators.py``
+``local_operators``
     whose modes are taken, as objects: ``Internal()`` is the paper's theory, ``Principal()`` its
     layer, ``Oversampled(rings, target)`` describes best what the coarse sheaf is to keep; a string
     names them, looked up once;
-``modes.py``
+``_local_modes``
     :func:`local_modes`: a rule is shown the spectra, the modes it asks for are computed; the same
     again for new maps;
-``problems.py``
+``problems``
     the dense eigenproblems of all clusters, range by range, in the kernels of
-    ``_kernels/modes/``; a cluster too large for that is the business of ``sparse.py``;
-``oversampled.py``
+    ``_kernels/modes/``; a cluster too large for that is the business of ``sparse``;
+``oversampled``
     what a cluster answers to sources in a patch around it. Of docs/conventions.md, section 5.7,
-    the patches T are in ``patches.py``, the target s of a pilot is ``pilot_target``, and in
-    ``_kernels/modes/`` ker L_T is ``patch_kernel.py``, and the border b, A, X, Y, G, the order of
-    K_C before the rest, and the scores are ``oversampled.py``;
-``prolongation.py``
+    the patches T are in ``patches``, the target s of a pilot is ``pilot_target``, and in
+    ``_kernels/modes/`` ker L_T is ``patch_kernel``, and the border b, A, X, Y, G, the order of
+    K_C before the rest, and the scores are ``oversampled``;
+``prolongation``
     :class:`Prolongation`, R = blockdiag(R_a) as dense blocks, from modes or from a basis of the
     user's own.
 
@@ -37,6 +37,12 @@ LocalModes('internal', n_clusters=4, ranks 3 .. 3, dim 12 of 72, tied=0)
 LocalModes('oversampled', n_clusters=4, ranks 3 .. 3, dim 12 of 72, tied=0, rings=2, target=0.5)
 """
 
+from sheafcoarsen.modes._local_modes import (
+    compute_modes,
+    local_modes,
+    local_problems,
+    refresh_modes,
+)
 from sheafcoarsen.modes.local_operators import (
     OPERATORS,
     Internal,
@@ -45,12 +51,6 @@ from sheafcoarsen.modes.local_operators import (
     Oversampled,
     Principal,
     local_operator_of,
-)
-from sheafcoarsen.modes.modes import (
-    compute_modes,
-    local_modes,
-    local_problems,
-    refresh_modes,
 )
 from sheafcoarsen.modes.patches import ClusterPatches
 from sheafcoarsen.modes.problems import MAX_DENSE, Whole, is_large

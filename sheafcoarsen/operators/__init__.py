@@ -1,23 +1,23 @@
 """Coboundary, Laplacian, energy, normalization."""
 
-from sheafcoarsen.operators.csr import canonical_csr, index_dtype
-from sheafcoarsen.operators.delta import (
+from sheafcoarsen.operators._coboundary import (
     apply_coboundary,
     apply_laplacian,
     as_columns,
     coboundary,
     laplacian_operator,
 )
-from sheafcoarsen.operators.energies import edge_energy, energy
-from sheafcoarsen.operators.factors import Factors
-from sheafcoarsen.operators.normalization import (
+from sheafcoarsen.operators._energy import edge_energy, energy
+from sheafcoarsen.operators._laplacian import LaplacianPattern, count_nonzeros, laplacian
+from sheafcoarsen.operators._normalize import (
     degree_factors,
     loop_sizes,
     normalize,
     normalized,
 )
+from sheafcoarsen.operators.csr import canonical_csr, index_dtype
+from sheafcoarsen.operators.factorization import Factors
 from sheafcoarsen.operators.ordering import Order, elimination_order, factorization_cost
-from sheafcoarsen.operators.pattern import LaplacianPattern, count_nonzeros, laplacian
 
 __all__ = [
     "Factors",

@@ -23,7 +23,7 @@ what is strong:
 
 The modules:
 
-``container``
+``_partition``
     The class, and what it can be made from.
 ``links``
     What is partitioned: a weighted graph as neighbour lists, from a graph or from the maps.
@@ -32,23 +32,23 @@ The modules:
     requested.
 ``repair``
     Exactly as many clusters, connected ones; many small components packed together.
-``selection``
+``_select``
     ``select`` itself.
 ``clusters``
     The index structure of every loop over clusters: which edges are internal to which cluster and
     which cross between which pair, computed once for a graph and a partition.
 """
 
+from sheafcoarsen.partition._partition import Partition
+from sheafcoarsen.partition._select import METHODS, Method, Weights, find_clusters, select
 from sheafcoarsen.partition.clusters import (
     Clusters,
     check_partition,
     clusters_of,
     edge_clusters,
 )
-from sheafcoarsen.partition.container import Partition
 from sheafcoarsen.partition.links import edge_strengths
 from sheafcoarsen.partition.repair import warn_if_starved
-from sheafcoarsen.partition.selection import METHODS, Method, Weights, find_clusters, select
 
 __all__ = [
     "METHODS",

@@ -6,7 +6,7 @@ import numpy as np
 
 from sheafcoarsen._kernels import partition as kernels
 from sheafcoarsen._support import offsets, read_only
-from sheafcoarsen.partition.container import Partition
+from sheafcoarsen.partition._partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 

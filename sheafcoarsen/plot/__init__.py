@@ -12,32 +12,32 @@ Every function draws into ``ax`` and returns it; without ``ax`` it makes a pyplo
 
 The files, each one kind of picture:
 
-``graphs``
+``_partition``
     `partition`: both graphs, side by side, in places by ``layout``.
-``reductions``
+``_elimination``
     `elimination`: what goes, and what is left beside it.
-``surfaces``
+``_surface``
     `surface` and `field`: numbers and tangent vectors on a mesh, as seen by ``projection``.
-``eigenvalues``
+``_spectra``
     `spectra` of every cluster, and `quality`: the low spectra of both sheaves.
-``low_modes``
+``_modes``
     `modes`: the lowest eigenvalues of a whole sheaf, and the fields that have them.
-``trajectories``
+``_poses``
     `poses`: the way that was taken, and what was measured across it.
-``waterfall``, ``sizes``
+``_ledger``, ``_hierarchy``
     `ledger`: energy, line by line; `hierarchy`: level after level.
 ``axes``, ``colors``
     What they share.
 """
 
-from sheafcoarsen.plot.eigenvalues import quality, spectra
-from sheafcoarsen.plot.graphs import partition
-from sheafcoarsen.plot.low_modes import modes
-from sheafcoarsen.plot.reductions import elimination
-from sheafcoarsen.plot.sizes import hierarchy
-from sheafcoarsen.plot.surfaces import field, surface
-from sheafcoarsen.plot.trajectories import poses
-from sheafcoarsen.plot.waterfall import ledger
+from sheafcoarsen.plot._elimination import elimination
+from sheafcoarsen.plot._hierarchy import hierarchy
+from sheafcoarsen.plot._ledger import ledger
+from sheafcoarsen.plot._modes import modes
+from sheafcoarsen.plot._partition import partition
+from sheafcoarsen.plot._poses import poses
+from sheafcoarsen.plot._spectra import quality, spectra
+from sheafcoarsen.plot._surface import field, surface
 
 __all__ = [
     "elimination",

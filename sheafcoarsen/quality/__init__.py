@@ -10,13 +10,13 @@ array([0.042, 0.   ])
 >>> bool((lower <= upper).all())
 True
 
-``spectra.py`` compares eigenvalues and eigenspaces, which ``low_pairs.py`` finds, small components
-(``small_components.py``) apart; ``enclosure.py`` encloses every fine eigenvalue from the coarse
-ones alone.
+``_spectral_quality`` compares eigenvalues and eigenspaces, which ``smallest_singular_values``
+finds, small components (``small_components``) apart; ``_certificate`` encloses every fine
+eigenvalue from the coarse ones alone.
 """
 
-from sheafcoarsen.quality.enclosure import Certificate, certificate
-from sheafcoarsen.quality.spectra import SpectralQuality, spectral_quality
+from sheafcoarsen.quality._certificate import Certificate, certificate
+from sheafcoarsen.quality._spectral_quality import SpectralQuality, spectral_quality
 
 __all__ = [
     "Certificate",

@@ -41,14 +41,14 @@ What :mod:`sheafcoarsen.solve` asks stands here, too: ``boundary`` reads values 
 ``fill.fills_little`` tells whether sparse factors cost little beside iterating.
 """
 
-from sheafcoarsen.sections.boundary import given_values, given_vertices
-from sheafcoarsen.sections.cohomology import (
+from sheafcoarsen.sections._global_sections import (
     GlobalSections,
     cohomology_dims,
     find_sections,
     global_sections,
 )
-from sheafcoarsen.sections.fill import fills_little
+from sheafcoarsen.sections.boundary import given_values, given_vertices
+from sheafcoarsen.sections.factorization_cost import fills_little
 
 __all__ = [
     "GlobalSections",

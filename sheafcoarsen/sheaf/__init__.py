@@ -28,15 +28,23 @@ The modules, in the order in which data flows:
     Maps and flat data of a caller, checked against each other and the graph.
 ``from_matrices``
     Maps of the blocks of a Laplacian.
-``from_graphs``, ``views``, ``from_sheaves``, ``container``
+``from_graphs``, ``properties``, ``from_sheaves``, ``_cellular_sheaf``
     The class: ``FromGraphs`` has the class methods that take a graph, ``Views`` the properties of
     its arrays, ``FromSheaves`` the methods that return another sheaf, ``CellularSheaf`` the arrays.
     `trusted_sheaf` and `sheaf_like` build one of arrays that need no check.
-``checks``, ``comparison``, ``connectivity``, ``unions``
+``checks``, ``comparison``, ``_components``, ``_disjoint_union``
     Functions on sheaves; ``comparison`` compares two bit for bit, up to rounding, or by their graph
     and stalks alone.
 """
 
+from sheafcoarsen.sheaf._cellular_sheaf import CellularSheaf, sheaf_rows, trusted_sheaf
+from sheafcoarsen.sheaf._components import (
+    component_count,
+    component_labels,
+    components,
+    spanning_forest,
+)
+from sheafcoarsen.sheaf._disjoint_union import disjoint_union, split
 from sheafcoarsen.sheaf.checks import check_sheaf, checked_sheaf
 from sheafcoarsen.sheaf.comparison import (
     Topology,
@@ -44,17 +52,9 @@ from sheafcoarsen.sheaf.comparison import (
     same_array,
     same_topology,
 )
-from sheafcoarsen.sheaf.connectivity import (
-    component_count,
-    component_labels,
-    components,
-    spanning_forest,
-)
-from sheafcoarsen.sheaf.container import CellularSheaf, sheaf_rows, trusted_sheaf
 from sheafcoarsen.sheaf.from_sheaves import sheaf_like, unit_sheaf
 from sheafcoarsen.sheaf.graphs import GraphLike, graph_arrays
 from sheafcoarsen.sheaf.maps import MapsLike, check_unitary, flat_maps, stalk_dims
-from sheafcoarsen.sheaf.unions import disjoint_union, split
 from sheafcoarsen.sheaf.values import edge_weights, random_orthonormal
 
 __all__ = [

@@ -5,7 +5,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen.sheaf.container import CellularSheaf, trusted_sheaf
+from sheafcoarsen.sheaf._cellular_sheaf import CellularSheaf, trusted_sheaf
 from sheafcoarsen.sheaf.maps import flat_arrays
 
 

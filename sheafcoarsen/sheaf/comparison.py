@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from sheafcoarsen._support import RESIDUAL_LIMIT, eps_of
-from sheafcoarsen.sheaf.views import Views
+from sheafcoarsen.sheaf.properties import Views
 
 SHAPES = ("edges", "vertex_dims", "edge_dims")
 

@@ -17,7 +17,7 @@ from sheafcoarsen._support import (
 from sheafcoarsen.sheaf.from_graphs import FromGraphs
 from sheafcoarsen.sheaf.graphs import vertex_names
 from sheafcoarsen.sheaf.maps import MapsLike, flat_maps
-from sheafcoarsen.sheaf.views import Views
+from sheafcoarsen.sheaf.properties import Views
 
 Sheaf = TypeVar("Sheaf", bound="FromSheaves")
 

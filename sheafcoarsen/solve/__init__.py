@@ -23,39 +23,39 @@ True
 
 How it is done, file by file, from the bottom:
 
-``stalks``
+``block_scaling``
     matrices by stalks: inverse square roots of diagonal blocks, matrices in blocks.
-``products``
+``block_matrix``
     a matrix in blocks times several columns, and what is added, in one pass over it.
 ``multigrid``
     levels from the sheaf's own coarsening, and the V-cycle: about the inverse of L + shift I.
-``conjugate_gradients``, ``solver``
+``conjugate_gradients``, ``_solver``
     right sides, made as exact as asked for; grounded vertices (``grounding``), kernels, ranges.
-``fitting``
+``_least_squares``
     data on edges, by the normal equations.
-``refinement``, ``extension``, ``projection``
+``normal_equations``, ``_harmonic_extension``, ``_nearest_section``
     values at some vertices extended to the others, and the nearest section, both to rounding.
-``frames``
+``_transported_frames``
     frames carried along a tree, for those who stay with another solver.
-``bases``, ``block_cg``, ``pencil``, ``spectrum``, ``lines``, ``lowest``
+``deflation``, ``lobpcg``, ``pencil``, ``eigensolver``, ``complex_structure``, ``_eigenmodes``
     eigenpairs: deflation and LOBPCG; L and M; a problem and the three methods that solve it;
     rotations of the plane as complex numbers; the public function.
-``diffusion``
+``_diffuse``
     the flow exp(-t L), and one step of a sheaf network with given weights.
 """
 
-from sheafcoarsen.solve.bases import independent
-from sheafcoarsen.solve.diffusion import diffuse, diffusion_step
-from sheafcoarsen.solve.extension import harmonic_extension
-from sheafcoarsen.solve.fitting import LeastSquares, least_squares
-from sheafcoarsen.solve.frames import transported_frames
-from sheafcoarsen.solve.grounding import grounded
-from sheafcoarsen.solve.lines import complex_line
-from sheafcoarsen.solve.lowest import Eigenmodes, eigenmodes
+from sheafcoarsen.solve._diffuse import diffuse, diffusion_step
+from sheafcoarsen.solve._eigenmodes import Eigenmodes, eigenmodes
+from sheafcoarsen.solve._harmonic_extension import harmonic_extension
+from sheafcoarsen.solve._least_squares import LeastSquares, least_squares
+from sheafcoarsen.solve._nearest_section import nearest_section
+from sheafcoarsen.solve._solver import Solver
+from sheafcoarsen.solve._transported_frames import transported_frames
+from sheafcoarsen.solve.complex_structure import complex_line
+from sheafcoarsen.solve.deflation import independent
+from sheafcoarsen.solve.dirichlet import grounded
+from sheafcoarsen.solve.eigensolver import Eigenpairs, EigenProblem, lowest_eigenpairs
 from sheafcoarsen.solve.pencil import Pencil
-from sheafcoarsen.solve.projection import nearest_section
-from sheafcoarsen.solve.solver import Solver
-from sheafcoarsen.solve.spectrum import Eigenpairs, EigenProblem, lowest_eigenpairs
 
 __all__ = [
     "EigenProblem",

@@ -32,7 +32,7 @@ from sheafcoarsen.operators import Factors, apply_coboundary, laplacian
 from sheafcoarsen.partition import Partition, find_clusters
 from sheafcoarsen.ranks import below
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
-from sheafcoarsen.solve.products import (
+from sheafcoarsen.solve.block_matrix import (
     LANES,
     BlockMatrix,
     complex_columns,
@@ -40,7 +40,7 @@ from sheafcoarsen.solve.products import (
     real_columns,
     real_form,
 )
-from sheafcoarsen.solve.stalks import (
+from sheafcoarsen.solve.block_scaling import (
     Matrix,
     adjoint,
     block_size,

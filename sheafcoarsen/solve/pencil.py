@@ -11,10 +11,10 @@ from sheafcoarsen._support import eps_of, zero_level
 from sheafcoarsen.operators import Factors, Order, coboundary, factorization_cost, laplacian
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf
-from sheafcoarsen.solve.bases import Basis, sharpened, weighted
+from sheafcoarsen.solve.block_matrix import BlockMatrix, complex_columns, real_columns
+from sheafcoarsen.solve.block_scaling import Matrix, block_size, norms
+from sheafcoarsen.solve.deflation import Basis, sharpened, weighted
 from sheafcoarsen.solve.multigrid import Multigrid
-from sheafcoarsen.solve.products import BlockMatrix, complex_columns, real_columns
-from sheafcoarsen.solve.stalks import Matrix, block_size, norms
 
 STEPS = 10
 """Steps of "direct": solves with the factors, for every column."""

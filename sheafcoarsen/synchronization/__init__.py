@@ -21,7 +21,7 @@ array([0.04, 0.04, 0.04, 0.04])
 Every connected component is in a frame of its own, which nothing measures. The files, in the order
 of the computation:
 
-``information``, ``pose_graph``
+``information``, ``_pose_graph``
     Information matrices and their means kappa and tau; the measurements, checked.
 ``connection``
     A sheaf read as a connection, or an error that names the edge which is none.
@@ -36,21 +36,21 @@ of the computation:
     How far every edge is off: angles, offsets, costs.
 ``linearization``, ``refinement``
     The sheaf of small turns and moves; Gauss-Newton steps on it until the cost falls no more.
-``ranking``
+``reweighting``
     A fit by sums of residuals instead of squares, which tells outliers.
-``result``, ``run``
+``result``, ``_synchronize``
     What is returned; `synchronize`, which takes these steps one after the other.
 """
 
+from sheafcoarsen.synchronization._pose_graph import PoseGraph, Sightings
+from sheafcoarsen.synchronization._synchronize import synchronize
 from sheafcoarsen.synchronization.information import (
     Concentrations,
     concentrations,
     harmonic_means,
     isotropic_information,
 )
-from sheafcoarsen.synchronization.pose_graph import PoseGraph, Sightings
 from sheafcoarsen.synchronization.result import Synchronization
-from sheafcoarsen.synchronization.run import synchronize
 
 __all__ = [
     "Concentrations",

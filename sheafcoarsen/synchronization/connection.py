@@ -7,7 +7,7 @@ import numpy as np
 
 from sheafcoarsen._support import eps_of
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, component_labels
-from sheafcoarsen.synchronization.pose_graph import PoseGraph
+from sheafcoarsen.synchronization._pose_graph import PoseGraph
 
 
 class Connection(NamedTuple):

@@ -6,8 +6,8 @@ import numpy as np
 
 from sheafcoarsen._support import ReadOnly, tables
 from sheafcoarsen.sheaf import CellularSheaf
-from sheafcoarsen.synchronization.pose_graph import PoseGraph
-from sheafcoarsen.synchronization.ranking import robust_costs
+from sheafcoarsen.synchronization._pose_graph import PoseGraph
+from sheafcoarsen.synchronization.reweighting import robust_costs
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -3,8 +3,8 @@
 import numpy as np
 
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
+from sheafcoarsen.synchronization._pose_graph import PoseGraph
 from sheafcoarsen.synchronization.lowest_frames import least_energy
-from sheafcoarsen.synchronization.pose_graph import PoseGraph
 
 
 def places(

@@ -7,16 +7,16 @@
 >>> V.passed, V["thm:Galerkin_realization"].how
 (True, 'exact')
 
-``run.py`` has the public function and ``result.py`` what it returns. ``statements.py`` has one
-function per label of the paper; they judge the numbers in ``evidence.py``, found piece by piece
-(``pieces.py``), by dense solvers on small clusters (``dense.py``) and for the normalized sheaf
-(``normalization.py``), with the norms of ``norms.py``. ``schur.py`` has the statements about an
-elimination.
+``_verify`` has the public function and ``result`` what it returns. ``statements`` has one function
+for each label of the paper; they compare the numbers of ``residuals``, computed by batches of
+clusters (``cluster_batches``), by dense solvers on small clusters (``dense``) and for the
+normalized sheaf (``normalization``), with the norms of ``relative_residual``. ``schur`` has the
+statements about an elimination.
 """
 
-from sheafcoarsen.verification.norms import Judged, judged
+from sheafcoarsen.verification._verify import verify
+from sheafcoarsen.verification.relative_residual import Judged, judged
 from sheafcoarsen.verification.result import Check, Verification
-from sheafcoarsen.verification.run import verify
 
 __all__ = [
     "Check",

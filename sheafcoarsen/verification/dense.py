@@ -11,8 +11,8 @@ from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.modes import ClusterPatches, LocalModes, Oversampled
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
-from sheafcoarsen.verification.norms import NOTHING, Judged, judged, scaled_norms
-from sheafcoarsen.verification.pieces import Piece, part_of
+from sheafcoarsen.verification.cluster_batches import Piece, part_of
+from sheafcoarsen.verification.relative_residual import NOTHING, Judged, judged, scaled_norms
 
 BATCH = 2_000_000
 """Entries of the dense blocks that are solved at a time."""

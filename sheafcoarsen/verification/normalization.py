@@ -12,8 +12,14 @@ from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.exceptions import SingularDegreeWarning
 from sheafcoarsen.operators import degree_factors, energy, laplacian, loop_sizes, normalize
 from sheafcoarsen.sheaf import CellularSheaf
-from sheafcoarsen.verification.norms import NOTHING, Judged, block_norms, judged, scaled_norms
-from sheafcoarsen.verification.pieces import Piece, Pieces, part_of
+from sheafcoarsen.verification.cluster_batches import Piece, Pieces, part_of
+from sheafcoarsen.verification.relative_residual import (
+    NOTHING,
+    Judged,
+    block_norms,
+    judged,
+    scaled_norms,
+)
 
 
 class Degrees:

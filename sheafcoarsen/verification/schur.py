@@ -15,7 +15,7 @@ from sheafcoarsen._support import eps_of, range_of_blocks
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, sheaf_like, unit_sheaf
-from sheafcoarsen.verification.norms import WRONG, Judged, judged, norms_by
+from sheafcoarsen.verification.relative_residual import WRONG, Judged, judged, norms_by
 
 DENSE = 1000
 """Dimension up to which kernels are compared, by dense decompositions."""

@@ -1,7 +1,7 @@
 """Every statement of the theory, as one function under the paper's label.
 
 Each returns the worst ratio of error to rounding and how it was found, or the reason why the
-statement does not apply. The numbers that it compares are in ``evidence.py``.
+statement does not apply. The numbers that it compares are in ``residuals``.
 """
 
 from collections.abc import Callable
@@ -14,8 +14,8 @@ from sheafcoarsen.modes import Oversampled
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.partition import edge_clusters
 from sheafcoarsen.verification.dense import dense_sections
-from sheafcoarsen.verification.evidence import Evidence, pooled
-from sheafcoarsen.verification.norms import NOTHING, WRONG, Judged, judged, norms_by
+from sheafcoarsen.verification.relative_residual import NOTHING, WRONG, Judged, judged, norms_by
+from sheafcoarsen.verification.residuals import Evidence, pooled
 
 DENSE = 2000
 """Dimension up to which statements about whole spectra are checked on dense matrices."""

@@ -290,8 +290,8 @@ def test_a_stored_address_is_not_followed_to_another_file_system(url, memory):
     ],
 )
 def test_which_stored_addresses_are_followed(out, source, followed):
-    from sheafcoarsen.distributed.place import place_of
-    from sheafcoarsen.distributed.result import stored_place
+    from sheafcoarsen.distributed._open_coarsening import stored_place
+    from sheafcoarsen.distributed.location import place_of
 
     if followed:
         assert stored_place(place_of(out), source).url == source
@@ -364,7 +364,7 @@ def test_stores_of_version_1_go_on(version_1, memory):
 
 
 def test_an_unfinished_run_of_version_1_is_refused(version_1, memory):
-    from sheafcoarsen.distributed.place import place_of
+    from sheafcoarsen.distributed.location import place_of
     from sheafcoarsen.distributed.request import checked
 
     src = dist.open_store(f"{version_1}/sheaf")

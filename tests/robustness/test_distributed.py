@@ -20,8 +20,8 @@ import tqdm
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen.distributed.engines import Engine
-from sheafcoarsen.distributed.place import Place
+from sheafcoarsen.distributed.executors import Engine
+from sheafcoarsen.distributed.location import Place
 from tests.unit.distributed.cases import differences, grid_sheaf
 
 pytestmark = [
@@ -160,7 +160,7 @@ def assert_same(C, expected):
 KILLS = """
 import os, signal
 from pathlib import Path
-from sheafcoarsen.distributed.place import Place
+from sheafcoarsen.distributed.location import Place
 
 def note(self, content, write=Place.note):
     kind = self.url.rpartition("/notes/")[2].partition("-")[0]

@@ -240,7 +240,7 @@ def _savez_that_cannot_close(stream, **arrays):
 
 
 def test_an_interrupt_stays_an_interrupt(tmp_path, monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.io.npz.np.savez", _savez_that_cannot_close)
+    monkeypatch.setattr("sheafcoarsen.io._save_load.np.savez", _savez_that_cannot_close)
     with pytest.raises(KeyboardInterrupt):
         sc.save(tmp_path / "out", sc.Partition([0]))
     assert os.listdir(tmp_path) == []
@@ -252,7 +252,7 @@ def test_a_failure_after_an_interrupt_is_that_failure(tmp_path, monkeypatch):
     def fails(stream, **arrays):
         raise OSError("no space left")
 
-    monkeypatch.setattr("sheafcoarsen.io.npz.np.savez", fails)
+    monkeypatch.setattr("sheafcoarsen.io._save_load.np.savez", fails)
     try:
         raise KeyboardInterrupt
     except KeyboardInterrupt:
@@ -277,9 +277,9 @@ def test_importing_the_library_looks_for_no_notebook():
 
 def test_a_factorization_does_not_hold_up_an_interrupt(monkeypatch):
     """SuperLU hears of nothing until it is done, so that it runs in a thread of its own."""
-    from sheafcoarsen.operators import factors
+    from sheafcoarsen.operators import factorization
 
-    real, begun, go_on = factors.splu, threading.Event(), threading.Event()
+    real, begun, go_on = factorization.splu, threading.Event(), threading.Event()
 
     def slow(*args, **options):
         begun.set()
@@ -292,7 +292,7 @@ def test_a_factorization_does_not_hold_up_an_interrupt(monkeypatch):
 
     wanted = sc.eigenmodes(GRID, 4, method="direct").values
     with monkeypatch.context() as patch:
-        patch.setattr(factors, "splu", slow)
+        patch.setattr(factorization, "splu", slow)
         threading.Thread(target=press).start()
         with pytest.raises(KeyboardInterrupt):
             sc.eigenmodes(GRID, 4, method="direct")

@@ -11,7 +11,7 @@ import scipy.sparse.linalg
 import sheafcoarsen as sc
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, size
-from tests.unit.coarsening.test_ledger import assert_closes
+from tests.unit.coarsening.test_energy_ledger import assert_closes
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.dense import NOT_NEGATIVE, put_product, triangular_factor
-from sheafcoarsen._kernels.intrinsics import prefetch
 from sheafcoarsen._kernels.jit import inlined, kernel, subkernel
+from sheafcoarsen._kernels.llvm_intrinsics import prefetch
 
 FAR, NEAR = 16, 8
 """How many edges ahead their indices are fetched, and their maps and blocks of R.

@@ -16,8 +16,8 @@ import numpy as np
 from sheafcoarsen._kernels.dense.lapack import heevd, sterf
 from sheafcoarsen._kernels.dense.tridiagonal import lowest_of_tridiagonal
 from sheafcoarsen._kernels.dense.workspaces import DENSE_SHARE, PANEL
-from sheafcoarsen._kernels.intrinsics import multiply_add
 from sheafcoarsen._kernels.jit import JIT_IS_OFF, subkernel, summing_subkernel
+from sheafcoarsen._kernels.llvm_intrinsics import multiply_add
 
 
 @summing_subkernel

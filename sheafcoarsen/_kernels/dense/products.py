@@ -7,7 +7,7 @@ block of R. Both run over up to three columns at a time.
 """
 
 from sheafcoarsen._kernels.jit import inlined, subkernel
-from sheafcoarsen._kernels.vectors import (
+from sheafcoarsen._kernels.simd import (
     EXACT,
     ONE,
     add_adjoint,

@@ -1,25 +1,19 @@
 """Loops of :mod:`sheafcoarsen.elimination`: vertices solved for one by one, and put back.
 
-``links``
+``half_edges``
     the graph as it shrinks: lists of edges at vertices, and which vertex is next;
-``rows``, ``gather``
+``row_qr``, ``gather``
     stacked rows reduced by reflections, each judged against the maps that it came from; the rows
     of a bundle of edges brought together;
-``steps``, ``mesh``, ``record``
+``steps``, ``star_mesh``, ``record``
     one vertex after the other: up to two neighbours for any maps, star-mesh beyond; what is written
     down of it;
 ``cells``
     the maps of the sheaf that is left;
-``replay``, ``anchors``
+``substitution``, ``prolongation``
     right sides forward and values backward through the steps; the prolongation.
 """
 
-from sheafcoarsen._kernels.elimination.anchors import (
-    Anchors,
-    find_anchors,
-    put_indices,
-    put_prolongation,
-)
 from sheafcoarsen._kernels.elimination.cells import (
     Cells,
     join_bundles,
@@ -28,8 +22,13 @@ from sheafcoarsen._kernels.elimination.cells import (
     put_pairs,
 )
 from sheafcoarsen._kernels.elimination.gather import FREE_BLOCKS, Maps, Room, fill_pool
-from sheafcoarsen._kernels.elimination.links import DEGREE, KEPT, LOOPS, Links, set_up
-from sheafcoarsen._kernels.elimination.mesh import MeshRoom
+from sheafcoarsen._kernels.elimination.half_edges import DEGREE, KEPT, LOOPS, Links, set_up
+from sheafcoarsen._kernels.elimination.prolongation import (
+    Anchors,
+    find_anchors,
+    put_indices,
+    put_prolongation,
+)
 from sheafcoarsen._kernels.elimination.record import (
     BLOCKS,
     FREE,
@@ -38,12 +37,13 @@ from sheafcoarsen._kernels.elimination.record import (
     STEPS,
     Record,
 )
-from sheafcoarsen._kernels.elimination.replay import (
+from sheafcoarsen._kernels.elimination.row_qr import ZERO_FACTOR, Rows, size_of
+from sheafcoarsen._kernels.elimination.star_mesh import MeshRoom
+from sheafcoarsen._kernels.elimination.steps import DONE, IDS, POOL, RECORD, eliminate_vertices
+from sheafcoarsen._kernels.elimination.substitution import (
     extend_backward,
     reduce_forward,
 )
-from sheafcoarsen._kernels.elimination.rows import ZERO_FACTOR, Rows, size_of
-from sheafcoarsen._kernels.elimination.steps import DONE, IDS, POOL, RECORD, eliminate_vertices
 
 __all__ = [
     "BLOCKS",

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.elimination.gather import gather, put_edge
-from sheafcoarsen._kernels.elimination.links import AFTER, FIRST, HEIGHT, LOOPS, RING
-from sheafcoarsen._kernels.elimination.rows import size_of
+from sheafcoarsen._kernels.elimination.half_edges import AFTER, FIRST, HEIGHT, LOOPS, RING
+from sheafcoarsen._kernels.elimination.row_qr import size_of
 from sheafcoarsen._kernels.jit import borrowing_kernel, subkernel
 
 

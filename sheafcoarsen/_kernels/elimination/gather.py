@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._kernels.elimination.links import END, HEIGHT, RING, join
-from sheafcoarsen._kernels.elimination.rows import (
+from sheafcoarsen._kernels.elimination.half_edges import END, HEIGHT, RING, join
+from sheafcoarsen._kernels.elimination.row_qr import (
     Rows,
     clear_noise,
     reduce_rows,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.elimination.gather import release
-from sheafcoarsen._kernels.elimination.links import FIRST, LOOPS, RING, unlink
+from sheafcoarsen._kernels.elimination.half_edges import FIRST, LOOPS, RING, unlink
 from sheafcoarsen._kernels.jit import subkernel
 
 STEPS, NEIGHBORS, BLOCKS, INVERSES, FREE = range(5)

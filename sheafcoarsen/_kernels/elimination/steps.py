@@ -3,7 +3,7 @@
 import numpy as np
 
 from sheafcoarsen._kernels.elimination.gather import IDS_USED, USED, add_edge, gather, put_edge
-from sheafcoarsen._kernels.elimination.links import (
+from sheafcoarsen._kernels.elimination.half_edges import (
     DEGREE,
     GONE,
     HEIGHT,
@@ -14,7 +14,6 @@ from sheafcoarsen._kernels.elimination.links import (
     pull,
     requeue,
 )
-from sheafcoarsen._kernels.elimination.mesh import eliminate_hub
 from sheafcoarsen._kernels.elimination.record import (
     BLOCKS,
     FREE,
@@ -23,12 +22,13 @@ from sheafcoarsen._kernels.elimination.record import (
     STEPS,
     detach,
 )
-from sheafcoarsen._kernels.elimination.rows import (
+from sheafcoarsen._kernels.elimination.row_qr import (
     clear_noise,
     put_inverse,
     reduce_rows,
     without_zero_rows,
 )
+from sheafcoarsen._kernels.elimination.star_mesh import eliminate_hub
 from sheafcoarsen._kernels.jit import borrowing_kernel, pasted, subkernel
 
 DONE, IDS, POOL, RECORD = range(4)

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.dense import NOT_NEGATIVE, add_gram
-from sheafcoarsen._kernels.intrinsics import multiply_add
 from sheafcoarsen._kernels.jit import inlined, kernel
+from sheafcoarsen._kernels.llvm_intrinsics import multiply_add
 from sheafcoarsen._kernels.operators.delta import add_loop_gram
 from sheafcoarsen._kernels.operators.pattern import DIAGONAL
 

@@ -12,7 +12,7 @@ compiler then knows all sizes, and sums stay in registers.
 import numpy as np
 
 from sheafcoarsen._kernels.jit import inlined, kernel
-from sheafcoarsen._kernels.vectors import (
+from sheafcoarsen._kernels.simd import (
     ONE,
     add_adjoint,
     add_block,

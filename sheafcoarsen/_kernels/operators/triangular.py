@@ -1,7 +1,7 @@
 """Solutions with sparse factors L D L*, several columns of right sides at a time."""
 
 from sheafcoarsen._kernels.jit import kernel
-from sheafcoarsen._kernels.vectors import ONE, add_adjoint, add_block, put, read, zero
+from sheafcoarsen._kernels.simd import ONE, add_adjoint, add_block, put, read, zero
 
 
 @kernel

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.jit import kernel
-from sheafcoarsen._kernels.vectors import ONE, add_block, add_multiple, put, read, zero
+from sheafcoarsen._kernels.simd import ONE, add_block, add_multiple, put, read, zero
 
 
 class Blocks(NamedTuple):

@@ -10,7 +10,7 @@ import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition
 from tests.support.helpers import assert_residual, eps_of
 from tests.support.strategies import DTYPES, SCALES, bases, sheaves, sheaves_with_partitions
-from tests.unit.coarsening.test_coarsening import assert_is_galerkin, blocks_of
+from tests.unit.coarsening.test_coarsen import assert_is_galerkin, blocks_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
 from tests.support.strategies import DTYPES, bases, mode_counts, sheaves_with_partitions
-from tests.unit.coarsening.test_coarsening import assert_is_galerkin, blocks_of
+from tests.unit.coarsening.test_coarsen import assert_is_galerkin, blocks_of
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sheafcoarsen.TiedModesWarning", "ignore::sheafcoarsen.SingularProblemWarning"

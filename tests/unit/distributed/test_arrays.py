@@ -9,7 +9,7 @@ import pytest
 
 from sheafcoarsen.distributed.arrays import Root, read_array, write_array
 from sheafcoarsen.distributed.extras import crc32c, zstd
-from sheafcoarsen.distributed.place import StoreError, place_of
+from sheafcoarsen.distributed.location import StoreError, place_of
 
 
 def root_of(url):

@@ -24,9 +24,9 @@ from tests.support.strategies import (
     known_sections,
     sheaves,
 )
-from tests.unit.coarsening.test_coarsening import assert_is_galerkin
+from tests.unit.coarsening.test_coarsen import assert_is_galerkin
 from tests.unit.coarsening.test_refresh import NEW_MAPS, assert_shared, new_maps
-from tests.unit.hierarchy.test_levels import (
+from tests.unit.hierarchy.test_coarsen_levels import (
     SIX,
     THREE,
     TWO,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from sheafcoarsen.html_report.findings import findings_of
+from sheafcoarsen.html_report.results import findings_of
 from sheafcoarsen.html_report.summary import percent, verdict_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")

@@ -5,7 +5,7 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen.io import read_graph
-from tests.unit.io.test_graph_files import check, refuses
+from tests.unit.io.test_read_graph import check, refuses
 
 
 @pytest.mark.parametrize("ending", [".txt", ".edges", ".edgelist", ".csv", ".tsv", ".el", ".CSV"])

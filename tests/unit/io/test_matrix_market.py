@@ -11,7 +11,7 @@ from sheafcoarsen.io import read_graph
 from sheafcoarsen.io.matrix_market import IDLE
 from sheafcoarsen.sheaf import CellularSheaf
 from tests.support.helpers import assert_residual
-from tests.unit.io.test_graph_files import REAL, check, refuses
+from tests.unit.io.test_read_graph import REAL, check, refuses
 
 PATTERN = "%%MatrixMarket matrix coordinate pattern symmetric\n"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from sheafcoarsen.io import read_graph
-from tests.unit.io.test_graph_files import check, refuses
+from tests.unit.io.test_read_graph import check, refuses
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 
 from sheafcoarsen.io import read_graph
 from sheafcoarsen.sheaf import CellularSheaf
-from tests.unit.io.test_graph_files import (
+from tests.unit.io.test_read_graph import (
     BODY,
     GML,
     GRAPHML,

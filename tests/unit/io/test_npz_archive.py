@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sheafcoarsen as sc
-from tests.unit.io.test_npz import KINDS, loads_or_is_refused, rewrite, saved
+from tests.unit.io.test_save_load import KINDS, loads_or_is_refused, rewrite, saved
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 

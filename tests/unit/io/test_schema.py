@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sheafcoarsen as sc
-from sheafcoarsen.io.npz import VERSION
-from tests.unit.io.test_npz import (
+from sheafcoarsen.io._save_load import VERSION
+from tests.unit.io.test_save_load import (
     KINDS,
     loads_or_is_refused,
     rewrite,

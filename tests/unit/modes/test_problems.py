@@ -14,7 +14,7 @@ from tests.support.helpers import (
     eps_of,
 )
 from tests.support.strategies import DTYPES
-from tests.unit.modes.test_modes import (
+from tests.unit.modes.test_local_modes import (
     OPERATORS,
     assert_lowest_eigenpairs,
     local_operator_of,

@@ -14,7 +14,12 @@ from tests.support.helpers import (
     ties_allowed,
 )
 from tests.support.strategies import DTYPES
-from tests.unit.modes.test_modes import OPERATORS, assert_lowest_eigenpairs, modes_of, one_cluster
+from tests.unit.modes.test_local_modes import (
+    OPERATORS,
+    assert_lowest_eigenpairs,
+    modes_of,
+    one_cluster,
+)
 
 SPARSE = {
     "general": CellularSheaf.random(nx.gnm_random_graph(60, 150, seed=3), 2, 2, seed=5),

@@ -8,7 +8,7 @@ import scipy.sparse
 from sheafcoarsen.partition import select
 from sheafcoarsen.partition.links import links_of
 from sheafcoarsen.sheaf import CellularSheaf
-from tests.unit.partition.test_selection import METHODS, assert_guarantees, clusters, grid, sheaf_on
+from tests.unit.partition.test_select import METHODS, assert_guarantees, clusters, grid, sheaf_on
 
 RING = np.stack([np.arange(20), (np.arange(20) + 1) % 20], axis=1)
 

@@ -15,7 +15,7 @@ from sheafcoarsen.partition import methods, select
 from sheafcoarsen.partition.links import links_of
 from sheafcoarsen.partition.methods import SWEEPS, find_balls, match_levels
 from tests.support.kernels import from_python
-from tests.unit.partition.test_selection import assert_guarantees
+from tests.unit.partition.test_select import assert_guarantees
 
 
 def test_heavy_links_are_matched_first():

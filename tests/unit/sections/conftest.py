@@ -14,7 +14,7 @@ def small_clusters(monkeypatch):
 @pytest.fixture
 def no_forests(monkeypatch):
     """Let forests be coarsened as other sheaves are."""
-    monkeypatch.setattr("sheafcoarsen.sections.cohomology.forest_sections", lambda F: None)
+    monkeypatch.setattr("sheafcoarsen.sections._global_sections.forest_sections", lambda F: None)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
-from tests.unit.solve.test_refinement import PATH
+from tests.unit.solve.test_normal_equations import PATH
 
 
 def test_values_come_in_many_forms():

@@ -7,7 +7,7 @@ import sheafcoarsen as sc
 from tests.support.helpers import (
     same_subspace,
 )
-from tests.unit.sections.test_cohomology import check_basis, neighbours
+from tests.unit.sections.test_global_sections import check_basis, neighbours
 
 
 def scaled_edges(F, factors):

@@ -86,7 +86,7 @@ def test_where_coarsening_stalls(monkeypatch, condition, entries):
         calls.append(sheaf.dim_c0)
         return real(sheaf)
 
-    monkeypatch.setattr("sheafcoarsen.sections.cohomology.sections_of_full_rank", counted)
+    monkeypatch.setattr("sheafcoarsen.sections._global_sections.sections_of_full_rank", counted)
     F = sc.CellularSheaf.random(EXPANDER, 3, 1, seed=2)
     frames = np.random.default_rng(7).standard_normal((60, 3, 3))
     frames = frames * np.geomspace(1, condition, 3)  # the same for all edges at a vertex

@@ -6,10 +6,10 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen.sections import clustering, cohomology, hubs, reduction, sizes
+from sheafcoarsen.sections import _global_sections, clustering, hubs, reduction, sizes
 from tests.support import reference
 from tests.support.helpers import assert_residual, dense_kernel, eps_of, same_subspace
-from tests.unit.sections.test_cohomology import check_basis
+from tests.unit.sections.test_global_sections import check_basis
 
 pytestmark = pytest.mark.usefixtures("no_forests")
 
@@ -47,7 +47,7 @@ def test_a_hub_and_its_leaves_are_no_dense_problem(monkeypatch, request, small, 
         request.getfixturevalue("always_sparse")
     largest, reduced = [], reduction.reduce_level
     monkeypatch.setattr(
-        cohomology,
+        _global_sections,
         "reduce_level",
         lambda F, P, *rest: largest.append(_heaviest(F, P)) or reduced(F, P, *rest),
     )

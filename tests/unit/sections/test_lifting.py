@@ -12,7 +12,7 @@ from tests.support.helpers import (
     assert_residual,
     dense_rank,
 )
-from tests.unit.sections.test_cohomology import check_basis, neighbours
+from tests.unit.sections.test_global_sections import check_basis, neighbours
 
 
 @pytest.mark.parametrize("dtype", [float, complex])

@@ -13,7 +13,9 @@ from tests.support.helpers import (
 @pytest.mark.usefixtures("no_forests")
 def test_stalling_is_met_by_larger_clusters_and_ends(monkeypatch):
     """A long path keeps nearly everything in clusters of two."""
-    monkeypatch.setattr("sheafcoarsen.sections.cohomology.sections_of_full_rank", lambda F: None)
+    monkeypatch.setattr(
+        "sheafcoarsen.sections._global_sections.sections_of_full_rank", lambda F: None
+    )
     monkeypatch.setattr("sheafcoarsen.sections.sizes.VERTICES", 1)
     monkeypatch.setattr("sheafcoarsen.sections.sizes.LAST", 10)
     F = sc.CellularSheaf.constant(nx.path_graph(60))
@@ -30,7 +32,9 @@ def test_a_clear_error_where_coarsening_gets_nowhere(monkeypatch):
     monkeypatch.setattr(
         "sheafcoarsen.sections.clustering.cluster_count", lambda sheaf, growth: sheaf.n_vertices
     )
-    monkeypatch.setattr("sheafcoarsen.sections.cohomology.sections_of_full_rank", lambda F: None)
+    monkeypatch.setattr(
+        "sheafcoarsen.sections._global_sections.sections_of_full_rank", lambda F: None
+    )
     with pytest.raises(np.linalg.LinAlgError, match="no further than dimension 60"):
         sc.global_sections(sc.CellularSheaf.constant(nx.path_graph(60)))
 

@@ -6,7 +6,7 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen.sections import clustering, cohomology, sizes
+from sheafcoarsen.sections import _global_sections, clustering, sizes
 
 
 def test_levels_end_at_the_size_of_the_last():
@@ -32,7 +32,7 @@ def test_clusters_have_about_forty_vertices_or_120_dimensions(dim):
 
 
 def test_what_is_decomposed_densely_is_bounded(monkeypatch):
-    monkeypatch.setattr(cohomology, "sections_of_full_rank", lambda sheaf: None)
+    monkeypatch.setattr(_global_sections, "sections_of_full_rank", lambda sheaf: None)
     monkeypatch.setattr(sizes, "LAST", 10)
     monkeypatch.setattr(sizes, "LARGEST_LAST", 19)
     F = sc.CellularSheaf.random(nx.random_regular_graph(4, 20, seed=1), 1, 1, seed=1)
@@ -45,7 +45,7 @@ def test_what_is_decomposed_densely_is_bounded(monkeypatch):
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 def test_six_thousand_dimensions_are_decomposed_at_most(monkeypatch):
-    monkeypatch.setattr(cohomology, "sections_of_full_rank", lambda sheaf: None)
+    monkeypatch.setattr(_global_sections, "sections_of_full_rank", lambda sheaf: None)
     F = sc.CellularSheaf.random(nx.random_regular_graph(4, 6002, seed=1), 1, 1, seed=1)
     monkeypatch.setattr(clustering, "cluster_count", lambda sheaf, growth: sheaf.n_vertices)
     with pytest.raises(np.linalg.LinAlgError, match="than dimension 6002, .* up to 6000"):

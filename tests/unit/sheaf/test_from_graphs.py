@@ -13,7 +13,7 @@ from sheafcoarsen import CellularSheaf
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, size
 from tests.support.strategies import JUNK, graphs, multigraphs
-from tests.unit.sheaf.test_container import (
+from tests.unit.sheaf.test_cellular_sheaf import (
     NO_EDGES,
     PATH,
     QUARTER_TURN,

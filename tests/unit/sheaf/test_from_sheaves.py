@@ -11,7 +11,7 @@ import sheafcoarsen as sc
 from sheafcoarsen.sheaf import unit_sheaf
 from tests.support import reference
 from tests.support.strategies import sheaves
-from tests.unit.sheaf.test_container import heads, mixed_sheaf, tails
+from tests.unit.sheaf.test_cellular_sheaf import heads, mixed_sheaf, tails
 
 
 @given(sheaves(), st.data())

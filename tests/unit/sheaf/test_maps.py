@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen._support import range_limits
 from tests.support.strategies import DTYPES, JUNK, sheaves
-from tests.unit.sheaf.test_container import PATH, heads, tails
+from tests.unit.sheaf.test_cellular_sheaf import PATH, heads, tails
 
 # ---------------------------------------------------------------- scalar types
 

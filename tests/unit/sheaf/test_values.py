@@ -11,7 +11,7 @@ from sheafcoarsen.sheaf import edge_weights, graph_arrays
 from sheafcoarsen.sheaf.values import edge_values
 from tests.support.helpers import assert_residual, dense_rank, eps_of
 from tests.support.strategies import DTYPES, graphs
-from tests.unit.sheaf.test_container import (
+from tests.unit.sheaf.test_cellular_sheaf import (
     assert_same_sheaf,
     heads,
     tails,

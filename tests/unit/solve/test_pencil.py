@@ -6,8 +6,8 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen.solve import EigenProblem, Pencil
+from sheafcoarsen.solve import eigensolver as spectrum_module
 from sheafcoarsen.solve import pencil as pencil_module
-from sheafcoarsen.solve import spectrum as spectrum_module
 from tests.support.helpers import assert_residual
 from tests.unit.solve.problems import SHEAVES
 

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
-from sheafcoarsen.solve import multigrid, solver
+from sheafcoarsen.solve import _solver, multigrid
 from tests.support.helpers import assert_residual, eps_of
 from tests.unit.solve.problems import GRID, SHEAVES
 
@@ -112,7 +112,7 @@ def test_single_precision_in_and_out(dtype):
 @pytest.mark.parametrize("name", ["bundle", "singular maps", "chain"])
 def test_sections_of_maps_in_single_precision(name, method, monkeypatch):
     """Where rounding alone keeps L from being singular, x is of least norm beside the sections."""
-    monkeypatch.setattr(solver, "DIRECT_BELOW", 0)
+    monkeypatch.setattr(_solver, "DIRECT_BELOW", 0)
     rng = np.random.default_rng(3)
     graphs = {"singular maps": nx.balanced_tree(2, 4), "chain": nx.cycle_graph(30)}
     F = sc.gallery.bundle(graphs.get(name, GRID), 2, seed=3)
@@ -262,9 +262,9 @@ def test_scipy_takes_it():
 def test_auto_is_direct_where_factors_are_small(monkeypatch):
     F = SHEAVES["consistent bundle"]
     assert sc.Solver(F).method == "direct"
-    monkeypatch.setattr("sheafcoarsen.solve.solver.DIRECT_BELOW", 10)
+    monkeypatch.setattr("sheafcoarsen.solve._solver.DIRECT_BELOW", 10)
     assert sc.Solver(CellularSheaf.constant(nx.path_graph(50))).method == "direct"  # a tree
-    monkeypatch.setattr("sheafcoarsen.solve.solver.fills_little", lambda L: False)
+    monkeypatch.setattr("sheafcoarsen.solve._solver.fills_little", lambda L: False)
     assert sc.Solver(F).method == "multigrid"
 
 
@@ -362,10 +362,10 @@ def test_blas_is_held_at_one_thread_inside(method, monkeypatch):
         return call
 
     for name in ("laplacian", "conjugate_gradients"):
-        monkeypatch.setattr(solver, name, noted(getattr(solver, name)))
+        monkeypatch.setattr(_solver, name, noted(getattr(_solver, name)))
     solve = sc.Solver(F, method=method)
     solve(np.ones(F.dim_c0))
-    monkeypatch.setattr(solver.Solver, "_precondition", noted(solver.Solver._precondition))
+    monkeypatch.setattr(_solver.Solver, "_precondition", noted(_solver.Solver._precondition))
     solve.as_preconditioner() @ np.ones(F.dim_c0)
     assert len(seen) >= 3
     assert {count for counts in seen for count in counts} == {1}
@@ -385,7 +385,7 @@ def test_an_interrupted_update_leaves_the_solver_as_it_was(method, where, monkey
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(solver, where, interrupted)
+        patch.setattr(_solver, where, interrupted)
         with pytest.raises(KeyboardInterrupt):
             solve.update(G)
     assert solve.sheaf is F
@@ -413,7 +413,7 @@ def test_leaves_and_chains_are_eliminated_first(method, monkeypatch):
     assert np.linalg.norm(L @ x[1:] - b[1:]) < 1e-8 * np.linalg.norm(b)
     solve.update(F.with_maps(2 * F.tail_data, 2 * F.head_data))
     assert np.linalg.norm(4 * L @ solve(b)[1:] - b[1:]) < 1e-8 * np.linalg.norm(b)
-    monkeypatch.setattr("sheafcoarsen.solve.solver.SHARE", 2.0)
+    monkeypatch.setattr("sheafcoarsen.solve._solver.SHARE", 2.0)
     assert sc.Solver(F, method="direct", fixed=[0]).levels == (2999,)
 
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from sheafcoarsen.verification import normalization, pieces
-from sheafcoarsen.verification.evidence import Evidence
+from sheafcoarsen.verification import cluster_batches, normalization
 from sheafcoarsen.verification.normalization import inverse_roots
+from sheafcoarsen.verification.residuals import Evidence
 from tests.support.helpers import assert_residual
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
@@ -33,7 +33,7 @@ def test_inverse_roots_of_semidefinite_matrices(scale):
 
 @pytest.mark.parametrize("size", [30, 10**9])
 def test_catches_a_wrong_normalization(C, size, monkeypatch):
-    monkeypatch.setattr(pieces, "PIECE", size)
+    monkeypatch.setattr(cluster_batches, "PIECE", size)
     assert max(ratios(C).values()) < 5
 
     def wrong(F):

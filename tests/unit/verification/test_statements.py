@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from sheafcoarsen.verification.evidence import Evidence
+from sheafcoarsen.verification.residuals import Evidence
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -294,7 +294,7 @@ def test_catches_a_wrong_line_of_the_ledger(C, line, labels, monkeypatch):
             values[1] += 1e-5 * np.max(E.fine_energy)
         return dataclasses.replace(E, **{line: values})
 
-    monkeypatch.setattr("sheafcoarsen.verification.evidence.energy_ledger", damaged)
+    monkeypatch.setattr("sheafcoarsen.verification.residuals.energy_ledger", damaged)
     assert failed(C) == labels
 
 
@@ -305,7 +305,7 @@ def test_catches_lines_of_two_clusters_that_add_up_to_the_right_total(C, monkeyp
         values -= 1e-5 * np.max(E.fine_energy) * np.eye(len(C.ranks))[:, 1:2]
         return dataclasses.replace(E, internal_coupling=values)
 
-    monkeypatch.setattr("sheafcoarsen.verification.evidence.energy_ledger", damaged)
+    monkeypatch.setattr("sheafcoarsen.verification.residuals.energy_ledger", damaged)
     principal = sc.coarsen(C.fine, C.partition, 3, local_operator="principal")
     assert failed(principal) == {LEDGER}
 
@@ -324,7 +324,7 @@ def test_catches_a_laplacian_that_is_not_that_of_the_coboundary(C, monkeypatch):
     def damaged(F):
         return sc.laplacian(F) * (1 + 1e-6)
 
-    monkeypatch.setattr("sheafcoarsen.verification.evidence.laplacian", damaged)
+    monkeypatch.setattr("sheafcoarsen.verification.residuals.laplacian", damaged)
     assert failed(C) == {"thm:Galerkin_realization"}
 
 

@@ -1,0 +1,217 @@
+"""Star-mesh: a vertex with more than two neighbours, eliminated where that makes pairs of them.
+
+With M_i the rows between x_v and the i-th neighbour, stacked, M_i* M_i = m_i^2 I for all of them,
+the least energy over x_v is a sum over pairs of neighbours. So it is for connections, until
+bundles of different transports or loops with a holonomy come together.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sheafcoarsen._kernels.dense import EPS, power_of_two
+from sheafcoarsen._kernels.elimination.gather import add_edge, gather
+from sheafcoarsen._kernels.elimination.half_edges import LOOPS, other_end
+from sheafcoarsen._kernels.elimination.record import BLOCKS, FREE, INVERSES, detach
+from sheafcoarsen._kernels.elimination.row_qr import (
+    clear_noise,
+    reduce_rows,
+    size_of,
+    without_zero_rows,
+)
+from sheafcoarsen._kernels.jit import subkernel
+
+ISOMETRY = 30.0
+"""M* M = m^2 I holds where it does up to so many times d eps m^2."""
+
+
+class MeshRoom(NamedTuple):
+    """What the energy at v is made of: the sum of norm(m_i x_v + U_i x_i)^2."""
+
+    maps: np.ndarray  # (most, D D) U_i, d_v x d_i
+    sizes: np.ndarray  # (most,) m_i
+    noise: np.ndarray  # (most,) of the rows of U_i
+    rest: np.ndarray  # (most,) rows without x_v that are left
+
+
+@subkernel
+def isometry(rows, height, stride, d, order, eps):
+    """Reduce the first d columns; return (m, rank), m = -1 where M* M is not m^2 I."""
+    rank = reduce_rows(rows, height, stride, d, order)
+    data = rows.data
+    if rank == 0:
+        return 0.0, 0
+    if rank < d:
+        return -1.0, rank
+    largest, noise = 0.0, 0.0
+    for i in range(d):
+        noise = max(noise, rows.noise[i])
+        for j in range(d):
+            largest = max(largest, size_of(data[i * stride + j]))
+    scale, trace, off = power_of_two(largest), 0.0, 0.0
+    for pair in range(2):  # first the trace, then how far the rest is from it
+        for a in range(d):
+            for b in range(a, d if pair else a + 1):
+                x = np.conj(data[a]) * data[b] * 0
+                for i in range(d):
+                    x += np.conj(data[i * stride + a] / scale) * (data[i * stride + b] / scale)
+                if pair == 0:
+                    trace += float(x.real) / d
+                elif a == b:
+                    off = max(off, float(abs(x - trace)))
+                else:
+                    off = max(off, float(abs(x)))
+    m = scale * math.sqrt(trace)
+    if off > ISOMETRY * d * max(eps, noise / m) * trace:
+        return -1.0, rank
+    return m, rank
+
+
+@subkernel
+def put_turned(rows, stride, d, width, m, out):
+    """Out = R* C / m, d x width, R being the first d rows and columns and C what follows them."""
+    data = rows.data
+    for i in range(d * width):
+        out[i] = 0
+    for k in range(d):
+        for a in range(d):
+            x = np.conj(data[k * stride + a] / m)
+            for b in range(width):
+                out[a * width + b] += x * data[k * stride + d + b]
+
+
+@subkernel
+def loop_of_rest(links, maps, v, h, room):
+    """Let what the rows of a bundle say of u alone, after x_v is eliminated, be a loop at u."""
+    u, d, bundle = other_end(links.edges, h), maps.dims[v], room.bundle
+    width = maps.dims[u]
+    stride = d + width
+    height = gather(links.edges, maps, h >> 1, v, room, False)
+    rank = reduce_rows(bundle, height, stride, d, room.order)
+    rest, left = room.stack, height - rank
+    for k in range(left):
+        for j in range(width):
+            rest.data[k * width + j] = bundle.data[(rank + k) * stride + d + j]
+        rest.noise[k] = bundle.noise[rank + k]
+    put_loop(links, maps, u, rest, left, room.order)
+
+
+@subkernel
+def put_loop(links, maps, u, rows, height, order):
+    """Let the rows be a loop at u, unless they are zero."""
+    width = maps.dims[u]
+    if width == 0:
+        return
+    if height > width:
+        height = reduce_rows(rows, height, width, width, order)
+    clear_noise(rows, 0, height, width, width)
+    height = without_zero_rows(rows, 0, height, width, 0)
+    if height > 0:
+        add_edge(links, maps, u, u, rows, height)
+
+
+@subkernel
+def put_scaled(rows, row, place, source, size, factor):
+    """Write factor times a matrix of the given size into the stack; ``place``: stride, column."""
+    stride, at = place
+    height, width = size
+    for i in range(height):
+        for j in range(width):
+            rows.data[(row + i) * stride + at + j] = factor * source[i * width + j]
+
+
+@subkernel
+def measure_hub(links, maps, v, seen, room, mesh):
+    """Fill ``mesh`` and return the size of the loops at v; -1 where star-mesh is not exact."""
+    factors, sizes, noise, rest = mesh
+    dims, rows, order, eps = maps.dims, room.bundle, room.order, room.eps
+    d, loop = dims[v], 0.0
+    if d == 0:
+        sizes[: seen.size] = 0
+        rest[: seen.size] = 1
+        return 0.0
+    e = links.vertices[v, LOOPS]
+    if e >= 0:
+        height = gather(links.edges, maps, e, v, room, False)
+        loop, _ = isometry(rows, height, d, d, order, eps)
+        if loop < 0:
+            return -1.0
+    for i in range(seen.size):
+        width = dims[other_end(links.edges, seen[i])]
+        height = gather(links.edges, maps, seen[i] >> 1, v, room, False)
+        m, rank = isometry(rows, height, d + width, d, order, eps)
+        if m < 0:
+            return -1.0
+        sizes[i], rest[i], noise[i] = m, height - rank, 0.0
+        if m > 0:
+            put_turned(rows, d + width, d, width, m, factors[i])
+            for k in range(rank):
+                noise[i] = max(noise[i], rows.noise[k])
+    return loop
+
+
+@subkernel
+def eliminate_hub(links, maps, record, v, edges, room, mesh):
+    """Eliminate v by star-mesh; False where that is not exact, and then nothing has changed.
+
+    ``edges``: half-edges at v, as many and more, and the vertices around.
+    """
+    all_seen, around = edges
+    seen = all_seen[: around.size]
+    factors, sizes, noise, rest = mesh
+    dims, counters, rows = maps.dims, record.counters, room.bundle
+    d, degree, width = dims[v], around.size, 0
+    loop = measure_hub(links, maps, v, seen, room, mesh)
+    if loop < 0:
+        return False
+    total = loop
+    for i in range(degree):
+        total = math.hypot(total, sizes[i])
+        width += dims[around[i]]
+        if rest[i] > 0:
+            loop_of_rest(links, maps, v, seen[i], room)
+    G, W = record.blocks[counters[BLOCKS] :], record.inverses[counters[INVERSES] :]
+    for i in range(d * width):
+        G[i] = 0
+    for i in range(d * d):
+        W[i] = 0
+    column = 0
+    for i in range(degree):
+        du = dims[around[i]]
+        if sizes[i] > 0:
+            for a in range(d):
+                for b in range(du):
+                    x = factors[i, a * du + b] / total * (sizes[i] / total)
+                    G[a * width + column + b] = -x
+        column += du
+    for a in range(d):
+        if total > 0:
+            W[a * d + a] = 1 / total / record.unit
+    counters[BLOCKS] += d * width
+    counters[INVERSES] += d * d
+    if total == 0:
+        counters[FREE] += d
+    detach(links.edges, links.vertices, maps, v, seen)
+    for i in range(degree):
+        u, m = around[i], sizes[i]
+        du = dims[u]
+        if m == 0:
+            continue
+        if loop > 0:
+            put_scaled(rows, 0, (du, 0), factors[i], (d, du), loop / total)
+            for k in range(d):
+                rows.noise[k] = noise[i] * (loop / total)
+            put_loop(links, maps, u, rows, d, room.order)
+        for k in range(i):
+            w, n = around[k], sizes[k]
+            dw = dims[w]
+            if n == 0:
+                continue
+            put_scaled(rows, 0, (du + dw, 0), factors[i], (d, du), n / total)
+            put_scaled(rows, 0, (du + dw, du), factors[k], (d, dw), -m / total)
+            for a in range(d):
+                level = math.hypot(n / total * noise[i], m / total * noise[k])
+                rows.noise[a] = level + EPS * min(m, n)
+            add_edge(links, maps, u, w, rows, d)
+    return True

@@ -1,0 +1,194 @@
+"""LLVM code of the operations in ``simd``."""
+
+import functools
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import models, register_model
+
+
+class Vector(types.Type):
+    """Type of ``count`` numbers of the scalar type ``kind`` in one register."""
+
+    def __init__(self, kind, count):
+        self.kind, self.count = kind, count
+        super().__init__(name=f"Vector({kind}, {count})")
+
+
+def number_of(kind):
+    """Return the real type of a number's parts."""
+    return getattr(kind, "underlying_float", kind)
+
+
+@register_model(Vector)
+class VectorModel(models.PrimitiveModel):
+    """An LLVM vector of real parts, each before its imaginary part; a single real is a scalar."""
+
+    def __init__(self, manager, vector):
+        number = manager.lookup(number_of(vector.kind)).get_value_type()
+        count = vector.count * (1 + (number_of(vector.kind) != vector.kind))
+        super().__init__(manager, vector, number if count == 1 else ir.VectorType(number, count))
+
+
+class Registers:
+    """Instructions for vectors of one type."""
+
+    def __init__(self, context, builder, vector):
+        self.context, self.builder = context, builder
+        self.kind, self.real = vector.kind, number_of(vector.kind)
+        self.type, self.lanes = context.get_value_type(vector), vector.count
+        self.is_complex = self.real != self.kind
+        self.count = vector.count * (1 + self.is_complex)
+
+    def tuple_of(self, make, count, at, step):
+        """Return the tuple of make(at), make(at + step), ..."""
+        found = []
+        for _ in range(count):
+            found.append(make(at))
+            at = self.builder.add(at, step)
+        return cgutils.pack_array(self.builder, found)
+
+    def address(self, array_type, array, at):
+        struct = self.context.make_array(array_type)(self.context, self.builder, array)
+        return self.builder.gep(struct.data, [at])
+
+    def like(self, number):
+        """Return the LLVM type of as many numbers of another real type."""
+        number = self.context.get_value_type(number)
+        return number if self.count == 1 else ir.VectorType(number, self.count)
+
+    def cast(self, value, kind, other):
+        kind, other = number_of(kind), number_of(other)
+        if kind.bitwidth == other.bitwidth:
+            return value
+        cast = self.builder.fpext if kind.bitwidth < other.bitwidth else self.builder.fptrunc
+        return cast(value, self.like(other))
+
+    def in_memory(self, array_type, array, at):
+        """Return the address of a vector in an array, and the alignment of the array's numbers."""
+        kind = number_of(array_type.dtype)
+        place = self.address(array_type, array, at)
+        return self.builder.bitcast(place, self.like(kind).as_pointer()), kind.bitwidth // 8
+
+    def first(self, count_type, count):
+        """Return the mask of the first ``count`` numbers; None for all of them."""
+        if self.lanes == 1 or isinstance(count_type, types.NoneType | types.Omitted):
+            return None
+        indices = ir.VectorType(ir.IntType(32), self.count)
+        limit = self.everywhere(self.builder.trunc(count, ir.IntType(32)), indices)
+        places = ir.Constant(indices, [i * self.lanes // self.count for i in range(self.count)])
+        return self.builder.icmp_signed("<", places, limit)
+
+    def loaded(self, array_type, array, at, mask=None):
+        place, align = self.in_memory(array_type, array, at)
+        if mask is None:
+            value = self.builder.load(place, align=align)
+        else:
+            zero = ir.Constant(place.type.pointee, None)
+            value = self.masked("load", zero.type, place, ir.IntType(32)(align), mask, zero)
+        return self.cast(value, array_type.dtype, self.kind)
+
+    def store(self, value, array_type, array, at, mask=None):
+        place, align = self.in_memory(array_type, array, at)
+        value = self.cast(value, self.kind, array_type.dtype)
+        if mask is None:
+            self.builder.store(value, place, align=align)
+        else:
+            self.masked("store", ir.VoidType(), value, place, ir.IntType(32)(align), mask)
+
+    def masked(self, what, result, *args):
+        real = next(x.type.pointee.element for x in args if isinstance(x.type, ir.PointerType))
+        name = f"llvm.masked.{what}.v{self.count}f{32 if real == ir.FloatType() else 64}.p0"
+        kind = ir.FunctionType(result, [x.type for x in args])
+        function = cgutils.get_or_insert_function(self.builder.module, kind, name)
+        return self.builder.call(function, args)
+
+    def everywhere(self, x, vector=None):
+        """Return a vector with x at all places."""
+        if self.count == 1:
+            return x
+        first = ir.Constant(vector or self.type, ir.Undefined)
+        first = self.builder.insert_element(first, x, ir.IntType(32)(0))
+        return self.shuffled(first, [0] * self.count)
+
+    def shuffled(self, value, places):
+        constant = ir.Constant(ir.VectorType(ir.IntType(32), len(places)), places)
+        return self.builder.shuffle_vector(value, value, constant)
+
+    def entry(self, array_type, array, at, sign, conjugate):
+        """Return the real and imaginary part of sign times an entry, each as a vector.
+
+        The latter is None for real numbers.
+        """
+        value = self.context.unpack_value(
+            self.builder, array_type.dtype, self.address(array_type, array, at)
+        )
+        value = self.context.cast(self.builder, value, array_type.dtype, self.kind)
+        sign = self.context.cast(self.builder, sign, types.float64, self.real)
+        if not self.is_complex:
+            return self.everywhere(self.builder.fmul(value, sign)), None
+        return self.parts(value, sign, conjugate)
+
+    def parts(self, value, sign=None, conjugate=False):
+        """Return the real and imaginary part of sign times a number, each as a vector."""
+        number = self.context.make_complex(self.builder, self.kind, value)
+        real, imaginary = number.real, number.imag
+        if conjugate:
+            imaginary = self.builder.fneg(imaginary)
+        if sign is not None:
+            real, imaginary = self.builder.fmul(real, sign), self.builder.fmul(imaginary, sign)
+        return self.everywhere(real), self.everywhere(imaginary)
+
+    def spread(self, x):
+        """Return the real and imaginary parts of a vector's numbers, each at both places."""
+        if not self.is_complex:
+            return x, None
+        even = [i - i % 2 for i in range(self.count)]
+        return self.shuffled(x, even), self.shuffled(x, [i + 1 for i in even])
+
+    def folded(self, value):
+        """Return the sum of a vector's numbers: half by half, where it has two halves."""
+        each, count = 1 + self.is_complex, self.count
+        while count % (2 * each) == 0:
+            count //= 2
+            low = self.shuffled(value, list(range(count)))
+            high = self.shuffled(value, list(range(count, 2 * count)))
+            value = self.builder.fadd(low, high)
+        if self.count == 1:
+            return value
+        sums = []
+        for part in range(each):
+            entries = [
+                self.builder.extract_element(value, ir.IntType(32)(i))
+                for i in range(part, count, each)
+            ]
+            sums.append(functools.reduce(self.builder.fadd, entries))
+        if not self.is_complex:
+            return sums[0]
+        number = self.context.make_complex(self.builder, self.kind)
+        number.real, number.imag = sums
+        return number._getvalue()
+
+    def added(self, total, parts, y, exact=False):
+        """Return a vector plus the product of an entry's parts with another vector, fused.
+
+        Where ``exact``, the products of complex numbers are not.
+        """
+        real, imaginary = parts
+        if imaginary is None:
+            return self.fused(real, y, total)
+        turned = self.shuffled(y, [i ^ 1 for i in range(self.count)])
+        signs = ir.Constant(self.type, [-1.0, 1.0] * (self.count // 2))
+        turned = self.builder.fmul(turned, signs)
+        if not exact:
+            return self.fused(imaginary, turned, self.fused(real, y, total))
+        products = self.builder.fmul(real, y), self.builder.fmul(imaginary, turned)
+        return self.builder.fadd(total, self.builder.fadd(*products))
+
+    def fused(self, x, y, z):
+        width = "" if self.count == 1 else f"v{self.count}"
+        kind = ir.FunctionType(self.type, [self.type] * 3)
+        name = f"llvm.fma.{width}f{self.real.bitwidth}"
+        function = cgutils.get_or_insert_function(self.builder.module, kind, name)
+        return self.builder.call(function, (x, y, z))

@@ -1,0 +1,317 @@
+"""What a cochain's energy becomes under coarsening, line by line, so that the lines add up."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from sheafcoarsen._kernels.operators import sum_products
+from sheafcoarsen._support import (
+    RESIDUAL_LIMIT,
+    ReadOnly,
+    cochain,
+    eps_of,
+    offsets,
+    read_only,
+    residual_ratio,
+    tables,
+    zero_level,
+)
+from sheafcoarsen.coarsening._coarsen import Coarsening, check_coarsening
+from sheafcoarsen.operators import apply_coboundary, as_columns
+from sheafcoarsen.sheaf import CellularSheaf
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EnergyLedger(ReadOnly):
+    """The energy of a fine cochain x, split into what the coarse space keeps and what it discards.
+
+    Kept is x_ret = R R* x, discarded x_disc = x - x_ret (``eq:retained_discarded_definition``). For
+    internal modes the internal lines are sums over modes, ``lambda_i |alpha_i|^2`` each
+    (``eq:retained_internal_energy_modes``, ``eq:discarded_norm_truncation``,
+    ``eq:discarded_energy_truncation``; ``prop:truncation_loss``).
+
+    Per cluster, shape (K,) or (K, h)::
+
+        retained_internal    norm(delta_a x_ret)^2   what a crossing-only sheaf omits
+                             (eq:loss_accounting_realization)
+        discarded_internal   norm(delta_a x_disc)^2  truncation loss (eq:loss_accounting_truncation)
+        internal_coupling    2 Re <delta_a x_ret, delta_a x_disc>, zero for spectral internal
+                             modes alone
+        discarded_norm2      norm(x_disc)^2 on the cluster
+        truncation_bound     E_a / lambda_{r_a+1}, which bounds discarded_norm2
+                             (eq:spectral_gap_truncation_bound); None unless the modes
+                             are spectral and internal
+
+    Totals, float or (h,), delta_X being the rows of delta of edges that cross between clusters::
+
+        retained_crossing    norm(delta_X x_ret)^2
+        crossing_coupling    2 Re <delta_X x_ret, delta_X x_disc>, either sign
+        discarded_crossing   norm(delta_X x_disc)^2
+        fine_energy          norm(delta x)^2, computed on its own: the six lines add up to it
+        galerkin_energy      norm(delta x_ret)^2, the energy of what is kept
+        realization_loss     sum of retained_internal
+        truncation_loss      sum of discarded_internal
+        closure              (sum of lines - fine_energy) / (sum of their moduli)
+
+    Near a global section every line is rounding and ``closure`` says nothing; the gap is then to be
+    measured against norm(delta)^2 norm(x)^2.
+
+    Attributes
+    ----------
+    retained_internal, discarded_internal, internal_coupling, discarded_norm2 : ndarray
+        Shape (K,) or (K, h).
+    truncation_bound : ndarray or None
+    retained_crossing, crossing_coupling, discarded_crossing, fine_energy : float or ndarray
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+    >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
+    >>> E = sc.energy_ledger(C, [1.0, 0.0, 0.0, 0.0])
+    >>> E.fine_energy, E.discarded_internal.round(12)
+    (1.0, array([1., 0.]))
+    """
+
+    retained_internal: np.ndarray
+    discarded_internal: np.ndarray
+    internal_coupling: np.ndarray
+    discarded_norm2: np.ndarray
+    truncation_bound: np.ndarray | None
+    retained_crossing: float | np.ndarray
+    crossing_coupling: float | np.ndarray
+    discarded_crossing: float | np.ndarray
+    fine_energy: float | np.ndarray
+
+    @property
+    def galerkin_energy(self) -> float | np.ndarray:
+        """The energy that is kept, z* L_Gal z = norm(delta x_ret)^2.
+
+        See ``eq:galerkin_energy_identity``.
+        """
+        return self.realization_loss + self.retained_crossing
+
+    @property
+    def realization_loss(self) -> float | np.ndarray:
+        """Retained internal energy, which a sheaf of crossing edges alone omits."""
+        return _total(self.retained_internal)
+
+    @property
+    def truncation_loss(self) -> float | np.ndarray:
+        """Internal energy of the discarded part."""
+        return _total(self.discarded_internal)
+
+    @property
+    def lines(self) -> dict[str, float | np.ndarray]:
+        """The six lines that add up to the fine energy."""
+        return {
+            "retained internal": self.realization_loss,
+            "discarded internal": self.truncation_loss,
+            "internal coupling": _total(self.internal_coupling),
+            "retained crossing": self.retained_crossing,
+            "crossing coupling": self.crossing_coupling,
+            "discarded crossing": self.discarded_crossing,
+        }
+
+    @property
+    def closure(self) -> float | np.ndarray:
+        """(sum of lines - fine energy) / (sum of their moduli), 0 where all vanish."""
+        return closure_of(self.lines, self.fine_energy)
+
+    def _shown(self) -> dict[str, float | np.ndarray]:
+        """The lines and what they add up to."""
+        totals = {
+            "fine energy": self.fine_energy,
+            "kept (Galerkin) energy": self.galerkin_energy,
+            "closure": self.closure,
+        }
+        return {**self.lines, **totals}
+
+    def __repr__(self) -> str:
+        return "EnergyLedger\n" + tables.number_lines(self._shown())
+
+    def _repr_html_(self) -> str:
+        return tables.table(tables.number_rows(self._shown()), caption="EnergyLedger")
+
+
+def closure_of(lines: dict, energy: Any) -> float | np.ndarray:
+    """Return (sum of lines - energy) / (sum of their moduli), 0 where all vanish."""
+    values = np.array(list(lines.values()))
+    gap, size = values.sum(axis=0) - energy, np.abs(values).sum(axis=0)
+    result = np.divide(gap, size, out=np.zeros_like(size), where=size != 0)
+    return result if result.ndim else float(result)
+
+
+def _total(per_cluster: np.ndarray) -> float | np.ndarray:
+    total = per_cluster.sum(axis=0)
+    return total if total.ndim else float(total)
+
+
+def isometry_defect(C: Coarsening) -> np.ndarray:
+    """Return norm(R_a* R_a - I) in units of n eps norm(R_a)^2 for every cluster, shape (K,)."""
+    R = C.prolongation
+    gram = scipy.sparse.coo_array(
+        R.conj().T @ R - scipy.sparse.eye_array(R.shape[1], dtype=R.dtype)
+    )
+    column_cluster = np.repeat(np.arange(len(C.ranks)), C.ranks)
+    rows, _ = gram.coords
+    with np.errstate(over="ignore"):
+        squares = np.bincount(
+            column_cluster[rows], np.abs(gram.data).astype(np.float64) ** 2, minlength=len(C.ranks)
+        )
+    return residual_ratio(
+        np.sqrt(squares),
+        np.maximum(C.clusters.dims, C.ranks),
+        eps_of(R.dtype),
+        np.maximum(C.ranks, 1),
+    )
+
+
+def check_isometry(C: Coarsening, what: str) -> None:
+    """Refuse a coarsening whose R is not an isometry, for the sake of ``what``."""
+    bad = np.flatnonzero(isometry_defect(C) > RESIDUAL_LIMIT)
+    if bad.size:
+        raise ValueError(
+            f"{what} needs an isometry, but R_a* R_a is not the identity in cluster {bad[0]} "
+            f"(and {bad.size - 1} others): orthonormalize each block, e.g. numpy.linalg.qr(R_a)[0]"
+        )
+
+
+def energy_ledger(C: Coarsening, x: npt.ArrayLike) -> EnergyLedger:
+    """Account for the energy norm(delta x)^2 of a fine cochain as a sum of six lines.
+
+    The lines are those of docs/conventions.md, section 4.
+    With x_ret = R R* x and x_disc = x - x_ret, each line is computed from the cochains themselves,
+    none as a remainder, so that the closure is a check. For spectral internal modes the internal
+    lines are the paper's two losses (``cor:truncation_realization_errors``).
+
+    Parameters
+    ----------
+    C : Coarsening
+        Its R must be an isometry.
+    x : array_like, shape (dim_c0,) or (dim_c0, h)
+
+    Returns
+    -------
+    EnergyLedger
+
+    Raises
+    ------
+    ValueError
+        For a basis that is not orthonormal.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> C = sc.coarsen(sc.CellularSheaf.constant(nx.path_graph(4)), sc.Partition([0, 0, 1, 1]), 1)
+    >>> E = sc.energy_ledger(C, [0.0, 1.0, 2.0, 4.0])
+    >>> E.fine_energy, round(E.truncation_loss, 12), round(E.retained_crossing, 12)
+    (6.0, 5.0, 6.25)
+    """
+    x = cochain(check_coarsening(C).fine, x, "x", " of the fine sheaf")
+    check_isometry(C, "the ledger")
+    R, columns, modes = C.prolongation, as_columns(x), C.modes
+    gaps = None
+    if modes is not None and modes.operator.spectral:
+        gaps = modes.next_eigenvalues, modes.operator_norms, C.fine.dtype
+    whole = slice(None)
+    return ledger_over(
+        [(C.fine, whole, whole)],
+        C.partition.labels,
+        C.fine.vertex_dims,
+        x,
+        R @ (R.conj().T @ columns),
+        gaps,
+    )
+
+
+def ledger_over(
+    parts: Iterable[tuple[CellularSheaf, Any, Any]],
+    labels: np.ndarray,
+    vertex_dims: np.ndarray,
+    x: np.ndarray,
+    retained: np.ndarray,
+    gaps: tuple[np.ndarray, np.ndarray, np.dtype] | None,
+) -> EnergyLedger:
+    """Return the ledger of a fine cochain from parts of the fine sheaf, one at a time.
+
+    Parameters
+    ----------
+    parts : iterable of (CellularSheaf, vertices, rows)
+        Some edges each, on some vertices; what of C^0 they hold.
+    labels, vertex_dims : ndarray of int, shape (n,)
+        The cluster and the stalk dimension of each fine vertex.
+    x : ndarray, shape (dim_c0,) or (dim_c0, h)
+    retained : ndarray, shape (dim_c0, h)
+        R R* x.
+    gaps : (next eigenvalues, operator norms, dtype), optional
+        Of internal modes, for the truncation bound.
+    """
+    columns, retained = as_columns(x), np.ascontiguousarray(retained)
+    discarded = columns - retained
+    K, h = int(labels.max(initial=-1)) + 1, columns.shape[1]
+    inside, crossing = np.zeros((4, K, h)), np.zeros((4, h))  # fine, retained, discarded, coupling
+    for F, vertices, rows in parts:
+        cochains = (columns, retained, discarded)
+        y, y_ret, y_disc = (apply_coboundary(F, some[rows]) for some in cochains)
+        ends = labels[vertices][F.edges]
+        internal = ends[:, 0] == ends[:, 1]
+        pairs = ((y, y), (y_ret, y_ret), (y_disc, y_disc), (2 * y_ret, y_disc))
+        for k, (left, right) in enumerate(pairs):
+            values = np.empty((F.n_edges, h))
+            sum_products(F.edge_offsets, left, right, values)
+            inside[k] += sums_by(ends[internal, 0], values[internal], K)
+            crossing[k] += values[~internal].sum(axis=0)
+    norms = np.empty((len(labels), h))
+    sum_products(offsets(vertex_dims), discarded, discarded, norms)
+    bound = None
+    if gaps is not None:
+        following, sizes, dtype = gaps
+        dims = np.bincount(labels, vertex_dims, minlength=K)
+        bound = truncation_bound(inside[0], following, sizes, dims, dtype)
+
+    def shaped(values: np.ndarray) -> np.ndarray:
+        return read_only(values.reshape(values.shape[0], *x.shape[1:]))
+
+    def total(values: np.ndarray) -> Any:
+        return float(values[0]) if x.ndim == 1 else read_only(values)
+
+    return EnergyLedger(
+        retained_internal=shaped(inside[1]),
+        discarded_internal=shaped(inside[2]),
+        internal_coupling=shaped(inside[3]),
+        discarded_norm2=shaped(sums_by(labels, norms, K)),
+        truncation_bound=None if bound is None else shaped(bound),
+        retained_crossing=total(crossing[1]),
+        crossing_coupling=total(crossing[3]),
+        discarded_crossing=total(crossing[2]),
+        fine_energy=total(crossing[0] + inside[0].sum(axis=0)),
+    )
+
+
+def sums_by(groups: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
+    """Return the sum of the rows of each group, shape (count, h)."""
+    place = groups, np.arange(len(groups))
+    select = scipy.sparse.csr_array((np.ones(len(groups)), place), shape=(count, len(groups)))
+    return select @ values
+
+
+def truncation_bound(
+    internal_energy: np.ndarray,
+    next_eigenvalues: np.ndarray,
+    operator_norms: np.ndarray,
+    dims: np.ndarray,
+    dtype: npt.DTypeLike,
+) -> np.ndarray:
+    """Return E_a / lambda_{r_a+1}: 0 where nothing is discarded, inf where that is zero."""
+    gap = next_eigenvalues.astype(np.float64)
+    level = zero_level(dims, eps_of(dtype), operator_norms.astype(np.float64))
+    gap = np.where(gap <= level, 0.0, gap)[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(gap == 0, np.inf, internal_energy / gap)

@@ -1,0 +1,350 @@
+"""Coarsens a store level after level, into stores first and in memory from where it fits."""
+
+import itertools
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sheafcoarsen._support import counted, flag, physical_memory, real_number
+from sheafcoarsen.coarsening import Coarsening, realized
+from sheafcoarsen.distributed._coarsen import coarsen, finished, made_once, place_beside
+from sheafcoarsen.distributed._open_coarsening import StoredCoarsening, open_coarsening
+from sheafcoarsen.distributed._open_store import (
+    PartitionStore,
+    SheafStore,
+    check_store,
+)
+from sheafcoarsen.distributed._to_store import write_coarsening
+from sheafcoarsen.distributed._write_store import PART_BYTES, mark, new_group, new_root
+from sheafcoarsen.distributed.header import header_of
+from sheafcoarsen.distributed.location import Place, StoreError, place_of
+from sheafcoarsen.distributed.request import Request, checked, checked_operator
+from sheafcoarsen.exceptions import SingularProblemWarning, TiedModesWarning
+from sheafcoarsen.hierarchy import (
+    GivenPartitions,
+    Hierarchy,
+    LevelPlan,
+    RankPerLevel,
+    SelectedPartitions,
+    further_levels,
+    refuse_beside_partitions,
+    tuple_of,
+)
+from sheafcoarsen.modes import LocalOperatorLike, compute_modes
+from sheafcoarsen.partition import Method, Partition
+from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
+
+SHARE = 1 / 8
+"""Of this machine's memory, what the maps of a sheaf may take that is coarsened in memory."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StoredHierarchy:
+    """A stored sheaf coarsened level after level; :func:`coarsen_levels` makes it.
+
+    ``H[i]`` is level i, a :class:`StoredCoarsening` or, from where it fits in memory, a
+    :class:`~sheafcoarsen.Coarsening`; ``len(H)`` counts both, and iteration goes through them.
+
+    Attributes
+    ----------
+    stored : tuple of StoredCoarsening
+        The levels that were made from store to store, each of the one before; all of them where the
+        result was opened again.
+    rest : Hierarchy, optional
+        What followed in memory, beginning with the sheaf of the last store; None where that does
+        not fit and there is no further level. Its levels were stored too.
+    stopped_because : str
+        Why there is no further level.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import numpy as np
+    >>> import sheafcoarsen as sc
+    >>> import sheafcoarsen.distributed as dist
+    >>> src = dist.to_store("memory://path-of-64", sc.CellularSheaf.constant(nx.path_graph(64)))
+    >>> H = dist.coarsen_levels(src, "memory://levels", factor=4, n_levels=2, rank=3)
+    >>> len(H), len(H.stored), H.lift(np.ones(H.rest.sheaves[-1].dim_c0)).shape
+    (2, 0, (64,))
+    """
+
+    stored: tuple[StoredCoarsening, ...]
+    rest: Hierarchy | None
+    stopped_because: str
+
+    def __len__(self) -> int:
+        return len(self.stored) + (len(self.rest) if self.rest is not None else 0)
+
+    def __repr__(self) -> str:
+        levels = [self[i] for i in range(len(self))]
+        sizes = [C.fine.n_vertices for C in levels[:1]] + [C.sheaf.n_vertices for C in levels]
+        where = f", {len(self.stored):,} from store to store" if self.rest is not None else ""
+        return (
+            f"StoredHierarchy({counted(len(self), 'level')}{where}: "
+            f"{' -> '.join(map(str, sizes)) or 'none'} vertices; stopped because "
+            f"{self.stopped_because})"
+        )
+
+    def __getitem__(self, i: int) -> Any:
+        levels = self.stored if self.rest is None else (*self.stored, *self.rest)
+        return levels[i]
+
+    def lift(self, z: npt.ArrayLike) -> np.ndarray:
+        """Return R_0 R_1 ... z, a cochain of the finest sheaf, for one of the coarsest.
+
+        Parameters
+        ----------
+        z : array_like, shape (dim_c0 of the coarsest sheaf,) or (that, h)
+
+        Returns
+        -------
+        ndarray, shape (dim_c0 of the finest sheaf,) or (that, h)
+        """
+        x = np.asarray(z) if self.rest is None else self.rest.lift(z)
+        for C in reversed(self.stored):
+            x = C.lift(x)
+        return x
+
+    def pool(self, x: npt.ArrayLike) -> np.ndarray:
+        """Return ... R_1* R_0* x, a cochain of the coarsest sheaf, for one of the finest.
+
+        Parameters
+        ----------
+        x : array_like, shape (dim_c0 of the finest sheaf,) or (that, h)
+
+        Returns
+        -------
+        ndarray, shape (dim_c0 of the coarsest sheaf,) or (that, h)
+        """
+        z = np.asarray(x)
+        for C in self.stored:
+            z = C.pool(z)
+        return z if self.rest is None else self.rest.pool(z)
+
+
+def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
+    src: SheafStore,
+    out: object,
+    factor: float = 10,
+    n_levels: int | None = None,
+    min_vertices: int = 100,
+    *,
+    rank: RankPerLevel,
+    partitions: Iterable[Partition | PartitionStore] | None = None,
+    method: Method = "auto",
+    local_operator: LocalOperatorLike = "internal",
+    loops: bool = True,
+    compress: bool = True,
+    seed: int = 0,
+    memory_bytes: float | None = None,
+    client: Any = None,
+    progress: bool = False,
+    storage_options: dict[str, Any] | None = None,
+) -> StoredHierarchy:
+    """Coarsen a stored sheaf, then its coarse sheaf, and so on: the bits of ``sc.coarsen_levels``.
+
+    Level i goes into the store ``out``/level-i, shard by shard while the maps of the sheaf before
+    it are too large for memory, and is made in memory from where they fit. The same call goes on
+    with what it left unfinished; :func:`open_levels` opens what is finished.
+
+    Parameters
+    ----------
+    src : SheafStore
+    out : path or address
+        A folder for the stores.
+    factor, n_levels, min_vertices, rank, partitions, method, local_operator, loops, compress, seed
+        See :func:`sheafcoarsen.coarsen_levels`.
+    memory_bytes : float, optional
+        Bytes of maps up to which a sheaf is coarsened in memory, by default an eighth of this
+        machine's memory; 0 never does.
+    client, progress, storage_options
+        See :func:`coarsen`.
+
+    Returns
+    -------
+    StoredHierarchy
+
+    Raises
+    ------
+    FileExistsError, BlockingIOError, MemoryError, StoreError, RuntimeError, ValueError, TypeError
+        As :func:`coarsen` and :func:`sheafcoarsen.coarsen_levels`.
+
+    Warns
+    -----
+    TiedModesWarning, SingularProblemWarning
+        As :func:`coarsen`.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> import sheafcoarsen.distributed as dist
+    >>> F = sc.CellularSheaf.random(nx.grid_2d_graph(20, 20), 2, 3, seed=3)
+    >>> src = dist.to_store("memory://four-hundred", F)
+    >>> H = dist.coarsen_levels(src, "memory://down", min_vertices=5, rank=2, memory_bytes=5e4)
+    >>> [C.sheaf.n_vertices for C in H], len(H.stored)
+    ([40, 4], 1)
+    >>> [C.sheaf.n_vertices for C in dist.open_levels("memory://down")]
+    [40, 4]
+    """
+    check_store(src, "src")
+    if memory_bytes is None:
+        memory_bytes = SHARE * physical_memory()
+    memory_bytes = real_number("memory_bytes", memory_bytes)
+    if not memory_bytes >= 0:
+        raise ValueError(f"`memory_bytes` must be at least 0, got {memory_bytes:g}")
+    operator = checked_operator(local_operator)
+    loops, compress = flag("loops", loops), flag("compress", compress)
+    progress = flag("progress", progress)
+    place = place_beside(src, out, storage_options)
+    others = [name for name in place.names() if not re.fullmatch(r"level-\d+|zarr.json", name)]
+    if others:
+        raise FileExistsError(f"{place.url} exists and is another's: give another path")
+    selection: dict[str, Any] = {
+        "factor": factor,
+        "n_levels": n_levels,
+        "min_vertices": min_vertices,
+        "method": method,
+        "seed": seed,
+    }
+    source: GivenPartitions | SelectedPartitions
+    if partitions is None:
+        source = SelectedPartitions(**selection, progress=progress)
+    else:
+        refuse_beside_partitions(selection)
+        given = tuple_of(partitions)  # type: ignore[arg-type]
+        loaded = tuple(P.load() if isinstance(P, PartitionStore) else P for P in given)
+        source = GivenPartitions(src, loaded)  # type: ignore[arg-type]
+    plan = LevelPlan(source, rank)
+    options: dict[str, Any] = {"local_operator": operator, "loops": loops, "compress": compress}
+    stored: list[StoredCoarsening] = []
+    rest: Hierarchy | None = None
+    with warnings_at_the_caller():
+        for i in itertools.count():
+            above = stored[-1].sheaf if stored else src
+            if above.n_bytes <= memory_bytes:
+                rest = in_memory(above, place, plan, i, options, progress)
+                why = rest.stopped_because
+                break
+            step = plan.next(skeleton_of(above), i)
+            if isinstance(step, str):
+                why = step
+                break
+            P, ranks = step
+            level = place / f"level-{i}"
+            C = coarsen(
+                above,
+                level.url,
+                P,
+                ranks,  # type: ignore[arg-type]
+                client=client,
+                progress=progress,
+                storage_options=place.options,
+                **options,
+            )
+            if partitions is None and not C.sheaf.dim_c0:
+                why = f"level {i} would keep no mode of any cluster"
+                break
+            stored.append(C)
+    count = len(stored) + (len(rest) if rest is not None else 0)
+    new_group(place)
+    names = [f"level-{i}" for i in range(count)]
+    mark(new_root(place), kind="hierarchy", levels=names, stopped_because=why)
+    return StoredHierarchy(tuple(stored), rest, why)
+
+
+def skeleton_of(store: SheafStore) -> CellularSheaf:
+    """Return a stored sheaf without its maps, from which clusters are selected."""
+    edges, vertex_dims, edge_dims = store.topology()
+    nothing = np.zeros(0, store.dtype)
+    return trusted_sheaf(
+        edges, vertex_dims.astype(np.int64), np.zeros(len(edge_dims), np.int64), nothing, nothing
+    )
+
+
+def in_memory(
+    above: SheafStore,
+    place: Place,
+    plan: LevelPlan,
+    begin: int,
+    options: dict[str, Any],
+    progress: bool,
+) -> Hierarchy:
+    """Make the levels of a plan from ``begin`` on in memory, and store them."""
+    finest = above.load()
+    make_modes = partial(compute_modes, operator=options["local_operator"], progress=progress)
+    realize = partial(realized, loops=options["loops"], compress=options["compress"])
+    levels, why, _ = further_levels(finest, plan, make_modes, realize, begin=begin)
+    for i, C in enumerate(levels, begin):
+        rank = plan.rank(i)
+        asked = checked(above, C.partition, rank, **options)  # type: ignore[arg-type]
+        above = stored_level(place / f"level-{i}", asked, C).sheaf
+    return Hierarchy(finest, tuple(levels), why)
+
+
+def stored_level(place: Place, asked: Request, C: Coarsening) -> StoredCoarsening:
+    """Return a level that was made in memory as a store, written where it is not yet."""
+    return finished(place, asked) or made_once(
+        place, asked, lambda root: write_coarsening(root, C, PART_BYTES, asked.source, asked.run)
+    )
+
+
+def open_levels(url: object, *, source: object = None, **storage_options: Any) -> StoredHierarchy:
+    """Open what :func:`coarsen_levels` has made, all of it in stores.
+
+    Parameters
+    ----------
+    url : path or address
+        What :func:`coarsen_levels` was given as ``out``.
+    source : path, address or SheafStore, optional
+        Where the store that they were made of is; see :func:`open_coarsening`.
+    **storage_options
+        What the file system must be told; see fsspec.
+
+    Returns
+    -------
+    StoredHierarchy
+
+    Raises
+    ------
+    StoreError
+        Where there is none, it is unfinished, or its source is gone.
+
+    Examples
+    --------
+    >>> import sheafcoarsen as sc
+    >>> import sheafcoarsen.distributed as dist
+    >>> F = sc.CellularSheaf.constant([[k, k + 1] for k in range(63)])
+    >>> src = dist.to_store("memory://sixty-four", F)
+    >>> H = dist.coarsen_levels(src, "memory://four-and-one", factor=16, n_levels=1, rank=3)
+    >>> H = dist.open_levels("memory://four-and-one")
+    >>> len(H), H.stopped_because
+    (1, '`n_levels` = 1')
+    """
+    place = place_of(url, storage_options)
+    header = header_of(place)
+    if header.kind != "hierarchy":
+        raise StoreError(f"{place.url}: holds a {header.kind}, not levels")
+    levels: list[StoredCoarsening] = []
+    for name in header.levels:
+        levels.append(open_coarsening(f"{place.url}/{name}", source=source, **place.options))
+        source = levels[-1].sheaf
+    return StoredHierarchy(tuple(levels), None, header.stopped_because)
+
+
+@contextmanager
+def warnings_at_the_caller() -> Iterator[None]:
+    """Let what levels warn of point to the line that asked for them all."""
+    with warnings.catch_warnings(record=True) as said:
+        for kind in (TiedModesWarning, SingularProblemWarning):
+            warnings.simplefilter("always", kind)
+        yield
+    for warning in said:
+        warnings.warn(warning.message, stacklevel=4)

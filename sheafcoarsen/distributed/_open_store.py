@@ -1,0 +1,427 @@
+"""A sheaf in a store: its topology whole, its maps in parts, read one part at a time."""
+
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sheafcoarsen._kernels.arrays import scan
+from sheafcoarsen._support import (
+    ReadOnly,
+    check_squares,
+    counted,
+    decode_labels,
+    offsets,
+    ranges,
+    read_only,
+)
+from sheafcoarsen.distributed.arrays import Root, read_array
+from sheafcoarsen.distributed.header import REMEDY, header_of
+from sheafcoarsen.distributed.location import Place, StoreError, place_of
+from sheafcoarsen.partition import Partition
+from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
+
+ENDS: tuple[Literal["tail", "head"], ...] = ("tail", "head")
+
+
+class SheafStore(ReadOnly):
+    """A stored sheaf: sizes are at hand, the topology on request, the maps part by part.
+
+    :func:`open_store`, :func:`to_store` and :func:`write_store` return it, and so does a coarsening
+    of one, as its coarse sheaf.
+
+    Attributes
+    ----------
+    url : str
+    n_vertices, n_edges, dim_c0, dim_c1 : int
+    dtype : dtype
+        The scalar type of the maps.
+    n_bytes : int
+        Of all maps.
+    parts : list of str
+        The names of the parts, in the order in which they stand in the store.
+    largest_entry : float
+        The largest modulus of a map entry.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> import sheafcoarsen.distributed as dist
+    >>> F = sc.CellularSheaf.random(nx.grid_2d_graph(6, 6), 2, 3, seed=3)
+    >>> src = dist.to_store("memory://grid", F, part_bytes=2000)
+    >>> src
+    SheafStore('memory://grid': 36 vertices, 60 edges, float64, 5.76 kB in 3 parts)
+    >>> edges, vertex_dims, edge_dims = src.topology()
+    >>> tail, head = src.maps(0)
+    >>> len(edges), tail.shape, bool((src.load().tail_data == F.tail_data).all())
+    (60, (114,), True)
+    """
+
+    def __init__(self, place: Place) -> None:
+        header = self.header = header_of(place)
+        if header.kind not in ("sheaf", "coarsening"):
+            raise StoreError(f"{place.url}: holds a {header.kind}, not a sheaf")
+        self.place, self.url = place, place.url
+        self.root = Root(place, header.id, header.version)
+        self.parts, self.dtype = header.parts, np.dtype(header.dtype).newbyteorder("=")
+        self.n_vertices, self.n_edges = header.n_vertices, header.n_edges
+        self.dim_c0, self.dim_c1 = header.dim_c0, header.dim_c1
+        self.n_bytes, self.largest_entry = header.n_bytes, float(header.largest_entry)
+
+    def array(
+        self,
+        name: str,
+        dtype: npt.DTypeLike | None = None,
+        shape: tuple[int | None, ...] = (None,),
+        what: str = "",
+    ) -> np.ndarray:
+        """Read one of its arrays, see `read_array`."""
+        return read_array(self.root, name, dtype, shape, what)
+
+    def numbers(self, name: str, below: int, shape: tuple[int | None, ...] = (None,)) -> np.ndarray:
+        """Read an array of integers of at least 0 and less than ``below``.
+
+        Raises
+        ------
+        StoreError
+        """
+        values = self.array(name, None, shape)
+        if values.size and not 0 <= values.min() <= values.max() < below:
+            bad = np.flatnonzero((values < 0) | (values >= below))[0]
+            raise StoreError(
+                f"{self.url}: the array {name} holds {values.reshape(-1)[bad]} at index {bad}, "
+                f"outside of 0 .. {below - 1}"
+            )
+        return values
+
+    @cached_property
+    def part_ptr(self) -> np.ndarray:
+        """Where the edges of each part begin among those stored, shape (P + 1,)."""
+        starts = self.numbers("part_ptr", self.n_edges + 1, (len(self.parts) + 1,))
+        if starts[0] or starts[-1] != self.n_edges or (starts[1:] < starts[:-1]).any():
+            raise StoreError(
+                f"{self.url}: the array part_ptr must ascend from 0 to {self.n_edges} edges"
+            )
+        return read_only(starts)
+
+    @cached_property
+    def edge_numbers(self) -> np.ndarray | None:
+        """The number of each edge in the order in which they are stored; None where it is that."""
+        if not self.header.permuted:
+            return None
+        found = self.numbers("edge_numbers", self.n_edges, (self.n_edges,))
+        if not np.bincount(found, minlength=self.n_edges).all():
+            raise StoreError(f"{self.url}: the array edge_numbers holds an edge twice")
+        return read_only(found)
+
+    def edges_of(self, p: int) -> np.ndarray:
+        """Return the numbers of the edges of part ``p``, ascending.
+
+        Parameters
+        ----------
+        p : int
+            The part.
+
+        Returns
+        -------
+        ndarray of int
+        """
+        lo, hi = self.part_ptr[self._part(p) : self._part(p) + 2]
+        return np.arange(lo, hi) if self.edge_numbers is None else self.edge_numbers[lo:hi]
+
+    def topology(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the edges, shape (m, 2), and the dimensions of vertex and edge stalks, in memory.
+
+        Returns
+        -------
+        edges, vertex_dims, edge_dims : ndarray of int
+
+        Raises
+        ------
+        StoreError
+            For a chunk that is missing or damaged.
+        """
+        edges = self.numbers("edges", self.n_vertices, (self.n_edges, 2))
+        vertex_dims = self.vertex_dims()
+        edge_dims = self.numbers("edge_dims", self.dim_c1 + 1, (self.n_edges,))
+        # as floats, because integers might wrap around
+        entries = sum(
+            np.einsum("i,i", edge_dims, vertex_dims[edges[:, end]], dtype=float) for end in (0, 1)
+        )
+        sizes = (int(edge_dims.sum(dtype=np.int64)), int(entries) * self.dtype.itemsize)
+        if sizes != (said := (self.dim_c1, self.n_bytes)):
+            raise StoreError(
+                f"{self.url}: `dim_c1` and `n_bytes` are {said} in zarr.json, but {sizes} in its "
+                f"arrays: {REMEDY}"
+            )
+        return edges, vertex_dims, edge_dims
+
+    def vertex_dims(self) -> np.ndarray:
+        """Return the dimensions of the vertex stalks, shape (n,)."""
+        dims = self.numbers("vertex_dims", self.dim_c0 + 1, (self.n_vertices,))
+        if (total := int(dims.sum(dtype=np.int64))) != self.dim_c0:
+            raise StoreError(
+                f"{self.url}: `dim_c0` is {self.dim_c0} in zarr.json, but {total} in its arrays: "
+                f"{REMEDY}"
+            )
+        return dims
+
+    def _part(self, p: int) -> int:
+        if isinstance(p, bool) or not isinstance(p, int | np.integer):
+            raise TypeError(f"a part is named by an integer, got {p!r}")
+        if not -len(self.parts) <= p < len(self.parts):
+            raise IndexError(f"part {p} is out of range for {len(self.parts)} parts")
+        return int(p) % len(self.parts)
+
+    def maps(self, p: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the maps of the edges of part ``p``, those of tails and those of heads.
+
+        Parameters
+        ----------
+        p : int
+            The part.
+
+        Returns
+        -------
+        tail, head : ndarray
+            Map after map in the order of ``edges_of(p)``, each row-major.
+
+        Raises
+        ------
+        StoreError
+            For a chunk that is missing or damaged; it names the chunk.
+        """
+        return self.maps_at(p, "tail"), self.maps_at(p, "head")
+
+    def maps_at(self, p: int, end: Literal["tail", "head"]) -> np.ndarray:
+        """Return the maps of one end of the edges of part ``p``.
+
+        Parameters
+        ----------
+        p : int
+            The part.
+        end : {"tail", "head"}
+
+        Returns
+        -------
+        ndarray
+
+        Raises
+        ------
+        StoreError
+            For a chunk that is missing or damaged; it names the chunk.
+        """
+        part = self._part(p)
+        name = f"parts/{self.parts[part]}/{end}"
+        values = self.array(name, self.dtype, what=f"part {part}")
+        check_entries(f"{self.url}: part {part}: the {end} maps", values)
+        return values
+
+    def sized_maps_at(self, p: int, end: Literal["tail", "head"], entries: int) -> np.ndarray:
+        """Return the maps of one end of part ``p``, of which there must be ``entries`` entries.
+
+        Raises
+        ------
+        StoreError
+        """
+        maps = self.maps_at(p, end)
+        if len(maps) != entries:
+            raise StoreError(
+                f"{self.url}: part {p} holds {len(maps)} entries of {end} maps, but {entries} by "
+                f"its dimensions"
+            )
+        return maps
+
+    def load(self) -> CellularSheaf:
+        """Return the whole sheaf in memory.
+
+        Returns
+        -------
+        CellularSheaf
+
+        Raises
+        ------
+        StoreError
+            For a chunk that is missing or damaged, or of another length than the dimensions say.
+        """
+        edges, vertex_dims, edge_dims = (
+            array.astype(np.int64, copy=False) for array in self.topology()
+        )
+        data = []
+        starts = [offsets(edge_dims * vertex_dims[edges[:, end]]) for end in (0, 1)]
+        flat = [np.empty(int(where[-1]), self.dtype) for where in starts]
+        for p in range(len(self.parts)):
+            numbers = self.edges_of(p)
+            for out, where, end in zip(flat, starts, ENDS, strict=True):
+                lengths = where[numbers + 1] - where[numbers]
+                maps = self.sized_maps_at(p, end, int(lengths.sum()))
+                if self.edge_numbers is None:
+                    lo = int(where[numbers[0]]) if len(numbers) else 0
+                    out[lo : lo + len(maps)] = maps
+                else:
+                    out[ranges(where[numbers], lengths)] = maps
+        data = [read_only(values) for values in flat]
+        names = self._vertex_labels()
+        return trusted_sheaf(edges, vertex_dims, edge_dims, data[0], data[1], names)
+
+    def _vertex_labels(self) -> tuple | None:
+        """Return the graph's own node names, where they were stored."""
+        if not self.header.vertex_labels:
+            return None
+        try:
+            return decode_labels(self.array("vertex_labels").astype(np.uint8), self.n_vertices)
+        except ValueError as error:
+            raise StoreError(f"{self.url}: {error}") from None
+
+    def __repr__(self) -> str:
+        parts = counted(len(self.parts), "part")
+        return (
+            f"SheafStore({self.url!r}: {self.n_vertices} vertices, {self.n_edges} edges, "
+            f"{self.dtype}, {amount(self.n_bytes)} in {parts})"
+        )
+
+
+class PartitionStore:
+    """A stored partition; :func:`to_store` and :func:`open_store` return it.
+
+    :func:`coarsen` takes it in place of a partition.
+
+    Attributes
+    ----------
+    url : str
+    n_vertices, n_clusters : int
+
+    Examples
+    --------
+    >>> import sheafcoarsen as sc
+    >>> import sheafcoarsen.distributed as dist
+    >>> dist.to_store("memory://labels", sc.Partition([0, 1, 1]))
+    PartitionStore('memory://labels': 3 vertices in 2 clusters)
+    >>> dist.open_store("memory://labels").load().labels
+    array([0, 1, 1])
+    """
+
+    def __init__(self, place: Place) -> None:
+        self.place, self.url, self.header = place, place.url, header_of(place)
+        self.n_vertices, self.n_clusters = self.header.n_vertices, self.header.n_clusters
+
+    def load(self) -> Partition:
+        """Return the partition in memory.
+
+        Returns
+        -------
+        Partition
+
+        Raises
+        ------
+        StoreError
+            For a chunk that is missing or damaged.
+        """
+        root = Root(self.place, self.header.id, self.header.version)
+        labels = read_array(root, "labels", None, (self.n_vertices,))
+        return stored_partition(self.url, labels, self.n_clusters)
+
+    def __repr__(self) -> str:
+        return (
+            f"PartitionStore({self.url!r}: {self.n_vertices} vertices in "
+            f"{self.n_clusters} clusters)"
+        )
+
+
+def check_store(store: Any, name: str) -> SheafStore:
+    """Return a stored sheaf that is still the one that was opened.
+
+    Raises
+    ------
+    TypeError, StoreError
+    """
+    if not isinstance(store, SheafStore):
+        raise TypeError(
+            f"`{name}` must be a SheafStore, got {type(store).__name__}: open_store(url) opens "
+            f"one, to_store(url, F) makes one"
+        )
+    if header_of(store.place).id != store.header.id:
+        raise StoreError(
+            f"`{name}`: {store.url} has been written again since it was opened: open it again "
+            f"with open_store"
+        )
+    return store
+
+
+def stored_partition(url: str, labels: np.ndarray, n_clusters: int) -> Partition:
+    """Return the partition of stored labels.
+
+    Raises
+    ------
+    StoreError
+    """
+    try:
+        P = Partition(labels)
+    except ValueError as error:
+        raise StoreError(f"{url}: {error}") from None
+    if P.n_clusters != n_clusters:
+        raise StoreError(f"{url}: the array labels has {P.n_clusters} clusters, not {n_clusters}")
+    return P
+
+
+def check_entries(name: str, values: np.ndarray) -> None:
+    """Refuse stored entries that are not finite, or whose squares overflow.
+
+    Raises
+    ------
+    StoreError
+    """
+    bad, largest = scan(values)
+    if bad >= 0:
+        raise StoreError(f"{name} must be finite, got {values[bad]} at index {bad}")
+    try:
+        check_squares(name, largest, values.dtype)
+    except ValueError as error:
+        raise StoreError(str(error)) from None
+
+
+def amount(size: float) -> str:
+    """Return a number of bytes as people read it."""
+    for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if size >= unit:
+            return (
+                f"{size / unit:.3g} {name}" if size < 999.5 * unit else f"{size / unit:.0f} {name}"
+            )
+    return f"{size:.0f} bytes"
+
+
+def open_store(url: object, **storage_options: Any) -> SheafStore | PartitionStore:
+    """Open a stored sheaf or partition: only its sizes are read.
+
+    Of a stored coarsening it opens the coarse sheaf; :func:`open_coarsening` opens all of it.
+
+    Parameters
+    ----------
+    url : path or address
+        A folder, or any address that fsspec knows, such as "s3://bucket/name".
+    **storage_options
+        What the file system must be told; see fsspec.
+
+    Returns
+    -------
+    SheafStore or PartitionStore
+
+    Raises
+    ------
+    StoreError
+        Where there is none, its writing did not end, or it is of another version.
+
+    Examples
+    --------
+    >>> import sheafcoarsen as sc
+    >>> import sheafcoarsen.distributed as dist
+    >>> _ = dist.to_store("memory://edge", sc.CellularSheaf.constant([[0, 1]]))
+    >>> dist.open_store("memory://edge").load()
+    CellularSheaf(n_vertices=2, n_edges=1, dim_c0=2, dim_c1=1, dtype=float64)
+    """
+    place = place_of(url, storage_options)
+    if header_of(place).kind == "partition":
+        return PartitionStore(place)
+    return SheafStore(place)

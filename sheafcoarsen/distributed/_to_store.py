@@ -1,0 +1,143 @@
+"""Writes what is in memory into stores: sheaves, partitions, coarsenings."""
+
+from typing import Any, overload
+
+import numpy as np
+
+from sheafcoarsen._support import encode_labels
+from sheafcoarsen.coarsening import Coarsening
+from sheafcoarsen.distributed._open_coarsening import StoredCoarsening
+from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore
+from sheafcoarsen.distributed._write_store import (
+    PART_BYTES,
+    Writer,
+    free_root,
+    mark,
+    new_group,
+    new_root,
+    write_basis,
+)
+from sheafcoarsen.distributed.arrays import Root, write_array
+from sheafcoarsen.distributed.header import OVERSAMPLED
+from sheafcoarsen.partition import Partition
+from sheafcoarsen.sheaf import CellularSheaf
+
+
+@overload
+def to_store(
+    url: object, sheaf: CellularSheaf, part_bytes: float = ..., **storage_options: Any
+) -> SheafStore: ...
+@overload
+def to_store(
+    url: object, sheaf: Partition, part_bytes: float = ..., **storage_options: Any
+) -> PartitionStore: ...
+@overload
+def to_store(
+    url: object, sheaf: Coarsening, part_bytes: float = ..., **storage_options: Any
+) -> StoredCoarsening: ...
+def to_store(
+    url: object,
+    sheaf: CellularSheaf | Partition | Coarsening,
+    part_bytes: float = PART_BYTES,
+    **storage_options: Any,
+) -> SheafStore | PartitionStore | StoredCoarsening:
+    """Write a sheaf, a partition or a coarsening that is in memory.
+
+    Parameters
+    ----------
+    url : path or address
+        A folder that is not there yet, or any address that fsspec knows.
+    sheaf : CellularSheaf, Partition or Coarsening
+        The fine sheaf of a coarsening goes into the same folder.
+    part_bytes : float
+        Bytes of maps in a part, which tasks read whole.
+    **storage_options
+        What the file system must be told; see fsspec.
+
+    Returns
+    -------
+    SheafStore, PartitionStore or StoredCoarsening
+
+    Raises
+    ------
+    FileExistsError
+        Where something stands already.
+    TypeError
+        For another object, or vertex labels that are not numbers, strings, booleans, None or tuples
+        of them.
+
+    Examples
+    --------
+    >>> import sheafcoarsen as sc
+    >>> import sheafcoarsen.distributed as dist
+    >>> F = sc.CellularSheaf.constant([[0, 1], [1, 2]], dim=2)
+    >>> dist.to_store("memory://triple", F).load().n_edges
+    2
+    >>> dist.to_store("memory://one-vertex", sc.coarsen(F, sc.Partition([0, 0, 0]), 2))
+    StoredCoarsening('memory://one-vertex': internal modes, 3 -> 1 vertices, dim C^0 6 -> 2)
+    """
+    if isinstance(sheaf, Partition):
+        root = free_root(url, storage_options)
+        write_array(root, "labels", sheaf.labels)
+        n, K = sheaf.n_vertices, sheaf.n_clusters
+        mark(root, kind="partition", n_vertices=n, n_clusters=K)
+        return PartitionStore(root.place)
+    if isinstance(sheaf, Coarsening):
+        return write_coarsening(free_root(url, storage_options), sheaf, part_bytes)
+    if not isinstance(sheaf, CellularSheaf):
+        raise TypeError(
+            f"`sheaf` must be a CellularSheaf, a Partition or a Coarsening, "
+            f"got {type(sheaf).__name__}"
+        )
+    root = free_root(url, storage_options)
+    return write_sheaf(Writer(root, sheaf.vertex_dims, part_bytes), sheaf)
+
+
+def write_sheaf(writer: Writer, sheaf: CellularSheaf, **attributes: Any) -> SheafStore:
+    """Write a sheaf, and further attributes of its store."""
+    labels = None if sheaf.vertex_labels is None else encode_labels(sheaf.vertex_labels)
+    writer.add(0, (sheaf.edges, sheaf.edge_dims, sheaf.tail_data, sheaf.head_data))
+    if labels is not None:
+        write_array(writer.root, "vertex_labels", labels.astype(np.int16))
+    return writer.finished(vertex_labels=labels is not None, **attributes)
+
+
+def write_coarsening(
+    root: Root,
+    C: Coarsening,
+    part_bytes: float,
+    fine: SheafStore | None = None,
+    run: str | None = None,
+) -> StoredCoarsening:
+    """Write a coarsening, and R as if there were one shard.
+
+    Its fine sheaf goes below it where that stands in no store. ``run`` is the fingerprint of the
+    call of `coarsen` that it is the result of.
+    """
+    url = "fine"
+    if fine is None:
+        fine = write_sheaf(
+            Writer(new_root(root.place / url), C.fine.vertex_dims, part_bytes), C.fine
+        )
+    else:
+        url = fine.url
+    M = C.modes
+    new_group(root.place / "basis")
+    write_array(root, "labels", C.partition.labels)
+    write_array(root, "restored_loops", C.restored_loops)
+    clusters = np.arange(C.partition.n_clusters)
+    write_basis(root, "all", np.arange(C.fine.n_vertices), clusters, C.R.data, M, clusters)
+    coarse = write_sheaf(
+        Writer(root, C.sheaf.vertex_dims, part_bytes),
+        C.sheaf,
+        kind="coarsening",
+        run=run,
+        source={"url": url, "id": fine.header.id},
+        basis=["all"],
+        local_operator=None if M is None else M.local_operator,
+        singular=M is not None and M.singular,
+        oversampled={} if M is None else {name: getattr(M, name) for name in OVERSAMPLED},
+        loops=C.loops,
+        compress=C.crossing_rows is None,
+    )
+    return StoredCoarsening(coarse, fine)

@@ -1,0 +1,300 @@
+"""Writes a store: parts as they come, the topology after them, and last the attributes."""
+
+import itertools
+import os
+import uuid
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sheafcoarsen._kernels.arrays import scan
+from sheafcoarsen._support import (
+    check_range,
+    dimensions,
+    integer_array,
+    offsets,
+    range_of_blocks,
+    real_number,
+    scalar_array,
+)
+from sheafcoarsen.distributed._open_store import SheafStore
+from sheafcoarsen.distributed.arrays import Root, write_array
+from sheafcoarsen.distributed.header import StoreHeader, is_unfinished
+from sheafcoarsen.distributed.location import Place, place_of
+from sheafcoarsen.modes import LocalModes
+
+PART_BYTES = 32e6
+"""Bytes of maps in a part, unless a caller says otherwise."""
+
+Piece = Sequence[npt.ArrayLike]
+"""Edges, edge_dims, tail_data and head_data of some edges."""
+
+
+def index_type(count: int) -> type:
+    """Return the smaller integer type that counts so far."""
+    return np.int32 if count < 2**31 else np.int64
+
+
+def new_group(place: Place) -> None:
+    """Make a Zarr group."""
+    (place / "zarr.json").put(b'{"zarr_format": 3, "node_type": "group", "attributes": {}}')
+
+
+def write_part(root: Root, name: str, tail: np.ndarray, head: np.ndarray) -> None:
+    """Write the maps of a part, each end as one chunk."""
+    new_group(root.place / f"parts/{name}")
+    write_array(root, f"parts/{name}/tail", tail, packed=False)
+    write_array(root, f"parts/{name}/head", head, packed=False)
+
+
+def seal(
+    root: Root,
+    topology: tuple[np.ndarray, np.ndarray, np.ndarray],
+    part_ptr: np.ndarray,
+    edge_numbers: np.ndarray | None,
+    **attributes: Any,
+) -> SheafStore:
+    """Write the topology, and last the attributes without which nothing counts as a store."""
+    edges, vertex_dims, edge_dims = topology
+    new_group(root.place / "parts")
+    dims = index_type(int(max(vertex_dims.max(initial=0), edge_dims.max(initial=0))))
+    write_array(root, "edges", edges.astype(index_type(len(vertex_dims)), copy=False))
+    write_array(root, "vertex_dims", vertex_dims.astype(dims, copy=False))
+    write_array(root, "edge_dims", edge_dims.astype(dims, copy=False))
+    write_array(root, "part_ptr", part_ptr)
+    if edge_numbers is not None:
+        write_array(root, "edge_numbers", edge_numbers.astype(index_type(len(edges)), copy=False))
+    mark(
+        root,
+        n_vertices=len(vertex_dims),
+        n_edges=len(edges),
+        dim_c0=int(vertex_dims.sum(dtype=np.int64)),
+        dim_c1=int(edge_dims.sum(dtype=np.int64)),
+        permuted=edge_numbers is not None,
+        **attributes,
+    )
+    return SheafStore(root.place)
+
+
+def mark(root: Root, **attributes: Any) -> None:
+    """Write the attributes that make a group a store."""
+    root.place.group("a").attrs.update(StoreHeader(id=root.id, **attributes).attributes)
+
+
+def new_root(place: Place) -> Root:
+    """Return the root of a store that is written anew."""
+    return Root(place, uuid.uuid4().hex)
+
+
+def free_root(url: object, options: dict[str, Any]) -> Root:
+    """Return the root of a new store, where nothing is stored yet.
+
+    Raises
+    ------
+    FileExistsError
+    """
+    place = place_of(url, options)
+    if is_unfinished(place):
+        raise FileExistsError(
+            f"{place.url} holds a store whose writing did not end: remove it and write it again, "
+            f"or give another path"
+        )
+    if place.names() or (place.local_path is not None and os.path.isfile(place.local_path)):
+        raise FileExistsError(f"{place.url} exists: remove it, or give another path")
+    return new_root(place)
+
+
+def write_basis(
+    root: Root,
+    name: str,
+    vertices: np.ndarray,
+    clusters: np.ndarray,
+    data: np.ndarray,
+    modes: LocalModes | None,
+    own: np.ndarray,
+) -> None:
+    """Write rows of R, vertex after vertex, and what is known of their clusters.
+
+    Those are the clusters ``own`` of the modes and ``clusters`` of the whole.
+    """
+    new_group(root.place / f"basis/{name}")
+    arrays = {"vertices": vertices, "clusters": clusters, "data": data}
+    if modes is not None:
+        arrays["scores"] = modes.scores[range_of_blocks(modes.rank_offsets, own)]
+        arrays["next_eigenvalues"] = modes.next_eigenvalues[own]
+        arrays["operator_norms"] = modes.operator_norms[own]
+        arrays["tied"] = modes.tied[own].astype(np.int8)
+    for array, values in arrays.items():
+        write_array(root, f"basis/{name}/{array}", values, packed=values.dtype.kind == "i")
+
+
+class Writer:
+    """Writes parts one after the other and remembers their topology."""
+
+    def __init__(self, root: Root, vertex_dims: np.ndarray, part_bytes: float) -> None:
+        part_bytes = real_number("part_bytes", part_bytes)
+        if not part_bytes >= 1:
+            raise ValueError(f"`part_bytes` must be at least 1, got {part_bytes:g}")
+        self.root, self.vertex_dims, self.part_bytes = root, vertex_dims, part_bytes
+        self.edges: list[np.ndarray] = []
+        self.edge_dims: list[np.ndarray] = []
+        self.names: list[str] = []
+        self.counts: list[int] = []
+        self.dtype: np.dtype | None = None
+        self.n_bytes, self.largest = 0, 0.0
+
+    def add(self, number: int, piece: Piece) -> None:
+        """Check a piece and write it as one part or more."""
+        edges, edge_dims, data = self.checked(number, piece)
+        sizes = [edge_dims * self.vertex_dims[edges[:, end]] for end in (0, 1)]
+        starts = [offsets(size) for size in sizes]
+        for values, where, end in zip(data, starts, ("tail", "head"), strict=True):
+            if values.shape != (where[-1],):
+                raise ValueError(
+                    f"`pieces[{number}]`: its {end} maps must have shape ({where[-1]},), the sum "
+                    f"of d_e d_v, got {values.shape}"
+                )
+            bad, largest = scan(values)
+            if bad >= 0:
+                e = int(np.searchsorted(where, bad, side="right")) - 1
+                raise ValueError(
+                    f"`pieces[{number}]`: the {end} map of its edge {e} must be finite, "
+                    f"got {values[bad]}"
+                )
+            self.largest = max(self.largest, largest)
+        itemsize = data[0].dtype.itemsize
+        weight = np.cumsum((sizes[0] + sizes[1]) * itemsize)
+        total = int(weight[-1]) if len(weight) else 0
+        n = max(1, min(len(edges), -(-total // int(min(self.part_bytes, max(total, 1))))))
+        inner = np.searchsorted(weight, total * np.arange(1, n) / n)
+        cuts = np.unique([0, *inner.tolist(), len(edges)]).tolist()
+        for lo, hi in itertools.pairwise(cuts):
+            self.names.append(f"{len(self.names):06d}")
+            tail, head = (
+                values[where[lo] : where[hi]] for values, where in zip(data, starts, strict=True)
+            )
+            write_part(self.root, self.names[-1], tail, head)
+            self.counts.append(hi - lo)
+        self.n_bytes += total
+        self.edges.append(edges.astype(index_type(len(self.vertex_dims))))
+        self.edge_dims.append(edge_dims.astype(index_type(int(edge_dims.max(initial=0)))))
+
+    def checked(self, number: int, piece: Piece) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+        """Return edges, edge dims and the maps of both ends of a piece, refusing what does not fit.
+
+        Raises
+        ------
+        ValueError, TypeError
+        """
+        name = f"pieces[{number}]"
+        try:
+            edges, edge_dims, *maps = piece
+        except (TypeError, ValueError):
+            maps = []
+        if len(maps) != 2:
+            raise TypeError(
+                f"`{name}` must be (edges, edge_dims, tail_data, head_data), "
+                f"got {type(piece).__name__}"
+            )
+        edges = integer_array(f"{name}.edges", edges, ndim=2)
+        if edges.shape[1] != 2:
+            raise ValueError(f"`{name}`: edges must have shape (m, 2), got {edges.shape}")
+        outside = np.flatnonzero(((edges < 0) | (edges >= len(self.vertex_dims))).any(axis=1))
+        if outside.size:
+            e = int(outside[0])
+            raise ValueError(
+                f"`{name}`: its edge {e} joins {edges[e, 0]} and {edges[e, 1]}, but vertices are "
+                f"0 .. {len(self.vertex_dims) - 1}"
+            )
+        edge_dims = dimensions(f"{name}.edge_dims", edge_dims, len(edges), "edge")
+        ends = ("tail_data", "head_data")
+        data = [scalar_array(f"{name}: {end}", m) for end, m in zip(ends, maps, strict=True)]
+        dtype = np.result_type(*data)
+        if self.dtype is None:
+            self.dtype = dtype
+        if dtype != self.dtype:
+            raise TypeError(
+                f"`{name}` holds {dtype}, but earlier ones hold {self.dtype}: a store has one "
+                f"scalar type"
+            )
+        return edges, edge_dims, [np.ascontiguousarray(values, dtype=dtype) for values in data]
+
+    def finished(self, **attributes: Any) -> SheafStore:
+        """Write what all parts have in common."""
+        dtype = np.dtype(np.float64) if self.dtype is None else self.dtype
+        check_range("the maps of all pieces", self.largest, dtype)
+        edges = np.concatenate([*self.edges, np.zeros((0, 2), np.int32)])
+        edge_dims = np.concatenate([*self.edge_dims, np.zeros(0, np.int32)])
+        return seal(
+            self.root,
+            (edges, self.vertex_dims, edge_dims),
+            offsets(self.counts),
+            None,
+            **{"kind": "sheaf", **attributes},
+            dtype=dtype.str,
+            parts=self.names,
+            n_bytes=self.n_bytes,
+            largest_entry=self.largest,
+        )
+
+
+def write_store(
+    url: object,
+    vertex_dims: npt.ArrayLike,
+    pieces: Iterable[Piece],
+    part_bytes: float = PART_BYTES,
+    **storage_options: Any,
+) -> SheafStore:
+    """Write a sheaf that comes in pieces, so that its maps never need to be in memory together.
+
+    Parameters
+    ----------
+    url : path or address
+        A folder that is not there yet, or any address that fsspec knows.
+    vertex_dims : array_like of int, shape (n,)
+    pieces : iterable of (edges, edge_dims, tail_data, head_data)
+        Some edges each, as :meth:`CellularSheaf.from_flat` takes them: edges of shape (k, 2), one
+        integer or k of them, and flat maps. Edges are numbered in the order in which they come.
+    part_bytes : float
+        Bytes of maps in a part, which tasks read whole; a larger piece becomes several parts.
+    **storage_options
+        What the file system must be told; see fsspec.
+
+    Returns
+    -------
+    SheafStore
+
+    Raises
+    ------
+    FileExistsError
+        Where something stands already.
+    ValueError, TypeError
+        A piece whose arrays do not fit, of another scalar type than the first, or with entries that
+        are not finite; the piece is named.
+
+    Examples
+    --------
+    A path whose edges come two at a time:
+
+    >>> import numpy as np
+    >>> import sheafcoarsen.distributed as dist
+    >>> def pieces():
+    ...     for k in range(0, 6, 2):
+    ...         edges = np.array([[k, k + 1], [k + 1, k + 2]])
+    ...         yield edges, 1, np.ones(2), np.ones(2)
+    >>> dist.write_store("memory://path", np.ones(7, int), pieces())
+    SheafStore('memory://path': 7 vertices, 6 edges, float64, 96 bytes in 3 parts)
+    """
+    dims = integer_array("vertex_dims", vertex_dims)
+    dims = dimensions("vertex_dims", dims, len(dims), "vertex")
+    if not isinstance(pieces, Iterable):
+        raise TypeError(
+            f"`pieces` must be an iterable of (edges, edge_dims, tail_data, head_data), "
+            f"got {type(pieces).__name__}"
+        )
+    writer = Writer(free_root(url, storage_options), dims, part_bytes)
+    for number, piece in enumerate(pieces):
+        writer.add(number, piece)
+    return writer.finished()

@@ -1,0 +1,209 @@
+"""What a run will take, before it starts: shards, memory, bytes moved, room on disks."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from sheafcoarsen._kernels import distributed as kernels
+from sheafcoarsen.distributed._open_store import amount
+from sheafcoarsen.distributed.plan import Layout, Plan
+from sheafcoarsen.modes import is_large
+from sheafcoarsen.ranks import Budget, Fixed, Gap, Rule, WholeMultiplets
+
+BASE = 2.6e8
+"""Bytes of a process that has loaded the library."""
+
+NEED = 2.0
+"""Bytes that a task takes for each byte of its maps, and of the rows of R and the coarse maps that
+it makes: themselves, and as much on the way in or out."""
+
+USABLE = 0.8
+"""The share of its memory at which Dask pauses a worker."""
+
+LEAST_SHARD = 4e6
+"""Bytes of maps of a shard that is worth a task of its own."""
+
+SHARD_BYTES = 64e6
+"""Bytes of maps in a shard, unless a caller or the memory of workers asks for fewer."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What coarsening a stored sheaf will take; :func:`estimate` makes it.
+
+    Attributes
+    ----------
+    n_shards, n_parts : int
+        Shards of whole clusters; parts of the source.
+    source_bytes : int
+        All maps.
+    largest_shard, largest_part : int
+        Bytes of maps of the largest of each, border included where a task reads it too.
+    largest_cluster : int
+        Bytes of maps of the largest cluster, which no number of shards makes smaller.
+    dense_bytes : int
+        Work space for the largest cluster whose modes take dense matrices.
+    border_share : float
+        Share of the maps that belong to edges between two shards.
+    task_bytes : int
+        Memory that the largest task takes, a process with the library included.
+    driver_bytes : int
+        Memory of the process that plans, beside the library: arrays of edges and vertices.
+    bytes_moved : int
+        Read and written in all.
+    scratch_bytes : int
+        Room beside the result while it runs.
+    out_bytes : int
+        Room for the result, at most; compression makes it smaller.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> import sheafcoarsen.distributed as dist
+    >>> F = sc.CellularSheaf.random(nx.grid_2d_graph(12, 12), 2, 3, seed=3)
+    >>> src = dist.to_store("memory://estimate", F)
+    >>> E = dist.estimate(src, sc.select(F, 9), 3, n_shards=3)
+    >>> E.n_shards, E.source_bytes == src.n_bytes
+    (3, True)
+    """
+
+    n_shards: int
+    n_parts: int
+    source_bytes: int
+    largest_shard: int
+    largest_part: int
+    largest_cluster: int
+    dense_bytes: int
+    border_share: float
+    task_bytes: int
+    driver_bytes: int
+    bytes_moved: int
+    scratch_bytes: int
+    out_bytes: int
+
+    def __str__(self) -> str:
+        rows = [
+            ("source", f"{amount(self.source_bytes)} of maps in {self.n_parts} parts"),
+            (
+                "shards",
+                f"{self.n_shards}, up to {amount(self.largest_shard)}; {self.border_share:.1%} of "
+                f"the maps between two",
+            ),
+            ("memory", f"{amount(self.task_bytes)} a task, {amount(self.driver_bytes)} to plan"),
+            ("moved", amount(self.bytes_moved)),
+            ("scratch", amount(self.scratch_bytes)),
+            ("result", f"at most {amount(self.out_bytes)}"),
+        ]
+        return "\n".join(f"{name:<8} {value}" for name, value in rows)
+
+
+def bound_of_ranks(rule: Rule, dims: np.ndarray) -> np.ndarray:
+    """Return how many modes a cluster may keep, as far as that is known before spectra are."""
+    inner = rule.rule if isinstance(rule, WholeMultiplets) else rule
+    if isinstance(inner, Fixed):
+        return np.minimum(np.asarray(inner.r, np.int64), dims)
+    if isinstance(inner, Gap):
+        return np.minimum(inner.max_rank, dims)
+    if isinstance(inner, Budget):
+        return np.minimum(math.ceil(inner.total / max(len(dims), 1)), dims)
+    return dims
+
+
+def estimate_of(layout: Layout, plan: Plan, rule: Rule) -> Estimate:
+    """Return what a plan adds up to, with the most modes that a rule may keep."""
+    S, size = layout.n_shards, plan.itemsize
+    ranks = bound_of_ranks(rule, layout.dims)
+    by_destination = plan.bytes
+    inner, border = by_destination[:S], by_destination[S : 2 * S]
+    held = inner + (border + by_destination[2 * S :] if len(by_destination) > 2 * S else 0)
+    parts = (plan.tails + plan.heads).sum(axis=1) * size
+    largest = int(max(held.max(initial=0), border.max(initial=0)))
+    part = int(parts.max(initial=0))
+    moved, source = int(parts.sum()), int(inner.sum() + border.sum())
+    shards = layout.shard_of[:-1]
+    made = np.bincount(shards, (layout.dims + 2 * ranks) * ranks, S)  # R, loops
+    rows = int((layout.dims * ranks).sum()) * size
+    crossing = np.zeros(plan.where.n_destinations, np.int64)
+    kernels.crossing_entries(
+        layout.edges, layout.labels, layout.edge_dims, ranks, plan.where.dest, crossing
+    )
+    made = size * np.concatenate([made + crossing[:S], crossing[S : 2 * S]])
+    dense = dense_entries(layout.dims, ranks, rule) * max(size, 8)
+    shard = NEED * (np.concatenate([held, border]) + made).max(initial=0) + dense
+    out = int(made.sum())
+    halo = min(rows, 2 * int(border.sum()))
+    arrays = [layout.edges, layout.vertex_dims, layout.edge_dims, layout.labels]
+    arrays += [plan.where.dest, plan.where.order, plan.by_shard, plan.place_of]
+    driver = sum(array.nbytes for array in arrays) + plan.tails.nbytes * 3
+    plan_bytes = 24 * len(plan.where.order) + 16 * len(layout.labels)
+    return Estimate(
+        n_shards=S,
+        n_parts=len(parts),
+        source_bytes=source,
+        largest_shard=largest,
+        largest_part=part,
+        largest_cluster=int(layout.weights.max(initial=0)) * size,
+        border_share=float(border.sum() / max(source, 1)),
+        dense_bytes=dense,
+        task_bytes=int(BASE + max(NEED * part, shard)),
+        driver_bytes=int(2 * driver),  # and as much again on the way
+        bytes_moved=source + 2 * moved + out + 2 * halo + 2 * plan_bytes,
+        scratch_bytes=moved + halo + plan_bytes,
+        out_bytes=out,
+    )
+
+
+def dense_entries(dims: np.ndarray, ranks: np.ndarray, rule: Rule) -> int:
+    """Return the entries of the work space for the largest dense matrix."""
+    if not (rule.needs_scores or rule.needs_kernels):
+        dims = np.where(is_large(dims, np.minimum(ranks + 1, dims)), 0, dims)
+    return 5 * int(dims.max(initial=0)) ** 2
+
+
+def default_shards(n_bytes: int, memory: float, at_once: int = 1) -> int:
+    """Return into how many shards so many bytes of maps go, for tasks of so much memory.
+
+    All of ``at_once`` tasks have work until the end, where shards are worth a task.
+    """
+    shard = SHARD_BYTES
+    if math.isfinite(memory):
+        # half of what would fit, since shards are not of one size, and room for what they make
+        shard = min(shard, max((USABLE * memory - BASE) / (6 * NEED), 1e6))
+    count = max(1, math.ceil(n_bytes / shard))
+    even = math.ceil(count / at_once) * at_once
+    return even if n_bytes >= even * LEAST_SHARD else count
+
+
+def check_memory(found: Estimate, memory: float, where: str) -> None:
+    """Refuse shards, parts or clusters that are too large, with what would fit.
+
+    Raises
+    ------
+    MemoryError
+    """
+    if found.task_bytes <= USABLE * memory:
+        return
+    free = max(USABLE * memory - BASE, 0)
+    room = max(free - found.dense_bytes, 0) / NEED
+    have = f"{where} {amount(memory)}, of which {USABLE:.0%} can be used"
+    if found.largest_cluster >= room:
+        needed = BASE + found.dense_bytes + NEED * found.largest_cluster
+        raise MemoryError(
+            f"`P`: its largest cluster has {amount(found.largest_cluster)} of maps, which takes "
+            f"about {amount(needed)} with dense matrices of its modes, but {have}: use more "
+            f"clusters, or workers with more memory"
+        )
+    if found.largest_part > free / NEED:
+        raise MemoryError(
+            f"`src`: its largest part has {amount(found.largest_part)} of maps, which takes about "
+            f"{amount(BASE + NEED * found.largest_part)}, but {have}: write it with parts of at "
+            f"most {amount(free / NEED)} (`part_bytes`), or use workers with more memory"
+        )
+    per_shard = (found.task_bytes - BASE - found.dense_bytes) / NEED
+    wanted = math.ceil(1.2 * found.n_shards * per_shard / room)
+    raise MemoryError(
+        f"`n_shards` = {found.n_shards}: the largest shard has {amount(found.largest_shard)} of "
+        f"maps, which takes about {amount(found.task_bytes)}, but {have}: {wanted} shards fit"
+    )

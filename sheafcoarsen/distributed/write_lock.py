@@ -1,0 +1,129 @@
+"""One run at a time writes into a place."""
+
+import contextlib
+import math
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+
+from sheafcoarsen.distributed.location import Place
+
+LEASE, RENEWAL = 90.0, 20.0
+"""Seconds after which a lease that nobody renewed is void, and how often a run renews its own."""
+
+SETTLE = 1.0
+"""Seconds until every run sees what another one has written."""
+
+
+@contextlib.contextmanager
+def exclusive(place: Place) -> Iterator[None]:
+    """Hold a place alone.
+
+    On this machine's disks the system holds a lock on a file, and lets go when the process dies,
+    however it dies. Elsewhere a lease is renewed while the run lasts.
+
+    Raises
+    ------
+    BlockingIOError
+        Where another run holds it.
+    """
+    if place.local_path is not None:
+        with _file_lock(place.local_path):
+            yield
+    else:
+        with _lease(place):
+            yield
+
+
+def _refused(url: str, what: str) -> BlockingIOError:
+    return BlockingIOError(
+        f"{url.removesuffix('/work/lock')}: another run is writing there{what}: let it end, "
+        f"or give another `out`"
+    )
+
+
+@contextlib.contextmanager
+def _file_lock(path: str) -> Iterator[None]:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "ab") as file:
+        try:
+            _lock_file(file.fileno())
+        except OSError:
+            raise _refused(path, "") from None
+        yield
+
+
+def _lock_file(descriptor: int) -> None:
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt
+
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        return
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@contextlib.contextmanager
+def _lease(place: Place) -> Iterator[None]:
+    mine = uuid.uuid4().hex
+    holder = f"process {os.getpid()} on {socket.gethostname()}"
+
+    def renew() -> None:
+        place.note({"owner": mine, "holder": holder})
+
+    def check() -> None:
+        held = place.read_note()
+        if held is not None and held.get("owner") != mine:
+            age = age_of(place)
+            if age < LEASE:
+                died = f"the place is free {LEASE:.0f} s after that"
+                if age == -math.inf:
+                    died = f"remove {place.url}"
+                raise _refused(
+                    place.url,
+                    f" ({held.get('holder')}, last seen {max(age, 0):.0f} s ago; if it died, "
+                    f"{died})",
+                )
+
+    check()
+    renew()
+    # another run may have looked at the same moment: the last one has it
+    if not place.url.startswith("memory://"):  # which only this process sees
+        time.sleep(SETTLE)
+    check()
+    ended = threading.Event()
+
+    def keep() -> None:
+        while not ended.wait(RENEWAL):
+            with contextlib.suppress(OSError):
+                renew()
+
+    keeper = threading.Thread(target=keep, daemon=True)
+    keeper.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        keeper.join()
+        place.remove()
+
+
+def age_of(place: Place) -> float:
+    """Return the seconds since a file was written, all by the clock of its file system.
+
+    Clocks of machines may differ by more than a lease. -inf if the file system keeps no times.
+    """
+    now = Place(f"{place.url}-{uuid.uuid4().hex[:8]}", place.options)
+    now.put(b"")
+    try:
+        return now.modified() - place.modified()
+    except FileNotFoundError:  # given back meanwhile
+        return math.inf
+    except NotImplementedError:
+        return -math.inf
+    finally:
+        now.remove()

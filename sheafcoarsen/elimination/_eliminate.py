@@ -1,0 +1,403 @@
+"""Vertices solved for and put back: the generalized Schur complement, as a sheaf."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from sheafcoarsen._kernels.elimination import FREE, Links, Record
+from sheafcoarsen._support import (
+    ReadOnly,
+    cochain,
+    range_of_blocks,
+    read_only,
+    right_side,
+    tables,
+    vertex_mask,
+    whole_number,
+)
+from sheafcoarsen.elimination.checks import check_connection, check_parts
+from sheafcoarsen.elimination.factorization import links_of, shrink
+from sheafcoarsen.elimination.interior_kernel import FreeSections, free_sections
+from sheafcoarsen.elimination.schur_sheaf import sheaf_of
+from sheafcoarsen.elimination.substitution import backward, forward, prolongation_matrix
+from sheafcoarsen.elimination.summary import Sizes, sizes_of
+from sheafcoarsen.operators import as_columns
+from sheafcoarsen.sheaf import CellularSheaf, check_same_topology, check_sheaf
+
+
+class _Begun(NamedTuple):
+    """What the graph decides, for new maps on it: the lists before the first step."""
+
+    keep: np.ndarray
+    links: Links
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Elimination(ReadOnly):
+    """A sheaf without some of its vertices, from which these follow; :func:`eliminate` makes it.
+
+    The Laplacian of ``sheaf`` is the generalized Schur complement of the fine one, so that systems
+    with L come down to systems with it, and global sections of one are those of the other.
+    Eigenvalues do not correspond: the eliminated vertices have lost their mass.
+
+    Attributes
+    ----------
+    fine : CellularSheaf
+    sheaf : CellularSheaf
+        On the kept vertices: edges sorted by (a, b), at most one for a pair, then loops sorted by
+        a. An edge that nothing was put to has the maps it had.
+    kept : ndarray of int
+        The vertices of ``fine`` that those of ``sheaf`` are, ascending.
+    max_neighbors : int
+        How many neighbours a vertex could have when its turn came.
+    steps : NamedTuple of arrays
+        What was eliminated, in order, and how it follows from its neighbours at that time.
+
+    Examples
+    --------
+    A square with a leaf; two corners are kept, and stay as far apart in the sense of resistances:
+
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 3], [3, 0], [2, 4]])
+    >>> K = sc.eliminate(F, keep=[0, 2])
+    >>> K
+    Elimination(5 -> 2 vertices: 1 leaf, 2 in chains; dim C^0 5 -> 2, 5 -> 1 edges + 0 loops)
+    >>> sc.laplacian(K.sheaf).toarray().round(12)
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    >>> K.extend([0.0, 1.0]).round(12)
+    array([0. , 0.5, 1. , 0.5, 1. ])
+    """
+
+    fine: CellularSheaf
+    sheaf: CellularSheaf
+    kept: np.ndarray
+    max_neighbors: int
+    steps: Record
+
+    def __post_init__(self) -> None:
+        check_parts(self.fine, self.sheaf, self.kept, self.steps)
+
+    @cached_property
+    def eliminated(self) -> np.ndarray:
+        """The vertices of ``fine`` that were eliminated, ascending."""
+        return read_only(np.sort(self.steps.vertices).astype(np.int64))
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        """Vertices, edges, loops and dimensions before and after; what was eliminated."""
+        return sizes_of(self.fine, self.sheaf, self.steps)
+
+    def solution_from(
+        self, right: np.ndarray, solve: Callable[[np.ndarray], np.ndarray]
+    ) -> np.ndarray:
+        """Return extend(solve(reduce(right)), right), for trusted columns, there and back once.
+
+        Parameters
+        ----------
+        right : ndarray, shape (dim_c0, h)
+        solve : callable
+            Solves for what is left, (dim, h) -> (dim, h).
+
+        Returns
+        -------
+        ndarray, shape (dim_c0, h)
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import numpy as np
+        >>> import sheafcoarsen as sc
+        >>> K = sc.eliminate(sc.CellularSheaf.constant(nx.path_graph(5)), keep=[0, 4])
+        >>> K.solution_from(np.ones((5, 1)), lambda b: np.zeros_like(b)).round(12).ravel()
+        array([0. , 1.5, 2. , 1.5, 0. ])
+        """
+        passed = forward(self._stalks, self.steps, right)
+        x = np.empty_like(passed)
+        x[self._kept_coordinates] = solve(passed[self._kept_coordinates])
+        backward(self._stalks, self.steps, x, passed)
+        return x
+
+    @property
+    def is_determined(self) -> bool:
+        """Whether the kept vertices, or the right side, fix all others: no L_vv was singular."""
+        return bool(self.steps.counters[FREE] == 0)
+
+    @cached_property
+    def growth(self) -> float:
+        """By how much a right side grows on its way to what is kept; rounding grows as much.
+
+        Modest for connections. Along a tree each value follows from the one before, and where maps
+        expand over hundreds of edges, what comes back is off by this times eps, or infinite.
+        """
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], (self.fine.dim_c0, 1))
+        with np.errstate(over="ignore", invalid="ignore"):
+            largest = float(np.abs(forward(self._stalks, self.steps, signs)).max(initial=1.0))
+        return largest if np.isfinite(largest) else np.inf
+
+    @cached_property
+    def _kept_coordinates(self) -> np.ndarray:
+        return range_of_blocks(self.fine.vertex_offsets, self.kept)
+
+    @cached_property
+    def _free(self) -> FreeSections | None:
+        if self.is_determined:
+            return None
+        return free_sections(self.fine.vertex_dims, self.steps, self.kept)
+
+    @property
+    def _stalks(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.fine.vertex_dims, self.fine.vertex_offsets
+
+    def _passed(self, right: np.ndarray) -> np.ndarray:
+        """Return what a right side is after all steps; of its part in the range of L_ee."""
+        if self._free is None:
+            return forward(self._stalks, self.steps, right)
+        return self._free.forward(right)
+
+    def extend(self, z: npt.ArrayLike, b: npt.ArrayLike | None = None) -> np.ndarray:
+        """Return the fine cochain with z on the kept vertices that has least energy, and norm.
+
+        With a right side b, x_v = L_vv^+ (b_v - L_vk z) on the eliminated vertices: where z solves
+        the reduced system with ``reduce(b)``, x solves L x = b. Along a tree every value follows
+        from the one before: where maps expand over hundreds of edges, so do values, and rounding;
+        ``growth`` says how much. The norm is least to eps times that, and not where sections on
+        eliminated vertices have become parallel to rounding on the way.
+
+        Parameters
+        ----------
+        z : array_like, shape (dim,) or (dim, h), dim that of C^0 of ``sheaf``
+        b : array_like, shape (dim_c0,) or (dim_c0, h), optional
+            Read at eliminated vertices and, to pass on, nowhere else.
+
+        Returns
+        -------
+        ndarray, shape (dim_c0,) or (dim_c0, h)
+
+        Raises
+        ------
+        ValueError, TypeError
+            Arrays of another shape, or with entries that are not finite.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> K = sc.eliminate(sc.CellularSheaf.constant(nx.path_graph(5)), keep=[0, 4])
+        >>> K.extend([0.0, 1.0]).round(12)
+        array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+        """
+        z = cochain(self.sheaf, z, "z", " of the sheaf that is left")
+        right = None if b is None else right_side(self.fine, b, "b", " of the fine sheaf")
+        if right is not None and right.shape[1:] != z.shape[1:]:
+            raise ValueError(
+                f"`b` must have as many columns as `z`, of shape {z.shape}, got shape {right.shape}"
+            )
+        dtype = z.dtype if right is None else np.result_type(z.dtype, right.dtype)
+        double = np.result_type(dtype, np.float64)
+        columns = as_columns(z)
+        x = np.empty((self.fine.dim_c0, columns.shape[1]), double)
+        x[self._kept_coordinates] = columns
+        passed = None
+        if right is not None:
+            passed = self._passed(as_columns(right).astype(double, copy=False))
+        if self._free is None:
+            backward(self._stalks, self.steps, x, passed)
+        else:
+            x = self._free.extend(x, passed)
+        return x.reshape(len(x), *z.shape[1:]).astype(dtype, copy=False)
+
+    def reduce(self, b: npt.ArrayLike) -> np.ndarray:
+        """Return the right side b_kept - L_kv L_vv^+ b_v of the system on the kept vertices.
+
+        Parameters
+        ----------
+        b : array_like, shape (dim_c0,) or (dim_c0, h)
+
+        Returns
+        -------
+        ndarray, shape (dim,) or (dim, h), dim that of C^0 of ``sheaf``
+
+        Raises
+        ------
+        ValueError, TypeError
+            An array of another shape, or with entries that are not finite.
+
+        Examples
+        --------
+        A current into the middle of a wire comes out at its ends:
+
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> K = sc.eliminate(sc.CellularSheaf.constant(nx.path_graph(5)), keep=[0, 4])
+        >>> K.reduce([0.0, 1.0, 0.0, 0.0, 0.0]).round(12)
+        array([0.75, 0.25])
+        """
+        right = right_side(self.fine, b, "b", " of the fine sheaf")
+        out = self._passed(as_columns(right))[self._kept_coordinates]
+        return out.reshape(len(out), *right.shape[1:]).astype(right.dtype, copy=False)
+
+    @cached_property
+    def prolongation(self) -> scipy.sparse.csr_array:
+        """The harmonic prolongation P, z -> extend(z), shape (dim_c0, dim).
+
+        P* L P is the Laplacian of ``sheaf``, and L P vanishes in the rows of eliminated vertices.
+        """
+        P = prolongation_matrix(self.fine.vertex_dims, self.steps, self.kept)
+        if self._free is not None:
+            P = self._free.taken_out_of_sparse(P)
+        P = P.astype(self.fine.dtype, copy=False)
+        for array in (P.data, P.indices, P.indptr):
+            read_only(array)
+        return P
+
+    def refresh(self, sheaf: CellularSheaf) -> "Elimination":
+        """Eliminate the same vertices from another sheaf on the same graph: new maps, nothing else.
+
+        Parameters
+        ----------
+        sheaf : CellularSheaf
+            On the graph of ``fine``, with stalks of the same dimensions; its scalar type may be
+            another.
+
+        Returns
+        -------
+        Elimination
+            With the same ``kept``; after star-mesh it may have more of them, where the new maps
+            no longer allow it.
+
+        Raises
+        ------
+        ValueError
+            For a sheaf on another graph or with other stalks.
+
+        Notes
+        -----
+        All steps are taken again, as in :func:`eliminate`. The lists of the graph are kept from the
+        first call on, for K and for what it returns.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.path_graph(5))
+        >>> K = sc.eliminate(F, keep=[0, 4])
+        >>> sc.laplacian(K.refresh(F.with_maps(2 * F.tail_data, 2 * F.head_data)).sheaf).toarray()
+        array([[ 1., -1.],
+               [-1.,  1.]])
+        """
+        check_same_topology(
+            self.fine,
+            check_sheaf(sheaf),
+            "the graph and the stalks of the sheaf that was reduced",
+            "use eliminate for another graph",
+        )
+        return _eliminated(sheaf, self._begun.keep, self.max_neighbors, self._begun)
+
+    @cached_property
+    def _begun(self) -> _Begun:
+        keep = np.zeros(self.fine.n_vertices, bool)
+        keep[self.kept] = True
+        return _Begun(keep, links_of(self.fine, keep, self.max_neighbors))
+
+    def __repr__(self) -> str:
+        return f"Elimination({self.sizes.summary})"
+
+    def _repr_html_(self) -> str:
+        return tables.table(self.sizes.rows, head=("", "fine", "left"), caption="Elimination")
+
+
+def eliminate(
+    sheaf: CellularSheaf, keep: npt.ArrayLike | None = None, max_neighbors: int = 2
+) -> Elimination:
+    """Eliminate vertices with few neighbours: what is left has the Schur complement as Laplacian.
+
+    Let the rows of all edges and loops at a vertex v be A_u x_u + A_w x_w - M x_v, stacked, and Q
+    an orthonormal basis of the complement of im M. The least energy over x_v is
+    norm(Q* A_u x_u + Q* A_w x_w)^2: a cell between the neighbours u and w, for any maps, and a loop
+    where there is but one. It is taken at x_v = M^+ (A_u x_u + A_w x_w). So leaves and chains go,
+    until every vertex that is left has more neighbours, or is to be kept. Eliminated in any order
+    they leave the same Laplacian. docs/conventions.md, section 12, has the proof.
+
+    Parameters
+    ----------
+    sheaf : CellularSheaf
+    keep : array_like of int or bool, optional
+        Vertices that are never eliminated: their numbers, or a mask of shape (n,).
+    max_neighbors : int
+        How many neighbours a vertex may have. Beyond 2 for connections alone, whose maps are scaled
+        isometries: there star-mesh is exact, with w_i w_j / sum w for each pair of neighbours,
+        until transports along different ways differ or loops have a holonomy; such vertices stay.
+        Vertices with fewest neighbours come first.
+
+    Returns
+    -------
+    Elimination
+
+    Raises
+    ------
+    ValueError, TypeError
+        Vertices out of range or not whole numbers, a mask of another length; ``max_neighbors``
+        above 2 for maps that are no connection, with the edge.
+
+    Notes
+    -----
+    The time is linear in the edges. Rows are stacked and reduced by Householder reflections in
+    double precision, so that L is not squared. The rank of M is decided row by row against the size
+    of the maps as given that a row came from: rows that cancelled leave rounding, which measured
+    against itself would have full rank.
+
+    Examples
+    --------
+    Trees vanish, cycles of a graph stay:
+
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> sc.eliminate(sc.CellularSheaf.constant(nx.balanced_tree(3, 4))).sheaf.n_vertices
+    0
+    >>> sc.eliminate(sc.CellularSheaf.constant(nx.karate_club_graph()))
+    Elimination(34 -> 22 vertices: 1 leaf, 11 in chains; dim C^0 34 -> 22, 78 -> 56 edges + 0 loops)
+
+    Star-mesh, for a connection:
+
+    >>> star = sc.CellularSheaf.constant(nx.star_graph(4))
+    >>> K = sc.eliminate(star, keep=[1, 2, 3, 4], max_neighbors=4)
+    >>> sc.laplacian(K.sheaf).toarray().round(12)
+    array([[ 0.75, -0.25, -0.25, -0.25],
+           [-0.25,  0.75, -0.25, -0.25],
+           [-0.25, -0.25,  0.75, -0.25],
+           [-0.25, -0.25, -0.25,  0.75]])
+    """
+    check_sheaf(sheaf)
+    mask = vertex_mask("keep", () if keep is None else keep, sheaf.n_vertices)
+    most = whole_number("max_neighbors", max_neighbors, at_least=0)
+    return _eliminated(sheaf, mask, most)
+
+
+def _eliminated(
+    F: CellularSheaf, keep: np.ndarray, most: int, begun: _Begun | None = None
+) -> Elimination:
+    """Eliminate what may be, from arguments that were checked."""
+    if most > 2:
+        check_connection(F, most)
+    if begun is None:
+        links = links_of(F, keep, most)
+    else:
+        links = Links(*(array.copy() for array in begun.links))
+    shrunk = shrink(F, keep, links)
+    K = object.__new__(Elimination)  # its parts were just made, and fit
+    K.__dict__.update(
+        fine=F,
+        sheaf=sheaf_of(F, shrunk),
+        kept=read_only(shrunk.kept),
+        max_neighbors=most,
+        steps=shrunk.record,
+    )
+    if begun is not None and len(K.kept) == begun.keep.sum():
+        K.__dict__["_begun"] = begun
+    return K

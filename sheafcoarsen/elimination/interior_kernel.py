@@ -1,0 +1,252 @@
+"""Sections that vanish on kept vertices: extensions are of least norm without their part in them.
+
+Vertex by vertex x_v = M^+ c is of least norm, and what follows from it at the vertices before is
+not: where an M has a kernel, a section lives on v and on all that follow from it. These sections
+span ker L_ee, and x_e = L_ee^+ (b_e - L_ek z) is orthogonal to them.
+"""
+
+import numpy as np
+import scipy.sparse
+from scipy.sparse.csgraph import connected_components
+
+from sheafcoarsen._kernels.elimination import Record
+from sheafcoarsen._support import eps_of, offsets, ranges
+from sheafcoarsen.elimination.substitution import backward, forward, prolongation_matrix
+from sheafcoarsen.operators import Factors
+
+ROUNDS = 3
+"""Times that a part in the sections is taken out: digits that the Gram matrix lost come later."""
+
+TOGETHER = 64
+"""Sections that overlap, directly or not, are made orthonormal if they are so many at most."""
+
+ROUNDING = 100
+"""Units of rounding by which nearly parallel sections must differ."""
+
+
+class FreeSections:
+    """The sections that live on eliminated vertices alone, columns of norm 1 in ``basis``.
+
+    ``widened`` are the steps in which a vertex whose M has a kernel has a neighbour more, behind
+    all others, with the coordinates of x_v in that kernel; the columns of ``change`` are those of
+    the sections, and go with by how much these grow out of others of norm 1.
+    """
+
+    def __init__(
+        self,
+        basis: scipy.sparse.csr_array,
+        change: tuple[scipy.sparse.csr_array, np.ndarray],
+        dims: np.ndarray,
+        widened: Record,
+    ) -> None:
+        self.basis, (self.change, sizes) = basis, change
+        self.adjoint = scipy.sparse.csr_array(basis.conj().T)
+        self._dims, self._starts, self._widened = dims, offsets(dims), widened
+        self._gram = scipy.sparse.csr_array(self.adjoint @ basis)
+        self._factors = Factors(self._gram, eps_of(np.float64))
+        self._sizes = sizes[:, None]
+
+    def forward(self, b: np.ndarray) -> np.ndarray:
+        """Return what ``forward`` returns for the part of b, of shape (dim_c0, h), beside them.
+
+        What b has in them arrives where an M has a kernel, and rounding on the way with it, as
+        large as they grow: it is taken out as it arrives.
+        """
+        dim = len(b)
+        passed = self._forward(b)
+        for _ in range(ROUNDS):
+            shares = self._solve(self.change.conj().T @ passed[dim:])
+            passed -= self._forward(self.basis @ shares)
+        return passed[:dim]
+
+    def _forward(self, b: np.ndarray) -> np.ndarray:
+        """Return what arrives at all vertices, and last what arrives in kernels."""
+        wide = np.concatenate([b, np.zeros((self.change.shape[0], b.shape[1]), b.dtype)])
+        return forward((self._dims, self._starts), self._widened, wide)
+
+    def extend(self, x: np.ndarray, passed: np.ndarray | None) -> np.ndarray:
+        """Fill in x as ``backward`` does, without a part in them.
+
+        Not by subtraction: every value follows from those before it, which are small already.
+        """
+        dim = len(x)
+        wide = np.concatenate([x, np.zeros((self.change.shape[0], x.shape[1]), x.dtype)])
+        backward((self._dims, self._starts), self._widened, wide, passed)
+        for _ in range(ROUNDS):
+            shares = self._solve(self.adjoint @ wide[:dim])
+            wide[dim:] -= self.change @ shares
+            backward((self._dims, self._starts), self._widened, wide, passed)
+        x = wide[:dim]
+        shares = self._solve(self.adjoint @ x)  # of rounding on the way
+        largest = abs(x).max(axis=0, initial=0.0)  # squares of x may overflow
+        norms = largest * np.linalg.norm(x / np.where(largest > 0, largest, 1), axis=0)
+        shares[abs(shares) * self._sizes > norms] = 0  # sections are rougher
+        return x - self.basis @ shares
+
+    def taken_out_of_sparse(self, P: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+        """Return a matrix with sparse columns without their part in them.
+
+        Sections overlap where they belong to one part of what was eliminated. Few columns meet in
+        a part, at most two kept stalks after leaves and chains, and columns of different parts
+        are solved for in one dense column.
+        """
+        part = connected_components(abs(self._gram), directed=False)[1]
+        for _ in range(ROUNDS):
+            shares = scipy.sparse.csr_array(self.adjoint @ P)
+            P = scipy.sparse.csr_array(P - self.basis @ self._solve_sparse(shares, part))
+        P.sort_indices()
+        return P
+
+    def _solve(self, right: np.ndarray) -> np.ndarray:
+        """Solve with the Gram matrix."""
+        return self._factors.solve(right) if right.size else right
+
+    def _solve_sparse(
+        self, shares: scipy.sparse.csr_array, part: np.ndarray
+    ) -> scipy.sparse.csr_array:
+        """Solve with the Gram matrix, whose blocks are the parts, for sparse columns."""
+        height, width = shares.shape
+        rows, columns = scipy.sparse.coo_array(shares).coords
+        pairs, which = np.unique(part[rows] * width + columns, return_inverse=True)
+        owner = pairs // max(width, 1)
+        starts = np.searchsorted(owner, np.arange(part.max(initial=-1) + 2))
+        slot = np.arange(len(pairs)) - starts[owner]
+        dense = np.zeros((height, int(slot.max(initial=-1)) + 1), shares.dtype)
+        dense[rows, slot[which]] = shares.data
+        solved = self._solve(dense)
+        counts = np.diff(starts)[part]
+        row = np.repeat(np.arange(height), counts)
+        pair = ranges(starts[part], counts)
+        entries = solved[row, slot[pair]], (row, pairs[pair] % max(width, 1))
+        return scipy.sparse.csr_array(scipy.sparse.coo_array(entries, shape=(height, width)))
+
+
+def free_sections(dims: np.ndarray, record: Record, kept: np.ndarray) -> FreeSections | None:
+    """Return the sections that vanish on kept vertices, or None where there are none.
+
+    None, too, where they grow beyond all numbers along the way, or become parallel to rounding.
+    """
+    count, kernels = _kernels(dims, record)
+    if not count.any():
+        return None
+    n, at = len(dims), np.flatnonzero(count)
+    pseudo = n + np.arange(len(at))  # a neighbour more, whose values are those in the kernel of M
+    widened = _with_neighbors(dims, record, (count, pseudo), kernels)
+    all_kept = np.append(kept, pseudo)
+    all_dims = np.append(dims, count[at])
+    with np.errstate(over="ignore", invalid="ignore"):
+        both = prolongation_matrix(all_dims, widened, all_kept)
+        basis = scipy.sparse.csr_array(both[: int(dims.sum()), int(dims[kept].sum()) :])
+        scales = 1 / np.sqrt((abs(basis) ** 2).sum(axis=0))
+    if not (scales > 0).all():
+        return None
+    basis = scipy.sparse.csr_array(basis @ scipy.sparse.diags_array(scales))
+    turn = _orthonormalizing(basis)
+    sizes = np.sqrt((abs(turn) ** 2).sum(axis=0))
+    if sizes.max() * ROUNDING * eps_of(np.float64) >= 1:
+        return None
+    change = scipy.sparse.csr_array(scipy.sparse.diags_array(scales) @ turn), sizes
+    return FreeSections(scipy.sparse.csr_array(basis @ turn), change, all_dims, widened)
+
+
+def _orthonormalizing(basis: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+    """Return what makes sections, columns of norm 1, orthonormal where few of them overlap.
+
+    Where maps expand along a tree, all that begin at its root come near the direction that expands
+    most, and their Gram matrix would lose what they differ by.
+    """
+    turn = scipy.sparse.eye_array(basis.shape[1], format="csr", dtype=basis.dtype)
+    for _ in range(ROUNDS):
+        turn = scipy.sparse.csr_array(turn @ _towards_orthonormal(basis @ turn))
+    return turn
+
+
+def _towards_orthonormal(basis: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+    """Return what takes overlapping columns nearer to orthonormal ones."""
+    gram = scipy.sparse.csr_array(basis.conj().T @ basis)
+    gram.sum_duplicates()  # not later, in place
+    h, columns = gram.shape[0], gram.indices
+    rows = np.repeat(np.arange(h), np.diff(gram.indptr))
+    part = connected_components(abs(gram), directed=False)[1]
+    sizes = np.bincount(part)
+    few = (sizes > 1) & (sizes <= TOGETHER)
+    order, starts = np.argsort(part, kind="stable"), offsets(sizes)
+    place = np.empty(h, np.int64)
+    place[order] = np.arange(h) - starts[part[order]]
+    alone = np.flatnonzero(~few[part])
+    entries = [(np.ones(len(alone), gram.dtype), alone, alone)]
+    for k in np.unique(sizes[few]).tolist():
+        parts = np.flatnonzero(sizes == k)
+        number = np.full(len(sizes), -1)
+        number[parts] = np.arange(len(parts))
+        own = np.flatnonzero(sizes[part[rows]] == k)
+        blocks = np.zeros((len(parts), k, k), gram.dtype)
+        blocks[number[part[rows[own]]], place[rows[own]], place[columns[own]]] = gram.data[own]
+        values, vectors = np.linalg.eigh(blocks)
+        values = np.maximum(values, k * eps_of(np.float64) * values[:, -1:])
+        members = order[starts[parts][:, None] + np.arange(k)]
+        across = np.broadcast_arrays(members[:, :, None], members[:, None, :])
+        entries.append(
+            ((vectors / np.sqrt(values)[:, None]).reshape(-1), *(a.reshape(-1) for a in across))
+        )
+    data, at, to = (np.concatenate(arrays) for arrays in zip(*entries, strict=True))
+    return scipy.sparse.csr_array(scipy.sparse.coo_array((data, (at, to)), shape=(h, h)))
+
+
+def _kernels(dims: np.ndarray, record: Record) -> tuple[np.ndarray, np.ndarray]:
+    """Return dim ker M of each step, and orthonormal bases, row by row, one after the other.
+
+    (M* M)^+ = W W*, so that they are orthogonal to the columns of W, of which rank M are not zero.
+    """
+    d = dims[record.vertices].astype(np.int64)
+    W = record.inverses
+    first = offsets(d)
+    entry = np.flatnonzero(W)
+    step = np.repeat(np.arange(len(d)), d * d)[entry]
+    column = first[step] + (entry - offsets(d * d)[step]) % np.maximum(d[step], 1)
+    used = np.zeros(int(first[-1]) + 1, np.int64)
+    used[column] = 1
+    rank = np.add.reduceat(used, first[:-1]) * (d > 0)
+    count = d - rank
+    begin = offsets(d * count)
+    out = np.empty(int(begin[-1]), W.dtype)
+    deficient = np.flatnonzero(count)
+    for size, r in np.unique(np.stack([d, rank], axis=1)[deficient], axis=0).tolist():
+        steps = deficient[(d[deficient] == size) & (rank[deficient] == r)]
+        entries = offsets(d * d)[steps][:, None] + np.arange(size * size)
+        blocks = W[entries].reshape(-1, size, size)[:, :, :r]
+        blocks = blocks / np.abs(blocks).max(axis=1, keepdims=True)
+        Q = np.linalg.qr(blocks, mode="complete")[0][:, :, r:]
+        out[begin[steps][:, None] + np.arange(size * (size - r))] = Q.reshape(len(steps), -1)
+    return count, out
+
+
+def _with_neighbors(
+    dims: np.ndarray, record: Record, more: tuple[np.ndarray, np.ndarray], blocks: np.ndarray
+) -> Record:
+    """Return the record in which steps have a neighbour more, with blocks of their own.
+
+    ``more``: the dimension of the new neighbour of each step, 0 where there is none, and the
+    vertices that are the new ones.
+    """
+    count, vertices = more
+    starts, neighbors = record.starts.astype(np.int64), record.neighbors
+    d = dims[record.vertices].astype(np.int64)
+    total = offsets(dims[neighbors])
+    width = total[starts[1:]] - total[starts[:-1]]
+    # rows of G, and where each begins once the new columns stand behind the others
+    wide, added = np.repeat(width, d), np.repeat(count, d)
+    begin = offsets(wide + added)
+    old = np.repeat(begin[:-1] - offsets(wide)[:-1], wide) + np.arange(len(record.blocks))
+    new = np.repeat(begin[1:] - added - offsets(added)[:-1], added) + np.arange(len(blocks))
+    merged = np.empty(int(begin[-1]), record.blocks.dtype)
+    merged[old], merged[new] = record.blocks, blocks
+    has = count > 0
+    ends = offsets(np.diff(starts) + has)
+    listed = np.empty(int(ends[-1]), neighbors.dtype)
+    last = ends[1:][has] - 1
+    listed[last] = vertices
+    rest = np.ones(len(listed), bool)
+    rest[last] = False
+    listed[rest] = neighbors
+    return record._replace(starts=ends.astype(starts.dtype), neighbors=listed, blocks=merged)

@@ -1,0 +1,389 @@
+"""The result: levels, and the way between any two of them."""
+
+import contextlib
+import math
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, SupportsIndex, overload
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import ArrayLike
+
+from sheafcoarsen._support import cochain, counted, tables, whole_number
+from sheafcoarsen.coarsening import (
+    Coarsening,
+    check_topology,
+    energy_ledger,
+    growth_of,
+    refresh_coarsening,
+)
+from sheafcoarsen.elimination import Elimination
+from sheafcoarsen.hierarchy._hierarchy_ledger import HierarchyLedger
+from sheafcoarsen.modes import warn_if_tied
+from sheafcoarsen.operators import count_nonzeros, energy
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, same_topology
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Hierarchy:
+    """A sheaf coarsened level after level; :func:`coarsen_levels` makes it.
+
+    ``H[i]`` is the coarsening that leads from ``H.sheaves[i]`` to ``H.sheaves[i + 1]``; ``len(H)``
+    counts them, and iteration goes through them. With loops the last sheaf's Laplacian is exactly
+    (R_0 R_1 ...)* L (R_0 R_1 ...), because at every level the coarse sheaf's Laplacian is the
+    Galerkin operator (``thm:Galerkin_realization``).
+
+    Attributes
+    ----------
+    fine : CellularSheaf
+    levels : tuple of Coarsening
+        Each ``fine`` is the ``sheaf`` of the one before; none where nothing was to be coarsened.
+        The first may be an :class:`Elimination`, which has a ``prolongation`` too.
+    stopped_because : str
+        Why there is no further level.
+    seconds : tuple of float
+        How long each level took; NaN where that is not known, as after loading.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.constant(nx.path_graph(64))
+    >>> H = sc.coarsen_levels(F, factor=4, n_levels=2, rank=3)
+    >>> [G.n_vertices for G in H.sheaves], H[1].fine is H.sheaves[1]
+    ([64, 16, 4], True)
+    """
+
+    fine: CellularSheaf
+    levels: tuple[Any, ...]  # Coarsenings, after an Elimination or not
+    stopped_because: str = ""
+    seconds: tuple[float, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.levels, Iterable) or scipy.sparse.issparse(self.levels):
+            raise TypeError(
+                f"`levels` must be a sequence of coarsenings, got {type(self.levels).__name__}"
+            )
+        object.__setattr__(self, "levels", tuple(self.levels))
+        object.__setattr__(self, "seconds", (math.nan,) * len(self.levels))
+        above = check_sheaf(self.fine, "fine")
+        for i, C in enumerate(self.levels):
+            if not isinstance(C, Coarsening) and not (i == 0 and isinstance(C, Elimination)):
+                raise TypeError(f"`levels[{i}]` must be a Coarsening, got {type(C).__name__}")
+            if C.fine is not above:
+                before = f"`levels[{i - 1}].sheaf`" if i else "`fine`"
+                raise ValueError(
+                    f"`levels[{i}]` must be a coarsening of {before}, "
+                    "but its `fine` is another sheaf"
+                )
+            above = C.sheaf
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    @overload
+    def __getitem__(self, i: SupportsIndex) -> Coarsening: ...
+
+    @overload
+    def __getitem__(self, i: slice) -> tuple[Coarsening, ...]: ...
+
+    def __getitem__(self, i: SupportsIndex | slice) -> Coarsening | tuple[Coarsening, ...]:
+        return self.levels[i]
+
+    def __iter__(self) -> Iterator[Coarsening]:
+        return iter(self.levels)
+
+    @property
+    def sheaves(self) -> tuple[CellularSheaf, ...]:
+        """The sheaves, the fine one first: one more than there are levels."""
+        return (self.fine, *(C.sheaf for C in self.levels))
+
+    @property
+    def rebuilt_levels(self) -> tuple[int, ...]:
+        """Levels whose index work :meth:`recoarsen` repeated.
+
+        The level before them had to put loop rows back.
+        """
+        return tuple(
+            i
+            for i in range(1, len(self))
+            if isinstance(self[i - 1], Coarsening) and self[i - 1].restored_loops.size
+        )
+
+    def prolongation(self, level: int | None = None) -> scipy.sparse.csr_array:
+        """Return R_0 R_1 ... R_{level-1}, from C^0 of ``sheaves[level]`` to the fine C^0.
+
+        It is an isometry where every R_i is one.
+
+        Parameters
+        ----------
+        level : int, optional
+            0 .. len(H), where 0 gives the identity; the coarsest by default.
+
+        Returns
+        -------
+        csr_array, shape (dim_c0 of the fine sheaf, dim_c0 of ``sheaves[level]``)
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.path_graph(64))
+        >>> H = sc.coarsen_levels(F, factor=4, n_levels=2, rank=3)
+        >>> R = H.prolongation()
+        >>> bool(abs(R.T @ sc.laplacian(F) @ R - sc.laplacian(H.sheaves[-1])).max() < 1e-14)
+        True
+        """
+        level = self._level(level)
+        if level == 0:
+            return scipy.sparse.eye_array(self.fine.dim_c0, dtype=self.fine.dtype, format="csr")
+        R = self[level - 1].prolongation
+        for C in reversed(self.levels[: level - 1]):  # small products first
+            R = C.prolongation @ R
+        if level == 1:
+            return R.copy()
+        R.sort_indices()
+        return R
+
+    def pool(self, x: ArrayLike, level: int | None = None) -> np.ndarray:
+        """Return R* x, R = R_0 R_1 ..., a cochain of ``sheaves[level]``, the coarsest by default.
+
+        Parameters
+        ----------
+        x : array_like, shape (dim_c0,) or (dim_c0, h)
+        level : int, optional
+            0 .. len(H).
+
+        Returns
+        -------
+        ndarray, shape (dim,) or (dim, h), dim that of C^0 there
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.path_graph(64))
+        >>> H = sc.coarsen_levels(F, factor=4, n_levels=2, rank=3)
+        >>> H.pool([1.0] * 64).shape, H.pool([1.0] * 64, level=1).shape
+        ((12,), (48,))
+        """
+        level = self._level(level)
+        z = np.array(cochain(self.fine, x, "x", " of the fine sheaf"))
+        for C in self.levels[:level]:
+            z = C.prolongation.conj().T @ z
+        return z
+
+    def lift(self, z: ArrayLike, level: int | None = None) -> np.ndarray:
+        """Return the fine cochain R z, R = R_0 R_1 ..., for z on ``sheaves[level]``.
+
+        By default z is on the coarsest sheaf.
+
+        Parameters
+        ----------
+        z : array_like, shape (dim,) or (dim, h), dim that of C^0 there
+        level : int, optional
+            0 .. len(H).
+
+        Returns
+        -------
+        ndarray, shape (dim_c0,) or (dim_c0, h)
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.path_graph(64))
+        >>> H = sc.coarsen_levels(F, factor=4, n_levels=2, rank=3)
+        >>> bool(abs(H.lift(H.pool([1.0] * 64)) - 1).max() < 1e-13)  # constants are kept
+        True
+        """
+        level = self._level(level)
+        x = np.array(cochain(self.sheaves[level], z, "z", f" of level {level}'s sheaf"))
+        for C in reversed(self.levels[:level]):
+            x = C.prolongation @ x
+        return x
+
+    def _level(self, level: int | None) -> int:
+        """Return a valid number of a sheaf."""
+        if level is None:
+            return len(self)
+        level = whole_number("level", level, at_least=0)
+        if level > len(self):
+            raise ValueError(
+                f"`level` must be between 0, the fine sheaf, and {len(self)}, the coarsest, "
+                f"got {level}: `sheaves[level]` is meant"
+            )
+        return level
+
+    def ledger(self, x: ArrayLike) -> HierarchyLedger:
+        """Account for the energy of a fine cochain on its whole way down.
+
+        Parameters
+        ----------
+        x : array_like, shape (dim_c0,) or (dim_c0, h)
+
+        Returns
+        -------
+        HierarchyLedger
+
+        Raises
+        ------
+        ValueError
+            For a level whose basis is not orthonormal.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.path_graph(64))
+        >>> H = sc.coarsen_levels(F, factor=4, n_levels=2, rank=3)
+        >>> E = H.ledger([0.0, 1.0] * 32)
+        >>> E.fine_energy, bool(abs(E.closure) < 1e-14)
+        (63.0, True)
+        >>> E.coarsest_energy < 1e-3 * E.fine_energy  # what swings is hardly kept
+        True
+        """
+        if self.levels and isinstance(self[0], Elimination):
+            raise ValueError(
+                "a ledger needs isometries, and the prolongation of the elimination at level 0 is "
+                "none: take energy_ledger(H[i], x) for the levels after it"
+            )
+        z = cochain(self.fine, x, "x", " of the fine sheaf")
+        ledgers = []
+        for i, C in enumerate(self.levels):
+            with at_level(i):
+                ledgers.append(energy_ledger(C, z))
+            z = C.prolongation.conj().T @ z
+        return HierarchyLedger(
+            tuple(ledgers), tuple(C.loops for C in self.levels), energy(self.sheaves[-1], z)
+        )
+
+    def recoarsen(self, sheaf: CellularSheaf) -> "Hierarchy":
+        """Coarsen another sheaf on the same graph with the same partitions and ranks.
+
+        Every level is refreshed as :meth:`Coarsening.recoarsen` does it, without index work. Where
+        a level must put loop rows back, its coarse sheaf has other loops than before: the next
+        level is then rebuilt with the same partition and ranks, and ``rebuilt_levels`` names it.
+
+        Parameters
+        ----------
+        sheaf : CellularSheaf
+            On the graph of ``fine``, with stalks of the same dimensions; its scalar type may be
+            another.
+
+        Returns
+        -------
+        Hierarchy
+
+        Raises
+        ------
+        ValueError
+            For a sheaf on another graph or with other stalks.
+
+        Warns
+        -----
+        TiedModesWarning
+            As :func:`coarsen_levels` does.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.complete_graph(64))
+        >>> H = sc.coarsen_levels(F, factor=4, n_levels=2, rank=1)
+        >>> H.recoarsen(F.with_maps(2 * F.tail_data, 2 * F.head_data)).rebuilt_levels
+        ()
+        >>> other = F.with_maps(F.tail_data, 2 * F.head_data)  # constants have energy now
+        >>> H.recoarsen(other).rebuilt_levels
+        (1,)
+        """
+        check_topology(self.fine, check_sheaf(sheaf), "coarsen_levels")
+        levels: list[Any] = []
+        seconds = []
+        for i, old in enumerate(self.levels):
+            start = time.perf_counter()
+            if isinstance(old, Elimination):
+                levels.append(old.refresh(sheaf))
+                seconds.append(time.perf_counter() - start)
+                continue
+            new_loops = i > 0 and not same_topology(old.fine, levels[-1].sheaf)
+            finest = next((C for C in levels if isinstance(C, Coarsening)), None)
+            with at_level(i):
+                found = finest.modes.target if finest is not None and finest.modes else None
+                C = refresh_coarsening(
+                    old, levels[-1].sheaf if i else sheaf, new_loops=new_loops, found=found
+                )
+            if C.modes is not None:
+                warn_if_tied(C.modes, stacklevel=3, where=f"level {i}: ")
+            levels.append(C)
+            seconds.append(time.perf_counter() - start)
+        return timed(Hierarchy(sheaf, tuple(levels), self.stopped_because), seconds)
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        """The table of all sheaves, its head first."""
+        total = sum(self.seconds)
+        shares = [
+            "",
+            *("-" if math.isnan(total) else f"{s / (total or 1.0):.0%}" for s in self.seconds),
+        ]
+        head = ("vertices", "edges", "dim C^0", "dim C^1", "nonzeros", "time")
+        rows: list[tuple[str, ...]] = [head]
+        for F, share in zip(self.sheaves, shares, strict=True):
+            counts = (F.n_vertices, F.n_edges, F.dim_c0, F.dim_c1, count_nonzeros(F))
+            rows.append((*(str(count) for count in counts), share))
+        return rows
+
+    def _remarks(self) -> list[str]:
+        """What the table does not tell: eliminations, Laplacians that grew, levels rebuilt."""
+        notes = [
+            f"level {i}: {note}"
+            for i, C in enumerate(self)
+            if (note := C.sizes.remark if isinstance(C, Elimination) else growth_of(C))
+        ]
+        return notes + [
+            f"level {i} rebuilt: loop rows put back in {self[i - 1].restored_loops.size} "
+            f"clusters of level {i - 1}"
+            for i in self.rebuilt_levels
+        ]
+
+    def _head(self) -> str:
+        why = f"; stopped because {self.stopped_because}" if self.stopped_because else ""
+        return f"Hierarchy: {counted(len(self), 'level')}{why}"
+
+    def _repr_html_(self) -> str:
+        head, *rows = self._rows()
+        shown = [(i, *row) for i, row in enumerate(rows)]
+        remarks = "".join(f"<p>{tables.text(remark)}</p>" for remark in self._remarks())
+        return tables.table(shown, head=("sheaf", *head), caption=self._head()) + remarks
+
+    def __repr__(self) -> str:
+        rows = self._rows()
+        widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+        table = [
+            "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
+            for row in rows
+        ]
+        numbers = ["sheaf", *map(str, range(len(rows) - 1))]
+        lines = [self._head()]
+        lines += [
+            f"  {number:>5}  {line}".rstrip() for number, line in zip(numbers, table, strict=True)
+        ]
+        lines += [f"  {remark}" for remark in self._remarks()]
+        return "\n".join(lines)
+
+
+def timed(H: Hierarchy, seconds: Iterable[float]) -> Hierarchy:
+    """Let a hierarchy that was just made say how long each of its levels took."""
+    object.__setattr__(H, "seconds", tuple(seconds))
+    return H
+
+
+@contextlib.contextmanager
+def at_level(level: int) -> Iterator[None]:
+    """Let errors begin with the level at which they arise."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:  # LinAlgError among them
+        raise type(error)(f"level {level}: {error}") from error

@@ -1,0 +1,359 @@
+"""One self-contained HTML page: what objects show of themselves in notebooks, and pictures."""
+
+import base64
+import datetime
+import importlib.metadata
+import io
+import os
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sheafcoarsen import plot
+from sheafcoarsen._support import (
+    check_matplotlib,
+    eps_of,
+    output_path,
+    replacing,
+    tables,
+    zero_level,
+)
+from sheafcoarsen.coarsening import Coarsening, check_coarsening
+from sheafcoarsen.elimination import Elimination
+from sheafcoarsen.hierarchy import Hierarchy
+from sheafcoarsen.html_report.results import SMOOTHING_STEPS, Findings, findings_of, stage
+from sheafcoarsen.html_report.summary import elimination_verdict, verdict_of
+from sheafcoarsen.verification import Verification, verify
+
+CLUSTERS = 20
+"""Clusters that have a row of their own."""
+
+STYLE = """
+:root { color-scheme: light dark; --ink: #1d2329; --paper: #ffffff; --rule: #d5dbe1;
+  --soft: #5a6672; --head: #f1f4f7; --bad: #b00020;
+  --mark: #2a788e; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e4e8ec; --paper: #15191d; --rule: #3a434c; --soft: #a3afba; --head: #20262c;
+  --bad: #ff8a80; --mark: #6fc3d8; }
+}
+body { color: var(--ink); background: var(--paper); font: 15px/1.5 system-ui, sans-serif;
+  max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; margin-bottom: 0.2rem; overflow-wrap: anywhere; }
+h2 { font-size: 1.15rem; margin: 2.2rem 0 0.6rem; border-bottom: 1px solid var(--rule);
+  padding-bottom: 0.2rem; }
+p.note { color: var(--soft); }
+p.verdict { font-size: 1.08rem; border-left: 4px solid var(--mark);
+  padding: 0.1rem 0 0.1rem 0.9rem; }
+pre { background: var(--head); padding: 0.6rem 0.8rem; border-radius: 6px; font-size: 0.9rem;
+  white-space: pre-wrap; overflow-wrap: anywhere; }
+p.failed { color: var(--bad); font-weight: bold; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; margin: 0.6rem 0; font-size: 0.92rem; }
+caption { text-align: left; color: var(--soft); padding-bottom: 0.2rem; }
+th, td { text-align: left; padding: 0.2rem 0.9rem 0.2rem 0.4rem;
+  border-bottom: 1px solid var(--rule); vertical-align: top; overflow-wrap: break-word;
+  max-width: 30rem; }
+td:nth-child(n + 5):last-child { min-width: 12rem; }
+thead th { background: var(--head); overflow-wrap: normal; }
+tbody th { font-weight: normal; color: var(--soft); }
+figure { margin: 1rem 0; overflow-x: auto; }
+figure img { max-width: 100%; height: auto; background: #ffffff; border: 1px solid var(--rule);
+  border-radius: 6px; padding: 0.5rem; box-sizing: border-box; }
+@media (prefers-color-scheme: dark) {
+  figure img { filter: invert(0.91) hue-rotate(180deg); border-color: #c8c8c8; }
+}
+@media (max-width: 44rem) {
+  body { margin: 1rem auto; padding: 0 0.8rem; }
+  h1 { font-size: 1.25rem; }
+  p.note { overflow-wrap: anywhere; }
+  th, td { padding-right: 0.6rem; max-width: 16rem; }
+  figure img { max-width: none; width: 27rem; }
+  figure.partition img { width: 42rem; }
+  .wide td:nth-child(n + 5):last-child { min-width: 16rem; }
+}
+"""
+"""Light and dark, wide and narrow; dark pages turn pictures over, which keep their hues."""
+
+PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title><style>{style}</style></head><body>
+<h1>{title}</h1>
+{body}
+</body></html>
+"""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a caller knows of an object beyond the object itself."""
+
+    name: str | None = None  # of the input
+    command: str | None = None  # the line that was typed
+    times: dict[str, float] = field(default_factory=dict)  # seconds of stages before the report
+
+
+class Section(NamedTuple):
+    """A heading, and HTML under it."""
+
+    heading: str
+    parts: list[str]
+
+
+def report(
+    C: Coarsening | Elimination, path: str | os.PathLike, name: str | None = None
+) -> Verification:
+    """Write one self-contained HTML page about a coarsening or an elimination.
+
+    It begins with a verdict in one sentence: what is kept of a smooth cochain, how far the low
+    spectrum is off, whether the Laplacian grew. Then it says how it was made, what went in and what
+    came out, what is lost, how near the low spectra are, where the fine C^0 has dimension 100,000
+    at most, and what :func:`verify` finds, with pictures. Of an elimination it says what went and
+    what is left, and how far right sides and rounding grow. The page is written beside ``path`` and
+    renamed, so that a file that was there stays whole where anything fails. It needs matplotlib.
+
+    Parameters
+    ----------
+    C : Coarsening or Elimination
+    path : str or path-like
+    name : str, optional
+        Of what went in, for the title.
+
+    Returns
+    -------
+    Verification
+        The one in the page.
+
+    Raises
+    ------
+    ImportError
+        Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
+    OSError
+        Where the page cannot be written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.constant(nx.karate_club_graph())
+    >>> C = sc.coarsen(F, sc.select(F, 4), rank=2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = pathlib.Path(folder) / "karate.html"
+    ...     passed = bool(sc.report(C, page))
+    ...     passed, page.read_text(encoding="utf-8")[:15]
+    (True, '<!DOCTYPE html>')
+    """
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"`name` must be a text, got {type(name).__name__}")
+    return write_report(C, path, Origin(name))
+
+
+def write_report(
+    C: Coarsening | Elimination, path: str | os.PathLike, origin: Origin
+) -> Verification:
+    """Write the page of `report`, with what is known of the origin."""
+    if isinstance(C, Hierarchy):
+        raise TypeError(
+            "`C` must be a Coarsening or an Elimination, got a Hierarchy: write a page for each of "
+            "its levels, report(H[i], path); print(H) tells of all"
+        )
+    if not isinstance(C, Elimination):
+        check_coarsening(C)
+    target = output_path(path)
+    check_matplotlib()
+    own: dict[str, float] = {}
+    if isinstance(C, Elimination):
+        with stage(own, "verification"):
+            verdict = verify(C)
+        sentence, call, sections = elimination_verdict(C, verdict), _elimination_call(C), []
+        with stage(own, "pictures"):
+            sections = _elimination_sections(C)
+    else:
+        found = findings_of(C, own)
+        verdict, sentence, call = found.verdict, verdict_of(C, found), call_of(C)
+        with stage(own, "pictures"):
+            sections = _coarsening_sections(C, found)
+    kind, coarse = type(C).__name__, C.sheaf.n_vertices
+    title = f"{origin.name or kind}: {C.fine.n_vertices:,} → {coarse:,} vertices"
+    sections = [
+        Section("How it was made", _reproduction(origin, call, kind.lower())),
+        *sections,
+        Section("Verification", [_shown(verdict), note(_ABOUT_CHECKS)]),
+        Section("Times", _times(origin.times, own)),
+    ]
+    failed = f'<p class="failed">Verification: {tables.text(verdict.summary)}</p>'
+    body = [] if verdict.passed else [failed]
+    body += [f'<p class="verdict">{tables.text(sentence)}</p>', note(repr(C))]
+    for heading, parts in sections:
+        body += [f"<h2>{tables.text(heading)}</h2>", *parts]
+    page = PAGE.format(title=tables.text(title), style=STYLE, body="\n".join(body))
+    with replacing(target) as stream:
+        stream.write(page.encode())
+    return verdict
+
+
+_ABOUT_CHECKS = (
+    'Labels with a colon are those of "Hierarchical Pooling for Sheaf Neural Networks"; sections '
+    "and facts are those of docs/conventions.md. Compared was everything (exact), random cochains "
+    "or some clusters (probe), or dense matrices (dense)."
+)
+
+
+# ---------------------------------------------------------------- sections
+
+
+def _coarsening_sections(C: Coarsening, found: Findings) -> list[Section]:
+    """Return what objects say of a coarsening, each with its picture."""
+    clusters = [_shown(C.partition), _cluster_table(C)]
+    if C.modes is not None:
+        alt = "Kept and first discarded eigenvalues of every cluster"
+        clusters += [_shown(C.modes), figure("spectra", alt, plot.spectra, C)]
+    alt = "The fine graph in its clusters, and the coarse graph"
+    sheaves = [_shown(C), figure("partition", alt, plot.partition, C, size=(12.5, 7))]
+    if not C.loops:
+        sheaves.append(note("No loop-cells were asked for: retained internal energy is left out."))
+    if isinstance(found.ledgers, str):
+        losses = [note(found.ledgers)]
+    else:
+        both, smooth = found.ledgers
+        alt = "The energy of the smoothed cochain, line by line"
+        table = tables.table(tables.number_rows(both._shown()), head=("", "random", "smoothed"))
+        losses = [note(_ABOUT_LEDGER), _wide(table), figure("ledger", alt, plot.ledger, smooth)]
+    if isinstance(found.quality, str):
+        spectra = [note(found.quality)]
+    else:
+        alt = "Low eigenvalues of the fine and the coarse Laplacian"
+        spectra = [_shown(Q) for Q in found.quality if Q is not None]
+        spectra.append(figure("quality", alt, plot.quality, *found.quality))
+    return [
+        Section("What went in", [_shown(C.fine)]),
+        Section("What came out", sheaves),
+        Section("Clusters and their modes", clusters),
+        Section("What was lost", losses),
+        Section("Low eigenvalues", spectra),
+    ]
+
+
+_ABOUT_LEDGER = (
+    "The energy norm(delta x)^2 of two cochains of norm 1 and what becomes of it: a random one, "
+    f"then the same after {SMOOTHING_STEPS} damped steps x - L x / (2 norm(L)), which the picture "
+    "shows. The first six lines add up to the fine energy, up to rounding, which the closure "
+    "measures."
+)
+
+
+def _elimination_sections(K: Elimination) -> list[Section]:
+    alt = "The fine graph, and the graph that is left"
+    picture = figure("partition", alt, plot.elimination, K, size=(12.5, 7))
+    return [
+        Section("What went, and what is left", [_shown(K), picture]),
+        Section("What is left", [_shown(K.sheaf)]),
+    ]
+
+
+def _cluster_table(C: Coarsening) -> str:
+    """Return a row for each of the first clusters, eigenvalues of rounding size as 0."""
+    K, rows = C.partition.n_clusters, []
+    names = range(C.fine.n_vertices) if C.fine.vertex_labels is None else C.fine.vertex_labels
+    for a in range(min(K, CLUSTERS)):
+        members = C.partition.cluster(a)
+        kept, after = "", ""
+        if C.modes is not None:
+            dims, sizes = C.clusters.dims[a], C.modes.operator_norms[a]
+            level = zero_level(dims, eps_of(C.fine.dtype), sizes)
+            values, discarded = C.modes.eigenvalues(a), C.modes.next_eigenvalues[a]
+            kept = tables.span(np.where(values <= level, 0, values))
+            after = tables.text(discarded * (discarded > level)) if discarded < np.inf else "none"
+        first = tables.names([names[v] for v in members[: tables.SHOWN].tolist()])
+        first += ", …" if len(members) > tables.SHOWN else ""
+        rows.append((a, len(members), C.clusters.dims[a], C.ranks[a], kept, after, first))
+    head = ("cluster", "vertices", "dim", "modes", "kept eigenvalues", "first discarded", "members")
+    caption = f"The first {CLUSTERS} of {K:,} clusters" if K > CLUSTERS else "The clusters"
+    return _wide(tables.table(rows, head=head, caption=caption))
+
+
+def _reproduction(origin: Origin, call: str, kind: str) -> list[str]:
+    """Say what to do for the same again: input, date, versions, command."""
+    versions = [
+        f"{name} {importlib.metadata.version(name)}"
+        for name in ("sheafcoarsen", "numpy", "scipy", "numba")
+    ]
+    rows = [("input", origin.name)] if origin.name else []
+    rows += [
+        ("date", datetime.datetime.now().astimezone().isoformat(sep=" ", timespec="minutes")),
+        ("made with", ", ".join([*versions, f"Python {platform.python_version()}"])),
+    ]
+    said = f"The {kind} does not record where its sheaf came from."
+    return [
+        _wide(tables.table(rows)),
+        f'<pre class="wide">{tables.text(origin.command or call)}</pre>',
+        *([] if origin.command else [note(said)]),
+    ]
+
+
+def call_of(C: Coarsening) -> str:
+    """Return the call of `coarsen` that makes it of its sheaf F and partition P."""
+    if C.modes is None:
+        options = ["basis=blocks"]
+    else:
+        one = len(np.unique(C.modes.ranks)) == 1
+        options = [f"rank={int(C.modes.ranks[0])}" if one else "rank=ranks"]
+        options.append(f'local_operator="{C.modes.local_operator}"')
+        given = {name: getattr(C.modes.operator, name, None) for name in ("rings", "target")}
+        options += [f"{name}={value!r}" for name, value in given.items() if value is not None]
+    options += [f"loops={C.loops}", f"compress={C.crossing_rows is None}"]
+    return f"sc.coarsen(F, P, {', '.join(options)})"
+
+
+def _elimination_call(K: Elimination) -> str:
+    return f"sc.eliminate(F, keep=kept, max_neighbors={K.max_neighbors})"
+
+
+def _times(given: dict[str, float], own: dict[str, float]) -> list[str]:
+    """Return how long it took: the stages that the caller measured, and those of the report."""
+    rows = [(name, f"{seconds:.3f} s") for name, seconds in given.items()]
+    rows += [(f"this report: {name}", f"{seconds:.3f} s") for name, seconds in own.items()]
+    return [_wide(tables.table(rows))]
+
+
+# ---------------------------------------------------------------- parts of a section
+
+
+def note(sentence: str) -> str:
+    """Return a paragraph in the colour of remarks."""
+    return f'<p class="note">{tables.text(sentence)}</p>'
+
+
+def _shown(item: Any) -> str:
+    return _wide(item._repr_html_())
+
+
+def _wide(table: str) -> str:
+    """Return a table that scrolls where it is wider than the page."""
+    return f'<div class="wide">{table}</div>'
+
+
+def figure(name: str, alt: str, draw: Callable, *what: Any, size: tuple = (7.5, 4.2)) -> str:
+    """Return a picture with its words."""
+    source = drawn(draw, *what, size=size)
+    return f'<figure class="{name}"><img alt="{tables.text(alt)}" src="{source}"></figure>'
+
+
+def drawn(draw: Callable, *what: Any, size: tuple[float, float]) -> str:
+    """Return a picture, drawn without pyplot, as an SVG in a data URI."""
+    from matplotlib.figure import Figure
+    from matplotlib.transforms import Bbox
+
+    picture = Figure(figsize=size, dpi=150)
+    ax = draw(*what, ax=picture.subplots())
+    box = Bbox.union([part.get_tightbbox() for part in ax.child_axes or [ax]])
+    # without white borders
+    inches = box.transformed(picture.dpi_scale_trans.inverted()).padded(0.06)
+    stream = io.BytesIO()
+    options: dict = {"bbox_inches": inches, "facecolor": "white", "metadata": {"Date": None}}
+    picture.savefig(stream, format="svg", dpi=150, **options)
+    return "data:image/svg+xml;base64," + base64.b64encode(stream.getvalue()).decode("ascii")

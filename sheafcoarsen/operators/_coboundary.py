@@ -1,0 +1,199 @@
+"""The coboundary: as a matrix, and applied without one."""
+
+import numpy as np
+import scipy.sparse
+from llvmlite import binding
+from scipy.sparse.linalg import LinearOperator
+
+from sheafcoarsen._kernels import operators as kernels
+from sheafcoarsen._kernels.arrays import SheafArrays
+from sheafcoarsen._support import SCALARS, offsets, ranges, run_ranges
+from sheafcoarsen.operators._laplacian import SERIAL_BELOW
+from sheafcoarsen.operators.csr import canonical_csr, index_dtype
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+
+LANES = (8, 4, 1), (4, 1)
+"""Columns of a cochain that are worked on at a time, real and complex."""
+
+LONGEST = 8
+"""Dimension up to which one column is worked on stalk by stalk, each in one vector."""
+
+MASKS = bool(binding.get_host_cpu_features().get("avx"))
+"""Whether the processor reads some numbers of a vector at once, and not one by one."""
+
+
+def coboundary(sheaf: CellularSheaf) -> scipy.sparse.csr_array:
+    """Return the coboundary delta (``eq:coboundary``) as a sparse matrix.
+
+    Row block e = (u, v) holds F_{u->e} in the columns of u and -F_{v->e} in those of v; a loop
+    holds F_tail - F_head.
+
+    Parameters
+    ----------
+    sheaf : CellularSheaf
+
+    Returns
+    -------
+    csr_array, shape (dim_c1, dim_c0)
+        Sorted indices, no duplicates.
+
+    Examples
+    --------
+    >>> import sheafcoarsen as sc
+    >>> sc.coboundary(sc.CellularSheaf.constant([[0, 1], [2, 1]])).toarray()
+    array([[ 1., -1.,  0.],
+           [ 0., -1.,  1.]])
+    """
+    f = check_sheaf(sheaf).arrays
+    tails, heads = f.edges[:, 0], f.edges[:, 1]
+    width = f.vertex_dims[tails] + np.where(tails != heads, f.vertex_dims[heads], 0)
+    indptr = offsets(np.repeat(width, f.edge_dims))
+    itype = index_dtype(max(int(indptr[-1]), sheaf.dim_c0, sheaf.dim_c1))
+    indices = np.empty(int(indptr[-1]), itype)
+    data = np.empty(int(indptr[-1]), sheaf.dtype)
+    kernels.coboundary_csr(f, indptr, indices, data)
+    return canonical_csr(data, indices, indptr.astype(itype), (sheaf.dim_c1, sheaf.dim_c0))
+
+
+def as_columns(x: np.ndarray) -> np.ndarray:
+    """View a cochain of shape (dim,) or (dim, h) as (dim, h)."""
+    return x if x.ndim == 2 else x[:, None]
+
+
+def apply_coboundary(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
+    """Return delta x for a checked x of shape (dim_c0, h), straight from the maps."""
+    y = np.empty((sheaf.dim_c1, x.shape[1]), np.result_type(sheaf.dtype, x.dtype))
+    given, result = _as_the_maps(sheaf, x.astype(y.dtype, copy=False)), _as_the_maps(sheaf, y)
+    h = result.shape[1]
+    if h == 0:
+        return y
+    arrays, lanes, blocks = without_loops(sheaf), _lanes(result), _blocks(sheaf)
+    run_ranges(
+        lambda lo, hi: kernels.apply_coboundary(lo, hi, arrays, lanes, blocks, given, result),
+        sheaf.edge_offsets,
+        cumulative=True,
+        serial_below=SERIAL_BELOW / h,
+    )
+    return y
+
+
+def apply_laplacian(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
+    """Return delta* (delta x) for a checked x of shape (dim_c0, h), straight from the maps."""
+    return _apply_laplacian(sheaf, without_loops(sheaf), x)
+
+
+def _apply_laplacian(sheaf: CellularSheaf, arrays: SheafArrays, x: np.ndarray) -> np.ndarray:
+    """Do so with the arrays without loops.
+
+    Threads share the columns, so that sums are the same whatever their number.
+    """
+    out = np.zeros(x.shape, np.result_type(sheaf.dtype, x.dtype))
+    given, result = _as_the_maps(sheaf, x.astype(out.dtype, copy=False)), _as_the_maps(sheaf, out)
+    h = result.shape[1]
+    if h == 0:
+        return out
+    if h == 1 and (along := _along_stalks(sheaf, result)):
+        kernels.apply_laplacian_column(arrays, *along, given.reshape(-1), result.reshape(-1))
+        return np.conj(out, out=out) if result.dtype.kind == "c" else out
+    lanes, blocks = _lanes(result), _blocks(sheaf)
+
+    def in_columns(lo: int, hi: int) -> None:
+        kernels.apply_laplacian(lo, hi, arrays, lanes, blocks, given, result)
+
+    cost = np.full(h // len(lanes), len(lanes) * float(len(sheaf.tail_data)))
+    run_ranges(in_columns, cost, serial_below=SERIAL_BELOW)
+    return out
+
+
+def without_loops(sheaf: CellularSheaf) -> SheafArrays:
+    """Return the arrays, with F_tail - F_head as tail map of each loop and zero as head map."""
+    f = sheaf.arrays
+    loops = np.flatnonzero(f.edges[:, 0] == f.edges[:, 1])
+    if len(loops) == 0:
+        return f
+    lengths = f.edge_dims[loops] * f.vertex_dims[f.edges[loops, 0]]
+    head = ranges(f.head_offsets[loops], lengths)
+    tail_data, head_data = f.tail_data.copy(), f.head_data.copy()
+    tail_data[ranges(f.tail_offsets[loops], lengths)] -= head_data[head]
+    head_data[head] = 0
+    return f._replace(tail_data=tail_data, head_data=head_data)
+
+
+def _lanes(out: np.ndarray) -> tuple:
+    """Return as many zeros as columns are worked on at a time."""
+    widths = LANES[out.dtype.kind == "c"]
+    return (out.dtype.type(0),) * next(width for width in widths if width <= out.shape[1])
+
+
+def _blocks(sheaf: CellularSheaf) -> tuple[tuple, tuple, tuple]:
+    """Return zeros for the rows and columns of the blocks of maps, and whether a map is one."""
+    shape = sheaf.map_shape or (1, 1)
+    sizes = tuple(next((k for k in (4, 3, 2) if n and n % k == 0), 1) for n in shape)
+    return (0,) * sizes[0], (0,) * sizes[1], (0,) * (sheaf.map_shape == sizes)
+
+
+def _along_stalks(sheaf: CellularSheaf, out: np.ndarray) -> tuple[tuple, tuple] | None:
+    """Return zeros for the entries of a stalk, and whether all stalks have as many.
+
+    None where one stalk is too long.
+    """
+    longest = int(sheaf.vertex_dims.max(initial=0))
+    uniform = sheaf.map_shape is not None and longest > 0
+    if longest > LONGEST or not (uniform or MASKS):
+        return None
+    return (out.dtype.type(0),) * (longest if uniform else LONGEST), (0,) * uniform
+
+
+def _as_the_maps(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
+    """View complex columns on real maps as twice as many real ones."""
+    if x.dtype.kind == "c" and sheaf.dtype.kind != "c":
+        return x.reshape(-1).view(x.real.dtype).reshape(x.shape[0], 2 * x.shape[1])
+    return x
+
+
+def laplacian_operator(sheaf: CellularSheaf) -> LinearOperator:
+    """Return x -> delta* (delta x) straight from the maps, as a scipy LinearOperator.
+
+    Parameters
+    ----------
+    sheaf : CellularSheaf
+
+    Returns
+    -------
+    LinearOperator, shape (dim_c0, dim_c0)
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import numpy as np
+    >>> import sheafcoarsen as sc
+    >>> A = sc.laplacian_operator(sc.CellularSheaf.constant(nx.path_graph(3)))
+    >>> A @ np.array([1.0, 0.0, 0.0])
+    array([ 1., -1.,  0.])
+    """
+    return LaplacianOperator(check_sheaf(sheaf))
+
+
+class LaplacianOperator(LinearOperator):
+    """What :func:`laplacian_operator` returns; pickled as the sheaf that it is of."""
+
+    def __init__(self, sheaf: CellularSheaf) -> None:
+        super().__init__(sheaf.dtype, (sheaf.dim_c0, sheaf.dim_c0))
+        self._sheaf, self._maps = sheaf, without_loops(sheaf)
+
+    def _matmat(self, x: np.ndarray) -> np.ndarray:
+        kind = np.result_type(x.dtype, self.dtype) if x.dtype.kind in "biufc" else x.dtype
+        if kind.type not in SCALARS:
+            raise TypeError(
+                f"`x` must hold numbers in single or double precision, got dtype {x.dtype}"
+            )
+        x = np.ascontiguousarray(x, dtype=kind)
+        return _apply_laplacian(self._sheaf, self._maps, as_columns(x)).reshape(x.shape)
+
+    _matvec = _matmat
+
+    def _adjoint(self) -> "LaplacianOperator":
+        return self
+
+    def __reduce__(self) -> tuple:
+        return laplacian_operator, (self._sheaf,)

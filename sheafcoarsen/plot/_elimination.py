@@ -1,0 +1,174 @@
+"""The picture of an elimination: what goes, in grey, and the graph that is left beside it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sheafcoarsen._support import counted
+from sheafcoarsen.elimination import Elimination
+from sheafcoarsen.plot._partition import draw_frame, draw_lines
+from sheafcoarsen.plot.axes import (
+    MARKERS,
+    add_legend_below,
+    axes_or_new,
+    check_kind,
+    square_points,
+)
+from sheafcoarsen.plot.layout import graph_layout
+from sheafcoarsen.plot.positions import LINES, vertex_places
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+
+DARK, GREY, LIGHT = "0.1", "0.6", "0.75"
+
+
+def elimination(
+    K: Elimination, pos: ArrayLike | Mapping | None = None, *, ax: Axes | None = None
+) -> Axes:
+    """Draw what an elimination takes out of a graph, and what is left beside it.
+
+    On the left eliminated vertices are small and grey, kept ones dark. On the right are the kept
+    ones at the same places: solid edges join what an edge joined before, dashed ones stand for what
+    was between their ends, and a ring is a loop. More than 50,000 edges are not drawn.
+
+    Parameters
+    ----------
+    K : Elimination
+    pos : array_like, shape (n, 2), or dict from vertex labels to places, optional
+        Places of the fine vertices. By default computed from distances in the graph.
+    ax : matplotlib Axes, optional
+        Its area takes two inset axes, which are its ``child_axes``: the fine graph and what is
+        left.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ValueError, TypeError
+        Something else than an elimination; places that are not finite, or not two coordinates for
+        each vertex.
+    ImportError
+        Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
+
+    See Also
+    --------
+    partition : a coarsening, both graphs side by side.
+    sheafcoarsen.eliminate : makes what is drawn.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> from matplotlib.figure import Figure
+    >>> K = sc.eliminate(sc.CellularSheaf.constant(nx.karate_club_graph()))
+    >>> ax = sc.plot.elimination(K, ax=Figure(figsize=(10, 5)).add_subplot())
+    >>> [panel.get_title() for panel in ax.child_axes]
+    ['34 vertices, 12 eliminated', '22 vertices, 56 edges']
+    """
+    check_kind("K", K, Elimination)
+    places = _places(K, pos)
+    spread = np.ptp(places, axis=0) if len(places) else np.ones(2)
+    ax = axes_or_new(ax, 10, float(np.clip(5 * spread[1] / max(spread[0], 1e-300), 1.2, 5.5)) + 1.0)
+    ax.set_axis_off()
+    left, right = (ax.inset_axes((x, 0.12, 0.49, 0.80)) for x in (0, 0.51))
+    room = 1.3 * square_points(left) ** 2
+    size = float(np.clip(0.05 * room / max(len(places), 1), 0.5, 30))
+    _draw_all(left, K, places, size)
+    _draw_left(right, K, places, size)
+    for panel in (left, right):
+        draw_frame(panel, places)
+    return ax
+
+
+def _places(K: Elimination, pos: Any) -> np.ndarray:
+    if pos is None:
+        return graph_layout(K.fine.edges, K.fine.n_vertices)
+    places = vertex_places(K.fine, pos)
+    if places.shape[1] != 2:
+        raise ValueError(f"`pos` must hold two coordinates for each vertex, got {places.shape[1]}")
+    return places
+
+
+def _draw_all(ax: Axes, K: Elimination, places: np.ndarray, size: float) -> None:
+    """Draw the fine graph."""
+    edges = K.fine.edges[K.fine.edges[:, 0] != K.fine.edges[:, 1]]
+    notes = _draw_edges(ax, "edges", places, edges, colors=LIGHT, linewidths=0.8)
+    loops = K.fine.n_edges - len(edges)
+    if loops:
+        notes.append(f"{counted(loops, 'loop')} not drawn")
+    handles = [
+        _draw_vertices(ax, "eliminated", places[K.eliminated], 0.5 * size, GREY),
+        _draw_vertices(ax, "kept", places[K.kept], size, DARK),
+    ]
+    n, gone = K.fine.n_vertices, len(K.eliminated)
+    ax.set_title(f"{counted(n, 'vertex', 'vertices')}, {gone:,} eliminated", fontsize=10)
+    _finish(ax, handles, notes)
+
+
+def _draw_left(ax: Axes, K: Elimination, places: np.ndarray, size: float) -> None:
+    """Draw what is left."""
+    G, places = K.sheaf, places[K.kept]
+    loops = G.edges[:, 0] == G.edges[:, 1]
+    edges = G.edges[~loops]
+    new = _is_new(K, edges)
+    width = float(np.clip(800 / max(len(edges), 1), 0.5, 1.0))
+    notes = _draw_edges(ax, "edges as before", places, edges[~new], colors=GREY, linewidths=width)
+    style: dict = {"colors": DARK, "linewidths": width, "linestyles": (0, (4, 2))}
+    notes += _draw_edges(ax, "edges for what was between", places, edges[new], **style)
+    handles = list(ax.collections)
+    handles.append(_draw_vertices(ax, "kept", places, size, DARK))
+    at = places[G.edges[loops, 0]]
+    if len(at):
+        rings: dict = {"s": 4 * size, "facecolors": "none", "edgecolors": DARK, "linewidths": 0.8}
+        rings |= {"label": "loops", "rasterized": len(at) > MARKERS, "zorder": 2}
+        handles.append(ax.scatter(*at.T, **rings))
+    words = [counted(G.n_vertices, "vertex", "vertices"), counted(len(edges), "edge")]
+    if len(at):
+        words.append(counted(len(at), "loop"))
+    ax.set_title(", ".join(words), fontsize=10)
+    _finish(ax, handles, notes)
+
+
+def _is_new(K: Elimination, edges: np.ndarray) -> np.ndarray:
+    """Whether each edge that is left joins vertices that no edge of the fine graph joins."""
+    n = K.fine.n_vertices
+    low, high = np.sort(K.fine.edges, axis=1).T
+    a, b = np.sort(K.kept[edges], axis=1).T
+    return ~np.isin(a * n + b, low * n + high)
+
+
+def _draw_edges(
+    ax: Axes, label: str, places: np.ndarray, edges: np.ndarray, **style: Any
+) -> list[str]:
+    """Draw edges, unless there are none or too many, and return what is to be said of them."""
+    if len(edges) > LINES:
+        return [f"{len(edges):,} {label} not drawn"]
+    if len(edges):
+        draw_lines(ax, label, places, edges, zorder=1, **style)
+    return []
+
+
+def _draw_vertices(ax: Axes, label: str, places: np.ndarray, size: float, color: str) -> Any:
+    style: dict = {"rasterized": len(places) > MARKERS, "zorder": 3, "linewidths": 0}
+    x, y = places.T
+    return ax.scatter(x, y, s=size, color=color, label=label, **style)
+
+
+def _finish(ax: Axes, handles: list, notes: list[str]) -> None:
+    """Put a legend below, and under the picture what it leaves out."""
+    if notes:
+        ax.set_xlabel("; ".join(notes), fontsize=9)
+    shown = [handle for handle in handles if len(handle.get_offsets())]
+    style: dict = {"fontsize": 9, "ncols": 4, "columnspacing": 1.2}
+    legend: Any = add_legend_below(ax, shown, 18 if notes else 2, **style)
+    for mark in legend.legend_handles:  # of a large graph they are hardly to be seen
+        if hasattr(mark, "set_sizes") and mark.get_label() != "loops":
+            mark.set_sizes([25.0])

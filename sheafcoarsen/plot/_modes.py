@@ -1,0 +1,196 @@
+"""The picture of eigenmodes: their eigenvalues, and the lowest ones where the vertices are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sheafcoarsen._support import counted
+from sheafcoarsen.plot._partition import disc_area, draw_frame, draw_lines
+from sheafcoarsen.plot.axes import (
+    DARK,
+    MARKERS,
+    MIDDLE,
+    axes_or_new,
+    check_kind,
+    set_scale,
+    square_points,
+)
+from sheafcoarsen.plot.colors import number_colors
+from sheafcoarsen.plot.layout import graph_layout
+from sheafcoarsen.plot.positions import LINES, vertex_places
+from sheafcoarsen.plot.projection import spread_out, usual_gap, view_from
+from sheafcoarsen.solve import Eigenmodes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+
+
+PANELS = 6
+"""Modes that are drawn."""
+
+
+ARROWS = 400
+"""Arrows in a panel."""
+
+
+def modes(
+    E: Eigenmodes,
+    pos: ArrayLike | Mapping | None = None,
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw eigenvalues, and beside them the lowest six modes on the places of the vertices.
+
+    Where stalks have dimension 1, a mode is drawn in colours, with zero in the middle; real stalks
+    of dimension 2 and complex ones of dimension 1 carry arrows, in the coordinates of the stalks;
+    of others the colour is the length of x_v. A mode has no sign, and those of one eigenvalue no
+    order: another basis of the same space would show them mixed.
+
+    Parameters
+    ----------
+    E : Eigenmodes
+    pos : array_like, shape (n, 2) or (n, 3), or dict from vertex labels to places, optional
+        Those in space are seen from 20 degrees above. By default computed from distances in the
+        graph.
+    ax : matplotlib Axes, optional
+        Its area takes inset axes, which are its ``child_axes``: the eigenvalues, then a mode each.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ValueError, TypeError
+        Places that are not finite, or not two or three coordinates for each vertex.
+    ImportError
+        Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
+
+    See Also
+    --------
+    field : tangent vectors on a surface.
+    surface : numbers on a surface.
+    sheafcoarsen.eigenmodes : what is drawn.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> from matplotlib.figure import Figure
+    >>> E = sc.eigenmodes(sc.CellularSheaf.constant(nx.karate_club_graph()), 3)
+    >>> ax = sc.plot.modes(E, ax=Figure(figsize=(11, 5)).add_subplot())
+    >>> [panel.get_title() for panel in ax.child_axes[1:]]
+    ['1: 0', '2: 1.187', '3: 2.394']
+    """
+    check_kind("E", E, Eigenmodes)
+    F = E.sheaf
+    places = graph_layout(F.edges, F.n_vertices) if pos is None else vertex_places(F, pos)
+    order = np.arange(len(places))
+    if places.shape[1] == 3:
+        view = view_from(20.0, -60.0, "z")
+        order = np.argsort(view.depth(places), kind="stable")
+        places = view.project(places)
+    count = min(len(E.values), PANELS)
+    columns = min(count, 2 if count == 4 else 3)
+    rows = -(-count // columns)
+    fresh = ax is None
+    ax = axes_or_new(ax, 4 + 2.6 * columns, max(2.7 * rows, 3.2) + 0.4)
+    if fresh:  # the panels have their places; a layout would leave margins for them once more
+        ax.figure.set_layout_engine("none")  # type: ignore[union-attr]
+        ax.set_position((0.01, 0.02, 0.98, 0.90))
+    ax.set_axis_off()
+    left = 0.30 if columns > 1 else 0.42
+    _draw_values(ax.inset_axes((0.06, 0.12, left - 0.10, 0.76)), E)
+    width, height = (1 - left) / columns, 1.0 / rows
+    for i in range(count):
+        row, column = divmod(i, columns)
+        box = (left + column * width, 1 - (row + 1) * height, 0.96 * width, 0.90 * height)
+        panel = ax.inset_axes(box)
+        value = "0" if i < E.n_zero else f"{E.values[i]:.4g}"
+        panel.set_title(f"{i + 1}: {value}", fontsize=9, pad=3)
+        how = _draw_mode(panel, E, i, places, order)
+        draw_frame(panel, places)
+    sections = counted(E.n_zero, "section")
+    ax.set_title(f"{counted(len(E.values), 'lowest mode')}, {sections}; {how}", fontsize=10)
+    return ax
+
+
+def _draw_values(ax: Axes, E: Eigenmodes) -> None:
+    """Draw the eigenvalues by number, zeros hollow, and that the last multiplet goes on."""
+    from matplotlib.ticker import MaxNLocator
+
+    values = E.values.astype(np.float64)
+    number = np.arange(1, len(values) + 1)
+    style: dict = {"linestyle": "none", "marker": "o", "markersize": 5, "clip_on": False}
+    zero = number <= E.n_zero
+    ax.plot(number[~zero], values[~zero], color=DARK, zorder=3, **style)
+    style |= {"markerfacecolor": "white", "markeredgecolor": MIDDLE, "markeredgewidth": 1.4}
+    ax.plot(number[zero], values[zero], zorder=4, label="sections", **style)
+    set_scale(ax, values)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    ax.set_xlabel("i" + (", the last value goes on" if E.tied else ""), fontsize=9)
+    ax.set_title(r"eigenvalue $\lambda_i$", fontsize=9, pad=3)
+    ax.tick_params(labelsize=8)
+
+
+def _draw_mode(ax: Axes, E: Eigenmodes, i: int, places: np.ndarray, order: np.ndarray) -> str:
+    """Draw one mode on the places, what lies behind first, and say how."""
+    F, x = E.sheaf, E.vectors[:, i]
+    dims = F.vertex_dims
+    proper = F.edges[F.edges[:, 0] != F.edges[:, 1]]
+    if len(proper) <= LINES:
+        many = len(proper) > 4 * MARKERS
+        draw_lines(ax, "edges", places, proper, color="0.8", linewidths=0.3 if many else 0.6)
+    one, two = bool((dims == 1).all()), bool((dims == 2).all())
+    if (two and x.dtype.kind != "c") or (one and x.dtype.kind == "c"):
+        arrows = x.reshape(-1, 2) if two else np.stack([x.real, x.imag], axis=1)
+        _draw_arrows(ax, places, arrows)
+        return "arrows: stalk by stalk" if two else "arrows: real and imaginary parts"
+    values = x if one else np.sqrt(np.bincount(_owners(dims), np.abs(x) ** 2, len(dims)))
+    room = square_points(ax) ** 2
+    reach = float(np.abs(values).max(initial=0.0)) or 1.0
+    cmap, norm = number_colors(np.array([-reach if one else 0.0, reach]))
+    style: dict = {"rasterized": len(places) > MARKERS, "zorder": 3, "label": "mode"}
+    ax.scatter(
+        places[order, 0],
+        places[order, 1],
+        c=values[order],
+        cmap=cmap,
+        norm=norm,
+        s=disc_area(places, room),
+        edgecolors="0.35",
+        linewidths=0.3 if len(places) <= MARKERS else 0.0,
+        **style,
+    )
+    return "red and blue: the two signs" if one else "light: where stalks hold most"
+
+
+def _owners(dims: np.ndarray) -> np.ndarray:
+    """Return the vertex of each coordinate."""
+    return np.repeat(np.arange(len(dims)), dims)
+
+
+def _draw_arrows(ax: Axes, places: np.ndarray, arrows: np.ndarray) -> None:
+    """Draw an arrow at each vertex, or at some that are spread out; the longest as a gap is."""
+    some = spread_out(places, ARROWS) if len(places) > ARROWS else np.arange(len(places))
+    longest = float(np.linalg.norm(arrows, axis=1).max(initial=0.0)) or 1.0
+    shown = 1.1 * usual_gap(places[some]) * arrows[some] / longest
+    style: dict[str, Any] = {"angles": "xy", "scale_units": "xy", "scale": 1.0, "units": "width"}
+    ax.quiver(
+        *places[some].T,
+        *shown.T,
+        color=DARK,
+        width=0.005,
+        headwidth=3.5,
+        headlength=4,
+        headaxislength=3.5,
+        pivot="middle",
+        zorder=3,
+        label="mode",
+        **style,
+    )

@@ -1,0 +1,418 @@
+"""The picture of a partition: the fine graph in its clusters, and the coarse graph beside it.
+
+What tells things apart is lightness, shape or place, never hue alone. Large pictures hold one
+collection of many markers, drawn as pixels inside a vector file, and leave out lines that nobody
+could tell apart, which they say.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from sheafcoarsen._support import counted
+from sheafcoarsen.coarsening import Coarsening, check_coarsening
+from sheafcoarsen.plot._surface import PLAIN, Scene, fill_cells, fill_faces, scene_of
+from sheafcoarsen.plot.axes import (
+    MARKERS,
+    NUMBERED,
+    add_legend_below,
+    axes_or_new,
+    square_points,
+)
+from sheafcoarsen.plot.colors import cluster_colors
+from sheafcoarsen.plot.positions import (
+    LINES,
+    Places,
+    computed_places,
+    flat_places,
+    given_places,
+    surface_places,
+)
+from sheafcoarsen.plot.projection import UpAxis, checked_view, view_from
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+
+
+NARROW = 5e4
+"""Area of a panel, in square points, below which words are put in two lines."""
+
+
+CELLS = 2000
+"""Vertices up to which they have an outline."""
+
+
+MAX_AREA = 500.0
+"""Of a disc in a panel of usual size, 1e5 square points, in square points."""
+
+
+def partition(
+    C: Coarsening,
+    pos: ArrayLike | Mapping | None = None,
+    faces: ArrayLike | None = None,
+    *,
+    view: tuple[float, float] = (20, -60),
+    up: UpAxis = "z",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the fine graph in its clusters and the coarse graph beside it.
+
+    A coarse vertex stands at the mean of its cluster's places. It has an area in proportion to the
+    dimension r_a of its stalk (hollow where that is 0), a coarse edge a width in proportion to that
+    of its stalk; a ring is a loop-cell. Both pictures give a cluster the same colour, and never
+    that of a neighbour; up to 20 clusters carry their numbers.
+
+    Without given places, a graph of more than 50,000 edges, or with a few hubs at which all lines
+    would meet, is drawn by its quotient: a disc of vertices for each cluster, and lines for the
+    strongest links between clusters. More than 50,000 edges between given places are not drawn.
+
+    Parameters
+    ----------
+    C : Coarsening
+    pos : array_like, shape (n, 2) or (n, 3), or dict from vertex labels to places, optional
+        Places of the fine vertices. By default computed from distances in the graph, in near-linear
+        time.
+    faces : array_like of int, shape (f, k), optional
+        Faces of a surface with the vertices ``pos`` in space: they are filled, and what they hide
+        is not drawn. A coarse vertex stands in the middle of what is seen of its cluster.
+    view : pair of float
+        Elevation and azimuth in degrees from which places in space are seen, as in matplotlib's
+        ``view_init``.
+    up : {"z", "y", "x"}
+        The coordinate axis that points up.
+    ax : matplotlib Axes, optional
+        Its area takes two inset axes, which are its ``child_axes``: the fine graph and the coarse
+        one.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ValueError, TypeError
+        Places that are not finite, or not two or three coordinates for each vertex; faces that
+        make no surface.
+    ImportError
+        Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
+
+    See Also
+    --------
+    surface : numbers on a surface.
+    elimination : what an elimination takes out, and what is left.
+    hierarchy : the sizes of all levels.
+    sheafcoarsen.Coarsening.quotient : the graph of clusters for networkx.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> from matplotlib.figure import Figure
+    >>> F = sc.CellularSheaf.constant(nx.karate_club_graph())
+    >>> C = sc.coarsen(F, sc.select(F, 5), rank=2)
+    >>> ax = sc.plot.partition(C, ax=Figure(figsize=(10, 5)).add_subplot())
+    >>> [panel.get_title().partition(":")[0] for panel in ax.child_axes]
+    ['fine graph', 'coarse graph']
+    """
+    check_coarsening(C)
+    seen_from = view_from(*checked_view(view, up))
+    scene = None
+    if faces is not None:
+        if pos is None:
+            raise ValueError("`faces` go with places in space: give `pos` of shape (n, 3)")
+        given = given_places(C, pos)
+        if given.shape[1] != 3:
+            raise ValueError(
+                f"`faces` go with places in space: `pos` must have shape (n, 3), got {given.shape}"
+            )
+        scene = scene_of(given, faces, view, up)
+        places = surface_places(C, scene)
+    elif pos is not None:
+        places = flat_places(C, given_places(C, pos), seen_from)
+    else:
+        places = computed_places(C)
+    spread = np.ptp(places.fine, axis=0) if len(places.fine) else np.ones(2)
+    ax = axes_or_new(ax, 10, float(np.clip(5 * spread[1] / max(spread[0], 1e-300), 1.2, 5.5)) + 1.4)
+    ax.set_axis_off()
+    left, right = (ax.inset_axes((x, 0.12, 0.49, 0.80)) for x in (0, 0.51))
+    colors = cluster_colors(C.clusters.pairs, C.partition.n_clusters)
+    # about the area of a panel, of which the markers are to cover a share
+    room = 1.3 * square_points(left) ** 2
+    _draw_fine(left, C, places, colors, room, scene)
+    if scene is not None:
+        fill_cells(left, scene, colors[C.partition.labels, :3])
+        fill_faces(right, scene, np.tile(PLAIN, (len(scene.faces), 1)))
+    discs = _draw_coarse(right, C, places, colors, room)
+    for panel in (left, right):
+        draw_frame(panel, places.fine)
+    if len(colors) <= NUMBERED:
+        shown = np.flatnonzero(places.seen)
+        beside = np.full(len(colors), 0.0 if places.by_quotient else 6.0)
+        _write_numbers(left, shown, places.coarse, beside)
+        # beside a disc that is smaller than a number
+        beside = np.where(discs > 120, 0.0, np.sqrt(discs) / 2 + 4)
+        _write_numbers(right, shown, places.coarse, beside)
+    return ax
+
+
+def _draw_fine(
+    ax: Axes,
+    C: Coarsening,
+    places: Places,
+    colors: np.ndarray,
+    room: float,
+    scene: Scene | None,
+) -> None:
+    n, labels = C.fine.n_vertices, C.partition.labels
+    edges = C.fine.edges[C.fine.edges[:, 0] != C.fine.edges[:, 1]]
+    counts = f"{counted(n, 'vertex', 'vertices')} in {counted(len(colors), 'cluster')}"
+    _title(ax, "fine graph", counts, room)
+    if scene is not None:
+        what = "faces of more than one cluster are divided among them"
+    elif places.by_quotient:
+        what = _draw_links(ax, C, places, len(edges))
+    else:
+        what = _draw_edges(ax, places.fine, edges, labels, colors)
+    if scene is None:
+        _draw_discs(
+            ax,
+            places.fine[places.order],
+            np.clip(0.12 * room / max(n, 1), 0.3, 60 * room / 1e5),
+            colors[labels[places.order]],
+            0.4 if n <= CELLS else 0,
+        )
+    loops = C.fine.n_edges - len(edges)
+    if loops:
+        what += f"; {counted(loops, 'loop')} not drawn"
+    text = f"places {places.how}\n{what}"
+    if room <= NARROW:
+        text = text.replace(" from", "\nfrom").replace(", ", ",\n")
+    ax.set_xlabel(text, fontsize=10 if room > NARROW else 8)
+
+
+def _draw_edges(
+    ax: Axes, places: np.ndarray, edges: np.ndarray, labels: np.ndarray, colors: np.ndarray
+) -> str:
+    """Draw the fine edges, unless too many, and return what the picture says about them."""
+    if len(edges) > LINES:
+        return f"{len(edges):,} edges not drawn"
+    few = len(edges) <= MARKERS
+    inside = labels[edges[:, 0]] == labels[edges[:, 1]]
+    width = float(np.clip(1500 / max(len(edges), 1), 0.4, 1.4))
+    own = colors[labels[edges[inside, 0]]]
+    style: dict = {"colors": "0.6", "linestyles": (0, (3, 2)) if few else "solid", "zorder": 1}
+    draw_lines(ax, "crossing edges", places, edges[~inside], linewidths=0.7 * width, **style)
+    style = {"colors": own, "zorder": 2}
+    draw_lines(ax, "internal edges", places, edges[inside], linewidths=1.3 * width, **style)
+    return "solid: inside a cluster, dashed: crossing" if few else "grey: crossing edges"
+
+
+def _draw_links(ax: Axes, C: Coarsening, places: Places, n_edges: int) -> str:
+    """Draw a line for each link between clusters that is kept, and return what it stands for."""
+    counts = np.diff(C.clusters.pair_ptr)
+    kept = counts[places.links]
+    widths = 0.4 + 3.5 * np.sqrt(kept / max(int(kept.max(initial=1)), 1))
+    draw_lines(
+        ax,
+        "links",
+        places.coarse,
+        C.clusters.pairs[places.links],
+        colors="0.6",
+        linewidths=widths,
+        zorder=1,
+    )
+    between, inside = int(counts.sum()), n_edges - int(counts.sum())
+    share = f"{int(kept.sum()):,} of " if len(kept) < len(counts) else ""
+    return f"lines: {share}{between:,} edges between clusters\n{inside:,} edges inside not drawn"
+
+
+def _draw_coarse(
+    ax: Axes, C: Coarsening, places: Places, colors: np.ndarray, room: float
+) -> np.ndarray:
+    """Draw the coarse graph and return the areas of its vertices, shape (K,)."""
+    K, crossing = len(places.coarse), C.n_crossing_edges
+    loops = C.sheaf.edges[crossing:, 0]
+    largest = max(int(C.ranks.max(initial=0)), 1)
+    shown = places.seen
+    area = disc_area(places.coarse[shown], room)
+    sizes = np.maximum(area * C.ranks / largest, 0.04 * area)
+    handles = [
+        *_draw_crossing_edges(ax, C, places, area),
+        *_draw_loops(ax, C, places, sizes, area),
+    ]
+    faces = np.where((C.ranks > 0)[:, None], colors, 1.0)
+    outline = 0.5 if K <= CELLS else 0
+    _draw_discs(ax, places.coarse[shown], sizes[shown], faces[shown], outline)
+    handles += [
+        _disc_handle(
+            f"vertex stalk dim {d}",
+            color="0.5" if d else "1.0",
+            markeredgecolor="0.15",
+            markeredgewidth=0.5,
+            markersize=12 * max(np.sqrt(d / largest), 0.2),
+        )
+        for d in _both_ends(C.ranks[shown])
+    ]
+    counts = (
+        counted(K, "vertex", "vertices"),
+        counted(crossing, "edge"),
+        counted(len(loops), "loop"),
+    )
+    _title(ax, "coarse graph", ", ".join(counts), room)
+    kept = int(places.links.sum())
+    notes = [f"{crossing:,} crossing edges"] if kept > LINES else []
+    if K > MARKERS and len(loops):
+        notes.append(f"{len(loops):,} loop-cells")
+    hidden = K - int(shown.sum())
+    if hidden:
+        notes.append(f"{counted(hidden, 'hidden vertex', 'hidden vertices')}")
+    elif kept < crossing:
+        notes.append(f"the weakest {crossing - kept:,} of {crossing:,} edges")
+    if notes:
+        ax.set_xlabel(f"{' and '.join(notes)} not drawn", fontsize=10 if room > NARROW else 8)
+    if handles:
+        wide = room > NARROW
+        style: dict = {"fontsize": 10 if wide else 8, "ncols": 3 if wide else 1}
+        style |= {"handlelength": 1.4, "columnspacing": 1.0, "handletextpad": 0.5}
+        add_legend_below(ax, handles, 18 if notes else 2, **style)
+    return sizes
+
+
+def _line_widths(C: Coarsening, dims: Any, area: float) -> np.ndarray:
+    """Return widths in proportion to the dimensions of edge stalks."""
+    widest = max(int(C.sheaf.edge_dims.max(initial=0)), 1)
+    return float(np.clip(0.4 * np.sqrt(area), 0.5, 5)) * np.asarray(dims) / widest
+
+
+def _draw_crossing_edges(ax: Axes, C: Coarsening, places: Places, area: float) -> list:
+    """Draw the coarse crossing edges, unless too many, and return what the legend shows."""
+    from matplotlib.lines import Line2D
+
+    if places.links.sum() > LINES:
+        return []
+    crossing = np.flatnonzero(places.links)
+    edges, dims = (of[crossing] for of in (C.sheaf.edges, C.sheaf.edge_dims))
+    widths = np.maximum(_line_widths(C, dims, area), 0.15)
+    style: dict = {"colors": "0.55", "linewidths": widths, "zorder": 2}
+    draw_lines(ax, "crossing edges", places.coarse, edges, **style)
+    ends = _both_ends(dims)
+    widths = np.maximum(_line_widths(C, ends, area), 0.15)
+    return [
+        Line2D([], [], color="0.55", linewidth=width, label=f"edge stalk dim {d}")
+        for d, width in zip(ends, widths.tolist(), strict=True)
+    ]
+
+
+def _draw_loops(ax: Axes, C: Coarsening, places: Places, sizes: np.ndarray, area: float) -> list:
+    """Draw a ring for each loop-cell, unless too many, and return what the legend shows."""
+    means = places.coarse
+    if len(means) > MARKERS:
+        return []
+    loops, dims = C.sheaf.edges[C.n_crossing_edges :, 0], C.sheaf.edge_dims[C.n_crossing_edges :]
+    loops, dims = loops[places.seen[loops]], dims[places.seen[loops]]
+    rings = _line_widths(C, dims, area)
+    gap = min(4.0, 0.35 * np.sqrt(area))
+    ax.scatter(
+        means[loops, 0],
+        means[loops, 1],
+        s=(np.sqrt(sizes[loops]) + gap + rings) ** 2,
+        facecolors="none",
+        edgecolors="0.3",
+        linewidths=np.maximum(rings, 0.3),
+        zorder=2,
+        rasterized=len(loops) > MARKERS,
+        label="loop-cells",
+    )
+    ends = _both_ends(dims)
+    widths = np.maximum(_line_widths(C, ends, area), 0.3)
+    style: dict = {"markersize": 11, "markerfacecolor": "none", "markeredgecolor": "0.3"}
+    return [
+        _disc_handle(f"loop-cell, dim {d}", markeredgewidth=width, **style)
+        for d, width in zip(ends, widths.tolist(), strict=True)
+    ]
+
+
+def _disc_handle(label: str, **style: Any) -> Any:
+    """Return a disc or a ring for a legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], linestyle="none", marker="o", label=label, **style)
+
+
+def _draw_discs(
+    ax: Axes, places: np.ndarray, areas: np.ndarray, colors: np.ndarray, outline: float
+) -> None:
+    """Draw the vertices, as pixels where they are many."""
+    style: dict = {"zorder": 3, "rasterized": len(places) > MARKERS, "label": "vertices"}
+    ax.scatter(
+        places[:, 0],
+        places[:, 1],
+        s=areas,
+        c=colors,
+        edgecolors="0.15",
+        linewidths=outline,
+        **style,
+    )
+
+
+def _title(ax: Axes, what: str, counts: str, room: float) -> None:
+    wide = room > NARROW
+    ax.set_title(f"{what}:{' ' if wide else chr(10)}{counts}", fontsize=11 if wide else 8)
+
+
+def disc_area(means: np.ndarray, room: float) -> float:
+    """Return an area for the largest disc, in square points, so that most do not overlap."""
+    if len(means) < 2:
+        return MAX_AREA * room / 1e5
+    gaps = cKDTree(means).query(means, k=2)[0][:, 1]
+    extent = float(np.ptp(means, axis=0).max())
+    diameter = 0.5 * np.sqrt(room) * float(np.quantile(gaps, 0.3)) / (extent or 1.0)
+    least = np.clip(0.05 * room / len(means), 0.3, 60)
+    return float(np.clip(diameter**2, least, max(MAX_AREA * room / 1e5, 60)))
+
+
+def draw_lines(ax: Axes, label: str, places: np.ndarray, edges: np.ndarray, **style: Any) -> None:
+    """Draw straight edges as one collection."""
+    from matplotlib.collections import LineCollection
+
+    ax.add_collection(
+        LineCollection(places[edges], rasterized=len(edges) > MARKERS, label=label, **style)
+    )
+
+
+def _both_ends(values: np.ndarray) -> list[int]:
+    """Return the smallest and the largest value, once where they are one."""
+    return sorted({int(values.min()), int(values.max())}) if len(values) else []
+
+
+def draw_frame(ax: Axes, places: np.ndarray) -> None:
+    """Show all places with a margin, equal units in both directions, and no ticks."""
+    low, high = (
+        (places.min(axis=0), places.max(axis=0)) if len(places) else (np.zeros(2), np.ones(2))
+    )
+    middle, half = low / 2 + high / 2, max(float((high - low).max()) / 2, 1e-300)
+    half = 1.0 if half <= 1e-12 * float(np.abs(middle).max()) or half == 1e-300 else half
+    reach = np.maximum(high / 2 - low / 2, 0.2 * half) + 0.1 * half
+    ax.set_xlim(middle[0] - reach[0], middle[0] + reach[0])
+    ax.set_ylim(middle[1] - reach[1], middle[1] + reach[1])
+    ax.set_aspect("equal", adjustable="box")
+    ax.set_xticks([])
+    ax.set_yticks([])
+
+
+def _write_numbers(ax: Axes, which: np.ndarray, places: np.ndarray, shifts: np.ndarray) -> None:
+    """Write the numbers of these clusters, so many points up and to the right of their places."""
+    from matplotlib.patheffects import withStroke
+
+    halo = [withStroke(linewidth=2.5, foreground="white")]
+    style: dict = {"ha": "center", "va": "center", "fontsize": 9, "zorder": 5, "path_effects": halo}
+    for a in which.tolist():
+        shift = float(shifts[a])
+        place = tuple(places[a].tolist())
+        ax.annotate(str(a), place, (shift, shift), textcoords="offset points", **style)

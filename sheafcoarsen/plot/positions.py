@@ -1,0 +1,206 @@
+"""Where both graphs of a coarsening are drawn: as given, by distances, or by their quotient."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import minimum_spanning_tree
+from scipy.spatial import cKDTree
+
+from sheafcoarsen._support import scalar_array
+from sheafcoarsen.coarsening import Coarsening
+from sheafcoarsen.plot._surface import Scene
+from sheafcoarsen.plot.axes import MARKERS
+from sheafcoarsen.plot.layout import graph_layout
+from sheafcoarsen.plot.projection import View, visible_points
+from sheafcoarsen.sheaf import CellularSheaf
+
+LINES = 50_000
+"""Edges up to which they are drawn."""
+
+
+HUB = 10
+"""Times the mean degree from which on the largest one makes a graph scale-free."""
+
+
+LINKS = 3
+"""Links of a cluster, the strongest, by which it finds its place among others."""
+
+
+CROWD = 12
+"""Neighbours of a disc, on average, from which on all move apart before any is pushed."""
+
+
+class Places(NamedTuple):
+    """Places in the picture, and what is drawn there."""
+
+    fine: np.ndarray  # (n, 2)
+    coarse: np.ndarray  # (K, 2)
+    order: np.ndarray  # vertices that are drawn, what lies behind first
+    seen: np.ndarray  # (K,) of bool, clusters that are drawn
+    links: np.ndarray  # (P,) of bool, pairs of clusters that are drawn as joined
+    by_quotient: bool  # whether lines stand for links between clusters, not for edges
+    how: str  # where the places come from
+
+
+def given_places(C: Coarsening, pos: Any) -> np.ndarray:
+    """Return the given places of the fine vertices as an array, shape (n, 2) or (n, 3)."""
+    return vertex_places(C.fine, pos)
+
+
+def vertex_places(F: CellularSheaf, pos: Any) -> np.ndarray:
+    """Return the given places as an array, shape (n, 2) or (n, 3)."""
+    n = F.n_vertices
+    if isinstance(pos, dict):
+        names = F.vertex_labels if F.vertex_labels is not None else range(n)
+        missing = next((name for name in names if name not in pos), None)
+        if missing is not None:
+            raise ValueError(f"`pos` must place every vertex, but it has no place for {missing!r}")
+        pos = [pos[name] for name in names]
+        if n == 0:
+            return np.zeros((0, 2))
+    places = scalar_array("pos", pos)
+    if places.shape not in ((n, 2), (n, 3)) or places.dtype.kind == "c":
+        raise ValueError(
+            f"`pos` must hold two or three real coordinates for each of {n} vertices, "
+            f"got shape {places.shape}"
+        )
+    bad = np.flatnonzero(~np.isfinite(places).all(axis=1))
+    if bad.size:
+        raise ValueError(f"`pos` must be finite, got {places[bad[0]]} for vertex {bad[0]}")
+    return places.astype(np.float64)
+
+
+def flat_places(C: Coarsening, pos: np.ndarray, view: View) -> Places:
+    """Return given places, those in space as they are seen; clusters stand at their means."""
+    order = np.arange(len(pos))
+    if pos.shape[1] == 3:
+        order = np.argsort(view.depth(pos), kind="stable")
+        pos = view.project(pos)
+    return _all_of(C, pos, order, "as given")
+
+
+def computed_places(C: Coarsening) -> Places:
+    """Return places by distances in the graph, or by those in its quotient."""
+    if _is_hairball(C):
+        return _quotient_places(C)
+    n = C.fine.n_vertices
+    pos = graph_layout(C.fine.edges, n)
+    return _all_of(C, pos, np.arange(n), "computed from distances in the graph")
+
+
+def _all_of(C: Coarsening, pos: np.ndarray, order: np.ndarray, how: str) -> Places:
+    seen = np.ones(C.partition.n_clusters, dtype=bool)
+    links = np.ones(len(C.clusters.pairs), dtype=bool)
+    return Places(pos, _means(C, pos), order, seen, links, False, how)
+
+
+def _means(C: Coarsening, pos: np.ndarray) -> np.ndarray:
+    """Return the mean place of each cluster."""
+    sizes = np.maximum(C.partition.sizes, 1)
+    labels = C.partition.labels
+    return np.stack([np.bincount(labels, p, minlength=len(sizes)) / sizes for p in pos.T], axis=1)
+
+
+def surface_places(C: Coarsening, scene: Scene) -> Places:
+    """Return places on a surface as it is seen; clusters that are hidden are left out.
+
+    A cluster stands at the vertex nearest to the mean of those that can be seen.
+    """
+    flat, labels = scene.view.project(scene.points), C.partition.labels
+    K = C.partition.n_clusters
+    drawn = scene.faces[scene.drawn]
+    front = np.unique(drawn)
+    front = front[visible_points(front, scene.points, drawn, scene.view)]
+    sizes = np.bincount(labels[front], minlength=K)
+    sums = [np.bincount(labels[front], p, minlength=K) for p in scene.points[front].T]
+    means = np.stack(sums, axis=1) / np.maximum(sizes, 1)[:, None]
+    distances = ((scene.points[front] - means[labels[front]]) ** 2).sum(axis=1)
+    order = np.lexsort((distances, labels[front]))
+    seen, first = np.unique(labels[front][order], return_index=True)
+    coarse = np.zeros((K, 2))
+    coarse[seen] = flat[front[order[first]]]
+    links = (sizes > 0)[C.clusters.pairs].all(axis=1)
+    none = np.zeros(0, dtype=np.int64)  # faces stand for the vertices
+    return Places(flat, coarse, none, sizes > 0, links, False, "as given, in space")
+
+
+# ---------------------------------------------------------------- by the quotient
+
+
+def _is_hairball(C: Coarsening) -> bool:
+    """Tell whether lines between vertices would hide each other: too many, or at a few hubs."""
+    edges = C.fine.edges[C.fine.edges[:, 0] != C.fine.edges[:, 1]]
+    if len(edges) > LINES:
+        return True
+    degrees = np.bincount(edges.ravel(), minlength=1)
+    n = C.fine.n_vertices
+    return n > MARKERS and degrees.max() > HUB * 2 * len(edges) / n
+
+
+def _quotient_places(C: Coarsening) -> Places:
+    """Return a disc for each cluster, its vertices in it, and the strongest links between them."""
+    K, pairs = C.partition.n_clusters, C.clusters.pairs
+    strength = np.diff(C.clusters.pair_ptr).astype(np.float64)
+    links = _strongest(pairs, strength, K)
+    radii = np.sqrt(C.partition.sizes)
+    centres = _apart(graph_layout(pairs[links], K), radii, pairs[links])
+    labels = C.partition.labels
+    degrees = np.bincount(C.fine.edges.ravel(), minlength=len(labels))
+    order = np.lexsort((-degrees, labels))
+    rank = np.empty(len(labels))
+    rank[order] = np.arange(len(labels)) - C.clusters.member_ptr[labels[order]]
+    # a sunflower, vertices of large degree in its middle
+    angle = rank * np.pi * (3 - np.sqrt(5))
+    reach = 0.9 * np.sqrt(rank + 0.5)
+    places = centres[labels] + reach[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    seen = np.ones(K, dtype=bool)
+    how = "of clusters computed from the links between them"
+    return Places(places, centres, np.arange(len(labels)), seen, links, True, how)
+
+
+def _strongest(pairs: np.ndarray, strength: np.ndarray, n: int) -> np.ndarray:
+    """Return which links are kept: a few for each cluster, and what keeps together the whole."""
+    kept = np.zeros(len(pairs), dtype=bool)
+    ends = np.concatenate([pairs[:, 0], pairs[:, 1]])
+    both = np.tile(np.arange(len(pairs)), 2)
+    # relative to what both have in all, so that hubs do not take everything
+    total = np.bincount(ends, np.tile(strength, 2), minlength=n)
+    relative = strength / np.sqrt(total[pairs[:, 0]] * total[pairs[:, 1]])
+    order = np.lexsort((-relative[both], ends))
+    place = np.arange(len(ends)) - np.searchsorted(ends[order], ends[order])
+    kept[both[order[place < LINKS]]] = True
+    narrow = tuple(pairs.T.astype(np.int32))  # scipy 1.14 knows no other indices here
+    tree = minimum_spanning_tree(csr_array((2 - relative, narrow), shape=(n, n))).tocoo()
+    kept[np.searchsorted(pairs @ [n, 1], tree.row.astype(np.int64) * n + tree.col)] = True
+    return kept
+
+
+def _apart(centres: np.ndarray, radii: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Return places of discs so that hardly two overlap, each near those that it is linked to."""
+    if len(pairs):
+        between = np.linalg.norm(centres[pairs[:, 0]] - centres[pairs[:, 1]], axis=1)
+        wanted = 1.3 * radii[pairs].sum(axis=1)
+        centres = centres * float(np.median(wanted / np.maximum(between, 1e-9)))
+    # the few largest ones would have all others for neighbours
+    reach = 2.3 * float(np.quantile(radii, 0.98)) if len(radii) else 0.0
+    for _ in range(200 if len(radii) <= 2000 else 40):
+        tree = cKDTree(centres)
+        if tree.count_neighbors(tree, reach) > CROWD * max(len(radii), 100):
+            centres = 1.5 * centres
+            continue
+        near = tree.query_pairs(reach, output_type="ndarray")
+        apart = centres[near[:, 0]] - centres[near[:, 1]]
+        distance = np.linalg.norm(apart, axis=1)
+        push = 1.15 * radii[near].sum(axis=1) - distance
+        over = push > 0
+        if not over.any():
+            break
+        near, push = near[over], push[over]
+        steps = (apart[over] / np.maximum(distance[over], 1e-9)[:, None]) * (push / 2)[:, None]
+        centres = centres.copy()
+        np.add.at(centres, near[:, 0], steps / 2)
+        np.add.at(centres, near[:, 1], -steps / 2)
+    return centres

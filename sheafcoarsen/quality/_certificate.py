@@ -1,0 +1,230 @@
+"""Constants that enclose fine eigenvalues in terms of coarse ones."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+import scipy.sparse
+
+from sheafcoarsen._support import (
+    RESIDUAL_LIMIT,
+    blocks,
+    eps_of,
+    offsets,
+    ranges,
+    scalar_array,
+    tables,
+    zero_level,
+)
+from sheafcoarsen.coarsening import Coarsening, check_coarsening
+from sheafcoarsen.operators import laplacian
+from sheafcoarsen.quality.smallest_singular_values import EPS
+from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf, unit_sheaf
+
+POWER_STEPS = 60
+"""Steps that tighten the bound of norm(delta_X); it holds after each of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """An enclosure of every eigenvalue of L from those of R* L R (docs/conventions.md, section 8).
+
+    Attributes
+    ----------
+    gamma : float
+        The smallest first discarded eigenvalue over the clusters that discard any, its rounding
+        taken off: inf where none does, 0 where it is zero to working accuracy.
+    beta : float
+        An upper bound of norm(delta_X), the fine coboundary's rows of edges that cross between
+        clusters.
+    kappa : float
+        beta^2 / gamma.
+    mu : float
+        1 + (kappa + sqrt(kappa^2 + 4 kappa)) / 2.
+    rounding : float
+        How far from an eigenvalue of R* L R rounding may carry a computed one; the enclosure holds
+        up to as much.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+    >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
+    >>> B = sc.certificate(C)
+    >>> bool(B.gamma > 1.99), bool(B.beta >= 1), bool(B.mu > 1)
+    (True, True, True)
+    """
+
+    gamma: float
+    beta: float
+    kappa: float
+    mu: float
+    rounding: float
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (name, getattr(self, name)) for name in ("gamma", "beta", "kappa", "mu", "rounding")
+        ]
+        return tables.table(
+            [("enclosure", "nu / (mu + nu / gamma) <= lambda <= nu"), *rows], caption="Certificate"
+        )
+
+    def interval(self, nu: npt.ArrayLike) -> tuple:
+        """Return nu / (mu + nu / gamma) and nu, between which the i-th eigenvalue of L lies.
+
+        nu is the i-th eigenvalue of R* L R.
+
+        Parameters
+        ----------
+        nu : float or array_like of them
+            Eigenvalues of ``C.galerkin()``, which is the Laplacian of a coarse sheaf with loops.
+            Zeros that rounding made negative have the lower end 0 and the upper end 0.
+
+        Returns
+        -------
+        lower, upper : float or ndarray
+            As many as nu.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For what cannot be eigenvalues of ``C.galerkin()``: not real, not finite, or negative
+            beyond rounding.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+        >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
+        >>> lower, upper = sc.certificate(C).interval(1.0)  # the coarse eigenvalues are 0 and 1
+        >>> bool(lower <= 2 - 2**0.5 <= upper)  # the fine one
+        True
+        """
+        values = scalar_array("nu", nu)
+        if values.dtype.kind == "c":
+            raise TypeError(
+                f"`nu` must be real, got dtype {values.dtype}: eigvalsh gives real eigenvalues"
+            )
+        if not np.isfinite(values).all():
+            raise ValueError(f"`nu` must be finite, got {values[~np.isfinite(values)].flat[0]}")
+        if (values < -self.rounding).any():
+            raise ValueError(
+                f"`nu` must hold eigenvalues of a semidefinite matrix, got {values.min():.6g}: "
+                "take those of C.galerkin()"
+            )
+        values = np.maximum(values.astype(np.float64), 0.0)
+        if self.gamma == 0:
+            lower = np.zeros_like(values)
+        else:
+            with np.errstate(over="ignore"):
+                lower = values / (self.mu + values / self.gamma)
+        return (float(lower), float(values)) if values.ndim == 0 else (lower, values)
+
+
+def certificate(C: Coarsening) -> Certificate:
+    """Enclose every eigenvalue of L from the coarse ones alone.
+
+    With gamma the smallest first discarded eigenvalue, beta at least norm(delta_X), kappa = beta^2
+    / gamma and mu = 1 + (kappa + sqrt(kappa^2 + 4 kappa)) / 2, the i-th eigenvalues nu_i of R* L R
+    and lambda_i of L satisfy nu_i / (mu + nu_i / gamma) <= lambda_i <= nu_i for every i
+    (docs/conventions.md, section 8).
+
+    Parameters
+    ----------
+    C : Coarsening
+        Of internal modes.
+
+    Returns
+    -------
+    Certificate
+
+    Raises
+    ------
+    ValueError
+        For principal modes or a basis of your own.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import numpy as np
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.constant(nx.path_graph(6))
+    >>> C = sc.coarsen(F, sc.Partition([0, 0, 0, 1, 1, 1]), 2)
+    >>> B = sc.certificate(C)
+    >>> round(B.gamma, 9), round(B.beta**2, 9)
+    (3.0, 2.0)
+    >>> lower, upper = B.interval(np.linalg.eigvalsh(C.galerkin().toarray()))
+    >>> fine = np.linalg.eigvalsh(sc.laplacian(F).toarray())
+    >>> bool((lower[1:] <= fine[1:4]).all() and (fine[1:4] <= upper[1:] + 1e-14).all())
+    True
+    """
+    modes = check_coarsening(C).modes
+    if modes is None or not modes.operator.spectral:
+        what = "a basis of your own" if modes is None else f"{modes.local_operator} modes"
+        raise ValueError(
+            f"`C` must be made of internal modes, got {what}: coarsen(sheaf, P, rank, "
+            'local_operator="internal")'
+        )
+    gap = modes.next_eigenvalues.astype(np.float64)
+    level = zero_level(
+        C.clusters.dims, eps_of(C.fine.dtype), modes.operator_norms.astype(np.float64)
+    )
+    gamma = float(np.maximum(gap - level, 0.0).min(initial=np.inf))
+    beta, eps = _crossing_norm(C), eps_of(C.fine.dtype)
+    size = float(modes.operator_norms.max(initial=0.0)) + beta * beta  # at least norm(L)
+    rounding = RESIDUAL_LIMIT * C.sheaf.dim_c0 * eps * size
+    if gamma == 0:
+        return Certificate(0.0, beta, np.inf, np.inf, rounding)
+    with np.errstate(over="ignore"):
+        kappa = float(np.float64(beta) / gamma * beta)
+        mu = float(1 + (kappa + np.sqrt(kappa) * np.sqrt(kappa + 4)) / 2)
+    return Certificate(gamma, beta, kappa, mu, rounding)
+
+
+def _crossing_norm(C: Coarsening) -> float:
+    """Return an upper bound of norm(delta_X).
+
+    For N, the spectral norms of the blocks of delta_X* delta_X, norm(delta_X)^2 <= rho(N) <= max_i
+    (N y)_i / y_i with any positive y (Collatz and Wielandt); powers of N make y a good one.
+    """
+    F, crossing = C.fine, C.clusters.crossing_edges
+    tail = blocks(F.tail_data, F.tail_offsets, crossing)
+    head = blocks(F.head_data, F.head_offsets, crossing)
+    X = trusted_sheaf(F.edges[crossing], F.vertex_dims, F.edge_dims[crossing], tail, head)
+    if X.largest_entry == 0:
+        return 0.0
+    X, unit = unit_sheaf(X)
+    N = _block_norms(X)
+    y = np.ones(N.shape[0])
+    square = np.inf
+    for _ in range(POWER_STEPS):
+        z = N @ y
+        square = min(square, float((z / y).max()))
+        y = z / z.max() + y  # positive: of its largest entry at least 2^-60 in the end
+        y /= y.max()
+    rows = np.bincount(X.edges.reshape(-1), np.repeat(X.edge_dims, 2), minlength=1).max()
+    rounding = 8 * EPS * (rows + 2) ** 1.5 * max(int(X.vertex_dims.max()), 1)
+    return float(np.sqrt(square * (1 + rounding))) * unit
+
+
+def _block_norms(X: CellularSheaf) -> scipy.sparse.csr_array:
+    """Return the spectral norms of the blocks of a sheaf's Laplacian, shape (n, n)."""
+    L = laplacian(X).tocoo()
+    stalk = np.repeat(np.arange(X.n_vertices), X.vertex_dims)
+    row, column = (stalk[at] for at in L.coords)
+    blocks, place = np.unique(row * X.n_vertices + column, return_inverse=True)
+    entries = L.data[
+        np.argsort(place, kind="stable")
+    ]  # block after block, each row by row, for every entry is stored
+    rows, columns = blocks // X.n_vertices, blocks % X.n_vertices
+    shapes = np.stack([X.vertex_dims[rows], X.vertex_dims[columns]], axis=1)
+    starts = offsets(shapes.prod(axis=1))
+    norms = np.empty(len(blocks))
+    for p, q in np.unique(shapes, axis=0).tolist():
+        here = np.flatnonzero((shapes == (p, q)).all(axis=1))
+        where = ranges(starts[here], np.full(len(here), p * q))
+        norms[here] = np.linalg.norm(entries[where].reshape(-1, p, q), 2, axis=(1, 2))
+    return scipy.sparse.csr_array((norms, (rows, columns)), shape=(X.n_vertices, X.n_vertices))

@@ -1,0 +1,307 @@
+"""How good a coarse space is: the low spectrum of L beside that of R* L R."""
+
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+
+from sheafcoarsen._support import (
+    RESIDUAL_LIMIT,
+    ReadOnly,
+    bar,
+    eps_of,
+    flag,
+    inf_norm,
+    read_only,
+    single_threaded_blas,
+    tables,
+    whole_number,
+)
+from sheafcoarsen.coarsening import Coarsening, check_coarsening, check_isometry, coarsen
+from sheafcoarsen.exceptions import SingularProblemWarning
+from sheafcoarsen.operators import coboundary, laplacian
+from sheafcoarsen.quality.smallest_singular_values import WIDENED, KnownPairs, low_pairs, norm_bound
+from sheafcoarsen.sections import global_sections
+from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
+from sheafcoarsen.solve import Eigenmodes
+
+SHOWN = 10
+"""Eigenvalues that a notebook shows."""
+
+SAME = 1e-5
+"""Residual over norm(L), beyond which a pair was not meant to be one of L."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SpectralQuality(ReadOnly):
+    """The first k positive eigenpairs of L beside those of R* L R, and the global sections of both.
+
+    Attributes
+    ----------
+    fine, coarse : ndarray, shape (k,)
+        The lowest positive eigenvalues of L, and those of R* L R of the same numbers i, ascending;
+        inf in ``coarse`` where the coarse space has no more. What global sections have become that
+        were lost is thus left out.
+    relative_errors : ndarray, shape (k,)
+        (coarse - fine) / fine, not negative (interlacing, docs/conventions.md, section 8): what
+        rounding alone makes so is 0.
+    angles : ndarray, shape (k,)
+        Principal angles between the span of the fine eigenvectors and the lifts R z of these coarse
+        ones, ascending, pi / 2 for each that is missing. Where k splits a multiple coarse
+        eigenvalue, the whole of it counts.
+    restricted_similarity : float
+        norm(L^{1/2} (I - R R*) U_k Lambda_k^{-1/2}); inf where a global section is lost.
+    kernel_fine, kernel_coarse : int
+        Number of zero eigenvalues, decided on singular values of delta and of delta R.
+    section_residual : float
+        The largest norm(delta R z) of the coarse sections z, in units of norm(delta): rounding.
+    fine_vectors : ndarray, shape (dim_c0, k)
+        Orthonormal eigenvectors of the ``fine`` eigenvalues; None in one made by hand.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+    >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
+    >>> Q = sc.spectral_quality(C, k=1)
+    >>> Q.fine.round(3), Q.coarse.round(3), Q.kernel_fine, Q.kernel_coarse
+    (array([0.586]), array([1.]), 1, 1)
+    """
+
+    fine: np.ndarray
+    coarse: np.ndarray
+    relative_errors: np.ndarray
+    angles: np.ndarray
+    restricted_similarity: float
+    kernel_fine: int
+    kernel_coarse: int
+    section_residual: float
+    fine_vectors: np.ndarray | None = None
+
+    def __repr__(self) -> str:
+        names = (
+            "fine",
+            "coarse",
+            "relative_errors",
+            "angles",
+            "restricted_similarity",
+            "kernel_fine",
+            "kernel_coarse",
+        )
+        return "SpectralQuality\n" + tables.number_lines(
+            {name.replace("_", " "): getattr(self, name) for name in names}
+        )
+
+    def _repr_html_(self) -> str:
+        columns = (self.fine, self.coarse, self.relative_errors, self.angles)
+        rows: list[tuple] = [
+            (self.kernel_fine + 1 + i, *row)  # counted with the zeros, as pictures and pages do
+            for i, row in enumerate(zip(*(c[:SHOWN].tolist() for c in columns), strict=True))
+        ]
+        if len(self.fine) > SHOWN:
+            rows.append(("…", f"{len(self.fine):,} in all", "", "", ""))
+        head = ("i-th eigenvalue", "fine", "coarse", "relative error", "principal angle")
+        rest = [
+            ("zero eigenvalues, fine", self.kernel_fine),
+            ("zero eigenvalues, coarse", self.kernel_coarse),
+            ("restricted similarity", self.restricted_similarity),
+        ]
+        return tables.table(rows, head=head, caption="SpectralQuality") + tables.table(rest)
+
+
+def principal_angles(U: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """Return the angles between two column spaces, ascending, small ones by their sines.
+
+    As Bjorck and Golub have it (Math. Comp. 27, 1973). scipy's ``subspace_angles`` takes the cosine
+    of some small angles where there are large ones too, and is off by sqrt(eps) there.
+    """
+    U, V = (scipy.linalg.qr(X, mode="economic")[0] for X in (U, V))
+    if U.shape[1] < V.shape[1]:
+        U, V = V, U
+    inner = U.conj().T @ V
+    cosines = scipy.linalg.svdvals(inner)
+    sines = scipy.linalg.svdvals(V - U @ inner)[::-1]
+    small, large = np.arcsin(sines.clip(max=1)), np.arccos(cosines.clip(max=1))
+    return np.maximum.accumulate(np.where(cosines**2 >= 0.5, small, large))
+
+
+def spectral_quality(
+    C: Coarsening,
+    k: int,
+    fine: Eigenmodes | SpectralQuality | None = None,
+    *,
+    progress: bool = False,
+) -> SpectralQuality:
+    """Compare the first k positive eigenpairs of L with those of L_Gal = R* L R.
+
+    L_Gal is that of ``eq:sheaf_galerkin_operator``.
+    Zero eigenvalues are compared by number, the others one by one: the i-th of L with the i-th of
+    R* L R. Where k splits a multiple eigenvalue of L, k is widened to its end, by fewer than 100;
+    where L has fewer positive eigenvalues, all are compared. Every pair is converged, or there is
+    an error: large problems are solved as :func:`eigenmodes` solves them, which looks for what it
+    may have missed.
+
+    Parameters
+    ----------
+    C : Coarsening
+        Its R must be an isometry.
+    k : int
+        At least 1, at most dim C^0 of the coarse sheaf.
+    fine : Eigenmodes or SpectralQuality, optional
+        Eigenmodes of ``C.fine``, or the quality of another coarsening of it: what was found there
+        is used, and completed where it is not enough.
+    progress : bool
+        Show a bar: the eigenpairs of L, then those of R* L R.
+
+    Returns
+    -------
+    SpectralQuality
+
+    Raises
+    ------
+    ValueError
+        For a k out of range, a basis that is not orthonormal, or a ``fine`` of another sheaf.
+    TypeError
+        For a ``fine`` of another kind.
+    numpy.linalg.LinAlgError
+        Where an eigenpair does not converge.
+
+    Warns
+    -----
+    SingularProblemWarning
+        Where k splits an eigenvalue of L or of R* L R that is multiple beyond that, as those of
+        stars are: k pairs are compared, with some of its vectors.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.constant(nx.path_graph(6))
+    >>> Q = sc.spectral_quality(sc.coarsen(F, sc.Partition([0, 0, 0, 1, 1, 1]), 2), 2)
+    >>> abs(Q.relative_errors).round(3), Q.kernel_fine, Q.kernel_coarse
+    (array([0.042, 0.   ]), 1, 1)
+    """
+    k, progress = whole_number("k", k, at_least=1), flag("progress", progress)
+    if k > check_coarsening(C).sheaf.dim_c0:
+        raise ValueError(
+            f"`k` = {k} is more than the dimension {C.sheaf.dim_c0} of the coarse C^0: ask for "
+            "fewer eigenvalues or keep more modes"
+        )
+    check_isometry(C, "spectral quality")
+    F, unit = unit_sheaf(C.fine)
+    delta = coboundary(F)
+    R = C.prolongation.astype(np.result_type(C.prolongation.dtype, delta.dtype))
+    eps = eps_of(C.fine.dtype)
+    accuracy = int(C.clusters.dims.max(initial=0)) * eps
+    steps = bar(2, "spectra", progress)
+    size = norm_bound(laplacian(F))
+    solve = partial(low_pairs, accuracy=accuracy, eps=eps, size=size, kernel_of=_sections)
+    of_coarse = partial(
+        solve, scipy.sparse.csr_array(delta @ R), sheaf_of=lambda: _coarse_sheaf(C, F)
+    )
+    coarse = of_coarse(k)
+    steps.update()
+    known = R @ coarse.vectors if fine is None else _reused(fine, C.fine, delta, unit)
+    pairs = solve(delta, k, sheaf_of=lambda: F, known=known)
+    sigma, U = pairs.sigma[: pairs.end], pairs.vectors[:, : pairs.end]
+    count, lost = len(sigma), pairs.kernel - coarse.kernel
+    first = max(lost, 0)  # the eigenvalue of number i stands farther up
+    if coarse.end < count + first:
+        coarse = of_coarse(count + first)
+    steps.update()
+    steps.close()
+    cut = next((found for found in (pairs, coarse) if found.is_cut), None)
+    if cut is not None:
+        value = float(cut.sigma[cut.end - 1] * unit) ** 2
+        warnings.warn(
+            f"`k` = {k} splits {value:.6g}, an eigenvalue of {'L' if cut is pairs else 'R* L R'} "
+            f"with {WIDENED} more copies at least: {k} pairs are compared, and angles and "
+            "similarity depend on which of them",
+            SingularProblemWarning,
+            stacklevel=2,
+        )
+
+    values = sigma**2
+    nu = np.full(count, np.inf)
+    compared = coarse.sigma[first:][:count]
+    nu[: len(compared)] = compared**2
+    angles = np.full(count, np.pi / 2)
+    lifted = R @ coarse.vectors[:, first : coarse.end]
+    if count and lifted.shape[1]:
+        with single_threaded_blas():
+            between = principal_angles(U, lifted)
+        angles[: len(between)] = between
+    similarity = np.inf
+    if lost <= 0:
+        missed = delta @ ((U - R @ (R.conj().T @ U)) / sigma)
+        with single_threaded_blas():
+            similarity = float(np.linalg.norm(missed, 2)) if missed.size else 0.0
+    return SpectralQuality(
+        fine=read_only(values * unit * unit),
+        coarse=read_only(nu * unit * unit),
+        relative_errors=read_only(_nonnegative((nu - values) / values, values, pairs.size, eps)),
+        angles=read_only(angles),
+        restricted_similarity=similarity,
+        kernel_fine=pairs.kernel,
+        kernel_coarse=coarse.kernel,
+        section_residual=coarse.zero / pairs.size if pairs.size else 0.0,
+        fine_vectors=read_only(U),
+    )
+
+
+def _reused(
+    fine: Eigenmodes | SpectralQuality, sheaf: CellularSheaf, delta: Any, unit: float
+) -> KnownPairs:
+    """Return earlier fine pairs in the units of ``delta``, refused where they are not of it."""
+    if isinstance(fine, Eigenmodes):
+        values, U, zeros, more = fine.values, fine.vectors, 0, not fine.tied
+    elif isinstance(fine, SpectralQuality) and fine.fine_vectors is not None:
+        values, U, zeros, more = fine.fine, fine.fine_vectors, fine.kernel_fine, True
+    else:
+        raise TypeError(
+            f"`fine` must be Eigenmodes or a SpectralQuality, got {type(fine).__name__}"
+        )
+    if len(U) != delta.shape[1]:
+        raise ValueError(
+            f"`fine` must be of C.fine, whose C^0 has dimension {delta.shape[1]}, but its vectors "
+            f"have {len(U)} entries"
+        )
+    U = U.astype(np.result_type(U.dtype, delta.dtype))
+    scaled = values.astype(np.float64) / unit / unit
+    L = scipy.sparse.csr_array(delta.conj().T @ delta)
+    errors = np.linalg.norm(L @ U - U * scaled, axis=0)
+    bound = inf_norm(L)
+    bad = np.flatnonzero(errors > SAME * bound * np.maximum(np.linalg.norm(U, axis=0), 1))
+    if bad.size or abs(U.conj().T @ U - np.eye(U.shape[1])).max(initial=0.0) > SAME:
+        where = f"pair {bad[0]} is none of it" if bad.size else "its vectors are not orthonormal"
+        raise ValueError(
+            f"`fine` must be eigenmodes of C.fine, without mass, but {where}: "
+            "eigenmodes(C.fine, k) makes them"
+        )
+    return KnownPairs(U, zeros, more)
+
+
+def _sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array:
+    """Return an orthonormal basis of the global sections; whether it is one is checked later."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SingularProblemWarning)
+        return global_sections(F).basis
+
+
+def _coarse_sheaf(C: Coarsening, F: CellularSheaf) -> CellularSheaf:
+    """Return a sheaf with the Laplacian R* L R; ``F`` is the fine one in double precision."""
+    if C.loops and C.fine.dtype == F.dtype:
+        return unit_sheaf(C.sheaf)[0]
+    basis = [C.block(a) for a in range(C.partition.n_clusters)]
+    return unit_sheaf(coarsen(F, C.partition, basis=basis).sheaf)[0]
+
+
+def _nonnegative(errors: np.ndarray, values: np.ndarray, size: float, eps: float) -> np.ndarray:
+    """Return errors with those clipped at 0 that interlacing rules out, down to rounding."""
+    rounding = RESIDUAL_LIMIT * eps * size * size / values
+    return np.where((errors < 0) & (errors >= -rounding), 0.0, errors)

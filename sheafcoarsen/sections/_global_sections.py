@@ -1,0 +1,343 @@
+"""Global sections and cohomology dimensions of sheaves of any size, by exact coarsening."""
+
+import dataclasses
+import functools
+import warnings
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from sheafcoarsen._kernels.sections import Cut
+from sheafcoarsen._support import EPS, ReadOnly, eps_of, read_only, single_threaded_blas
+from sheafcoarsen.exceptions import SingularProblemWarning
+from sheafcoarsen.sections import sizes
+from sheafcoarsen.sections.clustering import choose_clusters
+from sheafcoarsen.sections.eliminated import put_back, without_chains
+from sheafcoarsen.sections.equilibration import Stalks, equilibrate
+from sheafcoarsen.sections.forests import forest_sections
+from sheafcoarsen.sections.full_rank import FullRank, sections_of_full_rank
+from sheafcoarsen.sections.lifting import lift_sections, section_residual
+from sheafcoarsen.sections.rank_decision import (
+    LARGE_ZERO,
+    doubt,
+    real_bytes,
+    right_singular_vectors,
+    zero_threshold,
+)
+from sheafcoarsen.sections.reduction import Level, reduce_level
+from sheafcoarsen.sections.spanning_tree_bound import exceeds_bound, section_bound
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+
+KEEP = {8: 1e-3, 4: 3e-2}
+"""What has smaller singular values inside a cluster is kept, by bytes of a real number.
+
+What is left out leaks eps over that.
+"""
+
+
+MOST_LEAKED = 1e-11
+"""Up to this leak a stalled level of large clusters is followed by one that keeps less."""
+
+
+SLOW = 0.5
+"""A level that keeps more than this of its dimension calls for a look at the rank of what it
+leaves: larger clusters get slower, and independent rows or columns say what the sections are.
+"""
+
+
+LOOKS = 2
+"""So many such looks at most: what is not clear is left to coarsening."""
+
+
+STALLED = 0.9
+"""A level that keeps more than this of its dimension has clusters too small: they grow."""
+
+
+MOST_GROWTH = 8
+"""How many times as large as usual clusters may become."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GlobalSections(ReadOnly):
+    """A basis of the global sections H^0 = ker delta, and how clear the decision was.
+
+    Attributes
+    ----------
+    basis : ndarray or csr_array, shape (dim_c0, h0)
+        Orthonormal columns; sparse where there are many.
+    h0 : int
+        Dimension of H^0.
+    largest_zero, smallest_nonzero : float
+        Singular values of the equilibrated coboundary, restricted to what coarsening kept: the
+        largest taken for zero (0 where there is none), and the smallest other (inf where there is
+        none). In forests no singular value decides.
+    residual : float
+        norm(delta S) / norm(delta) in Frobenius norms, S being the basis.
+    levels : tuple of int
+        Dimension of C^0 level by level, from the equilibrated sheaf to the one that was decomposed
+        densely; of a forest its own alone. First that of the network, where leaves and chains were
+        eliminated.
+
+    Examples
+    --------
+    >>> import sheafcoarsen as sc
+    >>> turn = [[0.0, -1.0], [1.0, 0.0]]  # a quarter turn on the way round
+    >>> sc.global_sections(sc.gallery.cycle(6, turn))
+    GlobalSections(h0=0, dense basis, largest_zero=0, smallest_nonzero=0.18, residual=0)
+    """
+
+    basis: np.ndarray | scipy.sparse.csr_array
+    h0: int
+    largest_zero: float
+    smallest_nonzero: float
+    residual: float
+    levels: tuple[int, ...]
+
+    def toarray(self) -> np.ndarray:
+        """Return the basis as a dense array.
+
+        Returns
+        -------
+        ndarray, shape (dim_c0, h0)
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> sc.global_sections(sc.CellularSheaf.constant([[0, 1]])).toarray().shape
+        (2, 1)
+        """
+        return self.basis if isinstance(self.basis, np.ndarray) else self.basis.toarray()
+
+    def __repr__(self) -> str:
+        if self.h0 == 0 and self.smallest_nonzero == np.inf:
+            return "GlobalSections(h0=0, nothing near zero)"
+        kind = "sparse" if scipy.sparse.issparse(self.basis) else "dense"
+        return (
+            f"GlobalSections(h0={self.h0}, {kind} basis, largest_zero={self.largest_zero:.2g}, "
+            f"smallest_nonzero={self.smallest_nonzero:.2g}, residual={self.residual:.2g})"
+        )
+
+
+def global_sections(sheaf: CellularSheaf) -> GlobalSections:
+    """Return an orthonormal basis of the global sections, H^0 = ker delta, by exact coarsening.
+
+    They are the cochains of zero energy (``eq:global-sections``, ``eq:app-global-sections``,
+    ``eq:app-zero-energy-kernel``), those of ``normalize(sheaf)`` the harmonic space of the
+    normalized flow (``eq:app-harmonic-space-normalized``).
+
+    Clusters keep their local sections, and all that is nearly one with the energy it has; sections
+    that live in one cluster are peeled off; the rest is a small sheaf with the same H^0
+    (``prop:kernel_preservation_loopless``), and so on. Forests go from leaves to roots, edge by
+    edge: with square invertible maps there are d for each tree, at any length.
+
+    Parameters
+    ----------
+    sheaf : CellularSheaf
+
+    Returns
+    -------
+    GlobalSections
+        ``basis`` in the scalar type of the sheaf, ``h0``, the two singular values between which
+        zero was decided, and the residual.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        Where coarsening stalls at more than 6000 dimensions, as it may on expanders with edge
+        stalks smaller than the vertex stalks, or one stalk alone has more.
+
+    Warns
+    -----
+    SingularProblemWarning
+        Where rounding may have decided: the smallest nonzero singular value is less than 1000 times
+        the largest zero or the threshold (3 times, in single precision), or the largest zero is
+        above 100 eps and a thousandth of the threshold; or there are more sections than
+        elimination along a spanning tree leaves room for, as along long ways on which maps grow
+        and decay.
+
+    Notes
+    -----
+    Edges and stalks are equilibrated first, so that every [A | -B] has norm 1 and the maps at every
+    vertex, stacked, are an isometry; zero is then decided against 1: singular values up to ``10 eps
+    n / g``, n the dimension of the last sheaf and g the smallest singular value of what was left
+    out on the way. All is computed in double precision, so that for maps in single precision their
+    own eps takes the place of ``eps n``.
+
+    Examples
+    --------
+    >>> import sheafcoarsen as sc
+    >>> S = sc.global_sections(sc.CellularSheaf.constant([[0, 1], [1, 2], [3, 4]]))
+    >>> S.h0
+    2
+    >>> abs(S.basis @ S.basis.T).round(3)
+    array([[0.333, 0.333, 0.333, 0.   , 0.   ],
+           [0.333, 0.333, 0.333, 0.   , 0.   ],
+           [0.333, 0.333, 0.333, 0.   , 0.   ],
+           [0.   , 0.   , 0.   , 0.5  , 0.5  ],
+           [0.   , 0.   , 0.   , 0.5  , 0.5  ]])
+    """
+    found = find_sections(sheaf, stacklevel=3)
+    if isinstance(found.basis, np.ndarray):
+        found = dataclasses.replace(found, basis=read_only(found.basis))
+    return found
+
+
+def cohomology_dims(sheaf: CellularSheaf) -> tuple[int, int]:
+    """Return (dim H^0, dim H^1); dim H^1 = dim H^0 - dim C^0 + dim C^1.
+
+    Parameters
+    ----------
+    sheaf : CellularSheaf
+
+    Returns
+    -------
+    h0, h1 : int
+
+    Warns
+    -----
+    SingularProblemWarning
+        As :func:`global_sections`.
+
+    Examples
+    --------
+    A cycle has one hole:
+
+    >>> import sheafcoarsen as sc
+    >>> sc.cohomology_dims(sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 0]]))
+    (1, 1)
+    """
+    h0 = find_sections(sheaf, stacklevel=3).h0
+    return h0, h0 - sheaf.dim_c0 + sheaf.dim_c1
+
+
+def find_sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
+    """Find the sections of a forest, of what elimination leaves, or of F; warn who called."""
+    check_sheaf(F)
+    with single_threaded_blas():
+        whole = forest_sections(F)
+        if whole is not None:
+            h0 = whole.shape[1]
+            return GlobalSections(whole, h0, 0.0, np.inf, section_residual(F, whole), (F.dim_c0,))
+        K = without_chains(F)
+        if K is not None:
+            left = find_sections(K.sheaf, stacklevel + 1)
+            basis = put_back(K, left.basis) if isinstance(left.basis, np.ndarray) else None
+            if basis is not None:
+                residual, levels = section_residual(F, basis), (F.dim_c0, *left.levels)
+                return dataclasses.replace(left, basis=basis, residual=residual, levels=levels)
+        return _coarsened(F, stacklevel + 1)
+
+
+def _coarsened(F: CellularSheaf, stacklevel: int) -> GlobalSections:
+    """Run steps (a) to (d), whose names stand in the folder's door."""
+    eps = eps_of(F.dtype)
+    sheaf, stalks = equilibrate(F, eps)  # (a)
+    descent = _descend(sheaf, F.dtype)  # (b), (c)
+    last, levels = descent.last, descent.levels
+    threshold = zero_threshold(last.dim_c0, eps, descent.dropped)
+    if descent.full is None:
+        Z, sigma = right_singular_vectors(last)  # (d)
+        h, weight = _count_zeros(stalks, levels, Z, sigma, threshold)
+        zero = max(descent.zero, float(sigma[:h].max(initial=0)))
+        nonzero = float(sigma[h:].min(initial=np.inf))
+        basis = lift_sections(stalks, levels, last, np.ascontiguousarray(Z[:, :h]))
+    else:
+        zero, nonzero, weight = descent.zero, descent.full.smallest, 1.0
+        basis = lift_sections(stalks, levels, last, descent.full)
+    reason = doubt(zero, nonzero, threshold, weight, F.dtype)
+    _warn_of_doubt(F, basis.shape[1], reason, stacklevel + 1)
+    dims = (sheaf.dim_c0, *(level.R.offsets[-1] for level in levels))
+    residual = section_residual(F, basis)
+    return GlobalSections(basis, basis.shape[1], zero, nonzero, residual, tuple(map(int, dims)))
+
+
+def _warn_of_doubt(F: CellularSheaf, h0: int, reason: str | None, stacklevel: int) -> None:
+    """Warn where singular values leave doubt, or there are more sections than there can be."""
+    if reason is None and exceeds_bound(F, h0):
+        reason = (
+            f"there are {h0} cochains that are sections to rounding, but elimination from vertex "
+            f"to vertex leaves room for {section_bound(F)} sections at most: maps grow and decay "
+            "along long ways"
+        )
+    if reason is not None:
+        message = f"whether a section is one is decided by rounding: {reason}"
+        warnings.warn(message, SingularProblemWarning, stacklevel=stacklevel)
+
+
+class _Descent(NamedTuple):
+    """The levels, the last sheaf, the largest value peeled off as zero, the smallest left out.
+
+    full: the sections of the last sheaf where its coboundary has full rank.
+    """
+
+    levels: list[Level]
+    last: CellularSheaf
+    zero: float
+    dropped: float
+    full: FullRank | None = None
+
+
+def _descend(sheaf: CellularSheaf, dtype: np.dtype) -> _Descent:
+    """Coarsen until the dimension is at most ``LAST``, or coarsening gets no further."""
+    levels: list[Level] = []
+    keep, eps = KEEP[real_bytes(dtype)], eps_of(dtype)
+    zero, dropped, growth, looks = 0.0, 1.0, 1, 0
+    while sheaf.dim_c0 > sizes.LAST:
+        given, partition, split, is_cut = choose_clusters(sheaf, growth)
+        level, coarse, zeros, left_out = reduce_level(given, partition, Cut(keep, eps))
+        zero, dropped = max(zero, zeros), min(dropped, left_out)
+        levels.append(level._replace(split=split))
+        slow = coarse.dim_c0 > max(SLOW * sheaf.dim_c0, sizes.LAST)
+        limit = sheaf.dim_c0 - sizes.LAST if is_cut else STALLED * sheaf.dim_c0
+        several = partition.n_clusters > 1
+        sheaf = coarse
+        if slow and looks < LOOKS:
+            looks += 1
+            full = sections_of_full_rank(sheaf)
+            threshold = zero_threshold(sheaf.dim_c0, eps, dropped)
+            if full is not None and doubt(zero, full.smallest, threshold, 1.0, dtype) is None:
+                return _Descent(levels, sheaf, zero, dropped, full)
+        if sheaf.dim_c0 <= limit:
+            continue
+        if several and growth < MOST_GROWTH:
+            growth *= 2
+        elif eps / keep < MOST_LEAKED:
+            keep /= 10  # a finer cut leaks more, and ``dropped`` says so
+        else:
+            break
+    if sheaf.dim_c0 > sizes.LARGEST_LAST:
+        raise np.linalg.LinAlgError(
+            f"coarsening got no further than dimension {sheaf.dim_c0}, and a dense decomposition "
+            f"is taken up to {sizes.LARGEST_LAST}: the graph has no small separators, or the sheaf "
+            "no decay"
+        )
+    return _Descent(levels, sheaf, zero, dropped)
+
+
+def _count_zeros(
+    stalks: Stalks, levels: list[Level], Z: np.ndarray, sigma: np.ndarray, threshold: float
+) -> tuple[int, float]:
+    """Return how many singular values, ascending, are zero, and the weight of a large one, or 1.
+
+    The weight is what a cochain makes of relative errors in the maps: norm(D_v)^{1/2} norm(x_v)
+    says that, 1 for all v together where the maps are well conditioned. Zero is what is at most
+    ``threshold`` times that.
+    """
+    zeros = int((sigma <= threshold).sum())
+    weigh = functools.cache(functools.partial(_weight, stalks, levels, Z))
+    keep = KEEP[real_bytes(stalks.sheaf.dtype)]
+    while zeros < len(sigma) and sigma[zeros] <= keep and sigma[zeros] <= threshold * weigh(zeros):
+        zeros += 1
+    doubtful = zeros > 0 and sigma[zeros - 1] > LARGE_ZERO * EPS
+    return zeros, max(weigh(zeros - 1), 1.0) if doubtful else 1.0
+
+
+def _weight(stalks: Stalks, levels: list[Level], Z: np.ndarray, column: int) -> float:
+    """Return the root of the sum of norm(D_v) norm(x_v)^2 for a cochain of the last sheaf."""
+    y = Z[:, column]
+    for level in reversed(levels):
+        y = level.lift(y)
+    W = stalks.leading(stalks.bases.W)
+    return float(np.sqrt(stalks.weights @ abs(W @ y) ** 2))

@@ -1,0 +1,355 @@
+"""The k lowest eigenpairs of the whole sheaf."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from sheafcoarsen._support import (
+    RESIDUAL_LIMIT,
+    ReadOnly,
+    choice,
+    eps_of,
+    flag,
+    random_generator,
+    read_only,
+    scalar_array,
+    single_threaded_blas,
+    tables,
+    whole_number,
+)
+from sheafcoarsen.exceptions import NotConverged
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
+from sheafcoarsen.solve._solver import tolerance
+from sheafcoarsen.solve.complex_structure import ComplexLine, complex_line
+from sheafcoarsen.solve.deflation import independent, weighted
+from sheafcoarsen.solve.eigensolver import (
+    METHODS,
+    Eigenpairs,
+    EigenProblem,
+    Method,
+    lowest_eigenpairs,
+)
+from sheafcoarsen.solve.lobpcg import rayleigh_ritz
+from sheafcoarsen.solve.pencil import Pencil, resolved
+
+AFFORDABLE = 30.0
+"""Seconds for factors if "auto" took "multilevel", and that did not converge."""
+
+FLOOR = 1e-13
+"""Relative residual that rounding lets be reached: for light masses no less is asked for."""
+
+LIGHTEST = 1e-20
+"""Smallest mass, relative to the largest."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Eigenmodes(ReadOnly):
+    """The k lowest eigenpairs of L x = lambda M x; :func:`eigenmodes` computes them.
+
+    Attributes
+    ----------
+    values : ndarray, shape (k,)
+        Ascending.
+    vectors : ndarray, shape (dim_c0, k)
+        Columns orthonormal in M (I without ``mass``). Of a multiple eigenvalue any basis.
+    residuals : ndarray, shape (k,)
+        norm(L x - lambda M x) / norm(L, inf), computed afresh.
+    n_zero : int
+        How many of the k are zero: by global sections, or by all singular values of delta.
+    tied : bool
+        Whether k cuts a multiplet: another vector has the k-th value to sqrt(eps).
+    method : str
+    iterations : int
+    completeness : {"dense", "inertia", "probe"}
+        How it is known that none is missing: all were computed; a factorization counted them;
+        random columns found none below.
+    sheaf : CellularSheaf
+        The one that was given.
+
+    Examples
+    --------
+    >>> import sheafcoarsen as sc
+    >>> sc.eigenmodes(sc.gallery.cycle(6, 0.0), 2)
+    Eigenmodes(k=2, values 0 .. 0, n_zero=2, method='dense', completeness='dense')
+    """
+
+    values: np.ndarray
+    vectors: np.ndarray
+    residuals: np.ndarray
+    n_zero: int
+    tied: bool
+    method: str
+    iterations: int
+    completeness: str
+    sheaf: CellularSheaf
+
+    def __repr__(self) -> str:
+        k = len(self.values)
+        span = f"{self.values[0]:.4g} .. {self.values[-1]:.4g}" if k else "none"
+        return (
+            f"Eigenmodes(k={k}, values {span}, n_zero={self.n_zero}, method={self.method!r}, "
+            f"completeness={self.completeness!r})"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("values", tables.span(self.values)),
+            ("of them zero", self.n_zero),
+            ("largest residual", f"{self.residuals.max(initial=0.0):.2g}"),
+            ("cuts a multiplet", self.tied),
+            ("method", self.method),
+            ("iterations", self.iterations),
+            ("known to be complete by", self.completeness),
+        ]
+        return tables.table(rows, caption="Eigenmodes")
+
+
+def eigenmodes(
+    sheaf: CellularSheaf,
+    k: int,
+    *,
+    tol: float = 1e-8,
+    method: Method = "auto",
+    mass: npt.ArrayLike | None = None,
+    start: npt.ArrayLike | None = None,
+    seed: int = 0,
+    progress: bool = False,
+) -> Eigenmodes:
+    """Return the k lowest eigenpairs of the sheaf Laplacian, complete and with multiplicities.
+
+    Large sheaves are their own preconditioner: eigenvectors of the coarsest level are lifted and
+    improved level by level, the finest one by block conjugate gradients with the multigrid cycle
+    of the sheaf's coarsening; random columns then look for what the start did not contain.
+
+    Parameters
+    ----------
+    sheaf : CellularSheaf
+        For the normalized Laplacian, ``normalize(sheaf)``.
+    k : int
+        1 .. dim_c0.
+    tol : float
+        Of norm(L x - lambda M x) / norm(x), relative to norm(L, inf); norm(x) is 1 without mass.
+    method : {"auto", "dense", "direct", "multilevel"}
+        All eigenpairs; inverse iteration on a factorization, counted by inertia; or the sheaf's own
+        coarsening. "auto" counts what factors would cost, and takes them where they are cheaper, or
+        "multilevel" does not converge and they are affordable.
+    mass : array_like, shape (n,), optional
+        Positive weights m_v of the vertices: L x = lambda M x with M = blockdiag(m_v I). The areas
+        of a mesh's vertices, say. They may differ by up to 20 orders of magnitude.
+    start : array_like, shape (dim_c0, h), optional
+        Vectors near the wanted ones, to begin from; of complex ones for a real sheaf the real and
+        the imaginary parts.
+    seed : int
+        Of the random columns.
+    progress : bool
+
+    Returns
+    -------
+    Eigenmodes
+
+    Raises
+    ------
+    ValueError, TypeError
+        k out of range, a mass that is not positive, a tolerance below rounding.
+    NotConverged
+        Its ``result`` holds what was found.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> E = sc.eigenmodes(sc.CellularSheaf.constant(nx.cycle_graph(6)), 3)
+    >>> E.values.round(12), E.n_zero, E.tied
+    (array([0., 1., 1.]), 1, False)
+    """
+    check_sheaf(sheaf)
+    k = whole_number("k", k, at_least=1)
+    if k > sheaf.dim_c0:
+        raise ValueError(f"`k` must be at most dim_c0 = {sheaf.dim_c0}, got {k}")
+    choice("method", method, METHODS)
+    progress = flag("progress", progress)
+    rng = random_generator("seed", seed)
+    tol = tolerance("tol", tol, eps_of(np.float64))
+    work, unit = unit_sheaf(sheaf)
+    weights, weight_unit = _unit_mass(sheaf, mass)
+    given = None if start is None else _start(sheaf, start)
+    pencil = Pencil(work, _of_stalks(work, weights), _rounded(sheaf, work), progress)
+    reach = tol
+    if weights is not None:
+        _check_range(pencil.norm, unit, weights, weight_unit)
+        largest = 1 / np.sqrt(weights.min() * weight_unit)  # of norm(x)
+        reach = min(tol, max(tol / largest, FLOOR))
+    whole = problem = EigenProblem(pencil, k, reach, seed=rng)
+    line = None
+    if method != "dense" and not (method == "auto" and whole.prefers_dense()):
+        line = complex_line(work)
+    if line is not None:
+        given = None if given is None else independent(line.contract(given))
+        half = Pencil(line.sheaf, weights, _rounded(sheaf, line.sheaf), progress)
+        reach *= pencil.norm / (half.norm or 1.0)
+        problem = EigenProblem(half, (k + 1) // 2, reach, seed=rng)
+    with single_threaded_blas():
+        found = lowest_eigenpairs(problem, problem.chosen() if method == "auto" else method, given)
+        assert found is not None  # with the sections among the k there always is an answer
+        units = unit, weight_unit
+        result, reached = _finished(whole, _expanded(found, line), units, sheaf, tol)
+        if reached < k and method == "auto" and found.method == "multilevel":
+            again = _by_factors(problem, found)
+            result, reached = _finished(whole, _expanded(again, line), units, sheaf, tol)
+    if reached < k:
+        other = {"direct": "multilevel", "multilevel": "direct"}.get(result.method)
+        raise NotConverged(
+            f"{reached} of {k} pairs reached the residual `tol` = {tol:g} in "
+            f"{result.iterations} steps of method {result.method!r}, the worst stands at "
+            f"{result.residuals.max():.2g}: ask for a larger `tol`, for fewer pairs"
+            + (f', or take method="{other}"' if other else "")
+            + "; what was found is in the error's `result`",
+            result,
+        )
+    return result
+
+
+def _by_factors(problem: EigenProblem, found: Eigenpairs) -> Eigenpairs:
+    """Return what "direct" makes of pairs that did not converge; these if factors cost too much."""
+    if not problem.pencil.is_factored_within(AFFORDABLE, problem.k):
+        return found
+    try:
+        again = lowest_eigenpairs(problem, "direct", found.vectors)
+    except (np.linalg.LinAlgError, MemoryError):
+        return found
+    assert again is not None
+    return replace(again, iterations=again.iterations + found.iterations)
+
+
+def _expanded(found: Eigenpairs, line: ComplexLine | None) -> Eigenpairs:
+    """Return the pairs of the real sheaf, of which those of its complex line are two each."""
+    if line is None:
+        return found
+    values, vectors, sections = found.values, found.vectors, found.sections
+    doubled = np.repeat(values, 2), line.expand(vectors), line.expand(sections)
+    return Eigenpairs(*doubled, found.completeness, found.method, found.iterations)
+
+
+def _finished(
+    problem: EigenProblem,
+    found: Eigenpairs,
+    units: tuple[float, float],
+    sheaf: CellularSheaf,
+    tol: float,
+) -> tuple[Eigenmodes, int]:
+    """Return the result in the units and the scalar type of the sheaf, and how many converged."""
+    pencil, n_zero = problem.pencil, found.sections.shape[1]
+    values, X = found.values, found.vectors
+    if found.method != "dense":
+        values, X = resolved(pencil.delta, values, X, problem.count_near(values, X))
+    values, X = np.append(np.zeros(n_zero), values), np.hstack([found.sections, X])
+    values, X = _orthonormal(pencil, values, X)
+    k = problem.k
+    following = values[k] if len(values) > k else np.inf
+    values, X = values[:k], X[:, :k]
+    residuals = pencil.residuals(values, X) / (pencil.norm or 1.0)
+    squares = pencil.squares(X)
+    tie = np.sqrt(eps_of(np.float64)) * pencil.norm * squares[-1]
+    dtype, (unit, weight_unit) = sheaf.dtype, units
+    root = np.sqrt(weight_unit)
+    result = Eigenmodes(
+        read_only(
+            (np.maximum(values, 0) * unit / root * unit / root).astype(dtype.type(0).real.dtype)
+        ),
+        read_only((X / root).astype(dtype)),
+        read_only(residuals / root),
+        min(n_zero, k),
+        bool(following - values[-1] <= tie),
+        found.method,
+        found.iterations,
+        found.completeness,
+        sheaf,
+    )
+    return result, int((residuals <= tol * np.sqrt(squares)).sum())
+
+
+def _orthonormal(
+    pencil: Pencil, values: np.ndarray, X: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return Ritz pairs of the span of X where iterating has made its columns less orthonormal."""
+    G = X.conj().T @ weighted(pencil.mass, X)
+    drift = float(abs(G - np.eye(len(G))).max(initial=0.0))
+    if drift <= RESIDUAL_LIMIT * len(X) * eps_of(X.dtype):
+        return values, X
+    zeros = int((values == 0).sum())
+    again, C = rayleigh_ritz(X.conj().T @ pencil.apply(X), G, len(G))
+    if len(again) < len(values):
+        return values, X
+    again[:zeros] = 0
+    return again, X @ C
+
+
+def _unit_mass(sheaf: CellularSheaf, mass: npt.ArrayLike | None) -> tuple[np.ndarray | None, float]:
+    """Return the masses of vertices over the largest power of 4 up to the largest, and that."""
+    if mass is None:
+        return None, 1.0
+    weights = scalar_array("mass", mass)
+    if weights.shape != (sheaf.n_vertices,) or weights.dtype.kind == "c":
+        raise ValueError(
+            f"`mass` must hold one real number for each of {sheaf.n_vertices} vertices, got shape "
+            f"{weights.shape} of {weights.dtype}"
+        )
+    bad = np.flatnonzero(~((weights > 0) & (weights < np.inf)))
+    if bad.size:
+        raise ValueError(
+            f"`mass` must be positive and finite, got {weights[bad[0]]:g} at vertex {bad[0]}"
+        )
+    weights = weights.astype(np.float64)
+    largest = float(weights.max())
+    light = np.flatnonzero(weights < LIGHTEST * largest)
+    if light.size:
+        raise ValueError(
+            f"`mass` must not differ by more than a factor of {1 / LIGHTEST:g}, got "
+            f"{weights[light[0]]:g} at vertex {light[0]} and {largest:g} at vertex "
+            f"{weights.argmax()}: take larger ones for the lightest, whose modes are the highest"
+        )
+    unit = 4.0 ** (math.frexp(largest)[1] // 2)
+    return weights / unit, unit
+
+
+def _check_range(norm: float, unit: float, weights: np.ndarray, weight_unit: float) -> None:
+    """Refuse masses so small that eigenvalues overflow."""
+    exponent = math.log10(max(norm, 1e-300)) + 2 * math.log10(unit)
+    exponent -= math.log10(weights.min()) + math.log10(weight_unit)
+    if exponent > math.log10(np.finfo(np.float64).max):
+        raise ValueError(
+            f"`mass` is as small as {weights.min() * weight_unit:g}, with which eigenvalues may be "
+            "as large as 1e"
+            f"{exponent:.0f}, beyond double precision: take masses in a smaller unit"
+        )
+
+
+def _of_stalks(sheaf: CellularSheaf, weights: np.ndarray | None) -> np.ndarray | None:
+    """Return the mass of every coordinate."""
+    return None if weights is None else np.repeat(weights, sheaf.vertex_dims)
+
+
+def _rounded(given: CellularSheaf, sheaf: CellularSheaf) -> CellularSheaf | None:
+    """Return the sheaf in single precision if the given one is, which ``global_sections`` heeds."""
+    if eps_of(given.dtype) == eps_of(np.float64):
+        return None
+    dtype = np.complex64 if sheaf.dtype.kind == "c" else np.float32
+    return sheaf.with_maps(sheaf.tail_data.astype(dtype), sheaf.head_data.astype(dtype))
+
+
+def _start(sheaf: CellularSheaf, start: npt.ArrayLike) -> np.ndarray:
+    """Return the start with independent columns."""
+    X = scalar_array("start", start)
+    if X.ndim != 2 or X.shape[0] != sheaf.dim_c0:
+        raise ValueError(
+            f"`start` must hold finite vectors as columns, shape ({sheaf.dim_c0}, h), got {X.shape}"
+        )
+    bad = np.argwhere(~np.isfinite(X))
+    if bad.size:
+        row, column = bad[0]
+        raise ValueError(f"`start[{row}, {column}]` must be finite, got {X[row, column]}")
+    if X.dtype.kind == "c" and sheaf.dtype.kind != "c":  # real eigenvectors span complex ones
+        X = np.hstack([X.real, X.imag])
+    return independent(X.astype(np.result_type(X.dtype, sheaf.dtype, np.float64)))

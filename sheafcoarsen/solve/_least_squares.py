@@ -1,0 +1,255 @@
+"""The cochain whose coboundary is nearest to data on the edges."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+import scipy.sparse
+
+from sheafcoarsen._kernels import operators as kernels
+from sheafcoarsen._support import (
+    RESIDUAL_LIMIT,
+    ReadOnly,
+    choice,
+    eps_of,
+    flag,
+    range_limits,
+    ranges,
+    read_only,
+    scalar_array,
+    tables,
+)
+from sheafcoarsen.exceptions import NotConverged
+from sheafcoarsen.operators import as_columns, coboundary
+from sheafcoarsen.sections import given_values, given_vertices
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+from sheafcoarsen.solve._solver import (
+    METHODS,
+    Method,
+    Solver,
+    approximate_inverse,
+    free_coordinates,
+    relative_measure,
+    solve_in_range,
+    tolerance,
+)
+
+DENSE_BELOW = 100_000
+"""Entries of delta up to which it is decomposed densely, in about 10 milliseconds."""
+
+ROUNDS = 4
+"""Times that the gradient is taken anew, at most."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LeastSquares(ReadOnly):
+    """The solution of min norm(delta x - b); :func:`least_squares` computes it.
+
+    Attributes
+    ----------
+    x : ndarray, shape (dim_c0,) or (dim_c0, h)
+    edge_residuals : ndarray, shape (m,) or (m, h)
+        norm of (delta x - b)_e squared.
+    residual : float
+        norm(delta* (delta x - b)) / norm(delta* (b - delta x_given)) over the free coordinates, or
+        the same after every stalk was scaled as in :class:`Solver` where that is larger, the
+        largest over the columns: 0 at the minimum.
+    iterations : int
+    method : str
+
+    Examples
+    --------
+    >>> import sheafcoarsen as sc
+    >>> sc.least_squares(sc.CellularSheaf.constant([[0, 1]]), [3.0]).x.round(12)
+    array([ 1.5, -1.5])
+    """
+
+    x: np.ndarray
+    edge_residuals: np.ndarray
+    residual: float
+    iterations: int
+    method: str
+
+    def __repr__(self) -> str:
+        total = float(self.edge_residuals.sum())
+        return (
+            f"LeastSquares(x of shape {self.x.shape}, norm(delta x - b)^2 = {total:.4g}, "
+            f"residual={self.residual:.2g}, iterations={self.iterations}, method={self.method!r})"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("x", " x ".join(map(str, self.x.shape))),
+            ("norm(delta x - b)^2", f"{float(self.edge_residuals.sum()):.4g}"),
+            ("largest edge residual", f"{float(self.edge_residuals.max(initial=0.0)):.4g}"),
+            ("residual", f"{self.residual:.2g}"),
+            ("iterations", self.iterations),
+            ("method", self.method),
+        ]
+        return tables.table(rows, caption="LeastSquares")
+
+
+def least_squares(
+    sheaf: CellularSheaf,
+    b: npt.ArrayLike,
+    *,
+    vertices: npt.ArrayLike | None = None,
+    values: Any = None,
+    tol: float = 1e-10,
+    method: Method = "auto",
+    progress: bool = False,
+) -> LeastSquares:
+    """Return the 0-cochain x of least norm among those that minimize norm(delta x - b).
+
+    Small problems are solved by a QR decomposition of delta; for others the normal equations L x =
+    delta* b are solved by :class:`Solver`. With values given at some vertices, for the others.
+
+    Parameters
+    ----------
+    sheaf : CellularSheaf
+    b : array_like, shape (dim_c1,) or (dim_c1, h)
+        Data on the edges, in the order of C^1.
+    vertices, values : optional
+        Values given at some vertices, as in :func:`harmonic_extension`.
+    tol : float
+        Of the residual. What rounding of the products with delta does not allow counts as reached.
+    method : {"auto", "direct", "multigrid", "jacobi"}
+        As in :class:`Solver`.
+    progress : bool
+
+    Returns
+    -------
+    LeastSquares
+
+    Raises
+    ------
+    ValueError, TypeError
+        Data of another shape or not finite; one of ``vertices`` and ``values`` without the other.
+    NotConverged
+        Where the iteration does not reach ``tol``.
+
+    Examples
+    --------
+    Heights from noisy differences, each edge saying how much higher its tail is than its head:
+
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.constant([[0, 1], [1, 2], [0, 2]])
+    >>> R = sc.least_squares(F, [1.0, 1.0, 2.3], vertices=[2], values=[[0.0]])
+    >>> R.x.round(12), R.edge_residuals.round(12)
+    (array([2.2, 1.1, 0. ]), array([0.01, 0.01, 0.01]))
+    """
+    check_sheaf(sheaf)
+    choice("method", method, METHODS)
+    progress = flag("progress", progress)
+    tol = tolerance("tol", tol, eps_of(np.float64))
+    data = _edge_data(sheaf, b)
+    if (vertices is None) != (values is None):
+        missing = "values" if values is None else "vertices"
+        raise ValueError(f"`vertices` and `values` go together, but `{missing}` is not given")
+    columns = as_columns(data)
+    x = np.zeros((sheaf.dim_c0, columns.shape[1]), columns.dtype)
+    fixed = None
+    if vertices is not None:
+        fixed = given_vertices(sheaf, vertices)
+        given = given_values(sheaf, fixed, values)
+        if given.ndim == 2 and given.shape[1] != columns.shape[1]:
+            raise ValueError(
+                f"`values` have {given.shape[1]} columns and `b` has {columns.shape[1]}: they must "
+                f"agree"
+            )
+        x = x.astype(np.result_type(x, given))
+        x[ranges(sheaf.vertex_offsets[fixed], sheaf.vertex_dims[fixed])] = as_columns(given)
+    dtype = np.result_type(data, sheaf.dtype)
+    if x.dtype.kind == "c":
+        dtype = np.result_type(dtype, np.complex64)
+    solve = Solver(sheaf, method=method, fixed=fixed, progress=progress)
+    x, residual, iterations = _minimized(solve, columns, x, tol)
+    difference = coboundary(sheaf) @ x - columns
+    sums = np.zeros((sheaf.n_edges, difference.shape[1]), difference.real.dtype)
+    kernels.sum_products(sheaf.edge_offsets, difference, difference, sums)
+    return LeastSquares(
+        read_only(x.reshape(len(x), *data.shape[1:]).astype(dtype)),
+        read_only(sums.reshape(len(sums), *data.shape[1:])),
+        residual,
+        iterations,
+        solve.method,
+    )
+
+
+def _minimized(
+    solve: Solver, b: np.ndarray, x: np.ndarray, tol: float
+) -> tuple[np.ndarray, float, int]:
+    """Return x improved at free vertices, its residual, and the iterations.
+
+    The gradient is taken anew from the maps until it is small: L is their square, and loses more.
+    """
+    delta = coboundary(solve.sheaf)
+    unit = max(solve.sheaf.largest_entry, np.finfo(float).tiny)
+    adjoint = scipy.sparse.csr_array(delta.conj().T / unit)
+    free = free_coordinates(solve)
+    first = gradient = (adjoint @ (b - delta @ x))[free]
+    measure = relative_measure(solve, first)
+    residuals, iterations = measure(gradient), 0
+    by_qr = solve.method == "direct" and free.sum() * delta.shape[0] <= DENSE_BELOW
+    if by_qr:
+        dense = delta[:, np.flatnonzero(free)].toarray().astype(np.result_type(x, np.float64))
+        x = x.copy()
+        x[free] = _fit_densely(dense / unit, (b - delta @ x) / unit, approximate_inverse(solve)[1])
+        residuals = measure((adjoint @ (b - delta @ x))[free])
+    for _ in range(0 if by_qr else ROUNDS):
+        try:
+            step = solve_in_range(solve, gradient, tol)
+        except NotConverged as error:  # judged below, by the maps
+            step = np.asarray(error.result)
+        iterations += solve.iterations
+        x = x + step * unit
+        gradient, before = (adjoint @ (b - delta @ x))[free], residuals
+        residuals = measure(gradient)
+        if not ((residuals > tol) & (residuals < before / 2)).any():
+            break
+    sizes = (abs(adjoint) @ (abs(delta) @ abs(x) + abs(b)))[free]
+    terms = max(int(np.diff(A.indptr).max(initial=0)) for A in (delta, adjoint))
+    eps = max(eps_of(x.dtype), eps_of(solve.sheaf.dtype))
+    missed = residuals > tol + RESIDUAL_LIMIT * terms * eps * measure(sizes)
+    residual = float(residuals.max(initial=0.0))
+    if missed.any():
+        raise NotConverged(
+            f"the residual is {residual:.2g} after {iterations} iterations, with `tol` = {tol:g}: "
+            f"ask for a larger `tol`, or try another `method`",
+            x[:, 0] if x.shape[1] == 1 else x,
+        )
+    return x, residual, iterations
+
+
+def _fit_densely(D: np.ndarray, r: np.ndarray, kernel: Any) -> np.ndarray:
+    """Return the y of least norm that minimizes norm(D y - r), by QR with pivots.
+
+    ``kernel`` is an orthonormal basis of ker D.
+    """
+    Q, R, order = scipy.linalg.qr(D, mode="economic", pivoting=True)
+    rank = min(D.shape[1] - (0 if kernel is None else kernel.shape[1]), len(D))
+    y = np.zeros((D.shape[1], r.shape[1]), np.result_type(D, r))
+    right = (Q.conj().T @ r)[:rank]
+    y[order[:rank]] = scipy.linalg.solve_triangular(R[:rank, :rank], right) if rank else 0
+    return y if kernel is None else y - kernel @ (kernel.conj().T @ y)
+
+
+def _edge_data(sheaf: CellularSheaf, b: npt.ArrayLike) -> np.ndarray:
+    data = scalar_array("b", b)
+    if data.ndim not in (1, 2) or len(data) != sheaf.dim_c1:
+        raise ValueError(
+            f"`b` must have shape (dim_c1,) or (dim_c1, h) with dim_c1 = {sheaf.dim_c1}, got shape "
+            f"{data.shape}: it holds data on edges"
+        )
+    bad = np.flatnonzero(~np.isfinite(as_columns(data)).all(axis=1))
+    if bad.size:
+        raise ValueError(f"`b` must be finite, got {data[bad[0]]} in row {bad[0]}")
+    data = np.ascontiguousarray(data, dtype=np.result_type(data.dtype, sheaf.dtype))
+    largest = float(np.abs(data).max(initial=0.0))
+    if largest > 100 * range_limits(data.dtype)[1]:
+        raise ValueError(
+            f"`b` has entries up to {largest:.3g}, whose squares overflow {data.dtype}: rescale `b`"
+        )
+    return data

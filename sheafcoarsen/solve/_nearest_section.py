@@ -1,0 +1,98 @@
+"""The orthogonal projection on the global sections."""
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from sheafcoarsen._support import bar, cochain, eps_of, flag, single_threaded_blas
+from sheafcoarsen.operators import as_columns, coboundary
+from sheafcoarsen.sections import find_sections
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
+from sheafcoarsen.solve.normal_equations import NormalEquations, column_units, has_many_sections
+
+
+def nearest_section(
+    sheaf: CellularSheaf, x: npt.ArrayLike, *, progress: bool = False
+) -> np.ndarray:
+    """Return the orthogonal projection of x on the global sections, (I - delta^+ delta) x.
+
+    Parameters
+    ----------
+    sheaf : CellularSheaf
+    x : array_like, shape (dim_c0,) or (dim_c0, h)
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    section : ndarray, shape of x
+        In the common scalar type of x and the sheaf.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        Where neither a basis of the sections is found nor the iteration converges.
+
+    Warns
+    -----
+    SingularProblemWarning
+        As :func:`global_sections`: where rounding may have decided what a section is.
+
+    Notes
+    -----
+    By the basis of :func:`global_sections`. Where the dimensions alone leave thousands of sections,
+    or none are found in this way, no basis is formed: conjugate gradients solve min norm(delta z -
+    delta x) for the z of least norm, and x - z is the section. The rows of delta are then scaled to
+    the same size, which changes no section; a unit cochain u with norm(delta u) <= max(delta.shape)
+    eps norm(delta) counts as one, eps being that of the sheaf.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.constant(nx.path_graph(3))
+    >>> sc.nearest_section(F, [3.0, 0.0, 0.0]).round(12)
+    array([1., 1., 1.])
+    """
+    x = cochain(check_sheaf(sheaf), x)
+    progress = flag("progress", progress)
+    work = as_columns(x).astype(np.result_type(x.dtype, np.float64))
+    units = column_units(work)
+    work = work / units
+    with bar(1, "nearest section", progress) as shown, single_threaded_blas():
+        section = _projected(sheaf, work)
+        shown.update(1)
+    return (section * units).astype(x.dtype).reshape(x.shape)
+
+
+def _projected(sheaf: CellularSheaf, work: np.ndarray) -> np.ndarray:
+    """Return the projection of columns, by a basis where one is worth it."""
+    many = has_many_sections(sheaf)
+    if not many:
+        try:
+            S = find_sections(sheaf, stacklevel=4).basis
+            return S @ (S.conj().T @ work)
+        except np.linalg.LinAlgError:
+            pass
+    delta = _equal_rows(coboundary(unit_sheaf(sheaf)[0]), eps_of(sheaf.dtype))
+    try:
+        return NormalEquations(delta, sheaf).kernel_part(work)
+    except np.linalg.LinAlgError:
+        if not many:
+            raise
+    S = find_sections(sheaf, stacklevel=4).basis
+    return S @ (S.conj().T @ work)
+
+
+def _equal_rows(delta: scipy.sparse.csr_array, eps: float) -> scipy.sparse.csr_array:
+    """Return delta with rows scaled by powers of two to entries of the size of 1.
+
+    Rows of rounding size stay, so that they do not begin to count.
+    """
+    if 0 in delta.shape:
+        return delta
+    largest = abs(delta).max(axis=1).toarray().reshape(-1)
+    scale = np.where(
+        largest > eps * largest.max(initial=0.0), np.ldexp(1.0, -np.frexp(largest)[1]), 1.0
+    )
+    return scipy.sparse.csr_array(scipy.sparse.diags_array(scale) @ delta)

@@ -1,0 +1,500 @@
+"""Linear systems with L + shift I, set up once and solved many times."""
+
+from collections.abc import Callable
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+from scipy.sparse.linalg import LinearOperator
+
+from sheafcoarsen._support import (
+    RESIDUAL_LIMIT,
+    choice,
+    eps_of,
+    flag,
+    inf_norm,
+    real_number,
+    right_side,
+    single_threaded_blas,
+    vertex_mask,
+)
+from sheafcoarsen.elimination import Elimination, dim_of_few_edges, eliminate
+from sheafcoarsen.exceptions import NotConverged
+from sheafcoarsen.operators import Factors, as_columns, laplacian
+from sheafcoarsen.sections import fills_little, global_sections
+from sheafcoarsen.sheaf import (
+    CellularSheaf,
+    check_same_topology,
+    check_sheaf,
+    same_topology,
+    unit_sheaf,
+)
+from sheafcoarsen.solve.block_scaling import adjoint, in_blocks, scaled, unit_roots
+from sheafcoarsen.solve.conjugate_gradients import Iterated, conjugate_gradients
+from sheafcoarsen.solve.deflation import sharpened
+from sheafcoarsen.solve.dirichlet import grounded
+from sheafcoarsen.solve.multigrid import Multigrid
+
+Method = Literal["auto", "direct", "multigrid", "jacobi"]
+
+METHODS = get_args(Method)
+
+DIRECT_BELOW = 2000
+"""Dimension up to which "auto" factors without asking how full the factors are."""
+
+SHARE = 0.1
+"""Leaves and chains are eliminated first where they are at least this share of the dimension."""
+
+MOST_GROWTH = 1e8
+"""Of right sides on their way to what is kept, as rounding grows: half the digits."""
+
+NEAR_SINGULAR = {"direct": 1e-6, "multigrid": 1e-2, "jacobi": 1.0}
+"""A pivot, or an eigenvalue of the coarsest level, below this times the largest calls for a look at
+the kernel."""
+
+
+class Solver:
+    """Solves (L + shift I) x = b for one sheaf and many right sides.
+
+    Set up once: a sparse factorization ("direct"), the sheaf's own coarsening as multigrid
+    ("multigrid"), or the inverse diagonal blocks ("jacobi"); each is the preconditioner of
+    conjugate gradients, so that every answer is as exact as asked for. Singular systems are solved
+    in the range of L, with the solution of least norm: ker L comes from :func:`global_sections`.
+
+    Parameters
+    ----------
+    sheaf : CellularSheaf
+    method : {"auto", "direct", "multigrid", "jacobi"}
+        "auto" factors where the dimension is small or factors stay sparse, and takes multigrid
+        elsewhere. "jacobi" is the best there is for well conditioned sheaves, such as random maps.
+        "multigrid" may raise NotConverged where clusters have many more sections than stalks have
+        dimensions, as on trees with maps 3 -> 1; "auto" factors those.
+    shift : float
+        At least 0, in the units of L.
+    fixed : array_like of int or bool, optional
+        Vertices at which x is 0 and b is not read: L is restricted to the others.
+    progress : bool
+        Show a progress bar.
+
+    Attributes
+    ----------
+    method : str
+        What "auto" chose.
+    iterations : int
+        Of the last call.
+    residual : float
+        The larger of norm(r) / norm(b) and norm(S* r) / norm(S* b) of the last call, r = b - A x
+        computed afresh and S S* the inverse diagonal blocks of A; the largest over the columns.
+    levels : tuple of int
+        Dimension of every level, the finest first.
+
+    Raises
+    ------
+    ValueError, TypeError
+        A negative shift, vertices out of range, an unknown method.
+
+    Examples
+    --------
+    Potentials on a path of three vertices, the last one grounded, for a unit current into the
+    first:
+
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.constant([[0, 1], [1, 2]])
+    >>> solve = sc.Solver(F, fixed=[2])
+    >>> solve([1.0, 0.0, 0.0]).round(12)
+    array([2., 1., 0.])
+    """
+
+    def __init__(
+        self,
+        sheaf: CellularSheaf,
+        method: Method = "auto",
+        shift: float = 0.0,
+        fixed: npt.ArrayLike | None = None,
+        progress: bool = False,
+    ) -> None:
+        check_sheaf(sheaf)
+        choice("method", method, METHODS)
+        self._asked = method
+        self.shift = real_number("shift", shift)
+        if not 0 <= self.shift < np.inf:
+            raise ValueError(f"`shift` must be at least 0 and finite, got {self.shift:g}")
+        self._progress = flag("progress", progress)
+        self.fixed = vertex_mask("fixed", () if fixed is None else fixed, sheaf.n_vertices)
+        self.iterations, self.residual = 0, 0.0
+        with single_threaded_blas():
+            self._set_up(sheaf, None)
+
+    def _set_up(self, sheaf: CellularSheaf, like: "Solver | None") -> None:
+        self.sheaf = sheaf
+        free = grounded(sheaf, self.fixed) if self.fixed.any() else sheaf
+        self._free = np.repeat(~self.fixed, sheaf.vertex_dims)
+        self._unit_sheaf, self._unit = unit_sheaf(free)
+        shift = self.shift / self._unit / self._unit
+        L = laplacian(self._unit_sheaf)
+        self._eps = eps_of(L.dtype)
+        if shift:
+            L = scipy.sparse.csr_array(L + shift * scipy.sparse.eye_array(*L.shape, format="csr"))
+        self._L = L
+        self._norm = inf_norm(L)
+        dims = free.vertex_dims
+        self._scaling = adjoint(unit_roots(in_blocks(L, dims, dims), dims)[0])
+        # leaves and chains are solved for; the methods see what is left of the sheaf
+        reduced = without_leaves(self._unit_sheaf) if shift == 0 else None
+        self._left = left = self._unit_sheaf if reduced is None else reduced.sheaf
+        A = L if reduced is None else laplacian(left)
+        size = inf_norm(A)
+        self.method: str = self._asked
+        if self._asked == "auto":
+            self.method = self._chosen(A)
+        self.levels: tuple[int, ...] = (L.shape[0],)
+        self._multigrid: Multigrid | None = None
+        self._approximate: Callable[[np.ndarray], np.ndarray]
+        if size == 0:  # L = 0: every right side but 0 is out of range; or nothing is left
+            self._approximate = np.zeros_like
+            lowest = 1.0 if A.shape[0] == 0 < L.shape[0] else 0.0
+        elif self.method == "direct":
+            self._approximate, lowest = _factored(A, left.vertex_dims, self._eps)
+        elif self.method == "multigrid":
+            known = like is not None and same_topology(like._left, left)
+            before = like._multigrid if like is not None and known else None
+            self._multigrid = Multigrid(
+                left, shift, A, before, self._progress, beside_kernel=shift == 0
+            )
+            self._approximate = self._multigrid.cycle
+            self.levels = tuple(self._multigrid.dims)
+            lowest = 0.0 if self._multigrid.unseen else self._multigrid.lowest
+        else:
+            roots = unit_roots(in_blocks(A, left.vertex_dims, left.vertex_dims), left.vertex_dims)[
+                0
+            ]
+            self._approximate = scipy.sparse.csr_array(roots @ adjoint(roots)).__matmul__
+            lowest = 0.0
+        if reduced is not None:
+            self._approximate = put_back(reduced, self._approximate)
+            self.levels = (L.shape[0], *(self.levels if self._multigrid else (A.shape[0],)))
+            lowest *= min(size / (self._norm or 1.0), 1.0) * reduced.is_determined
+        self._exact = reduced is not None and (self.method == "direct" or size == 0)
+        self._kernel: Any = None
+        coarse = self._multigrid if reduced is None else None
+        if shift == 0 and lowest <= NEAR_SINGULAR[self.method]:
+            basis = coarse.kernel() if coarse is not None else None
+            if basis is None:
+                basis = global_sections(self._unit_sheaf).basis
+            if free.dtype != self._unit_sheaf.dtype:
+                basis = self._with_rounded(basis, free)
+            self._kernel = basis if basis.shape[1] else None
+
+    def _with_rounded(self, basis: Any, free: CellularSheaf) -> Any:
+        """Return a basis of what is a section of maps in single precision, which are rounded."""
+        rounded = global_sections(free).basis
+        if rounded.shape[1] <= basis.shape[1]:
+            return basis
+        return sharpened(self._L.__matmul__, self._approximate, rounded.astype(self._L.dtype))
+
+    def _chosen(self, L: scipy.sparse.csr_array) -> Method:
+        """Return the method that "auto" takes: direct first, where factors are cheap."""
+        if L.shape[0] <= DIRECT_BELOW or fills_little(L):
+            return "direct"
+        return "multigrid"
+
+    def _precondition(self, X: np.ndarray) -> np.ndarray:
+        return self._in_range(self._approximate(X))
+
+    def _in_range(self, X: np.ndarray) -> np.ndarray:
+        """Return X without its part in ker L."""
+        if self._kernel is None:
+            return X
+        return X - self._kernel @ (self._kernel.conj().T @ X)
+
+    def __call__(
+        self, b: npt.ArrayLike, tol: float = 1e-8, x0: npt.ArrayLike | None = None
+    ) -> np.ndarray:
+        """Return x with norm(b - (L + shift I) x) <= tol norm(b), column by column.
+
+        The residual is also that small in the units of every stalk, ``residual`` says how: so maps
+        of very different sizes may meet in a sheaf.
+
+        Parameters
+        ----------
+        b : array_like, shape (dim_c0,) or (dim_c0, h)
+            Not read at fixed vertices.
+        tol : float
+            What rounding of the products does not allow counts as reached.
+        x0 : array_like, optional
+            Where to start; of the shape of b.
+
+        Returns
+        -------
+        ndarray, of the shape of b
+            0 at fixed vertices; of least norm where the system is singular.
+
+        Raises
+        ------
+        ValueError
+            A right side that is not in the range of L, by how much; one of another shape, or with
+            entries that are not finite.
+        NotConverged
+            Where the residual does not come down; its ``result`` is the best x.
+        """
+        return self._solved(right_side(self.sheaf, b), tol, x0, nearest=False)
+
+    def _solved(
+        self, given: np.ndarray, tol: float, x0: npt.ArrayLike | None, *, nearest: bool
+    ) -> np.ndarray:
+        tol = tolerance("tol", tol, self._eps)
+        columns = as_columns(given).astype(np.result_type(given, self._L.dtype))
+        B = np.ascontiguousarray(columns[self._free])
+        sizes = column_norms(B)
+        scales = np.where(sizes > 0, sizes, 1)
+        B = B / scales
+        if self._kernel is not None:
+            beyond = column_norms(np.asarray(self._kernel.conj().T @ B))
+            worst = int(beyond.argmax()) if beyond.size else 0
+            # b was rounded in its own scalar type
+            allowed = max(tol, 1e3 * eps_of(given.dtype), 1e3 * eps_of(self.sheaf.dtype))
+            if not nearest and beyond.size and beyond[worst] > allowed:
+                which = f" (column {worst})" if given.ndim == 2 else ""
+                raise ValueError(
+                    f"`b`{which} must lie in the range of L, but a share of {beyond[worst]:.3g} of "
+                    f"its norm lies in ker L (dimension {self._kernel.shape[1]}): subtract "
+                    f"nearest_section(sheaf, b), fix vertices, or give a positive `shift`"
+                )
+            B = self._in_range(B)
+        start = self._precondition(B) if self._exact and x0 is None else np.zeros_like(B)
+        if x0 is not None:
+            guess = right_side(self.sheaf, x0, "x0")  # as large as solutions may be
+            if guess.shape != given.shape:
+                raise ValueError(
+                    f"`x0` must have the shape of `b`, {given.shape}, got {guess.shape}"
+                )
+            if guess.dtype.kind == "c" and given.dtype.kind != "c":
+                raise TypeError(
+                    "`x0` is complex, but `b` and the sheaf are real, and so is x: give x0.real"
+                )
+            guess = as_columns(guess)[self._free] / scales * self._unit * self._unit
+            guess = guess * (sizes > 0)  # of 0 the solution is 0
+            start = self._in_range(guess.astype(B.dtype))
+        with single_threaded_blas():
+            found, attainable = self._iterate(B, start, np.where(sizes > 0, tol, 0.0))
+        residuals = found.residuals
+        X = self._in_range(found.x) * sizes / self._unit / self._unit
+        out = np.zeros((len(given), columns.shape[1]), X.dtype)
+        out[self._free] = X
+        out = out.reshape(given.shape).astype(np.result_type(given.dtype, self.sheaf.dtype))
+        self.iterations = found.steps
+        self.residual = float(residuals.max(initial=0.0))
+        missed = np.flatnonzero(~(residuals <= tol + attainable))
+        if missed.size:
+            raise NotConverged(
+                f"{len(sizes) - missed.size} of {len(sizes)} right sides reached `tol` = {tol:g} "
+                f"in {found.steps} iterations of method {self.method!r}; the worst stands at "
+                f"{self.residual:.2g}: ask for a larger `tol`, or try another `method`",
+                out,
+            )
+        return out
+
+    def _iterate(
+        self, B: np.ndarray, start: np.ndarray, target: np.ndarray
+    ) -> tuple[Iterated, np.ndarray]:
+        """Return the solution for columns of norm 1, and the residuals that rounding allows."""
+        measure = relative_measure(self, B)
+        found = conjugate_gradients(
+            lambda X: self._L @ X,
+            self._precondition,
+            B,
+            start,
+            target,
+            self._progress,
+            measure,
+        )
+        terms = int(np.diff(self._L.indptr).max(initial=0)) + 1
+        sizes = terms * (abs(self._L) @ abs(found.x) + abs(B))
+        return found, RESIDUAL_LIMIT * self._eps * measure(sizes)
+
+    def update(self, sheaf: CellularSheaf) -> None:
+        """Take new maps on the same graph: partitions and ranks stay, no index work is repeated.
+
+        Parameters
+        ----------
+        sheaf : CellularSheaf
+            On the same graph, with stalks of the same dimensions.
+
+        Raises
+        ------
+        ValueError
+            For a sheaf on another graph or with other stalks.
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> F = sc.CellularSheaf.constant([[0, 1], [1, 2]])
+        >>> solve = sc.Solver(F, fixed=[2])
+        >>> solve.update(F.with_maps(2 * F.tail_data, 2 * F.head_data))
+        >>> solve([1.0, 0.0, 0.0]).round(12)
+        array([0.5 , 0.25, 0.  ])
+        """
+        check_sheaf(sheaf)
+        check_same_topology(
+            self.sheaf,
+            sheaf,
+            "the graph and the stalks of the sheaf that was set up",
+            "make a new Solver for another one",
+        )
+        fresh = object.__new__(Solver)  # an interrupt leaves what there was
+        vars(fresh).update(vars(self))
+        with single_threaded_blas():
+            fresh._set_up(sheaf, self)
+        vars(self).update(vars(fresh))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what it was made of: factors cannot be pickled, and are computed again."""
+        names = ("_asked", "shift", "_progress", "fixed", "iterations", "residual", "sheaf")
+        return {name: vars(self)[name] for name in names}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        with single_threaded_blas():
+            self._set_up(self.sheaf, None)
+
+    def as_preconditioner(self) -> LinearOperator:
+        """Return about (L + shift I)^{-1} as a scipy operator: for cg, minres, lobpcg.
+
+        Zero at fixed vertices and on ker L, and Hermitian up to the single precision of a cycle;
+        only to a few hundredths where clusters have many more sections than stalks have dimensions.
+
+        Returns
+        -------
+        LinearOperator, shape (dim_c0, dim_c0)
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import numpy as np
+        >>> import scipy.sparse.linalg
+        >>> import sheafcoarsen as sc
+        >>> F = sc.gallery.bundle(nx.grid_2d_graph(20, 20), dim=2, noise=0.1, seed=0)
+        >>> M = sc.Solver(F, method="multigrid").as_preconditioner()
+        >>> x, status = scipy.sparse.linalg.cg(sc.laplacian(F), np.ones(800), M=M)
+        >>> status
+        0
+        """
+        n, scale = len(self._free), self._unit
+
+        def apply(X: np.ndarray) -> np.ndarray:
+            X = np.asarray(X).reshape(n, -1)
+            Y = np.zeros(X.shape, np.result_type(X, self._L.dtype))
+            inside = np.ascontiguousarray(X[self._free]).astype(Y.dtype)
+            with single_threaded_blas():
+                Y[self._free] = self._precondition(self._in_range(inside)) / scale / scale
+            return Y
+
+        return LinearOperator(
+            (n, n),
+            matvec=lambda x: apply(x).reshape(-1),
+            rmatvec=lambda x: apply(x).reshape(-1),
+            matmat=apply,
+            rmatmat=apply,
+            dtype=self._L.dtype,
+        )
+
+    def __repr__(self) -> str:
+        levels = " -> ".join(map(str, self.levels))
+        return f"Solver({self.method}: {levels} unknowns, shift={self.shift:g})"
+
+
+def solve_in_range(solve: Solver, b: np.ndarray, tol: float) -> np.ndarray:
+    """Solve for the part in the range of L of a right side that is given at free coordinates.
+
+    For least squares, whose right sides lie there up to rounding.
+    """
+    right = np.zeros((len(solve._free), b.shape[1]), b.dtype)
+    right[solve._free] = b
+    return solve._solved(right, tol, None, nearest=True)
+
+
+def free_coordinates(solve: Solver) -> np.ndarray:
+    """Return which coordinates of C^0 are free, as a mask."""
+    return solve._free
+
+
+def relative_measure(solve: Solver, B: np.ndarray) -> Callable[..., np.ndarray]:
+    """Return a function of residuals R: their norms relative to those of the right sides B.
+
+    Of R and B themselves or scaled to unit diagonal blocks of L, whichever is larger; for the
+    columns of B that R holds.
+    """
+    scaling = solve._scaling
+    sizes, scaled_sizes = column_norms(B), column_norms(scaling @ B)
+    units, scaled_units = (np.where(each > 0, each, 1) for each in (sizes, scaled_sizes))
+
+    def measure(R: np.ndarray, columns: Any = slice(None)) -> np.ndarray:
+        return np.maximum(
+            column_norms(R) / units[columns], column_norms(scaling @ R) / scaled_units[columns]
+        )
+
+    return measure
+
+
+def without_leaves(sheaf: CellularSheaf) -> Elimination | None:
+    """Return the elimination of leaves and chains where there is a good share of them.
+
+    None where maps expand along them so much that rounding would.
+    """
+    if sheaf.dim_c0 <= DIRECT_BELOW:
+        return None
+    if dim_of_few_edges(sheaf) < SHARE * sheaf.dim_c0:
+        return None
+    K = eliminate(sheaf)
+    return K if K.growth < MOST_GROWTH else None
+
+
+def _factored(
+    A: scipy.sparse.csr_array, dims: np.ndarray, eps: float
+) -> tuple[Callable[[np.ndarray], np.ndarray], float]:
+    """Return A^{-1} by factors of S* A S, of unit diagonal blocks, and its smallest pivot.
+
+    The latter relative to the largest. A itself may hold maps of very different sizes; a shift of
+    the size of rounding keeps factors of a singular matrix finite.
+    """
+    blocks = in_blocks(A, dims, dims)
+    roots = unit_roots(blocks, dims)[0]
+    unit = scipy.sparse.csr_array(scaled(roots, blocks, roots))
+    factors = Factors(unit, max(len(dims), 10) * eps * inf_norm(unit))
+    pivots, roots_adjoint = np.abs(factors.pivots), adjoint(roots)
+    return lambda X: roots @ factors.solve(roots_adjoint @ X), float(pivots.min() / pivots.max())
+
+
+def put_back(
+    K: Elimination, inverse: Callable[[np.ndarray], np.ndarray]
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the inverse of L that an inverse for what is left makes: there and back."""
+    return lambda X: K.solution_from(X, inverse)
+
+
+def approximate_inverse(solve: Solver) -> tuple[Callable[[np.ndarray], np.ndarray], Any]:
+    """Return the preconditioner on the free coordinates, of maps of the size of 1, and ker L.
+
+    The kernel is an orthonormal basis, or None where there is none.
+    """
+    return solve._approximate, solve._kernel
+
+
+def column_norms(X: np.ndarray) -> np.ndarray:
+    """Return the norms of the columns, of any size."""
+    largest = np.abs(X).max(axis=0, initial=0.0)
+    safe = np.where(largest > 0, largest, 1)
+    return largest * np.linalg.norm(X / safe, axis=0)
+
+
+def tolerance(name: str, value: float, eps: float) -> float:
+    """Return a tolerance that rounding lets an iteration reach."""
+    tol = real_number(name, value)
+    least = 10 * eps
+    if not least <= tol < 1:
+        raise ValueError(
+            f"`{name}` must be at least {least:.1g}, what rounding lets be reached, and below 1, "
+            f"got {tol:g}"
+        )
+    return tol

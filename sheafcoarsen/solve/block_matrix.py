@@ -1,0 +1,147 @@
+"""Products of a sparse matrix in blocks: with several columns at once, and with another one."""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from sheafcoarsen._kernels import solve as kernels
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen._support import offsets, run_ranges
+from sheafcoarsen.operators import index_dtype
+from sheafcoarsen.solve.block_scaling import Matrix, blocks_of, from_blocks
+
+LARGEST_BLOCK = 64
+"""Entries of a block, beyond which a matrix is multiplied entry by entry."""
+
+LANES = (8, 4, 1)
+"""Columns that are worked on at a time."""
+
+SERIAL_BELOW = 1e6
+"""Multiplications below which threads are not worth it."""
+
+Term = tuple[float, np.ndarray]
+
+
+class BlockMatrix:
+    """A matrix that multiplies columns stored row by row, and adds to the product in one pass.
+
+    A complex matrix stands for the real one that has a 2 x 2 block for each entry.
+
+    Parameters
+    ----------
+    A : sparse matrix
+        bsr or csr.
+    dtype : data-type
+        float32 or float64.
+    """
+
+    def __init__(self, A: Matrix, dtype: npt.DTypeLike = np.float64):
+        indptr, indices, data = blocks_of(A)
+        doubled = 1 + (data.dtype.kind == "c")
+        if data[:1].size * doubled**2 > LARGEST_BLOCK:
+            indptr, indices, data = blocks_of(scipy.sparse.csr_array(A))
+        self.shape = (A.shape[0] * doubled, A.shape[1] * doubled)
+        if doubled == 2:
+            data = real_form(data)
+        self._block = data.shape[1:]
+        flat = np.ascontiguousarray(data, dtype).reshape(-1)
+        self._arrays = kernels.Blocks(indptr, indices, flat)
+
+    def combine(
+        self, Y: np.ndarray, out: np.ndarray, by: npt.ArrayLike = 1.0, plus: tuple[Term, ...] = ()
+    ) -> np.ndarray:
+        """Let out be A Y diag(by) + the sum of x T over at most three pairs (x, T).
+
+        Parameters
+        ----------
+        Y, out : ndarray, shape (n, h)
+            In C order, float32 or float64. Columns that only one of them has are left alone.
+        by : float or array_like
+            One number for each column.
+        plus : tuple of (float, ndarray)
+            Of the shape of out; one of them may be out where h is 1 or a multiple of 8.
+        """
+        arrays, (p, q) = self._arrays, self._block
+        h = min(Y.shape[1], out.shape[1])
+        if h == 0:
+            return out
+        dtype = arrays.data.dtype
+        if JIT_IS_OFF:
+            A = scipy.sparse.bsr_array(
+                (arrays.data.reshape(-1, p, q), arrays.indices, arrays.indptr), self.shape
+            )
+            out[:, :h] = A @ Y[:, :h].astype(dtype) * by + sum(x * T[:, :h] for x, T in plus)
+            return out
+        lanes = next(count for count in LANES if count <= h)
+        shape = (dtype.type(0),) * lanes, (0,) * p, (0,) * q
+        factors = np.empty(h, dtype)
+        factors[:] = by
+        terms = (*plus, *((0.0, out),) * (3 - len(plus)))
+
+        def rows(lo: int, hi: int) -> None:
+            kernels.combine_blocks(lo, hi, arrays, shape, Y, factors, terms, out)
+
+        run_ranges(rows, arrays.indptr, cumulative=True, serial_below=SERIAL_BELOW / (p * q * h))
+        return out
+
+    def __matmul__(self, X: np.ndarray) -> np.ndarray:
+        Y = np.ascontiguousarray(X) if X.dtype.kind != "c" else real_columns(X)
+        out = self.combine(Y, np.empty((self.shape[0], Y.shape[1]), Y.dtype))
+        return out if X.dtype.kind != "c" else complex_columns(out)
+
+
+def real_form(blocks: np.ndarray) -> np.ndarray:
+    """Return complex blocks (..., p, q) as real ones (..., 2 p, 2 q) for ``real_columns``."""
+    *before, p, q = blocks.shape
+    out = np.empty((*before, 2 * p, 2 * q), blocks.real.dtype)
+    out[..., ::2, ::2] = out[..., 1::2, 1::2] = blocks.real
+    out[..., 1::2, ::2] = blocks.imag
+    out[..., ::2, 1::2] = -blocks.imag
+    return out
+
+
+def real_columns(X: np.ndarray) -> np.ndarray:
+    """Return complex columns (n, h) as real ones (2 n, h), each real part before its imaginary."""
+    out = np.empty((2 * len(X), X.shape[1]), X.real.dtype)
+    out[::2], out[1::2] = X.real, X.imag
+    return out
+
+
+def complex_columns(X: np.ndarray) -> np.ndarray:
+    """Return real columns (2 n, h) as complex ones (n, h)."""
+    out = np.empty((len(X) // 2, X.shape[1]), np.result_type(X, np.complex64))
+    out.real, out.imag = X[::2], X[1::2]
+    return out
+
+
+def multiply(A: Matrix, B: Matrix) -> Matrix:
+    """Return A B of matrices in blocks that fit; the indices of none of the three are sorted."""
+    left, right = blocks_of(A), blocks_of(B)
+    (p, q), (rows, r) = left[2].shape[1:], right[2].shape[1:]
+    if JIT_IS_OFF or q != rows or max(p * q, q * r, p * r) > LARGEST_BLOCK:
+        return A @ B
+    n, width = A.shape[0] // p, B.shape[1] // r
+    counts = np.empty(n, np.int64)
+
+    def count(lo: int, hi: int) -> None:
+        marks = np.full(width, -1)
+        kernels.count_products(lo, hi, left[:2], right[:2], marks, counts)
+
+    def run(work: Callable[[int, int], None]) -> None:
+        run_ranges(work, left[0], cumulative=True, serial_below=SERIAL_BELOW / (p * q * r))
+
+    run(count)
+    indptr = offsets(counts)
+    itype = index_dtype(max(int(indptr[-1]), A.shape[0], B.shape[1]))
+    indices = np.empty(int(indptr[-1]), itype)
+    data = np.empty((len(indices), p, r), np.result_type(left[2], right[2]))
+    shape = (0,) * p, (0,) * q, (0,) * r
+
+    def fill(lo: int, hi: int) -> None:
+        places = np.full(width, -1)
+        kernels.multiply_blocks(lo, hi, left, right, shape, places, (indptr, indices, data))
+
+    run(fill)
+    return from_blocks(data, indices, indptr.astype(itype), (A.shape[0], B.shape[1]))

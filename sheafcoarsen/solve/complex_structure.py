@@ -1,0 +1,84 @@
+"""Stalks of dimension 2 whose maps turn and scale the plane are complex numbers: half the work."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from sheafcoarsen._support import eps_of
+from sheafcoarsen.sheaf import CellularSheaf, component_labels, trusted_sheaf
+from sheafcoarsen.solve.block_matrix import complex_columns, real_columns, real_form
+
+ROUNDING = 16
+"""Units of it, by which a map may deviate from a multiple of a turn or a reflection."""
+
+
+class ComplexLine(NamedTuple):
+    """A complex sheaf with stalks of dimension 1, and the real one that it stands for.
+
+    A real eigenvector and its quarter turn are one complex one and i times it.
+    """
+
+    sheaf: CellularSheaf
+    mirrored: np.ndarray  # (n,) of bool: vertices whose numbers are conjugate
+
+    def expand(self, Z: Any) -> Any:
+        """Return the real columns (2 n, 2 m) of Z and i Z, each two beside each other.
+
+        A sparse array where Z is one.
+        """
+        if scipy.sparse.issparse(Z):
+            Z = scipy.sparse.csr_array(Z)
+            blocks = real_form(Z.data.astype(np.complex128).reshape(-1, 1, 1))
+            shape = 2 * Z.shape[0], 2 * Z.shape[1]
+            X = scipy.sparse.csr_array(scipy.sparse.bsr_array((blocks, Z.indices, Z.indptr), shape))
+            signs = np.ones(shape[0])
+            signs[1::2][self.mirrored] = -1
+            return X.multiply(signs[:, None]).tocsr()
+        X = np.empty((2 * len(Z), Z.shape[1], 2))
+        X[..., 0], X[..., 1] = real_columns(Z), real_columns(1j * Z)
+        X[1::2][self.mirrored] *= -1
+        return X.reshape(len(X), -1)
+
+    def contract(self, X: np.ndarray) -> np.ndarray:
+        """Return the complex columns (n, m) of real ones (2 n, m)."""
+        Z = complex_columns(X)
+        Z[self.mirrored] = Z[self.mirrored].conj()
+        return Z
+
+
+def complex_line(sheaf: CellularSheaf) -> ComplexLine | None:
+    """Return the complex sheaf of a real one, None where it is none.
+
+    All maps must be multiples of turns once some vertices and edges are mirrored, as where frames
+    are not oriented alike. Its eigenvalues are those of the real one, each half as often.
+    """
+    if sheaf.map_shape != (2, 2) or sheaf.dtype.kind == "c":
+        return None
+    n, ends = sheaf.n_vertices, sheaf.edges.T
+    numbers, reflects = [], []
+    for data in (sheaf.tail_data, sheaf.head_data):
+        (a, b), (c, d) = data.reshape(-1, 2, 2).transpose(1, 2, 0)
+        turn, mirror = (a + d + 1j * (c - b)) / 2, (a - d + 1j * (c + b)) / 2  # z x + w conj(x)
+        sizes = np.sort([abs(turn), abs(mirror)], axis=0)
+        if (sizes[0] > ROUNDING * eps_of(sheaf.dtype) * sizes[1]).any():
+            return None
+        reflects.append(abs(mirror) > abs(turn))
+        numbers.append(np.where(reflects[-1], mirror, turn))
+    mirrored = np.zeros(n, bool)
+    joins = (numbers[0] != 0) & (numbers[1] != 0)
+    differ = (reflects[0] != reflects[1])[joins]
+    if differ.any():  # two copies of each vertex, one mirrored: they must fall apart
+        u, v = ends[:, joins]
+        there, back = np.where(differ, v + n, v), np.where(differ, v, v + n)
+        cover = np.stack([np.concatenate([u, u + n]), np.concatenate([there, back])], axis=1)
+        labels = component_labels(2 * n, cover)
+        mirrored = labels[:n] > labels[n:]
+        if (labels[:n] == labels[n:]).any():
+            return None
+    maps = [
+        np.where(odd ^ mirrored[end], z.conj(), z)
+        for z, odd, end in zip(numbers, reflects, ends, strict=True)
+    ]
+    ones = np.ones_like(sheaf.vertex_dims), np.ones_like(sheaf.edge_dims)
+    return ComplexLine(trusted_sheaf(sheaf.edges, *ones, *maps), mirrored)

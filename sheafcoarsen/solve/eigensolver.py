@@ -1,0 +1,408 @@
+"""The eigensolver: lowest pairs of L x = t M x for the Laplacian L of a sheaf, by three methods.
+
+``lobpcg`` with a preconditioner is the iteration of both large methods: that is a factorization of
+L (``shift_invert``, whose pairs inertia counts) or the multigrid cycle (``multilevel``, whose start
+comes from the coarsest level, with random columns for what that lacks). Small problems are
+decomposed densely.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+
+from sheafcoarsen._support import eps_of
+from sheafcoarsen.exceptions import NotConverged
+from sheafcoarsen.operators import Factors
+from sheafcoarsen.solve.block_matrix import BlockMatrix, multiply
+from sheafcoarsen.solve.block_scaling import adjoint, norms, unit_roots
+from sheafcoarsen.solve.deflation import (
+    Basis,
+    beside,
+    orthonormal,
+    overlap,
+    random_columns,
+    weighted,
+    without,
+)
+from sheafcoarsen.solve.lobpcg import Pairs, lowest_pairs, rayleigh_ritz
+from sheafcoarsen.solve.multigrid import padded
+from sheafcoarsen.solve.pencil import GUARDS, Pencil, resolved
+
+Method = Literal["auto", "dense", "direct", "multilevel"]
+
+METHODS = get_args(Method)
+
+DENSE_BELOW = 800
+"""Dimension up to which "auto" takes all eigenpairs."""
+
+SETTING_UP, PER_PAIR = 5e-6, 1e-6
+"""Seconds that "multilevel" takes for each dimension, and for each dimension and pair: measured."""
+
+COUNTED_UP_TO, NEIGHBOURS = 20_000, 4.5
+"""Vertices, and blocks in a row of L on the average, above which factors fill: they are not even
+counted, since to find an order takes a sixth of the time of "multilevel".
+"""
+
+AIM = 0.8
+"""Residuals that are aimed at, relative to the tolerance."""
+
+APART = 100
+"""The pair after the wanted ones is iterated to a residual of its distance from them over this: it
+tells whether k cuts a multiplet.
+"""
+
+ROOM = 4
+"""Dimensions per column that iterating needs; of smaller problems all pairs are computed."""
+
+BETWEEN = 2
+"""Steps on every level between the coarsest and the finest, for the start."""
+
+PROBE_STEPS, ROUNDS = 8, 4
+"""Least number of steps that look for what a start lacks; how often iterating is begun anew."""
+
+SLOW = 8, 0.1
+"""If residuals take more steps than that to fall by this factor, as many columns again are taken,
+once: slow convergence usually means that the columns cut a multiplet.
+"""
+
+LOW = 0.1
+"""Eigenvalues relative to norm(L, inf) whose vectors of "dense" rounding may mix with a kernel."""
+
+HARDLY = 1e-6
+"""Share of a vector in the kernel of L's blocks, orthogonal to the sections, that is no rounding.
+"""
+
+
+@dataclass(frozen=True)
+class EigenProblem:
+    """The k lowest eigenpairs of a pencil, or the k lowest orthogonal to its kernel.
+
+    Attributes
+    ----------
+    pencil : Pencil
+    k : int
+    tol : float
+        Of the residuals norm(L x - t M x), relative to norm(L, inf) norm(x).
+    positive : bool
+        Whether the kernel does not count among the k.
+    kernel : callable, optional
+        Method -> orthonormal basis of the kernel, instead of that of the pencil.
+    targets : callable, optional
+        Ritz values -> residuals over norm(x) to iterate down to, as far as rounding lets it,
+        instead of the tolerance.
+    seed : Generator or int
+        Of the random columns.
+    """
+
+    pencil: Pencil
+    k: int
+    tol: float
+    positive: bool = False
+    kernel: Callable[[str], Basis] | None = None
+    targets: Callable[[np.ndarray], np.ndarray] | None = None
+    seed: Any = 0
+
+    def wanted(self, h0: int) -> int:
+        """Return how many pairs are wanted beside h0 sections."""
+        return self.k if self.positive else max(self.k - h0, 1)
+
+    def is_small(self, h0: int = 0) -> bool:
+        """Whether there are too few dimensions beside h0 sections to iterate on."""
+        return self.pencil.norm == 0 or ROOM * (self.wanted(h0) + GUARDS) >= self.pencil.n - h0
+
+    def prefers_dense(self) -> bool:
+        """Whether "auto" computes all pairs."""
+        return self.pencil.n <= DENSE_BELOW or self.is_small()
+
+    def chosen(self) -> str:
+        """Return the method that "auto" takes."""
+        pencil = self.pencil
+        if self.prefers_dense():
+            return "dense"
+        vertices = pencil.sheaf.n_vertices
+        if vertices > COUNTED_UP_TO and pencil.L.nnz * vertices > NEIGHBOURS * pencil.n**2:
+            return "multilevel"
+        seconds = pencil.n * (SETTING_UP + PER_PAIR * self.k)
+        return "direct" if pencil.is_factored_within(seconds, self.k) else "multilevel"
+
+    @property
+    def target(self) -> float:
+        """The residual that counts as converged."""
+        return AIM * self.tol * self.pencil.norm
+
+    @property
+    def near(self) -> float:
+        """The level of t / norm(x)^2 up to which an eigenvalue may be a zero."""
+        return max(self.tol, 1e-10) * self.pencil.norm
+
+    def count_near(self, values: np.ndarray, X: np.ndarray) -> int:
+        """Return how many values, ascending, may be zeros, whatever M is."""
+        return int(np.cumprod(values <= self.near * self.pencil.squares(X)).sum())
+
+    def goals(self, values: np.ndarray, wanted: int) -> np.ndarray:
+        """Return the residuals that are aimed at: of the pairs that are wanted, and the next."""
+        goals = self.targets(values) if self.targets else np.full(len(values), self.target)
+        if self.pencil.mass is None:
+            apart = (values[wanted:] - values[wanted - 1 : wanted]) / APART
+            goals[wanted:] = np.maximum(goals[wanted:], apart)
+        return goals
+
+
+@dataclass(frozen=True)
+class Eigenpairs:
+    """The lowest pairs orthogonal to ``sections``: one more than wanted if there is one."""
+
+    values: np.ndarray
+    vectors: np.ndarray
+    sections: Basis
+    completeness: str
+    method: str
+    iterations: int = 0
+
+
+def lowest_eigenpairs(
+    problem: EigenProblem,
+    method: str,
+    start: np.ndarray | None = None,
+    sections: Basis | None = None,
+) -> Eigenpairs | None:
+    """Return the lowest pairs, and a basis of the kernel if there may be one.
+
+    ``sections`` is that basis if it is known. None where the k orthogonal to a kernel are nearly
+    all there are: these are better decomposed densely.
+    """
+    pencil, rng = problem.pencil, np.random.default_rng(problem.seed)
+    if method == "dense" or (not problem.positive and problem.is_small()):
+        return dense(problem)
+    solve, none = SOLVERS[method], np.zeros((pencil.n, 0), pencil.L.dtype)
+    start = none if start is None else start
+    given = start.shape[1]
+    if method == "multilevel":
+        # a start may lack eigenvectors, the coarsest level does not; other columns are random
+        width = _width(problem.k)
+        lifted = min(width - (width - problem.k) // 2, pencil.n // 4)
+        start = np.hstack([start, _lifted(pencil, lifted)])
+    if sections is None and pencil.looks_singular(method):
+        sections = _kernel(problem, method)
+    steps = 0
+    if sections is None:
+        if problem.is_small():
+            return None
+        found = solve(problem, none, start, rng, given)
+        if not problem.count_near(found.values[:1], found.vectors[:, :1]):
+            return found
+        steps, start, sections = found.iterations, found.vectors, _kernel(problem, method)
+    h0 = sections.shape[1]
+    if h0 > problem.k and not problem.positive:
+        return Eigenpairs(np.zeros(0), none, sections, "probe", method, steps)
+    if problem.is_small(h0):
+        return None if problem.positive else dense(problem)
+    found = solve(problem, sections, start, rng, given)
+    return replace(found, iterations=found.iterations + steps)
+
+
+def _kernel(problem: EigenProblem, method: str) -> Basis:
+    """Return a basis of the kernel, orthonormal in M; at most k + 1 columns if they count."""
+    basis, mass = (problem.kernel or problem.pencil.kernel)(method), problem.pencil.mass
+    if problem.positive:
+        return basis
+    basis = basis[:, : problem.k + 1]
+    basis = basis if isinstance(basis, np.ndarray) else basis.toarray()
+    return basis if mass is None else orthonormal(basis, mass)
+
+
+def dense(problem: EigenProblem) -> Eigenpairs:
+    """Return the pairs from all of them; zeros do not depend on the mass."""
+    pencil, k = problem.pencil, problem.k
+    A = pencil.L.toarray()
+    values, X = scipy.linalg.eigh(A)
+    near, zeros = int((values <= problem.near).sum()), 0
+    for m in (near, int((values <= LOW * pencil.norm).sum())):
+        if zeros == near:
+            break
+        values, X = resolved(pencil.delta, values, X, m)
+        zeros = int((values[:near] <= pencil.zero**2).sum())
+    sections, values, X = X[:, :zeros], values[zeros:], X[:, zeros:]
+    if pencil.mass is not None:
+        roots, sections = np.sqrt(pencil.mass)[:, None], orthonormal(sections, pencil.mass)
+        A = A / roots / roots.T
+        values, X = scipy.linalg.eigh(A)
+        m = int((values <= LOW * abs(A).sum(axis=1).max()).sum())
+        C = scipy.linalg.qr(X[:, :m].conj().T @ (roots * sections))[0][:, zeros:]
+        values, X = values[zeros:], np.hstack([X[:, :m] @ C, X[:, m:]]) / roots
+        values, X = resolved(pencil.delta, values, X, m - zeros)
+    return Eigenpairs(values[: k + 1], X[:, : k + 1], sections[:, : k + 1], "dense", "dense")
+
+
+def shift_invert(
+    problem: EigenProblem, sections: Basis, start: np.ndarray, rng: np.random.Generator, _: int
+) -> Eigenpairs:
+    """Return the pairs by iterating with factors of L; signs of pivots count them (inertia)."""
+    pencil, steps, h0 = problem.pencil, 0, sections.shape[1]
+    inverse, wanted = pencil.inverse("direct"), problem.wanted(h0)
+    for _ in range(ROUNDS):
+        found = _iterated(problem, inverse, sections, start, rng)
+        cut, shift, factors = _counted(problem, found, h0)
+        below = -1 if factors is None else factors.count_negative()
+        steps += found.steps
+        goals = problem.goals(found.values, wanted)
+        if factors is not None and below == cut and (found.residuals > goals)[:wanted].any():
+            # near the shift, which is just below the last pairs, these factors do more
+            found = _lobpcg(problem, pencil.solver(factors), found.vectors, wanted, (sections,))
+            steps += found.steps
+        if below < 0:  # not to be counted
+            found = _iterated(problem, inverse, sections, found.vectors, rng, seeks=True)
+            steps += found.steps
+        if below in (cut, -1):
+            completeness = "inertia" if below == cut else "probe"
+            vectors = found.values, found.vectors
+            return Eigenpairs(*vectors, sections, completeness, "direct", steps)
+        # iterated on their own: among pairs that have converged no step would be taken
+        known = sections, found.vectors[:, :wanted]
+        columns = min(below - cut + GUARDS, pencil.n - h0 - wanted)
+        Y = random_columns(rng, (pencil.n, columns), pencil.L.dtype)
+        Y = without(Y, *known, mass=pencil.mass)
+        more = _lobpcg(problem, inverse, Y, min(below - cut, columns), known)
+        start, steps = np.hstack([found.vectors, more.vectors]), steps + more.steps
+    raise NotConverged(
+        f"method 'direct' found {cut} eigenvalues below {shift:g} where inertia counts "
+        f'{below}: take method="multilevel"'
+    )
+
+
+def _counted(problem: EigenProblem, found: Pairs, h0: int) -> tuple[int, float, Factors | None]:
+    """Return how many values lie below a shift, the shift, and factors there if they exist.
+
+    The shift is below the multiplet of the last wanted value, which k may cut.
+    """
+    pencil, values = problem.pencil, found.values[: problem.wanted(h0)]
+    scale = float(pencil.squares(found.vectors[:, len(values) - 1 : len(values)])[0])
+    error = max(4 * problem.tol, np.sqrt(eps_of(pencil.L.dtype))) * pencil.norm * scale
+    shift = float(values[-1]) - error
+    cut = int((values < shift).sum()) + (h0 if shift > 0 else 0)
+    try:
+        return cut, shift, pencil.factors_at(shift) if cut else None
+    except np.linalg.LinAlgError:
+        return cut, shift, None  # a pivot vanished
+
+
+def multilevel(
+    problem: EigenProblem, sections: Basis, start: np.ndarray, rng: np.random.Generator, given: int
+) -> Eigenpairs:
+    """Return the pairs by iterating with the multigrid cycle, and probe for what they lack.
+
+    One column more than were ``given`` must be clearly none of the wanted ones.
+    """
+    pencil = problem.pencil
+    if pencil.cycle.unseen:
+        start = np.hstack([_hardly_seen(problem, sections, rng), start])
+    inverse = pencil.inverse("multilevel")
+    found = _iterated(problem, inverse, sections, start, rng, seeks=True, least=given + 1)
+    vectors = found.values, found.vectors
+    return Eigenpairs(*vectors, sections, "probe", "multilevel", found.steps)
+
+
+SOLVERS = {"direct": shift_invert, "multilevel": multilevel}
+
+
+def _hardly_seen(problem: EigenProblem, sections: Basis, rng: np.random.Generator) -> np.ndarray:
+    """Return vectors orthogonal to the sections on which L is rounding, and the cycle is zero."""
+    pencil = problem.pencil
+    S, T = unit_roots(pencil.L, pencil.sheaf.vertex_dims)
+    columns = min(pencil.cycle.unseen, problem.k + 1)
+    Y = random_columns(rng, (pencil.n, columns), pencil.L.dtype)
+    Y = Y - T @ (S @ Y)
+    sizes = norms(Y)
+    Y = Y - sections @ (sections.conj().T @ weighted(pencil.mass, Y))
+    return Y[:, norms(Y) > HARDLY * sizes]
+
+
+def _lifted(pencil: Pencil, m: int) -> np.ndarray:
+    """Return the m lowest vectors of the coarsest level, lifted and improved level by level."""
+    cycle, roots = pencil.cycle, pencil.cycle.roots
+    # M in the coordinates of each level; smoothing matters: without it 3 steps more
+    massive = roots
+    if pencil.mass is not None:
+        massive = scipy.sparse.csr_array(scipy.sparse.diags_array(pencil.mass) @ roots)
+        massive = massive.tobsr(roots.blocksize) if roots.format == "bsr" else massive
+    masses = [multiply(adjoint(roots), massive)]
+    for P in cycle.prolongations:
+        masses.append(multiply(adjoint(P), multiply(masses[-1], P)))
+    last = cycle.operators[-1].toarray()
+    X = rayleigh_ritz(last, masses[-1].toarray(), min(m, len(last)))[1]
+    for level in range(len(cycle.prolongations) - 1, -1, -1):
+        X = cycle.prolongations[level] @ X
+        if level and X.shape[1]:
+            X = lowest_pairs(
+                BlockMatrix(cycle.operators[level]).__matmul__,
+                lambda R, level=level: cycle.level_cycle(level, R),
+                X,
+                X.shape[1],
+                0.0,
+                mass=BlockMatrix(masses[level]),
+                steps=(0, BETWEEN),
+            ).vectors
+    return np.ascontiguousarray(roots @ X)
+
+
+def _width(wanted: int) -> int:
+    """Return how many columns are iterated for so many pairs: what is worked on at a time."""
+    return padded(wanted + max(GUARDS, wanted // 5))
+
+
+def _lobpcg(
+    problem: EigenProblem,
+    inverse: Callable,
+    X: np.ndarray,
+    wanted: int,
+    known: tuple[Basis, ...],
+    least: int = 0,
+    **limits: Any,
+) -> Pairs:
+    """Return the lowest pairs orthogonal to known vectors, and whether k cuts a multiplet."""
+    pencil, mass = problem.pencil, None
+    if pencil.mass is not None:
+        lanes = 1 + (pencil.L.dtype.kind == "c")
+        mass = scipy.sparse.diags_array(np.repeat(pencil.mass, lanes))
+    return lowest_pairs(
+        pencil.apply,
+        beside(inverse, *known, mass=pencil.mass),
+        X,
+        max(wanted + 1, least),
+        lambda values: problem.goals(values, wanted),
+        mass=mass,
+        **limits,
+    )
+
+
+def _iterated(
+    problem: EigenProblem,
+    inverse: Callable,
+    sections: Basis,
+    X: np.ndarray,
+    rng: np.random.Generator,
+    seeks: bool = False,
+    least: int = 0,
+) -> Pairs:
+    """Return the lowest pairs orthogonal to the sections; if it ``seeks``, what X lacks too."""
+    pencil, wanted = problem.pencil, problem.wanted(sections.shape[1])
+    dtype, mass, steps, slow = pencil.L.dtype, pencil.mass, 0, {"stalled": SLOW}
+    more = max(_width(wanted) - X.shape[1], 1)
+    for _ in range(ROUNDS):
+        X = np.hstack([X, random_columns(rng, (pencil.n, more), dtype)])
+        X = without(X, sections, mass=mass)
+        limits = {"steps": (PROBE_STEPS * seeks, 60), **slow}
+        found = _lobpcg(problem, inverse, X, wanted, (sections,), least, **limits)
+        steps += found.steps
+        lost = max(wanted + 1 - len(found.values), 0)
+        allowed = np.maximum(problem.goals(found.values, wanted), problem.target)
+        drifted = overlap(sections, weighted(mass, found.vectors)) > np.sqrt(eps_of(dtype))
+        if not (lost or drifted or (found.residuals > allowed)[:wanted].any()):
+            break
+        more = lost + (_width(wanted) if slow else 2)
+        X, slow = found.vectors, {}
+    return found._replace(steps=steps)

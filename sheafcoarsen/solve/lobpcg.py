@@ -1,0 +1,322 @@
+"""The lowest eigenpairs of A x = t B x by block preconditioned conjugate gradients.
+
+Knyazev's LOBPCG (SIAM J. Sci. Comput. 23, 2001) with soft locking: converged columns stay in the
+basis, the others get a preconditioned residual W and the direction P of their last step. A X and
+A W are products every time, never combinations of stored ones; Gram matrices are measured with W
+alone, the rest is algebra on small matrices, and everything is measured afresh every few steps.
+Tall matrices are worked on in pieces of rows that stay in the cache.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from sheafcoarsen.solve.block_matrix import complex_columns, real_columns
+
+FRESH = 10
+"""Steps after which everything is measured afresh."""
+
+HARM = 100
+"""Beyond so many times the best residuals, steps have done harm: the best pairs are returned. Up to
+that they may grow while values fall, which is no harm.
+"""
+
+DEPENDENT = 1e-10
+"""Directions of a scaled Gram matrix below this are left out."""
+
+HIDDEN = 1e-10
+"""A direction of a step of whose square so little lies beside X is left out: rounding hides it."""
+
+ROWS = 1024
+"""Of the pieces in which tall matrices are worked on: without temporaries of their size."""
+
+Parts = tuple[np.ndarray, ...]
+"""Columns that stand beside each other, such as X, W and P, each (n, 1, h) or, the real and the
+imaginary parts of complex ones, (n, 2, h).
+"""
+
+
+class Pairs(NamedTuple):
+    """What the iteration returns: m columns, of which the first k were asked for."""
+
+    values: np.ndarray  # (m,)
+    vectors: np.ndarray  # (n, m)
+    residuals: np.ndarray  # (m,) norm(A x - t B x) / norm(x)
+    steps: int
+
+
+def lowest_pairs(
+    apply: Callable,
+    precondition: Callable,
+    X: np.ndarray,
+    wanted: int,
+    target: float | Callable[[np.ndarray], np.ndarray],
+    *,
+    mass: Any = None,
+    steps: tuple[int, int] = (0, 60),
+    stalled: tuple[int, float] = (8, 0.7),
+) -> Pairs:
+    """Iterate from X (n, m) until the first ``wanted`` residuals are at or below ``target``.
+
+    Columns that rounding makes dependent are left out; there may be fewer than m in the end.
+
+    Parameters
+    ----------
+    apply, precondition : callable
+        X -> A X, and R -> about A^{-1} R; where X is complex they get ``real_columns``.
+    X : ndarray, shape (n, m)
+        In C order; it is written over.
+    target : float or callable
+        One for all columns, or the Ritz values (m,) -> one for each.
+    mass : matrix, optional
+        B, Hermitian positive definite, as ``apply``; the identity where it is not given.
+    steps : tuple of int
+        How many there are at least, for columns beyond the wanted ones, and at most.
+    stalled : tuple of int and float
+        It ends after so many in which the worst residual does not fall by this factor.
+    """
+    is_complex = X.dtype.kind == "c"
+    lanes = 1 + is_complex
+    apply, precondition = _of_stalks(apply, lanes), _of_stalks(precondition, lanes)
+    weigh = _of_stalks((lambda Y: Y) if mass is None else (lambda Y: mass @ Y), lanes)
+    X = (real_columns(X) if is_complex else X).reshape(len(X), lanes, X.shape[1])
+
+    def ended(pairs: Pairs) -> Pairs:
+        Y = pairs.vectors.reshape(len(X) * lanes, -1)
+        return pairs._replace(vectors=complex_columns(Y) if is_complex else Y, steps=step)
+
+    goals_of = target if callable(target) else np.ones_like
+    aim = 1.0 if callable(target) else target
+    ritz = rayleigh_ritz if mass is None else graded_ritz
+    values, X = _fresh(apply, weigh, X, X, ritz)
+    m = X.shape[2]
+    P, known = X[..., :0], _unit(values, lanes)
+    best, mark, since, step = np.inf, np.inf, 0, 0
+    kept = Pairs(values, X, np.full(m, np.inf), 0)
+    spare = []
+    while True:
+        R, BX = apply(X), weigh(X)
+        residuals = _subtract(R, BX, values)
+        if mass is not None:
+            residuals /= np.linalg.norm(X, axis=(0, 1))
+        sizes = residuals / goals_of(values)
+        worst = float(sizes[:wanted].max(initial=0.0))
+        since += 1
+        if worst < stalled[1] * mark:
+            mark, since = worst, 0
+        if worst < best:  # beyond what rounding allows steps may do harm
+            spare = [] if kept.vectors is X else [kept.vectors]
+            best, kept = worst, Pairs(values, X, residuals, step)
+        active = np.flatnonzero(sizes > aim)
+        done = worst <= aim and (step >= steps[0] or not active.size)
+        if done or step == steps[1] or since > stalled[0]:
+            return ended(kept if worst > HARM * best else Pairs(values, X, residuals, step))
+        if len(active) < m:
+            R = np.ascontiguousarray(R[..., active])
+        W = precondition(R)
+        del R, BX
+        GA, GB = _gram((X, W, P), apply(W), None if mass is None else weigh(W), known)
+        values, C = _beside_first(GA, GB, m, ritz)
+        step += 1
+        if C.shape[1] < m:  # the basis lost its rank: begin afresh with what there is
+            values, X = _fresh(apply, weigh, X, X.copy(), ritz)
+            P, known, m = X[..., :0], _unit(values, lanes), X.shape[2]
+            continue
+        E = np.hstack([C, _directions(C, GB, active)])
+        following = X
+        if X is kept.vectors:
+            fits = spare and spare[0].shape == X.shape  # columns may have been lost
+            following = spare.pop() if fits else np.empty_like(X)
+        P = _combined((X, W, P), E, following)
+        X = following
+        if step % FRESH == 0:
+            values, X = _fresh(apply, weigh, X, X, ritz)
+            m = X.shape[2]
+            known = _measured(values, X, P, apply(P), weigh(P))
+        else:
+            known = _hermitian(E.conj().T @ GA @ E), _hermitian(E.conj().T @ GB @ E)
+            for G, corner in zip(known, _unit(values, lanes), strict=True):
+                G[:m, :m] = corner
+
+
+def _of_stalks(operator: Callable, lanes: int) -> Callable:
+    """Return an operator on columns (n, h) as one on (n / lanes, lanes, h)."""
+
+    def apply(X: np.ndarray) -> np.ndarray:
+        n, _, h = X.shape
+        return operator(X.reshape(n * lanes, h)).reshape(n, lanes, h)
+
+    return apply
+
+
+def _pieces(n: int) -> Iterator[slice]:
+    """Yield slices of rows that stay in the cache."""
+    return (slice(row, row + ROWS) for row in range(0, n, ROWS))
+
+
+def _unit(values: np.ndarray, lanes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return X* A X and X* B X of Ritz vectors."""
+    dtype = float if lanes == 1 else complex
+    return np.diag(values).astype(dtype), np.eye(len(values), dtype=dtype)
+
+
+def _subtract(AX: np.ndarray, BX: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Let AX be A X - B X diag(values), and return the norms of its columns."""
+    squares = np.zeros(len(values))
+    for rows in _pieces(len(AX)):
+        R = AX[rows]
+        R -= BX[rows] * values
+        squares += np.einsum("icj,icj->j", R, R)
+    return np.sqrt(squares)
+
+
+def _inner(X: Parts, Y: Parts) -> np.ndarray:
+    """Return X* Y for columns that stand beside each other."""
+    p, q = (sum(part.shape[2] for part in parts) for parts in (X, Y))
+    lanes = X[0].shape[1]
+    total = np.zeros((lanes * p, lanes * q))
+    for rows in _pieces(len(X[0])):
+        total += _beside(X, rows).T @ _beside(Y, rows)
+    if lanes == 1:
+        return total
+    G = total.reshape(2, p, 2, q)
+    return G[0, :, 0] + G[1, :, 1] + 1j * (G[0, :, 1] - G[1, :, 0])
+
+
+def _beside(parts: Parts, rows: slice) -> np.ndarray:
+    """Return rows of several columns beside each other, all real parts before the imaginary."""
+    both = np.concatenate([part[rows] for part in parts], axis=2) if parts[1:] else parts[0][rows]
+    return both.reshape(len(both), -1)
+
+
+def _fresh(
+    apply: Callable, weigh: Callable, X: np.ndarray, out: np.ndarray, ritz: Callable
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return Ritz values and vectors of span X; out, perhaps X, holds them if none is lost."""
+    GA, GB = (_hermitian(_inner((X,), (product(X),))) for product in (apply, weigh))
+    values, C = ritz(GA, GB, X.shape[2])
+    if C.shape[1] < X.shape[2]:
+        out = np.empty((*X.shape[:2], C.shape[1]))
+    _combined((X,), C, out)
+    return values, out
+
+
+def _measured(
+    values: np.ndarray, X: np.ndarray, P: np.ndarray, AP: np.ndarray, BP: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return S* A S and S* B S for S = [X P]: P is in the span of other Ritz vectors than X."""
+    GA, GB = (
+        scipy.linalg.block_diag(corner, _hermitian(_inner((P,), (Q,))))
+        for corner, Q in zip(_unit(values, X.shape[1]), (AP, BP), strict=True)
+    )
+    return GA, GB
+
+
+def _gram(
+    S: Parts, AW: np.ndarray, BW: np.ndarray | None, known: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return S* A S and S* B S for S = [X W P], of which those of [X P] are known."""
+    m, w, p = (part.shape[2] for part in S)
+    total = m + w + p
+    measured = _inner(S, (AW, S[1] if BW is None else BW))
+    others = np.r_[:m, m + w : total]
+    found = []
+    for G, new in zip(known, (measured[:, :w], measured[:, w:]), strict=True):
+        whole = np.empty((total, total), G.dtype)
+        whole[np.ix_(others, others)] = G
+        whole[:, m : m + w] = new
+        whole[m : m + w] = new.conj().T
+        whole[m : m + w, m : m + w] = _hermitian(new[m : m + w])
+        found.append(whole)
+    return found[0], found[1]
+
+
+def _combined(S: Parts, E: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Let X be the first columns of S E, and return the others, for S such as [X W P].
+
+    X may be that of S; its P is written over where it has as many columns.
+    """
+    n, lanes, m = X.shape
+    width = E.shape[1]
+    P = S[-1] if S[-1].shape[2] == width - m else np.empty((n, lanes, width - m))
+    if lanes == 2:
+        E = np.block([[E.real, E.imag], [-E.imag, E.real]])
+    for rows in _pieces(n):
+        both = (_beside(S, rows) @ E).reshape(-1, lanes, width)
+        X[rows], P[rows] = both[..., :m], both[..., m:]
+    return P
+
+
+def _directions(C: np.ndarray, GB: np.ndarray, active: np.ndarray) -> np.ndarray:
+    """Return the steps of some columns, without what they have of X: unit directions beside it."""
+    D = C[:, active]
+    D[: C.shape[1]] = 0
+    for least in (HIDDEN, 0.5):  # twice is enough
+        D = _normal(D, GB)[0]
+        D = D - C @ (C.conj().T @ (GB @ D))
+        D, squares = _normal(D, GB)
+        D = D[:, squares > least]
+    return D
+
+
+def _normal(D: np.ndarray, GB: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return directions of norm 1, and the squares of their norms."""
+    squares = np.einsum("ij,ij->j", D.conj(), GB @ D).real
+    return D / np.sqrt(np.where(squares > 0, squares, 1)), squares
+
+
+def _hermitian(G: np.ndarray) -> np.ndarray:
+    return (G + G.conj().T) / 2
+
+
+def rayleigh_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the m lowest eigenvalues of GA c = t GB c, GB perhaps singular, and C, C* GB C = I."""
+    scale = np.diag(GB).real
+    scale = 1 / np.sqrt(np.where(scale > 0, scale, 1))
+    GA, GB = (_hermitian(G * scale[:, None] * scale) for G in (GA, GB))
+    if not GB.any():
+        return np.zeros(0), np.zeros((len(GB), 0), GB.dtype)
+    T = _inverse_factor(GB)
+    if T is None:
+        spectrum, V = np.linalg.eigh(GB)
+        kept = spectrum > DEPENDENT * spectrum[-1]
+        T = V[:, kept] / np.sqrt(spectrum[kept])
+    values, C = np.linalg.eigh(_hermitian(T.conj().T @ GA @ T))
+    return values[:m], scale[:, None] * (T @ C[:, :m])
+
+
+def graded_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``rayleigh_ritz`` by the largest eigenvalues of GB c = s (GA + shift GB) c.
+
+    The lowest t are right relative to themselves, also where others are 1e16 times as large.
+    """
+    shift = float(np.median(np.diag(GA).real[:m] / np.diag(GB).real[:m].clip(1e-300))) or 1.0
+    inverses, C = rayleigh_ritz(-GB, GA + shift * GB, m)
+    inverses = (-inverses).clip(np.finfo(float).tiny)
+    return 1 / inverses - shift, C / np.sqrt(inverses)
+
+
+def _inverse_factor(G: np.ndarray) -> np.ndarray | None:
+    """Return T triangular with T* G T = I, which keeps what is small beside what is large apart.
+
+    None where G, of unit diagonal, may have an eigenvalue below ``DEPENDENT`` times the largest.
+    """
+    try:
+        factor = np.linalg.cholesky(G)
+    except np.linalg.LinAlgError:
+        return None
+    T = scipy.linalg.solve_triangular(factor, np.eye(len(G)), lower=True).conj().T
+    # the least eigenvalue is at least 1 / norm(T)^2, the largest at most the trace
+    return T if np.linalg.norm(T) ** 2 * len(G) < 1 / DEPENDENT else None
+
+
+def _beside_first(
+    GA: np.ndarray, GB: np.ndarray, m: int, ritz: Callable
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return Ritz pairs with the first m columns, orthonormal, taken out of the others."""
+    Q = np.eye(len(GA), dtype=GA.dtype)
+    Q[:m, m:] = -GB[:m, m:]
+    values, C = ritz(Q.conj().T @ GA @ Q, Q.conj().T @ GB @ Q, m)
+    return values, Q @ C

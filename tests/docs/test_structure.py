@@ -1,0 +1,197 @@
+"""The structure of the package: its modules, what they export, and its layers."""
+
+import ast
+import importlib
+import inspect
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import sheafcoarsen as sc
+
+ROOT = Path(sc.__file__).parent
+TESTS = Path(__file__).parents[1]
+REPOSITORY = TESTS.parent
+MODULES = sorted(ROOT.rglob("*.py"))
+FOLDERS = sorted(path.parent for path in MODULES if path.name == "__init__.py")
+PACKAGES = [folder for folder in FOLDERS if folder not in (ROOT, ROOT / "_kernels")]
+MOST_LINES = 500
+MOST_ENTRIES = 24
+MOST_LAYERS = 14
+
+
+def name_of(path):
+    """Return the name under which a file or folder of the package is imported."""
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES_OF_PAIRS = {"_networkx", "_save_load"}
+
+
+def is_defined_in(name, path):
+    value = getattr(sc, name)
+    return not inspect.ismodule(value) and Path(inspect.getfile(inspect.unwrap(value))) == path
+
+
+def is_shown(path):
+    return not path.name.startswith(("__pycache__", "."))
+
+
+# ---------------------------------------------------------------- modules
+
+
+def test_the_package_has_few_top_level_entries():
+    entries = [path for path in ROOT.iterdir() if is_shown(path) and path.name != "py.typed"]
+    assert len(entries) <= MOST_ENTRIES
+
+
+def test_no_module_has_more_than_500_lines():
+    lengths = {name_of(path): len(path.read_text("utf-8").splitlines()) for path in MODULES}
+    assert {name: length for name, length in lengths.items() if length > MOST_LINES} == {}
+
+
+def test_public_functions_live_in_modules_of_their_name():
+    """`solve/_eigenmodes.py` holds `eigenmodes`; several in one module share one of their names."""
+    elsewhere = []
+    for name in sc.__all__:
+        function = getattr(sc, name)
+        if inspect.isroutine(function):
+            path = Path(inspect.getfile(inspect.unwrap(function)))
+            shared = {f"_{other}".lower() for other in sc.__all__ if is_defined_in(other, path)}
+            if path.stem not in shared | MODULES_OF_PAIRS:
+                elsewhere.append(f"{name}: {path.relative_to(ROOT)}")
+    assert elsewhere == []
+
+
+# ---------------------------------------------------------------- exports
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=name_of)
+def test_every_package_has_a_docstring(folder):
+    module = importlib.import_module(name_of(folder))
+    assert module.__doc__
+    assert module.__doc__.partition("\n")[0].endswith(".")
+
+
+@pytest.mark.parametrize("folder", PACKAGES, ids=name_of)
+def test_all_lists_what_a_package_imports(folder):
+    module = importlib.import_module(name_of(folder))
+    names = module.__all__
+    assert len(set(names)) == len(names)
+    tree = ast.parse((folder / "__init__.py").read_text("utf-8"))
+    bound = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    bound |= {
+        node.targets[0].id
+        for node in tree.body
+        if isinstance(node, ast.Assign) and node.targets[0].id != "__all__"
+    }
+    assert bound == set(names)
+
+
+def imports_of(path):
+    """Yield (line, module, name or None) for all that a file imports from the package."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.split(".")[0] == ROOT.name:
+                    yield node.lineno, alias.name, None
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: a relative import"
+            if node.module.split(".")[0] == ROOT.name:
+                for alias in node.names:
+                    yield node.lineno, node.module, alias.name
+
+
+def is_exported(module, name):
+    """Return whether a package exports what another one imports from it."""
+    path = ROOT.parent.joinpath(*module.split("."))
+    if path.is_dir():
+        shown = getattr(importlib.import_module(module), "__all__", ())
+        return name is None or name in shown or (path / name / "__init__.py").exists()
+    return path.parent not in PACKAGES
+
+
+def test_other_packages_import_exported_names_only():
+    """`_kernels/jit.py` and `_kernels/arrays.py` serve all kernels and need no export."""
+    refused = []
+    for path in MODULES:
+        for line, module, name in imports_of(path):
+            target = ROOT.parent.joinpath(*module.split("."))
+            package = target if target.is_dir() else target.parent
+            if not path.is_relative_to(package) and not is_exported(module, name):
+                refused.append(f"{path.relative_to(ROOT)}:{line}: {module} {name}")
+    assert refused == []
+
+
+# ---------------------------------------------------------------- layers
+
+
+def layers_of_the_linter():
+    """Return the layers of import-linter, each a set of names, top to bottom."""
+    settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))
+    [layers] = [
+        contract
+        for contract in settings["tool"]["importlinter"]["contracts"]
+        if contract["type"] == "layers"
+    ]
+    assert layers["containers"] == [ROOT.name]
+    assert layers["exhaustive"]
+    return [set(re.split(r"\s*:\s*", layer)) for layer in layers["layers"]]
+
+
+def test_the_layers_of_the_readme_are_those_of_the_linter():
+    text = (REPOSITORY / "README.md").read_text("utf-8")
+    table = text.partition("## How it is built")[2].partition("| layer |")[2]
+    rows = []
+    for line in table.splitlines()[2:]:
+        if not line.startswith("|"):
+            break
+        found = re.findall(r"`(\w+)(/|\.py)`", line)
+        rows.append({name for name, _ in found})
+        for name, kind in found:
+            assert (ROOT / (name + kind)).exists()
+    assert rows == layers_of_the_linter()
+    assert len(rows) <= MOST_LAYERS
+
+
+def test_every_package_has_a_layer():
+    packages = {path.stem for path in ROOT.iterdir() if path.suffix == ".py" or path in FOLDERS}
+    assert set().union(*layers_of_the_linter()) == packages - {"__init__"}
+
+
+# ---------------------------------------------------------------- one source for each thing
+
+
+def test_what_is_cited_is_what_is_released():
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    citation = (REPOSITORY / "CITATION.cff").read_text("utf-8")
+    said = dict(re.findall(r"^([a-z-]+): (.+)$", citation, flags=re.MULTILINE))
+    assert said["title"] == project["name"]
+    assert said["version"] == project["version"]
+    assert said["license"] == project["license"]
+    [author] = project["authors"]
+    assert f"authors:\n  - name: {author['name']}\n" in citation
+    keywords = citation.partition("keywords:\n")[2].partition("references:")[0]
+    assert keywords.split("\n")[:-1] == [f"  - {keyword}" for keyword in project["keywords"]]
+
+
+def test_hosted_checks_take_the_steps_of_the_check():
+    """Every step of ``.ci/run`` is a target of the Makefile that the workflow calls too."""
+    targets = r"(?<!nice )\bmake ([a-z-]+(?: SIZE=\w+)?)$"
+    steps = re.findall(targets, (REPOSITORY / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
+    workflow = (REPOSITORY / ".github" / "workflows" / "ci.yml").read_text("utf-8")
+    assert len(steps) >= 7
+    assert set(steps) <= set(re.findall(targets, workflow, re.MULTILINE))
+    makefile = (REPOSITORY / "Makefile").read_text("utf-8")
+    beside = re.findall(r"nice make ([a-z-]+)", (REPOSITORY / ".ci" / "run").read_text("utf-8"))
+    assert f"target: [{', '.join(beside)}]" in workflow
+    for target in [*(step.split()[0] for step in steps), *beside]:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE)

@@ -1,0 +1,336 @@
+"""The same bits as in memory, whatever the shards; and what `out` may hold."""
+
+import contextlib
+import json
+import shutil
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+import sheafcoarsen.distributed as dist
+from sheafcoarsen.distributed import _coarsen, tasks
+from sheafcoarsen.distributed.plan import Plan
+from tests.support.helpers import ties_allowed
+from tests.unit.distributed.cases import differences, grid_sheaf, ragged_sheaf
+
+RULES = [
+    3,
+    [5, 0, 1, 2, 3, 4, 2, 1, 0, 9],
+    sc.ranks.budget(25),
+    sc.ranks.below(2.0),
+    sc.ranks.gap(4),
+    sc.ranks.kernel(),
+    sc.ranks.fixed(2).whole_multiplets(),
+]
+
+
+@pytest.mark.parametrize(
+    ("rank", "local_operator"),
+    [*((rule, "internal") for rule in RULES), *((rule, "principal") for rule in RULES[::2])],
+    ids=str,
+)
+def test_every_rule_gives_the_same_bits(rank, local_operator, memory):
+    F = ragged_sheaf(n=60, m=150)
+    P = sc.select(F, 10)
+    src = dist.to_store(memory("src"), F, part_bytes=5000)
+    with ties_allowed():
+        C = sc.coarsen(F, P, rank, local_operator=local_operator, compress=True)
+        D = dist.coarsen(src, memory("out"), P, rank, local_operator=local_operator, n_shards=3)
+    assert differences(C, D.load()) == []
+
+
+@pytest.mark.parametrize(
+    ("dtype", "compress", "n_shards"),
+    [
+        (np.float32, True, 3),
+        (np.float64, False, 1),
+        (np.complex128, True, 8),
+    ],
+)
+def test_every_scalar_type_gives_the_same_bits(dtype, compress, n_shards, memory):
+    F = ragged_sheaf(dtype, n=60, m=150)
+    P = sc.select(F, 10)
+    src = dist.to_store(memory("src"), F, part_bytes=5000)
+    with ties_allowed():
+        C = sc.coarsen(F, P, 3, compress=compress)
+        D = dist.coarsen(src, memory("out"), P, 3, compress=compress, n_shards=n_shards)
+    assert D.sheaf.dtype == C.sheaf.dtype
+    assert differences(C, D.load()) == []
+
+
+@pytest.mark.parametrize(("loops", "local_operator"), [(True, "internal"), (False, "principal")])
+def test_a_second_level_has_the_same_bits(loops, local_operator, memory):
+    F = grid_sheaf(10)
+    P = sc.select(F, 20)
+    C = sc.coarsen(F, P, 3, loops=loops, compress=True)
+    Q = sc.select(C.sheaf, 4)
+    with ties_allowed():
+        options = {"loops": loops, "local_operator": local_operator}
+        D = sc.coarsen(C.sheaf, Q, 4, compress=True, **options)
+        one = dist.coarsen(
+            dist.to_store(memory("src"), F, 5000), memory("one"), P, 3, loops=loops, n_shards=5
+        )
+        two = dist.coarsen(one.sheaf, memory("two"), Q, 4, n_shards=3, **options)
+    assert differences(D, two.load()) == []
+
+
+def test_stalks_higher_than_a_chunk_of_the_compression(memory):
+    """Chunks go by the highest stalk of all, which one shard alone may have."""
+    rng = np.random.default_rng(0)
+    edges = np.array([[k, k + 1] for k in range(11)] + [[0, 6], [0, 6], [0, 6]])
+    edge_dims = np.full(14, 90)
+    edge_dims[2] = 300
+    data = [rng.standard_normal(2 * edge_dims.sum()) for _ in range(2)]
+    F = sc.CellularSheaf.from_flat(edges, *data, np.full(12, 2), edge_dims)
+    P = sc.Partition(np.arange(12) // 3)
+    C = sc.coarsen(F, P, 3, compress=True)
+    D = dist.coarsen(dist.to_store(memory("src"), F), memory("out"), P, 3, n_shards=4)
+    assert differences(C, D.load()) == []
+
+
+EXTREMES = {
+    "no vertices": ([], np.zeros(0, int)),
+    "no edges": ([], np.array([0, 0, 1])),
+    "one vertex": ([[0, 0]], np.array([0])),
+    "one cluster each": ([[0, 1], [1, 2], [0, 2]], np.array([0, 1, 2])),
+    "one cluster": ([[0, 1], [1, 2], [0, 2]], np.array([0, 0, 0])),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "local_operator"),
+    [
+        *((name, "internal") for name in EXTREMES),
+        ("no edges", "principal"),
+        ("one cluster each", "principal"),
+    ],
+)
+def test_extremes(name, local_operator, memory):
+    edges, labels = EXTREMES[name]
+    m = len(edges)
+    data = np.arange(1.0, 2 * m + 1)
+    F = sc.CellularSheaf.from_flat(
+        np.array(edges, int).reshape(-1, 2), data, 2 * data, np.full(len(labels), 1), np.full(m, 2)
+    )
+    P = sc.Partition(labels)
+    with ties_allowed():
+        C = sc.coarsen(F, P, 2, local_operator=local_operator, compress=True)
+        D = dist.coarsen(
+            dist.to_store(memory("src"), F),
+            memory("out"),
+            P,
+            2,
+            n_shards=2,
+            local_operator=local_operator,
+        )
+    assert differences(C, D.load()) == []
+
+
+def test_it_warns_as_in_memory(memory):
+    F = sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 3]], dim=2)
+    src, P = dist.to_store(memory("src"), F), sc.Partition([0, 0, 1, 1])
+    with pytest.warns(sc.TiedModesWarning) as said:
+        dist.coarsen(src, memory("tied"), P, 1)
+    assert said[0].filename == __file__
+    G = sc.CellularSheaf([[0, 1], [0, 1]], [[[1.0]], [[2.0]]], [[[1.0]], [[1.0]]])
+    with pytest.warns(sc.SingularProblemWarning, match="no cluster has a local section") as said:
+        dist.coarsen(
+            dist.to_store(memory("G"), G), memory("none"), [0, 0], sc.ranks.kernel(), n_shards=1
+        )
+    assert said[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dist.coarsen(src, memory("whole"), P, 2)
+
+
+# ---------------------------------------------------------------- what `out` may hold
+
+
+@pytest.fixture
+def call(url):
+    F = grid_sheaf(9)
+    src, P = dist.to_store(url("src"), F, part_bytes=2000), sc.select(F, 9)
+
+    def coarsen(rank=3, n_shards=3, **options):
+        return dist.coarsen(src, url("out"), P, rank, n_shards=n_shards, **options)
+
+    return coarsen
+
+
+def test_what_is_finished_is_returned(call, url):
+    first = call()
+    assert not Path(url("out"), "work").exists()
+    written = {path: path.stat().st_mtime_ns for path in Path(url("out")).rglob("*")}
+    again = call(n_shards=None)
+    assert again.sheaf.header.id == first.sheaf.header.id
+    assert written == {path: path.stat().st_mtime_ns for path in Path(url("out")).rglob("*")}
+
+
+def test_what_is_another_s_is_refused(call, url):
+    call()
+    with pytest.raises(FileExistsError, match="is the result of another call"):
+        call(rank=2)
+    with pytest.raises(FileExistsError, match="is the source"):
+        dist.coarsen(dist.open_store(url("src")), url("src"), np.zeros(81, int), 1)
+    mine = Path(url("mine"))
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("all of it")
+    with pytest.raises(FileExistsError, match="exists and is another's"):
+        dist.coarsen(dist.open_store(url("src")), mine, np.zeros(81, int), 1)
+    assert (mine / "thesis.txt").read_text() == "all of it"
+    assert [path.name for path in mine.iterdir()] == ["thesis.txt"]
+
+
+def test_an_out_that_goes_with_the_source_is_refused(call, url, memory):
+    for place in (url, memory):
+        src = dist.to_store(place("st"), grid_sheaf(4))
+        with pytest.raises(ValueError, match="`out` = .*st/f/c is inside the source"):
+            dist.coarsen(src, place("st/f/c"), np.arange(16) // 4, 2)
+        with pytest.raises(ValueError, match="is inside the source"):
+            dist.coarsen_levels(src, place("st/levels"), rank=2)
+        dist.coarsen(src, place("st-coarse"), np.arange(16) // 4, 2)
+
+
+def test_a_source_that_was_written_again_is_refused(url):
+    src = dist.to_store(url("st"), grid_sheaf(4))
+    shutil.rmtree(url("st"))
+    P = np.arange(16) // 4
+    with pytest.raises(dist.StoreError, match="there is no store"):
+        dist.coarsen(src, url("out"), P, 2)
+    dist.to_store(url("st"), grid_sheaf(4))
+    for again in (
+        lambda: dist.coarsen(src, url("out"), P, 2),
+        lambda: dist.coarsen_levels(src, url("out"), rank=2),
+        lambda: dist.estimate(src, P, 2),
+        lambda: dist.laplacian_operator(src),
+    ):
+        with pytest.raises(dist.StoreError, match="written again since it was opened: open it"):
+            again()
+    assert not Path(url("out")).exists()
+    dist.coarsen(dist.open_store(url("st")), url("out"), P, 2)
+    assert dist.open_coarsening(url("out")).fine.n_vertices == 16
+
+
+def test_an_out_that_is_no_address(call, url):
+    src = dist.open_store(url("src"))
+    with pytest.raises(TypeError, match="`out` must be a path or an address, got NoneType"):
+        dist.coarsen(src, None, np.zeros(81, int), 1)
+
+
+def test_seconds_are_those_of_one_run(call):
+    with stopped_at("shard_task"), slow_plans(), pytest.raises(RuntimeError, match="power cut"):
+        call()
+    report = call().report
+    assert report["plan_seconds"] <= report["seconds"]
+
+
+@contextlib.contextmanager
+def slow_plans():
+    write = Plan.write
+
+    def slow(*args):
+        time.sleep(3)
+        return write(*args)
+
+    with pytest.MonkeyPatch.context() as context:
+        context.setattr(Plan, "write", slow)
+        yield
+
+
+KINDS = ["plan", "split_task", "shard_task", "border_task", "sealed", "clean"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "rank"),
+    [*((kind, 3) for kind in KINDS), ("spectra_task", sc.ranks.gap(3))],
+    ids=str,
+)
+def test_what_is_unfinished_goes_on(kind, rank, call, url):
+    """Whatever a run was at when it ended: nothing looks complete, and no task is done again."""
+    with stopped_at(kind), pytest.raises(RuntimeError, match="power cut"):
+        call(rank)
+    if kind != "clean":
+        with pytest.raises(dist.StoreError):
+            dist.open_store(url("out"))
+        with pytest.raises(FileExistsError, match="unfinished run of another call"):
+            call(5)
+    notes = {path: path.stat().st_mtime_ns for path in Path(url("out")).rglob("notes/*.json")}
+    if kind == "border_task":  # what a task leaves that is killed before its note
+        Path(url("out"), "parts/inner-000001-killed").mkdir()
+    C = call(rank)
+    assert C.report["tasks_found"] == (0 if kind == "clean" else len(notes))
+    total = C.report["tasks_done"] + C.report["tasks_found"]
+    assert total >= len(C.fine.parts) + 3
+    with ties_allowed():
+        F = grid_sheaf(9)
+        assert differences(sc.coarsen(F, sc.select(F, 9), rank, compress=True), C.load()) == []
+    folders = {path.name for path in Path(url("out")).iterdir()}
+    assert "work" not in folders
+    assert {path.name for path in Path(url("out"), "parts").iterdir()} - {"zarr.json"} == set(
+        C.sheaf.parts
+    )
+
+
+@contextlib.contextmanager
+def stopped_at(kind):
+    """Let a run end at some step; of tasks, at the second one of their kind."""
+    owner, name = {
+        "plan": (Plan, "write"),
+        "sealed": (_coarsen, "seal"),
+        "clean": (_coarsen, "warn_if_tied_in"),
+    }.get(kind, (tasks, kind))
+    calls = []
+
+    def stopped(*args, **options):
+        calls.append(args)
+        if len(calls) == 2 or owner is not tasks:
+            raise RuntimeError("power cut")
+        return function(*args, **options)
+
+    function = getattr(owner, name)
+    with pytest.MonkeyPatch.context() as context:
+        context.setattr(owner, name, stopped)
+        yield
+
+
+def test_an_unfinished_run_keeps_its_shards(call, url):
+    with stopped_at("shard_task"), pytest.raises(RuntimeError, match="power cut"):
+        call(n_shards=4)
+    with pytest.raises(FileExistsError, match="of this call with 4 shards: leave `n_shards` out"):
+        call(n_shards=2)
+    C = call(n_shards=None)
+    assert C.report["shards"] == 4
+    assert C.report["tasks_found"] == len(C.fine.parts) + 1
+
+
+def test_what_is_refused_before_it_begins_leaves_nothing(call, url, monkeypatch):
+    """The remedy in the message is another call, which finds the place free."""
+    with monkeypatch.context() as context:
+        context.setattr("sheafcoarsen.distributed.executors.physical_memory", lambda: 2.5e8)
+        with pytest.raises(MemoryError, match="use more clusters"):
+            call()
+    assert not Path(url("out"), "work").exists()
+    assert call(2).sheaf.dim_c0 == 18
+
+
+def test_progress_is_told(call, capsys):
+    call(progress=True)
+    said = capsys.readouterr().err
+    for word in ("source", "memory", "scratch", "coarsen:", "tasks done", "SheafStore("):
+        assert word in said
+    with pytest.raises(TypeError, match="`progress` must be True or False"):
+        call(progress=1)
+
+
+def test_a_store_says_how_it_came_about(call, url):
+    C = call()
+    attributes = json.loads(Path(url("out"), "zarr.json").read_text())["attributes"]
+    assert attributes["source"]["url"] == C.fine.url
+    assert (attributes["local_operator"], attributes["loops"], attributes["compress"]) == (
+        "internal", True, True,
+    )  # fmt: skip
+    assert attributes["report"]["shards"] == 3

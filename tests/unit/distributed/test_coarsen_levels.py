@@ -1,0 +1,137 @@
+"""Level after level on stores, and in memory from where it fits."""
+
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+import sheafcoarsen.distributed as dist
+from tests.support.helpers import ties_allowed
+from tests.unit.distributed.cases import differences, grid_sheaf
+
+
+@pytest.mark.parametrize("n_stored", [0, 1, 2])
+def test_levels_are_those_of_memory(n_stored, memory):
+    F = grid_sheaf(10)
+    src = dist.to_store(memory("src"), F)
+    with ties_allowed():
+        E = sc.coarsen_levels(F, 4, 2, rank=[3, 2])
+        sizes = [G.tail_data.nbytes + G.head_data.nbytes for G in E.sheaves]
+        H = dist.coarsen_levels(src, memory("out"), 4, 2, rank=[3, 2], memory_bytes=sizes[n_stored])
+    assert (len(H), len(H.stored)) == (2, n_stored)
+    for one, other in zip(E, H, strict=True):
+        loaded = other.load() if isinstance(other, dist.StoredCoarsening) else other
+        assert differences(one, loaded) == []
+    assert H.stopped_because == E.stopped_because
+    z, x = np.ones(E.sheaves[-1].dim_c0), np.arange(F.dim_c0, dtype=float)
+    assert np.array_equal(H.lift(z), E.lift(z))
+    assert np.array_equal(H.pool(x), E.pool(x))
+
+
+def test_what_fits_nowhere_stays_in_stores(memory):
+    F = grid_sheaf(8)
+    src = dist.to_store(memory("src"), F)
+    with ties_allowed():
+        H = dist.coarsen_levels(src, memory("out"), 4, min_vertices=20, rank=2, memory_bytes=0)
+        again = dist.coarsen_levels(src, memory("out"), 4, min_vertices=20, rank=2, memory_bytes=0)
+    assert (len(H), H.rest) == (1, None)
+    assert H.stopped_because == "16 vertices are at most `min_vertices` = 20"
+    assert again[0].sheaf.header.id == H[0].sheaf.header.id
+    x = np.arange(F.dim_c0, dtype=float)
+    assert np.array_equal(H.pool(x), H[0].pool(x))
+    assert np.array_equal(H.lift(H.pool(x)), H[0].lift(H[0].pool(x)))
+
+
+@pytest.mark.parametrize("memory_bytes", [0, 10_000, 1e6])
+def test_they_are_opened_again(memory_bytes, memory):
+    """Wherever a level was made, it is in a store at the end; the same call makes none again."""
+    F = grid_sheaf(8)
+    src = dist.to_store(memory("src"), F)
+    labels = [np.arange(64) // 4, np.arange(16) // 8]
+    given = [sc.Partition(found) for found in labels]
+    with ties_allowed():
+        E = sc.coarsen_levels(F, partitions=given, rank=[3, 2])
+        given[0] = dist.to_store(memory("P"), given[0])
+        first, again = (
+            dist.coarsen_levels(
+                src, memory("out"), partitions=given, rank=[3, 2], memory_bytes=memory_bytes
+            )
+            for _ in range(2)
+        )
+    words = (
+        "2 levels" if first.rest is None else f"2 levels, {len(first.stored)} from store to store"
+    )
+    assert repr(first).startswith(
+        f"StoredHierarchy({words}: 64 -> 16 -> 2 vertices; stopped because"
+    )
+    H = dist.open_levels(memory("out"))
+    assert (len(H), H.rest, H.stopped_because) == (2, None, E.stopped_because)
+    assert first.stopped_because == again.stopped_because == E.stopped_because
+    for one, other in zip(E, H, strict=True):
+        assert differences(one, other.load()) == []
+    ids = {C.sheaf.header.id for C in again.stored}
+    assert ids <= {C.sheaf.header.id for C in H}
+    x = np.arange(F.dim_c0, dtype=float)
+    assert np.array_equal(H.lift(H.pool(x)), E.lift(E.pool(x)))
+
+
+def test_levels_unfinished_are_no_levels(memory, monkeypatch):
+    src = dist.to_store(memory("src"), grid_sheaf(8))
+
+    def call():
+        return dist.coarsen_levels(src, memory("out"), 4, 2, rank=2, memory_bytes=10_000)
+
+    with ties_allowed(), monkeypatch.context() as context:
+        context.setattr("sheafcoarsen.distributed._coarsen_levels.mark", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            call()
+        with pytest.raises(dist.StoreError, match="did not end"):
+            dist.open_levels(memory("out"))
+    with ties_allowed():
+        call()
+    H = dist.open_levels(memory("out"))
+    assert [C.sheaf.n_vertices for C in H] == [16, 4]
+    with pytest.raises(dist.StoreError, match="holds a sheaf, not levels"):
+        dist.open_levels(memory("src"))
+
+
+def test_where_nothing_is_kept_there_is_no_level(memory):
+    F = sc.CellularSheaf([[0, 1], [0, 1], [1, 2]], [[[1.0]]] * 3, [[[2.0]], [[1.0]], [[3.0]]])
+    src = dist.to_store(memory("src"), F)
+    for n, memory_bytes in enumerate((0, 1e6)):
+        with pytest.warns(sc.SingularProblemWarning):
+            H = dist.coarsen_levels(
+                src, memory(f"{n}"), 3, 1, rank=sc.ranks.kernel(), memory_bytes=memory_bytes
+            )
+        assert (len(H), H.stopped_because) == (0, "level 0 would keep no mode of any cluster")
+
+
+@pytest.mark.parametrize("memory_bytes", [0, 1e6])
+def test_warnings_point_to_the_caller(memory_bytes, memory):
+    F = sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 3]], dim=2)
+    src = dist.to_store(memory("src"), F)
+    with pytest.warns(sc.TiedModesWarning) as said:
+        dist.coarsen_levels(src, memory("out"), 2, 1, rank=1, memory_bytes=memory_bytes)
+    assert [warning.filename for warning in said] == [__file__]
+
+
+def test_levels_that_cannot_be(memory):
+    src = dist.to_store(memory("src"), grid_sheaf(4))
+    with pytest.raises(ValueError, match="`rank` must have one entry per level"):
+        dist.coarsen_levels(src, memory("out"), 4, 2, rank=[1], memory_bytes=0)
+    with pytest.raises(ValueError, match="`factor` must be above 1"):
+        dist.coarsen_levels(src, memory("out"), 1, rank=1)
+    with pytest.raises(TypeError, match="`memory_bytes`"):
+        dist.coarsen_levels(src, memory("out"), rank=1, memory_bytes="all")
+    with pytest.raises(ValueError, match="`memory_bytes` must be at least 0, got -5"):
+        dist.coarsen_levels(src, memory("out"), rank=1, memory_bytes=-5)
+    P = sc.Partition(np.zeros(16, int))
+    with pytest.raises(ValueError, match="`partitions` says what the levels are: leave `factor`"):
+        dist.coarsen_levels(src, memory("out"), 4, rank=1, partitions=[P])
+    with pytest.raises(ValueError, match="must label the sheaf's 16 vertices"):
+        dist.coarsen_levels(src, memory("out"), rank=1, partitions=[sc.Partition([0, 1])])
+    with pytest.raises(FileExistsError, match="exists and is another's"):
+        dist.coarsen_levels(src, dist.to_store(memory("P"), P).url, rank=1)
+    with pytest.raises(ValueError, match="oversampled"):
+        dist.coarsen_levels(src, memory("out"), rank=1, local_operator="oversampled")
+    with pytest.raises(TypeError, match="`src` must be a SheafStore"):
+        dist.coarsen_levels(grid_sheaf(4), memory("out"), rank=1)

@@ -1,0 +1,132 @@
+"""What a run takes, told before it starts."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+import sheafcoarsen.distributed as dist
+from sheafcoarsen.distributed.memory_estimate import (
+    BASE,
+    NEED,
+    USABLE,
+    bound_of_ranks,
+    check_memory,
+    default_shards,
+)
+from tests.unit.distributed.cases import grid_sheaf
+
+
+def asked(memory, n_shards=3):
+    F = grid_sheaf(12)
+    return dist.estimate(dist.to_store(memory("src"), F, 3000), sc.select(F, 9), 3, n_shards), F
+
+
+def test_an_estimate_adds_up(memory):
+    E, F = asked(memory)
+    size = F.tail_data.nbytes + F.head_data.nbytes
+    assert E.source_bytes == size
+    assert E.n_shards == 3
+    assert size / 3 / 1.5 < E.largest_shard < size / 3 * 1.5
+    assert size / 9 < E.largest_cluster < E.largest_shard
+    assert 0 < E.border_share < 0.5
+    assert E.bytes_moved > 3 * size
+    assert E.scratch_bytes > size
+    C = sc.coarsen(F, sc.select(F, 9), 3)
+    arrays = (C.sheaf.tail_data, C.sheaf.head_data, C.prolongation.data)
+    assert E.out_bytes >= sum(array.nbytes for array in arrays)
+    for word in ("source", "shards", "memory", "moved", "scratch", "result"):
+        assert word in str(E)
+
+
+def test_principal_modes_read_borders_twice(memory):
+    F = grid_sheaf(12)
+    src, P = dist.to_store(memory("src"), F, 3000), sc.select(F, 9)
+    one = dist.estimate(src, P, 3, 3)
+    two = dist.estimate(src, P, 3, 3, "principal")
+    assert two.largest_shard > one.largest_shard
+    assert two.source_bytes == one.source_bytes
+    assert two.bytes_moved > one.bytes_moved
+
+
+def test_more_shards_take_less_memory(memory):
+    F = grid_sheaf(12)
+    src, P = dist.to_store(memory("src"), F, 3000), sc.select(F, 16)
+    sizes = [dist.estimate(src, P, 3, n).largest_shard for n in (1, 4, 16)]
+    assert sizes[0] > 2 * sizes[1] > 3 * sizes[2]
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        (sc.ranks.fixed(3), [3, 2, 3]),
+        (sc.ranks.fixed(3).whole_multiplets(), [3, 2, 3]),
+        (sc.ranks.gap(4), [4, 2, 4]),
+        (sc.ranks.budget(7), [3, 2, 3]),
+        (sc.ranks.kernel(), [9, 2, 5]),
+        (sc.ranks.below(1.0), [9, 2, 5]),
+    ],
+)
+def test_what_is_known_of_ranks(rule, expected):
+    assert bound_of_ranks(rule, np.array([9, 2, 5])).tolist() == expected
+
+
+def test_shards_by_default():
+    assert default_shards(10, float("inf")) == 1
+    assert default_shards(640_000_000, float("inf")) == 10
+    assert default_shards(640_000_000, 5e8) > 30
+    assert default_shards(640_000_000, 1e8) == 640
+    several = [default_shards(640_000_000, 1e9, n) for n in (1, 2, 3, 8, 40, 1000)]
+    assert several == [15, 16, 15, 16, 40, 15]
+
+
+def test_what_is_kept_takes_memory(memory):
+    """R and the coarse maps are as large as the maps themselves where many modes are kept."""
+    F = grid_sheaf(12)
+    src, P = dist.to_store(memory("src"), F, 3000), sc.select(F, 9)
+    few, many = (dist.estimate(src, P, r, 3) for r in (1, 30))
+    made = max(np.bincount(P.labels, F.vertex_dims)) * 30 * 8
+    assert many.task_bytes > few.task_bytes + 2 * made
+    assert few.task_bytes > BASE + NEED * few.largest_shard
+
+
+def test_dense_matrices_take_memory(memory):
+    F = sc.CellularSheaf.constant([[k, k + 1] for k in range(2999)])
+    src, P = dist.to_store(memory("src"), F), np.arange(3000) // 1500
+    few = dist.estimate(src, P, 3)
+    assert few.dense_bytes == 0  # by iteration
+    whole = dist.estimate(src, P, sc.ranks.gap(3))
+    assert whole.dense_bytes == 5 * 8 * 1500**2
+    assert whole.task_bytes > few.task_bytes + whole.dense_bytes / 2
+
+
+def test_what_does_not_fit_is_refused_with_what_would(memory):
+    E, _ = asked(memory, 2)
+
+    def refused(memory, message, **changes):
+        with pytest.raises(MemoryError, match=message):
+            check_memory(dataclasses.replace(E, **changes), memory / USABLE, "it has")
+
+    check_memory(E, E.task_bytes / USABLE, "it has")
+    fixed = BASE + E.dense_bytes
+    found = r"`n_shards` = 2: .* but it has .* of which 80% can be used: (\d+) shards fit"
+    refused(fixed + 0.6 * (E.task_bytes - fixed), found, largest_part=0)
+    refused(BASE, r"`P`: its largest cluster has .* use more clusters")
+    dense = {"dense_bytes": 10**8, "task_bytes": int(3.6e8)}
+    refused(3e8, r"`P`: .* takes about 360 MB with dense matrices", **dense)
+    large = {"largest_part": 10**9, "task_bytes": int(BASE + NEED * 1e9)}
+    refused(1e9, r"`src`: its largest part has 1 GB.* at most 370 MB \(`part_bytes`\)", **large)
+
+
+def test_the_number_of_shards_that_would_fit_fits(memory):
+    E, F = asked(memory, 2)
+    fixed = BASE + E.dense_bytes
+    limit = (fixed + 0.7 * (E.task_bytes - fixed)) / USABLE
+    with pytest.raises(MemoryError) as refused:
+        check_memory(dataclasses.replace(E, largest_part=0), limit, "it has")
+    count = int(re.search(r"(\d+) shards fit", str(refused.value))[1])
+    more = dist.estimate(dist.open_store(memory("src")), sc.select(F, 9), 3, count)
+    check_memory(more, limit, "it has")
+    assert count > 2

@@ -1,0 +1,122 @@
+"""One run at a time."""
+
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from sheafcoarsen.distributed import write_lock
+from sheafcoarsen.distributed.location import Place, place_of
+
+HOLD = """
+import sys, time
+from sheafcoarsen.distributed.write_lock import exclusive
+from sheafcoarsen.distributed.location import place_of
+with exclusive(place_of(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_another_process_holds_it_until_it_dies(url):
+    place = place_of(url("out")) / "work/lock"
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, place.url], stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(BlockingIOError, match="out: another run is writing there"):
+            write_lock.exclusive(place).__enter__()
+        other.kill()
+        other.wait()
+        with write_lock.exclusive(place):
+            pass
+
+
+def test_a_lease_is_held_and_given_back(memory):
+    place = place_of(memory("out")) / "work/lock"
+    with (
+        write_lock.exclusive(place),
+        pytest.raises(BlockingIOError, match=r"process \d+ on .* last seen 0 s ago"),
+    ):
+        write_lock.exclusive(place).__enter__()
+    assert place.find() is None
+    with write_lock.exclusive(place):
+        pass
+
+
+def test_a_lease_that_nobody_renewed_is_void(memory):
+    place = place_of(memory("out")) / "work/lock"
+    place.note({"owner": "another", "holder": "it"})
+    written_ago(place, write_lock.LEASE - 2)
+    with pytest.raises(BlockingIOError, match="last seen 8[789] s ago; if it died, .* free 90 s"):
+        write_lock.exclusive(place).__enter__()
+    written_ago(place, write_lock.LEASE + 1)
+    with write_lock.exclusive(place):
+        assert place.read_note()["owner"] != "another"
+
+
+def written_ago(place, seconds):
+    fs, path = place.file_system()
+    fs.store[path].modified = datetime.now(UTC) - timedelta(seconds=seconds)
+
+
+def test_clocks_of_holders_do_not_matter(memory, monkeypatch):
+    """A holder that died, with its clock an hour ahead, is waited for as long as any other."""
+    place = place_of(memory("out")) / "work/lock"
+    with monkeypatch.context() as context:
+        now = time.time()
+        context.setattr(time, "time", lambda: now + 3600)
+        held = write_lock.exclusive(place)
+        held.__enter__()
+        note = place.read_note()
+        held.__exit__(None, None, None)
+    place.note(note)
+    written_ago(place, write_lock.LEASE + 1)
+    with write_lock.exclusive(place):
+        pass
+
+
+@pytest.mark.parametrize("note", [{}, {"owner": 3}, {"run": "of another version"}])
+def test_a_lease_of_another_version_counts(note, memory):
+    place = place_of(memory("out")) / "work/lock"
+    place.note(note)
+    with pytest.raises(BlockingIOError, match="another run is writing there"):
+        write_lock.exclusive(place).__enter__()
+    assert (place_of(memory("out")) / "work").names() == ["lock"]
+
+
+def test_a_file_system_without_times(memory, monkeypatch):
+    place = place_of(memory("out")) / "work/lock"
+    place.note({"owner": "another", "holder": "it"})
+
+    def modified(*_):
+        raise NotImplementedError
+
+    monkeypatch.setattr(type(place.file_system()[0]), "modified", modified)
+    with pytest.raises(BlockingIOError, match=r"if it died, remove memory://.*work/lock\)"):
+        write_lock.exclusive(place).__enter__()
+
+
+def test_a_lease_is_renewed(memory, monkeypatch):
+    monkeypatch.setattr(write_lock, "RENEWAL", 0.02)
+    place = place_of(memory("out")) / "work/lock"
+    with write_lock.exclusive(place):
+        begin = place.modified()
+        deadline = time.monotonic() + 10
+        while place.modified() == begin:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+
+def test_of_two_at_the_same_moment_the_last_has_it(url, monkeypatch):
+    place = Place(f"file://{url('out')}/work/lock")  # as an address, which gets a lease
+    monkeypatch.setattr(
+        write_lock.time,
+        "sleep",
+        lambda _: place.note({"owner": "another", "holder": "it"}),
+    )
+    with pytest.raises(BlockingIOError, match="another run"), write_lock.exclusive(place):
+        pass
+    assert place.read_note()["owner"] == "another"

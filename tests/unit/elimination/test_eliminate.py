@@ -1,0 +1,282 @@
+"""`eliminate` and its result: known answers, bad input, new maps, sizes."""
+
+import dataclasses
+import warnings
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf
+from sheafcoarsen.elimination import _eliminate
+from tests.support.helpers import assert_residual
+from tests.support.kernels import JIT_IS_OFF
+
+KARATE = CellularSheaf.constant(nx.karate_club_graph())
+
+
+def path(n, dim=1, **options):
+    return CellularSheaf.constant(nx.path_graph(n), dim=dim, **options)
+
+
+def test_resistances_in_series_and_in_parallel():
+    F = CellularSheaf.constant([[0, 1], [1, 2], [0, 3], [3, 2]], weight=[2.0, 2.0, 3.0, 3.0])
+    K = sc.eliminate(F, keep=[0, 2])
+    assert K.kept.tolist() == [0, 2]
+    assert K.eliminated.tolist() == [1, 3]
+    L = sc.laplacian(K.sheaf).toarray()
+    assert_residual(L - 2.5 * np.array([[1, -1], [-1, 1]]), 5.0, n=4)
+    assert K.sheaf.edge_dims.tolist() == [1]  # both ways say the same
+    assert K.sheaf.tail_map(0) > 0
+
+
+def test_eliminated_vertices_ascend_whatever_their_turn_was():
+    K = sc.eliminate(path(5), keep=[0])
+    assert K.steps.vertices.tolist() == [4, 3, 2, 1]
+    assert K.eliminated.tolist() == [1, 2, 3, 4]
+
+
+def test_a_mask_and_numbers_keep_the_same():
+    mask = np.zeros(34, bool)
+    mask[[0, 11]] = True
+    assert np.array_equal(sc.eliminate(KARATE, keep=mask).kept, sc.eliminate(KARATE, [11, 0]).kept)
+
+
+def test_no_neighbors_one_and_two():
+    F = CellularSheaf.constant([[0, 1], [1, 2], [2, 0], [2, 3]], n_vertices=5)
+    kept = [sc.eliminate(F, max_neighbors=k).kept.tolist() for k in (0, 1, 2)]
+    assert kept == [[0, 1, 2, 3], [0, 1, 2], []]
+
+
+def test_all_may_go():
+    K = sc.eliminate(path(9, dim=2))
+    assert K.sheaf.n_vertices == K.sheaf.dim_c0 == K.sheaf.n_edges == 0
+    assert K.extend(np.zeros(0)).tolist() == [0.0] * 18
+    assert K.prolongation.shape == (18, 0)
+    assert K.reduce(np.ones((18, 2))).shape == (0, 2)
+    assert sc.eliminate(CellularSheaf.constant([], n_vertices=0)).kept.size == 0
+
+
+def test_a_grounded_tree_is_solved_by_going_there_and_back():
+    """The current into each vertex of a path that is grounded at one end."""
+    F = CellularSheaf([[0, 0], [0, 1], [1, 2]], [[[1.0]]] * 3, [[[0.0]], [[1.0]], [[1.0]]])
+    K = sc.eliminate(F)
+    x = K.extend(np.zeros(0), [1.0, 1.0, 1.0])
+    assert np.allclose(x, [3, 5, 6], rtol=1e-14)
+
+
+def test_what_is_kept_untouched_has_its_maps():
+    F = CellularSheaf.random(nx.complete_graph(5), 2, 3, seed=3)
+    K = sc.eliminate(F)
+    assert K.sheaf.tail_data.tolist() == F.tail_data.tolist()
+    assert K.sheaf.head_data.tolist() == F.head_data.tolist()
+    assert K.sheaf.edges.tolist() == F.edges.tolist()
+
+
+def test_an_edge_that_is_turned_round_changes_sign():
+    F = CellularSheaf.random(nx.complete_graph(4), 2, 3, seed=3)
+    turned = CellularSheaf.from_flat(
+        F.edges[:, ::-1], F.head_data, F.tail_data, F.vertex_dims, F.edge_dims
+    )
+    K = sc.eliminate(turned)
+    assert K.sheaf.edges.tolist() == F.edges.tolist()
+    assert np.array_equal(sc.laplacian(K.sheaf).toarray(), sc.laplacian(F).toarray())
+    assert np.array_equal(K.sheaf.tail_data, -F.tail_data)
+
+
+@pytest.mark.parametrize("keep", [None, [0, 4]])
+def test_no_columns_stay_none(keep):
+    K = sc.eliminate(path(9), keep=keep)
+    assert K.extend(np.zeros((K.sheaf.dim_c0, 0))).shape == (9, 0)
+    assert K.reduce(np.zeros((9, 0))).shape == (K.sheaf.dim_c0, 0)
+
+
+def test_names_stay_with_their_vertices():
+    F = CellularSheaf.constant(nx.relabel_nodes(nx.path_graph(4), {k: f"v{k}" for k in range(4)}))
+    assert sc.eliminate(F, keep=[1, 3]).sheaf.vertex_labels == ("v1", "v3")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+def test_the_scalar_type_is_kept(dtype):
+    F = CellularSheaf.random(nx.cycle_graph(6), 2, 2, seed=5, dtype=dtype)
+    K = sc.eliminate(F, keep=[0, 3])
+    z = np.ones(4, dtype)
+    assert K.sheaf.dtype == K.extend(z).dtype == K.reduce(np.ones(12, dtype)).dtype == dtype
+    assert K.prolongation.dtype == dtype
+    assert K.extend(z.astype(complex)).dtype == np.result_type(dtype, complex)
+    b = np.full(12, 1j, np.complex64)  # a complex right side makes a complex solution
+    x, unit = K.extend(z, b), K.extend(0 * z, np.ones(12, dtype))
+    assert x.dtype == np.result_type(dtype, np.complex64)
+    assert_residual(x - K.extend(z) - 1j * unit, 1.0, x, n=12, eps=np.finfo(np.float32).eps)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_scales_change_nothing_but_scales(scale):
+    F = CellularSheaf.random(nx.cycle_graph(6), 2, 2, seed=5)
+    scaled = F.with_maps(scale * F.tail_data, scale * F.head_data)
+    K, S = sc.eliminate(F, keep=[0, 3]), sc.eliminate(scaled, keep=[0, 3])
+    L, wanted = sc.laplacian(S.sheaf).toarray() / scale / scale, sc.laplacian(K.sheaf).toarray()
+    assert_residual(L - wanted, wanted, n=4)
+    b, share = np.arange(12.0), min(scale, 1.0)
+    x, wanted = S.extend(np.zeros(4), share * b) / share, K.extend(np.zeros(4), b)
+    assert_residual(x * scale * scale - wanted, wanted, 10.0, n=12)
+    assert_residual(S.extend(np.ones(4)) - K.extend(np.ones(4)), 10.0, n=12)
+
+
+def test_new_maps_on_the_same_graph():
+    rng = np.random.default_rng(3)
+    F = CellularSheaf.random(nx.karate_club_graph(), 2, 2, seed=5)
+    G = F.with_maps(rng.standard_normal(F.tail_data.shape), rng.standard_normal(F.head_data.shape))
+    K = sc.eliminate(F, keep=[4])
+    R = K.refresh(G)
+    fresh = sc.eliminate(G, keep=[4])
+    assert R.fine is G
+    assert np.array_equal(R.kept, K.kept)
+    assert np.array_equal(R.sheaf.edges, fresh.sheaf.edges)
+    assert abs(sc.laplacian(R.sheaf) - sc.laplacian(fresh.sheaf)).max() < 1e-12
+    assert abs(sc.laplacian(R.sheaf) - sc.laplacian(K.sheaf)).max() > 0.1
+
+
+@pytest.mark.parametrize("most", [2, 4])
+def test_what_the_graph_decides_is_kept_for_new_maps(most, monkeypatch):
+    """To the bit what elimination is from the start, also where loops vanish."""
+    graph = nx.MultiGraph(nx.gnm_random_graph(60, 75, seed=4))
+    graph.add_edges_from([*list(graph.edges())[:9], (3, 3), (8, 8)])
+    F = CellularSheaf.random(graph, 2, 2, kind="orthogonal", seed=5)
+    turns = np.random.default_rng(2).permutation(F.tail_data.reshape(-1, 2, 2))
+    flat = np.tile(np.eye(2), (F.n_edges, 1, 1))
+    maps = [(turns, F.head_data), (flat, flat), (flat, -flat), (F.tail_data, F.head_data)]
+    K, listed = sc.eliminate(F, keep=[5], max_neighbors=most), []
+    real = _eliminate.links_of
+    monkeypatch.setattr(_eliminate, "links_of", lambda *args: listed.append(0) or real(*args))
+    for tail, head in maps:
+        G = F.with_maps(tail, head)
+        for R in (K.refresh(G), K.refresh(G), K.refresh(F).refresh(G)):
+            assert len(R.kept) > len(K.kept) or len(listed) == 1
+            fresh = sc.eliminate(G, keep=K.kept, max_neighbors=most)
+            assert np.array_equal(R.kept, fresh.kept)
+            for name in ("edges", "edge_dims", "tail_data", "head_data"):
+                assert np.array_equal(getattr(R.sheaf, name), getattr(fresh.sheaf, name))
+            for one, other in zip(R.steps, fresh.steps, strict=True):
+                assert np.array_equal(one, other)
+            listed[:] = [0]
+
+
+def test_new_maps_go_through_star_mesh_too():
+    star = CellularSheaf.constant(nx.star_graph(4))
+    K = sc.eliminate(star, keep=[1, 2, 3, 4], max_neighbors=4)
+    R = K.refresh(star.with_maps(2 * star.tail_data, 2 * star.head_data))
+    assert R.max_neighbors == 4
+    assert R.kept.tolist() == [1, 2, 3, 4]
+    assert R.refresh(star).sheaf.tail_data.tolist() == K.sheaf.tail_data.tolist()
+
+
+def test_new_maps_on_another_graph_are_refused():
+    K = sc.eliminate(path(5))
+    with pytest.raises(ValueError, match=r"its edges differ.*use eliminate for another graph"):
+        K.refresh(path(6))
+    with pytest.raises(TypeError, match="CellularSheaf"):
+        K.refresh("path")
+
+
+def test_the_result_is_read_only_and_can_be_put_together_again():
+    K = sc.eliminate(KARATE)
+    P = K.prolongation
+    for array in (K.kept, K.eliminated, *K.steps[:5], P.data, P.indices, P.indptr):
+        assert not array.flags.writeable
+    assert dataclasses.replace(K, max_neighbors=2).sheaf is K.sheaf
+    with pytest.raises(ValueError, match="does not fit together"):
+        dataclasses.replace(K, sheaf=KARATE)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        K.kept = None
+
+
+@pytest.mark.parametrize(
+    ("keep", "error", "message"),
+    [
+        ([34], ValueError, r"`keep\[0\]` = 34 is out of range for 34 vertices"),
+        ([0, -1], ValueError, r"`keep\[1\]` = -1 is out of range"),
+        ([0.5], ValueError, "`keep` must hold whole numbers"),
+        (["0"], TypeError, "`keep` must hold integers"),
+        (3, ValueError, "`keep` must be 1-dimensional"),
+        (np.zeros(33, bool), ValueError, r"`keep`, a mask, must have shape \(34,\), got \(33,\)"),
+        ([[0, 1]], ValueError, "`keep` must be 1-dimensional"),
+    ],
+    ids=["beyond", "negative", "half", "text", "a number", "a short mask", "a matrix"],
+)
+def test_vertices_that_are_none_are_refused(keep, error, message):
+    with pytest.raises(error, match=message):
+        sc.eliminate(KARATE, keep=keep)
+
+
+@pytest.mark.parametrize(("most", "error"), [(-1, ValueError), (2.5, TypeError), (True, TypeError)])
+def test_a_number_of_neighbors_that_is_none_is_refused(most, error):
+    with pytest.raises(error, match="`max_neighbors` must be"):
+        sc.eliminate(KARATE, max_neighbors=most)
+
+
+def test_what_is_no_sheaf_is_refused():
+    with pytest.raises(TypeError, match="CellularSheaf"):
+        sc.eliminate(nx.path_graph(3))
+
+
+@pytest.mark.parametrize("call", ["extend", "reduce", "both"])
+def test_cochains_of_another_shape_are_refused(call):
+    K = sc.eliminate(KARATE)
+    n = K.sheaf.dim_c0
+    if call == "extend":
+        with pytest.raises(ValueError, match=rf"dim_c0 = {n} of the sheaf that is left"):
+            K.extend(np.zeros(34))
+    elif call == "reduce":
+        with pytest.raises(ValueError, match="dim_c0 = 34 of the fine sheaf"):
+            K.reduce(np.zeros(n))
+    else:
+        with pytest.raises(ValueError, match=r"`b` must have as many columns as `z`"):
+            K.extend(np.zeros((n, 2)), np.zeros((34, 3)))
+
+
+def test_growth_tells_where_maps_expand():
+    n, one = 40, np.ones((39, 1, 1))
+    edges = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    assert sc.eliminate(path(n), keep=[0]).growth <= n
+    # x_v = x_u / 2, so that right sides halve on their way; the other way round they double
+    halves = sc.eliminate(CellularSheaf(edges, one, 2 * one), keep=[0])
+    doubles = sc.eliminate(CellularSheaf(edges, 2 * one, one), keep=[0])
+    assert halves.growth <= 2 < 2.0 ** (n - 3) < doubles.growth < 2.0**n
+    assert sc.eliminate(KARATE, keep=np.arange(34)).growth == 1
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_a_solve_does_without_where_maps_expand():
+    n = 3000
+    F = CellularSheaf.random(nx.path_graph(n), 2, 2, seed=3)
+    assert sc.eliminate(F).growth == np.inf
+    L = sc.laplacian(F)
+    b = L @ np.random.default_rng(1).standard_normal(2 * n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sc.SingularProblemWarning)  # its kernel is nearly larger
+        x = sc.Solver(F)(b)
+    assert np.linalg.norm(L @ x - b) < 1e-7 * np.linalg.norm(b)
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_a_long_chain_keeps_its_resistance():
+    n = 100_000
+    K = sc.eliminate(path(n), keep=[0, n - 1])
+    L = sc.laplacian(K.sheaf).toarray() * (n - 1)
+    assert np.abs(L - [[1, -1], [-1, 1]]).max() < 1e-9
+    x = K.extend([0.0, 1.0])
+    assert np.abs(x - np.linspace(0, 1, n)).max() < 1e-9
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_maps_may_grow_and_decay_along_a_chain():
+    n = 3000  # by 2^3000 all in all, far beyond doubles
+    edges = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    F = CellularSheaf(edges, np.ones((n - 1, 1, 1)), np.full((n - 1, 1, 1), 2.0))
+    K = sc.eliminate(F, keep=[0, n - 1])
+    L = sc.laplacian(K.sheaf).toarray()
+    assert np.isfinite(L).all()
+    assert abs(L[0, 0]) < 1e-300
+    assert abs(L[1, 1] - 3.0) < 1e-12  # x_v = 2^-k x_0 would be free of energy: the far end pays

@@ -1,0 +1,93 @@
+"""Cochains through the steps, and the prolongation."""
+
+from types import SimpleNamespace
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf
+from sheafcoarsen.elimination import _eliminate
+from tests.support import poison, reference
+from tests.support.helpers import assert_residual
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("most", [2, 5])
+def test_the_prolongation_is_the_extension_and_galerkin_the_schur_complement(dtype, most):
+    graph = nx.disjoint_union(nx.grid_2d_graph(4, 4), nx.lollipop_graph(5, 9))
+    kind = "orthogonal" if most > 2 else "general"
+    F = CellularSheaf.random(graph, 2, 2, kind=kind, seed=5, dtype=dtype)
+    K = sc.eliminate(F, keep=[0, 15, 16], max_neighbors=most)
+    P = K.prolongation
+    assert P.has_canonical_format
+    n, R = F.dim_c0, P.toarray()
+    assert_residual(R - K.extend(np.eye(K.sheaf.dim_c0, dtype=dtype)), R, n=n)
+    assert_residual(R[:, :2] - K.extend(np.eye(K.sheaf.dim_c0, 2, dtype=dtype)), R, n=n)
+    L = sc.laplacian(F).toarray()
+    assert_residual(R.conj().T @ L @ R - sc.laplacian(K.sheaf).toarray(), R, L, R, n=n)
+    assert_residual(K.reduce(np.eye(n, dtype=dtype)) - R.conj().T, R, n=n)  # its adjoint
+
+
+def test_a_chain_depends_on_its_two_ends_alone():
+    K = sc.eliminate(CellularSheaf.constant(nx.path_graph(50)), keep=[0, 25, 49])
+    assert (np.diff(K.prolongation.indptr) <= 2).all()
+
+
+def test_single_precision_is_worked_on_in_double():
+    n = 400
+    edges, ones = np.array(nx.path_graph(n).edges), np.ones((n - 1, 1, 1), np.float32)
+    F = CellularSheaf(edges, ones, ones)
+    right = sc.eliminate(F, keep=[0, n - 1]).reduce(np.ones(n, np.float32))
+    assert right.dtype == np.float32
+    assert np.abs(right - n / 2).max() <= 2 * np.spacing(np.float32(n / 2))
+
+
+def test_columns_are_taken_one_by_one():
+    F = CellularSheaf.random(nx.karate_club_graph(), 2, 3, seed=5)
+    K = sc.eliminate(F)
+    rng = np.random.default_rng(5)
+    z, b = rng.standard_normal((K.sheaf.dim_c0, 3)), rng.standard_normal((F.dim_c0, 3))
+    x, pooled = K.extend(z, b), K.reduce(b)
+    for j in range(3):
+        assert_residual(x[:, j] - K.extend(z[:, j], b[:, j]), x, n=F.dim_c0)
+        assert_residual(pooled[:, j] - K.reduce(b[:, j]), pooled, n=F.dim_c0)
+    assert_residual(K.extend(z, 0 * b) - K.extend(z), K.extend(z), n=F.dim_c0)
+    assert np.linalg.norm(x - K.extend(z)) > 0.1 * np.linalg.norm(x)
+
+
+@pytest.mark.parametrize("dim", [1, 2])
+def test_one_right_side_comes_back_as_several_do(dim):
+    """To the same bits, with numbers that are complex."""
+    F = sc.CellularSheaf.random(nx.karate_club_graph(), dim, dim, seed=3, dtype=complex)
+    K, rng = sc.eliminate(F, keep=[0]), np.random.default_rng(3)
+    b = rng.standard_normal((F.dim_c0, 2)) + 1j * rng.standard_normal((F.dim_c0, 2))
+    z = rng.standard_normal((K.sheaf.dim_c0, 2)) * (1 + 1j)
+    both = K.extend(z, b)
+    assert abs(both - K.extend(z)).max() > 0.1
+    for j in range(2):
+        assert np.array_equal(K.extend(z[:, j], b[:, j]), both[:, j])
+        assert np.array_equal(K.extend(z[:, j]), K.extend(z)[:, j])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+@pytest.mark.parametrize("seed", range(40))
+def test_every_entry_is_computed_where_stalks_are_empty(seed, dtype, monkeypatch):
+    """Also of one column, with as many neighbours as these have dimensions together."""
+    monkeypatch.setattr(_eliminate, "np", SimpleNamespace(**{**vars(np), **poison.NAMES}))
+    rng = np.random.default_rng(seed)
+    graph = nx.gnm_random_graph(7, 8, seed=seed)
+    dims, heights = rng.integers(0, 3, 7), rng.integers(0, 3, 8)
+    if seed == 0:
+        graph, dims, heights = [(0, 1), (1, 2), (2, 3), (1, 3)], [2, 0, 1, 2], 2
+    F = CellularSheaf.random(graph, dims, heights, seed=seed, dtype=dtype)
+    K = sc.eliminate(F, keep=[0])
+    wanted = reference.schur_complement(F, K.kept.tolist())
+    eps = np.finfo(dtype).eps
+    z = np.ones((K.sheaf.dim_c0, 2), dtype) * np.array([1, 2], dtype)
+    expected = np.zeros((F.dim_c0, 2), wanted.extension.dtype)
+    expected[wanted.kept], expected[wanted.eliminated] = z, wanted.extension @ z
+    size = np.linalg.norm(expected) / min(wanted.smallest, 1.0) ** 2
+    for x, column in ((K.extend(z), slice(None)), (K.extend(z[:, 1]), 1)):
+        assert_residual(x - expected[:, column], size, n=F.dim_c0, eps=eps)

@@ -1,0 +1,376 @@
+"""How many levels there are, where they end, and which options they take."""
+
+import re
+import warnings
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf, Partition, gallery
+from tests.support import reference
+from tests.support.strategies import (
+    mode_counts,
+    partitions,
+    sheaves,
+)
+from tests.unit.coarsening.test_coarsen import blocks_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+
+
+@st.composite
+def descents(draw, min_levels=0, **options):
+    """Draw (F, partitions, ranks): one partition and one entry of ranks per level.
+
+    There are any clusters, one, or as many as vertices.
+    """
+    F = draw(sheaves(**options))
+    given_, ranks, n = [], [], F.n_vertices
+    for _ in range(draw(st.integers(min_levels, 3))):
+        P = draw(partitions(n))
+        given_.append(P)
+        ranks.append(
+            draw(mode_counts(P) | st.just(sc.ranks.kernel()) | st.just(sc.ranks.budget(4)))
+        )
+        n = P.n_clusters
+    return F, given_, ranks
+
+
+@st.composite
+def hierarchies(draw, loops=(True, False), **options):
+    F, given_, ranks = draw(descents(**options))
+    operator = draw(st.sampled_from(["internal", "principal", "oversampled"]))
+    options = {"loops": draw(st.sampled_from(loops)), "compress": draw(st.booleans())}
+    with warnings.catch_warnings():  # that a kernel is empty, which has tests of its own
+        warnings.simplefilter("ignore", sc.SingularProblemWarning)
+        return sc.coarsen_levels(
+            F, partitions=given_, rank=ranks, local_operator=operator, **options
+        )
+
+
+def composite(H):
+    """The whole way as one coarsening of the oracle, R_0 R_1 ... as blocks.
+
+    With the fine vertices under each coarsest one.
+    """
+    labels = np.arange(H.fine.n_vertices)
+    for C in H:
+        labels = C.partition.labels[labels]
+    P, R = Partition(labels), np.eye(H.fine.dim_c0)
+    for C in H:
+        R = R @ C.prolongation.toarray()
+    columns = H.sheaves[-1].vertex_offsets
+    return (
+        P,
+        R,
+        [
+            R[reference.cluster_coordinates(H.fine, P, a), columns[a] : columns[a + 1]]
+            for a in range(P.n_clusters)
+        ],
+    )
+
+
+def block_size(H):
+    """Largest block of any level, times the levels whose rounding adds up."""
+    return sum(max((max(R_a.shape) for R_a in blocks_of(C)), default=1) for C in H) + 1
+
+
+# ---------------------------------------------------------------- how many levels
+
+
+def grid(n=20, **options):
+    return gallery.bundle(nx.grid_2d_graph(n, n), 2, noise=0.3, seed=3, **options)
+
+
+def test_levels_are_made_while_there_are_more_than_min_vertices():
+    H = sc.coarsen_levels(grid(), factor=3.5, min_vertices=33, rank=3)
+    assert [G.n_vertices for G in H.sheaves] == [400, 115, 33]
+    assert H.stopped_because == "33 vertices are at most `min_vertices` = 33"
+    H = sc.coarsen_levels(grid(), factor=3.5, min_vertices=32, rank=3)
+    assert [G.n_vertices for G in H.sheaves] == [400, 115, 33, 10]
+    H = sc.coarsen_levels(grid(), rank=3)
+    assert [G.n_vertices for G in H.sheaves] == [400, 40]
+    H = sc.coarsen_levels(grid(10), rank=3)
+    assert (len(H), H.sheaves, H.stopped_because) == (
+        0,
+        (H.fine,),
+        "100 vertices are at most `min_vertices` = 100",
+    )
+
+
+def test_exactly_so_many_levels_as_were_asked_for():
+    for n_levels in range(4):
+        H = sc.coarsen_levels(grid(), 4, n_levels, rank=3)
+        assert [G.n_vertices for G in H.sheaves] == [400, 100, 25, 7][: n_levels + 1]
+        assert H.stopped_because == f"`n_levels` = {n_levels}"
+
+
+def test_levels_end_where_they_cannot_shrink():
+    F = grid()
+    H = sc.coarsen_levels(F, 4, 9, rank=3)
+    assert [G.n_vertices for G in H.sheaves] == [400, 100, 25, 7, 2, 1]
+    assert H.stopped_because == "level 5 cannot shrink: it starts from 1 vertices"
+    two = sc.disjoint_union([F, F, F])[0]
+    H = sc.coarsen_levels(two, 20, 9, rank=3)
+    assert [G.n_vertices for G in H.sheaves] == [1200, 60, 3]
+    assert H.stopped_because == "level 2 cannot shrink: none of its 3 vertices is linked to another"
+    assert (
+        sc.coarsen_levels(CellularSheaf.constant([[0, 0]], n_vertices=3), n_levels=1, rank=1).levels
+        == ()
+    )
+    H = sc.coarsen_levels(F, 1.001, rank=3)
+    assert (
+        H.stopped_because
+        == "level 0 cannot shrink: `factor` = 1.001 makes 400 clusters of 400 vertices"
+    )
+    noisy = CellularSheaf.random(nx.complete_graph(200), 2, 2, seed=3)
+    with pytest.warns(sc.SingularProblemWarning, match="level 0: no cluster has a local") as caught:
+        H = sc.coarsen_levels(noisy, rank=sc.ranks.kernel())
+    assert [w.filename for w in caught] == [__file__]
+    assert (len(H), H.stopped_because) == (0, "level 0 would keep no mode of any cluster")
+    H = sc.coarsen_levels(noisy, rank=0)  # as asked for
+    assert (len(H), H.stopped_because) == (0, "level 0 would keep no mode of any cluster")
+    nothing = CellularSheaf.from_flat([], [], [], [], [])
+    assert sc.coarsen_levels(nothing, n_levels=1, rank=1).stopped_because.endswith(
+        "it starts from 0 vertices"
+    )
+
+
+@pytest.mark.parametrize("operator", ["internal", "oversampled"])
+def test_a_level_of_ones_own_that_keeps_nothing_is_told(operator):
+    noisy, P = grid(6), Partition(np.arange(36) // 9)
+    Q, rank = Partition([0, 0, 1, 1]), [sc.ranks.kernel()] * 2
+    with pytest.warns(sc.SingularProblemWarning, match="level 0: ") as caught:
+        H = sc.coarsen_levels(noisy, partitions=[P, Q], rank=rank, local_operator=operator)
+    assert [w.filename for w in caught] == [__file__]  # level 1 has nothing to lose
+    assert [G.dim_c0 for G in H.sheaves] == [72, 0, 0]
+
+
+def test_sections_that_end_after_some_levels_are_no_surprise():
+    """`stopped_because` says it; the levels that there are hold what was asked for."""
+    F = gallery.cycle(60, np.array([[0.6, -0.8], [0.8, 0.6]]))
+    H = sc.coarsen_levels(F, 10, min_vertices=1, rank=sc.ranks.kernel())
+    assert len(H) == 1
+    assert H.stopped_because == "level 1 would keep no mode of any cluster"
+
+
+@pytest.mark.parametrize("small", [1, 2, 7, 10])
+def test_large_components_have_their_share_of_clusters(small):
+    """Hundreds of small components hold a cluster each, and the large one is cut as if alone."""
+    parts = [nx.random_regular_graph(4, 1500, seed=1), *[nx.path_graph(small)] * 300]
+    F = CellularSheaf.constant(nx.disjoint_union_all(parts))
+    H = sc.coarsen_levels(F, factor=10, n_levels=2, rank=1)
+    assert [G.n_vertices for G in H.sheaves] == [1500 + 300 * small, 300 + 150, 300 + 15]
+    sizes = H[0].partition.sizes[np.unique(H[0].partition.labels[:1500])]
+    assert abs(len(sizes) - 150) <= 3  # where all are alike, a small one may be cut
+    assert sizes.max() <= 25
+    assert len(np.unique(H[0].partition.labels[1500:])) + len(sizes) == 450
+    larger = sc.disjoint_union([grid(4)] * 40)[0]  # 16 vertices each, more than `factor`
+    H = sc.coarsen_levels(larger, factor=10, n_levels=1, rank=1)
+    assert H[0].partition.n_clusters == 64
+
+
+def test_clusters_beyond_vertices_end_the_levels():
+    few = CellularSheaf.constant([[0, 1]], n_vertices=30)
+    H = sc.coarsen_levels(few, 1.5, rank=1, min_vertices=1)
+    assert H.levels == ()
+    assert H.stopped_because == (
+        "level 0 cannot shrink: `factor` = 1.5 makes 30 clusters of 30 vertices"
+    )
+
+
+def test_components_are_never_joined():
+    F = sc.disjoint_union([grid(3)] * 30)[0]
+    H = sc.coarsen_levels(F, 50, n_levels=1, rank=3)
+    assert [G.n_vertices for G in H.sheaves] == [270, 30]
+    assert H[0].sheaf.n_edges == 30  # loops
+
+
+def test_every_option_reaches_its_levels():
+    F = grid()
+    plain = sc.coarsen_levels(F, 4, 2, rank=3)
+    for C in plain:
+        assert (C.modes.local_operator, C.loops, C.crossing_rows) == ("internal", True, None)
+        np.testing.assert_array_equal(
+            C.partition.labels, sc.select(C.fine, C.partition.n_clusters).labels
+        )
+    assert all(
+        C.modes.local_operator == "principal"
+        for C in sc.coarsen_levels(F, 4, 2, rank=3, local_operator="principal")
+    )
+    assert not any(C.loops for C in sc.coarsen_levels(F, 4, 2, rank=3, loops=False))
+    assert all(
+        C.crossing_rows is not None for C in sc.coarsen_levels(F, 4, 2, rank=3, compress=False)
+    )
+    for options in ({"seed": 5}, {"method": "matching"}):
+        for C in sc.coarsen_levels(F, 4, 2, rank=3, **options):
+            expected = sc.select(C.fine, C.partition.n_clusters, **options).labels
+            np.testing.assert_array_equal(C.partition.labels, expected)
+            assert (expected != sc.select(C.fine, C.partition.n_clusters).labels).any()
+
+
+def test_a_progress_bar_is_shown_when_asked_for(capsys):
+    sc.coarsen_levels(grid(), 4, 1, rank=3)
+    assert capsys.readouterr().err == ""
+    sc.coarsen_levels(grid(), 4, 1, rank=3, progress=True)
+    assert "local modes" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+SIX = CellularSheaf.random(nx.path_graph(6), 2, 2, seed=3)
+
+
+THREE, TWO = Partition([0, 0, 1, 1, 2, 2]), Partition([0, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        (
+            {"partitions": [TWO]},
+            ValueError,
+            "`partitions[0]` must label the sheaf's 6 vertices, got a partition of 3",
+        ),
+        (
+            {"partitions": [THREE, THREE]},
+            ValueError,
+            "`partitions[1]` must label the 3 clusters of `partitions[0]`, got a partition of 6",
+        ),
+        (
+            {"partitions": THREE},
+            TypeError,
+            "`partitions` must be a sequence of Partitions, one per level, got a single one: [P]",
+        ),
+        (
+            {"partitions": 3},
+            TypeError,
+            "`partitions` must be a sequence of Partitions, one per level, got int",
+        ),
+        (
+            {"partitions": [[0, 0, 0, 1, 1, 1]]},
+            TypeError,
+            "`partitions[0]` must be a Partition, got list: Partition(labels) makes",
+        ),
+        (
+            {"partitions": [THREE], "factor": 3},
+            ValueError,
+            "`partitions` says what the levels are: leave `factor` out",
+        ),
+        (
+            {"partitions": [THREE], "n_levels": 1},
+            ValueError,
+            "`partitions` says what the levels are: leave `n_levels` out",
+        ),
+        ({"partitions": [THREE], "min_vertices": 5}, ValueError, "leave `min_vertices` out"),
+        ({"partitions": [THREE], "method": "metis"}, ValueError, "leave `method` out"),
+        ({"partitions": [THREE], "seed": 3}, ValueError, "leave `seed` out"),
+        ({"partitions": [THREE], "factor": np.ones(2)}, ValueError, "leave `factor` out"),
+        (
+            {"partitions": [THREE, TWO], "rank": [1]},
+            ValueError,
+            "`rank` must have one entry per level, 2 in all, got 1",
+        ),
+        (
+            {"partitions": [THREE, TWO], "rank": [1, [1, 2, 3]]},
+            ValueError,
+            "level 1: `rank` must hold one integer per cluster, 2 in all",
+        ),
+        ({"partitions": [THREE], "rank": [-1]}, ValueError, "`rank[0]` must be at least 0, got -1"),
+        ({"rank": -1}, ValueError, "`rank` must be at least 0, got -1"),
+        ({"rank": 1.5}, TypeError, "`rank` must be an integer"),
+        ({"rank": [2, "kernel"]}, TypeError, "`rank[1]` must be an integer"),
+        (
+            {"rank": np.array([2, 3])},
+            TypeError,
+            "got an array of shape (2,): list(rank) is one rank per level, [rank] the ranks of one",
+        ),
+        ({"rank": sc.local_modes(SIX, THREE, 4)}, TypeError, "`rank` must be an integer"),
+        (
+            {"rank": [2, 3], "n_levels": 3},
+            ValueError,
+            "`rank` must have one entry per level, 3 in all, got 2",
+        ),
+        (
+            {"factor": 1},
+            ValueError,
+            "`factor` must be above 1 and finite, got 1: it is the number of vertices per cluster",
+        ),
+        ({"factor": 0.1}, ValueError, "`factor` must be above 1 and finite, got 0.1"),
+        ({"factor": np.nan}, ValueError, "`factor` must be above 1 and finite, got nan"),
+        ({"factor": np.inf}, ValueError, "`factor` must be above 1 and finite, got inf"),
+        ({"factor": "10"}, TypeError, "`factor` must be a real number"),
+        ({"n_levels": -1}, ValueError, "`n_levels` must be at least 0, got -1"),
+        ({"n_levels": 2.0}, TypeError, "`n_levels` must be an integer"),
+        ({"min_vertices": 0}, ValueError, "`min_vertices` must be at least 1, got 0"),
+        (
+            {"n_levels": 2, "min_vertices": 5},
+            ValueError,
+            "`n_levels` = 2 and `min_vertices` = 5 both say when to stop: leave one",
+        ),
+        ({"method": "best"}, ValueError, "`method` must be one of"),
+        ({"local_operator": "best"}, ValueError, "`local_operator` must be one of"),
+        ({"loops": "no"}, TypeError, "`loops` must be True or False"),
+        ({"compress": 1}, TypeError, "`compress` must be True or False"),
+        ({"seed": -1}, ValueError, "`seed` must be at least 0"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(options, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        sc.coarsen_levels(SIX, **{"rank": 1, **options})
+
+
+def test_errors_name_their_level():
+    large = CellularSheaf.constant(nx.path_graph(2000))
+    with pytest.raises(
+        ValueError, match='level 0: `n_clusters` must be at most 500 for method "spectral"'
+    ):
+        sc.coarsen_levels(large, 2, rank=1, method="spectral")
+
+
+def test_elimination_is_a_first_level(tmp_path):
+    """Road-like: a grid with chains on it; what the coarsest level has is P* L P all the way."""
+    graph = nx.disjoint_union(nx.grid_2d_graph(6, 6), nx.path_graph(30))
+    graph.add_edges_from([(0, 40), (35, 65), (7, 50)])
+    F = sc.CellularSheaf.random(graph, 2, 2, kind="orthogonal", seed=3)
+    H = sc.coarsen_levels(F, factor=3, n_levels=2, rank=3, eliminate=True)
+    assert isinstance(H[0], sc.Elimination)
+    assert len(H) == 3
+    assert [G.n_vertices for G in H.sheaves][:2] == [66, sc.eliminate(F).kept.size]
+    assert H[1].fine is H[0].sheaf
+    P = H.prolongation()
+    difference = P.T @ sc.laplacian(F) @ P - sc.laplacian(H.sheaves[-1])
+    assert abs(difference).max() < 1e-12
+    x = np.ones(F.dim_c0)
+    assert np.allclose(H.pool(x), P.T @ x)
+    assert np.allclose(H.lift(H.pool(x)), P @ (P.T @ x))
+    left = sc.eliminate(F).kept.size
+    wanted = (
+        f"level 0: {66 - left} of 66 vertices eliminated exactly "
+        f"(4 leaves, {62 - left} in chains); dim C^0 132 -> {2 * left}"
+    )
+    assert repr(H).splitlines()[-1] == f"  {wanted}"
+    assert f"<p>{wanted.replace('>', '&gt;')}</p>" in H._repr_html_()
+    with pytest.raises(ValueError, match="a ledger needs isometries"):
+        H.ledger(x)
+    rng = np.random.default_rng(3)
+    G = F.with_maps(rng.standard_normal(F.tail_data.shape), F.head_data)
+    R = H.recoarsen(G)
+    P = R.prolongation()
+    assert abs(P.T @ sc.laplacian(G) @ P - sc.laplacian(R.sheaves[-1])).max() < 1e-11
+    sc.save(tmp_path / "h.npz", H)
+    loaded = sc.load(tmp_path / "h.npz")
+    assert wanted in repr(loaded)
+    assert abs(loaded.prolongation() - H.prolongation()).max() == 0
+
+
+def test_all_may_be_eliminated_before_the_first_level():
+    H = sc.coarsen_levels(sc.CellularSheaf.constant(nx.balanced_tree(2, 7)), rank=2, eliminate=True)
+    assert [G.n_vertices for G in H.sheaves] == [255, 0]
+    assert H.prolongation().shape == (255, 0)
+    with pytest.raises(TypeError, match="`eliminate` must be True or False"):
+        sc.coarsen_levels(sc.CellularSheaf.constant([[0, 1]]), rank=1, eliminate="yes")

@@ -1,0 +1,740 @@
+"""The page about a coarsening, and tables in notebooks.
+
+The page is well formed, self-contained, escaped, and written whole or not at all.
+"""
+
+import base64
+import dataclasses
+import html
+import html.parser
+import importlib.metadata
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen._support import tables
+from sheafcoarsen.cli import main
+from sheafcoarsen.coarsening import growth_of
+from sheafcoarsen.html_report import Origin, write_report
+from sheafcoarsen.html_report._report import STYLE, _cluster_table, call_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "a \"quoted\" & 'single' name",
+    "</td></table><img src=x onerror=alert(2)>",
+    "\ud800 alone",
+)
+
+EMPTY_TAGS = {"meta", "img", "br", "!doctype"}
+
+
+class Page(html.parser.HTMLParser):
+    """Reads a page and refuses tags that do not close in order."""
+
+    def __init__(self, source):
+        super().__init__(convert_charrefs=True)
+        self.open, self.tags, self.images, self.texts, self.attributes = [], [], [], [], []
+        self.feed(source)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag == "img":
+            self.images.append(dict(attrs))
+        if tag not in EMPTY_TAGS:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+    @property
+    def text(self):
+        return " ".join(self.texts)
+
+
+def coarsened(graph=None, rank=(1, 2, 3, 2), **options):
+    F = sc.CellularSheaf.constant(nx.karate_club_graph() if graph is None else graph)
+    return sc.coarsen(F, sc.select(F, 4), np.array(rank), **options)
+
+
+@pytest.fixture(scope="module")
+def C():
+    names = dict(enumerate(HOSTILE))
+    return coarsened(nx.relabel_nodes(nx.karate_club_graph(), names))
+
+
+@pytest.fixture(scope="module")
+def page(C, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "karate.html"
+    assert write_report(C, path, Origin(times={"coarsen <it>": 1.25})).passed
+    return Page(path.read_text(encoding="utf-8")), path
+
+
+def test_it_is_one_whole_page(page):
+    tags = page[0].tags
+    assert tags.count("html") == tags.count("body") == tags.count("h1") == 1
+    assert tags.count("h2") == 8
+
+
+def test_nothing_comes_from_elsewhere(page):
+    parsed, path = page
+    source = path.read_text(encoding="utf-8")
+    assert not re.search(r"https?:|//[a-z]|@import|url\(", source)
+    assert not {"script", "link", "iframe", "object"} & set(parsed.tags)
+    for name, value in parsed.attributes:
+        assert not name.startswith("on")
+        if name in ("src", "href"):
+            assert value.startswith("data:image/svg+xml;base64,")
+
+
+def test_pictures_are_there_with_words_for_those_who_do_not_see_them(page):
+    images = page[0].images
+    assert len(images) == 4
+    for image in images:
+        assert len(image["alt"]) > 20
+        picture = base64.b64decode(image["src"].split(",", 1)[1])
+        assert b"<svg" in picture
+        assert len(picture) > 5000
+    assert len({image["src"] for image in images}) == 4
+
+
+def test_every_check_is_in_the_table(page, C):
+    for check in sc.verify(C).checks:
+        assert check.name in page[0].texts
+        assert check.label in page[0].texts
+        assert check.verdict in page[0].texts
+
+
+def test_labels_are_shown_as_text(page):
+    for label in HOSTILE[:3]:
+        assert label[:39] in page[0].text
+    assert "script" not in page[0].tags
+    assert not [name for name, value in page[0].attributes if value and "alert" in value]
+
+
+def test_sizes_losses_and_times_are_told(page, C):
+    text = page[0].text
+    for number in (C.fine.n_vertices, C.fine.n_edges, C.sheaf.dim_c0, C.sheaf.dim_c1):
+        assert f"{number}" in text
+    for line in (
+        "retained internal",
+        "discarded crossing",
+        "closure",
+        "restricted similarity",
+        "mu",
+    ):
+        assert line in page[0].texts
+    assert "coarsen <it>" in page[0].texts
+    assert "1.250 s" in page[0].texts
+    assert "this report: verification" in page[0].texts
+
+
+def test_themes_of_the_reader_are_followed(page):
+    source = page[1].read_text(encoding="utf-8")
+    assert "color-scheme: light dark" in source
+    assert "prefers-color-scheme: dark" in source
+
+
+@pytest.fixture
+def without_drawing(monkeypatch):
+    """Put blank pictures in the page, where words are looked at: drawing takes most of the time."""
+    monkeypatch.setattr("sheafcoarsen.html_report._report.drawn", lambda *_, **__: "data:,")
+
+
+@pytest.mark.usefixtures("without_drawing")
+def test_a_failed_check_is_said_at_the_top(C, tmp_path):
+    import dataclasses
+
+    wrong = C.sheaf.with_maps(1.01 * C.sheaf.tail_data, C.sheaf.head_data)
+    verdict = sc.report(dataclasses.replace(C, sheaf=wrong), tmp_path / "r.html")
+    assert not verdict.passed
+    assert "of the theory FAILED" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert text.index("FAILED") < text.index("What went in")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "own basis",
+        "not an isometry",
+        "principal",
+        "no loops",
+        "compressed",
+        "complex",
+        "empty stalks",
+    ],
+)
+def test_any_coarsening_has_a_page(kind, tmp_path, request):
+    if kind in ("principal", "compressed", "not an isometry"):  # drawn as others are
+        request.getfixturevalue("without_drawing")
+    plain = coarsened()
+    blocks = [plain.modes.basis(a) for a in range(4)]
+    if kind == "own basis":
+        C, said = sc.coarsen(plain.fine, plain.partition, basis=blocks), "own basis"
+    elif kind == "not an isometry":
+        C, said = (
+            sc.coarsen(plain.fine, plain.partition, basis=[2 * U for U in blocks]),
+            "the ledger needs an isometry",
+        )
+    elif kind == "principal":
+        C, said = coarsened(local_operator="principal"), "principal"
+    elif kind == "no loops":
+        C, said = coarsened(loops=False), "retained internal energy is left out"
+    elif kind == "compressed":
+        C, said = coarsened(compress=True), "edge stalks are compressed"
+    elif kind == "complex":
+        F = sc.CellularSheaf.random(nx.cycle_graph(8), 2, 2, seed=1, dtype=complex)
+        C, said = sc.coarsen(F, sc.Partition([0, 0, 0, 0, 1, 1, 1, 1]), 2), "complex128"
+    else:
+        C, said = coarsened(rank=(0, 0, 0, 0)), "the coarse C^0 has dimension 0"
+    sc.report(C, tmp_path / "r.html")
+    parsed = Page((tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert said in parsed.text
+    assert (len(parsed.images) == 4) == (kind in ("principal", "no loops", "compressed", "complex"))
+
+
+@pytest.mark.usefixtures("without_drawing")
+def test_eigenvalues_of_large_sheaves_are_left_out_and_that_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.html_report.results.QUALITY_BELOW", 3000)
+    v = np.arange(4000)
+    F = sc.CellularSheaf.constant(np.stack([v, (v + 1) % 4000], axis=1))
+    sc.report(sc.coarsen(F, sc.Partition(v // 40), 2), tmp_path / "r.html")
+    parsed = Page((tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert "left out, because dim C^0 = 4,000 is above 3,000" in parsed.text
+    assert "The first 20 of 100 clusters" in parsed.texts
+
+
+# ---------------------------------------------------------------- the same again
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"rank": 2},
+        {"rank": 3, "local_operator": "principal", "loops": False},
+        {"rank": 2, "compress": True},
+        {"rank": 2, "local_operator": "oversampled", "rings": 2, "target": 0.5},
+    ],
+)
+def test_the_call_makes_the_same_again(options):
+    F = sc.CellularSheaf.constant(nx.karate_club_graph())
+    P = sc.select(F, 4)
+    C = sc.coarsen(F, P, **options)
+    again = eval(call_of(C), {"sc": sc, "F": F, "P": P})
+    assert again.sheaf.equals(C.sheaf)
+
+
+def test_what_is_the_users_own_has_a_name():
+    C = coarsened()
+    assert "rank=ranks" in call_of(C)
+    assert "basis=blocks" in call_of(
+        sc.coarsen(C.fine, C.partition, basis=[C.block(a) for a in range(4)])
+    )
+
+
+def test_what_a_caller_says_is_escaped(C, tmp_path, monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.html_report._report.drawn", lambda *_, **__: "data:,")
+    write_report(C, tmp_path / "r.html", Origin("<name>", "type <this>"))
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    for text in ("<h1>&lt;name&gt;: 34", "<td>&lt;name&gt;</td>", "type &lt;this&gt;"):
+        assert text in page
+    assert "does not record" not in page
+
+
+def test_date_and_versions(page):
+    assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d[+-]\d\d:\d\d", page[0].text)
+    for name in ("sheafcoarsen", "numpy", "numba"):
+        assert f"{name} {importlib.metadata.version(name)}" in page[0].text
+    assert "sc.coarsen(F, P, rank=ranks, " in page[0].text
+    assert "The coarsening does not record where its sheaf came from." in page[0].text
+
+
+def test_discarded_sections_have_the_eigenvalue_zero():
+    """Not what rounding leaves of it, such as 8e-16."""
+    G = sc.CellularSheaf.constant(nx.grid_2d_graph(12, 12), weight=None)
+    C = sc.coarsen(G, sc.select(G, 4), 0)
+    assert (C.modes.next_eigenvalues != 0).any()
+    rows = re.findall(r"<tr><td>\d.*?</tr>", _cluster_table(C))
+    assert {re.findall("<td>(.*?)</td>", row)[5] for row in rows} == {"0"}
+    assert ("first discarded eigenvalues", "0") in C.modes._rows()
+
+
+# ---------------------------------------------------------------- light and dark, wide and narrow
+
+
+def test_every_colour_has_its_dark_one():
+    light, dark = re.findall(r":root \{(.*?)\}", STYLE, flags=re.DOTALL)
+    names = set(re.findall(r"--\w+", light))
+    assert names == set(re.findall(r"--\w+", dark))
+    assert set(re.findall(r"var\((--\w+)\)", STYLE)) <= names
+
+
+def test_narrow_screens_and_dark_pictures_have_rules():
+    assert "@media (max-width" in STYLE
+    assert re.search(r"prefers-color-scheme: dark\) \{\s*figure img \{ filter: invert", STYLE)
+    assert STYLE.count("{") == STYLE.count("}")
+
+
+# ---------------------------------------------------------------- eliminations
+
+KARATE = sc.CellularSheaf.constant(nx.karate_club_graph())
+
+
+def page_of(K, tmp_path, **options):
+    passed = sc.report(K, tmp_path / "page.html", **options).passed
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    Page(text)
+    return text, passed
+
+
+def test_what_went_and_what_is_left(tmp_path):
+    text, passed = page_of(sc.eliminate(KARATE), tmp_path, name="a <club>")
+    assert passed
+    assert "<h1>a &lt;club&gt;: 34 → 22 vertices</h1>" in text
+    assert "12 of 34 vertices are solved for" in text
+    assert "the Laplacian of the others has 71% of the nonzeros" in text
+    assert "all checks passed" in text
+    for wanted in ("11 in chains", "fact-9", "data:image/svg+xml;base64,", "max_neighbors=2"):
+        assert wanted in text
+    assert "sections live on" not in text
+
+
+def test_how_far_rounding_goes(tmp_path):
+    n, one = 40, np.ones((39, 1, 1))
+    edges = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    K = sc.eliminate(sc.CellularSheaf(edges, 2 * one, one), keep=[0])
+    text, _ = page_of(K, tmp_path)
+    assert f"up to {K.growth:.3g} times" in text
+    text, _ = page_of(sc.eliminate(sc.CellularSheaf.constant(edges)), tmp_path)
+    assert "nothing is left to solve" in text
+    assert "some sections live on eliminated vertices alone" in text
+
+
+def test_a_check_that_fails_is_said(tmp_path):
+    K = sc.eliminate(KARATE)
+    blocks = K.steps.blocks.copy()
+    blocks[3] += 0.5
+    wrong = dataclasses.replace(K, steps=K.steps._replace(blocks=blocks))
+    text, passed = page_of(wrong, tmp_path)
+    assert not passed
+    assert "a check FAILED" in text
+    assert '<p class="failed">Verification:' in text
+
+
+def test_from_the_prompt(tmp_path, capsys):
+    sc.save(tmp_path / "net.npz", KARATE)
+    page = tmp_path / "net.html"
+    (tmp_path / "keep.txt").write_text("0 33")
+    words = ["eliminate", str(tmp_path / "net.npz"), "--keep", str(tmp_path / "keep.txt")]
+    assert main([*words, "--report", str(page)]) == 0
+    assert f"report  {page}" in capsys.readouterr().out
+    text = page.read_text(encoding="utf-8")
+    assert "sheafcoarsen eliminate" in text
+    assert "eliminate" in text
+    assert "--keep" in text
+    assert "net.npz: 34 → 22 vertices" in text
+    assert main([*words, "--report", "page.txt"]) == 2
+
+
+# ---------------------------------------------------------------- all or nothing
+
+
+def test_a_failure_leaves_the_old_page(C, tmp_path, monkeypatch):
+    path = tmp_path / "r.html"
+    path.write_text("precious")
+
+    def fails(*args, **options):
+        raise OSError("no space left")
+
+    for place in (
+        "sheafcoarsen.html_report.results.verify",
+        "sheafcoarsen.plot.spectra",
+        "sheafcoarsen._support.files.os.fsync",
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(place, fails)
+            with pytest.raises(OSError, match="no space left"):
+                sc.report(C, path)
+        assert os.listdir(tmp_path) == ["r.html"]
+        assert path.read_text() == "precious"
+    sc.report(C, path)
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert os.listdir(tmp_path) == ["r.html"]
+
+
+def test_what_cannot_be_written_is_refused_before_the_work(C, tmp_path, monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.html_report.results.verify", None)
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        sc.report(C, tmp_path / "nowhere" / "r.html")
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        sc.report(C, tmp_path)
+    with pytest.raises(TypeError, match="`path` must be a path"):
+        sc.report(C, 3)
+    with pytest.raises(TypeError, match="`name` must be a text, got int"):
+        sc.report(C, tmp_path / "r.html", name=3)
+    with pytest.raises(TypeError, match="`C` must be a Coarsening, got CellularSheaf"):
+        sc.report(C.fine, tmp_path / "r.html")
+    with pytest.raises(TypeError, match=r"got a Hierarchy.*report\(H\[i\], path\)"):
+        sc.report(sc.Hierarchy(C.fine, (C,), ""), tmp_path / "r.html")
+
+
+def test_no_figure_is_left_to_pyplot(C, tmp_path):
+    code = (
+        "import networkx as nx, sheafcoarsen as sc, sys; F = "
+        "sc.CellularSheaf.constant(nx.path_graph(6));"
+        "sc.report(sc.coarsen(F, sc.Partition([0, 0, 0, 1, 1, 1]), 2), sys.argv[1]); "
+        "sys.exit('matplotlib.pyplot' in sys.modules)"
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path / "r.html")], check=False
+        ).returncode
+        == 0
+    )
+
+
+# ---------------------------------------------------------------- command line
+
+
+@pytest.fixture
+def graph_file(tmp_path):
+    path = tmp_path / "karate.edges"
+    nx.write_edgelist(nx.karate_club_graph(), path, data=False)
+    return str(path)
+
+
+def test_the_command_line_writes_a_page_with_its_times(graph_file, tmp_path, capsys):
+    out = tmp_path / "r.html"
+    assert (
+        main(["coarsen", graph_file, "--clusters", "4", "--rank", "2", "--report", str(out)]) == 0
+    )
+    printed = capsys.readouterr().out
+    assert f"report  {out}\n" in printed
+    assert re.search(r"report \d+\.\d+ s", printed)
+    texts = Page(out.read_text(encoding="utf-8")).texts
+    for stage in ("read", "select", "local modes", "coarse maps"):
+        assert stage in texts
+    assert "karate.edges: 34 → 4 vertices" in texts
+
+
+@pytest.mark.usefixtures("without_drawing")
+def test_the_command_in_the_page_makes_the_same_again(tmp_path, capsys):
+    path = tmp_path / "a signed graph.txt"
+    edges = nx.karate_club_graph().edges
+    path.write_text("".join(f"{u} {v} {-1 if u % 3 == 0 else 2}\n" for u, v in edges))
+    saved, out = tmp_path / "c.npz", tmp_path / "r.html"
+    options = ["--clusters", "4", "--rank", "2", "--dim", "2", "--seed", "3", "--signed"]
+    more = ["--vertices", "36", "--out", str(saved), "--report", str(out)]
+    assert main(["coarsen", str(path), *options, *more]) == 0
+    first = sc.load(saved)
+    parsed = Page(out.read_text(encoding="utf-8"))
+    [command] = [text for text in parsed.texts if text.startswith("sheafcoarsen coarsen")]
+    saved.unlink()
+    assert main(shlex.split(command)[1:]) == 0
+    again = sc.load(saved)
+    assert again.sheaf.equals(first.sheaf)
+    assert again.fine.n_vertices == 36
+    assert command == shlex.join(["sheafcoarsen", "coarsen", str(path), *options, *more])
+
+
+def test_the_command_line_says_when_a_check_failed(graph_file, tmp_path, capsys, monkeypatch):
+    def broken(*args):
+        C = sc.coarsen(*args)
+        import dataclasses
+
+        return dataclasses.replace(
+            C, sheaf=C.sheaf.with_maps(1.01 * C.sheaf.tail_data, C.sheaf.head_data)
+        )
+
+    monkeypatch.setattr("sheafcoarsen.cli.commands.coarsen", broken)
+    assert (
+        main(
+            [
+                "coarsen",
+                graph_file,
+                "--clusters",
+                "4",
+                "--rank",
+                "2",
+                "--report",
+                str(tmp_path / "r.html"),
+            ]
+        )
+        == 1
+    )
+    assert "a check FAILED" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("r.pdf", "--report must name an .html file"),
+        ("", "--report must name"),
+        ("nowhere/r.html", "there is no folder"),
+    ],
+)
+def test_a_mistake_is_one_line_and_nothing_is_done(
+    name, message, graph_file, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    out = tmp_path / "c.npz"
+    assert (
+        main(
+            [
+                "coarsen",
+                graph_file,
+                "--clusters",
+                "4",
+                "--rank",
+                "2",
+                "--out",
+                str(out),
+                "--report",
+                name,
+            ]
+        )
+        == 2
+    )
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+    assert not out.exists()
+
+
+def test_without_matplotlib_the_command_line_does_nothing(
+    graph_file, tmp_path, capsys, monkeypatch
+):
+    out = tmp_path / "r.html"
+    out.write_text("precious")
+
+    def missing():
+        raise ImportError('pictures need matplotlib: pip install "sheafcoarsen[plot]"')
+
+    monkeypatch.setattr("sheafcoarsen.cli.commands.check_matplotlib", missing)
+    assert (
+        main(["coarsen", graph_file, "--clusters", "4", "--rank", "2", "--report", str(out)]) == 2
+    )
+    assert (
+        capsys.readouterr().err
+        == 'sheafcoarsen: pictures need matplotlib: pip install "sheafcoarsen[plot]"\n'
+    )
+    assert out.read_text() == "precious"
+
+
+# ---------------------------------------------------------------- a real browser
+
+BROWSER = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
+
+
+def screenshot(page_path, folder, *options):
+    """Return the pixels of a page as a browser shows it, (height, width, 3) in 0 .. 1."""
+    from matplotlib.image import imread
+
+    picture = folder / "page.png"
+    picture.unlink(missing_ok=True)
+    command = [
+        BROWSER,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--hide-scrollbars",
+        "--window-size=1000,3600",
+    ]
+    command += [
+        f"--user-data-dir={folder / 'profile'}",
+        f"--screenshot={picture}",
+        *options,
+        page_path.as_uri(),
+    ]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    return imread(picture)[:, :, :3]
+
+
+@pytest.mark.skipif(
+    BROWSER is None, reason="no chromium here: the page is not looked at in a browser"
+)
+def test_a_browser_shows_it_in_light_and_in_dark(page, tmp_path):
+    light = screenshot(page[1], tmp_path)
+    dark = screenshot(page[1], tmp_path, "--blink-settings=preferredColorScheme=0")
+    margin_light, margin_dark = light[:, :10].mean(), dark[:, :10].mean()
+    assert margin_light > 0.95
+    assert margin_dark < 0.15
+    # pictures have colours in both, and no white card shines out of the dark page
+    bare = tmp_path / "bare.html"
+    bare.write_text(re.sub("<img[^>]*>", "", page[1].read_text(encoding="utf-8")), encoding="utf-8")
+    without = (np.ptp(screenshot(bare, tmp_path), axis=2) > 0.3).mean()
+    for shown in (light, dark):
+        assert (np.ptp(shown, axis=2) > 0.3).mean() > without + 0.002
+    assert (dark.min(axis=2) > 0.9).mean() < 0.05
+    assert (light.min(axis=2) > 0.9).mean() > 0.7
+    # text stands out from the page in both
+    head = slice(20, 400)
+    assert light[head].min() < 0.35
+    assert dark[head].max() > 0.8
+
+
+@pytest.mark.skipif(
+    BROWSER is None, reason="no chromium here: the page is not looked at in a browser"
+)
+def test_a_browser_reads_the_labels_as_text(page, tmp_path):
+    command = [
+        BROWSER,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={tmp_path / 'profile'}",
+        "--dump-dom",
+    ]
+    dom = subprocess.run(
+        [*command, page[1].as_uri()], check=True, capture_output=True, timeout=120
+    ).stdout.decode()
+    assert "&lt;script&gt;alert(1)" in dom
+    assert "<script" not in dom
+    assert "onerror=alert(2)>" not in dom
+
+
+# ---------------------------------------------------------------- notebooks
+
+
+def shown_objects():
+    names = dict(enumerate(HOSTILE))
+    C = coarsened(nx.relabel_nodes(nx.karate_club_graph(), names))
+    x = np.random.default_rng(0).standard_normal((34, 12))
+    H = sc.coarsen_levels(C.fine, factor=3, n_levels=2, rank=2)
+    return {
+        "CellularSheaf": (C.fine, ["34", "78", "float64"]),
+        "Partition": (C.partition, ["34", "4"]),
+        "LocalModes": (C.modes, ["internal", "1 .. 3", "8 of 34"]),
+        "Coarsening": (C, ["34", "fine", "coarse", "internal operator"]),
+        "EnergyLedger": (sc.energy_ledger(C, x[:, 0]), ["retained internal", "closure"]),
+        "EnergyLedger of many": (sc.energy_ledger(C, x), ["fine energy", "…"]),
+        "HierarchyLedger": (H.ledger(x[:, 0]), ["coarsest energy", "level 1: discarded crossing"]),
+        "Hierarchy": (H, ["34", "12", "4", "nonzeros"]),
+        "Pooling": (sc.HiSP(2, 4)(C.fine, x[:, :3]), ["34", "4", "3"]),
+        "SpectralQuality": (
+            sc.spectral_quality(C, 3),
+            ["principal angle", "restricted similarity"],
+        ),
+        "Certificate": (sc.certificate(C), ["gamma", "mu"]),
+        "Verification": (sc.verify(C), ["energy identity", "fact-1"]),
+    }
+
+
+OBJECTS = (
+    "CellularSheaf",
+    "Partition",
+    "LocalModes",
+    "Coarsening",
+    "EnergyLedger",
+    "EnergyLedger of many",
+    "HierarchyLedger",
+    "Hierarchy",
+    "Pooling",
+    "SpectralQuality",
+    "Certificate",
+    "Verification",
+)
+
+
+@pytest.fixture(scope="module")
+def objects():
+    return shown_objects()
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_notebooks_show_a_small_table(name, objects):
+    obj, words = objects[name]
+    source = obj._repr_html_()
+    parsed = Page(source)
+    assert len(source) < 6000
+    assert set(parsed.tags) <= {"table", "caption", "thead", "tbody", "tr", "th", "td", "p"}
+    assert parsed.attributes == []  # no colours of its own, so that light and dark themes serve
+    for word in words:
+        assert word in parsed.text
+    if name.split()[0] != "Verification":
+        assert name.split()[0] in parsed.texts[0]
+
+
+def test_notebooks_show_numbers_that_are_there(objects):
+    Q = objects["SpectralQuality"][0]
+    texts = Page(Q._repr_html_()).texts
+    assert f"{Q.fine[0]:.4g}" in texts
+    assert f"{Q.coarse[0]:.4g}" in texts
+    E = objects["EnergyLedger"][0]
+    assert Page(E._repr_html_()).texts.count(f"{E.fine_energy:.4g}") == 1
+
+
+def test_tables_stay_small_for_large_objects():
+    v = np.arange(5000)
+    G = nx.Graph()
+    G.add_edges_from((f"{'long ' * 100}{i}", f"{'long ' * 100}{i + 1}") for i in range(99))
+    F = sc.CellularSheaf.constant(G)
+    large = sc.CellularSheaf.constant(np.stack([v[:-1], v[1:]], axis=1))
+    C = sc.coarsen(large, sc.Partition(v // 5), 1)
+    for obj in (
+        F,
+        large,
+        C,
+        C.partition,
+        C.modes,
+        sc.energy_ledger(C, np.ones((5000, 50))),
+        sc.spectral_quality(C, 40),
+    ):
+        assert len(obj._repr_html_()) < 6000
+
+
+def test_cells():
+    assert tables.table([("<a>", 1234567, 0.123456, True)], head=("&", "", "", "")) == (
+        "<table><thead><tr><th>&amp;</th><th></th><th></th><th></th></tr></thead>"
+        "<tbody><tr><td>&lt;a&gt;</td><td>1,234,567</td><td>0.1235</td><td>yes</td></tr></tbody></table>"
+    )
+    assert tables.span(np.array([3, 3])) == "3"
+    assert tables.span(np.zeros(0)) == "none"
+
+
+def test_an_eigenvalue_of_rounding_size_is_shown_as_zero():
+    F = sc.CellularSheaf.constant(nx.path_graph(3))
+    M = sc.local_modes(F, sc.Partition([0, 0, 0]), 1)
+    rows = dict(dataclasses.replace(M, scores=np.array([1e-16]))._rows())
+    assert rows["kept eigenvalues"] == "0"
+
+
+# ---------------------------------------------------------------- a coarse Laplacian that is fuller
+
+
+def test_a_coarse_laplacian_that_is_fuller_is_remarked(tmp_path, capsys):
+    graph = nx.barabasi_albert_graph(120, 2, seed=3)
+    F = sc.CellularSheaf.constant(graph)
+    full, lean = (sc.coarsen(F, sc.select(F, 12), rank) for rank in (5, 1))
+    fine, coarse = (sc.laplacian(sheaf).nnz for sheaf in (F, full.sheaf))
+    assert coarse > fine
+    remark = growth_of(full)
+    assert remark.startswith(f"its Laplacian has {coarse:,} entries, the fine one {fine:,}")
+    assert growth_of(lean) is None
+    sc.report(full, tmp_path / "r.html")
+    page = html.unescape((tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert remark in page
+    nx.write_edgelist(graph, tmp_path / "ba.edges", data=False)
+    main(["coarsen", str(tmp_path / "ba.edges"), "--clusters", "12", "--rank", "5"])
+    assert f"note    {remark}" in capsys.readouterr().out
+    main(["coarsen", str(tmp_path / "ba.edges"), "--clusters", "12", "--rank", "1"])
+    assert "note    " not in capsys.readouterr().out

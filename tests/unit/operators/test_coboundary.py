@@ -1,0 +1,193 @@
+"""The coboundary, as a matrix and applied without one."""
+
+import pickle
+
+import numba
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen.operators import apply_coboundary
+from tests.support import reference
+from tests.support.helpers import assert_residual
+from tests.support.strategies import cochains, sheaves
+from tests.unit.operators.test_laplacian import assert_canonical
+
+# ---------------------------------------------------------------- coboundary
+
+
+@given(sheaves())
+def test_coboundary_is_that_of_the_definition(F):
+    delta = sc.coboundary(F)
+    assert isinstance(delta, scipy.sparse.csr_array)
+    assert_canonical(delta, F.dtype)
+    assert delta.shape == (F.dim_c1, F.dim_c0)
+    # differences of entries: no rounding to allow
+    np.testing.assert_array_equal(delta.toarray(), reference.coboundary(F))
+
+
+@pytest.mark.parametrize("ends", [(0, 1), (1, 0)], ids=["tail first", "head first"])
+def test_coboundary_of_one_edge_in_both_orientations(ends):
+    A, B = [[1.0, 2.0]], [[3.0]]  # the tail has dimension 2
+    delta = sc.coboundary(CellularSheaf([ends], [A], [B]))
+    assert delta.toarray().tolist() == ([[1, 2, -3]] if ends == (0, 1) else [[-3, 1, 2]])
+    assert delta.indices.tolist() == [0, 1, 2]
+
+
+def test_coboundary_of_a_loop_is_one_difference():
+    delta = sc.coboundary(CellularSheaf([[0, 0]], [[[5.0, 1.0]]], [[[2.0, 1.0]]]))
+    assert delta.toarray().tolist() == [[3, 0]]
+    assert delta.nnz == 2  # an entry that happens to vanish keeps its place
+
+
+def test_coboundary_belongs_to_the_caller():
+    F = CellularSheaf.constant([[0, 1]])
+    sc.coboundary(F).data[:] = 7
+    assert sc.coboundary(F).toarray().tolist() == [[1, -1]]
+
+
+# ---------------------------------------------------------------- the operator without the matrix
+
+
+@given(sheaves(), st.data())
+def test_laplacian_operator_acts_as_the_laplacian(F, data):
+    A = sc.laplacian_operator(F)
+    assert A.shape == (F.dim_c0, F.dim_c0)
+    assert A.dtype == F.dtype
+    x, X = data.draw(cochains(F, columns=(None,))), data.draw(cochains(F, columns=(3,)))
+    if data.draw(st.booleans(), label="complex x"):
+        x = (1 + 2j) * x
+    delta, L = reference.coboundary(F), reference.laplacian(F)
+    assert (A @ x).dtype == np.result_type(F.dtype, x.dtype)
+    n = max(F.dim_c0, F.dim_c1)
+    for result, expected, argument in (
+        (A.matvec(x), L @ x, x),
+        (A.rmatvec(x), L @ x, x),
+        (A.matmat(X), L @ X, X),
+        (A.rmatmat(X), L @ X, X),
+        (A.matvec(x[:, None]), (L @ x)[:, None], x),
+        (A.matmat(np.asfortranarray(X)), L @ X, X),
+    ):
+        assert result.shape == expected.shape
+        assert_residual(result - expected, delta, delta, argument, n=n)
+
+
+def test_laplacian_operator_keeps_the_imaginary_part_of_x():
+    A = sc.laplacian_operator(CellularSheaf.constant([[0, 1]]))
+    assert (A @ np.array([1j, 0])).tolist() == [1j, -1j]
+    F = CellularSheaf([[0, 1]], [[[1.0]]], [[[2j]]])  # conjugates are taken on the way back
+    assert (sc.laplacian_operator(F) @ np.array([1, 0])).tolist() == [1, 2j]
+
+
+def _strip(d, rows, dtype=float, loops=False):
+    """Return random maps on a strip of triangles, with two loops if wanted."""
+    edges = [(i, i + k) for i in range(40) for k in (1, 2)] + [(3, 3), (7, 7)] * loops
+    return CellularSheaf.random(edges, d, rows, seed=d + 10 * rows, dtype=dtype)
+
+
+@pytest.mark.parametrize("loops", [False, True], ids=["", "loops"])
+@pytest.mark.parametrize(
+    ("d", "rows"), [(1, 1), (2, 2), (3, 3), (3, 1), (4, 4), (5, 2), (6, 6), (9, 3)]
+)
+@pytest.mark.parametrize("h", [None, 1, 4, 7])
+def test_products_of_any_number_of_columns_are_those_of_the_matrices(d, rows, h, loops):
+    F = _strip(d, rows, loops=loops)
+    x = np.random.default_rng(0).standard_normal((F.dim_c0,) if h is None else (F.dim_c0, h))
+    delta, L = reference.coboundary(F), reference.laplacian(F)
+    assert_residual(sc.laplacian_operator(F) @ x - L @ x, delta, delta, x, n=F.dim_c1)
+    columns = x.reshape(F.dim_c0, -1)
+    assert_residual(apply_coboundary(F, columns) - delta @ columns, delta, columns, n=F.dim_c1)
+
+
+@pytest.mark.parametrize("masks", [True, False])
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("most", [4, 11])
+@pytest.mark.parametrize("h", [1, 3, 14])
+def test_products_where_stalks_differ(monkeypatch, dtype, most, h, masks):
+    """Stalks that fit in a vector and some that do not, empty ones, edges of any dimension."""
+    monkeypatch.setattr("sheafcoarsen.operators._coboundary.MASKS", masks)
+    edges = [(i, i + k) for i in range(40) for k in (1, 2)] + [(3, 3), (7, 7)]
+    rng = np.random.default_rng(most)
+    dims, rows = rng.integers(0, most + 1, 42), rng.integers(0, 6, len(edges))
+    F = CellularSheaf.random(edges, dims, rows, seed=1, dtype=dtype)
+    x = rng.standard_normal((F.dim_c0, h)) * (dtype(1) if dtype is float else 1 + 2j)
+    delta, L = reference.coboundary(F), reference.laplacian(F)
+    assert_residual(sc.laplacian_operator(F) @ x - L @ x, delta, delta, x, n=F.dim_c1)
+    assert_residual(apply_coboundary(F, x) - delta @ x, delta, x, n=F.dim_c1)
+
+
+@pytest.mark.parametrize("rows", [0, 2])
+@pytest.mark.parametrize("h", [1, 5])
+def test_stalks_of_dimension_zero_have_nothing_to_say(rows, h):
+    F = sc.CellularSheaf([[0, 0], [0, 1]], [np.zeros((rows, 0))] * 2, [np.zeros((rows, 0))] * 2)
+    x = np.zeros((0, h))
+    assert np.array_equal(apply_coboundary(F, x), np.zeros((2 * rows, h)))
+    assert (sc.laplacian_operator(F) @ x).shape == (0, h)
+
+
+def test_no_columns_are_none():
+    F = _strip(2, 2)
+    x = np.empty((F.dim_c0, 0))
+    assert (sc.laplacian_operator(F) @ x).shape == (F.dim_c0, 0)
+    assert apply_coboundary(F, x).shape == (F.dim_c1, 0)
+
+
+@pytest.mark.parametrize("of_maps", [np.float32, np.float64, np.complex64])
+@pytest.mark.parametrize("of_x", [np.float32, np.complex128])
+def test_products_have_the_wider_scalar_type(of_maps, of_x):
+    F = _strip(2, 2, of_maps)
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((F.dim_c0, 5)).astype(of_x)
+    X = X * of_x(1 + 2j) if np.iscomplexobj(X) else X
+    delta, wide = reference.coboundary(F), np.result_type(of_maps, of_x)
+    for result, expected, factors in (
+        (sc.laplacian_operator(F) @ X, delta.conj().T @ (delta @ X), (delta, delta, X)),
+        (apply_coboundary(F, X), delta @ X, (delta, X)),
+    ):
+        assert result.dtype == wide
+        # entries of delta are exact; sums are those of the wider type
+        eps = np.finfo(wide).eps
+        scale = np.prod([np.linalg.norm(factor) for factor in factors])
+        assert np.linalg.norm(result - expected) < 30 * F.dim_c1 * eps * scale
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_products_are_the_same_bits_for_any_number_of_threads(monkeypatch):
+    F = CellularSheaf.random([(i, i + k) for i in range(20_000) for k in (1, 2)], 3, 3, seed=0)
+    X = np.random.default_rng(0).standard_normal((F.dim_c0, 11))
+    found = []
+    for threads in (1, 2, 5):
+        monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", threads)
+        found.append((sc.laplacian_operator(F) @ X, apply_coboundary(F, X)))
+    for product, image in found[1:]:
+        np.testing.assert_array_equal(product, found[0][0])
+        np.testing.assert_array_equal(image, found[0][1])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_an_operator_is_pickled_as_its_sheaf(dtype):
+    F = CellularSheaf.random([[0, 1], [1, 1], [1, 2]], 2, 3, seed=0, dtype=dtype)
+    A = sc.laplacian_operator(F)
+    B = pickle.loads(pickle.dumps(A))
+    X = np.random.default_rng(0).standard_normal((6, 3))
+    assert (B.shape, B.dtype) == (A.shape, A.dtype)
+    for Y in (X, X[:, 0]):
+        assert np.array_equal(A @ Y, B @ Y)
+        assert np.array_equal(A.H @ Y, B @ Y)
+        assert_residual(A.T @ Y - sc.laplacian(F).toarray().T @ Y, (A @ np.eye(6)), Y, n=6)
+
+
+@pytest.mark.parametrize(
+    "x", [np.ones(3, object), np.array(list("abc")), np.ones(3, np.longdouble)]
+)
+def test_an_operator_takes_numbers_alone(x):
+    A = sc.laplacian_operator(CellularSheaf.constant([[0, 1], [1, 2]]))
+    with pytest.raises(TypeError, match="`x` must hold numbers in single or double precision"):
+        A @ x
+    with pytest.raises(TypeError, match="`x` must hold numbers in single or double precision"):
+        A @ x[:, None]

@@ -1,0 +1,400 @@
+"""The Laplacian and its pattern, filled in every way there is."""
+
+import re
+import warnings
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf
+from sheafcoarsen._support import threads as threads_module
+from sheafcoarsen.operators import _laplacian
+from tests.support import reference
+from tests.support.helpers import assert_residual, eps_of
+from tests.support.strategies import DTYPES, graphs, multigraphs, sheaves
+
+
+def same_graph(data, F, dtypes=DTYPES):
+    """Draw other maps, in any scalar type and at any scale, for the graph and stalks of F."""
+    dtype = np.dtype(data.draw(st.sampled_from(dtypes), label="dtype"))
+    scale = data.draw(st.sampled_from([1.0, 1e-12, 1e12]), label="scale")
+    rng = np.random.default_rng(data.draw(st.integers(0, 99), label="seed"))
+    maps = []
+    for flat in (F.tail_data, F.head_data):
+        values = rng.standard_normal(flat.shape) + (
+            1j * rng.standard_normal(flat.shape) if dtype.kind == "c" else 0
+        )
+        # never so small that the sheaf is out of range
+        maps.append((np.sign(values.real) + values) * scale)
+    return F.with_maps(*[M.astype(dtype) for M in maps])
+
+
+def assert_canonical(A, dtype):
+    """Sorted indices and no duplicates, as the arrays themselves say."""
+    for i in range(A.shape[0]):
+        row = A.indices[A.indptr[i] : A.indptr[i + 1]]
+        assert (np.diff(row) > 0).all()
+    assert A.has_sorted_indices
+    assert A.has_canonical_format
+    assert A.dtype == dtype
+    assert A.indptr[0] == 0
+    assert A.indptr[-1] == len(A.indices)
+
+
+def block(A, F, u, v):
+    return A[np.ix_(reference.vertex_coordinates(F, u), reference.vertex_coordinates(F, v))]
+
+
+def assert_equals_delta_star_delta(L, F):
+    """Every block of L against delta* delta.
+
+    Measured by the two block columns of delta that make it.
+    """
+    assert L.shape == (F.dim_c0, F.dim_c0)
+    delta, expected = reference.coboundary(F), reference.laplacian(F)
+    columns = [delta[:, reference.vertex_coordinates(F, v)] for v in range(F.n_vertices)]
+    for u in range(F.n_vertices):
+        for v in range(F.n_vertices):
+            error = block(L, F, u, v) - block(expected, F, u, v)
+            assert_residual(
+                error, columns[u], columns[v], n=int(max(F.vertex_dims[u], F.vertex_dims[v]))
+            )
+
+
+# ---------------------------------------------------------------- Laplacian
+
+
+@given(sheaves())
+def test_laplacian_is_delta_star_delta_block_by_block(F):
+    L = sc.laplacian(F)
+    assert isinstance(L, scipy.sparse.csr_array)
+    assert_canonical(L, F.dtype)
+    assert_equals_delta_star_delta(L.toarray(), F)
+
+
+@given(sheaves(dims=(1, 6), uniform=True, graph=graphs(min_vertices=1)))
+def test_laplacian_in_blocks_holds_the_same_bits(F):
+    L = sc.laplacian(F, format="bsr")
+    d = int(F.vertex_dims[0])
+    assert isinstance(L, scipy.sparse.bsr_array)
+    assert L.blocksize == (d, d)
+    assert L.dtype == F.dtype
+    assert L.has_canonical_format
+    for v in range(F.n_vertices):
+        columns = L.indices[L.indptr[v] : L.indptr[v + 1]].tolist()
+        assert columns == sorted(set(columns))
+        neighbours = {int(w) for edge in F.edges for w in edge if v in edge}
+        assert set(columns) == neighbours | {v}  # the diagonal is there even at an isolated vertex
+    np.testing.assert_array_equal(L.toarray(), sc.laplacian(F).toarray())
+    assert_equals_delta_star_delta(L.toarray(), F)
+
+
+@given(sheaves())
+def test_laplacian_is_hermitian_to_the_last_bit(F):
+    L = sc.laplacian(F).toarray()
+    np.testing.assert_array_equal(L, L.conj().T)
+    assert (L.diagonal().imag == 0).all()
+    assert (L.diagonal().real >= 0).all()
+
+
+@given(sheaves())
+def test_laplacian_stores_the_blocks_of_the_graph_and_the_diagonal(F):
+    wanted = {(v, v) for v in range(F.n_vertices)}
+    wanted |= {(int(u), int(v)) for u, v in F.edges} | {(int(v), int(u)) for u, v in F.edges}
+    stored = np.zeros((F.dim_c0, F.dim_c0), bool)
+    for u, v in wanted:
+        stored[np.ix_(reference.vertex_coordinates(F, u), reference.vertex_coordinates(F, v))] = (
+            True
+        )
+    L = sc.laplacian(F)
+    rows = np.repeat(np.arange(F.dim_c0), np.diff(L.indptr))
+    found = np.zeros_like(stored)
+    found[rows, L.indices] = True
+    np.testing.assert_array_equal(found, stored)
+
+
+@pytest.mark.parametrize("format", ["csr", "bsr"])
+def test_laplacian_belongs_to_the_caller(format):
+    F = CellularSheaf.constant([[0, 1]])
+    L = sc.laplacian(F, format)
+    for array in (L.data, L.indices, L.indptr):
+        array[:] = 0
+    assert sc.laplacian(F, format).toarray().tolist() == [[1, -1], [-1, 1]]
+
+
+def test_blocks_of_mixed_stalks_are_refused():
+    F = CellularSheaf([[0, 1]], [[[1.0, 2.0]]], [[[1.0]]])
+    for build in (sc.laplacian, sc.LaplacianPattern):
+        with pytest.raises(
+            ValueError, match="one size, at least 1; vertex 1 has dimension 1, vertex 0 has 2"
+        ):
+            build(F, format="bsr")
+        with pytest.raises(
+            ValueError, match=re.escape("`format` must be one of 'csr', 'bsr', got 'coo'")
+        ):
+            build(F, format="coo")
+    nothing = np.zeros((0, 1, 1))
+    with pytest.raises(ValueError, match="there are no vertices"):
+        sc.laplacian(CellularSheaf([], nothing, nothing), format="bsr")
+    with pytest.raises(ValueError, match="vertex 0 has dimension 0"):
+        sc.laplacian(CellularSheaf([], nothing, nothing, vertex_dims=[0, 0]), format="bsr")
+
+
+@given(multigraphs(min_vertices=1))
+def test_laplacian_of_the_constant_sheaf_is_networkx_own(G):
+    G.remove_edges_from([edge for edge in G.edges if G.edges[edge].get("weight") == 0])
+    L = sc.laplacian(CellularSheaf.constant(G)).toarray()
+    theirs = nx.laplacian_matrix(G).toarray()
+    for v, degree in enumerate(theirs.diagonal()):
+        assert_residual(L[v] - theirs[v], float(degree), n=1)
+
+
+@given(multigraphs(min_vertices=1), st.integers(1, 3))
+def test_normalized_laplacian_without_loops_is_networkx_own(G, dim):
+    G.remove_edges_from(
+        [edge for edge in G.edges if edge[0] == edge[1] or G.edges[edge].get("weight") == 0]
+    )
+    F = CellularSheaf.constant(G, dim=dim)
+    with warnings.catch_warnings():
+        # isolated vertices, which networkx also leaves zero
+        warnings.simplefilter("ignore", sc.SingularDegreeWarning)
+        ours = sc.laplacian(sc.normalize(F)).toarray()
+    theirs = np.kron(nx.normalized_laplacian_matrix(G).toarray(), np.eye(dim))
+    assert_residual(ours - theirs, n=dim)
+
+
+@pytest.mark.parametrize("format", ["csr", "bsr"])
+def test_laplacian_can_be_changed_in_place(format):
+    F = CellularSheaf([[0, 1]], [[[1.0]]], [[[0.0]]])
+    L = sc.laplacian(F, format)
+    assert L.nnz == 4
+    L.eliminate_zeros()
+    assert L.nnz == 1
+    assert L.toarray().tolist() == [[1, 0], [0, 0]]
+
+
+# ---------------------------------------------------------------- pattern
+
+
+@given(sheaves(), st.data())
+def test_a_pattern_filled_with_new_maps_equals_a_fresh_assembly(F, data):
+    bsr = F.n_vertices > 0 and F.vertex_dims[0] > 0 and (F.vertex_dims == F.vertex_dims[0]).all()
+    format = data.draw(st.sampled_from(["csr", "bsr"] if bsr else ["csr"]))
+    _laplacian = sc.LaplacianPattern(F, format)
+    first, G = _laplacian.fill(F), same_graph(data, F)
+    kept = first.toarray()
+    second = _laplacian.fill(G)  # perhaps of another scalar type
+    fresh = sc.laplacian(G, format)
+    assert type(second) is type(fresh)
+    assert second.dtype == G.dtype
+    np.testing.assert_array_equal(second.toarray(), fresh.toarray())
+    np.testing.assert_array_equal(second.indices, fresh.indices)
+    np.testing.assert_array_equal(second.indptr, fresh.indptr)
+    np.testing.assert_array_equal(first.toarray(), kept)  # untouched by the second fill
+    for mine, other in ((second.indices, first.indices), (second.indptr, first.indptr)):
+        assert mine.size == 0 or np.shares_memory(mine, other)
+        assert not mine.flags.writeable  # so that no caller spoils them for the others
+
+    H = same_graph(data, F, dtypes=[G.dtype])
+    memory = second.data
+    third = _laplacian.fill(H, out=second)
+    assert third is second
+    assert third.data is memory
+    np.testing.assert_array_equal(third.toarray(), sc.laplacian(H, format).toarray())
+
+
+@pytest.mark.parametrize("format", ["csr", "bsr"])
+def test_fill_refuses_another_topology(format):
+    F = CellularSheaf.random([[0, 1], [1, 2]], 2, 3, seed=11)
+    _laplacian = sc.LaplacianPattern(F, format)
+    for name, other in (
+        ("edges", CellularSheaf.random([[0, 1], [2, 1]], 2, 3, seed=11)),
+        ("edges", CellularSheaf.random([[0, 1], [1, 2], [0, 2]], 2, 3, seed=11)),
+        ("edge_dims", CellularSheaf.random([[0, 1], [1, 2]], 2, [3, 2], seed=11)),
+        ("vertex_dims", CellularSheaf.random([[0, 1], [1, 2]], [2, 2, 1], 3, seed=11)),
+    ):
+        with pytest.raises(ValueError, match=f"topology of the pattern, but its {name} differ"):
+            _laplacian.fill(other)
+
+
+@pytest.mark.parametrize("format", ["csr", "bsr"])
+def test_fill_refuses_an_out_that_does_not_fit(format):
+    F = CellularSheaf.random([[0, 1], [1, 2]], 2, 3, seed=11)
+    _laplacian = sc.LaplacianPattern(F, format)
+    other_format = sc.laplacian(F, "csr" if format == "bsr" else "bsr")
+    smaller = sc.laplacian(CellularSheaf.random([[0, 1]], 2, 3, seed=11), format)
+    emptier = sc.laplacian(CellularSheaf.random([[0, 1]], [2, 2, 2], 3, seed=11))
+    for out in (other_format, smaller, emptier, np.zeros((6, 6)), 3):
+        with pytest.raises(ValueError, match="`out` must be an earlier result of this pattern"):
+            _laplacian.fill(F, out=out)
+    with pytest.raises(
+        ValueError, match="`out` must have the sheaf's scalar type float64, got float32"
+    ):
+        _laplacian.fill(F, out=_laplacian.fill(F).astype(np.float32))
+
+
+# ---------------------------------------------------------------- every way to fill
+
+
+def arranged(kind):
+    """Edges of one graph in an order and orientation, perhaps with a loop or parallel edges."""
+    # u < v, sorted: canonical
+    edges = np.array(sorted(nx.gnm_random_graph(8, 15, seed=6).edges), dtype=np.int64)
+    assert (edges[:, 0] < edges[:, 1]).all()
+    rng = np.random.default_rng(8)
+    if kind == "reversed":
+        return edges[:, ::-1]
+    if kind in ("shuffled", "parallel", "loops"):
+        edges = rng.permutation(edges)
+        edges = np.where(rng.random((len(edges), 1)) < 0.5, edges[:, ::-1], edges)
+    if kind == "unsorted":  # oriented as canonical edges are
+        return edges[::-1]
+    if kind == "twice":  # sorted and oriented, but with one pair of parallel edges
+        return np.concatenate([edges[:3], edges[2:]])
+    if kind == "parallel":
+        return np.concatenate([edges, edges[2:5], edges[4:8, ::-1], edges[4:5]])
+    if kind == "loops":
+        return np.concatenate([[[7, 7], [0, 0]], edges, [[3, 3], [0, 0]]])
+    return edges
+
+
+ARRANGEMENTS = ["canonical", "unsorted", "reversed", "shuffled", "twice", "parallel", "loops"]
+
+
+SHAPES = [(1, 1), (2, 2), (3, 3), (1, 3), (2, 1), (3, 4), (4, 4), (7, 2), (3, 0), "edges", "mixed"]
+
+
+def of_shape(shape, edges, dtype, seed=5):
+    """A sheaf with maps of one shape (d_v, d_e), with mixed edge stalks, or with mixed stalks.
+
+    It has a vertex more than edges touch.
+    """
+    n, m = 9, len(edges)
+    if shape == "mixed":
+        return CellularSheaf.random(
+            edges, np.arange(n) % 8, 1 + np.arange(m) % 6, seed=seed, dtype=dtype
+        )
+    if shape == "edges":
+        return CellularSheaf.random(edges, [2] * n, 1 + np.arange(m) % 3, seed=seed, dtype=dtype)
+    return CellularSheaf.random(edges, [shape[0]] * n, [shape[1]] * m, seed=seed, dtype=dtype)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("arrangement", ARRANGEMENTS)
+def test_every_way_to_fill_gives_the_same_matrix(arrangement, shape):
+    edges = arranged(arrangement)
+    for dtype in DTYPES:
+        F = of_shape(shape, edges, dtype)
+        formats = ["csr"] if shape == "mixed" else ["csr", "bsr"]
+        filled = []
+        for format in formats:
+            _laplacian = sc.LaplacianPattern(F, format)
+            assert _laplacian._uniform == (
+                arrangement not in ("twice", "parallel", "loops")
+                and isinstance(shape, tuple)
+                and shape[0] <= 3
+            )
+            L = _laplacian.fill(F)
+            L.data[:] = np.nan  # whatever was there must be overwritten
+            L = _laplacian.fill(F, out=L)
+            assert L.dtype == F.dtype
+            filled.append(L.toarray())
+            np.testing.assert_array_equal(filled[-1], filled[-1].conj().T)
+            _laplacian._uniform = False  # the kernel for all others
+            general = _laplacian.fill(F).toarray()
+            assert_equals_delta_star_delta(general, F)
+            np.testing.assert_array_equal(general, general.conj().T)
+            delta = reference.coboundary(F)
+            assert_residual(
+                filled[-1] - general, delta, delta, n=int(F.vertex_dims.max()), eps=eps_of(F.dtype)
+            )
+        assert_equals_delta_star_delta(filled[0], F)
+        np.testing.assert_array_equal(filled[0], filled[-1])
+
+
+@given(graphs(min_vertices=1))
+def test_blocks_and_their_half_edges_are_those_of_the_graph(graph):
+    n, edges = graph
+    blocks = _laplacian.block_pattern(edges, n)
+    wanted = {(v, v): [] for v in range(n)}
+    for e, (u, v) in enumerate(edges.tolist()):
+        wanted.setdefault((u, v), []).append((e, 0))
+        if u != v:
+            wanted.setdefault((v, u), []).append((e, 1))
+    found, k = {}, -1
+    for i in range(n):
+        assert blocks.block_ptr[i] == k + 1
+        for code in blocks.codes[blocks.row_ptr[i] : blocks.row_ptr[i + 1]].tolist():
+            if code == -1 or not code & 2:
+                k += 1
+                at = found.setdefault((i, int(blocks.columns[k])), [])
+            if code != -1:
+                at.append((code >> 2, code & 1))
+    assert found == wanted
+    assert list(found) == sorted(wanted)
+    assert len(blocks.columns) == len(wanted) == blocks.block_ptr[-1]
+    alone = all(len(found[i, j]) == (i != j) for i, j in found)
+    assert (blocks.block_ptr is blocks.row_ptr) == alone
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (4, 3), "mixed"], ids=str)
+def test_entries_that_vanish_are_plain_zeros(shape):
+    edges = arranged("canonical")
+    F = of_shape(shape, edges, np.float64)
+    L = sc.laplacian(F.with_maps(-np.abs(F.tail_data), np.zeros_like(F.head_data)))
+    assert (L.data == 0).any()
+    assert not np.signbit(L.data[L.data == 0]).any()  # 0 - t, not -t
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 2), (3, 3), (5, 4), "mixed"], ids=str)
+@pytest.mark.parametrize("arrangement", ["canonical", "parallel"])
+def test_filling_gives_the_same_bits_for_any_number_of_threads(arrangement, shape, monkeypatch):
+    F = of_shape(shape, arranged(arrangement), np.complex128)
+    monkeypatch.setattr("sheafcoarsen.operators._laplacian.SERIAL_BELOW", 0.0)
+    monkeypatch.setattr("sheafcoarsen.operators._coboundary.SERIAL_BELOW", 0.0)
+    results = []
+    for threads in (1, 2, 5):
+        monkeypatch.setattr(
+            "sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads
+        )
+        L = sc.laplacian(F)
+        results.append((L.data, L.indices, L.indptr))
+    for other in results[1:]:
+        for one, two in zip(results[0], other, strict=True):
+            np.testing.assert_array_equal(one, two)
+
+
+# ---------------------------------------------------------------- energy
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_large_problems_give_the_same_bits_with_one_and_two_threads(dtype, monkeypatch):
+    F = CellularSheaf.random(nx.gnm_random_graph(60, 200, seed=3), 3, 4, seed=5, dtype=dtype)
+    x = np.random.default_rng(7).standard_normal((F.dim_c0, 2))
+    started = []
+    pool = threads_module.ThreadPoolExecutor
+    monkeypatch.setattr(
+        "sheafcoarsen._support.threads.ThreadPoolExecutor",
+        lambda threads: started.append(threads) or pool(threads),
+    )
+    monkeypatch.setattr("sheafcoarsen.operators._laplacian.SERIAL_BELOW", 0.0)
+    monkeypatch.setattr("sheafcoarsen.operators._coboundary.SERIAL_BELOW", 0.0)
+    results = []
+    for threads in (1, 2):
+        monkeypatch.setattr(
+            "sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads
+        )
+        L = sc.laplacian(F)
+        results.append(
+            (L.data, L.indices, L.indptr, sc.edge_energy(F, x), sc.laplacian_operator(F) @ x)
+        )
+    assert started
+    assert set(started) == {2}
+    for one, two in zip(*results, strict=True):
+        np.testing.assert_array_equal(one, two)
+    assert_equals_delta_star_delta(L.toarray(), F)

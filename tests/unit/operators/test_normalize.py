@@ -1,0 +1,267 @@
+"""The normalized sheaf against its definition, in all of its options and at every scale."""
+
+import warnings
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf
+from tests.support import reference
+from tests.support.helpers import assert_residual, eps_of, residual, size
+from tests.support.strategies import DTYPES, cochains, sheaves
+from tests.unit.operators.test_laplacian import block
+
+TURN = np.array([[0.0, -1.0], [1.0, 0.0]])
+
+
+def shifted_blocks(F, singular, eps):
+    """D_v plus what the treatment adds to it."""
+    blocks = [D.astype(np.result_type(D, np.float64)) for D in reference.diagonal_blocks(F)]
+    shift = {"pinv": 0.0, "regularize": eps * max(map(size, blocks), default=0.0), "augment": 1.0}[
+        singular
+    ]
+    return [D + shift * np.eye(len(D)) for D in blocks]
+
+
+def clearly_singular(F, singular="pinv", eps=0.0):
+    """Whether each D_v is singular; drops sheaves where rounding decides."""
+    found = []
+    delta = reference.coboundary(F).astype(np.result_type(F.dtype, np.float64))
+    for v, D in enumerate(shifted_blocks(F, singular, eps)):
+        A = delta[:, reference.vertex_coordinates(F, v)]
+        shift = np.sqrt(max(size(D) - size(A.conj().T @ A), 0.0)) * np.eye(len(D))
+        values = np.linalg.svd(np.vstack([A, shift]), compute_uv=False)
+        values = np.append(values, np.zeros(len(D) - len(values)))
+        level = 4 * len(D) * eps_of(F.dtype) * values.max(initial=0)
+        assume(not ((values > level / 4) & (values < 100 * level)).any())
+        found.append(bool((values <= level).any()))
+    return found
+
+
+def normalize_quietly(F, *args, **kwargs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sc.SingularDegreeWarning)
+        return sc.normalize(F, *args, **kwargs)
+
+
+@given(
+    sheaves(),
+    st.sampled_from(["pinv", "regularize", "augment"]),
+    st.sampled_from([1e-8, 1e-3, 10.0]),
+)
+def test_normalized_sheaf_is_that_of_the_definition(F, singular, eps):
+    clearly_singular(F, singular, eps)
+    N = normalize_quietly(F, singular, eps)
+    assert N.dtype == F.dtype
+    for name in ("edges", "vertex_dims", "edge_dims"):
+        np.testing.assert_array_equal(getattr(N, name), getattr(F, name))
+    expected, root = reference.normalized(F, singular, eps)
+    ours = sc.laplacian(N).toarray()
+    # an error of D_v^{-1/2} is eps times its condition number, worst vertices count, not the whole
+    # matrix
+    conditions, sizes = [], []
+    for v, D in enumerate(shifted_blocks(F, singular, eps)):
+        root_v = block(root, F, v, v)
+        conditions.append(size(root_v) * size(root_v) * size(D))
+        sizes.append(np.sqrt(size(block(expected, F, v, v))))
+    for u in range(F.n_vertices):
+        for v in range(F.n_vertices):
+            error = block(ours, F, u, v) - block(expected, F, u, v)
+            n = int(max(F.vertex_dims[u], F.vertex_dims[v]))
+            assert_residual(
+                error, conditions[u] + conditions[v], sizes[u], sizes[v], n=n, eps=eps_of(F.dtype)
+            )
+    L = reference.laplacian(F)
+    assert_residual(
+        ours - expected, root, root, L, n=max(F.vertex_dims.max(initial=1), 1), eps=eps_of(F.dtype)
+    )
+
+
+@given(sheaves())
+def test_the_warning_comes_exactly_with_singular_blocks_and_the_pseudo_inverse(F):
+    singular = np.flatnonzero(clearly_singular(F))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sc.normalize(F, "regularize", eps=1e-2)
+        sc.normalize(F, "augment")
+        if singular.size == 0:
+            sc.normalize(F)
+            return
+    text = (
+        f"singular at {singular.size} of {F.n_vertices} vertices, first at vertex "
+        f"{singular[0]}: the pseudo-inverse"
+    )
+    with pytest.warns(sc.SingularDegreeWarning, match=text):
+        sc.normalize(F, singular="pinv")
+
+
+@given(
+    sheaves(scales=[1.0]),
+    st.sampled_from([2.0**40, 2.0**-30, 3.7]),
+    st.sampled_from(["pinv", "regularize"]),
+)
+def test_the_scale_of_the_maps_does_not_change_the_normalized_sheaf(F, scale, singular):
+    G = F.with_maps(F.tail_data * F.dtype.type(scale), F.head_data * F.dtype.type(scale))
+    eps = 1e-2
+    clearly_singular(F, singular, eps)
+    N, M = normalize_quietly(F, singular, eps), normalize_quietly(G, singular, eps)
+    conditions = []
+    for v, D in enumerate(shifted_blocks(F, singular, eps)):
+        root_v = block(reference.normalized(F, singular, eps)[1], F, v, v)
+        conditions.append(size(root_v) * size(root_v) * size(D))
+    for e, (u, v) in enumerate(F.edges):
+        for ours, theirs, at in ((N.tail_map, M.tail_map, u), (N.head_map, M.head_map, v)):
+            # rows of a map times D^{-1/2} are at most 1, loops aside, whose two maps may nearly
+            # cancel in D
+            reach = max(1.0, size(ours(e)))
+            assert_residual(
+                ours(e) - theirs(e),
+                conditions[at],
+                reach,
+                n=int(F.vertex_dims[at]),
+                eps=eps_of(F.dtype),
+            )
+
+
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("t", [1.0, 1e-4, 1e-6, 1e-7, 3e-8, 1e-10])
+def test_maps_of_very_different_sizes_are_resolved_to_the_ratio_of_their_sizes(t, dtype):
+    """Never to its square, as D_v would: below sqrt(eps) that loses a direction."""
+    rng = np.random.default_rng(7)
+    basis = rng.standard_normal((3, 3)) + (
+        1j * rng.standard_normal((3, 3)) if dtype is complex else 0
+    )
+    rows = np.linalg.qr(basis)[0] * np.array([[1.0], [t], [np.sqrt(t)]])
+    F = CellularSheaf(
+        [[0, 1], [2, 0], [0, 3]], [rows[:1], [[1.0]], rows[2:]], [[[1.0]], rows[1:2], [[1.0]]]
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no block is singular
+        N = sc.normalize(F)
+    maps = np.vstack([N.tail_map(0), N.head_map(1), N.tail_map(2)])
+    assert_residual(maps.conj().T @ maps - np.eye(3), 1 / t, n=3)
+    assert_residual(maps @ maps.conj().T - np.eye(3), 1 / t, n=3)
+    C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), 2)
+    assert {check.name for check in sc.verify(C).checks if check.passed is False} == set()
+
+
+@pytest.mark.parametrize("extra", [1.0, 1e-140])
+def test_a_hub_is_normalized_through_many_factors(extra):
+    """More rows than are stacked at a time, of one and of several columns."""
+    rng = np.random.default_rng(3)
+    n = 1000
+    edges = np.column_stack([np.zeros(n, int), np.arange(1, n + 1)])
+    maps = rng.standard_normal((n, 2, 3)) * extra
+    N = sc.normalize(CellularSheaf(edges, maps, np.ones((n, 2, 1)) * extra))
+    stack = N.tail_data.reshape(-1, 3)
+    assert_residual(stack.T @ stack - np.eye(3), 10, n=10)
+
+
+def test_loops_whose_maps_cancel_to_rounding_are_no_rank():
+    third = 1 / 3
+    head = np.array([[third, 0.0], [0.0, 1.0]])
+    tail = head + np.array([[2.0**-54, 0.0], [0.0, 1.0]])
+    with pytest.warns(sc.SingularDegreeWarning):
+        N = sc.normalize(CellularSheaf([[0, 0]], [tail], [head]))
+    assert_residual((N.tail_map(0) - N.head_map(0)) - np.diag([0.0, 1.0]), n=2)
+
+
+def test_augment_adds_one_whatever_the_scale():
+    F = CellularSheaf([[0, 1]], [[[1e-50]]], [[[1e50]]])  # D = 1e-100 and 1e100
+    N = sc.normalize(F, "augment", eps=3.0)
+    assert_residual(N.tail_map(0)[0, 0] / 1e-50 - 1, n=1)
+    assert_residual(N.head_map(0)[0, 0] - 1, n=1)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("scale", [1e-10, 1.0, 1e5, 1e14])
+@pytest.mark.parametrize("singular", ["augment", "regularize"])
+def test_a_shift_below_rounding_does_not_magnify_it(dtype, scale, singular):
+    """Every block is singular, and eigenvalues of a normalized Laplacian are at most 2."""
+    F = CellularSheaf.random(nx.cycle_graph(12), 3, 1, seed=4, dtype=dtype)
+    F = F.with_maps(*(data * dtype(scale) for data in (F.tail_data, F.head_data)))
+    N = sc.normalize(F, singular, eps=1e-40)
+    values = np.linalg.eigvalsh(sc.laplacian(N).toarray())
+    assert values[-1] <= 2 + 30 * 36 * eps_of(dtype)
+    if scale >= 1.0 or singular == "regularize":
+        assert values[-1] > 0.1
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+@pytest.mark.parametrize("eps", [1e-8, 0.25])
+def test_eps_regularizes_relative_to_the_largest_block(scale, eps):
+    # D = 9 and diag(16, 0), singular
+    F = CellularSheaf([[0, 1]], [[[3.0 * scale]]], [[[4.0 * scale, 0.0]]])
+    N = sc.normalize(F, singular="regularize", eps=eps)
+    assert_residual(N.tail_map(0)[0, 0] - 3 / np.sqrt(9 + 16 * eps), n=1)
+    assert_residual(N.head_map(0)[0, 0] - 4 / np.sqrt(16 + 16 * eps), n=1)
+    assert N.head_map(0)[0, 1] == 0
+
+
+def test_eps_defaults_to_1e_8_and_concerns_regularize_alone():
+    F = CellularSheaf.random(nx.cycle_graph(4), 2, 3, seed=9)
+    default, given_eps = sc.normalize(F, "regularize"), sc.normalize(F, "regularize", eps=1e-8)
+    np.testing.assert_array_equal(default.tail_data, given_eps.tail_data)
+    assert residual(default.tail_data - sc.normalize(F).tail_data, default.tail_data, n=2) > 1e3
+    for singular in ("pinv", "augment"):
+        one, other = sc.normalize(F, singular, eps=1e-8), sc.normalize(F, singular, eps=0.5)
+        np.testing.assert_array_equal(one.tail_data, other.tail_data)
+
+
+@given(sheaves(), st.data())
+def test_the_dirichlet_energy_is_the_energy_of_the_normalized_sheaf(F, data):
+    clearly_singular(F)
+    x = data.draw(cochains(F, columns=(None,)))
+    expected, root = reference.normalized(F)
+    value = sc.energy(normalize_quietly(F), x)
+    dirichlet = float((x.conj() @ expected @ x).real)  # each edge once, so no factor 1/2
+    L = reference.laplacian(F)
+    assert_residual(value - dirichlet, root, root, L, x, x, n=max(F.dim_c0, 1), eps=eps_of(F.dtype))
+
+
+def test_the_dirichlet_energy_has_no_factor_one_half():
+    F = CellularSheaf.connection([[0, 1]], [TURN])
+    assert_residual(sc.energy(sc.normalize(F), [1.0, 0.0, 0.0, 0.0]) - 1, n=2)
+
+
+def test_loops_count_in_the_degree_by_their_difference():
+    # D_0 = 1 + (5 - 3)^2
+    F = CellularSheaf([[0, 1], [0, 0]], [[[1.0]], [[5.0]]], [[[1.0]], [[3.0]]])
+    N = sc.laplacian(sc.normalize(F)).toarray()
+    assert_residual(N - [[1, -1 / np.sqrt(5)], [-1 / np.sqrt(5), 1]], n=1)
+
+
+def test_normalize_refuses_unknown_options():
+    F = CellularSheaf.constant(nx.path_graph(3))
+    with pytest.raises(
+        ValueError, match="`singular` must be one of 'pinv', 'regularize', 'augment', got 'shift'"
+    ):
+        sc.normalize(F, "shift")
+    for eps in (0, -1e-8, np.nan, np.inf, 1j, None, [1e-8]):
+        with pytest.raises(
+            (ValueError, TypeError), match="`eps` must be (positive and finite|a real number)"
+        ):
+            sc.normalize(F, "regularize", eps=eps)
+
+
+def test_labels_survive_normalization():
+    F = CellularSheaf.constant(nx.path_graph(["b", "a"]))
+    assert sc.normalize(F).vertex_labels == ("b", "a")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_block_that_is_singular_but_for_rounding_is_singular(dtype):
+    """Ends of two edges whose rows are multiples: what rounding leaves of the rest is no block."""
+    F = CellularSheaf.random(np.arange(80).reshape(40, 2), 3, 1, seed=3, dtype=dtype)
+    edges = np.concatenate([F.edges, F.edges])
+    maps = [np.concatenate([d, dtype(0.3) * d]) for d in (F.tail_data, F.head_data)]
+    F = CellularSheaf.from_flat(edges, *maps, 3, 1)
+    with pytest.warns(sc.SingularDegreeWarning, match="singular at 80 of 80 vertices"):
+        N = sc.normalize(F)
+    both = N.head_data.reshape(2, 40, 3)
+    assert_residual((abs(both) ** 2).sum(axis=(0, 2)) - 1, n=3, eps=eps_of(dtype))

@@ -1,0 +1,294 @@
+"""The picture of a coarsening: every vertex, edge and loop, read back from the artists."""
+
+import warnings
+
+import matplotlib as mpl
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from matplotlib.figure import Figure
+
+import sheafcoarsen as sc
+from sheafcoarsen import plot
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen.plot.positions import computed_places
+from sheafcoarsen.plot.projection import view_from
+from tests.support.helpers import assert_residual, ties_allowed
+from tests.support.strategies import sheaves_with_partitions
+from tests.unit.gallery.test_surfaces import icosphere
+from tests.unit.plot.test_axes import collections, draw
+
+pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+
+
+def test_partition_draws_every_vertex_edge_and_loop(C, ax):
+    plot.partition(C, ax=ax)
+    fine, coarse = map(collections, ax.child_axes)
+    assert len(fine["vertices"].get_offsets()) == C.fine.n_vertices
+    assert len(fine["internal edges"].get_segments()) == len(C.clusters.internal_edges)
+    assert len(fine["crossing edges"].get_segments()) == len(C.clusters.crossing_edges)
+    assert len(coarse["vertices"].get_offsets()) == 4
+    assert len(coarse["crossing edges"].get_segments()) == C.n_crossing_edges
+    assert len(coarse["loop-cells"].get_offsets()) == C.sheaf.n_edges - C.n_crossing_edges
+
+
+def test_coarse_vertices_have_areas_in_proportion_to_their_stalks(C, ax):
+    plot.partition(C, ax=ax)
+    sizes = collections(ax.child_axes[1])["vertices"].get_sizes()
+    np.testing.assert_allclose(sizes / sizes[0], C.ranks / C.ranks[0])
+    assert len(set(sizes)) == 4
+
+
+def test_coarse_edges_have_widths_in_proportion_to_their_stalks(C, ax):
+    plot.partition(C, ax=ax)
+    dims = C.sheaf.edge_dims
+    drawn = collections(ax.child_axes[1])
+    widths = np.array(drawn["crossing edges"].get_linewidths())
+    np.testing.assert_allclose(widths / widths[0], dims[: len(widths)] / dims[0])
+    assert len(set(widths.tolist())) > 1
+    rings = np.array(drawn["loop-cells"].get_linewidths())
+    np.testing.assert_allclose(rings / widths[0], dims[len(widths) :] / dims[0])
+
+
+@pytest.mark.parametrize("K", [40, 300])
+def test_rings_leave_room_for_the_edges_between_them(K):
+    F = sc.gallery.bundle(nx.grid_2d_graph(40, 40), dim=2, noise=0.1, seed=0)
+    ax = plot.partition(sc.coarsen(F, sc.select(F, K), sc.ranks.fixed(4).whole_multiplets()))
+    draw(ax)
+    coarse = ax.child_axes[1]
+    rings = collections(coarse)["loop-cells"]
+    places = coarse.transData.transform(rings.get_offsets()) * 72 / ax.figure.dpi
+    nearest = np.sort(np.linalg.norm(places[:, None] - places, axis=2), axis=1)[:, 1]
+    outer = np.sqrt(rings.get_sizes()) + rings.get_linewidths()
+    mpl.pyplot.close(ax.figure)
+    assert np.mean(outer < nearest) > 0.7
+
+
+def test_given_positions_are_used_and_coarse_ones_are_their_means(C, ax):
+    pos = np.random.default_rng(5).standard_normal((34, 2))
+    plot.partition(C, pos, ax=ax)
+    fine, coarse = map(collections, ax.child_axes)
+    np.testing.assert_array_equal(fine["vertices"].get_offsets(), pos)
+    e = C.clusters.internal_edges[7]
+    ends = [segment.tolist() for segment in fine["internal edges"].get_segments()]
+    assert pos[C.fine.edges[e]].tolist() in ends
+    for a in range(4):
+        mean = pos[C.partition.cluster(a)].mean(axis=0)
+        assert_residual(coarse["vertices"].get_offsets()[a] - mean, pos, n=34)
+    assert "as given" in ax.child_axes[0].get_xlabel()
+
+
+def test_positions_by_name(ax):
+    G = nx.relabel_nodes(nx.cycle_graph(4), dict(enumerate("dbca")))
+    F = sc.CellularSheaf.constant(G)
+    places = {name: (i, i * i) for i, name in enumerate("abcd")}
+    C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), 1)
+    plot.partition(C, places, ax=ax)
+    drawn = collections(ax.child_axes[0])["vertices"].get_offsets()
+    np.testing.assert_array_equal(drawn, [places[name] for name in F.vertex_labels])
+    with pytest.raises(ValueError, match="no place for 'c'"):
+        plot.partition(C, {name: place for name, place in places.items() if name != "c"}, ax=ax)
+
+
+@pytest.mark.parametrize(
+    ("pos", "message"),
+    [
+        (np.zeros((33, 2)), r"for each of 34 vertices, got shape \(33, 2\)"),
+        (np.zeros((34, 4)), r"got shape \(34, 4\)"),
+        (
+            np.where(np.arange(68).reshape(34, 2) == 9, np.nan, 0),
+            "`pos` must be finite, got .* for vertex 4",
+        ),
+    ],
+)
+def test_bad_positions_are_refused(pos, message, C, ax):
+    with pytest.raises(ValueError, match=message):
+        plot.partition(C, pos, ax=ax)
+
+
+def test_places_in_space_are_seen_from_the_viewer(C, ax):
+    pos = np.random.default_rng(5).standard_normal((34, 3))
+    plot.partition(C, pos, ax=ax, view=(0, 90))  # from the second axis
+    drawn = collections(ax.child_axes[0])["vertices"].get_offsets()
+    far_first = np.argsort(pos[:, 1], kind="stable")
+    assert_residual(drawn - pos[far_first][:, [0, 2]] * [-1, 1], pos, n=3)
+
+
+def on_a_sphere(K, levels=2):
+    points, faces = icosphere(levels)
+    F = sc.gallery.tangent_bundle(points, faces)
+    return sc.coarsen(F, sc.select(F, K), 2), points, faces
+
+
+@pytest.mark.parametrize("K", [6, 30])
+def test_a_surface_is_filled_in_the_colors_of_its_clusters(K, ax):
+    C, points, faces = on_a_sphere(K)
+    plot.partition(C, points, faces, ax=ax)
+    left, right = map(collections, ax.child_axes)
+    labels = C.partition.labels[faces]
+    mixed = (labels != labels[:, :1]).any(axis=1)
+    front = points[faces].mean(axis=1) @ view_from(20, -60, "z").toward > 0
+    cells = left["cells"].get_paths()
+    expected = (front & ~mixed).sum() + 3 * (front & mixed).sum()
+    assert abs(len(cells) - expected) < 0.05 * expected  # but for faces at the rim
+    assert "vertices" not in left
+    # every disc has the hue of the cell that it stands on, but for light and shade
+    discs = right["vertices"]
+    fills = left["cells"].get_facecolors()[:, :3]
+    corners = np.array([path.vertices[:4] for path in cells])
+    for place, color in zip(discs.get_offsets(), discs.get_facecolors()[:, :3], strict=True):
+        around = (np.abs(corners - place).max(axis=2) < 1e-12).any(axis=1)
+        assert around.any()
+        ratios = fills[around] @ color / (color @ color)
+        assert np.abs(fills[around] - ratios[:, None] * color).max() < 1e-9
+    assert len(discs.get_offsets()) < K
+    assert "hidden" in ax.child_axes[1].get_xlabel()
+    assert len(right["crossing edges"].get_segments()) < C.n_crossing_edges
+    draw(ax)
+
+
+def test_faces_need_places_in_space(C, ax):
+    with pytest.raises(ValueError, match="`faces` go with places in space"):
+        plot.partition(C, faces=[[0, 1, 2]], ax=ax)
+    with pytest.raises(ValueError, match=r"`pos` must have shape \(n, 3\), got \(34, 2\)"):
+        plot.partition(C, np.zeros((34, 2)), [[0, 1, 2]], ax=ax)
+
+
+# ---------------------------------------------------------------- by the quotient
+
+
+def hairball(n=900, K=30):
+    G = nx.barabasi_albert_graph(n, 3, seed=7)
+    F = sc.CellularSheaf.constant(G)
+    return sc.coarsen(F, sc.select(F, K), 1)
+
+
+def test_a_graph_with_hubs_is_drawn_by_its_quotient(ax):
+    C = hairball()
+    plot.partition(C, ax=ax)
+    left, right = map(collections, ax.child_axes)
+    assert "internal edges" not in left
+    counts = np.diff(C.clusters.pair_ptr)
+    lines = left["links"].get_segments()
+    assert 29 <= len(lines) < len(counts)
+    # lines join the places of clusters, the more edges they stand for the wider
+    places = np.asarray(right["vertices"].get_offsets())
+    index = {tuple(place.round(9)): a for a, place in enumerate(places)}
+    ends = np.array([[index[tuple(end.round(9))] for end in line] for line in lines])
+    pair = np.searchsorted(C.clusters.pairs @ [30, 1], ends @ [30, 1])
+    np.testing.assert_array_equal(C.clusters.pairs[pair], ends)
+    widths = np.asarray(left["links"].get_linewidths())
+    order = np.argsort(counts[pair], kind="stable")
+    assert (np.diff(widths[order]) >= 0).all()
+    assert np.ptp(widths) > 0.5
+    note = f"lines: {counts[pair].sum():,} of {counts.sum():,} edges between clusters"
+    assert note in ax.child_axes[0].get_xlabel()
+    assert len(right["crossing edges"].get_segments()) == len(lines)
+    assert f"the weakest {len(counts) - len(lines)} of {len(counts)} edges not drawn" in (
+        ax.child_axes[1].get_xlabel()
+    )
+    draw(ax)
+
+
+def test_discs_of_clusters_hold_their_vertices_and_hardly_overlap(ax):
+    C = hairball()
+    plot.partition(C, ax=ax)
+    left, right = map(collections, ax.child_axes)
+    places = np.asarray(left["vertices"].get_offsets())
+    centres = np.asarray(right["vertices"].get_offsets())
+    distances = np.linalg.norm(places[:, None] - centres[None], axis=2)
+    assert np.mean(distances.argmin(axis=1) == C.partition.labels) > 0.97
+    degrees = np.bincount(C.fine.edges.ravel())
+    hub = degrees.argmax()
+    own = C.partition.labels == C.partition.labels[hub]
+    assert distances[hub, C.partition.labels[hub]] == distances[own].min()
+
+
+def test_the_links_that_are_drawn_hold_the_graph_together():
+    C = hairball(K=60)
+    links = computed_places(C).links
+    kept = nx.Graph(C.clusters.pairs[links].tolist())
+    assert nx.is_connected(kept)
+    assert len(kept) == 60
+    assert links.sum() <= 3 * 60 + 59
+
+
+def test_other_graphs_are_drawn_edge_by_edge():
+    for G in (nx.karate_club_graph(), nx.grid_2d_graph(40, 40)):
+        F = sc.CellularSheaf.constant(G)
+        assert not computed_places(sc.coarsen(F, sc.select(F, 9), 1)).by_quotient
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_a_large_graph_is_drawn_by_its_quotient(ax):
+    F = sc.CellularSheaf.constant(
+        np.array(nx.grid_2d_graph(170, 170, create_using=nx.Graph).edges).reshape(-1, 4)
+        @ np.kron(np.eye(2, dtype=int), [[170], [1]])
+    )
+    C = sc.coarsen(F, sc.select(F, 50), 1)
+    plot.partition(C, ax=ax)
+    assert len(collections(ax.child_axes[0])["links"].get_segments()) >= 49
+    draw(ax)
+
+
+@pytest.mark.parametrize("K", [8, 40, 2500])
+def test_neighbours_differ_and_both_sides_agree_at_any_number_of_clusters(K, ax):
+    G = nx.barabasi_albert_graph(3000, 3, seed=1) if K > 40 else nx.random_regular_graph(8, 400, 2)
+    F = sc.CellularSheaf.constant(G)
+    C = sc.coarsen(F, sc.select(F, K), 1)
+    plot.partition(C, ax=ax)
+    fine, coarse = map(collections, ax.child_axes)
+    colors = coarse["vertices"].get_facecolors()
+    a, b = C.clusters.pairs.T
+    assert np.abs(colors[a] - colors[b]).max(axis=1).min() > 0.02
+    np.testing.assert_array_equal(fine["vertices"].get_facecolors(), colors[C.partition.labels])
+
+
+def luminance(colors):
+    return np.asarray(colors)[:, :3] @ [0.2126, 0.7152, 0.0722]
+
+
+@pytest.mark.parametrize("K", [4, 20])
+def test_neighbouring_clusters_differ_in_grey(K, ax):
+    F = sc.CellularSheaf.constant(nx.grid_2d_graph(12, 12))
+    C = sc.coarsen(F, sc.select(F, K), 2)
+    plot.partition(C, ax=ax)
+    fine, coarse = map(collections, ax.child_axes)
+    grey = luminance(coarse["vertices"].get_facecolors())
+    a, b = C.clusters.pairs.T
+    assert np.abs(grey[a] - grey[b]).min() > 0.05
+    np.testing.assert_array_equal(
+        luminance(fine["vertices"].get_facecolors()), grey[C.partition.labels]
+    )
+
+
+def test_few_clusters_carry_their_numbers(C, ax):
+    plot.partition(C, ax=ax)
+    for panel in ax.child_axes:
+        assert [text.get_text() for text in panel.texts] == ["0", "1", "2", "3"]
+
+
+def test_a_stalk_of_dimension_zero_is_hollow(ax):
+    C = sc.coarsen(
+        sc.CellularSheaf.constant(nx.path_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1]), [0, 2]
+    )
+    plot.partition(C, ax=ax)
+    drawn = collections(ax.child_axes[1])["vertices"]
+    assert drawn.get_facecolors()[0, :3].tolist() == [1, 1, 1]
+    assert drawn.get_facecolors()[1, :3].tolist() != [1, 1, 1]
+    assert 0 < drawn.get_sizes()[0] < drawn.get_sizes()[1]
+
+
+@given(sheaves_with_partitions())
+@settings(max_examples=15)
+def test_any_sheaf_can_be_drawn(drawn):
+    F, P = drawn[:2]
+    with ties_allowed():
+        C = sc.coarsen(F, P, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for picture in (plot.partition, plot.spectra):
+            ax = Figure().subplots()
+            picture(C, ax=ax)
+            draw(ax)

@@ -1,0 +1,208 @@
+"""The certificate encloses, and its constants are those of their definitions."""
+
+from fractions import Fraction
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf, Partition, gallery
+from tests.support import reference
+from tests.support.helpers import assert_residual, eps_of, size
+from tests.unit.quality.test_spectral_quality import (
+    coarsen,
+    coarsenings,
+    exact,
+    prolongation,
+    squared_spectrum,
+)
+
+
+def both_spectra(C):
+    """Eigenvalues of L and of R* L R by dense singular values, in the units of the sheaf."""
+    delta = exact(reference.coboundary(C.fine))
+    found = [squared_spectrum(delta), squared_spectrum(delta @ prolongation(C))]
+    return [values * unit * unit for values, unit in found]
+
+
+@given(coarsenings(kinds=("internal", "kernel")))
+def test_the_interval_encloses_every_fine_eigenvalue(C):
+    B = sc.certificate(C)
+    fine, nu = both_spectra(C)
+    lower, upper = B.interval(nu)
+    fine, delta = fine[: len(nu)], reference.coboundary(C.fine)
+    n, eps = max(C.fine.dim_c0, 1), eps_of(C.fine.dtype)
+    assert lower.shape == upper.shape == nu.shape
+    assert (lower >= 0).all()
+    assert np.isfinite(upper).all()
+    assert_residual(np.maximum(lower - fine, 0), delta, delta, n=n, eps=eps)
+    assert_residual(np.maximum(fine - upper, 0), delta, delta, n=n, eps=eps)
+    assert upper.tolist() == nu.tolist()
+
+
+@given(coarsenings(kinds=("internal", "kernel")))
+def test_the_certificate_is_made_of_its_definitions(C):
+    F, P = C.fine, C.partition
+    B = sc.certificate(C)
+    gaps, levels, eps = [np.inf], [0.0], eps_of(F.dtype)
+    for a, r in enumerate(C.ranks.tolist()):
+        N = len(reference.cluster_coordinates(F, P, a))
+        if r < N:
+            values = reference.local_modes(F, P, a, r)[0]
+            gaps.append(float(values[r]))
+            levels.append(N * eps * size(reference.internal_coboundary(F, P, a)) ** 2)
+    if np.isinf(min(gaps)):
+        assert B.gamma == np.inf
+    else:
+        assert_residual(
+            B.gamma - max(min(gaps), 0.0), max(levels) / eps if max(levels) else 1.0, n=1, eps=eps
+        )
+        assert B.gamma <= min(gaps) or B.gamma - min(gaps) <= 4 * max(levels)
+    if B.gamma == 0:
+        assert B.kappa == B.mu == np.inf
+    else:
+        kappa = B.beta / B.gamma * B.beta
+        assert B.kappa == pytest.approx(kappa, rel=1e-12)
+        if 0 < kappa < 1e150:
+            # the root beyond 1 of (mu - 1)^2 = kappa mu
+            assert (B.mu - 1) ** 2 == pytest.approx(kappa * B.mu, rel=1e-6 / min(kappa, 1) ** 0.5)
+        assert B.mu >= 1
+        for nu in (0.0, B.gamma if np.isfinite(B.gamma) else 1.0):
+            lower, upper = B.interval(nu)
+            assert isinstance(lower, float)
+            assert upper == nu
+            assert lower == pytest.approx(nu / (B.mu + nu / B.gamma), rel=1e-12)
+
+
+@given(coarsenings(kinds=("internal",)))
+def test_beta_bounds_the_crossing_rows(C):
+    delta_X = exact(reference.fine_crossing_coboundary(C.fine, C.partition))
+    squares, unit = squared_spectrum(delta_X)
+    true = float(np.sqrt(squares.max(initial=0.0))) * unit
+    beta = sc.certificate(C).beta
+    assert beta >= true * (1 - 1e-13)
+    # blocks of one norm that cancel in the whole
+    assert beta <= true * np.sqrt(max(C.fine.n_vertices, 1)) * (1 + 1e-9)
+    assert (beta == 0) == (true == 0)
+
+
+GRAPHS = {
+    "grid": nx.grid_2d_graph(8, 8),
+    "star": nx.star_graph(60),
+    "random": nx.gnm_random_graph(60, 180, seed=3),
+    "tree": nx.random_labeled_tree(60, seed=5),
+    "scale free": nx.barabasi_albert_graph(60, 2, seed=7),
+}
+
+
+@pytest.mark.parametrize("kind", ["constant", "general", "orthogonal", "feeder"])
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_beta_is_tight(graph, kind):
+    G = nx.convert_node_labels_to_integers(GRAPHS[graph])
+    n = G.number_of_nodes()
+    rng = np.random.default_rng(3)
+    if kind == "constant":
+        F = CellularSheaf.constant(G)
+    elif kind == "orthogonal":
+        F = gallery.bundle(G, 3, seed=5)
+    elif kind == "feeder":
+        F = CellularSheaf.random(G, rng.integers(1, 4, n), 2, seed=7)
+    else:
+        F = CellularSheaf.random(G, 2, 3, seed=7, dtype=complex)
+    P = Partition(np.unique(rng.integers(0, n // 4, n), return_inverse=True)[1])
+    beta = sc.certificate(coarsen(F, P, 1)).beta
+    true = np.linalg.norm(reference.fine_crossing_coboundary(F, P), 2)
+    assert true * (1 - 1e-13) <= beta <= 1.5 * true
+
+
+def test_beta_is_sharp_on_one_edge_and_scales():
+    F = CellularSheaf([[0, 1]], [[[3e100, 0], [0, 1e100]]], [[[4e100], [0]]], [2, 1])
+    C = coarsen(F, Partition([0, 1]), 1)
+    assert sc.certificate(C).beta == pytest.approx(5e100, rel=1e-12)
+
+
+def test_a_crossing_edge_far_below_the_others_still_counts():
+    F = CellularSheaf(
+        [[0, 1], [1, 2]],
+        np.array([1e140, 1e-60])[:, None, None],
+        np.array([1e140, 1e-60])[:, None, None],
+    )
+    assert sc.certificate(coarsen(F, Partition([0, 0, 1]), 1)).beta == pytest.approx(
+        np.sqrt(2) * 1e-60, rel=1e-12
+    )
+
+
+def test_gamma_is_infinite_where_nothing_is_discarded_and_zero_where_a_section_is():
+    F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
+    B = sc.certificate(sc.coarsen(F, P, 2))
+    assert (B.gamma, B.kappa, B.mu) == (np.inf, 0, 1)
+    assert B.interval(3.0) == (3, 3)
+    B = sc.certificate(coarsen(gallery.bundle(nx.cycle_graph(6), 2, seed=3), Partition([0] * 6), 1))
+    assert (B.gamma, B.beta, B.kappa, B.mu) == (0, 0, np.inf, np.inf)
+    assert B.interval(3.0) == (0, 3)
+    assert B.interval(0.0) == (0, 0)
+    assert B.interval(-B.rounding / 2) == (0, 0)
+    assert [end.tolist() for end in B.interval([[1, 2]])] == [[[0, 0]], [[1, 2]]]
+
+
+def test_the_lower_end_is_that_of_the_path_by_hand():
+    # gamma = 2, beta^2 = 2, kappa = 1, mu = (3 + sqrt(5)) / 2
+    B = sc.certificate(
+        sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
+    )
+    assert_residual([B.gamma - 2, B.beta**2 - 2, B.kappa - 1, B.mu - (3 + np.sqrt(5)) / 2], n=10)
+    assert_residual(B.interval(1.0)[0] - 1 / ((3 + np.sqrt(5)) / 2 + 0.5), n=10)
+
+
+@pytest.mark.parametrize("kind", ["principal", "basis"])
+def test_only_internal_modes_are_certified(kind):
+    F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
+    if kind == "basis":
+        C, what = sc.coarsen(F, P, basis=[np.eye(2, 1)] * 2), "a basis of your own"
+    else:
+        C, what = sc.coarsen(F, P, 1, local_operator="principal"), "principal modes"
+    with pytest.raises(
+        ValueError, match=f'internal modes, got {what}: coarsen.*local_operator="internal"'
+    ):
+        sc.certificate(C)
+
+
+@pytest.mark.parametrize(
+    ("nu", "error", "message"),
+    [
+        ([1.0, np.nan], ValueError, "`nu` must be finite, got nan"),
+        (np.inf, ValueError, "`nu` must be finite, got inf"),
+        ([1.0, -1e-3], ValueError, "got -0.001: take those of C.galerkin"),
+        (1j, TypeError, "`nu` must be real, got dtype complex128"),
+        ("one", TypeError, "`nu` must hold"),
+    ],
+)
+def test_what_is_no_eigenvalue_is_refused(nu, error, message):
+    B = sc.certificate(
+        sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
+    )
+    with pytest.raises(error, match=message):
+        B.interval(nu)
+
+
+def test_beta_is_a_bound_in_exact_arithmetic():
+    """Rounding in the norms would put it below the true one about every other time."""
+    rng = np.random.default_rng(11)
+    for a, b in rng.standard_normal((60, 2)).tolist():
+        F = CellularSheaf([[0, 1]], [[[a]]], [[[b]]])
+        beta = sc.certificate(coarsen(F, Partition([0, 1]), 1)).beta
+        square = Fraction(a) ** 2 + Fraction(b) ** 2
+        assert square <= Fraction(beta) ** 2 < square * Fraction(1 + 1e-13)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+def test_gamma_is_less_than_a_gap_by_the_rounding_of_that(scale):
+    """So that it is a lower bound, although eigenvalues are computed."""
+    F = CellularSheaf.constant(nx.path_graph(6))
+    F = F.with_maps(F.tail_data * scale, F.head_data * scale)
+    C = sc.coarsen(F, Partition([0, 0, 0, 1, 1, 1]), 1)
+    rounding = 4 * 3 * eps_of(F.dtype) * 4  # 4 N_a eps norm(L_a, inf)
+    gap = sc.certificate(C).gamma / scale / scale
+    assert 1 - 1.5 * rounding < gap < 1 - 0.5 * rounding

@@ -1,0 +1,135 @@
+"""The lowest positive singular values, however many zeros lie below them."""
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+
+import sheafcoarsen as sc
+from sheafcoarsen.quality import smallest_singular_values as room
+from sheafcoarsen.quality.smallest_singular_values import low_pairs
+from sheafcoarsen.solve import EigenProblem
+from tests.support.helpers import assert_residual, ties_allowed
+
+pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+EPS = np.finfo(float).eps
+
+
+def many_components(count, dim=3):
+    """Return the constant sheaf on a grid and many small paths, as citation graphs have them."""
+    trees = [nx.path_graph(2 + i % 2) for i in range(count)] + [nx.grid_2d_graph(12, 11)]
+    return sc.CellularSheaf.constant(nx.disjoint_union_all(trees), dim)
+
+
+@pytest.mark.parametrize(("count", "dim"), [(170, 3), (300, 3), (300, 2)])
+def test_positive_values_above_many_zeros(count, dim):
+    F = many_components(count, dim)
+    D = sc.coboundary(F)
+    Z = sc.global_sections(F).basis
+    found = low_pairs(D, 12, 10 * EPS, EPS, sheaf_of=lambda: F, kernel_of=lambda F: Z)
+    exact = np.linalg.svd(D.toarray(), compute_uv=False)[::-1]
+    exact = np.append(np.zeros(F.dim_c0 - len(exact)), exact)
+    assert found.kernel == dim * (count + 1)
+    np.testing.assert_allclose(
+        found.sigma[: found.end], exact[found.kernel :][: found.end], rtol=1e-9
+    )
+    assert found.end >= 12
+    residual = D.T @ (D @ found.vectors) - found.vectors * found.sigma**2
+    assert abs(residual[:, : found.end]).max() < 1e-9
+    assert abs(found.vectors.T @ Z).max() < 1e-9
+
+
+def test_what_is_no_kernel_is_not_taken_for_one(monkeypatch):
+    F = many_components(170)
+    D = sc.coboundary(F)
+    wrong = np.linalg.qr(np.random.default_rng(3).standard_normal((F.dim_c0, 513)))[0]
+    found = low_pairs(D, 2, 10 * EPS, EPS, sheaf_of=lambda: F, kernel_of=lambda F: wrong)
+    assert found.kernel == 513
+
+
+def test_quality_of_a_sheaf_with_many_zeros(monkeypatch):
+    """Neither the fine nor the coarse zeros are left to iteration, nor to a dense solver."""
+    F = many_components(200)
+    C = sc.coarsen(F, sc.select(F, 450), 2, loops=False)
+    monkeypatch.setattr(room, "MAX_DENSE", 1000)
+    Q = sc.spectral_quality(C, 6)
+    assert Q.kernel_fine == 603
+    L = sc.laplacian(F).toarray()
+    G = C.galerkin().toarray()
+    fine, coarse = (np.linalg.eigvalsh(matrix) for matrix in (L, G))
+    k = len(Q.fine)
+    np.testing.assert_allclose(Q.fine, fine[603 : 603 + k], rtol=1e-9)
+    np.testing.assert_allclose(Q.coarse, coarse[603 : 603 + k], rtol=1e-9)
+
+
+def test_a_sheaf_without_zeros_needs_no_kernel():
+    F = sc.gallery.bundle(nx.grid_2d_graph(30, 15), 2, noise=0.5, seed=3)
+
+    def never(F):
+        raise AssertionError("there is none")
+
+    D = sc.coboundary(F)
+    found = low_pairs(D, 4, EPS, EPS, sheaf_of=lambda: F, kernel_of=never)
+    exact = np.linalg.svd(D.toarray(), compute_uv=False)[::-1]
+    assert found.kernel == 0
+    np.testing.assert_allclose(found.sigma[: found.end], exact[: found.end], rtol=1e-9)
+
+
+def test_more_pairs_are_computed_until_the_multiplet_ends(monkeypatch):
+    """The second eigenvalue of a square grid is double, here with stalks of dimension 7."""
+    monkeypatch.setattr(room, "SPARSE_SHARE", 5)
+    F = sc.CellularSheaf.constant(nx.grid_2d_graph(12, 12), 7)
+    D = sc.coboundary(F)
+    found = low_pairs(
+        D, 1, EPS, EPS, sheaf_of=lambda: F, kernel_of=lambda F: sc.global_sections(F).basis
+    )
+    assert (found.kernel, found.end) == (7, 14)
+    np.testing.assert_allclose(found.sigma[:14] ** 2, 2 - 2 * np.cos(np.pi / 12), rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["direct", "multilevel"])
+@pytest.mark.parametrize("strict", [False, True])
+def test_zeros_are_counted_whoever_tells_them(monkeypatch, method, strict):
+    """Where the level of zero refuses them, too: then all is dense."""
+    monkeypatch.setattr(EigenProblem, "chosen", lambda self: method)
+    F = sc.CellularSheaf.constant(nx.grid_2d_graph(25, 25), 2)
+    D = sc.coboundary(F)
+    if strict:  # what comes from elsewhere is none
+        monkeypatch.setattr(room, "largest_column", lambda Y: 1.0)
+    found = low_pairs(
+        D, 2, EPS, EPS, sheaf_of=lambda: F, kernel_of=lambda F: sc.global_sections(F).basis
+    )
+    assert (found.kernel, found.end) == (2, 4)
+    np.testing.assert_allclose(found.sigma[:4] ** 2, 2 - 2 * np.cos(np.pi / 25), rtol=1e-9)
+
+
+@pytest.mark.parametrize("rows", [5, 1024, 1025, 5000])
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_singular_pairs_of_tall_matrices(rows, dtype):
+    """Singular values far below the square root of rounding are kept."""
+    rng = np.random.default_rng(rows)
+    X = np.linalg.qr(rng.standard_normal((40, 7)).astype(dtype))[0]
+    D = rng.standard_normal((rows, 40)).astype(dtype)
+    if dtype is complex:
+        D, X = D + 1j * rng.standard_normal(D.shape), X * 1j
+    D = D - (1 - 1e-11) * (D @ X[:, :1]) @ X[:, :1].conj().T
+    sigma, V = room.singular_pairs(scipy.sparse.csr_array(D), X)
+    exact = np.linalg.svd(D @ X, compute_uv=False)[::-1]
+    exact = np.append(np.zeros(7 - len(exact)), exact)
+    assert np.abs(sigma - exact).max() <= 30 * EPS * exact[-1]
+    assert_residual(np.linalg.norm(D @ V, axis=0) - sigma, exact[-1], n=rows)
+    assert_residual(V.conj().T @ V - np.eye(7), n=40)
+    assert_residual(V - X @ (X.conj().T @ V), n=40)
+
+
+def test_many_tiny_components_beside_a_graph_with_hubs():
+    graphs = [nx.barabasi_albert_graph(300, 2, seed=1)]
+    graphs += [nx.path_graph(2 + i % 4) for i in range(70)]
+    F = sc.gallery.bundle(nx.disjoint_union_all(graphs), 3, 0.0, seed=1)
+    with ties_allowed():
+        C = sc.coarsen(F, sc.select(F, 110), 3)
+    Q = sc.spectral_quality(C, 10)
+    L = sc.laplacian(F).toarray()
+    assert Q.kernel_fine == Q.kernel_coarse == 213
+    fine = np.linalg.eigvalsh(L)[213:]
+    np.testing.assert_allclose(Q.fine, fine[: len(Q.fine)], rtol=1e-9)

@@ -1,0 +1,457 @@
+"""The low spectrum of both sheaves against dense linear algebra."""
+
+import dataclasses
+import warnings
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf, Partition, gallery
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen.quality import smallest_singular_values
+from sheafcoarsen.quality._spectral_quality import principal_angles
+from sheafcoarsen.solve import eigensolver
+from tests.support import reference
+from tests.support.helpers import assert_residual, eps_of, ties_allowed
+from tests.support.strategies import bases, mode_counts, sheaves_with_partitions
+
+
+def coarsen(*args, **kwargs):
+    """Coarsen, whatever is tied and even where kernels keep nothing."""
+    with ties_allowed():
+        warnings.simplefilter("ignore", sc.SingularProblemWarning)
+        return sc.coarsen(*args, **kwargs)
+
+
+@st.composite
+def coarsenings(draw, kinds=("internal", "principal", "kernel", "basis"), **sheaf_options):
+    F, P = draw(sheaves_with_partitions(**sheaf_options))
+    kind = draw(st.sampled_from(kinds))
+    compress = draw(st.booleans())
+    if kind == "basis":
+        return coarsen(F, P, basis=draw(bases(F, P, kinds=["orthonormal"])), compress=compress)
+    if kind == "kernel":
+        return coarsen(F, P, sc.ranks.kernel(), compress=compress)
+    return coarsen(F, P, draw(mode_counts(P)), local_operator=kind, compress=compress)
+
+
+def prolongation(C):
+    return C.prolongation.toarray().astype(np.result_type(C.prolongation.dtype, np.float64))
+
+
+def exact(A):
+    return A.astype(np.result_type(A.dtype, np.float64))
+
+
+def squared_spectrum(D):
+    """Eigenvalues of D* D, ascending, in units of the square of the second result.
+
+    By singular values.
+    """
+    largest = float(np.abs(D).max(initial=0.0))
+    if largest == 0:
+        return np.zeros(D.shape[1]), 1.0
+    sigma = np.linalg.svd(D / largest, compute_uv=False)
+    return np.append(sigma, np.zeros(D.shape[1] - len(sigma)))[::-1] ** 2, largest
+
+
+def dense_kernel_size(values, n, eps, norm2):
+    """Number of zero eigenvalues; the example is given up where rounding decides."""
+    sigma, unit = np.sqrt(values), np.sqrt(norm2)
+    assume(not ((sigma > 1e-2 * n * eps * unit) & (sigma < 1e2 * n * eps * unit)).any())
+    return int((sigma <= n * eps * unit).sum())
+
+
+@given(coarsenings(), st.data())
+def test_the_quality_is_that_of_dense_linear_algebra(C, data):
+    assume(C.sheaf.dim_c0)
+    k = data.draw(st.integers(1, C.sheaf.dim_c0), label="k")
+    F, eps = C.fine, eps_of(C.fine.dtype)
+    delta, R = exact(reference.coboundary(F)), prolongation(C)
+    unit = float(np.abs(delta).max(initial=0.0)) or 1.0
+    delta = delta / unit
+    n = max(*delta.shape, 1)
+    values, _ = squared_spectrum(delta)
+    nu, scale = squared_spectrum(delta @ R)
+    nu = nu * scale * scale
+    norm2 = values.max(initial=0.0)
+    kernel = dense_kernel_size(values, n, eps, norm2)
+    kernel_coarse = dense_kernel_size(nu, n, eps, norm2)
+    Q = sc.spectral_quality(C, k)
+    assert (Q.kernel_fine, Q.kernel_coarse) == (kernel, kernel_coarse)
+    assert_residual(Q.section_residual, n=n, eps=eps)
+    # widened to the end of the multiplet
+    count = len(Q.fine)
+    positive = values[kernel:]
+    assert count >= min(k, len(positive))
+    assert len(Q.coarse) == len(Q.relative_errors) == len(Q.angles) == count
+    gap = positive[count] - positive[count - 1] if 0 < count < len(positive) else np.inf
+    assert gap > 0
+    for j in range(k, count):
+        assert positive[j] - positive[j - 1] <= 1e-7 * positive[j] + 8 * n * eps * norm2
+    L = reference.coboundary(F)
+    assert_residual(Q.fine - positive[:count] * unit**2, L, L, n=n, eps=eps)
+    found = nu[max(kernel, kernel_coarse) :][:count]  # those of the same numbers
+    assert_residual(Q.coarse[: len(found)] - found * unit**2, L, L, n=n, eps=eps)
+    assert np.isinf(Q.coarse[len(found) :]).all()
+    m = len(found)
+    errors, above = Q.relative_errors[:m], Q.coarse[:m] - Q.fine[:m]
+    clipped = (above < 0) & (errors == 0)  # by rounding only
+    assert_residual(above[clipped], L, L, n=n, eps=eps)
+    expected = np.where(clipped, 0.0, above / Q.fine[:m])
+    assert errors == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert np.isinf(Q.relative_errors[m:]).all()
+    assert_residual(np.maximum(Q.fine - Q.coarse, 0)[:m], L, L, n=n, eps=eps)  # interlacing
+    if kernel_coarse < kernel:
+        assert Q.restricted_similarity == np.inf
+        return
+    if not count:
+        assert Q.restricted_similarity == 0
+        return
+    # the formula, by vectors of another solver; they and the projector count with norm(L) / gap and
+    # 1 / lambda
+    vh = np.linalg.svd(delta)[2]
+    U = vh[::-1].conj().T[:, kernel : kernel + count]
+    condition = norm2 / min(gap, positive[0])
+    assume(condition < 1e5)
+    lost = delta @ (U - R @ (R.conj().T @ U)) / np.sqrt(positive[:count])
+    expected = np.linalg.norm(lost, 2) if lost.size else 0.0
+    assert_residual(Q.restricted_similarity - expected, condition, n=n, eps=eps)
+
+
+@given(coarsenings(spread=False), st.data())
+def test_the_angles_are_those_between_the_lifted_and_the_fine_space(C, data):
+    assume(C.sheaf.dim_c0)
+    Q = sc.spectral_quality(C, data.draw(st.integers(1, C.sheaf.dim_c0), label="k"))
+    delta, R = exact(reference.coboundary(C.fine)), prolongation(C)
+    assert (np.diff(Q.angles) >= 0).all()
+    assert ((Q.angles >= 0) & (Q.angles <= np.pi / 2 + 1e-12)).all()
+    count, eps = len(Q.fine), eps_of(C.fine.dtype)
+    if not count:
+        return
+    delta = delta / np.abs(delta).max()  # so that the unit of the spectrum is 1
+    values, vh = squared_spectrum(delta)[0], np.linalg.svd(delta)[2][::-1]
+    coarse = delta @ R
+    nu, coarse_unit = squared_spectrum(coarse)
+    nu = nu * coarse_unit**2
+    first = max(Q.kernel_fine, Q.kernel_coarse)
+    have = nu[first:]
+    end = min(count, len(have))
+    while (
+        end < len(have) and have[end] - have[end - 1] <= 1e-7 * have[end] + 100 * eps * values[-1]
+    ):
+        end += 1  # a multiple eigenvalue counts whole
+    top = Q.kernel_fine + count
+    gaps = [values[top] - values[top - 1]] if top < len(values) else []
+    gaps += [values[Q.kernel_fine]]
+    gaps += [have[end] - have[end - 1]] if 0 < end < len(have) else []
+    gaps += [have[0] - (nu[first - 1] if first else 0)] if len(have) else []
+    assume(min(gaps) > 1e-3 * values[-1])
+    U = vh.conj().T[:, Q.kernel_fine : top]
+    Z = np.linalg.svd(coarse)[2][::-1].conj().T[:, first : first + end]
+    expected = np.full(count, np.pi / 2)
+    if Z.shape[1]:
+        X, Y = (np.linalg.qr(M)[0] for M in (U, R @ Z))
+        if X.shape[1] < Y.shape[1]:
+            X, Y = Y, X
+        sines = np.linalg.svd(Y - X @ (X.conj().T @ Y), compute_uv=False)[::-1]
+        expected[: len(sines)] = np.arcsin(sines.clip(max=1))
+    assert np.sin(Q.angles) == pytest.approx(np.sin(expected), abs=1e7 * eps)
+    assert Q.angles[len(have) :] == pytest.approx(np.pi / 2)
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_small_angles_beside_large_ones(dtype):
+    """They are exact, where scipy's are off by the root of rounding."""
+    wanted = np.array([0.0, 1e-12, 1e-3, 0.7, 0.8, np.pi / 2])
+    k = len(wanted)
+    rng = np.random.default_rng(1)
+    turn = np.linalg.qr(rng.standard_normal((2 * k, 2 * k)).astype(dtype))[0]
+    U = turn[:, :k]
+    V = U * np.cos(wanted) + turn[:, k:] * np.sin(wanted)
+    mix = rng.standard_normal((k, k))
+    assert_residual(principal_angles(U @ mix, V) - wanted, np.linalg.cond(mix), n=2 * k)
+    assert_residual(principal_angles(V[:, :3], U) - wanted[:3], 1.0, n=2 * k)
+
+
+def test_a_multiplet_is_widened():
+    F = CellularSheaf.constant(nx.cycle_graph(6))  # 0, 1, 1, 3, 3, 4
+    C = sc.coarsen(F, Partition([0, 0, 1, 1, 2, 2]), 2)
+    for k, count in ((1, 2), (2, 2), (3, 4), (5, 5), (6, 5)):
+        Q = sc.spectral_quality(C, k)
+        assert len(Q.fine) == count
+        assert_residual(Q.fine - [1, 1, 3, 3, 4][:count], 4.0, n=6)
+        assert_residual(Q.relative_errors, 4.0, n=6)
+        assert_residual(Q.angles, 4.0, n=6)
+
+
+def test_a_lost_section_makes_the_similarity_infinite():
+    F = gallery.bundle(nx.cycle_graph(6), 2, seed=3)  # two sections
+    C = coarsen(F, Partition([0] * 6), 1)
+    Q = sc.spectral_quality(C, 1)
+    assert (Q.kernel_fine, Q.kernel_coarse) == (2, 1)
+    assert Q.restricted_similarity == np.inf
+    assert np.isinf(Q.coarse).all()
+    assert np.isinf(Q.relative_errors).all()
+    assert Q.angles == pytest.approx(np.pi / 2)
+    kept = sc.spectral_quality(coarsen(F, Partition([0] * 6), 2), 1)
+    assert (kept.kernel_fine, kept.kernel_coarse) == (2, 2)
+    assert kept.restricted_similarity < np.inf
+
+
+def test_what_lost_sections_became_is_not_compared():
+    """By their numbers, so that no error is negative.
+
+    The principal operator makes positive eigenvalues of three zeros.
+    """
+    F = gallery.bundle(nx.grid_2d_graph(6, 6), 3, seed=3)
+    C = coarsen(F, sc.select(F, 4), 6, local_operator="principal")
+    Q = sc.spectral_quality(C, 4)
+    assert (Q.kernel_fine, Q.kernel_coarse) == (3, 0)
+    count = len(Q.fine)
+    assert_residual(
+        Q.fine - np.linalg.eigvalsh(reference.laplacian(F))[3 : 3 + count], 8.0, n=F.dim_c0
+    )
+    assert_residual(
+        Q.coarse - np.linalg.eigvalsh(C.galerkin().toarray())[3 : 3 + count], 8.0, n=F.dim_c0
+    )
+    assert (Q.relative_errors > 0.1).all()
+
+
+def test_a_path_by_hand():
+    # R z is constant on each pair: L_Gal = [[.5, -.5], [-.5, .5]], so nu = 1, and lambda_2 = 2 -
+    # sqrt(2)
+    Q = sc.spectral_quality(
+        sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1), 1
+    )
+    low = 2 - np.sqrt(2)
+    assert_residual(
+        [Q.fine[0] - low, Q.coarse[0] - 1, Q.relative_errors[0] - (1 / low - 1)], 4.0, n=4
+    )
+    u = np.cos(np.pi / 4 * (np.arange(4) + 0.5))
+    u /= np.linalg.norm(u)
+    assert_residual(np.cos(Q.angles[0]) - abs(u @ [0.5, 0.5, -0.5, -0.5]), n=4)
+    lost = np.diff(u - np.repeat([u[:2].mean(), u[2:].mean()], 2))
+    assert_residual(Q.restricted_similarity - np.linalg.norm(lost) / np.sqrt(low), 4.0, n=4)
+    assert "relative errors" in repr(Q)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex128])
+def test_the_sparse_method_agrees_with_the_dense_one(monkeypatch, dtype):
+    G = nx.convert_node_labels_to_integers(nx.grid_2d_graph(12, 11))
+    F = CellularSheaf.random(G, 2, 1, kind="general", seed=3, dtype=dtype)
+    C = coarsen(F, Partition(np.arange(132) // 6), 5)
+    dense = sc.spectral_quality(C, 2)
+    calls = []
+    real = smallest_singular_values.lowest_eigenpairs
+    monkeypatch.setattr(
+        smallest_singular_values, "lowest_eigenpairs", lambda *a: calls.append(a) or real(*a)
+    )
+    monkeypatch.setattr("sheafcoarsen.quality.smallest_singular_values.SPARSE_ABOVE", 10)
+    monkeypatch.setattr("sheafcoarsen.quality.smallest_singular_values.SPARSE_SHARE", 2)
+    found = sc.spectral_quality(C, 2)
+    assert calls
+    eps = eps_of(dtype)
+    for name in ("fine", "coarse"):
+        assert_residual(getattr(found, name) - getattr(dense, name), 100.0, n=264, eps=eps)
+    assert found.kernel_fine == dense.kernel_fine
+    assert found.restricted_similarity == pytest.approx(dense.restricted_similarity, rel=1e-5)
+
+
+def test_a_missed_eigenvalue_is_an_error(monkeypatch):
+    F = CellularSheaf.constant(nx.convert_node_labels_to_integers(nx.grid_2d_graph(40, 23)))
+    C = coarsen(F, Partition(np.arange(920) // 8), 3)
+    real, pairs = eigensolver.lowest_pairs, smallest_singular_values.lowest_eigenpairs
+
+    def without_the_third(*args, **options):
+        found = real(*args, **options)
+        return found._replace(
+            values=np.delete(found.values, 2),
+            vectors=np.delete(found.vectors, 2, axis=1),
+            residuals=np.delete(found.residuals, 2),
+        )
+
+    assert len(sc.spectral_quality(C, 4).fine) == 4
+    monkeypatch.setattr(eigensolver, "lowest_pairs", without_the_third)
+    with pytest.raises(np.linalg.LinAlgError, match="inertia"):
+        sc.spectral_quality(C, 4)
+    monkeypatch.setattr(eigensolver, "lowest_pairs", real)
+
+    def noisy(*args):
+        found = pairs(*args)
+        noise = 1e-4 * np.random.default_rng(3).standard_normal(found.vectors.shape)
+        return dataclasses.replace(found, vectors=np.linalg.qr(found.vectors + noise)[0])
+
+    monkeypatch.setattr(smallest_singular_values, "lowest_eigenpairs", noisy)
+    with pytest.raises(np.linalg.LinAlgError, match="has not converged: residual"):
+        sc.spectral_quality(C, 4)
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_earlier_fine_pairs_are_used(monkeypatch):
+    G = nx.convert_node_labels_to_integers(nx.grid_2d_graph(40, 23))
+    F = gallery.bundle(G, 2, noise=0.1, seed=3)
+    P = Partition(np.arange(920) // 8)
+    C, D = coarsen(F, P, 3), coarsen(F, P, 6)
+    wanted, other = sc.spectral_quality(C, 5), sc.spectral_quality(D, 5)
+    modes = sc.eigenmodes(F, 7, tol=1e-12)
+    rough = sc.eigenmodes(F, 7, tol=1e-5)
+    asked = []
+    real = smallest_singular_values.lowest_eigenpairs
+    monkeypatch.setattr(
+        smallest_singular_values, "lowest_eigenpairs", lambda *a: asked.append(a) or real(*a)
+    )
+    for fine in (wanted, other, modes):  # the coarse dimensions are solved densely
+        Q = sc.spectral_quality(C, 5, fine=fine)
+        np.testing.assert_allclose(Q.fine, wanted.fine, rtol=1e-9)
+        np.testing.assert_allclose(Q.angles, wanted.angles, rtol=1e-8)
+        assert Q.kernel_fine == wanted.kernel_fine
+    assert asked == []
+    for fine, k in ((wanted, 12), (modes, 9), (rough, 5)):  # too few, or too rough
+        Q = sc.spectral_quality(C, k, fine=fine)
+        again = sc.spectral_quality(C, k)
+        np.testing.assert_allclose(Q.fine, again.fine, rtol=1e-9)
+    assert len(asked) == 6
+    assert wanted.fine_vectors.shape == (1840, len(wanted.fine))
+
+
+def test_fine_pairs_that_cut_a_multiplet_are_completed():
+    """Of the double eigenvalue of a cycle one vector is given: the other one is looked for."""
+    F = CellularSheaf.constant(nx.cycle_graph(24), 1)
+    C = coarsen(F, Partition(np.arange(24) // 4), 2)
+    wanted = sc.spectral_quality(C, 1)
+    assert len(wanted.fine) == 2
+    for k in (2, 3):  # the zero is among them
+        E = sc.eigenmodes(F, k)
+        assert E.tied == (k == 2)
+        Q = sc.spectral_quality(C, 1, fine=E)
+        np.testing.assert_allclose(Q.fine, wanted.fine, rtol=1e-9)
+        np.testing.assert_allclose(Q.angles, wanted.angles, rtol=1e-8)
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_wheels_have_one_section_and_many_eigenvalues_near_one():
+    """Their norm is that of the hub, so that neighbours differ by 1e-10 of it."""
+    n = 5000
+    F = CellularSheaf.constant(nx.wheel_graph(n))
+    C = coarsen(F, sc.select(F, n // 12), 2)
+    Q = sc.spectral_quality(C, 5)
+    assert (Q.kernel_fine, Q.kernel_coarse) == (1, 1)
+    j = np.arange(2, len(Q.fine) + 2) // 2
+    np.testing.assert_allclose(Q.fine, 3 - 2 * np.cos(2 * np.pi * j / (n - 1)), rtol=1e-6)
+    assert 0 < Q.restricted_similarity < 10
+
+
+@pytest.mark.parametrize("leaves", [60, 300, 1000])
+def test_a_multiplet_of_the_size_of_the_graph_is_cut_with_a_warning(leaves):
+    """All eigenvalues of a star but two are 1; up to a hundred beyond the k-th are computed."""
+    F = CellularSheaf.constant(nx.star_graph(leaves))
+    C = coarsen(F, Partition(np.arange(leaves + 1) // 20), 3)
+    if leaves < 100:
+        Q = sc.spectral_quality(C, 5)
+        assert len(Q.fine) == leaves - 1
+    else:
+        with pytest.warns(sc.SingularProblemWarning, match="`k` = 5 splits 1, an eigenvalue of L"):
+            Q = sc.spectral_quality(C, 5)
+        assert len(Q.fine) == 5
+    np.testing.assert_allclose(Q.fine, 1.0, rtol=1e-9)
+    assert Q.kernel_fine == 1
+
+
+def test_a_multiplet_of_many_components_is_cut():
+    graphs = [nx.path_graph(2)] * 450
+    F = CellularSheaf.constant(nx.disjoint_union_all(graphs))
+    C = coarsen(F, Partition(np.arange(900) // 2), 2)
+    with pytest.warns(sc.SingularProblemWarning, match="with 100 more copies at least"):
+        Q = sc.spectral_quality(C, 3)
+    assert (Q.kernel_fine, len(Q.fine)) == (450, 3)
+    np.testing.assert_allclose(Q.fine, 2.0, rtol=1e-9)
+
+
+def test_fine_pairs_of_something_else_are_refused():
+    F = CellularSheaf.constant(nx.path_graph(30), 2)
+    C = coarsen(F, Partition(np.arange(30) // 5), 2)
+    other = CellularSheaf.constant(nx.cycle_graph(30), 2)
+    for fine in (sc.eigenmodes(other, 9), sc.eigenmodes(F, 9, mass=np.arange(1.0, 31))):
+        with pytest.raises(ValueError, match="must be eigenmodes of C.fine, without mass, but"):
+            sc.spectral_quality(C, 3, fine=fine)
+    with pytest.raises(ValueError, match=r"`fine` must be of C.fine, whose C\^0 has dimension 60"):
+        sc.spectral_quality(C, 3, fine=sc.eigenmodes(CellularSheaf.constant([[0, 1]]), 1))
+    with pytest.raises(TypeError, match="`fine` must be Eigenmodes or a SpectralQuality, got Coar"):
+        sc.spectral_quality(C, 3, fine=C)
+
+
+def test_progress_is_shown_only_when_asked_for(capsys):
+    C = sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
+    Q = sc.spectral_quality(C, 1)
+    assert capsys.readouterr().err == ""
+    np.testing.assert_array_equal(sc.spectral_quality(C, 1, progress=True).fine, Q.fine)
+    assert "spectra" in capsys.readouterr().err
+
+
+def test_a_large_kernel_does_not_hide_the_positive_eigenvalues():
+    edges = np.array(nx.path_graph(40).edges) + 860  # and 860 isolated vertices
+    F = CellularSheaf.from_flat(
+        edges, np.ones(39), np.ones(39), np.ones(900, int), np.ones(39, int)
+    )
+    Q = sc.spectral_quality(coarsen(F, Partition(np.arange(900) // 9), 4), 2)
+    assert Q.kernel_fine == 861
+    assert_residual(Q.fine - (2 - 2 * np.cos(np.pi * np.array([1, 2]) / 40)), 4.0, n=40)
+
+
+def test_a_sheaf_without_energy():
+    F = CellularSheaf.from_flat([], [], [], [1, 2, 0], [])
+    Q = sc.spectral_quality(coarsen(F, Partition([0, 0, 1]), 2), 1)
+    assert (Q.kernel_fine, Q.kernel_coarse, Q.restricted_similarity) == (3, 2, np.inf)
+    assert Q.fine.size == Q.coarse.size == Q.angles.size == 0
+
+
+@pytest.mark.parametrize(
+    ("k", "error", "message"),
+    [
+        (0, ValueError, "`k` must be at least 1, got 0"),
+        (5, ValueError, "`k` = 5 is more than the dimension 2 of the coarse C\\^0: ask for fewer"),
+        (1.0, TypeError, "`k` must be an integer, got 1.0"),
+    ],
+)
+def test_numbers_of_pairs_that_cannot_be(k, error, message):
+    C = sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
+    with pytest.raises(error, match=message):
+        sc.spectral_quality(C, k)
+
+
+def test_a_basis_that_is_not_orthonormal_is_refused_with_the_remedy():
+    F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
+    C = sc.coarsen(F, P, basis=[np.eye(2), np.array([[1.0, 1e-6], [0.0, 1.0]])])
+    with pytest.raises(
+        ValueError, match=r"not the identity in cluster 1 .*orthonormalize each block"
+    ):
+        sc.spectral_quality(C, 1)
+
+
+def test_the_table_and_the_picture_number_eigenvalues_alike():
+    """Both count the zeros: beside three sections the first positive eigenvalue is the fourth."""
+    from matplotlib.figure import Figure
+
+    F = sc.CellularSheaf.constant(nx.path_graph(12), 3)
+    C = sc.coarsen(F, sc.Partition(np.arange(12) // 4), 6)
+    Q = sc.spectral_quality(C, 3)
+    assert Q.kernel_fine == 3
+    assert "<td>4</td>" in Q._repr_html_()
+    assert "<td>1</td>" not in Q._repr_html_()
+    ax = sc.plot.quality(Q, ax=Figure().add_subplot())
+    assert ax.lines[0].get_xdata().tolist()[0] == 4
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_error_is_negative_by_rounding(seed):
+    """Where everything is kept, the coarse eigenvalues are the fine ones, up to rounding."""
+    F = sc.CellularSheaf.random(nx.cycle_graph(30), 2, 2, seed=seed)
+    C = sc.coarsen(F, sc.Partition(np.arange(30) // 6), 12)
+    Q = sc.spectral_quality(C, 20)
+    assert (Q.relative_errors >= 0).all()
+    assert Q.relative_errors.max() < 1e-10

@@ -1,0 +1,101 @@
+"""Networks without leaves and chains: where that pays, and the same sections as without it."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen.sections import _global_sections, eliminated
+from tests.support.helpers import assert_residual
+from tests.support.kernels import JIT_IS_OFF
+
+pytestmark = pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+
+
+def streets(n=600, seed=3):
+    """A cubic graph, every edge of it a chain of up to three, with dead ends; and a tree beside."""
+    rng = np.random.default_rng(seed)
+    graph = nx.random_regular_graph(3, n, seed=seed)
+    for u, v in list(graph.edges):
+        between = [graph.number_of_nodes() + k for k in range(rng.integers(3))]
+        graph.remove_edge(u, v)
+        nx.add_path(graph, [u, *between, v])
+    for u in range(0, n, 2):
+        graph.add_edge(u, graph.number_of_nodes())
+    nx.add_path(graph, graph.number_of_nodes() + np.arange(5))
+    return graph
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+def test_the_same_sections_as_of_the_whole(dtype, monkeypatch):
+    F = sc.gallery.bundle(streets(), 2, seed=3)
+    F = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
+    S = sc.global_sections(F)
+    assert S.levels[0] == F.dim_c0
+    assert S.levels[1] <= 2 * 602
+    assert S.basis.dtype == dtype
+    monkeypatch.setattr(_global_sections, "without_chains", lambda F: None)
+    whole = sc.global_sections(F)
+    assert whole.levels[1] < whole.levels[0] != S.levels[1]
+    assert S.h0 == whole.h0 == 4
+    eps = float(np.finfo(dtype).eps)
+    x, y = S.basis, whole.basis
+    assert_residual(x.conj().T @ x - np.eye(4), 1.0, n=4, eps=eps)
+    assert_residual(x - y @ (y.conj().T @ x), 1.0, n=100, eps=eps)
+    assert S.residual < 10 * eps
+
+
+def test_no_sections_come_back_as_none():
+    F = sc.CellularSheaf.random(streets(), 2, 2, kind="orthogonal", seed=3)
+    S = sc.global_sections(F)
+    assert S.h0 == 2  # those of the tree
+    assert S.levels[0] == F.dim_c0
+    assert abs(S.basis[: -5 * 2]).max() < 1e-13
+
+
+def test_where_it_does_not_pay():
+    dense, long = nx.random_regular_graph(3, 3000, seed=3), nx.cycle_graph(3000)
+    assert eliminated.without_chains(sc.CellularSheaf.constant(dense)) is None
+    assert eliminated.without_chains(sc.CellularSheaf.constant(long)) is None  # little is left
+    assert eliminated.without_chains(sc.CellularSheaf.constant(streets(200))) is None  # small
+    graph = streets(800)
+    assert eliminated.without_chains(sc.CellularSheaf.constant(graph)) is not None
+    wide = sc.CellularSheaf.random(graph, 2, 1, seed=3)
+    assert eliminated.without_chains(wide) is None  # sections live on chains
+    nx.add_path(graph, [0, *(graph.number_of_nodes() + np.arange(80))])
+    edges = np.sort(np.array(graph.edges), axis=1)
+    maps = np.ones((2, len(edges), 1, 1))
+    maps[1, edges[:, 1] > graph.number_of_nodes() - 80] = 0.5
+    assert eliminated.without_chains(sc.CellularSheaf(edges, *maps)) is None  # values double
+
+
+def test_what_does_not_come_back_to_rounding_is_not_taken():
+    F = sc.CellularSheaf.constant(streets(800))
+    K = eliminated.without_chains(F)
+    basis = sc.global_sections(K.sheaf).basis
+    assert eliminated.put_back(K, basis).shape == (F.dim_c0, 2)
+    assert eliminated.put_back(K, basis + 1e-9 * np.arange(len(basis))[:, None]) is None
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_networks_of_many_components(seed, dim):
+    """Components keep a vertex each, also those that are one vertex or an edge."""
+    core = nx.random_regular_graph(4, 900, seed=seed)
+    for rest in (nx.empty_graph(400), nx.gnm_random_graph(900, 300, seed=seed)):
+        graph = nx.disjoint_union(core, rest)
+        S = sc.global_sections(sc.CellularSheaf.constant(graph, dim=dim))
+        assert S.h0 == dim * nx.number_connected_components(graph)
+        assert S.residual < 1e-15
+        assert sc.cohomology_dims(sc.gallery.bundle(graph, dim, seed=seed))[0] == S.h0
+
+
+def test_solvers_and_projections_on_many_components():
+    graph = nx.disjoint_union(nx.random_regular_graph(4, 900, seed=0), nx.empty_graph(400))
+    F = sc.CellularSheaf.constant(graph, dim=2)
+    x = np.random.default_rng(0).standard_normal(F.dim_c0)
+    wanted = x.copy()
+    wanted[:1800] = np.tile(x[:1800].reshape(900, 2).mean(axis=0), 900)
+    assert_residual(sc.nearest_section(F, x) - wanted, x, n=F.dim_c0)
+    L = sc.laplacian(F)
+    assert np.linalg.norm(L @ sc.Solver(F)(L @ x) - L @ x) < 1e-7 * np.linalg.norm(x)

@@ -1,0 +1,67 @@
+"""The cost of a factorization is counted, not guessed, before it is done."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen.operators import Order
+from sheafcoarsen.sections import factorization_cost
+from tests.support.helpers import assert_residual
+
+
+def chords(n, count, seed=0):
+    """A path of n poses that closes loops at random: wide breadth-first levels, little fill."""
+    rng = np.random.default_rng(seed)
+    path = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    closures = rng.integers(0, n, (count, 2))
+    return np.concatenate([path, closures[closures[:, 0] != closures[:, 1]]])
+
+
+def test_wide_levels_with_little_fill_are_factored():
+    """What a look at the levels alone would iterate on, without getting there."""
+    F = sc.gallery.bundle(chords(3000, 600), 3, noise=0.1, seed=0)
+    L = sc.laplacian(F)
+    levels = factorization_cost._level_sizes(abs(L), np.arange(L.shape[0]))
+    assert float(levels.max()) ** 3 > factorization_cost.DIRECT_BEFORE * len(levels) * L.nnz
+    assert factorization_cost.fills_little(L)
+    assert sc.Solver(F, fixed=[0]).method == "direct"
+    x = sc.harmonic_extension(F, [0], [np.eye(3)])
+    assert_residual((L @ x)[3:], L, x, n=10)
+
+
+def test_what_is_spent_is_bounded(monkeypatch):
+    L = sc.laplacian(sc.CellularSheaf.constant(chords(6000, 2000)))
+    assert factorization_cost.fills_little(L)
+    monkeypatch.setattr(factorization_cost, "DIRECT_OPERATIONS", 1e4)
+    assert not factorization_cost.fills_little(L)
+
+
+def test_few_unknowns_are_factored_whatever_they_fill(monkeypatch):
+    for name in ("DIRECT_CYCLES", "DIRECT_BEFORE", "DIRECT_OPERATIONS"):
+        monkeypatch.setattr(factorization_cost, name, -1)
+    for n, little in ((5000, True), (5002, False)):
+        L = sc.laplacian(sc.CellularSheaf.constant(nx.random_regular_graph(3, n, seed=1)))
+        assert factorization_cost.fills_little(L) == little
+
+
+def test_surfaces_are_factored_for_the_sake_of_their_narrow_levels(monkeypatch):
+    """Without a count, which takes longer than a look."""
+    monkeypatch.setattr(
+        factorization_cost, "elimination_order", lambda L, most: Order(np.arange(0), np.inf, 0)
+    )
+    for graph, little in (
+        (nx.grid_2d_graph(80, 80), True),
+        (nx.random_regular_graph(4, 6400, seed=1), False),
+    ):
+        L = sc.laplacian(sc.CellularSheaf.constant(graph))
+        assert factorization_cost.fills_little(L) == little
+
+
+@pytest.mark.parametrize(("closures", "little"), [(990, True), (1100, False)])
+def test_graphs_with_few_cycles_are_factored(closures, little, monkeypatch):
+    """They are nearly forests, whatever their levels and the count say."""
+    for name in ("DIRECT_BEFORE", "DIRECT_OPERATIONS"):
+        monkeypatch.setattr(factorization_cost, name, 0)
+    L = sc.laplacian(sc.CellularSheaf.constant(chords(6000, closures)))
+    assert factorization_cost.fills_little(L) == little

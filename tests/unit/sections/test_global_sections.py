@@ -1,0 +1,285 @@
+"""global_sections and cohomology_dims against dense singular values.
+
+On every small sheaf and on the hard cases.
+"""
+
+import warnings
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import assume, given
+
+import sheafcoarsen as sc
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen.sections import _global_sections, sizes
+from sheafcoarsen.sections.forests import forest_sections
+from tests.support import reference
+from tests.support.helpers import (
+    assert_residual,
+    eps_of,
+    same_subspace,
+    singular_values,
+    size,
+)
+from tests.support.strategies import known_sections, sheaves
+
+
+def equilibrated(F):
+    """The coboundary with every edge's [A | -B] brought to norm 1: the same kernel."""
+    delta = reference.coboundary(F).astype(np.result_type(F.dtype, float))
+    for e in range(F.n_edges):
+        rows = reference.edge_coordinates(F, e)
+        scale = size(np.concatenate([F.tail_map(e).ravel(), F.head_map(e).ravel()]))
+        if scale:
+            delta[rows] = delta[rows] / scale
+    return delta
+
+
+def check_basis(F, S):
+    """Orthonormal columns of the right type, and a small residual."""
+    B = S.toarray()
+    assert B.shape == (F.dim_c0, S.h0)
+    assert B.dtype == F.dtype
+    assert_residual(B.conj().T @ B - np.eye(S.h0), n=F.dim_c0, eps=eps_of(F.dtype))
+    for e in range(F.n_edges):
+        A, C = F.tail_map(e), F.head_map(e)
+        u, v = F.edges[e]
+        x, y = B[reference.vertex_coordinates(F, u)], B[reference.vertex_coordinates(F, v)]
+        maps = np.concatenate([A.ravel(), C.ravel()])
+        assert_residual(
+            A @ x - C @ y, maps, np.ones(max(S.h0, 1)), n=10 * F.dim_c0, eps=eps_of(F.dtype)
+        )
+    return B
+
+
+def clear_kernel(F):
+    """The kernel by dense singular values of the equilibrated coboundary.
+
+    Where the gap leaves no doubt.
+    """
+    delta = equilibrated(F)
+    sigma = np.zeros(F.dim_c0)
+    found = singular_values(delta)
+    sigma[: len(found)] = found
+    level = 1e4 * max(F.dim_c0, 1) * eps_of(F.dtype)
+    assume(not ((sigma > level * 1e-3) & (sigma < min(1e6 * level, 1e-2))).any())
+    assume(not ((sigma > 1e-3 * eps_of(F.dtype) ** 0.5) & (sigma < 1e3 * level)).any())
+    vh = np.linalg.svd(delta)[2] if delta.size else np.eye(F.dim_c0)
+    zeros = int((sigma <= level).sum())
+    return vh[F.dim_c0 - zeros :].conj().T
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("levels", [False, True])
+def test_equal_to_a_dense_decomposition(levels, sparse, request):
+    if levels:
+        request.getfixturevalue("small_clusters")
+    if sparse:
+        request.getfixturevalue("always_sparse")
+
+    @given(sheaves())
+    def check(F):
+        Z = clear_kernel(F)
+        S = sc.global_sections(F)
+        assert S.h0 == Z.shape[1]
+        assert scipy.sparse.issparse(S.basis) == (sparse and S.h0 > 0 and F.dim_c0 > 0)
+        B = check_basis(F, S)
+        assert same_subspace(B, Z, condition=1e4, eps=eps_of(F.dtype))
+        assert sc.cohomology_dims(F) == (S.h0, S.h0 - F.dim_c0 + F.dim_c1)
+
+    check()
+
+
+@given(known_sections())
+def test_known_sections(case):
+    F, Z = case
+    S = sc.global_sections(F)
+    assert S.h0 == Z.shape[1]
+    assert same_subspace(check_basis(F, S), Z, condition=1e3)
+
+
+@pytest.mark.usefixtures("small_clusters")
+@given(known_sections(max_vertices=20))
+def test_known_sections_level_after_level(case):
+    F, Z = case
+    S = sc.global_sections(F)
+    assert S.h0 == Z.shape[1]
+    forest = forest_sections(F) is not None  # which has no levels
+    assert len(S.levels) > 1 or S.levels[0] <= sizes.LAST or forest
+    assert same_subspace(check_basis(F, S), Z, condition=1e3)
+
+
+def neighbours(n, dim=3, k=6, seed=0):
+    return sc.gallery.nearest_neighbors(np.random.default_rng(seed).random((n, dim)), k)
+
+
+@pytest.mark.parametrize(
+    ("holonomy", "h0", "clear"),
+    [
+        (0.0, 2, True),
+        (1e-4, 0, True),
+        (1e-7, 0, False),
+        (1e-8, 0, False),
+        (np.diag([1.0, -1.0, 1.0]), 2, True),
+    ],
+)
+def test_a_long_cycle(holonomy, h0, clear):
+    """A holonomy of 1e-8 is told from none, but with a warning: its singular value is 2e-11."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        S = sc.global_sections(sc.gallery.cycle(2000, holonomy))
+    assert S.h0 == h0
+    assert S.residual < 1e-13
+    assert len(S.levels) > 1
+    assert [w.category for w in caught] == [sc.SingularProblemWarning] * (not clear)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_scale_changes_nothing(scale):
+    F = sc.gallery.bundle(neighbours(300), 2, seed=1)
+    S = sc.global_sections(F)
+    T = sc.global_sections(F.with_maps(F.tail_data * scale, F.head_data * scale))
+    assert T.h0 == S.h0 == 2
+    assert same_subspace(T.basis, S.basis, condition=100)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_single_precision_is_judged_as_such(dtype):
+    F = sc.gallery.bundle(neighbours(300), 2, seed=1)
+    G = sc.CellularSheaf.from_flat(
+        F.edges, F.tail_data.astype(dtype), F.head_data.astype(dtype), F.vertex_dims, F.edge_dims
+    )
+    S = sc.global_sections(G)
+    assert S.h0 == 2
+    assert len(S.levels) > 1
+    assert S.largest_zero > 1e-10  # rounding of the maps
+    check_basis(G, S)
+    # the same maps in double precision have no sections: what is off by 1e-7 is known to be
+    double = np.result_type(dtype, np.float64)
+    H = sc.CellularSheaf.from_flat(
+        G.edges, G.tail_data.astype(double), G.head_data.astype(double), G.vertex_dims, G.edge_dims
+    )
+    assert sc.global_sections(H).h0 == 0
+
+
+def regular_graph(n: int) -> np.ndarray:
+    """Return edges of a random 4-regular graph, the same with every version of networkx."""
+    with np.load(Path(__file__).parents[2] / "data" / "graphs" / "regular.npz") as file:
+        return file[f"{n} vertices"].astype(np.int64)
+
+
+def test_single_precision_tells_small_singular_values_from_zero():
+    """What rounding of the maps does does not grow with the dimension: 1e-4 is far from zero."""
+    F = sc.CellularSheaf.random(regular_graph(260), 4, 2, seed=2, dtype=np.float32)
+    assert 5e-5 < singular_values(reference.coboundary(F).astype(float)).min() < 2e-4
+    S = sc.global_sections(F)
+    assert len(S.levels) > 1
+    assert (S.h0, S.largest_zero) == (0, 0)
+    assert 5e-5 < S.smallest_nonzero < 2e-4
+
+
+def test_no_vertices_no_edges_no_dimensions():
+    for F, h0 in [
+        (sc.CellularSheaf([], [], [], vertex_dims=[]), 0),
+        (sc.CellularSheaf([], [], [], vertex_dims=[0, 0]), 0),
+        (sc.CellularSheaf([], [], [], vertex_dims=[2, 0, 1]), 3),
+        (sc.CellularSheaf([[0, 1]], [np.zeros((0, 2))], [np.zeros((0, 1))]), 3),
+        (sc.CellularSheaf([[0, 1]], [np.zeros((2, 2))], [np.zeros((2, 1))]), 3),
+        (sc.CellularSheaf([[0, 0]], [[[1.0]]], [[[1.0]]]), 1),
+        (sc.CellularSheaf([[0, 0]], [[[1.0]]], [[[-1.0]]]), 0),
+    ]:
+        S = sc.global_sections(F)
+        assert S.h0 == h0
+        assert S.residual == 0
+        check_basis(F, S)
+        assert sc.cohomology_dims(F) == (h0, h0 - F.dim_c0 + F.dim_c1)
+
+
+def test_the_gap_is_reported():
+    S = sc.global_sections(sc.gallery.cycle(30, 0.1))
+    delta = sc.coboundary(sc.normalize(sc.gallery.cycle(30, 0.1))).toarray()
+    np.testing.assert_allclose(S.smallest_nonzero, np.linalg.svd(delta)[1][-1], rtol=1e-10)
+    assert S.largest_zero == 0
+    assert S.levels == (60,)
+    S = sc.global_sections(sc.gallery.cycle(30, 0.0))
+    assert 0 <= S.largest_zero < 1e-14
+    assert S.smallest_nonzero > 0.1
+
+
+@pytest.mark.parametrize("function", [sc.global_sections, sc.cohomology_dims])
+def test_a_small_gap_is_warned_of(function):
+    """Two cycles whose holonomy is just zero to working accuracy, and just not."""
+    F, _, _ = sc.disjoint_union([sc.gallery.cycle(12, 3e-13), sc.gallery.cycle(12, 1e-11)])
+    with pytest.warns(sc.SingularProblemWarning, match="decided by rounding") as caught:
+        function(F)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        function(sc.gallery.cycle(12, 1e-6))
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="plain Python has one thread")
+def test_the_same_bits_with_any_number_of_threads(monkeypatch, always_sparse):
+    F = sc.CellularSheaf.random(nx.grid_2d_graph(20, 20), 3, 1, seed=0)
+    found = []
+    for threads in (1, 2):
+        monkeypatch.setattr(
+            "sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads
+        )
+        for room in ("reduction", "lifting", "equilibration"):
+            monkeypatch.setattr(f"sheafcoarsen.sections.{room}.SERIAL_BELOW", 0.0)
+        found.append(sc.global_sections(F))
+        assert len(found[-1].levels) > 1
+    one, two = found
+    assert one.basis.data.tobytes() == two.basis.data.tobytes()
+    assert (one.basis.indices == two.basis.indices).all()
+    assert (one.largest_zero, one.residual) == (two.largest_zero, two.residual)
+
+
+@pytest.mark.parametrize("function", [sc.global_sections, sc.cohomology_dims])
+def test_something_else_than_a_sheaf(function):
+    with pytest.raises(TypeError, match="must be a CellularSheaf, got ndarray"):
+        function(np.eye(3))
+
+
+def test_repr_names_what_matters():
+    assert repr(sc.global_sections(sc.CellularSheaf.constant(nx.path_graph(3)))).startswith(
+        "GlobalSections(h0=1, dense basis, largest_zero="
+    )
+
+
+def test_a_large_zero_without_another_singular_value_is_worth_a_warning(monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.sections.sizes.LAST", 100)
+    F = sc.CellularSheaf.random(regular_graph(100), 4, 2, seed=1, dtype=np.float32)
+    with pytest.warns(sc.SingularProblemWarning, match="there is no other"):
+        S = sc.global_sections(F)
+    # of the size of the true smallest singular value: single precision cannot tell
+    assert S.largest_zero > 1e-5
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_clusters_grow_only_where_a_level_keeps_nearly_all(monkeypatch):
+    """Levels of 2696, 542 and 242 dimensions take clusters of the usual size."""
+    growths, choose = [], _global_sections.choose_clusters
+    monkeypatch.setattr(
+        _global_sections,
+        "choose_clusters",
+        lambda sheaf, growth: growths.append(growth) or choose(sheaf, growth),
+    )
+    S = sc.global_sections(sc.CellularSheaf.random(nx.grid_2d_graph(30, 30), 3, 1, seed=0))
+    assert len(S.levels) == 3
+    assert growths == [1, 1]
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_a_level_that_stalls_in_large_clusters_keeps_less(monkeypatch):
+    """With all kept that is below 2, nothing is eliminated until a tenth of that is the limit."""
+    monkeypatch.setattr(_global_sections, "KEEP", {8: 2.0})
+    graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(18, 18))
+    S = sc.global_sections(sc.gallery.bundle(graph, 2, seed=0))
+    assert S.h0 == 2
+    assert S.levels[:3] == (648,) * 3
+    assert S.levels[-1] <= sizes.LAST

@@ -1,0 +1,80 @@
+"""What is zero, and whether that is clear."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen.sections import rank_decision
+from tests.support import reference
+from tests.support.helpers import assert_residual
+
+DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.complex64)
+
+
+@pytest.mark.parametrize("rows", [1, 1000])
+def test_singular_vectors_are_those_of_the_coboundary(rows, monkeypatch):
+    """Also where the rows are taken in by and by."""
+    monkeypatch.setattr(rank_decision, "DENSE_ROWS", rows)
+    F = sc.CellularSheaf.random(nx.complete_graph(9), 2, 3, seed=1)
+    V, sigma = rank_decision.right_singular_vectors(F)
+    delta = reference.coboundary(F)
+    assert_residual(sigma - np.linalg.svd(delta, compute_uv=False)[::-1], delta, n=18)
+    assert_residual(np.linalg.norm(delta @ V, axis=0) - sigma, delta, n=18)
+    assert_residual(V.T @ V - np.eye(18), n=18)
+
+
+def test_fewer_rows_than_columns_leave_zeros():
+    F = sc.CellularSheaf.random(nx.path_graph(3), 3, 1, seed=1)
+    sigma = rank_decision.right_singular_vectors(F)[1]
+    assert (sigma[:7] == 0).all()
+    assert (sigma[7:] > 0.1).all()
+
+
+def test_the_threshold_grows_with_what_was_left_out():
+    eps = 2.0**-52
+    assert rank_decision.zero_threshold(400, eps, 1.0) == 10 * 400 * eps
+    assert rank_decision.zero_threshold(400, eps, 0.01) == 10 * 400 * eps / 0.01
+    # errors of single precision do not grow with the dimension
+    assert rank_decision.zero_threshold(400, 2.0**-23, 1.0) == 10 * 2.0**-23
+
+
+@pytest.mark.parametrize(
+    ("zero", "nonzero", "clear"),
+    [
+        (0.0, np.inf, True),
+        (1e-15, 0.1, True),
+        (1.9e-14, 1.1e-9, True),
+        (2.5e-14, 0.1, False),  # 100 eps
+        (1e-15, 0.9e-9, False),  # 1000 times the threshold
+        (2.5e-14, np.inf, False),
+    ],
+)
+def test_what_comes_near_the_threshold_is_told(zero, nonzero, clear):
+    reason = rank_decision.doubt(zero, nonzero, 1e-12, 1.0, DOUBLE)
+    assert (reason is None) == clear
+    assert clear or f"taken for zero is {zero:.2g}" in reason
+
+
+def test_a_threshold_that_is_far_above_rounding_leaves_more_room_below():
+    assert rank_decision.doubt(0.9e-13, 1.0, 1e-10, 1.0, DOUBLE) is None
+    assert rank_decision.doubt(1.1e-13, 1.0, 1e-10, 1.0, DOUBLE) is not None
+
+
+def test_a_zero_taken_for_one_beyond_the_threshold_needs_a_gap_too():
+    """Zeros may lie above the threshold, where errors in the maps weigh more."""
+    assert rank_decision.doubt(0.9e-14, 1.1e-11, 1e-15, 1.0, DOUBLE) is None
+    assert rank_decision.doubt(0.9e-14, 0.8e-11, 1e-15, 1.0, DOUBLE) is not None
+
+
+def test_single_precision_is_clear_sooner():
+    assert rank_decision.doubt(0.0, 4e-5, 1e-5, 1.0, SINGLE) is None
+    assert rank_decision.doubt(0.0, 2.9e-5, 1e-5, 1.0, SINGLE) is not None
+    assert rank_decision.doubt(1.1e-5, 1.0, 1e-5, 1.0, SINGLE) is None
+    assert rank_decision.doubt(1.3e-5, 1.0, 1e-5, 1.0, SINGLE) is not None
+
+
+def test_ill_conditioned_maps_have_larger_zeros():
+    assert rank_decision.doubt(1e-11, 1.0, 1e-12, 1.0, DOUBLE) is not None
+    assert rank_decision.doubt(1e-11, 1.0, 1e-12, 1e3, DOUBLE) is None
+    assert rank_decision.doubt(1e-11, 0.9e-8, 1e-12, 1e3, DOUBLE) is not None

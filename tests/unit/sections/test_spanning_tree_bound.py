@@ -1,0 +1,124 @@
+"""Sections are at most as many as elimination along a spanning tree leaves room for."""
+
+import warnings
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import assume, given
+
+import sheafcoarsen as sc
+from sheafcoarsen.sections import _global_sections
+from sheafcoarsen.sections.spanning_tree_bound import exceeds_bound, section_bound
+from tests.support import reference
+from tests.support.helpers import dense_rank
+from tests.support.strategies import sheaves
+
+
+def chain(n, dim, seed, graph=None):
+    """General square maps on a path of n edges, or another tree: h0 = dim, exactly."""
+    edges = np.array((graph or nx.path_graph(n + 1)).edges)
+    maps = np.random.default_rng(seed).standard_normal((2, len(edges), dim, dim))
+    return sc.CellularSheaf(edges, *maps)
+
+
+@given(sheaves(dtypes=(np.float64, np.complex128)))
+def test_the_bound_holds_on_any_sheaf(F):
+    sigma = np.linalg.svd(reference.coboundary(F), compute_uv=False)
+    largest = sigma.max(initial=0.0)
+    assume(not ((sigma > 1e-15 * largest) & (sigma < 1e-6 * largest)).any() or largest == 0)
+    h0 = F.dim_c0 - dense_rank(reference.coboundary(F))
+    assert h0 <= section_bound(F)
+    assert not exceeds_bound(F, h0)
+    assert exceeds_bound(F, F.dim_c0 + 1)
+
+
+def test_what_the_bound_is():
+    assert section_bound(chain(20, 3, seed=0)) == 3
+    assert section_bound(sc.CellularSheaf.constant([[0, 1], [2, 3]], dim=2)) == 4
+    # roots of least dimension; one map of rank 1 on a stalk of 3
+    low = np.ones((2, 3))
+    F = sc.CellularSheaf([[0, 1], [1, 0]], [low, np.eye(2)], [np.eye(2), low])
+    assert section_bound(F) == 2 + 2
+    zero = sc.CellularSheaf([[0, 1]], [np.zeros((2, 2))], [np.zeros((2, 2))])
+    assert section_bound(zero) == 4
+    assert section_bound(sc.CellularSheaf([], [], [], vertex_dims=[2, 0, 1])) == 3
+    assert section_bound(sc.CellularSheaf([[0, 0]], [np.eye(2)], [-np.eye(2)])) == 2
+
+
+@pytest.mark.parametrize("scale", [1e-149, 1e100])
+def test_ranks_are_those_of_maps_at_any_scale(scale):
+    F = chain(20, 2, seed=1)
+    assert section_bound(F.with_maps(F.tail_data * scale, F.head_data * scale)) == 2
+
+
+def test_maps_singular_to_rounding_are_not_counted_on():
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
+    for small, bound in ((1e-10, 3), (1e-15, 4)):
+        A = turn @ np.diag([1.0, 1.0, small]) @ turn.T
+        assert section_bound(sc.CellularSheaf([[0, 1]], [A], [A])) == bound
+
+
+@pytest.fixture
+def by_coarsening(monkeypatch):
+    """Let forests be coarsened as other sheaves are."""
+    monkeypatch.setattr(_global_sections, "forest_sections", lambda F: None)
+
+
+@pytest.mark.usefixtures("by_coarsening")
+@pytest.mark.parametrize("function", [sc.global_sections, sc.cohomology_dims])
+def test_a_wrong_number_on_a_long_chain_is_never_silent(function):
+    """Forests are decided exactly; by coarsening, rounding decides on most of these chains."""
+    wrong = 0
+    for n, dim in ((600, 1), (1000, 1), (3000, 1), (300, 3), (1000, 3)):
+        for seed in range(2):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                found = function(chain(n, dim, seed))
+            if (found.h0 if function is sc.global_sections else found[0]) == dim:
+                continue
+            wrong += 1
+            assert [w.category for w in caught] == [sc.SingularProblemWarning]
+            assert caught[0].filename == __file__
+            assert "decided by rounding" in str(caught[0].message)
+    assert wrong >= 4
+
+
+def tree_of(seed):
+    """Each vertex hangs on one of the three before it."""
+    rng = np.random.default_rng(seed)
+    return nx.Graph([(v, max(v - 1 - int(rng.integers(3)), 0)) for v in range(1, 4000)])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_number_on_a_long_tree_is_right(seed):
+    assert sc.global_sections(chain(0, 1, seed, tree_of(seed))).h0 == 1
+
+
+@pytest.mark.usefixtures("by_coarsening")
+@pytest.mark.parametrize("seed", range(4))
+def test_a_wrong_number_on_a_long_tree_is_never_silent(seed):
+    with pytest.warns(sc.SingularProblemWarning, match="decided by rounding"):
+        assert sc.global_sections(chain(0, 1, seed, tree_of(seed))).h0 > 1
+
+
+def valley():
+    """A valley so deep that no singular value tells: 1e-40, then up again."""
+    n = 400
+    slope = np.where(np.arange(n) < n // 2, 0.5, 2.0)
+    edges = np.stack([np.arange(n), np.arange(1, n + 1)], axis=1)
+    return sc.CellularSheaf(edges, slope[:, None, None], np.ones((n, 1, 1)))
+
+
+@pytest.mark.usefixtures("by_coarsening")
+def test_counting_by_elimination_warns_where_singular_values_are_clear():
+    with pytest.warns(sc.SingularProblemWarning, match="room for 1 sections at most") as caught:
+        S = sc.global_sections(valley())
+    assert S.h0 == 2
+    assert caught[0].filename == __file__
+
+
+def test_a_deep_valley_is_crossed_leaf_by_leaf():
+    S = sc.global_sections(valley())
+    assert S.h0 == 1
+    assert S.residual < 1e-15

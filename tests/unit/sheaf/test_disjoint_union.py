@@ -1,0 +1,100 @@
+"""Sheaves side by side in one, and apart again."""
+
+import re
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf
+from sheafcoarsen.sheaf import trusted_sheaf
+from tests.support import reference
+from tests.support.strategies import graphs, sheaves
+from tests.unit.sheaf.test_cellular_sheaf import QUARTER_TURN, heads, mixed_sheaf, tails
+
+
+@given(st.lists(sheaves(graph=graphs(max_vertices=4, max_edges=5), dims=(0, 3)), max_size=4))
+def test_a_union_is_block_diagonal_and_comes_apart_again(parts):
+    F, vertex_starts, edge_starts = sc.disjoint_union(parts)
+    assert vertex_starts.tolist() == [0, *np.cumsum([part.n_vertices for part in parts], dtype=int)]
+    assert edge_starts.tolist() == [0, *np.cumsum([part.n_edges for part in parts], dtype=int)]
+    if parts:
+        assert F.dtype == np.result_type(*[part.dtype for part in parts])
+    pieces = sc.split(F, vertex_starts)
+    blocks = [reference.coboundary(piece) for piece in pieces]
+    np.testing.assert_array_equal(
+        reference.coboundary(F), reference.block_diagonal(blocks, F.dtype)
+    )
+    for part, piece in zip(parts, pieces, strict=True):
+        assert piece.dtype == F.dtype
+        assert piece.edges.tolist() == part.edges.tolist()
+        assert piece.vertex_dims.tolist() == part.vertex_dims.tolist()
+        assert piece.edge_dims.tolist() == part.edge_dims.tolist()
+        for A, B in zip(tails(piece) + heads(piece), tails(part) + heads(part), strict=True):
+            np.testing.assert_array_equal(A, B)
+
+
+def test_split_keeps_the_order_of_edges_and_the_names_of_vertices():
+    G = nx.Graph()
+    G.add_nodes_from("abcd")
+    G.add_edge("c", "d", turn=QUARTER_TURN)
+    G.add_edge("a", "b", turn=-QUARTER_TURN)
+    F = CellularSheaf.connection(G, "turn")
+    F = CellularSheaf(F.edges[::-1], tails(F)[::-1], heads(F)[::-1])
+    assert F.edges.tolist() == [[2, 3], [0, 1]]
+    first, none, second = sc.split(F, [0, 2, 2, 4])
+    assert (first.n_vertices, none.n_vertices, second.n_vertices) == (2, 0, 2)
+    assert first.head_map(0).tolist() == (-QUARTER_TURN).tolist()
+    assert second.head_map(0).tolist() == QUARTER_TURN.tolist()
+    assert second.edges.tolist() == [[0, 1]]
+    first, second = sc.split(CellularSheaf.connection(G, "turn"), [0, 2, 4])
+    assert (first.vertex_labels, second.vertex_labels) == (("a", "b"), ("c", "d"))
+
+
+def test_union_and_split_are_immutable_and_share_nothing():
+    F = mixed_sheaf()
+    union, starts, _ = sc.disjoint_union([F, F])
+    for G in (union, *sc.split(union, starts)):
+        assert not np.shares_memory(G.tail_data, F.tail_data)
+        for array in (G.edges, G.vertex_dims, G.edge_dims, G.tail_data, G.head_data):
+            assert not array.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("starts", "message"),
+    [
+        ([0, 3], "`vertex_starts` must ascend from 0 to 4"),
+        ([1, 4], "`vertex_starts` must ascend from 0 to 4"),
+        ([0, 3, 2, 4], "`vertex_starts` must ascend from 0 to 4"),
+        ([], "`vertex_starts` must ascend from 0 to 4"),
+        ([0, 1, 4], "edge 1 (0, 1) joins parts 0 and 1 of `vertex_starts`"),
+        ([0, 0.5, 4], "`vertex_starts` must hold whole numbers"),
+    ],
+)
+def test_split_says_why_not(starts, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        sc.split(mixed_sheaf(), starts)
+
+
+def test_a_coarse_sheaf_with_maps_of_rounding_size_may_join_a_union():
+    """The lower limit is for the caller's own maps (docs/conventions.md, section 1)."""
+    one = np.ones(1, np.int64)
+    tiny = trusted_sheaf(np.array([[0, 0]]), one, one.copy(), np.array([1e-200]), np.array([0.0]))
+    assert sc.disjoint_union([tiny, tiny])[0].tail_data.tolist() == [1e-200, 1e-200]
+
+
+def test_union_of_something_else():
+    with pytest.raises(TypeError, match=re.escape("`sheaves[1]` must be a CellularSheaf, got int")):
+        sc.disjoint_union([mixed_sheaf(), 3])
+
+
+def test_a_sparse_matrix_is_no_sequence_of_sheaves():
+    matrix = scipy.sparse.bsr_array(np.eye(2))
+    with pytest.raises(TypeError, match="`sheaves` must be a sequence of sheaves, got bsr_array"):
+        sc.disjoint_union(matrix)
+    with pytest.raises(TypeError, match="`levels` must be a sequence of coarsenings, got bsr_arra"):
+        sc.Hierarchy(mixed_sheaf(), matrix)

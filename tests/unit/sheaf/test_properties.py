@@ -1,0 +1,26 @@
+"""Single maps, sizes and offsets; tests of the container say more of them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from tests.support.strategies import sheaves
+from tests.unit.sheaf.test_cellular_sheaf import mixed_sheaf
+
+
+@given(sheaves())
+def test_a_map_is_the_part_of_the_data_that_its_offsets_say(F):
+    for e, (u, v) in enumerate(F.edges.tolist()):
+        for found, data, starts, end in (
+            (F.tail_map(e), F.tail_data, F.tail_offsets, u),
+            (F.head_map(e), F.head_data, F.head_offsets, v),
+        ):
+            assert found.shape == (F.edge_dims[e], F.vertex_dims[end])
+            np.testing.assert_array_equal(found.reshape(-1), data[starts[e] : starts[e + 1]])
+
+
+def test_edges_count_from_the_end_too():
+    F = mixed_sheaf()
+    np.testing.assert_array_equal(F.head_map(-1), F.head_map(F.n_edges - 1))
+    with pytest.raises(IndexError, match="edge 4 is out of range for 4 edges"):
+        F.tail_map(4)

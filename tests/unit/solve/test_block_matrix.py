@@ -1,0 +1,149 @@
+import numpy as np
+import pytest
+import scipy.sparse
+
+import sheafcoarsen as sc
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen._kernels.solve import Blocks, combine_blocks
+from sheafcoarsen._support import eps_of, thread_limit
+from sheafcoarsen.solve import block_matrix
+from sheafcoarsen.solve.block_matrix import (
+    BlockMatrix,
+    complex_columns,
+    multiply,
+    real_columns,
+    real_form,
+)
+from sheafcoarsen.solve.block_scaling import in_blocks
+from tests.support.helpers import assert_residual
+from tests.unit.solve.problems import SHEAVES
+
+
+def blocks(rows, columns, p, q, seed=0):
+    """Return a sparse matrix with an empty row of blocks."""
+    rng = np.random.default_rng(seed)
+    data = rng.standard_normal((3 * (rows - 1), p, q))
+    indices = np.concatenate([np.sort(rng.permutation(columns)[:3]) for _ in range(rows - 1)])
+    indptr = np.append(np.arange(0, 3 * rows - 2, 3), 3 * rows - 3)
+    return scipy.sparse.bsr_array((data, indices, indptr), shape=(rows * p, columns * q))
+
+
+@pytest.mark.parametrize("name", SHEAVES)
+@pytest.mark.parametrize("h", [0, 1, 3, 5, 14, 16])
+def test_products_are_those_of_the_matrix(name, h):
+    F = SHEAVES[name]
+    L = in_blocks(sc.laplacian(F), F.vertex_dims, F.vertex_dims)
+    rng = np.random.default_rng(h)
+    X = rng.standard_normal((F.dim_c0, h)).astype(L.dtype)
+    if L.dtype.kind == "c":
+        X = X + 1j * rng.standard_normal(X.shape)
+    Y = BlockMatrix(L) @ X
+    assert Y.dtype == X.dtype
+    assert_residual(Y - L @ X, L.toarray(), X, n=20)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 2), (3, 2), (2, 5), (9, 9)])
+@pytest.mark.parametrize("h", [1, 4, 8, 13])
+def test_what_is_added_to_a_product(shape, h):
+    A, rng = blocks(7, 5, *shape), np.random.default_rng(1)
+    Y = rng.standard_normal((A.shape[1], h))
+    T = [rng.standard_normal((A.shape[0], h)) for _ in range(3)]
+    by = rng.standard_normal(h)
+    whole = (A @ Y) * by + 0.5 * T[0] - 2 * T[2]
+    out = BlockMatrix(A).combine(Y, np.empty_like(T[0]), by, ((0.5, T[0]), (0.0, T[1]), (-2, T[2])))
+    assert_residual(out - whole, A.toarray(), Y, T[0], n=9)
+
+
+def test_a_term_may_be_written_over():
+    A, rng = blocks(6, 6, 2, 2), np.random.default_rng(2)
+    X, Y = rng.standard_normal((2, 12, 16))
+    expected = A @ Y + 3 * X
+    assert BlockMatrix(A).combine(Y, X, plus=((3.0, X),)) is X
+    assert_residual(X - expected, A.toarray(), Y, X, n=9)
+
+
+def test_precisions_and_widths_may_differ():
+    A, rng = blocks(6, 4, 3, 3), np.random.default_rng(3)
+    X = 1e-60 * rng.standard_normal((12, 14))
+    wide = np.zeros((18, 16), np.float32)
+    BlockMatrix(A).combine(X, wide, 1e60)  # scaled before it is rounded
+    expected = 1e60 * (A @ X)
+    single = eps_of(np.float32)
+    assert_residual(wide[:, :14] - expected, A.toarray(), 1e60 * X, n=9, eps=single)
+    assert not wide[:, 14:].any()
+    back = BlockMatrix(A.T.tobsr((3, 3)), np.float32).combine(wide, np.empty((12, 14)))
+    assert_residual(back - A.T @ expected, A.toarray(), A.toarray(), 1e60 * X, n=9, eps=single)
+
+
+@pytest.mark.parametrize("lanes", [1, 4, 8])
+def test_the_kernel_itself(lanes):
+    """Compiled or not; a part of the rows, and columns that the lanes do not divide."""
+    A, rng = blocks(5, 4, 2, 3), np.random.default_rng(4)
+    Y, T = rng.standard_normal((12, 10)), rng.standard_normal((10, 10))
+    matrix = Blocks(A.indptr, A.indices, A.data.reshape(-1))
+    shape, out = ((0.0,) * lanes, (0,) * 2, (0,) * 3), np.full((10, 10), np.nan)
+    terms = ((1.0, T), (0.0, T), (-0.5, T))
+    combine_blocks(1, 4, matrix, shape, Y, np.full(10, 2.0), terms, out)
+    expected = 2 * (A @ Y) + 0.5 * T
+    assert_residual((out - expected)[2:8], A.toarray(), Y, T, n=9)
+    assert np.isnan(out[:2]).all()
+    assert np.isnan(out[8:]).all()
+
+
+def test_threads_change_nothing(monkeypatch):
+    monkeypatch.setattr(block_matrix, "SERIAL_BELOW", 0.0)
+    A, X = BlockMatrix(blocks(50, 40, 2, 2)), np.random.default_rng(5).standard_normal((80, 14))
+    with thread_limit(1):
+        expected = A @ X
+    with thread_limit(4):
+        assert np.array_equal(A @ X, expected)
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="scipy multiplies there")
+def test_columns_do_not_depend_on_their_neighbours():
+    A, X = BlockMatrix(blocks(50, 40, 2, 2)), np.random.default_rng(6).standard_normal((80, 14))
+    whole = A @ X
+    for h in (1, 5, 8):
+        assert np.array_equal(A @ X[:, :h], whole[:, :h])
+
+
+def test_complex_blocks_as_real_ones():
+    rng = np.random.default_rng(7)
+    B, X = (rng.standard_normal((4, 3)) + 1j * rng.standard_normal((4, 3)) for _ in range(2))
+    B = B.T
+    assert np.array_equal(complex_columns(real_columns(X)), X)
+    assert np.allclose(real_form(B) @ real_columns(X), real_columns(B @ X), rtol=1e-14)
+    assert np.array_equal(real_form(B.conj().T), real_form(B).T)
+
+
+@pytest.mark.parametrize("name", SHEAVES)
+def test_products_of_matrices_in_blocks(name):
+    F = SHEAVES[name]
+    L = in_blocks(sc.laplacian(F), F.vertex_dims, F.vertex_dims)
+    for A in (L, L[:, :0] if L.format == "csr" else L):
+        B = multiply(L, A)
+        assert B.format == A.format
+        assert B.shape == A.shape
+        dense = L.toarray()
+        assert_residual(B.toarray() - dense @ A.toarray(), dense, dense, n=20)
+
+
+@pytest.mark.parametrize("shape", [(1, 2, 3), (3, 3, 1), (2, 9, 9)])
+def test_blocks_that_are_not_square(shape):
+    p, q, r = shape
+    A, B = blocks(7, 5, p, q), blocks(5, 6, q, r, seed=1)
+    C = multiply(A, B)
+    assert_residual(C.toarray() - A.toarray() @ B.toarray(), A.toarray(), B.toarray(), n=30)
+    assert C.format == "bsr"
+    assert C.blocksize == (p, r)
+
+
+def test_threads_share_the_rows_of_a_product(monkeypatch):
+    monkeypatch.setattr(block_matrix, "SERIAL_BELOW", 0.0)
+    A, B = blocks(50, 40, 2, 3), blocks(40, 30, 3, 2, seed=1)
+    with thread_limit(1):
+        one = multiply(A, B)
+    with thread_limit(4):
+        other = multiply(A, B)
+    assert np.array_equal(one.data, other.data)
+    assert np.array_equal(one.indices, other.indices)

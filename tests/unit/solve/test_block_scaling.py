@@ -1,0 +1,91 @@
+import itertools
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import sheafcoarsen as sc
+from sheafcoarsen.solve.block_scaling import (
+    adjoint,
+    in_blocks,
+    inverse_roots,
+    largest_eigenvalue,
+    norms,
+    scaled,
+    unit_roots,
+)
+from tests.support.helpers import assert_residual
+from tests.unit.solve.problems import SHEAVES
+
+
+@pytest.mark.parametrize("name", SHEAVES)
+def test_inverse_roots_of_the_diagonal_blocks(name):
+    F = SHEAVES[name]
+    L, at = sc.laplacian(F), F.vertex_offsets
+    S, root = inverse_roots(L, F.vertex_dims), inverse_roots(L, F.vertex_dims, power=0.5)
+    blocks = [L[a:b, a:b].toarray() for a, b in itertools.pairwise(at)]
+    D = scipy.linalg.block_diag(*blocks)
+    assert_residual((root @ root).toarray() - D, D, n=5)
+    projection = (S @ root).toarray()
+    assert_residual(projection @ D - D, D, n=5)
+    assert np.abs(projection @ projection - projection).max() <= 1e-6
+    rank = sum(np.linalg.matrix_rank(block) for block in blocks if block.size)
+    assert round(np.trace(projection).real) == rank
+
+
+@pytest.mark.parametrize("name", SHEAVES)
+def test_unit_roots_make_diagonal_blocks_projections(name):
+    F = SHEAVES[name]
+    L = in_blocks(sc.laplacian(F), F.vertex_dims, F.vertex_dims)
+    S, T = unit_roots(L, F.vertex_dims)
+    A = scaled(S, L, S)
+    assert A.format == L.format
+    dense, S, T = A.toarray(), S.toarray(), T.toarray()
+    assert_residual(dense - S.conj().T @ L.toarray() @ S, S, L.toarray(), S, n=10)
+    for a, b in itertools.pairwise(F.vertex_offsets):
+        block, left = dense[a:b, a:b], (T @ S)[a:b, a:b]
+        for projection in (block, left):  # D is known to sqrt(eps) of its singular values
+            assert np.abs(projection @ projection - projection).max(initial=0.0) < 1e-6
+        D = L.toarray()[a:b, a:b]
+        assert_residual(T[a:b, a:b].conj().T @ block @ T[a:b, a:b] - D, D, n=100)
+    assert round(np.trace(dense).real) == sum(
+        np.linalg.matrix_rank(L.toarray()[a:b, a:b])
+        for a, b in itertools.pairwise(F.vertex_offsets)
+        if a < b  # numpy before 2.2 gives an empty matrix no rank
+    )
+
+
+def test_one_side_is_scaled_alone():
+    F = SHEAVES["noisy bundle"]
+    L = in_blocks(sc.laplacian(F), F.vertex_dims, F.vertex_dims)
+    S = unit_roots(L, F.vertex_dims)[0]
+    for A, expected in (
+        (scaled(S, L, None), S.toarray().T @ L.toarray()),
+        (scaled(None, L, S), L.toarray() @ S.toarray()),
+    ):
+        assert_residual(A.toarray() - expected, S.toarray(), L.toarray(), n=4)
+
+
+def test_formats():
+    F = SHEAVES["consistent bundle"]
+    L = in_blocks(sc.laplacian(F), F.vertex_dims, F.vertex_dims)
+    assert (L.format, L.blocksize) == ("bsr", (3, 3))
+    G = SHEAVES["complex mixed stalks"]
+    M = in_blocks(sc.laplacian(G), G.vertex_dims, G.vertex_dims)
+    assert M.format == "csr"
+    for A in (L, M[:, :7]):
+        assert np.array_equal(adjoint(A).toarray(), A.toarray().conj().T)
+        assert adjoint(A).format == A.format
+
+
+def test_an_estimate_of_the_largest_eigenvalue():
+    L = sc.laplacian(SHEAVES["complex connection"])
+    top = np.linalg.eigvalsh(L.toarray())[-1]
+    assert 0.8 * top <= largest_eigenvalue(L) <= 1.06 * top
+    assert largest_eigenvalue(0 * L) == 0
+
+
+def test_norms_of_columns():
+    X = np.array([[3.0, 0.0, 1.0], [4.0, 0.0, -1.0]])
+    assert np.allclose(norms(X), [5, 0, np.sqrt(2)], rtol=1e-15)
+    assert np.allclose(norms(X * (3 + 4j)), [25, 0, 5 * np.sqrt(2)], rtol=1e-15)

@@ -1,0 +1,529 @@
+import re
+import warnings
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.linalg
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf, gallery
+from sheafcoarsen.sheaf import trusted_sheaf
+from sheafcoarsen.solve import _diffuse
+from tests.support import reference
+from tests.support.helpers import assert_residual, eps_of, size
+from tests.support.strategies import DTYPES, cochains, known_sections, sheaves
+from tests.unit.operators.test_normalize import clearly_singular
+
+PATH = CellularSheaf.random(nx.path_graph(4), 2, 2, seed=1)
+X = np.arange(16.0).reshape(8, 2)
+
+
+def inf_norm(F):
+    """norm(L, inf) in double precision at any scale of the maps: (value / scale^2, scale)."""
+    scale = max(F.largest_entry, 1e-300)
+    delta = reference.coboundary(F).astype(np.result_type(F.dtype, np.float64)) / scale
+    return float(np.abs(delta.conj().T @ delta).sum(axis=1).max(initial=0)), scale
+
+
+def time_for(F, reach):
+    """The t with t norm(L, inf) = reach."""
+    value, scale = inf_norm(F)
+    return reach / scale / scale / value if value > 0 else reach
+
+
+# ---------------------------------------------------------------- the flow
+
+
+@given(sheaves(), st.sampled_from([0.0, 1e-9, 0.1, 1.0, 7.0, 300.0]), st.data())
+def test_diffusion_is_the_exponential_of_the_definition(F, reach, data):
+    x = data.draw(cochains(F))
+    t = time_for(F, reach)
+    y = sc.diffuse(F, x, t)
+    assert y.shape == x.shape
+    assert y.dtype == F.dtype
+    # what a relative change of L by eps does to exp(-t L) grows with t norm(L)
+    factor = 1 + (
+        reach if F.dtype.itemsize in (8, 16) and F.dtype.name in ("float64", "complex128") else 0
+    )
+    assert_residual(y - reference.diffuse(F, x, t), x, factor, n=F.dim_c0, eps=eps_of(F.dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("reach", [0.5, 30.0, 1e3, 9.9e5])
+def test_long_times_are_as_accurate_as_short_ones(reach, dtype):
+    """Against eigenvectors known in closed form, without the help of a condition number."""
+    n = 60
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((n, 2)).astype(dtype)
+    if x.dtype.kind == "c":
+        x += 1j * rng.standard_normal((n, 2)).astype(dtype)
+    wide = x.astype(np.complex128)
+    cases = {
+        "cycle": (nx.cycle_graph(n), 4.0),
+        "complete": (nx.complete_graph(n), 2.0 * (n - 1)),
+        "star": (nx.star_graph(n - 1), 2.0 * (n - 1)),
+    }
+    for name, (graph, norm) in cases.items():
+        F = CellularSheaf.constant(graph)
+        F = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
+        t = reach / norm
+        y = sc.diffuse(F, x, t)
+        mean = wide.mean(axis=0)
+        if name == "cycle":
+            decay = np.exp(-t * 4 * np.sin(np.pi * np.arange(n) / n) ** 2)
+            expected = np.fft.ifft(decay[:, None] * np.fft.fft(wide, axis=0), axis=0)
+        elif name == "complete":
+            expected = mean + np.exp(-n * t) * (wide - mean)
+        else:  # eigenvalues 0: the constant; n: the centre against the leaves; 1: the rest
+            centre = np.concatenate([[n - 1.0], -np.ones(n - 1)])[:, None] / np.sqrt(n * (n - 1.0))
+            against = centre @ (centre.T @ wide)
+            expected = mean + np.exp(-n * t) * against + np.exp(-t) * (wide - mean - against)
+        # rounding that grew with the number of terms would show: n is 60, but held to 3
+        assert_residual(y - expected, x, n=3, eps=eps_of(dtype))
+
+
+def test_single_precision_is_as_accurate_as_it_can_be():
+    F = CellularSheaf.random(nx.random_regular_graph(4, 40, seed=1), 2, 2, seed=2)
+    x = np.random.default_rng(0).standard_normal((80, 2)).astype(np.float32)
+    single = F.with_maps(F.tail_data.astype(np.float32), F.head_data.astype(np.float32))
+    double = F.with_maps(*(m.astype(np.float64) for m in (single.tail_data, single.head_data)))
+    for reach in (1.0, 10.0, 1e4, 9e5):
+        t = time_for(F, reach)
+        expected = sc.diffuse(double, x.astype(np.float64), t)
+        assert size(sc.diffuse(single, x, t) - expected) < eps_of(np.float32) * size(x)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100, 2.5e140])
+def test_only_the_product_of_time_and_norm_matters(scale):
+    F = PATH.with_maps(PATH.tail_data * scale, PATH.head_data * scale)
+    y = sc.diffuse(F, X, 3.0 / scale / scale)
+    expected = sc.diffuse(PATH, X, 3.0)
+    assert_residual(y - expected, X, 1 + 3.0 * inf_norm(PATH)[0] * PATH.largest_entry**2, n=8)
+    assert size(expected - X) > 0.1 * size(X)
+
+
+def test_maps_of_rounding_size_flow_too():
+    """A coarse sheaf may hold complex maps whose reciprocal overflows."""
+    tiny = np.full((1, 1, 1), 3e-310 + 0j)
+    F = trusted_sheaf(
+        np.array([[0, 1]]), np.array([1, 1]), np.array([1]), tiny.reshape(-1), tiny.reshape(-1)
+    )
+    np.testing.assert_array_equal(sc.diffuse(F, [1.0, 2.0], 1.0), [1, 2])
+
+
+@given(known_sections(), st.sampled_from([1.0, 1e4]))
+def test_global_sections_stand_still(case, reach):
+    F, sections = case
+    t = time_for(F, reach)
+    assert_residual(sc.diffuse(F, sections, t) - sections, sections, 1 + reach, n=F.dim_c0)
+
+
+def test_the_limit_is_the_projection_on_the_global_sections():
+    F = gallery.bundle(nx.complete_graph(6), 2, seed=4)
+    x = np.random.default_rng(0).standard_normal((12, 3))
+    sections = reference.global_sections(F)
+    expected = sections @ (sections.T @ x)
+    assert size(expected) > 0.1 * size(x)
+    assert_residual(sc.diffuse(F, x, time_for(F, 1e3)) - expected, x, 1e3, n=12)
+
+
+# ---------------------------------------------------------------- stubborn vertices
+
+
+def grounded_flow(F, x, t, mask):
+    """Return exp of dx_I/dt = -L_II x_I - L_IS x_S, by the eigenvectors of L_II."""
+    delta = reference.coboundary(F).astype(np.result_type(F.dtype, np.float64))
+    flows = np.repeat(~mask, F.vertex_dims)
+    inside, outside = delta[:, flows], delta[:, ~flows]
+    values, V = np.linalg.eigh(inside.conj().T @ inside)
+    values = np.maximum(values, 0)
+    x = x.astype(np.result_type(F.dtype, np.float64))
+    push = -(inside.conj().T @ (outside @ x[~flows]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gained = np.where(values * t > 1e-8, -np.expm1(-t * values) / values, t)
+    y = x.copy()
+    column = (slice(None), *[None] * (x.ndim - 1))
+    decayed = np.exp(-t * values)[column] * (V.conj().T @ x[flows])
+    y[flows] = V @ (decayed + gained[column] * (V.conj().T @ push))
+    return y
+
+
+def test_the_oracle_is_the_exponential_of_the_flow():
+    """Against expm of the matrix whose rows at stubborn vertices are zero."""
+    mask = np.array([False, True, False, False])
+    L = reference.laplacian(PATH)
+    L[np.repeat(mask, 2)] = 0
+    expected = scipy.linalg.expm(-0.7 * L) @ X
+    assert_residual(grounded_flow(PATH, X, 0.7, mask) - expected, X, n=8)
+
+
+@given(sheaves(), st.sampled_from([0.0, 1e-9, 0.1, 1.0, 7.0, 300.0]), st.data())
+def test_stubborn_vertices_stay_and_push_the_others(F, reach, data):
+    x = data.draw(cochains(F))
+    mask = np.array(
+        data.draw(st.lists(st.booleans(), min_size=F.n_vertices, max_size=F.n_vertices)), bool
+    )
+    t = time_for(F, reach)
+    y = sc.diffuse(F, x, t, mask)
+    stays = np.repeat(mask, F.vertex_dims)
+    np.testing.assert_array_equal(y[stays], x[stays])
+    expected = grounded_flow(F, x, t, mask)
+    # what a relative change of L by eps does grows with t norm(L)
+    factor = 1 + (reach if eps_of(F.dtype) < 1e-10 else 0)
+    grown = max(size(expected), size(x))
+    assert_residual(y - expected, grown, factor, n=F.dim_c0, eps=eps_of(F.dtype))
+    np.testing.assert_array_equal(sc.diffuse(F, x, t, np.flatnonzero(mask)), y)
+    if not mask.any():
+        np.testing.assert_array_equal(sc.diffuse(F, x, t), y)
+
+
+def test_several_times_with_stubborn_vertices():
+    times = [3.0, 0.0, 0.1, 200.0]
+    flows = sc.diffuse(PATH, X, times, fixed=[3])
+    assert flows.shape == (4, *X.shape)
+    for t, flow in zip(times, flows, strict=True):
+        assert_residual(flow - sc.diffuse(PATH, X, t, fixed=[3]), X, 1 + t, n=8)
+    assert sc.diffuse(PATH, X, [], fixed=[3]).shape == (0, *X.shape)
+
+
+@pytest.mark.parametrize("reach", [1e3, 9e5])
+def test_long_flows_come_to_the_harmonic_extension(reach):
+    n = 40
+    F = CellularSheaf.signed(nx.path_graph(n), sign=[(-1.0) ** (k // 7) for k in range(n - 1)])
+    x = np.random.default_rng(2).standard_normal(n)
+    limit = sc.harmonic_extension(F, [0, n - 1], [[x[0]], [x[-1]]])
+    y = sc.diffuse(F, x, reach / 4, fixed=[0, n - 1])
+    slow = 4 * np.sin(np.pi / 2 / (n - 1)) ** 2  # about the lowest eigenvalue of L_II
+    error = np.exp(-slow * reach / 4 * 0.5) * size(x) + 30 * n * eps_of(float) * size(limit) * n
+    assert size(y - limit) < error
+    assert size(y - x) > size(x) / 2
+
+
+def test_values_that_grow_are_as_exact_as_their_size():
+    """No maximum principle: a map of 1e3 pushes its neighbour far beyond what went in."""
+    F = CellularSheaf([[0, 1], [1, 1]], [[[1e3]], [[1.0]]], [[[1.0]], [[0.0]]])
+    for t in (1e-3, 1.0, 1e3, 2e5):
+        y = sc.diffuse(F, [1.0, 0.0], t, fixed=[0])
+        expected = 1e3 * -np.expm1(-2 * t) / 2
+        assert y[0] == 1.0
+        assert abs(y[1] - expected) < 30 * eps_of(float) * 1e3 * max(1, np.sqrt(t))
+
+
+def test_a_heavy_stubborn_vertex_costs_nothing():
+    """Beta is that of L_II, so that a hub that does not move shortens no step."""
+    F = CellularSheaf.constant(nx.star_graph(50))
+    x = np.arange(51.0)
+    y = sc.diffuse(F, x, 5e5, fixed=[0])  # norm(L, inf) is 100, that of L_II 1
+    assert_residual(y, x, n=51)
+    with pytest.raises(ValueError, match=r"`t` times norm\(L, inf\) must be at most 1e\+06"):
+        sc.diffuse(F, x, 5e5)
+    with pytest.raises(ValueError, match="harmonic_extension"):
+        sc.diffuse(F, x, 5e6, fixed=[0])
+
+
+@pytest.mark.parametrize(
+    ("fixed", "error", "message"),
+    [
+        ([4], ValueError, r"`fixed\[0\]` = 4 is out of range for 4 vertices"),
+        ([True], ValueError, r"`fixed`, a mask, must have shape \(4,\), got \(1,\)"),
+        (2, ValueError, "`fixed` must be 1-dimensional"),
+        (["a"], TypeError, "`fixed` must hold integers"),
+    ],
+)
+def test_stubborn_vertices_that_are_none(fixed, error, message):
+    with pytest.raises(error, match=message):
+        sc.diffuse(PATH, X, 1.0, fixed)
+
+
+# ---------------------------------------------------------------- the paper's flow
+
+
+def test_the_normalized_flow_is_that_of_the_normalized_sheaf():
+    N, t = sc.normalize(PATH), 0.7
+    Delta, _ = reference.normalized(PATH)
+    values, V = np.linalg.eigh(Delta)
+    expected = V @ (np.exp(-t * values)[:, None] * (V.T @ X))
+    assert_residual(sc.diffuse(N, X, t) - expected, X, n=8, eps=100 * eps_of(float))
+
+
+@given(sheaves(), st.data())
+def test_time_zero_returns_a_copy(F, data):
+    x = data.draw(cochains(F))
+    y = sc.diffuse(F, x, 0)
+    np.testing.assert_array_equal(y, x)
+    assert not np.shares_memory(x, y)
+    y[...] = 1  # writable
+
+
+def test_without_maps_or_energy_nothing_flows():
+    isolated = CellularSheaf.from_flat([], [], [], [2, 1], [])
+    loop = CellularSheaf([[0, 0]], [[[2.0]]], [[[2.0]]])
+    for F, x in ((isolated, np.ones(3)), (loop, np.ones((1, 2)))):
+        y = sc.diffuse(F, x, 1e308)
+        np.testing.assert_array_equal(y, x)
+        assert not np.shares_memory(x, y)
+
+
+def test_the_limit_of_time():
+    F = CellularSheaf.constant(nx.complete_graph(5))  # norm(L, inf) = 8
+    np.testing.assert_allclose(sc.diffuse(F, np.arange(5.0), 0.999e6 / 8), 2, rtol=1e-12)
+    with pytest.raises(
+        ValueError,
+        match=r"`t` times norm\(L, inf\) must be at most 1e\+06, got 1e\+06: diffuse on a coarse",
+    ):
+        sc.diffuse(F, np.arange(5.0), 1.0000001e6 / 8)
+    with pytest.raises(ValueError, match=r"got inf: diffuse on a coarse"):
+        sc.diffuse(CellularSheaf.constant(nx.path_graph(2), weight=[1e200]), [1.0, 0.0], 1e200)
+
+
+@pytest.mark.parametrize("tau", [0.0, 1e-300, 1e-8, 0.3, 20.0, 1e3, 5e5])
+def test_coefficients_are_positive_sum_to_one_and_need_no_more_terms_than_they_must(tau):
+    eps = eps_of(float)
+    c = _diffuse._coefficients(tau, eps)
+    assert (c > 0).all()
+    assert_residual(c.sum() - 1, n=1)
+    assert len(c) <= 8.7 * np.sqrt(tau) + 25
+    z = np.cos(np.linspace(0, np.pi, 50))
+    series = np.polynomial.chebyshev.chebval(z, c)
+    assert_residual(series - np.exp(-tau * (1 - z)), np.ones(50), 1 + np.sqrt(tau), n=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((PATH, X, -1.0), ValueError, "`t` must be finite and at least 0, got -1.0"),
+        ((PATH, X, np.nan), ValueError, "`t` must be finite and at least 0, got nan"),
+        ((PATH, X, np.inf), ValueError, "`t` must be finite and at least 0, got inf"),
+        ((PATH, X, True), TypeError, "`t` must be a real number, got True"),
+        ((PATH, X, 1j), TypeError, "`t` must be a real number, got 1j"),
+        ((PATH, X, "long"), TypeError, "`t` must be a real number, got 'long'"),
+        ((PATH, X, [1.0, None]), TypeError, "`t[1]` must be a real number, got None"),
+        (
+            (PATH, X[:7], 1.0),
+            ValueError,
+            "`X` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 8, got shape (7, 2)",
+        ),
+        ((PATH, X * np.nan, 1.0), ValueError, "`X` must be finite, got nan in row 0"),
+        ((PATH, X.astype(np.float16), 1.0), TypeError, "`X` must hold float32, float64"),
+        ((nx.path_graph(4), X, 1.0), TypeError, "`sheaf` must be a CellularSheaf, got Graph"),
+    ],
+)
+def test_flows_that_do_not_fit_are_refused(arguments, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        sc.diffuse(*arguments)
+
+
+# ---------------------------------------------------------------- one step
+
+
+def relu(y):
+    return np.maximum(y, 0)
+
+
+def identity(y):
+    return y
+
+
+def quietly(*arguments):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sc.SingularDegreeWarning)
+        return sc.diffusion_step(*arguments)
+
+
+@given(
+    sheaves(uniform=True),
+    st.sampled_from([identity, relu, np.tanh]),
+    st.integers(0, 3),
+    st.integers(0, 99),
+)
+def test_a_step_is_that_of_the_definition(F, activation, f, seed):
+    clearly_singular(F)
+    if F.dtype.kind == "c":
+        activation = identity  # the others have no order or poles
+    rng = np.random.default_rng(seed)
+    d = int(F.vertex_dims[0]) if F.n_vertices else 2
+    x, W1, W2 = (
+        rng.standard_normal(shape).astype(F.dtype)
+        for shape in ((F.n_vertices * d, f), (d, d), (f, f))
+    )
+    y = quietly(F, x, W1, W2, activation)
+    assert y.shape == x.shape
+    assert y.dtype == F.dtype
+    expected = reference.diffusion_step(F, x, W1, W2, activation)
+    _, root = reference.normalized(F)
+    # the error of D^{-1/2} is eps times its condition number
+    condition = max(
+        (
+            size(root_v(root, v, d)) ** 2 * size(D)
+            for v, D in enumerate(reference.diagonal_blocks(F))
+        ),
+        default=0,
+    )
+    factor = 1 + condition * size(W1) * size(W2)
+    assert_residual(y - expected, x, factor, n=max(F.dim_c0, f), eps=eps_of(F.dtype))
+
+
+def root_v(root, v, d):
+    return root[v * d : (v + 1) * d, v * d : (v + 1) * d]
+
+
+def test_a_step_by_hand():
+    """An edge of scalars with maps 2 and 1: Delta = [[1, -1], [-1, 1]]."""
+    F = CellularSheaf([[0, 1]], [[[2.0]]], [[[1.0]]])
+    y = sc.diffusion_step(
+        F, [[1.0, 0.0], [3.0, 1.0]], [[0.5]], [[1.0, 2.0], [0.0, 1.0]], activation=identity
+    )
+    # (I (x) W1) X W2 = [[0.5, 1], [1.5, 3.5]]; Delta of it = [[-1, -2.5], [1, 2.5]]
+    np.testing.assert_allclose(y, [[2.0, 2.5], [2.0, -1.5]], rtol=1e-14)
+
+
+def test_the_default_activation_is_tanh():
+    W1, W2 = np.array([[1.0, 2.0], [0.0, 1.0]]), np.array([[1.0, 0.0], [3.0, 1.0]])
+    y = sc.diffusion_step(PATH, X, W1, W2)
+    np.testing.assert_array_equal(y, sc.diffusion_step(PATH, X, W1, W2, np.tanh))
+    assert size(y - sc.diffusion_step(PATH, X, W1, W2, identity)) > 0.1
+
+
+def test_a_normalized_sheaf_stays_as_it_is():
+    y = sc.diffusion_step(PATH, X, np.eye(2), np.eye(2))
+    assert_residual(
+        sc.diffusion_step(sc.normalize(PATH), X, np.eye(2), np.eye(2)) - y,
+        X,
+        n=8,
+        eps=100 * eps_of(float),
+    )
+
+
+def test_a_singular_degree_is_told():
+    F = CellularSheaf.constant(nx.path_graph(2), n_vertices=None)
+    F = CellularSheaf(
+        F.edges, F.tail_data.reshape(1, 1, 1), F.head_data.reshape(1, 1, 1), vertex_dims=[1, 1, 1]
+    )
+    with pytest.warns(sc.SingularDegreeWarning, match="first at vertex 2"):
+        y = sc.diffusion_step(F, [[1.0], [0.0], [5.0]], [[1.0]], [[1.0]], identity)
+    np.testing.assert_allclose(y, [[0.0], [1.0], [5.0]], rtol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_scalar_types_are_the_common_ones(dtype):
+    F = CellularSheaf.random(nx.path_graph(3), 2, 2, seed=0, dtype=np.float32)
+    x, W1, W2 = np.ones((6, 1), np.float32), np.eye(2, dtype=np.float32), np.ones((1, 1), dtype)
+    assert sc.diffusion_step(F, x, W1, W2).dtype == np.result_type(np.float32, dtype)
+    assert sc.diffuse(F, x.astype(dtype), 1.0).dtype == np.result_type(np.float32, dtype)
+
+
+RAGGED = CellularSheaf.random(nx.path_graph(3), [2, 2, 1], 2, seed=1)
+I2 = np.eye(2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (
+            (RAGGED, X[:5], I2, I2),
+            ValueError,
+            "`sheaf` must have vertex stalks of one dimension, on which `W1` acts; vertex 2 has",
+        ),
+        (
+            (PATH, X.reshape(4, 4), I2, I2),
+            ValueError,
+            "`X` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 8",
+        ),
+        ((PATH, X[:, 0], I2, I2), ValueError, "`X` must have shape (N d, f), got (8,): X[:, None]"),
+        (
+            (PATH, X, np.eye(3), I2),
+            ValueError,
+            "`W1` must have shape (2, 2), the dimension of the stalks twice, got (3, 3)",
+        ),
+        (
+            (PATH, X[:, :1], I2, I2),
+            ValueError,
+            "`W2` must have shape (1, 1), the number of channels twice, got (2, 2)",
+        ),
+        ((PATH, X, 1.0, I2), ValueError, "`W1` must have shape (2, 2)"),
+        (
+            (PATH, X, I2, [[1.0, np.nan], [0, 1]]),
+            ValueError,
+            "`W2` must be finite, got nan at (0, 1)",
+        ),
+        ((PATH, X, I2, [["a"]]), TypeError, "`W2` must hold float32, float64"),
+        ((PATH, X, I2, [[1.0], [1.0, 2.0]]), ValueError, "`W2` must be a rectangular array"),
+        ((PATH, X, 1e300 * I2, 1e300 * I2), ValueError, "Delta (I (x) W1) X W2 must be finite"),
+        (
+            (PATH, X, I2, I2, "tanh"),
+            TypeError,
+            "`activation` must be a function of arrays, such as numpy.tanh, got 'tanh'",
+        ),
+        (
+            (PATH, X, I2, I2, np.sum),
+            ValueError,
+            "`activation` must keep the shape of its argument, (8, 2), got ()",
+        ),
+        (
+            (PATH, X, I2, I2, lambda y: y * np.inf),
+            ValueError,
+            "activation(...) must be finite, got",
+        ),
+        ((PATH, X, I2, I2, lambda y: y > 0), TypeError, "`activation(...)` must hold float32"),
+        ((None, X, I2, I2), TypeError, "`sheaf` must be a CellularSheaf, got NoneType"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_steps_that_do_not_fit_are_refused(arguments, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        sc.diffusion_step(*arguments)
+
+
+# ---------------------------------------------------------------- several times
+
+
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_several_times_are_a_leading_axis(shape):
+    F = CellularSheaf.random(nx.cycle_graph(8), 2, 2, seed=3)
+    X = np.random.default_rng(3).standard_normal((16, *shape))
+    times = [3.0, 0.0, time_for(F, 5e2), 1e-3, time_for(F, 9e4), 3.0]
+    Y = sc.diffuse(F, X, times)
+    assert Y.shape == (6, 16, *shape)
+    for y, t in zip(Y, times, strict=True):
+        np.testing.assert_array_equal(y, sc.diffuse(F, X, t))  # the same bits as one at a time
+    np.testing.assert_array_equal(Y, sc.diffuse(F, X, np.array(times)))
+    assert sc.diffuse(F, X, [1.0]).shape == (1, 16, *shape)
+    assert sc.diffuse(F, X, []).shape == (0, 16, *shape)
+
+
+def test_several_times_cost_what_the_longest_does(monkeypatch):
+    from sheafcoarsen.solve import _diffuse
+
+    F = CellularSheaf.random(nx.cycle_graph(8), 2, 2, seed=3)
+    longest = time_for(F, 80.0)
+    flows = []
+    flow = _diffuse._flow
+    monkeypatch.setattr(_diffuse, "_flow", lambda *a: flows.append(len(a[4])) or flow(*a))
+    sc.diffuse(F, np.ones(16), np.linspace(0, longest, 11))
+    assert flows == [11]  # one recurrence for ten positive times, and the end of the stage
+
+
+@pytest.mark.parametrize(
+    ("t", "message"),
+    [
+        ([1.0, -1.0], r"`t\[1\]` must be finite and at least 0, got -1.0"),
+        ([np.nan], r"`t\[0\]` must be finite"),
+        ([[1.0]], r"`t` must be a number or a sequence of them, got shape \(1, 1\)"),
+    ],
+)
+def test_times_that_are_none_are_refused(t, message):
+    with pytest.raises(ValueError, match=message):
+        sc.diffuse(PATH, np.ones(8), t)
+
+
+def test_the_advice_for_long_times_can_be_followed():
+    F = CellularSheaf.constant(nx.path_graph(30))
+    X = np.arange(30.0)
+    with pytest.raises(ValueError, match=r"C.lift\(diffuse.*nearest_section\(sheaf, X\)"):
+        sc.diffuse(F, X, 1e9)
+    C = sc.coarsen(F, sc.Partition(np.arange(30) // 10), 1)
+    limit = sc.nearest_section(F, X)
+    assert abs(C.lift(sc.diffuse(C.sheaf, C.pool(X), 1e4)) - limit).max() < 1e-9

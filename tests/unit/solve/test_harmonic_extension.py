@@ -1,0 +1,289 @@
+"""Harmonic extensions against dense least squares, and what of the values is refused."""
+
+import re
+import warnings
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import assume, given, note
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf, gallery
+from tests.support import reference
+from tests.support.helpers import assert_residual, eps_of, size
+from tests.support.strategies import DTYPES, cochains, sheaves
+from tests.unit.solve.test_normal_equations import (
+    GRID,
+    PATH,
+    clear_rank,
+    exact,
+    gradient_ratio,
+    interior,
+    quietly,
+)
+
+
+@st.composite
+def boundaries(draw, F):
+    """Some vertices in any order, at least one, with values of the sheaf's scalar type."""
+    count = draw(st.integers(1, F.n_vertices))
+    vertices = draw(st.permutations(range(F.n_vertices)))[:count]
+    x = draw(cochains(F))
+    note(f"vertices = {vertices}")
+    return vertices, [x[reference.vertex_coordinates(F, v)] for v in vertices]
+
+
+# ---------------------------------------------------------------- harmonic extension
+
+
+@given(sheaves(), st.data())
+def test_an_extension_keeps_the_values_and_has_no_gradient_inside(F, data):
+    assume(F.n_vertices)
+    vertices, values = data.draw(boundaries(F))
+    x = quietly(F, vertices, values)
+    assert x.dtype == F.dtype
+    assert x.shape == (F.dim_c0, *values[0].shape[1:])
+    for v, value in zip(vertices, values, strict=True):
+        np.testing.assert_array_equal(x[reference.vertex_coordinates(F, v)], value)
+    delta, _ = exact(F)
+    inside = interior(F, vertices)
+    gradient = delta[:, inside].conj().T @ (delta @ x)
+    assert_residual(gradient, delta, delta, x, n=F.dim_c0, eps=eps_of(F.dtype))
+
+
+@given(sheaves(spread=False), st.data())
+def test_an_extension_is_the_least_squares_solution_of_least_norm(F, data):
+    assume(F.n_vertices)
+    vertices, values = data.draw(boundaries(F))
+    inside, (delta, _) = interior(F, vertices), exact(F)
+    eps = eps_of(F.dtype)
+    rank, smallest = clear_rank(delta[:, inside], eps)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        x = sc.harmonic_extension(F, vertices, values)
+    given_part = x.copy()
+    given_part[inside] = 0
+    D = delta[:, inside]
+    expected = (
+        -np.linalg.pinv(D, rcond=1e-3) @ (delta @ given_part)
+        if D.size
+        else np.zeros_like(x[inside])
+    )
+    condition = (size(delta) / smallest) ** 2
+    assert_residual(x[inside] - expected, given_part, condition, n=F.dim_c0, eps=eps)
+    free = len(inside) - rank
+    assert len(caught) == (free > 0)
+    if free:
+        assert caught[0].category is sc.SingularProblemWarning
+        assert f"leave {free} of {len(inside)} dimensions free" in str(caught[0].message)
+        assert caught[0].filename == __file__
+        projector = np.eye(len(inside)) - np.linalg.pinv(D, rcond=1e-3) @ D
+        touched = inside[np.flatnonzero(np.diag(projector).real > 1e-4)]
+        first = int(re.search(r"first at vertex (\d+):", str(caught[0].message))[1])
+        assert first == min(
+            v for v in range(F.n_vertices) if set(reference.vertex_coordinates(F, v)) & set(touched)
+        )
+
+
+@given(sheaves(dtypes=(np.float64, np.complex128), spread=False), st.data())
+def test_any_other_extension_has_more_energy(F, data):
+    assume(F.n_vertices)
+    vertices, values = data.draw(boundaries(F))
+    inside, (delta, _) = interior(F, vertices), exact(F)
+    assume(len(inside))
+    clear_rank(delta[:, inside], eps_of(F.dtype))
+    x = quietly(F, vertices, values)
+    rng = np.random.default_rng(5)
+    d = np.zeros_like(x)
+    d[inside] = rng.standard_normal((len(inside), *x.shape[1:]))
+    energy, raised = (np.linalg.norm(delta @ y) ** 2 for y in (x, x + d))
+    # exactly norm(delta d)^2 more: no term of first order
+    scale = size(delta) ** 2 * (size(x) + size(d)) ** 2
+    assert_residual(raised - energy - np.linalg.norm(delta @ d) ** 2, scale, n=F.dim_c0)
+
+
+def test_a_path_is_interpolated():
+    F = CellularSheaf.constant(nx.path_graph(101))
+    x = sc.harmonic_extension(F, [100, 0], [[1.0], [0.0]])
+    assert_residual(x - np.linspace(0, 1, 101), x, n=101)
+    resistances = np.array([1.0, 4.0, 2.0, 1.0])
+    F = CellularSheaf.constant([[0, 1], [2, 1], [2, 3], [3, 4]], weight=1 / resistances)
+    x = sc.harmonic_extension(F, [0, 4], [[0.0], [8.0]])
+    np.testing.assert_allclose(x, [0, 1, 5, 7, 8], rtol=1e-14)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+@pytest.mark.parametrize("size_of_values", [1e-150, 1.0, 1e30])
+def test_scales_do_not_matter(scale, size_of_values):
+    G = nx.random_regular_graph(3, 30, seed=1)
+    F = CellularSheaf.random(G, 2, 2, seed=2)
+    x = sc.harmonic_extension(F, [3, 7], np.ones((2, 2, 1)))
+    scaled = F.with_maps(F.tail_data * scale, F.head_data * scale)
+    y = sc.harmonic_extension(scaled, [3, 7], np.full((2, 2, 1), size_of_values)) / size_of_values
+    np.testing.assert_allclose(y, x, rtol=1e-9)
+
+
+def test_sections_are_extended_to_sections():
+    F = gallery.bundle(GRID, 3, seed=3)
+    sections = reference.global_sections(F)
+    x = sc.harmonic_extension(F, [40], [sections[120:123]])
+    assert_residual(x - sections, sections, 100, n=F.dim_c0)
+    residual = gradient_ratio(F, [40], x)
+    assert residual.shape == (3,)
+    assert (residual < 1e-14).all()
+
+
+def test_the_normal_equations_hold_to_rounding():
+    x = sc.harmonic_extension(PATH, [0], [[1.0, 2.0]])
+    assert 0 <= gradient_ratio(PATH, [0], x) < 1e-14
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_scalar_types_are_the_common_ones(dtype):
+    F = CellularSheaf.random(nx.path_graph(3), 2, 2, seed=0, dtype=np.float32)
+    for values in ([np.ones(2, dtype)], np.ones((1, 2), dtype)):
+        assert sc.harmonic_extension(F, [1], values).dtype == np.result_type(np.float32, dtype)
+    assert sc.nearest_section(F, np.ones(6, dtype)).dtype == np.result_type(np.float32, dtype)
+    empty = CellularSheaf.random(nx.path_graph(2), [0, 2], 2, seed=0, dtype=np.float32)
+    assert sc.harmonic_extension(empty, [0, 1], [[], np.ones(2, np.float32)]).dtype == np.float32
+
+
+def test_a_component_without_values_is_told_and_stays_zero():
+    F = CellularSheaf.constant(nx.disjoint_union(nx.path_graph(3), nx.path_graph(3)))
+    message = (
+        r"leave 1 of 5 dimensions free, first at vertex 3: the extension of least norm was taken"
+    )
+    with pytest.warns(sc.SingularProblemWarning, match=message):
+        x = sc.harmonic_extension(F, [0], [[2.0]])
+    np.testing.assert_allclose(x, [2, 2, 2, 0, 0, 0], rtol=1e-14, atol=0)
+
+
+def test_a_direction_that_no_map_sees_is_told_and_stays_zero():
+    F = CellularSheaf([[0, 1]], [[[1.0, 0.0]]], [[[0.0, 3.0]]])
+    with pytest.warns(
+        sc.SingularProblemWarning, match=r"leave 1 of 2 dimensions free, first at vertex 1"
+    ):
+        x = sc.harmonic_extension(F, [0], [[6.0, 5.0]])
+    np.testing.assert_allclose(x, [6.0, 5.0, 0.0, 2.0], rtol=1e-14, atol=0)
+
+
+def test_without_given_values():
+    loop = CellularSheaf([[0, 0]], [np.eye(2)], [-np.eye(2)])
+    np.testing.assert_array_equal(sc.harmonic_extension(loop, [], []), np.zeros(2))
+    with pytest.raises(
+        ValueError,
+        match=r"`vertices` is empty and L is singular, first at vertex 0: .*nearest_section",
+    ):
+        sc.harmonic_extension(CellularSheaf.constant(nx.path_graph(3)), [], [])
+    nothing = CellularSheaf.from_flat([], [], [], [], [])
+    assert sc.harmonic_extension(nothing, [], []).shape == (0,)
+    isolated = CellularSheaf.from_flat([], [], [], [1, 2], [])
+    with pytest.warns(
+        sc.SingularProblemWarning, match="leave 2 of 2 dimensions free, first at vertex 1"
+    ):
+        np.testing.assert_array_equal(
+            sc.harmonic_extension(isolated, [0], [[3.0]]), [3.0, 0.0, 0.0]
+        )
+
+
+@pytest.mark.parametrize(("small", "warns"), [(1e-5, False), (1e-8, True)])
+def test_directions_that_are_hardly_determined_are_told(small, warns):
+    F = CellularSheaf([[0, 1], [1, 2]], [[[1.0]], [[small]]], [[[1.0]], [[small]]])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        sc.harmonic_extension(F, [0], [[2.0]])
+    assert ["hardly determine" in str(w.message) for w in caught] == [True] * warns
+
+
+# ---------------------------------------------------------------- guides
+
+
+@given(sheaves(spread=False), st.data())
+def test_guides_minimize_energy_and_what_they_are_missed_by(F, data):
+    """X solves (L + W) x = W g, where that has one solution."""
+    assume(F.n_vertices)
+    vertices, values = data.draw(boundaries(F))
+    weights = data.draw(st.lists(st.sampled_from([0.25, 1.0, 7.0]), min_size=1, max_size=1)) * len(
+        vertices
+    )
+    delta, unit = exact(F)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        x = sc.harmonic_extension(F, vertices, values, weight=np.array(weights) * unit**2)
+    gradient = delta.conj().T @ (delta @ x)
+    for v, w, value in zip(vertices, weights, values, strict=True):
+        at = reference.vertex_coordinates(F, v)
+        gradient[at] += w * (x[at] - value)
+    largest = max(size(delta) ** 2, *weights) * max(size(x), *(size(value) for value in values))
+    assert x.dtype == F.dtype
+    assert_residual(gradient, largest, n=F.dim_c0 + 1, eps=eps_of(F.dtype))
+
+
+def test_guides_of_every_kind():
+    """One weight, one for each, and infinity, which holds; several columns, complex numbers."""
+    F = gallery.bundle(nx.grid_2d_graph(6, 6), 2, 0.3, seed=8)
+    rng = np.random.default_rng(21)
+    vertices, values = [3, 20, 31], rng.standard_normal((3, 2, 4)) + 1j
+    L = reference.laplacian(F)
+
+    def dense(weights):
+        W = np.zeros(F.dim_c0)
+        g = np.zeros((F.dim_c0, 4), complex)
+        for v, w, value in zip(vertices, weights, values, strict=True):
+            W[2 * v : 2 * v + 2], g[2 * v : 2 * v + 2] = w, value
+        return np.linalg.solve(L + np.diag(W), W[:, None] * g)
+
+    for weight, weights in ((0.7, [0.7] * 3), ([0.1, 2.0, 30.0], [0.1, 2.0, 30.0])):
+        x = sc.harmonic_extension(F, vertices, values, weight=weight)
+        expected = dense(weights)
+        assert_residual(x - expected, expected, 30.0, n=F.dim_c0)
+    held = sc.harmonic_extension(F, vertices, values)
+    infinite = sc.harmonic_extension(F, vertices, values, weight=np.inf)
+    np.testing.assert_array_equal(infinite, held)
+    mixed = sc.harmonic_extension(F, vertices, values, weight=[np.inf, 1e-6, np.inf])
+    np.testing.assert_array_equal(mixed[6:8], values[0])
+    without = sc.harmonic_extension(F, vertices[::2], values[::2])
+    assert np.abs(mixed - without).max() < 1e-4
+    near = sc.harmonic_extension(F, vertices, values, weight=1e6)
+    assert 0 < np.abs(near - held).max() < 1e-4
+    assert sc.harmonic_extension(F, [], [], weight=3.0).shape == (72,)
+
+
+@pytest.mark.parametrize("weight", [1e16, 1e20, 1e100, 1e290])
+def test_weights_that_drown_the_maps_hold(weight):
+    """No warning: as large as one likes is what one takes for held."""
+    F = CellularSheaf.constant(nx.path_graph(5))
+    x = sc.harmonic_extension(F, [0, 4], [[1.0], [3.0]], weight=[weight, np.inf])
+    np.testing.assert_allclose(x, [1, 1.5, 2, 2.5, 3], rtol=1e-15)
+    x = sc.harmonic_extension(F, [0, 4], [[1.0], [3.0]], weight=[weight, 1.0])
+    np.testing.assert_allclose(x, [1, 1.4, 1.8, 2.2, 2.6], rtol=1e-15)
+
+
+def test_guides_of_ragged_stalks_and_in_single_precision():
+    F = CellularSheaf.random(nx.cycle_graph(4), [1, 2, 0, 3], 2, seed=4, dtype=np.float32)
+    x = sc.harmonic_extension(F, [3, 1], [[1.0, 2.0, 3.0], [4.0, 5.0]], weight=[2.0, 0.5])
+    assert x.dtype == np.float64  # that of the values
+    W = np.diag([0.0, 0.5, 0.5, 2.0, 2.0, 2.0])
+    g = np.array([0.0, 4.0, 5.0, 1.0, 2.0, 3.0])
+    expected = np.linalg.solve(reference.laplacian(F) + W, W @ g)
+    assert_residual(x - expected, expected, 100.0, n=6, eps=np.finfo(np.float32).eps)
+
+
+@pytest.mark.parametrize(
+    ("weight", "error", "message"),
+    [
+        (0.0, ValueError, "`weight` must be above 0, got 0.0 for vertex 1"),
+        ([1.0, -2.0], ValueError, "`weight` must be above 0, got -2.0 for vertex 3"),
+        (np.nan, ValueError, "`weight` must be above 0, got nan"),
+        ([1.0], ValueError, "one number or one for each of the 2 vertices, got shape (1,)"),
+        (1j, TypeError, "`weight` must be real"),
+        ("much", TypeError, "`weight` must hold"),
+        (1e308, ValueError, "the largest entry of `weight` is 1e+154"),
+    ],
+)
+def test_weights_that_are_none_are_refused(weight, error, message):
+    F = CellularSheaf.constant(nx.path_graph(5))
+    with pytest.raises(error, match=re.escape(message)):
+        sc.harmonic_extension(F, [1, 3], [[0.0], [1.0]], weight=weight)

@@ -1,0 +1,147 @@
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse
+
+from sheafcoarsen.solve import lobpcg
+from sheafcoarsen.solve.block_matrix import BlockMatrix
+from sheafcoarsen.solve.lobpcg import lowest_pairs, rayleigh_ritz
+
+RNG = np.random.default_rng(1)
+
+
+def drawn(n, m, dtype=float):
+    X = RNG.standard_normal((n, m))
+    return X if dtype is float else X + 1j * RNG.standard_normal((n, m))
+
+
+def problem(n=60, dtype=float):
+    values = np.concatenate([[0.1, 0.1, 0.2], np.linspace(1, 20, n - 3)])
+    Q = scipy.linalg.qr(drawn(n, n, dtype))[0]
+    return (Q * values) @ Q.conj().T, values
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_a_multiplet_and_the_next(dtype):
+    A, values = problem(dtype=dtype)
+    X = drawn(60, 7, dtype)
+    apply = BlockMatrix(scipy.sparse.csr_array(A)).__matmul__
+    found = lowest_pairs(apply, lambda R: R, X, 4, 1e-9, steps=(0, 200))
+    assert found.residuals[:4].max() <= 1e-9
+    assert np.abs(found.values[:4] - values[:4]).max() <= 1e-13
+    assert np.abs(found.vectors.conj().T @ found.vectors - np.eye(7)).max() <= 1e-12
+    assert found.steps > 5
+
+
+def test_with_a_mass():
+    A, _ = problem()
+    B = np.diag(RNG.uniform(0.5, 2, 60))
+    found = lowest_pairs(
+        A.__matmul__, lambda R: R, RNG.standard_normal((60, 7)), 3, 1e-9, mass=B, steps=(0, 300)
+    )
+    wanted = scipy.linalg.eigh(A, B, eigvals_only=True)[:3]
+    assert np.abs(found.values[:3] - wanted).max() <= 1e-12
+    assert np.abs(found.vectors.T @ B @ found.vectors - np.eye(7)).max() <= 1e-12
+
+
+def test_each_column_has_a_target_of_its_own():
+    A, values = problem()
+    X = RNG.standard_normal((60, 7))
+    aims = np.array([1e-9, 1e-9, 1e-9, 1e-2, 1.0, 1.0, 1.0])
+    found = lowest_pairs(A.__matmul__, lambda R: R, X, 4, lambda t: aims * (t > 0), steps=(0, 200))
+    assert (found.residuals[:4] <= aims[:4]).all()
+    assert found.residuals[3] > 1e-9
+    assert np.abs(found.values[:3] - values[:3]).max() <= 1e-13
+
+
+def test_it_ends_where_nothing_moves():
+    A, _ = problem()
+    X = RNG.standard_normal((60, 7))
+    assert lowest_pairs(A.__matmul__, lambda R: R, X, 3, 0.0, steps=(0, 9)).steps == 9
+    assert lowest_pairs(A.__matmul__, lambda R: 0 * R, X, 3, 0.0, stalled=(4, 0.7)).steps <= 6
+
+
+def test_dependent_columns_are_left_out():
+    A, values = problem()
+    X = scipy.linalg.eigh(A)[1][:, :3]
+    S = np.hstack([X, X[:, :2] + 1e-9 * RNG.standard_normal((60, 2))])
+    found, C = rayleigh_ritz(S.T @ A @ S, S.T @ S, 3)
+    assert C.shape[0] == 5
+    assert np.abs(found - values[:3]).max() <= 1e-6
+
+
+@pytest.mark.parametrize("lost", [1, 5])
+@pytest.mark.parametrize("where", ["measured afresh", "begun afresh"])
+def test_columns_lost_on_the_way(monkeypatch, where, lost):
+    A, values = problem()
+    fresh, beside = lobpcg._fresh, lobpcg._beside_first
+    due, count = [], [0, 0]
+
+    def losing(*args):
+        found, X = fresh(*args)
+        count[0] += 1
+        if due or (where == "measured afresh" and count[0] == 2):
+            due.clear()
+            return found[:-lost], np.ascontiguousarray(X[..., :-lost])
+        return found, X
+
+    def deficient(*args):
+        found, C = beside(*args)
+        count[1] += 1
+        if where == "begun afresh" and count[1] == 4:
+            due.append(lost)
+            return found[:-lost], C[:, :-lost]
+        return found, C
+
+    monkeypatch.setattr(lobpcg, "_fresh", losing)
+    monkeypatch.setattr(lobpcg, "_beside_first", deficient)
+    X = RNG.standard_normal((60, 7))
+    found = lowest_pairs(A.__matmul__, lambda R: R, X, 4, 1e-9, steps=(0, 300), stalled=(50, 0.7))
+    left = 7 - lost
+    assert found.vectors.shape == (60, left)
+    assert found.residuals[:4].max() <= 1e-9
+    assert np.abs(found.values[:4] - values[: min(4, left)]).max() <= 1e-13
+    assert np.abs(found.vectors.T @ found.vectors - np.eye(left)).max() <= 1e-12
+
+
+def test_complex_columns_take_the_steps_of_real_ones():
+    """D A D* with D unitary and diagonal is A in other coordinates, also when measured afresh."""
+    A, _ = problem(n=200)
+    A = A + np.diag(np.linspace(0, 20, 200))
+    X = RNG.standard_normal((200, 6))
+    D = np.exp(2j * np.pi * RNG.random(200))[:, None]
+    turned = BlockMatrix(scipy.sparse.csr_array(D * A * D.conj().T)).__matmul__
+    one = lowest_pairs(A.__matmul__, lambda R: R, X.copy(), 3, 1e-9, steps=(0, 300))
+    other = lowest_pairs(turned, lambda R: R, D * X, 3, 1e-9, steps=(0, 300))
+    assert one.residuals[:3].max() <= 1e-9
+    assert one.steps > 3 * lobpcg.FRESH
+    assert abs(one.steps - other.steps) <= 2
+    assert np.abs(one.values[:3] - other.values[:3]).max() <= 1e-12
+
+
+def test_columns_beyond_the_wanted_ones_get_the_least_number_of_steps():
+    A, values = problem()
+    X = np.hstack([scipy.linalg.eigh(A)[1][:, :2], RNG.standard_normal((60, 1))])
+    found = [
+        lowest_pairs(A.__matmul__, lambda R: R, X.copy(), 2, 1e-9, steps=(least, 60))
+        for least in (0, 7)
+    ]
+    assert [each.steps for each in found] == [0, 7]
+    assert abs(found[1].values[2] - values[2]) < 0.3 * abs(found[0].values[2] - values[2])
+
+
+@pytest.mark.parametrize("mass", [None, np.diag(np.linspace(0.5, 2, 60))])
+def test_the_best_pairs_are_returned_where_later_steps_do_harm(mass):
+    """From the sixteenth product on A X is not what it was, as where rounding takes over."""
+    A, _ = problem()
+    calls = [0]
+
+    def apply(X):
+        calls[0] += 1
+        return A @ X + (calls[0] > 16) * RNG.standard_normal(X.shape)
+
+    X = scipy.linalg.eigh(A, mass)[1][:, :5] + 1e-3 * RNG.standard_normal((60, 5))
+    found = lowest_pairs(apply, lambda R: R, X, 3, 0.0, mass=mass, steps=(0, 40))
+    B = np.eye(60) if mass is None else mass
+    residuals = np.linalg.norm(A @ found.vectors - B @ found.vectors * found.values, axis=0)
+    assert residuals[:3].max() <= 1e-2

@@ -1,0 +1,140 @@
+"""The nearest section against dense projections."""
+
+import re
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from sheafcoarsen import gallery
+from tests.support import reference
+from tests.support.helpers import assert_residual, eps_of, size
+from tests.support.strategies import cochains, known_sections, sheaves
+from tests.unit.solve.test_normal_equations import GRID, PATH, clear_rank, exact, norm_bound
+
+# ---------------------------------------------------------------- the nearest section
+
+
+@given(sheaves(), st.data())
+def test_the_nearest_section_is_a_section_and_projecting_again_changes_nothing(F, data):
+    x = data.draw(cochains(F))
+    p = sc.nearest_section(F, x)
+    assert p.shape == x.shape
+    assert p.dtype == F.dtype
+    delta, _ = exact(F)
+    assert_residual(delta @ p, delta, x, n=F.dim_c0, eps=eps_of(F.dtype))
+
+
+@given(sheaves(spread=False), st.data())
+def test_the_nearest_section_is_the_orthogonal_projection(F, data):
+    x = data.draw(cochains(F))
+    delta, _ = exact(F)
+    rank, smallest = clear_rank(delta, eps_of(F.dtype))
+    p = sc.nearest_section(F, x)
+    sections = np.linalg.svd(delta)[2][rank:].conj().T if delta.size else np.eye(F.dim_c0)
+    expected = sections @ (sections.conj().T @ x)
+    condition = 1 + size(delta) / smallest
+    assert_residual(p - expected, x, condition, n=F.dim_c0, eps=eps_of(F.dtype))
+    assert_residual(sc.nearest_section(F, p) - p, x, condition, n=F.dim_c0, eps=eps_of(F.dtype))
+    assert_residual(sections.conj().T @ (x - p), x, n=F.dim_c0, eps=eps_of(F.dtype))
+
+
+def test_the_section_is_one_to_rounding():
+    x = np.random.default_rng(1).standard_normal(8)
+    p = sc.nearest_section(PATH, x)
+    delta, _ = exact(PATH)
+    assert size(p) > 0.1
+    assert 0 < size(delta @ p) < 1e-14 * norm_bound(delta) * size(x)
+
+
+@given(known_sections(), st.integers(0, 99))
+def test_known_sections_are_found(case, seed):
+    F, sections = case
+    x = np.random.default_rng(seed).standard_normal((F.dim_c0, 2))
+    p = sc.nearest_section(F, x)
+    assert_residual(p - sections @ (sections.conj().T @ x), x, 100, n=F.dim_c0)
+
+
+@given(known_sections(), st.integers(0, 99))
+def test_edges_of_very_different_size_have_the_same_sections(case, seed):
+    F, sections = case
+    rng = np.random.default_rng(seed)
+    factors = np.repeat(
+        10.0 ** rng.integers(-6, 7, F.n_edges),
+        F.edge_dims[0] * F.vertex_dims[0] if F.n_edges else 0,
+    )
+    scaled = F.with_maps(F.tail_data * factors, F.head_data * factors)
+    x = rng.standard_normal(F.dim_c0)
+    p = sc.nearest_section(scaled, x)
+    assert_residual(p - sections @ (sections.conj().T @ x), x, 100, n=F.dim_c0)
+
+
+def test_sections_of_single_precision_are_sections():
+    F = gallery.bundle(GRID, 3, seed=3)
+    sections = reference.global_sections(F)
+    single = F.with_maps(F.tail_data.astype(np.float32), F.head_data.astype(np.float32))
+    x = np.random.default_rng(0).standard_normal((F.dim_c0, 2)).astype(np.float32)
+    p = sc.nearest_section(single, x)
+    assert_residual(p - sections @ (sections.T @ x), x, 1, n=100, eps=eps_of(np.float32))
+    with pytest.warns(sc.SingularProblemWarning, match="leave 3 of 216 dimensions free"):
+        sc.harmonic_extension(
+            sc.disjoint_union([single, single])[0], np.arange(72, 144), np.ones((72, 3), np.float32)
+        )
+
+
+def test_a_small_holonomy_leaves_no_section():
+    x = np.ones(2000)
+    assert size(sc.nearest_section(gallery.cycle(1000, 1e-6), x)) < 1e-6 * size(x)
+    assert size(sc.nearest_section(gallery.cycle(1000, 0.0), x)) > 0.1 * size(x)
+
+
+def test_sections_that_rounding_makes_are_told(monkeypatch):
+    """A path with random maps has one section, and more to rounding: maps grow and decay.
+
+    Paths are decided exactly; other sheaves with long ways are not.
+    """
+    monkeypatch.setattr("sheafcoarsen.sections._global_sections.forest_sections", lambda F: None)
+    rng = np.random.default_rng(5)
+    F = sc.CellularSheaf.diagonal(nx.path_graph(3001), *rng.standard_normal((2, 3000, 1)))
+    with pytest.warns(sc.SingularProblemWarning, match="decided by rounding") as caught:
+        sc.nearest_section(F, np.ones(3001))
+    assert caught[0].filename == __file__
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (
+            (PATH, np.ones(7)),
+            ValueError,
+            "`x` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 8, got shape (7,)",
+        ),
+        ((PATH, [np.nan] * 8), ValueError, "`x` must be finite, got nan in row 0"),
+        ((PATH, ["a"] * 8), TypeError, "`x` must hold float32, float64"),
+        ((nx.path_graph(4), np.ones(8)), TypeError, "`sheaf` must be a CellularSheaf, got Graph"),
+    ],
+)
+def test_cochains_that_do_not_fit_are_refused(arguments, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        sc.nearest_section(*arguments)
+
+
+@pytest.mark.parametrize("small", [1e-10, 1e-17])
+def test_rows_of_rounding_size_do_not_count(small):
+    """With thousands of sections, that is; between them and rounding all edges count."""
+    maps = np.array([1.0, small])
+    F = sc.CellularSheaf.diagonal(
+        [[0, 1], [2, 3]], *np.tile(maps[:, None], (2, 1, 1)), n_vertices=2500
+    )
+    x = np.random.default_rng(0).standard_normal(2500)
+    wanted = x.copy()
+    wanted[:2] = x[:2].mean()
+    if small > 1e-16:
+        wanted[2:4] = x[2:4].mean()
+    assert_residual(sc.nearest_section(F, x) - wanted, x, n=2500)

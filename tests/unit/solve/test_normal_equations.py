@@ -1,0 +1,247 @@
+"""Least squares to rounding, by every method, and the way from one to the other."""
+
+import warnings
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+import scipy.sparse.linalg
+from hypothesis import assume
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf, gallery
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen.sections import fills_little
+from sheafcoarsen.solve._harmonic_extension import _free_coordinates
+from sheafcoarsen.solve.normal_equations import NormalEquations
+from tests.support import reference
+from tests.support.helpers import assert_residual, size
+
+PATH = CellularSheaf.random(nx.path_graph(4), 2, 2, seed=1)
+
+
+GRID = nx.convert_node_labels_to_integers(nx.grid_2d_graph(9, 8))
+
+
+def quietly(*arguments, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sc.SingularProblemWarning)
+        return sc.harmonic_extension(*arguments, **options)
+
+
+def interior(F, vertices):
+    inside = np.ones(F.dim_c0, bool)
+    for v in vertices:
+        inside[reference.vertex_coordinates(F, v)] = False
+    return np.flatnonzero(inside)
+
+
+def exact(F):
+    """Delta in double precision divided by its largest entry, and that entry."""
+    delta = reference.coboundary(F).astype(np.result_type(F.dtype, np.float64))
+    unit = float(np.abs(delta).max(initial=0.0)) or 1.0
+    return delta / unit, unit
+
+
+def norm_bound(D):
+    """An upper bound of norm(D), by its largest row and column sums."""
+    return np.sqrt(abs(D).sum(axis=0).max() * abs(D).sum(axis=1).max())
+
+
+def gradient_ratio(F, vertices, x):
+    """norm(delta_I* delta x) in units of a bound of norm(delta_I)^2 norm(x), column by column."""
+    delta = sc.coboundary(F) / F.largest_entry
+    D = delta[:, interior(F, vertices)]
+    gradient = D.conj().T @ (delta @ x)
+    return np.linalg.norm(gradient, axis=0) / (norm_bound(D) ** 2 * np.linalg.norm(x, axis=0))
+
+
+def clear_rank(D, eps):
+    """The rank of D and its smallest positive singular value.
+
+    Where there may be doubt about them the sheaf is put aside.
+    """
+    sigma = np.linalg.svd(D, compute_uv=False)
+    largest = sigma.max(initial=0.0)
+    assume(not ((sigma > 1e-2 * eps * largest) & (sigma < 1e-2 * largest)).any() or largest == 0)
+    rank = int((sigma > 1e-3 * largest).sum()) if largest else 0
+    return rank, float(sigma[rank - 1]) if rank else 1.0
+
+
+def connection(n_rows, n_columns):
+    G = nx.convert_node_labels_to_integers(nx.grid_2d_graph(n_rows, n_columns))
+    return gallery.bundle(G, 2, noise=0.1, seed=1)
+
+
+@pytest.mark.parametrize("direct", [True, False])
+def test_both_methods_meet_their_residuals(monkeypatch, direct):
+    F = gallery.bundle(GRID, 2, seed=1)
+    F = sc.disjoint_union([F, F])[0]
+    monkeypatch.setattr("sheafcoarsen.solve._solver.fills_little", lambda L: direct)
+    monkeypatch.setattr("sheafcoarsen.solve._solver.DIRECT_BELOW", 0)
+    monkeypatch.setattr("sheafcoarsen.solve.multigrid.COARSEST", 20)
+    values = np.random.default_rng(0).standard_normal((3, 2, 2))
+    x = quietly(F, [5, 60, 30], values)
+    assert_residual(x[144:], size(values), 100, n=F.dim_c0)
+    delta = sc.coboundary(F)
+    inside = interior(F, [5, 60, 30])
+    assert_residual((delta.T @ (delta @ x))[inside], delta, delta, x, n=10)
+    expected = -np.linalg.pinv(delta.toarray()[:, inside], rcond=1e-8) @ (
+        delta[:, [10, 11, 120, 121, 60, 61]] @ values.reshape(6, 2)
+    )
+    assert_residual(x[inside] - expected, values, 1000, n=10)
+    sections = reference.global_sections(F)
+    assert sections.shape[1] == 4
+    y = np.random.default_rng(0).standard_normal((F.dim_c0, 2))
+    assert_residual(sc.nearest_section(F, y) - sections @ (sections.T @ y), y, 100, n=10)
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_twenty_thousand_vertices():
+    F = connection(100, 200)
+    vertices = np.array([3, 19_000, 777])
+    x = sc.harmonic_extension(F, vertices, np.eye(3, 2))
+    assert size(x) > 5
+    delta = sc.coboundary(F)
+    inside = interior(F, vertices)
+    assert_residual((delta.T @ (delta @ x))[inside], 8.0, x, n=1)
+    assert (gradient_ratio(F, vertices, x) < 1e-16).all()
+    p = sc.nearest_section(F, x)
+    assert_residual(delta @ p, 3.0, x, n=1)
+
+
+def test_what_fills_up_is_iterated():
+    G = nx.convert_node_labels_to_integers(nx.grid_graph((9, 9, 9)))
+    random = CellularSheaf.constant(nx.random_regular_graph(4, 8000, seed=1))
+    for F, little in (
+        (CellularSheaf.constant(G), True),
+        (connection(70, 70), True),
+        (random, False),
+        (CellularSheaf.constant(nx.star_graph(8000)), True),
+        (CellularSheaf.constant(nx.path_graph(8000)), True),
+    ):
+        assert fills_little(sc.laplacian(F)) == little
+    x = sc.harmonic_extension(random, [0, 1], [[0.0], [1.0]])
+    delta = sc.coboundary(random)
+    assert_residual((delta.T @ (delta @ x))[2:], 8.0, x, n=1)
+    assert 0.3 < x[2:].min() < x[2:].max() < 0.7
+    assert_residual(sc.nearest_section(random, x) - x.mean(), x, n=10)
+
+
+def no_factors(monkeypatch, steps):
+    monkeypatch.setattr("sheafcoarsen.solve._solver.fills_little", lambda L: False)
+    monkeypatch.setattr("sheafcoarsen.solve._solver.DIRECT_BELOW", 0)
+    monkeypatch.setattr("sheafcoarsen.solve.multigrid.COARSEST", 20)
+    monkeypatch.setattr("sheafcoarsen.solve.conjugate_gradients.MOST_STEPS", steps)
+
+
+def test_an_iteration_that_does_not_converge_is_an_error(monkeypatch):
+    no_factors(monkeypatch, 0)
+    monkeypatch.setattr("sheafcoarsen.solve.normal_equations.DIRECT_AT_LAST", 100)
+    F = CellularSheaf.constant(nx.path_graph(200))
+    with pytest.raises(
+        np.linalg.LinAlgError, match="the iteration stopped at .* times the residual allowed"
+    ):
+        sc.harmonic_extension(F, [0, 199], [[0.0], [199.0]])
+
+
+def test_where_iterating_does_not_get_there_factors_do(monkeypatch):
+    no_factors(monkeypatch, 1)
+    F = CellularSheaf.constant(nx.path_graph(200))
+    y = sc.harmonic_extension(F, [0, 199], [[0.0], [199.0]])
+    assert_residual(y - np.arange(200), y, 100, n=200)
+    F = sc.disjoint_union([F, F])[0]
+    with pytest.warns(sc.SingularProblemWarning, match="leave 1 of 398 dimensions free"):
+        y = sc.harmonic_extension(F, [0, 199], [[0.0], [199.0]])
+    assert_residual(y - np.append(np.arange(200), np.zeros(200)), y, 100, n=200)
+
+
+def test_where_no_basis_of_sections_is_found_iterating_goes_on(monkeypatch):
+    def stalls(*arguments, **options):
+        raise np.linalg.LinAlgError("coarsening got no further")
+
+    for place in ("solver.global_sections", "projection.find_sections"):
+        monkeypatch.setattr(f"sheafcoarsen.solve.{place}", stalls)
+    F = CellularSheaf.random(nx.random_regular_graph(4, 30, seed=1), 3, 1, seed=2)
+    x = np.random.default_rng(3).standard_normal((F.dim_c0, 2))
+    sections = reference.global_sections(F)
+    assert sections.shape[1] == 30
+    p = sc.nearest_section(F, x)
+    assert_residual(p - sections @ (sections.T @ x), x, 100, n=F.dim_c0)
+    inside = interior(F, [4, 7])
+    delta, _ = exact(F)
+    with pytest.warns(
+        sc.SingularProblemWarning,
+        match="leave at least 24 of 84 dimensions free, first at vertex 0",
+    ):
+        y = sc.harmonic_extension(F, [4, 7], np.ones((2, 3)))
+    given = np.zeros(F.dim_c0)
+    given[np.setdiff1d(np.arange(F.dim_c0), inside)] = 1
+    wanted = -np.linalg.pinv(delta[:, inside]) @ (delta @ given)
+    assert_residual(y[inside] - wanted, y, 1000, n=F.dim_c0)
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_thousands_of_sections_need_no_basis(monkeypatch):
+    F = CellularSheaf.random(nx.random_regular_graph(4, 2000, seed=1), 3, 1, seed=2)
+    monkeypatch.setattr("sheafcoarsen.solve._nearest_section.find_sections", None)
+    x = np.random.default_rng(3).standard_normal(F.dim_c0)
+    p = sc.nearest_section(F, x)
+    delta = sc.coboundary(F)
+    assert_residual(delta @ p, norm_bound(delta), x, n=10)
+    # x - p is a combination of the rows of delta
+    z = scipy.sparse.linalg.lsqr(delta.T, x - p, atol=1e-13, btol=1e-13)[0]
+    assert size(delta.T @ z - (x - p)) < 1e-10 * size(x)
+    assert size(p) > 0.3 * size(x)
+
+
+def test_progress_is_shown_only_when_asked_for(capsys):
+    x = sc.nearest_section(PATH, np.ones(8))
+    assert capsys.readouterr().err == ""
+    np.testing.assert_array_equal(sc.nearest_section(PATH, np.ones(8), progress=True), x)
+    assert "nearest section" in capsys.readouterr().err
+    sc.harmonic_extension(PATH, [0], [[1.0, 1.0]], progress=True)
+    assert "conjugate gradients" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- what is free
+
+
+@pytest.mark.parametrize(("ratio", "free"), [(1e-2, [0, 1]), (1e-5, [0, 1]), (1e-8, [0])])
+def test_free_coordinates_of_any_size_above_rounding_are_named(ratio, free):
+    """The kernel is spanned by (1, ratio, 0)."""
+    D = scipy.sparse.csr_array([[ratio, -1.0, 0.0], [0.0, 0.0, 1.0]])
+    problem = NormalEquations(
+        D, CellularSheaf([[0, 0], [1, 1]], [[[1.0, 0.0]]] * 2, [[[0.0, 0]]] * 2)
+    )
+    problem.kernel = np.array([[1.0], [ratio], [0.0]]) / np.hypot(1, ratio)
+    problem.method = "direct"
+    count, coordinates = _free_coordinates(problem)
+    assert count == "1"
+    assert coordinates.tolist() == free
+
+
+def test_probes_leave_no_coordinate_of_a_large_kernel_out():
+    """One in 300,000 is below a millionth of the largest in a probe, and hardly in two."""
+    n = 1_000_000
+    D = scipy.sparse.csr_array(([1.0], ([0], [7])), shape=(1, n))
+    count, coordinates = _free_coordinates(NormalEquations(D, CellularSheaf.constant([[0, 1]])))
+    assert count == f"at least {n - 1}"
+    assert len(coordinates) == n - 1
+    assert 7 not in coordinates
+
+
+def test_a_projection_that_takes_all_but_a_millionth_is_repeated(monkeypatch):
+    F = CellularSheaf.constant(nx.path_graph(30))
+    D = sc.coboundary(F)
+    problem, inverse, calls = NormalEquations(D, F), np.linalg.pinv(sc.laplacian(F).toarray()), []
+
+    def correction(g, share):
+        calls.append(1)
+        return (1 - 1e-6) * (inverse @ g)
+
+    monkeypatch.setattr(problem, "correction", correction)
+    x = np.random.default_rng(0).standard_normal((30, 2))
+    assert_residual(problem.kernel_part(x) - x.mean(axis=0), x, n=30)
+    assert 2 <= len(calls) <= 4

@@ -1,0 +1,136 @@
+"""A coarsening in pieces: whole rows of L and R* L R, whatever the size of a piece."""
+
+import dataclasses
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+
+import sheafcoarsen as sc
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen._support import thread_limit
+from sheafcoarsen.verification import cluster_batches
+from sheafcoarsen.verification.cluster_batches import EdgeIndex, FoundOnce, Pieces
+from tests.support.helpers import assert_residual
+
+pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+
+
+def whole_rows(matrix, rows):
+    return matrix.toarray()[rows]
+
+
+@pytest.mark.parametrize("size", [1, 40, 10**9])
+def test_pieces_hold_the_rows_of_their_clusters(C, size, monkeypatch):
+    monkeypatch.setattr(cluster_batches, "PIECE", size)
+    L, G, D = sc.laplacian(C.fine), C.galerkin(), sc.coboundary(C.sheaf)
+
+    def compare(piece):
+        rows = piece.coordinates[: piece.n_rows]
+        spread = np.zeros((piece.n_rows, C.fine.dim_c0))
+        spread[:, piece.coordinates] = piece.L.toarray()
+        assert_residual(spread - whole_rows(L, rows), L.toarray(), n=4)
+        starts = C.sheaf.vertex_offsets
+        columns = np.concatenate([np.arange(*starts[a : a + 2]) for a in piece.clusters])
+        spread = np.zeros((piece.n_columns, C.sheaf.dim_c0))
+        spread[:, columns] = piece.galerkin.toarray()
+        assert_residual(spread - whole_rows(G, columns[: piece.n_columns]), G.toarray(), n=4)
+        gram = piece.gram(piece.coarse_delta).toarray()
+        spread[:, columns] = gram
+        assert_residual(
+            spread - whole_rows(D.T @ D, columns[: piece.n_columns]), D.toarray(), D.toarray(), n=4
+        )
+        return range(piece.lo, piece.hi)
+
+    seen = [a for clusters in Pieces(C).each(compare) for a in clusters]
+    assert seen == list(range(C.partition.n_clusters))
+
+
+def test_edges_are_found_from_both_ends():
+    ends = np.array([[0, 2], [1, 1], [2, 0], [3, 1], [2, 3]])
+    index = EdgeIndex(ends, 4)
+    assert index.touching(0, 1).tolist() == [0, 2]
+    assert index.touching(1, 3).tolist() == [0, 1, 2, 3, 4]
+    assert index.touching(3, 4).tolist() == [3, 4]
+
+
+@pytest.mark.parametrize("size", [1, 40])
+def test_the_verdict_does_not_depend_on_the_size_of_a_piece(C, size, monkeypatch):
+    whole = sc.verify(C)
+    monkeypatch.setattr(cluster_batches, "PIECE", size)
+    for ours, theirs in zip(sc.verify(C).checks, whole.checks, strict=True):
+        assert (ours.verdict, ours.how) == (theirs.verdict, theirs.how)
+        if ours.ratio is not None:
+            assert ours.ratio == pytest.approx(theirs.ratio, rel=0.5, abs=1e-2)
+
+
+@pytest.mark.parametrize("size", [1, 10**9])
+def test_a_prolongation_between_clusters_is_refused(C, size, monkeypatch):
+    monkeypatch.setattr(cluster_batches, "PIECE", size)
+    R = C.prolongation.toarray()
+    R[C.fine.vertex_offsets[C.partition.cluster(1)[0]], 0] = 1e-3
+    damaged = scipy.sparse.csr_array(R)
+    with pytest.raises(ValueError, match="R must hold a full block for every cluster"):
+        dataclasses.replace(C, prolongation=damaged)
+    wrong = sc.coarsen(C.fine, C.partition, C.ranks)
+    for name in ("data", "indices", "indptr"):  # nothing but verify looks at what is put there
+        setattr(wrong.prolongation, name, getattr(damaged, name))
+    with pytest.raises(ValueError, match="R must hold nothing outside of its diagonal blocks, but"):
+        sc.verify(wrong)
+
+
+def test_one_wrong_piece_among_many_is_caught(monkeypatch):
+    monkeypatch.setattr(cluster_batches, "PIECE", 50)
+    F = sc.CellularSheaf.random(nx.grid_2d_graph(12, 12), 2, 2, seed=5)
+    C = sc.coarsen(F, sc.select(F, 24), 3)
+    assert sc.verify(C).passed
+    e = C.n_crossing_edges // 2
+    tail = C.sheaf.tail_data.copy()
+    tail[C.sheaf.tail_offsets[e]] += 1e-6
+    wrong = dataclasses.replace(C, sheaf=C.sheaf.with_maps(tail, C.sheaf.head_data))
+    failed = {check.label for check in sc.verify(wrong).checks if not check.passed}
+    assert failed == {"thm:Galerkin_realization", "thm:galerkin_energy_decomposition"}
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_memory_does_not_grow_with_the_sheaf(monkeypatch):
+    """What is kept is a number per cluster, edge and block, beside a few pieces."""
+    import tracemalloc
+
+    monkeypatch.setattr(cluster_batches, "PIECE", 5000)
+    F = sc.CellularSheaf.random(nx.grid_2d_graph(60, 60), 3, 3, seed=1)
+    C = sc.coarsen(F, sc.select(F, 180), 4)
+    given = sum(
+        array.nbytes
+        for array in (F.tail_data, F.head_data, C.prolongation.data, C.prolongation.indices)
+    )
+    sc.verify(C)
+    tracemalloc.start()
+    sc.verify(C)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 5 * given, (peak, given)
+
+
+def test_the_figures_do_not_depend_on_the_number_of_threads(C, monkeypatch):
+    monkeypatch.setattr(cluster_batches, "PIECE", 40)
+    with thread_limit(1):
+        alone = sc.verify(C).checks
+    assert len(Pieces(C).bounds) > 3
+    assert sc.verify(C).checks == alone
+
+
+def test_a_property_is_found_once_for_each_object():
+    class Counted:
+        calls = 0
+
+        @FoundOnce
+        def size(self):
+            self.calls += 1
+            return self.calls
+
+    first, second = Counted(), Counted()
+    assert [first.size, first.size, second.size] == [1, 1, 1]
+    with pytest.raises(AttributeError, match="size"):
+        _ = Counted.size
