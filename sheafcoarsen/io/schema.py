@@ -24,6 +24,7 @@ from sheafcoarsen.elimination import Elimination, as_steps
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.io.npz_archive import text_of
 from sheafcoarsen.modes import OPERATORS, LocalModes, Oversampled
+from sheafcoarsen.operators import index_dtype
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, checked_sheaf
 
@@ -168,7 +169,9 @@ def _csr(arrays: Arrays, prefix: str, shape: tuple[int, int]) -> scipy.sparse.cs
     indices, indptr = (
         integer_array(f"R.{name}", arrays[prefix + name]) for name in ("indices", "indptr")
     )
-    R = csr_matrix("R", scipy.sparse.csr_array((data, indices, indptr), shape=shape))
+    itype = index_dtype(max(len(data), *shape))
+    entries = data, indices.astype(itype), indptr.astype(itype)
+    R = csr_matrix("R", scipy.sparse.csr_array(entries, shape=shape))
     R.sum_duplicates()
     for array in (R.indptr, R.indices, R.data):
         read_only(array)

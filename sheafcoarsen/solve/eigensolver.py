@@ -261,6 +261,8 @@ def shift_invert(
             completeness = "inertia" if below == cut else "probe"
             vectors = found.values, found.vectors
             return Eigenpairs(*vectors, sections, completeness, "direct", steps)
+        if below < cut:
+            break  # rounding has made values of one pair twice, or the count is wrong
         # iterated on their own: among pairs that have converged no step would be taken
         known = sections, found.vectors[:, :wanted]
         columns = min(below - cut + GUARDS, pencil.n - h0 - wanted)

@@ -1030,7 +1030,13 @@ THINGS = st.sampled_from(
 )
 """Valid arguments, but in the wrong place."""
 
-NOT_FINITE = {"next_eigenvalues", "smallest_nonzero", "truncation_bound"}
+NOT_FINITE = {
+    "next_eigenvalues",
+    "smallest_nonzero",
+    "truncation_bound",
+    "coarse",  # of a quality: no more coarse eigenvalues
+    "relative_errors",
+}
 """Fields in which infinity means something."""
 
 
@@ -1283,7 +1289,7 @@ IN_BOUNDS = [
     )
 ] + [
     "tests/unit/partition/test_repair.py::test_repair_mends_any_labels",
-    "tests/unit/partition/test_matching.py::test_heap_sorts",
+    "tests/unit/partition/test_methods.py::test_heap_sorts",
 ]
 
 
