@@ -8,6 +8,7 @@ import numpy as np
 
 from sheafcoarsen._kernels import operators as kernels
 from sheafcoarsen._support import (
+    EPS,
     choice,
     eps_of,
     offsets,
@@ -93,12 +94,10 @@ def normalized(
     singular_at = []
     for vertices, where, sigma, adjoint in decomposed:
         against = np.maximum(sigma[:, 0], sizes[vertices])[:, None]
-        shifted = np.hypot(sigma, root_shift)
-        # Maps vanish in singular directions, but those of loops, of which only the difference does:
-        # there a shift would magnify rounding.
-        measured = np.where(sizes[vertices][:, None] > 0, shifted, sigma)
-        zero = measured <= zero_level(sigma.shape[1], machine_eps, against)
-        inverse = np.where(zero, 0, 1 / np.where(zero, 1, shifted))
+        zero = sigma <= zero_level(sigma.shape[1], machine_eps, against)
+        if root_shift > 0:  # where D + shift rounds to D, the shift only magnifies rounding
+            zero &= root_shift <= np.sqrt(zero_level(sigma.shape[1], EPS, 1.0)) * against
+        inverse = np.where(zero, 0, 1 / np.where(zero, 1, np.hypot(sigma, root_shift)))
         roots[where] = (adjoint.conj().swapaxes(1, 2) @ (inverse[:, :, None] * adjoint)).reshape(-1)
         singular_at.append(vertices[zero.any(axis=1)])
     bad = np.concatenate([*singular_at, np.zeros(0, np.int64)])
