@@ -111,7 +111,7 @@ def updated():
 ANSWERS = {  # and inside of what they are interrupted
     "eigenmodes": (
         lambda: sc.eigenmodes(GRID, 4, method="multilevel", progress=True).values,
-        "solve.spectrum.lowest_pairs",
+        "solve.eigensolver.lowest_pairs",
     ),
     "direct eigenmodes": (
         lambda: sc.eigenmodes(GRID, 4, method="direct").values,
@@ -119,28 +119,28 @@ ANSWERS = {  # and inside of what they are interrupted
     ),
     "Solver": (
         lambda: sc.Solver(GRID, method="multigrid", progress=True)(ONES),
-        "solve.solver.conjugate_gradients",
+        "solve._solver.conjugate_gradients",
     ),
     "Solver, set up": (
         lambda: sc.Solver(GRID, method="multigrid", progress=True)(ONES),
         "solve.multigrid.Multigrid._coarsened",
     ),
-    "update": (updated, "solve.solver.laplacian"),
+    "update": (updated, "solve._solver.laplacian"),
     "least_squares": (
         lambda: sc.least_squares(GRID, np.ones(GRID.dim_c1), progress=True).x,
-        "solve.solver.Solver._iterate",
+        "solve._solver.Solver._iterate",
     ),
     "harmonic_extension": (
         lambda: sc.harmonic_extension(GRID, [0, 7], np.ones((2, 2)), progress=True),
-        "solve.refinement.conjugate_gradients",
+        "solve.normal_equations.conjugate_gradients",
     ),
     "spectral_quality": (
         lambda: sc.spectral_quality(HALVES, 4, progress=True).coarse,
-        "quality.low_pairs.singular_pairs",
+        "quality.smallest_singular_values.singular_pairs",
     ),
     "global_sections": (
         lambda: sc.global_sections(FREE).basis,
-        "sections.cohomology.reduce_level",
+        "sections._global_sections.reduce_level",
     ),
 }
 
