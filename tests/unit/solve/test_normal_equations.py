@@ -161,7 +161,7 @@ def test_where_no_basis_of_sections_is_found_iterating_goes_on(monkeypatch):
     def stalls(*arguments, **options):
         raise np.linalg.LinAlgError("coarsening got no further")
 
-    for place in ("_solver.global_sections", "projection.find_sections"):
+    for place in ("_solver.global_sections", "_nearest_section.find_sections"):
         monkeypatch.setattr(f"sheafcoarsen.solve.{place}", stalls)
     F = CellularSheaf.random(nx.random_regular_graph(4, 30, seed=1), 3, 1, seed=2)
     x = np.random.default_rng(3).standard_normal((F.dim_c0, 2))
