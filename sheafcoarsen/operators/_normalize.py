@@ -96,7 +96,7 @@ def normalized(
         against = np.maximum(sigma[:, 0], sizes[vertices])[:, None]
         zero = sigma <= zero_level(sigma.shape[1], machine_eps, against)
         if root_shift > 0:  # where D + shift rounds to D, the shift only magnifies rounding
-            zero &= root_shift <= np.sqrt(zero_level(sigma.shape[1], EPS, 1.0)) * against
+            zero &= root_shift <= np.sqrt(zero_level(sigma.shape[1], EPS, 1.0)) * sigma[:, :1]
         inverse = np.where(zero, 0, 1 / np.where(zero, 1, np.hypot(sigma, root_shift)))
         roots[where] = (adjoint.conj().swapaxes(1, 2) @ (inverse[:, :, None] * adjoint)).reshape(-1)
         singular_at.append(vertices[zero.any(axis=1)])
