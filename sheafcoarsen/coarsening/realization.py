@@ -138,9 +138,9 @@ def rounding_of(dims: np.ndarray, dtype: npt.DTypeLike) -> np.ndarray:
 
 
 def shortest_columns(R: Prolongation) -> np.ndarray:
-    """Return the least over columns of R_a of their largest entry, shape (K,)."""
+    """Return the least over columns of R_a of their largest entry, 0 without columns, (K,)."""
     largest = np.zeros(int(R.offsets[-1]))
     np.maximum.at(largest, R.indices, np.abs(R.data))
     shortest = np.full(len(R.ranks), np.finfo(np.float64).max)
     np.minimum.at(shortest, np.repeat(np.arange(len(R.ranks)), R.ranks), largest)
-    return shortest
+    return np.where(R.ranks > 0, shortest, 0.0)
