@@ -37,9 +37,6 @@ from sheafcoarsen.solve.pencil import Pencil, resolved
 AFFORDABLE = 30.0
 """Seconds for factors if "auto" took "multilevel", and that did not converge."""
 
-FLOOR = 1e-13
-"""Relative residual that rounding lets be reached: for light masses no less is asked for."""
-
 LIGHTEST = 1e-20
 """Smallest mass, relative to the largest."""
 
@@ -179,8 +176,6 @@ def eigenmodes(
     reach = tol
     if weights is not None:
         _check_range(pencil.norm, unit, weights, weight_unit)
-        largest = 1 / np.sqrt(weights.min() * weight_unit)  # of norm(x)
-        reach = min(tol, max(tol / largest, FLOOR))
     whole = problem = EigenProblem(pencil, k, reach, seed=rng)
     line = None
     if method != "dense" and not (method == "auto" and whole.prefers_dense()):
