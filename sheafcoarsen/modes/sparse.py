@@ -83,14 +83,13 @@ def local_sheaf(sheaf: CellularSheaf, clusters: Clusters, a: int) -> tuple[Cellu
 
 
 def lowest_sparse(
-    A: scipy.sparse.csr_array, count: int, eps: float, beside: np.ndarray | None = None
+    A: scipy.sparse.csr_array, count: int, eps: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ``count`` lowest eigenpairs of a sparse semidefinite matrix, ascending.
 
     Lanczos (ARPACK) on (A + s I)^{-1} finds a multiple eigenvalue once, and more often only by
-    rounding. So it is run again beside what was found until nothing lower turns up, and inverse
-    iteration brings every residual to n eps norm(A). ``beside`` are orthonormal eigenvectors that
-    are known, dense or sparse: the lowest ones in their complement are returned.
+    rounding. So it is run again orthogonal to what was found until nothing lower turns up, and
+    inverse iteration brings every residual to n eps norm(A).
 
     Raises
     ------
@@ -101,26 +100,14 @@ def lowest_sparse(
     bound = inf_norm(A)
     # eigenvalues closer than this are one; a larger shift would merge more of them
     level = n * eps * bound
-    solve = _solver_beside(Factors(A, level), beside)
+    solve = Factors(A, level).solve
     for tol in TOLERANCES:
         with contextlib.suppress(np.linalg.LinAlgError):
             return _lowest(A, solve, count, level, tol)
     # eigenvalues barely above the level, such as zeros lost to rounding, drown the others in the
     # inverse unless it is shifted more
-    solve = _solver_beside(Factors(A, 1e-4 * float(A.diagonal().real.mean())), beside)
+    solve = Factors(A, 1e-4 * float(A.diagonal().real.mean())).solve
     return _lowest(A, solve, count, level, TOLERANCES[-1])
-
-
-def _solver_beside(factors: Factors, beside: np.ndarray | None) -> Callable:
-    """Return a function that solves in the orthogonal complement of given eigenvectors."""
-    if beside is None:
-        return factors.solve
-    adjoint = beside.conj().T
-
-    def project(x: np.ndarray) -> np.ndarray:
-        return x - beside @ (adjoint @ x)
-
-    return lambda x: project(factors.solve(project(x)))
 
 
 def _lowest(
@@ -158,15 +145,17 @@ def _lanczos(
     rng: np.random.Generator,
     tol: float,
 ) -> np.ndarray:
-    """Return the leading eigenvectors of the inverse beside those found, shape (n, count)."""
+    """Return leading eigenvectors of the inverse, orthogonal to ``found``, shape (n, count)."""
 
-    def beside(x: np.ndarray) -> np.ndarray:
+    def project(x: np.ndarray) -> np.ndarray:
         return x - found @ (found.conj().T @ x)
 
     operator = LinearOperator(
-        (n, n), matvec=lambda x: beside(solve(beside(np.asarray(x, dtype).reshape(n)))), dtype=dtype
+        (n, n),
+        matvec=lambda x: project(solve(project(np.asarray(x, dtype).reshape(n)))),
+        dtype=dtype,
     )
-    start = beside(rng.standard_normal(n).astype(dtype))
+    start = project(rng.standard_normal(n).astype(dtype))
     try:
         return eigsh(
             operator,
