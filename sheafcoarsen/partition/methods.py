@@ -151,7 +151,7 @@ def _spectral_clusters(
         return np.arange(n) * (k > 1)
     roots = scipy.sparse.diags_array(1 / np.sqrt(matrix.sum(axis=1)))
     normalized = scipy.sparse.csr_array(roots @ matrix @ roots)  # I - the normalized Laplacian
-    if n <= DENSE_SPECTRAL or 3 * k > n:
+    if n <= DENSE_SPECTRAL:
         vectors = scipy.linalg.eigh(normalized.toarray(), subset_by_index=[n - k, n - 1])[1]
     else:
         vectors = _largest_eigenvectors(normalized, k, rng)

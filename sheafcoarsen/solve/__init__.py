@@ -1,7 +1,7 @@
-"""Answers: lowest eigenpairs, linear systems and least squares, by the sheaf's own coarsening.
+"""Solvers: lowest eigenpairs, linear systems, least squares, preconditioned by coarsening.
 
-A coarse sheaf is not an end in itself: it is what makes questions about the fine one cheap. The
-smallest disagreement that a field of unit length must have, and the fields that have it:
+The coarse sheaf preconditions solves with the fine one. The four lowest eigenvalues of the sheaf
+Laplacian, and their eigenvectors:
 
 >>> import networkx as nx
 >>> import numpy as np
@@ -21,25 +21,25 @@ Potentials for currents, with a vertex grounded; the nearest potentials for meas
 >>> bool(R.edge_residuals.max() < 1e-12)
 True
 
-How it is done, file by file, from the bottom:
+Modules, lowest layer first:
 
 ``block_scaling``
-    matrices by stalks: inverse square roots of diagonal blocks, matrices in blocks.
+    block-sparse matrices and the inverse square roots of their diagonal blocks.
 ``block_matrix``
-    a matrix in blocks times several columns, and what is added, in one pass over it.
+    the product of a block-sparse matrix with several columns, plus other terms, in one pass.
 ``multigrid``
     levels from the sheaf's own coarsening, and the V-cycle: about the inverse of L + shift I.
 ``conjugate_gradients``, ``_solver``
-    right sides, made as exact as asked for; grounded vertices (``grounding``), kernels, ranges.
+    linear systems to a requested residual, with fixed vertices (``dirichlet``) and kernels.
 ``_least_squares``
-    data on edges, by the normal equations.
+    least squares for data on edges, by QR or the normal equations.
 ``normal_equations``, ``_harmonic_extension``, ``_nearest_section``
-    values at some vertices extended to the others, and the nearest section, both to rounding.
+    harmonic extension and projection on the global sections, both to rounding.
 ``_transported_frames``
-    frames carried along a tree, for those who stay with another solver.
+    frames transported along a spanning tree: near-kernel candidates for other solvers.
 ``deflation``, ``lobpcg``, ``pencil``, ``eigensolver``, ``complex_structure``, ``_eigenmodes``
-    eigenpairs: deflation and LOBPCG; L and M; a problem and the three methods that solve it;
-    rotations of the plane as complex numbers; the public function.
+    eigenpairs: projections; LOBPCG; the pair (L, M); the three methods; plane rotations as
+    complex numbers; the public function.
 ``_diffuse``
     the flow exp(-t L), and one step of a sheaf network with given weights.
 """

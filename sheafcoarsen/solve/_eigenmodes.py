@@ -1,4 +1,4 @@
-"""The k lowest eigenpairs of the whole sheaf."""
+"""The k lowest eigenpairs of the sheaf Laplacian."""
 
 import math
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ from sheafcoarsen.solve.lobpcg import rayleigh_ritz
 from sheafcoarsen.solve.pencil import Pencil, resolved
 
 AFFORDABLE = 30.0
-"""Seconds for factors if "auto" took "multilevel", and that did not converge."""
+"""Seconds that "auto" may spend on a factorization after "multilevel" did not converge."""
 
 LIGHTEST = 1e-20
 """Smallest mass, relative to the largest."""
@@ -52,18 +52,19 @@ class Eigenmodes(ReadOnly):
     vectors : ndarray, shape (dim_c0, k)
         Columns orthonormal in M (I without ``mass``). Of a multiple eigenvalue any basis.
     residuals : ndarray, shape (k,)
-        norm(L x - lambda M x) / norm(L, inf), computed afresh.
+        norm(L x - lambda M x) / norm(L, inf), recomputed from the returned pairs.
     n_zero : int
-        How many of the k are zero: by global sections, or by all singular values of delta.
+        Number of zero eigenvalues among the k, decided by global sections or the singular values of
+        delta.
     tied : bool
-        Whether k cuts a multiplet: another vector has the k-th value to sqrt(eps).
+        Whether k splits a multiplet: the next eigenvalue equals the k-th to sqrt(eps).
     method : str
     iterations : int
     completeness : {"dense", "inertia", "probe"}
-        How it is known that none is missing: all were computed; a factorization counted them;
-        random columns found none below.
+        Why no lower pair is missing: all pairs were computed; a factorization counted them
+        (Sylvester's law of inertia); or random start vectors found none.
     sheaf : CellularSheaf
-        The one that was given.
+        The input.
 
     Examples
     --------
@@ -207,7 +208,7 @@ def eigenmodes(
 
 
 def _by_factors(problem: EigenProblem, found: Eigenpairs) -> Eigenpairs:
-    """Return what "direct" makes of pairs that did not converge; these if factors cost too much."""
+    """Return unconverged pairs improved by "direct", or as they are if factors cost too much."""
     if not problem.pencil.is_factored_within(AFFORDABLE, problem.k):
         return found
     try:
@@ -219,7 +220,7 @@ def _by_factors(problem: EigenProblem, found: Eigenpairs) -> Eigenpairs:
 
 
 def _expanded(found: Eigenpairs, line: ComplexLine | None) -> Eigenpairs:
-    """Return the pairs of the real sheaf, of which those of its complex line are two each."""
+    """Return pairs of the real sheaf: each pair of its complex line gives two."""
     if line is None:
         return found
     values, vectors, sections = found.values, found.vectors, found.sections
@@ -234,7 +235,7 @@ def _finished(
     sheaf: CellularSheaf,
     tol: float,
 ) -> tuple[Eigenmodes, int]:
-    """Return the result in the units and the scalar type of the sheaf, and how many converged."""
+    """Return the result in the units and dtype of the sheaf, and the number of converged pairs."""
     pencil, n_zero = problem.pencil, found.sections.shape[1]
     values, X = found.values, found.vectors
     if found.method != "dense":
@@ -268,7 +269,7 @@ def _finished(
 def _orthonormal(
     pencil: Pencil, values: np.ndarray, X: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return Ritz pairs of the span of X where iterating has made its columns less orthonormal."""
+    """Return Ritz pairs of span X if its columns have lost orthonormality, else the input."""
     G = X.conj().T @ weighted(pencil.mass, X)
     drift = float(abs(G - np.eye(len(G))).max(initial=0.0))
     if drift <= RESIDUAL_LIMIT * len(X) * eps_of(X.dtype):
@@ -282,7 +283,7 @@ def _orthonormal(
 
 
 def _unit_mass(sheaf: CellularSheaf, mass: npt.ArrayLike | None) -> tuple[np.ndarray | None, float]:
-    """Return the masses of vertices over the largest power of 4 up to the largest, and that."""
+    """Return the masses divided by a power of 4 near the largest one, and that power."""
     if mass is None:
         return None, 1.0
     weights = scalar_array("mass", mass)
@@ -327,7 +328,7 @@ def _of_stalks(sheaf: CellularSheaf, weights: np.ndarray | None) -> np.ndarray |
 
 
 def _rounded(given: CellularSheaf, sheaf: CellularSheaf) -> CellularSheaf | None:
-    """Return the sheaf in single precision if the given one is, which ``global_sections`` heeds."""
+    """Return the sheaf in single precision if it was given so: its rounding decides the kernel."""
     if eps_of(given.dtype) == eps_of(np.float64):
         return None
     dtype = np.complex64 if sheaf.dtype.kind == "c" else np.float32
@@ -335,7 +336,7 @@ def _rounded(given: CellularSheaf, sheaf: CellularSheaf) -> CellularSheaf | None
 
 
 def _start(sheaf: CellularSheaf, start: npt.ArrayLike) -> np.ndarray:
-    """Return the start with independent columns."""
+    """Return the start vectors made orthonormal, real for a real sheaf."""
     X = scalar_array("start", start)
     if X.ndim != 2 or X.shape[0] != sheaf.dim_c0:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Values given at some vertices, extended with least energy."""
+"""Harmonic extension: the cochain of least energy with given values at some vertices."""
 
 import warnings
 from collections.abc import Sequence
@@ -28,10 +28,10 @@ WEAK = 4 * EPS**0.5
 """Singular value of delta_I, over its norm, below which L_II, its square, is lost in rounding."""
 
 PROBES = 2
-"""Random cochains whose parts in a kernel show what it touches, where there is no basis of it."""
+"""Random cochains whose projections on a kernel show its support if no basis is computed."""
 
 TOUCHED = 1e-6
-"""Coordinates of the kernel below this, relative to the largest, are rounding."""
+"""Entries of kernel vectors below this, relative to the largest, count as rounding."""
 
 
 def harmonic_extension(
@@ -164,9 +164,9 @@ def _guide_weights(
 
 
 def _held(sheaf: CellularSheaf, vertices: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return which values are missed by less than rounding: what pulls at them weighs too little.
+    """Return a mask of the soft values with weights so large that they are held to rounding.
 
-    Beside such a weight the maps of the sheaf would drown.
+    Next to such a weight the maps of the sheaf would be lost in rounding.
     """
     entries = np.bincount(
         sheaf.edges.ravel(), np.repeat(sheaf.edge_dims, 2), minlength=sheaf.n_vertices
@@ -178,7 +178,7 @@ def _held(sheaf: CellularSheaf, vertices: np.ndarray, weights: np.ndarray) -> np
 def _with_guides(
     sheaf: CellularSheaf, vertices: np.ndarray, weights: np.ndarray
 ) -> tuple[CellularSheaf, np.ndarray]:
-    """Return the sheaf with a vertex more for each soft value, and where values are held.
+    """Return the sheaf with one more vertex for each soft value, and which values are held.
 
     The new vertex holds the value, and an edge with maps sqrt(w) I leads to it: the energy of the
     edge is what it costs to miss the value.
@@ -207,7 +207,7 @@ def _with_guides(
 def _warn_of_doubt(
     sheaf: CellularSheaf, vertices: np.ndarray, inside: np.ndarray, problem: NormalEquations
 ) -> None:
-    """Warn where directions inside are free, or hardly determined; refuse all free."""
+    """Warn if interior directions are free or nearly so; raise if all of them are free."""
     count, free = _free_coordinates(problem)
     if free.size:
         first = int(np.searchsorted(sheaf.vertex_offsets, inside[free[0]], side="right")) - 1
@@ -236,7 +236,7 @@ def _warn_of_doubt(
 
 
 def _free_coordinates(problem: NormalEquations) -> tuple[str, np.ndarray]:
-    """Return how many directions have no energy, in words, and which coordinates they touch."""
+    """Return the number of directions without energy, in words, and the mask of their support."""
     n = problem.D.shape[1]
     if problem.method == "plain" and problem.bound:
         random = np.random.default_rng(0).standard_normal((n, PROBES)).astype(problem.D.dtype)

@@ -1,4 +1,4 @@
-"""The cochain whose coboundary is nearest to data on the edges."""
+"""Least squares: the cochain whose coboundary is nearest to data on the edges."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -40,7 +40,7 @@ DENSE_BELOW = 100_000
 """Entries of delta up to which it is decomposed densely, in about 10 milliseconds."""
 
 ROUNDS = 4
-"""Times that the gradient is taken anew, at most."""
+"""Largest number of refinement rounds; each recomputes the gradient from the maps."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,8 +54,8 @@ class LeastSquares(ReadOnly):
         norm of (delta x - b)_e squared.
     residual : float
         norm(delta* (delta x - b)) / norm(delta* (b - delta x_given)) over the free coordinates, or
-        the same after every stalk was scaled as in :class:`Solver` where that is larger, the
-        largest over the columns: 0 at the minimum.
+        the same ratio after stalks are scaled as in :class:`Solver` if that is larger; the maximum
+        over the columns, 0 at the minimum.
     iterations : int
     method : str
 
@@ -183,7 +183,7 @@ def _minimized(
 ) -> tuple[np.ndarray, float, int]:
     """Return x improved at free vertices, its residual, and the iterations.
 
-    The gradient is taken anew from the maps until it is small: L is their square, and loses more.
+    The gradient is recomputed from the maps until it is small, since L squares their condition.
     """
     delta = coboundary(solve.sheaf)
     unit = max(solve.sheaf.largest_entry, np.finfo(float).tiny)
@@ -201,7 +201,7 @@ def _minimized(
     for _ in range(0 if by_qr else ROUNDS):
         try:
             step = solve_in_range(solve, gradient, tol)
-        except NotConverged as error:  # judged below, by the maps
+        except NotConverged as error:  # the residual from the maps decides below
             step = np.asarray(error.result)
         iterations += solve.iterations
         x = x + step * unit
@@ -211,8 +211,7 @@ def _minimized(
             break
     sizes = (abs(adjoint) @ (abs(delta) @ abs(x) + abs(b)))[free]
     terms = max(int(np.diff(A.indptr).max(initial=0)) for A in (delta, adjoint))
-    eps = max(eps_of(x.dtype), eps_of(solve.sheaf.dtype))
-    missed = residuals > tol + RESIDUAL_LIMIT * terms * eps * measure(sizes)
+    missed = residuals > tol + RESIDUAL_LIMIT * terms * eps_of(x.dtype) * measure(sizes)
     residual = float(residuals.max(initial=0.0))
     if missed.any():
         raise NotConverged(

@@ -66,7 +66,7 @@ def nearest_section(
 
 
 def _projected(sheaf: CellularSheaf, work: np.ndarray) -> np.ndarray:
-    """Return the projection of columns, by a basis where one is worth it."""
+    """Return the projection of columns, by a basis of the sections if it is not too large."""
     many = has_many_sections(sheaf)
     if not many:
         try:
@@ -87,7 +87,7 @@ def _projected(sheaf: CellularSheaf, work: np.ndarray) -> np.ndarray:
 def _equal_rows(delta: scipy.sparse.csr_array, eps: float) -> scipy.sparse.csr_array:
     """Return delta with rows scaled by powers of two to entries of the size of 1.
 
-    Rows of rounding size stay, so that they do not begin to count.
+    Rows of rounding size keep their scale, so that they stay negligible.
     """
     if 0 in delta.shape:
         return delta

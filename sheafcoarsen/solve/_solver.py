@@ -16,6 +16,7 @@ from sheafcoarsen._support import (
     inf_norm,
     real_number,
     right_side,
+    scalar_array,
     single_threaded_blas,
     vertex_mask,
 )
@@ -32,7 +33,7 @@ from sheafcoarsen.sheaf import (
 )
 from sheafcoarsen.solve.block_scaling import adjoint, in_blocks, scaled, unit_roots
 from sheafcoarsen.solve.conjugate_gradients import Iterated, conjugate_gradients
-from sheafcoarsen.solve.deflation import sharpened
+from sheafcoarsen.solve.deflation import refined_kernel
 from sheafcoarsen.solve.dirichlet import grounded
 from sheafcoarsen.solve.multigrid import Multigrid
 
@@ -41,17 +42,17 @@ Method = Literal["auto", "direct", "multigrid", "jacobi"]
 METHODS = get_args(Method)
 
 DIRECT_BELOW = 2000
-"""Dimension up to which "auto" factors without asking how full the factors are."""
+"""Dimension up to which "auto" factors without counting the fill-in."""
 
 SHARE = 0.1
 """Leaves and chains are eliminated first where they are at least this share of the dimension."""
 
 MOST_GROWTH = 1e8
-"""Of right sides on their way to what is kept, as rounding grows: half the digits."""
+"""Largest growth of rounding in an elimination that is used: half the digits are left."""
 
 NEAR_SINGULAR = {"direct": 1e-6, "multigrid": 1e-2, "jacobi": 1.0}
-"""A pivot, or an eigenvalue of the coarsest level, below this times the largest calls for a look at
-the kernel."""
+"""Smallest pivot, or eigenvalue of the coarsest level, relative to the largest, at or below which
+the kernel is computed."""
 
 
 class Solver:
@@ -140,7 +141,7 @@ class Solver:
         self._norm = inf_norm(L)
         dims = free.vertex_dims
         self._scaling = adjoint(unit_roots(in_blocks(L, dims, dims), dims)[0])
-        # leaves and chains are solved for; the methods see what is left of the sheaf
+        # leaves and chains are eliminated; the methods solve on the remaining sheaf
         reduced = without_leaves(self._unit_sheaf) if shift == 0 else None
         self._left = left = self._unit_sheaf if reduced is None else reduced.sheaf
         A = L if reduced is None else laplacian(left)
@@ -151,7 +152,7 @@ class Solver:
         self.levels: tuple[int, ...] = (L.shape[0],)
         self._multigrid: Multigrid | None = None
         self._approximate: Callable[[np.ndarray], np.ndarray]
-        if size == 0:  # L = 0: every right side but 0 is out of range; or nothing is left
+        if size == 0:  # L = 0: only b = 0 is in its range; or no unknown remains
             self._approximate = np.zeros_like
             lowest = 1.0 if A.shape[0] == 0 < L.shape[0] else 0.0
         elif self.method == "direct":
@@ -160,7 +161,7 @@ class Solver:
             known = like is not None and same_topology(like._left, left)
             before = like._multigrid if like is not None and known else None
             self._multigrid = Multigrid(
-                left, shift, A, before, self._progress, beside_kernel=shift == 0
+                left, shift, A, before, self._progress, skip_kernel=shift == 0
             )
             self._approximate = self._multigrid.cycle
             self.levels = tuple(self._multigrid.dims)
@@ -187,14 +188,14 @@ class Solver:
             self._kernel = basis if basis.shape[1] else None
 
     def _with_rounded(self, basis: Any, free: CellularSheaf) -> Any:
-        """Return a basis of what is a section of maps in single precision, which are rounded."""
+        """Return a basis of ker L with the sections of maps rounded to single precision."""
         rounded = global_sections(free).basis
         if rounded.shape[1] <= basis.shape[1]:
             return basis
-        return sharpened(self._L.__matmul__, self._approximate, rounded.astype(self._L.dtype))
+        return refined_kernel(self._L.__matmul__, self._approximate, rounded.astype(self._L.dtype))
 
     def _chosen(self, L: scipy.sparse.csr_array) -> Method:
-        """Return the method that "auto" takes: direct first, where factors are cheap."""
+        """Return the method that "auto" takes: direct if factors are cheap, else multigrid."""
         if L.shape[0] <= DIRECT_BELOW or fills_little(L):
             return "direct"
         return "multigrid"
@@ -203,7 +204,7 @@ class Solver:
         return self._in_range(self._approximate(X))
 
     def _in_range(self, X: np.ndarray) -> np.ndarray:
-        """Return X without its part in ker L."""
+        """Return the projection of X on the range of L."""
         if self._kernel is None:
             return X
         return X - self._kernel @ (self._kernel.conj().T @ X)
@@ -213,36 +214,37 @@ class Solver:
     ) -> np.ndarray:
         """Return x with norm(b - (L + shift I) x) <= tol norm(b), column by column.
 
-        The residual is also that small in the units of every stalk, ``residual`` says how: so maps
-        of very different sizes may meet in a sheaf.
+        The residual is as small in the units of every stalk (see ``residual``), so that maps of
+        very different norms may occur in one sheaf.
 
         Parameters
         ----------
         b : array_like, shape (dim_c0,) or (dim_c0, h)
-            Not read at fixed vertices.
+            Its entries at fixed vertices are ignored.
         tol : float
-            What rounding of the products does not allow counts as reached.
+            A residual at the level of rounding counts as converged.
         x0 : array_like, optional
-            Where to start; of the shape of b.
+            Initial guess, of the shape of b.
 
         Returns
         -------
         ndarray, of the shape of b
-            0 at fixed vertices; of least norm where the system is singular.
+            0 at fixed vertices; of least norm if the system is singular.
 
         Raises
         ------
         ValueError
-            A right side that is not in the range of L, by how much; one of another shape, or with
-            entries that are not finite.
+            If b is not in the range of L, has another shape or entries that are not finite.
         NotConverged
-            Where the residual does not come down; its ``result`` is the best x.
+            If the residual does not reach ``tol``; ``result`` of the error is the best x.
         """
-        return self._solved(right_side(self.sheaf, b), tol, x0, nearest=False)
+        rounding = max(eps_of(scalar_array("b", b).dtype), eps_of(self.sheaf.dtype))
+        return self._solved(right_side(self.sheaf, b), tol, x0, 1e3 * rounding)
 
     def _solved(
-        self, given: np.ndarray, tol: float, x0: npt.ArrayLike | None, *, nearest: bool
+        self, given: np.ndarray, tol: float, x0: npt.ArrayLike | None, outside: float
     ) -> np.ndarray:
+        """Solve for b of which a relative norm ``outside`` may lie outside the range of L."""
         tol = tolerance("tol", tol, self._eps)
         columns = as_columns(given).astype(np.result_type(given, self._L.dtype))
         B = np.ascontiguousarray(columns[self._free])
@@ -252,9 +254,7 @@ class Solver:
         if self._kernel is not None:
             beyond = column_norms(np.asarray(self._kernel.conj().T @ B))
             worst = int(beyond.argmax()) if beyond.size else 0
-            # b was rounded in its own scalar type
-            allowed = max(tol, 1e3 * eps_of(given.dtype), 1e3 * eps_of(self.sheaf.dtype))
-            if not nearest and beyond.size and beyond[worst] > allowed:
+            if beyond.size and beyond[worst] > max(tol, outside):
                 which = f" (column {worst})" if given.ndim == 2 else ""
                 raise ValueError(
                     f"`b`{which} must lie in the range of L, but a share of {beyond[worst]:.3g} of "
@@ -264,7 +264,7 @@ class Solver:
             B = self._in_range(B)
         start = self._precondition(B) if self._exact and x0 is None else np.zeros_like(B)
         if x0 is not None:
-            guess = right_side(self.sheaf, x0, "x0")  # as large as solutions may be
+            guess = right_side(self.sheaf, x0, "x0")  # solutions may be larger than b
             if guess.shape != given.shape:
                 raise ValueError(
                     f"`x0` must have the shape of `b`, {given.shape}, got {guess.shape}"
@@ -274,7 +274,7 @@ class Solver:
                     "`x0` is complex, but `b` and the sheaf are real, and so is x: give x0.real"
                 )
             guess = as_columns(guess)[self._free] / scales * self._unit * self._unit
-            guess = guess * (sizes > 0)  # of 0 the solution is 0
+            guess = guess * (sizes > 0)  # for b = 0 the solution is 0
             start = self._in_range(guess.astype(B.dtype))
         with single_threaded_blas():
             found, attainable = self._iterate(B, start, np.where(sizes > 0, tol, 0.0))
@@ -342,14 +342,14 @@ class Solver:
             "the graph and the stalks of the sheaf that was set up",
             "make a new Solver for another one",
         )
-        fresh = object.__new__(Solver)  # an interrupt leaves what there was
+        fresh = object.__new__(Solver)  # an interrupt leaves the former state
         vars(fresh).update(vars(self))
         with single_threaded_blas():
             fresh._set_up(sheaf, self)
         vars(self).update(vars(fresh))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what it was made of: factors cannot be pickled, and are computed again."""
+        """Return the arguments alone: factors cannot be pickled and are recomputed."""
         names = ("_asked", "shift", "_progress", "fixed", "iterations", "residual", "sheaf")
         return {name: vars(self)[name] for name in names}
 
@@ -361,8 +361,8 @@ class Solver:
     def as_preconditioner(self) -> LinearOperator:
         """Return about (L + shift I)^{-1} as a scipy operator: for cg, minres, lobpcg.
 
-        Zero at fixed vertices and on ker L, and Hermitian up to the single precision of a cycle;
-        only to a few hundredths where clusters have many more sections than stalks have dimensions.
+        Zero at fixed vertices and on ker L. Hermitian up to the single precision of a V-cycle, or
+        to a few percent if clusters have many more sections than stalks have dimensions.
 
         Returns
         -------
@@ -405,25 +405,25 @@ class Solver:
 
 
 def solve_in_range(solve: Solver, b: np.ndarray, tol: float) -> np.ndarray:
-    """Solve for the part in the range of L of a right side that is given at free coordinates.
+    """Solve for the projection on the range of L of a right side at the free coordinates.
 
-    For least squares, whose right sides lie there up to rounding.
+    For least squares, whose right sides are in the range up to rounding.
     """
     right = np.zeros((len(solve._free), b.shape[1]), b.dtype)
     right[solve._free] = b
-    return solve._solved(right, tol, None, nearest=True)
+    return solve._solved(right, tol, None, np.inf)
 
 
 def free_coordinates(solve: Solver) -> np.ndarray:
-    """Return which coordinates of C^0 are free, as a mask."""
+    """Return the mask of the free coordinates of C^0."""
     return solve._free
 
 
 def relative_measure(solve: Solver, B: np.ndarray) -> Callable[..., np.ndarray]:
-    """Return a function of residuals R: their norms relative to those of the right sides B.
+    """Return a function of residuals R: norm(R) / norm(B) for each column.
 
-    Of R and B themselves or scaled to unit diagonal blocks of L, whichever is larger; for the
-    columns of B that R holds.
+    The larger of the plain ratio and that after scaling L to unit diagonal blocks. R may hold some
+    columns of B only.
     """
     scaling = solve._scaling
     sizes, scaled_sizes = column_norms(B), column_norms(scaling @ B)
@@ -438,9 +438,9 @@ def relative_measure(solve: Solver, B: np.ndarray) -> Callable[..., np.ndarray]:
 
 
 def without_leaves(sheaf: CellularSheaf) -> Elimination | None:
-    """Return the elimination of leaves and chains where there is a good share of them.
+    """Return the elimination of leaves and chains, None if there are few.
 
-    None where maps expand along them so much that rounding would.
+    None, too, if maps expand along them so much that rounding errors would grow.
     """
     if sheaf.dim_c0 <= DIRECT_BELOW:
         return None
@@ -453,10 +453,10 @@ def without_leaves(sheaf: CellularSheaf) -> Elimination | None:
 def _factored(
     A: scipy.sparse.csr_array, dims: np.ndarray, eps: float
 ) -> tuple[Callable[[np.ndarray], np.ndarray], float]:
-    """Return A^{-1} by factors of S* A S, of unit diagonal blocks, and its smallest pivot.
+    """Return A^{-1} by factors of S* A S, which has unit diagonal blocks, and its smallest pivot.
 
-    The latter relative to the largest. A itself may hold maps of very different sizes; a shift of
-    the size of rounding keeps factors of a singular matrix finite.
+    The pivot is relative to the largest one. Scaling allows maps of very different norms; a shift
+    of the size of rounding keeps the factors of a singular matrix finite.
     """
     blocks = in_blocks(A, dims, dims)
     roots = unit_roots(blocks, dims)[0]
@@ -469,27 +469,27 @@ def _factored(
 def put_back(
     K: Elimination, inverse: Callable[[np.ndarray], np.ndarray]
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """Return the inverse of L that an inverse for what is left makes: there and back."""
+    """Return the inverse of L given an inverse on the vertices that the elimination retains."""
     return lambda X: K.solution_from(X, inverse)
 
 
 def approximate_inverse(solve: Solver) -> tuple[Callable[[np.ndarray], np.ndarray], Any]:
-    """Return the preconditioner on the free coordinates, of maps of the size of 1, and ker L.
+    """Return the preconditioner on the free coordinates, for maps scaled to norm 1, and ker L.
 
-    The kernel is an orthonormal basis, or None where there is none.
+    The kernel is an orthonormal basis, or None if L is regular.
     """
     return solve._approximate, solve._kernel
 
 
 def column_norms(X: np.ndarray) -> np.ndarray:
-    """Return the norms of the columns, of any size."""
+    """Return the norms of the columns, without overflow."""
     largest = np.abs(X).max(axis=0, initial=0.0)
     safe = np.where(largest > 0, largest, 1)
     return largest * np.linalg.norm(X / safe, axis=0)
 
 
 def tolerance(name: str, value: float, eps: float) -> float:
-    """Return a tolerance that rounding lets an iteration reach."""
+    """Return a valid tolerance: at least 10 eps and below 1."""
     tol = real_number(name, value)
     least = 10 * eps
     if not least <= tol < 1:

@@ -1,4 +1,4 @@
-"""Frames carried along a tree: candidates for the near kernel, for solvers that want some."""
+"""Frames transported along a spanning tree: near-kernel candidates for other solvers."""
 
 import numpy as np
 
@@ -6,11 +6,11 @@ from sheafcoarsen._kernels import solve as kernels
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, component_labels, spanning_forest
 
 LEAST = -2000
-"""Exponents below this are of no account: 2^LEAST is zero."""
+"""Smallest exponent: 2^LEAST counts as zero."""
 
 
 def transported_frames(sheaf: CellularSheaf) -> np.ndarray:
-    """Return the identity at one vertex of every component, carried to the others along a tree.
+    """Return the identity at one vertex of every component, transported to the others along a tree.
 
     Along an edge e = (v, w) of a breadth-first tree a frame X_v becomes X_w = F_{w->e}^+ F_{v->e}
     X_v, which the edge does not tell from X_v. Where no holonomy disturbs it, the columns span the

@@ -1,4 +1,4 @@
-"""Products of a sparse matrix in blocks: with several columns at once, and with another one."""
+"""Products of a block-sparse matrix with several columns, and with another matrix."""
 
 from collections.abc import Callable
 
@@ -13,19 +13,19 @@ from sheafcoarsen.operators import index_dtype
 from sheafcoarsen.solve.block_scaling import Matrix, blocks_of, from_blocks
 
 LARGEST_BLOCK = 64
-"""Entries of a block, beyond which a matrix is multiplied entry by entry."""
+"""Largest number of entries of a block; matrices with larger blocks are stored as csr."""
 
 LANES = (8, 4, 1)
-"""Columns that are worked on at a time."""
+"""Numbers of columns that the kernels multiply at once."""
 
 SERIAL_BELOW = 1e6
-"""Multiplications below which threads are not worth it."""
+"""Number of multiplications below which one thread is used."""
 
 Term = tuple[float, np.ndarray]
 
 
 class BlockMatrix:
-    """A matrix that multiplies columns stored row by row, and adds to the product in one pass.
+    """A block-sparse matrix: its product with C-ordered columns plus other terms, in one pass.
 
     A complex matrix stands for the real one that has a 2 x 2 block for each entry.
 
@@ -52,7 +52,7 @@ class BlockMatrix:
     def combine(
         self, Y: np.ndarray, out: np.ndarray, by: npt.ArrayLike = 1.0, plus: tuple[Term, ...] = ()
     ) -> np.ndarray:
-        """Let out be A Y diag(by) + the sum of x T over at most three pairs (x, T).
+        """Set out = A Y diag(by) + sum of x T over at most three pairs (x, T).
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ def complex_columns(X: np.ndarray) -> np.ndarray:
 
 
 def multiply(A: Matrix, B: Matrix) -> Matrix:
-    """Return A B of matrices in blocks that fit; the indices of none of the three are sorted."""
+    """Return A B of matrices with conforming blocks; indices are not sorted."""
     left, right = blocks_of(A), blocks_of(B)
     (p, q), (rows, r) = left[2].shape[1:], right[2].shape[1:]
     if JIT_IS_OFF or q != rows or max(p * q, q * r, p * r) > LARGEST_BLOCK:

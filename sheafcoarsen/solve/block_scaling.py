@@ -1,4 +1,4 @@
-"""Matrices by stalks: diagonal blocks, their inverse square roots, products in blocks."""
+"""Block-sparse matrices on stalks: scaling by inverse square roots of diagonal blocks."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ Matrix = Any
 """A sparse array, csr or bsr."""
 
 NEARLY_SINGULAR = 1e-10
-"""A pivot of a diagonal block below this times its largest entry: eigenvalues decide there."""
+"""Pivot of a diagonal block, relative to its largest entry, below which eigenvalues decide rank."""
 
 
 def inverse_roots(
@@ -20,8 +20,8 @@ def inverse_roots(
 ) -> scipy.sparse.csr_array:
     """Return D^{-1/2}, or another power, of D = the diagonal blocks of A on stalks ``dims``.
 
-    What it leaves out, directions in which D is zero to working accuracy or not above ``least``, A
-    leaves out too: it is semidefinite.
+    The pseudo-inverse is taken: directions in which D is zero to working accuracy or at most
+    ``least`` are in the kernel of A, which is semidefinite.
     """
     A = scipy.sparse.csr_array(A)
     n, starts = len(dims), np.concatenate([[0], np.cumsum(dims)])
@@ -55,12 +55,12 @@ def inverse_roots(
 
 
 def block_size(dims: np.ndarray) -> int | None:
-    """Return the one dimension of all stalks, None where they differ."""
+    """Return the dimension of all stalks, None if they differ."""
     return int(dims[0]) if len(dims) and dims.min() == dims.max() and dims[0] > 0 else None
 
 
 def in_blocks(A: Matrix, row_dims: np.ndarray, column_dims: np.ndarray) -> Matrix:
-    """Return a matrix as bsr where its stalks allow it, which multiplies faster; else as csr."""
+    """Return a matrix as bsr if all stalks have one dimension, else as csr."""
     rows, columns = block_size(row_dims), block_size(column_dims)
     if A.format == "bsr" and A.blocksize == (rows, columns):
         return A
@@ -72,9 +72,9 @@ def in_blocks(A: Matrix, row_dims: np.ndarray, column_dims: np.ndarray) -> Matri
 def unit_roots(A: Matrix, dims: np.ndarray, least: float = 0.0) -> tuple[Matrix, Matrix]:
     """Return S, block diagonal with S* A S of unit diagonal blocks, and T = S^{-1}.
 
-    Where a diagonal block D has eigenvalues that are zero to working accuracy or not above
-    ``least``, S* D S and T S are the projection on the others. Triangular where stalks have one
-    dimension and D is clearly regular, else the roots of D.
+    If a diagonal block D has eigenvalues that are zero to working accuracy or at most ``least``,
+    S* D S and T S are the projection on the other eigenvectors. S is triangular if stalks have one
+    dimension and D is well conditioned, else D^{-1/2}.
     """
     d = block_size(dims)
     if d is None:
@@ -100,9 +100,9 @@ def unit_roots(A: Matrix, dims: np.ndarray, least: float = 0.0) -> tuple[Matrix,
 
 
 def scaled(left: Matrix | None, A: Matrix, right: Matrix | None) -> Matrix:
-    """Return left* A right for block diagonal matrices, the identity where they are None.
+    """Return left* A right for block diagonal matrices; None stands for the identity.
 
-    A is in blocks that fit (``in_blocks``); so is the result.
+    All are in the format of ``in_blocks``.
     """
     if A.format == "csr" and any(S is not None and S.nnz != S.shape[0] for S in (left, right)):
         A = A if left is None else left.conj().T @ A
@@ -119,7 +119,7 @@ def scaled(left: Matrix | None, A: Matrix, right: Matrix | None) -> Matrix:
 
 
 def blocks_of(A: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return indptr, indices and data (n, p, q) of a matrix in blocks; those of csr are 1 x 1."""
+    """Return indptr, indices and data (n, p, q) of a block-sparse matrix; p = q = 1 for csr."""
     data = A.data if A.format == "bsr" else A.data.reshape(-1, 1, 1)
     return A.indptr, A.indices, data
 
@@ -127,7 +127,7 @@ def blocks_of(A: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def from_blocks(
     data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]
 ) -> Matrix:
-    """Return the matrix of some blocks, as csr where they are 1 x 1."""
+    """Return the matrix with given blocks, as csr if they are 1 x 1."""
     if data.shape[1] * data.shape[2] == 1:
         return scipy.sparse.csr_array((data.reshape(-1), indices, indptr), shape=shape)
     return scipy.sparse.bsr_array((data, indices, indptr), shape=shape)
@@ -142,7 +142,7 @@ def adjoint(A: Matrix) -> Matrix:
 
 
 def norms(X: np.ndarray) -> np.ndarray:
-    """Return the norms of the columns, whose squares must not overflow."""
+    """Return the norms of the columns; their squares must not overflow."""
     total = np.einsum("ij,ij->j", X.real, X.real)
     if np.iscomplexobj(X):
         total = total + np.einsum("ij,ij->j", X.imag, X.imag)
@@ -150,7 +150,7 @@ def norms(X: np.ndarray) -> np.ndarray:
 
 
 def largest_eigenvalue(A: Matrix, steps: int = 8) -> float:
-    """Return an estimate, rather from above, of the largest eigenvalue of a semidefinite matrix."""
+    """Return an estimate, usually an upper bound, of the largest eigenvalue of a semidefinite A."""
     x = np.random.default_rng(0).standard_normal(A.shape[0]).astype(A.dtype)
     size = 1.0
     for _ in range(steps):

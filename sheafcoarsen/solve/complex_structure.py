@@ -1,4 +1,4 @@
-"""Stalks of dimension 2 whose maps turn and scale the plane are complex numbers: half the work."""
+"""Scaled plane rotations as complex numbers: real stalks of dimension 2 as complex lines."""
 
 from typing import Any, NamedTuple
 
@@ -10,23 +10,20 @@ from sheafcoarsen.sheaf import CellularSheaf, component_labels, trusted_sheaf
 from sheafcoarsen.solve.block_matrix import complex_columns, real_columns, real_form
 
 ROUNDING = 16
-"""Units of it, by which a map may deviate from a multiple of a turn or a reflection."""
+"""Largest deviation of a map from a scaled rotation or reflection, in units of eps."""
 
 
 class ComplexLine(NamedTuple):
-    """A complex sheaf with stalks of dimension 1, and the real one that it stands for.
+    """A complex sheaf with stalks of dimension 1 that represents a real one.
 
-    A real eigenvector and its quarter turn are one complex one and i times it.
+    A complex eigenvector z gives two real ones, z and i z.
     """
 
     sheaf: CellularSheaf
-    mirrored: np.ndarray  # (n,) of bool: vertices whose numbers are conjugate
+    mirrored: np.ndarray  # (n,) bool: vertices whose coordinates are conjugated
 
     def expand(self, Z: Any) -> Any:
-        """Return the real columns (2 n, 2 m) of Z and i Z, each two beside each other.
-
-        A sparse array where Z is one.
-        """
+        """Return the real columns (2 n, 2 m) of Z and i Z, interleaved; sparse if Z is sparse."""
         if scipy.sparse.issparse(Z):
             Z = scipy.sparse.csr_array(Z)
             blocks = real_form(Z.data.astype(np.complex128).reshape(-1, 1, 1))
@@ -48,10 +45,10 @@ class ComplexLine(NamedTuple):
 
 
 def complex_line(sheaf: CellularSheaf) -> ComplexLine | None:
-    """Return the complex sheaf of a real one, None where it is none.
+    """Return the complex line sheaf of a real sheaf, None if there is none.
 
-    All maps must be multiples of turns once some vertices and edges are mirrored, as where frames
-    are not oriented alike. Its eigenvalues are those of the real one, each half as often.
+    All maps must be scaled rotations after some vertices and edges are reflected. Its eigenvalues
+    are those of the real sheaf with half the multiplicity.
     """
     if sheaf.map_shape != (2, 2) or sheaf.dtype.kind == "c":
         return None
@@ -68,7 +65,7 @@ def complex_line(sheaf: CellularSheaf) -> ComplexLine | None:
     mirrored = np.zeros(n, bool)
     joins = (numbers[0] != 0) & (numbers[1] != 0)
     differ = (reflects[0] != reflects[1])[joins]
-    if differ.any():  # two copies of each vertex, one mirrored: they must fall apart
+    if differ.any():  # in the double cover the two copies of a vertex must be disconnected
         u, v = ends[:, joins]
         there, back = np.where(differ, v + n, v), np.where(differ, v, v + n)
         cover = np.stack([np.concatenate([u, u + n]), np.concatenate([there, back])], axis=1)

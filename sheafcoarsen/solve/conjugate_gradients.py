@@ -17,7 +17,7 @@ MOST_STEPS = 20_000
 
 
 class Iterated(NamedTuple):
-    """What an iteration returns."""
+    """Result of ``conjugate_gradients``."""
 
     x: np.ndarray  # (n, h)
     residuals: np.ndarray  # (h,) norm(b - A x), computed afresh
@@ -33,7 +33,7 @@ def conjugate_gradients(
     progress: bool = False,
     measure: Callable | None = None,
 ) -> Iterated:
-    """Solve A x = b column by column until norm(b - A x) <= target, or as far as rounding lets it.
+    """Solve A x = b column by column until norm(b - A x) <= target or the residual stagnates.
 
     The flexible variant (Notay, SIAM J. Sci. Comput. 22, 2000): beta with the difference of
     residuals, because a cycle in single precision is not quite the same operator every time.

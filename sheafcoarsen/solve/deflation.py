@@ -15,8 +15,8 @@ Basis = Any
 SHARPENINGS = 2
 
 
-def beside(precondition: Callable, *bases: Basis, mass: np.ndarray | None = None) -> Callable:
-    """Return a preconditioner on the complement of the columns of bases, orthonormal in M.
+def deflated(precondition: Callable, *bases: Basis, mass: np.ndarray | None = None) -> Callable:
+    """Return a preconditioner projected on the M-orthogonal complement of given bases.
 
     ``mass`` is the diagonal of M, the identity by default.
     """
@@ -28,17 +28,17 @@ def beside(precondition: Callable, *bases: Basis, mass: np.ndarray | None = None
         is_complex = len(X) != pairs[0][0].shape[0]
         X = complex_columns(X) if is_complex else X
         for Q, Q_adjoint in pairs:
-            # residuals are orthogonal to Q itself, columns to M Q
+            # residuals are made orthogonal to Q, columns to M Q
             part = Q @ (Q_adjoint @ (X if dual else weighted(mass, X)))
             X = X - (weighted(mass, part) if dual else part)
         return real_columns(X) if is_complex else np.ascontiguousarray(X)
 
-    # before, too: an inverse makes much of the rounding that lies in a kernel
+    # project before, too: the inverse amplifies rounding errors in the kernel
     return lambda R: project(precondition(project(R, True)), False)
 
 
 def weighted(mass: np.ndarray | None, X: np.ndarray) -> np.ndarray:
-    """Return M X for the diagonal of M, X where it is None."""
+    """Return M X for the diagonal of M; None stands for the identity."""
     return X if mass is None else mass[:, None] * X
 
 
@@ -47,26 +47,26 @@ def orthonormal(X: np.ndarray, mass: np.ndarray | None) -> np.ndarray:
     if mass is None or not X.shape[1]:
         return scipy.linalg.qr(X, mode="economic")[0]
     roots = np.sqrt(mass)[:, None]
-    for _ in range(2):  # the first is orthonormal to rounding times its condition in M
+    for _ in range(2):  # one pass loses digits with the condition of X in M
         R = scipy.linalg.qr(roots * X, mode="r")[0][: X.shape[1]]
         X = scipy.linalg.solve_triangular(R, X.T, trans="T").T
     return X
 
 
 def overlap(Q: Basis, X: np.ndarray) -> float:
-    """Return the largest entry of Q* X."""
+    """Return the largest absolute entry of Q* X."""
     return float(abs(Q.conj().T @ X).max()) if Q.shape[1] and X.shape[1] else 0.0
 
 
-def sharpened(apply: Callable, precondition: Callable, basis: Basis) -> np.ndarray:
-    """Return the lowest vectors of A from a basis of them that holds in single precision alone.
+def refined_kernel(apply: Callable, precondition: Callable, basis: Basis) -> np.ndarray:
+    """Return the lowest eigenvectors of A from a basis N of them accurate to single precision.
 
-    N - Z is nearer to them, where A Z = A N beside N: what it is off by is squared. Sections of
-    maps that are rounded are no more than that, and solving with A makes much of what they lack.
+    N - Z with A Z = A N in the complement of N squares the error. The sections of maps rounded to
+    single precision are such a basis, and solving with A would amplify their error.
     """
     N = np.linalg.qr(basis if isinstance(basis, np.ndarray) else basis.toarray())[0]
     for _ in range(SHARPENINGS):
-        inside = beside(lambda X: X, N)
+        inside = deflated(lambda X: X, N)
         right = inside(apply(N))
         target = np.sqrt(np.finfo(right.dtype).eps) * np.linalg.norm(right, axis=0)
         Z = conjugate_gradients(
@@ -81,12 +81,14 @@ def sharpened(apply: Callable, precondition: Callable, basis: Basis) -> np.ndarr
 
 
 def _adjoint(Q: Basis) -> Basis:
-    """Return Q*, without a copy where it is real."""
+    """Return Q*, without a copy if Q is real."""
     return Q.conj().T if Q.dtype.kind == "c" else Q.T
 
 
-def without(X: np.ndarray, *bases: Basis, mass: np.ndarray | None = None) -> np.ndarray:
-    """Return a basis of the columns of X without their parts in bases, orthonormal in M."""
+def orthonormal_complement(
+    X: np.ndarray, *bases: Basis, mass: np.ndarray | None = None
+) -> np.ndarray:
+    """Return an M-orthonormal basis of the columns of X projected orthogonally to given bases."""
     pairs = [(Q, _adjoint(Q)) for Q in bases if Q.shape[1]]
     for repeat in range(3):
         for Q, Q_adjoint in pairs:
@@ -96,13 +98,13 @@ def without(X: np.ndarray, *bases: Basis, mass: np.ndarray | None = None) -> np.
 
 
 def independent(X: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of the columns, without what rounding alone makes independent."""
+    """Return an orthonormal basis of the columns; directions below sqrt(eps) are dropped."""
     Q, R, _ = scipy.linalg.qr(X, mode="economic", pivoting=True)
     sizes = abs(np.diag(R))
     return Q[:, sizes > np.sqrt(np.finfo(X.dtype).eps) * sizes.max(initial=0.0)]
 
 
 def random_columns(rng: np.random.Generator, shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
-    """Return normal numbers, real or complex."""
+    """Return standard normal entries, real or complex."""
     X = rng.standard_normal(shape).astype(dtype)
     return X + 1j * rng.standard_normal(shape) if np.dtype(dtype).kind == "c" else X

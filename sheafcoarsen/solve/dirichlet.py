@@ -1,4 +1,4 @@
-"""Fixed vertices leave the sheaf: what is left of L is the Laplacian of a sheaf again."""
+"""Dirichlet conditions: the block of L at free vertices is the Laplacian of a sheaf again."""
 
 import numpy as np
 
@@ -7,10 +7,10 @@ from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 
 def grounded(sheaf: CellularSheaf, fixed: np.ndarray) -> CellularSheaf:
-    """Return the sheaf on the other vertices whose Laplacian is their block of L.
+    """Return the sheaf on the free vertices whose Laplacian is their block of L.
 
-    An edge to a fixed vertex becomes a loop at its other end whose head map is 0; edges between
-    fixed vertices leave.
+    An edge to a fixed vertex becomes a loop at its other end with head map 0; edges between fixed
+    vertices are removed.
 
     Parameters
     ----------

@@ -1,9 +1,8 @@
 """The eigensolver: lowest pairs of L x = t M x for the Laplacian L of a sheaf, by three methods.
 
-``lobpcg`` with a preconditioner is the iteration of both large methods: that is a factorization of
-L (``shift_invert``, whose pairs inertia counts) or the multigrid cycle (``multilevel``, whose start
-comes from the coarsest level, with random columns for what that lacks). Small problems are
-decomposed densely.
+Both methods for large problems run LOBPCG. ``shift_invert`` preconditions it by factors of L and
+counts the eigenvalues by inertia; ``multilevel`` preconditions it by the multigrid cycle and
+starts from eigenvectors of the coarsest level and random columns. ``dense`` computes all pairs.
 """
 
 from collections.abc import Callable
@@ -21,12 +20,12 @@ from sheafcoarsen.solve.block_matrix import BlockMatrix, multiply
 from sheafcoarsen.solve.block_scaling import adjoint, norms, unit_roots
 from sheafcoarsen.solve.deflation import (
     Basis,
-    beside,
+    deflated,
     orthonormal,
+    orthonormal_complement,
     overlap,
     random_columns,
     weighted,
-    without,
 )
 from sheafcoarsen.solve.lobpcg import Pairs, lowest_pairs, rayleigh_ritz
 from sheafcoarsen.solve.multigrid import padded
@@ -37,44 +36,44 @@ Method = Literal["auto", "dense", "direct", "multilevel"]
 METHODS = get_args(Method)
 
 DENSE_BELOW = 800
-"""Dimension up to which "auto" takes all eigenpairs."""
+"""Dimension up to which "auto" takes "dense"."""
 
 SETTING_UP, PER_PAIR = 5e-6, 1e-6
-"""Seconds that "multilevel" takes for each dimension, and for each dimension and pair: measured."""
+"""Seconds of "multilevel" per dimension, and per dimension and pair, as measured."""
 
 COUNTED_UP_TO, NEIGHBOURS = 20_000, 4.5
-"""Vertices, and blocks in a row of L on the average, above which factors fill: they are not even
-counted, since to find an order takes a sixth of the time of "multilevel".
+"""Number of vertices, and mean number of blocks in a row of L, above which factors are too full.
+
+They are not counted there: finding an order takes a sixth of the time of "multilevel".
 """
 
 AIM = 0.8
-"""Residuals that are aimed at, relative to the tolerance."""
+"""Residual at which iterating stops, relative to the tolerance."""
 
 APART = 100
-"""The pair after the wanted ones is iterated to a residual of its distance from them over this: it
-tells whether k cuts a multiplet.
+"""The residual of the pair after the k-th is at most its distance from it over this number, which
+tells whether k splits a multiplet.
 """
 
-ROOM = 4
-"""Dimensions per column that iterating needs; of smaller problems all pairs are computed."""
+PER_COLUMN = 4
+"""Least dimension per iterated column; smaller problems are decomposed densely."""
 
 BETWEEN = 2
-"""Steps on every level between the coarsest and the finest, for the start."""
+"""LOBPCG steps on each level between the coarsest and the finest."""
 
 PROBE_STEPS, ROUNDS = 8, 4
-"""Least number of steps that look for what a start lacks; how often iterating is begun anew."""
+"""Least number of steps with random columns; largest number of restarts."""
 
 SLOW = 8, 0.1
-"""If residuals take more steps than that to fall by this factor, as many columns again are taken,
-once: slow convergence usually means that the columns cut a multiplet.
+"""If residuals need more steps than the first to fall by the second factor, the number of columns
+is doubled once: slow convergence usually means that the columns split a multiplet.
 """
 
 LOW = 0.1
-"""Eigenvalues relative to norm(L, inf) whose vectors of "dense" rounding may mix with a kernel."""
+"""Eigenvalue relative to norm(L, inf) up to which rounding may mix eigenvectors with the kernel."""
 
-HARDLY = 1e-6
-"""Share of a vector in the kernel of L's blocks, orthogonal to the sections, that is no rounding.
-"""
+OUTSIDE_SECTIONS = 1e-6
+"""Relative norm above which a vector projected orthogonally to the sections is not rounding."""
 
 
 @dataclass(frozen=True)
@@ -88,12 +87,11 @@ class EigenProblem:
     tol : float
         Of the residuals norm(L x - t M x), relative to norm(L, inf) norm(x).
     positive : bool
-        Whether the kernel does not count among the k.
+        Whether only pairs orthogonal to the kernel count among the k.
     kernel : callable, optional
-        Method -> orthonormal basis of the kernel, instead of that of the pencil.
+        Method -> orthonormal basis of the kernel; by default that of the pencil.
     targets : callable, optional
-        Ritz values -> residuals over norm(x) to iterate down to, as far as rounding lets it,
-        instead of the tolerance.
+        Ritz values -> residual targets, relative to norm(x); by default the tolerance.
     seed : Generator or int
         Of the random columns.
     """
@@ -107,12 +105,14 @@ class EigenProblem:
     seed: Any = 0
 
     def wanted(self, h0: int) -> int:
-        """Return how many pairs are wanted beside h0 sections."""
+        """Return the number of wanted pairs orthogonal to h0 sections."""
         return self.k if self.positive else max(self.k - h0, 1)
 
     def is_small(self, h0: int = 0) -> bool:
-        """Whether there are too few dimensions beside h0 sections to iterate on."""
-        return self.pencil.norm == 0 or ROOM * (self.wanted(h0) + GUARDS) >= self.pencil.n - h0
+        """Whether the complement of h0 sections is too small to iterate in."""
+        return (
+            self.pencil.norm == 0 or PER_COLUMN * (self.wanted(h0) + GUARDS) >= self.pencil.n - h0
+        )
 
     def prefers_dense(self) -> bool:
         """Whether "auto" computes all pairs."""
@@ -131,20 +131,20 @@ class EigenProblem:
 
     @property
     def target(self) -> float:
-        """The residual that counts as converged."""
+        """The residual at which a pair counts as converged."""
         return AIM * self.tol * self.pencil.norm
 
     @property
     def near(self) -> float:
-        """The level of t / norm(x)^2 up to which an eigenvalue may be a zero."""
+        """The level of t / norm(x)^2 up to which an eigenvalue may be zero."""
         return max(self.tol, 1e-10) * self.pencil.norm
 
     def count_near(self, values: np.ndarray, X: np.ndarray) -> int:
-        """Return how many values, ascending, may be zeros, whatever M is."""
+        """Return the number of ascending eigenvalues that may be zero, for any M."""
         return int(np.cumprod(values <= self.near * self.pencil.squares(X)).sum())
 
     def goals(self, values: np.ndarray, wanted: int) -> np.ndarray:
-        """Return the residuals that are aimed at: of the pairs that are wanted, and the next."""
+        """Return the residual targets of the wanted pairs and those after them."""
         goals = self.targets(values) if self.targets else np.full(len(values), self.target)
         if self.pencil.mass is None:
             apart = (values[wanted:] - values[wanted - 1 : wanted]) / APART
@@ -170,10 +170,10 @@ def lowest_eigenpairs(
     start: np.ndarray | None = None,
     sections: Basis | None = None,
 ) -> Eigenpairs | None:
-    """Return the lowest pairs, and a basis of the kernel if there may be one.
+    """Return the lowest pairs, with a basis of the kernel unless L is clearly regular.
 
-    ``sections`` is that basis if it is known. None where the k orthogonal to a kernel are nearly
-    all there are: these are better decomposed densely.
+    ``sections`` is that basis if it is known. None if the complement of the kernel is too small to
+    iterate in: the caller decomposes it densely.
     """
     pencil, rng = problem.pencil, np.random.default_rng(problem.seed)
     if method == "dense" or (not problem.positive and problem.is_small()):
@@ -182,7 +182,7 @@ def lowest_eigenpairs(
     start = none if start is None else start
     given = start.shape[1]
     if method == "multilevel":
-        # a start may lack eigenvectors, the coarsest level does not; other columns are random
+        # a given start may miss eigenvectors; vectors of the coarsest level and random ones do not
         width = _width(problem.k)
         lifted = min(width - (width - problem.k) // 2, pencil.n // 4)
         start = np.hstack([start, _lifted(pencil, lifted)])
@@ -206,7 +206,7 @@ def lowest_eigenpairs(
 
 
 def _kernel(problem: EigenProblem, method: str) -> Basis:
-    """Return a basis of the kernel, orthonormal in M; at most k + 1 columns if they count."""
+    """Return an M-orthonormal basis of the kernel, of at most k + 1 columns unless ``positive``."""
     basis, mass = (problem.kernel or problem.pencil.kernel)(method), problem.pencil.mass
     if problem.positive:
         return basis
@@ -216,7 +216,7 @@ def _kernel(problem: EigenProblem, method: str) -> Basis:
 
 
 def dense(problem: EigenProblem) -> Eigenpairs:
-    """Return the pairs from all of them; zeros do not depend on the mass."""
+    """Return pairs by a dense decomposition; the number of zeros does not depend on the mass."""
     pencil, k = problem.pencil, problem.k
     A = pencil.L.toarray()
     values, X = scipy.linalg.eigh(A)
@@ -241,7 +241,7 @@ def dense(problem: EigenProblem) -> Eigenpairs:
 def shift_invert(
     problem: EigenProblem, sections: Basis, start: np.ndarray, rng: np.random.Generator, _: int
 ) -> Eigenpairs:
-    """Return the pairs by iterating with factors of L; signs of pivots count them (inertia)."""
+    """Return pairs by LOBPCG with factors of L, counted by the signs of pivots (inertia)."""
     pencil, steps, h0 = problem.pencil, 0, sections.shape[1]
     inverse, wanted = pencil.inverse("direct"), problem.wanted(h0)
     for _ in range(ROUNDS):
@@ -251,10 +251,10 @@ def shift_invert(
         steps += found.steps
         goals = problem.goals(found.values, wanted)
         if factors is not None and below == cut and (found.residuals > goals)[:wanted].any():
-            # near the shift, which is just below the last pairs, these factors do more
+            # factors shifted to just below the last pairs converge faster there
             found = _lobpcg(problem, pencil.solver(factors), found.vectors, wanted, (sections,))
             steps += found.steps
-        if below < 0:  # not to be counted
+        if below < 0:  # no factors to count with
             found = _iterated(problem, inverse, sections, found.vectors, rng, seeks=True)
             steps += found.steps
         if below in (cut, -1):
@@ -262,12 +262,12 @@ def shift_invert(
             vectors = found.values, found.vectors
             return Eigenpairs(*vectors, sections, completeness, "direct", steps)
         if below < cut:
-            break  # rounding has made values of one pair twice, or the count is wrong
-        # iterated on their own: among pairs that have converged no step would be taken
+            break  # rounding has duplicated a pair, or the count is wrong
+        # iterated on their own: among converged pairs no step would be taken
         known = sections, found.vectors[:, :wanted]
         columns = min(below - cut + GUARDS, pencil.n - h0 - wanted)
         Y = random_columns(rng, (pencil.n, columns), pencil.L.dtype)
-        Y = without(Y, *known, mass=pencil.mass)
+        Y = orthonormal_complement(Y, *known, mass=pencil.mass)
         more = _lobpcg(problem, inverse, Y, min(below - cut, columns), known)
         start, steps = np.hstack([found.vectors, more.vectors]), steps + more.steps
     raise NotConverged(
@@ -277,9 +277,9 @@ def shift_invert(
 
 
 def _counted(problem: EigenProblem, found: Pairs, h0: int) -> tuple[int, float, Factors | None]:
-    """Return how many values lie below a shift, the shift, and factors there if they exist.
+    """Return the number of values below a shift, the shift, and factors of L - shift M or None.
 
-    The shift is below the multiplet of the last wanted value, which k may cut.
+    The shift is below the multiplet of the last wanted value, which k may split.
     """
     pencil, values = problem.pencil, found.values[: problem.wanted(h0)]
     scale = float(pencil.squares(found.vectors[:, len(values) - 1 : len(values)])[0])
@@ -295,13 +295,13 @@ def _counted(problem: EigenProblem, found: Pairs, h0: int) -> tuple[int, float, 
 def multilevel(
     problem: EigenProblem, sections: Basis, start: np.ndarray, rng: np.random.Generator, given: int
 ) -> Eigenpairs:
-    """Return the pairs by iterating with the multigrid cycle, and probe for what they lack.
+    """Return pairs by LOBPCG with the multigrid cycle; random columns search for missing ones.
 
-    One column more than were ``given`` must be clearly none of the wanted ones.
+    At least one more column than were ``given`` must converge away from the wanted pairs.
     """
     pencil = problem.pencil
     if pencil.cycle.unseen:
-        start = np.hstack([_hardly_seen(problem, sections, rng), start])
+        start = np.hstack([_unseen_vectors(problem, sections, rng), start])
     inverse = pencil.inverse("multilevel")
     found = _iterated(problem, inverse, sections, start, rng, seeks=True, least=given + 1)
     vectors = found.values, found.vectors
@@ -311,8 +311,8 @@ def multilevel(
 SOLVERS = {"direct": shift_invert, "multilevel": multilevel}
 
 
-def _hardly_seen(problem: EigenProblem, sections: Basis, rng: np.random.Generator) -> np.ndarray:
-    """Return vectors orthogonal to the sections on which L is rounding, and the cycle is zero."""
+def _unseen_vectors(problem: EigenProblem, sections: Basis, rng: np.random.Generator) -> np.ndarray:
+    """Return vectors orthogonal to the sections that diagonal blocks of L map to rounding."""
     pencil = problem.pencil
     S, T = unit_roots(pencil.L, pencil.sheaf.vertex_dims)
     columns = min(pencil.cycle.unseen, problem.k + 1)
@@ -320,13 +320,13 @@ def _hardly_seen(problem: EigenProblem, sections: Basis, rng: np.random.Generato
     Y = Y - T @ (S @ Y)
     sizes = norms(Y)
     Y = Y - sections @ (sections.conj().T @ weighted(pencil.mass, Y))
-    return Y[:, norms(Y) > HARDLY * sizes]
+    return Y[:, norms(Y) > OUTSIDE_SECTIONS * sizes]
 
 
 def _lifted(pencil: Pencil, m: int) -> np.ndarray:
-    """Return the m lowest vectors of the coarsest level, lifted and improved level by level."""
+    """Return the m lowest eigenvectors of the coarsest level, lifted and improved on each level."""
     cycle, roots = pencil.cycle, pencil.cycle.roots
-    # M in the coordinates of each level; smoothing matters: without it 3 steps more
+    # M on each level; without these LOBPCG steps the finest level takes 3 more
     massive = roots
     if pencil.mass is not None:
         massive = scipy.sparse.csr_array(scipy.sparse.diags_array(pencil.mass) @ roots)
@@ -352,7 +352,7 @@ def _lifted(pencil: Pencil, m: int) -> np.ndarray:
 
 
 def _width(wanted: int) -> int:
-    """Return how many columns are iterated for so many pairs: what is worked on at a time."""
+    """Return the number of columns that are iterated for a number of wanted pairs."""
     return padded(wanted + max(GUARDS, wanted // 5))
 
 
@@ -365,14 +365,14 @@ def _lobpcg(
     least: int = 0,
     **limits: Any,
 ) -> Pairs:
-    """Return the lowest pairs orthogonal to known vectors, and whether k cuts a multiplet."""
+    """Return the lowest pairs orthogonal to known vectors, and the next to see multiplets."""
     pencil, mass = problem.pencil, None
     if pencil.mass is not None:
         lanes = 1 + (pencil.L.dtype.kind == "c")
         mass = scipy.sparse.diags_array(np.repeat(pencil.mass, lanes))
     return lowest_pairs(
         pencil.apply,
-        beside(inverse, *known, mass=pencil.mass),
+        deflated(inverse, *known, mass=pencil.mass),
         X,
         max(wanted + 1, least),
         lambda values: problem.goals(values, wanted),
@@ -390,13 +390,13 @@ def _iterated(
     seeks: bool = False,
     least: int = 0,
 ) -> Pairs:
-    """Return the lowest pairs orthogonal to the sections; if it ``seeks``, what X lacks too."""
+    """Return the lowest pairs orthogonal to the sections; ``seeks`` looks for missing ones."""
     pencil, wanted = problem.pencil, problem.wanted(sections.shape[1])
     dtype, mass, steps, slow = pencil.L.dtype, pencil.mass, 0, {"stalled": SLOW}
     more = max(_width(wanted) - X.shape[1], 1)
     for _ in range(ROUNDS):
         X = np.hstack([X, random_columns(rng, (pencil.n, more), dtype)])
-        X = without(X, sections, mass=mass)
+        X = orthonormal_complement(X, sections, mass=mass)
         limits = {"steps": (PROBE_STEPS * seeks, 60), **slow}
         found = _lobpcg(problem, inverse, X, wanted, (sections,), least, **limits)
         steps += found.steps

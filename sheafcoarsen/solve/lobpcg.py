@@ -2,9 +2,9 @@
 
 Knyazev's LOBPCG (SIAM J. Sci. Comput. 23, 2001) with soft locking: converged columns stay in the
 basis, the others get a preconditioned residual W and the direction P of their last step. A X and
-A W are products every time, never combinations of stored ones; Gram matrices are measured with W
-alone, the rest is algebra on small matrices, and everything is measured afresh every few steps.
-Tall matrices are worked on in pieces of rows that stay in the cache.
+A W are recomputed in every step. Gram matrices are computed with W alone and updated by small
+matrices for the rest; every few steps they are recomputed. Tall matrices are processed in pieces of
+rows that fit into the cache.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,25 +16,23 @@ import scipy.linalg
 from sheafcoarsen.solve.block_matrix import complex_columns, real_columns
 
 FRESH = 10
-"""Steps after which everything is measured afresh."""
+"""Steps after which the Gram matrices are recomputed."""
 
 DEPENDENT = 1e-10
-"""Directions of a scaled Gram matrix below this are left out."""
+"""Relative eigenvalue of a scaled Gram matrix at or below which a direction is dropped."""
 
 HIDDEN = 1e-10
-"""A direction of a step of whose square so little lies beside X is left out: rounding hides it."""
+"""Squared norm of a unit step orthogonal to X below which the direction is dropped as rounding."""
 
 ROWS = 1024
-"""Of the pieces in which tall matrices are worked on: without temporaries of their size."""
+"""Rows of the pieces in which tall matrices are processed."""
 
 Parts = tuple[np.ndarray, ...]
-"""Columns that stand beside each other, such as X, W and P, each (n, 1, h) or, the real and the
-imaginary parts of complex ones, (n, 2, h).
-"""
+"""Blocks of columns such as X, W, P: each (n, 1, h), or (n, 2, h) for real and imaginary parts."""
 
 
 class Pairs(NamedTuple):
-    """What the iteration returns: m columns, of which the first k were asked for."""
+    """Ritz pairs: m columns, of which the first k were requested."""
 
     values: np.ndarray  # (m,)
     vectors: np.ndarray  # (n, m)
@@ -62,15 +60,15 @@ def lowest_pairs(
     apply, precondition : callable
         X -> A X, and R -> about A^{-1} R; where X is complex they get ``real_columns``.
     X : ndarray, shape (n, m)
-        In C order; it is written over.
+        In C order; it is overwritten.
     target : float or callable
         One for all columns, or the Ritz values (m,) -> one for each.
     mass : matrix, optional
-        B, Hermitian positive definite, as ``apply``; the identity where it is not given.
+        B, Hermitian positive definite; by default the identity.
     steps : tuple of int
-        How many there are at least, for columns beyond the wanted ones, and at most.
+        Least number of steps, for columns after the wanted ones, and the largest.
     stalled : tuple of int and float
-        It ends after so many in which the worst residual does not fall by this factor.
+        It ends after this many steps in which the worst residual does not fall by this factor.
     """
     is_complex = X.dtype.kind == "c"
     lanes = 1 + is_complex
@@ -108,9 +106,9 @@ def lowest_pairs(
         W = precondition(R)
         del R, BX
         GA, GB = _gram((X, W, P), apply(W), None if mass is None else weigh(W), known)
-        values, C = _beside_first(GA, GB, m, ritz)
+        values, C = _ritz_orthogonal(GA, GB, m, ritz)
         step += 1
-        if C.shape[1] < m:  # the basis lost its rank: begin afresh with what there is
+        if C.shape[1] < m:  # the basis lost rank: restart from X
             values, X = _fresh(apply, weigh, X, X.copy(), ritz)
             P, known, m = X[..., :0], _unit(values, lanes), X.shape[2]
             continue
@@ -148,7 +146,7 @@ def _unit(values: np.ndarray, lanes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _subtract(AX: np.ndarray, BX: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Let AX be A X - B X diag(values), and return the norms of its columns."""
+    """Set AX to A X - B X diag(values), and return the norms of its columns."""
     squares = np.zeros(len(values))
     for rows in _pieces(len(AX)):
         R = AX[rows]
@@ -158,20 +156,20 @@ def _subtract(AX: np.ndarray, BX: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def _inner(X: Parts, Y: Parts) -> np.ndarray:
-    """Return X* Y for columns that stand beside each other."""
+    """Return X* Y for concatenated blocks of columns."""
     p, q = (sum(part.shape[2] for part in parts) for parts in (X, Y))
     lanes = X[0].shape[1]
     total = np.zeros((lanes * p, lanes * q))
     for rows in _pieces(len(X[0])):
-        total += _beside(X, rows).T @ _beside(Y, rows)
+        total += _concatenated(X, rows).T @ _concatenated(Y, rows)
     if lanes == 1:
         return total
     G = total.reshape(2, p, 2, q)
     return G[0, :, 0] + G[1, :, 1] + 1j * (G[0, :, 1] - G[1, :, 0])
 
 
-def _beside(parts: Parts, rows: slice) -> np.ndarray:
-    """Return rows of several columns beside each other, all real parts before the imaginary."""
+def _concatenated(parts: Parts, rows: slice) -> np.ndarray:
+    """Return rows of the concatenated blocks, all real parts before the imaginary ones."""
     both = np.concatenate([part[rows] for part in parts], axis=2) if parts[1:] else parts[0][rows]
     return both.reshape(len(both), -1)
 
@@ -179,7 +177,7 @@ def _beside(parts: Parts, rows: slice) -> np.ndarray:
 def _fresh(
     apply: Callable, weigh: Callable, X: np.ndarray, out: np.ndarray, ritz: Callable
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return Ritz values and vectors of span X; out, perhaps X, holds them if none is lost."""
+    """Return Ritz values and vectors of span X, in ``out`` (which may be X) if no rank is lost."""
     GA, GB = (_hermitian(_inner((X,), (product(X),))) for product in (apply, weigh))
     values, C = ritz(GA, GB, X.shape[2])
     if C.shape[1] < X.shape[2]:
@@ -191,7 +189,7 @@ def _fresh(
 def _measured(
     values: np.ndarray, X: np.ndarray, P: np.ndarray, AP: np.ndarray, BP: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return S* A S and S* B S for S = [X P]: P is in the span of other Ritz vectors than X."""
+    """Return S* A S and S* B S for S = [X P]; P is A- and B-orthogonal to X."""
     GA, GB = (
         scipy.linalg.block_diag(corner, _hermitian(_inner((P,), (Q,))))
         for corner, Q in zip(_unit(values, X.shape[1]), (AP, BP), strict=True)
@@ -219,9 +217,9 @@ def _gram(
 
 
 def _combined(S: Parts, E: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """Let X be the first columns of S E, and return the others, for S such as [X W P].
+    """Set X to the first columns of S E, and return the others, for S such as [X W P].
 
-    X may be that of S; its P is written over where it has as many columns.
+    X may be the first block of S; the last one is overwritten if the number of columns agrees.
     """
     n, lanes, m = X.shape
     width = E.shape[1]
@@ -229,13 +227,13 @@ def _combined(S: Parts, E: np.ndarray, X: np.ndarray) -> np.ndarray:
     if lanes == 2:
         E = np.block([[E.real, E.imag], [-E.imag, E.real]])
     for rows in _pieces(n):
-        both = (_beside(S, rows) @ E).reshape(-1, lanes, width)
+        both = (_concatenated(S, rows) @ E).reshape(-1, lanes, width)
         X[rows], P[rows] = both[..., :m], both[..., m:]
     return P
 
 
 def _directions(C: np.ndarray, GB: np.ndarray, active: np.ndarray) -> np.ndarray:
-    """Return the steps of some columns, without what they have of X: unit directions beside it."""
+    """Return the steps of some columns as unit directions orthogonal to the new X."""
     D = C[:, active]
     D[: C.shape[1]] = 0
     for least in (HIDDEN, 0.5):  # twice is enough
@@ -247,7 +245,7 @@ def _directions(C: np.ndarray, GB: np.ndarray, active: np.ndarray) -> np.ndarray
 
 
 def _normal(D: np.ndarray, GB: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return directions of norm 1, and the squares of their norms."""
+    """Return the normalized directions, and the squares of their former norms."""
     squares = np.einsum("ij,ij->j", D.conj(), GB @ D).real
     return D / np.sqrt(np.where(squares > 0, squares, 1)), squares
 
@@ -275,7 +273,7 @@ def rayleigh_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, n
 def graded_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
     """Return ``rayleigh_ritz`` by the largest eigenvalues of GB c = s (GA + shift GB) c.
 
-    The lowest t are right relative to themselves, also where others are 1e16 times as large.
+    The lowest t have small relative errors even if others are 1e16 times as large.
     """
     shift = float(np.median(np.diag(GA).real[:m] / np.diag(GB).real[:m].clip(1e-300))) or 1.0
     inverses, C = rayleigh_ritz(-GB, GA + shift * GB, m)
@@ -284,23 +282,24 @@ def graded_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, np.
 
 
 def _inverse_factor(G: np.ndarray) -> np.ndarray | None:
-    """Return T triangular with T* G T = I, which keeps what is small beside what is large apart.
+    """Return T triangular with T* G T = I, or None.
 
-    None where G, of unit diagonal, may have an eigenvalue below ``DEPENDENT`` times the largest.
+    None if G, of unit diagonal, may have an eigenvalue below ``DEPENDENT`` times the largest. A
+    triangular T does not mix small columns with large ones.
     """
     try:
         factor = np.linalg.cholesky(G)
     except np.linalg.LinAlgError:
         return None
     T = scipy.linalg.solve_triangular(factor, np.eye(len(G)), lower=True).conj().T
-    # the least eigenvalue is at least 1 / norm(T)^2, the largest at most the trace
+    # the least eigenvalue is >= 1 / norm(T)^2, the largest <= the trace
     return T if np.linalg.norm(T) ** 2 * len(G) < 1 / DEPENDENT else None
 
 
-def _beside_first(
+def _ritz_orthogonal(
     GA: np.ndarray, GB: np.ndarray, m: int, ritz: Callable
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return Ritz pairs with the first m columns, orthonormal, taken out of the others."""
+    """Return Ritz pairs after the other columns are made orthogonal to the first m, orthonormal."""
     Q = np.eye(len(GA), dtype=GA.dtype)
     Q[:m, m:] = -GB[:m, m:]
     values, C = ritz(Q.conj().T @ GA @ Q, Q.conj().T @ GB @ Q, m)

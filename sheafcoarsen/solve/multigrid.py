@@ -3,9 +3,8 @@
 Level by level: the sheaf is normalized, so that every diagonal block of its Laplacian is I; small
 clusters keep their lowest local modes (:func:`sheafcoarsen.local_modes`); one Jacobi step smooths
 the prolongation, P = (I - 4 / (3 rho) A) P_0 (Vanek, Mandel, Brezina 1996); and P* A P is scaled to
-unit blocks again. The sheaf of the next level is the *unsmoothed* coarse sheaf with its loops,
-which is where its modes come from. The cycle runs in single precision; whoever calls it iterates in
-double precision.
+unit blocks again. The modes of the next level are those of the *unsmoothed* coarse sheaf with its
+loops. The cycle runs in single precision; its callers iterate in double precision.
 """
 
 import warnings
@@ -52,56 +51,56 @@ from sheafcoarsen.solve.block_scaling import (
 )
 
 CLUSTERS = (10, 8)
-"""Vertices of a cluster on the finest level, and on the others."""
+"""Mean number of vertices of a cluster on the finest level, and on the others."""
 
 MIXED_BELOW, MIXED_MOST = 0.25, 8
-"""Stalks of several dimensions: a cluster keeps the modes below the first (of a normalized sheaf),
-at least one and at most the second."""
+"""If stalk dimensions differ, a cluster keeps its modes with eigenvalues below the first (of a
+normalized sheaf), at most the second number of them."""
 
 LOW_BELOW, LOW_MOST = 0.1, 6
-"""Equal stalks of dimension d, where d modes do not suffice: clusters are strongly linked inside,
-and keep the modes below the first, at least d and at most the second times d."""
+"""If d modes of clusters with equal stalks of dimension d do not suffice, clusters follow strong
+edges and keep their modes below the first, at least d and at most the second times d."""
 
 MISSED = 10
-"""Smooth vectors that d modes of every cluster miss by more than this, relative to their energy,
-ask for more modes: 4 to 8 on grids and meshes (10 to 25 iterations in all cases), 12 to 40 on
-corridors with few loops, which took 40 to 240 iterations and take 13 to 30."""
+"""Approximation error of smooth vectors by d modes per cluster, relative to their energy, above
+which more modes are kept: 4 to 8 on grids and meshes (10 to 25 iterations in all cases), 12 to 40
+on corridors with few loops, which took 40 to 240 iterations with d modes and take 13 to 30."""
 
 SMOOTHINGS, PROBES = 10, 4
-"""Jacobi steps that make random vectors smooth, and how many vectors."""
+"""Jacobi steps that smooth random vectors, and number of these vectors."""
 
 COARSEST = 400
 """Dimension at or below which a level is solved densely."""
 
 LARGEST_DENSE = 3000
-"""Dimension up to which the coarsest level is solved densely where coarsening gets no further."""
+"""Dimension up to which the coarsest level is solved densely if coarsening stalls."""
 
 SHRINKS = 0.8
-"""A level that keeps more than this of its dimension is not worth having."""
+"""Largest dimension of a level relative to the one before it."""
 
 THICK = 30
-"""P stays unsmoothed where P* A P would cost more than this times the entries of A (hubs)."""
+"""Cost of P* A P, relative to the entries of A, above which P stays unsmoothed (hubs)."""
 
 DEGREE, SPREAD = 2, 6.0
-"""Of the Chebyshev smoother, and the ratio between the ends of the interval that it smooths."""
+"""Degree of the Chebyshev smoother, and ratio of the ends of the interval that it smooths."""
 
 NOTHING = 1e-8
-"""Below this the coarsest operator, whose unit is that of a normalized sheaf, is zero."""
+"""Eigenvalue of the coarsest operator, relative to the largest, at or below which it is zero."""
 
 LEAST_DISCARDED = 1e-6
-"""A mode of less energy that a cluster discards, of a normalized sheaf, may be a zero."""
+"""Eigenvalue of a discarded mode of a normalized sheaf at or below which it may be zero."""
 
 ROUNDING = 1e-13
-"""P* A P is known to this: what has less energy of its own is a component that P shrank to zeros of
-L, and is left out of the next level."""
+"""Relative accuracy of P* A P: directions of less energy, which P maps near the kernel of L, are
+dropped from the next level."""
 
 FLOOR = 1e-6
-"""Eigenvalues of the coarsest operator count as this times the largest where they are below it: the
-cycle is positive definite whatever the kernel, and magnifies the rounding of what lies in it."""
+"""Lower bound of the coarsest eigenvalues, relative to the largest: the cycle is positive definite
+for any kernel, and amplifies rounding errors in the kernel by at most its inverse."""
 
 
 class Level(NamedTuple):
-    """One level of the cycle, in single precision, and the way to the next one."""
+    """One level of the cycle in single precision, with the transfer to the next one."""
 
     operator: BlockMatrix
     top: float  # bound of its spectrum
@@ -115,24 +114,24 @@ class Multigrid:
     Parameters
     ----------
     sheaf : CellularSheaf
-        Of the size of 1 (``unit_sheaf``), in double precision, with a positive dimension.
+        With maps of norm about 1 (``unit_sheaf``), in double precision, of positive dimension.
     shift : float
     L : sparse matrix, optional
-        L + shift I, where it is at hand.
+        L + shift I, if it was computed before.
     like : Multigrid, optional
-        Of a sheaf on the same graph: its partitions and ranks are taken over.
-    beside_kernel : bool
-        What the coarsest level knows of ker L is left out, for callers who take ker L out of what
-        the cycle returns.
+        Of a sheaf on the same graph, whose partitions and ranks are reused.
+    skip_kernel : bool
+        Whether the coarsest level leaves out ker L, for callers that project the result
+        orthogonally to ker L.
 
     Attributes
     ----------
     dims : list of int
         Dimension of every level, the finest first.
     unseen : int
-        Dimension of what no map sees of the stalks: there the cycle gives 0.
+        Dimension of the stalk vectors that all maps send to 0; there the cycle returns 0.
     lowest : float
-        The smallest eigenvalue of the coarsest operator over the largest; 0 where it is not known.
+        Ratio of the smallest to the largest eigenvalue of the coarsest operator; 0 if unknown.
     holds_kernel : bool
         Whether every cluster kept all its modes of zero energy: then ker L is in the range of the
         prolongations, and the coarsest operator has as many zeros as L.
@@ -148,7 +147,7 @@ class Multigrid:
         like: "Multigrid | None" = None,
         progress: bool = False,
         *,
-        beside_kernel: bool = False,
+        skip_kernel: bool = False,
     ):
         if L is None:
             L = laplacian(sheaf)
@@ -159,7 +158,7 @@ class Multigrid:
         L = in_blocks(L, dims, dims)
         self.roots = unit_roots(L, dims)[0]
         A = scaled(self.roots, L, self.roots)
-        # a normalized block is the projection on what maps see of the stalk
+        # a normalized block is the projection on the complement of the kernel of the stalk's maps
         self.unseen = round(A.shape[0] - float(A.diagonal().real.sum()))
         h = _in_coordinates(sheaf, self.roots)
         self.operators, self.prolongations, self.coarsenings = [A], [], []
@@ -190,13 +189,13 @@ class Multigrid:
             )
             for A, top, P in zip(self.operators, tops, [*self.prolongations, None], strict=True)
         ]
-        self._set_up_coarsest(tops[-1], beside_kernel)
+        self._set_up_coarsest(tops[-1], skip_kernel)
 
-    def _set_up_coarsest(self, top: float, beside_kernel: bool) -> None:
-        """Invert the coarsest operator, by its eigenvalues, or factor it where it is large."""
+    def _set_up_coarsest(self, top: float, skip_kernel: bool) -> None:
+        """Invert the coarsest operator by its eigenvalues, or factor it if it is large."""
         A = scipy.sparse.csr_array(self.operators[-1])
         self._factors = None
-        if A.shape[0] > LARGEST_DENSE:  # coarsening got no further
+        if A.shape[0] > LARGEST_DENSE:  # coarsening stalled
             self._factors = Factors(A, FLOOR * top)
             self.lowest, self.holds_kernel = 0.0, False
             return
@@ -207,7 +206,7 @@ class Multigrid:
         self._zeros = vectors[:, zero]
         self.lowest = max(float(values[0]), 0.0) / largest
         divisors = np.maximum(values, FLOOR * largest)
-        if beside_kernel and zero.any():
+        if skip_kernel and zero.any():
             F = self.sheaf
             seen = norms(apply_coboundary(F, self._lifted_zeros()))
             level = zero_level(max(F.dim_c0, F.dim_c1), eps_of(seen.dtype), 1.0)
@@ -216,15 +215,15 @@ class Multigrid:
         self._inverse = (real_form(inverse) if A.dtype.kind == "c" else inverse).astype(np.float32)
 
     def forget(self) -> None:
-        """Let go of what neither the cycle nor the way to coarser levels needs: half the memory."""
+        """Free what neither the cycle nor the transfer to coarser levels needs: half the memory."""
         self.coarsenings = []
         if len(self.operators) > 1:
             self.operators[0] = None
 
     def kernel(self) -> np.ndarray | None:
-        """Return an orthonormal basis of ker L, None where the coarsest level does not tell it.
+        """Return an orthonormal basis of ker L, or None if the coarsest level cannot tell.
 
-        What it takes for zeros is carried to the finest level and must vanish under delta.
+        Its zero vectors are prolonged to the finest level, where delta must vanish on them.
         """
         if not self.holds_kernel:
             return None
@@ -234,7 +233,7 @@ class Multigrid:
         return X if (norms(apply_coboundary(F, X)) <= level).all() else None
 
     def _lifted_zeros(self) -> np.ndarray:
-        """Return the zeros of the coarsest operator on the finest level."""
+        """Return the kernel of the coarsest operator, prolonged to the finest level."""
         X = self._zeros
         for P in reversed(self.prolongations):
             X = P @ X
@@ -243,8 +242,8 @@ class Multigrid:
     def _coarsened(
         self, h: CellularSheaf, top: float, like: "Multigrid | None"
     ) -> Coarsening | None:
-        """Return the coarsening of the next level's sheaf, None where it is not worth it."""
-        with warnings.catch_warnings():  # any of the spaces that a tie leaves will do
+        """Return the coarsening to the next level, None if it hardly reduces the dimension."""
+        with warnings.catch_warnings():  # any choice among tied modes will do
             warnings.simplefilter("ignore", TiedModesWarning)
             return self._clusters_kept(h, top, like)
 
@@ -260,7 +259,7 @@ class Multigrid:
         P = Partition(find_clusters(h, count, "balls")[1])
         d = block_size(h.vertex_dims)
         if d is None:
-            ranks = local_modes(h, P, below(MIXED_BELOW)).ranks.clip(1, MIXED_MOST)
+            ranks = local_modes(h, P, below(MIXED_BELOW)).ranks.clip(max=MIXED_MOST)
             modes = local_modes(h, P, ranks)
         else:
             modes = local_modes(h, P, d)
@@ -274,19 +273,19 @@ class Multigrid:
         return coarsen(h, P, modes, compress=True)
 
     def cycle(self, X: np.ndarray) -> np.ndarray:
-        """Return about (L + shift)^{-1} X for X of shape (dim, h), one V-cycle for each column."""
+        """Return an approximation of (L + shift I)^{-1} X, X of shape (dim, h), by one V-cycle."""
         if self.operators[-1].dtype.kind != "c":
             return by_real_columns(lambda Y: self._scaled_cycle(0, Y, self._roots), X)
         return self._scaled_cycle(0, X, self._roots)
 
     def level_cycle(self, level: int, X: np.ndarray) -> np.ndarray:
-        """Return about A_level^{-1} X, one V-cycle that begins at a level."""
+        """Return an approximation of A_level^{-1} X by one V-cycle from that level."""
         return self._scaled_cycle(level, X, None)
 
     def _scaled_cycle(
         self, level: int, X: np.ndarray, roots: tuple[BlockMatrix, BlockMatrix] | None
     ) -> np.ndarray:
-        """Return the cycle in double precision: columns are of norm 1 inside."""
+        """Apply the cycle to double precision columns, which are scaled to norm 1 for it."""
         is_complex = X.dtype.kind == "c"
         X = real_columns(X) if is_complex else np.ascontiguousarray(X)
         h = X.shape[1]
@@ -304,7 +303,7 @@ class Multigrid:
     def descend(self, level: int, B: np.ndarray) -> np.ndarray:
         """Return the V-cycle's approximation of A_level^{-1} B, in single precision.
 
-        Real columns, as many as ``padded`` says, those of complex operators in ``real_form``.
+        Real columns, ``padded(h)`` of them; ``real_form`` columns for complex operators.
         """
         here = self._levels[level]
         if here.prolongation is None or here.restriction is None:
@@ -325,14 +324,14 @@ class Multigrid:
 
 
 def padded(h: int) -> int:
-    """Return how many columns a cycle works on for h of them."""
+    """Return the number of columns that a cycle processes for h of them."""
     return h if h <= 1 else -(-h // LANES[0]) * LANES[0]
 
 
 def _missed(A: Matrix, top: float, P: scipy.sparse.csr_array) -> float:
     """Return norm(x - P P* x)^2 top / <x, A x>, summed over smooth x: small is good.
 
-    The weak approximation property of algebraic multigrid, at vectors that smoothing leaves.
+    The weak approximation property of algebraic multigrid, at smooth vectors.
     """
     X = np.random.default_rng(0).standard_normal((A.shape[0], PROBES)).astype(A.dtype)
     for _ in range(SMOOTHINGS):
@@ -352,7 +351,7 @@ def _in_coordinates(sheaf: CellularSheaf, S: Matrix) -> CellularSheaf:
 
 
 def _next_level(A: Matrix, top: float, C: Coarsening) -> tuple[Matrix, Matrix, Matrix]:
-    """Return the operator of the next level, the prolongation to it, and what scales the sheaf."""
+    """Return the next level's operator, its prolongation, and the scaling of its sheaf."""
     fine_dims, dims = C.fine.vertex_dims, C.sheaf.vertex_dims
     P = in_blocks(C.prolongation, fine_dims, dims)
     smoothed = in_blocks(P - (4 / (3 * top)) * multiply(A, P), fine_dims, dims)
@@ -372,8 +371,8 @@ def _smooth(
     """Chebyshev iteration on the upper part of the spectrum, from X or from zero.
 
     Saad, Iterative Methods for Sparse Linear Systems, algorithm 12.1; its step numbers. The step
-    d is the difference of the last two iterates, so that each of them is one pass over the matrix.
-    Returns the iterate and an array that is free; X and ``spare`` are lost.
+    d is the difference of the last two iterates, so that each costs one pass over the matrix.
+    Returns the iterate and a free array; X and ``spare`` are overwritten.
     """
     A = level.operator
     high = 1.05 * level.top

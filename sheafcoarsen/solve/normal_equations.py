@@ -1,4 +1,4 @@
-"""Least squares to rounding: conjugate gradients on the normal equations, renewed from the maps."""
+"""Least squares to rounding: conjugate gradients on the normal equations, with refinement."""
 
 import warnings
 from collections.abc import Callable
@@ -16,26 +16,26 @@ from sheafcoarsen.solve._solver import Method, Solver, approximate_inverse, colu
 from sheafcoarsen.solve.conjugate_gradients import conjugate_gradients
 
 DIRECT_AT_LAST = 30_000
-"""Unknowns up to which L is factored, whatever it fills up, where iterating did not get there.
+"""Number of unknowns up to which L is factored, at any fill-in, after iterating failed.
 
-That takes minutes and a few gigabytes at most.
+That takes at most minutes and a few gigabytes.
 """
 
 MANY = 2000
-"""Sections, by the numbers of rows and columns, from which on no basis of them is computed."""
+"""Number of sections, by counting rows and columns, from which no basis of them is computed."""
 
 ROUNDS = 8
-"""Residuals that are taken anew from the maps, at most."""
+"""Largest number of refinement rounds."""
 
 ROUND = 1e-9
-"""What a round takes the residual down to, relatively."""
+"""Relative residual of one round."""
 
 ROUGH = 1e-2
-"""The same, where an order of magnitude is asked for."""
+"""Relative residual of a round that needs the order of magnitude only."""
 
 
 def column_units(x: np.ndarray) -> np.ndarray:
-    """Return a power of two for each column by which its largest entry becomes 1/2 .. 1."""
+    """Return the power of two for each column that scales its largest entry to 1/2 .. 1."""
     return np.array([power_of_two(size) for size in np.abs(x).max(axis=0, initial=0.0)])
 
 
@@ -45,24 +45,23 @@ def square_bound(D: scipy.sparse.csr_array) -> float:
 
 
 def has_many_sections(sheaf: CellularSheaf) -> bool:
-    """Tell whether there must be more sections than a basis is worth."""
+    """Return whether there must be too many sections to compute a basis."""
     return sheaf.dim_c0 - sheaf.dim_c1 >= max(MANY, sheaf.dim_c0 // 10)
 
 
 class NormalEquations:
     """Solutions of least norm of min norm(D y - r), D up to a factor the coboundary of a sheaf.
 
-    A :class:`Solver` of the sheaf preconditions; of residuals and products only those are used that
-    come as D* (D y), whose rounding leaves small singular values of D what they are. Where there
-    are very many sections, and without a ``method``, steps are plain: they begin at zero, and no
-    kernel is needed.
+    A :class:`Solver` of the sheaf preconditions. Products are computed as D* (D y), whose rounding
+    preserves small singular values of D. If there are very many sections and no ``method`` is
+    given, the iteration is not preconditioned: it starts at zero and needs no kernel.
 
     Attributes
     ----------
     kernel : ndarray or sparse array, shape (n, h0), or None
-        An orthonormal basis of the directions that D does not see.
+        An orthonormal basis of ker D.
     doubt : str or None
-        Why rounding may have decided about them.
+        Why rounding may have decided the dimension of ker D.
     """
 
     def __init__(
@@ -89,32 +88,30 @@ class NormalEquations:
     def _set_up(self, method: Method) -> None:
         try:
             solve = Solver(self.sheaf, method=method, progress=self.progress)
-        except np.linalg.LinAlgError:  # the kernel is not to be had, or the factors
+        except np.linalg.LinAlgError:  # the kernel or the factors cannot be computed
             return
         self._inverse, self.kernel = approximate_inverse(solve)
         if self.sheaf.dtype.itemsize < self.D.dtype.itemsize:
-            # zero is decided by the precision of the maps
+            # the precision of the maps decides what is zero
             basis = global_sections(self.sheaf).basis.astype(self.D.dtype)
             if not scipy.sparse.issparse(basis):
                 basis = np.linalg.qr(basis)[0]
             self.kernel = basis if basis.shape[1] else None
         self.method = solve.method
 
-    def beside_kernel(self, X: np.ndarray) -> np.ndarray:
-        """Return X without its part in the kernel."""
-        for _ in range(2 if self.kernel is not None else 0):
-            X = X - self.kernel @ (self.kernel.conj().T @ X)
-        return X
+    def project(self, X: np.ndarray) -> np.ndarray:
+        """Return the projection of X orthogonal to ker D."""
+        return X if self.kernel is None else X - self.kernel @ (self.kernel.conj().T @ X)
 
     def gradient(self, r: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return D* (r - D y), where there is a kernel beside it."""
-        return self.beside_kernel(self.adjoint @ (r - self.D @ y))
+        """Return D* (r - D y), projected orthogonally to ker D."""
+        return self.project(self.adjoint @ (r - self.D @ y))
 
     def solve(self, r: np.ndarray) -> np.ndarray:
         """Return the y of least norm that minimizes norm(D y - r), column by column.
 
-        Rounds end where the gradient is rounding or one does not halve it: what is left would be
-        divided by small singular values.
+        Rounds end when the gradient is rounding or is not halved: the remainder would be divided
+        by small singular values.
         """
         y = np.zeros((self.D.shape[1], r.shape[1]), np.result_type(self.D.dtype, r.dtype))
         if self.bound == 0 or not r.size:
@@ -133,41 +130,40 @@ class NormalEquations:
             y, g = np.where(better, trial, y), np.where(better, after, g)
             if not better[wanted].any():
                 break
-        y = self.beside_kernel(y)
+        y = self.project(y)
         self._check(r, y)
         return y
 
     @single_threaded_blas()
     def correction(self, g: np.ndarray, share: float) -> np.ndarray:
-        """Return about (D* D)^+ g, to a residual of ``share`` times g."""
+        """Return (D* D)^+ g to a relative residual ``share``."""
         sizes = column_norms(g)
         target = share * np.ones_like(sizes)
         unit = np.where(sizes > 0, sizes, 1)
         found = conjugate_gradients(
-            lambda X: self.beside_kernel(self.adjoint @ (self.D @ X)),
-            lambda X: self.beside_kernel(self._inverse(X)),
+            lambda X: self.project(self.adjoint @ (self.D @ X)),
+            lambda X: self.project(self._inverse(X)),
             np.ascontiguousarray(g / unit),
             np.zeros_like(g),
             target,
             self.progress,
         )
-        return self.beside_kernel(found.x) * sizes
+        return self.project(found.x) * sizes
 
     def smallest(self) -> float:
-        """Return the smallest singular value beside the kernel over norm(D), about.
+        """Return an estimate of the smallest positive singular value over norm(D).
 
-        From above, and sharp where it is far smaller than the others: by a step of inverse
-        iteration.
+        By a step of inverse iteration: an upper bound, sharp if it is far smaller than the others.
         """
         if self.bound == 0 or self.method == "plain":
             return 1.0
         g = np.random.default_rng(0).standard_normal((self.D.shape[1], 1)).astype(self.D.dtype)
-        z = self.correction(self.beside_kernel(g), ROUGH)
+        z = self.correction(self.project(g), ROUGH)
         size = float(np.linalg.norm(z))
         return float(np.linalg.norm(self.D @ z)) / size / np.sqrt(self.bound) if size else 1.0
 
     def kernel_part(self, x: np.ndarray) -> np.ndarray:
-        """Return the orthogonal projection of x on ker D by plain steps."""
+        """Return the orthogonal projection of x on ker D, without a basis."""
         level = max(self.D.shape) * EPS * np.sqrt(self.bound) * np.linalg.norm(x, axis=0)
         for _ in range(ROUNDS):
             if (np.linalg.norm(self.D @ x, axis=0) <= level).all():
@@ -179,7 +175,7 @@ class NormalEquations:
         return self.bound * column_norms(y) + np.sqrt(self.bound) * column_norms(r)
 
     def _check(self, r: np.ndarray, y: np.ndarray) -> None:
-        """Refuse an answer whose normal equations do not hold to rounding."""
+        """Raise if the normal equations do not hold to rounding."""
         gradient = column_norms(self.adjoint @ (r - self.D @ y))
         eps = eps_of(self.sheaf.dtype)
         allowed = RESIDUAL_LIMIT * max(self.D.shape[1], 1) * eps * self._scale(r, y)
@@ -195,9 +191,9 @@ class NormalEquations:
 def minimize(
     D: scipy.sparse.csr_array, sheaf: CellularSheaf, r: np.ndarray, progress: bool
 ) -> tuple[np.ndarray, NormalEquations]:
-    """Return the y of least norm that minimizes norm(D y - r), and what solved for it.
+    """Return the y of least norm that minimizes norm(D y - r), and its ``NormalEquations``.
 
-    By factors where iterating does not get there and they are bearable.
+    By factors if iterating fails and the problem is small enough.
     """
     problem = NormalEquations(D, sheaf, progress, "auto")
     try:

@@ -1,4 +1,4 @@
-"""L and M of a sheaf, and what solves with L: the pencil of an eigenvalue problem."""
+"""The pencil (L, M) of an eigenvalue problem, with the solvers for L."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -13,28 +13,26 @@ from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve.block_matrix import BlockMatrix, complex_columns, real_columns
 from sheafcoarsen.solve.block_scaling import Matrix, block_size, norms
-from sheafcoarsen.solve.deflation import Basis, sharpened, weighted
+from sheafcoarsen.solve.deflation import Basis, refined_kernel, weighted
 from sheafcoarsen.solve.multigrid import Multigrid
 
 STEPS = 10
-"""Steps of "direct": solves with the factors, for every column."""
+"""Solves with the factors per column that "direct" takes, for its cost."""
 
 GUARDS = 3
-"""Least number of columns beyond the wanted ones; a fifth of these if that is more; and then as
-many as fill what is worked on at a time.
-"""
+"""Least number of columns iterated in addition to the wanted ones."""
 
 SHIFT = 1e-12
 """Shift of the factors of L, relative to norm(L, inf)."""
 
 NEAR_SINGULAR = 1e-6
-"""Smallest pivot, or eigenvalue of the coarsest level, over the largest, below which the kernel is
-computed before anything is iterated.
+"""Smallest pivot, or eigenvalue of the coarsest level, relative to the largest, at or below which
+the kernel is computed before the iteration.
 """
 
 
 class Pencil:
-    """L and M of a sheaf with maps of the size of 1; solvers with L are set up at their first use.
+    """L and M of a sheaf with maps of norm about 1; solvers for L are set up at first use.
 
     Parameters
     ----------
@@ -42,7 +40,7 @@ class Pencil:
     mass : ndarray, shape (dim_c0,), optional
         The diagonal of M, the identity by default.
     rounded : CellularSheaf, optional
-        The sheaf in single precision if its maps were given so: its sections count.
+        The sheaf in single precision if its maps were given so; its sections are the kernel.
     """
 
     def __init__(
@@ -56,7 +54,7 @@ class Pencil:
         d = block_size(sheaf.vertex_dims)
         self.L: Matrix = laplacian(sheaf, "csr" if d in (None, 1) else "bsr")
         self.n = self.L.shape[0]
-        self._order: Order | None = None  # of elimination, if it was looked for
+        self._order: Order | None = None  # order of elimination, if it was computed
         self.norm = float(abs(self.L).sum(axis=1).max(initial=0.0))
 
     @cached_property
@@ -82,7 +80,7 @@ class Pencil:
 
     @property
     def zero(self) -> float:
-        """The singular value of delta up to which it is zero: by how much maps were rounded."""
+        """The singular value of delta at or below which it is zero, by the rounding of the maps."""
         size, n = np.sqrt(self.norm), max(self.sheaf.dim_c0, self.sheaf.dim_c1)
         computed = zero_level(n, eps_of(np.float64), size)
         if self.rounded is None:
@@ -90,9 +88,9 @@ class Pencil:
         return max(computed, zero_level(1, eps_of(np.float32), size))  # as global_sections has it
 
     def kernel(self, method: str) -> Basis:
-        """Return a basis of ker L, orthonormal without M, by what a method has set up.
+        """Return a basis of ker L, orthonormal for M = I, with the solver of a method.
 
-        Zeros are decided on singular values, which eigenvalues do not resolve.
+        Zeros are decided by singular values of delta, which eigenvalues of L do not resolve.
         """
         held = self.cycle.kernel() if method == "multilevel" and self.rounded is None else None
         if held is not None:
@@ -100,14 +98,14 @@ class Pencil:
         if self.rounded is None:
             return global_sections(self.sheaf).basis
         basis = global_sections(self.rounded).basis.astype(self.L.dtype)
-        return sharpened(self.apply, lambda X: self._on_real(self.inverse(method), X), basis)
+        return refined_kernel(self.apply, lambda X: self._on_real(self.inverse(method), X), basis)
 
     def looks_singular(self, method: str) -> bool:
-        """Whether the kernel is to be computed first."""
+        """Whether the kernel must be computed before the iteration."""
         if method == "direct":
             pivots = np.abs(self.factors.pivots)
             return bool(pivots.min() <= NEAR_SINGULAR * pivots.max())
-        # the cycle does not see what no map sees
+        # the cycle is zero on stalk vectors that all maps send to 0
         return self.cycle.unseen > 0 or self.cycle.lowest <= NEAR_SINGULAR
 
     def inverse(self, method: str) -> Callable:
@@ -115,7 +113,7 @@ class Pencil:
         return self.cycle.cycle if method == "multilevel" else self.solver(self.factors)
 
     def solver(self, factors: Factors) -> Callable:
-        """Return what solves for real columns."""
+        """Return the solve of factors for ``real_columns``."""
         if self.L.dtype.kind != "c":
             return factors.solve
         return lambda X: real_columns(factors.solve(complex_columns(X)))
@@ -132,7 +130,7 @@ class Pencil:
 
     @cached_property
     def factors(self) -> Factors:
-        """Factors of L, slightly shifted."""
+        """Factors of L + SHIFT norm(L) I."""
         return Factors(scipy.sparse.csr_array(self.L), SHIFT * self.norm, self._order)
 
     def factors_at(self, t: float) -> Factors:
@@ -144,7 +142,7 @@ class Pencil:
         return Factors(scipy.sparse.csr_array(A - t * M), 0.0, self._order)
 
     def is_factored_within(self, seconds: float, k: int) -> bool:
-        """Whether "direct" takes at most that time for k pairs; its order is kept, then."""
+        """Return whether "direct" takes at most that time for k pairs; keep the order if so."""
         order = factorization_cost(scipy.sparse.csr_array(self.L), seconds)
         needed = 2 * order.seconds + STEPS * (k + GUARDS) * order.solve_seconds
         if needed <= seconds:
@@ -155,9 +153,9 @@ class Pencil:
 def resolved(
     delta: scipy.sparse.csr_array, values: np.ndarray, X: np.ndarray, m: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first m pairs as squared singular values of delta and their vectors, ascending.
+    """Return the first m pairs as squared singular values of delta and their right vectors.
 
-    Eigenvalues resolve them only to the square root of rounding.
+    Eigenvalues of L would resolve singular values only to sqrt(eps).
     """
     if m == 0:
         return values, X

@@ -74,7 +74,7 @@ def test_dependent_columns_are_left_out():
 @pytest.mark.parametrize("where", ["measured afresh", "begun afresh"])
 def test_columns_lost_on_the_way(monkeypatch, where, lost):
     A, values = problem()
-    fresh, beside = lobpcg._fresh, lobpcg._beside_first
+    fresh, orthogonal = lobpcg._fresh, lobpcg._ritz_orthogonal
     due, count = [], [0, 0]
 
     def losing(*args):
@@ -86,7 +86,7 @@ def test_columns_lost_on_the_way(monkeypatch, where, lost):
         return found, X
 
     def deficient(*args):
-        found, C = beside(*args)
+        found, C = orthogonal(*args)
         count[1] += 1
         if where == "begun afresh" and count[1] == 4:
             due.append(lost)
@@ -94,7 +94,7 @@ def test_columns_lost_on_the_way(monkeypatch, where, lost):
         return found, C
 
     monkeypatch.setattr(lobpcg, "_fresh", losing)
-    monkeypatch.setattr(lobpcg, "_beside_first", deficient)
+    monkeypatch.setattr(lobpcg, "_ritz_orthogonal", deficient)
     X = RNG.standard_normal((60, 7))
     found = lowest_pairs(A.__matmul__, lambda R: R, X, 4, 1e-9, steps=(0, 300), stalled=(50, 0.7))
     left = 7 - lost

@@ -95,6 +95,7 @@ def test_where_coarsening_gets_no_further_the_last_level_is_factored(monkeypatch
     F = SHEAVES["noisy bundle"]
     M = Multigrid(F)
     assert M.dims == [F.dim_c0]
+    assert M.kernel() is None  # factors do not tell it
     b = np.random.default_rng(3).standard_normal((F.dim_c0, 1))
     error = sc.laplacian(F) @ M.cycle(b) - b
     assert np.linalg.norm(error) <= 1e-2 * np.linalg.norm(b)
