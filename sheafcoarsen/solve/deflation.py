@@ -53,11 +53,6 @@ def orthonormal(X: np.ndarray, mass: np.ndarray | None) -> np.ndarray:
     return X
 
 
-def overlap(Q: Basis, X: np.ndarray) -> float:
-    """Return the largest absolute entry of Q* X."""
-    return float(abs(Q.conj().T @ X).max()) if Q.shape[1] and X.shape[1] else 0.0
-
-
 def refined_kernel(apply: Callable, precondition: Callable, basis: Basis) -> np.ndarray:
     """Return the lowest eigenvectors of A from a basis N of them accurate to single precision.
 

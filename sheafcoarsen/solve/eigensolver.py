@@ -15,7 +15,6 @@ import scipy.sparse
 
 from sheafcoarsen._support import eps_of
 from sheafcoarsen.exceptions import NotConverged
-from sheafcoarsen.operators import Factors
 from sheafcoarsen.solve.block_matrix import BlockMatrix, multiply
 from sheafcoarsen.solve.block_scaling import adjoint, norms, unit_roots
 from sheafcoarsen.solve.deflation import (
@@ -23,7 +22,6 @@ from sheafcoarsen.solve.deflation import (
     deflated,
     orthonormal,
     orthonormal_complement,
-    overlap,
     random_columns,
     weighted,
 )
@@ -246,14 +244,8 @@ def shift_invert(
     inverse, wanted = pencil.inverse("direct"), problem.wanted(h0)
     for _ in range(ROUNDS):
         found = _iterated(problem, inverse, sections, start, rng)
-        cut, shift, factors = _counted(problem, found, h0)
-        below = -1 if factors is None else factors.count_negative()
+        cut, shift, below = _counted(problem, found, h0)
         steps += found.steps
-        goals = problem.goals(found.values, wanted)
-        if factors is not None and below == cut and (found.residuals > goals)[:wanted].any():
-            # factors shifted to just below the last pairs converge faster there
-            found = _lobpcg(problem, pencil.solver(factors), found.vectors, wanted, (sections,))
-            steps += found.steps
         if below < 0:  # no factors to count with
             found = _iterated(problem, inverse, sections, found.vectors, rng, seeks=True)
             steps += found.steps
@@ -276,10 +268,11 @@ def shift_invert(
     )
 
 
-def _counted(problem: EigenProblem, found: Pairs, h0: int) -> tuple[int, float, Factors | None]:
-    """Return the number of values below a shift, the shift, and factors of L - shift M or None.
+def _counted(problem: EigenProblem, found: Pairs, h0: int) -> tuple[int, float, int]:
+    """Return the number of values below a shift, the shift, and their number by inertia.
 
-    The shift is below the multiplet of the last wanted value, which k may split.
+    The shift is below the multiplet of the last wanted value, which k may split. The last number
+    is -1 if nothing is below the shift or factors do not exist.
     """
     pencil, values = problem.pencil, found.values[: problem.wanted(h0)]
     scale = float(pencil.squares(found.vectors[:, len(values) - 1 : len(values)])[0])
@@ -287,9 +280,9 @@ def _counted(problem: EigenProblem, found: Pairs, h0: int) -> tuple[int, float, 
     shift = float(values[-1]) - error
     cut = int((values < shift).sum()) + (h0 if shift > 0 else 0)
     try:
-        return cut, shift, pencil.factors_at(shift) if cut else None
+        return cut, shift, pencil.factors_at(shift).count_negative() if cut else -1
     except np.linalg.LinAlgError:
-        return cut, shift, None  # a pivot vanished
+        return cut, shift, -1  # a pivot vanished
 
 
 def multilevel(
@@ -402,8 +395,7 @@ def _iterated(
         steps += found.steps
         lost = max(wanted + 1 - len(found.values), 0)
         allowed = np.maximum(problem.goals(found.values, wanted), problem.target)
-        drifted = overlap(sections, weighted(mass, found.vectors)) > np.sqrt(eps_of(dtype))
-        if not (lost or drifted or (found.residuals > allowed)[:wanted].any()):
+        if not (lost or (found.residuals > allowed)[:wanted].any()):
             break
         more = lost + (_width(wanted) if slow else 2)
         X, slow = found.vectors, {}

@@ -236,12 +236,10 @@ def _directions(C: np.ndarray, GB: np.ndarray, active: np.ndarray) -> np.ndarray
     """Return the steps of some columns as unit directions orthogonal to the new X."""
     D = C[:, active]
     D[: C.shape[1]] = 0
-    for least in (HIDDEN, 0.5):  # twice is enough
-        D = _normal(D, GB)[0]
-        D = D - C @ (C.conj().T @ (GB @ D))
-        D, squares = _normal(D, GB)
-        D = D[:, squares > least]
-    return D
+    D = _normal(D, GB)[0]
+    D = D - C @ (C.conj().T @ (GB @ D))
+    D, squares = _normal(D, GB)
+    return D[:, squares > HIDDEN]
 
 
 def _normal(D: np.ndarray, GB: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -282,18 +280,15 @@ def graded_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, np.
 
 
 def _inverse_factor(G: np.ndarray) -> np.ndarray | None:
-    """Return T triangular with T* G T = I, or None.
+    """Return T triangular with T* G T = I, None if G is not positive definite to rounding.
 
-    None if G, of unit diagonal, may have an eigenvalue below ``DEPENDENT`` times the largest. A
-    triangular T does not mix small columns with large ones.
+    A triangular T does not mix small columns with large ones.
     """
     try:
         factor = np.linalg.cholesky(G)
     except np.linalg.LinAlgError:
         return None
-    T = scipy.linalg.solve_triangular(factor, np.eye(len(G)), lower=True).conj().T
-    # the least eigenvalue is >= 1 / norm(T)^2, the largest <= the trace
-    return T if np.linalg.norm(T) ** 2 * len(G) < 1 / DEPENDENT else None
+    return scipy.linalg.solve_triangular(factor, np.eye(len(G)), lower=True).conj().T
 
 
 def _ritz_orthogonal(

@@ -127,7 +127,7 @@ def _lowest(connection: Connection, seed: int) -> tuple[np.ndarray, np.ndarray] 
             last /= np.linalg.norm(last)
             last -= frames @ (frames.conj().T @ last)
         tall = apply_coboundary(sheaf, last / np.linalg.norm(last))
-        values[d] = max(min(values[d], float(np.vdot(tall, tall).real)), values[d - 1])
+        values[d] = np.vdot(tall, tall).real
     return np.maximum(values[: d + 1], 0), frames
 
 

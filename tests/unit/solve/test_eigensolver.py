@@ -43,6 +43,15 @@ def test_the_lowest_orthogonal_to_all_sections(name, method, singular, monkeypat
         assert subspace_difference(found.vectors[:, :5], vectors[:, :5]) < 1e-5
 
 
+@pytest.mark.parametrize("mass", [1.0, 2.0**-44])
+def test_eigenvalues_near_zero_are_counted_in_any_unit_of_mass(mass):
+    F = SHEAVES["graph"]
+    pencil = Pencil(F, np.full(F.dim_c0, mass))
+    X = np.eye(F.dim_c0, 3) / np.sqrt(mass)
+    values = np.array([1e-14, 1e-10, 1e-3]) * pencil.norm / mass
+    assert EigenProblem(pencil, 3, 1e-8).count_near(values, X) == 2
+
+
 @pytest.mark.parametrize("method", ["direct", "multilevel"])
 def test_sections_that_are_known_are_not_found_again(method):
     F = sc.sheaf.unit_sheaf(SHEAVES["two components"])[0]
