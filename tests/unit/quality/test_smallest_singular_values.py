@@ -1,5 +1,7 @@
 """The lowest positive singular values, however many zeros lie below them."""
 
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -73,6 +75,25 @@ def test_a_sheaf_without_zeros_needs_no_kernel():
     exact = np.linalg.svd(D.toarray(), compute_uv=False)[::-1]
     assert found.kernel == 0
     np.testing.assert_allclose(found.sigma[: found.end], exact[: found.end], rtol=1e-9)
+
+
+def test_pairs_that_stay_rough_are_iterated_again_with_factors(monkeypatch):
+    F = sc.gallery.bundle(nx.grid_2d_graph(21, 21), 2, noise=0.1, seed=3)
+    methods, solver = [], room.lowest_eigenpairs
+
+    def rough_at_first(problem, method, start, sections):
+        found = solver(problem, method, start, sections)
+        noise = 1e-3 * np.random.default_rng(0).standard_normal(found.vectors.shape)
+        methods.append(method)
+        return found if len(methods) > 1 else replace(found, vectors=found.vectors + noise)
+
+    monkeypatch.setattr(room, "lowest_eigenpairs", rough_at_first)
+    monkeypatch.setattr(EigenProblem, "chosen", lambda self: "multilevel")
+    D = sc.coboundary(F)
+    found = low_pairs(D, 5, 10 * EPS, EPS, sheaf_of=lambda: F)
+    assert methods == ["multilevel", "direct"]
+    exact = np.linalg.svd(D.toarray(), compute_uv=False)[::-1][:5]
+    np.testing.assert_allclose(found.sigma[:5], exact, rtol=1e-9)
 
 
 def test_more_pairs_are_computed_until_the_multiplet_ends(monkeypatch):
