@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
+from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.sheaf import unit_sheaf
 from sheafcoarsen.solve import multigrid
 from sheafcoarsen.solve.multigrid import Multigrid
@@ -87,6 +88,13 @@ def test_the_coarsest_level_knows_the_kernel_where_it_says_so(name):
 def test_a_cluster_that_discards_zeros_is_known():
     """Maps 3 -> 1: clusters have more sections than they keep modes."""
     assert not Multigrid(unit_sheaf(SHEAVES["large kernel"])[0]).holds_kernel
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+def test_a_hub_does_not_fill_the_next_level():
+    """Smoothing P would join all clusters through the centre of the star."""
+    F = unit_sheaf(sc.CellularSheaf.constant(nx.star_graph(12_000)))[0]
+    assert Multigrid(F).operators[1].nnz < F.n_vertices
 
 
 def test_where_coarsening_gets_no_further_the_last_level_is_factored(monkeypatch):
