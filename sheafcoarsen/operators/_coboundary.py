@@ -1,4 +1,4 @@
-"""The coboundary: as a matrix, and applied without one."""
+"""The coboundary, as a sparse matrix and matrix-free."""
 
 import numpy as np
 import scipy.sparse
@@ -13,13 +13,13 @@ from sheafcoarsen.operators.csr import canonical_csr, index_dtype
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 LANES = (8, 4, 1), (4, 1)
-"""Columns of a cochain that are worked on at a time, real and complex."""
+"""Numbers of columns that kernels process at once, real and complex."""
 
 LONGEST = 8
-"""Dimension up to which one column is worked on stalk by stalk, each in one vector."""
+"""Largest stalk dimension that kernels hold in one SIMD vector."""
 
 MASKS = bool(binding.get_host_cpu_features().get("avx"))
-"""Whether the processor reads some numbers of a vector at once, and not one by one."""
+"""Whether the processor has masked loads of SIMD vectors."""
 
 
 def coboundary(sheaf: CellularSheaf) -> scipy.sparse.csr_array:
@@ -61,7 +61,7 @@ def as_columns(x: np.ndarray) -> np.ndarray:
 
 
 def apply_coboundary(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
-    """Return delta x for a checked x of shape (dim_c0, h), straight from the maps."""
+    """Return delta x for a checked x of shape (dim_c0, h), without a matrix."""
     y = np.empty((sheaf.dim_c1, x.shape[1]), np.result_type(sheaf.dtype, x.dtype))
     given, result = _as_the_maps(sheaf, x.astype(y.dtype, copy=False)), _as_the_maps(sheaf, y)
     h = result.shape[1]
@@ -78,14 +78,14 @@ def apply_coboundary(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
 
 
 def apply_laplacian(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
-    """Return delta* (delta x) for a checked x of shape (dim_c0, h), straight from the maps."""
+    """Return delta* (delta x) for a checked x of shape (dim_c0, h), without a matrix."""
     return _apply_laplacian(sheaf, without_loops(sheaf), x)
 
 
 def _apply_laplacian(sheaf: CellularSheaf, arrays: SheafArrays, x: np.ndarray) -> np.ndarray:
-    """Do so with the arrays without loops.
+    """Return L x with the arrays of ``without_loops``.
 
-    Threads share the columns, so that sums are the same whatever their number.
+    Threads share the columns, so that sums do not depend on their number.
     """
     out = np.zeros(x.shape, np.result_type(sheaf.dtype, x.dtype))
     given, result = _as_the_maps(sheaf, x.astype(out.dtype, copy=False)), _as_the_maps(sheaf, out)
@@ -120,22 +120,22 @@ def without_loops(sheaf: CellularSheaf) -> SheafArrays:
 
 
 def _lanes(out: np.ndarray) -> tuple:
-    """Return as many zeros as columns are worked on at a time."""
+    """Return a tuple of zeros as long as the number of columns processed at once."""
     widths = LANES[out.dtype.kind == "c"]
     return (out.dtype.type(0),) * next(width for width in widths if width <= out.shape[1])
 
 
 def _blocks(sheaf: CellularSheaf) -> tuple[tuple, tuple, tuple]:
-    """Return zeros for the rows and columns of the blocks of maps, and whether a map is one."""
+    """Return tuples as long as the rows and columns of the blocks that tile a map."""
     shape = sheaf.map_shape or (1, 1)
     sizes = tuple(next((k for k in (4, 3, 2) if n and n % k == 0), 1) for n in shape)
     return (0,) * sizes[0], (0,) * sizes[1], (0,) * (sheaf.map_shape == sizes)
 
 
 def _along_stalks(sheaf: CellularSheaf, out: np.ndarray) -> tuple[tuple, tuple] | None:
-    """Return zeros for the entries of a stalk, and whether all stalks have as many.
+    """Return tuples as long as a stalk, and non-empty if all stalks have one dimension.
 
-    None where one stalk is too long.
+    None if a stalk is too long.
     """
     longest = int(sheaf.vertex_dims.max(initial=0))
     uniform = sheaf.map_shape is not None and longest > 0
@@ -152,7 +152,7 @@ def _as_the_maps(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
 
 
 def laplacian_operator(sheaf: CellularSheaf) -> LinearOperator:
-    """Return x -> delta* (delta x) straight from the maps, as a scipy LinearOperator.
+    """Return the sheaf Laplacian as a matrix-free scipy LinearOperator, x -> delta* (delta x).
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def laplacian_operator(sheaf: CellularSheaf) -> LinearOperator:
 
 
 class LaplacianOperator(LinearOperator):
-    """What :func:`laplacian_operator` returns; pickled as the sheaf that it is of."""
+    """The result of :func:`laplacian_operator`; its pickle holds the sheaf alone."""
 
     def __init__(self, sheaf: CellularSheaf) -> None:
         super().__init__(sheaf.dtype, (sheaf.dim_c0, sheaf.dim_c0))

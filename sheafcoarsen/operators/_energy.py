@@ -1,4 +1,4 @@
-"""The Dirichlet energy, whole and edge by edge."""
+"""The energy of a cochain, in total and edge by edge."""
 
 import numpy as np
 import numpy.typing as npt

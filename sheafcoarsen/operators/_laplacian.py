@@ -1,4 +1,4 @@
-"""The linear operators of a sheaf: coboundary, Laplacian, normalization, energy."""
+"""The sheaf Laplacian as a sparse matrix."""
 
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias, get_args
@@ -18,14 +18,14 @@ from sheafcoarsen.sheaf import (
 )
 
 SERIAL_BELOW = 200_000.0
-"""Map entries below which one thread does all: handing ranges to threads costs more."""
+"""Number of map entries below which one thread is used."""
 
 
 def block_pattern(edges: np.ndarray, n: int) -> assembly.BlockPattern:
-    """Return which blocks of L stand where: a counting sort for canonical edges, else two.
+    """Return the block sparsity pattern of L by a counting sort, or two for unsorted edges.
 
-    Columns are read-only at any rate, since they may be the indices of L: kernels are compiled for
-    one kind.
+    Columns are always read-only, since they may be the indices of L: kernels are compiled for one
+    kind.
     """
     m = len(edges)
     columns = np.empty(n + 2 * m, np.int32)
@@ -47,7 +47,7 @@ def block_pattern(edges: np.ndarray, n: int) -> assembly.BlockPattern:
 
 
 def check_one_size(dims: np.ndarray) -> None:
-    """Refuse vertex stalks that blocks of one size cannot hold."""
+    """Raise unless all vertex stalks have one dimension, as bsr needs."""
     if not len(dims):
         had = "there are no vertices"
     elif dims[0] == 0 or (dims != dims[0]).any():
@@ -61,7 +61,7 @@ def check_one_size(dims: np.ndarray) -> None:
 
 
 def row_starts(blocks: assembly.BlockPattern, dims: np.ndarray, one_size: bool) -> np.ndarray:
-    """Return where the entries of every vertex begin, (n + 1,): its scalar rows one by one."""
+    """Return the offsets (n + 1,) of the entries of the scalar rows of every vertex."""
     if one_size:
         return blocks.block_ptr * int(dims[0]) ** 2
     widths = np.empty(len(dims), np.int64)
@@ -96,7 +96,7 @@ def scalar_indices(
 
 
 def count_nonzeros(sheaf: CellularSheaf) -> int:
-    """Return how many entries L stores, without L."""
+    """Return the number of entries that L stores, without computing L."""
     blocks, dims = block_pattern(sheaf.edges, sheaf.n_vertices), sheaf.vertex_dims
     return int(np.repeat(dims, np.diff(blocks.block_ptr)) @ dims[blocks.columns])
 
@@ -106,7 +106,7 @@ Format: TypeAlias = Literal["csr", "bsr"]
 
 
 class LaplacianPattern:
-    """Which blocks of L stand where: depends on the topology and the dimensions alone.
+    """The sparsity pattern of L, determined by the graph and the stalk dimensions.
 
     Computed once, it serves any number of sheaves on the same graph: ``fill`` writes values only.
     Uniform stalks of dimension 1, 2 and 3 on a graph without loops and parallel edges have kernels
@@ -219,7 +219,7 @@ class LaplacianPattern:
         return canonical_csr(data, self.indices, self.indptr, self.shape)
 
     def _check_out(self, out: Any, dtype: np.dtype) -> None:
-        """Refuse what this pattern did not make, or made for other scalars."""
+        """Raise if ``out`` was not made by this pattern, or for another dtype."""
         wanted = scipy.sparse.bsr_array if self.format == "bsr" else scipy.sparse.csr_array
         if not (
             isinstance(out, wanted)
@@ -238,7 +238,7 @@ class LaplacianPattern:
             raise ValueError(f"`out` must have the sheaf's scalar type {dtype}, got {out.dtype}")
 
     def _write_uniform(self, sheaf: CellularSheaf, data: np.ndarray) -> None:
-        """Write the values of L by the kernel of the one stalk dimension, known to the compiler."""
+        """Write the values of L by the kernel compiled for the stalk dimension."""
         d, edge_dims = int(sheaf.vertex_dims[0]), sheaf.edge_dims
         rows = int(edge_dims[0]) if len(edge_dims) else 0
         columns, square = (0,) * d, (0,) if rows == d else ()
@@ -249,13 +249,13 @@ class LaplacianPattern:
         )
 
     def _write_general(self, sheaf: CellularSheaf, data: np.ndarray) -> None:
-        """Write the values of L for stalks and graphs of any kind."""
+        """Write the values of L for any stalks and edges."""
         arrays, blocks, starts = sheaf.arrays, self._blocks, self._row_starts
         bsr = self.format == "bsr"
         self._over_vertices(lambda lo, hi: assembly.fill(lo, hi, arrays, blocks, starts, bsr, data))
 
     def _over_vertices(self, write: Callable[[int, int], None]) -> None:
-        """Call ``write`` for ranges of vertices with about as many entries each, side by side."""
+        """Call ``write`` in parallel for ranges of vertices with about equal numbers of entries."""
         run_ranges(write, self._row_starts, cumulative=True, serial_below=SERIAL_BELOW)
 
     def __repr__(self) -> str:
@@ -294,7 +294,7 @@ def laplacian(
     """
     pattern = LaplacianPattern(sheaf, format)
     matrix = pattern.fill(sheaf)
-    # nobody shares them; scipy may hold a view, which stays frozen
+    # not shared; a view that scipy may hold stays read-only
     for name in ("indices", "indptr"):
         own = getattr(pattern, name)
         own.setflags(write=True)

@@ -1,4 +1,4 @@
-"""The normalized sheaf, as a change of maps."""
+"""The normalized sheaf."""
 
 import math
 import warnings
@@ -22,7 +22,7 @@ from sheafcoarsen.exceptions import SingularDegreeWarning
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf
 
 SERIAL_BELOW = 200_000.0
-"""Entries of maps times their columns below which one thread does all."""
+"""Number of multiplications below which one thread is used."""
 
 Singular: TypeAlias = Literal["pinv", "regularize", "augment"]
 """What to do about a singular block of D."""
@@ -75,7 +75,7 @@ def normalized(
     choice("singular", singular, get_args(Singular))
     if not 0 < real_number("eps", eps) < np.inf:
         raise ValueError(f"`eps` must be positive and finite, got {eps!r}")
-    # in double precision also for single, where a shift of 1e-8 would drown
+    # always in double precision: in single a shift of 1e-8 would be lost
     starts, factors = degree_factors(sheaf)
     sizes = loop_sizes(sheaf)
     machine_eps = eps_of(sheaf.dtype)
@@ -95,7 +95,7 @@ def normalized(
     for vertices, where, sigma, adjoint in decomposed:
         against = np.maximum(sigma[:, 0], sizes[vertices])[:, None]
         zero = sigma <= zero_level(sigma.shape[1], machine_eps, against)
-        if root_shift > 0:  # where D + shift rounds to D, the shift only magnifies rounding
+        if root_shift > 0:  # if D + shift rounds to D, the shift only amplifies rounding
             zero &= root_shift <= np.sqrt(zero_level(sigma.shape[1], EPS, 1.0)) * sigma[:, :1]
         inverse = np.where(zero, 0, 1 / np.where(zero, 1, np.hypot(sigma, root_shift)))
         roots[where] = (adjoint.conj().swapaxes(1, 2) @ (inverse[:, :, None] * adjoint)).reshape(-1)
@@ -124,7 +124,7 @@ def normalized(
 
 
 def degree_factors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
-    """Return where each vertex's factor begins and the triangular R_v with R_v* R_v = D_v.
+    """Return the offsets of the factors, and the triangular R_v with R_v* R_v = D_v.
 
     The singular values of R_v are those of the maps stacked at v, which resolves them to eps of the
     largest; those of D_v would be resolved to sqrt(eps). In double precision.

@@ -1,4 +1,4 @@
-"""An order of elimination that keeps the factors of a sparse matrix sparse, and what they cost."""
+"""Fill-reducing orders of elimination, and the cost of factorizations."""
 
 from typing import NamedTuple
 
@@ -15,24 +15,25 @@ from sheafcoarsen._kernels.operators import (
 from sheafcoarsen._support import offsets, ranges
 
 WORTH = 100
-"""Operations for each vertex beyond which minimum degree is tried as well, which takes as long.
+"""Operations per vertex of nested dissection above which minimum degree is tried as well.
 
-On pose graphs it has a third to all of the operations of dissection, on a chain of poses with
-chords a ninth; on grids in space twice as many.
+Minimum degree takes a third to all of the operations of dissection on pose graphs, a ninth on a
+chain of poses with chords, twice as many on 3-D grids.
 """
 
 HOPELESS = 16
-"""Minimum degree is not tried where dissection takes so many times what is affordable."""
+"""Operations of dissection, relative to the affordable ones, above which minimum degree is skipped.
+"""
 
 DEGREES_UP_TO = 2e11
-"""Nor where dissection takes so many operations: minimum degree then is a second in finding out."""
+"""Operations of dissection above which minimum degree, which then takes a second, is skipped."""
 
 MOST = 2**62
-"""Counting ends here in any case."""
+"""Largest number of operations that is counted."""
 
 PER_OPERATION, PER_ENTRY, PER_SOLVE = 2e-10, 5e-8, 1e-9
-"""Seconds of a factorization for each operation and each entry, and of a solve for each entry and
-column: measured on one thread; their ratios decide.
+"""Seconds of a factorization per operation and per entry, and of a solve per entry and column, as
+measured on one thread.
 """
 
 
@@ -45,26 +46,25 @@ class Order(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Of the factorization."""
+        """Estimated seconds of the factorization."""
         return PER_OPERATION * self.operations + PER_ENTRY * self.entries
 
     @property
     def solve_seconds(self) -> float:
-        """Of a solve, for every column."""
+        """Estimated seconds of a solve for one column."""
         return PER_SOLVE * self.entries
 
 
 def factorization_cost(A: scipy.sparse.csr_array, seconds: float = np.inf) -> Order:
-    """Return an order of elimination with its cost; counting ends where it takes that long."""
+    """Return an order of elimination with its cost; counting stops at that many seconds."""
     return elimination_order(A, seconds / PER_OPERATION)
 
 
 def elimination_order(A: scipy.sparse.csr_array, most: float = np.inf) -> Order:
-    """Return a good order of elimination for a matrix with a symmetric pattern, diagonal included.
+    """Return a fill-reducing order for a matrix with a symmetric pattern, diagonal included.
 
-    Beyond ``most`` operations it is not looked for any further, and a part of them is counted.
-    Rows with the same entries, as those of a stalk, stay together, so that a sheaf is as quick to
-    look at as its graph.
+    The search and the count stop at ``most`` operations. Rows with the same pattern, as those of a
+    stalk, are ordered as one vertex.
     """
     starts, Q = quotient(A)
     widths = np.diff(starts)
@@ -81,11 +81,11 @@ def order_of_graph(
     worth: float,
     most: float = np.inf,
 ) -> Order:
-    """Return vertices in a good order of elimination; each stands for widths[v] rows.
+    """Return vertices in a fill-reducing order; vertex v represents widths[v] rows.
 
-    ``graph``: indptr and indices, int64, without loops. Leaves and chains go first, and the better
-    order of nested dissection and minimum degree follows; the latter is tried where the former
-    takes more than ``worth`` operations for each vertex.
+    ``graph``: indptr and indices, int64, without loops. Leaves and chains come first, then the
+    better of nested dissection and minimum degree; the latter is tried if the former takes more
+    than ``worth`` operations per vertex.
     """
     indptr, indices = graph
     n, most = len(widths), float(min(most, MOST))
@@ -111,7 +111,7 @@ def order_of_graph(
 
 
 def quotient(A: scipy.sparse.csr_array) -> tuple[np.ndarray, scipy.sparse.csr_array]:
-    """Return where runs of rows with the same entries begin, and the pattern of these runs."""
+    """Return the starts of runs of rows with one pattern, and the pattern of these runs."""
     A = scipy.sparse.csr_array((np.ones(A.nnz), A.indices, A.indptr), shape=A.shape)
     A.sort_indices()
     begins = np.zeros(A.shape[0], bool)
@@ -121,7 +121,7 @@ def quotient(A: scipy.sparse.csr_array) -> tuple[np.ndarray, scipy.sparse.csr_ar
 
 
 def _minimum_degree(indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Return vertices in that order; a factorization that keeps nothing finds it."""
+    """Return vertices in minimum degree order, from an incomplete factorization."""
     n = len(indptr) - 1
     A = scipy.sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=(n, n))
     dominant = scipy.sparse.csc_array(A + 2 * n * scipy.sparse.eye_array(n))

@@ -1,8 +1,7 @@
-"""Which vertex belongs to which cluster.
+"""Partitions of the vertices into clusters.
 
-A :class:`Partition` is labels, one for each vertex, of clusters that are never empty;
-:func:`select` finds one whose clusters are connected, strongly linked inside and of about the same
-weight:
+A :class:`Partition` holds a label for each vertex; no cluster is empty. :func:`select` finds one
+whose clusters are connected, densely linked inside and of about equal weight:
 
 >>> import networkx as nx
 >>> import sheafcoarsen as sc
@@ -12,8 +11,8 @@ Partition(n_vertices=16, n_clusters=4, sizes 4 .. 4)
 >>> P.cluster(0)
 array([ 4,  5, 12, 13])
 
-Vertices weigh as much as their stalks have dimensions, and ``weights="sheaf"`` lets the maps say
-what is strong:
+A vertex weighs as much as the dimension of its stalk, and ``weights="sheaf"`` takes the weights of
+edges from the maps:
 
 >>> import numpy as np
 >>> F = sc.CellularSheaf.random(nx.path_graph(40), np.repeat([3, 1], 20), 1, seed=1)
@@ -26,17 +25,17 @@ The modules:
 ``_partition``
     The class, and what it can be made from.
 ``links``
-    What is partitioned: a weighted graph as neighbour lists, from a graph or from the maps.
+    The weighted graph to be partitioned, as neighbour lists.
 ``methods``
-    Balls, matching, spectral clustering, METIS. Each returns labels of about as many clusters as
-    requested.
+    Balls, matching, spectral clustering, METIS; each returns about the requested number of
+    clusters.
 ``repair``
-    Exactly as many clusters, connected ones; many small components packed together.
+    Connected clusters in exactly the requested number; small components are packed together.
 ``_select``
     ``select`` itself.
 ``clusters``
-    The index structure of every loop over clusters: which edges are internal to which cluster and
-    which cross between which pair, computed once for a graph and a partition.
+    The index structure of loops over clusters: internal edges of each cluster and crossing edges
+    of each pair, computed once for a graph and a partition.
 """
 
 from sheafcoarsen.partition._partition import Partition

@@ -1,4 +1,4 @@
-"""The container: a partition of the vertices into non-empty clusters."""
+"""The class ``Partition``: vertices sorted into non-empty clusters."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -89,7 +89,7 @@ def _split(
 
 
 STARVED = 4.0
-"""A component is starved where its clusters must be heavier than so many times the mean."""
+"""Weight of a cluster, relative to the mean, above which its component has too few clusters."""
 
 
 def pack_small_components(
@@ -100,10 +100,9 @@ def pack_small_components(
 ) -> np.ndarray:
     """Return labels of exactly ``n_clusters`` clusters, fewer than there are components.
 
-    Components lighter than the mean cluster are packed, each whole, heaviest first, into bins that
-    are clusters: as many as their weight asks for, at least one, and what clusters the vertices of
-    the other components cannot fill. ``cluster`` makes the rest, of the links among the others and
-    at least as many clusters as they have components.
+    Components lighter than the mean cluster are packed, undivided and heaviest first, into bins,
+    which are clusters. The number of bins is proportional to their weight, at least one, and large
+    enough that the other vertices suffice for the other clusters, which ``cluster`` computes.
     """
     weight = grouped_sums(component, links.sizes)
     mean = weight.sum() / n_clusters

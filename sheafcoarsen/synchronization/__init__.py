@@ -1,8 +1,8 @@
-r"""Poses from what was measured between them: rotations by modes, places by least squares.
+r"""Pose synchronization: rotations by the lowest modes, translations by least squares.
 
-A robot measures how it turned and moved from one pose to the next, and sometimes that it is back
-where it was. The rotations form a connection sheaf whose sections are the poses that agree with all
-measurements; noisy ones have no section, but the lowest modes are about one:
+A robot measures relative poses: from one pose to the next and, in loop closures, to earlier ones.
+The relative rotations form a connection sheaf whose global sections are the absolute rotations that
+agree with all measurements. Noisy measurements have no section; the lowest modes approximate one:
 
 >>> import numpy as np
 >>> import sheafcoarsen as sc
@@ -18,28 +18,27 @@ array([[0.  , 0.  ],
 >>> S.distances.round(2)  # the first side said 0.2 too much; all four share the error, and turn
 array([0.04, 0.04, 0.04, 0.04])
 
-Every connected component is in a frame of its own, which nothing measures. The files, in the order
-of the computation:
+Each connected component has a frame of its own, which no measurement determines. The modules, in
+the order of the computation:
 
 ``information``, ``_pose_graph``
     Information matrices and their means kappa and tau; the measurements, checked.
 ``connection``
-    A sheaf read as a connection, or an error that names the edge which is none.
+    Transports and weights of a sheaf; an error names the first edge that is not a connection's.
 ``lowest_frames``
-    The connection's Laplacian factored once for all blocks, and Lanczos with it, as far as
-    rotations need it.
+    The lowest modes of a connection by block Lanczos with a factorization of its Laplacian.
 ``frames``
-    Frames by the lowest modes or from an anchor, and the nearest rotations to them.
+    Frames by the lowest modes or from a fixed vertex, rounded to the nearest rotations.
 ``translations``
-    Places for given rotations, by least squares on the weighted graph.
+    Translations for given rotations, by least squares on the weighted graph.
 ``residuals``
-    How far every edge is off: angles, offsets, costs.
+    Angles, offsets and costs of every edge.
 ``linearization``, ``refinement``
-    The sheaf of small turns and moves; Gauss-Newton steps on it until the cost falls no more.
+    The sheaf of the linearized residuals; Gauss-Newton steps on it until the cost stagnates.
 ``reweighting``
-    A fit by sums of residuals instead of squares, which tells outliers.
+    A robust fit by sums of residuals instead of squares, which ranks outliers.
 ``result``, ``_synchronize``
-    What is returned; `synchronize`, which takes these steps one after the other.
+    The result, and `synchronize`, which runs these steps.
 """
 
 from sheafcoarsen.synchronization._pose_graph import PoseGraph, Sightings

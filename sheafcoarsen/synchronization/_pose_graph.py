@@ -1,4 +1,4 @@
-"""Poses and what was measured between them: rotations, translations, how far to trust each."""
+"""Pose graphs: measured relative rotations and translations with their weights."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.synchronization.information import concentrations
 
 AGREEMENT = 1e-6
-"""Relative difference up to which kappa and tau are those of the information matrices."""
+"""Largest relative difference between kappa, tau and the means of the information matrices."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sightings(ReadOnly):
-    """Landmarks seen from poses: places alone, without an orientation.
+    """Landmarks observed from poses: points without an orientation.
 
     A sighting (i, l) says that landmark l stands at t_i + R_i z, and has the cost
     tau norm(t_l - t_i - R_i z)^2.
@@ -199,7 +199,7 @@ class PoseGraph(ReadOnly):
             object.__setattr__(self, name, value)
 
     def _counted(self, edges: np.ndarray) -> int:
-        """Return the number of vertices, which the edges do not exceed."""
+        """Return the number of vertices, checked against the edges."""
         least = int(edges.max(initial=-1)) + 1
         if self.poses is not None and not (
             isinstance(self.poses, Sequence) and len(self.poses) == 2
@@ -221,7 +221,7 @@ class PoseGraph(ReadOnly):
     def _checked_information(
         self, m: int, dim: int, kappa: np.ndarray, tau: np.ndarray
     ) -> np.ndarray | None:
-        """Return the information matrices, of which kappa and tau are the means."""
+        """Return the information matrices, checked against kappa and tau."""
         if self.information is None:
             return None
         size = 3 if dim == 2 else 6
@@ -335,7 +335,7 @@ def _ends(name: str, value: npt.ArrayLike) -> np.ndarray:
 
 
 def _real_array(name: str, value: Any, shape: tuple[int | str, ...]) -> np.ndarray:
-    """Return a copy as finite float64 of that shape, in which a letter is any length."""
+    """Return a finite float64 copy, checked against a shape in which a letter is any length."""
     array = scalar_array(name, value)
     if array.dtype.kind == "c":
         raise TypeError(f"`{name}` must be real, got dtype {array.dtype}")
@@ -355,7 +355,7 @@ def _real_array(name: str, value: Any, shape: tuple[int | str, ...]) -> np.ndarr
 
 
 def _positive(name: str, value: Any, count: int) -> np.ndarray:
-    """Return ``count`` positive numbers; a single one serves for all."""
+    """Return ``count`` positive numbers; a single number is repeated."""
     if np.ndim(value) == 0:
         value = np.full(count, value)
     array = _real_array(name, value, (count,))
@@ -366,7 +366,7 @@ def _positive(name: str, value: Any, count: int) -> np.ndarray:
 
 
 def _check_rotations(name: str, matrices: np.ndarray) -> None:
-    """Refuse matrices that are not orthogonal to sqrt(eps), or that reflect."""
+    """Raise unless the matrices are rotations to sqrt(eps)."""
     d = matrices.shape[1]
     errors = np.abs(matrices.swapaxes(1, 2) @ matrices - np.eye(d)).max(axis=(1, 2), initial=0)
     bad = np.flatnonzero(~(errors <= np.sqrt(np.finfo(float).eps)))

@@ -1,4 +1,4 @@
-"""Rotations first, then places, then both together: the steps of synchronization."""
+"""Synchronization: rotations first, then translations, then both by Gauss-Newton."""
 
 import dataclasses
 from typing import Any, Literal, get_args
@@ -114,7 +114,7 @@ def synchronize(
 
 
 def _given_frames(start: npt.ArrayLike, connection: Connection) -> np.ndarray:
-    """Return frames (n, d, d) that are to be rounded: the transposes of rotations, or a cochain."""
+    """Return frames (n, d, d) to be rounded, given as rotations (transposed) or as a cochain."""
     n, d = connection.n_vertices, connection.dim
     frames = scalar_array("start", start)
     if frames.dtype.kind == "c" and connection.transports.dtype.kind != "c":
@@ -166,7 +166,7 @@ def result_at(
     rotations: np.ndarray,
     spots: np.ndarray | None,
 ) -> Synchronization:
-    """Return poses with every edge's disagreement and the cost; nothing about how they came."""
+    """Return the result at given poses: residuals of every edge and the cost."""
     graph = F if isinstance(F, PoseGraph) else None
     n, m = connection.n_vertices, len(connection.edges)
     angles = angles_of(edge_turns(connection, rotations))

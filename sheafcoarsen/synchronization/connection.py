@@ -1,4 +1,4 @@
-"""A sheaf read as a connection: the transport and the weight of every edge."""
+"""Connections: the transport and the weight of every edge of a sheaf."""
 
 import os
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from sheafcoarsen.synchronization._pose_graph import PoseGraph
 
 
 class Connection(NamedTuple):
-    """Transports between stalks of one dimension d, and the components that they join."""
+    """Transports between stalks of one dimension d, with the connected components."""
 
     n_vertices: int
     edges: np.ndarray  # (m, 2)
@@ -38,7 +38,7 @@ def read_connection(sheaf: CellularSheaf) -> Connection:
     """Return the transports of a sheaf whose maps are multiples of orthogonal matrices.
 
     Both maps of an edge must be the same multiple sqrt(w), to sqrt(eps). Then U = A* B / w for the
-    maps A at the tail and B at the head; an edge of weight 0 says nothing and joins nothing.
+    maps A at the tail and B at the head; edges of weight 0 are ignored.
     """
     d = _stalk_dimension(sheaf)
     tail = sheaf.tail_data.reshape(-1, d, d)
@@ -71,7 +71,7 @@ def read_connection(sheaf: CellularSheaf) -> Connection:
 
 
 def connection_from(F: CellularSheaf | PoseGraph) -> Connection:
-    """Return the transports and weights of what may be synchronized."""
+    """Return the connection of a sheaf or of a pose graph."""
     if isinstance(F, str | os.PathLike):
         raise TypeError(
             f"`F` must be a CellularSheaf or a PoseGraph, got {type(F).__name__}: "
@@ -87,7 +87,7 @@ def connection_from(F: CellularSheaf | PoseGraph) -> Connection:
 def _with_components(
     n_vertices: int, edges: np.ndarray, transports: np.ndarray, weights: np.ndarray
 ) -> Connection:
-    """Return a connection of arrays that fit together, with its components."""
+    """Return the connection of conforming arrays, with its components."""
     component = component_labels(n_vertices, edges[weights > 0])
     roots = np.unique(component, return_index=True)[1]
     reflects = (weights > 0) & (determinants(transports).real < 0)
@@ -108,7 +108,7 @@ def sheaf_of(connection: Connection) -> CellularSheaf:
 
 
 def determinants(matrices: np.ndarray) -> np.ndarray:
-    """Return the determinants of matrices (m, d, d); of small ones by their formula."""
+    """Return the determinants of matrices (m, d, d), by formula for d <= 3."""
     d = matrices.shape[1]
     rows = matrices.transpose(1, 2, 0)
     if d == 1:

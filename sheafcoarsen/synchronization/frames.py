@@ -1,4 +1,4 @@
-"""One frame per vertex that the edges agree on: by the lowest modes, or from one that is fixed."""
+"""Frames of least energy: the lowest modes, or with the identity at a fixed vertex."""
 
 import warnings
 
@@ -10,17 +10,17 @@ from sheafcoarsen.synchronization.connection import Connection, determinants, sh
 from sheafcoarsen.synchronization.lowest_frames import least_energy, lowest_frames
 
 ROUNDS = 8
-"""Newton's steps to a rotation: 3 or 4 for frames that nearly are one."""
+"""Largest number of Newton steps to the polar factor; frames near a rotation take 3 or 4."""
 
 STILL = 1e-9
-"""A step so small leaves less than rounding to the next."""
+"""Step length at which Newton's iteration has converged: the next step is below rounding."""
 
 
 def spectral_frames(connection: Connection, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return frames (n, d, d) by the d lowest modes of every component, and d + 1 eigenvalues.
 
-    They are those of the component with the smallest gap behind the d-th; inf stands for the gap of
-    a vertex without edges. Two vertices with one edge between them need no eigensolver.
+    The eigenvalues are those of the component with the smallest gap after the d-th; the gap of a
+    vertex without edges is inf. Two vertices with one edge between them need no eigensolver.
     """
     d = connection.dim
     frames = np.zeros((connection.n_vertices, d, d), connection.transports.dtype)
@@ -104,8 +104,8 @@ def anchored_frames(connection: Connection) -> np.ndarray:
 def nearest_rotations(frames: np.ndarray, connection: Connection) -> np.ndarray:
     """Return the nearest rotations to the transposed frames, identity at every root.
 
-    Where no transport of a component reflects, its frames are turned so that most of them do not
-    either, and rounded to SO(d); elsewhere to O(d) or U(d).
+    If no transport of a component reflects, its frames are reflected if most have negative
+    determinant, then rounded to SO(d); otherwise to O(d) or U(d).
     """
     component = connection.component
     signs = np.sign(determinants(frames).real)
@@ -129,8 +129,8 @@ def nearest_rotations(frames: np.ndarray, connection: Connection) -> np.ndarray:
 def polar_factors(matrices: np.ndarray) -> np.ndarray:
     """Return the orthogonal matrices nearest to real 2 x 2 and 3 x 3 ones, without an SVD.
 
-    By a formula in the plane, by Newton's iteration in space. NaN stands where that does not get
-    there quickly, and for other matrices.
+    By a formula in the plane, by Newton's iteration in space. NaN if that does not converge, and
+    for other matrices.
     """
     factors = np.full_like(matrices, np.nan)
     if matrices.dtype != np.float64 or matrices.shape[1] not in (2, 3):

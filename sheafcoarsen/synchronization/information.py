@@ -1,4 +1,4 @@
-"""One number for a rotation's information and one for a translation's, as SE-Sync has them."""
+"""Isotropic information: one concentration for rotations and one for translations (SE-Sync)."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from sheafcoarsen._support import eps_of, zero_level
 
 
 class Concentrations(NamedTuple):
-    """What the cost weighs an edge's residuals with, and which edges have no such numbers."""
+    """Concentrations kappa and tau of every edge, and the edges without them."""
 
     kappa: np.ndarray  # (m,) of rotations
     tau: np.ndarray  # (m,) of translations
@@ -37,7 +37,7 @@ def concentrations(information: np.ndarray, dim: int) -> Concentrations:
 
 
 def isotropic_information(kappa: np.ndarray, tau: np.ndarray, dim: int) -> np.ndarray:
-    """Return information matrices that have these concentrations and no direction of their own."""
+    """Return isotropic information matrices with given concentrations."""
     n_angles = 1 if dim == 2 else 3
     diagonal = np.empty((len(kappa), dim + n_angles))
     diagonal[:, :dim] = tau[:, None]
@@ -61,8 +61,8 @@ def harmonic_means(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _scaled(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return D^-1/2 B D^-1/2 with a unit diagonal, and which B are not positive definite.
 
-    Scaled, so that units in which the axes differ much do not look like a singular matrix. Where B
-    is not positive definite, the identity stands in its place.
+    Scaling keeps matrices whose axes have very different units from looking singular. The identity
+    replaces a B that is not positive definite.
     """
     k = blocks.shape[1]
     diagonal = np.einsum("eii->ei", blocks)

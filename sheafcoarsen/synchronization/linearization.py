@@ -1,8 +1,8 @@
-"""The pose sheaf: what small turns and moves of the poses do to the residuals of the edges.
+"""The pose sheaf: the residuals of edges linearized in the poses.
 
-A pose has the stalk (omega, v), a turn R exp(omega) and a move t + l R v in its own frame, l a unit
-of length: dimension 3 in the plane and 6 in space, 1 and 3 where only rotations count. A landmark
-has the stalk v. An edge has the residuals of its rotation and its translation, of the same
+A pose has the stalk (omega, v): a rotation R exp(omega) and a translation t + l R v in its own
+frame, l a unit of length: dimension 3 in the plane and 6 in space, 1 and 3 without translations. A
+landmark has the stalk v. An edge has the residuals of its rotation and its translation, of the same
 dimensions; a sighting that of its translation alone. The rotation's residual is sqrt(8 kappa) times
 the vector part sin(angle / 2) axis of the quaternion of U^T R_i^T R_j: its square is kappa norm(R_j
 - R_i U)_F^2.
@@ -20,7 +20,7 @@ QUARTER = np.array([[0.0, -1.0], [1.0, 0.0]])
 
 
 class PoseSheaf:
-    """Refills one sheaf with the derivatives of all residuals at given poses.
+    """A sheaf that is refilled with the derivatives of all residuals at given poses.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class PoseSheaf:
         self._sheaf: CellularSheaf | None = None
 
     def _unit_of_length(self, points: np.ndarray) -> float:
-        """Return the length of a move that weighs as much as a turn by one radian."""
+        """Return the length of a translation that weighs as much as a rotation by one radian."""
         moves = self.translation_roots.mean() if len(points) else 0.0
         if not moves > 0:
             return 1.0
@@ -115,7 +115,7 @@ class PoseSheaf:
         return turned, translations + self.length * np.concatenate([moves, marks])
 
     def _half_turns(self, rotations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return sin(angle / 2) axis and cos(angle / 2) of what each edge is turned by."""
+        """Return sin(angle / 2) axis and cos(angle / 2) of the residual rotation of each edge."""
         turns = edge_turns(self.connection, rotations)
         if self.dim == 2:
             half = np.arctan2(turns[:, 1, 0], turns[:, 0, 0]) / 2
@@ -143,7 +143,7 @@ class PoseSheaf:
             head[:, :a, :a] = half * (straight + bent)
 
     def _filled(self, tail: np.ndarray, head: np.ndarray) -> CellularSheaf:
-        """Return the sheaf with these maps: the first time of the whole graph, then refilled."""
+        """Return the sheaf with these maps, built at the first call and refilled later."""
         if self._sheaf is None:
             n, m, s = self.connection.n_vertices, len(self.connection.edges), len(self.sightings)
             dims = np.repeat([self.stalk, self.dim], [n, self.n_landmarks])

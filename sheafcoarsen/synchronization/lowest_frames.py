@@ -21,31 +21,31 @@ SMALLEST = 200
 """Dimension up to which `eigenmodes` decomposes a dense matrix, to rounding."""
 
 LARGEST_STALK = 3
-"""Dimension of stalks up to which blocks of ``WIDTH`` columns hold one mode more."""
+"""Largest stalk dimension: blocks of ``WIDTH`` columns hold d + 1 modes."""
 
 WIDTH = 4
 """Columns of a block of Lanczos vectors."""
 
 OPERATIONS = 2e10
-"""Operations of a factorization beyond which `eigenmodes` iterates instead."""
+"""Operations of a factorization above which `eigenmodes` is used instead."""
 
 SHIFT = 1e-10
-"""Added to the Laplacian, times its largest diagonal entry: beyond rounding, below all gaps."""
+"""Shift of the Laplacian, relative to its largest diagonal entry: above rounding, below gaps."""
 
 STEPS = 16
-"""Blocks of Lanczos vectors. Pose graphs take 5 to 10; where frames are hardly determined, more."""
+"""Largest number of Lanczos blocks: pose graphs take 5 to 10, ill-determined frames more."""
 
 FIRST_LOOK = 3
-"""Blocks before which it is not asked whether they are enough."""
+"""Blocks before the first test of convergence."""
 
 FRAME_ERROR = 1e-6
-"""Sine of the angle between the d modes found and the true ones, by their residuals."""
+"""Bound of the sine of the angle between computed and true modes, by their residuals."""
 
 GAP_ERROR = 2e-3
-"""Relative residual of the inverse's next mode: its eigenvalue's error is about the square."""
+"""Relative residual of the (d + 1)-th mode; the error of its eigenvalue is about the square."""
 
 DOUBT = 1e-3
-"""Relative difference of that eigenvalue and its inverse's beyond which the mode is improved."""
+"""Relative difference between that eigenvalue and its inverse's above which it is improved."""
 
 
 def factored(L: scipy.sparse.csr_array, shift: float) -> Factors | None:
@@ -80,9 +80,9 @@ def least_energy(
 def lowest_frames(connection: Connection, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
     """Return the d + 1 lowest eigenvalues of a connected real connection, and d orthonormal modes.
 
-    By block Lanczos with the inverse of the shifted Laplacian, as far as rotations need it. None
-    for small, complex or large-stalked connections, where factors are too large, or if it does not
-    get there. Rotations of the plane are complex numbers: two modes are one and i times it.
+    By block Lanczos with the inverse of the shifted Laplacian, to the accuracy that rotations need.
+    None for small or complex connections, for large stalks, if factors are too large, or if it does
+    not converge. Rotations of the plane are complex numbers: a mode z gives two, z and i z.
     """
     n, d = connection.n_vertices, connection.dim
     if n * d <= SMALLEST or d > LARGEST_STALK or connection.transports.dtype.kind == "c":
@@ -100,7 +100,7 @@ def lowest_frames(connection: Connection, seed: int) -> tuple[np.ndarray, np.nda
 
 
 def _lowest(connection: Connection, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return that many eigenvalues and modes, of complex numbers for the plane."""
+    """Return d + 1 eigenvalues and d modes, complex ones for the plane."""
     n, d = connection.n_vertices, connection.dim
     sheaf = sheaf_of(connection)
     L = laplacian(sheaf)
@@ -121,7 +121,7 @@ def _lowest(connection: Connection, seed: int) -> tuple[np.ndarray, np.ndarray] 
     frames = modes @ turn[:, :d]
     shifted = values[d] + shift
     if abs(shifted - 1 / inverse) > DOUBT * shifted:
-        # large eigenvalues, which the inverse hardly shows, may be in the last mode
+        # the last mode may have components of large eigenvalues, which the inverse damps
         last = factors.solve(modes @ turn[:, d : d + 1])
         for _ in range(2):
             last /= np.linalg.norm(last)
@@ -134,9 +134,9 @@ def _lowest(connection: Connection, seed: int) -> tuple[np.ndarray, np.ndarray] 
 def _lanczos(
     solve: Callable[[np.ndarray], np.ndarray], start: np.ndarray, wanted: int
 ) -> tuple[np.ndarray, float] | None:
-    """Return so many modes of the largest eigenvalues of the inverse, and the last of these.
+    """Return the modes of the largest eigenvalues of the inverse, and the last eigenvalue.
 
-    None if they take too long. The last mode may be rougher than the others.
+    None if they do not converge. The last mode may be less accurate than the others.
     """
     size, width = start.shape
     basis = np.empty((size, width * (STEPS + 1)), start.dtype, order="F")
@@ -146,7 +146,7 @@ def _lanczos(
         hi = lo + width
         old, near = basis[:, :hi], slice(max(lo - width, 0), hi)
         new = solve(basis[:, lo:hi])
-        inside = _products(basis[:, near], new)  # what is not near is zero but for rounding
+        inside = _products(basis[:, near], new)  # zero up to rounding with older blocks
         new, first = _orthonormal(new - basis[:, near] @ inside)
         again = _products(old, new)
         new, second = _orthonormal(new - old @ again)
@@ -167,14 +167,14 @@ def _lanczos(
 
 
 def _products(basis: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return basis* columns, without a conjugate of the basis."""
+    """Return basis* columns without conjugating the large basis."""
     return (columns.conj().T @ basis).conj().T
 
 
 def _orthonormal(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return Q and R of a tall matrix, by the Cholesky factor of its Gram matrix if it has one."""
+    """Return Q and R of a tall matrix, by Cholesky of its Gram matrix if that is definite."""
     try:
         R = np.linalg.cholesky(columns.conj().T @ columns).conj().T
-    except np.linalg.LinAlgError:  # nearly the same column, again and again
+    except np.linalg.LinAlgError:  # nearly dependent columns
         return np.linalg.qr(columns)
     return columns @ np.linalg.inv(R), R

@@ -1,4 +1,4 @@
-"""Gauss-Newton: poses improved until the cost no longer falls."""
+"""Gauss-Newton refinement of poses."""
 
 from typing import NamedTuple
 
@@ -9,22 +9,22 @@ from sheafcoarsen.solve import Solver
 from sheafcoarsen.synchronization.linearization import PoseSheaf
 
 MOST_STEPS = 100
-"""Steps after which it ends whatever happens."""
+"""Largest number of steps."""
 
 ENOUGH = 1e-9
-"""Share of the cost that must still be there to gain for another step to be taken.
+"""Expected further decrease, relative to the cost, below which refinement has converged.
 
-Judged by the last two steps: the gains fall about like a geometric series.
+Extrapolated from the last two steps, whose decreases are about geometric.
 """
 
 HALVINGS = 20
-"""How often a step that would raise the cost is halved."""
+"""Largest number of halvings of a step that would raise the cost."""
 
 SUFFICIENT = 1e-4
-"""Share of the gain that the linear model promises which is taken for a gain."""
+"""Least decrease of the cost relative to that of the linear model (Armijo)."""
 
 TOLERANCE = 1e-6
-"""Of the linear solver: a step need not be exact."""
+"""Tolerance of the linear solver; a step need not be exact."""
 
 
 class Refined(NamedTuple):
@@ -42,10 +42,10 @@ def refine_poses(
     translations: np.ndarray | None,
     roots: np.ndarray,
 ) -> Refined:
-    """Return poses of lower cost near the given ones; those of the roots stay where they are.
+    """Return poses of lower cost near the given ones; the poses of the roots are fixed.
 
     Every step solves the least-squares problem min norm(delta x - r) of the pose sheaf, refilled at
-    the present poses, and is halved until the cost falls: it never rises.
+    the current poses, and is halved until the cost decreases.
     """
     sheaf, r = problem.at(rotations, translations)
     cost = float(r @ r)

@@ -1,4 +1,4 @@
-"""How far poses are from what was measured, edge by edge, and what that costs."""
+"""Residuals and costs of poses, edge by edge."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ def edge_turns(connection: Connection, rotations: np.ndarray) -> np.ndarray:
 
 
 def angles_of(turns: np.ndarray) -> np.ndarray:
-    """Return the largest angle by which a direction is turned, 0 .. pi, for (m, d, d) matrices."""
+    """Return the largest rotation angle, 0 .. pi, of matrices (m, d, d)."""
     d = turns.shape[1]
     proper = determinants(turns).real > 0
     if turns.dtype.kind != "c" and d in (2, 3):

@@ -1,4 +1,4 @@
-"""What synchronization found: poses, and every edge's disagreement with them."""
+"""The result of synchronization: poses, and the residuals of every edge."""
 
 from dataclasses import dataclass
 
@@ -12,22 +12,22 @@ from sheafcoarsen.synchronization.reweighting import robust_costs
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Synchronization(ReadOnly):
-    """Poses that agree with measured relative ones; :func:`synchronize` computes them.
+    """Absolute poses fitted to measured relative poses; :func:`synchronize` computes them.
 
-    Every connected component is in a frame of its own: its first vertex has the identity as
-    rotation and stands at the origin.
+    Each connected component has a frame of its own: its first vertex has the identity as rotation
+    and is at the origin.
 
     Attributes
     ----------
     rotations : ndarray, shape (n, d, d)
         R_i; R_j is about R_i R_ij for an edge (i, j).
     translations : ndarray, shape (n, d), or None
-        t_i; None where a sheaf was given, which holds no translations.
+        t_i; None if a sheaf was given, which has no translations.
     landmarks : ndarray, shape (L, d), or None
     edges : ndarray of int, shape (m, 2)
     angles : ndarray, shape (m,)
-        By how much R_i R_ij differs from R_j, in radians, 0 .. pi. (For other stalks than those of
-        the plane and space: the largest angle by which a direction is turned.)
+        Rotation angle between R_i R_ij and R_j in radians, 0 .. pi. (For d > 3 the largest of its
+        rotation angles.)
     distances : ndarray, shape (m,), or None
         norm(t_j - t_i - R_i t_ij), in the units of the translations.
     edge_costs : ndarray, shape (m,)
@@ -36,17 +36,17 @@ class Synchronization(ReadOnly):
         Their sum, and that of the sightings of landmarks: the cost of SE-Sync.
     gap : float or None
         The (d + 1)-th lowest eigenvalue of the connection minus the d-th, the smallest over
-        components: errors of the measurements that are small beside it hardly move the frames. None
-        where no modes were computed; inf where there is nothing to synchronize.
+        components: measurement errors much smaller than it hardly change the frames. None if no
+        modes were computed; inf if there are no edges.
     eigenvalues : ndarray, shape (d + 1,), or None
-        The lowest ones of the component with that gap, the last to about five digits; the first d
-        are 0 for consistent rotations.
+        The lowest eigenvalues of the component with that gap, the last to about five digits; the
+        first d are 0 for consistent rotations.
     component : ndarray of int, shape (n,)
         The connected component of every vertex.
     costs : ndarray
         The cost before refinement and after each of its steps; it never rises.
     converged : bool
-        Whether the last step gained next to nothing; True without refinement.
+        Whether refinement converged; True without refinement.
     method : str
     group : str
         "SO(2)", "SO(3)", ..., or "O(d)" and "U(d)" where transports reflect or are complex.
@@ -94,15 +94,14 @@ class Synchronization(ReadOnly):
 
     @property
     def n_components(self) -> int:
-        """Number of connected components, each of which has a frame of its own."""
+        """Number of connected components, each with a frame of its own."""
         return int(self.component.max(initial=-1)) + 1
 
     def outliers(self) -> np.ndarray:
-        """Return all edges, those first that fit the others worst.
+        """Return all edges, ranked by how badly they fit the others, the worst first.
 
-        By their costs in a robust fit, which begins at these poses: least squares would spread the
-        error of an outlier over all edges of its cycles, and rank some of those before it. An edge
-        that lies on no cycle fits whatever it says.
+        By their costs in a robust fit that starts at these poses: least squares would spread the
+        error of an outlier over all edges of its cycles. An edge on no cycle always fits.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Which edges fit the others worst, by a fit that outliers do not pull along."""
+"""Robust fit of poses by iteratively reweighted least squares, to rank outliers."""
 
 import numpy as np
 
@@ -10,22 +10,22 @@ from sheafcoarsen.synchronization.residuals import offsets_of, rotation_costs
 from sheafcoarsen.synchronization.translations import measured_points, place_roots, places
 
 ROUNDS = 10
-"""Reweighted fits. Measured on planted outliers: five rank nearly as well, twenty no better."""
+"""Number of reweighted fits; on planted outliers 5 rank nearly as well, 20 no better."""
 
 SMALLEST = 1e-3
-"""Share of the largest residual below which a residual no longer adds to an edge's weight."""
+"""Residual relative to the largest below which the weight of an edge no longer grows."""
 
 
 def robust_costs(
     measurements: CellularSheaf | PoseGraph, rotations: np.ndarray, translations: np.ndarray | None
 ) -> np.ndarray:
-    """Return the costs (m,) of edges where sums of residuals are about least, not of squares.
+    """Return the costs (m,) of edges at poses that approximately minimize the sum of residuals.
 
     Least squares spreads the error of an outlier over all edges of its cycles. Here rotations and
-    places are fitted again and again, every edge weighted by the inverse of the residual that it
-    had; a rotation by that of its edge's translation, too, since both are seldom wrong alone.
+    translations are refitted with every edge weighted by the inverse of its last residual. A
+    rotation is also weighted by the residual of its translation: outliers usually have both wrong.
 
-    ``translations`` are those of poses and landmarks, None where only rotations are measured.
+    ``translations`` are those of poses and landmarks, None if only rotations are measured.
     """
     graph = measurements if isinstance(measurements, PoseGraph) else None
     connection = connection_from(measurements)
@@ -51,7 +51,7 @@ def _costs(
     rotations: np.ndarray,
     translations: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return what rotations cost, edge by edge, and translations, sightings behind the edges."""
+    """Return the costs of rotations and of translations, edges before sightings."""
     turns = rotation_costs(connection, rotations)
     if graph is None or translations is None:
         return turns, None
@@ -61,7 +61,7 @@ def _costs(
 
 
 def _trust(costs: np.ndarray) -> np.ndarray:
-    """Return the inverse residuals, the largest 1."""
+    """Return the inverse residuals, scaled to the maximum 1."""
     largest = costs.max(initial=0.0)
     if largest == 0:
         return np.ones(len(costs))

@@ -1,4 +1,4 @@
-"""Places of poses and landmarks whose rotations are known: a linear least-squares problem."""
+"""Translations of poses and landmarks for given rotations: linear least squares."""
 
 import numpy as np
 
@@ -10,11 +10,10 @@ from sheafcoarsen.synchronization.lowest_frames import least_energy
 def places(
     graph: PoseGraph, rotations: np.ndarray, roots: np.ndarray, trust: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the best t for these rotations, poses first and then landmarks, 0 at the roots.
+    """Return the translations of poses, then landmarks, for given rotations; 0 at the roots.
 
-    It minimizes sum of tau norm(t_j - t_i - R_i t_ij)^2. In every coordinate that is the weighted
-    graph's least-squares problem, so the d coordinates are its right sides. ``trust`` multiplies
-    tau.
+    They minimize the sum of tau norm(t_j - t_i - R_i t_ij)^2: for each of the d coordinates a
+    least-squares problem on the weighted graph. ``trust`` multiplies tau.
     """
     ends, points, tau = measured_points(graph)
     tau = tau if trust is None else tau * trust
@@ -27,7 +26,7 @@ def places(
 
 
 def measured_points(graph: PoseGraph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return edges, points and tau of measurements and sightings; landmarks come after poses."""
+    """Return edges, points and tau of measurements, then sightings; landmarks follow poses."""
     if graph.sightings is None:
         return graph.edges, graph.translations, np.asarray(graph.tau)
     sighted = graph.sightings.edges + np.array([0, graph.n_vertices])
@@ -45,6 +44,6 @@ def vertex_count(graph: PoseGraph) -> int:
 
 
 def place_roots(graph: PoseGraph) -> np.ndarray:
-    """Return the first vertex of every component that measurements and sightings join."""
+    """Return the first vertex of every component, connected by measurements and sightings."""
     component = component_labels(vertex_count(graph), measured_points(graph)[0])
     return np.unique(component, return_index=True)[1]
