@@ -18,8 +18,17 @@ from sheafcoarsen.solve.block_matrix import complex_columns, real_columns
 FRESH = 10
 """Steps after which the Gram matrices are recomputed."""
 
-DEPENDENT = 1e-10
-"""Relative eigenvalue of a scaled Gram matrix at or below which a direction is dropped."""
+HARM = 100
+"""Growth of the residuals over their minimum above which the best pairs are returned.
+
+Smaller growth is normal while Ritz values still decrease.
+"""
+
+DEPENDENT = 1e-6
+"""Relative eigenvalue of a scaled Gram matrix at or below which a direction is dropped.
+
+With 1e-10 a tenth of multiplets that k splits, at tol = 1e-12, got spurious Ritz values.
+"""
 
 HIDDEN = 1e-10
 """Squared norm of a unit step orthogonal to X below which the direction is dropped as rounding."""
@@ -86,7 +95,8 @@ def lowest_pairs(
     values, X = _fresh(apply, weigh, X, X, ritz)
     m = X.shape[2]
     P, known = X[..., :0], _unit(values, lanes)
-    mark, since, step = np.inf, 0, 0
+    best, mark, since, step = np.inf, np.inf, 0, 0
+    kept, spare = Pairs(values, X, np.full(m, np.inf), 0), []
     while True:
         R, BX = apply(X), weigh(X)
         residuals = _subtract(R, BX, values)
@@ -97,10 +107,13 @@ def lowest_pairs(
         since += 1
         if worst < stalled[1] * mark:
             mark, since = worst, 0
+        if worst < best:  # near rounding further steps may do harm
+            spare = [] if kept.vectors is X else [kept.vectors]
+            best, kept = worst, Pairs(values, X, residuals, step)
         active = np.flatnonzero(sizes > aim)
         done = worst <= aim and (step >= steps[0] or not active.size)
         if done or step == steps[1] or since > stalled[0]:
-            return ended(Pairs(values, X, residuals, step))
+            return ended(kept if worst > HARM * best else Pairs(values, X, residuals, step))
         if len(active) < m:
             R = np.ascontiguousarray(R[..., active])
         W = precondition(R)
@@ -113,7 +126,12 @@ def lowest_pairs(
             P, known, m = X[..., :0], _unit(values, lanes), X.shape[2]
             continue
         E = np.hstack([C, _directions(C, GB, active)])
-        P = _combined((X, W, P), E, X)
+        following = X
+        if X is kept.vectors:
+            fits = spare and spare[0].shape == X.shape  # columns may have been lost
+            following = spare.pop() if fits else np.empty_like(X)
+        P = _combined((X, W, P), E, following)
+        X = following
         if step % FRESH == 0:
             values, X = _fresh(apply, weigh, X, X, ritz)
             m = X.shape[2]
@@ -280,15 +298,18 @@ def graded_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, np.
 
 
 def _inverse_factor(G: np.ndarray) -> np.ndarray | None:
-    """Return T triangular with T* G T = I, None if G is not positive definite to rounding.
+    """Return T triangular with T* G T = I, or None.
 
-    A triangular T does not mix small columns with large ones.
+    None if G, of unit diagonal, may have an eigenvalue below ``DEPENDENT`` times the largest. A
+    triangular T does not mix small columns with large ones.
     """
     try:
         factor = np.linalg.cholesky(G)
     except np.linalg.LinAlgError:
         return None
-    return scipy.linalg.solve_triangular(factor, np.eye(len(G)), lower=True).conj().T
+    T = scipy.linalg.solve_triangular(factor, np.eye(len(G)), lower=True).conj().T
+    # the least eigenvalue is >= 1 / norm(T)^2, the largest <= the trace
+    return T if np.linalg.norm(T) ** 2 * len(G) < 1 / DEPENDENT else None
 
 
 def _ritz_orthogonal(

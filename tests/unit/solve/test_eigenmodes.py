@@ -61,6 +61,18 @@ def test_vertices_of_different_mass(method):
     assert np.abs(error).max() <= 1e-7 * unit**2
 
 
+@pytest.mark.parametrize("method", METHODS[1:])
+@pytest.mark.parametrize(
+    ("graph", "d", "k", "seed"),
+    [(nx.cycle_graph(60), 1, 11, 113), (nx.hypercube_graph(6), 3, 8, 100)],
+)
+def test_split_multiplets_converge_to_residuals_near_rounding(graph, d, k, seed, method):
+    F = CellularSheaf.constant(nx.convert_node_labels_to_integers(graph), d)
+    E = sc.eigenmodes(F, k, method=method, tol=1e-12, seed=seed)
+    values = np.linalg.eigvalsh(nx.laplacian_matrix(graph).toarray().astype(float))
+    assert np.abs(E.values - np.repeat(values, d)[:k]).max() <= 1e-12 * values[-1]
+
+
 def heavy_reference(F: CellularSheaf, mass: np.ndarray, k: int) -> np.ndarray:
     """Return the k lowest eigenvalues, each to rounding: the largest of the inverse of L."""
     delta = sc.coboundary(F).toarray()

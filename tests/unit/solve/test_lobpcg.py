@@ -128,3 +128,20 @@ def test_columns_beyond_the_wanted_ones_get_the_least_number_of_steps():
     ]
     assert [each.steps for each in found] == [0, 7]
     assert abs(found[1].values[2] - values[2]) < 0.3 * abs(found[0].values[2] - values[2])
+
+
+@pytest.mark.parametrize("mass", [None, np.diag(np.linspace(0.5, 2, 60))])
+def test_the_best_pairs_are_returned_where_later_steps_do_harm(mass):
+    """From the sixteenth product on A X is not what it was, as where rounding takes over."""
+    A, _ = problem()
+    calls = [0]
+
+    def apply(X):
+        calls[0] += 1
+        return A @ X + (calls[0] > 16) * RNG.standard_normal(X.shape)
+
+    X = scipy.linalg.eigh(A, mass)[1][:, :5] + 1e-3 * RNG.standard_normal((60, 5))
+    found = lowest_pairs(apply, lambda R: R, X, 3, 0.0, mass=mass, steps=(0, 40))
+    B = np.eye(60) if mass is None else mass
+    residuals = np.linalg.norm(A @ found.vectors - B @ found.vectors * found.values, axis=0)
+    assert residuals[:3].max() <= 1e-2
