@@ -14,9 +14,6 @@ from sheafcoarsen.sheaf import CellularSheaf
 LARGEST = 10_000
 """Size of delta delta* or delta* delta up to which it is factored densely."""
 
-EVEN = 1e-3
-"""Smallest row or column beside the largest, from which none of them is rounding."""
-
 CLEAR = 1e-7
 """Smallest eigenvalue of the one with unit diagonal, as estimated, from which rank is clear.
 
@@ -35,7 +32,7 @@ BLOCK = 64
 """Reflections that LAPACK applies at a time."""
 
 STEPS = 8
-"""Of inverse iteration for the smallest eigenvalue, which is reported only."""
+"""Of inverse iteration for the smallest eigenvalue."""
 
 
 class FullRank(NamedTuple):
@@ -75,7 +72,7 @@ def sections_of_full_rank(sheaf: CellularSheaf) -> FullRank | None:
     if 0 in D.shape or min(rows, columns) > LARGEST:
         return None
     sizes = np.sqrt(np.asarray((abs(D) ** 2).sum(axis=int(rows <= columns))).reshape(-1))
-    if sizes.min() <= EVEN * sizes.max():
+    if sizes.min() == 0:
         return None
     scale = scipy.sparse.diags_array(1 / sizes)
     D = scipy.sparse.csr_array(scale @ D if rows <= columns else D @ scale)
@@ -84,18 +81,14 @@ def sections_of_full_rank(sheaf: CellularSheaf) -> FullRank | None:
     if K.shape[0] > LOOKED_AT_ABOVE and not _looks_regular(K):
         return None
     K = K.toarray(order="F")
-    norm = float(np.abs(K).sum(axis=0).max())
     try:
         factor = scipy.linalg.cholesky(K, lower=True, overwrite_a=True, check_finite=False)
     except np.linalg.LinAlgError:
         return None
-    (estimate,) = scipy.linalg.get_lapack_funcs(("pocon",), (factor,))
-    rcond, info = estimate(factor, norm, uplo="L")
-    if info != 0 or rcond * norm < CLEAR:
+    smallest = _smallest(factor)
+    if smallest**2 < CLEAR:
         return None
-    rng = np.random.default_rng(0)
-    smallest = _smallest(factor, rng) * float(sizes.min())
-    return FullRank(adjoint[:, : min(rows, columns)], smallest)
+    return FullRank(adjoint[:, : min(rows, columns)], smallest * float(sizes.min()))
 
 
 def orthogonal_complement(A: np.ndarray) -> np.ndarray:
@@ -148,9 +141,9 @@ def orthonormal_columns(X: np.ndarray) -> np.ndarray:
     return np.linalg.qr(X)[0]
 
 
-def _smallest(factor: np.ndarray, rng: np.random.Generator) -> float:
+def _smallest(factor: np.ndarray) -> float:
     """Return about the root of the smallest eigenvalue of L L*, by inverse iteration."""
-    x = rng.standard_normal(len(factor)).astype(factor.dtype)
+    x = np.random.default_rng(0).standard_normal(len(factor)).astype(factor.dtype)
     size = 1.0
     for _ in range(STEPS):
         x = scipy.linalg.cho_solve((factor, True), x / np.linalg.norm(x), check_finite=False)

@@ -7,7 +7,7 @@ import pytest
 from sheafcoarsen import CellularSheaf, Partition
 from sheafcoarsen._kernels.sections import Ragged
 from sheafcoarsen.partition import clusters_of
-from sheafcoarsen.sections.blocks import block_columns, check_status, room_for
+from sheafcoarsen.sections.equilibration import block_columns, check_status, room_for
 
 
 def test_columns_are_those_of_the_blocks_from_the_first_asked_for():

@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 
 import sheafcoarsen as sc
-from sheafcoarsen.sections import clustering, sizes
+from sheafcoarsen.sections import clustering
 
 
 def test_every_component_has_a_cluster_beyond_those_that_sizes_ask_for():
@@ -30,7 +30,7 @@ def test_clusters_of_meshes_are_those_of_select():
 
 
 def test_a_heap_is_cut_down_to_what_is_allowed(monkeypatch):
-    monkeypatch.setattr(sizes, "LAST", 20)
+    monkeypatch.setattr(clustering, "LAST", 20)
     F = sc.CellularSheaf.constant(nx.star_graph(99), dim=2)
     labels = np.repeat([0, 1], 50)
     partition, is_cut = clustering.cut_heaps(F, sc.Partition(labels), 60)

@@ -76,9 +76,9 @@ def test_columns_are_made_orthonormal(condition):
 @pytest.mark.parametrize("condition", [1.0, 1e6])
 def test_where_coarsening_stalls(monkeypatch, condition, entries):
     monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_ENTRIES", entries)
-    monkeypatch.setattr("sheafcoarsen.sections.sizes.LAST", 100)
-    monkeypatch.setattr("sheafcoarsen.sections.sizes.VERTICES", 2)
-    monkeypatch.setattr("sheafcoarsen.sections.sizes.DIMENSION", 6)
+    monkeypatch.setattr("sheafcoarsen.sections.clustering.LAST", 100)
+    monkeypatch.setattr("sheafcoarsen.sections.clustering.VERTICES", 2)
+    monkeypatch.setattr("sheafcoarsen.sections.clustering.DIMENSION", 6)
     calls = []
     real = full_rank.sections_of_full_rank
 

@@ -6,7 +6,7 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen.sections import _global_sections, clustering, hubs, reduction, sizes
+from sheafcoarsen.sections import _global_sections, clustering, hubs, reduction
 from tests.support import reference
 from tests.support.helpers import assert_residual, dense_kernel, eps_of, same_subspace
 from tests.unit.sections.test_global_sections import check_basis
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("no_forests")
 def small(monkeypatch):
     """Hubs of a few dozen leaves are heavy."""
     for name, value in (("VERTICES", 10), ("DIMENSION", 30), ("LAST", 30)):
-        monkeypatch.setattr(sizes, name, value)
+        monkeypatch.setattr(clustering, name, value)
 
 
 def two_hubs():

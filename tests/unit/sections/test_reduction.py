@@ -16,8 +16,8 @@ def test_stalling_is_met_by_larger_clusters_and_ends(monkeypatch):
     monkeypatch.setattr(
         "sheafcoarsen.sections._global_sections.sections_of_full_rank", lambda F: None
     )
-    monkeypatch.setattr("sheafcoarsen.sections.sizes.VERTICES", 1)
-    monkeypatch.setattr("sheafcoarsen.sections.sizes.LAST", 10)
+    monkeypatch.setattr("sheafcoarsen.sections.clustering.VERTICES", 1)
+    monkeypatch.setattr("sheafcoarsen.sections.clustering.LAST", 10)
     F = sc.CellularSheaf.constant(nx.path_graph(60))
     S = sc.global_sections(F)
     assert S.h0 == 1
@@ -27,8 +27,8 @@ def test_stalling_is_met_by_larger_clusters_and_ends(monkeypatch):
 
 @pytest.mark.usefixtures("no_forests")
 def test_a_clear_error_where_coarsening_gets_nowhere(monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.sections.sizes.LAST", 1)
-    monkeypatch.setattr("sheafcoarsen.sections.sizes.LARGEST_LAST", 1)
+    monkeypatch.setattr("sheafcoarsen.sections.clustering.LAST", 1)
+    monkeypatch.setattr("sheafcoarsen.sections.clustering.LARGEST_LAST", 1)
     monkeypatch.setattr(
         "sheafcoarsen.sections.clustering.cluster_count", lambda sheaf, growth: sheaf.n_vertices
     )
@@ -41,8 +41,8 @@ def test_a_clear_error_where_coarsening_gets_nowhere(monkeypatch):
 
 @pytest.mark.usefixtures("no_forests")
 def test_a_clear_error_for_a_stalk_that_is_too_large(monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.sections.sizes.LAST", 20)
-    monkeypatch.setattr("sheafcoarsen.sections.sizes.LARGEST_LAST", 30)
+    monkeypatch.setattr("sheafcoarsen.sections.clustering.LAST", 20)
+    monkeypatch.setattr("sheafcoarsen.sections.clustering.LARGEST_LAST", 30)
     with pytest.raises(
         np.linalg.LinAlgError, match="a cluster of dimension 40 would .* it is a single stalk"
     ):

@@ -6,7 +6,7 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen.sections import _global_sections, clustering, sizes
+from sheafcoarsen.sections import _global_sections, clustering
 
 
 def test_levels_end_at_the_size_of_the_last():
@@ -14,15 +14,15 @@ def test_levels_end_at_the_size_of_the_last():
     S = sc.global_sections(F)
     assert S.levels[0] == 648
     assert len(S.levels) == 2
-    assert S.levels[1] <= sizes.LAST
+    assert S.levels[1] <= clustering.LAST
     small = sc.gallery.bundle(nx.path_graph(200), 2, seed=0)
-    assert sc.global_sections(small).levels == (sizes.LAST,)
+    assert sc.global_sections(small).levels == (clustering.LAST,)
 
 
 @pytest.mark.parametrize("dim", [1, 3, 6])
 def test_clusters_have_about_forty_vertices_or_120_dimensions(dim):
     F = sc.CellularSheaf.constant(nx.grid_2d_graph(40, 40), dim=dim)
-    mean = min(sizes.VERTICES, sizes.DIMENSION / dim)
+    mean = min(clustering.VERTICES, clustering.DIMENSION / dim)
     for growth in (1, 2):
         count = clustering.cluster_count(F, growth)
         assert abs(1600 / count - growth * mean) < 1
@@ -33,13 +33,13 @@ def test_clusters_have_about_forty_vertices_or_120_dimensions(dim):
 
 def test_what_is_decomposed_densely_is_bounded(monkeypatch):
     monkeypatch.setattr(_global_sections, "sections_of_full_rank", lambda sheaf: None)
-    monkeypatch.setattr(sizes, "LAST", 10)
-    monkeypatch.setattr(sizes, "LARGEST_LAST", 19)
+    monkeypatch.setattr(clustering, "LAST", 10)
+    monkeypatch.setattr(clustering, "LARGEST_LAST", 19)
     F = sc.CellularSheaf.random(nx.random_regular_graph(4, 20, seed=1), 1, 1, seed=1)
     monkeypatch.setattr(clustering, "cluster_count", lambda sheaf, growth: sheaf.n_vertices)
     with pytest.raises(np.linalg.LinAlgError, match="no further than dimension 20, .* up to 19"):
         sc.global_sections(F)
-    monkeypatch.setattr(sizes, "LARGEST_LAST", 20)
+    monkeypatch.setattr(clustering, "LARGEST_LAST", 20)
     assert sc.global_sections(F).h0 == 0
 
 
