@@ -3,10 +3,11 @@
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse
 
 import sheafcoarsen as sc
-from sheafcoarsen.sections import full_rank
+from sheafcoarsen.sections import clustering, full_rank
 from sheafcoarsen.sections.full_rank import orthonormal_columns, sections_of_full_rank
 from tests.support import reference
 from tests.support.helpers import assert_residual
@@ -62,6 +63,19 @@ def test_what_is_not_clear_is_left_to_others(monkeypatch):
     assert sections_of_full_rank(sc.CellularSheaf.random(EXPANDER, 3, 2, seed=2)) is None
 
 
+def test_what_looks_nearly_singular_is_not_factored(monkeypatch):
+    """Smallest eigenvalues of 1e-6 and 1e-2 at sizes where factors take seconds."""
+    real, calls = scipy.linalg.cholesky, []
+    monkeypatch.setattr("scipy.linalg.cholesky", lambda *a, **k: calls.append(0) or real(*a, **k))
+    assert sections_of_full_rank(sc.CellularSheaf.constant(nx.path_graph(2100))) is None
+    assert not calls
+    star = sc.CellularSheaf(
+        [[k, k] for k in range(2100)], *np.ones((2, 2100, 1, 1)) * [[[[2]]], [[[1]]]]
+    )
+    assert sections_of_full_rank(star).shape == (2100, 0)
+    assert calls == [0]
+
+
 @pytest.mark.parametrize("condition", [1.0, 1e3, 1e6, 1e12])
 def test_columns_are_made_orthonormal(condition):
     rng = np.random.default_rng(3)
@@ -72,13 +86,21 @@ def test_columns_are_made_orthonormal(condition):
     assert_residual(Q @ Q.T - U @ U.T, condition, n=50)
 
 
+def test_a_level_too_large_to_be_factored_is_followed_by_another_look(monkeypatch):
+    for name, size in (("LAST", 100), ("VERTICES", 2), ("DIMENSION", 6)):
+        monkeypatch.setattr(clustering, name, size)
+    F = sc.CellularSheaf.random(EXPANDER, 3, 1, seed=2)
+    monkeypatch.setattr(full_rank, "LARGEST", 80)  # of 90 rows first, then of 70
+    S = sc.global_sections(F)
+    assert (S.h0, S.levels) == (60, (180, 150, 130))
+
+
 @pytest.mark.parametrize("entries", [0, 1 << 22], ids=["sparse", "dense"])
 @pytest.mark.parametrize("condition", [1.0, 1e6])
 def test_where_coarsening_stalls(monkeypatch, condition, entries):
     monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_ENTRIES", entries)
-    monkeypatch.setattr("sheafcoarsen.sections.clustering.LAST", 100)
-    monkeypatch.setattr("sheafcoarsen.sections.clustering.VERTICES", 2)
-    monkeypatch.setattr("sheafcoarsen.sections.clustering.DIMENSION", 6)
+    for name, size in (("LAST", 100), ("VERTICES", 2), ("DIMENSION", 6)):
+        monkeypatch.setattr(clustering, name, size)
     calls = []
     real = full_rank.sections_of_full_rank
 
