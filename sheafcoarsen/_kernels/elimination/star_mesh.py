@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._kernels.dense import EPS, power_of_two
+from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._kernels.elimination.gather import add_edge, gather
 from sheafcoarsen._kernels.elimination.half_edges import LOOPS, other_end
 from sheafcoarsen._kernels.elimination.record import BLOCKS, FREE, INVERSES, detach
@@ -211,7 +211,6 @@ def eliminate_hub(links, maps, record, v, edges, room, mesh):
             put_scaled(rows, 0, (du + dw, 0), factors[i], (d, du), n / total)
             put_scaled(rows, 0, (du + dw, du), factors[k], (d, dw), -m / total)
             for a in range(d):
-                level = math.hypot(n / total * noise[i], m / total * noise[k])
-                rows.noise[a] = level + EPS * min(m, n)
+                rows.noise[a] = math.hypot(n / total * noise[i], m / total * noise[k])
             add_edge(links, maps, u, w, rows, d)
     return True

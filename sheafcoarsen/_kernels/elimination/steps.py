@@ -23,7 +23,6 @@ from sheafcoarsen._kernels.elimination.record import (
     detach,
 )
 from sheafcoarsen._kernels.elimination.row_qr import (
-    clear_noise,
     put_inverse,
     reduce_rows,
     without_zero_rows,
@@ -149,7 +148,6 @@ def complement(shape, d, rank, room):
         left += 1
     if left > width:
         left = reduce_rows(rest, left, width, width, room.order)
-    clear_noise(rest, 0, left, width, width)
     return without_zero_rows(rest, 0, left, width, 0)
 
 

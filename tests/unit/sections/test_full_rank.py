@@ -95,6 +95,17 @@ def test_a_level_too_large_to_be_factored_is_followed_by_another_look(monkeypatc
     assert (S.h0, S.levels) == (60, (180, 150, 130))
 
 
+def test_rows_of_rounding_size_are_no_rank(monkeypatch):
+    """Of two rows on each edge one is 1e-16 of the other: 240 sections, not 120."""
+    for name, size in (("LAST", 100), ("VERTICES", 2), ("DIMENSION", 6)):
+        monkeypatch.setattr(clustering, name, size)
+    maps = np.random.default_rng(3).standard_normal((2, 120, 2, 6))
+    maps[:, :, 1] *= 1e-16
+    S = sc.global_sections(sc.CellularSheaf(np.array(EXPANDER.edges), *maps))
+    assert S.h0 == 240
+    assert S.largest_zero < 1e-13 < 0.1 < S.smallest_nonzero
+
+
 @pytest.mark.parametrize("entries", [0, 1 << 22], ids=["sparse", "dense"])
 @pytest.mark.parametrize("condition", [1.0, 1e6])
 def test_where_coarsening_stalls(monkeypatch, condition, entries):
