@@ -8,10 +8,8 @@ import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition
 from sheafcoarsen._kernels.sections import Ragged
 from sheafcoarsen.partition import clusters_of
-from sheafcoarsen.sections.equilibration import block_columns, check_status
-from tests.support.helpers import (
-    same_subspace,
-)
+from sheafcoarsen.sections.equilibration import block_columns, check_status, equilibrate
+from tests.support.helpers import assert_residual, same_subspace
 from tests.unit.sections.test_global_sections import check_basis, neighbours
 
 
@@ -73,3 +71,11 @@ def test_a_failure_of_lapack_names_its_cluster():
     check_status([], "cluster")
     with pytest.raises(np.linalg.LinAlgError, match="LAPACK failed on cluster 3"):
         check_status([-1, 3, 5], "cluster")
+
+
+def test_weights_are_one_where_maps_are_isometric():
+    """They say what errors in the maps weigh in a cochain of equilibrated coordinates."""
+    _, stalks = equilibrate(sc.gallery.bundle(neighbours(50), 3, seed=1), 2.0**-52)
+    y = np.random.default_rng(0).standard_normal(150)
+    x = stalks.leading(stalks.bases.W) @ y
+    assert_residual(stalks.weights @ x**2 - y @ y, y, y, n=150)
