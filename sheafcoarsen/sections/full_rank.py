@@ -7,7 +7,6 @@ import scipy.linalg
 import scipy.sparse
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
-from sheafcoarsen._support import EPS
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sheaf import CellularSheaf
 
@@ -24,9 +23,6 @@ LOOKED_AT_ABOVE, LOOK, RESTARTS = 2000, 1e-5, 20
 """Size from which iterating tells first whether the smallest eigenvalue is clear, which it is above
 ``LOOK``: a tenth of a second beside some seconds for factors in vain.
 """
-
-CLOSE = 50
-"""Units of rounding by which columns may miss being orthonormal."""
 
 BLOCK = 64
 """Reflections that LAPACK applies at a time."""
@@ -116,29 +112,6 @@ def _looks_regular(K: scipy.sparse.csr_array) -> bool:
     except ArpackNoConvergence:
         return False
     return bool(found[0] > LOOK)
-
-
-def largest_entry(X: np.ndarray) -> float:
-    """Return the largest modulus of an entry."""
-    return float(np.abs(X).max(initial=0.0))
-
-
-def orthonormal_columns(X: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of the columns of X, by Cholesky factors of X* X.
-
-    Of columns that are too dependent for that, by Householder's reflections.
-    """
-    try:
-        for _ in range(3):
-            G = X.conj().T @ X
-            missed = G - np.eye(len(G))
-            if largest_entry(missed) <= CLOSE * EPS:
-                return X
-            factor = scipy.linalg.cholesky(G, overwrite_a=True, check_finite=False)
-            X = scipy.linalg.solve_triangular(factor, X.T, trans="T", check_finite=False).T
-    except np.linalg.LinAlgError:
-        pass
-    return np.linalg.qr(X)[0]
 
 
 def _smallest(factor: np.ndarray) -> float:

@@ -14,7 +14,7 @@ from sheafcoarsen.modes import block_layout
 from sheafcoarsen.operators import coboundary, index_dtype
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.sections.equilibration import Stalks, check_status, room_for
-from sheafcoarsen.sections.full_rank import FullRank, orthonormal_columns
+from sheafcoarsen.sections.full_rank import FullRank
 from sheafcoarsen.sections.reduction import Level
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
 
@@ -114,7 +114,7 @@ def _orthonormal_steps(
         inverses = _inverses(metric, last.vertex_dims)
         factors = scipy.sparse.csr_array((inverses, indices, indptr), shape=shape)
         return steps, Z.basis(factors)
-    return steps, orthonormal_columns(factors @ Z)
+    return steps, np.linalg.qr(factors @ Z)[0]
 
 
 def _inverses(metric: kernels.Ragged, sizes: np.ndarray) -> np.ndarray:

@@ -42,8 +42,7 @@ def demand(links, maps, record, d, around):
     for i in range(degree):
         du = dims[around[i]]
         total += du
-        cells += 4 * (d + du + 1) * (du + 2)
-        for k in range(i):
+        for k in range(i + 1):  # two loops take less than an edge between two such stalks
             width = du + dims[around[k]]
             cells += 2 * (max(d, width) + 1) * (width + 2)
     if maps.counters[IDS_USED] + degree * (degree + 3) // 2 + 1 > maps.place.size:

@@ -12,7 +12,6 @@ from sheafcoarsen._kernels.sections.equilibration import (
     scale_edges,
 )
 from sheafcoarsen._kernels.sections.forests import (
-    DONE,
     ForestRoom,
     join_subtrees,
     part_subtrees,
@@ -32,7 +31,6 @@ from sheafcoarsen._kernels.sections.lifting import (
 from sheafcoarsen._kernels.sections.reduction import ZERO_ROUNDING, reduce_clusters
 
 __all__ = [
-    "DONE",
     "STACKED_ROWS",
     "ZERO_ROUNDING",
     "Cut",

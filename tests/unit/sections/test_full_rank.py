@@ -8,7 +8,7 @@ import scipy.sparse
 
 import sheafcoarsen as sc
 from sheafcoarsen.sections import clustering, full_rank
-from sheafcoarsen.sections.full_rank import orthonormal_columns, sections_of_full_rank
+from sheafcoarsen.sections.full_rank import sections_of_full_rank
 from tests.support import reference
 from tests.support.helpers import assert_residual
 
@@ -74,16 +74,6 @@ def test_what_looks_nearly_singular_is_not_factored(monkeypatch):
     )
     assert sections_of_full_rank(star).shape == (2100, 0)
     assert calls == [0]
-
-
-@pytest.mark.parametrize("condition", [1.0, 1e3, 1e6, 1e12])
-def test_columns_are_made_orthonormal(condition):
-    rng = np.random.default_rng(3)
-    U = np.linalg.qr(rng.standard_normal((50, 9)))[0]
-    V = np.linalg.qr(rng.standard_normal((9, 9)))[0]
-    Q = orthonormal_columns(U * np.geomspace(1, 1 / condition, 9) @ V)
-    assert_residual(Q.T @ Q - np.eye(9), n=50)
-    assert_residual(Q @ Q.T - U @ U.T, condition, n=50)
 
 
 def test_a_level_too_large_to_be_factored_is_followed_by_another_look(monkeypatch):
