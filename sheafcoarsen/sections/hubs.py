@@ -128,14 +128,14 @@ def _split_sheaf(
     share = 1 / np.sqrt(np.bincount(owners)[owners])
     joins = _joins(owners, sheaf.n_vertices)
     dims = sheaf.vertex_dims[owners]
-    data = []
-    for end, old, starts in (
-        (0, sheaf.tail_data, sheaf.tail_offsets),
-        (1, sheaf.head_data, sheaf.head_offsets),
-    ):
-        identity = _identities(dims[joins[:, end]], old.dtype)
-        divided = old / np.repeat(share[edges[:, end]], np.diff(starts))
-        data.append(np.concatenate([divided, identity]))
+    identity = _identities(dims[joins[:, 0]], sheaf.dtype)
+    data = [
+        np.concatenate([old / np.repeat(share[edges[:, end]], np.diff(starts)), identity])
+        for end, old, starts in (
+            (0, sheaf.tail_data, sheaf.tail_offsets),
+            (1, sheaf.head_data, sheaf.head_offsets),
+        )
+    ]
     new_edges = np.concatenate([edges, joins])
     edge_dims = np.concatenate([sheaf.edge_dims, dims[joins[:, 0]]])
     new = trusted_sheaf(new_edges, dims, edge_dims, data[0], data[1])
