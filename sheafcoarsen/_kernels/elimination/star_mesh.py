@@ -14,12 +14,7 @@ from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._kernels.elimination.gather import add_edge, gather
 from sheafcoarsen._kernels.elimination.half_edges import LOOPS, other_end
 from sheafcoarsen._kernels.elimination.record import BLOCKS, FREE, INVERSES, detach
-from sheafcoarsen._kernels.elimination.row_qr import (
-    clear_noise,
-    reduce_rows,
-    size_of,
-    without_zero_rows,
-)
+from sheafcoarsen._kernels.elimination.row_qr import reduce_rows, size_of, without_zero_rows
 from sheafcoarsen._kernels.jit import subkernel
 
 ISOMETRY = 30.0
@@ -105,7 +100,6 @@ def put_loop(links, maps, u, rows, height, order):
         return
     if height > width:
         height = reduce_rows(rows, height, width, width, order)
-    clear_noise(rows, 0, height, width, width)
     height = without_zero_rows(rows, 0, height, width, 0)
     if height > 0:
         add_edge(links, maps, u, u, rows, height)
