@@ -1,4 +1,4 @@
-"""The other exact coarsening: vertices solved for, and put back when all else is known.
+"""Exact elimination of vertices (Schur complement), with back substitution.
 
 A third of the vertices of real networks are leaves and chains. Where a vertex has at most two
 neighbours, what it does to them is an edge between them, or a loop, so that a sheaf without it is
@@ -26,12 +26,12 @@ The files:
 
 ``_eliminate``
     :func:`eliminate` and its result, :class:`Elimination`;
-``factorization``, ``schur_sheaf``
+``factorization``
     vertices taken out one by one; the sheaf on those that are left;
 ``substitution``
     cochains through the steps, forward and backward, and the prolongation;
 ``interior_kernel``
-    sections that vanish on kept vertices, which extensions of least norm have no part in;
+    the kernel of the eliminated block, to which extensions of least norm are orthogonal;
 ``checks``, ``summary``
     whether star-mesh is exact and parts fit; what was saved.
 """

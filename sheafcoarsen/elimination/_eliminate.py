@@ -21,9 +21,8 @@ from sheafcoarsen._support import (
     whole_number,
 )
 from sheafcoarsen.elimination.checks import check_connection, check_parts
-from sheafcoarsen.elimination.factorization import links_of, shrink
+from sheafcoarsen.elimination.factorization import links_of, sheaf_of, shrink
 from sheafcoarsen.elimination.interior_kernel import FreeSections, free_sections
-from sheafcoarsen.elimination.schur_sheaf import sheaf_of
 from sheafcoarsen.elimination.substitution import backward, forward, prolongation_matrix
 from sheafcoarsen.elimination.summary import Sizes, sizes_of
 from sheafcoarsen.operators import as_columns

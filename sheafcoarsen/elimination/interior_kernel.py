@@ -1,4 +1,4 @@
-"""Sections that vanish on kept vertices: extensions are of least norm without their part in them.
+"""Kernel of the eliminated block L_ee; extensions are made orthogonal to it, of minimum norm.
 
 Vertex by vertex x_v = M^+ c is of least norm, and what follows from it at the vertices before is
 not: where an M has a kernel, a section lives on v and on all that follow from it. These sections
@@ -29,7 +29,7 @@ class FreeSections:
 
     ``widened`` are the steps in which a vertex whose M has a kernel has a neighbour more, behind
     all others, with the coordinates of x_v in that kernel; the columns of ``change`` are those of
-    the sections, and go with by how much these grow out of others of norm 1.
+    the sections, together with their growth factors.
     """
 
     def __init__(

@@ -1,5 +1,6 @@
 """What an elimination saved: counts before and after."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -102,8 +103,7 @@ def dim_of_few_edges(sheaf: CellularSheaf) -> int:
 def sizes_of(fine: CellularSheaf, left: CellularSheaf, record: Record) -> Sizes:
     """Return the counts of an elimination."""
 
-    def both(count: object) -> tuple[int, int]:
-        assert callable(count)
+    def both(count: Callable[[CellularSheaf], int]) -> tuple[int, int]:
         return int(count(fine)), int(count(left))
 
     return Sizes(

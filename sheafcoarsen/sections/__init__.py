@@ -1,8 +1,8 @@
 """Global sections: the cochains on which every edge agrees.
 
 A global section is a cochain on which every edge agrees, delta x = 0. A bundle of rotations that
-comes from a change of frames at the vertices has as many as its stalks have dimensions; one turn
-too many on the way round leaves none:
+comes from a change of frames at the vertices has as many as its stalks have dimensions; a
+nontrivial holonomy leaves none:
 
 >>> import numpy as np
 >>> import sheafcoarsen as sc
@@ -13,8 +13,8 @@ too many on the way round leaves none:
 >>> sc.global_sections(sc.gallery.cycle(2000, 0.1)).h0
 0
 
-**How they are found** (``cohomology``). Clusters keep what they cannot exclude to be part of a
-section, and a coarse sheaf is made of it: one with the same H^0 and fewer dimensions. The numbers
+**How they are found** (``_global_sections``). Clusters keep what they cannot exclude to be part of
+a section, and a coarse sheaf is made of it: one with the same H^0 and fewer dimensions. The numbers
 of levels are logarithmic, the work is linear. The steps, each with its function:
 
 (a) ``equilibration.equilibrate``: every edge's [A | -B] is brought to norm 1 and every stalk to a
@@ -27,18 +27,18 @@ of levels are logarithmic, the work is linear. The steps, each with its function
     lives in one cluster. It is peeled off, so that few dimensions are carried on where there are
     many sections.
 (d) ``coarsening.realize`` compresses the edges, and (b) begins again, until
-    ``decision.right_singular_vectors`` can decompose what is left; ``decision.zero_threshold``
-    says what is zero there and ``decision.doubt`` whether that is clear. Where coarsening stalls,
+    ``rank_decision.right_singular_vectors`` can decompose what is left; ``zero_threshold`` says
+    what is zero there and ``doubt`` whether that is clear. Where coarsening stalls,
     as on expanders, ``full_rank`` sees whether delta has independent rows or columns.
 
-Forests are simpler: ``forests.forest_sections`` goes from the leaves to the roots, and no length
-takes anything from it. Of networks with many leaves and chains ``networks.without_chains`` leaves
-what has to be coarsened, and they are put back at the end.
+Forests are simpler: ``forests.forest_sections`` goes from the leaves to the roots, with accuracy
+independent of the depth of the trees. Of networks with many leaves and chains ``without_chains``
+leaves what has to be coarsened, and they are put back at the end.
 
 ``lifting.lift_sections`` comes back up through the levels and makes the basis orthonormal.
 
 What :mod:`sheafcoarsen.solve` asks stands here, too: ``boundary`` reads values given at vertices,
-``fill.fills_little`` tells whether sparse factors cost little beside iterating.
+``factorization_cost.fills_little`` tells whether sparse factors cost little beside iterating.
 """
 
 from sheafcoarsen.sections._global_sections import (

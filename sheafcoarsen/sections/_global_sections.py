@@ -10,11 +10,18 @@ import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._kernels.sections import Cut
-from sheafcoarsen._support import EPS, ReadOnly, eps_of, read_only, single_threaded_blas
+from sheafcoarsen._support import (
+    EPS,
+    RESIDUAL_LIMIT,
+    ReadOnly,
+    eps_of,
+    read_only,
+    single_threaded_blas,
+)
+from sheafcoarsen.elimination import Elimination, dim_of_few_edges, eliminate
 from sheafcoarsen.exceptions import SingularProblemWarning
-from sheafcoarsen.sections import sizes
+from sheafcoarsen.sections import clustering
 from sheafcoarsen.sections.clustering import choose_clusters
-from sheafcoarsen.sections.eliminated import put_back, without_chains
 from sheafcoarsen.sections.equilibration import Stalks, equilibrate
 from sheafcoarsen.sections.forests import forest_sections
 from sheafcoarsen.sections.full_rank import FullRank, sections_of_full_rank
@@ -22,13 +29,14 @@ from sheafcoarsen.sections.lifting import lift_sections, section_residual
 from sheafcoarsen.sections.rank_decision import (
     LARGE_ZERO,
     doubt,
+    exceeds_bound,
     real_bytes,
     right_singular_vectors,
+    section_bound,
     zero_threshold,
 )
 from sheafcoarsen.sections.reduction import Level, reduce_level
-from sheafcoarsen.sections.spanning_tree_bound import exceeds_bound, section_bound
-from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, component_labels
 
 KEEP = {8: 1e-3, 4: 3e-2}
 """What has smaller singular values inside a cluster is kept, by bytes of a real number.
@@ -57,6 +65,14 @@ STALLED = 0.9
 
 MOST_GROWTH = 8
 """How many times as large as usual clusters may become."""
+
+
+LARGE, SHARE = 2000, 0.25
+"""Leaves and chains are eliminated first above this dimension, if that removes this share of it."""
+
+
+MOST_PASSED = 1e3
+"""Growth of right sides along chains, and of rounding in what comes back, up to which they are."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -230,6 +246,30 @@ def find_sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
         return _coarsened(F, stacklevel + 1)
 
 
+def without_chains(F: CellularSheaf) -> Elimination | None:
+    """Eliminate leaves and chains where that pays; return None elsewhere.
+
+    Much is removed then, and the rest is not decomposed densely. A vertex of each component stays,
+    one with most neighbours, so that trees leave their root. Where the kept vertices fix all
+    others, H^0 is mapped isomorphically: docs/conventions.md, section 12.
+    """
+    if F.dim_c0 <= LARGE or dim_of_few_edges(F) < SHARE * F.dim_c0:
+        return None
+    n = F.n_vertices
+    labels = component_labels(n, F.edges)
+    order = np.lexsort((-np.bincount(F.edges.reshape(-1), minlength=n), labels))
+    K = eliminate(F, keep=order[np.diff(labels[order], prepend=-1) > 0])
+    pays = clustering.LAST < K.sheaf.dim_c0 <= (1 - SHARE) * F.dim_c0 and K.is_determined
+    return K if pays and K.growth < MOST_PASSED else None
+
+
+def put_back(K: Elimination, basis: np.ndarray) -> np.ndarray | None:
+    """Return an orthonormal basis of the sections of the network, None where rounding has grown."""
+    whole = np.linalg.qr(K.extend(basis))[0]
+    good = section_residual(K.fine, whole) <= RESIDUAL_LIMIT * eps_of(K.fine.dtype)
+    return whole if good else None
+
+
 def _coarsened(F: CellularSheaf, stacklevel: int) -> GlobalSections:
     """Run steps (a) to (d), whose names stand in the folder's door."""
     eps = eps_of(F.dtype)
@@ -284,13 +324,13 @@ def _descend(sheaf: CellularSheaf, dtype: np.dtype) -> _Descent:
     levels: list[Level] = []
     keep, eps = KEEP[real_bytes(dtype)], eps_of(dtype)
     zero, dropped, growth, looks = 0.0, 1.0, 1, 0
-    while sheaf.dim_c0 > sizes.LAST:
+    while sheaf.dim_c0 > clustering.LAST:
         given, partition, split, is_cut = choose_clusters(sheaf, growth)
         level, coarse, zeros, left_out = reduce_level(given, partition, Cut(keep, eps))
         zero, dropped = max(zero, zeros), min(dropped, left_out)
         levels.append(level._replace(split=split))
-        slow = coarse.dim_c0 > max(SLOW * sheaf.dim_c0, sizes.LAST)
-        limit = sheaf.dim_c0 - sizes.LAST if is_cut else STALLED * sheaf.dim_c0
+        slow = coarse.dim_c0 > max(SLOW * sheaf.dim_c0, clustering.LAST)
+        limit = sheaf.dim_c0 - clustering.LAST if is_cut else STALLED * sheaf.dim_c0
         several = partition.n_clusters > 1
         sheaf = coarse
         if slow and looks < LOOKS:
@@ -307,11 +347,11 @@ def _descend(sheaf: CellularSheaf, dtype: np.dtype) -> _Descent:
             keep /= 10  # a finer cut leaks more, and ``dropped`` says so
         else:
             break
-    if sheaf.dim_c0 > sizes.LARGEST_LAST:
+    if sheaf.dim_c0 > clustering.LARGEST_LAST:
         raise np.linalg.LinAlgError(
             f"coarsening got no further than dimension {sheaf.dim_c0}, and a dense decomposition "
-            f"is taken up to {sizes.LARGEST_LAST}: the graph has no small separators, or the sheaf "
-            "no decay"
+            f"is taken up to {clustering.LARGEST_LAST}: the graph has no small separators, or the "
+            "sheaf no decay"
         )
     return _Descent(levels, sheaf, zero, dropped)
 
@@ -327,8 +367,7 @@ def _count_zeros(
     """
     zeros = int((sigma <= threshold).sum())
     weigh = functools.cache(functools.partial(_weight, stalks, levels, Z))
-    keep = KEEP[real_bytes(stalks.sheaf.dtype)]
-    while zeros < len(sigma) and sigma[zeros] <= keep and sigma[zeros] <= threshold * weigh(zeros):
+    while zeros < len(sigma) and sigma[zeros] <= threshold * weigh(zeros):
         zeros += 1
     doubtful = zeros > 0 and sigma[zeros - 1] > LARGE_ZERO * EPS
     return zeros, max(weigh(zeros - 1), 1.0) if doubtful else 1.0

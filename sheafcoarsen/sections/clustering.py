@@ -1,13 +1,21 @@
-"""Which clusters the next level takes."""
+"""Choose the clusters of the next level."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from sheafcoarsen.partition import Partition, find_clusters
-from sheafcoarsen.sections import sizes
 from sheafcoarsen.sections.hubs import Split, split_hubs
 from sheafcoarsen.sheaf import CellularSheaf, component_count
+
+VERTICES, DIMENSION = 40, 120
+"""Size of a cluster, in vertices and in dimensions."""
+
+LAST = 400
+"""Dimension at which coarsening ends and a dense singular value decomposition is taken."""
+
+LARGEST_LAST = 6000
+"""Dimension up to which that is done where coarsening gets no further."""
 
 HEAVY = 4
 """A cluster is far heavier than the others beyond so many times the mean dimension."""
@@ -20,8 +28,8 @@ def cluster_count(sheaf: CellularSheaf, growth: int) -> int:
     largest.
     """
     n = sheaf.n_vertices
-    by_dimension = min(sheaf.dim_c0 / (sizes.DIMENSION * growth), n / 4)
-    size = max(n / (sizes.VERTICES * growth), by_dimension)
+    by_dimension = min(sheaf.dim_c0 / (DIMENSION * growth), n / 4)
+    size = max(n / (VERTICES * growth), by_dimension)
     return min(component_count(sheaf) - 1 + int(np.ceil(size)), n)
 
 
@@ -42,9 +50,9 @@ def choose_clusters(sheaf: CellularSheaf, growth: int) -> Choice:
     labels = find_clusters(sheaf, cluster_count(sheaf, growth), "balls")[1]
     partition, split = Partition(labels), None
     mean = sheaf.dim_c0 // partition.n_clusters
-    largest = min(max(2 * sizes.LAST * growth, HEAVY * mean), sizes.LARGEST_LAST)
+    largest = min(max(2 * LAST * growth, HEAVY * mean), LARGEST_LAST)
     if np.bincount(partition.labels, sheaf.vertex_dims).max() > largest:
-        split = split_hubs(sheaf, partition, largest, sizes.DIMENSION * growth)
+        split = split_hubs(sheaf, partition, largest, DIMENSION * growth)
         sheaf, partition = (split.sheaf, split.partition) if split else (sheaf, partition)
     partition, is_cut = cut_heaps(sheaf, partition, largest)
     return Choice(sheaf, partition, split, is_cut)

@@ -10,10 +10,6 @@ DIRECT_UP_TO = 5000
 """Unknowns up to which a factorization is always affordable."""
 
 
-DIRECT_CYCLES = 1000
-"""Independent cycles up to which a graph is nearly a forest, and its factors hardly fill."""
-
-
 DIRECT_BEFORE = 20
 """How much is spent on a factorization, in units of depth nnz(L), depth counting levels.
 
@@ -38,14 +34,10 @@ def fills_little(L: scipy.sparse.csr_array) -> bool:
     is sparse all the same, such as a path with chords; there the operations are counted, in the
     order that the factorization would take.
     """
-    n = L.shape[0]
-    if n <= DIRECT_UP_TO:
+    if L.shape[0] <= DIRECT_UP_TO:
         return True
     L = scipy.sparse.csr_array((np.ones(L.nnz), L.indices, L.indptr), shape=L.shape)
-    count, labels = connected_components(L, directed=False)
-    cycles = (L.nnz - int((L.diagonal() != 0).sum())) // 2 - n + count
-    if cycles <= DIRECT_CYCLES:
-        return True
+    labels = connected_components(L, directed=False)[1]
     levels = _level_sizes(L, np.flatnonzero(labels == np.bincount(labels).argmax()))
     affordable = float(DIRECT_BEFORE) * len(levels) * L.nnz
     if float(levels.max()) ** 3 <= affordable:

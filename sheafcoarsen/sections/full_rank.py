@@ -7,15 +7,11 @@ import scipy.linalg
 import scipy.sparse
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
-from sheafcoarsen._support import EPS
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sheaf import CellularSheaf
 
 LARGEST = 10_000
 """Size of delta delta* or delta* delta up to which it is factored densely."""
-
-EVEN = 1e-3
-"""Smallest row or column beside the largest, from which none of them is rounding."""
 
 CLEAR = 1e-7
 """Smallest eigenvalue of the one with unit diagonal, as estimated, from which rank is clear.
@@ -28,14 +24,11 @@ LOOKED_AT_ABOVE, LOOK, RESTARTS = 2000, 1e-5, 20
 ``LOOK``: a tenth of a second beside some seconds for factors in vain.
 """
 
-CLOSE = 50
-"""Units of rounding by which columns may miss being orthonormal."""
-
 BLOCK = 64
 """Reflections that LAPACK applies at a time."""
 
 STEPS = 8
-"""Of inverse iteration for the smallest eigenvalue, which is reported only."""
+"""Of inverse iteration for the smallest eigenvalue."""
 
 
 class FullRank(NamedTuple):
@@ -75,7 +68,7 @@ def sections_of_full_rank(sheaf: CellularSheaf) -> FullRank | None:
     if 0 in D.shape or min(rows, columns) > LARGEST:
         return None
     sizes = np.sqrt(np.asarray((abs(D) ** 2).sum(axis=int(rows <= columns))).reshape(-1))
-    if sizes.min() <= EVEN * sizes.max():
+    if sizes.min() == 0:
         return None
     scale = scipy.sparse.diags_array(1 / sizes)
     D = scipy.sparse.csr_array(scale @ D if rows <= columns else D @ scale)
@@ -84,18 +77,14 @@ def sections_of_full_rank(sheaf: CellularSheaf) -> FullRank | None:
     if K.shape[0] > LOOKED_AT_ABOVE and not _looks_regular(K):
         return None
     K = K.toarray(order="F")
-    norm = float(np.abs(K).sum(axis=0).max())
     try:
         factor = scipy.linalg.cholesky(K, lower=True, overwrite_a=True, check_finite=False)
     except np.linalg.LinAlgError:
         return None
-    (estimate,) = scipy.linalg.get_lapack_funcs(("pocon",), (factor,))
-    rcond, info = estimate(factor, norm, uplo="L")
-    if info != 0 or rcond * norm < CLEAR:
+    smallest = _smallest(factor)
+    if smallest**2 < CLEAR:
         return None
-    rng = np.random.default_rng(0)
-    smallest = _smallest(factor, rng) * float(sizes.min())
-    return FullRank(adjoint[:, : min(rows, columns)], smallest)
+    return FullRank(adjoint[:, : min(rows, columns)], smallest * float(sizes.min()))
 
 
 def orthogonal_complement(A: np.ndarray) -> np.ndarray:
@@ -125,32 +114,9 @@ def _looks_regular(K: scipy.sparse.csr_array) -> bool:
     return bool(found[0] > LOOK)
 
 
-def largest_entry(X: np.ndarray) -> float:
-    """Return the largest modulus of an entry."""
-    return float(np.abs(X).max(initial=0.0))
-
-
-def orthonormal_columns(X: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of the columns of X, by Cholesky factors of X* X.
-
-    Of columns that are too dependent for that, by Householder's reflections.
-    """
-    try:
-        for _ in range(3):
-            G = X.conj().T @ X
-            missed = G - np.eye(len(G))
-            if largest_entry(missed) <= CLOSE * EPS:
-                return X
-            factor = scipy.linalg.cholesky(G, overwrite_a=True, check_finite=False)
-            X = scipy.linalg.solve_triangular(factor, X.T, trans="T", check_finite=False).T
-    except np.linalg.LinAlgError:
-        pass
-    return np.linalg.qr(X)[0]
-
-
-def _smallest(factor: np.ndarray, rng: np.random.Generator) -> float:
+def _smallest(factor: np.ndarray) -> float:
     """Return about the root of the smallest eigenvalue of L L*, by inverse iteration."""
-    x = rng.standard_normal(len(factor)).astype(factor.dtype)
+    x = np.random.default_rng(0).standard_normal(len(factor)).astype(factor.dtype)
     size = 1.0
     for _ in range(STEPS):
         x = scipy.linalg.cho_solve((factor, True), x / np.linalg.norm(x), check_finite=False)

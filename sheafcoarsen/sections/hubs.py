@@ -3,7 +3,7 @@
 Connected clusters cannot share the leaves of a hub, and one cluster of all of them would be a dense
 problem of their size. So the hub becomes several vertices, joined by edges with the identity on
 both ends, and each keeps a cluster's worth of its neighbours. Sections stay what they are: the
-values at the copies of a hub agree, but for a factor s_i each, sum s_i^2 = 1, which keeps norms.
+values at the k copies of a hub agree, over sqrt(k) each, which keeps norms.
 """
 
 from typing import NamedTuple
@@ -125,18 +125,17 @@ def _split_sheaf(
     sheaf: CellularSheaf, edges: np.ndarray, owners: np.ndarray, partition: Partition
 ) -> Split:
     """Return the sheaf on ``edges``, in which hubs have copies, with the copies joined."""
-    n = sheaf.n_vertices
-    share = _shares(sheaf, edges, owners)
-    joins, scales = _joins(owners, share, n)
+    share = 1 / np.sqrt(np.bincount(owners)[owners])
+    joins = _joins(owners, sheaf.n_vertices)
     dims = sheaf.vertex_dims[owners]
-    data = []
-    for end, old, starts in (
-        (0, sheaf.tail_data, sheaf.tail_offsets),
-        (1, sheaf.head_data, sheaf.head_offsets),
-    ):
-        identity = _identities(dims[joins[:, end]], scales[:, end], old.dtype)
-        divided = old / np.repeat(share[edges[:, end]], np.diff(starts))
-        data.append(np.concatenate([divided, identity]))
+    identity = _identities(dims[joins[:, 0]], sheaf.dtype)
+    data = [
+        np.concatenate([old / np.repeat(share[edges[:, end]], np.diff(starts)), identity])
+        for end, old, starts in (
+            (0, sheaf.tail_data, sheaf.tail_offsets),
+            (1, sheaf.head_data, sheaf.head_offsets),
+        )
+    ]
     new_edges = np.concatenate([edges, joins])
     edge_dims = np.concatenate([sheaf.edge_dims, dims[joins[:, 0]]])
     new = trusted_sheaf(new_edges, dims, edge_dims, data[0], data[1])
@@ -146,39 +145,19 @@ def _split_sheaf(
     return Split(new, partition, owners, J)
 
 
-def _shares(sheaf: CellularSheaf, edges: np.ndarray, owners: np.ndarray) -> np.ndarray:
-    """Return s_i of every vertex: its share in the maps at its owner, half of it evened out."""
-    energy = np.zeros(len(owners))
-    for end, data, starts in (
-        (0, sheaf.tail_data, sheaf.tail_offsets),
-        (1, sheaf.head_data, sheaf.head_offsets),
-    ):
-        edge = np.repeat(np.arange(sheaf.n_edges), np.diff(starts))
-        energy += np.bincount(edges[edge, end], abs(data) ** 2, minlength=len(owners))
-    total = np.bincount(owners, energy)[owners]
-    count = np.bincount(owners)[owners]
-    even = 1 / count
-    return np.sqrt((np.divide(energy, total, out=even.copy(), where=total > 0) + even) / 2)
-
-
-def _joins(owners: np.ndarray, share: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the edges of trees that join the copies of each hub, and what they multiply ends by.
-
-    x_i / s_i = x_j / s_j is written s_j x_i = s_i x_j, of norm 1.
-    """
+def _joins(owners: np.ndarray, n: int) -> np.ndarray:
+    """Return the edges of trees that join the copies of each hub."""
     copies = np.arange(n, len(owners))  # by hub
     starts = np.searchsorted(owners[n:], owners[n:])  # the first copy of the same hub
     parent = (copies - n - starts) // FAN - 1  # -1: the hub itself
     above = np.where(parent < 0, owners[n:], n + starts + parent)
-    joins = np.stack([above, copies], axis=1)
-    scales = share[joins[:, ::-1]]
-    return joins, scales / np.linalg.norm(scales, axis=1, keepdims=True)
+    return np.stack([above, copies], axis=1)
 
 
-def _identities(dims: np.ndarray, scales: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Return multiples of identities, one after the other."""
+def _identities(dims: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Return identities over sqrt(2), one after the other: rows of norm 1 with two of them."""
     starts = offsets(dims**2)
     out = np.zeros(int(starts[-1]), dtype)
     within = ranges(np.zeros_like(dims), dims)
-    out[np.repeat(starts[:-1], dims) + within * np.repeat(dims + 1, dims)] = np.repeat(scales, dims)
+    out[np.repeat(starts[:-1], dims) + within * np.repeat(dims + 1, dims)] = np.sqrt(0.5)
     return out

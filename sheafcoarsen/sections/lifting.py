@@ -13,9 +13,8 @@ from sheafcoarsen.coarsening import SERIAL_BELOW
 from sheafcoarsen.modes import block_layout
 from sheafcoarsen.operators import coboundary, index_dtype
 from sheafcoarsen.partition import Partition
-from sheafcoarsen.sections.blocks import check_status, room_for
-from sheafcoarsen.sections.equilibration import Stalks
-from sheafcoarsen.sections.full_rank import FullRank, orthonormal_columns
+from sheafcoarsen.sections.equilibration import Stalks, check_status, room_for
+from sheafcoarsen.sections.full_rank import FullRank
 from sheafcoarsen.sections.reduction import Level
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
 
@@ -115,7 +114,7 @@ def _orthonormal_steps(
         inverses = _inverses(metric, last.vertex_dims)
         factors = scipy.sparse.csr_array((inverses, indices, indptr), shape=shape)
         return steps, Z.basis(factors)
-    return steps, orthonormal_columns(factors @ Z)
+    return steps, np.linalg.qr(factors @ Z)[0]
 
 
 def _inverses(metric: kernels.Ragged, sizes: np.ndarray) -> np.ndarray:
@@ -136,8 +135,8 @@ def _squares(sizes: np.ndarray, dtype: np.dtype) -> kernels.Ragged:
 def _orthonormalize(level: Level, metric: kernels.Ragged) -> Any:
     """Return R and P of one level in orthonormal bases, and the metric of what R carries on.
 
-    The copies of a hub have its metric: sections have s_i times the hub's value there, and sum
-    s_i^2 = 1.
+    The copies of a hub have its metric: sections have the hub's value there over the root of their
+    number.
     """
     if level.split is not None:
         sizes = level.split.sheaf.vertex_dims

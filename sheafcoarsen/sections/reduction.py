@@ -12,8 +12,8 @@ from sheafcoarsen._support import offsets, run_ranges
 from sheafcoarsen.coarsening import SERIAL_BELOW, realize
 from sheafcoarsen.modes import Prolongation
 from sheafcoarsen.partition import Clusters, Partition, clusters_of
-from sheafcoarsen.sections import sizes
-from sheafcoarsen.sections.blocks import block_columns, check_status, room_for
+from sheafcoarsen.sections import clustering
+from sheafcoarsen.sections.equilibration import block_columns, check_status, room_for
 from sheafcoarsen.sections.hubs import Split
 from sheafcoarsen.sheaf import CellularSheaf
 
@@ -43,11 +43,11 @@ def reduce_level(
 ) -> tuple[Level, CellularSheaf, float, float]:
     """Return one step, the coarse sheaf, the largest zero peeled off and the smallest left out."""
     clusters = clusters_of(sheaf, partition)
-    if (largest := int(clusters.dims.max())) > sizes.LARGEST_LAST:
+    if (largest := int(clusters.dims.max())) > clustering.LARGEST_LAST:
         raise np.linalg.LinAlgError(
             f"a cluster of dimension {largest} would have to be factored densely, which is done "
-            f"up to {sizes.LARGEST_LAST}: it is a single stalk, of the sheaf or of what coarsening "
-            "kept"
+            f"up to {clustering.LARGEST_LAST}: it is a single stalk, of the sheaf or of what "
+            "coarsening kept"
         )
     kept = _reduce(sheaf, clusters, cut)
     carried = kept.widths - kept.peeled

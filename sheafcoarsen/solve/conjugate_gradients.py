@@ -7,9 +7,6 @@ import numpy as np
 
 from sheafcoarsen._support import bar
 
-RENEW = 50
-"""Steps after which the residual is computed afresh, since the recursion drifts from it."""
-
 STALLED = 2000
 """Steps without the residual coming below half of the best one after which a column is given up."""
 
@@ -54,7 +51,8 @@ def conjugate_gradients(
     r = b - apply(x)
     sizes = measure(r, np.arange(r.shape[1]))
     active = np.flatnonzero(sizes > target)
-    best, since = sizes.copy(), np.zeros(len(sizes), np.int64)
+    best, computed = sizes.copy(), sizes.copy()
+    since = np.zeros(len(sizes), np.int64)
     p = before = np.zeros((len(b), 0), b.dtype)
     inner_before = np.zeros(0)
     steps = 0
@@ -65,7 +63,7 @@ def conjugate_gradients(
             inner = _dots(residual, z)
             if steps == 0:
                 p = z
-            else:  # also after a renewal: without the last direction it would begin again
+            else:
                 beta = (inner - _dots(before, z)) / inner_before
                 p = z + p * beta
             q = apply(p)
@@ -73,23 +71,25 @@ def conjugate_gradients(
             usable = curvature > 0  # rounding is all that is left where it is not
             alpha = np.where(usable, inner / np.where(usable, curvature, 1), 0)
             x[:, active] += p * alpha
-            before, inner_before = residual, np.where(inner == 0, 1, inner)
+            before, inner_before = residual, inner
             r[:, active] = residual - q * alpha
             steps += 1
-            if steps % RENEW == 0:
-                r[:, active] = b[:, active] - apply(np.ascontiguousarray(x[:, active]))
             sizes[active] = measure(r[:, active], active)
             halved = sizes < 0.5 * best
             best[halved], since[halved] = sizes[halved], 0
             since[~halved] += 1
-            goes_on = (sizes > target) & (since < STALLED)
-            goes_on[active[~usable]] = False
-            keep = goes_on[active]
-            if not keep.all():
+            keep = (sizes[active] > target[active]) & (since[active] < STALLED) & usable
+            if not keep.all():  # the recursion has drifted from the residual: compute that
+                ends = active[~keep]
+                r[:, ends] = b[:, ends] - apply(np.ascontiguousarray(x[:, ends]))
+                sizes[ends] = measure(r[:, ends], ends)
+                goes_on = (sizes[ends] > target[ends]) & (sizes[ends] < 0.5 * computed[ends])
+                keep[~keep] = goes_on & usable[~keep]
+                computed[ends] = sizes[ends]
                 p, before, inner_before = p[:, keep], before[:, keep], inner_before[keep]
                 active = active[keep]
             shown.update(1)
-    if steps:
+    if active.size:
         r = b - apply(x)
         sizes = measure(r, np.arange(r.shape[1]))
     return Iterated(x, sizes, steps)

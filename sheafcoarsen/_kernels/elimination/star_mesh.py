@@ -10,16 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._kernels.dense import EPS, power_of_two
+from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._kernels.elimination.gather import add_edge, gather
 from sheafcoarsen._kernels.elimination.half_edges import LOOPS, other_end
 from sheafcoarsen._kernels.elimination.record import BLOCKS, FREE, INVERSES, detach
-from sheafcoarsen._kernels.elimination.row_qr import (
-    clear_noise,
-    reduce_rows,
-    size_of,
-    without_zero_rows,
-)
+from sheafcoarsen._kernels.elimination.row_qr import reduce_rows, size_of, without_zero_rows
 from sheafcoarsen._kernels.jit import subkernel
 
 ISOMETRY = 30.0
@@ -105,7 +100,6 @@ def put_loop(links, maps, u, rows, height, order):
         return
     if height > width:
         height = reduce_rows(rows, height, width, width, order)
-    clear_noise(rows, 0, height, width, width)
     height = without_zero_rows(rows, 0, height, width, 0)
     if height > 0:
         add_edge(links, maps, u, u, rows, height)
@@ -211,7 +205,6 @@ def eliminate_hub(links, maps, record, v, edges, room, mesh):
             put_scaled(rows, 0, (du + dw, 0), factors[i], (d, du), n / total)
             put_scaled(rows, 0, (du + dw, du), factors[k], (d, dw), -m / total)
             for a in range(d):
-                level = math.hypot(n / total * noise[i], m / total * noise[k])
-                rows.noise[a] = level + EPS * min(m, n)
+                rows.noise[a] = math.hypot(n / total * noise[i], m / total * noise[k])
             add_edge(links, maps, u, w, rows, d)
     return True

@@ -23,7 +23,6 @@ from sheafcoarsen._kernels.elimination.record import (
     detach,
 )
 from sheafcoarsen._kernels.elimination.row_qr import (
-    clear_noise,
     put_inverse,
     reduce_rows,
     without_zero_rows,
@@ -43,8 +42,7 @@ def demand(links, maps, record, d, around):
     for i in range(degree):
         du = dims[around[i]]
         total += du
-        cells += 4 * (d + du + 1) * (du + 2)
-        for k in range(i):
+        for k in range(i + 1):  # two loops take less than an edge between two such stalks
             width = du + dims[around[k]]
             cells += 2 * (max(d, width) + 1) * (width + 2)
     if maps.counters[IDS_USED] + degree * (degree + 3) // 2 + 1 > maps.place.size:
@@ -149,7 +147,6 @@ def complement(shape, d, rank, room):
         left += 1
     if left > width:
         left = reduce_rows(rest, left, width, width, room.order)
-    clear_noise(rest, 0, left, width, width)
     return without_zero_rows(rest, 0, left, width, 0)
 
 

@@ -1,18 +1,17 @@
 """Loops of :mod:`sheafcoarsen.sections`.
 
 ``layout`` has the tuples that are handed over; ``equilibration``, ``elimination`` and ``reduction``
-go down, ``lifting`` comes back up; ``small`` multiplies and divides small matrices.
+go down, ``lifting`` comes back up.
 ``forests`` goes from leaves to roots and back.
 """
 
-from sheafcoarsen._kernels.sections.elimination import count_kept
+from sheafcoarsen._kernels.sections.elimination import STACKED_ROWS, count_kept
 from sheafcoarsen._kernels.sections.equilibration import (
     change_maps,
     find_vertex_bases,
     scale_edges,
 )
 from sheafcoarsen._kernels.sections.forests import (
-    DONE,
     ForestRoom,
     join_subtrees,
     part_subtrees,
@@ -29,12 +28,11 @@ from sheafcoarsen._kernels.sections.lifting import (
     orthonormalize_columns,
     write_stalk_metrics,
 )
-from sheafcoarsen._kernels.sections.reduction import reduce_clusters
-from sheafcoarsen._kernels.sections.small import STACKED_ROWS
+from sheafcoarsen._kernels.sections.reduction import ZERO_ROUNDING, reduce_clusters
 
 __all__ = [
-    "DONE",
     "STACKED_ROWS",
+    "ZERO_ROUNDING",
     "Cut",
     "ForestRoom",
     "HalfEdges",

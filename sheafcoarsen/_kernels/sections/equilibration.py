@@ -9,7 +9,7 @@ from sheafcoarsen._kernels.dense import (
     triangular_factor,
 )
 from sheafcoarsen._kernels.jit import kernel
-from sheafcoarsen._kernels.sections.small import put_times, stack_height
+from sheafcoarsen._kernels.sections.elimination import put_times, stack_height
 
 REGULAR = 1e4
 """Condition up to which the factor of a vertex's maps is inverted without singular values."""

@@ -18,11 +18,6 @@ import numpy as np
 from sheafcoarsen._kernels.elimination import ZERO_FACTOR, size_of
 from sheafcoarsen._kernels.jit import inlined, kernel, pasted, subkernel
 
-DONE, DOUBT, FREE = range(3)
-"""What ``join_subtrees`` returns: the rank of an edge is near its rounding; there are more sections
-than the value at the root determines.
-"""
-
 CLEAR_RANK = 100.0
 """A pivot that is not so many times what counts as zero leaves doubt."""
 
@@ -342,7 +337,10 @@ def put_root_values(state, u, shift, width, room):
 
 @kernel
 def join_subtrees(f, starts, steps, eps, state, room, shapes, factors):
-    """Join the subtrees of the ends of one edge after the other; return a status.
+    """Join the subtrees of the ends of one edge after the other; tell whether that failed.
+
+    It does where the rank of an edge is near its rounding, or there are more sections than the
+    value at the root determines.
 
     ``steps``: the edges, and for each the child, or -1 for a loop. Of each the dimensions of z_u,
     z_v and the new coordinates stand in ``shapes``; ``factors`` holds what leads back to z_u and
@@ -359,12 +357,12 @@ def join_subtrees(f, starts, steps, eps, state, room, shapes, factors):
             kv = np.int64(counts[v])
         width = kernel_of(room, (ku + kv, np.int64(f.edge_dims[e])), eps)
         if width < 0:
-            return DOUBT
+            return True
         floor = ZERO_FACTOR * max(ku + kv, np.int64(f.edge_dims[e])) * eps
         if width > f.vertex_dims[u] or not is_led_on(room, ku, width, floor):
-            return FREE
+            return True
         if weigh(state, u, v, shifts, width, room) < width:
-            return DOUBT
+            return True
         put_root_values(state, u, shifts[0], width, room)
         shapes[step, 0], shapes[step, 1], shapes[step, 2] = ku, kv, width
         for i in range(ku + kv):
@@ -374,7 +372,7 @@ def join_subtrees(f, starts, steps, eps, state, room, shapes, factors):
                     x += room.factor[i, k] * room.turned[k, j]
                 factors[at] = x
                 at += 1
-    return DONE
+    return False
 
 
 @kernel

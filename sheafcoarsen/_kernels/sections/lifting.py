@@ -4,7 +4,11 @@ import numpy as np
 
 from sheafcoarsen._kernels.dense import triangular_factor
 from sheafcoarsen._kernels.jit import kernel
-from sheafcoarsen._kernels.sections.small import divide_by_adjoint, divide_by_upper, factor_gram
+from sheafcoarsen._kernels.sections.elimination import (
+    divide_by_adjoint,
+    divide_by_upper,
+    factor_gram,
+)
 
 
 @kernel

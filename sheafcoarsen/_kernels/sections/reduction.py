@@ -14,16 +14,13 @@ from sheafcoarsen._kernels.sections.elimination import (
     factor_with_pivots,
     fill_kept_space,
     put_edge_row,
+    put_times,
     smallest_eliminated,
+    stack_height,
 )
-from sheafcoarsen._kernels.sections.small import put_times, stack_height
 
-LOOP_ROUNDING = 50.0
-"""A loop-cell whose factor is at most so many N_a eps is rounding, and left out."""
-
-
-PEEL_ROUNDING = 10.0
-"""What crossing maps and loop make at most so many N_a eps / g of is a section of its own."""
+ZERO_ROUNDING = 10.0
+"""Singular values up to so many n eps / g are zero, g the smallest of what was left out."""
 
 
 @kernel
@@ -128,8 +125,8 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, room, kept):
         for i in range(rows * k):
             factor[i] = stack[i]
             size += float(abs(stack[i])) ** 2
-        rounding = max(eps, n * EPS)  # errors of single precision are in the maps alone
-        if math.sqrt(size) > LOOP_ROUNDING * rounding:
+        zero = ZERO_ROUNDING * max(eps, n * EPS)  # errors of single precision are in the maps alone
+        if math.sqrt(size) > zero:
             size = 0.0
         else:
             rows = 0
@@ -140,7 +137,7 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, room, kept):
             return a
         for j in range(k):
             sigma = float(lapack.w[j]) if j < filled else 0.0
-            if sigma <= PEEL_ROUNDING * rounding / min(dropped[a], 1.0):
+            if sigma <= zero / min(dropped[a], 1.0):
                 peeled[a] += 1
                 zeros[a] = max(zeros[a], sigma, math.sqrt(size))
         loop_rows[a] = put_carried(a, n, rows, room, kept)

@@ -6,9 +6,9 @@ import pytest
 @pytest.fixture
 def small_clusters(monkeypatch):
     """Several levels on sheaves of a few dimensions."""
-    monkeypatch.setattr("sheafcoarsen.sections.sizes.VERTICES", 3)
-    monkeypatch.setattr("sheafcoarsen.sections.sizes.DIMENSION", 8)
-    monkeypatch.setattr("sheafcoarsen.sections.sizes.LAST", 3)
+    monkeypatch.setattr("sheafcoarsen.sections.clustering.VERTICES", 3)
+    monkeypatch.setattr("sheafcoarsen.sections.clustering.DIMENSION", 8)
+    monkeypatch.setattr("sheafcoarsen.sections.clustering.LAST", 3)
 
 
 @pytest.fixture

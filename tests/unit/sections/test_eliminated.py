@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from sheafcoarsen.sections import _global_sections, eliminated
+from sheafcoarsen.sections import _global_sections
+from sheafcoarsen.sections._global_sections import put_back, without_chains
 from tests.support.helpers import assert_residual
 from tests.support.kernels import JIT_IS_OFF
 
@@ -55,26 +56,26 @@ def test_no_sections_come_back_as_none():
 
 def test_where_it_does_not_pay():
     dense, long = nx.random_regular_graph(3, 3000, seed=3), nx.cycle_graph(3000)
-    assert eliminated.without_chains(sc.CellularSheaf.constant(dense)) is None
-    assert eliminated.without_chains(sc.CellularSheaf.constant(long)) is None  # little is left
-    assert eliminated.without_chains(sc.CellularSheaf.constant(streets(200))) is None  # small
+    assert without_chains(sc.CellularSheaf.constant(dense)) is None
+    assert without_chains(sc.CellularSheaf.constant(long)) is None  # little is left
+    assert without_chains(sc.CellularSheaf.constant(streets(200))) is None  # small
     graph = streets(800)
-    assert eliminated.without_chains(sc.CellularSheaf.constant(graph)) is not None
+    assert without_chains(sc.CellularSheaf.constant(graph)) is not None
     wide = sc.CellularSheaf.random(graph, 2, 1, seed=3)
-    assert eliminated.without_chains(wide) is None  # sections live on chains
+    assert without_chains(wide) is None  # sections live on chains
     nx.add_path(graph, [0, *(graph.number_of_nodes() + np.arange(80))])
     edges = np.sort(np.array(graph.edges), axis=1)
     maps = np.ones((2, len(edges), 1, 1))
     maps[1, edges[:, 1] > graph.number_of_nodes() - 80] = 0.5
-    assert eliminated.without_chains(sc.CellularSheaf(edges, *maps)) is None  # values double
+    assert without_chains(sc.CellularSheaf(edges, *maps)) is None  # values double
 
 
 def test_what_does_not_come_back_to_rounding_is_not_taken():
     F = sc.CellularSheaf.constant(streets(800))
-    K = eliminated.without_chains(F)
+    K = without_chains(F)
     basis = sc.global_sections(K.sheaf).basis
-    assert eliminated.put_back(K, basis).shape == (F.dim_c0, 2)
-    assert eliminated.put_back(K, basis + 1e-9 * np.arange(len(basis))[:, None]) is None
+    assert put_back(K, basis).shape == (F.dim_c0, 2)
+    assert put_back(K, basis + 1e-9 * np.arange(len(basis))[:, None]) is None
 
 
 @pytest.mark.parametrize("dim", [2, 3])

@@ -1,12 +1,15 @@
 """Maps and edges of very different size have the sections that they have."""
 
+import networkx as nx
 import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from tests.support.helpers import (
-    same_subspace,
-)
+from sheafcoarsen import CellularSheaf, Partition
+from sheafcoarsen._kernels.sections import Ragged
+from sheafcoarsen.partition import clusters_of
+from sheafcoarsen.sections.equilibration import block_columns, check_status, equilibrate
+from tests.support.helpers import assert_residual, same_subspace
 from tests.unit.sections.test_global_sections import check_basis, neighbours
 
 
@@ -45,3 +48,34 @@ def test_vertex_maps_of_any_condition(condition):
     assert S.smallest_nonzero > 1e-2
     assert S.residual < 1e-13
     check_basis(F, S)
+
+
+def test_columns_are_those_of_the_blocks_from_the_first_asked_for():
+    """Clusters interleave; rows are vertices ascending, columns clusters one after the other."""
+    F = CellularSheaf.random(nx.path_graph(4), [1, 2, 1, 2], 1, seed=3)
+    P = Partition([0, 1, 0, 1])
+    clusters = clusters_of(F, P)
+    kept = np.array([2, 3])
+    blocks = [np.arange(1.0, 5.0).reshape(2, 2), np.arange(10.0, 22.0).reshape(4, 3)]
+    z, z_starts = np.concatenate([b.ravel() for b in blocks]), np.array([0, 4, 16])
+    first, counts = np.array([1, 0]), np.array([1, 2])
+    R = block_columns(F, clusters, kept, Ragged(z_starts, z), first, counts).matrix.toarray()
+    expected = np.zeros((6, 3))
+    expected[[0, 3], 0] = blocks[0][:, 1]
+    expected[[1, 2, 4, 5], 1:] = blocks[1][:, :2]
+    assert R.tolist() == expected.tolist()
+
+
+def test_a_failure_of_lapack_names_its_cluster():
+    check_status([-1, -1], "cluster")
+    check_status([], "cluster")
+    with pytest.raises(np.linalg.LinAlgError, match="LAPACK failed on cluster 3"):
+        check_status([-1, 3, 5], "cluster")
+
+
+def test_weights_are_one_where_maps_are_isometric():
+    """They say what errors in the maps weigh in a cochain of equilibrated coordinates."""
+    _, stalks = equilibrate(sc.gallery.bundle(neighbours(50), 3, seed=1), 2.0**-52)
+    y = np.random.default_rng(0).standard_normal(150)
+    x = stalks.leading(stalks.bases.W) @ y
+    assert_residual(stalks.weights @ x**2 - y @ y, y, y, n=150)

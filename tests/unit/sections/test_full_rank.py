@@ -3,11 +3,12 @@
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse
 
 import sheafcoarsen as sc
-from sheafcoarsen.sections import full_rank
-from sheafcoarsen.sections.full_rank import orthonormal_columns, sections_of_full_rank
+from sheafcoarsen.sections import clustering, full_rank
+from sheafcoarsen.sections.full_rank import sections_of_full_rank
 from tests.support import reference
 from tests.support.helpers import assert_residual
 
@@ -62,23 +63,45 @@ def test_what_is_not_clear_is_left_to_others(monkeypatch):
     assert sections_of_full_rank(sc.CellularSheaf.random(EXPANDER, 3, 2, seed=2)) is None
 
 
-@pytest.mark.parametrize("condition", [1.0, 1e3, 1e6, 1e12])
-def test_columns_are_made_orthonormal(condition):
-    rng = np.random.default_rng(3)
-    U = np.linalg.qr(rng.standard_normal((50, 9)))[0]
-    V = np.linalg.qr(rng.standard_normal((9, 9)))[0]
-    Q = orthonormal_columns(U * np.geomspace(1, 1 / condition, 9) @ V)
-    assert_residual(Q.T @ Q - np.eye(9), n=50)
-    assert_residual(Q @ Q.T - U @ U.T, condition, n=50)
+def test_what_looks_nearly_singular_is_not_factored(monkeypatch):
+    """Smallest eigenvalues of 1e-6 and 1e-2 at sizes where factors take seconds."""
+    real, calls = scipy.linalg.cholesky, []
+    monkeypatch.setattr("scipy.linalg.cholesky", lambda *a, **k: calls.append(0) or real(*a, **k))
+    assert sections_of_full_rank(sc.CellularSheaf.constant(nx.path_graph(2100))) is None
+    assert not calls
+    star = sc.CellularSheaf(
+        [[k, k] for k in range(2100)], *np.ones((2, 2100, 1, 1)) * [[[[2]]], [[[1]]]]
+    )
+    assert sections_of_full_rank(star).shape == (2100, 0)
+    assert calls == [0]
+
+
+def test_a_level_too_large_to_be_factored_is_followed_by_another_look(monkeypatch):
+    for name, size in (("LAST", 100), ("VERTICES", 2), ("DIMENSION", 6)):
+        monkeypatch.setattr(clustering, name, size)
+    F = sc.CellularSheaf.random(EXPANDER, 3, 1, seed=2)
+    monkeypatch.setattr(full_rank, "LARGEST", 80)  # of 90 rows first, then of 70
+    S = sc.global_sections(F)
+    assert (S.h0, S.levels) == (60, (180, 150, 130))
+
+
+def test_rows_of_rounding_size_are_no_rank(monkeypatch):
+    """Of two rows on each edge one is 1e-16 of the other: 240 sections, not 120."""
+    for name, size in (("LAST", 100), ("VERTICES", 2), ("DIMENSION", 6)):
+        monkeypatch.setattr(clustering, name, size)
+    maps = np.random.default_rng(3).standard_normal((2, 120, 2, 6))
+    maps[:, :, 1] *= 1e-16
+    S = sc.global_sections(sc.CellularSheaf(np.array(EXPANDER.edges), *maps))
+    assert S.h0 == 240
+    assert S.largest_zero < 1e-13 < 0.1 < S.smallest_nonzero
 
 
 @pytest.mark.parametrize("entries", [0, 1 << 22], ids=["sparse", "dense"])
 @pytest.mark.parametrize("condition", [1.0, 1e6])
 def test_where_coarsening_stalls(monkeypatch, condition, entries):
     monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_ENTRIES", entries)
-    monkeypatch.setattr("sheafcoarsen.sections.sizes.LAST", 100)
-    monkeypatch.setattr("sheafcoarsen.sections.sizes.VERTICES", 2)
-    monkeypatch.setattr("sheafcoarsen.sections.sizes.DIMENSION", 6)
+    for name, size in (("LAST", 100), ("VERTICES", 2), ("DIMENSION", 6)):
+        monkeypatch.setattr(clustering, name, size)
     calls = []
     real = full_rank.sections_of_full_rank
 

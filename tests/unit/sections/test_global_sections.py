@@ -14,7 +14,7 @@ from hypothesis import assume, given
 
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen.sections import _global_sections, sizes
+from sheafcoarsen.sections import _global_sections, clustering
 from sheafcoarsen.sections.forests import forest_sections
 from tests.support import reference
 from tests.support.helpers import (
@@ -108,7 +108,7 @@ def test_known_sections_level_after_level(case):
     S = sc.global_sections(F)
     assert S.h0 == Z.shape[1]
     forest = forest_sections(F) is not None  # which has no levels
-    assert len(S.levels) > 1 or S.levels[0] <= sizes.LAST or forest
+    assert len(S.levels) > 1 or S.levels[0] <= clustering.LAST or forest
     assert same_subspace(check_basis(F, S), Z, condition=1e3)
 
 
@@ -252,7 +252,7 @@ def test_repr_names_what_matters():
 
 
 def test_a_large_zero_without_another_singular_value_is_worth_a_warning(monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.sections.sizes.LAST", 100)
+    monkeypatch.setattr("sheafcoarsen.sections.clustering.LAST", 100)
     F = sc.CellularSheaf.random(regular_graph(100), 4, 2, seed=1, dtype=np.float32)
     with pytest.warns(sc.SingularProblemWarning, match="there is no other"):
         S = sc.global_sections(F)
@@ -282,4 +282,4 @@ def test_a_level_that_stalls_in_large_clusters_keeps_less(monkeypatch):
     S = sc.global_sections(sc.gallery.bundle(graph, 2, seed=0))
     assert S.h0 == 2
     assert S.levels[:3] == (648,) * 3
-    assert S.levels[-1] <= sizes.LAST
+    assert S.levels[-1] <= clustering.LAST

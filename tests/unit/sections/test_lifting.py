@@ -54,3 +54,14 @@ def test_a_basis_of_more_than_four_million_entries_is_sparse(size, sparse):
     S = sc.global_sections(F)
     assert scipy.sparse.issparse(S.basis) == sparse
     assert S.h0 * F.dim_c0 == (8_064_000 if sparse else 528_000)
+
+
+@pytest.mark.parametrize("shear", [1e3, 1e4])
+def test_bases_are_orthonormal_where_stalks_are_sheared(shear):
+    """Coordinates in which sections are nearly parallel, of condition ``shear``^2 and more."""
+    edges = np.array(nx.random_regular_graph(4, 40, seed=0).edges)
+    base = np.triu(np.full((3, 3), shear), 1) + np.eye(3)
+    F = sc.CellularSheaf(edges, *np.broadcast_to(base, (2, len(edges), 3, 3)))
+    S = sc.global_sections(F)
+    assert S.h0 == 3
+    check_basis(F, S)

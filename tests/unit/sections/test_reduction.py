@@ -16,8 +16,8 @@ def test_stalling_is_met_by_larger_clusters_and_ends(monkeypatch):
     monkeypatch.setattr(
         "sheafcoarsen.sections._global_sections.sections_of_full_rank", lambda F: None
     )
-    monkeypatch.setattr("sheafcoarsen.sections.sizes.VERTICES", 1)
-    monkeypatch.setattr("sheafcoarsen.sections.sizes.LAST", 10)
+    monkeypatch.setattr("sheafcoarsen.sections.clustering.VERTICES", 1)
+    monkeypatch.setattr("sheafcoarsen.sections.clustering.LAST", 10)
     F = sc.CellularSheaf.constant(nx.path_graph(60))
     S = sc.global_sections(F)
     assert S.h0 == 1
@@ -27,8 +27,8 @@ def test_stalling_is_met_by_larger_clusters_and_ends(monkeypatch):
 
 @pytest.mark.usefixtures("no_forests")
 def test_a_clear_error_where_coarsening_gets_nowhere(monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.sections.sizes.LAST", 1)
-    monkeypatch.setattr("sheafcoarsen.sections.sizes.LARGEST_LAST", 1)
+    monkeypatch.setattr("sheafcoarsen.sections.clustering.LAST", 1)
+    monkeypatch.setattr("sheafcoarsen.sections.clustering.LARGEST_LAST", 1)
     monkeypatch.setattr(
         "sheafcoarsen.sections.clustering.cluster_count", lambda sheaf, growth: sheaf.n_vertices
     )
@@ -41,9 +41,22 @@ def test_a_clear_error_where_coarsening_gets_nowhere(monkeypatch):
 
 @pytest.mark.usefixtures("no_forests")
 def test_a_clear_error_for_a_stalk_that_is_too_large(monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.sections.sizes.LAST", 20)
-    monkeypatch.setattr("sheafcoarsen.sections.sizes.LARGEST_LAST", 30)
+    monkeypatch.setattr("sheafcoarsen.sections.clustering.LAST", 20)
+    monkeypatch.setattr("sheafcoarsen.sections.clustering.LARGEST_LAST", 30)
     with pytest.raises(
         np.linalg.LinAlgError, match="a cluster of dimension 40 would .* it is a single stalk"
     ):
         sc.global_sections(sc.CellularSheaf.random(nx.path_graph(4), [40, 1, 1, 1], 45, seed=0))
+
+
+def test_a_holonomy_that_counts_as_zero_inside_a_cluster_is_told():
+    """Each component is a triangle, and what it carries on has no crossing maps."""
+    turn = np.eye(2) + 1e-13 * np.array([[0, -1], [1, 0]])
+    edges = np.arange(900).reshape(-1, 3)[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2)
+    maps = np.tile(np.eye(2), (2, 900, 1, 1))
+    maps[0, ::3] = turn
+    with pytest.warns(sc.SingularProblemWarning, match="decided by rounding"):
+        S = sc.global_sections(sc.CellularSheaf(edges, *maps))
+    assert S.h0 == 600
+    assert len(S.levels) > 1
+    assert 1e-14 < S.largest_zero < 1e-12

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 
 import sheafcoarsen as sc
 from sheafcoarsen.sections import _global_sections
-from sheafcoarsen.sections.spanning_tree_bound import exceeds_bound, section_bound
+from sheafcoarsen.sections.rank_decision import exceeds_bound, section_bound
 from tests.support import reference
 from tests.support.helpers import dense_rank
 from tests.support.strategies import sheaves
