@@ -30,8 +30,8 @@ from benchmarks.case import RANK, SIZE
 from benchmarks.child import status
 from benchmarks.report import Row
 from benchmarks.timing import paired
+from sheafcoarsen.distributed._estimate import checked, planned
 from sheafcoarsen.distributed.location import place_of
-from sheafcoarsen.distributed.request import checked, planned
 
 
 class Size(NamedTuple):

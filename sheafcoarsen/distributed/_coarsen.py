@@ -15,18 +15,36 @@ import tqdm
 from sheafcoarsen._kernels import distributed as kernels
 from sheafcoarsen._support import bar, flag, offsets, range_of_blocks
 from sheafcoarsen.distributed import tasks
+from sheafcoarsen.distributed._estimate import (
+    Estimate,
+    Request,
+    check_memory,
+    checked,
+    planned,
+)
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening
 from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, amount
 from sheafcoarsen.distributed._write_store import new_group, seal
-from sheafcoarsen.distributed.array_blob import get_arrays, put_arrays
-from sheafcoarsen.distributed.arrays import VERSION, Root, read_array, write_array
+from sheafcoarsen.distributed.arrays import (
+    VERSION,
+    Root,
+    get_arrays,
+    put_arrays,
+    read_array,
+    write_array,
+)
 from sheafcoarsen.distributed.executors import Engine
 from sheafcoarsen.distributed.header import FORMAT, found_attributes, header_of
 from sheafcoarsen.distributed.location import Place, fresh_name, place_of
-from sheafcoarsen.distributed.memory_estimate import Estimate, check_memory
-from sheafcoarsen.distributed.request import Request, check_dense, checked, planned
+from sheafcoarsen.distributed.streaming_operators import cluster_values
 from sheafcoarsen.distributed.write_lock import exclusive
-from sheafcoarsen.modes import LocalOperatorLike, Principal, Whole, warn_if_tied_in
+from sheafcoarsen.modes import (
+    LocalOperatorLike,
+    Whole,
+    check_dense,
+    warn_if_empty_in,
+    warn_if_tied_in,
+)
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.ranks import RankLike, Spectra
 
@@ -126,7 +144,9 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     stacklevel = 3
     warn_if_tied_in(int(C.report.get("tied", 0)), stacklevel)
     if asked.rule.needs_kernels:
-        C.warn_if_empty(stacklevel)
+        real = np.zeros(0, src.dtype).real.dtype
+        following = cluster_values(C.sheaf, "next_eigenvalues", real)
+        warn_if_empty_in(src.dim_c0, C.ranks, following, stacklevel)
     return C
 
 
@@ -227,10 +247,7 @@ class RunPlan:
     """What the driver keeps of a plan, for runs that go on with it too."""
 
     shards: int
-    parts: int
     providers: list[list[int]]  # the shards whose rows of R each border needs
-    asked: int | None  # shards, by the caller
-    copies: bool  # whether border edges go to both shards
     reducing: bool
     tallest: int
     ranks: str | None  # the blob that holds them; None: the rule must see spectra
@@ -251,7 +268,7 @@ class Run:
         """Do what is not done yet and return the result."""
         plan = self.plan()
         self.plan_seconds = time.perf_counter() - self.start
-        S, P = plan.shards, plan.parts
+        S, P = plan.shards, len(self.asked.source.parts)
         job = tasks.Job(
             source=self.asked.source.root,
             out=self.root,
@@ -269,7 +286,7 @@ class Run:
         with bar(total, "coarsen", self.progress) as shown:
             split = self.all_of("split", tasks.split_task, job, [(p,) for p in range(P)], shown)
             self.check_seen(P)
-            buckets = tasks.write_buckets(job, split, (2 + plan.copies) * S)
+            buckets = tasks.write_buckets(job, split)
             ranks = plan.ranks
             if ranks is None:
                 arguments = [(s, buckets) for s in range(S)]
@@ -335,7 +352,8 @@ class Run:
             note.note(asdict(plan))
             return plan
         plan = RunPlan(**{**known, "estimate": Estimate(**known["estimate"])})
-        if self.asked.n_shards not in (None, plan.asked, plan.shards):
+        wanted = self.asked.n_shards
+        if wanted is not None and min(wanted, max(self.asked.P.n_clusters, 1)) != plan.shards:
             raise FileExistsError(
                 f"{self.place.url} holds an unfinished run of this call with {plan.shards} "
                 f"shards: leave `n_shards` out to go on with it, or remove it"
@@ -351,7 +369,7 @@ class Run:
         check_memory(found, self.engine.memory, self.engine.where)
         needs_spectra = asked.rule.needs_scores or asked.rule.needs_kernels
         if needs_spectra:
-            check_dense(layout.dims)
+            check_dense(layout.dims, "a rule that looks at whole spectra")
         self.tell(str(found))
         providers = plan.write(self.work / "plan")
         tallest = kernels.tallest_crossing(layout.edges, layout.labels, layout.edge_dims)
@@ -367,10 +385,7 @@ class Run:
             ranks = self.write_ranks(layout.dims, asked.rule.ranks(spectra))
         return RunPlan(
             shards=layout.n_shards,
-            parts=len(asked.source.parts),
             providers=providers,
-            asked=asked.n_shards,
-            copies=isinstance(asked.operator, Principal),
             reducing=whole.spectra,
             tallest=whole.tallest,
             ranks=ranks,

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from sheafcoarsen._support import counted, flag, physical_memory, real_number
 from sheafcoarsen.coarsening import Coarsening, realized
 from sheafcoarsen.distributed._coarsen import coarsen, finished, made_once, place_beside
+from sheafcoarsen.distributed._estimate import Request, checked, checked_operator
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening, open_coarsening
 from sheafcoarsen.distributed._open_store import (
     PartitionStore,
@@ -25,7 +26,6 @@ from sheafcoarsen.distributed._to_store import write_coarsening
 from sheafcoarsen.distributed._write_store import PART_BYTES, mark, new_group, new_root
 from sheafcoarsen.distributed.header import header_of
 from sheafcoarsen.distributed.location import Place, StoreError, place_of
-from sheafcoarsen.distributed.request import Request, checked, checked_operator
 from sheafcoarsen.exceptions import SingularProblemWarning, TiedModesWarning
 from sheafcoarsen.hierarchy import (
     GivenPartitions,

@@ -1,6 +1,5 @@
 """A coarsening in a store: the way up and down, and what it keeps and loses."""
 
-import warnings
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -21,7 +20,6 @@ from sheafcoarsen.distributed.streaming_operators import (
     lifted,
     pooled,
 )
-from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.modes import LocalModes, Prolongation, block_layout
 from sheafcoarsen.partition import Partition, clusters_of
 from sheafcoarsen.verification import Verification
@@ -215,18 +213,6 @@ class StoredCoarsening:
         )
         check_pattern(C)
         return C
-
-    def warn_if_empty(self, stacklevel: int) -> None:
-        """Warn where a rule for local sections found none, as ``sc.coarsen`` does."""
-        if self.fine.dim_c0 and not self.ranks.any():
-            warnings.warn(
-                f"no cluster has a local section, so that `ranks.kernel()` keeps none of "
-                f"{self.fine.dim_c0} dimensions and the coarse sheaf has dimension 0: "
-                f"ranks.below(tau) keeps the modes up to tau, ranks.fixed(r) the r lowest of every "
-                f"cluster",
-                SingularProblemWarning,
-                stacklevel=stacklevel,
-            )
 
     def __repr__(self) -> str:
         operator = self.sheaf.header.local_operator

@@ -22,7 +22,7 @@ from sheafcoarsen._support import (
 from sheafcoarsen.distributed._open_store import SheafStore
 from sheafcoarsen.distributed.arrays import Root, write_array
 from sheafcoarsen.distributed.header import StoreHeader, is_unfinished
-from sheafcoarsen.distributed.location import Place, place_of
+from sheafcoarsen.distributed.location import Place, failures, optional, place_of
 from sheafcoarsen.modes import LocalModes
 
 PART_BYTES = 32e6
@@ -80,7 +80,12 @@ def seal(
 
 def mark(root: Root, **attributes: Any) -> None:
     """Write the attributes that make a group a store."""
-    root.place.group("a").attrs.update(StoreHeader(id=root.id, **attributes).attributes)
+    place = root.place
+    with failures(place, "opened"):
+        group = optional("zarr").open_group(
+            place.url, mode="a", zarr_format=3, storage_options=place.options or None
+        )
+    group.attrs.update(StoreHeader(id=root.id, **attributes).attributes)
 
 
 def new_root(place: Place) -> Root:

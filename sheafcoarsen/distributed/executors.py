@@ -7,7 +7,7 @@ from typing import Any
 import tqdm
 
 from sheafcoarsen._support import physical_memory
-from sheafcoarsen.distributed.extras import dask, distributed
+from sheafcoarsen.distributed.location import optional
 
 Result = dict[str, Any]
 
@@ -35,17 +35,19 @@ class Engine:
 
         Dask's dashboard groups tasks of a kind by their key.
         """
-        task = dask().delayed(function, name=kind, pure=True)
+        task = optional("dask").delayed(function, name=kind, pure=True)
         return task(*args, dask_key_name=(f"{kind}-{self.run}", i))
 
     def results(self, tasks: list[Any], shown: tqdm.tqdm) -> list[Result]:
         """Run tasks, and those that they depend on, and return their results."""
         if self.client is None:
-            with dask("callbacks").callbacks.Callback(posttask=lambda *_: shown.update()):
-                return list(dask().compute(*tasks, scheduler="synchronous", optimize_graph=False))
+            with optional("dask.callbacks").Callback(posttask=lambda *_: shown.update()):
+                return list(
+                    optional("dask").compute(*tasks, scheduler="synchronous", optimize_graph=False)
+                )
         futures = self.client.compute(tasks, retries=1, optimize_graph=False)
         try:
-            for _ in distributed().as_completed(futures):
+            for _ in optional("distributed").as_completed(futures):
                 shown.update()
             return self.client.gather(futures)
         except BaseException:
@@ -55,7 +57,7 @@ class Engine:
 
 def connect(address: str) -> Any:
     """Return a client of the scheduler at an address, for people who have no Dask at hand."""
-    return distributed().Client(address, timeout="20s")
+    return optional("distributed").Client(address, timeout="20s")
 
 
 def check_client(client: Any) -> None:
@@ -65,7 +67,7 @@ def check_client(client: Any) -> None:
     ------
     TypeError, ValueError
     """
-    if not isinstance(client, distributed().Client):
+    if not isinstance(client, optional("distributed").Client):
         raise TypeError(
             f"`client` must be a dask.distributed.Client or None, got {type(client).__name__}"
         )

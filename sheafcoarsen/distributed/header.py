@@ -11,8 +11,7 @@ import numpy as np
 
 from sheafcoarsen._support import SCALARS
 from sheafcoarsen.distributed.arrays import VERSION
-from sheafcoarsen.distributed.extras import crc32c
-from sheafcoarsen.distributed.location import Place, StoreError, failures
+from sheafcoarsen.distributed.location import Place, StoreError, crc32c, failures
 from sheafcoarsen.modes import OPERATORS
 
 FORMAT = "sheafcoarsen-store"

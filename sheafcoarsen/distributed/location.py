@@ -1,14 +1,39 @@
-"""A folder on a disk, or behind any address that fsspec knows: groups, blobs, and notes."""
+"""Locations of stores, and the packages of the extra ``distributed``, loaded where one is used."""
 
+import importlib
 import json
 import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
-from sheafcoarsen.distributed.extras import crc32c, fsspec, zarr
+import numpy as np
+
+INSTALL = 'sheaves in stores need it: pip install "sheafcoarsen[distributed]"'
+
+
+def optional(name: str) -> ModuleType:
+    """Return a module of the extra ``distributed``, loaded now, or say what to install.
+
+    Raises
+    ------
+    ImportError
+    """
+    top = name.partition(".")[0]
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != top:
+            raise
+        raise ImportError(f"there is no package {top}, but {INSTALL}") from None
+
+
+def crc32c(data: Any, begin: int = 0) -> int:
+    """Return the checksum of bytes, or of an array's memory, that follow those of ``begin``."""
+    return int(optional("google_crc32c").extend(begin, np.frombuffer(data, np.uint8)))
 
 
 class StoreError(ValueError):
@@ -37,7 +62,7 @@ class Place:
 
     def file_system(self) -> tuple[Any, str]:
         """Return the file system and the path in it."""
-        return fsspec().core.url_to_fs(self.url, **self.options)
+        return optional("fsspec").core.url_to_fs(self.url, **self.options)
 
     @property
     def local_path(self) -> str | None:
@@ -82,14 +107,6 @@ class Place:
         fs, path = self.file_system()
         fs.invalidate_cache()
         return float(fs.modified(path).timestamp())
-
-    # ------------------------------------------------------------ groups
-
-    def group(self, mode: str = "r") -> Any:
-        """Open, make ("a") or make anew ("w") the Zarr group that stands here."""
-        options = self.options or None
-        with failures(self, "opened"):
-            return zarr().open_group(self.url, mode=mode, zarr_format=3, storage_options=options)
 
     # ------------------------------------------------------------ blobs
 
@@ -177,7 +194,8 @@ def place_of(url: object, options: dict[str, Any] | None = None, name: str = "ur
             )
     for part in text.split("::"):
         protocol, found, _ = part.partition("://")
-        if found and protocol not in {*fsspec().available_protocols(), *fsspec().registry}:
+        fsspec = optional("fsspec")
+        if found and protocol not in {*fsspec.available_protocols(), *fsspec.registry}:
             raise ValueError(
                 f"`{name}` = {text!r}: fsspec knows no protocol {protocol!r}; a path without "
                 f"'://' is one on this machine's disks"

@@ -3,7 +3,7 @@
 Destinations 0 .. S-1 are the shards (edges with both ends in the shard), S .. 2S-1 their borders
 (edges between two shards, owned by the shard of the lower cluster). Principal modes look at both
 ends of a border, so a copy of its edges goes to the other shard too: 2S .. 3S-1. The driver decides
-all of it once and writes one blob for every task (`packing`), which then reads nothing else.
+all of it once and writes one blob for every task , which then reads nothing else.
 
 A bucket file holds the maps of one part, destination after destination: its tails, then its heads.
 """
@@ -20,7 +20,7 @@ from sheafcoarsen._kernels import distributed as kernels
 from sheafcoarsen._support import offsets
 from sheafcoarsen.distributed._open_store import SheafStore
 from sheafcoarsen.distributed._write_store import index_type
-from sheafcoarsen.distributed.array_blob import put_arrays
+from sheafcoarsen.distributed.arrays import put_arrays
 from sheafcoarsen.distributed.location import Place
 from sheafcoarsen.partition import Partition, select
 from sheafcoarsen.sheaf import trusted_sheaf

@@ -19,10 +19,8 @@ from sheafcoarsen._support import offsets, range_of_blocks, ranges, read_only, t
 from sheafcoarsen.coarsening import realize, realized, rounding_of
 from sheafcoarsen.distributed._open_store import ENDS, SheafStore
 from sheafcoarsen.distributed._write_store import write_basis, write_part
-from sheafcoarsen.distributed.array_blob import get_arrays, put_arrays
-from sheafcoarsen.distributed.arrays import Root, write_array
-from sheafcoarsen.distributed.extras import crc32c
-from sheafcoarsen.distributed.location import Place, StoreError, fresh_name
+from sheafcoarsen.distributed.arrays import Root, get_arrays, put_arrays, write_array
+from sheafcoarsen.distributed.location import Place, StoreError, crc32c, fresh_name
 from sheafcoarsen.modes import (
     LocalModes,
     LocalOperator,
@@ -157,9 +155,10 @@ class Buckets(NamedTuple):
     checksums: np.ndarray  # (P, D)
 
 
-def write_buckets(job: Job, results: list[dict[str, Any]], n_destinations: int) -> str:
+def write_buckets(job: Job, results: list[dict[str, Any]]) -> str:
     """Tell all tasks what the parts have become; return the name under which it stands."""
-    checksums = np.zeros((len(results), n_destinations), np.uint32)
+    last = max((d for result in results for d in result["destinations"]), default=-1)
+    checksums = np.zeros((len(results), last + 1), np.uint32)
     for row, result in zip(checksums, results, strict=True):
         row[result["destinations"]] = result["checksums"]
     names = "\n".join(result["name"] for result in results)

@@ -364,8 +364,8 @@ def test_stores_of_version_1_go_on(version_1, memory):
 
 
 def test_an_unfinished_run_of_version_1_is_refused(version_1, memory):
+    from sheafcoarsen.distributed._estimate import checked
     from sheafcoarsen.distributed.location import place_of
-    from sheafcoarsen.distributed.request import checked
 
     src = dist.open_store(f"{version_1}/sheaf")
     P = np.arange(src.n_vertices) // 3
