@@ -12,6 +12,7 @@ import numpy as np
 from sheafcoarsen._support import SCALARS
 from sheafcoarsen.distributed.arrays import VERSION
 from sheafcoarsen.distributed.location import Place, StoreError, crc32c, failures
+from sheafcoarsen.io import SETTINGS
 from sheafcoarsen.modes import OPERATORS
 
 FORMAT = "sheafcoarsen-store"
@@ -73,9 +74,6 @@ REQUIRED = {
     "hierarchy": (*COMMON, "levels", "stopped_because"),
 }
 """The attributes that a store of each kind must have."""
-
-OVERSAMPLED = ("rings", "target", "pilot", "over_budget")
-"""The settings that only oversampled modes have."""
 
 REMEDY = "restore zarr.json from a copy, or write the store again"
 
@@ -179,8 +177,8 @@ EXPECTED: dict[Any, tuple[str, Callable[[Any], bool]]] = {
     ),
     "local_operator": _one_of(None, *OPERATORS),
     "oversampled": (
-        f"null or an object with some of {', '.join(OVERSAMPLED)}",
-        lambda value: value is None or (isinstance(value, dict) and set(value) <= set(OVERSAMPLED)),
+        f"null or an object with some of {', '.join(SETTINGS)}",
+        lambda value: value is None or (isinstance(value, dict) and set(value) <= set(SETTINGS)),
     ),
     "run": ("a string or null", lambda value: value is None or isinstance(value, str)),
 }

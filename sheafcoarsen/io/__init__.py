@@ -38,13 +38,16 @@ from sheafcoarsen.io._read_graph import read_graph
 from sheafcoarsen.io._read_mesh import read_mesh
 from sheafcoarsen.io._save_load import load, save
 from sheafcoarsen.io._write_g2o import write_g2o
+from sheafcoarsen.io.schema import SETTINGS, read_level
 
 __all__ = [
+    "SETTINGS",
     "from_edge_index",
     "from_networkx",
     "load",
     "read_g2o",
     "read_graph",
+    "read_level",
     "read_mesh",
     "save",
     "to_networkx",

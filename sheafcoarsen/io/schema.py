@@ -36,8 +36,8 @@ Saved: TypeAlias = CellularSheaf | Partition | Coarsening | Hierarchy | Eliminat
 STEPS = ("vertices", "starts", "neighbors", "blocks", "inverses")
 """The arrays of the steps of an elimination."""
 
-OVERSAMPLING = ("rings", "target", "pilot", "over_budget")
-"""What oversampled modes have beyond others.
+SETTINGS = ("rings", "target", "pilot", "over_budget")
+"""Settings that only oversampled modes have.
 
 Versions that do not know these refuse the operator by its name.
 """
@@ -107,7 +107,7 @@ def level_arrays(C: Coarsening) -> dict[str, np.ndarray]:
         for name in ("ranks", "scores", "next_eigenvalues", "tied", "operator_norms"):
             arrays[f"modes.{name}"] = getattr(C.modes, name)
         if isinstance(C.modes.operator, Oversampled):
-            for name in OVERSAMPLING:
+            for name in SETTINGS:
                 arrays[f"modes.{name}"] = np.array(getattr(C.modes, name))
         if C.modes.prolongation is not C.prolongation:
             arrays.update(_csr_arrays(C.modes.prolongation, "modes.R."))
@@ -209,7 +209,7 @@ def read_hierarchy(arrays: Arrays) -> Hierarchy:
             if name.startswith(start)
         }
         try:
-            read = _steps if i == 0 and "steps.vertices" in own else _level
+            read = _steps if i == 0 and "steps.vertices" in own else read_level
             levels.append(read(own, sheaves[i], sheaves[i + 1]))
         except KeyError as error:
             raise KeyError(start + error.args[0]) from None
@@ -218,7 +218,7 @@ def read_hierarchy(arrays: Arrays) -> Hierarchy:
     return Hierarchy(sheaves[0], tuple(levels), text_of(arrays, "stopped_because"))
 
 
-def _level(arrays: Arrays, fine: CellularSheaf, coarse: CellularSheaf) -> Coarsening:
+def read_level(arrays: Arrays, fine: CellularSheaf, coarse: CellularSheaf) -> Coarsening:
     """Read what a coarsening holds beside its two sheaves, and refuse what does not fit them."""
     partition = read_partition(arrays, "partition.")
     if partition.n_vertices != fine.n_vertices or partition.n_clusters != coarse.n_vertices:
@@ -272,7 +272,7 @@ def _modes(
     singular = "modes.singular" in arrays and _flag(arrays, "modes.singular")
     settings = {}
     if operator == Oversampled.name:
-        settings = {name: arrays[f"modes.{name}"].item() for name in OVERSAMPLING}
+        settings = {name: arrays[f"modes.{name}"].item() for name in SETTINGS}
     return LocalModes(
         fine,
         partition,
@@ -291,7 +291,7 @@ def _modes(
 KINDS: dict[str, Callable[[Arrays], Saved]] = {
     "sheaf": read_sheaf,
     "partition": read_partition,
-    "coarsening": lambda a: _level(a, read_sheaf(a, "fine."), read_sheaf(a, "sheaf.")),
+    "coarsening": lambda a: read_level(a, read_sheaf(a, "fine."), read_sheaf(a, "sheaf.")),
     "hierarchy": read_hierarchy,
     "elimination": lambda a: _steps(a, read_sheaf(a, "fine."), read_sheaf(a, "sheaf.")),
 }
