@@ -193,7 +193,7 @@ def planning(size, folder):
 
     def plan():
         shutil.rmtree(folder / "plan", ignore_errors=True)
-        return planned(asked, 5e8)[1].write(place_of(folder / "plan"))
+        return planned(asked, 5e8)[0].write(place_of(folder / "plan"))
 
     times = paired({"plan": plan}, size.rounds, clock=time.process_time)
     per_edge = times.median("plan") / F.n_edges

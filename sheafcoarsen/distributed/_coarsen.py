@@ -281,11 +281,11 @@ class Run:
             whole=Whole(plan.reducing, False, plan.tallest),
             threads=self.engine.threads,
         )
+        self.engine.check_seen(self.work / "plan.json")
         borders = [s for s in range(S) if plan.providers[s]]
         total = P + S * (1 + (plan.ranks is None)) + len(borders)
         with bar(total, "coarsen", self.progress) as shown:
             split = self.all_of("split", tasks.split_task, job, [(p,) for p in range(P)], shown)
-            self.check_seen(P)
             buckets = tasks.write_buckets(job, split)
             ranks = plan.ranks
             if ranks is None:
@@ -326,21 +326,6 @@ class Run:
         self.counts["done"] += len(results) - found
         return results
 
-    def check_seen(self, n_parts: int) -> None:
-        """Refuse workers whose files this process does not see.
-
-        Raises
-        ------
-        RuntimeError
-        """
-        if n_parts and self.engine.client is not None:
-            note = self.work / "notes/split-000000.json"
-            if note.read_note() is None:
-                raise RuntimeError(
-                    f"what workers write to {self.place.url} cannot be seen from here: both stores "
-                    f"must be on a file system that all of them share, or in an object store"
-                )
-
     # ------------------------------------------------------------ the plan
 
     def plan(self) -> RunPlan:
@@ -365,26 +350,26 @@ class Run:
     def new_plan(self) -> RunPlan:
         """Decide where everything goes, and write it for the tasks."""
         asked = self.asked
-        layout, plan, found = planned(asked, self.engine.memory, self.engine.at_once)
+        plan, found = planned(asked, self.engine.memory, self.engine.at_once)
         check_memory(found, self.engine.memory, self.engine.where)
         needs_spectra = asked.rule.needs_scores or asked.rule.needs_kernels
         if needs_spectra:
-            check_dense(layout.dims, "a rule that looks at whole spectra")
+            check_dense(plan.dims, "a rule that looks at whole spectra")
         self.tell(str(found))
         providers = plan.write(self.work / "plan")
-        tallest = kernels.tallest_crossing(layout.edges, layout.labels, layout.edge_dims)
-        whole = Whole.of(layout.dims, None, int(tallest))
-        put_arrays(self.work / "plan/dims", {"dims": layout.dims})
+        tallest = kernels.tallest_crossing(plan.edges, plan.labels, plan.edge_dims)
+        whole = Whole.of(plan.dims, None, int(tallest))
+        put_arrays(self.work / "plan/dims", {"dims": plan.dims})
         ranks = None
         if not needs_spectra:
             nothing = np.zeros(0)
-            K = layout.n_clusters
+            K = len(plan.dims)
             spectra = Spectra(
-                layout.dims, np.zeros(K + 1, np.int64), nothing, np.zeros(K, np.int64), nothing
+                plan.dims, np.zeros(K + 1, np.int64), nothing, np.zeros(K, np.int64), nothing
             )
-            ranks = self.write_ranks(layout.dims, asked.rule.ranks(spectra))
+            ranks = self.write_ranks(plan.dims, asked.rule.ranks(spectra))
         return RunPlan(
-            shards=layout.n_shards,
+            shards=plan.n_shards,
             providers=providers,
             reducing=whole.spectra,
             tallest=whole.tallest,

@@ -41,9 +41,6 @@ from sheafcoarsen.modes import LocalOperatorLike, compute_modes
 from sheafcoarsen.partition import Method, Partition
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
-SHARE = 1 / 8
-"""Of this machine's memory, what the maps of a sheaf may take that is coarsened in memory."""
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StoredHierarchy:
@@ -196,7 +193,7 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     """
     check_store(src, "src")
     if memory_bytes is None:
-        memory_bytes = SHARE * physical_memory()
+        memory_bytes = physical_memory() / 8
     memory_bytes = real_number("memory_bytes", memory_bytes)
     if not memory_bytes >= 0:
         raise ValueError(f"`memory_bytes` must be at least 0, got {memory_bytes:g}")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sheafcoarsen._kernels import distributed as kernels
 from sheafcoarsen._support import flag, whole_number
 from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, amount, check_store
-from sheafcoarsen.distributed.plan import Layout, Plan, find_destinations, lay_out
+from sheafcoarsen.distributed.plan import Plan
 from sheafcoarsen.modes import (
     LocalOperator,
     LocalOperatorLike,
@@ -187,13 +187,12 @@ class Estimate:
         return "\n".join(f"{name:<8} {value}" for name, value in rows)
 
 
-def planned(asked: Request, memory: float, at_once: int = 1) -> tuple[Layout, Plan, Estimate]:
+def planned(asked: Request, memory: float, at_once: int = 1) -> tuple[Plan, Estimate]:
     """Lay out the whole work and say what it takes."""
     n_shards = asked.n_shards or default_shards(asked.source.n_bytes, memory, at_once)
-    layout = lay_out(asked.source, asked.P, n_shards)
     copies = isinstance(asked.operator, Principal)
-    plan = Plan(layout, find_destinations(layout, with_copies=copies))
-    return layout, plan, estimate_of(layout, plan, asked.rule)
+    plan = Plan(asked.source, asked.P, n_shards, copies=copies)
+    return plan, estimate_of(plan, asked.rule)
 
 
 def estimate(
@@ -237,7 +236,7 @@ def estimate(
     source   25.3 kB of maps in 1 parts
     """
     asked = checked(src, P, rank, local_operator, n_shards)
-    return planned(asked, float("inf"))[2]
+    return planned(asked, float("inf"))[1]
 
 
 def bound_of_ranks(rule: Rule, dims: np.ndarray) -> np.ndarray:
@@ -252,10 +251,10 @@ def bound_of_ranks(rule: Rule, dims: np.ndarray) -> np.ndarray:
     return dims
 
 
-def estimate_of(layout: Layout, plan: Plan, rule: Rule) -> Estimate:
+def estimate_of(plan: Plan, rule: Rule) -> Estimate:
     """Return what a plan adds up to, with the most modes that a rule may keep."""
-    S, size = layout.n_shards, plan.itemsize
-    ranks = bound_of_ranks(rule, layout.dims)
+    S, size = plan.n_shards, plan.itemsize
+    ranks = bound_of_ranks(rule, plan.dims)
     by_destination = plan.bytes
     inner, border = by_destination[:S], by_destination[S : 2 * S]
     held = inner + (border + by_destination[2 * S :] if len(by_destination) > 2 * S else 0)
@@ -263,29 +262,27 @@ def estimate_of(layout: Layout, plan: Plan, rule: Rule) -> Estimate:
     largest = int(max(held.max(initial=0), border.max(initial=0)))
     part = int(parts.max(initial=0))
     moved, source = int(parts.sum()), int(inner.sum() + border.sum())
-    shards = layout.shard_of[:-1]
-    made = np.bincount(shards, (layout.dims + 2 * ranks) * ranks, S)  # R, loops
-    rows = int((layout.dims * ranks).sum()) * size
-    crossing = np.zeros(plan.where.n_destinations, np.int64)
-    kernels.crossing_entries(
-        layout.edges, layout.labels, layout.edge_dims, ranks, plan.where.dest, crossing
-    )
+    shards = plan.shard_of[:-1]
+    made = np.bincount(shards, (plan.dims + 2 * ranks) * ranks, S)  # R, loops
+    rows = int((plan.dims * ranks).sum()) * size
+    crossing = np.zeros(len(plan.bytes), np.int64)
+    kernels.crossing_entries(plan.edges, plan.labels, plan.edge_dims, ranks, plan.dest, crossing)
     made = size * np.concatenate([made + crossing[:S], crossing[S : 2 * S]])
-    dense = dense_entries(layout.dims, ranks, rule) * max(size, 8)
+    dense = dense_entries(plan.dims, ranks, rule) * max(size, 8)
     shard = NEED * (np.concatenate([held, border]) + made).max(initial=0) + dense
     out = int(made.sum())
     halo = min(rows, 2 * int(border.sum()))
-    arrays = [layout.edges, layout.vertex_dims, layout.edge_dims, layout.labels]
-    arrays += [plan.where.dest, plan.where.order, plan.by_shard, plan.place_of]
+    arrays = [plan.edges, plan.vertex_dims, plan.edge_dims, plan.labels]
+    arrays += [plan.dest, plan.order, plan.by_shard, plan.place_of]
     driver = sum(array.nbytes for array in arrays) + plan.tails.nbytes * 3
-    plan_bytes = 24 * len(plan.where.order) + 16 * len(layout.labels)
+    plan_bytes = 24 * len(plan.order) + 16 * len(plan.labels)
     return Estimate(
         n_shards=S,
         n_parts=len(parts),
         source_bytes=source,
         largest_shard=largest,
         largest_part=part,
-        largest_cluster=int(layout.weights.max(initial=0)) * size,
+        largest_cluster=int(plan.weights.max(initial=0)) * size,
         border_share=float(border.sum() / max(source, 1)),
         dense_bytes=dense,
         task_bytes=int(BASE + max(NEED * part, shard)),

@@ -7,7 +7,7 @@ from typing import Any
 import tqdm
 
 from sheafcoarsen._support import physical_memory
-from sheafcoarsen.distributed.location import optional
+from sheafcoarsen.distributed.location import Place, optional
 
 Result = dict[str, Any]
 
@@ -37,6 +37,22 @@ class Engine:
         """
         task = optional("dask").delayed(function, name=kind, pure=True)
         return task(*args, dask_key_name=(f"{kind}-{self.run}", i))
+
+    def check_seen(self, note: Place) -> None:
+        """Refuse workers that do not see a note that this process has written.
+
+        Raises
+        ------
+        RuntimeError
+        """
+        found = {} if self.client is None else self.client.run(note.read_note, on_error="return")
+        for address, held in found.items():
+            if held is None:
+                raise RuntimeError(
+                    f"the worker {address} does not see {note.url}, which this process has "
+                    f"written: both stores must be on a file system that all of them share, or in "
+                    f"an object store"
+                )
 
     def results(self, tasks: list[Any], shown: tqdm.tqdm) -> list[Result]:
         """Run tasks, and those that they depend on, and return their results."""

@@ -145,10 +145,15 @@ def test_what_is_kept_takes_memory(memory):
     made = max(np.bincount(P.labels, F.vertex_dims)) * 30 * 8
     assert many.task_bytes > few.task_bytes + 2 * made
     assert few.task_bytes > BASE + NEED * few.largest_shard
+    border = many.border_share * many.source_bytes
+    assert many.scratch_bytes <= few.scratch_bytes + 2 * border
 
 
-def test_dense_matrices_take_memory(memory):
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_dense_matrices_take_memory(dtype, memory):
+    """They are of double precision whatever the maps are."""
     F = sc.CellularSheaf.constant([[k, k + 1] for k in range(2999)])
+    F = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
     src, P = dist.to_store(memory("src"), F), np.arange(3000) // 1500
     few = dist.estimate(src, P, 3)
     assert few.dense_bytes == 0  # by iteration

@@ -81,6 +81,19 @@ def test_checks_hold_and_fail_at_any_scale(dtype, scale, tmp_path):
     assert [check.label for check in V.checks if not check.passed] == ["thm:Galerkin_realization"]
 
 
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_checks_hold_and_fail_for_any_basis(scale, memory):
+    F = grid_sheaf()
+    C = sc.coarsen(F, sc.select(F, 6), 3)
+    basis = [scale * C.block(a) for a in range(6)]
+    D = dist.to_store(memory("C"), sc.coarsen(F, C.partition, basis=basis))
+    assert D.verify().passed, str(D.verify())
+    wrong = D.sheaf.maps(0)[0] * (1 + 1e-9)
+    write_array(D.sheaf.root, f"parts/{D.sheaf.parts[0]}/tail", wrong, packed=False)
+    V = D.verify()
+    assert [check.label for check in V.checks if not check.passed] == ["thm:Galerkin_realization"]
+
+
 def test_without_loops_realization_does_not_apply(memory):
     F = ragged_sheaf()
     with ties_allowed():
