@@ -17,7 +17,14 @@ import numpy as np
 from sheafcoarsen._support import check_matplotlib, counted, output_path, tables
 from sheafcoarsen.cli.compilation import SCALARS, compile_kernels
 from sheafcoarsen.cli.elimination import describe_elimination, vertices_in
-from sheafcoarsen.cli.stores import about_store, coarsen_store, is_store, store_options, write_sheaf
+from sheafcoarsen.cli.stores import (
+    about_store,
+    coarsen_store,
+    is_store,
+    print_checks,
+    store_options,
+    write_sheaf,
+)
 from sheafcoarsen.coarsening import Coarsening, coarsen, energy_ledger, growth_of
 from sheafcoarsen.elimination import Elimination, eliminate
 from sheafcoarsen.hierarchy import Hierarchy
@@ -413,13 +420,7 @@ def _verify(args: argparse.Namespace) -> int:
                 "verify it"
             )
         levels = [_make(args, times)]
-    passed = True
-    for C in levels:
-        result = verify(C)
-        print(C)
-        print(result)
-        passed = passed and result.passed
-    return 0 if passed else 1
+    return print_checks(levels, verify)
 
 
 def _compile(args: argparse.Namespace) -> int:

@@ -17,13 +17,13 @@ The files:
 
 ``_read_graph``
     `read_graph`: the ending decides which of ``matrix_market``, ``metis``, ``edge_list`` and
-    ``networkx_files`` reads.
+    networkx reads.
 ``_read_g2o``, ``g2o_lines``, ``_write_g2o``
     Pose graphs, there and back.
 ``_read_mesh``
     `read_mesh`: surfaces, by ``off_obj`` and ``ply``; ``polygons`` checks their faces.
-``text``, ``edges``
-    Lines and numbers, with messages that begin ``path:line``; edges as a graph file gives them.
+``text``
+    Lines and numbers, with messages that begin ``path:line``.
 ``_save_load``, ``npz_archive``, ``schema``
     `save` and `load`: ``schema`` makes arrays of objects, and of arrays objects that fit together;
     ``npz_archive`` reads arrays as if a stranger had written them.
