@@ -5,6 +5,7 @@ its note does nothing, so that tasks may run twice, at once or after a crash. A 
 and the library does with it what it does in memory.
 """
 
+import functools
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -81,9 +82,11 @@ class Local(NamedTuple):
 Task = Callable[..., dict[str, Any]]
 
 
-def once(kind: str, work: Callable[..., dict[str, Any]]) -> Task:
+def once(work: Task) -> Task:
     """Return a task that is not done again where it has left a note of this run."""
+    kind = work.__name__.removesuffix("_task")
 
+    @functools.wraps(work)  # by its name it is sent to workers
     def task(job: Job, i: int, *inputs: Any) -> dict[str, Any]:
         note = job.work / f"notes/{kind}-{i:06d}.json"
         done = note.read_note()
@@ -100,7 +103,6 @@ def once(kind: str, work: Callable[..., dict[str, Any]]) -> Task:
         note.note(result)
         return result
 
-    task.__name__ = task.__qualname__ = f"{kind}_task"  # so that it can be sent to a worker
     return task
 
 
@@ -114,7 +116,8 @@ def machine_words(flat: np.ndarray) -> tuple[np.ndarray, int]:
     return flat.view(np.int64), flat.dtype.itemsize // 8
 
 
-def split_part(job: Job, p: int) -> dict[str, Any]:
+@once
+def split_task(job: Job, p: int) -> dict[str, Any]:
     """Sort the maps of a part of the source by destination into one bucket file."""
     store = job.opened()
     told = get_arrays(job.work / f"plan/split-{p:06d}")
@@ -314,14 +317,16 @@ class Shard:
         return modes, R, realized(R, P, modes, **options).sheaf
 
 
-def look_at_spectra(job: Job, s: int, buckets: str) -> dict[str, Any]:
+@once
+def spectra_task(job: Job, s: int, buckets: str) -> dict[str, Any]:
     """Write the spectra of a shard's clusters, which the driver puts together."""
     name = fresh_name(f"spectra-{s:06d}")
     put_arrays(job.work / name, Shard(job, s, buckets).spectra())
     return {"name": name}
 
 
-def coarsen_shard(job: Job, s: int, buckets: str, ranks: str) -> dict[str, Any]:
+@once
+def shard_task(job: Job, s: int, buckets: str, ranks: str) -> dict[str, Any]:
     """Write modes, crossing edges and loops of a shard, and the rows of R its neighbours need."""
     shard = Shard(job, s, buckets)
     modes, R, coarse = shard.coarsened(get_arrays(job.work / ranks))
@@ -366,7 +371,8 @@ def write_coarse(
 # ---------------------------------------------------------------- borders
 
 
-def coarsen_border(
+@once
+def border_task(
     job: Job, s: int, buckets: str, ranks: str, shards: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """Write the coarse edges between a shard and others: fine maps times rows of R of both."""
@@ -389,9 +395,3 @@ def coarsen_border(
     tallest = job.whole.tallest
     coarse = realize(R, None, compress=job.compress, noise=noise, tallest=tallest)
     return write_coarse(job, fresh_name(f"border-{s:06d}"), clusters, coarse)
-
-
-split_task = once("split", split_part)
-spectra_task = once("spectra", look_at_spectra)
-shard_task = once("shard", coarsen_shard)
-border_task = once("border", coarsen_border)

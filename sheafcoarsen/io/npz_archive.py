@@ -37,10 +37,8 @@ def read_arrays(
                     name: _member(archive, members[name]) for name in HEADER if name in members
                 }
                 kind = _kind(header, newest, kinds)
-                entries = archive.infolist()
-                claimed = sum(info.file_size for info in entries)
-                size = os.fstat(stream.fileno()).st_size
-                if len(members) < len(entries) or claimed > size:
+                claimed = sum(info.file_size for info in archive.infolist())
+                if claimed > os.fstat(stream.fileno()).st_size:
                     raise RefusedError("its arrays are more than the file holds")
                 return kind, {name: _member(archive, info) for name, info in members.items()}
         except RefusedError as error:
