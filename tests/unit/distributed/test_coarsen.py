@@ -307,6 +307,10 @@ def stopped_at(kind):
 
 def test_an_unfinished_run_keeps_its_shards(call, url):
     with stopped_at("shard_task"), pytest.raises(RuntimeError, match="power cut"):
+        call(2, n_shards=50)
+    assert call(2, n_shards=50).report["shards"] == 9  # of 9 clusters
+    shutil.rmtree(url("out"))
+    with stopped_at("shard_task"), pytest.raises(RuntimeError, match="power cut"):
         call(n_shards=4)
     with pytest.raises(FileExistsError, match="of this call with 4 shards: leave `n_shards` out"):
         call(n_shards=2)

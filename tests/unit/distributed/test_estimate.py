@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -16,7 +17,9 @@ from sheafcoarsen.distributed._estimate import (
     check_memory,
     checked,
     default_shards,
+    planned,
 )
+from sheafcoarsen.distributed.location import place_of
 from tests.unit.distributed.cases import grid_sheaf
 
 
@@ -147,6 +150,21 @@ def test_what_is_kept_takes_memory(memory):
     assert few.task_bytes > BASE + NEED * few.largest_shard
     border = many.border_share * many.source_bytes
     assert many.scratch_bytes <= few.scratch_bytes + 2 * border
+
+
+@pytest.mark.parametrize("local_operator", ["internal", "principal"])
+def test_planning_takes_the_memory_that_is_estimated(local_operator, memory, url):
+    n = 40_000
+    edges = np.concatenate([np.stack([np.arange(n - k), np.arange(k, n)], 1) for k in (1, 200)])
+    F = sc.CellularSheaf.constant(edges)
+    src = dist.to_store(memory("src"), F, 200_000)
+    request = checked(src, np.arange(n) // 400, 2, local_operator, 4)
+    tracemalloc.start()
+    plan, E = planned(request, np.inf)
+    plan.write(place_of(url("plan")))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert E.driver_bytes / 2 < peak < E.driver_bytes
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
