@@ -20,7 +20,7 @@ from sheafcoarsen.distributed.streaming_operators import (
     lifted,
     pooled,
 )
-from sheafcoarsen.io import read_level
+from sheafcoarsen.io import read_level, reading
 from sheafcoarsen.modes import block_layout
 from sheafcoarsen.partition import Partition, clusters_of
 from sheafcoarsen.verification import Verification
@@ -169,12 +169,8 @@ class StoredCoarsening:
         StoreError
             For a chunk that is missing or damaged.
         """
-        try:
+        with reading(self.sheaf.url, StoreError):
             return self._loaded()
-        except StoreError:
-            raise
-        except (TypeError, ValueError) as error:  # parts that do not fit together
-            raise StoreError(f"{self.sheaf.url}: {error}") from None
 
     def _loaded(self) -> Coarsening:
         header, sheaf = self.sheaf.header, self.sheaf

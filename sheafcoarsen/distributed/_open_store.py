@@ -19,6 +19,7 @@ from sheafcoarsen._support import (
 from sheafcoarsen.distributed.arrays import Root, read_array
 from sheafcoarsen.distributed.header import REMEDY, header_of
 from sheafcoarsen.distributed.location import Place, StoreError, place_of
+from sheafcoarsen.io import reading
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
@@ -270,10 +271,8 @@ class SheafStore(ReadOnly):
         """Return the graph's own node names, where they were stored."""
         if not self.header.vertex_labels:
             return None
-        try:
+        with reading(self.url, StoreError):
             return decode_labels(self.array("vertex_labels").astype(np.uint8), self.n_vertices)
-        except ValueError as error:
-            raise StoreError(f"{self.url}: {error}") from None
 
     def __repr__(self) -> str:
         parts = counted(len(self.parts), "part")
@@ -357,10 +356,8 @@ def stored_partition(url: str, labels: np.ndarray, n_clusters: int) -> Partition
     ------
     StoreError
     """
-    try:
+    with reading(url, StoreError):
         P = Partition(labels)
-    except ValueError as error:
-        raise StoreError(f"{url}: {error}") from None
     if P.n_clusters != n_clusters:
         raise StoreError(f"{url}: the array labels has {P.n_clusters} clusters, not {n_clusters}")
     return P

@@ -38,7 +38,7 @@ from sheafcoarsen.io._read_graph import read_graph
 from sheafcoarsen.io._read_mesh import read_mesh
 from sheafcoarsen.io._save_load import load, save
 from sheafcoarsen.io._write_g2o import write_g2o
-from sheafcoarsen.io.schema import SETTINGS, read_level
+from sheafcoarsen.io.schema import SETTINGS, read_level, reading
 
 __all__ = [
     "SETTINGS",
@@ -49,6 +49,7 @@ __all__ = [
     "read_graph",
     "read_level",
     "read_mesh",
+    "reading",
     "save",
     "to_networkx",
     "write_g2o",

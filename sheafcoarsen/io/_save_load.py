@@ -7,7 +7,7 @@ import numpy as np
 
 from sheafcoarsen._support import PathLike, file_path, replacing
 from sheafcoarsen.io.npz_archive import read_arrays
-from sheafcoarsen.io.schema import KINDS, Saved, from_arrays, to_arrays
+from sheafcoarsen.io.schema import KINDS, Saved, reading, to_arrays
 
 VERSION = 2
 """Of the format; higher ones are refused."""
@@ -87,8 +87,5 @@ def load(path: PathLike) -> Saved:
     """
     path = file_path(path)
     kind, arrays = read_arrays(path, VERSION, KINDS)
-    try:
-        return from_arrays(kind, arrays)
-    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
-        what = f"has no array {error}" if isinstance(error, KeyError) else str(error)
-        raise ValueError(f"{path}: {what}") from None
+    with reading(path):
+        return KINDS[kind](arrays)

@@ -4,7 +4,8 @@ docs/file_format.md describes the arrays. They are read as if a stranger had wri
 that contradict each other are a ValueError. What contains them is another matter: ``npz``.
 """
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 import numpy as np
@@ -67,15 +68,19 @@ def to_arrays(obj: Saved) -> tuple[str, Arrays]:
     )
 
 
-def from_arrays(kind: str, arrays: Arrays) -> Saved:
-    """Return the object of a kind, one of ``KINDS``, that named arrays hold.
+@contextlib.contextmanager
+def reading(where: str, refusal: type[ValueError] = ValueError) -> Iterator[None]:
+    """Refuse arrays that are missing or contradict each other by one error, which names the file.
 
-    Raises
-    ------
-    KeyError, TypeError, ValueError, IndexError, OverflowError
-        Arrays that are missing or contradict each other.
+    Errors of the type ``refusal``, if that is a type of its own, name it already.
     """
-    return KINDS[kind](arrays)
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+        if refusal is not ValueError and isinstance(error, refusal):
+            raise
+        what = f"has no array {error}" if isinstance(error, KeyError) else str(error)
+        raise refusal(f"{where}: {what}") from None
 
 
 # ---------------------------------------------------------------- to arrays
