@@ -24,9 +24,9 @@ The files:
     `read_mesh`: surfaces, by ``off_obj`` and ``ply``; ``polygons`` checks their faces.
 ``text``
     Lines and numbers, with messages that begin ``path:line``.
-``_save_load``, ``npz_archive``, ``schema``
-    `save` and `load`: ``schema`` makes arrays of objects, and of arrays objects that fit together;
-    ``npz_archive`` reads arrays as if a stranger had written them.
+``_save_load``, ``schema``
+    `save` and `load`: ``schema`` makes arrays of objects, and of arrays objects that fit together,
+    for files and for stores.
 ``_networkx``, ``_from_edge_index``
     Maps on the edges of a networkx graph, there and back; the edges of PyTorch Geometric.
 """

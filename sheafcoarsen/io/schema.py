@@ -1,7 +1,7 @@
 """One schema: the library's objects as named arrays, and such arrays as objects again.
 
 docs/file_format.md describes the arrays. They are read as if a stranger had written them: parts
-that contradict each other are a ValueError. What contains them is another matter: ``npz``.
+that contradict each other are a ValueError. What contains them is another matter.
 """
 
 import contextlib
@@ -23,7 +23,6 @@ from sheafcoarsen._support import (
 from sheafcoarsen.coarsening import Coarsening, check_pattern
 from sheafcoarsen.elimination import Elimination, as_steps
 from sheafcoarsen.hierarchy import Hierarchy
-from sheafcoarsen.io.npz_archive import text_of
 from sheafcoarsen.modes import OPERATORS, LocalModes, Oversampled
 from sheafcoarsen.operators import index_dtype
 from sheafcoarsen.partition import Partition
@@ -146,6 +145,14 @@ def _csr_arrays(R: scipy.sparse.csr_array, prefix: str) -> dict[str, np.ndarray]
 
 
 # ---------------------------------------------------------------- from arrays
+
+
+def text_of(arrays: Arrays, name: str) -> str:
+    """Return one array as a line of text."""
+    array = arrays[name]
+    if array.shape != () or array.dtype.kind != "U" or not str(array).isprintable():
+        raise ValueError(f"`{name}` must be one line of text")
+    return str(array)
 
 
 def read_sheaf(arrays: Arrays, prefix: str = "") -> CellularSheaf:
