@@ -73,7 +73,7 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     ----------
     src : SheafStore
     out : path or address
-        Where the coarse sheaf and R go: nothing may stand there, but what this call began.
+        Location of the result, which must not exist, unless left by an unfinished identical call.
     P : Partition, PartitionStore, or labels of shape (n,)
     rank : int, array_like of int of shape (K,), or rule from ``sc.ranks``
         A rule that looks at all clusters takes one more pass over the maps.
@@ -151,7 +151,7 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
 
 
 def place_beside(src: SheafStore, out: object, options: dict[str, Any] | None) -> Place:
-    """Return the place of a result, by default with what the file system of ``src`` was told.
+    """Return the location of a result, by default with the storage options of ``src``.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def place_beside(src: SheafStore, out: object, options: dict[str, Any] | None) -
 
 
 def folder_of(place: Place) -> str:
-    """Return the address of a folder by which what is inside it is known."""
+    """Return the resolved address of a folder, which is a prefix of all addresses in it."""
     path = place.local_path
     return (place.url if path is None else os.path.realpath(path)).rstrip("/") + "/"
 
@@ -180,7 +180,7 @@ def folder_of(place: Place) -> str:
 def made_once(
     place: Place, asked: Request, make: Callable[[Root], StoredCoarsening]
 ) -> StoredCoarsening:
-    """Return the coarsening that is asked for, made at its place by one run at a time.
+    """Return the requested coarsening, made under an exclusive lock.
 
     Raises
     ------
@@ -202,7 +202,7 @@ def made_once(
 
 
 def finished(place: Place, asked: Request) -> StoredCoarsening | None:
-    """Return the coarsening that stands at a place, if it is the one that is asked for.
+    """Return the coarsening stored at a location, if it is the requested one.
 
     Raises
     ------
@@ -244,7 +244,7 @@ def claim(place: Place, asked: Request, *, check_only: bool = False) -> str:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What the driver keeps of a plan, for runs that go on with it too."""
+    """Part of a plan that the driver needs, also when a run is resumed."""
 
     shards: int
     providers: list[list[int]]  # the shards whose rows of R each border needs
@@ -265,7 +265,7 @@ class Run:
         self.counts = {"done": 0, "found": 0}
 
     def done(self) -> StoredCoarsening:
-        """Do what is not done yet and return the result."""
+        """Run the remaining tasks and return the result."""
         plan = self.plan()
         self.plan_seconds = time.perf_counter() - self.start
         S, P = plan.shards, len(self.asked.source.parts)
@@ -329,7 +329,7 @@ class Run:
     # ------------------------------------------------------------ the plan
 
     def plan(self) -> RunPlan:
-        """Return what was planned: earlier, or now."""
+        """Return the plan of an earlier run, or make one."""
         note = self.work / "plan.json"
         known = note.read_note()
         if known is None:
@@ -378,7 +378,7 @@ class Run:
         )
 
     def write_ranks(self, dims: np.ndarray, ranks: np.ndarray) -> str:
-        """Write how many modes each cluster keeps; return the name under which it stands."""
+        """Write the ranks of all clusters; return the name of the blob."""
         name = fresh_name("ranks")
         reducing = Whole.of(dims, ranks, 0).modes
         put_arrays(self.work / name, {"ranks": ranks, "reducing": np.array([reducing])})
@@ -473,12 +473,12 @@ class Run:
         return StoredCoarsening(sheaf, asked.source)
 
     def remove_orphans(self, used: dict[str, list[str]]) -> None:
-        """Remove what tasks left that ran twice or were killed."""
+        """Remove files of tasks that ran twice or were killed."""
         for folder, names in used.items():
             for name in set((self.place / folder).names()) - {*names, "zarr.json"}:
                 (self.place / f"{folder}/{name}").remove()
 
     def tell(self, text: str) -> None:
-        """Say something beside the bar, where one is wanted."""
+        """Print a message, if progress is shown."""
         if self.progress:
             print(text, file=sys.stderr)

@@ -294,7 +294,7 @@ def stored_level(place: Place, asked: Request, C: Coarsening) -> StoredCoarsenin
 
 
 def open_levels(url: object, *, source: object = None, **storage_options: Any) -> StoredHierarchy:
-    """Open what :func:`coarsen_levels` has made, all of it in stores.
+    """Open the stored levels of a call of :func:`coarsen_levels`.
 
     Parameters
     ----------
@@ -338,7 +338,7 @@ def open_levels(url: object, *, source: object = None, **storage_options: Any) -
 
 @contextmanager
 def warnings_at_the_caller() -> Iterator[None]:
-    """Let what levels warn of point to the line that asked for them all."""
+    """Issue warnings about levels at the line that called `coarsen_levels`."""
     with warnings.catch_warnings(record=True) as said:
         for kind in (TiedModesWarning, SingularProblemWarning):
             warnings.simplefilter("always", kind)

@@ -1,4 +1,4 @@
-"""What a caller of `coarsen` requests, checked, and an estimate of what it will take."""
+"""Checked arguments of `coarsen`, and an estimate of the memory and bytes that it takes."""
 
 import hashlib
 import math
@@ -42,7 +42,7 @@ SHARD_BYTES = 64e6
 
 @dataclass(frozen=True)
 class Request:
-    """What a caller asks for, checked."""
+    """Checked arguments of `coarsen`."""
 
     source: SheafStore
     P: Partition
@@ -54,7 +54,7 @@ class Request:
 
     @property
     def run(self) -> str:
-        """What distinguishes it from any other one; the number of shards changes no result."""
+        """Fingerprint of all arguments that the result depends on."""
         options = (
             self.source.header.id,
             repr(self.rule),
@@ -77,7 +77,7 @@ def checked(
     loops: bool = True,
     compress: bool = True,
 ) -> Request:
-    """Return what a caller asks for, or say what does not fit.
+    """Return the checked arguments of `coarsen`.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def checked(
 
 
 def checked_operator(local_operator: LocalOperatorLike) -> LocalOperator:
-    """Return the local operator, or refuse one that needs what shards do not have.
+    """Return the local operator, refusing one whose patches reach into other shards.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def checked_operator(local_operator: LocalOperatorLike) -> LocalOperator:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What coarsening a stored sheaf will take; :func:`estimate` makes it.
+    """Memory and bytes that coarsening a stored sheaf takes; :func:`estimate` makes it.
 
     Attributes
     ----------
@@ -188,7 +188,7 @@ class Estimate:
 
 
 def planned(asked: Request, memory: float, at_once: int = 1) -> tuple[Plan, Estimate]:
-    """Lay out the whole work and say what it takes."""
+    """Return the plan of a run and its estimate."""
     n_shards = asked.n_shards or default_shards(asked.source.n_bytes, memory, at_once)
     copies = isinstance(asked.operator, Principal)
     plan = Plan(asked.source, asked.P, n_shards, copies=copies)
@@ -202,7 +202,7 @@ def estimate(
     n_shards: int | None = None,
     local_operator: LocalOperatorLike = "internal",
 ) -> Estimate:
-    """Return what :func:`coarsen` would take: shards, memory, bytes moved, room on disks.
+    """Return the shards, memory, bytes moved and disk space that :func:`coarsen` would take.
 
     Only the topology is read. :func:`coarsen` checks the same before it starts.
 
@@ -252,7 +252,7 @@ def bound_of_ranks(rule: Rule, dims: np.ndarray) -> np.ndarray:
 
 
 def estimate_of(plan: Plan, rule: Rule) -> Estimate:
-    """Return what a plan adds up to, with the most modes that a rule may keep."""
+    """Return the estimate of a plan, with the most modes that a rule may keep."""
     S, size = plan.n_shards, plan.itemsize
     ranks = bound_of_ranks(rule, plan.dims)
     by_destination = plan.bytes
@@ -301,7 +301,7 @@ def dense_entries(dims: np.ndarray, ranks: np.ndarray, rule: Rule) -> int:
 
 
 def default_shards(n_bytes: int, memory: float, at_once: int = 1) -> int:
-    """Return into how many shards so many bytes of maps go, for tasks of so much memory.
+    """Return the number of shards for ``n_bytes`` of maps and tasks of ``memory`` bytes.
 
     All of ``at_once`` tasks have work until the end, where shards are worth a task.
     """
@@ -315,7 +315,7 @@ def default_shards(n_bytes: int, memory: float, at_once: int = 1) -> int:
 
 
 def check_memory(found: Estimate, memory: float, where: str) -> None:
-    """Refuse shards, parts or clusters that are too large, with what would fit.
+    """Refuse shards, parts or clusters that are too large, and name a size that fits.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A coarsening in a store: the way up and down, and what it keeps and loses."""
+"""Stored coarsenings: lift, pool, energy ledger, verification, loading."""
 
 from dataclasses import replace
 from functools import cached_property
@@ -158,7 +158,7 @@ class StoredCoarsening:
         return verified(self.sheaf, self.fine, probes, seed)
 
     def load(self) -> Coarsening:
-        """Return it in memory, both sheaves included: what ``sc.coarsen`` would have returned.
+        """Return the coarsening in memory, with both sheaves, as ``sc.coarsen`` returns it.
 
         Returns
         -------

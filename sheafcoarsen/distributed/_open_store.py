@@ -1,4 +1,4 @@
-"""A sheaf in a store: its topology whole, its maps in parts, read one part at a time."""
+"""Stored sheaves and partitions: topology in memory, maps read one part at a time."""
 
 from functools import cached_property
 from typing import Any, Literal

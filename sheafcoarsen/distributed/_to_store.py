@@ -1,4 +1,4 @@
-"""Writes what is in memory into stores: sheaves, partitions, coarsenings."""
+"""Writes sheaves, partitions and coarsenings from memory into stores."""
 
 from typing import Any, overload
 

@@ -33,7 +33,7 @@ Piece = Sequence[npt.ArrayLike]
 
 
 def index_type(count: int) -> type:
-    """Return the smaller integer type that counts so far."""
+    """Return the smallest of int32 and int64 that holds ``count``."""
     return np.int32 if count < 2**31 else np.int64
 
 
@@ -120,7 +120,7 @@ def write_basis(
     modes: LocalModes | None,
     own: np.ndarray,
 ) -> None:
-    """Write rows of R, vertex after vertex, and what is known of their clusters.
+    """Write rows of R, vertex after vertex, and the spectral data of their clusters.
 
     Those are the clusters ``own`` of the modes and ``clusters`` of the whole.
     """
@@ -187,7 +187,7 @@ class Writer:
         self.edge_dims.append(edge_dims.astype(index_type(int(edge_dims.max(initial=0)))))
 
     def checked(self, number: int, piece: Piece) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-        """Return edges, edge dims and the maps of both ends of a piece, refusing what does not fit.
+        """Return the checked edges, edge dimensions and maps of both ends of a piece.
 
         Raises
         ------
@@ -227,7 +227,7 @@ class Writer:
         return edges, edge_dims, [np.ascontiguousarray(values, dtype=dtype) for values in data]
 
     def finished(self, **attributes: Any) -> SheafStore:
-        """Write what all parts have in common."""
+        """Write the topology and the attributes."""
         dtype = np.dtype(np.float64) if self.dtype is None else self.dtype
         check_range("the maps of all pieces", self.largest, dtype)
         edges = np.concatenate([*self.edges, np.zeros((0, 2), np.int32)])

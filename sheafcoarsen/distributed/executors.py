@@ -13,7 +13,7 @@ Result = dict[str, Any]
 
 
 class Engine:
-    """Where the tasks of a run are executed, and what a task may use there.
+    """Executor of the tasks of a run, with the memory and threads of a task.
 
     Without a client each task has the memory and all threads of this machine. On workers it has one
     thread, as Dask counts them, and its share of the smallest worker's memory.
@@ -77,7 +77,7 @@ def connect(address: str) -> Any:
 
 
 def check_client(client: Any) -> None:
-    """Refuse what is not a client that can be waited for.
+    """Refuse anything but a connected, synchronous client.
 
     Raises
     ------

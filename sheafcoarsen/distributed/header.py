@@ -1,4 +1,4 @@
-"""The attributes of a store: what it holds, checked where they are read."""
+"""Attributes of a store, checked where they are read."""
 
 import json
 import re
@@ -16,12 +16,12 @@ from sheafcoarsen.io import SETTINGS
 from sheafcoarsen.modes import OPERATORS
 
 FORMAT = "sheafcoarsen-store"
-"""What the attributes of a store begin with."""
+"""Value of the attribute ``format`` of every store."""
 
 
 @dataclass(frozen=True)
 class StoreHeader:
-    """What the attributes of a store say; what its kind does not have keeps its default."""
+    """Attributes of a store; those that its kind does not have keep their defaults."""
 
     kind: str
     id: str = ""
@@ -182,7 +182,7 @@ EXPECTED: dict[Any, tuple[str, Callable[[Any], bool]]] = {
     ),
     "run": ("a string or null", lambda value: value is None or isinstance(value, str)),
 }
-"""What each attribute must be, by its name or its type."""
+"""Condition on each attribute, by its name or its type."""
 
 
 def found_attributes(place: Place) -> dict[str, Any] | None:
@@ -213,6 +213,6 @@ def found_attributes(place: Place) -> dict[str, Any] | None:
 
 
 def is_unfinished(place: Place) -> bool:
-    """Tell whether there is something of a store, but not what is written last."""
+    """Tell whether a location holds a store whose attributes, written last, are missing."""
     names = set(place.names())
     return "zarr.json" not in names and bool(names & {"parts", "basis", "labels", "fine", "work"})

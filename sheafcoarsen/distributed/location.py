@@ -52,7 +52,7 @@ class StoreError(ValueError):
 
 @dataclass(frozen=True)
 class Place:
-    """An address and what its file system must be told; it travels to workers as it is."""
+    """Location of a store or a file in one: local path or fsspec address, and options."""
 
     url: str
     options: dict[str, Any] = field(default_factory=dict)
@@ -66,14 +66,14 @@ class Place:
 
     @property
     def local_path(self) -> str | None:
-        """The path on this machine's disks, where that is what the address names."""
+        """The local path, or None for an address."""
         if "://" not in self.url and "::" not in self.url:
             return self.url
         return None
 
     @property
     def origin(self) -> str:
-        """The file system, with the host or bucket in it: what a stored address may not leave."""
+        """The file system with its host or bucket, which stored addresses must share."""
         if self.local_path is not None:
             return "this machine's disks"
         protocol, _, path = self.url.rpartition("://")
@@ -93,7 +93,7 @@ class Place:
             return
 
     def names(self) -> list[str]:
-        """Return what a folder holds, without what it is in; nothing where there is none."""
+        """Return the names in a folder; none if there is no folder."""
         fs, path = self.file_system()
         fs.invalidate_cache()
         try:
@@ -151,7 +151,7 @@ class Place:
     # ------------------------------------------------------------ notes
 
     def note(self, content: dict) -> None:
-        """Write a note with its checksum: what it names exists, because it is written last."""
+        """Write a JSON object with its checksum, after the files that it names."""
         text = json.dumps(content)
         self.put(json.dumps({"crc": crc32c(text.encode()), "note": text}).encode())
 
@@ -169,7 +169,7 @@ class Place:
 
 
 def place_of(url: object, options: dict[str, Any] | None = None, name: str = "url") -> Place:
-    """Return the place that a caller names; paths become absolute, since workers stand elsewhere.
+    """Return the location that a caller names; paths become absolute, as workers need them.
 
     Raises
     ------

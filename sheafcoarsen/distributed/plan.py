@@ -1,4 +1,4 @@
-"""What topology alone decides: which shard holds which clusters, and where every map goes.
+"""Plan of a run, from topology alone: shards of whole clusters, destinations of all maps.
 
 Destinations 0 .. S-1 are the shards (edges with both ends in the shard), S .. 2S-1 their borders
 (edges between two shards, owned by the shard of the lower cluster). Principal modes look at both
@@ -43,7 +43,7 @@ def inverse(order: np.ndarray) -> np.ndarray:
 
 
 class Plan:
-    """All that tasks are told, and what it adds up to.
+    """Shards, destinations of edges, and the arrays that tasks read.
 
     Entry i of the arrays of destinations is edge ``entries[i]`` for destination ``dest[i]``;
     without copies the entries are the edges. ``order`` lists them by destination, edges ascending.
@@ -150,7 +150,7 @@ class Plan:
         return edges, dest
 
     def split_arrays(self, p: int) -> dict[str, np.ndarray]:
-        """Return what the task that splits a part is told."""
+        """Return the arrays of the task that splits a part."""
         own = self.source.edges_of(p)
         entries, dest = self._entries(p)
         edges, rows = self.edges[own], self.edge_dims[own]
@@ -168,7 +168,7 @@ class Plan:
     # ------------------------------------------------------------ destinations
 
     def table(self, destinations: list[int]) -> dict[str, np.ndarray]:
-        """Return where the maps of some destinations stand, and how they become ascending.
+        """Return the locations of the maps of some destinations, and their ascending order.
 
         ``sequence`` lists the edges as they are wanted by their places in the order in which they
         are read, where that is another.
@@ -214,7 +214,7 @@ class Plan:
         return self.by_shard[self.vertex_ptr[s] : self.vertex_ptr[s + 1]]
 
     def border_arrays(self, s: int, supplies: dict[int, list]) -> dict[str, np.ndarray]:
-        """Return what the task of a border is told; note which rows of R it needs from whom."""
+        """Return the arrays of the task of a border; add the rows of R it needs to ``supplies``."""
         S = self.n_shards
         edges = self.edges_to(S + s)
         ends = self.place_of[self.edges[edges]]
@@ -243,7 +243,7 @@ class Plan:
         }
 
     def shard_arrays(self, s: int, supply: list) -> dict[str, np.ndarray]:
-        """Return what the task of a shard is told; ``supply`` lists (border, local vertices)."""
+        """Return the arrays of the task of a shard; ``supply`` lists (border, local vertices)."""
         S = self.n_shards
         own = self.vertices(s)
         begin = int(self.vertex_ptr[s])

@@ -1,4 +1,4 @@
-"""What a coarsening in a store keeps and loses, and whether it is one: a part at a time."""
+"""Energy ledger and verification of a stored coarsening, part by part."""
 
 from typing import Literal
 
@@ -142,7 +142,7 @@ def random_columns(rng: np.random.Generator, store: SheafStore, count: int) -> n
 
 
 def largest_block(sheaf: SheafStore, fine: SheafStore) -> int:
-    """Return the largest dimension of a cluster, or of all blocks beside one."""
+    """Return the largest dimension of a cluster."""
     dims = np.bincount(labels_of(sheaf, fine.n_vertices), fine.vertex_dims(), sheaf.n_vertices)
     return int(dims.max(initial=1))
 

@@ -35,12 +35,12 @@ from sheafcoarsen.ranks import Rule
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 AT_ONCE, BYTES_AT_ONCE = 16, 8e6
-"""Ranges of buckets that are in memory beside what has been put together of them."""
+"""Most bucket ranges, and bytes of them, that are in memory while a shard is assembled."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What every task is told: where things are, and the options of ``coarsen``."""
+    """Locations and options that all tasks of a run share."""
 
     source: Root
     out: Root
@@ -55,7 +55,7 @@ class Job:
 
     @property
     def work(self) -> Place:
-        """Where everything stands that is removed at the end."""
+        """Location of scratch files, removed at the end."""
         return self.out.place / "work"
 
     def opened(self) -> SheafStore:
@@ -152,14 +152,14 @@ def split_task(job: Job, p: int) -> dict[str, Any]:
 
 
 class Buckets(NamedTuple):
-    """What all parts have become: the names of their files and the checksums inside."""
+    """Names of the bucket files of all parts, and the checksums of their ranges."""
 
     names: list[str]
     checksums: np.ndarray  # (P, D)
 
 
 def write_buckets(job: Job, results: list[dict[str, Any]]) -> str:
-    """Tell all tasks what the parts have become; return the name under which it stands."""
+    """Write the names and checksums of all bucket files; return the name of the blob."""
     last = max((d for result in results for d in result["destinations"]), default=-1)
     checksums = np.zeros((len(results), last + 1), np.uint32)
     for row, result in zip(checksums, results, strict=True):
@@ -181,7 +181,7 @@ def read_buckets(job: Job, name: str) -> Buckets:
 
 
 def batches(sizes: list[int]) -> Iterator[range]:
-    """Yield what is read side by side: few ranges, of few bytes in all, but one at least."""
+    """Yield ranges of at most AT_ONCE sizes and BYTES_AT_ONCE bytes, or of one size."""
     lo, total = 0, 0
     for k, size in enumerate(sizes):
         if k > lo and (k - lo == AT_ONCE or total + size > BYTES_AT_ONCE):
@@ -281,7 +281,7 @@ class Shard:
         return self.local.clusters[self.own]
 
     def spectra(self) -> dict[str, np.ndarray]:
-        """Return what the rule must be shown of the shard's clusters."""
+        """Return the spectra of the shard's clusters, as rules need them."""
         assert self.job.rule is not None
         self.problems.whole = self.job.whole
         spectra = self.problems.spectra(self.job.rule)

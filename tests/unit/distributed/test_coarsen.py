@@ -145,6 +145,12 @@ def test_it_warns_as_in_memory(memory):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         dist.coarsen(src, memory("whole"), P, 2)
+        Z, P = sc.CellularSheaf.from_flat([[0, 1]], [], [], [0, 0], 0), sc.Partition([0, 0])
+        for C in (
+            sc.coarsen(Z, P, sc.ranks.kernel()),
+            dist.coarsen(dist.to_store(memory("Z"), Z), memory("Z0"), P, sc.ranks.kernel()),
+        ):
+            assert C.sheaf.dim_c0 == 0
 
 
 # ---------------------------------------------------------------- what `out` may hold
