@@ -151,12 +151,7 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
 
 
 def place_beside(src: SheafStore, out: object, options: dict[str, Any] | None) -> Place:
-    """Return the location of a result, by default with the storage options of ``src``.
-
-    Raises
-    ------
-    FileExistsError, ValueError, TypeError
-    """
+    """Return the location of a result, by default with the storage options of ``src``."""
     place = place_of(out, {}, "out")
     if options is None:
         same = (place.local_path is None) == (src.place.local_path is None)
@@ -180,12 +175,7 @@ def folder_of(place: Place) -> str:
 def made_once(
     place: Place, asked: Request, make: Callable[[Root], StoredCoarsening]
 ) -> StoredCoarsening:
-    """Return the requested coarsening, made under an exclusive lock.
-
-    Raises
-    ------
-    FileExistsError, BlockingIOError
-    """
+    """Return the requested coarsening, made under an exclusive lock."""
     claim(place, asked, check_only=True)
     with exclusive(place / "work/lock"):
         if C := finished(place, asked):  # by a run that this one has waited for
@@ -202,12 +192,7 @@ def made_once(
 
 
 def finished(place: Place, asked: Request) -> StoredCoarsening | None:
-    """Return the coarsening stored at a location, if it is the requested one.
-
-    Raises
-    ------
-    FileExistsError
-    """
+    """Return the coarsening stored at a location, if it is the requested one."""
     attributes = found_attributes(place)
     if attributes is None or attributes.get("format") != FORMAT:
         return None
@@ -222,10 +207,6 @@ def claim(place: Place, asked: Request, *, check_only: bool = False) -> str:
     """Mark a place as this call's, or refuse one that holds anything else.
 
     Returns the id of the store that is written there.
-
-    Raises
-    ------
-    FileExistsError
     """
     note = place / "work/claim.json"
     held = note.read_note()

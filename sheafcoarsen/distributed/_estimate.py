@@ -77,12 +77,7 @@ def checked(
     loops: bool = True,
     compress: bool = True,
 ) -> Request:
-    """Return the checked arguments of `coarsen`.
-
-    Raises
-    ------
-    ValueError, TypeError
-    """
+    """Return the checked arguments of `coarsen`."""
     src = check_store(src, "src")
     if isinstance(P, PartitionStore):
         P = P.load()
@@ -101,12 +96,7 @@ def checked(
 
 
 def checked_operator(local_operator: LocalOperatorLike) -> LocalOperator:
-    """Return the local operator, refusing one whose patches reach into other shards.
-
-    Raises
-    ------
-    ValueError, TypeError
-    """
+    """Return the local operator, refusing one whose patches reach into other shards."""
     operator = local_operator_of(local_operator)
     if isinstance(operator, Oversampled):
         raise ValueError(
@@ -315,12 +305,7 @@ def default_shards(n_bytes: int, memory: float, at_once: int = 1) -> int:
 
 
 def check_memory(found: Estimate, memory: float, where: str) -> None:
-    """Refuse shards, parts or clusters that are too large, and name a size that fits.
-
-    Raises
-    ------
-    MemoryError
-    """
+    """Refuse shards, parts or clusters that are too large, and name a size that fits."""
     if found.task_bytes <= USABLE * memory:
         return
     free = max(USABLE * memory - BASE, 0)

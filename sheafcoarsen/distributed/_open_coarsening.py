@@ -272,12 +272,7 @@ def open_coarsening(
 
 
 def stored_place(place: Place, url: str) -> Place:
-    """Return the place of an address that a store names, if it is where that store is.
-
-    Raises
-    ------
-    StoreError
-    """
+    """Return the place of an address that a store names, if it is where that store is."""
     try:
         found = place_of(url)
     except ValueError:

@@ -82,12 +82,7 @@ class SheafStore(ReadOnly):
         return read_array(self.root, name, dtype, shape, what)
 
     def numbers(self, name: str, below: int, shape: tuple[int | None, ...] = (None,)) -> np.ndarray:
-        """Read an array of integers of at least 0 and less than ``below``.
-
-        Raises
-        ------
-        StoreError
-        """
+        """Read an array of integers of at least 0 and less than ``below``."""
         values = self.array(name, None, shape)
         if values.size and not 0 <= values.min() <= values.max() < below:
             bad = np.flatnonzero((values < 0) | (values >= below))[0]
@@ -221,12 +216,7 @@ class SheafStore(ReadOnly):
         return values
 
     def sized_maps_at(self, p: int, end: Literal["tail", "head"], entries: int) -> np.ndarray:
-        """Return the maps of one end of part ``p``, of which there must be ``entries`` entries.
-
-        Raises
-        ------
-        StoreError
-        """
+        """Return the maps of one end of part ``p``, of which there must be ``entries`` entries."""
         maps = self.maps_at(p, end)
         if len(maps) != entries:
             raise StoreError(
@@ -330,12 +320,7 @@ class PartitionStore:
 
 
 def check_store(store: Any, name: str) -> SheafStore:
-    """Return a stored sheaf that is still the one that was opened.
-
-    Raises
-    ------
-    TypeError, StoreError
-    """
+    """Return a stored sheaf that is still the one that was opened."""
     if not isinstance(store, SheafStore):
         raise TypeError(
             f"`{name}` must be a SheafStore, got {type(store).__name__}: open_store(url) opens "
@@ -350,12 +335,7 @@ def check_store(store: Any, name: str) -> SheafStore:
 
 
 def stored_partition(url: str, labels: np.ndarray, n_clusters: int) -> Partition:
-    """Return the partition of stored labels.
-
-    Raises
-    ------
-    StoreError
-    """
+    """Return the partition of stored labels."""
     with reading(url, StoreError):
         P = Partition(labels)
     if P.n_clusters != n_clusters:
@@ -364,12 +344,7 @@ def stored_partition(url: str, labels: np.ndarray, n_clusters: int) -> Partition
 
 
 def check_entries(name: str, values: np.ndarray) -> None:
-    """Refuse stored entries that are not finite, or whose squares overflow.
-
-    Raises
-    ------
-    StoreError
-    """
+    """Refuse stored entries that are not finite, or whose squares overflow."""
     bad, largest = scan(values)
     if bad >= 0:
         raise StoreError(f"{name} must be finite, got {values[bad]} at index {bad}")

@@ -94,12 +94,7 @@ def new_root(place: Place) -> Root:
 
 
 def free_root(url: object, options: dict[str, Any]) -> Root:
-    """Return the root of a new store, where nothing is stored yet.
-
-    Raises
-    ------
-    FileExistsError
-    """
+    """Return the root of a new store, where nothing is stored yet."""
     place = place_of(url, options)
     if is_unfinished(place):
         raise FileExistsError(
@@ -187,12 +182,7 @@ class Writer:
         self.edge_dims.append(edge_dims.astype(index_type(int(edge_dims.max(initial=0)))))
 
     def checked(self, number: int, piece: Piece) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-        """Return the checked edges, edge dimensions and maps of both ends of a piece.
-
-        Raises
-        ------
-        ValueError, TypeError
-        """
+        """Return the checked edges, edge dimensions and maps of both ends of a piece."""
         name = f"pieces[{number}]"
         try:
             edges, edge_dims, *maps = piece

@@ -101,10 +101,6 @@ def read_array(
 
     What is damaged, missing, of another store, name or shape is an error that names it. Maps are
     one chunk and what was read of it, which cannot be written to.
-
-    Raises
-    ------
-    StoreError
     """
     where = f"{root.place.url}: {what + ': ' if what else ''}"
     found = _described(root.place / name, name, where)
@@ -207,12 +203,7 @@ def put_arrays(place: Place, arrays: dict[str, np.ndarray]) -> None:
 
 
 def get_arrays(place: Place) -> dict[str, np.ndarray]:
-    """Read arrays that `put_arrays` wrote; they cannot be written to.
-
-    Raises
-    ------
-    StoreError
-    """
+    """Read arrays that `put_arrays` wrote; they cannot be written to."""
     data = place.get()
     body = memoryview(data)[:-4]
     if len(data) < 12 or crc32c(body, _name_check(place)) != int.from_bytes(data[-4:], "little"):

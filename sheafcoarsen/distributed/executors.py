@@ -39,12 +39,7 @@ class Engine:
         return task(*args, dask_key_name=(f"{kind}-{self.run}", i))
 
     def check_seen(self, note: Place) -> None:
-        """Refuse workers that do not see a note that this process has written.
-
-        Raises
-        ------
-        RuntimeError
-        """
+        """Refuse workers that do not see a note that this process has written."""
         found = {} if self.client is None else self.client.run(note.read_note, on_error="return")
         for address, held in found.items():
             if held is None:
@@ -77,12 +72,7 @@ def connect(address: str) -> Any:
 
 
 def check_client(client: Any) -> None:
-    """Refuse anything but a connected, synchronous client.
-
-    Raises
-    ------
-    TypeError, ValueError
-    """
+    """Refuse anything but a connected, synchronous client."""
     if not isinstance(client, optional("distributed").Client):
         raise TypeError(
             f"`client` must be a dask.distributed.Client or None, got {type(client).__name__}"
@@ -94,12 +84,7 @@ def check_client(client: Any) -> None:
 
 
 def check_workers(client: Any) -> None:
-    """Refuse workers that lack the library, or have another version of it.
-
-    Raises
-    ------
-    RuntimeError
-    """
+    """Refuse workers that lack the library, or have another version of it."""
     wanted = version("sheafcoarsen")
 
     def look() -> str:  # goes to the workers as it is, since they may lack this module

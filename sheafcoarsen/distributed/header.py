@@ -79,12 +79,7 @@ REMEDY = "restore zarr.json from a copy, or write the store again"
 
 
 def header_of(place: Place) -> StoreHeader:
-    """Return the header of a finished store of a version that this library reads.
-
-    Raises
-    ------
-    StoreError
-    """
+    """Return the header of a finished store of a version that this library reads."""
     attributes = found_attributes(place)
     if attributes is None:
         if is_unfinished(place):
@@ -122,12 +117,7 @@ def checksum(attributes: dict[str, Any]) -> int:
 
 
 def check_attributes(place: Place, attributes: dict[str, Any], names: Iterable[str]) -> None:
-    """Refuse attributes that are missing or hold what this library never writes.
-
-    Raises
-    ------
-    StoreError
-    """
+    """Refuse attributes that are missing or hold what this library never writes."""
     for name in names:
         if name not in attributes:
             raise StoreError(

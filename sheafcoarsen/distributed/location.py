@@ -16,12 +16,7 @@ INSTALL = 'sheaves in stores need it: pip install "sheafcoarsen[distributed]"'
 
 
 def optional(name: str) -> ModuleType:
-    """Return a module of the extra ``distributed``, loaded now, or say what to install.
-
-    Raises
-    ------
-    ImportError
-    """
+    """Return a module of the extra ``distributed``, loaded now, or say what to install."""
     top = name.partition(".")[0]
     try:
         return importlib.import_module(name)
@@ -120,12 +115,7 @@ class Place:
                     file.write(data)
 
     def get(self) -> bytes:
-        """Return a blob.
-
-        Raises
-        ------
-        StoreError
-        """
+        """Return a blob."""
         found = self.find()
         if found is None:
             raise StoreError(f"{self.url} is missing")

@@ -59,12 +59,7 @@ class Job:
         return self.out.place / "work"
 
     def opened(self) -> SheafStore:
-        """Return the source, if it is the one that was planned for.
-
-        Raises
-        ------
-        StoreError
-        """
+        """Return the source, if it is the one that was planned for."""
         store = SheafStore(self.source.place)
         if store.header.id != self.source.id:
             raise StoreError(f"{store.url} has been written again since it was opened")

@@ -30,12 +30,7 @@ def file_error(path: str, line: int | None, message: str) -> ValueError:
 def reader_of(
     path: str, readers: Mapping[str, Reader], name: str, hints: Mapping[str, str] | None = None
 ) -> Reader:
-    """Return the reader for the ending of a path, which may be followed by ``.gz``.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Return the reader for the ending of a path, which may be followed by ``.gz``."""
     stem = path[:-3] if path.lower().endswith(".gz") else path
     ending = os.path.splitext(stem)[1].lower()
     if ending not in readers:
