@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sheafcoarsen.distributed.location import StoreError, crc32c, fresh_name, optional, place_of
+from sheafcoarsen.distributed.location import StoreError, crc32c, optional, place_of
 
 
 def test_paths_become_absolute(tmp_path, monkeypatch):
@@ -56,10 +56,6 @@ def test_a_note_counts_when_it_is_whole(url):
     for damaged in (text[:-5], text.replace("3", "4", 1), "", "[]", "null", '{"note": 1}'):
         Path(note.url).write_text(damaged)
         assert note.read_note() is None
-
-
-def test_names_differ():
-    assert len({fresh_name("a") for _ in range(100)}) == 100
 
 
 WITHOUT = """

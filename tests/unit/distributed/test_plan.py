@@ -6,7 +6,7 @@ import pytest
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
 from sheafcoarsen.distributed.plan import Plan
-from tests.unit.distributed.cases import grid_sheaf, ragged_sheaf
+from tests.unit.distributed.cases import ragged_sheaf
 
 
 def laid_out(memory, n_shards, copies=False, part_bytes=1000):
@@ -23,13 +23,6 @@ def test_shards_hold_whole_clusters(n_shards, memory):
     assert np.array_equal(np.unique(plan.shard_of[:-1]), np.arange(plan.n_shards))
     assert np.array_equal(plan.dims, np.bincount(P.labels, F.vertex_dims))
     assert plan.weights.sum() == len(F.tail_data) + len(F.head_data)
-
-
-def test_shards_are_of_about_one_size(memory):
-    F = grid_sheaf(12)
-    plan = Plan(dist.to_store(memory("src"), F), sc.select(F, 24), 3, copies=False)
-    sizes = np.bincount(plan.shard_of[:-1], plan.weights)
-    assert sizes.max() < 1.5 * sizes.mean()
 
 
 def test_shards_are_balanced_by_maps_rather_than_by_clusters(memory):

@@ -6,7 +6,7 @@ import pytest
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
 from sheafcoarsen.distributed.arrays import write_array
-from sheafcoarsen.distributed.streaming_checks import bound_of, cluster_values
+from sheafcoarsen.distributed.streaming_checks import bound_of
 from tests.support.helpers import assert_residual, ties_allowed
 from tests.unit.distributed.cases import grid_sheaf, ragged_sheaf
 
@@ -127,16 +127,6 @@ def test_a_wrong_number_fails(what, url):
     assert "thm:Galerkin_realization" in wrong
     assert ("section-2" in wrong) == (what == "data")
     assert D.sheaf.n_edges
-
-
-def test_numbers_of_clusters(memory):
-    F = ragged_sheaf()
-    P = sc.select(F, 6)
-    with ties_allowed():
-        C = sc.coarsen(F, P, 3)
-        D = dist.coarsen(dist.to_store(memory("src"), F), memory("out"), P, 3, n_shards=3)
-    found = cluster_values(D.sheaf, "next_eigenvalues", float)
-    assert np.array_equal(found, C.modes.next_eigenvalues)
 
 
 def test_the_bound_of_the_norm_holds(memory):
