@@ -177,8 +177,9 @@ def test_a_coarsening_with_wrong_contents_is_refused(name, change, message, stor
         uses += [lambda: D.lift(np.ones(C.dim_c0)), lambda: D.pool(np.ones(D.fine.dim_c0))]
         uses += [lambda: D.ledger(np.ones(D.fine.dim_c0))]
     for use in uses:
-        with pytest.raises(dist.StoreError, match=message):
+        with pytest.raises(dist.StoreError, match=message) as caught:
             use()
+        assert str(caught.value).count(url("out") + ":") == 1
 
 
 def test_shards_that_lack_a_cluster_or_a_vertex_are_refused(stored, url):
