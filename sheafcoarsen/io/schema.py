@@ -75,7 +75,7 @@ def reading(where: str, refusal: type[ValueError] = ValueError) -> Iterator[None
     """
     try:
         yield
-    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         if refusal is not ValueError and isinstance(error, refusal):
             raise
         what = f"has no array {error}" if isinstance(error, KeyError) else str(error)
