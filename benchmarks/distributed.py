@@ -30,8 +30,8 @@ from benchmarks.case import RANK, SIZE
 from benchmarks.child import status
 from benchmarks.report import Row
 from benchmarks.timing import paired
+from sheafcoarsen.distributed._estimate import checked, planned
 from sheafcoarsen.distributed.location import place_of
-from sheafcoarsen.distributed.request import checked, planned
 
 
 class Size(NamedTuple):
@@ -193,7 +193,7 @@ def planning(size, folder):
 
     def plan():
         shutil.rmtree(folder / "plan", ignore_errors=True)
-        return planned(asked, 5e8)[1].write(place_of(folder / "plan"))
+        return planned(asked, 5e8)[0].write(place_of(folder / "plan"))
 
     times = paired({"plan": plan}, size.rounds, clock=time.process_time)
     per_edge = times.median("plan") / F.n_edges

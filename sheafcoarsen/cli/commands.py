@@ -16,8 +16,14 @@ import numpy as np
 
 from sheafcoarsen._support import check_matplotlib, counted, output_path, tables
 from sheafcoarsen.cli.compilation import SCALARS, compile_kernels
-from sheafcoarsen.cli.elimination import describe_elimination, vertices_in
-from sheafcoarsen.cli.stores import about_store, coarsen_store, is_store, store_options, write_sheaf
+from sheafcoarsen.cli.stores import (
+    about_store,
+    coarsen_store,
+    is_store,
+    print_checks,
+    store_options,
+    write_sheaf,
+)
 from sheafcoarsen.coarsening import Coarsening, coarsen, energy_ledger, growth_of
 from sheafcoarsen.elimination import Elimination, eliminate
 from sheafcoarsen.hierarchy import Hierarchy
@@ -351,19 +357,40 @@ def _written(
     return 0 if passed else 1
 
 
+def _vertices_in(path: str, F: CellularSheaf) -> np.ndarray:
+    """Return the vertices named in a text file: numbers, or names of the graph, any white space.
+
+    What follows a # in a line is a comment.
+    """
+    with open(path, encoding="utf-8") as stream:
+        words = [word for line in stream for word in line.partition("#")[0].split()]
+    names = {str(label): v for v, label in enumerate(F.vertex_labels or ())}
+    found = []
+    for word in words:
+        if word in names:
+            found.append(names[word])
+        elif not names and word.isdecimal() and int(word) < F.n_vertices:
+            found.append(int(word))
+        else:
+            what = "name" if names else f"number from 0 to {F.n_vertices - 1}"
+            raise ValueError(f"--keep {path}: {word!r} is no vertex; one is given by its {what}")
+    return np.array(found, np.int64)
+
+
 def _eliminate(args: argparse.Namespace) -> int:
     times: dict[str, float] = {}
     _check_outputs(args)
     with stage(times, "read"):
         sheaf = _read_sheaf(args)
-    keep = None if args.keep is None else vertices_in(args.keep, sheaf)
+    keep = None if args.keep is None else _vertices_in(args.keep, sheaf)
     with stage(times, "eliminate"):
         K = eliminate(sheaf, keep, args.max_neighbors)
 
     def show() -> None:
         print(f"fine    {_describe(K.fine)}")
         print(f"left    {_describe(K.sheaf)}")
-        print(describe_elimination(K))
+        for name, fine, left in [("", "fine", "left"), *K.sizes.rows]:
+            print(f"        {name:<30}  {fine:>12}  {left:>12}".rstrip())
 
     return _written(args, K, times, show)
 
@@ -413,13 +440,7 @@ def _verify(args: argparse.Namespace) -> int:
                 "verify it"
             )
         levels = [_make(args, times)]
-    passed = True
-    for C in levels:
-        result = verify(C)
-        print(C)
-        print(result)
-        passed = passed and result.passed
-    return 0 if passed else 1
+    return print_checks(levels, verify)
 
 
 def _compile(args: argparse.Namespace) -> int:

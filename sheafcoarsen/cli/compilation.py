@@ -122,11 +122,6 @@ USUAL: tuple[Callable[[str], None], ...] = (
 RARE = (_oversampled_modes_of_large_problems, _modes_by_rules)
 
 
-def compile_cheaply(scalar: str) -> None:
-    """Compile one small kernel: a job for trying it out."""
-    CellularSheaf(np.array([[0, 1]]), *np.ones((2, 1, 1, 1), np.dtype(scalar)))
-
-
 def compile_one(job: Callable[[str], None], scalar: str) -> None:
     """Run one job, without a word."""
     with warnings.catch_warnings():

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sheafcoarsen import distributed as dist
 from sheafcoarsen.modes import local_operator_of
 from sheafcoarsen.partition import Method, select
 from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.verification import Verification
 
 
 def store_options(coarse: argparse.ArgumentParser) -> None:
@@ -59,13 +61,11 @@ def coarsen_store(args: argparse.Namespace, seed: int) -> int:
         n_shards=args.shards,
         client=client,
     )
-    print(C)
+    status = print_checks([C])
     print(C.sheaf)
-    V = C.verify()
-    print(V)
     if client is not None:
         client.close()
-    return 0 if V.passed else 1
+    return status
 
 
 def is_store(path: str) -> bool:
@@ -90,12 +90,17 @@ def about_store(args: argparse.Namespace, *, verify: bool = False) -> int:
         if one:
             print(f"fine    {found.fine}\ncoarse  {found.sheaf}")
         return 0
+    return print_checks([found] if one else found)
+
+
+def print_checks(levels: Iterable[Any], check: Callable[[Any], Verification] | None = None) -> int:
+    """Check coarsenings, those of stores by their own method; return the exit status."""
     passed = True
-    for C in [found] if one else found:
-        V = C.verify()
+    for C in levels:
+        result = C.verify() if check is None else check(C)
         print(C)
-        print(V)
-        passed = passed and V.passed
+        print(result)
+        passed = passed and result.passed
     return 0 if passed else 1
 
 

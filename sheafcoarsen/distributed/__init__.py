@@ -20,15 +20,14 @@ True
 
 The files, in the order in which data flows:
 
-``extras``, ``location``, ``arrays``, ``array_blob``
-    Packages that only stores need; an address with groups, blobs and notes; arrays as Zarr has
-    them; arrays as one blob.
+``location``, ``arrays``
+    An address with blobs and notes; arrays as Zarr has them, and as one blob.
 ``header``, ``_open_store``, ``_write_store``
     The attributes of a store; a stored sheaf, which is read a part at a time; how one is written.
     The schema is in docs/guides/distributed.md.
-``plan``, ``memory_estimate``, ``request``
-    What topology decides, once: shards of whole clusters, where every map goes; what it will take;
-    what a caller asks for, checked.
+``plan``, ``_estimate``
+    What topology decides, once: shards of whole clusters, where every map goes; what a caller
+    requests, checked, and what it will take.
 ``tasks``, ``executors``, ``write_lock``, ``_coarsen``
     The kinds of task, each done once; where they run; one run at a time; the run as a whole.
 ``streaming_operators``, ``streaming_checks``
@@ -39,14 +38,13 @@ The files, in the order in which data flows:
 
 from sheafcoarsen.distributed._coarsen import coarsen
 from sheafcoarsen.distributed._coarsen_levels import StoredHierarchy, coarsen_levels, open_levels
+from sheafcoarsen.distributed._estimate import Estimate, estimate
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening, open_coarsening
 from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, open_store
 from sheafcoarsen.distributed._to_store import to_store
 from sheafcoarsen.distributed._write_store import write_store
 from sheafcoarsen.distributed.executors import connect
 from sheafcoarsen.distributed.location import StoreError
-from sheafcoarsen.distributed.memory_estimate import Estimate
-from sheafcoarsen.distributed.request import estimate
 from sheafcoarsen.distributed.streaming_operators import laplacian_operator
 
 __all__ = [

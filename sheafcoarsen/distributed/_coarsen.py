@@ -15,18 +15,36 @@ import tqdm
 from sheafcoarsen._kernels import distributed as kernels
 from sheafcoarsen._support import bar, flag, offsets, range_of_blocks
 from sheafcoarsen.distributed import tasks
+from sheafcoarsen.distributed._estimate import (
+    Estimate,
+    Request,
+    check_memory,
+    checked,
+    planned,
+)
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening
 from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, amount
 from sheafcoarsen.distributed._write_store import new_group, seal
-from sheafcoarsen.distributed.array_blob import get_arrays, put_arrays
-from sheafcoarsen.distributed.arrays import VERSION, Root, read_array, write_array
+from sheafcoarsen.distributed.arrays import (
+    VERSION,
+    Root,
+    get_arrays,
+    put_arrays,
+    read_array,
+    write_array,
+)
 from sheafcoarsen.distributed.executors import Engine
 from sheafcoarsen.distributed.header import FORMAT, found_attributes, header_of
 from sheafcoarsen.distributed.location import Place, fresh_name, place_of
-from sheafcoarsen.distributed.memory_estimate import Estimate, check_memory
-from sheafcoarsen.distributed.request import Request, check_dense, checked, planned
+from sheafcoarsen.distributed.streaming_operators import cluster_values
 from sheafcoarsen.distributed.write_lock import exclusive
-from sheafcoarsen.modes import LocalOperatorLike, Principal, Whole, warn_if_tied_in
+from sheafcoarsen.modes import (
+    LocalOperatorLike,
+    Whole,
+    check_dense,
+    warn_if_empty_in,
+    warn_if_tied_in,
+)
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.ranks import RankLike, Spectra
 
@@ -55,7 +73,7 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     ----------
     src : SheafStore
     out : path or address
-        Where the coarse sheaf and R go: nothing may stand there, but what this call began.
+        Location of the result, which must not exist, unless left by an unfinished identical call.
     P : Partition, PartitionStore, or labels of shape (n,)
     rank : int, array_like of int of shape (K,), or rule from ``sc.ranks``
         A rule that looks at all clusters takes one more pass over the maps.
@@ -126,17 +144,14 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     stacklevel = 3
     warn_if_tied_in(int(C.report.get("tied", 0)), stacklevel)
     if asked.rule.needs_kernels:
-        C.warn_if_empty(stacklevel)
+        real = np.zeros(0, src.dtype).real.dtype
+        following = cluster_values(C.sheaf, "next_eigenvalues", real)
+        warn_if_empty_in(src.dim_c0, C.ranks, following, stacklevel)
     return C
 
 
 def place_beside(src: SheafStore, out: object, options: dict[str, Any] | None) -> Place:
-    """Return the place of a result, by default with what the file system of ``src`` was told.
-
-    Raises
-    ------
-    FileExistsError, ValueError, TypeError
-    """
+    """Return the location of a result, by default with the storage options of ``src``."""
     place = place_of(out, {}, "out")
     if options is None:
         same = (place.local_path is None) == (src.place.local_path is None)
@@ -152,7 +167,7 @@ def place_beside(src: SheafStore, out: object, options: dict[str, Any] | None) -
 
 
 def folder_of(place: Place) -> str:
-    """Return the address of a folder by which what is inside it is known."""
+    """Return the resolved address of a folder, which is a prefix of all addresses in it."""
     path = place.local_path
     return (place.url if path is None else os.path.realpath(path)).rstrip("/") + "/"
 
@@ -160,12 +175,7 @@ def folder_of(place: Place) -> str:
 def made_once(
     place: Place, asked: Request, make: Callable[[Root], StoredCoarsening]
 ) -> StoredCoarsening:
-    """Return the coarsening that is asked for, made at its place by one run at a time.
-
-    Raises
-    ------
-    FileExistsError, BlockingIOError
-    """
+    """Return the requested coarsening, made under an exclusive lock."""
     claim(place, asked, check_only=True)
     with exclusive(place / "work/lock"):
         if C := finished(place, asked):  # by a run that this one has waited for
@@ -182,12 +192,7 @@ def made_once(
 
 
 def finished(place: Place, asked: Request) -> StoredCoarsening | None:
-    """Return the coarsening that stands at a place, if it is the one that is asked for.
-
-    Raises
-    ------
-    FileExistsError
-    """
+    """Return the coarsening stored at a location, if it is the requested one."""
     attributes = found_attributes(place)
     if attributes is None or attributes.get("format") != FORMAT:
         return None
@@ -202,10 +207,6 @@ def claim(place: Place, asked: Request, *, check_only: bool = False) -> str:
     """Mark a place as this call's, or refuse one that holds anything else.
 
     Returns the id of the store that is written there.
-
-    Raises
-    ------
-    FileExistsError
     """
     note = place / "work/claim.json"
     held = note.read_note()
@@ -224,13 +225,10 @@ def claim(place: Place, asked: Request, *, check_only: bool = False) -> str:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What the driver keeps of a plan, for runs that go on with it too."""
+    """Part of a plan that the driver needs, also when a run is resumed."""
 
     shards: int
-    parts: int
     providers: list[list[int]]  # the shards whose rows of R each border needs
-    asked: int | None  # shards, by the caller
-    copies: bool  # whether border edges go to both shards
     reducing: bool
     tallest: int
     ranks: str | None  # the blob that holds them; None: the rule must see spectra
@@ -248,10 +246,10 @@ class Run:
         self.counts = {"done": 0, "found": 0}
 
     def done(self) -> StoredCoarsening:
-        """Do what is not done yet and return the result."""
+        """Run the remaining tasks and return the result."""
         plan = self.plan()
         self.plan_seconds = time.perf_counter() - self.start
-        S, P = plan.shards, plan.parts
+        S, P = plan.shards, len(self.asked.source.parts)
         job = tasks.Job(
             source=self.asked.source.root,
             out=self.root,
@@ -264,12 +262,12 @@ class Run:
             whole=Whole(plan.reducing, False, plan.tallest),
             threads=self.engine.threads,
         )
+        self.engine.check_seen(self.work / "plan.json")
         borders = [s for s in range(S) if plan.providers[s]]
         total = P + S * (1 + (plan.ranks is None)) + len(borders)
         with bar(total, "coarsen", self.progress) as shown:
             split = self.all_of("split", tasks.split_task, job, [(p,) for p in range(P)], shown)
-            self.check_seen(P)
-            buckets = tasks.write_buckets(job, split, (2 + plan.copies) * S)
+            buckets = tasks.write_buckets(job, split)
             ranks = plan.ranks
             if ranks is None:
                 arguments = [(s, buckets) for s in range(S)]
@@ -309,25 +307,10 @@ class Run:
         self.counts["done"] += len(results) - found
         return results
 
-    def check_seen(self, n_parts: int) -> None:
-        """Refuse workers whose files this process does not see.
-
-        Raises
-        ------
-        RuntimeError
-        """
-        if n_parts and self.engine.client is not None:
-            note = self.work / "notes/split-000000.json"
-            if note.read_note() is None:
-                raise RuntimeError(
-                    f"what workers write to {self.place.url} cannot be seen from here: both stores "
-                    f"must be on a file system that all of them share, or in an object store"
-                )
-
     # ------------------------------------------------------------ the plan
 
     def plan(self) -> RunPlan:
-        """Return what was planned: earlier, or now."""
+        """Return the plan of an earlier run, or make one."""
         note = self.work / "plan.json"
         known = note.read_note()
         if known is None:
@@ -335,7 +318,8 @@ class Run:
             note.note(asdict(plan))
             return plan
         plan = RunPlan(**{**known, "estimate": Estimate(**known["estimate"])})
-        if self.asked.n_shards not in (None, plan.asked, plan.shards):
+        wanted = self.asked.n_shards
+        if wanted is not None and min(wanted, max(self.asked.P.n_clusters, 1)) != plan.shards:
             raise FileExistsError(
                 f"{self.place.url} holds an unfinished run of this call with {plan.shards} "
                 f"shards: leave `n_shards` out to go on with it, or remove it"
@@ -347,30 +331,27 @@ class Run:
     def new_plan(self) -> RunPlan:
         """Decide where everything goes, and write it for the tasks."""
         asked = self.asked
-        layout, plan, found = planned(asked, self.engine.memory, self.engine.at_once)
+        plan, found = planned(asked, self.engine.memory, self.engine.at_once)
         check_memory(found, self.engine.memory, self.engine.where)
         needs_spectra = asked.rule.needs_scores or asked.rule.needs_kernels
         if needs_spectra:
-            check_dense(layout.dims)
+            check_dense(plan.dims, "a rule that looks at whole spectra")
         self.tell(str(found))
         providers = plan.write(self.work / "plan")
-        tallest = kernels.tallest_crossing(layout.edges, layout.labels, layout.edge_dims)
-        whole = Whole.of(layout.dims, None, int(tallest))
-        put_arrays(self.work / "plan/dims", {"dims": layout.dims})
+        tallest = kernels.tallest_crossing(plan.edges, plan.labels, plan.edge_dims)
+        whole = Whole.of(plan.dims, None, int(tallest))
+        put_arrays(self.work / "plan/dims", {"dims": plan.dims})
         ranks = None
         if not needs_spectra:
             nothing = np.zeros(0)
-            K = layout.n_clusters
+            K = len(plan.dims)
             spectra = Spectra(
-                layout.dims, np.zeros(K + 1, np.int64), nothing, np.zeros(K, np.int64), nothing
+                plan.dims, np.zeros(K + 1, np.int64), nothing, np.zeros(K, np.int64), nothing
             )
-            ranks = self.write_ranks(layout.dims, asked.rule.ranks(spectra))
+            ranks = self.write_ranks(plan.dims, asked.rule.ranks(spectra))
         return RunPlan(
-            shards=layout.n_shards,
-            parts=len(asked.source.parts),
+            shards=plan.n_shards,
             providers=providers,
-            asked=asked.n_shards,
-            copies=isinstance(asked.operator, Principal),
             reducing=whole.spectra,
             tallest=whole.tallest,
             ranks=ranks,
@@ -378,7 +359,7 @@ class Run:
         )
 
     def write_ranks(self, dims: np.ndarray, ranks: np.ndarray) -> str:
-        """Write how many modes each cluster keeps; return the name under which it stands."""
+        """Write the ranks of all clusters; return the name of the blob."""
         name = fresh_name("ranks")
         reducing = Whole.of(dims, ranks, 0).modes
         put_arrays(self.work / name, {"ranks": ranks, "reducing": np.array([reducing])})
@@ -473,12 +454,12 @@ class Run:
         return StoredCoarsening(sheaf, asked.source)
 
     def remove_orphans(self, used: dict[str, list[str]]) -> None:
-        """Remove what tasks left that ran twice or were killed."""
+        """Remove files of tasks that ran twice or were killed."""
         for folder, names in used.items():
             for name in set((self.place / folder).names()) - {*names, "zarr.json"}:
                 (self.place / f"{folder}/{name}").remove()
 
     def tell(self, text: str) -> None:
-        """Say something beside the bar, where one is wanted."""
+        """Print a message, if progress is shown."""
         if self.progress:
             print(text, file=sys.stderr)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from sheafcoarsen._support import counted, flag, physical_memory, real_number
 from sheafcoarsen.coarsening import Coarsening, realized
 from sheafcoarsen.distributed._coarsen import coarsen, finished, made_once, place_beside
+from sheafcoarsen.distributed._estimate import Request, checked, checked_operator
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening, open_coarsening
 from sheafcoarsen.distributed._open_store import (
     PartitionStore,
@@ -25,7 +26,6 @@ from sheafcoarsen.distributed._to_store import write_coarsening
 from sheafcoarsen.distributed._write_store import PART_BYTES, mark, new_group, new_root
 from sheafcoarsen.distributed.header import header_of
 from sheafcoarsen.distributed.location import Place, StoreError, place_of
-from sheafcoarsen.distributed.request import Request, checked, checked_operator
 from sheafcoarsen.exceptions import SingularProblemWarning, TiedModesWarning
 from sheafcoarsen.hierarchy import (
     GivenPartitions,
@@ -40,9 +40,6 @@ from sheafcoarsen.hierarchy import (
 from sheafcoarsen.modes import LocalOperatorLike, compute_modes
 from sheafcoarsen.partition import Method, Partition
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
-
-SHARE = 1 / 8
-"""Of this machine's memory, what the maps of a sheaf may take that is coarsened in memory."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -196,7 +193,7 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     """
     check_store(src, "src")
     if memory_bytes is None:
-        memory_bytes = SHARE * physical_memory()
+        memory_bytes = physical_memory() / 8
     memory_bytes = real_number("memory_bytes", memory_bytes)
     if not memory_bytes >= 0:
         raise ValueError(f"`memory_bytes` must be at least 0, got {memory_bytes:g}")
@@ -297,7 +294,7 @@ def stored_level(place: Place, asked: Request, C: Coarsening) -> StoredCoarsenin
 
 
 def open_levels(url: object, *, source: object = None, **storage_options: Any) -> StoredHierarchy:
-    """Open what :func:`coarsen_levels` has made, all of it in stores.
+    """Open the stored levels of a call of :func:`coarsen_levels`.
 
     Parameters
     ----------
@@ -341,7 +338,7 @@ def open_levels(url: object, *, source: object = None, **storage_options: Any) -
 
 @contextmanager
 def warnings_at_the_caller() -> Iterator[None]:
-    """Let what levels warn of point to the line that asked for them all."""
+    """Issue warnings about levels at the line that called `coarsen_levels`."""
     with warnings.catch_warnings(record=True) as said:
         for kind in (TiedModesWarning, SingularProblemWarning):
             warnings.simplefilter("always", kind)

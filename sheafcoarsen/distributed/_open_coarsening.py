@@ -1,6 +1,5 @@
-"""A coarsening in a store: the way up and down, and what it keeps and loses."""
+"""Stored coarsenings: lift, pool, energy ledger, verification, loading."""
 
-import warnings
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -9,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen._support import range_of_blocks, read_only
-from sheafcoarsen.coarsening import Coarsening, EnergyLedger, check_pattern
+from sheafcoarsen.coarsening import Coarsening, EnergyLedger
 from sheafcoarsen.distributed._open_store import SheafStore, stored_partition
 from sheafcoarsen.distributed.header import header_of
 from sheafcoarsen.distributed.location import Place, StoreError, place_of
@@ -21,8 +20,8 @@ from sheafcoarsen.distributed.streaming_operators import (
     lifted,
     pooled,
 )
-from sheafcoarsen.exceptions import SingularProblemWarning
-from sheafcoarsen.modes import LocalModes, Prolongation, block_layout
+from sheafcoarsen.io import read_level, reading
+from sheafcoarsen.modes import block_layout
 from sheafcoarsen.partition import Partition, clusters_of
 from sheafcoarsen.verification import Verification
 
@@ -159,7 +158,7 @@ class StoredCoarsening:
         return verified(self.sheaf, self.fine, probes, seed)
 
     def load(self) -> Coarsening:
-        """Return it in memory, both sheaves included: what ``sc.coarsen`` would have returned.
+        """Return the coarsening in memory, with both sheaves, as ``sc.coarsen`` returns it.
 
         Returns
         -------
@@ -170,12 +169,8 @@ class StoredCoarsening:
         StoreError
             For a chunk that is missing or damaged.
         """
-        try:
+        with reading(self.sheaf.url, StoreError):
             return self._loaded()
-        except StoreError:
-            raise
-        except (TypeError, ValueError) as error:  # parts that do not fit together
-            raise StoreError(f"{self.sheaf.url}: {error}") from None
 
     def _loaded(self) -> Coarsening:
         header, sheaf = self.sheaf.header, self.sheaf
@@ -186,47 +181,32 @@ class StoredCoarsening:
         data = np.empty(len(indices), coarse.dtype)
         for part in blocks_of(sheaf, fine.vertex_dims):
             data[range_of_blocks(indptr.astype(np.int64), part.rows)] = part.R.data
-        R = Prolongation(fine, clusters, ranks, indptr, indices, data)
-        modes = None
+        arrays = {
+            "partition.labels": P.labels,
+            "R.data": data,
+            "R.indices": indices,
+            "R.indptr": indptr,
+            "loops": np.array(header.loops),
+            "compress": np.array(header.compress),
+        }
+        if not header.compress:
+            arrays["crossing_rows"] = range_of_blocks(fine.edge_offsets, clusters.crossing_edges)
+        if header.oversampled is not None:
+            arrays["restored_loops"] = sheaf.array("restored_loops")
         if header.local_operator is not None:
             real = np.zeros(0, fine.dtype).real.dtype
-            modes = LocalModes(
-                sheaf=fine,
-                partition=P,
-                local_operator=header.local_operator,
-                ranks=ranks,
-                scores=cluster_values(sheaf, "scores", real, ranks),
-                next_eigenvalues=cluster_values(sheaf, "next_eigenvalues", real),
-                tied=cluster_values(sheaf, "tied", np.int8).astype(np.bool_),
-                operator_norms=cluster_values(sheaf, "operator_norms", real),
-                prolongation=R.matrix,
-                singular=header.singular,
-                **header.oversampled or {},
-            )
-        crossing_rows = None
-        if not header.compress:
-            crossing_rows = read_only(range_of_blocks(fine.edge_offsets, clusters.crossing_edges))
-        matrix = R.matrix if modes is None else modes.prolongation
-        restored = np.zeros(0, np.int64)
-        if header.oversampled is not None:
-            restored = sheaf.array("restored_loops")
-        C = Coarsening(
-            fine, P, modes, matrix, coarse, crossing_rows, header.loops, read_only(restored)
-        )
-        check_pattern(C)
-        return C
-
-    def warn_if_empty(self, stacklevel: int) -> None:
-        """Warn where a rule for local sections found none, as ``sc.coarsen`` does."""
-        if self.fine.dim_c0 and not self.ranks.any():
-            warnings.warn(
-                f"no cluster has a local section, so that `ranks.kernel()` keeps none of "
-                f"{self.fine.dim_c0} dimensions and the coarse sheaf has dimension 0: "
-                f"ranks.below(tau) keeps the modes up to tau, ranks.fixed(r) the r lowest of every "
-                f"cluster",
-                SingularProblemWarning,
-                stacklevel=stacklevel,
-            )
+            modes: dict[str, npt.ArrayLike] = {
+                "local_operator": header.local_operator,
+                "singular": header.singular,
+                **(header.oversampled or {}),
+                "ranks": ranks,
+                "scores": cluster_values(sheaf, "scores", real, ranks),
+                "next_eigenvalues": cluster_values(sheaf, "next_eigenvalues", real),
+                "operator_norms": cluster_values(sheaf, "operator_norms", real),
+                "tied": cluster_values(sheaf, "tied", np.int8).astype(np.bool_),
+            }
+            arrays |= {f"modes.{name}": np.asarray(values) for name, values in modes.items()}
+        return read_level(arrays, fine, coarse)
 
     def __repr__(self) -> str:
         operator = self.sheaf.header.local_operator
@@ -292,12 +272,7 @@ def open_coarsening(
 
 
 def stored_place(place: Place, url: str) -> Place:
-    """Return the place of an address that a store names, if it is where that store is.
-
-    Raises
-    ------
-    StoreError
-    """
+    """Return the place of an address that a store names, if it is where that store is."""
     try:
         found = place_of(url)
     except ValueError:

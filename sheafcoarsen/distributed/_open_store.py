@@ -1,4 +1,4 @@
-"""A sheaf in a store: its topology whole, its maps in parts, read one part at a time."""
+"""Stored sheaves and partitions: topology in memory, maps read one part at a time."""
 
 from functools import cached_property
 from typing import Any, Literal
@@ -19,6 +19,7 @@ from sheafcoarsen._support import (
 from sheafcoarsen.distributed.arrays import Root, read_array
 from sheafcoarsen.distributed.header import REMEDY, header_of
 from sheafcoarsen.distributed.location import Place, StoreError, place_of
+from sheafcoarsen.io import reading
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
@@ -81,12 +82,7 @@ class SheafStore(ReadOnly):
         return read_array(self.root, name, dtype, shape, what)
 
     def numbers(self, name: str, below: int, shape: tuple[int | None, ...] = (None,)) -> np.ndarray:
-        """Read an array of integers of at least 0 and less than ``below``.
-
-        Raises
-        ------
-        StoreError
-        """
+        """Read an array of integers of at least 0 and less than ``below``."""
         values = self.array(name, None, shape)
         if values.size and not 0 <= values.min() <= values.max() < below:
             bad = np.flatnonzero((values < 0) | (values >= below))[0]
@@ -220,12 +216,7 @@ class SheafStore(ReadOnly):
         return values
 
     def sized_maps_at(self, p: int, end: Literal["tail", "head"], entries: int) -> np.ndarray:
-        """Return the maps of one end of part ``p``, of which there must be ``entries`` entries.
-
-        Raises
-        ------
-        StoreError
-        """
+        """Return the maps of one end of part ``p``, of which there must be ``entries`` entries."""
         maps = self.maps_at(p, end)
         if len(maps) != entries:
             raise StoreError(
@@ -270,10 +261,8 @@ class SheafStore(ReadOnly):
         """Return the graph's own node names, where they were stored."""
         if not self.header.vertex_labels:
             return None
-        try:
+        with reading(self.url, StoreError):
             return decode_labels(self.array("vertex_labels").astype(np.uint8), self.n_vertices)
-        except ValueError as error:
-            raise StoreError(f"{self.url}: {error}") from None
 
     def __repr__(self) -> str:
         parts = counted(len(self.parts), "part")
@@ -331,12 +320,7 @@ class PartitionStore:
 
 
 def check_store(store: Any, name: str) -> SheafStore:
-    """Return a stored sheaf that is still the one that was opened.
-
-    Raises
-    ------
-    TypeError, StoreError
-    """
+    """Return a stored sheaf that is still the one that was opened."""
     if not isinstance(store, SheafStore):
         raise TypeError(
             f"`{name}` must be a SheafStore, got {type(store).__name__}: open_store(url) opens "
@@ -351,28 +335,16 @@ def check_store(store: Any, name: str) -> SheafStore:
 
 
 def stored_partition(url: str, labels: np.ndarray, n_clusters: int) -> Partition:
-    """Return the partition of stored labels.
-
-    Raises
-    ------
-    StoreError
-    """
-    try:
+    """Return the partition of stored labels."""
+    with reading(url, StoreError):
         P = Partition(labels)
-    except ValueError as error:
-        raise StoreError(f"{url}: {error}") from None
     if P.n_clusters != n_clusters:
         raise StoreError(f"{url}: the array labels has {P.n_clusters} clusters, not {n_clusters}")
     return P
 
 
 def check_entries(name: str, values: np.ndarray) -> None:
-    """Refuse stored entries that are not finite, or whose squares overflow.
-
-    Raises
-    ------
-    StoreError
-    """
+    """Refuse stored entries that are not finite, or whose squares overflow."""
     bad, largest = scan(values)
     if bad >= 0:
         raise StoreError(f"{name} must be finite, got {values[bad]} at index {bad}")

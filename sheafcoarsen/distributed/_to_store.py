@@ -1,4 +1,4 @@
-"""Writes what is in memory into stores: sheaves, partitions, coarsenings."""
+"""Writes sheaves, partitions and coarsenings from memory into stores."""
 
 from typing import Any, overload
 
@@ -18,7 +18,7 @@ from sheafcoarsen.distributed._write_store import (
     write_basis,
 )
 from sheafcoarsen.distributed.arrays import Root, write_array
-from sheafcoarsen.distributed.header import OVERSAMPLED
+from sheafcoarsen.io import SETTINGS
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf
 
@@ -136,7 +136,7 @@ def write_coarsening(
         basis=["all"],
         local_operator=None if M is None else M.local_operator,
         singular=M is not None and M.singular,
-        oversampled={} if M is None else {name: getattr(M, name) for name in OVERSAMPLED},
+        oversampled={} if M is None else {name: getattr(M, name) for name in SETTINGS},
         loops=C.loops,
         compress=C.crossing_rows is None,
     )

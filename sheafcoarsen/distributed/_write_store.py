@@ -22,7 +22,7 @@ from sheafcoarsen._support import (
 from sheafcoarsen.distributed._open_store import SheafStore
 from sheafcoarsen.distributed.arrays import Root, write_array
 from sheafcoarsen.distributed.header import StoreHeader, is_unfinished
-from sheafcoarsen.distributed.location import Place, place_of
+from sheafcoarsen.distributed.location import Place, failures, optional, place_of
 from sheafcoarsen.modes import LocalModes
 
 PART_BYTES = 32e6
@@ -33,7 +33,7 @@ Piece = Sequence[npt.ArrayLike]
 
 
 def index_type(count: int) -> type:
-    """Return the smaller integer type that counts so far."""
+    """Return the smallest of int32 and int64 that holds ``count``."""
     return np.int32 if count < 2**31 else np.int64
 
 
@@ -80,7 +80,12 @@ def seal(
 
 def mark(root: Root, **attributes: Any) -> None:
     """Write the attributes that make a group a store."""
-    root.place.group("a").attrs.update(StoreHeader(id=root.id, **attributes).attributes)
+    place = root.place
+    with failures(place, "opened"):
+        group = optional("zarr").open_group(
+            place.url, mode="a", zarr_format=3, storage_options=place.options or None
+        )
+    group.attrs.update(StoreHeader(id=root.id, **attributes).attributes)
 
 
 def new_root(place: Place) -> Root:
@@ -89,12 +94,7 @@ def new_root(place: Place) -> Root:
 
 
 def free_root(url: object, options: dict[str, Any]) -> Root:
-    """Return the root of a new store, where nothing is stored yet.
-
-    Raises
-    ------
-    FileExistsError
-    """
+    """Return the root of a new store, where nothing is stored yet."""
     place = place_of(url, options)
     if is_unfinished(place):
         raise FileExistsError(
@@ -115,7 +115,7 @@ def write_basis(
     modes: LocalModes | None,
     own: np.ndarray,
 ) -> None:
-    """Write rows of R, vertex after vertex, and what is known of their clusters.
+    """Write rows of R, vertex after vertex, and the spectral data of their clusters.
 
     Those are the clusters ``own`` of the modes and ``clusters`` of the whole.
     """
@@ -182,12 +182,7 @@ class Writer:
         self.edge_dims.append(edge_dims.astype(index_type(int(edge_dims.max(initial=0)))))
 
     def checked(self, number: int, piece: Piece) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-        """Return edges, edge dims and the maps of both ends of a piece, refusing what does not fit.
-
-        Raises
-        ------
-        ValueError, TypeError
-        """
+        """Return the checked edges, edge dimensions and maps of both ends of a piece."""
         name = f"pieces[{number}]"
         try:
             edges, edge_dims, *maps = piece
@@ -222,7 +217,7 @@ class Writer:
         return edges, edge_dims, [np.ascontiguousarray(values, dtype=dtype) for values in data]
 
     def finished(self, **attributes: Any) -> SheafStore:
-        """Write what all parts have in common."""
+        """Write the topology and the attributes."""
         dtype = np.dtype(np.float64) if self.dtype is None else self.dtype
         check_range("the maps of all pieces", self.largest, dtype)
         edges = np.concatenate([*self.edges, np.zeros((0, 2), np.int32)])

@@ -1,8 +1,8 @@
-"""Arrays of a store: Zarr arrays of format 3, of the one layout that this library writes.
+"""Arrays of a store: Zarr arrays of format 3 in one layout; and arrays of a task in one blob.
 
-Metadata and chunks are written and read here: with zarr-python, which reads them too, a run from
-store to store takes 1.5 times the processor time in shards of 3 MB, every chunk is in memory twice,
-and chunks that are missing, or larger than they should be, are not refused.
+Metadata and chunks of the former are written and read here: with zarr-python, which reads them too,
+a run from store to store takes 1.5 times the processor time in shards of 3 MB, every chunk is in
+memory twice, and chunks that are missing, or larger than they should be, are not refused.
 """
 
 import json
@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen._support import SCALARS
-from sheafcoarsen.distributed.extras import crc32c, zstd
-from sheafcoarsen.distributed.location import Place, StoreError
+from sheafcoarsen.distributed.location import Place, StoreError, crc32c, optional
 
 VERSION = 2
 """Version of the schema that this library writes; arrays of version 1 do not say whose they are."""
@@ -87,7 +86,7 @@ def write_array(root: Root, name: str, values: np.ndarray, *, packed: bool = Tru
             piece = filled
         raw: Any = piece.reshape(-1).view(np.uint8)
         if packed:
-            raw = np.frombuffer(zstd().compress(raw, 1), np.uint8)
+            raw = np.frombuffer(optional("numcodecs.zstd").compress(raw, 1), np.uint8)
         (here / _chunk(k, values.ndim)).put(raw.data, crc32c(raw).to_bytes(4, "little"))
 
 
@@ -102,10 +101,6 @@ def read_array(
 
     What is damaged, missing, of another store, name or shape is an error that names it. Maps are
     one chunk and what was read of it, which cannot be written to.
-
-    Raises
-    ------
-    StoreError
     """
     where = f"{root.place.url}: {what + ': ' if what else ''}"
     found = _described(root.place / name, name, where)
@@ -148,7 +143,7 @@ def _values(place: Place, name: str, found: Described, where: str) -> np.ndarray
                 rows = values[k * chunk : (k + 1) * chunk]
                 piece = rows if len(rows) == chunk else np.empty((chunk, *shape[1:]), dtype)
                 piece[...] = -1  # where the chunk is shorter
-                zstd().decompress(body, piece.reshape(-1).view(np.uint8))
+                optional("numcodecs.zstd").decompress(body, piece.reshape(-1).view(np.uint8))
                 rows[:] = piece[: len(rows)]
             else:
                 values = np.frombuffer(body, dtype).reshape(shape)
@@ -189,3 +184,38 @@ def _described(here: Place, name: str, where: str) -> Described:
 
 def _chunk(k: int, ndim: int) -> str:
     return f"c/{k}{'/0' * (ndim - 1)}"
+
+
+def put_arrays(place: Place, arrays: dict[str, np.ndarray]) -> None:
+    """Write arrays as one blob, with a checksum of the file's name and of them.
+
+    An array whose entries are all equal takes the space of one entry.
+    """
+    entries, pieces = [], []
+    for name, values in arrays.items():
+        flat = np.ascontiguousarray(values).reshape(-1)
+        constant = flat.size > 1 and bool((flat == flat[0]).all())
+        pieces.append((flat[:1] if constant else flat).tobytes())
+        entries.append([name, values.dtype.str, values.shape, constant, len(pieces[-1])])
+    head = json.dumps(entries).encode()
+    body = b"".join([len(head).to_bytes(8, "little"), head, *pieces])
+    place.put(body, crc32c(body, _name_check(place)).to_bytes(4, "little"))
+
+
+def get_arrays(place: Place) -> dict[str, np.ndarray]:
+    """Read arrays that `put_arrays` wrote; they cannot be written to."""
+    data = place.get()
+    body = memoryview(data)[:-4]
+    if len(data) < 12 or crc32c(body, _name_check(place)) != int.from_bytes(data[-4:], "little"):
+        raise StoreError(f"{place.url} is damaged: its checksum is wrong")
+    at = 8 + int.from_bytes(body[:8], "little")
+    arrays = {}
+    for name, dtype, shape, constant, size in json.loads(bytes(body[8:at])):
+        values = np.frombuffer(body[at : at + size], dtype)
+        arrays[name] = np.broadcast_to(values, shape) if constant else values.reshape(shape)
+        at += size
+    return arrays
+
+
+def _name_check(place: Place) -> int:
+    return crc32c(place.url.rpartition("/")[2].encode())

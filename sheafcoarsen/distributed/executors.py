@@ -7,13 +7,13 @@ from typing import Any
 import tqdm
 
 from sheafcoarsen._support import physical_memory
-from sheafcoarsen.distributed.extras import dask, distributed
+from sheafcoarsen.distributed.location import Place, optional
 
 Result = dict[str, Any]
 
 
 class Engine:
-    """Where the tasks of a run are executed, and what a task may use there.
+    """Executor of the tasks of a run, with the memory and threads of a task.
 
     Without a client each task has the memory and all threads of this machine. On workers it has one
     thread, as Dask counts them, and its share of the smallest worker's memory.
@@ -35,17 +35,30 @@ class Engine:
 
         Dask's dashboard groups tasks of a kind by their key.
         """
-        task = dask().delayed(function, name=kind, pure=True)
+        task = optional("dask").delayed(function, name=kind, pure=True)
         return task(*args, dask_key_name=(f"{kind}-{self.run}", i))
+
+    def check_seen(self, note: Place) -> None:
+        """Refuse workers that do not see a note that this process has written."""
+        found = {} if self.client is None else self.client.run(note.read_note, on_error="return")
+        for address, held in found.items():
+            if held is None:
+                raise RuntimeError(
+                    f"the worker {address} does not see {note.url}, which this process has "
+                    f"written: both stores must be on a file system that all of them share, or in "
+                    f"an object store"
+                )
 
     def results(self, tasks: list[Any], shown: tqdm.tqdm) -> list[Result]:
         """Run tasks, and those that they depend on, and return their results."""
         if self.client is None:
-            with dask("callbacks").callbacks.Callback(posttask=lambda *_: shown.update()):
-                return list(dask().compute(*tasks, scheduler="synchronous", optimize_graph=False))
+            with optional("dask.callbacks").Callback(posttask=lambda *_: shown.update()):
+                return list(
+                    optional("dask").compute(*tasks, scheduler="synchronous", optimize_graph=False)
+                )
         futures = self.client.compute(tasks, retries=1, optimize_graph=False)
         try:
-            for _ in distributed().as_completed(futures):
+            for _ in optional("distributed").as_completed(futures):
                 shown.update()
             return self.client.gather(futures)
         except BaseException:
@@ -55,17 +68,12 @@ class Engine:
 
 def connect(address: str) -> Any:
     """Return a client of the scheduler at an address, for people who have no Dask at hand."""
-    return distributed().Client(address, timeout="20s")
+    return optional("distributed").Client(address, timeout="20s")
 
 
 def check_client(client: Any) -> None:
-    """Refuse what is not a client that can be waited for.
-
-    Raises
-    ------
-    TypeError, ValueError
-    """
-    if not isinstance(client, distributed().Client):
+    """Refuse anything but a connected, synchronous client."""
+    if not isinstance(client, optional("distributed").Client):
         raise TypeError(
             f"`client` must be a dask.distributed.Client or None, got {type(client).__name__}"
         )
@@ -76,12 +84,7 @@ def check_client(client: Any) -> None:
 
 
 def check_workers(client: Any) -> None:
-    """Refuse workers that lack the library, or have another version of it.
-
-    Raises
-    ------
-    RuntimeError
-    """
+    """Refuse workers that lack the library, or have another version of it."""
     wanted = version("sheafcoarsen")
 
     def look() -> str:  # goes to the workers as it is, since they may lack this module

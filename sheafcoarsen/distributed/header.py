@@ -1,4 +1,4 @@
-"""The attributes of a store: what it holds, checked where they are read."""
+"""Attributes of a store, checked where they are read."""
 
 import json
 import re
@@ -11,17 +11,17 @@ import numpy as np
 
 from sheafcoarsen._support import SCALARS
 from sheafcoarsen.distributed.arrays import VERSION
-from sheafcoarsen.distributed.extras import crc32c
-from sheafcoarsen.distributed.location import Place, StoreError, failures
+from sheafcoarsen.distributed.location import Place, StoreError, crc32c, failures
+from sheafcoarsen.io import SETTINGS
 from sheafcoarsen.modes import OPERATORS
 
 FORMAT = "sheafcoarsen-store"
-"""What the attributes of a store begin with."""
+"""Value of the attribute ``format`` of every store."""
 
 
 @dataclass(frozen=True)
 class StoreHeader:
-    """What the attributes of a store say; what its kind does not have keeps its default."""
+    """Attributes of a store; those that its kind does not have keep their defaults."""
 
     kind: str
     id: str = ""
@@ -75,19 +75,11 @@ REQUIRED = {
 }
 """The attributes that a store of each kind must have."""
 
-OVERSAMPLED = ("rings", "target", "pilot", "over_budget")
-"""The settings that only oversampled modes have."""
-
 REMEDY = "restore zarr.json from a copy, or write the store again"
 
 
 def header_of(place: Place) -> StoreHeader:
-    """Return the header of a finished store of a version that this library reads.
-
-    Raises
-    ------
-    StoreError
-    """
+    """Return the header of a finished store of a version that this library reads."""
     attributes = found_attributes(place)
     if attributes is None:
         if is_unfinished(place):
@@ -125,12 +117,7 @@ def checksum(attributes: dict[str, Any]) -> int:
 
 
 def check_attributes(place: Place, attributes: dict[str, Any], names: Iterable[str]) -> None:
-    """Refuse attributes that are missing or hold what this library never writes.
-
-    Raises
-    ------
-    StoreError
-    """
+    """Refuse attributes that are missing or hold what this library never writes."""
     for name in names:
         if name not in attributes:
             raise StoreError(
@@ -180,12 +167,12 @@ EXPECTED: dict[Any, tuple[str, Callable[[Any], bool]]] = {
     ),
     "local_operator": _one_of(None, *OPERATORS),
     "oversampled": (
-        f"null or an object with some of {', '.join(OVERSAMPLED)}",
-        lambda value: value is None or (isinstance(value, dict) and set(value) <= set(OVERSAMPLED)),
+        f"null or an object with some of {', '.join(SETTINGS)}",
+        lambda value: value is None or (isinstance(value, dict) and set(value) <= set(SETTINGS)),
     ),
     "run": ("a string or null", lambda value: value is None or isinstance(value, str)),
 }
-"""What each attribute must be, by its name or its type."""
+"""Condition on each attribute, by its name or its type."""
 
 
 def found_attributes(place: Place) -> dict[str, Any] | None:
@@ -216,6 +203,6 @@ def found_attributes(place: Place) -> dict[str, Any] | None:
 
 
 def is_unfinished(place: Place) -> bool:
-    """Tell whether there is something of a store, but not what is written last."""
+    """Tell whether a location holds a store whose attributes, written last, are missing."""
     names = set(place.names())
     return "zarr.json" not in names and bool(names & {"parts", "basis", "labels", "fine", "work"})

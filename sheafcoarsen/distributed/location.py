@@ -1,14 +1,34 @@
-"""A folder on a disk, or behind any address that fsspec knows: groups, blobs, and notes."""
+"""Locations of stores, and the packages of the extra ``distributed``, loaded where one is used."""
 
+import importlib
 import json
 import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
-from sheafcoarsen.distributed.extras import crc32c, fsspec, zarr
+import numpy as np
+
+INSTALL = 'sheaves in stores need it: pip install "sheafcoarsen[distributed]"'
+
+
+def optional(name: str) -> ModuleType:
+    """Return a module of the extra ``distributed``, loaded now, or say what to install."""
+    top = name.partition(".")[0]
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != top:
+            raise
+        raise ImportError(f"there is no package {top}, but {INSTALL}") from None
+
+
+def crc32c(data: Any, begin: int = 0) -> int:
+    """Return the checksum of bytes, or of an array's memory, that follow those of ``begin``."""
+    return int(optional("google_crc32c").extend(begin, np.frombuffer(data, np.uint8)))
 
 
 class StoreError(ValueError):
@@ -27,7 +47,7 @@ class StoreError(ValueError):
 
 @dataclass(frozen=True)
 class Place:
-    """An address and what its file system must be told; it travels to workers as it is."""
+    """Location of a store or a file in one: local path or fsspec address, and options."""
 
     url: str
     options: dict[str, Any] = field(default_factory=dict)
@@ -37,18 +57,18 @@ class Place:
 
     def file_system(self) -> tuple[Any, str]:
         """Return the file system and the path in it."""
-        return fsspec().core.url_to_fs(self.url, **self.options)
+        return optional("fsspec").core.url_to_fs(self.url, **self.options)
 
     @property
     def local_path(self) -> str | None:
-        """The path on this machine's disks, where that is what the address names."""
+        """The local path, or None for an address."""
         if "://" not in self.url and "::" not in self.url:
             return self.url
         return None
 
     @property
     def origin(self) -> str:
-        """The file system, with the host or bucket in it: what a stored address may not leave."""
+        """The file system with its host or bucket, which stored addresses must share."""
         if self.local_path is not None:
             return "this machine's disks"
         protocol, _, path = self.url.rpartition("://")
@@ -68,7 +88,7 @@ class Place:
             return
 
     def names(self) -> list[str]:
-        """Return what a folder holds, without what it is in; nothing where there is none."""
+        """Return the names in a folder; none if there is no folder."""
         fs, path = self.file_system()
         fs.invalidate_cache()
         try:
@@ -83,14 +103,6 @@ class Place:
         fs.invalidate_cache()
         return float(fs.modified(path).timestamp())
 
-    # ------------------------------------------------------------ groups
-
-    def group(self, mode: str = "r") -> Any:
-        """Open, make ("a") or make anew ("w") the Zarr group that stands here."""
-        options = self.options or None
-        with failures(self, "opened"):
-            return zarr().open_group(self.url, mode=mode, zarr_format=3, storage_options=options)
-
     # ------------------------------------------------------------ blobs
 
     def put(self, *pieces: Any) -> None:
@@ -103,12 +115,7 @@ class Place:
                     file.write(data)
 
     def get(self) -> bytes:
-        """Return a blob.
-
-        Raises
-        ------
-        StoreError
-        """
+        """Return a blob."""
         found = self.find()
         if found is None:
             raise StoreError(f"{self.url} is missing")
@@ -134,7 +141,7 @@ class Place:
     # ------------------------------------------------------------ notes
 
     def note(self, content: dict) -> None:
-        """Write a note with its checksum: what it names exists, because it is written last."""
+        """Write a JSON object with its checksum, after the files that it names."""
         text = json.dumps(content)
         self.put(json.dumps({"crc": crc32c(text.encode()), "note": text}).encode())
 
@@ -152,7 +159,7 @@ class Place:
 
 
 def place_of(url: object, options: dict[str, Any] | None = None, name: str = "url") -> Place:
-    """Return the place that a caller names; paths become absolute, since workers stand elsewhere.
+    """Return the location that a caller names; paths become absolute, as workers need them.
 
     Raises
     ------
@@ -177,7 +184,8 @@ def place_of(url: object, options: dict[str, Any] | None = None, name: str = "ur
             )
     for part in text.split("::"):
         protocol, found, _ = part.partition("://")
-        if found and protocol not in {*fsspec().available_protocols(), *fsspec().registry}:
+        fsspec = optional("fsspec")
+        if found and protocol not in {*fsspec.available_protocols(), *fsspec.registry}:
             raise ValueError(
                 f"`{name}` = {text!r}: fsspec knows no protocol {protocol!r}; a path without "
                 f"'://' is one on this machine's disks"

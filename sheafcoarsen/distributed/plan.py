@@ -1,16 +1,15 @@
-"""What topology alone decides: which shard holds which clusters, and where every map goes.
+"""Plan of a run, from topology alone: shards of whole clusters, destinations of all maps.
 
 Destinations 0 .. S-1 are the shards (edges with both ends in the shard), S .. 2S-1 their borders
 (edges between two shards, owned by the shard of the lower cluster). Principal modes look at both
 ends of a border, so a copy of its edges goes to the other shard too: 2S .. 3S-1. The driver decides
-all of it once and writes one blob for every task (`packing`), which then reads nothing else.
+all of it once and writes one blob for every task , which then reads nothing else.
 
 A bucket file holds the maps of one part, destination after destination: its tails, then its heads.
 """
 
 import itertools
 import warnings
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -20,160 +19,121 @@ from sheafcoarsen._kernels import distributed as kernels
 from sheafcoarsen._support import offsets
 from sheafcoarsen.distributed._open_store import SheafStore
 from sheafcoarsen.distributed._write_store import index_type
-from sheafcoarsen.distributed.array_blob import put_arrays
+from sheafcoarsen.distributed.arrays import put_arrays
 from sheafcoarsen.distributed.location import Place
 from sheafcoarsen.partition import Partition, select
 from sheafcoarsen.sheaf import trusted_sheaf
 
 
-@dataclass(frozen=True)
-class Layout:
-    """A stored sheaf's topology in memory, its partition, and the shard of every cluster."""
-
-    source: SheafStore
-    edges: np.ndarray  # (m, 2)
-    vertex_dims: np.ndarray  # (n,)
-    edge_dims: np.ndarray  # (m,)
-    labels: np.ndarray  # (n,) int32
-    dims: np.ndarray  # (K,) N_a
-    weights: np.ndarray  # (K,) map entries of each cluster, half of those of its crossing edges
-    shard_of: np.ndarray  # (K + 1,) the number of shards stands last
-
-    @property
-    def n_shards(self) -> int:
-        """Number of shards S."""
-        return int(self.shard_of[-1])
-
-    @property
-    def n_clusters(self) -> int:
-        """Number of clusters K."""
-        return len(self.dims)
-
-
-def lay_out(source: SheafStore, P: Partition, n_shards: int) -> Layout:
-    """Read the topology and group whole clusters into shards of about the same size.
-
-    Few edges join two shards: they are clusters of the graph of clusters.
-    """
-    edges, vertex_dims, edge_dims = source.topology()
-    labels = P.labels.astype(np.int32)
-    K = P.n_clusters
-    dims = np.bincount(labels, vertex_dims, K).astype(np.int64)
-    weights = np.zeros(K, np.int64)
-    crossing = kernels.weigh_clusters(edges, labels, vertex_dims, edge_dims, weights)
-    n_shards = max(1, min(n_shards, K))
-    shard_of = np.zeros(K + 1, np.int32)
-    if n_shards == K:
-        shard_of[:K] = np.arange(K)
-    elif n_shards > 1:
-        pairs = np.empty((crossing, 2), np.int64)
-        kernels.crossing_pairs(edges, labels, pairs)
-        # a graph whose vertices have weights is a sheaf without maps
-        mean = max(1.0, float(weights.mean()))
-        sizes = np.maximum(1, np.rint(100 * weights / mean)).astype(np.int64)
-        no_maps = np.zeros(0)
-        graph = trusted_sheaf(pairs, sizes, np.zeros(crossing, np.int64), no_maps, no_maps)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # nobody asked for these clusters
-            shard_of[:K] = select(graph, n_shards).labels
-    shard_of[K] = n_shards
-    return Layout(source, edges, vertex_dims, edge_dims, labels, dims, weights, shard_of)
-
-
-@dataclass(frozen=True)
-class Destinations:
-    """Where the edges go: entry i is edge ``edges[i]`` for destination ``dest[i]``.
-
-    Without copies the entries are the edges. ``order`` lists them by destination, edges ascending.
-    """
-
-    layout: Layout
-    entries: np.ndarray | None
-    dest: np.ndarray
-    order: np.ndarray
-    ptr: np.ndarray
-
-    def of(self, d: int) -> np.ndarray:
-        """Return the numbers of the edges of a destination, ascending."""
-        here = self.order[self.ptr[d] : self.ptr[d + 1]]
-        return here if self.entries is None else self.entries[here]
-
-    @property
-    def n_destinations(self) -> int:
-        """How many destinations there are."""
-        return len(self.ptr) - 1
-
-
-def find_destinations(layout: Layout, *, with_copies: bool) -> Destinations:
-    """Sort the edges by destination; ``with_copies`` of border edges for the other shard."""
-    S, m = layout.n_shards, len(layout.edges)
-    dest: np.ndarray = np.empty(m, np.uint16 if 3 * S < 2**16 else np.int32)
-    kernels.find_destinations(layout.edges, layout.labels, layout.shard_of, dest)
-    entries, count = None, 2 * S
-    if with_copies:
-        border = np.flatnonzero(dest >= S)
-        shards = layout.shard_of[layout.labels[layout.edges[border]]]
-        other = shards.sum(axis=1) - (dest[border] - S)
-        index = index_type(m)
-        entries = np.concatenate([np.arange(m, dtype=index), border.astype(index)])
-        dest = np.concatenate([dest, (2 * S + other).astype(dest.dtype)])
-        count = 3 * S
+def sorted_by(keys: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the indices of keys 0 .. count-1 in stable order, and where each key begins."""
     counts = np.zeros(count, np.int64)
-    kernels.count_keys(dest, counts)
+    kernels.count_keys(keys, counts)
     ptr = offsets(counts)
-    order: np.ndarray = np.empty(len(dest), index_type(len(dest)))
-    kernels.sort_by_keys(dest, ptr[:-1].copy(), order)
-    return Destinations(layout, entries, dest, order, ptr)
+    order: np.ndarray = np.empty(len(keys), index_type(len(keys)))
+    kernels.sort_by_keys(keys, ptr[:-1].copy(), order)
+    return order, ptr
+
+
+def inverse(order: np.ndarray) -> np.ndarray:
+    """Return the inverse of a permutation."""
+    found = np.empty_like(order)
+    found[order] = np.arange(len(order), dtype=order.dtype)
+    return found
 
 
 class Plan:
-    """All that tasks are told, and what it adds up to."""
+    """Shards, destinations of edges, and the arrays that tasks read.
 
-    def __init__(self, layout: Layout, where: Destinations) -> None:
-        self.layout, self.where = layout, where
-        source, S = layout.source, layout.n_shards
-        self.itemsize = source.dtype.itemsize
-        P, D = len(source.parts), where.n_destinations
-        self.tails, self.heads = np.zeros((P, D), np.int64), np.zeros((P, D), np.int64)
+    Entry i of the arrays of destinations is edge ``entries[i]`` for destination ``dest[i]``;
+    without copies the entries are the edges. ``order`` lists them by destination, edges ascending.
+    """
+
+    def __init__(self, source: SheafStore, P: Partition, n_shards: int, *, copies: bool) -> None:
+        self.source, self.itemsize = source, source.dtype.itemsize
+        self.edges, self.vertex_dims, self.edge_dims = source.topology()
+        self.labels = P.labels.astype(np.int32)
+        self.dims = np.bincount(self.labels, self.vertex_dims, P.n_clusters).astype(np.int64)  # N_a
+        self.n_shards = max(1, min(n_shards, P.n_clusters))
+        # map entries of each cluster, half of those of its crossing edges
+        self.weights = np.zeros(P.n_clusters, np.int64)
+        self.shard_of = self._shards()  # (K + 1,), the number of shards last
+        self.entries, self.dest, D = self._destinations(copies)
+        self.order, self.ptr = sorted_by(self.dest, D)
+        S = len(source.parts)
+        self.tails, self.heads = np.zeros((S, D), np.int64), np.zeros((S, D), np.int64)
         self.copies = self._copies_by_part()
-        for p in range(P):
-            entries, dest = self._entries(p)
+        for p in range(S):
             kernels.sum_sizes(
-                entries,
-                dest,
-                layout.edges,
-                layout.vertex_dims,
-                layout.edge_dims,
+                *self._entries(p),
+                self.edges,
+                self.vertex_dims,
+                self.edge_dims,
                 self.tails[p],
                 self.heads[p],
             )
         sizes = self.tails + self.heads
-        self.starts = np.zeros((P, D + 1), np.int64)  # in numbers
+        self.starts = np.zeros((S, D + 1), np.int64)  # in numbers
         np.cumsum(sizes, axis=1, out=self.starts[:, 1:])
         self.bytes = sizes.sum(axis=0) * self.itemsize
-        shards = layout.shard_of[:-1][layout.labels]
-        counts = np.zeros(S, np.int64)
-        kernels.count_keys(shards, counts)
-        self.vertex_ptr = offsets(counts)
-        n = len(layout.labels)
-        self.by_shard: np.ndarray = np.empty(n, index_type(n))
-        kernels.sort_by_keys(shards, self.vertex_ptr[:-1].copy(), self.by_shard)
-        self.place_of: np.ndarray = np.empty(n, index_type(n))
-        self.place_of[self.by_shard] = np.arange(n, dtype=self.place_of.dtype)
+        self.by_shard, self.vertex_ptr = sorted_by(self.shard_of[self.labels], self.n_shards)
+        self.place_of = inverse(self.by_shard)
+
+    def _shards(self) -> np.ndarray:
+        """Group whole clusters into shards of about the same size.
+
+        Few edges join two shards: they are clusters of the graph of clusters.
+        """
+        crossing = kernels.weigh_clusters(
+            self.edges, self.labels, self.vertex_dims, self.edge_dims, self.weights
+        )
+        K = len(self.dims)
+        shard_of = np.zeros(K + 1, np.int32)
+        if self.n_shards == K:
+            shard_of[:K] = np.arange(K)
+        elif self.n_shards > 1:
+            pairs = np.empty((crossing, 2), np.int64)
+            kernels.crossing_pairs(self.edges, self.labels, pairs)
+            # a graph whose vertices have weights is a sheaf without maps
+            mean = max(1.0, float(self.weights.mean()))
+            sizes = np.maximum(1, np.rint(100 * self.weights / mean)).astype(np.int64)
+            no_maps = np.zeros(0)
+            graph = trusted_sheaf(pairs, sizes, np.zeros(crossing, np.int64), no_maps, no_maps)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # nobody asked for these clusters
+                shard_of[:K] = select(graph, self.n_shards).labels
+        shard_of[K] = self.n_shards
+        return shard_of
+
+    def _destinations(self, copies: bool) -> tuple[np.ndarray | None, np.ndarray, int]:
+        """Return entries, their destinations, and how many destinations there are."""
+        S, m = self.n_shards, len(self.edges)
+        dest: np.ndarray = np.empty(m, np.uint16 if 3 * S < 2**16 else np.int32)
+        kernels.find_destinations(self.edges, self.labels, self.shard_of, dest)
+        if not copies:
+            return None, dest, 2 * S
+        border = np.flatnonzero(dest >= S)
+        shards = self.shard_of[self.labels[self.edges[border]]]
+        other = shards.sum(axis=1) - (dest[border] - S)
+        index = index_type(m)
+        entries = np.concatenate([np.arange(m, dtype=index), border.astype(index)])
+        return entries, np.concatenate([dest, (2 * S + other).astype(dest.dtype)]), 3 * S
+
+    def edges_to(self, d: int) -> np.ndarray:
+        """Return the numbers of the edges of a destination, ascending."""
+        here = self.order[self.ptr[d] : self.ptr[d + 1]]
+        return here if self.entries is None else self.entries[here]
 
     # ------------------------------------------------------------ parts of the source
 
     def _copies_by_part(self) -> list[np.ndarray] | None:
         """Return which copies belong to each part, as numbers of entries."""
-        if self.where.entries is None:
+        if self.entries is None:
             return None
-        layout = self.layout
-        m, ptr = len(layout.edges), layout.source.part_ptr
-        edges = self.where.entries[m:]
-        if layout.source.edge_numbers is not None:
-            stored = np.empty(m, edges.dtype)
-            stored[layout.source.edge_numbers] = np.arange(m, dtype=edges.dtype)
-            edges = stored[edges]
+        m, ptr = len(self.edges), self.source.part_ptr
+        edges = self.entries[m:]
+        if self._stored_place is not None:
+            edges = self._stored_place[edges]
         part = np.searchsorted(ptr, edges, side="right") - 1
         order = np.argsort(part, kind="stable")
         cuts = np.searchsorted(part[order], np.arange(len(ptr)))
@@ -181,35 +141,34 @@ class Plan:
 
     def _entries(self, p: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the edges of a part, copies after them, and the destination of each."""
-        where = self.where
-        edges = self.layout.source.edges_of(p)
-        dest = where.dest[edges]
-        if self.copies is not None and where.entries is not None:
+        edges = self.source.edges_of(p)
+        dest = self.dest[edges]
+        if self.copies is not None and self.entries is not None:
             more = self.copies[p]
-            edges = np.concatenate([edges, where.entries[more]])
-            dest = np.concatenate([dest, where.dest[more]])
+            edges = np.concatenate([edges, self.entries[more]])
+            dest = np.concatenate([dest, self.dest[more]])
         return edges, dest
 
     def split_arrays(self, p: int) -> dict[str, np.ndarray]:
-        """Return what the task that splits a part is told."""
-        layout, own = self.layout, self.layout.source.edges_of(p)
+        """Return the arrays of the task that splits a part."""
+        own = self.source.edges_of(p)
         entries, dest = self._entries(p)
-        edges, rows = layout.edges[own], layout.edge_dims[own]
+        edges, rows = self.edges[own], self.edge_dims[own]
         places = np.zeros(0, np.int32)  # none: all of them, once
         if self.copies is not None:
             places = np.searchsorted(own, entries).astype(np.int32)
         return {
             "entries": places,
             "dest": dest,
-            "tails": (rows * layout.vertex_dims[edges[:, 0]]).astype(np.int32),
-            "heads": (rows * layout.vertex_dims[edges[:, 1]]).astype(np.int32),
+            "tails": (rows * self.vertex_dims[edges[:, 0]]).astype(np.int32),
+            "heads": (rows * self.vertex_dims[edges[:, 1]]).astype(np.int32),
             "starts": self.starts[p],
         }
 
     # ------------------------------------------------------------ destinations
 
     def table(self, destinations: list[int]) -> dict[str, np.ndarray]:
-        """Return where the maps of some destinations stand, and how they become ascending.
+        """Return the locations of the maps of some destinations, and their ascending order.
 
         ``sequence`` lists the edges as they are wanted by their places in the order in which they
         are read, where that is another.
@@ -239,7 +198,7 @@ class Plan:
         """
         found = []
         for d in destinations:
-            edges = self.where.of(d)
+            edges = self.edges_to(d)
             if self._stored_place is not None:
                 edges = edges[np.argsort(self._stored_place[edges], kind="stable")]
             found.append(edges)
@@ -247,22 +206,18 @@ class Plan:
 
     @cached_property
     def _stored_place(self) -> np.ndarray | None:
-        numbers = self.layout.source.edge_numbers
-        if numbers is None:
-            return None
-        place = np.empty_like(numbers)
-        place[numbers] = np.arange(len(numbers), dtype=numbers.dtype)
-        return place
+        numbers = self.source.edge_numbers
+        return None if numbers is None else inverse(numbers)
 
     def vertices(self, s: int) -> np.ndarray:
         """Return the vertices of a shard, ascending."""
         return self.by_shard[self.vertex_ptr[s] : self.vertex_ptr[s + 1]]
 
     def border_arrays(self, s: int, supplies: dict[int, list]) -> dict[str, np.ndarray]:
-        """Return what the task of a border is told; note which rows of R it needs from whom."""
-        layout, S = self.layout, self.layout.n_shards
-        edges = self.where.of(S + s)
-        ends = self.place_of[layout.edges[edges]]
+        """Return the arrays of the task of a border; add the rows of R it needs to ``supplies``."""
+        S = self.n_shards
+        edges = self.edges_to(S + s)
+        ends = self.place_of[self.edges[edges]]
         places, local = np.unique(ends, return_inverse=True)
         vertices = self.by_shard[places]
         provider = np.searchsorted(self.vertex_ptr, places, side="right") - 1
@@ -273,23 +228,23 @@ class Plan:
         return {
             **self._described(vertices),
             "ends": local.reshape(-1, 2).astype(np.int32),
-            "edge_dims": layout.edge_dims[edges],
+            "edge_dims": self.edge_dims[edges],
             "providers": provider[cuts].astype(np.int32),
             **self.table([S + s]),
         }
 
     def _described(self, vertices: np.ndarray) -> dict[str, np.ndarray]:
         """Return the stalks of some vertices and their clusters, numbered anew in their order."""
-        clusters, labels = np.unique(self.layout.labels[vertices], return_inverse=True)
+        clusters, labels = np.unique(self.labels[vertices], return_inverse=True)
         return {
-            "dims": self.layout.vertex_dims[vertices],
+            "dims": self.vertex_dims[vertices],
             "labels": labels.astype(np.int32),
             "clusters": clusters.astype(np.int32),
         }
 
     def shard_arrays(self, s: int, supply: list) -> dict[str, np.ndarray]:
-        """Return what the task of a shard is told; ``supply`` lists (border, local vertices)."""
-        layout, S = self.layout, self.layout.n_shards
+        """Return the arrays of the task of a shard; ``supply`` lists (border, local vertices)."""
+        S = self.n_shards
         own = self.vertices(s)
         begin = int(self.vertex_ptr[s])
         arrays: dict[str, Any] = {
@@ -300,16 +255,16 @@ class Plan:
                 np.int32
             ),
         }
-        if self.where.entries is None:
-            edges = self.where.of(s)
-            ends = self.place_of[layout.edges[edges]] - begin
+        if self.entries is None:
+            edges = self.edges_to(s)
+            ends = self.place_of[self.edges[edges]] - begin
             destinations = [s]
             arrays.update(self._described(own))
         else:
             # the shard and the edges that join it to others, ghosts at their far ends
             destinations = [s, S + s, 2 * S + s]
-            edges = np.sort(np.concatenate([self.where.of(d) for d in destinations]))
-            ends = self.place_of[layout.edges[edges]].astype(np.int64) - begin
+            edges = np.sort(np.concatenate([self.edges_to(d) for d in destinations]))
+            ends = self.place_of[self.edges[edges]].astype(np.int64) - begin
             far = (ends < 0) | (ends >= len(own))
             ghosts, places = np.unique(ends[far], return_inverse=True)
             ends[far] = len(own) + places
@@ -318,7 +273,7 @@ class Plan:
         return {
             **arrays,
             "ends": ends.astype(np.int32),
-            "edge_dims": layout.edge_dims[edges],
+            "edge_dims": self.edge_dims[edges],
             **self.table(destinations),
         }
 
@@ -326,13 +281,13 @@ class Plan:
 
     def write(self, place: Place) -> list[list[int]]:
         """Write a blob for every task; return the shards whose rows of R each border needs."""
-        S, P = self.layout.n_shards, len(self.layout.source.parts)
+        S, P = self.n_shards, len(self.source.parts)
         for p in range(P):
             put_arrays(place / f"split-{p:06d}", self.split_arrays(p))
         supplies: dict[int, list] = {}
         providers: list[list[int]] = []
         for s in range(S):
-            if self.where.ptr[S + s] == self.where.ptr[S + s + 1]:
+            if self.ptr[S + s] == self.ptr[S + s + 1]:
                 providers.append([])
                 continue
             arrays = self.border_arrays(s, supplies)

@@ -1,4 +1,4 @@
-"""What is done with a store a piece at a time: operators, lifting, pooling."""
+"""Operators of a store, lift and pool, part by part."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -172,7 +172,7 @@ def blocks_of(sheaf: SheafStore, fine_dims: np.ndarray) -> Iterator[Blocks]:
 def cluster_values(
     sheaf: SheafStore, name: str, dtype: npt.DTypeLike, counts: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return what shards hold of their clusters, ``counts`` numbers of each (by default one)."""
+    """Return an array of all clusters from their shards, ``counts`` entries of each or one."""
     starts = offsets(np.ones(sheaf.n_vertices, np.int64) if counts is None else counts)
     out: np.ndarray = np.empty(int(starts[-1]), dtype)
     for folder, clusters in clusters_in(sheaf):

@@ -5,6 +5,7 @@ its note does nothing, so that tasks may run twice, at once or after a crash. A 
 and the library does with it what it does in memory.
 """
 
+import functools
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -19,10 +20,8 @@ from sheafcoarsen._support import offsets, range_of_blocks, ranges, read_only, t
 from sheafcoarsen.coarsening import realize, realized, rounding_of
 from sheafcoarsen.distributed._open_store import ENDS, SheafStore
 from sheafcoarsen.distributed._write_store import write_basis, write_part
-from sheafcoarsen.distributed.array_blob import get_arrays, put_arrays
-from sheafcoarsen.distributed.arrays import Root, write_array
-from sheafcoarsen.distributed.extras import crc32c
-from sheafcoarsen.distributed.location import Place, StoreError, fresh_name
+from sheafcoarsen.distributed.arrays import Root, get_arrays, put_arrays, write_array
+from sheafcoarsen.distributed.location import Place, StoreError, crc32c, fresh_name
 from sheafcoarsen.modes import (
     LocalModes,
     LocalOperator,
@@ -36,12 +35,12 @@ from sheafcoarsen.ranks import Rule
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 AT_ONCE, BYTES_AT_ONCE = 16, 8e6
-"""Ranges of buckets that are in memory beside what has been put together of them."""
+"""Most bucket ranges, and bytes of them, that are in memory while a shard is assembled."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What every task is told: where things are, and the options of ``coarsen``."""
+    """Locations and options that all tasks of a run share."""
 
     source: Root
     out: Root
@@ -56,16 +55,11 @@ class Job:
 
     @property
     def work(self) -> Place:
-        """Where everything stands that is removed at the end."""
+        """Location of scratch files, removed at the end."""
         return self.out.place / "work"
 
     def opened(self) -> SheafStore:
-        """Return the source, if it is the one that was planned for.
-
-        Raises
-        ------
-        StoreError
-        """
+        """Return the source, if it is the one that was planned for."""
         store = SheafStore(self.source.place)
         if store.header.id != self.source.id:
             raise StoreError(f"{store.url} has been written again since it was opened")
@@ -83,9 +77,11 @@ class Local(NamedTuple):
 Task = Callable[..., dict[str, Any]]
 
 
-def once(kind: str, work: Callable[..., dict[str, Any]]) -> Task:
+def once(work: Task) -> Task:
     """Return a task that is not done again where it has left a note of this run."""
+    kind = work.__name__.removesuffix("_task")
 
+    @functools.wraps(work)  # by its name it is sent to workers
     def task(job: Job, i: int, *inputs: Any) -> dict[str, Any]:
         note = job.work / f"notes/{kind}-{i:06d}.json"
         done = note.read_note()
@@ -102,7 +98,6 @@ def once(kind: str, work: Callable[..., dict[str, Any]]) -> Task:
         note.note(result)
         return result
 
-    task.__name__ = task.__qualname__ = f"{kind}_task"  # so that it can be sent to a worker
     return task
 
 
@@ -116,7 +111,8 @@ def machine_words(flat: np.ndarray) -> tuple[np.ndarray, int]:
     return flat.view(np.int64), flat.dtype.itemsize // 8
 
 
-def split_part(job: Job, p: int) -> dict[str, Any]:
+@once
+def split_task(job: Job, p: int) -> dict[str, Any]:
     """Sort the maps of a part of the source by destination into one bucket file."""
     store = job.opened()
     told = get_arrays(job.work / f"plan/split-{p:06d}")
@@ -151,15 +147,16 @@ def split_part(job: Job, p: int) -> dict[str, Any]:
 
 
 class Buckets(NamedTuple):
-    """What all parts have become: the names of their files and the checksums inside."""
+    """Names of the bucket files of all parts, and the checksums of their ranges."""
 
     names: list[str]
     checksums: np.ndarray  # (P, D)
 
 
-def write_buckets(job: Job, results: list[dict[str, Any]], n_destinations: int) -> str:
-    """Tell all tasks what the parts have become; return the name under which it stands."""
-    checksums = np.zeros((len(results), n_destinations), np.uint32)
+def write_buckets(job: Job, results: list[dict[str, Any]]) -> str:
+    """Write the names and checksums of all bucket files; return the name of the blob."""
+    last = max((d for result in results for d in result["destinations"]), default=-1)
+    checksums = np.zeros((len(results), last + 1), np.uint32)
     for row, result in zip(checksums, results, strict=True):
         row[result["destinations"]] = result["checksums"]
     names = "\n".join(result["name"] for result in results)
@@ -179,7 +176,7 @@ def read_buckets(job: Job, name: str) -> Buckets:
 
 
 def batches(sizes: list[int]) -> Iterator[range]:
-    """Yield what is read side by side: few ranges, of few bytes in all, but one at least."""
+    """Yield ranges of at most AT_ONCE sizes and BYTES_AT_ONCE bytes, or of one size."""
     lo, total = 0, 0
     for k, size in enumerate(sizes):
         if k > lo and (k - lo == AT_ONCE or total + size > BYTES_AT_ONCE):
@@ -279,7 +276,7 @@ class Shard:
         return self.local.clusters[self.own]
 
     def spectra(self) -> dict[str, np.ndarray]:
-        """Return what the rule must be shown of the shard's clusters."""
+        """Return the spectra of the shard's clusters, as rules need them."""
         assert self.job.rule is not None
         self.problems.whole = self.job.whole
         spectra = self.problems.spectra(self.job.rule)
@@ -315,14 +312,16 @@ class Shard:
         return modes, R, realized(R, P, modes, **options).sheaf
 
 
-def look_at_spectra(job: Job, s: int, buckets: str) -> dict[str, Any]:
+@once
+def spectra_task(job: Job, s: int, buckets: str) -> dict[str, Any]:
     """Write the spectra of a shard's clusters, which the driver puts together."""
     name = fresh_name(f"spectra-{s:06d}")
     put_arrays(job.work / name, Shard(job, s, buckets).spectra())
     return {"name": name}
 
 
-def coarsen_shard(job: Job, s: int, buckets: str, ranks: str) -> dict[str, Any]:
+@once
+def shard_task(job: Job, s: int, buckets: str, ranks: str) -> dict[str, Any]:
     """Write modes, crossing edges and loops of a shard, and the rows of R its neighbours need."""
     shard = Shard(job, s, buckets)
     modes, R, coarse = shard.coarsened(get_arrays(job.work / ranks))
@@ -367,7 +366,8 @@ def write_coarse(
 # ---------------------------------------------------------------- borders
 
 
-def coarsen_border(
+@once
+def border_task(
     job: Job, s: int, buckets: str, ranks: str, shards: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """Write the coarse edges between a shard and others: fine maps times rows of R of both."""
@@ -390,9 +390,3 @@ def coarsen_border(
     tallest = job.whole.tallest
     coarse = realize(R, None, compress=job.compress, noise=noise, tallest=tallest)
     return write_coarse(job, fresh_name(f"border-{s:06d}"), clusters, coarse)
-
-
-split_task = once("split", split_part)
-spectra_task = once("spectra", look_at_spectra)
-shard_task = once("shard", coarsen_shard)
-border_task = once("border", coarsen_border)

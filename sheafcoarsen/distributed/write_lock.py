@@ -1,4 +1,4 @@
-"""One run at a time writes into a place."""
+"""Exclusive write lock of a store."""
 
 import contextlib
 import math

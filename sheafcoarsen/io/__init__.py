@@ -17,16 +17,16 @@ The files:
 
 ``_read_graph``
     `read_graph`: the ending decides which of ``matrix_market``, ``metis``, ``edge_list`` and
-    ``networkx_files`` reads.
+    networkx reads.
 ``_read_g2o``, ``g2o_lines``, ``_write_g2o``
     Pose graphs, there and back.
 ``_read_mesh``
     `read_mesh`: surfaces, by ``off_obj`` and ``ply``; ``polygons`` checks their faces.
-``text``, ``edges``
-    Lines and numbers, with messages that begin ``path:line``; edges as a graph file gives them.
-``_save_load``, ``npz_archive``, ``schema``
-    `save` and `load`: ``schema`` makes arrays of objects, and of arrays objects that fit together;
-    ``npz_archive`` reads arrays as if a stranger had written them.
+``text``
+    Lines and numbers, with messages that begin ``path:line``.
+``_save_load``, ``schema``
+    `save` and `load`: ``schema`` makes arrays of objects, and of arrays objects that fit together,
+    for files and for stores.
 ``_networkx``, ``_from_edge_index``
     Maps on the edges of a networkx graph, there and back; the edges of PyTorch Geometric.
 """
@@ -38,14 +38,18 @@ from sheafcoarsen.io._read_graph import read_graph
 from sheafcoarsen.io._read_mesh import read_mesh
 from sheafcoarsen.io._save_load import load, save
 from sheafcoarsen.io._write_g2o import write_g2o
+from sheafcoarsen.io.schema import SETTINGS, read_level, reading
 
 __all__ = [
+    "SETTINGS",
     "from_edge_index",
     "from_networkx",
     "load",
     "read_g2o",
     "read_graph",
+    "read_level",
     "read_mesh",
+    "reading",
     "save",
     "to_networkx",
     "write_g2o",

@@ -1,19 +1,57 @@
 """Weighted graphs in five text formats, each read as the constant sheaf or as a signed one."""
 
-import os
+import re
+import zlib
 from collections.abc import Callable
+from xml.etree.ElementTree import ParseError
 
 import networkx as nx
 import numpy as np
 
 from sheafcoarsen._support import PathLike, file_path, flag, scalar_array, whole_number
-from sheafcoarsen.io.edge_list import read_edge_list
-from sheafcoarsen.io.edges import EdgeList
+from sheafcoarsen.io.edge_list import EdgeList, read_edge_list
 from sheafcoarsen.io.matrix_market import read_matrix_market
 from sheafcoarsen.io.metis import read_metis
-from sheafcoarsen.io.networkx_files import read_gml, read_graphml
-from sheafcoarsen.io.text import file_error
+from sheafcoarsen.io.text import file_error, opened, read_lines, reader_of
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
+
+
+def read_graphml(path: str, signed: bool = False) -> nx.Graph:
+    """Read GraphML; edges may have the attribute "weight", of any sign."""
+    with opened(path) as file:
+        try:
+            graph = nx.read_graphml(file)
+        except ParseError as error:
+            raise file_error(path, error.position[0], f"not XML: {error}") from None
+        except (EOFError, OSError, zlib.error):  # the file cannot be read
+            raise
+        except Exception as error:  # networkx lets KeyError and others of its own through
+            said = str(error) or type(error).__name__
+            raise file_error(path, None, f"not a GraphML graph: {said}") from None
+    if graph.is_directed():
+        message = 'the graph is directed; write it with edgedefault="undirected"'
+        raise file_error(path, None, f"{message} (networkx: graph.to_undirected())")
+    return graph
+
+
+def read_gml(path: str, signed: bool = False) -> nx.Graph:
+    """Read GML; nodes are named by their labels where each has one of its own, else by id."""
+    lines = ["" if line.startswith("#") else line for line in read_lines(path)]  # no comments
+    try:
+        graph = nx.parse_gml(lines, label=None)
+        labels = [label for _, label in graph.nodes(data="label")]
+        if None not in labels and len(set(labels)) == len(labels):
+            graph = nx.relabel_nodes(graph, dict(zip(graph, labels, strict=True)))
+    except Exception as error:  # networkx lets TypeError, RecursionError and others through
+        said = str(error) or type(error).__name__
+        place = re.search(r" at \((\d+), \d+\)$", said)
+        line = int(place[1]) if place else None
+        raise file_error(path, line, f"not a GML graph: {said}") from None
+    if graph.is_directed():
+        message = "the graph is directed; leave out `directed 1`"
+        raise file_error(path, None, f"{message} (networkx: graph.to_undirected())")
+    return graph
+
 
 READERS: dict[str, Callable[..., EdgeList | nx.Graph]] = {
     ".mtx": read_matrix_market,
@@ -122,26 +160,20 @@ def read_graph(
     path = file_path(path)
     dim = whole_number("dim", dim, at_least=0)
     signed = flag("signed", signed)
-    stem = path[:-3] if path.lower().endswith(".gz") else path
-    ending = os.path.splitext(stem)[1].lower()
-    if ending not in READERS:
-        hints = {".g2o": "; read_g2o reads pose graphs", ".npz": "; load reads what save wrote"}
-        hint = hints.get(ending, "")
-        known = ", ".join(READERS)
-        message = f"unknown ending {ending!r}; read_graph reads {known}, each also .gz{hint}"
-        raise file_error(path, None, message)
+    hints = {".g2o": "; read_g2o reads pose graphs", ".npz": "; load reads what save wrote"}
+    reader = reader_of(path, READERS, "read_graph", hints)
     if n_vertices is not None:
         n_vertices = whole_number("n_vertices", n_vertices, at_least=0)
-        if READERS[ending] not in (read_edge_list, read_matrix_market):
+        if reader not in (read_edge_list, read_matrix_market):
             message = "`n_vertices` goes with an edge list; this format says how many there are"
             raise file_error(path, None, message)
     graph: EdgeList | nx.Graph
-    if READERS[ending] is read_edge_list:
+    if reader is read_edge_list:
         graph = read_edge_list(path, signed, n_vertices, stacklevel=3)
-    elif READERS[ending] is read_matrix_market:
+    elif reader is read_matrix_market:
         graph = read_matrix_market(path, signed, n_vertices)
     else:
-        graph = READERS[ending](path, signed)
+        graph = reader(path, signed)
     try:
         if isinstance(graph, nx.Graph):
             return _signed(graph, dim) if signed else CellularSheaf.constant(graph, dim)

@@ -6,7 +6,6 @@ ten damaged files as a smaller surface, cuts quadrilaterals, repeats vertices at
 and refuses binary PLY with polygons of several sizes; plyfile is under another licence.
 """
 
-import os
 from collections.abc import Callable
 
 import numpy as np
@@ -15,7 +14,7 @@ from sheafcoarsen._support import PathLike, file_path
 from sheafcoarsen.io.off_obj import read_obj, read_off
 from sheafcoarsen.io.ply import read_ply
 from sheafcoarsen.io.polygons import Polygons
-from sheafcoarsen.io.text import file_error
+from sheafcoarsen.io.text import reader_of
 
 READERS: dict[str, Callable[[str], Polygons]] = {
     ".off": read_off,
@@ -77,11 +76,5 @@ def read_mesh(path: PathLike) -> tuple[np.ndarray, np.ndarray]:
     ((4, 3), [[0, 1, 2, 3]])
     """
     path = file_path(path)
-    stem = path[:-3] if path.lower().endswith(".gz") else path
-    ending = os.path.splitext(stem)[1].lower()
-    if ending not in READERS:
-        known = ", ".join(READERS)
-        message = f"unknown ending {ending!r}; read_mesh reads {known}, each also .gz"
-        raise file_error(path, None, message)
-    mesh = READERS[ending](path)
+    mesh = reader_of(path, READERS, "read_mesh")(path)
     return mesh.points, mesh.faces(path)

@@ -1,16 +1,25 @@
 """Saves and loads the library's objects: one ``.npz`` file, no pickle.
 
-docs/file_format.md describes the file. It is written beside its place and then renamed.
+docs/file_format.md describes the file. It is written beside its place and then renamed. It is read
+as if a stranger had written it: one that is not whole or not ours is a ValueError, before anything
+of a size that the file only claims is allocated.
 """
+
+import io
+import math
+import os
+import zipfile
 
 import numpy as np
 
 from sheafcoarsen._support import PathLike, file_path, replacing
-from sheafcoarsen.io.npz_archive import read_arrays
-from sheafcoarsen.io.schema import KINDS, Saved, from_arrays, to_arrays
+from sheafcoarsen.io.schema import KINDS, Arrays, Saved, reading, text_of, to_arrays
 
 VERSION = 2
 """Of the format; higher ones are refused."""
+
+HEADER = ("format", "version", "kind")
+"""Arrays that every file begins with."""
 
 
 def save(path: PathLike, obj: Saved) -> None:
@@ -86,9 +95,83 @@ def load(path: PathLike) -> Saved:
     array([0, 1, 1])
     """
     path = file_path(path)
-    kind, arrays = read_arrays(path, VERSION, KINDS)
-    try:
-        return from_arrays(kind, arrays)
-    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
-        what = f"has no array {error}" if isinstance(error, KeyError) else str(error)
-        raise ValueError(f"{path}: {what}") from None
+    kind, arrays = read_arrays(path)
+    with reading(path):
+        return KINDS[kind](arrays)
+
+
+class RefusedError(ValueError):
+    """What is wrong with a file that is whole."""
+
+
+def read_arrays(path: str) -> tuple[str, Arrays]:
+    """Return the kind of object in a file and its arrays."""
+    with open(path, "rb") as stream:
+        try:
+            if stream.read(4) != b"PK\x03\x04":
+                raise RefusedError(
+                    "not a sheafcoarsen file (an .npz begins otherwise); read_graph and "
+                    "read_g2o read graphs"
+                )
+            with zipfile.ZipFile(stream) as archive:
+                members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+                header = {
+                    name: _member(archive, members[name]) for name in HEADER if name in members
+                }
+                kind = _kind(header)
+                claimed = sum(info.file_size for info in archive.infolist())
+                if claimed > os.fstat(stream.fileno()).st_size:
+                    raise RefusedError("its arrays are more than the file holds")
+                return kind, {name: _member(archive, info) for name, info in members.items()}
+        except RefusedError as error:
+            raise ValueError(f"{path}: {error}") from None
+        # zipfile and numpy let KeyError, struct.error, MemoryError and others through
+        except Exception as error:
+            what = " ".join(str(error).split()) or type(error).__name__
+            raise ValueError(f"{path}: truncated or damaged ({what})") from None
+
+
+def _kind(header: Arrays) -> str:
+    """Return what a file holds, if it is one of ours and not too new."""
+    if "format" not in header or text_of(header, "format") != "sheafcoarsen":
+        raise RefusedError("not a sheafcoarsen file")
+    version = header.get("version", np.array(0))
+    if version.shape != () or version.dtype.kind not in "iu" or not 1 <= version <= VERSION:
+        raise RefusedError(
+            f"written in format version {version}; this library reads up to {VERSION}: upgrade "
+            f"sheafcoarsen"
+        )
+    kind = text_of(header, "kind") if "kind" in header else None
+    if kind is None or kind not in KINDS:
+        raise RefusedError(f"holds a {kind!r}, which this version does not know")
+    return kind
+
+
+def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
+    """Return one array, read-only.
+
+    Its bytes are looked at only where they are as many as its header says.
+    """
+    if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
+        raise RefusedError(
+            f"array {info.filename!r} is compressed: write it with numpy.savez, not "
+            f"savez_compressed"
+        )
+    if info.file_size > os.fstat(archive.fp.fileno()).st_size:  # type: ignore[union-attr]
+        raise RefusedError("its arrays are more than the file holds")
+    content = archive.read(info)
+    stream = io.BytesIO(content)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise RefusedError(f"array {info.filename!r} is not of .npy version 1.0")
+    shape, by_columns, dtype = np.lib.format.read_array_header_1_0(stream)
+    if dtype.kind not in "biufcU":
+        raise RefusedError(f"array {info.filename!r} holds {dtype}, not numbers or text")
+    size = math.prod(shape)
+    if min(shape, default=0) < 0 or stream.tell() + size * dtype.itemsize != len(content):
+        raise RefusedError(f"array {info.filename!r} is not as long as its shape {shape} says")
+    array = np.zeros(0, dtype)
+    if size:
+        array = np.frombuffer(content, dtype, size, stream.tell())
+    if dtype.kind == "b" and array.view(np.uint8).max(initial=0) > 1:
+        raise RefusedError(f"array {info.filename!r} holds values that are neither true nor false")
+    return array.reshape(shape, order="F" if by_columns else "C")

@@ -1,12 +1,12 @@
-"""Edge lists: a line for each edge."""
+"""Edges as graph files give them, and edge lists: a line for each edge."""
 
 import re
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._support import MAX_VERTICES, counted, vertex_count
-from sheafcoarsen.io.edges import SIGNS, EdgeList
+from sheafcoarsen._support import MAX_VERTICES, counted, eps_of, vertex_count
 from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 
 SPARSE = 4
@@ -16,6 +16,18 @@ EXACT = 2.0**53
 """From here on a number with a point or an exponent is no certain integer, and stays a name."""
 
 _SEPARATOR = re.compile(r"\s*,\s*|\s+")
+
+SIGNS = "CellularSheaf.signed takes signs, and so do read_graph(path, signed=True) and --signed"
+"""What to do with negative weights."""
+
+
+class EdgeList(NamedTuple):
+    """What a file says of a graph."""
+
+    n_vertices: int
+    edges: np.ndarray  # (m, 2) int64
+    weights: np.ndarray  # (m,) float64, finite; negative only where signs were asked for
+    names: tuple | None  # of the vertices, where they are not their numbers
 
 
 def read_edge_list(
@@ -143,3 +155,30 @@ def _integer(word: str) -> int | None:
     except ValueError:
         return None
     return int(value) if value.is_integer() and abs(value) < EXACT else None
+
+
+def first_unpaired(
+    rows: np.ndarray, columns: np.ndarray, weights: np.ndarray, n: int
+) -> tuple[int, str, int] | None:
+    """Return (entry, why, other) for the first one repeated or unlike its mirror image."""
+    if not len(rows):
+        return None
+    keys = rows * n + columns
+    order = np.argsort(keys, kind="stable")
+    ascending = keys[order]
+    again = np.flatnonzero(ascending[1:] == ascending[:-1])
+    if again.size:
+        first = int(order[again + 1].argmin())
+        return int(order[again[first] + 1]), "repeated", int(order[again[first]])
+    mirrored = columns * n + rows
+    place = np.minimum(np.searchsorted(ascending, mirrored), len(keys) - 1)
+    alone = np.flatnonzero(ascending[place] != mirrored)
+    if alone.size:
+        return int(alone[0]), "alone", -1
+    other = order[place]
+    # as CellularSheaf allows in an adjacency: a product such as A^T A is symmetric up to rounding
+    allowed = 8 * eps_of(float) * np.abs(weights).max()
+    differs = np.flatnonzero(np.abs(weights - weights[other]) > allowed)
+    if differs.size:
+        return int(differs[0]), "differs", int(other[differs[0]])
+    return None

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._support import MAX_VERTICES, counted
-from sheafcoarsen.io.edges import SIGNS, EdgeList, first_unpaired
+from sheafcoarsen.io.edge_list import SIGNS, EdgeList, first_unpaired
 from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 
 FIELDS = {

@@ -1,10 +1,11 @@
 """One schema: the library's objects as named arrays, and such arrays as objects again.
 
 docs/file_format.md describes the arrays. They are read as if a stranger had written them: parts
-that contradict each other are a ValueError. What contains them is another matter: ``npz``.
+that contradict each other are a ValueError. What contains them is another matter.
 """
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 import numpy as np
@@ -22,7 +23,6 @@ from sheafcoarsen._support import (
 from sheafcoarsen.coarsening import Coarsening, check_pattern
 from sheafcoarsen.elimination import Elimination, as_steps
 from sheafcoarsen.hierarchy import Hierarchy
-from sheafcoarsen.io.npz_archive import text_of
 from sheafcoarsen.modes import OPERATORS, LocalModes, Oversampled
 from sheafcoarsen.operators import index_dtype
 from sheafcoarsen.partition import Partition
@@ -36,8 +36,8 @@ Saved: TypeAlias = CellularSheaf | Partition | Coarsening | Hierarchy | Eliminat
 STEPS = ("vertices", "starts", "neighbors", "blocks", "inverses")
 """The arrays of the steps of an elimination."""
 
-OVERSAMPLING = ("rings", "target", "pilot", "over_budget")
-"""What oversampled modes have beyond others.
+SETTINGS = ("rings", "target", "pilot", "over_budget")
+"""Settings that only oversampled modes have.
 
 Versions that do not know these refuse the operator by its name.
 """
@@ -67,15 +67,19 @@ def to_arrays(obj: Saved) -> tuple[str, Arrays]:
     )
 
 
-def from_arrays(kind: str, arrays: Arrays) -> Saved:
-    """Return the object of a kind, one of ``KINDS``, that named arrays hold.
+@contextlib.contextmanager
+def reading(where: str, refusal: type[ValueError] = ValueError) -> Iterator[None]:
+    """Refuse arrays that are missing or contradict each other by one error, which names the file.
 
-    Raises
-    ------
-    KeyError, TypeError, ValueError, IndexError, OverflowError
-        Arrays that are missing or contradict each other.
+    Errors of the type ``refusal``, if that is a type of its own, name it already.
     """
-    return KINDS[kind](arrays)
+    try:
+        yield
+    except (KeyError, TypeError, ValueError) as error:
+        if refusal is not ValueError and isinstance(error, refusal):
+            raise
+        what = f"has no array {error}" if isinstance(error, KeyError) else str(error)
+        raise refusal(f"{where}: {what}") from None
 
 
 # ---------------------------------------------------------------- to arrays
@@ -107,7 +111,7 @@ def level_arrays(C: Coarsening) -> dict[str, np.ndarray]:
         for name in ("ranks", "scores", "next_eigenvalues", "tied", "operator_norms"):
             arrays[f"modes.{name}"] = getattr(C.modes, name)
         if isinstance(C.modes.operator, Oversampled):
-            for name in OVERSAMPLING:
+            for name in SETTINGS:
                 arrays[f"modes.{name}"] = np.array(getattr(C.modes, name))
         if C.modes.prolongation is not C.prolongation:
             arrays.update(_csr_arrays(C.modes.prolongation, "modes.R."))
@@ -141,6 +145,14 @@ def _csr_arrays(R: scipy.sparse.csr_array, prefix: str) -> dict[str, np.ndarray]
 
 
 # ---------------------------------------------------------------- from arrays
+
+
+def text_of(arrays: Arrays, name: str) -> str:
+    """Return one array as a line of text."""
+    array = arrays[name]
+    if array.shape != () or array.dtype.kind != "U" or not str(array).isprintable():
+        raise ValueError(f"`{name}` must be one line of text")
+    return str(array)
 
 
 def read_sheaf(arrays: Arrays, prefix: str = "") -> CellularSheaf:
@@ -194,10 +206,8 @@ def _steps(arrays: Arrays, fine: CellularSheaf, left: CellularSheaf) -> Eliminat
 def read_hierarchy(arrays: Arrays) -> Hierarchy:
     """Return a hierarchy; each level must fit its two sheaves."""
     count = arrays["n_levels"]
-    if count.shape != () or count.dtype.kind not in "iu" or not 0 <= count <= len(arrays):
-        raise ValueError(
-            "`n_levels` must be an integer of at least 0, and no more than there are arrays"
-        )
+    if count.shape != () or count.dtype.kind not in "iu" or count < 0:
+        raise ValueError("`n_levels` must be an integer of at least 0")
     sheaves = [read_sheaf(arrays, "sheaves.0.")]
     levels: list[Coarsening | Elimination] = []
     for i in range(int(count)):  # a count that is too large runs into a missing array
@@ -209,7 +219,7 @@ def read_hierarchy(arrays: Arrays) -> Hierarchy:
             if name.startswith(start)
         }
         try:
-            read = _steps if i == 0 and "steps.vertices" in own else _level
+            read = _steps if i == 0 and "steps.vertices" in own else read_level
             levels.append(read(own, sheaves[i], sheaves[i + 1]))
         except KeyError as error:
             raise KeyError(start + error.args[0]) from None
@@ -218,7 +228,7 @@ def read_hierarchy(arrays: Arrays) -> Hierarchy:
     return Hierarchy(sheaves[0], tuple(levels), text_of(arrays, "stopped_because"))
 
 
-def _level(arrays: Arrays, fine: CellularSheaf, coarse: CellularSheaf) -> Coarsening:
+def read_level(arrays: Arrays, fine: CellularSheaf, coarse: CellularSheaf) -> Coarsening:
     """Read what a coarsening holds beside its two sheaves, and refuse what does not fit them."""
     partition = read_partition(arrays, "partition.")
     if partition.n_vertices != fine.n_vertices or partition.n_clusters != coarse.n_vertices:
@@ -272,7 +282,7 @@ def _modes(
     singular = "modes.singular" in arrays and _flag(arrays, "modes.singular")
     settings = {}
     if operator == Oversampled.name:
-        settings = {name: arrays[f"modes.{name}"].item() for name in OVERSAMPLING}
+        settings = {name: arrays[f"modes.{name}"].item() for name in SETTINGS}
     return LocalModes(
         fine,
         partition,
@@ -291,7 +301,7 @@ def _modes(
 KINDS: dict[str, Callable[[Arrays], Saved]] = {
     "sheaf": read_sheaf,
     "partition": read_partition,
-    "coarsening": lambda a: _level(a, read_sheaf(a, "fine."), read_sheaf(a, "sheaf.")),
+    "coarsening": lambda a: read_level(a, read_sheaf(a, "fine."), read_sheaf(a, "sheaf.")),
     "hierarchy": read_hierarchy,
     "elimination": lambda a: _steps(a, read_sheaf(a, "fine."), read_sheaf(a, "sheaf.")),
 }

@@ -2,10 +2,11 @@
 
 import contextlib
 import gzip
+import os
 import zlib
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from typing import BinaryIO
+from collections.abc import Callable, Iterator, Mapping
+from typing import BinaryIO, TypeVar
 
 import numpy as np
 
@@ -17,11 +18,26 @@ BLOCK = 2**18
 LONGEST = 2**28
 """Most bytes of a line, so that a small compressed file cannot ask for unlimited memory."""
 
+Reader = TypeVar("Reader", bound=Callable)
+
 
 def file_error(path: str, line: int | None, message: str) -> ValueError:
     """Return the error for a file that cannot be used, as one line ``path:line: message``."""
     place = path if line is None else f"{path}:{line}"
     return ValueError(tables.printable(f"{place}: {' '.join(message.split())}"))
+
+
+def reader_of(
+    path: str, readers: Mapping[str, Reader], name: str, hints: Mapping[str, str] | None = None
+) -> Reader:
+    """Return the reader for the ending of a path, which may be followed by ``.gz``."""
+    stem = path[:-3] if path.lower().endswith(".gz") else path
+    ending = os.path.splitext(stem)[1].lower()
+    if ending not in readers:
+        hint = (hints or {}).get(ending, "")
+        message = f"unknown ending {ending!r}; {name} reads {', '.join(readers)}, each also .gz"
+        raise file_error(path, None, message + hint)
+    return readers[ending]
 
 
 def shown(word: str) -> str:

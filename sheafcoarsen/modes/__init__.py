@@ -53,9 +53,15 @@ from sheafcoarsen.modes.local_operators import (
     local_operator_of,
 )
 from sheafcoarsen.modes.patches import ClusterPatches
-from sheafcoarsen.modes.problems import MAX_DENSE, Whole, is_large
+from sheafcoarsen.modes.problems import MAX_DENSE, Whole, check_dense, is_large
 from sheafcoarsen.modes.prolongation import Prolongation, block_layout, cluster_number
-from sheafcoarsen.modes.result import LocalModes, warn_if_empty, warn_if_tied, warn_if_tied_in
+from sheafcoarsen.modes.result import (
+    LocalModes,
+    warn_if_empty,
+    warn_if_empty_in,
+    warn_if_tied,
+    warn_if_tied_in,
+)
 from sheafcoarsen.modes.sparse import SPARSE_ABOVE, SPARSE_SHARE, lowest_sparse
 
 __all__ = [
@@ -73,6 +79,7 @@ __all__ = [
     "Prolongation",
     "Whole",
     "block_layout",
+    "check_dense",
     "cluster_number",
     "compute_modes",
     "is_large",
@@ -82,6 +89,7 @@ __all__ = [
     "lowest_sparse",
     "refresh_modes",
     "warn_if_empty",
+    "warn_if_empty_in",
     "warn_if_tied",
     "warn_if_tied_in",
 ]

@@ -61,6 +61,22 @@ def is_large(dims: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     return (dims > SPARSE_ABOVE) & (SPARSE_SHARE * wanted <= dims)
 
 
+def check_dense(dims: np.ndarray, why: str) -> None:
+    """Refuse a cluster that is too large for a dense matrix.
+
+    Raises
+    ------
+    ValueError
+    """
+    if dims.max(initial=0) > MAX_DENSE:
+        a = int(dims.argmax())
+        raise ValueError(
+            f"cluster {a} has dimension {dims[a]}; {why} needs dense matrices, which are "
+            f"limited to dimension {MAX_DENSE}: use more clusters, or keep few modes by an "
+            f"integer `rank`"
+        )
+
+
 class LocalProblems:
     """The local operators of all clusters, solved range by range in private workspaces.
 
@@ -84,16 +100,6 @@ class LocalProblems:
         self.eps = eps_of(sheaf.dtype)
         map_sizes = np.diff(sheaf.tail_offsets) + np.diff(sheaf.head_offsets)
         self.map_size = int(map_sizes.max(initial=0))
-
-    def check_dense(self, dims: np.ndarray, why: str) -> None:
-        """Refuse a cluster that is too large for a dense matrix."""
-        if dims.max(initial=0) > MAX_DENSE:
-            a = int(dims.argmax())
-            raise ValueError(
-                f"cluster {a} has dimension {dims[a]}; {why} needs dense matrices, which are "
-                f"limited to dimension {MAX_DENSE}: use more clusters, or keep few modes by an "
-                f"integer `rank`"
-            )
 
     def stack_rows(self) -> np.ndarray:
         """Return how many rows G_a has, of which G_a* G_a is the local operator, shape (K,)."""
@@ -154,7 +160,7 @@ class LocalProblems:
         """Return what the rule must be shown."""
         f, c, eps = self.sheaf.arrays, self.clusters, self.eps
         if rule.needs_scores or rule.needs_kernels:
-            self.check_dense(c.dims, "a rule that looks at whole spectra")
+            check_dense(c.dims, "a rule that looks at whole spectra")
         K = c.n_clusters
         starts = offsets(c.dims)
         count = int(starts[-1]) if rule.needs_scores else 0
@@ -239,7 +245,7 @@ class LocalProblems:
             return settings
         wanted = np.minimum(ranks + 1, c.dims)
         large = is_large(c.dims, wanted)
-        self.check_dense(np.where(large, 0, c.dims), "keeping so large a share of its modes")
+        check_dense(np.where(large, 0, c.dims), "keeping so large a share of its modes")
         with single_threaded_blas():
             # each is larger than SPARSE_ABOVE, so they are few
             for a in np.flatnonzero(large).tolist():

@@ -243,9 +243,15 @@ def warn_if_empty(modes: LocalModes, stacklevel: int, where: str = "") -> None:
 
     ``where`` comes first.
     """
-    dim = modes.sheaf.dim_c0
-    if dim and not modes.ranks.any():
-        lowest = modes.next_eigenvalues[np.isfinite(modes.next_eigenvalues)]
+    warn_if_empty_in(modes.sheaf.dim_c0, modes.ranks, modes.next_eigenvalues, stacklevel + 1, where)
+
+
+def warn_if_empty_in(
+    dim: int, ranks: np.ndarray, next_eigenvalues: np.ndarray, stacklevel: int, where: str = ""
+) -> None:
+    """Warn where no cluster of a sheaf of dimension ``dim`` has a local section."""
+    if dim and not ranks.any():
+        lowest = next_eigenvalues[np.isfinite(next_eigenvalues)]
         low, high = lowest.min(), lowest.max()
         warnings.warn(
             f"{where}no cluster has a local section, so that `ranks.kernel()` keeps none of {dim} "

@@ -1,6 +1,7 @@
 """Stores that are damaged, mixed up, forged or of an earlier version."""
 
 import itertools
+import json
 import shutil
 import tarfile
 from pathlib import Path
@@ -176,8 +177,9 @@ def test_a_coarsening_with_wrong_contents_is_refused(name, change, message, stor
         uses += [lambda: D.lift(np.ones(C.dim_c0)), lambda: D.pool(np.ones(D.fine.dim_c0))]
         uses += [lambda: D.ledger(np.ones(D.fine.dim_c0))]
     for use in uses:
-        with pytest.raises(dist.StoreError, match=message):
+        with pytest.raises(dist.StoreError, match=message) as caught:
             use()
+        assert str(caught.value).count(url("out") + ":") == 1
 
 
 def test_shards_that_lack_a_cluster_or_a_vertex_are_refused(stored, url):
@@ -223,6 +225,27 @@ def test_parts_that_do_not_fit_are_refused_as_in_files(name, change, message, st
     dtype = {"scores": float, "operator_norms": float, "tied": np.int8}.get(name.split("/")[-1])
     values = change(C.array(name, dtype, (None,) * (1 + (name == "edges"))))
     write_array(C.root, name, values, packed=dtype is not float)
+    with pytest.raises(dist.StoreError, match=message):
+        dist.open_coarsening(url("out")).load()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (None, "has no array 'modes.rings'"),
+        ({"rings": 1}, "has no array 'modes.target'"),
+        ({"rings": [1, 2], "target": 1.0, "pilot": False, "over_budget": 0}, "out/zarr.json|out: "),
+        ({"rings": 1, "target": 1.0, "pilot": 3, "over_budget": 0}, "`pilot` must be True or"),
+    ],
+)
+def test_oversampled_modes_with_wrong_settings_are_refused(settings, message, url):
+    F = grid_sheaf(6)
+    dist.to_store(url("out"), sc.coarsen(F, sc.select(F, 4), 2, local_operator="oversampled"))
+    path = Path(url("out"), "zarr.json")
+    group = json.loads(path.read_text())
+    del group["attributes"]["check"]
+    group["attributes"]["oversampled"] = settings
+    path.write_text(json.dumps(group))
     with pytest.raises(dist.StoreError, match=message):
         dist.open_coarsening(url("out")).load()
 
@@ -364,8 +387,8 @@ def test_stores_of_version_1_go_on(version_1, memory):
 
 
 def test_an_unfinished_run_of_version_1_is_refused(version_1, memory):
+    from sheafcoarsen.distributed._estimate import checked
     from sheafcoarsen.distributed.location import place_of
-    from sheafcoarsen.distributed.request import checked
 
     src = dist.open_store(f"{version_1}/sheaf")
     P = np.arange(src.n_vertices) // 3

@@ -331,6 +331,7 @@ def test_a_task_that_fails_once_is_tried_again(threads):
 
     with tqdm.tqdm(total=1, disable=False) as shown:
         engine = Engine(threads, "flaky")
+        assert (engine.threads, engine.at_once) == (1, 3)
         assert engine.results([engine.start("flaky", 0, flaky, 2)], shown) == [{"calls": 2}]
         assert shown.n == 1
         calls.clear()
@@ -348,9 +349,18 @@ def test_workers_that_lack_the_library(stores):
     assert not (stores / "out").exists()
 
 
+def test_workers_that_do_not_see_the_store(stores):
+    labels = np.load(stores / "labels.npy")
+    with (
+        cluster(n_workers=1) as client,
+        pytest.raises(RuntimeError, match=r"does not see memory://.*both stores must be on a file"),
+    ):
+        dist.coarsen(dist.open_store(stores / "src"), "memory://unseen", labels, 3, client=client)
+
+
 def test_a_shard_that_no_worker_could_hold_is_refused_before_it_starts(stores):
     with (
-        cluster(processes=False, n_workers=1, memory_limit="200MB") as client,
+        cluster(processes=False, n_workers=1, threads_per_worker=2, memory_limit="400MB") as client,
         pytest.raises(MemoryError, match="but a worker has, for each of its threads, 200 MB"),
     ):
         coarsen(stores, client)

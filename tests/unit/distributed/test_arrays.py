@@ -7,9 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sheafcoarsen.distributed.arrays import Root, read_array, write_array
-from sheafcoarsen.distributed.extras import crc32c, zstd
-from sheafcoarsen.distributed.location import StoreError, place_of
+from sheafcoarsen.distributed.arrays import (
+    Root,
+    get_arrays,
+    put_arrays,
+    read_array,
+    write_array,
+)
+from sheafcoarsen.distributed.location import StoreError, crc32c, optional, place_of
 
 
 def root_of(url):
@@ -167,14 +172,14 @@ def test_an_array_of_another_type_or_shape_is_refused(dtype, shape, memory):
 def test_no_memory_is_taken_for_what_a_chunk_or_a_header_claims(url):
     root = replace(root_of(url("group")), version=1)
     write_array(root, "x", np.arange(6))
-    packed = zstd().compress(np.zeros(10**8, np.uint8), 1)
+    packed = optional("numcodecs.zstd").compress(np.zeros(10**8, np.uint8), 1)
     Path(url("group"), "x/c/0").write_bytes(packed + crc32c(packed).to_bytes(4, "little"))
     tracemalloc.start()
     with pytest.raises(StoreError, match="x/c/0 is damaged: destination buffer too small"):
         read_array(root, "x")
     assert tracemalloc.get_traced_memory()[1] < 10**7
     tracemalloc.stop()
-    short = zstd().compress(np.zeros(8, np.uint8), 1)
+    short = optional("numcodecs.zstd").compress(np.zeros(8, np.uint8), 1)
     Path(url("group"), "x/c/0").write_bytes(short + crc32c(short).to_bytes(4, "little"))
     assert np.array_equal(read_array(root, "x"), [0, -1, -1, -1, -1, -1])
     meta = Path(url("group"), "x", "zarr.json")
@@ -187,3 +192,37 @@ def test_no_memory_is_taken_for_what_a_chunk_or_a_header_claims(url):
         meta.write_text(text.replace('"shape": [6]', f'"shape": [{size}]'))
         with pytest.raises(StoreError, match=message):
             read_array(root, "x")
+
+
+BLOB = {
+    "constant": np.full(10**6, 7, np.int32),
+    "rows": np.arange(6).reshape(3, 2),
+    "none": np.zeros(0, np.int64),
+    "one": np.array(True),
+    "numbers": np.array([1.5, np.inf]),
+    "every other": np.arange(10)[::2],
+}
+
+
+def test_arrays_of_a_blob_come_back(memory):
+    place = place_of(memory("blob"))
+    put_arrays(place, BLOB)
+    found = get_arrays(place)
+    assert set(found) == set(BLOB)
+    for name, values in BLOB.items():
+        assert found[name].dtype == values.dtype
+        assert np.array_equal(found[name], values)
+    assert len(place.get()) < 1000  # a constant takes the space of one entry
+
+
+def test_a_blob_that_is_cut_altered_or_of_another_name_is_refused(memory):
+    here, there = place_of(memory("a/here")), place_of(memory("b/there"))
+    put_arrays(here, BLOB)
+    blob = here.get()
+    for damaged in (blob[:-1], blob[:5], b"", blob[:40] + bytes([blob[40] ^ 4]) + blob[41:]):
+        here.put(damaged)
+        with pytest.raises(StoreError, match="here is damaged"):
+            get_arrays(here)
+    there.put(blob)
+    with pytest.raises(StoreError, match="there is damaged"):
+        get_arrays(there)

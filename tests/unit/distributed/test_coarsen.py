@@ -145,6 +145,12 @@ def test_it_warns_as_in_memory(memory):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         dist.coarsen(src, memory("whole"), P, 2)
+        Z, P = sc.CellularSheaf.from_flat([[0, 1]], [], [], [0, 0], 0), sc.Partition([0, 0])
+        for C in (
+            sc.coarsen(Z, P, sc.ranks.kernel()),
+            dist.coarsen(dist.to_store(memory("Z"), Z), memory("Z0"), P, sc.ranks.kernel()),
+        ):
+            assert C.sheaf.dim_c0 == 0
 
 
 # ---------------------------------------------------------------- what `out` may hold
@@ -213,6 +219,14 @@ def test_a_source_that_was_written_again_is_refused(url):
     assert not Path(url("out")).exists()
     dist.coarsen(dist.open_store(url("st")), url("out"), P, 2)
     assert dist.open_coarsening(url("out")).fine.n_vertices == 16
+
+
+def test_options_of_the_source_are_not_those_of_a_disk(memory, url):
+    src = dist.to_store(memory("src"), grid_sheaf(4), use_listings_cache=False)
+    C = dist.coarsen(src, url("out"), np.arange(16) // 4, 2)
+    assert (src.place.options, C.sheaf.place.options) == ({"use_listings_cache": False}, {})
+    C = dist.coarsen(src, memory("out"), np.arange(16) // 4, 2)
+    assert C.sheaf.place.options == src.place.options
 
 
 def test_an_out_that_is_no_address(call, url):
@@ -299,6 +313,10 @@ def stopped_at(kind):
 
 def test_an_unfinished_run_keeps_its_shards(call, url):
     with stopped_at("shard_task"), pytest.raises(RuntimeError, match="power cut"):
+        call(2, n_shards=50)
+    assert call(2, n_shards=50).report["shards"] == 9  # of 9 clusters
+    shutil.rmtree(url("out"))
+    with stopped_at("shard_task"), pytest.raises(RuntimeError, match="power cut"):
         call(n_shards=4)
     with pytest.raises(FileExistsError, match="of this call with 4 shards: leave `n_shards` out"):
         call(n_shards=2)
@@ -307,14 +325,45 @@ def test_an_unfinished_run_keeps_its_shards(call, url):
     assert C.report["tasks_found"] == len(C.fine.parts) + 1
 
 
-def test_what_is_refused_before_it_begins_leaves_nothing(call, url, monkeypatch):
+REFUSED = [
+    (3, "distributed.executors.physical_memory", lambda: 2.5e8, MemoryError, "use more clusters"),
+    (sc.ranks.gap(3), "modes.problems.MAX_DENSE", 5, ValueError, "cluster 2 has dimension 20"),
+]
+
+
+@pytest.mark.parametrize(("rank", "name", "value", "error", "message"), REFUSED, ids=str)
+def test_what_is_refused_before_it_begins_leaves_nothing(
+    rank, name, value, error, message, call, url, monkeypatch
+):
     """The remedy in the message is another call, which finds the place free."""
+    with monkeypatch.context() as context:
+        context.setattr(f"sheafcoarsen.{name}", value)
+        with pytest.raises(error, match=message):
+            call(rank)
+    assert not Path(url("out"), "work").exists()
+    assert call(2).sheaf.dim_c0 == 18
+
+
+def test_what_goes_on_with_less_memory_is_refused(call, monkeypatch):
+    with stopped_at("shard_task"), pytest.raises(RuntimeError, match="power cut"):
+        call()
     with monkeypatch.context() as context:
         context.setattr("sheafcoarsen.distributed.executors.physical_memory", lambda: 2.5e8)
         with pytest.raises(MemoryError, match="use more clusters"):
             call()
-    assert not Path(url("out"), "work").exists()
-    assert call(2).sheaf.dim_c0 == 18
+    assert call().report["tasks_found"] > 0
+
+
+def test_what_another_run_has_finished_meanwhile_is_returned(call, monkeypatch):
+    held, ids = _coarsen.exclusive, []
+
+    def later(place):
+        monkeypatch.setattr(_coarsen, "exclusive", held)
+        ids.append(call().sheaf.header.id)
+        return held(place)
+
+    monkeypatch.setattr(_coarsen, "exclusive", later)
+    assert call().sheaf.header.id == ids[0]
 
 
 def test_progress_is_told(call, capsys):

@@ -27,6 +27,16 @@ def test_levels_are_those_of_memory(n_stored, memory):
     assert np.array_equal(H.pool(x), E.pool(x))
 
 
+def test_an_eighth_of_the_memory_is_used(memory, monkeypatch):
+    src = dist.to_store(memory("src"), grid_sheaf(8))
+    for n_stored, size in ((0, 8), (1, 7.9)):
+        physical = f"{dist.coarsen_levels.__module__}.physical_memory"
+        monkeypatch.setattr(physical, lambda size=size: size * src.n_bytes)
+        with ties_allowed():
+            H = dist.coarsen_levels(src, memory(f"{n_stored}"), 4, 2, rank=2)
+        assert (len(H), len(H.stored)) == (2, n_stored)
+
+
 def test_what_fits_nowhere_stays_in_stores(memory):
     F = grid_sheaf(8)
     src = dist.to_store(memory("src"), F)

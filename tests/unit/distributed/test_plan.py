@@ -5,31 +5,24 @@ import pytest
 
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
-from sheafcoarsen.distributed.plan import Plan, find_destinations, lay_out
-from tests.unit.distributed.cases import grid_sheaf, ragged_sheaf
+from sheafcoarsen.distributed.plan import Plan
+from tests.unit.distributed.cases import ragged_sheaf
 
 
-def laid_out(memory, n_shards, part_bytes=1000):
+def laid_out(memory, n_shards, copies=False, part_bytes=1000):
     F = ragged_sheaf(n=60, m=150)
     P = sc.select(F, 12)
     src = dist.to_store(memory("src"), F, part_bytes=part_bytes)
-    return F, P, lay_out(src, P, n_shards)
+    return F, P, Plan(src, P, n_shards, copies=copies)
 
 
 @pytest.mark.parametrize("n_shards", [1, 3, 12, 50])
 def test_shards_hold_whole_clusters(n_shards, memory):
-    F, P, layout = laid_out(memory, n_shards)
-    assert layout.n_shards == min(n_shards, 12)
-    assert np.array_equal(np.unique(layout.shard_of[:-1]), np.arange(layout.n_shards))
-    assert np.array_equal(layout.dims, np.bincount(P.labels, F.vertex_dims))
-    assert layout.weights.sum() == len(F.tail_data) + len(F.head_data)
-
-
-def test_shards_are_of_about_one_size(memory):
-    F = grid_sheaf(12)
-    layout = lay_out(dist.to_store(memory("src"), F), sc.select(F, 24), 3)
-    sizes = np.bincount(layout.shard_of[:-1], layout.weights)
-    assert sizes.max() < 1.5 * sizes.mean()
+    F, P, plan = laid_out(memory, n_shards)
+    assert plan.n_shards == min(n_shards, 12)
+    assert np.array_equal(np.unique(plan.shard_of[:-1]), np.arange(plan.n_shards))
+    assert np.array_equal(plan.dims, np.bincount(P.labels, F.vertex_dims))
+    assert plan.weights.sum() == len(F.tail_data) + len(F.head_data)
 
 
 def test_shards_are_balanced_by_maps_rather_than_by_clusters(memory):
@@ -38,61 +31,59 @@ def test_shards_are_balanced_by_maps_rather_than_by_clusters(memory):
     edges = np.stack([np.arange(63), np.arange(1, 64)], axis=1)
     data = [np.ones(2 * dims[edges[:, end]].sum()) for end in (0, 1)]
     F = sc.CellularSheaf.from_flat(edges, *data, dims, 2)
-    layout = lay_out(dist.to_store(memory("src"), F), sc.Partition(np.arange(64) // 4), 2)
-    sizes = np.bincount(layout.shard_of[:-1], layout.weights)
+    P = sc.Partition(np.arange(64) // 4)
+    plan = Plan(dist.to_store(memory("src"), F), P, 2, copies=False)
+    sizes = np.bincount(plan.shard_of[:-1], plan.weights)
     assert sizes.max() < 1.3 * sizes.mean()
-    assert (layout.shard_of[:4] != layout.shard_of[3]).any()
+    assert (plan.shard_of[:4] != plan.shard_of[3]).any()
 
 
 @pytest.mark.parametrize("copies", [False, True])
 def test_every_edge_has_its_destination(copies, memory):
-    F, P, layout = laid_out(memory, 3)
-    where = find_destinations(layout, with_copies=copies)
-    S, shard = 3, layout.shard_of[P.labels[F.edges]]
+    F, P, plan = laid_out(memory, 3, copies)
+    S, shard = 3, plan.shard_of[P.labels[F.edges]]
     low = np.where(P.labels[F.edges[:, 0]] < P.labels[F.edges[:, 1]], shard[:, 0], shard[:, 1])
     high = shard.sum(axis=1) - low
     inner = shard[:, 0] == shard[:, 1]
     for s in range(S):
-        assert np.array_equal(where.of(s), np.flatnonzero(inner & (low == s)))
-        assert np.array_equal(where.of(S + s), np.flatnonzero(~inner & (low == s)))
+        assert np.array_equal(plan.edges_to(s), np.flatnonzero(inner & (low == s)))
+        assert np.array_equal(plan.edges_to(S + s), np.flatnonzero(~inner & (low == s)))
         if copies:
-            assert np.array_equal(where.of(2 * S + s), np.flatnonzero(~inner & (high == s)))
-    assert where.n_destinations == (3 if copies else 2) * S
+            assert np.array_equal(plan.edges_to(2 * S + s), np.flatnonzero(~inner & (high == s)))
+    assert len(plan.bytes) == (3 if copies else 2) * S
     assert (~inner).any()
 
 
 @pytest.mark.parametrize("copies", [False, True])
 def test_sizes_add_up(copies, memory):
-    F, _, layout = laid_out(memory, 3)
-    plan = Plan(layout, find_destinations(layout, with_copies=copies))
+    F, _, plan = laid_out(memory, 3, copies)
     sizes = F.edge_dims * F.vertex_dims[F.edges].sum(axis=1)
-    for d in range(plan.where.n_destinations):
-        assert plan.bytes[d] == 8 * sizes[plan.where.of(d)].sum()
+    for d in range(len(plan.bytes)):
+        assert plan.bytes[d] == 8 * sizes[plan.edges_to(d)].sum()
     total = (plan.tails + plan.heads).sum(axis=1)
     assert np.array_equal(plan.starts[:, -1], total)
 
 
 @pytest.mark.parametrize("copies", [False, True])
 def test_local_topology_is_that_of_the_whole(copies, memory):
-    F, P, layout = laid_out(memory, 3)
-    plan = Plan(layout, find_destinations(layout, with_copies=copies))
+    F, P, plan = laid_out(memory, 3, copies)
     supplies = {}
     for s in range(3):
         told = plan.border_arrays(s, supplies)
-        edges = plan.where.of(3 + s)
+        edges = plan.edges_to(3 + s)
         ends = told["clusters"][told["labels"][told["ends"]]]
         assert np.array_equal(ends, P.labels[F.edges[edges]])
         assert np.array_equal(told["dims"][told["ends"]], F.vertex_dims[F.edges[edges]])
         assert np.array_equal(told["edge_dims"], F.edge_dims[edges])
-        assert np.array_equal(told["providers"], np.unique(layout.shard_of[ends]))
+        assert np.array_equal(told["providers"], np.unique(plan.shard_of[ends]))
     for s in range(3):
         told = plan.shard_arrays(s, supplies.get(s, []))
         own = told["vertices"]
-        assert np.array_equal(own, np.flatnonzero(layout.shard_of[P.labels] == s))
+        assert np.array_equal(own, np.flatnonzero(plan.shard_of[P.labels] == s))
         assert np.array_equal(told["clusters"][told["labels"][: len(own)]], P.labels[own])
         assert ("inner" in told) == copies
         destinations = [s, 3 + s, 6 + s] if copies else [s]
-        edges = np.sort(np.concatenate([plan.where.of(d) for d in destinations]))
+        edges = np.sort(np.concatenate([plan.edges_to(d) for d in destinations]))
         ends = told["clusters"][told["labels"][told["ends"]]]
         assert np.array_equal(ends, P.labels[F.edges[edges]])
         assert (told["supply"] < len(own)).all()

@@ -6,7 +6,7 @@ import pytest
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
 from sheafcoarsen.distributed.arrays import write_array
-from sheafcoarsen.distributed.streaming_checks import bound_of, cluster_values
+from sheafcoarsen.distributed.streaming_checks import bound_of
 from tests.support.helpers import assert_residual, ties_allowed
 from tests.unit.distributed.cases import grid_sheaf, ragged_sheaf
 
@@ -81,6 +81,19 @@ def test_checks_hold_and_fail_at_any_scale(dtype, scale, tmp_path):
     assert [check.label for check in V.checks if not check.passed] == ["thm:Galerkin_realization"]
 
 
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_checks_hold_and_fail_for_any_basis(scale, memory):
+    F = grid_sheaf()
+    C = sc.coarsen(F, sc.select(F, 6), 3)
+    basis = [scale * C.block(a) for a in range(6)]
+    D = dist.to_store(memory("C"), sc.coarsen(F, C.partition, basis=basis))
+    assert D.verify().passed, str(D.verify())
+    wrong = D.sheaf.maps(0)[0] * (1 + 1e-9)
+    write_array(D.sheaf.root, f"parts/{D.sheaf.parts[0]}/tail", wrong, packed=False)
+    V = D.verify()
+    assert [check.label for check in V.checks if not check.passed] == ["thm:Galerkin_realization"]
+
+
 def test_without_loops_realization_does_not_apply(memory):
     F = ragged_sheaf()
     with ties_allowed():
@@ -114,16 +127,6 @@ def test_a_wrong_number_fails(what, url):
     assert "thm:Galerkin_realization" in wrong
     assert ("section-2" in wrong) == (what == "data")
     assert D.sheaf.n_edges
-
-
-def test_numbers_of_clusters(memory):
-    F = ragged_sheaf()
-    P = sc.select(F, 6)
-    with ties_allowed():
-        C = sc.coarsen(F, P, 3)
-        D = dist.coarsen(dist.to_store(memory("src"), F), memory("out"), P, 3, n_shards=3)
-    found = cluster_values(D.sheaf, "next_eigenvalues", float)
-    assert np.array_equal(found, C.modes.next_eigenvalues)
 
 
 def test_the_bound_of_the_norm_holds(memory):

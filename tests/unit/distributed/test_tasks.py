@@ -33,30 +33,31 @@ def job_at(url, **options):
 def test_a_task_is_done_once_in_a_run(memory):
     calls = []
 
-    def work(job, i, extra):
+    @tasks.once
+    def doubling_task(job, i, extra):
         calls.append((i, extra, thread_count()))
         return {"twice": 2 * i}
 
-    task = tasks.once("doubling", work)
     job = job_at(memory, threads=1)
-    first = task(job, 3, "x")
+    first = doubling_task(job, 3, "x")
     assert first["twice"] == 6
     assert "found" not in first
-    again = task(job, 3, "x")
+    again = doubling_task(job, 3, "x")
     assert (again["twice"], again["found"]) == (6, True)
-    task(job, 4, "y")
-    task(job_at(memory, run="another", threads=1), 3, "z")
+    doubling_task(job, 4, "y")
+    doubling_task(job_at(memory, run="another", threads=1), 3, "z")
     assert calls == [(3, "x", 1), (4, "y", 1), (3, "z", 1)]
 
 
 def test_a_task_that_fails_leaves_no_note(memory):
-    def work(job, i):
+    @tasks.once
+    def failing_task(job, i):
         raise np.linalg.LinAlgError("cluster 2 did not converge")
 
-    task, job = tasks.once("failing", work), job_at(memory)
+    job = job_at(memory)
     for _ in range(2):
         with pytest.raises(np.linalg.LinAlgError, match="failing 7, clusters counted in it"):
-            task(job, 7)
+            failing_task(job, 7)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])

@@ -42,6 +42,8 @@ def same_coarsening(C, D):
     if C.modes is not None:
         assert C.modes.local_operator == D.modes.local_operator
         assert C.modes.singular is D.modes.singular
+        for name in ("rings", "target", "pilot", "over_budget"):
+            assert getattr(C.modes, name) == getattr(D.modes, name)
         for name in ("ranks", "scores", "next_eigenvalues", "tied", "operator_norms"):
             np.testing.assert_array_equal(getattr(C.modes, name), getattr(D.modes, name))
 
@@ -74,6 +76,16 @@ def test_round_trip_is_exact(tmp_path_factory, case, kind, loops, compress):
     deeper = sc.coarsen(C.sheaf, sc.Partition(np.zeros(P.n_clusters, int)), 1)
     sc.save(path, deeper)  # its fine sheaf is a coarse one
     same_coarsening(deeper, sc.load(path))
+
+
+def test_oversampled_modes_above_their_budget_come_back(tmp_path):
+    F = sc.CellularSheaf.constant(nx.path_graph(8))
+    C = sc.coarsen(
+        F, sc.Partition(np.arange(8) // 2), sc.ranks.budget(1), local_operator="oversampled"
+    )
+    assert C.modes.over_budget == 3
+    sc.save(tmp_path / "c.npz", C)
+    same_coarsening(C, sc.load(tmp_path / "c.npz"))
 
 
 def test_a_loaded_coarsening_is_refreshed_like_the_one_that_was_saved(tmp_path):

@@ -1,22 +1,80 @@
-"""What a run takes, told before it starts."""
+"""What a caller asks for, and what is refused."""
 
 import dataclasses
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
 
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
-from sheafcoarsen.distributed.memory_estimate import (
+from sheafcoarsen.distributed._estimate import (
     BASE,
     NEED,
     USABLE,
     bound_of_ranks,
     check_memory,
+    checked,
     default_shards,
+    planned,
 )
+from sheafcoarsen.distributed.location import place_of
 from tests.unit.distributed.cases import grid_sheaf
+
+
+@pytest.fixture
+def src(memory):
+    return dist.to_store(memory("src"), grid_sheaf(4))
+
+
+def test_labels_are_a_partition_too(src):
+    labels = np.arange(16) // 4
+    one, other = checked(src, labels, 2), checked(src, sc.Partition(labels), 2)
+    assert one.run == other.run
+
+
+def test_what_changes_the_result_changes_the_run(src):
+    P, Q = sc.Partition(np.arange(16) // 4), sc.Partition(np.arange(16) // 8)
+    asked = [
+        checked(src, P, 2),
+        checked(src, Q, 2),
+        checked(src, P, 3),
+        checked(src, P, sc.ranks.kernel()),
+        checked(src, P, [2, 2, 2, 1]),
+        checked(src, P, 2, "principal"),
+        checked(src, P, 2, loops=False),
+        checked(src, P, 2, compress=False),
+    ]
+    assert len({one.run for one in asked}) == len(asked)
+    assert checked(src, P, 2, n_shards=3).run == asked[0].run
+
+
+BAD = [
+    ({"src": "somewhere"}, TypeError, "`src` must be a SheafStore, got str: open_store"),
+    ({"P": np.zeros(15, int)}, ValueError, r"`P` must label the 16 vertices .* got .* of 15"),
+    ({"P": np.arange(16) * 2}, ValueError, "without gaps"),
+    ({"local_operator": "oversampled"}, ValueError, '`local_operator` = "oversampled" looks'),
+    ({"local_operator": "other"}, ValueError, "`local_operator` must be one of"),
+    ({"n_shards": 0}, ValueError, "`n_shards` must be at least 1, got 0"),
+    ({"n_shards": 2.5}, TypeError, "`n_shards` must be an integer"),
+    ({"loops": 1}, TypeError, "`loops` must be True or False"),
+    ({"compress": None}, TypeError, "`compress` must be True or False"),
+    ({"rank": "all"}, TypeError, "`rank` must be"),
+    ({"rank": [1, 2]}, ValueError, "one integer per cluster, 4 in all, got 2"),
+]
+
+
+@pytest.mark.parametrize(("change", "error", "message"), BAD)
+def test_what_does_not_fit(change, error, message, src):
+    given = {"src": src, "P": np.arange(16) // 4, "rank": 2, **change}
+    with pytest.raises(error, match=message):
+        checked(**given)
+
+
+def test_an_estimate_refuses_the_same(src):
+    with pytest.raises(ValueError, match="oversampled"):
+        dist.estimate(src, np.arange(16) // 4, 2, local_operator="oversampled")
 
 
 def asked(memory, n_shards=3):
@@ -90,10 +148,30 @@ def test_what_is_kept_takes_memory(memory):
     made = max(np.bincount(P.labels, F.vertex_dims)) * 30 * 8
     assert many.task_bytes > few.task_bytes + 2 * made
     assert few.task_bytes > BASE + NEED * few.largest_shard
+    border = many.border_share * many.source_bytes
+    assert many.scratch_bytes <= few.scratch_bytes + 2 * border
 
 
-def test_dense_matrices_take_memory(memory):
+@pytest.mark.parametrize("local_operator", ["internal", "principal"])
+def test_planning_takes_the_memory_that_is_estimated(local_operator, memory, url):
+    n = 40_000
+    edges = np.concatenate([np.stack([np.arange(n - k), np.arange(k, n)], 1) for k in (1, 200)])
+    F = sc.CellularSheaf.constant(edges)
+    src = dist.to_store(memory("src"), F, 200_000)
+    request = checked(src, np.arange(n) // 400, 2, local_operator, 4)
+    tracemalloc.start()
+    plan, E = planned(request, np.inf)
+    plan.write(place_of(url("plan")))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert E.driver_bytes / 2 < peak < E.driver_bytes
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_dense_matrices_take_memory(dtype, memory):
+    """They are of double precision whatever the maps are."""
     F = sc.CellularSheaf.constant([[k, k + 1] for k in range(2999)])
+    F = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
     src, P = dist.to_store(memory("src"), F), np.arange(3000) // 1500
     few = dist.estimate(src, P, 3)
     assert few.dense_bytes == 0  # by iteration

@@ -1,15 +1,27 @@
-"""What a run will take, before it starts: shards, memory, bytes moved, room on disks."""
+"""Checked arguments of `coarsen`, and an estimate of the memory and bytes that it takes."""
 
+import hashlib
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sheafcoarsen._kernels import distributed as kernels
-from sheafcoarsen.distributed._open_store import amount
-from sheafcoarsen.distributed.plan import Layout, Plan
-from sheafcoarsen.modes import is_large
-from sheafcoarsen.ranks import Budget, Fixed, Gap, Rule, WholeMultiplets
+from sheafcoarsen._support import flag, whole_number
+from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, amount, check_store
+from sheafcoarsen.distributed.plan import Plan
+from sheafcoarsen.modes import (
+    LocalOperator,
+    LocalOperatorLike,
+    Oversampled,
+    Principal,
+    is_large,
+    local_operator_of,
+)
+from sheafcoarsen.partition import Partition
+from sheafcoarsen.ranks import Budget, Fixed, Gap, RankLike, Rule, WholeMultiplets, as_rule
 
 BASE = 2.6e8
 """Bytes of a process that has loaded the library."""
@@ -29,8 +41,74 @@ SHARD_BYTES = 64e6
 
 
 @dataclass(frozen=True)
+class Request:
+    """Checked arguments of `coarsen`."""
+
+    source: SheafStore
+    P: Partition
+    rule: Rule
+    operator: LocalOperator
+    loops: bool
+    compress: bool
+    n_shards: int | None
+
+    @property
+    def run(self) -> str:
+        """Fingerprint of all arguments that the result depends on."""
+        options = (
+            self.source.header.id,
+            repr(self.rule),
+            self.operator.name,
+            self.loops,
+            self.compress,
+        )
+        digest = hashlib.sha256(repr(options).encode())
+        digest.update(self.P.labels.astype(np.int64, copy=False).tobytes())
+        return digest.hexdigest()[:16]
+
+
+def checked(
+    src: Any,
+    P: Any,
+    rank: RankLike,
+    local_operator: LocalOperatorLike = "internal",
+    n_shards: int | None = None,
+    *,
+    loops: bool = True,
+    compress: bool = True,
+) -> Request:
+    """Return the checked arguments of `coarsen`."""
+    src = check_store(src, "src")
+    if isinstance(P, PartitionStore):
+        P = P.load()
+    if not isinstance(P, Partition):
+        P = Partition(P)
+    if P.n_vertices != src.n_vertices:
+        raise ValueError(
+            f"`P` must label the {src.n_vertices} vertices of {src.url}, "
+            f"got a partition of {P.n_vertices}"
+        )
+    operator = checked_operator(local_operator)
+    if n_shards is not None:
+        n_shards = whole_number("n_shards", n_shards, at_least=1)
+    loops, compress = flag("loops", loops), flag("compress", compress)
+    return Request(src, P, as_rule(rank, P.n_clusters), operator, loops, compress, n_shards)
+
+
+def checked_operator(local_operator: LocalOperatorLike) -> LocalOperator:
+    """Return the local operator, refusing one whose patches reach into other shards."""
+    operator = local_operator_of(local_operator)
+    if isinstance(operator, Oversampled):
+        raise ValueError(
+            '`local_operator` = "oversampled" looks at patches that reach into other shards, '
+            'which stores do not offer: use "internal" or "principal", or coarsen src.load()'
+        )
+    return operator
+
+
+@dataclass(frozen=True)
 class Estimate:
-    """What coarsening a stored sheaf will take; :func:`estimate` makes it.
+    """Memory and bytes that coarsening a stored sheaf takes; :func:`estimate` makes it.
 
     Attributes
     ----------
@@ -99,6 +177,58 @@ class Estimate:
         return "\n".join(f"{name:<8} {value}" for name, value in rows)
 
 
+def planned(asked: Request, memory: float, at_once: int = 1) -> tuple[Plan, Estimate]:
+    """Return the plan of a run and its estimate."""
+    n_shards = asked.n_shards or default_shards(asked.source.n_bytes, memory, at_once)
+    copies = isinstance(asked.operator, Principal)
+    plan = Plan(asked.source, asked.P, n_shards, copies=copies)
+    return plan, estimate_of(plan, asked.rule)
+
+
+def estimate(
+    src: SheafStore,
+    P: Partition | PartitionStore | npt.ArrayLike,
+    rank: RankLike,
+    n_shards: int | None = None,
+    local_operator: LocalOperatorLike = "internal",
+) -> Estimate:
+    """Return the shards, memory, bytes moved and disk space that :func:`coarsen` would take.
+
+    Only the topology is read. :func:`coarsen` checks the same before it starts.
+
+    Parameters
+    ----------
+    src : SheafStore
+    P : Partition, PartitionStore, or labels of shape (n,)
+    rank : int, array_like of int of shape (K,), or rule from ``sc.ranks``
+        Where a rule must see spectra first, what depends on ranks is a bound.
+    n_shards : int, optional
+        By default shards of about 64 MB of maps.
+    local_operator : {"internal", "principal"}
+
+    Returns
+    -------
+    Estimate
+
+    Raises
+    ------
+    ValueError, TypeError
+        As :func:`coarsen`.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> import sheafcoarsen.distributed as dist
+    >>> F = sc.CellularSheaf.random(nx.grid_2d_graph(12, 12), 2, 3, seed=3)
+    >>> src = dist.to_store("memory://asked", F)
+    >>> print(str(dist.estimate(src, sc.select(F, 9), 3, n_shards=3)).splitlines()[0])
+    source   25.3 kB of maps in 1 parts
+    """
+    asked = checked(src, P, rank, local_operator, n_shards)
+    return planned(asked, float("inf"))[1]
+
+
 def bound_of_ranks(rule: Rule, dims: np.ndarray) -> np.ndarray:
     """Return how many modes a cluster may keep, as far as that is known before spectra are."""
     inner = rule.rule if isinstance(rule, WholeMultiplets) else rule
@@ -111,10 +241,10 @@ def bound_of_ranks(rule: Rule, dims: np.ndarray) -> np.ndarray:
     return dims
 
 
-def estimate_of(layout: Layout, plan: Plan, rule: Rule) -> Estimate:
-    """Return what a plan adds up to, with the most modes that a rule may keep."""
-    S, size = layout.n_shards, plan.itemsize
-    ranks = bound_of_ranks(rule, layout.dims)
+def estimate_of(plan: Plan, rule: Rule) -> Estimate:
+    """Return the estimate of a plan, with the most modes that a rule may keep."""
+    S, size = plan.n_shards, plan.itemsize
+    ranks = bound_of_ranks(rule, plan.dims)
     by_destination = plan.bytes
     inner, border = by_destination[:S], by_destination[S : 2 * S]
     held = inner + (border + by_destination[2 * S :] if len(by_destination) > 2 * S else 0)
@@ -122,29 +252,27 @@ def estimate_of(layout: Layout, plan: Plan, rule: Rule) -> Estimate:
     largest = int(max(held.max(initial=0), border.max(initial=0)))
     part = int(parts.max(initial=0))
     moved, source = int(parts.sum()), int(inner.sum() + border.sum())
-    shards = layout.shard_of[:-1]
-    made = np.bincount(shards, (layout.dims + 2 * ranks) * ranks, S)  # R, loops
-    rows = int((layout.dims * ranks).sum()) * size
-    crossing = np.zeros(plan.where.n_destinations, np.int64)
-    kernels.crossing_entries(
-        layout.edges, layout.labels, layout.edge_dims, ranks, plan.where.dest, crossing
-    )
+    shards = plan.shard_of[:-1]
+    made = np.bincount(shards, (plan.dims + 2 * ranks) * ranks, S)  # R, loops
+    rows = int((plan.dims * ranks).sum()) * size
+    crossing = np.zeros(len(plan.bytes), np.int64)
+    kernels.crossing_entries(plan.edges, plan.labels, plan.edge_dims, ranks, plan.dest, crossing)
     made = size * np.concatenate([made + crossing[:S], crossing[S : 2 * S]])
-    dense = dense_entries(layout.dims, ranks, rule) * max(size, 8)
+    dense = dense_entries(plan.dims, ranks, rule) * max(size, 8)
     shard = NEED * (np.concatenate([held, border]) + made).max(initial=0) + dense
     out = int(made.sum())
     halo = min(rows, 2 * int(border.sum()))
-    arrays = [layout.edges, layout.vertex_dims, layout.edge_dims, layout.labels]
-    arrays += [plan.where.dest, plan.where.order, plan.by_shard, plan.place_of]
+    arrays = [plan.edges, plan.vertex_dims, plan.edge_dims, plan.labels]
+    arrays += [plan.dest, plan.order, plan.by_shard, plan.place_of]
     driver = sum(array.nbytes for array in arrays) + plan.tails.nbytes * 3
-    plan_bytes = 24 * len(plan.where.order) + 16 * len(layout.labels)
+    plan_bytes = 24 * len(plan.order) + 16 * len(plan.labels)
     return Estimate(
         n_shards=S,
         n_parts=len(parts),
         source_bytes=source,
         largest_shard=largest,
         largest_part=part,
-        largest_cluster=int(layout.weights.max(initial=0)) * size,
+        largest_cluster=int(plan.weights.max(initial=0)) * size,
         border_share=float(border.sum() / max(source, 1)),
         dense_bytes=dense,
         task_bytes=int(BASE + max(NEED * part, shard)),
@@ -163,7 +291,7 @@ def dense_entries(dims: np.ndarray, ranks: np.ndarray, rule: Rule) -> int:
 
 
 def default_shards(n_bytes: int, memory: float, at_once: int = 1) -> int:
-    """Return into how many shards so many bytes of maps go, for tasks of so much memory.
+    """Return the number of shards for ``n_bytes`` of maps and tasks of ``memory`` bytes.
 
     All of ``at_once`` tasks have work until the end, where shards are worth a task.
     """
@@ -177,12 +305,7 @@ def default_shards(n_bytes: int, memory: float, at_once: int = 1) -> int:
 
 
 def check_memory(found: Estimate, memory: float, where: str) -> None:
-    """Refuse shards, parts or clusters that are too large, with what would fit.
-
-    Raises
-    ------
-    MemoryError
-    """
+    """Refuse shards, parts or clusters that are too large, and name a size that fits."""
     if found.task_bytes <= USABLE * memory:
         return
     free = max(USABLE * memory - BASE, 0)
