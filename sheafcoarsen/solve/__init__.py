@@ -41,10 +41,10 @@ How it is done, file by file, from the bottom:
     eigenpairs: deflation and LOBPCG; L and M; a problem and the three methods that solve it;
     rotations of the plane as complex numbers; the public function.
 ``_diffuse``
-    the flow exp(-t L), and one step of a sheaf network with given weights.
+    the flow exp(-t L).
 """
 
-from sheafcoarsen.solve._diffuse import diffuse, diffusion_step
+from sheafcoarsen.solve._diffuse import diffuse
 from sheafcoarsen.solve._eigenmodes import Eigenmodes, eigenmodes
 from sheafcoarsen.solve._harmonic_extension import harmonic_extension
 from sheafcoarsen.solve._least_squares import LeastSquares, least_squares
@@ -66,7 +66,6 @@ __all__ = [
     "Solver",
     "complex_line",
     "diffuse",
-    "diffusion_step",
     "eigenmodes",
     "grounded",
     "harmonic_extension",
