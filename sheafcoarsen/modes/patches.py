@@ -9,9 +9,6 @@ from sheafcoarsen._support import offsets, run_ranges
 from sheafcoarsen.partition import Clusters
 from sheafcoarsen.sheaf import CellularSheaf
 
-SERIAL_BELOW = 1e5
-"""Vertices and edges below which one thread grows all patches."""
-
 
 class ClusterPatches:
     """The patch T of every cluster C: ``rings`` rings of neighbours, cut to dim T <= 2 dim C.
@@ -42,7 +39,7 @@ class ClusterPatches:
         run_ranges(
             lambda lo, hi: kernels.grow_patches(lo, hi, f, clusters, links, rings, self.arrays),
             np.diff(starts) + 1,
-            serial_below=SERIAL_BELOW,
+            serial_below=1e5,
         )
         members, counts, self.dims = self.arrays.members, self.arrays.counts, self.arrays.dims
         reach = np.concatenate([[0], np.cumsum(low_counts[members] if n else low_counts)])

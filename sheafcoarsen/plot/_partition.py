@@ -44,14 +44,6 @@ NARROW = 5e4
 """Area of a panel, in square points, below which words are put in two lines."""
 
 
-CELLS = 2000
-"""Vertices up to which they have an outline."""
-
-
-MAX_AREA = 500.0
-"""Of a disc in a panel of usual size, 1e5 square points, in square points."""
-
-
 def partition(
     C: Coarsening,
     pos: ArrayLike | Mapping | None = None,
@@ -185,7 +177,7 @@ def _draw_fine(
             places.fine[places.order],
             np.clip(0.12 * room / max(n, 1), 0.3, 60 * room / 1e5),
             colors[labels[places.order]],
-            0.4 if n <= CELLS else 0,
+            0.4 if n <= 2000 else 0,
         )
     loops = C.fine.n_edges - len(edges)
     if loops:
@@ -247,7 +239,7 @@ def _draw_coarse(
         *_draw_loops(ax, C, places, sizes, area),
     ]
     faces = np.where((C.ranks > 0)[:, None], colors, 1.0)
-    outline = 0.5 if K <= CELLS else 0
+    outline = 0.5 if K <= 2000 else 0
     _draw_discs(ax, places.coarse[shown], sizes[shown], faces[shown], outline)
     handles += [
         _disc_handle(
@@ -368,13 +360,14 @@ def _title(ax: Axes, what: str, counts: str, room: float) -> None:
 
 def disc_area(means: np.ndarray, room: float) -> float:
     """Return an area for the largest disc, in square points, so that most do not overlap."""
+    largest = 500 * room / 1e5
     if len(means) < 2:
-        return MAX_AREA * room / 1e5
+        return largest
     gaps = cKDTree(means).query(means, k=2)[0][:, 1]
     extent = float(np.ptp(means, axis=0).max())
     diameter = 0.5 * np.sqrt(room) * float(np.quantile(gaps, 0.3)) / (extent or 1.0)
     least = np.clip(0.05 * room / len(means), 0.3, 60)
-    return float(np.clip(diameter**2, least, max(MAX_AREA * room / 1e5, 60)))
+    return float(np.clip(diameter**2, least, max(largest, 60)))
 
 
 def draw_lines(ax: Axes, label: str, places: np.ndarray, edges: np.ndarray, **style: Any) -> None:

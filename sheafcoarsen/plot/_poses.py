@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-RED = "#B2182B"
-"""Of outliers, which are dashed as well."""
-
-
 def poses(S: Synchronization | PoseGraph, *, outliers: int = 0, ax: Axes | None = None) -> Axes:
     """Draw where the poses are: the way from each to the next, and measurements across it.
 
@@ -175,7 +171,7 @@ def _draw_outliers(
     if not isinstance(S, Synchronization):
         raise TypeError("`outliers` are ranked by a Synchronization, got a PoseGraph as `S`")
     worst = edges[S.outliers()[:count]]
-    style: dict = {"colors": RED, "linestyles": (0, (3, 2)), "linewidths": 1.0}
+    style: dict = {"colors": "#B2182B", "linestyles": (0, (3, 2)), "linewidths": 1.0}
     _draw_lines(ax, places, worst, "worst edges", **style)
 
 

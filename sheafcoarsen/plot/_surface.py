@@ -39,9 +39,6 @@ PLAIN = (0.86, 0.87, 0.89)
 """Colour of faces that show no numbers."""
 
 
-ARROW = "#1B1464"
-
-
 class Scene(NamedTuple):
     """A surface that is looked at."""
 
@@ -385,7 +382,7 @@ def _draw_arrows(
     lengths = np.linalg.norm(arrows, axis=2, keepdims=True)
     if unit:
         arrows = np.divide(arrows, lengths, out=np.zeros_like(arrows), where=lengths > 0)
-    power = vectors.shape[1]
+    power, color = vectors.shape[1], "#1B1464"
     longest = np.linalg.norm(arrows, axis=2).max(initial=0)
     arrows = arrows * ((0.95 if power == 1 else 0.45) * gap / (longest or 1.0))
     start = np.repeat(scene.points[feet], power, axis=0)
@@ -393,7 +390,7 @@ def _draw_arrows(
     heads: dict = {} if power == 1 else {"headwidth": 0, "headlength": 0, "headaxislength": 0}
     if ax.name == "3d":
         ratio = 0.35 if power == 1 else 0.0
-        style: dict = {"colors": ARROW, "linewidths": 1.0, "zorder": 4}
+        style: dict = {"colors": color, "linewidths": 1.0, "zorder": 4}
         ax.quiver(*start.T, *arrows.T, arrow_length_ratio=ratio, **style)
         return len(feet)
     if power == 1:
@@ -402,7 +399,7 @@ def _draw_arrows(
     ax.quiver(
         *place.T,
         *reach.T,
-        facecolor=ARROW,
+        facecolor=color,
         edgecolor="white",
         linewidth=0.4 if halo else 0.0,
         angles="xy",

@@ -21,18 +21,6 @@ LINES = 50_000
 """Edges up to which they are drawn."""
 
 
-HUB = 10
-"""Times the mean degree from which on the largest one makes a graph scale-free."""
-
-
-LINKS = 3
-"""Links of a cluster, the strongest, by which it finds its place among others."""
-
-
-CROWD = 12
-"""Neighbours of a disc, on average, from which on all move apart before any is pushed."""
-
-
 class Places(NamedTuple):
     """Places in the picture, and what is drawn there."""
 
@@ -137,7 +125,7 @@ def _is_hairball(C: Coarsening) -> bool:
         return True
     degrees = np.bincount(edges.ravel(), minlength=1)
     n = C.fine.n_vertices
-    return n > MARKERS and degrees.max() > HUB * 2 * len(edges) / n
+    return n > MARKERS and degrees.max() > 10 * 2 * len(edges) / n
 
 
 def _quotient_places(C: Coarsening) -> Places:
@@ -171,7 +159,7 @@ def _strongest(pairs: np.ndarray, strength: np.ndarray, n: int) -> np.ndarray:
     relative = strength / np.sqrt(total[pairs[:, 0]] * total[pairs[:, 1]])
     order = np.lexsort((-relative[both], ends))
     place = np.arange(len(ends)) - np.searchsorted(ends[order], ends[order])
-    kept[both[order[place < LINKS]]] = True
+    kept[both[order[place < 3]]] = True  # three links of each cluster
     narrow = tuple(pairs.T.astype(np.int32))  # scipy 1.14 knows no other indices here
     tree = minimum_spanning_tree(csr_array((2 - relative, narrow), shape=(n, n))).tocoo()
     kept[np.searchsorted(pairs @ [n, 1], tree.row.astype(np.int64) * n + tree.col)] = True
@@ -188,7 +176,7 @@ def _apart(centres: np.ndarray, radii: np.ndarray, pairs: np.ndarray) -> np.ndar
     reach = 2.3 * float(np.quantile(radii, 0.98)) if len(radii) else 0.0
     for _ in range(200 if len(radii) <= 2000 else 40):
         tree = cKDTree(centres)
-        if tree.count_neighbors(tree, reach) > CROWD * max(len(radii), 100):
+        if tree.count_neighbors(tree, reach) > 12 * max(len(radii), 100):
             centres = 1.5 * centres
             continue
         near = tree.query_pairs(reach, output_type="ndarray")

@@ -22,9 +22,6 @@ from sheafcoarsen.operators import laplacian
 from sheafcoarsen.quality.smallest_singular_values import EPS
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf, unit_sheaf
 
-POWER_STEPS = 60
-"""Steps that tighten the bound of norm(delta_X); it holds after each of them."""
-
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
@@ -200,7 +197,7 @@ def _crossing_norm(C: Coarsening) -> float:
     N = _block_norms(X)
     y = np.ones(N.shape[0])
     square = np.inf
-    for _ in range(POWER_STEPS):
+    for _ in range(60):
         z = N @ y
         square = min(square, float((z / y).max()))
         y = z / z.max() + y  # positive: of its largest entry at least 2^-60 in the end

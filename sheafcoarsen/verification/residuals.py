@@ -39,9 +39,6 @@ from sheafcoarsen.verification.relative_residual import (
 DENSE_BUDGET = 1e9
 """Sum of N_a^3 up to which all modes are checked against a dense solver; else a sample."""
 
-SAMPLE = 16
-"""Clusters on which statements that need all of a cluster's eigenvectors are checked."""
-
 
 class Measured(NamedTuple):
     """What measuring a piece returns: of all pieces it is joined in their order."""
@@ -366,9 +363,9 @@ class Evidence:
         """A few clusters, the largest among them, none too large for dense work."""
         small = self.dims.astype(float) ** 3 <= DENSE_BUDGET
         fits = np.flatnonzero((self.dims > 0) & small)
-        if len(fits) <= SAMPLE:
+        if len(fits) <= 16:
             return fits
-        chosen = np.random.default_rng(self.seed).choice(fits, SAMPLE - 1, replace=False)
+        chosen = np.random.default_rng(self.seed).choice(fits, 15, replace=False)
         return np.union1d(chosen, fits[[np.argmax(self.dims[fits])]])
 
     @cached_property
