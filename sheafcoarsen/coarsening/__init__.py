@@ -43,8 +43,8 @@ from sheafcoarsen.coarsening._coarsen import (
 )
 from sheafcoarsen.coarsening._energy_ledger import (
     EnergyLedger,
+    Ledger,
     check_isometry,
-    closure_of,
     energy_ledger,
     ledger_over,
 )
@@ -55,11 +55,11 @@ __all__ = [
     "SERIAL_BELOW",
     "Coarsening",
     "EnergyLedger",
+    "Ledger",
     "check_coarsening",
     "check_isometry",
     "check_pattern",
     "check_topology",
-    "closure_of",
     "coarsen",
     "energy_ledger",
     "growth_of",

@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import scalar_array
+from sheafcoarsen._support import real_array
 from sheafcoarsen.partition import Clusters, edge_strengths
 from sheafcoarsen.sheaf import CellularSheaf
 
@@ -42,18 +42,8 @@ def _edge_weights(sheaf: CellularSheaf, weight: npt.ArrayLike | str | None) -> n
                 f"{weight!r}: a sheaf holds no attributes of edges"
             )
         return edge_strengths(sheaf)
-    values = scalar_array("weight", weight)
-    if values.dtype.kind == "c":
-        raise TypeError(f"`weight` must be real, got dtype {values.dtype}")
-    if values.shape != (sheaf.n_edges,):
-        raise ValueError(
-            f"`weight` must hold one number for each of the {sheaf.n_edges} fine edges, got shape "
-            f"{values.shape}"
-        )
-    bad = np.flatnonzero(~np.isfinite(values))
-    if bad.size:
-        raise ValueError(f"`weight` must be finite, got {values[bad[0]]} at index {bad[0]}")
-    return values.astype(np.float64)
+    what = f"hold one number for each of the {sheaf.n_edges} fine edges"
+    return real_array("weight", weight, [(sheaf.n_edges,)], what).astype(np.float64)
 
 
 def _sums(values: np.ndarray, starts: np.ndarray) -> np.ndarray:

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sheafcoarsen._support import tables
-from sheafcoarsen.coarsening import EnergyLedger, closure_of
+from sheafcoarsen.coarsening import EnergyLedger, Ledger
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HierarchyLedger:
+class HierarchyLedger(Ledger):
     """The energy of a fine cochain x on its way to the coarsest sheaf.
 
     :meth:`Hierarchy.ledger` makes it.
@@ -57,22 +56,3 @@ class HierarchyLedger:
                 {f"level {i}: {name}": value for name, value in E.lines.items() if name not in kept}
             )
         return {**lines, "coarsest energy": self.coarsest_energy}
-
-    @property
-    def closure(self) -> float | np.ndarray:
-        """(sum of lines - fine energy) / (sum of their moduli), 0 where all vanish.
-
-        Near a global section every line is rounding and it says nothing, as in
-        :class:`EnergyLedger`; ``verify`` judges each level.
-        """
-        return closure_of(self.lines, self.fine_energy)
-
-    def _shown(self) -> dict[str, float | np.ndarray]:
-        """The lines and what they add up to."""
-        return {**self.lines, "fine energy": self.fine_energy, "closure": self.closure}
-
-    def __repr__(self) -> str:
-        return "HierarchyLedger\n" + tables.number_lines(self._shown())
-
-    def _repr_html_(self) -> str:
-        return tables.table(tables.number_rows(self._shown()), caption="HierarchyLedger")

@@ -28,8 +28,8 @@ from sheafcoarsen.plot.positions import (
     Places,
     computed_places,
     flat_places,
-    given_places,
     surface_places,
+    vertex_places,
 )
 from sheafcoarsen.plot.projection import UpAxis, checked_view, view_from
 
@@ -118,7 +118,7 @@ def partition(
     if faces is not None:
         if pos is None:
             raise ValueError("`faces` go with places in space: give `pos` of shape (n, 3)")
-        given = given_places(C, pos)
+        given = vertex_places(C.fine, pos)
         if given.shape[1] != 3:
             raise ValueError(
                 f"`faces` go with places in space: `pos` must have shape (n, 3), got {given.shape}"
@@ -126,7 +126,7 @@ def partition(
         scene = scene_of(given, faces, view, up)
         places = surface_places(C, scene)
     elif pos is not None:
-        places = flat_places(C, given_places(C, pos), seen_from)
+        places = flat_places(C, vertex_places(C.fine, pos), seen_from)
     else:
         places = computed_places(C)
     spread = np.ptp(places.fine, axis=0) if len(places.fine) else np.ones(2)

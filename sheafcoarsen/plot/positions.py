@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial import cKDTree
 
-from sheafcoarsen._support import scalar_array
+from sheafcoarsen._support import real_array
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.plot._surface import Scene
 from sheafcoarsen.plot.axes import MARKERS
@@ -33,11 +33,6 @@ class Places(NamedTuple):
     how: str  # where the places come from
 
 
-def given_places(C: Coarsening, pos: Any) -> np.ndarray:
-    """Return the given places of the fine vertices as an array, shape (n, 2) or (n, 3)."""
-    return vertex_places(C.fine, pos)
-
-
 def vertex_places(F: CellularSheaf, pos: Any) -> np.ndarray:
     """Return the given places as an array, shape (n, 2) or (n, 3)."""
     n = F.n_vertices
@@ -49,16 +44,8 @@ def vertex_places(F: CellularSheaf, pos: Any) -> np.ndarray:
         pos = [pos[name] for name in names]
         if n == 0:
             return np.zeros((0, 2))
-    places = scalar_array("pos", pos)
-    if places.shape not in ((n, 2), (n, 3)) or places.dtype.kind == "c":
-        raise ValueError(
-            f"`pos` must hold two or three real coordinates for each of {n} vertices, "
-            f"got shape {places.shape}"
-        )
-    bad = np.flatnonzero(~np.isfinite(places).all(axis=1))
-    if bad.size:
-        raise ValueError(f"`pos` must be finite, got {places[bad[0]]} for vertex {bad[0]}")
-    return places.astype(np.float64)
+    what = f"hold two or three real coordinates for each of {n} vertices"
+    return real_array("pos", pos, [(n, 2), (n, 3)], what).astype(np.float64)
 
 
 def flat_places(C: Coarsening, pos: np.ndarray, view: View) -> Places:

@@ -13,7 +13,7 @@ from sheafcoarsen._support import (
     eps_of,
     offsets,
     ranges,
-    scalar_array,
+    real_array,
     tables,
     zero_level,
 )
@@ -100,13 +100,7 @@ class Certificate:
         >>> bool(lower <= 2 - 2**0.5 <= upper)  # the fine one
         True
         """
-        values = scalar_array("nu", nu)
-        if values.dtype.kind == "c":
-            raise TypeError(
-                f"`nu` must be real, got dtype {values.dtype}: eigvalsh gives real eigenvalues"
-            )
-        if not np.isfinite(values).all():
-            raise ValueError(f"`nu` must be finite, got {values[~np.isfinite(values)].flat[0]}")
+        values = real_array("nu", nu, None, "")
         if (values < -self.rounding).any():
             raise ValueError(
                 f"`nu` must hold eigenvalues of a semidefinite matrix, got {values.min():.6g}: "

@@ -286,7 +286,7 @@ def test_cochains_are_coordinates_in_the_given_frames(power):
 @pytest.mark.parametrize(
     ("frames", "error", "message"),
     [
-        (np.zeros((4, 3, 2)), ValueError, "shape (n, 3, 2) for n = 3 points, got (4, 3, 2)"),
+        (np.zeros((4, 3, 2)), ValueError, "shape (n, 3, 2) for n = 3 points, got shape (4, 3, 2)"),
         (np.tile(np.eye(3)[:, :2], (3, 1, 1)) * 1j, TypeError, "`frames` must be real"),
         (
             np.tile(np.eye(3)[:, :2], (3, 1, 1)) * [[[1.0]], [[1.1]], [[0.0]]],
