@@ -183,9 +183,9 @@ def tangent_bundle(
 def _checked_frames(value: npt.ArrayLike, n: int) -> np.ndarray:
     what = f"have shape (n, 3, 2) for n = {n} points"
     frames = real_array("frames", value, [(n, 3, 2)], what)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore"):
         errors = np.abs(frames.swapaxes(1, 2) @ frames - np.eye(2)).max(axis=(1, 2), initial=0)
-    bad = np.flatnonzero(~(errors <= np.sqrt(eps_of(frames.dtype))))
+    bad = np.flatnonzero(errors > np.sqrt(eps_of(frames.dtype)))
     if bad.size:
         v = int(bad[0])
         raise ValueError(

@@ -293,7 +293,7 @@ def test_cochains_are_coordinates_in_the_given_frames(power):
             ValueError,
             "`frames[1]` must have orthonormal columns: an entry of T^T T - I is 0.21",
         ),
-        (np.full((3, 3, 2), np.nan), ValueError, "`frames[0]` must have orthonormal columns"),
+        (np.full((3, 3, 2), np.nan), ValueError, "`frames` must be finite, got nan"),
     ],
 )
 def test_frames_that_are_no_bases_are_refused(frames, error, message):
