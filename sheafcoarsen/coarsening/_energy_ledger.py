@@ -169,10 +169,7 @@ def isometry_defect(C: Coarsening) -> np.ndarray:
             column_cluster[rows], np.abs(gram.data).astype(np.float64) ** 2, minlength=len(C.ranks)
         )
     return residual_ratio(
-        np.sqrt(squares),
-        np.maximum(C.clusters.dims, C.ranks),
-        eps_of(R.dtype),
-        np.maximum(C.ranks, 1),
+        np.sqrt(squares), C.clusters.dims, eps_of(R.dtype), np.maximum(C.ranks, 1)
     )
 
 
