@@ -166,7 +166,8 @@ def write_report(
     if isinstance(C, Elimination):
         with stage(own, "verification"):
             verdict = verify(C)
-        sentence, call, sections = elimination_verdict(C, verdict), _elimination_call(C), []
+        sentence = elimination_verdict(C, verdict)
+        call = f"sc.eliminate(F, keep=kept, max_neighbors={C.max_neighbors})"
         with stage(own, "pictures"):
             sections = _elimination_sections(C)
     else:
@@ -304,10 +305,6 @@ def call_of(C: Coarsening) -> str:
         options += [f"{name}={value!r}" for name, value in given.items() if value is not None]
     options += [f"loops={C.loops}", f"compress={C.crossing_rows is None}"]
     return f"sc.coarsen(F, P, {', '.join(options)})"
-
-
-def _elimination_call(K: Elimination) -> str:
-    return f"sc.eliminate(F, keep=kept, max_neighbors={K.max_neighbors})"
 
 
 def _times(given: dict[str, float], own: dict[str, float]) -> list[str]:

@@ -89,8 +89,7 @@ def worst_response(C: Coarsening, sample: np.ndarray, eps: float) -> Judged:
         M = full = np.concatenate([X[outer], target * np.linalg.solve(A, X)])
         scores = modes.eigenvalues(a).astype(np.float64) / unit / unit
         K, V = U[:, scores == 0], U[:, scores > 0]
-        for _ in range(2):  # what is left may be far smaller
-            M = M - (M @ K) @ K.conj().T
+        M = M - (M @ K) @ K.conj().T
         found = np.sum(np.abs(M @ V) ** 2, axis=0)
         claimed = scores[scores > 0] ** -2
         following = float(modes.next_eigenvalues[a]) / unit / unit

@@ -134,10 +134,7 @@ class Evidence:
         columns = (internal @ self.probes[piece.coordinates]).T
         energies = [scaled_norms(np.abs(y), inside, k) for y in columns]
         self.internal_energy[here] = np.stack(energies, axis=1) ** 2
-        # a crossing edge is in the pieces of both its ends: it counts where the first one is
-        counts = self.pieces.fine_edges.first[piece.edges] >= piece.lo
-        rows = range_of_blocks(piece.edge_rows, np.flatnonzero(counts))
-        return norm(piece.delta[rows].data)
+        return norm(piece.delta.data)
 
     def _measure_blocks(self, piece: Piece, loopless: bool) -> None:
         """Measure what R* L R differs by from each of the matrices that it ought to be."""
@@ -324,7 +321,7 @@ class Evidence:
 
     @property
     def delta_norm(self) -> float:
-        """norm(delta)_F."""
+        """norm(delta)_F, crossing edges between pieces counted twice."""
         return norm(np.array(self.delta_norms))
 
     @cached_property

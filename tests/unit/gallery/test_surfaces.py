@@ -152,6 +152,16 @@ def test_tangent_bundle_does_not_depend_on_the_scale(scale):
     assert_residual(difference, 20.0, n=20)
 
 
+def test_two_right_angles_weigh_nothing():
+    """Also where rounding of a turned rectangle leaves 1e-17."""
+    corners = np.array([[0, 0, 0], [1, 0, 0], [1, 2, 0], [0, 2, 0]])
+    for seed in range(5):
+        Q = np.linalg.qr(np.random.default_rng(seed).standard_normal((3, 3)))[0]
+        F = gallery.tangent_bundle(corners @ Q, [[0, 1, 2], [0, 2, 3]], weights="cotan")
+        assert not F.tail_map(1).any()
+        assert F.tail_map(0).any()
+
+
 def test_tangent_bundle_keeps_single_precision():
     points, faces = sphere(np.random.default_rng(13), n=20)
     F = gallery.tangent_bundle(points.astype(np.float32), faces)
