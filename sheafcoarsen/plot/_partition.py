@@ -371,12 +371,16 @@ def disc_area(means: np.ndarray, room: float) -> float:
 
 
 def draw_lines(ax: Axes, label: str, places: np.ndarray, edges: np.ndarray, **style: Any) -> None:
-    """Draw straight edges as one collection."""
+    """Draw straight edges as one collection, in the plane or in space."""
+    style |= {"label": label, "rasterized": len(edges) > MARKERS}
+    if places.shape[1] == 3:
+        from mpl_toolkits.mplot3d.art3d import Line3DCollection
+
+        ax.add_collection3d(Line3DCollection(places[edges], **style))  # type: ignore[attr-defined]
+        return
     from matplotlib.collections import LineCollection
 
-    ax.add_collection(
-        LineCollection(places[edges], rasterized=len(edges) > MARKERS, label=label, **style)
-    )
+    ax.add_collection(LineCollection(list(places[edges]), **style))
 
 
 def _both_ends(values: np.ndarray) -> list[int]:

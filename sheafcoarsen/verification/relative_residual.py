@@ -77,9 +77,3 @@ def judged(error: Any, n: Any, eps: float, *norms: Any) -> Judged:
             rounding = rounding * np.asarray(size, dtype=np.float64)
     error, rounding = (np.broadcast_to(side, ratios.shape)[at] for side in (error, rounding))
     return Judged(float(ratios[at]), float(error), float(rounding))
-
-
-def worst(ratios: Any) -> float:
-    """Return the largest ratio; NaN counts as infinite."""
-    ratios = np.asarray(ratios, dtype=np.float64)
-    return float(np.where(np.isnan(ratios), np.inf, ratios).max(initial=0.0))

@@ -33,7 +33,6 @@ from sheafcoarsen.verification.relative_residual import (
     judged,
     norms_by,
     scaled_norms,
-    worst,
 )
 
 DENSE_BUDGET = 1e9
@@ -101,7 +100,7 @@ class Evidence:
         """Write what belongs to the piece's clusters, pairs and edges, and return the rest."""
         factors = self.degrees.measure(piece)
         delta_norm = self._measure_sizes(piece)
-        loopless = worst(self.internal_rows_ratio(piece.lo, piece.hi)) < RESIDUAL_LIMIT
+        loopless = bool((self.internal_rows_ratio(piece.lo, piece.hi) < RESIDUAL_LIMIT).all())
         self._measure_blocks(piece, loopless)
         piece.forget("retained", "internal_delta_R")
         edges_missing = self._measure_crossing_edges(piece)
