@@ -7,7 +7,7 @@
     the coarse sheaf of an R, whose Laplacian is R* L R (``thm:Galerkin_realization``): first the
     maps of crossing edges, fine maps times blocks of R, compressed where asked; then
     ``loops``, a loop at each coarse vertex for the energy kept inside its cluster;
-``views``, ``quotient``
+``views``
     what a coarsening shows: the way up and down, operators, the graph of clusters;
 ``checks``
     whether what a caller brings fits together, and whether a sheaf may take another's place;
