@@ -355,21 +355,18 @@ class Hierarchy:
         levels: list[Any] = []
         seconds = []
         for i, old in enumerate(self.levels):
-            start = time.perf_counter()
+            start, above = time.perf_counter(), levels[-1].sheaf if levels else sheaf
             if isinstance(old, Elimination):
-                levels.append(old.refresh(sheaf))
-                seconds.append(time.perf_counter() - start)
-                continue
-            new_loops = i > 0 and not same_topology(old.fine, levels[-1].sheaf)
-            finest = next((C for C in levels if isinstance(C, Coarsening)), None)
-            with at_level(i):
+                levels.append(old.refresh(above))
+            else:
+                new_loops = i > 0 and not same_topology(old.fine, above)
+                finest = next((C for C in levels if isinstance(C, Coarsening)), None)
                 found = finest.modes.target if finest is not None and finest.modes else None
-                C = refresh_coarsening(
-                    old, levels[-1].sheaf if i else sheaf, new_loops=new_loops, found=found
-                )
-            if C.modes is not None:
-                warn_if_tied(C.modes, stacklevel=3, where=f"level {i}: ")
-            levels.append(C)
+                with at_level(i):
+                    C = refresh_coarsening(old, above, new_loops=new_loops, found=found)
+                if C.modes is not None:
+                    warn_if_tied(C.modes, stacklevel=3, where=f"level {i}: ")
+                levels.append(C)
             seconds.append(time.perf_counter() - start)
         return timed(Hierarchy(sheaf, tuple(levels), self.stopped_because), seconds)
 
