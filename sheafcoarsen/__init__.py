@@ -116,14 +116,7 @@ from sheafcoarsen.exceptions import (
     SmallComponentsWarning,
     TiedModesWarning,
 )
-from sheafcoarsen.hierarchy import (
-    Hierarchy,
-    HierarchyLedger,
-    HiSP,
-    Pooling,
-    coarsen_levels,
-    readout,
-)
+from sheafcoarsen.hierarchy import Hierarchy, HierarchyLedger, coarsen_levels
 from sheafcoarsen.html_report import report
 from sheafcoarsen.io import (
     from_edge_index,
@@ -136,6 +129,7 @@ from sheafcoarsen.io import (
     to_networkx,
     write_g2o,
 )
+from sheafcoarsen.layers import HiSP, Pooling, diffusion_step, readout
 from sheafcoarsen.modes import LocalModes, local_modes
 from sheafcoarsen.operators import (
     LaplacianPattern,
@@ -155,7 +149,6 @@ from sheafcoarsen.solve import (
     LeastSquares,
     Solver,
     diffuse,
-    diffusion_step,
     eigenmodes,
     harmonic_extension,
     least_squares,

@@ -37,6 +37,23 @@ def scalar_array(name: str, value: npt.ArrayLike) -> np.ndarray:
     )
 
 
+def real_array(name: str, value: npt.ArrayLike, shapes: Sequence | None, what: str) -> np.ndarray:
+    """Return a finite real array that has one of the shapes; ``what`` says what it must hold."""
+    array = scalar_array(name, value)
+    if array.dtype.kind == "c":
+        raise TypeError(
+            f"`{name}` must be real, got dtype {array.dtype}: take .real, .imag or numpy.abs of it"
+        )
+    if shapes is not None and array.shape not in shapes:
+        raise ValueError(f"`{name}` must {what}, got shape {array.shape}")
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        where = tuple(bad[0].tolist())
+        at = f" at {_place(where)}" if where else ""
+        raise ValueError(f"`{name}` must be finite, got {array[where]}{at}")
+    return array
+
+
 def scalar_type(name: str, value: npt.DTypeLike) -> np.dtype:
     """Return one of the four scalar types, in native byte order."""
     try:

@@ -7,7 +7,7 @@
     the coarse sheaf of an R, whose Laplacian is R* L R (``thm:Galerkin_realization``): first the
     maps of crossing edges, fine maps times blocks of R, compressed where asked; then
     ``loops``, a loop at each coarse vertex for the energy kept inside its cluster;
-``views``, ``quotient``
+``views``
     what a coarsening shows: the way up and down, operators, the graph of clusters;
 ``checks``
     whether what a caller brings fits together, and whether a sheaf may take another's place;
@@ -43,8 +43,8 @@ from sheafcoarsen.coarsening._coarsen import (
 )
 from sheafcoarsen.coarsening._energy_ledger import (
     EnergyLedger,
+    Ledger,
     check_isometry,
-    closure_of,
     energy_ledger,
     ledger_over,
 )
@@ -55,11 +55,11 @@ __all__ = [
     "SERIAL_BELOW",
     "Coarsening",
     "EnergyLedger",
+    "Ledger",
     "check_coarsening",
     "check_isometry",
     "check_pattern",
     "check_topology",
-    "closure_of",
     "coarsen",
     "energy_ledger",
     "growth_of",

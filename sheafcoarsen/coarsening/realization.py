@@ -19,9 +19,6 @@ CHUNK = 128
 Enough that the factor so far is no burden, few enough for the cache.
 """
 
-OFFSETS = ("tail_offsets", "head_offsets", "vertex_offsets", "edge_offsets")
-"""Index arrays of a sheaf that depend on its topology and dimensions alone."""
-
 
 def realize(
     R: Prolongation,
@@ -67,7 +64,8 @@ def realize(
         edges = like.edges
     if like is not None and same_topology(like, Topology(edges, ranks, edge_dims)):
         ranks, edge_dims = like.vertex_dims, like.edge_dims
-        starts = {name: getattr(like, name) for name in OFFSETS}
+        names = ("tail_offsets", "head_offsets", "vertex_offsets", "edge_offsets")
+        starts = {name: getattr(like, name) for name in names}
     else:
         starts["tail_offsets"] = read_only(offsets(edge_dims * ranks[edges[:, 0]]))
         starts["head_offsets"] = read_only(offsets(edge_dims * ranks[edges[:, 1]]))

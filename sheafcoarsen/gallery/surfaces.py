@@ -10,8 +10,8 @@ from sheafcoarsen._support import (
     choice,
     eps_of,
     pairs_of_keys,
+    real_array,
     real_number,
-    scalar_array,
     scaled_points,
     side_keys,
     single_threaded_blas,
@@ -181,16 +181,11 @@ def tangent_bundle(
 
 
 def _checked_frames(value: npt.ArrayLike, n: int) -> np.ndarray:
-    frames = scalar_array("frames", value)
-    if frames.dtype.kind == "c":
-        raise TypeError(f"`frames` must be real, got dtype {frames.dtype}")
-    if frames.shape != (n, 3, 2):
-        raise ValueError(
-            f"`frames` must have shape (n, 3, 2) for n = {n} points, got {frames.shape}"
-        )
-    with np.errstate(over="ignore", invalid="ignore"):
+    what = f"have shape (n, 3, 2) for n = {n} points"
+    frames = real_array("frames", value, [(n, 3, 2)], what)
+    with np.errstate(over="ignore"):
         errors = np.abs(frames.swapaxes(1, 2) @ frames - np.eye(2)).max(axis=(1, 2), initial=0)
-    bad = np.flatnonzero(~(errors <= np.sqrt(eps_of(frames.dtype))))
+    bad = np.flatnonzero(errors > np.sqrt(eps_of(frames.dtype)))
     if bad.size:
         v = int(bad[0])
         raise ValueError(

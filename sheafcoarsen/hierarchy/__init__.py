@@ -10,15 +10,12 @@
 1.0
 
 ``_coarsen_levels`` has the loop over levels, after the plan of ``level_plan``: which partition and
-which ranks each of them takes. ``_hierarchy`` is the result, with the way between any two sheaves,
-and ``_hierarchy_ledger`` what becomes of a cochain's energy on it. ``_hisp`` is the paper's layer,
-one level with the features of a graph on it.
+which ranks each of them takes. ``_hierarchy`` is the result, with the way between any two sheaves
+and what becomes of a cochain's energy on it.
 """
 
 from sheafcoarsen.hierarchy._coarsen_levels import coarsen_levels, further_levels
-from sheafcoarsen.hierarchy._hierarchy import Hierarchy
-from sheafcoarsen.hierarchy._hierarchy_ledger import HierarchyLedger
-from sheafcoarsen.hierarchy._hisp import HiSP, Pooling, readout
+from sheafcoarsen.hierarchy._hierarchy import Hierarchy, HierarchyLedger
 from sheafcoarsen.hierarchy.level_plan import (
     GivenPartitions,
     LevelPlan,
@@ -30,16 +27,13 @@ from sheafcoarsen.hierarchy.level_plan import (
 
 __all__ = [
     "GivenPartitions",
-    "HiSP",
     "Hierarchy",
     "HierarchyLedger",
     "LevelPlan",
-    "Pooling",
     "RankPerLevel",
     "SelectedPartitions",
     "coarsen_levels",
     "further_levels",
-    "readout",
     "refuse_beside_partitions",
     "tuple_of",
 ]

@@ -1,4 +1,4 @@
-"""The result: levels, and the way between any two of them."""
+"""The result: levels, the way between any two of them, and what is kept of an energy on it."""
 
 import contextlib
 import math
@@ -14,16 +14,68 @@ from numpy.typing import ArrayLike
 from sheafcoarsen._support import cochain, counted, tables, whole_number
 from sheafcoarsen.coarsening import (
     Coarsening,
+    EnergyLedger,
+    Ledger,
     check_topology,
     energy_ledger,
     growth_of,
     refresh_coarsening,
 )
 from sheafcoarsen.elimination import Elimination
-from sheafcoarsen.hierarchy._hierarchy_ledger import HierarchyLedger
 from sheafcoarsen.modes import warn_if_tied
 from sheafcoarsen.operators import count_nonzeros, energy
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, same_topology
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HierarchyLedger(Ledger):
+    """The energy of a fine cochain x on its way to the coarsest sheaf.
+
+    :meth:`Hierarchy.ledger` makes it.
+
+    Level i has the cochain x_i = R_{i-1}* ... R_0* x. With loops the energy that it keeps is the
+    fine energy of level i + 1, so that all that leaves is discarded or coupling energy; without
+    loops the retained internal energy leaves too (realization loss).
+
+    Attributes
+    ----------
+    levels : tuple of EnergyLedger
+        That of each level for its own cochain.
+    loops : tuple of bool
+        Whether each level has loop-cells.
+    coarsest_energy : float or ndarray, shape (h,)
+        Energy of the pooled cochain in the coarsest sheaf, computed there.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F = sc.CellularSheaf.constant(nx.path_graph(64))
+    >>> H = sc.coarsen_levels(F, factor=4, n_levels=2, rank=3)
+    >>> E = H.ledger([0.0, 1.0] * 32)
+    >>> len(E.levels), E.loops, bool(E.coarsest_energy <= E.fine_energy)
+    (2, (True, True), True)
+    """
+
+    levels: tuple[EnergyLedger, ...]
+    loops: tuple[bool, ...]
+    coarsest_energy: float | np.ndarray
+
+    @property
+    def fine_energy(self) -> float | np.ndarray:
+        """norm(delta x)^2, computed on its own: the lines add up to it."""
+        return self.levels[0].fine_energy if self.levels else self.coarsest_energy
+
+    @property
+    def lines(self) -> dict[str, float | np.ndarray]:
+        """What leaves at each level, and the coarsest sheaf's energy: in all the fine energy."""
+        lines = {}
+        for i, (E, loops) in enumerate(zip(self.levels, self.loops, strict=True)):
+            kept = ("retained internal", "retained crossing") if loops else ("retained crossing",)
+            lines.update(
+                {f"level {i}: {name}": value for name, value in E.lines.items() if name not in kept}
+            )
+        return {**lines, "coarsest energy": self.coarsest_energy}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -303,21 +355,18 @@ class Hierarchy:
         levels: list[Any] = []
         seconds = []
         for i, old in enumerate(self.levels):
-            start = time.perf_counter()
+            start, above = time.perf_counter(), levels[-1].sheaf if levels else sheaf
             if isinstance(old, Elimination):
-                levels.append(old.refresh(sheaf))
-                seconds.append(time.perf_counter() - start)
-                continue
-            new_loops = i > 0 and not same_topology(old.fine, levels[-1].sheaf)
-            finest = next((C for C in levels if isinstance(C, Coarsening)), None)
-            with at_level(i):
+                levels.append(old.refresh(above))
+            else:
+                new_loops = i > 0 and not same_topology(old.fine, above)
+                finest = next((C for C in levels if isinstance(C, Coarsening)), None)
                 found = finest.modes.target if finest is not None and finest.modes else None
-                C = refresh_coarsening(
-                    old, levels[-1].sheaf if i else sheaf, new_loops=new_loops, found=found
-                )
-            if C.modes is not None:
-                warn_if_tied(C.modes, stacklevel=3, where=f"level {i}: ")
-            levels.append(C)
+                with at_level(i):
+                    C = refresh_coarsening(old, above, new_loops=new_loops, found=found)
+                if C.modes is not None:
+                    warn_if_tied(C.modes, stacklevel=3, where=f"level {i}: ")
+                levels.append(C)
             seconds.append(time.perf_counter() - start)
         return timed(Hierarchy(sheaf, tuple(levels), self.stopped_because), seconds)
 

@@ -112,8 +112,7 @@ def cluster_count(components: np.ndarray, factor: float) -> int:
     Small ones are a cluster each, so that they take none from those that can be cut.
     """
     rest = components[components > factor]
-    needed = max(math.ceil(rest.sum() / factor), len(rest))
-    return len(components) - len(rest) + needed
+    return len(components) - len(rest) + math.ceil(rest.sum() / factor)
 
 
 def refuse_beside_partitions(options: Mapping[str, object]) -> None:

@@ -28,9 +28,6 @@ from sheafcoarsen.html_report.results import SMOOTHING_STEPS, Findings, findings
 from sheafcoarsen.html_report.summary import elimination_verdict, verdict_of
 from sheafcoarsen.verification import Verification, verify
 
-CLUSTERS = 20
-"""Clusters that have a row of their own."""
-
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d2329; --paper: #ffffff; --rule: #d5dbe1;
   --soft: #5a6672; --head: #f1f4f7; --bad: #b00020;
@@ -169,7 +166,8 @@ def write_report(
     if isinstance(C, Elimination):
         with stage(own, "verification"):
             verdict = verify(C)
-        sentence, call, sections = elimination_verdict(C, verdict), _elimination_call(C), []
+        sentence = elimination_verdict(C, verdict)
+        call = f"sc.eliminate(F, keep=kept, max_neighbors={C.max_neighbors})"
         with stage(own, "pictures"):
             sections = _elimination_sections(C)
     else:
@@ -257,9 +255,9 @@ def _elimination_sections(K: Elimination) -> list[Section]:
 
 def _cluster_table(C: Coarsening) -> str:
     """Return a row for each of the first clusters, eigenvalues of rounding size as 0."""
-    K, rows = C.partition.n_clusters, []
+    K, rows, limit = C.partition.n_clusters, [], 20
     names = range(C.fine.n_vertices) if C.fine.vertex_labels is None else C.fine.vertex_labels
-    for a in range(min(K, CLUSTERS)):
+    for a in range(min(K, limit)):
         members = C.partition.cluster(a)
         kept, after = "", ""
         if C.modes is not None:
@@ -272,7 +270,7 @@ def _cluster_table(C: Coarsening) -> str:
         first += ", …" if len(members) > tables.SHOWN else ""
         rows.append((a, len(members), C.clusters.dims[a], C.ranks[a], kept, after, first))
     head = ("cluster", "vertices", "dim", "modes", "kept eigenvalues", "first discarded", "members")
-    caption = f"The first {CLUSTERS} of {K:,} clusters" if K > CLUSTERS else "The clusters"
+    caption = f"The first {limit} of {K:,} clusters" if limit < K else "The clusters"
     return _wide(tables.table(rows, head=head, caption=caption))
 
 
@@ -307,10 +305,6 @@ def call_of(C: Coarsening) -> str:
         options += [f"{name}={value!r}" for name, value in given.items() if value is not None]
     options += [f"loops={C.loops}", f"compress={C.crossing_rows is None}"]
     return f"sc.coarsen(F, P, {', '.join(options)})"
-
-
-def _elimination_call(K: Elimination) -> str:
-    return f"sc.eliminate(F, keep=kept, max_neighbors={K.max_neighbors})"
 
 
 def _times(given: dict[str, float], own: dict[str, float]) -> list[str]:

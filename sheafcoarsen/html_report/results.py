@@ -17,9 +17,6 @@ QUALITY_BELOW = 100_000
 """Fine dimension up to which eigenvalues are computed, so that a report takes bounded time."""
 
 
-EIGENVALUES = 10
-"""Low eigenvalues that are compared."""
-
 SMOOTHING_STEPS = 50
 """Damped steps that turn a random cochain into the smooth one whose losses are reported."""
 
@@ -67,7 +64,7 @@ def _quality(C: Coarsening) -> tuple[SpectralQuality, Certificate | None] | str:
             f"left out, because dim C^0 = {C.fine.dim_c0:,} is above {QUALITY_BELOW:,} and it "
             f"might take long: spectral_quality(C, k) computes them"
         )
-    k = min(EIGENVALUES, C.sheaf.dim_c0)
+    k = min(10, C.sheaf.dim_c0)
     if k == 0:
         return "the coarse C^0 has dimension 0"
     try:

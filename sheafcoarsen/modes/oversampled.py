@@ -28,14 +28,6 @@ That is where a rule looks at spectra.
 """
 
 
-PILOT_SHARE = 20
-"""One mode in so many goes into the pilot that finds a target."""
-
-
-PILOT_NUMBER = 10
-"""The target is the pilot's positive eigenvalue of this number."""
-
-
 PILOT_DENSE = 600
 """Dimension up to which a pilot is solved as a dense matrix."""
 
@@ -149,7 +141,7 @@ def pilot_target(sheaf: CellularSheaf, P: Partition) -> float:
     """
     local = LocalProblems(sheaf, P, clusters_of(sheaf, P), Internal())
     dims, eps = local.clusters.dims, eps_of(sheaf.dtype)
-    least = -(-dims // PILOT_SHARE)
+    least, number = -(-dims // 20), 10
     # a few more, so that a cut need not split a multiplet, of which rounding would choose a part
     more = max(int(sheaf.vertex_dims.max(initial=0)) - 1, 1)
     modes = local.modes(np.minimum(least + more, dims), singular=False)
@@ -176,17 +168,17 @@ def pilot_target(sheaf: CellularSheaf, P: Partition) -> float:
         return top
     coarse = coarse / top
     level = zero_level(max(int(dims.max()), m), eps, 1.0)
-    count = 2 * PILOT_NUMBER
+    count = 2 * number
     while m > PILOT_DENSE and 3 * count <= m:
         try:
             values = lowest_sparse(coarse, count, eps)[0]
         except np.linalg.LinAlgError:
             break
         values = values[values > level]
-        if len(values) >= PILOT_NUMBER:
-            return float(values[PILOT_NUMBER - 1]) * top
+        if len(values) >= number:
+            return float(values[number - 1]) * top
         count *= 4
     with single_threaded_blas():
         values = np.linalg.eigvalsh(coarse.toarray())
     values = values[values > level]
-    return float(values[:PILOT_NUMBER][-1]) * top if len(values) else top
+    return float(values[:number][-1]) * top if len(values) else top

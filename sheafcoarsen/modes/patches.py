@@ -6,11 +6,9 @@ from sheafcoarsen._kernels import modes as kernels
 from sheafcoarsen._kernels.dense import workspace
 from sheafcoarsen._kernels.partition import neighbours, strengths
 from sheafcoarsen._support import offsets, run_ranges
+from sheafcoarsen.operators import laplacian
 from sheafcoarsen.partition import Clusters
 from sheafcoarsen.sheaf import CellularSheaf
-
-SERIAL_BELOW = 1e5
-"""Vertices and edges below which one thread grows all patches."""
 
 
 class ClusterPatches:
@@ -35,14 +33,13 @@ class ClusterPatches:
             dims=np.empty(K, np.int64),
             low_ptr=offsets(low_counts),
             low_edges=np.argsort(low_end, kind="stable"),
-            diagonal=np.empty(sheaf.dim_c0),
+            diagonal=np.ascontiguousarray(laplacian(sheaf).diagonal().real),
         )
-        kernels.diagonal(f, self.arrays.diagonal)
         links = couplings(sheaf)
         run_ranges(
             lambda lo, hi: kernels.grow_patches(lo, hi, f, clusters, links, rings, self.arrays),
             np.diff(starts) + 1,
-            serial_below=SERIAL_BELOW,
+            serial_below=1e5,
         )
         members, counts, self.dims = self.arrays.members, self.arrays.counts, self.arrays.dims
         reach = np.concatenate([[0], np.cumsum(low_counts[members] if n else low_counts)])

@@ -35,10 +35,6 @@ SERIAL_BELOW = 2e6
 """Sum of N_a^3 below which one thread does all."""
 
 
-NO_SETTINGS = {"rings": None, "target": None, "pilot": False}
-"""Settings of oversampled modes, as the others name them."""
-
-
 class Whole(NamedTuple):
     """What a part of a sheaf must know of the whole to give the bits that the whole would give."""
 
@@ -233,7 +229,7 @@ class LocalProblems:
     def compute(self, singular: bool, out: kernels.ModesOut) -> dict:
         """Fill ``out``; return the settings that the result names."""
         f, c, eps, ranks = self.sheaf.arrays, self.clusters, self.eps, out.blocks.ranks
-        settings = {"singular": singular, **NO_SETTINGS}
+        settings = {"singular": singular, "rings": None, "target": None, "pilot": False}
         if singular:
             rows = self.stack_rows()
             self.run(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
-DARK, GREY, LIGHT = "0.1", "0.6", "0.75"
+DARK, GREY = "0.1", "0.6"
 
 
 def elimination(
@@ -100,7 +100,7 @@ def _places(K: Elimination, pos: Any) -> np.ndarray:
 def _draw_all(ax: Axes, K: Elimination, places: np.ndarray, size: float) -> None:
     """Draw the fine graph."""
     edges = K.fine.edges[K.fine.edges[:, 0] != K.fine.edges[:, 1]]
-    notes = _draw_edges(ax, "edges", places, edges, colors=LIGHT, linewidths=0.8)
+    notes = _draw_edges(ax, "edges", places, edges, colors="0.75", linewidths=0.8)
     loops = K.fine.n_edges - len(edges)
     if loops:
         notes.append(f"{counted(loops, 'loop')} not drawn")

@@ -53,17 +53,16 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax: Axes | None = None) -> Axes
     check_kind("E", E, (EnergyLedger, HierarchyLedger))
     lines = {name: float(np.sum(value)) for name, value in E.lines.items()}
     if isinstance(E, EnergyLedger):  # what is kept first
-        lines = dict(sorted(lines.items(), key=lambda line: _ROLES.index(_role(line[0]))))
+        lines = dict(sorted(lines.items(), key=lambda line: list(_BARS).index(_role(line[0]))))
     fine = float(np.sum(E.fine_energy))
     ax = axes_or_new(ax, 7, 1.2 + 0.4 * (len(lines) + 1))
     names, values = [*lines, "fine energy"], np.array([*lines.values(), fine])
     ends = np.cumsum(values[:-1])
     starts = np.append(ends - values[:-1], 0.0)
     y = np.arange(len(names))
-    for role in _ROLES:
+    for role, (color, hatch, label) in _BARS.items():
         own = np.array([_role(name) == role for name in names])
         if own.any():
-            color, hatch, label = _BARS[role]
             style: dict = {"facecolor": color, "hatch": hatch, "height": 0.62, "label": label}
             style |= {"edgecolor": "black", "linewidth": 0.7}
             ax.barh(y[own], values[own], left=starts[own], **style)
@@ -93,9 +92,6 @@ def _write_values(ax: Axes, right: np.ndarray, values: np.ndarray, fine: float) 
         text = "0, to rounding" if 0 < abs(value) <= rounding else f"{value:.4g}{share}"
         beside: dict = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}
         ax.annotate(text, (end, at), fontsize=8, **beside)
-
-
-_ROLES = ("kept", "lost", "coupling", "total")
 
 
 _BARS = {

@@ -30,14 +30,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-PANELS = 6
-"""Modes that are drawn."""
-
-
-ARROWS = 400
-"""Arrows in a panel."""
-
-
 def modes(
     E: Eigenmodes,
     pos: ArrayLike | Mapping | None = None,
@@ -95,7 +87,7 @@ def modes(
         view = view_from(20.0, -60.0, "z")
         order = np.argsort(view.depth(places), kind="stable")
         places = view.project(places)
-    count = min(len(E.values), PANELS)
+    count = min(len(E.values), 6)
     columns = min(count, 2 if count == 4 else 3)
     rows = -(-count // columns)
     fresh = ax is None
@@ -151,7 +143,8 @@ def _draw_mode(ax: Axes, E: Eigenmodes, i: int, places: np.ndarray, order: np.nd
         arrows = x.reshape(-1, 2) if two else np.stack([x.real, x.imag], axis=1)
         _draw_arrows(ax, places, arrows)
         return "arrows: stalk by stalk" if two else "arrows: real and imaginary parts"
-    values = x if one else np.sqrt(np.bincount(_owners(dims), np.abs(x) ** 2, len(dims)))
+    owner = np.repeat(np.arange(len(dims)), dims)
+    values = x if one else np.sqrt(np.bincount(owner, np.abs(x) ** 2, len(dims)))
     room = square_points(ax) ** 2
     reach = float(np.abs(values).max(initial=0.0)) or 1.0
     cmap, norm = number_colors(np.array([-reach if one else 0.0, reach]))
@@ -170,14 +163,9 @@ def _draw_mode(ax: Axes, E: Eigenmodes, i: int, places: np.ndarray, order: np.nd
     return "red and blue: the two signs" if one else "light: where stalks hold most"
 
 
-def _owners(dims: np.ndarray) -> np.ndarray:
-    """Return the vertex of each coordinate."""
-    return np.repeat(np.arange(len(dims)), dims)
-
-
 def _draw_arrows(ax: Axes, places: np.ndarray, arrows: np.ndarray) -> None:
     """Draw an arrow at each vertex, or at some that are spread out; the longest as a gap is."""
-    some = spread_out(places, ARROWS) if len(places) > ARROWS else np.arange(len(places))
+    some = spread_out(places, 400) if len(places) > 400 else np.arange(len(places))
     longest = float(np.linalg.norm(arrows, axis=1).max(initial=0.0)) or 1.0
     shown = 1.1 * usual_gap(places[some]) * arrows[some] / longest
     style: dict[str, Any] = {"angles": "xy", "scale_units": "xy", "scale": 1.0, "units": "width"}

@@ -28,8 +28,8 @@ from sheafcoarsen.plot.positions import (
     Places,
     computed_places,
     flat_places,
-    given_places,
     surface_places,
+    vertex_places,
 )
 from sheafcoarsen.plot.projection import UpAxis, checked_view, view_from
 
@@ -42,14 +42,6 @@ if TYPE_CHECKING:
 
 NARROW = 5e4
 """Area of a panel, in square points, below which words are put in two lines."""
-
-
-CELLS = 2000
-"""Vertices up to which they have an outline."""
-
-
-MAX_AREA = 500.0
-"""Of a disc in a panel of usual size, 1e5 square points, in square points."""
 
 
 def partition(
@@ -126,7 +118,7 @@ def partition(
     if faces is not None:
         if pos is None:
             raise ValueError("`faces` go with places in space: give `pos` of shape (n, 3)")
-        given = given_places(C, pos)
+        given = vertex_places(C.fine, pos)
         if given.shape[1] != 3:
             raise ValueError(
                 f"`faces` go with places in space: `pos` must have shape (n, 3), got {given.shape}"
@@ -134,7 +126,7 @@ def partition(
         scene = scene_of(given, faces, view, up)
         places = surface_places(C, scene)
     elif pos is not None:
-        places = flat_places(C, given_places(C, pos), seen_from)
+        places = flat_places(C, vertex_places(C.fine, pos), seen_from)
     else:
         places = computed_places(C)
     spread = np.ptp(places.fine, axis=0) if len(places.fine) else np.ones(2)
@@ -185,7 +177,7 @@ def _draw_fine(
             places.fine[places.order],
             np.clip(0.12 * room / max(n, 1), 0.3, 60 * room / 1e5),
             colors[labels[places.order]],
-            0.4 if n <= CELLS else 0,
+            0.4 if n <= 2000 else 0,
         )
     loops = C.fine.n_edges - len(edges)
     if loops:
@@ -247,7 +239,7 @@ def _draw_coarse(
         *_draw_loops(ax, C, places, sizes, area),
     ]
     faces = np.where((C.ranks > 0)[:, None], colors, 1.0)
-    outline = 0.5 if K <= CELLS else 0
+    outline = 0.5 if K <= 2000 else 0
     _draw_discs(ax, places.coarse[shown], sizes[shown], faces[shown], outline)
     handles += [
         _disc_handle(
@@ -368,22 +360,27 @@ def _title(ax: Axes, what: str, counts: str, room: float) -> None:
 
 def disc_area(means: np.ndarray, room: float) -> float:
     """Return an area for the largest disc, in square points, so that most do not overlap."""
+    largest = 500 * room / 1e5
     if len(means) < 2:
-        return MAX_AREA * room / 1e5
+        return largest
     gaps = cKDTree(means).query(means, k=2)[0][:, 1]
     extent = float(np.ptp(means, axis=0).max())
     diameter = 0.5 * np.sqrt(room) * float(np.quantile(gaps, 0.3)) / (extent or 1.0)
     least = np.clip(0.05 * room / len(means), 0.3, 60)
-    return float(np.clip(diameter**2, least, max(MAX_AREA * room / 1e5, 60)))
+    return float(np.clip(diameter**2, least, max(largest, 60)))
 
 
 def draw_lines(ax: Axes, label: str, places: np.ndarray, edges: np.ndarray, **style: Any) -> None:
-    """Draw straight edges as one collection."""
+    """Draw straight edges as one collection, in the plane or in space."""
+    style |= {"label": label, "rasterized": len(edges) > MARKERS}
+    if places.shape[1] == 3:
+        from mpl_toolkits.mplot3d.art3d import Line3DCollection
+
+        ax.add_collection3d(Line3DCollection(places[edges], **style))  # type: ignore[attr-defined]
+        return
     from matplotlib.collections import LineCollection
 
-    ax.add_collection(
-        LineCollection(places[edges], rasterized=len(edges) > MARKERS, label=label, **style)
-    )
+    ax.add_collection(LineCollection(list(places[edges]), **style))
 
 
 def _both_ends(values: np.ndarray) -> list[int]:

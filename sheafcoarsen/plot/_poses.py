@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sheafcoarsen._support import check_matplotlib, counted, whole_number
+from sheafcoarsen.plot._partition import draw_lines
 from sheafcoarsen.plot.axes import (
     DARK,
     LIGHT,
@@ -20,10 +21,6 @@ from sheafcoarsen.synchronization import PoseGraph, Synchronization
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-RED = "#B2182B"
-"""Of outliers, which are dashed as well."""
 
 
 def poses(S: Synchronization | PoseGraph, *, outliers: int = 0, ax: Axes | None = None) -> Axes:
@@ -165,8 +162,10 @@ def _draw_ways(ax: Axes, places: np.ndarray, edges: np.ndarray) -> None:
     proper = edges[edges[:, 0] != edges[:, 1]]
     along = np.abs(proper[:, 0] - proper[:, 1]) == 1
     width = float(np.clip(600 / max(len(proper), 1), 0.5, 1.6))
-    _draw_lines(ax, places, proper[~along], "loop closures", colors=LIGHT, linewidths=0.8 * width)
-    _draw_lines(ax, places, proper[along], "odometry", colors=DARK, linewidths=1.3 * width)
+    ways = (("loop closures", proper[~along], LIGHT, 0.8), ("odometry", proper[along], DARK, 1.3))
+    for label, some, color, factor in ways:
+        if len(some):
+            draw_lines(ax, label, places, some, colors=color, linewidths=factor * width)
 
 
 def _draw_outliers(
@@ -175,20 +174,6 @@ def _draw_outliers(
     if not isinstance(S, Synchronization):
         raise TypeError("`outliers` are ranked by a Synchronization, got a PoseGraph as `S`")
     worst = edges[S.outliers()[:count]]
-    style: dict = {"colors": RED, "linestyles": (0, (3, 2)), "linewidths": 1.0}
-    _draw_lines(ax, places, worst, "worst edges", **style)
-
-
-def _draw_lines(ax: Axes, places: np.ndarray, edges: np.ndarray, label: str, **style: Any) -> None:
-    """Draw straight lines as one collection, in the plane or in space."""
-    if not len(edges):
-        return
-    style |= {"label": label, "rasterized": len(edges) > MARKERS}
-    if places.shape[1] == 3:
-        from mpl_toolkits.mplot3d.art3d import Line3DCollection
-
-        ax.add_collection3d(Line3DCollection(places[edges], **style))  # type: ignore[attr-defined]
-        return
-    from matplotlib.collections import LineCollection
-
-    ax.add_collection(LineCollection(list(places[edges]), **style))
+    style: dict = {"colors": "#B2182B", "linestyles": (0, (3, 2)), "linewidths": 1.0}
+    if len(worst):
+        draw_lines(ax, "worst edges", places, worst, **style)

@@ -9,7 +9,7 @@ import numpy as np
 from sheafcoarsen._support import (
     counted,
     flag,
-    scalar_array,
+    real_array,
     scaled_points,
     surface_arrays,
     whole_number,
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 
 PLAIN = (0.86, 0.87, 0.89)
 """Colour of faces that show no numbers."""
-
-
-ARROW = "#1B1464"
 
 
 class Scene(NamedTuple):
@@ -248,38 +245,20 @@ def scene_of(points: Any, faces: Any, view: Any, up: Any) -> Scene:
 
 def _face_values(value: Any, scene: Scene) -> np.ndarray:
     """Return a number for each face."""
-    values = scalar_array("values", value)
     n, f = len(scene.points), len(scene.faces)
-    if values.dtype.kind == "c":
-        message = f"`values` must be real, got dtype {values.dtype}"
-        raise TypeError(f"{message}: take .real, .imag or numpy.abs of them")
-    if values.shape not in ((n,), (f,)):
-        raise ValueError(
-            f"`values` must be one number for each of {n} vertices, or of {f} faces, got shape "
-            f"{values.shape}"
-        )
-    bad = np.flatnonzero(~np.isfinite(values))
-    if bad.size:
-        raise ValueError(f"`values` must be finite, got {values[bad[0]]} at index {bad[0]}")
-    values = values.astype(np.float64)
+    what = f"be one number for each of {n} vertices, or of {f} faces"
+    values = real_array("values", value, [(n,), (f,)], what).astype(np.float64)
     return values[scene.faces].mean(axis=1) if len(values) == n else values
 
 
 def _vectors(value: Any, scene: Scene, frames: Any, power: int) -> np.ndarray:
     """Return the directions at each vertex as vectors in space, shape (n, power, 3)."""
-    vectors = scalar_array("vectors", value)
     n = len(scene.points)
-    if vectors.dtype.kind == "c":
-        raise TypeError(f"`vectors` must be real, got dtype {vectors.dtype}")
-    if vectors.shape not in ((2 * n,), (n, 2), (n, 3)):
-        raise ValueError(
-            f"`vectors` must be a cochain of shape ({2 * n},), coordinates of shape ({n}, 2) or "
-            f"vectors of shape ({n}, 3), got shape {vectors.shape}"
-        )
-    bad = np.argwhere(~np.isfinite(vectors))
-    if len(bad):
-        v = int(bad[0][0]) // 2 if vectors.ndim == 1 else int(bad[0][0])
-        raise ValueError(f"`vectors` must be finite, but that of vertex {v} is not")
+    what = (
+        f"be a cochain of shape ({2 * n},), coordinates of shape ({n}, 2) or vectors of shape "
+        f"({n}, 3)"
+    )
+    vectors = real_array("vectors", value, [(2 * n,), (n, 2), (n, 3)], what)
     # lengths are of no account, and their squares must not overflow
     vectors = vectors.astype(np.float64) / max(float(np.abs(vectors).max(initial=0)), 1e-300)
     if vectors.shape == (n, 3):
@@ -291,9 +270,7 @@ def _vectors(value: Any, scene: Scene, frames: Any, power: int) -> np.ndarray:
         return vectors[:, None]
     if frames is None:
         frames = tangent_frames(scene.points, scene.faces)
-    T = scalar_array("frames", frames)
-    if T.shape != (n, 3, 2):
-        raise ValueError(f"`frames` must have shape ({n}, 3, 2), got {T.shape}")
+    T = real_array("frames", frames, [(n, 3, 2)], f"have shape ({n}, 3, 2)")
     z = vectors.reshape(n, 2) @ [1, 1j]
     length, angle = np.abs(z), np.angle(z)
     angles = (angle[:, None] + 2 * np.pi * np.arange(power)) / power
@@ -385,7 +362,7 @@ def _draw_arrows(
     lengths = np.linalg.norm(arrows, axis=2, keepdims=True)
     if unit:
         arrows = np.divide(arrows, lengths, out=np.zeros_like(arrows), where=lengths > 0)
-    power = vectors.shape[1]
+    power, color = vectors.shape[1], "#1B1464"
     longest = np.linalg.norm(arrows, axis=2).max(initial=0)
     arrows = arrows * ((0.95 if power == 1 else 0.45) * gap / (longest or 1.0))
     start = np.repeat(scene.points[feet], power, axis=0)
@@ -393,7 +370,7 @@ def _draw_arrows(
     heads: dict = {} if power == 1 else {"headwidth": 0, "headlength": 0, "headaxislength": 0}
     if ax.name == "3d":
         ratio = 0.35 if power == 1 else 0.0
-        style: dict = {"colors": ARROW, "linewidths": 1.0, "zorder": 4}
+        style: dict = {"colors": color, "linewidths": 1.0, "zorder": 4}
         ax.quiver(*start.T, *arrows.T, arrow_length_ratio=ratio, **style)
         return len(feet)
     if power == 1:
@@ -402,7 +379,7 @@ def _draw_arrows(
     ax.quiver(
         *place.T,
         *reach.T,
-        facecolor=ARROW,
+        facecolor=color,
         edgecolor="white",
         linewidth=0.4 if halo else 0.0,
         angles="xy",

@@ -16,10 +16,6 @@ PALETTE = ("#440154", "#FDE725", "#31688E", "#8FD744", "#443A83", "#35B779")
 """Viridis, neighbours in the list of different lightness: it reads in grey, too."""
 
 
-LIGHTNESSES = (0.72, 0.38, 0.55)
-"""Of the further colours, one after the other."""
-
-
 def cluster_colors(pairs: np.ndarray, n: int) -> np.ndarray:
     """Return a colour for each of n clusters, shape (n, 4): never that of a neighbour.
 
@@ -34,9 +30,12 @@ def palette(count: int) -> np.ndarray:
     """Return so many different colours, shape (count, 4); beyond the palette by steps of hue."""
     from matplotlib.colors import to_rgba_array
 
-    golden = (np.sqrt(5) - 1) / 2  # hues at multiples of it are spread evenly, however many
+    lightnesses, golden = (
+        (0.72, 0.38, 0.55),
+        (np.sqrt(5) - 1) / 2,
+    )  # hues at multiples of it are spread evenly, however many
     more = [
-        colorsys.hls_to_rgb((0.02 + i * golden) % 1, LIGHTNESSES[i % len(LIGHTNESSES)], 0.65)
+        colorsys.hls_to_rgb((0.02 + i * golden) % 1, lightnesses[i % len(lightnesses)], 0.65)
         for i in range(count - len(PALETTE))
     ]
     return to_rgba_array([*PALETTE[:count], *more]) if count else np.zeros((0, 4))

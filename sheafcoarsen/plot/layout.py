@@ -8,31 +8,13 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components, dijkstra
 
-PIVOTS = 24
-"""Vertices from which distances are measured; more of them hardly change the picture."""
-
-
-STRESS_BELOW = 600
-"""Component size up to which all distances are used and the stress is minimized."""
-
-
-STRESS_STEPS = 60
-
-
-FLAT, WIDEN = 1.6, 2.0
-"""Ratio of width to height above which a large component is stretched, and at most how much."""
-
-
-DRAWN_PIECES = 20
-"""Components, the largest first, that get a layout of their own; others are circles."""
-
 
 def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
     """Return a place for each vertex, shape (n, 2), always the same.
 
     Neighbours are near each other, and components side by side.
 
-    Components of more than ``STRESS_BELOW`` vertices are laid out by PivotMDS (Brandes and Pich):
+    Components of more than 600 vertices are laid out by PivotMDS (Brandes and Pich):
     the two leading singular vectors of the doubly centred squared distances to a few pivots, at the
     cost of one breadth-first search per pivot; flat ones are stretched a little, since a panel has
     room for it. Smaller ones start there, with every vertex a pivot,
@@ -47,7 +29,7 @@ def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
     members = np.argsort(piece, kind="stable")
     starts = np.concatenate([[0], np.cumsum(sizes)])
     pos = _circles(piece, sizes, members, starts)
-    for c in np.argsort(-sizes, kind="stable")[:DRAWN_PIECES].tolist():
+    for c in np.argsort(-sizes, kind="stable")[:20].tolist():  # others stay circles
         if sizes[c] > 2:
             own = members[starts[c] : starts[c + 1]]
             pos[own] = _fitted(
@@ -92,7 +74,7 @@ def _fitted(pos: np.ndarray, side: float) -> np.ndarray:
 def _connected_layout(graph: nx.Graph) -> np.ndarray:
     """Return places for the vertices of a connected graph."""
     n = graph.shape[0]
-    small = n <= STRESS_BELOW
+    small = n <= 600
     distances = dijkstra(graph, unweighted=True) if small else _distances_to_pivots(graph)
     centred = np.ascontiguousarray(distances.T) ** 2
     centred += centred.mean() - centred.mean(axis=0) - centred.mean(axis=1)[:, None]
@@ -104,7 +86,8 @@ def _connected_layout(graph: nx.Graph) -> np.ndarray:
     if small:
         return _least_stress(pos, distances)
     width, height = np.ptp(pos, axis=0)
-    pos[:, 1] *= np.clip(width / (FLAT * max(height, 1e-300)), 1.0, WIDEN)
+    # stretched where flatter than 1.6, at most twofold
+    pos[:, 1] *= np.clip(width / (1.6 * max(height, 1e-300)), 1.0, 2.0)
     return pos
 
 
@@ -113,7 +96,7 @@ def _distances_to_pivots(graph: nx.Graph) -> np.ndarray:
     start = int(dijkstra(graph, unweighted=True, indices=0).argmax())
     rows = [dijkstra(graph, unweighted=True, indices=start)]
     nearest = rows[0]
-    while len(rows) < PIVOTS:
+    while len(rows) < 24:
         rows.append(dijkstra(graph, unweighted=True, indices=int(nearest.argmax())))
         nearest = np.minimum(nearest, rows[-1])
     return np.array(rows)
@@ -129,7 +112,7 @@ def _least_stress(pos: np.ndarray, distances: np.ndarray) -> np.ndarray:
     scale = (distances * weights).sum() / max(float((_lengths(pos) * weights).sum()), 1e-300)
     # places that coincide, as of leaves of one star, must come apart
     pos = scale * pos + 1e-3 * np.random.default_rng(0).standard_normal(pos.shape)
-    for _ in range(STRESS_STEPS):
+    for _ in range(60):
         lengths = _lengths(pos)
         pull = np.divide(
             weights * distances, lengths, out=np.zeros_like(lengths), where=lengths > 0

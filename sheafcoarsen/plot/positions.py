@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial import cKDTree
 
-from sheafcoarsen._support import scalar_array
+from sheafcoarsen._support import real_array
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.plot._surface import Scene
 from sheafcoarsen.plot.axes import MARKERS
@@ -19,18 +19,6 @@ from sheafcoarsen.sheaf import CellularSheaf
 
 LINES = 50_000
 """Edges up to which they are drawn."""
-
-
-HUB = 10
-"""Times the mean degree from which on the largest one makes a graph scale-free."""
-
-
-LINKS = 3
-"""Links of a cluster, the strongest, by which it finds its place among others."""
-
-
-CROWD = 12
-"""Neighbours of a disc, on average, from which on all move apart before any is pushed."""
 
 
 class Places(NamedTuple):
@@ -45,11 +33,6 @@ class Places(NamedTuple):
     how: str  # where the places come from
 
 
-def given_places(C: Coarsening, pos: Any) -> np.ndarray:
-    """Return the given places of the fine vertices as an array, shape (n, 2) or (n, 3)."""
-    return vertex_places(C.fine, pos)
-
-
 def vertex_places(F: CellularSheaf, pos: Any) -> np.ndarray:
     """Return the given places as an array, shape (n, 2) or (n, 3)."""
     n = F.n_vertices
@@ -61,16 +44,8 @@ def vertex_places(F: CellularSheaf, pos: Any) -> np.ndarray:
         pos = [pos[name] for name in names]
         if n == 0:
             return np.zeros((0, 2))
-    places = scalar_array("pos", pos)
-    if places.shape not in ((n, 2), (n, 3)) or places.dtype.kind == "c":
-        raise ValueError(
-            f"`pos` must hold two or three real coordinates for each of {n} vertices, "
-            f"got shape {places.shape}"
-        )
-    bad = np.flatnonzero(~np.isfinite(places).all(axis=1))
-    if bad.size:
-        raise ValueError(f"`pos` must be finite, got {places[bad[0]]} for vertex {bad[0]}")
-    return places.astype(np.float64)
+    what = f"hold two or three real coordinates for each of {n} vertices"
+    return real_array("pos", pos, [(n, 2), (n, 3)], what).astype(np.float64)
 
 
 def flat_places(C: Coarsening, pos: np.ndarray, view: View) -> Places:
@@ -137,7 +112,7 @@ def _is_hairball(C: Coarsening) -> bool:
         return True
     degrees = np.bincount(edges.ravel(), minlength=1)
     n = C.fine.n_vertices
-    return n > MARKERS and degrees.max() > HUB * 2 * len(edges) / n
+    return n > MARKERS and degrees.max() > 10 * 2 * len(edges) / n
 
 
 def _quotient_places(C: Coarsening) -> Places:
@@ -171,7 +146,7 @@ def _strongest(pairs: np.ndarray, strength: np.ndarray, n: int) -> np.ndarray:
     relative = strength / np.sqrt(total[pairs[:, 0]] * total[pairs[:, 1]])
     order = np.lexsort((-relative[both], ends))
     place = np.arange(len(ends)) - np.searchsorted(ends[order], ends[order])
-    kept[both[order[place < LINKS]]] = True
+    kept[both[order[place < 3]]] = True  # three links of each cluster
     narrow = tuple(pairs.T.astype(np.int32))  # scipy 1.14 knows no other indices here
     tree = minimum_spanning_tree(csr_array((2 - relative, narrow), shape=(n, n))).tocoo()
     kept[np.searchsorted(pairs @ [n, 1], tree.row.astype(np.int64) * n + tree.col)] = True
@@ -188,7 +163,7 @@ def _apart(centres: np.ndarray, radii: np.ndarray, pairs: np.ndarray) -> np.ndar
     reach = 2.3 * float(np.quantile(radii, 0.98)) if len(radii) else 0.0
     for _ in range(200 if len(radii) <= 2000 else 40):
         tree = cKDTree(centres)
-        if tree.count_neighbors(tree, reach) > CROWD * max(len(radii), 100):
+        if tree.count_neighbors(tree, reach) > 12 * max(len(radii), 100):
             centres = 1.5 * centres
             continue
         near = tree.query_pairs(reach, output_type="ndarray")

@@ -13,7 +13,7 @@ from sheafcoarsen._support import (
     eps_of,
     offsets,
     ranges,
-    scalar_array,
+    real_array,
     tables,
     zero_level,
 )
@@ -21,9 +21,6 @@ from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.operators import laplacian
 from sheafcoarsen.quality.smallest_singular_values import EPS
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf, unit_sheaf
-
-POWER_STEPS = 60
-"""Steps that tighten the bound of norm(delta_X); it holds after each of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,13 +100,7 @@ class Certificate:
         >>> bool(lower <= 2 - 2**0.5 <= upper)  # the fine one
         True
         """
-        values = scalar_array("nu", nu)
-        if values.dtype.kind == "c":
-            raise TypeError(
-                f"`nu` must be real, got dtype {values.dtype}: eigvalsh gives real eigenvalues"
-            )
-        if not np.isfinite(values).all():
-            raise ValueError(f"`nu` must be finite, got {values[~np.isfinite(values)].flat[0]}")
+        values = real_array("nu", nu, None, "")
         if (values < -self.rounding).any():
             raise ValueError(
                 f"`nu` must hold eigenvalues of a semidefinite matrix, got {values.min():.6g}: "
@@ -200,7 +191,7 @@ def _crossing_norm(C: Coarsening) -> float:
     N = _block_norms(X)
     y = np.ones(N.shape[0])
     square = np.inf
-    for _ in range(POWER_STEPS):
+    for _ in range(60):
         z = N @ y
         square = min(square, float((z / y).max()))
         y = z / z.max() + y  # positive: of its largest entry at least 2^-60 in the end

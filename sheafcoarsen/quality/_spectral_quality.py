@@ -29,12 +29,6 @@ from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
 from sheafcoarsen.solve import Eigenmodes
 
-SHOWN = 10
-"""Eigenvalues that a notebook shows."""
-
-SAME = 1e-5
-"""Residual over norm(L), beyond which a pair was not meant to be one of L."""
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SpectralQuality(ReadOnly):
@@ -101,9 +95,9 @@ class SpectralQuality(ReadOnly):
         columns = (self.fine, self.coarse, self.relative_errors, self.angles)
         rows: list[tuple] = [
             (self.kernel_fine + 1 + i, *row)  # counted with the zeros, as pictures and pages do
-            for i, row in enumerate(zip(*(c[:SHOWN].tolist() for c in columns), strict=True))
+            for i, row in enumerate(zip(*(c[:10].tolist() for c in columns), strict=True))
         ]
-        if len(self.fine) > SHOWN:
+        if len(self.fine) > 10:
             rows.append(("…", f"{len(self.fine):,} in all", "", "", ""))
         head = ("i-th eigenvalue", "fine", "coarse", "relative error", "principal angle")
         rest = [
@@ -276,8 +270,8 @@ def _reused(
     L = scipy.sparse.csr_array(delta.conj().T @ delta)
     errors = np.linalg.norm(L @ U - U * scaled, axis=0)
     bound = inf_norm(L)
-    bad = np.flatnonzero(errors > SAME * bound * np.maximum(np.linalg.norm(U, axis=0), 1))
-    if bad.size or abs(U.conj().T @ U - np.eye(U.shape[1])).max(initial=0.0) > SAME:
+    bad = np.flatnonzero(errors > 1e-5 * bound * np.maximum(np.linalg.norm(U, axis=0), 1))
+    if bad.size or abs(U.conj().T @ U - np.eye(U.shape[1])).max(initial=0.0) > 1e-5:
         where = f"pair {bad[0]} is none of it" if bad.size else "its vectors are not orthonormal"
         raise ValueError(
             f"`fine` must be eigenmodes of C.fine, without mass, but {where}: "

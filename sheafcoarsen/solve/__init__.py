@@ -41,10 +41,10 @@ Modules, lowest layer first:
     eigenpairs: projections; LOBPCG; the pair (L, M); the three methods; plane rotations as
     complex numbers; the public function.
 ``_diffuse``
-    the flow exp(-t L), and one step of a sheaf network with given weights.
+    the flow exp(-t L).
 """
 
-from sheafcoarsen.solve._diffuse import diffuse, diffusion_step
+from sheafcoarsen.solve._diffuse import diffuse
 from sheafcoarsen.solve._eigenmodes import Eigenmodes, eigenmodes
 from sheafcoarsen.solve._harmonic_extension import harmonic_extension
 from sheafcoarsen.solve._least_squares import LeastSquares, least_squares
@@ -66,7 +66,6 @@ __all__ = [
     "Solver",
     "complex_line",
     "diffuse",
-    "diffusion_step",
     "eigenmodes",
     "grounded",
     "harmonic_extension",

@@ -1,6 +1,6 @@
-"""Sheaf diffusion: the flow exp(-t L), and one step of a sheaf network with given weights."""
+"""Sheaf diffusion, the flow exp(-t L)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,8 +8,8 @@ import numpy.typing as npt
 import scipy.sparse
 import scipy.special
 
-from sheafcoarsen._support import cochain, eps_of, real_number, scalar_array, vertex_mask
-from sheafcoarsen.operators import as_columns, coboundary, laplacian, laplacian_operator, normalized
+from sheafcoarsen._support import cochain, eps_of, real_number, vertex_mask
+from sheafcoarsen.operators import as_columns, coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
 
 LONGEST = 1e6
@@ -191,134 +191,3 @@ def _coefficients(tau: float, eps: float) -> np.ndarray:
     c[1:] *= 2
     c = c[np.cumsum(c[::-1])[::-1] > eps]
     return c / c.sum()
-
-
-def diffusion_step(
-    sheaf: CellularSheaf,
-    X: npt.ArrayLike,
-    W1: npt.ArrayLike,
-    W2: npt.ArrayLike,
-    activation: Callable[[np.ndarray], np.ndarray] = np.tanh,
-) -> np.ndarray:
-    """Return X - activation(Delta (I (x) W1) X W2), a discrete step of neural sheaf diffusion.
-
-    That is ``eq:nsd-layer`` and ``eq:app-discrete-nsd``, for given maps and weights; on the
-    constant sheaf, with W1, W2 and the activation identities, ``eq:app-euler-graph-diffusion``.
-    Delta is the normalized sheaf Laplacian, as in the paper: the step normalizes the sheaf itself,
-    with the pseudo-inverse where a diagonal block is singular. A sheaf that is normalized already
-    stays as it is.
-
-    Parameters
-    ----------
-    sheaf : CellularSheaf
-        All vertex stalks of one dimension d.
-    X : array_like, shape (N d, f)
-        Lifted features: one row per stalk coordinate, one column per channel
-        (``eq:nsd-feature-matrix``).
-    W1 : array_like, shape (d, d)
-        Acts on the stalks.
-    W2 : array_like, shape (f, f)
-        Acts on the channels.
-    activation : callable
-        Array to array of the same shape, such as ``np.tanh``.
-
-    Returns
-    -------
-    ndarray, shape (N d, f)
-        In the common scalar type of all four.
-
-    Raises
-    ------
-    ValueError, TypeError
-        Weights of other shapes, an activation that changes the shape, or results that overflow.
-
-    Warns
-    -----
-    SingularDegreeWarning
-        Where a diagonal block of L is singular, as in :func:`normalize`.
-
-    Notes
-    -----
-    With another operator the step is a line: ``X - np.tanh(sc.laplacian_operator(F) @ Y)``, where
-    ``Y = (W1 @ X.reshape(N, d, f)).reshape(N * d, f) @ W2``; without the normalization, or with
-    ``sc.normalize(F, "augment")`` for F.
-
-    Examples
-    --------
-    One round of a sheaf network, whose maps come from elsewhere, here from a fixed function of the
-    features; then pooling:
-
-    >>> import networkx as nx
-    >>> import numpy as np
-    >>> import sheafcoarsen as sc
-    >>> graph, d, h = nx.cycle_graph(8), 2, 3
-    >>> rng = np.random.default_rng(0)
-    >>> X, weights = rng.standard_normal((8, d * h)), rng.standard_normal((2 * d * h, d * d))
-    >>> W1, W2 = rng.standard_normal((d, d)), rng.standard_normal((h, h))
-    >>> def maps(x_u, x_v):
-    ...     return np.tanh(np.hstack([x_u, x_v]) @ weights).reshape(-1, d, d)
-    >>> F = sc.CellularSheaf.constant(graph, d)  # the graph and its stalks
-    >>> u, v = F.edges.T
-    >>> # learned maps (eq:learned-restriction-maps)
-    >>> F = F.with_maps(maps(X[u], X[v]), maps(X[v], X[u]))
-    >>> Y = sc.diffusion_step(F, X.reshape(-1, h), W1, W2)
-    >>> out = sc.HiSP(n_modes=4, n_clusters=2)(F, Y)
-    >>> out.x.shape, sc.readout(out.x, "mean").shape
-    ((2, 12), (12,))
-    """
-    check_sheaf(sheaf)
-    dims = sheaf.vertex_dims
-    if (dims != dims[:1]).any():
-        v = int(np.flatnonzero(dims != dims[0])[0])
-        raise ValueError(
-            f"`sheaf` must have vertex stalks of one dimension, on which `W1` acts; vertex {v} "
-            f"has dimension {dims[v]}, "
-            f"vertex 0 has {dims[0]}: write the step with one matrix per dimension and "
-            "laplacian_operator(normalize(sheaf))"
-        )
-    X = cochain(sheaf, X, "X")
-    if X.ndim != 2:
-        raise ValueError(
-            f"`X` must have shape (N d, f), got {X.shape}: X[:, None] makes a single channel"
-        )
-    n, f = sheaf.n_vertices, X.shape[1]
-    d = int(dims[0]) if n else len(np.atleast_1d(scalar_array("W1", W1)))
-    W1, W2 = (
-        _weights("W1", W1, d, "the dimension of the stalks"),
-        _weights("W2", W2, f, "the number of channels"),
-    )
-    if not callable(activation):
-        raise TypeError(
-            f"`activation` must be a function of arrays, such as numpy.tanh, got {activation!r}"
-        )
-    Delta = laplacian_operator(normalized(sheaf, stacklevel=3))
-    with np.errstate(over="ignore", invalid="ignore"):
-        Y = Delta @ ((W1 @ X.reshape(n, d, f)).reshape(n * d, f) @ W2)
-    _all_finite("Delta (I (x) W1) X W2", Y, "rescale the weights or X")
-    change = scalar_array("activation(...)", activation(Y))
-    if change.shape != Y.shape:
-        raise ValueError(
-            f"`activation` must keep the shape of its argument, {Y.shape}, got {change.shape}"
-        )
-    _all_finite("activation(...)", change, "it must be finite wherever its argument is")
-    with np.errstate(over="ignore"):
-        result = X - change
-    _all_finite("X - activation(...)", result, "rescale X or the weights")
-    return result
-
-
-def _weights(name: str, value: Any, size: int, what: str) -> np.ndarray:
-    array = scalar_array(name, value)
-    if array.shape != (size, size):
-        raise ValueError(
-            f"`{name}` must have shape ({size}, {size}), {what} twice, got {array.shape}"
-        )
-    _all_finite(f"`{name}`", array, "check where the weights come from")
-    return array
-
-
-def _all_finite(what: str, array: np.ndarray, remedy: str) -> None:
-    bad = np.argwhere(~np.isfinite(array))
-    if bad.size:
-        where = tuple(bad[0].tolist())
-        raise ValueError(f"{what} must be finite, got {array[where]} at {where}: {remedy}")

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from sheafcoarsen._support import RESIDUAL_LIMIT, single_threaded_blas, whole_number
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.elimination import Elimination
@@ -56,7 +54,6 @@ def verify(C: Coarsening | Elimination, seed: int = 0) -> Verification:
         with single_threaded_blas():
             return _judged(SCHUR, SchurEvidence(C, seed))
     check_coarsening(C)
-    _check_shapes(C)
     # small dense blocks: more threads would only wait for each other
     with single_threaded_blas():
         evidence = Evidence(C, seed)
@@ -79,24 +76,3 @@ def _judged(statements: Sequence[tuple[str, str, Callable]], evidence: object) -
                 Check(name, label, worst.ratio, RESIDUAL_LIMIT, passed, None, how, *sides)
             )
     return Verification(tuple(checks))
-
-
-def _check_shapes(C: Coarsening) -> None:
-    """Refuse parts that do not fit together, more clearly than sparse products would."""
-    K = C.partition.n_clusters
-    if C.partition.n_vertices != C.fine.n_vertices or C.sheaf.n_vertices != K:
-        raise ValueError(
-            f"`C` does not fit together: a sheaf of {C.fine.n_vertices} vertices, a partition of "
-            f"{C.partition.n_vertices} into {K} clusters, a coarse sheaf of {C.sheaf.n_vertices} "
-            "vertices"
-        )
-    if C.prolongation.shape != (C.fine.dim_c0, C.sheaf.dim_c0):
-        raise ValueError(
-            f"`C` does not fit together: R has shape {C.prolongation.shape}, C^0 has dimensions "
-            f"{C.fine.dim_c0} and {C.sheaf.dim_c0}"
-        )
-    if C.modes is not None and not np.array_equal(C.modes.ranks, C.sheaf.vertex_dims):
-        raise ValueError(
-            "`C` does not fit together: the ranks of its modes are not the dimensions of the "
-            "coarse stalks"
-        )

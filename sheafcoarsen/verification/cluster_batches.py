@@ -5,10 +5,11 @@ ends, and the coarse edges that touch its clusters. Rows and columns of L and of
 to the clusters of the piece are whole there; they come first.
 """
 
+import contextlib
 import itertools
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -22,24 +23,12 @@ PIECE = 60_000
 """Coordinates of C^0 and C^1 in a piece, enough that calls cost little beside products."""
 
 
-Value = TypeVar("Value")
+class FoundOnce(cached_property):
+    """A cached property without the lock that threads with a piece each share in Python 3.11."""
 
-
-class FoundOnce(Generic[Value]):
-    """A property that is found once for each object.
-
-    ``functools.cached_property`` has one lock for all objects in Python 3.11, at which threads
-    with a piece each would wait for one another.
-    """
-
-    def __init__(self, find: Callable[[Any], Value]) -> None:
-        self.find, self.__doc__ = find, find.__doc__
-
-    def __get__(self, piece: Any, owner: type | None = None) -> Value:
-        if piece is None:
-            raise AttributeError(f"{self.find.__name__} belongs to an object, not to its class")
-        value = piece.__dict__[self.find.__name__] = self.find(piece)
-        return value
+    def __init__(self, find: Callable) -> None:
+        super().__init__(find)
+        self.lock = contextlib.nullcontext()
 
 
 class EdgeIndex:

@@ -14,9 +14,6 @@ from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
 from sheafcoarsen.verification.cluster_batches import Piece, part_of
 from sheafcoarsen.verification.relative_residual import NOTHING, Judged, judged, scaled_norms
 
-BATCH = 2_000_000
-"""Entries of the dense blocks that are solved at a time."""
-
 
 def dense_blocks(
     matrix: scipy.sparse.csr_array, starts: np.ndarray, which: np.ndarray, size: int
@@ -46,7 +43,7 @@ def worst_eigenvalue(
     starts, worst = offsets(sizes), NOTHING
     for size in np.unique(sizes[checked]).tolist():  # one batch per size of cluster
         members = checked[sizes[checked] == size]
-        for part in np.array_split(members, -(-len(members) * size**2 // BATCH)):
+        for part in np.array_split(members, -(-len(members) * size**2 // 2_000_000)):
             exact = np.linalg.eigvalsh(dense_blocks(operator, starts, part, size)).clip(min=0)
             clusters = part + piece.lo
             ranks = modes.ranks[clusters]
@@ -92,8 +89,7 @@ def worst_response(C: Coarsening, sample: np.ndarray, eps: float) -> Judged:
         M = full = np.concatenate([X[outer], target * np.linalg.solve(A, X)])
         scores = modes.eigenvalues(a).astype(np.float64) / unit / unit
         K, V = U[:, scores == 0], U[:, scores > 0]
-        for _ in range(2):  # what is left may be far smaller
-            M = M - (M @ K) @ K.conj().T
+        M = M - (M @ K) @ K.conj().T
         found = np.sum(np.abs(M @ V) ** 2, axis=0)
         claimed = scores[scores > 0] ** -2
         following = float(modes.next_eigenvalues[a]) / unit / unit

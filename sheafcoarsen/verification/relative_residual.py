@@ -7,20 +7,10 @@ import scipy.sparse
 
 from sheafcoarsen._support import residual_ratio
 
-NARROW = 1e150
-"""Moduli whose largest and smallest are nearer than this need no scales of their own."""
-
 
 def scaled_norms(moduli: np.ndarray, which: np.ndarray, count: int) -> np.ndarray:
     """Return the norm of each group of entries, scaled against over- and underflow."""
     moduli = moduli.astype(np.float64, copy=False)
-    top = moduli.max(initial=0.0)
-    low = moduli.min(initial=np.inf)
-    if low == 0:
-        low = moduli.min(where=moduli > 0, initial=np.inf)
-    if top / NARROW < low:  # one scale serves all
-        top = top or 1.0
-        return top * np.sqrt(np.bincount(which, (moduli / top) ** 2, minlength=count))
     largest = np.zeros(count)
     np.maximum.at(largest, which, moduli)
     scale = np.where(largest > 0, largest, 1.0)
@@ -87,9 +77,3 @@ def judged(error: Any, n: Any, eps: float, *norms: Any) -> Judged:
             rounding = rounding * np.asarray(size, dtype=np.float64)
     error, rounding = (np.broadcast_to(side, ratios.shape)[at] for side in (error, rounding))
     return Judged(float(ratios[at]), float(error), float(rounding))
-
-
-def worst(ratios: Any) -> float:
-    """Return the largest ratio; NaN counts as infinite."""
-    ratios = np.asarray(ratios, dtype=np.float64)
-    return float(np.where(np.isnan(ratios), np.inf, ratios).max(initial=0.0))

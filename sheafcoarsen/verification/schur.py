@@ -20,9 +20,6 @@ from sheafcoarsen.verification.relative_residual import WRONG, Judged, judged, n
 DENSE = 1000
 """Dimension up to which kernels are compared, by dense decompositions."""
 
-PROBES = 3
-"""Random right sides and values on kept vertices."""
-
 Outcome = tuple[Judged, str] | str
 """The worst error and how it was found, or the reason why the statement does not apply."""
 
@@ -114,9 +111,7 @@ def _solutions(e: SchurEvidence) -> Outcome:
     F, K = e.K.fine, e.K
     if K.growth**2 * eps_of(np.float64) > 1:
         return f"right sides, and rounding, grow by {K.growth:.1g} on their way (`growth`)"
-    y, z = (
-        e.rng.standard_normal((size, PROBES)).astype(F.dtype) for size in (F.dim_c0, K.sheaf.dim_c0)
-    )
+    y, z = (e.rng.standard_normal((size, 3)).astype(F.dtype) for size in (F.dim_c0, K.sheaf.dim_c0))
     b = (e.L @ y).astype(F.dtype)
     # K speaks of L, e.L is in units of its own
     x = K.extend(z) + K.extend(0 * z, b) * e.unit * e.unit

@@ -18,7 +18,7 @@ MODULES = sorted(ROOT.rglob("*.py"))
 FOLDERS = sorted(path.parent for path in MODULES if path.name == "__init__.py")
 PACKAGES = [folder for folder in FOLDERS if folder not in (ROOT, ROOT / "_kernels")]
 MOST_LINES = 500
-MOST_ENTRIES = 24
+MOST_ENTRIES = 25
 MOST_LAYERS = 14
 
 

@@ -34,7 +34,6 @@ from sheafcoarsen._kernels.modes.patches import (
     Neighbours,
     Patches,
     PatchIndex,
-    diagonal,
     grow_patches,
 )
 
@@ -53,7 +52,6 @@ __all__ = [
     "assemble",
     "block_indices",
     "cluster_unit",
-    "diagonal",
     "grow_patches",
     "has_block_indices",
     "kernel_dims",

@@ -43,27 +43,6 @@ class PatchIndex(NamedTuple):
     half_ptr: np.ndarray  # (2,)
 
 
-@kernel
-def diagonal(f, out):
-    """Write diag(L)."""
-    out[:] = 0
-    for e in range(f.edges.shape[0]):
-        u, v = f.edges[e, 0], f.edges[e, 1]
-        du, dv = f.vertex_dims[u], f.vertex_dims[v]
-        for q in range(f.edge_dims[e]):
-            tail, head = f.tail_offsets[e] + q * du, f.head_offsets[e] + q * dv
-            if u == v:
-                for i in range(du):
-                    out[f.vertex_offsets[u] + i] += (
-                        float(abs(f.tail_data[tail + i] - f.head_data[head + i])) ** 2
-                    )
-                continue
-            for i in range(du):
-                out[f.vertex_offsets[u] + i] += float(abs(f.tail_data[tail + i])) ** 2
-            for i in range(dv):
-                out[f.vertex_offsets[v] + i] += float(abs(f.head_data[head + i])) ** 2
-
-
 @subkernel
 def coarse_number(size):
     """Round to 20 bits, so that equal strengths remain equal where rounding told them apart."""

@@ -19,6 +19,15 @@ from tests.unit.coarsening.test_realization import (
 )
 
 
+def test_a_loop_has_at_most_as_many_rows_as_its_cluster_has_dimensions():
+    """Of 200 columns on a cluster of dimension 4, all but 4 directions have no energy."""
+    F = CellularSheaf.random([[0, 1], [1, 2]], 2, 3, seed=0)
+    block = np.random.default_rng(0).standard_normal((4, 200))
+    C = sc.coarsen(F, Partition([0, 0, 1]), basis=[block, np.eye(2)])
+    assert C.sheaf.edges.tolist() == [[0, 1], [0, 0]]
+    assert C.sheaf.edge_dims[1] == 3  # rows of the internal edge
+
+
 @given(coarsenings())
 def test_loops_hold_half_a_factor_of_the_retained_energy_at_either_end(C):
     F, P, bases_ = C.fine, C.partition, blocks_of(C)

@@ -100,6 +100,17 @@ def test_rounding_is_n_eps_of_the_shortest_column(dtype, compress):
             assert sc.verify(C).passed
 
 
+def test_rows_are_judged_by_the_norm_of_a_fine_row_not_by_its_largest_entry():
+    """A row of 16 ones: 16 eps times its norm is 64 eps, times an entry 16 eps."""
+    eps = np.finfo(float).eps
+    F = CellularSheaf([[0, 1]] * 2, [np.ones((1, 16))] * 2, [np.eye(1)] * 2)
+    for factor, zero in ((32, True), (80, False)):
+        column = np.zeros((16, 1))
+        column[:2, 0] = 1, factor * eps - 1
+        C = sc.coarsen(F, Partition([0, 1]), basis=[column, np.eye(1)])
+        assert C.sheaf.tail_data.any() != zero
+
+
 @pytest.mark.parametrize("scale", [1e-30, 1e30])
 def test_a_basis_of_any_norm(scale):
     F = hidden_section(5, 1e-2, float)

@@ -178,6 +178,7 @@ def test_a_coarse_sheaf_with_tiny_maps_is_not_refused(tmp_path):
             "`crossing_rows` must be the rows of the fine edges that cross",
         ),
         ({"restored_loops": [1, 0]}, "`restored_loops` must lie in 0 .. 1 and ascend"),
+        ({"restored_loops": [1, 1]}, "`restored_loops` must lie in 0 .. 1 and ascend"),
         ({"loops": None}, "has no array 'loops'"),
         (
             {"sheaf__edges": lambda a: a[:, ::-1]},

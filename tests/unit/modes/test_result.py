@@ -14,6 +14,13 @@ from tests.support.helpers import (
 )
 
 
+def test_oversampled_modes_that_leave_sections_out_are_not_said_to_hold_them():
+    """A warning, which is an error here, would say that there is no local section."""
+    F, P = CellularSheaf.constant(nx.path_graph(6)), Partition([0, 0, 0, 1, 1, 1])
+    none = sc.local_modes(F, P, 0, "oversampled")
+    assert sc.coarsen(F, P, none).sheaf.dim_c0 == 0
+
+
 def test_the_result_cannot_be_changed_but_replaced():
     F, P = CellularSheaf.random(nx.path_graph(6), 2, 3, seed=3), Partition([0, 0, 0, 1, 1, 1])
     M = sc.local_modes(F, P, 2)

@@ -53,6 +53,9 @@ def test_the_waterfall_ends_at_the_fine_energy(operator, columns, scale, C, ax):
 def test_kept_lines_come_first(C, ax):
     plot.ledger(sc.energy_ledger(C, cochain(C)), ax=ax)
     names = [label.get_text() for label in ax.get_yticklabels()]
+    said = dict(zip(names, [text.get_text() for text in ax.texts], strict=True))
+    assert said["internal coupling"] == "0, to rounding"
+    assert said["fine energy"].endswith("(100.00 %)")
     assert names[:2] == ["retained internal", "retained crossing"]
     assert names[-1] == "fine energy"
     low, high = ax.get_xlim()

@@ -98,7 +98,7 @@ def test_positions_by_name(ax):
         (np.zeros((34, 4)), r"got shape \(34, 4\)"),
         (
             np.where(np.arange(68).reshape(34, 2) == 9, np.nan, 0),
-            "`pos` must be finite, got .* for vertex 4",
+            r"`pos` must be finite, got nan at index \(4, 1\)",
         ),
     ],
 )

@@ -1,5 +1,4 @@
 import re
-import warnings
 
 import networkx as nx
 import numpy as np
@@ -15,7 +14,6 @@ from sheafcoarsen.solve import _diffuse
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, size
 from tests.support.strategies import DTYPES, cochains, known_sections, sheaves
-from tests.unit.operators.test_normalize import clearly_singular
 
 PATH = CellularSheaf.random(nx.path_graph(4), 2, 2, seed=1)
 X = np.arange(16.0).reshape(8, 2)
@@ -267,6 +265,12 @@ def test_without_maps_or_energy_nothing_flows():
         assert not np.shares_memory(x, y)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_scalar_type_is_the_common_one(dtype):
+    F = CellularSheaf.random(nx.path_graph(3), 2, 2, seed=0, dtype=np.float32)
+    assert sc.diffuse(F, np.ones(6, dtype), 1.0).dtype == np.result_type(np.float32, dtype)
+
+
 def test_the_limit_of_time():
     F = CellularSheaf.constant(nx.complete_graph(5))  # norm(L, inf) = 8
     np.testing.assert_allclose(sc.diffuse(F, np.arange(5.0), 0.999e6 / 8), 2, rtol=1e-12)
@@ -314,167 +318,6 @@ def test_coefficients_are_positive_sum_to_one_and_need_no_more_terms_than_they_m
 def test_flows_that_do_not_fit_are_refused(arguments, error, message):
     with pytest.raises(error, match=re.escape(message)):
         sc.diffuse(*arguments)
-
-
-# ---------------------------------------------------------------- one step
-
-
-def relu(y):
-    return np.maximum(y, 0)
-
-
-def identity(y):
-    return y
-
-
-def quietly(*arguments):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", sc.SingularDegreeWarning)
-        return sc.diffusion_step(*arguments)
-
-
-@given(
-    sheaves(uniform=True),
-    st.sampled_from([identity, relu, np.tanh]),
-    st.integers(0, 3),
-    st.integers(0, 99),
-)
-def test_a_step_is_that_of_the_definition(F, activation, f, seed):
-    clearly_singular(F)
-    if F.dtype.kind == "c":
-        activation = identity  # the others have no order or poles
-    rng = np.random.default_rng(seed)
-    d = int(F.vertex_dims[0]) if F.n_vertices else 2
-    x, W1, W2 = (
-        rng.standard_normal(shape).astype(F.dtype)
-        for shape in ((F.n_vertices * d, f), (d, d), (f, f))
-    )
-    y = quietly(F, x, W1, W2, activation)
-    assert y.shape == x.shape
-    assert y.dtype == F.dtype
-    expected = reference.diffusion_step(F, x, W1, W2, activation)
-    _, root = reference.normalized(F)
-    # the error of D^{-1/2} is eps times its condition number
-    condition = max(
-        (
-            size(root_v(root, v, d)) ** 2 * size(D)
-            for v, D in enumerate(reference.diagonal_blocks(F))
-        ),
-        default=0,
-    )
-    factor = 1 + condition * size(W1) * size(W2)
-    assert_residual(y - expected, x, factor, n=max(F.dim_c0, f), eps=eps_of(F.dtype))
-
-
-def root_v(root, v, d):
-    return root[v * d : (v + 1) * d, v * d : (v + 1) * d]
-
-
-def test_a_step_by_hand():
-    """An edge of scalars with maps 2 and 1: Delta = [[1, -1], [-1, 1]]."""
-    F = CellularSheaf([[0, 1]], [[[2.0]]], [[[1.0]]])
-    y = sc.diffusion_step(
-        F, [[1.0, 0.0], [3.0, 1.0]], [[0.5]], [[1.0, 2.0], [0.0, 1.0]], activation=identity
-    )
-    # (I (x) W1) X W2 = [[0.5, 1], [1.5, 3.5]]; Delta of it = [[-1, -2.5], [1, 2.5]]
-    np.testing.assert_allclose(y, [[2.0, 2.5], [2.0, -1.5]], rtol=1e-14)
-
-
-def test_the_default_activation_is_tanh():
-    W1, W2 = np.array([[1.0, 2.0], [0.0, 1.0]]), np.array([[1.0, 0.0], [3.0, 1.0]])
-    y = sc.diffusion_step(PATH, X, W1, W2)
-    np.testing.assert_array_equal(y, sc.diffusion_step(PATH, X, W1, W2, np.tanh))
-    assert size(y - sc.diffusion_step(PATH, X, W1, W2, identity)) > 0.1
-
-
-def test_a_normalized_sheaf_stays_as_it_is():
-    y = sc.diffusion_step(PATH, X, np.eye(2), np.eye(2))
-    assert_residual(
-        sc.diffusion_step(sc.normalize(PATH), X, np.eye(2), np.eye(2)) - y,
-        X,
-        n=8,
-        eps=100 * eps_of(float),
-    )
-
-
-def test_a_singular_degree_is_told():
-    F = CellularSheaf.constant(nx.path_graph(2), n_vertices=None)
-    F = CellularSheaf(
-        F.edges, F.tail_data.reshape(1, 1, 1), F.head_data.reshape(1, 1, 1), vertex_dims=[1, 1, 1]
-    )
-    with pytest.warns(sc.SingularDegreeWarning, match="first at vertex 2"):
-        y = sc.diffusion_step(F, [[1.0], [0.0], [5.0]], [[1.0]], [[1.0]], identity)
-    np.testing.assert_allclose(y, [[0.0], [1.0], [5.0]], rtol=1e-14)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_scalar_types_are_the_common_ones(dtype):
-    F = CellularSheaf.random(nx.path_graph(3), 2, 2, seed=0, dtype=np.float32)
-    x, W1, W2 = np.ones((6, 1), np.float32), np.eye(2, dtype=np.float32), np.ones((1, 1), dtype)
-    assert sc.diffusion_step(F, x, W1, W2).dtype == np.result_type(np.float32, dtype)
-    assert sc.diffuse(F, x.astype(dtype), 1.0).dtype == np.result_type(np.float32, dtype)
-
-
-RAGGED = CellularSheaf.random(nx.path_graph(3), [2, 2, 1], 2, seed=1)
-I2 = np.eye(2)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        (
-            (RAGGED, X[:5], I2, I2),
-            ValueError,
-            "`sheaf` must have vertex stalks of one dimension, on which `W1` acts; vertex 2 has",
-        ),
-        (
-            (PATH, X.reshape(4, 4), I2, I2),
-            ValueError,
-            "`X` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = 8",
-        ),
-        ((PATH, X[:, 0], I2, I2), ValueError, "`X` must have shape (N d, f), got (8,): X[:, None]"),
-        (
-            (PATH, X, np.eye(3), I2),
-            ValueError,
-            "`W1` must have shape (2, 2), the dimension of the stalks twice, got (3, 3)",
-        ),
-        (
-            (PATH, X[:, :1], I2, I2),
-            ValueError,
-            "`W2` must have shape (1, 1), the number of channels twice, got (2, 2)",
-        ),
-        ((PATH, X, 1.0, I2), ValueError, "`W1` must have shape (2, 2)"),
-        (
-            (PATH, X, I2, [[1.0, np.nan], [0, 1]]),
-            ValueError,
-            "`W2` must be finite, got nan at (0, 1)",
-        ),
-        ((PATH, X, I2, [["a"]]), TypeError, "`W2` must hold float32, float64"),
-        ((PATH, X, I2, [[1.0], [1.0, 2.0]]), ValueError, "`W2` must be a rectangular array"),
-        ((PATH, X, 1e300 * I2, 1e300 * I2), ValueError, "Delta (I (x) W1) X W2 must be finite"),
-        (
-            (PATH, X, I2, I2, "tanh"),
-            TypeError,
-            "`activation` must be a function of arrays, such as numpy.tanh, got 'tanh'",
-        ),
-        (
-            (PATH, X, I2, I2, np.sum),
-            ValueError,
-            "`activation` must keep the shape of its argument, (8, 2), got ()",
-        ),
-        (
-            (PATH, X, I2, I2, lambda y: y * np.inf),
-            ValueError,
-            "activation(...) must be finite, got",
-        ),
-        ((PATH, X, I2, I2, lambda y: y > 0), TypeError, "`activation(...)` must hold float32"),
-        ((None, X, I2, I2), TypeError, "`sheaf` must be a CellularSheaf, got NoneType"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:invalid value")
-def test_steps_that_do_not_fit_are_refused(arguments, error, message):
-    with pytest.raises(error, match=re.escape(message)):
-        sc.diffusion_step(*arguments)
 
 
 # ---------------------------------------------------------------- several times

@@ -1,6 +1,8 @@
 """A coarsening in pieces: whole rows of L and R* L R, whatever the size of a piece."""
 
 import dataclasses
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import networkx as nx
 import numpy as np
@@ -121,16 +123,13 @@ def test_the_figures_do_not_depend_on_the_number_of_threads(C, monkeypatch):
     assert sc.verify(C).checks == alone
 
 
-def test_a_property_is_found_once_for_each_object():
-    class Counted:
-        calls = 0
+def test_threads_with_a_piece_each_do_not_wait_for_one_another():
+    meet = threading.Barrier(2, timeout=20)
 
+    class Part:
         @FoundOnce
-        def size(self):
-            self.calls += 1
-            return self.calls
+        def number(self):
+            return meet.wait()
 
-    first, second = Counted(), Counted()
-    assert [first.size, first.size, second.size] == [1, 1, 1]
-    with pytest.raises(AttributeError, match="size"):
-        _ = Counted.size
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(lambda part: part.number, [Part(), Part()])) == [0, 1]

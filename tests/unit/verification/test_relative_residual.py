@@ -1,10 +1,10 @@
-"""Norms of groups of entries, without over- or underflow, and the worst of ratios."""
+"""Norms of groups of entries, without over- or underflow, and the worst of errors."""
 
 import numpy as np
 import pytest
 import scipy.sparse
 
-from sheafcoarsen.verification.relative_residual import norms_by, scaled_norms, worst
+from sheafcoarsen.verification.relative_residual import judged, norms_by, scaled_norms
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1.0, 1e300])
@@ -28,7 +28,7 @@ def test_row_groups_and_diagonal_blocks(form):
     np.testing.assert_allclose(norms_by(form(A), rows, columns, 2), [5.0, 13.0])
 
 
-def test_the_worst_ratio_hides_no_nan():
-    assert worst([]) == 0.0
-    assert worst([0.5, 2.0]) == 2.0
-    assert worst([0.5, np.nan]) == np.inf
+def test_the_worst_error_hides_no_nan():
+    assert judged([], 3, 1.0).ratio == 0.0
+    assert judged([1.5, 6.0], 3, 1.0, [1.0, 1.0]) == (2.0, 6.0, 3.0)
+    assert judged([1.5, np.nan], 3, 1.0).ratio == np.inf

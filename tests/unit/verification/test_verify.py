@@ -136,3 +136,6 @@ def test_a_hub_is_no_reason_to_fail():
     assert V.passed, str(V)
     V = sc.verify(sc.coarsen(F, sc.Partition(np.arange(3001) * 150 // 3001), 2))
     assert V.passed, str(V)
+    F = sc.CellularSheaf.random(nx.star_graph(30_000), 1, 1, seed=1, dtype=np.float32)
+    V = sc.verify(sc.coarsen(F, sc.Partition(np.arange(30_001) % 150), 1))
+    assert V.passed, str(V)
