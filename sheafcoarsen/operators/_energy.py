@@ -57,6 +57,5 @@ def energy(sheaf: CellularSheaf, x: npt.ArrayLike) -> float | np.ndarray:
     >>> sc.energy(sc.CellularSheaf.constant([[0, 1], [1, 2]]), [0.0, 1.0, 3.0])
     5.0
     """
-    per_edge = edge_energy(sheaf, x)
-    total = per_edge.sum(axis=0, dtype=np.float64)
-    return float(total) if per_edge.ndim == 1 else total.astype(per_edge.dtype)
+    total = edge_energy(sheaf, x).sum(axis=0)
+    return total if total.ndim else float(total)

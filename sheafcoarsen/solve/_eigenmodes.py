@@ -174,18 +174,16 @@ def eigenmodes(
     weights, weight_unit = _unit_mass(sheaf, mass)
     given = None if start is None else _start(sheaf, start)
     pencil = Pencil(work, _of_stalks(work, weights), _rounded(sheaf, work), progress)
-    reach = tol
     if weights is not None:
         _check_range(pencil.norm, unit, weights, weight_unit)
-    whole = problem = EigenProblem(pencil, k, reach, seed=rng)
+    whole = problem = EigenProblem(pencil, k, tol, seed=rng)
     line = None
     if method != "dense" and not (method == "auto" and whole.prefers_dense()):
         line = complex_line(work)
     if line is not None:
         given = None if given is None else independent(line.contract(given))
         half = Pencil(line.sheaf, weights, _rounded(sheaf, line.sheaf), progress)
-        reach *= pencil.norm / (half.norm or 1.0)
-        problem = EigenProblem(half, (k + 1) // 2, reach, seed=rng)
+        problem = EigenProblem(half, (k + 1) // 2, tol, seed=rng)
     with single_threaded_blas():
         found = lowest_eigenpairs(problem, problem.chosen() if method == "auto" else method, given)
         assert found is not None  # with the sections among the k there always is an answer

@@ -331,7 +331,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("rank", "name", "value", "error", "message"), REFUSED, ids=str)
+@pytest.mark.parametrize(("rank", "name", "value", "error", "message"), REFUSED)
 def test_what_is_refused_before_it_begins_leaves_nothing(
     rank, name, value, error, message, call, url, monkeypatch
 ):

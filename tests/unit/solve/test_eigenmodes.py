@@ -73,6 +73,16 @@ def test_split_multiplets_converge_to_residuals_near_rounding(graph, d, k, seed,
     assert np.abs(E.values - np.repeat(values, d)[:k]).max() <= 1e-12 * values[-1]
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_a_split_multiplet_of_light_vertices_is_told(method):
+    """Equal eigenvalues of vertices with the mass m differ by rounding over m."""
+    F = CellularSheaf.constant(nx.cycle_graph(60))
+    F = sc.disjoint_union([CellularSheaf.constant(np.zeros((0, 2), int), n_vertices=1), F])[0]
+    mass = np.append(1.0, np.full(60, 2.0**-40))
+    assert sc.eigenmodes(F, 3, method=method, mass=mass).tied
+    assert not sc.eigenmodes(F, 4, method=method, mass=mass).tied
+
+
 def heavy_reference(F: CellularSheaf, mass: np.ndarray, k: int) -> np.ndarray:
     """Return the k lowest eigenvalues, each to rounding: the largest of the inverse of L."""
     delta = sc.coboundary(F).toarray()
