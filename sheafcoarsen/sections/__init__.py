@@ -1,8 +1,7 @@
-"""Global sections: the cochains on which every edge agrees.
+"""Global sections: the cochains x with delta x = 0.
 
-A global section is a cochain on which every edge agrees, delta x = 0. A bundle of rotations that
-comes from a change of frames at the vertices has as many as its stalks have dimensions; a
-nontrivial holonomy leaves none:
+A flat bundle of rotations, given by a change of frames at the vertices, has as many sections as its
+stalks have dimensions; one with nontrivial holonomy has fewer, or none:
 
 >>> import numpy as np
 >>> import sheafcoarsen as sc
@@ -13,32 +12,32 @@ nontrivial holonomy leaves none:
 >>> sc.global_sections(sc.gallery.cycle(2000, 0.1)).h0
 0
 
-**How they are found** (``_global_sections``). Clusters keep what they cannot exclude to be part of
-a section, and a coarse sheaf is made of it: one with the same H^0 and fewer dimensions. The numbers
-of levels are logarithmic, the work is linear. The steps, each with its function:
+**Algorithm** (``_global_sections``). Every cluster retains a subspace that contains the
+restrictions of all sections; these subspaces are the stalks of a coarse sheaf with the same H^0.
+The number of levels is logarithmic, the work linear. The steps, each with its function:
 
 (a) ``equilibration.equilibrate``: every edge's [A | -B] is brought to norm 1 and every stalk to a
     basis in which the maps at the vertex, stacked, are an isometry. Zero is decided against 1.
 (b) ``clustering.choose_clusters``, ``reduction.reduce_level``: in each cluster coordinates are
-    eliminated, largest pivot first, while more than keep^2 of energy is left. Kept is {x : delta_I*
-    delta_a x = 0}, I what was eliminated; the local sections lie in it, and loop-cells carry the
-    energy of what is not one.
-(c) ``reduction.reduce_level``: what all crossing maps kill and the loop too is a section that
-    lives in one cluster. It is peeled off, so that few dimensions are carried on where there are
+    eliminated, largest pivot first, while a pivot exceeds keep^2. Retained is {x : delta_I* delta_a
+    x = 0}, I being the eliminated coordinates; it contains the local sections, and loop cells carry
+    the energy of the others.
+(c) ``reduction.reduce_level``: the common kernel of all crossing maps and the loop consists of
+    sections supported in one cluster. They are removed, so that few dimensions remain if there are
     many sections.
 (d) ``coarsening.realize`` compresses the edges, and (b) begins again, until
-    ``rank_decision.right_singular_vectors`` can decompose what is left; ``zero_threshold`` says
-    what is zero there and ``doubt`` whether that is clear. Where coarsening stalls,
-    as on expanders, ``full_rank`` sees whether delta has independent rows or columns.
+    ``rank_decision.right_singular_vectors`` can decompose the rest; ``zero_threshold`` is the level
+    of zero there and ``doubt`` says whether the decision is clear. If coarsening stalls, as on
+    expanders, ``full_rank`` checks whether delta has independent rows or columns.
 
-Forests are simpler: ``forests.forest_sections`` goes from the leaves to the roots, with accuracy
-independent of the depth of the trees. Of networks with many leaves and chains ``without_chains``
-leaves what has to be coarsened, and they are put back at the end.
+For forests ``forests.forest_sections`` proceeds from the leaves to the roots, with accuracy
+independent of the depth of the trees. ``without_chains`` eliminates the leaves and chains of other
+graphs, and the sections are extended to them at the end.
 
-``lifting.lift_sections`` comes back up through the levels and makes the basis orthonormal.
+``lifting.lift_sections`` lifts the sections through the levels and makes them orthonormal.
 
-What :mod:`sheafcoarsen.solve` asks stands here, too: ``boundary`` reads values given at vertices,
-``factorization_cost.fills_little`` tells whether sparse factors cost little beside iterating.
+Two modules serve :mod:`sheafcoarsen.solve`: ``boundary`` reads values given at vertices,
+``factorization_cost.fills_little`` compares the cost of sparse factors with that of iterating.
 """
 
 from sheafcoarsen.sections._global_sections import (

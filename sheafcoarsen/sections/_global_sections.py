@@ -39,61 +39,61 @@ from sheafcoarsen.sections.reduction import Level, reduce_level
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, component_labels
 
 KEEP = {8: 1e-3, 4: 3e-2}
-"""What has smaller singular values inside a cluster is kept, by bytes of a real number.
+"""Singular value inside a cluster at or below which a direction is retained, by bytes of a real.
 
-What is left out leaks eps over that.
+Eliminated directions leak eps over this number.
 """
 
 
 MOST_LEAKED = 1e-11
-"""Up to this leak a stalled level of large clusters is followed by one that keeps less."""
+"""Largest leak for which a stalled level of large clusters is followed by one that retains less."""
 
 
 SLOW = 0.5
-"""A level that keeps more than this of its dimension calls for a look at the rank of what it
-leaves: larger clusters get slower, and independent rows or columns say what the sections are.
+"""Dimension of a level relative to the one before it above which the rank of delta is checked:
+larger clusters get slower, and independent rows or columns determine the sections.
 """
 
 
 LOOKS = 2
-"""So many such looks at most: what is not clear is left to coarsening."""
+"""Largest number of these checks; unclear cases are left to coarsening."""
 
 
 STALLED = 0.9
-"""A level that keeps more than this of its dimension has clusters too small: they grow."""
+"""Dimension of a level relative to the one before it above which clusters are enlarged."""
 
 
 MOST_GROWTH = 8
-"""How many times as large as usual clusters may become."""
+"""Largest factor by which clusters are enlarged."""
 
 
 LARGE, SHARE = 2000, 0.25
-"""Leaves and chains are eliminated first above this dimension, if that removes this share of it."""
+"""Dimension above which leaves and chains are eliminated first, if that removes this fraction."""
 
 
 MOST_PASSED = 1e3
-"""Growth of right sides along chains, and of rounding in what comes back, up to which they are."""
+"""Largest growth of right sides along chains, and of rounding in extensions, for elimination."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GlobalSections(ReadOnly):
-    """A basis of the global sections H^0 = ker delta, and how clear the decision was.
+    """A basis of the global sections H^0 = ker delta, and how clear the rank decision was.
 
     Attributes
     ----------
     basis : ndarray or csr_array, shape (dim_c0, h0)
-        Orthonormal columns; sparse where there are many.
+        Orthonormal columns; sparse if there are many.
     h0 : int
         Dimension of H^0.
     largest_zero, smallest_nonzero : float
-        Singular values of the equilibrated coboundary, restricted to what coarsening kept: the
-        largest taken for zero (0 where there is none), and the smallest other (inf where there is
-        none). In forests no singular value decides.
+        Singular values of the equilibrated coboundary on the last level: the largest that counts
+        as zero (0 if there is none), and the smallest other (inf if there is none). No singular
+        value decides for forests.
     residual : float
         norm(delta S) / norm(delta) in Frobenius norms, S being the basis.
     levels : tuple of int
-        Dimension of C^0 level by level, from the equilibrated sheaf to the one that was decomposed
-        densely; of a forest its own alone. First that of the network, where leaves and chains were
+        Dimension of C^0 on each level, from the equilibrated sheaf to the one that was decomposed
+        densely; one number for a forest. The first is that of the input if leaves and chains were
         eliminated.
 
     Examples
@@ -229,7 +229,7 @@ def cohomology_dims(sheaf: CellularSheaf) -> tuple[int, int]:
 
 
 def find_sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
-    """Find the sections of a forest, of what elimination leaves, or of F; warn who called."""
+    """Find the sections of a forest, or of F after elimination if that is cheaper."""
     check_sheaf(F)
     with single_threaded_blas():
         whole = forest_sections(F)
@@ -247,7 +247,7 @@ def find_sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
 
 
 def without_chains(F: CellularSheaf) -> Elimination | None:
-    """Eliminate leaves and chains where that pays; return None elsewhere.
+    """Return the elimination of leaves and chains, None if it removes little.
 
     Much is removed then, and the rest is not decomposed densely. A vertex of each component stays,
     one with most neighbours, so that trees leave their root. Where the kept vertices fix all
@@ -264,14 +264,14 @@ def without_chains(F: CellularSheaf) -> Elimination | None:
 
 
 def put_back(K: Elimination, basis: np.ndarray) -> np.ndarray | None:
-    """Return an orthonormal basis of the sections of the network, None where rounding has grown."""
+    """Return an orthonormal basis of the extended sections, None if rounding errors have grown."""
     whole = np.linalg.qr(K.extend(basis))[0]
     good = section_residual(K.fine, whole) <= RESIDUAL_LIMIT * eps_of(K.fine.dtype)
     return whole if good else None
 
 
 def _coarsened(F: CellularSheaf, stacklevel: int) -> GlobalSections:
-    """Run steps (a) to (d), whose names stand in the folder's door."""
+    """Run steps (a) to (d) of the package's docstring."""
     eps = eps_of(F.dtype)
     sheaf, stalks = equilibrate(F, eps)  # (a)
     descent = _descend(sheaf, F.dtype)  # (b), (c)
@@ -294,7 +294,7 @@ def _coarsened(F: CellularSheaf, stacklevel: int) -> GlobalSections:
 
 
 def _warn_of_doubt(F: CellularSheaf, h0: int, reason: str | None, stacklevel: int) -> None:
-    """Warn where singular values leave doubt, or there are more sections than there can be."""
+    """Warn if the rank decision is unclear, or h0 exceeds its bound."""
     if reason is None and exceeds_bound(F, h0):
         reason = (
             f"there are {h0} cochains that are sections to rounding, but elimination from vertex "
@@ -307,9 +307,9 @@ def _warn_of_doubt(F: CellularSheaf, h0: int, reason: str | None, stacklevel: in
 
 
 class _Descent(NamedTuple):
-    """The levels, the last sheaf, the largest value peeled off as zero, the smallest left out.
+    """The levels, the last sheaf, the largest value removed as zero, the smallest one eliminated.
 
-    full: the sections of the last sheaf where its coboundary has full rank.
+    full: the sections of the last sheaf if its coboundary has full rank.
     """
 
     levels: list[Level]
@@ -320,7 +320,7 @@ class _Descent(NamedTuple):
 
 
 def _descend(sheaf: CellularSheaf, dtype: np.dtype) -> _Descent:
-    """Coarsen until the dimension is at most ``LAST``, or coarsening gets no further."""
+    """Coarsen until the dimension is at most ``LAST`` or coarsening stalls."""
     levels: list[Level] = []
     keep, eps = KEEP[real_bytes(dtype)], eps_of(dtype)
     zero, dropped, growth, looks = 0.0, 1.0, 1, 0
@@ -359,11 +359,11 @@ def _descend(sheaf: CellularSheaf, dtype: np.dtype) -> _Descent:
 def _count_zeros(
     stalks: Stalks, levels: list[Level], Z: np.ndarray, sigma: np.ndarray, threshold: float
 ) -> tuple[int, float]:
-    """Return how many singular values, ascending, are zero, and the weight of a large one, or 1.
+    """Return the number of zeros among ascending singular values, and their weight, at least 1.
 
-    The weight is what a cochain makes of relative errors in the maps: norm(D_v)^{1/2} norm(x_v)
-    says that, 1 for all v together where the maps are well conditioned. Zero is what is at most
-    ``threshold`` times that.
+    The weight of a cochain x is its sensitivity to relative errors of the maps, the root of the sum
+    of norm(D_v) norm(x_v)^2; it is 1 for well-conditioned maps. A singular value is zero if it is
+    at most ``threshold`` times the weight.
     """
     zeros = int((sigma <= threshold).sum())
     weigh = functools.cache(functools.partial(_weight, stalks, levels, Z))

@@ -1,4 +1,4 @@
-"""Values given at some vertices, read and checked."""
+"""Checks of values given at some vertices."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from sheafcoarsen.sheaf import CellularSheaf
 
 
 def given_vertices(sheaf: CellularSheaf, vertices: npt.ArrayLike) -> np.ndarray:
-    """Return the vertices, which exist and do not repeat."""
+    """Return the vertices, checked to exist and be distinct."""
     vertices = integer_array("vertices", vertices, names=LABEL_HINT)
     bad = np.flatnonzero((vertices < 0) | (vertices >= sheaf.n_vertices))
     if bad.size:
@@ -72,7 +72,7 @@ def given_values(sheaf: CellularSheaf, vertices: np.ndarray, values: Any) -> np.
 
 
 def _shapes(sheaf: CellularSheaf, v: int) -> str:
-    """Return which shapes a value at vertex v may have."""
+    """Return the admissible shapes of a value at vertex v."""
     d = sheaf.vertex_dims[v]
     return f"({d},) or ({d}, h), the dimension of vertex {v}"
 

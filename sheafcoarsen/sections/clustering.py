@@ -9,22 +9,22 @@ from sheafcoarsen.sections.hubs import Split, split_hubs
 from sheafcoarsen.sheaf import CellularSheaf, component_count
 
 VERTICES, DIMENSION = 40, 120
-"""Size of a cluster, in vertices and in dimensions."""
+"""Target size of a cluster, in vertices and in dimensions."""
 
 LAST = 400
-"""Dimension at which coarsening ends and a dense singular value decomposition is taken."""
+"""Dimension at or below which the last level is decomposed densely."""
 
 LARGEST_LAST = 6000
-"""Dimension up to which that is done where coarsening gets no further."""
+"""Dimension up to which the last level is decomposed densely if coarsening stalls."""
 
 HEAVY = 4
-"""A cluster is far heavier than the others beyond so many times the mean dimension."""
+"""Dimension of a cluster relative to the mean above which it is split."""
 
 
 def cluster_count(sheaf: CellularSheaf, growth: int) -> int:
-    """Return how many clusters to take, ``growth`` times as large as usual.
+    """Return the number of clusters, ``growth`` times as large as usual.
 
-    Beyond one for each component, because ``select`` would pack components, but not split the
+    More than one for each component, since ``select`` would pack components and not split the
     largest.
     """
     n = sheaf.n_vertices
@@ -43,9 +43,9 @@ class Choice(NamedTuple):
 
 
 def choose_clusters(sheaf: CellularSheaf, growth: int) -> Choice:
-    """Return the clusters of the next level, none of them far heavier than the others.
+    """Return the clusters of the next level, none far heavier than the mean.
 
-    Hubs are split first. What is heavy still has vertices cut off.
+    Hubs are split first; then vertices are removed from clusters that are still too heavy.
     """
     labels = find_clusters(sheaf, cluster_count(sheaf, growth), "balls")[1]
     partition, split = Partition(labels), None
@@ -59,11 +59,11 @@ def choose_clusters(sheaf: CellularSheaf, growth: int) -> Choice:
 
 
 def cut_heaps(sheaf: CellularSheaf, P: Partition, largest: int) -> tuple[Partition, bool]:
-    """Cut vertices off clusters heavier than ``largest``, those of fewest links first.
+    """Remove vertices from clusters heavier than ``largest``, those of lowest degree first.
 
-    Tells whether there were any. What is cut off becomes clusters of single vertices, which keep
-    all they have, and is joined on a later level. So a level takes little off; it is for hubs
-    whose own stalks are too large to be copied.
+    Returns whether there were any. The removed vertices become clusters of one vertex, which retain
+    their stalks and are joined on a later level. This is for hubs whose own stalks are too large to
+    be copied.
     """
     labels, dims, K = P.labels, sheaf.vertex_dims, P.n_clusters
     if np.bincount(labels, dims).max() <= largest:

@@ -16,7 +16,7 @@ from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 
 def room_for(n: int, k: int, dtype: np.dtype, map_size: int = 0) -> kernels.Room:
-    """Allocate a workspace for clusters of dimension at most n that keep at most k.
+    """Allocate a workspace for clusters of dimension at most n that retain at most k.
 
     ``map_size``: entries of both maps of an edge, where operators are assembled.
     """
@@ -28,7 +28,7 @@ def room_for(n: int, k: int, dtype: np.dtype, map_size: int = 0) -> kernels.Room
 
 
 def check_status(failed: list[int], what: str) -> None:
-    """Say which vertex or cluster LAPACK failed on, the first number that is not -1."""
+    """Raise if a status is not -1: it is the vertex or cluster on which LAPACK failed."""
     for a in failed:
         if a >= 0:
             raise np.linalg.LinAlgError(f"LAPACK failed on {what} {a}")
@@ -51,7 +51,7 @@ def block_columns(
 
 
 class Stalks(NamedTuple):
-    """What equilibration makes of the stalks, each a cluster of its own.
+    """The bases and weights of equilibrated stalks.
 
     bases : see ``_kernels.sections.equilibration.find_vertex_bases``
     weights : (dim_c0,) tr(D_v) / d_v, for every coordinate of v
@@ -78,15 +78,15 @@ class Stalks(NamedTuple):
         return self.columns(blocks, np.zeros_like(self.ranks), self.ranks)
 
     def alone(self) -> scipy.sparse.csr_array:
-        """Return an orthonormal basis of what the maps at single vertices kill."""
+        """Return an orthonormal basis of the common kernels of the maps at single vertices."""
         return self.columns(self.bases.V, self.ranks, self.sheaf.vertex_dims - self.ranks)
 
 
 def equilibrate(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
     """Return the equilibrated sheaf, in double precision, and the bases of its stalks.
 
-    Every [A | -B] is divided by its norm; then W_v makes an isometry of the maps at v, stacked,
-    and every map F_{v->e} becomes F_{v->e} W_v. So zero is decided against 1.
+    Every [A | -B] is divided by its norm; then W_v makes the stacked maps at v an isometry, and
+    every map F_{v->e} becomes F_{v->e} W_v. So zero is decided relative to 1.
     """
     f = _scaled_edges(F)
     bases, n = _vertex_bases(F, f, eps), F.n_vertices
@@ -109,7 +109,7 @@ def _edge_costs(F: CellularSheaf) -> np.ndarray:
 
 
 def _scaled_edges(F: CellularSheaf) -> Any:
-    """Return the sheaf's arrays with edges of norm 1; of a loop the difference alone is left."""
+    """Return the arrays with edges of norm 1 and loops replaced by their difference maps."""
     f, dtype = F.arrays, np.result_type(F.dtype, np.float64)
     tail, head = np.zeros(len(F.tail_data), dtype), np.zeros(len(F.head_data), dtype)
 

@@ -1,4 +1,4 @@
-"""Whether a sparse matrix is worth factoring: what its factors cost beside iterating."""
+"""Whether sparse factors are cheaper than iterating."""
 
 import numpy as np
 import scipy.sparse
@@ -7,32 +7,31 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 from sheafcoarsen.operators import elimination_order
 
 DIRECT_UP_TO = 5000
-"""Unknowns up to which a factorization is always affordable."""
+"""Number of unknowns up to which a factorization is always affordable."""
 
 
 DIRECT_BEFORE = 20
-"""How much is spent on a factorization, in units of depth nnz(L), depth counting levels.
+"""Affordable operations of a factorization over depth nnz(L), depth being the number of levels.
 
-Some 4 depth iterations cost a few nnz(L) each. Surfaces are factored, space grids iterated on from
-30^3.
+About 4 depth iterations cost a few nnz(L) each. Surfaces are factored; 3-D grids are iterated on
+from 30^3.
 """
 
 
 DIRECT_OPERATIONS = 1e9
-"""What is spent in any case: a third of a second, as long as an iteration may well take.
+"""Operations that are always affordable: a third of a second.
 
-Iterations depend on the maps too, which no look at the graph tells: from one anchored frame of a
-pose graph of 6000 poses and 1000 chords they never get there, and factors take 5e8 operations.
+The number of iterations depends on the maps, too: from one anchored frame of a pose graph of 6000
+poses and 1000 chords iterating does not converge, and factors take 5e8 operations.
 """
 
 
 def fills_little(L: scipy.sparse.csr_array) -> bool:
-    """Tell whether the factors of L cost little beside iterating with L.
+    """Return whether factors of L are cheaper than iterating with L.
 
-    Breadth-first levels of the graph are separators: with the largest of size w, factors take some
-    w^3 operations. That is quick to see, but far too much where the levels are wide and the graph
-    is sparse all the same, such as a path with chords; there the operations are counted, in the
-    order that the factorization would take.
+    Breadth-first levels of the graph are separators: if the largest has size w, factors take about
+    w^3 operations. This quick bound is far too large for sparse graphs with wide levels, such as a
+    path with chords; for these the operations are counted in the order of the factorization.
     """
     if L.shape[0] <= DIRECT_UP_TO:
         return True
@@ -47,7 +46,7 @@ def fills_little(L: scipy.sparse.csr_array) -> bool:
 
 
 def _level_sizes(L: scipy.sparse.csr_array, component: np.ndarray) -> np.ndarray:
-    """Return the sizes of breadth-first levels of a component, begun at an end of it."""
+    """Return the sizes of the breadth-first levels of a component from a peripheral vertex."""
     start = component[0]
     for _ in range(2):
         depth = dijkstra(L, unweighted=True, indices=start)

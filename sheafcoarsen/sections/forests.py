@@ -1,8 +1,8 @@
 """Sections of forests, from the leaves to the roots and back: exact, and at any length.
 
-The sections on a subtree are held by orthonormal coordinates and by their values at its root, and
-an edge to the root's parent decides which of them go on. So ranks are those of single edges, and no
-product of maps decides anything: see docs/conventions.md, section 6.
+The sections on a subtree are stored by orthonormal coordinates and by their values at its root; the
+edge to the root's parent decides which of them extend. So ranks are those of single edges and never
+of products of maps: see docs/conventions.md, section 6.
 """
 
 import numpy as np
@@ -15,9 +15,9 @@ from sheafcoarsen.sheaf import CellularSheaf, component_labels, spanning_forest,
 
 
 def forest_sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array | None:
-    """Return an orthonormal basis of H^0, sparse where the trees are many.
+    """Return an orthonormal basis of H^0, sparse if there are many trees.
 
-    None where there is a cycle, the rank of an edge is in doubt, or more sections end at a vertex
+    None if there is a cycle, if the rank of an edge is unclear, or if more sections end at a vertex
     than its stalk has dimensions.
     """
     loops = F.edges[:, 0] == F.edges[:, 1]
@@ -54,7 +54,7 @@ def forest_sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array | N
 
 
 def _steps(F: CellularSheaf, loops: np.ndarray, roots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the loops and then all other edges, from the leaves on, and which end is the child."""
+    """Return the loops, then the other edges from the leaves on, and which end is the child."""
     found, _, at = spanning_forest(F.n_vertices, F.edges, roots)
     children = found[::-1]
     children = children[at[children] >= 0]

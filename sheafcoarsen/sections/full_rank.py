@@ -1,4 +1,4 @@
-"""Sections of a sheaf whose coboundary has full rank, clearly: none, or what its rows leave."""
+"""Sections of a sheaf whose coboundary clearly has full rank."""
 
 from typing import NamedTuple
 
@@ -11,17 +11,17 @@ from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sheaf import CellularSheaf
 
 LARGEST = 10_000
-"""Size of delta delta* or delta* delta up to which it is factored densely."""
+"""Dimension up to which delta delta* or delta* delta is factored densely."""
 
 CLEAR = 1e-7
-"""Smallest eigenvalue of the one with unit diagonal, as estimated, from which rank is clear.
+"""Estimated smallest eigenvalue, after scaling to unit diagonal, from which full rank is clear.
 
-The estimate is right up to a factor of ten, and squaring loses what is below 1e-8.
+The estimate is right up to a factor of 10, and squaring loses singular values below 1e-8.
 """
 
 LOOKED_AT_ABOVE, LOOK, RESTARTS = 2000, 1e-5, 20
-"""Size from which iterating tells first whether the smallest eigenvalue is clear, which it is above
-``LOOK``: a tenth of a second beside some seconds for factors in vain.
+"""Dimension above which Lanczos first estimates the smallest eigenvalue, and the value above which
+dense factors are computed: 0.1 seconds may save several.
 """
 
 BLOCK = 64
@@ -32,7 +32,7 @@ STEPS = 8
 
 
 class FullRank(NamedTuple):
-    """What is orthogonal to the rows of a coboundary, and its smallest singular value, about.
+    """The orthogonal complement of the rows of delta, and its smallest singular value.
 
     ``adjoint`` has the rows as columns, of norm 1; or as many of them as there are coordinates.
     """
@@ -59,9 +59,9 @@ class FullRank(NamedTuple):
 
 
 def sections_of_full_rank(sheaf: CellularSheaf) -> FullRank | None:
-    """Return the sections where delta has clearly independent rows or columns, None elsewhere.
+    """Return the sections if delta clearly has independent rows or columns, else None.
 
-    With independent rows (H^1 = 0) they are what is orthogonal to the rows.
+    With independent rows (H^1 = 0) they are the orthogonal complement of the rows.
     """
     D = coboundary(sheaf)
     rows, columns = D.shape
@@ -88,9 +88,9 @@ def sections_of_full_rank(sheaf: CellularSheaf) -> FullRank | None:
 
 
 def orthogonal_complement(A: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of what is orthogonal to the columns of A, of full rank.
+    """Return an orthonormal basis of the complement of the columns of A, of full rank.
 
-    By Householder's reflections, applied to the last unit vectors alone.
+    By Householder reflections, applied to the last unit vectors.
     """
     n, k = A.shape
     name = "unmqr" if A.dtype.kind == "c" else "ormqr"
@@ -103,7 +103,7 @@ def orthogonal_complement(A: np.ndarray) -> np.ndarray:
 
 
 def _looks_regular(K: scipy.sparse.csr_array) -> bool:
-    """Tell whether the smallest eigenvalue is quick to find, and not near zero."""
+    """Return whether Lanczos finds the smallest eigenvalue quickly, and it is not near zero."""
     start = np.random.default_rng(0).standard_normal(K.shape[0]).astype(K.dtype)
     try:
         found = eigsh(
@@ -115,7 +115,7 @@ def _looks_regular(K: scipy.sparse.csr_array) -> bool:
 
 
 def _smallest(factor: np.ndarray) -> float:
-    """Return about the root of the smallest eigenvalue of L L*, by inverse iteration."""
+    """Return an estimate of the smallest singular value of L, by inverse iteration."""
     x = np.random.default_rng(0).standard_normal(len(factor)).astype(factor.dtype)
     size = 1.0
     for _ in range(STEPS):

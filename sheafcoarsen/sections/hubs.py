@@ -1,9 +1,9 @@
-"""Hubs with more neighbours than a cluster can hold: split in copies, a group of neighbours each.
+"""Splitting of hubs with more neighbours than a cluster can hold.
 
 Connected clusters cannot share the leaves of a hub, and one cluster of all of them would be a dense
-problem of their size. So the hub becomes several vertices, joined by edges with the identity on
-both ends, and each keeps a cluster's worth of its neighbours. Sections stay what they are: the
-values at the k copies of a hub agree, over sqrt(k) each, which keeps norms.
+problem of their size. So the hub is replaced by several copies, joined by edges with identity maps;
+each copy is adjacent to a group of its neighbours. Sections correspond: the values at the k copies
+are equal, divided by sqrt(k) to preserve norms.
 """
 
 from typing import NamedTuple
@@ -16,15 +16,15 @@ from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, trusted_sheaf
 
 ROOM_BESIDE_HUBS = 4
-"""A group of neighbours has at least so many times the dimension of the hubs copied for it."""
+"""Least dimension of a group of neighbours relative to that of the hubs copied for it."""
 
 
 FAN = 8
-"""Copies of a hub are joined in a tree with so many branches, which has short ways."""
+"""Branching factor of the tree that joins the copies of a hub."""
 
 
 class Split(NamedTuple):
-    """A sheaf whose hubs are split, in clusters, and how it hangs together with the given one.
+    """A clustered sheaf with split hubs, and its map of sections to the given sheaf.
 
     owners : (n',) the vertex that each vertex of the new sheaf is, or is a copy of
     J : (dim C^0, dim C^0 of the new sheaf), sections of that to sections of the given sheaf
@@ -37,10 +37,10 @@ class Split(NamedTuple):
 
 
 def split_hubs(sheaf: CellularSheaf, P: Partition, largest: int, capacity: int) -> Split | None:
-    """Split the hubs of clusters of dimension more than ``largest``; None where none can be.
+    """Split the hubs of clusters of dimension more than ``largest``; None if there are none.
 
-    Their neighbours are put in groups of about the dimension ``capacity``, and more where hubs are
-    large themselves. Clusters that do not fall apart without a few vertices are left.
+    Their neighbours form groups of dimension about ``capacity``, or more if hubs are large
+    themselves. Clusters that remain connected without a few vertices are not split.
     """
     is_hub, pieces = _find_hubs(sheaf, P, largest)
     if not is_hub.any():
@@ -64,10 +64,10 @@ def split_hubs(sheaf: CellularSheaf, P: Partition, largest: int, capacity: int) 
 
 
 def _find_hubs(sheaf: CellularSheaf, P: Partition, largest: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return which vertices are hubs, and the pieces that heavy clusters fall into without them.
+    """Return the mask of hubs, and the components of heavy clusters without them.
 
-    Hubs are the vertices with most links inside their cluster: one, two, four ... of them, until
-    no piece is heavier than ``largest``. Vertices of other clusters are in piece -1.
+    Hubs are the vertices of highest degree inside their cluster: one, two, four ... of them, until
+    no component is heavier than ``largest``. Vertices of other clusters are in component -1.
     """
     n, dims = sheaf.n_vertices, sheaf.vertex_dims
     is_hub, pieces = np.zeros(n, bool), np.full(n, -1)
@@ -86,7 +86,7 @@ def _find_hubs(sheaf: CellularSheaf, P: Partition, largest: int) -> tuple[np.nda
         weights = np.bincount(labels, dims * within)
         too_heavy = np.zeros(P.n_clusters, bool)
         too_heavy[P.labels[within & (weights[labels] > largest)]] = True
-        # copies would be as large as what they are there for
+        # copies would be as large as their groups
         hub_dims = np.bincount(P.labels, dims * chosen, minlength=P.n_clusters)
         hopeless = heavy & (hub_dims * (1 + ROOM_BESIDE_HUBS) > largest)
         done = heavy & ~too_heavy & ~hopeless
@@ -155,7 +155,7 @@ def _joins(owners: np.ndarray, n: int) -> np.ndarray:
 
 
 def _identities(dims: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Return identities over sqrt(2), one after the other: rows of norm 1 with two of them."""
+    """Return flattened identities over sqrt(2): two of them make rows of norm 1."""
     starts = offsets(dims**2)
     out = np.zeros(int(starts[-1]), dtype)
     within = ranges(np.zeros_like(dims), dims)

@@ -1,4 +1,4 @@
-"""From the last level back up: an orthonormal basis of H^0, and its residual."""
+"""Lifting from the last level: an orthonormal basis of H^0, and its residual."""
 
 from typing import Any
 
@@ -19,21 +19,21 @@ from sheafcoarsen.sections.reduction import Level
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
 
 DENSE_ENTRIES, DENSE_COLUMNS = 1 << 22, 16
-"""Entries, or columns, up to which the basis is a dense array."""
+"""Number of entries, or of columns, up to which the basis is a dense array."""
 
 
 def is_sparse(F: CellularSheaf, h0: int) -> bool:
-    """Whether a basis of so many sections is a sparse matrix."""
+    """Whether a basis of that shape is a sparse matrix."""
     return h0 > DENSE_COLUMNS and h0 * F.dim_c0 > DENSE_ENTRIES
 
 
 def lift_sections(
     stalks: Stalks, levels: list[Level], last: CellularSheaf, Z: np.ndarray | FullRank
 ) -> np.ndarray | scipy.sparse.csr_array:
-    """Return an orthonormal basis of H^0, in the scalar type of the sheaf that was given.
+    """Return an orthonormal basis of H^0 in the dtype of the input.
 
-    It spans what the maps at single vertices kill, what the levels peeled off, and the sections Z
-    of the last sheaf, or what its rows leave.
+    It spans the kernels of the maps at single vertices, the sections removed on the levels, and the
+    sections Z of the last sheaf.
     """
     F = stalks.sheaf
     h0 = Z.shape[1] + sum(int(level.P.offsets[-1]) for level in levels)
@@ -55,7 +55,7 @@ def lift_sections(
 def _sparse_basis(
     stalks: Stalks, levels: list[Level], last: CellularSheaf, Z: np.ndarray | FullRank
 ) -> scipy.sparse.csr_array:
-    """Return the basis with a column for each section peeled off, as short as its clusters are."""
+    """Return the sparse basis; a section removed on a level is supported in its cluster."""
     steps, Q = _orthonormal_steps(stalks, levels, last, Z)
     E = stalks.leading(stalks.bases.V)
     for k, (R, P) in reversed(list(enumerate(steps))):
@@ -72,7 +72,7 @@ def _beside(A: Any, B: scipy.sparse.csr_array) -> Any:
 def _product_beside(
     R: scipy.sparse.csr_array, Q: Any, P: scipy.sparse.csr_array
 ) -> scipy.sparse.csr_array:
-    """Return [R Q | P], by way of a dense R Q where Q is dense, or nearly: four times as fast."""
+    """Return [R Q | P], with a dense product R Q if Q is nearly dense: four times as fast."""
     n, h = Q.shape
     if scipy.sparse.issparse(Q):
         if 2 * Q.nnz < n * h:
@@ -95,11 +95,11 @@ def _product_beside(
 def _orthonormal_steps(
     stalks: Stalks, levels: list[Level], last: CellularSheaf, Z: np.ndarray | FullRank
 ) -> Any:
-    """Return what replaces R and P level by level, and Z, in orthonormal bases of im W_v.
+    """Return R and P of each level, and Z, in orthonormal bases of im W_v.
 
-    Going up, every cluster splits what it peels off from what it carries on, orthogonally in the
-    true metric, and hands up the triangular factor of the metric of the latter. So sections are
-    orthonormal, and as sparse as their clusters are small.
+    From the finest level up, every cluster makes the removed sections orthogonal to the retained
+    directions in the true metric, and passes on the triangular factor of the metric of the latter.
+    So sections are orthonormal and supported in their clusters.
     """
     metric = _squares(stalks.ranks, stalks.bases.W.dtype)
     kernels.write_stalk_metrics(stalks.sheaf.vertex_dims, stalks.bases, metric)
@@ -133,10 +133,10 @@ def _squares(sizes: np.ndarray, dtype: np.dtype) -> kernels.Ragged:
 
 
 def _orthonormalize(level: Level, metric: kernels.Ragged) -> Any:
-    """Return R and P of one level in orthonormal bases, and the metric of what R carries on.
+    """Return R and P of one level in orthonormal bases, and the metric of the retained directions.
 
-    The copies of a hub have its metric: sections have the hub's value there over the root of their
-    number.
+    The k copies of a hub have its metric: the value of a section there is that at the hub over
+    sqrt(k).
     """
     if level.split is not None:
         sizes = level.split.sheaf.vertex_dims

@@ -1,4 +1,4 @@
-"""Step (d): the last sheaf is decomposed densely, and which singular values are zero is decided."""
+"""Step (d): dense decomposition of the last sheaf, and the decision which values are zero."""
 
 import numpy as np
 
@@ -8,22 +8,23 @@ from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, spanning_forest, unit_sheaf
 
 DENSE_ROWS = 1000
-"""Rows of delta that are made dense at a time, at least."""
+"""Least number of rows of delta that are made dense at once."""
 
 
 LARGE_ZERO = 100
-"""A zero of more than so many eps is worth a warning, unless it is far below the threshold."""
+"""Zero, in units of eps, above which a warning is given unless it is far below the level."""
 
 
 CLEAR = {8: 1e3, 4: 3.0}
-"""How far above the threshold a singular value is clearly not zero, by bytes of a real number.
+"""Ratio of a singular value to the level of zero above which it is clearly positive, by bytes of a
+real.
 
-Errors of single precision are in the maps alone, and what they may do is known better.
+Single precision rounds the maps only, and the effect of that is known more precisely.
 """
 
 
 SMALL_GAP = 1e3
-"""How far zeros must stay below the threshold, and the others above zeros."""
+"""Least ratio of the level to clear zeros, and of other values to zeros."""
 
 
 def right_singular_vectors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
@@ -45,9 +46,9 @@ def right_singular_vectors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray
 
 
 def zero_threshold(n: int, eps: float, dropped: float) -> float:
-    """Return the singular value up to which a unit cochain is a section, n the last dimension.
+    """Return the singular value at or below which a unit cochain is a section, in dimension n.
 
-    What was left out, of singular values from ``dropped`` on, leaks rounding over that.
+    Eliminated directions, of singular values at least ``dropped``, leak rounding over that.
     """
     return ZERO_ROUNDING * max(eps, n * EPS) / dropped
 
@@ -55,11 +56,11 @@ def zero_threshold(n: int, eps: float, dropped: float) -> float:
 def doubt(
     zero: float, nonzero: float, threshold: float, weight: float, dtype: np.dtype
 ) -> str | None:
-    """Return why rounding may have decided what is zero, or None where all is clear.
+    """Return why rounding may have decided the rank, or None if it is clear.
 
-    Zeros are what errors of rounding size in the maps make, ``weight`` times as large where these
-    are ill-conditioned. Where zeros or the others come near the threshold, other such errors might
-    have moved them across.
+    Rounding errors of the maps perturb zeros by ``weight`` times as much if these are
+    ill-conditioned. The decision is unclear if such errors may move a singular value across the
+    level.
     """
     largest = max(LARGE_ZERO * eps_of(dtype), threshold / SMALL_GAP) * weight
     smallest = max(CLEAR[real_bytes(dtype)] * threshold, SMALL_GAP * zero)
@@ -78,11 +79,11 @@ def real_bytes(dtype: np.dtype) -> int:
 
 
 def section_bound(F: CellularSheaf) -> int:
-    """Return a number that h0 cannot exceed, as far as the ranks of single maps are clear.
+    """Return an upper bound of h0 from the ranks of single maps.
 
-    A section is determined by its values at the roots of a spanning forest and by what the map at
-    the far end of each edge of it kills: F_{v->e} x_v = F_{u->e} x_u, u being nearer to the root.
-    No product of maps is taken, so that nothing grows or decays along the way.
+    A section is determined by its values at the roots of a spanning forest and its components in
+    the kernels of the maps at the far ends of edges: F_{v->e} x_v = F_{u->e} x_u, u being nearer to
+    the root. No products of maps occur, so that nothing grows or decays along paths.
     """
     labels = component_labels(F.n_vertices, F.edges)
     by_dimension = np.lexsort((F.vertex_dims, labels))
@@ -95,14 +96,14 @@ def section_bound(F: CellularSheaf) -> int:
 
 
 def exceeds_bound(F: CellularSheaf, h0: int) -> bool:
-    """Tell whether h0 is more than there can be; looks closer only where that may be so."""
+    """Return whether h0 exceeds its bound; ranks are computed only if it may."""
     if h0 <= max(F.dim_c0 - F.dim_c1, F.vertex_dims.min(initial=0)):
         return False  # there are as many at least, or the bound is not less
     return h0 > section_bound(F)
 
 
 def _nullities(F: CellularSheaf, edges: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Return the dimensions of what the maps of half-edges kill, surely or perhaps."""
+    """Return the dimensions of the kernels of half-edge maps: clear ones, and possible ones."""
     out = np.zeros(len(edges), np.int64)
     unit, _ = unit_sheaf(F)
     eps = eps_of(F.dtype)

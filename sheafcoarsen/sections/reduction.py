@@ -1,4 +1,4 @@
-"""Steps (b) and (c), one level: what clusters cannot exclude is kept, their sections peeled off."""
+"""Steps (b) and (c) for one level: retained directions of clusters, removal of local sections."""
 
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from sheafcoarsen.sheaf import CellularSheaf
 
 
 class Level(NamedTuple):
-    """One step, what the clusters carry on (R) and what they peel off (P).
+    """One level: the retained directions R and the removed sections P of the clusters.
 
     split: the copies of hubs, where the clusters are those of a sheaf that has some.
     """
@@ -34,14 +34,14 @@ class Level(NamedTuple):
         return y if self.split is None else self.split.J @ y
 
     def lift_peeled(self) -> scipy.sparse.csr_array:
-        """Return the sections that were peeled off, as cochains of the level below."""
+        """Return the removed sections as cochains of the level below."""
         return self.P.matrix if self.split is None else self.split.J @ self.P.matrix
 
 
 def reduce_level(
     sheaf: CellularSheaf, partition: Partition, cut: kernels.Cut
 ) -> tuple[Level, CellularSheaf, float, float]:
-    """Return one step, the coarse sheaf, the largest zero peeled off and the smallest left out."""
+    """Return level, coarse sheaf, largest value removed as zero and smallest one eliminated."""
     clusters = clusters_of(sheaf, partition)
     if (largest := int(clusters.dims.max())) > clustering.LARGEST_LAST:
         raise np.linalg.LinAlgError(
@@ -63,7 +63,7 @@ def reduce_level(
 
 
 def _reduce(sheaf: CellularSheaf, clusters: Clusters, cut: kernels.Cut) -> kernels.Kept:
-    """Return what every cluster keeps and what of it is a section already."""
+    """Return the retained directions of every cluster, and the sections among them."""
     f, dims, K, dtype = sheaf.arrays, clusters.dims, clusters.n_clusters, sheaf.dtype
     map_size = int((sheaf.edge_dims * sheaf.vertex_dims[sheaf.edges].sum(axis=1)).max(initial=0))
     widths = np.zeros(K, np.int64)
