@@ -1,4 +1,4 @@
-"""Vertices solved for and put back: the generalized Schur complement, as a sheaf."""
+"""Elimination of vertices: the generalized Schur complement as a sheaf, and back substitution."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from sheafcoarsen.sheaf import CellularSheaf, check_same_topology, check_sheaf
 
 
 class _Begun(NamedTuple):
-    """What the graph decides, for new maps on it: the lists before the first step."""
+    """The adjacency lists before the first step, which depend on the graph alone."""
 
     keep: np.ndarray
     links: Links
@@ -38,28 +38,28 @@ class _Begun(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Elimination(ReadOnly):
-    """A sheaf without some of its vertices, from which these follow; :func:`eliminate` makes it.
+    """A sheaf without the eliminated vertices; :func:`eliminate` computes it.
 
-    The Laplacian of ``sheaf`` is the generalized Schur complement of the fine one, so that systems
-    with L come down to systems with it, and global sections of one are those of the other.
-    Eigenvalues do not correspond: the eliminated vertices have lost their mass.
+    The Laplacian of ``sheaf`` is the generalized Schur complement of the fine one: systems with L
+    reduce to systems with it, and global sections correspond. Eigenvalues do not, since the
+    eliminated vertices have lost their mass.
 
     Attributes
     ----------
     fine : CellularSheaf
     sheaf : CellularSheaf
-        On the kept vertices: edges sorted by (a, b), at most one for a pair, then loops sorted by
-        a. An edge that nothing was put to has the maps it had.
+        On the kept vertices: edges sorted by (a, b), at most one for each pair, then loops sorted
+        by a. Edges that no elimination touched have their former maps.
     kept : ndarray of int
-        The vertices of ``fine`` that those of ``sheaf`` are, ascending.
+        The vertices of ``sheaf`` as vertices of ``fine``, ascending.
     max_neighbors : int
-        How many neighbours a vertex could have when its turn came.
+        Largest number of neighbours of a vertex when it was eliminated.
     steps : NamedTuple of arrays
-        What was eliminated, in order, and how it follows from its neighbours at that time.
+        The eliminated vertices in order, with the maps that give them from their neighbours.
 
     Examples
     --------
-    A square with a leaf; two corners are kept, and stay as far apart in the sense of resistances:
+    A square with a leaf; two corners are kept, and their effective resistance is preserved:
 
     >>> import sheafcoarsen as sc
     >>> F = sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 3], [3, 0], [2, 4]])
@@ -89,7 +89,7 @@ class Elimination(ReadOnly):
 
     @cached_property
     def sizes(self) -> Sizes:
-        """Vertices, edges, loops and dimensions before and after; what was eliminated."""
+        """Numbers of vertices, edges, loops and dimensions before and after."""
         return sizes_of(self.fine, self.sheaf, self.steps)
 
     def solution_from(
@@ -124,15 +124,15 @@ class Elimination(ReadOnly):
 
     @property
     def is_determined(self) -> bool:
-        """Whether the kept vertices, or the right side, fix all others: no L_vv was singular."""
+        """Whether kept vertices and right side determine all others: no L_vv was singular."""
         return bool(self.steps.counters[FREE] == 0)
 
     @cached_property
     def growth(self) -> float:
-        """By how much a right side grows on its way to what is kept; rounding grows as much.
+        """Growth of right sides by the elimination; rounding errors grow as much.
 
-        Modest for connections. Along a tree each value follows from the one before, and where maps
-        expand over hundreds of edges, what comes back is off by this times eps, or infinite.
+        Modest for connections. If maps expand along hundreds of edges of a tree, extended values
+        have relative errors of this times eps, or are infinite.
         """
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (self.fine.dim_c0, 1))
         with np.errstate(over="ignore", invalid="ignore"):
@@ -154,13 +154,13 @@ class Elimination(ReadOnly):
         return self.fine.vertex_dims, self.fine.vertex_offsets
 
     def _passed(self, right: np.ndarray) -> np.ndarray:
-        """Return what a right side is after all steps; of its part in the range of L_ee."""
+        """Return a right side, projected on the range of L_ee, after all steps."""
         if self._free is None:
             return forward(self._stalks, self.steps, right)
         return self._free.forward(right)
 
     def extend(self, z: npt.ArrayLike, b: npt.ArrayLike | None = None) -> np.ndarray:
-        """Return the fine cochain with z on the kept vertices that has least energy, and norm.
+        """Return the fine cochain of least energy, then least norm, with z on the kept vertices.
 
         With a right side b, x_v = L_vv^+ (b_v - L_vk z) on the eliminated vertices: where z solves
         the reduced system with ``reduce(b)``, x solves L x = b. Along a tree every value follows
@@ -256,7 +256,7 @@ class Elimination(ReadOnly):
         return P
 
     def refresh(self, sheaf: CellularSheaf) -> "Elimination":
-        """Eliminate the same vertices from another sheaf on the same graph: new maps, nothing else.
+        """Eliminate the same vertices from another sheaf on the same graph.
 
         Parameters
         ----------
@@ -314,7 +314,7 @@ class Elimination(ReadOnly):
 def eliminate(
     sheaf: CellularSheaf, keep: npt.ArrayLike | None = None, max_neighbors: int = 2
 ) -> Elimination:
-    """Eliminate vertices with few neighbours: what is left has the Schur complement as Laplacian.
+    """Eliminate vertices with few neighbours; the result has the Schur complement as Laplacian.
 
     Let the rows of all edges and loops at a vertex v be A_u x_u + A_w x_w - M x_v, stacked, and Q
     an orthonormal basis of the complement of im M. The least energy over x_v is
@@ -381,7 +381,7 @@ def eliminate(
 def _eliminated(
     F: CellularSheaf, keep: np.ndarray, most: int, begun: _Begun | None = None
 ) -> Elimination:
-    """Eliminate what may be, from arguments that were checked."""
+    """Return the elimination for checked arguments."""
     if most > 2:
         check_connection(F, most)
     if begun is None:
@@ -389,7 +389,7 @@ def _eliminated(
     else:
         links = Links(*(array.copy() for array in begun.links))
     shrunk = shrink(F, keep, links)
-    K = object.__new__(Elimination)  # its parts were just made, and fit
+    K = object.__new__(Elimination)  # the parts conform by construction
     K.__dict__.update(
         fine=F,
         sheaf=sheaf_of(F, shrunk),

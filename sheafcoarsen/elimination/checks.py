@@ -1,4 +1,4 @@
-"""Whether star-mesh is exact for a sheaf: maps that are scaled isometries, as of a connection."""
+"""Checks of eliminations: scaled isometries for star-mesh, and conforming parts."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 
 def check_connection(F: CellularSheaf, max_neighbors: int) -> None:
-    """Refuse an edge between two vertices one of whose maps A is not scaled isometric.
+    """Raise if a map A of an edge between two vertices is not a scaled isometry.
 
     A* A = a^2 I to rounding; 1 x 1 maps always are.
     """
@@ -44,7 +44,7 @@ def check_connection(F: CellularSheaf, max_neighbors: int) -> None:
 def check_parts(
     fine: CellularSheaf, sheaf: CellularSheaf, kept: np.ndarray, record: Record
 ) -> None:
-    """Refuse an elimination put together from parts that do not fit."""
+    """Raise unless the parts of an elimination conform."""
     check_sheaf(fine, "fine")
     check_sheaf(sheaf, "sheaf")
     if not isinstance(record, Record):
@@ -66,7 +66,7 @@ def check_parts(
 
 
 def _check_steps(fine: CellularSheaf, record: Record, wrong: str) -> None:
-    """Refuse steps of other shapes, or that lead to what was eliminated before."""
+    """Raise unless the steps have valid shapes and refer to vertices not yet eliminated."""
     steps, starts, around = len(record.vertices), record.starts, record.neighbors
     if (
         len(starts) != steps + 1

@@ -1,4 +1,4 @@
-"""The steps of an elimination, memory for them as it runs out, and the sheaf that is left."""
+"""The steps of an elimination, with growing memory, and the remaining sheaf."""
 
 from typing import NamedTuple
 
@@ -17,14 +17,14 @@ from sheafcoarsen._support import (
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 UNKNOWN = -1
-"""Dimensions that nothing fixed, in steps that were saved without them."""
+"""Kernel dimension in steps that were saved without it."""
 
 SPARE = 64
-"""Ids of edges that there are beyond those as given."""
+"""Initial number of spare edge ids."""
 
 
 class Shrunk(NamedTuple):
-    """A sheaf after its elimination: the steps, and the maps of what is left, in units of its own.
+    """An elimination: the steps, and the scaled maps of the remaining sheaf.
 
     ``kept`` are the vertices that are left, ascending.
     """
@@ -38,7 +38,7 @@ class Shrunk(NamedTuple):
 
 
 def links_of(F: CellularSheaf, keep: np.ndarray, max_neighbors: int) -> kernels.Links:
-    """Return the lists that an elimination begins with, whatever the maps are."""
+    """Return the adjacency lists with which an elimination starts."""
     n, m, tallest = F.n_vertices, F.n_edges, int(F.edge_dims.max(initial=0))
     itype = np.int32 if max(4 * (n + m), tallest) < np.iinfo(np.int32).max else np.int64
     most = min(max_neighbors, max(n - 1, 0))
@@ -53,7 +53,7 @@ def links_of(F: CellularSheaf, keep: np.ndarray, max_neighbors: int) -> kernels.
 
 
 def shrink(F: CellularSheaf, keep: np.ndarray, links: kernels.Links) -> Shrunk:
-    """Eliminate vertices but those in the mask ``keep``; overwrites the lists to begin with."""
+    """Eliminate vertices outside the mask ``keep``; overwrites the adjacency lists."""
     m, dtype = F.n_edges, np.result_type(F.dtype, np.float64)
     tallest, largest = int(F.edge_dims.max(initial=0)), int(F.vertex_dims.max(initial=0))
     ids, itype = len(links.edges), links.edges.dtype
@@ -93,7 +93,7 @@ def shrink(F: CellularSheaf, keep: np.ndarray, links: kernels.Links) -> Shrunk:
 
 
 def _entries(F: CellularSheaf) -> int:
-    """Return how many entries the rows of all edges have, with the noise of each row."""
+    """Return the number of entries of all rows, with the rounding level of each row."""
     loops = F.edges[:, 0] == F.edges[:, 1]
     heads = int((F.edge_dims * F.vertex_dims[F.edges[:, 1]])[~loops].sum())
     return len(F.tail_data) + heads + F.dim_c1
@@ -106,9 +106,9 @@ def as_steps(
     blocks: np.ndarray,
     inverses: np.ndarray,
 ) -> kernels.Record:
-    """Return the steps of an elimination from arrays as saved; ``lists``: starts and members.
+    """Return the steps of an elimination from saved arrays; ``lists``: starts and members.
 
-    Whether they fit is for ``Elimination`` to check.
+    ``Elimination`` checks that they conform.
     """
     dtype = np.result_type(F.dtype, np.float64)
     small = 4 * (F.n_vertices + F.n_edges) < np.iinfo(np.int32).max
@@ -129,14 +129,14 @@ def as_steps(
 
 
 def _larger(array: np.ndarray, least: int) -> np.ndarray:
-    """Return a copy with about twice the room."""
+    """Return a copy with about twice the capacity."""
     out = np.empty((2 * len(array) + least, *array.shape[1:]), array.dtype)
     out[: len(array)] = array
     return out
 
 
 def _room(largest: int, tallest: int, dtype: np.dtype, eps: float) -> kernels.Room:
-    """Room for the rows at one vertex with two neighbours, of stalks up to ``largest``."""
+    """Return the workspace for a vertex with two neighbours, of stalks up to ``largest``."""
     width = max(2 * largest, 1)
     height = 2 * width + max(tallest, width) + 16
     lines = max(3 * largest, 1)
@@ -159,7 +159,7 @@ def _mesh_room(most: int, largest: int, dtype: np.dtype) -> kernels.MeshRoom:
 
 
 def _trimmed(record: kernels.Record) -> kernels.Record:
-    """Return the record without the room that was not needed."""
+    """Return the record without unused capacity."""
     steps, neighbors, blocks, inverses, _ = record.counters.tolist()
     return record._replace(
         vertices=_cut(record.vertices, steps),
@@ -177,7 +177,7 @@ def _cut(array: np.ndarray, length: int) -> np.ndarray:
 
 
 def sheaf_of(F: CellularSheaf, shrunk: Shrunk) -> CellularSheaf:
-    """Return the sheaf that is left of F: edges sorted by (a, b), a < b, then loops sorted by a."""
+    """Return the remaining sheaf: edges sorted by (a, b), a < b, then loops sorted by a."""
     links, maps, room, kept = shrunk.links, shrunk.maps, shrunk.room, shrunk.kept
     number = np.full(F.n_vertices, -1)
     number[kept] = np.arange(len(kept))
@@ -218,7 +218,7 @@ def sheaf_of(F: CellularSheaf, shrunk: Shrunk) -> CellularSheaf:
 def _bundles(
     links: kernels.Links, kept: np.ndarray, number: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return one edge for each pair that is joined, its ends and the rows of all that join it."""
+    """Return one edge for each adjacent pair: its ends and the rows of all parallel edges."""
     chosen = np.empty(len(links.edges), np.int64)
     rows = np.empty(len(links.edges), np.int64)
     count = kernels.list_edges(kept, links, chosen, rows)

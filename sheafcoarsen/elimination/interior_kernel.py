@@ -1,8 +1,8 @@
 """Kernel of the eliminated block L_ee; extensions are made orthogonal to it, of minimum norm.
 
-Vertex by vertex x_v = M^+ c is of least norm, and what follows from it at the vertices before is
-not: where an M has a kernel, a section lives on v and on all that follow from it. These sections
-span ker L_ee, and x_e = L_ee^+ (b_e - L_ek z) is orthogonal to them.
+Back substitution with x_v = M^+ c does not give a cochain of least norm: if an M has a kernel,
+there is a section supported on v and the vertices that depend on it. These sections span ker L_ee,
+and x_e = L_ee^+ (b_e - L_ek z) is orthogonal to them.
 """
 
 import numpy as np
@@ -15,21 +15,21 @@ from sheafcoarsen.elimination.substitution import backward, forward, prolongatio
 from sheafcoarsen.operators import Factors
 
 ROUNDS = 3
-"""Times that a part in the sections is taken out: digits that the Gram matrix lost come later."""
+"""Projections orthogonal to the sections: iterative refinement of the Gram system."""
 
 TOGETHER = 64
-"""Sections that overlap, directly or not, are made orthonormal if they are so many at most."""
+"""Largest number of connected overlapping sections that are made orthonormal."""
 
 ROUNDING = 100
-"""Units of rounding by which nearly parallel sections must differ."""
+"""Least difference of nearly parallel sections, in units of rounding."""
 
 
 class FreeSections:
-    """The sections that live on eliminated vertices alone, columns of norm 1 in ``basis``.
+    """The sections supported on eliminated vertices, as columns of norm 1 in ``basis``.
 
-    ``widened`` are the steps in which a vertex whose M has a kernel has a neighbour more, behind
-    all others, with the coordinates of x_v in that kernel; the columns of ``change`` are those of
-    the sections, together with their growth factors.
+    In the steps ``widened`` a vertex whose M has a kernel has one more neighbour, after all others,
+    which holds the coordinates of x_v in that kernel; the columns of ``change`` are the sections in
+    these coordinates, with their growth factors.
     """
 
     def __init__(
@@ -47,10 +47,10 @@ class FreeSections:
         self._sizes = sizes[:, None]
 
     def forward(self, b: np.ndarray) -> np.ndarray:
-        """Return what ``forward`` returns for the part of b, of shape (dim_c0, h), beside them.
+        """Return ``forward`` of b, of shape (dim_c0, h), projected orthogonally to the sections.
 
-        What b has in them arrives where an M has a kernel, and rounding on the way with it, as
-        large as they grow: it is taken out as it arrives.
+        The component of b in the sections accumulates at vertices whose M has a kernel, with
+        rounding errors that grow as the sections do; it is removed there.
         """
         dim = len(b)
         passed = self._forward(b)
@@ -60,14 +60,14 @@ class FreeSections:
         return passed[:dim]
 
     def _forward(self, b: np.ndarray) -> np.ndarray:
-        """Return what arrives at all vertices, and last what arrives in kernels."""
+        """Return the forward sums at all vertices, then those in the kernels."""
         wide = np.concatenate([b, np.zeros((self.change.shape[0], b.shape[1]), b.dtype)])
         return forward((self._dims, self._starts), self._widened, wide)
 
     def extend(self, x: np.ndarray, passed: np.ndarray | None) -> np.ndarray:
-        """Fill in x as ``backward`` does, without a part in them.
+        """Compute x as ``backward`` does, orthogonal to the sections.
 
-        Not by subtraction: every value follows from those before it, which are small already.
+        Without a final subtraction: every value follows from earlier ones that are small already.
         """
         dim = len(x)
         wide = np.concatenate([x, np.zeros((self.change.shape[0], x.shape[1]), x.dtype)])
@@ -84,11 +84,11 @@ class FreeSections:
         return x - self.basis @ shares
 
     def taken_out_of_sparse(self, P: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-        """Return a matrix with sparse columns without their part in them.
+        """Return sparse columns projected orthogonally to the sections.
 
-        Sections overlap where they belong to one part of what was eliminated. Few columns meet in
-        a part, at most two kept stalks after leaves and chains, and columns of different parts
-        are solved for in one dense column.
+        Sections overlap only within one component of the eliminated vertices. Few columns are
+        supported in one component (after leaves and chains those of at most two kept stalks), and
+        columns of different components share one dense column of the solve.
         """
         part = connected_components(abs(self._gram), directed=False)[1]
         for _ in range(ROUNDS):
@@ -104,7 +104,7 @@ class FreeSections:
     def _solve_sparse(
         self, shares: scipy.sparse.csr_array, part: np.ndarray
     ) -> scipy.sparse.csr_array:
-        """Solve with the Gram matrix, whose blocks are the parts, for sparse columns."""
+        """Solve with the Gram matrix, with one block per component, for sparse columns."""
         height, width = shares.shape
         rows, columns = scipy.sparse.coo_array(shares).coords
         pairs, which = np.unique(part[rows] * width + columns, return_inverse=True)
@@ -122,15 +122,15 @@ class FreeSections:
 
 
 def free_sections(dims: np.ndarray, record: Record, kept: np.ndarray) -> FreeSections | None:
-    """Return the sections that vanish on kept vertices, or None where there are none.
+    """Return the sections that vanish on kept vertices, or None if there are none.
 
-    None, too, where they grow beyond all numbers along the way, or become parallel to rounding.
+    None, too, if they overflow along the way or become parallel to rounding.
     """
     count, kernels = _kernels(dims, record)
     if not count.any():
         return None
     n, at = len(dims), np.flatnonzero(count)
-    pseudo = n + np.arange(len(at))  # a neighbour more, whose values are those in the kernel of M
+    pseudo = n + np.arange(len(at))  # its coordinates in the kernel of M
     widened = _with_neighbors(dims, record, (count, pseudo), kernels)
     all_kept = np.append(kept, pseudo)
     all_dims = np.append(dims, count[at])
@@ -150,10 +150,10 @@ def free_sections(dims: np.ndarray, record: Record, kept: np.ndarray) -> FreeSec
 
 
 def _orthonormalizing(basis: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-    """Return what makes sections, columns of norm 1, orthonormal where few of them overlap.
+    """Return the change of basis that makes unit sections orthonormal if few of them overlap.
 
-    Where maps expand along a tree, all that begin at its root come near the direction that expands
-    most, and their Gram matrix would lose what they differ by.
+    If maps expand along a tree, all sections from its root approach the direction that expands
+    most, and their Gram matrix would lose their differences.
     """
     turn = scipy.sparse.eye_array(basis.shape[1], format="csr", dtype=basis.dtype)
     for _ in range(ROUNDS):
