@@ -45,18 +45,19 @@ def replacing(path: object) -> Iterator[BinaryIO]:
     target = output_path(path)
     handled = sys.exc_info()[1]  # what the caller is busy with is not ours
     _remove_abandoned(target.parent)
-    stream = _temporary_file(target)
+    # known before the file exists: an interrupt may come as soon as it does
+    name = target.with_name(f"{TEMPORARY}{secrets.token_hex(8)}.tmp")
     try:
-        with stream:
+        with _temporary_file(name, target) as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
             if fcntl is not None:  # while the lock is held
-                os.replace(stream.name, target)
+                os.replace(name, target)
         if fcntl is None:
-            os.replace(stream.name, target)
+            os.replace(name, target)
     except BaseException as error:
-        Path(stream.name).unlink(missing_ok=True)
+        name.unlink(missing_ok=True)
         cause = error.__context__
         while cause is not None and cause is not handled:
             # zipfile complains that it cannot close what was interrupted
@@ -66,22 +67,16 @@ def replacing(path: object) -> Iterator[BinaryIO]:
         raise
 
 
-def _temporary_file(target: Path) -> BinaryIO:
-    """Open a new file beside the target, with its mode; it is locked as long as it is open."""
+def _temporary_file(name: Path, target: Path) -> BinaryIO:
+    """Open a new file with the mode of the target; it is locked as long as it is open."""
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+    opener = functools.partial(os.open, mode=0o666 if mode is None else mode)
     while True:
-        name = target.with_name(f"{TEMPORARY}{secrets.token_hex(4)}.tmp")
-        opener = functools.partial(os.open, mode=0o666 if mode is None else mode)
         stream = open(name, "xb", opener=opener)  # noqa: SIM115
-        try:
-            if mode is not None:
-                os.chmod(name, mode)  # the creation mask of the process may have taken bits
-            if fcntl is None or _locked(stream):
-                return stream
-        except BaseException:
-            stream.close()
-            name.unlink(missing_ok=True)
-            raise
+        if mode is not None:
+            os.chmod(name, mode)  # the creation mask of the process may have removed bits
+        if fcntl is None or _locked(stream):
+            return stream
         stream.close()
 
 

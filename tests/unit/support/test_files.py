@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 
-from sheafcoarsen._support import output_path, replacing
+from sheafcoarsen._support import files, output_path, replacing
 
 
 def test_the_new_file_takes_the_place_of_the_old_when_all_has_gone_well(tmp_path):
@@ -21,6 +21,19 @@ def test_the_new_file_takes_the_place_of_the_old_when_all_has_gone_well(tmp_path
         assert path.read_bytes() == b"old"
     assert path.read_bytes() == b"new"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_interrupt_as_soon_as_the_file_exists_leaves_nothing(tmp_path, monkeypatch):
+    opened = files._temporary_file
+
+    def interrupted(name, target):
+        opened(name, target).close()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(files, "_temporary_file", interrupted)
+    with pytest.raises(KeyboardInterrupt), replacing(tmp_path / "a.bin"):
+        pass
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
