@@ -8,18 +8,22 @@ from scipy.sparse.linalg import splu
 
 from sheafcoarsen._kernels.operators import solve_factored
 from sheafcoarsen._support import by_real_columns, interruptible
-from sheafcoarsen.operators.ordering import Order
+from sheafcoarsen.operators.ordering import Order, elimination_order
 
-SOLVED_HERE_ABOVE = 5000
-"""Dimension above which own triangular solves replace SuperLU's: 3 times as fast for 16 columns."""
+SOLVED_HERE_ABOVE, ORDERED_ABOVE = 5000, 20_000
+"""Dimensions above which own triangular solves (3 times as fast for 16 columns) and own orders
+replace SuperLU's, whose minimum degree takes 2 to 3 times as long to factor on 3-D grids.
+"""
 
 RELAX = 1
 """SuperLU's relaxed supernodes. More columns take ten times as long for a pose graph of 100,000
 vertices in such an order.
 """
 
-PANEL = 2
-"""SuperLU's panel size; the default of 20 takes 10 to 20 % longer on pose graphs."""
+FEW, PANEL = 2e4, 2
+"""Operations per row up to which SuperLU's panel size is the second. The default of 20 takes 10 to
+40 % longer on pose graphs, and a quarter less on 3-D grids, with 7e4 operations per row and more.
+"""
 
 LANES = (16, 4, 1), (4, 1)
 """Numbers of right sides that kernels process at once, real and complex."""
@@ -31,8 +35,11 @@ class Factors:
     def __init__(self, A: scipy.sparse.csr_array, shift: float, order: Order | None = None) -> None:
         n = A.shape[0]
         shifted = scipy.sparse.csr_array(A + shift * scipy.sparse.eye_array(n, format="csr"))
+        if order is None and n > ORDERED_ABOVE:
+            order = elimination_order(shifted)
         if order is not None:
             shifted = shifted[order.rows][:, order.rows]
+        few = order is not None and order.operations <= FEW * n
         try:
             factors = interruptible(
                 splu,
@@ -40,7 +47,7 @@ class Factors:
                 permc_spec="MMD_AT_PLUS_A" if order is None else "NATURAL",
                 diag_pivot_thresh=0.0,
                 relax=RELAX,
-                panel_size=PANEL,
+                panel_size=PANEL if few else None,
                 options={"SymmetricMode": True},
             )
         except RuntimeError as error:
