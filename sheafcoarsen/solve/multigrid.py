@@ -162,16 +162,18 @@ class Multigrid:
         self.unseen = round(A.shape[0] - float(A.diagonal().real.sum()))
         h = _in_coordinates(sheaf, self.roots)
         self.operators, self.prolongations, self.coarsenings = [A], [], []
+        products = [BlockMatrix(A, np.float32)]
         tops = [largest_eigenvalue(A) or 1.0]
         self.holds_kernel = self.unseen == 0
         with bar(0, "multigrid levels", progress) as shown:
             while A.shape[0] > COARSEST:
-                C = self._coarsened(h, tops[-1], like)
+                C = self._coarsened(h, products[-1], tops[-1], like)
                 if C is None:
                     break
                 A, P, S = _next_level(A, tops[-1], C)
                 h = _in_coordinates(C.sheaf, S)
                 self.operators.append(A)
+                products.append(BlockMatrix(A, np.float32))
                 self.prolongations.append(P)
                 self.coarsenings.append(C)
                 following = C.modes.next_eigenvalues if C.modes is not None else np.zeros(1)
@@ -182,12 +184,12 @@ class Multigrid:
         self._roots = BlockMatrix(self.roots), BlockMatrix(adjoint(self.roots))
         self._levels = [
             Level(
-                BlockMatrix(A, np.float32),
+                product,
                 top,
                 None if P is None else BlockMatrix(P, np.float32),
                 None if P is None else BlockMatrix(adjoint(P), np.float32),
             )
-            for A, top, P in zip(self.operators, tops, [*self.prolongations, None], strict=True)
+            for product, top, P in zip(products, tops, [*self.prolongations, None], strict=True)
         ]
         self._set_up_coarsest(tops[-1], skip_kernel)
 
@@ -240,15 +242,15 @@ class Multigrid:
         return self.roots @ X
 
     def _coarsened(
-        self, h: CellularSheaf, top: float, like: "Multigrid | None"
+        self, h: CellularSheaf, product: BlockMatrix, top: float, like: "Multigrid | None"
     ) -> Coarsening | None:
         """Return the coarsening to the next level, None if it hardly reduces the dimension."""
         with warnings.catch_warnings():  # any choice among tied modes will do
             warnings.simplefilter("ignore", TiedModesWarning)
-            return self._clusters_kept(h, top, like)
+            return self._clusters_kept(h, product, top, like)
 
     def _clusters_kept(
-        self, h: CellularSheaf, top: float, like: "Multigrid | None"
+        self, h: CellularSheaf, product: BlockMatrix, top: float, like: "Multigrid | None"
     ) -> Coarsening | None:
         level = len(self.coarsenings)
         if like is not None:
@@ -264,7 +266,7 @@ class Multigrid:
         else:
             modes = local_modes(h, P, d)
             zeros_kept = (modes.next_eigenvalues > LEAST_DISCARDED).all()
-            if zeros_kept and _missed(self.operators[-1], top, modes.prolongation) > MISSED:
+            if zeros_kept and _missed(product, top, modes.prolongation) > MISSED:
                 P = Partition(find_clusters(h, count, "balls", "sheaf")[1])
                 ranks = local_modes(h, P, below(LOW_BELOW)).ranks.clip(d, LOW_MOST * d)
                 modes = local_modes(h, P, ranks)
@@ -328,15 +330,17 @@ def padded(h: int) -> int:
     return h if h <= 1 else -(-h // LANES[0]) * LANES[0]
 
 
-def _missed(A: Matrix, top: float, P: scipy.sparse.csr_array) -> float:
+def _missed(A: BlockMatrix, top: float, P: scipy.sparse.csr_array) -> float:
     """Return norm(x - P P* x)^2 top / <x, A x>, summed over smooth x: small is good.
 
     The weak approximation property of algebraic multigrid, at smooth vectors.
     """
-    X = np.random.default_rng(0).standard_normal((A.shape[0], PROBES)).astype(A.dtype)
+    X = np.random.default_rng(0).standard_normal((A.shape[0], PROBES)).astype(np.float32)
+    Y = np.empty_like(X)
     for _ in range(SMOOTHINGS):
-        X = X - (A @ X) / top
-    energy = float(np.vdot(X, A @ X).real)
+        X, Y = A.combine(X, Y, -1 / top, ((1.0, X),)), X
+    energy = float(np.vdot(X, A.combine(X, Y)).real)
+    X = complex_columns(X) if P.dtype.kind == "c" else X
     missed = norms(X - P @ (P.conj().T @ X))
     return float(missed @ missed) * top / energy if energy > 0 else 0.0
 
