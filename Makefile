@@ -72,7 +72,7 @@ $(LOWEST)/installed: pyproject.toml
 # networkx of that time looks for pandas whenever it makes a graph, and says so
 test-lowest: $(LOWEST)/installed
 	NUMBA_DISABLE_JIT=1 SHEAFCOARSEN_POISON=1 \
-	  $(LOWEST)/$(SCRIPTS)/python -m pytest -p no:cacheprovider \
+	  $(LOWEST)/$(SCRIPTS)/python -m pytest -p no:cacheprovider -n auto --dist loadfile \
 	  -W "ignore:pandas not found:ImportWarning" -m "not real_data and not cluster" tests
 	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/cache $(LOWEST)/$(SCRIPTS)/python -m sheafcoarsen demo
 
