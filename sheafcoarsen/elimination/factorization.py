@@ -235,7 +235,7 @@ def _bundles(
 def _cells(
     heights: np.ndarray, tails: np.ndarray, heads: np.ndarray, dtype: np.dtype
 ) -> kernels.Cells:
-    """Room for maps of up to so many rows."""
+    """Return the workspace for the maps of edges with at most ``heights`` rows."""
     return kernels.Cells(
         heights.copy(),
         np.empty(int((heights * tails).sum()), dtype),

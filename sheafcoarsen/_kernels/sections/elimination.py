@@ -23,7 +23,7 @@ def stack_height(k):
 
 @kernel
 def put_times(a, at, rows, b, columns, out, to):
-    """out[to ...] = A times the first columns of the matrix b, A row-major with so many rows."""
+    """Write A B to out[to:], for a row-major A with ``rows`` rows and the first columns of b."""
     inner = b.shape[0]
     for row in range(rows):
         for j in range(columns):

@@ -20,7 +20,7 @@ from sheafcoarsen._kernels.sections.elimination import (
 )
 
 ZERO_ROUNDING = 10.0
-"""Singular values up to so many n eps / g are zero, g the smallest of what was left out."""
+"""Level of zero in units of n eps / g, where g is the smallest eliminated singular value."""
 
 
 @kernel
