@@ -78,6 +78,7 @@ Answers
 Poses
     synchronize             absolute poses, or frames, from measured relative ones
     Synchronization         what it returns, with every edge's disagreement
+    PoseCertificate         a lower bound of the cost of all poses
     PoseGraph               measured relative poses, with their information
     Sightings               landmarks seen from poses
 
@@ -155,7 +156,13 @@ from sheafcoarsen.solve import (
     nearest_section,
     transported_frames,
 )
-from sheafcoarsen.synchronization import PoseGraph, Sightings, Synchronization, synchronize
+from sheafcoarsen.synchronization import (
+    PoseCertificate,
+    PoseGraph,
+    Sightings,
+    Synchronization,
+    synchronize,
+)
 from sheafcoarsen.verification import Check, Verification, verify
 
 __version__ = version("sheafcoarsen")
@@ -178,6 +185,7 @@ __all__ = [
     "NotConverged",
     "Partition",
     "Pooling",
+    "PoseCertificate",
     "PoseGraph",
     "Sightings",
     "SingularDegreeWarning",

@@ -49,7 +49,7 @@ from sheafcoarsen.solve._eigenmodes import Eigenmodes, eigenmodes
 from sheafcoarsen.solve._harmonic_extension import harmonic_extension
 from sheafcoarsen.solve._least_squares import LeastSquares, least_squares
 from sheafcoarsen.solve._nearest_section import nearest_section
-from sheafcoarsen.solve._solver import Solver
+from sheafcoarsen.solve._solver import Solver, tolerance
 from sheafcoarsen.solve._transported_frames import transported_frames
 from sheafcoarsen.solve.complex_structure import complex_line
 from sheafcoarsen.solve.deflation import independent
@@ -73,5 +73,6 @@ __all__ = [
     "least_squares",
     "lowest_eigenpairs",
     "nearest_section",
+    "tolerance",
     "transported_frames",
 ]

@@ -25,22 +25,25 @@ the order of the computation:
     Information matrices and their means kappa and tau; the measurements, checked.
 ``connection``
     Transports and weights of a sheaf; an error names the first edge that is not a connection's.
-``lowest_frames``
-    The lowest modes of a connection by block Lanczos with a factorization of its Laplacian.
+``joint_sheaf``
+    Poses and landmarks as one sheaf, whose energy is the whole cost.
 ``frames``
-    Frames by the lowest modes or from a fixed vertex, rounded to the nearest rotations.
-``translations``
-    Translations for given rotations, by least squares on the weighted graph.
+    Frames by the lowest modes or extended from a fixed vertex, rounded to the nearest rotations;
+    places for given rotations.
 ``residuals``
     Angles, offsets and costs of every edge.
 ``linearization``, ``refinement``
     The sheaf of the linearized residuals; Gauss-Newton steps on it until the cost stagnates.
 ``reweighting``
-    A robust fit by sums of residuals instead of squares, which ranks outliers.
+    Robust fits: by sums of residuals instead of squares, which ranks outliers, and by truncated
+    least squares.
+``_certificate``
+    The lower bound of all costs.
 ``result``, ``_synchronize``
     The result, and `synchronize`, which runs these steps.
 """
 
+from sheafcoarsen.synchronization._certificate import PoseCertificate
 from sheafcoarsen.synchronization._pose_graph import PoseGraph, Sightings
 from sheafcoarsen.synchronization._synchronize import synchronize
 from sheafcoarsen.synchronization.information import (
@@ -53,6 +56,7 @@ from sheafcoarsen.synchronization.result import Synchronization
 
 __all__ = [
     "Concentrations",
+    "PoseCertificate",
     "PoseGraph",
     "Sightings",
     "Synchronization",

@@ -1,5 +1,6 @@
 """Pose graphs: measured relative rotations and translations with their weights."""
 
+import dataclasses
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,7 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.synchronization.information import concentrations
+from sheafcoarsen.synchronization.joint_sheaf import Places, joint_sheaf
 
 AGREEMENT = 1e-6
 """Largest relative difference between kappa, tau and the means of the information matrices."""
@@ -238,11 +240,10 @@ class PoseGraph(ReadOnly):
         found = concentrations(information, dim)
         bad = np.flatnonzero(found.fails)
         if bad.size:
-            lowest = np.linalg.eigvalsh(information[bad[0]])[0]
             raise ValueError(
-                f"`information[{bad[0]}]` must be positive definite, got one with the eigenvalue "
-                f"{lowest:.3g}: leave the measurement out, or pass information=None with `kappa` "
-                f"and `tau` of your own"
+                f"`information[{bad[0]}]` must have positive definite blocks of the translation "
+                f"and of the rotation, got {information[bad[0]].tolist()}: leave the measurement "
+                f"out, or pass information=None with `kappa` and `tau` of your own"
             )
         for name, given, own in (("kappa", kappa, found.kappa), ("tau", tau, found.tau)):
             bad = np.flatnonzero(np.abs(given - own) > AGREEMENT * own)
@@ -296,6 +297,85 @@ class PoseGraph(ReadOnly):
         )
         return sheaf if self.vertex_labels is None else sheaf.with_labels(self.vertex_labels)
 
+    @cached_property
+    def places(self) -> Places:
+        """The measured places of poses and landmarks."""
+        n = int(self.n_vertices or 0)
+        if self.sightings is None:
+            return Places(self.edges, self.translations, np.asarray(self.tau), n)
+        seen = self.sightings
+        return Places(
+            np.concatenate([self.edges, seen.edges + np.array([0, n])]),
+            np.concatenate([self.translations, seen.points]),
+            np.concatenate([np.asarray(self.tau), seen.tau]),
+            n + seen.n_landmarks,
+        )
+
+    @cached_property
+    def _joint_sheaf(self) -> CellularSheaf:
+        n = int(self.n_vertices or 0)
+        return joint_sheaf(n, self.rotations, np.asarray(self.kappa), self.places)
+
+    def joint_sheaf(self) -> CellularSheaf:
+        """Return the sheaf of poses and landmarks whose energy is the whole cost.
+
+        The vertices are the poses, with stalks of dimension d + 1, then the landmarks, with stalks
+        of dimension 1; the edges are the measurements, then the sightings. Blocks [R_i^T; t_i^T] of
+        poses and rows t_l^T of landmarks are d cochains, ``S.cochain()``, whose energies add up to
+        the cost.
+
+        Returns
+        -------
+        CellularSheaf
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> turn = [[0.0, -1.0], [1.0, 0.0]]
+        >>> G = sc.PoseGraph([[0, 1], [1, 2], [2, 0]], [turn] * 3, [[1.0, 0.0]] * 3)
+        >>> S = sc.synchronize(G)
+        >>> energy = sc.energy(G.joint_sheaf(), S.cochain()).sum()
+        >>> round(float(energy), 6), round(S.cost, 6)
+        (1.607695, 1.607695)
+        """
+        return self._joint_sheaf
+
+    def subset(self, edges: npt.ArrayLike) -> "PoseGraph":
+        """Return the pose graph of some measurements, with all poses, landmarks and sightings.
+
+        Parameters
+        ----------
+        edges : array_like of int or bool
+            Indices of measurements, or a mask of shape (m,).
+
+        Returns
+        -------
+        PoseGraph
+
+        Raises
+        ------
+        ValueError, TypeError
+            Indices out of range or repeated, or a mask of another length.
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> turn = [[0.0, -1.0], [1.0, 0.0]]
+        >>> G = sc.PoseGraph([[0, 1], [1, 2], [2, 0]], [turn] * 3, [[1.0, 0.0]] * 3)
+        >>> G.subset([0, 2]).edges.tolist()
+        [[0, 1], [2, 0]]
+        """
+        kept = edge_indices("edges", edges, self.n_edges)
+        return dataclasses.replace(
+            self,
+            edges=self.edges[kept],
+            rotations=self.rotations[kept],
+            translations=self.translations[kept],
+            kappa=np.asarray(self.kappa)[kept],
+            tau=np.asarray(self.tau)[kept],
+            information=None if self.information is None else self.information[kept],
+        )
+
     def __repr__(self) -> str:
         marks = (
             "" if self.sightings is None else f", {counted(self.sightings.n_landmarks, 'landmark')}"
@@ -320,6 +400,26 @@ class PoseGraph(ReadOnly):
             rows.append(("landmarks", self.sightings.n_landmarks))
             rows.append(("sightings", len(self.sightings.edges)))
         return tables.table(rows, caption="PoseGraph")
+
+
+def edge_indices(name: str, value: npt.ArrayLike, n_edges: int) -> np.ndarray:
+    """Return the indices of edges that are given by indices or by a mask."""
+    given = np.asarray(value)
+    if given.dtype == bool:
+        if given.shape != (n_edges,):
+            raise ValueError(f"`{name}` must be a mask of shape ({n_edges},), got {given.shape}")
+        return np.flatnonzero(given)
+    indices = integer_array(name, given.astype(np.int64) if given.size == 0 else given, ndim=1)
+    bad = np.flatnonzero((indices < 0) | (indices >= n_edges))
+    if bad.size:
+        raise ValueError(
+            f"`{name}[{bad[0]}]` must be the number of an edge, 0 to {n_edges - 1}, got "
+            f"{indices[bad[0]]}"
+        )
+    values, counts = np.unique(indices, return_counts=True)
+    if (counts > 1).any():
+        raise ValueError(f"`{name}` must name no edge twice, got {values[counts > 1][0]} again")
+    return indices
 
 
 def _ends(name: str, value: npt.ArrayLike) -> np.ndarray:

@@ -1,50 +1,77 @@
 """Synchronization: rotations first, then translations, then both by Gauss-Newton."""
 
 import dataclasses
-from typing import Any, Literal, get_args
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen._support import choice, flag, read_only, scalar_array, whole_number
-from sheafcoarsen.sheaf import CellularSheaf
-from sheafcoarsen.synchronization._pose_graph import PoseGraph
-from sheafcoarsen.synchronization.connection import Connection, connection_from
-from sheafcoarsen.synchronization.frames import anchored_frames, nearest_rotations, spectral_frames
-from sheafcoarsen.synchronization.linearization import PoseSheaf
-from sheafcoarsen.synchronization.refinement import refine_poses
-from sheafcoarsen.synchronization.residuals import angles_of, edge_turns, offsets_of, rotation_costs
-from sheafcoarsen.synchronization.result import Synchronization
-from sheafcoarsen.synchronization.translations import measured_points, place_roots, places
+from sheafcoarsen.sheaf import CellularSheaf, component_labels
+from sheafcoarsen.synchronization._pose_graph import PoseGraph, edge_indices
+from sheafcoarsen.synchronization.connection import Connection, connection_from, places_of
+from sheafcoarsen.synchronization.frames import (
+    anchored_frames,
+    joint_frames,
+    nearest_rotations,
+    placed,
+    spectral_frames,
+)
+from sheafcoarsen.synchronization.joint_sheaf import Places
+from sheafcoarsen.synchronization.refinement import Refined, refined_poses
+from sheafcoarsen.synchronization.result import Synchronization, result_at
+from sheafcoarsen.synchronization.reweighting import (
+    fit,
+    squared_residuals,
+    truncated_weights,
+    truncation,
+    weighted,
+)
 
-Method = Literal["spectral", "anchored"]
+Method = Literal["auto", "joint", "spectral", "anchored"]
 
 METHODS = get_args(Method)
+
+Start: TypeAlias = tuple[str, np.ndarray, np.ndarray | None]
+"""A name, frames, and the lowest eigenvalues where they were computed."""
+
+WIDE = 8.0
+"""Multiple of the truncation in the first refinement: extended poses fit worse than refined ones.
+With 64 wrong loops of intel come back and stay.
+"""
+
+REWEIGHTED = 10
+"""Largest number of refinements with new weights after this one; two are enough at hand."""
 
 
 def synchronize(
     F: CellularSheaf | PoseGraph,
-    method: Method = "spectral",
+    method: Method = "auto",
     refine: bool = False,
     seed: int = 0,
     *,
     start: npt.ArrayLike | None = None,
+    robust: Literal["tls"] | None = None,
+    trusted: npt.ArrayLike | None = None,
 ) -> Synchronization:
     """Find rotations, and places where translations are measured, that agree with the edges.
 
-    Frames that the edges of the connection agree on, n blocks of d x d, are rounded to the nearest
-    rotations by their singular value decompositions. Places follow from a linear least-squares
-    problem with these rotations. Gauss-Newton then lowers the cost of both together: each step is a
-    least-squares problem on the sheaf of small turns and moves, with stalks of dimension 3 in the
-    plane and 6 in space.
+    Frames that the edges agree on, n blocks of d x d, are rounded to the nearest rotations by their
+    singular value decompositions. Places follow from a linear least-squares problem with these
+    rotations. Gauss-Newton then lowers the cost of both together: each step is a least-squares
+    problem on the sheaf of small turns and moves, with stalks of dimension 3 in the plane and 6 in
+    space. ``S.certify()`` tells whether what was found is the best.
 
     Parameters
     ----------
     F : CellularSheaf or PoseGraph
         A connection: both maps of an edge are the same multiple of orthogonal (unitary) matrices.
-    method : {"spectral", "anchored"}
+    method : {"auto", "joint", "spectral", "anchored"}
         "spectral": the d lowest eigenvectors of every component. "anchored": the frames of least
-        energy among those with the identity at the component's first vertex.
+        energy among those with the identity at the component's first vertex. "joint": the same on
+        ``G.joint_sheaf()``, with translations and sightings; of a sheaf as "anchored". "auto":
+        "spectral" for a sheaf, for a pose graph this or "joint", whichever has the lower cost.
     refine : bool
         Run Gauss-Newton: in the plane and in space, where no edge reflects the frames found.
     seed : int
@@ -52,6 +79,13 @@ def synchronize(
     start : array_like, shape (n, d, d) or (dim_c0, d), optional
         Where to begin instead: rotations R_i, or frames as a cochain with d columns, which are
         rounded. ``C.lift`` of a coarse sheaf's low modes gives such frames.
+    robust : {None, "tls"}
+        "tls": truncated least squares, by graduated non-convexity (Yang et al. 2020). Measurements
+        with residuals that errors of their information would exceed once in a thousand times are
+        left out; ``S.weights`` tells which. It has starts of its own, and no ``method``.
+    trusted : array_like of int or bool, optional
+        Edges, by number or as a mask, that are never left out. By default those from a pose to the
+        next, i to i + 1, the odometry, if they connect a pose graph; [] trusts none.
 
     Returns
     -------
@@ -61,7 +95,7 @@ def synchronize(
     ------
     ValueError, TypeError
         A sheaf that is no connection, with the first edge that shows it; reflections or other
-        dimensions where refinement is asked for.
+        dimensions where refinement is asked for; ``start`` with ``robust``, ``trusted`` without.
     NotConverged
         Where the eigensolver or a linear solver does not converge.
 
@@ -83,34 +117,99 @@ def synchronize(
     choice("method", method, METHODS)
     refine = flag("refine", refine)
     seed = whole_number("seed", seed, at_least=0)
-    graph = F if isinstance(F, PoseGraph) else None
     connection = connection_from(F)
-    eigenvalues = None
+    places = places_of(F)
+    if robust is not None:
+        choice("robust", robust, ("tls",))
+        if start is not None:
+            raise ValueError("`start` has no effect with `robust`, which has starts of its own")
+        return _robust(F, connection, places, _trusted(F, trusted, connection), refine)
+    if trusted is not None:
+        raise ValueError("`trusted` has no effect without `robust`: pass robust='tls', too")
+    starts: Iterable[Start] = _starts(connection, places, method, seed)
     if start is not None:
-        frames = _given_frames(start, connection)
-    elif method == "spectral":
-        frames, eigenvalues = spectral_frames(connection, seed)
-    else:
-        frames = anchored_frames(connection)
-    rotations = nearest_rotations(frames, connection)
-    roots, spots = connection.roots, None
-    if graph is not None:
-        roots = connection.roots if graph.sightings is None else place_roots(graph)
-        spots = places(graph, rotations, roots)
-    refined = None
-    if refine:
-        refined = refine_poses(_pose_sheaf(connection, graph, rotations), rotations, spots, roots)
-        rotations, spots = refined.rotations, refined.translations
-    found = result_at(F, connection, rotations, spots)
-    how: dict[str, Any] = {"method": method if start is None else "start"}
+        starts = [("start", _given_frames(start, connection), None)]
+    found, eigenvalues = None, None
+    for name, frames, values in starts:
+        rotations = nearest_rotations(frames, connection)
+        spots = None if places is None else placed(places, rotations)
+        here = result_at(F, connection, places, rotations, spots, method=name)
+        found = here if found is None or here.cost < found.cost else found
+        eigenvalues = values if eigenvalues is None else eigenvalues
+    assert found is not None
+    how: dict[str, Any] = {}
     if eigenvalues is not None:
-        how |= {
-            "gap": float(eigenvalues[-1] - eigenvalues[-2]),
-            "eigenvalues": read_only(eigenvalues),
-        }
-    if refined is not None:
-        how |= {"costs": read_only(np.array(refined.costs)), "converged": refined.converged}
+        how["gap"] = float(eigenvalues[-1] - eigenvalues[-2])
+        how["eigenvalues"] = read_only(eigenvalues)
+    if refine:
+        refined = refined_poses(connection, places, found.rotations, found.spots)
+        found = _result(F, connection, places, refined, method=found.method)
     return dataclasses.replace(found, **how)
+
+
+def _starts(
+    connection: Connection, places: Places | None, method: Method, seed: int
+) -> Iterator[Start]:
+    """Return the starts that a method takes."""
+    if method in ("auto", "spectral"):
+        yield "spectral", *spectral_frames(connection, seed)
+    if places is not None and method in ("auto", "joint"):
+        yield "joint", joint_frames(connection, places), None
+    elif method in ("joint", "anchored"):
+        yield method, anchored_frames(connection), None
+
+
+def _result(
+    F: CellularSheaf | PoseGraph,
+    connection: Connection,
+    places: Places | None,
+    poses: Refined,
+    **how: Any,
+) -> Synchronization:
+    """Return the result at refined poses."""
+    found = result_at(F, connection, places, poses.rotations, poses.translations, **how)
+    costs = np.array(poses.costs or [found.cost])
+    return dataclasses.replace(found, costs=read_only(costs), converged=poses.converged)
+
+
+def _trusted(
+    F: CellularSheaf | PoseGraph, trusted: npt.ArrayLike | None, connection: Connection
+) -> np.ndarray:
+    """Return the mask of trusted edges; by default the odometry, where it connects the poses."""
+    edges = connection.edges
+    mask = np.zeros(len(edges), bool)
+    if trusted is not None:
+        mask[edge_indices("trusted", trusted, len(edges))] = True
+    elif isinstance(F, PoseGraph):
+        odometry = edges[:, 1] - edges[:, 0] == 1
+        parts = component_labels(connection.n_vertices, edges[odometry])
+        if parts.max(initial=0) == connection.component.max(initial=0):
+            mask = odometry
+    return mask
+
+
+def _robust(
+    F: CellularSheaf | PoseGraph,
+    connection: Connection,
+    places: Places | None,
+    trusted: np.ndarray,
+    refine: bool,
+) -> Synchronization:
+    """Return the fit of least truncated squares, with its weights."""
+    weights = truncated_weights(connection, places, trusted)
+    c2 = truncation(connection, places)
+    part, spots = weighted(connection, places, weights)
+    poses = Refined(*fit(part, spots), [], True)
+    if refine:
+        for width in (WIDE, *[1.0] * REWEIGHTED):
+            squares = squared_residuals(connection, places, poses.rotations, poses.translations)
+            right = trusted | (squares <= width * c2)
+            before, weights = weights, np.where(right, 1.0, 0.0)
+            if width == 1 and (weights == before).all():
+                break
+            part, spots = weighted(connection, places, weights)
+            poses = refined_poses(part, spots, poses.rotations, poses.translations)
+    return _result(F, connection, places, poses, method="tls", weights=read_only(weights))
 
 
 def _given_frames(start: npt.ArrayLike, connection: Connection) -> np.ndarray:
@@ -132,73 +231,3 @@ def _given_frames(start: npt.ArrayLike, connection: Connection) -> np.ndarray:
     if bad.size:
         raise ValueError(f"`start` must be finite, got {frames[bad[0]].tolist()} at {bad[0]}")
     return frames
-
-
-def _pose_sheaf(
-    connection: Connection, graph: PoseGraph | None, rotations: np.ndarray
-) -> PoseSheaf:
-    """Return the linearized problem, of rotations alone or of whole poses."""
-    if connection.dim not in (2, 3) or connection.transports.dtype.kind == "c":
-        raise ValueError(
-            f"`refine` needs rotations of the plane or of space, got {connection.group}: "
-            f"refine=False rounds the frames alone"
-        )
-    reflects = np.linalg.det(edge_turns(connection, rotations)) < 0
-    bad = np.flatnonzero(reflects & (connection.weights > 0))
-    if bad.size:
-        u, v = connection.edges[bad[0]].tolist()
-        raise ValueError(
-            f"`refine` needs frames that agree with every edge up to a rotation, but edge {bad[0]} "
-            f"({u} -> {v}) reflects: refine=False rounds the frames alone"
-        )
-    if graph is None:
-        return PoseSheaf(connection, None, None, np.zeros((0, 2), np.int64), 0)
-    _, points, tau = measured_points(graph)
-    if graph.sightings is None:
-        return PoseSheaf(connection, points, tau, np.zeros((0, 2), np.int64), 0)
-    sighted = graph.sightings.edges + np.array([0, connection.n_vertices])
-    return PoseSheaf(connection, points, tau, sighted, graph.sightings.n_landmarks)
-
-
-def result_at(
-    F: CellularSheaf | PoseGraph,
-    connection: Connection,
-    rotations: np.ndarray,
-    spots: np.ndarray | None,
-) -> Synchronization:
-    """Return the result at given poses: residuals of every edge and the cost."""
-    graph = F if isinstance(F, PoseGraph) else None
-    n, m = connection.n_vertices, len(connection.edges)
-    angles = angles_of(edge_turns(connection, rotations))
-    angles[connection.weights == 0] = np.nan
-    costs = rotation_costs(connection, rotations)
-    cost = float(costs.sum())
-    distances = translations = landmarks = None
-    if graph is not None and spots is not None:
-        ends, points, tau = measured_points(graph)
-        squares = np.square(offsets_of(ends, points, rotations, spots)).sum(axis=1)
-        distances = read_only(np.sqrt(squares[:m]))
-        costs += tau[:m] * squares[:m]
-        cost = float(costs.sum() + tau[m:] @ squares[m:])
-        translations = read_only(spots[:n])
-        landmarks = None if graph.sightings is None else read_only(spots[n:])
-
-    return Synchronization(
-        rotations=read_only(rotations),
-        translations=translations,
-        landmarks=landmarks,
-        edges=connection.edges,
-        measurements=F,
-        angles=read_only(angles),
-        distances=distances,
-        edge_costs=read_only(costs),
-        cost=cost,
-        gap=None,
-        eigenvalues=None,
-        component=read_only(connection.component),
-        costs=read_only(np.array([cost])),
-        converged=True,
-        method="",
-        group=connection.group,
-        vertex_labels=F.vertex_labels,
-    )

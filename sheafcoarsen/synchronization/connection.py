@@ -8,6 +8,7 @@ import numpy as np
 from sheafcoarsen._support import eps_of
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, component_labels
 from sheafcoarsen.synchronization._pose_graph import PoseGraph
+from sheafcoarsen.synchronization.joint_sheaf import Places
 
 
 class Connection(NamedTuple):
@@ -82,6 +83,11 @@ def connection_from(F: CellularSheaf | PoseGraph) -> Connection:
     if not F.n_vertices:
         raise ValueError("`F` must have poses, got a pose graph without any")
     return _with_components(F.n_vertices, F.edges, F.rotations, np.asarray(F.kappa))
+
+
+def places_of(F: CellularSheaf | PoseGraph) -> Places | None:
+    """Return the measured places of a pose graph; None for a sheaf."""
+    return F.places if isinstance(F, PoseGraph) else None
 
 
 def _with_components(

@@ -1,19 +1,28 @@
-"""Frames of least energy: the lowest modes, or with the identity at a fixed vertex."""
+"""Frames of least energy: the lowest modes, or extended from a fixed vertex; places from them."""
 
 import warnings
 
 import numpy as np
 
+from sheafcoarsen._support import range_of_blocks
 from sheafcoarsen.exceptions import SingularProblemWarning
-from sheafcoarsen.solve import eigenmodes
+from sheafcoarsen.operators import (
+    Factors,
+    apply_coboundary,
+    coboundary,
+    elimination_order,
+    laplacian,
+)
+from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.solve import eigenmodes, harmonic_extension, least_squares
 from sheafcoarsen.synchronization.connection import Connection, determinants, sheaf_of
-from sheafcoarsen.synchronization.lowest_frames import least_energy, lowest_frames
+from sheafcoarsen.synchronization.joint_sheaf import Places, joint_sheaf
 
-ROUNDS = 8
-"""Largest number of Newton steps to the polar factor; frames near a rotation take 3 or 4."""
+ACCURATE = 1e-9
+"""Tolerance of the modes; frames are wrong by about this over the relative gap, then rounded."""
 
-STILL = 1e-9
-"""Step length at which Newton's iteration has converged: the next step is below rounding."""
+OPERATIONS = 2e10
+"""Operations of a factorization above which an extension is iterated instead, about 10 s."""
 
 
 def spectral_frames(connection: Connection, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -56,21 +65,18 @@ def _modes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the d + 1 lowest eigenvalues of a component, and the first d eigenvectors."""
     d = connection.dim
-    part = component_of(connection, vertices)
-    found = lowest_frames(part, seed)
-    if found is None:
-        E = eigenmodes(sheaf_of(part), d + 1, tol=1e-10, seed=seed)
-        found = E.values, E.vectors[:, :d]
-    values, vectors = found
+    sheaf = sheaf_of(component_of(connection, vertices))
+    E = eigenmodes(sheaf, d + 1, tol=ACCURATE, seed=seed)
+    values, vectors = E.values, E.vectors
     if values[d] - values[d - 1] <= 1e-6 * values[d]:
         warnings.warn(
             f"the frames are not determined: eigenvalues {d} and {d + 1} are {values[d - 1]:.6g} "
             f"and {values[d]:.6g}, so the measurements contradict each other as much as random "
             f"ones would",
             SingularProblemWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
-    return values, vectors
+    return values, vectors[:, :d]
 
 
 def component_of(connection: Connection, vertices: np.ndarray) -> Connection:
@@ -95,10 +101,77 @@ def component_of(connection: Connection, vertices: np.ndarray) -> Connection:
 def anchored_frames(connection: Connection) -> np.ndarray:
     """Return frames of least energy with the identity at the first vertex of every component."""
     d = connection.dim
-    values = np.broadcast_to(np.eye(d), (len(connection.roots), d, d))
+    values = np.tile(np.eye(d), (len(connection.roots), 1))
     sheaf = sheaf_of(connection)
     nothing = np.zeros((sheaf.dim_c1, d), sheaf.dtype)
     return least_energy(sheaf, nothing, connection.roots, values).reshape(-1, d, d)
+
+
+def joint_frames(connection: Connection, places: Places) -> np.ndarray:
+    """Return frames of least whole cost with (I, 0) at the first pose of every component.
+
+    Where landmarks join components of the connection, they may determine frames or not, and the
+    solution of least norm is taken.
+    """
+    n, d = connection.n_vertices, connection.dim
+    sheaf = joint_sheaf(n, connection.transports, connection.weights, places)
+    roots = places.roots
+    poses = roots[roots < n]
+    values = np.zeros((len(poses), d + 1, d))
+    values[:, :d] = np.eye(d)
+    values = np.concatenate([values.reshape(-1, d), np.zeros((len(roots) - len(poses), d))])
+    if len(poses) == len(connection.roots):
+        x = least_energy(sheaf, np.zeros((sheaf.dim_c1, d)), roots, values)
+    else:
+        ends = np.cumsum(sheaf.vertex_dims[roots])[:-1]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SingularProblemWarning)
+            x = harmonic_extension(sheaf, roots, np.split(values, ends))
+    return x[: n * (d + 1)].reshape(n, d + 1, d)[:, :d]
+
+
+def placed(places: Places, rotations: np.ndarray) -> np.ndarray:
+    """Return the places of poses, then landmarks, for given rotations; 0 at the roots.
+
+    They minimize the sum of tau norm(t_j - t_i - R_i z)^2: for each of the d coordinates a
+    least-squares problem on the weighted graph.
+    """
+    steps = np.einsum("eij,ej->ei", rotations[places.ends[:, 0]], places.points)
+    sheaf = CellularSheaf.constant(places.ends, weight=places.tau, n_vertices=places.n_vertices)
+    data = -np.sqrt(places.tau)[:, None] * steps
+    return least_energy(sheaf, data, places.roots, np.zeros((len(places.roots), steps.shape[1])))
+
+
+def least_energy(
+    sheaf: CellularSheaf, b: np.ndarray, roots: np.ndarray, values: np.ndarray
+) -> np.ndarray:
+    """Return the x, (dim_c0, h), of least norm(delta x - b), given at a root of each component.
+
+    ``values``, of as many rows as the stalks of the roots have dimensions, are stacked. Normal
+    equations are factored in double precision; if that is too expensive, :func:`least_squares`
+    solves them.
+    """
+    dtype = np.result_type(sheaf.dtype, b)
+    double = np.result_type(sheaf.dtype, np.float64)
+    sheaf = sheaf.with_maps(
+        sheaf.tail_data.astype(double, copy=False), sheaf.head_data.astype(double, copy=False)
+    )
+    fixed = range_of_blocks(sheaf.vertex_offsets, roots)
+    x = np.zeros((sheaf.dim_c0, b.shape[1]), np.result_type(sheaf.dtype, b, values))
+    free = np.ones(len(x), bool)
+    free[fixed] = False
+    x[fixed] = values
+    if not free.any():
+        return x.astype(dtype)
+    L = laplacian(sheaf)[free][:, free]
+    order = elimination_order(L, OPERATIONS)
+    if order.operations > OPERATIONS:
+        ends = np.cumsum(sheaf.vertex_dims[roots])[:-1]
+        x = least_squares(sheaf, b, vertices=roots, values=np.split(values, ends)).x
+    else:
+        right = coboundary(sheaf).conj().T @ (b - apply_coboundary(sheaf, x))
+        x[free] = Factors(L, 0.0, order).solve(right[free])
+    return x.astype(dtype)
 
 
 def nearest_rotations(frames: np.ndarray, connection: Connection) -> np.ndarray:
@@ -113,50 +186,9 @@ def nearest_rotations(frames: np.ndarray, connection: Connection) -> np.ndarray:
     columns = np.where(mirrored[component], -1.0, 1.0)
     frames = frames.copy()
     frames[:, :, -1] *= columns[:, None]
-    turns_only = connection.turns_only[component]
-    rotations = polar_factors(frames)
-    reflects = turns_only & ~(signs * columns > 0)
-    rough = np.flatnonzero(reflects | ~np.isfinite(rotations).all(axis=(1, 2)))
-    left, _, right = np.linalg.svd(frames[rough])
-    flip = determinants(left @ right).real < 0
-    left[flip & turns_only[rough], :, -1] *= -1
-    rotations[rough] = left @ right
-    rotations = rotations.conj().swapaxes(1, 2)
+    left, _, right = np.linalg.svd(frames)
+    flip = (determinants(left @ right).real < 0) & connection.turns_only[component]
+    left[flip, :, -1] *= -1
+    rotations = (left @ right).conj().swapaxes(1, 2)
     at_root = rotations[connection.roots].conj().swapaxes(1, 2)
     return at_root[component] @ rotations
-
-
-def polar_factors(matrices: np.ndarray) -> np.ndarray:
-    """Return the orthogonal matrices nearest to real 2 x 2 and 3 x 3 ones, without an SVD.
-
-    By a formula in the plane, by Newton's iteration in space. NaN if that does not converge, and
-    for other matrices.
-    """
-    factors = np.full_like(matrices, np.nan)
-    if matrices.dtype != np.float64 or matrices.shape[1] not in (2, 3):
-        return factors
-    if matrices.shape[1] == 2:
-        (a, b), (p, q) = matrices.transpose(1, 2, 0)
-        sign = np.where(a * q - b * p < 0, -1.0, 1.0)
-        cosine, sine = a + sign * q, p - sign * b
-        length = np.hypot(cosine, sine)
-        with np.errstate(all="ignore"):
-            cosine, sine = cosine / length, sine / length
-        factors[:] = np.stack([cosine, -sign * sine, sine, sign * cosine], 1).reshape(-1, 2, 2)
-        return factors
-    x = np.ascontiguousarray(matrices.transpose(1, 2, 0))
-    after, before = [1, 2, 0], [2, 0, 1]
-    with np.errstate(all="ignore"):
-        x /= np.sqrt((x * x).sum(axis=(0, 1)) / 3)
-        for _ in range(ROUNDS):
-            down, up = x[after], x[before]
-            inverse = down[:, after] * up[:, before] - down[:, before] * up[:, after]
-            inverse /= (x[0] * inverse[0]).sum(axis=0)  # of the transpose
-            step = (inverse - x) / 2
-            x += step
-            moved = np.abs(step).max(axis=(0, 1))
-            if moved.max(initial=0) < STILL:
-                break
-    x[:, :, ~(moved < STILL)] = np.nan
-    factors[:] = x.transpose(2, 0, 1)
-    return factors

@@ -13,7 +13,8 @@ class Concentrations(NamedTuple):
     kappa: np.ndarray  # (m,) of rotations
     tau: np.ndarray  # (m,) of translations
     rotation_fails: np.ndarray  # (m,) bool: that block is not positive definite
-    fails: np.ndarray  # (m,) bool: nor is the whole matrix
+    fails: np.ndarray  # (m,) bool: this block or that of the translation is not
+    indefinite: np.ndarray  # (m,) bool: both blocks are, but the whole matrix is not
 
 
 def concentrations(information: np.ndarray, dim: int) -> Concentrations:
@@ -31,9 +32,8 @@ def concentrations(information: np.ndarray, dim: int) -> Concentrations:
         kappa = kappa / 2
     tau, translation_fails = harmonic_means(information[:, :dim, :dim])
     _, whole_fails = _scaled(information)
-    return Concentrations(
-        kappa, tau, rotation_fails, rotation_fails | translation_fails | whole_fails
-    )
+    fails = rotation_fails | translation_fails
+    return Concentrations(kappa, tau, rotation_fails, fails, whole_fails & ~fails)
 
 
 def isotropic_information(kappa: np.ndarray, tau: np.ndarray, dim: int) -> np.ndarray:

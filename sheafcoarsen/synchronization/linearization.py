@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 from sheafcoarsen.synchronization.connection import Connection
+from sheafcoarsen.synchronization.joint_sheaf import Places
 from sheafcoarsen.synchronization.residuals import edge_turns
 
 QUARTER = np.array([[0.0, -1.0], [1.0, 0.0]])
@@ -26,11 +27,8 @@ class PoseSheaf:
     ----------
     connection : Connection
         Of rotations in the plane or in space.
-    points, tau : ndarray, shape (m + s, d) and (m + s,), or None
-        What was measured of places; None where only rotations count.
-    sightings : ndarray, shape (s, 2)
-        Pose and landmark, landmarks numbered after the poses.
-    n_landmarks : int
+    places : Places or None
+        None where only rotations were measured.
 
     Attributes
     ----------
@@ -39,22 +37,18 @@ class PoseSheaf:
         units places were measured in.
     """
 
-    def __init__(
-        self,
-        connection: Connection,
-        points: np.ndarray | None,
-        tau: np.ndarray | None,
-        sightings: np.ndarray,
-        n_landmarks: int,
-    ) -> None:
-        self.connection, self.points = connection, points
-        self.sightings, self.n_landmarks = sightings, n_landmarks
+    def __init__(self, connection: Connection, places: Places | None) -> None:
+        self.connection = connection
+        m = len(connection.edges)
+        self.points = None if places is None else places.points
+        self.sightings = np.zeros((0, 2), np.int64) if places is None else places.ends[m:]
+        self.n_landmarks = 0 if places is None else places.n_vertices - connection.n_vertices
         self.dim = connection.dim
         self.n_angles = 1 if self.dim == 2 else 3
-        self.stalk = self.n_angles + (0 if points is None else self.dim)
+        self.stalk = self.n_angles + (0 if places is None else self.dim)
         self.rotation_roots = np.sqrt(8 * connection.weights)
-        self.translation_roots = np.sqrt(np.zeros(0) if tau is None else tau)
-        self.length = 1.0 if points is None else self._unit_of_length(points)
+        self.translation_roots = np.sqrt(np.zeros(0) if places is None else places.tau)
+        self.length = 1.0 if places is None else self._unit_of_length(places.points)
         self._sheaf: CellularSheaf | None = None
 
     def _unit_of_length(self, points: np.ndarray) -> float:

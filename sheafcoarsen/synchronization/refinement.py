@@ -6,7 +6,10 @@ import numpy as np
 
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.solve import Solver
+from sheafcoarsen.synchronization.connection import Connection
+from sheafcoarsen.synchronization.joint_sheaf import Places
 from sheafcoarsen.synchronization.linearization import PoseSheaf
+from sheafcoarsen.synchronization.residuals import edge_turns
 
 MOST_STEPS = 100
 """Largest number of steps."""
@@ -16,6 +19,9 @@ ENOUGH = 1e-9
 
 Extrapolated from the last two steps, whose decreases are about geometric.
 """
+
+CRITICAL = 1e-15
+"""The same before a certificate, which the gradient, about its root, makes worse."""
 
 HALVINGS = 20
 """Largest number of halvings of a step that would raise the cost."""
@@ -36,11 +42,42 @@ class Refined(NamedTuple):
     converged: bool
 
 
+def refined_poses(
+    connection: Connection,
+    places: Places | None,
+    rotations: np.ndarray,
+    spots: np.ndarray | None,
+    enough: float = ENOUGH,
+) -> Refined:
+    """Return poses of lower cost near the given ones; those of the first vertices are fixed."""
+    bad = unrefinable(connection, rotations)
+    if bad is not None:
+        raise ValueError(f"`refine` needs {bad}: refine=False rounds the frames alone")
+    roots = connection.roots if places is None else places.roots
+    return refine_poses(PoseSheaf(connection, places), rotations, spots, roots, enough)
+
+
+def unrefinable(connection: Connection, rotations: np.ndarray) -> str | None:
+    """Return what Gauss-Newton needs and does not have, or None."""
+    if connection.dim not in (2, 3) or connection.transports.dtype.kind == "c":
+        return f"rotations of the plane or of space, got {connection.group}"
+    reflects = np.linalg.det(edge_turns(connection, rotations)) < 0
+    bad = np.flatnonzero(reflects & (connection.weights > 0))
+    if bad.size:
+        u, v = connection.edges[bad[0]].tolist()
+        return (
+            f"frames that agree with every edge up to a rotation, but edge {bad[0]} ({u} -> {v}) "
+            f"reflects"
+        )
+    return None
+
+
 def refine_poses(
     problem: PoseSheaf,
     rotations: np.ndarray,
     translations: np.ndarray | None,
     roots: np.ndarray,
+    enough: float = ENOUGH,
 ) -> Refined:
     """Return poses of lower cost near the given ones; the poses of the roots are fixed.
 
@@ -76,6 +113,6 @@ def refine_poses(
         before, fell, cost = fell, cost - new_cost, new_cost
         costs.append(cost)
         ratio = fell / before if share == 1 and before > 0 else 1.0
-        if fell <= ENOUGH * cost or fell * ratio <= ENOUGH * cost * (1 - ratio):
+        if fell <= enough * cost or fell * ratio <= enough * cost * (1 - ratio):
             return Refined(rotations, translations, costs, True)
     return Refined(rotations, translations, costs, False)

@@ -1,13 +1,25 @@
 """The result of synchronization: poses, and the residuals of every edge."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from sheafcoarsen._support import ReadOnly, tables
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen._support import ReadOnly, eps_of, read_only, real_number, tables
+from sheafcoarsen.sheaf import CellularSheaf, component_labels
+from sheafcoarsen.solve import tolerance
+from sheafcoarsen.synchronization._certificate import PoseCertificate, certificate
 from sheafcoarsen.synchronization._pose_graph import PoseGraph
-from sheafcoarsen.synchronization.reweighting import robust_costs
+from sheafcoarsen.synchronization.connection import Connection, connection_from, places_of
+from sheafcoarsen.synchronization.joint_sheaf import Places, joint_cochain
+from sheafcoarsen.synchronization.refinement import CRITICAL, refined_poses, unrefinable
+from sheafcoarsen.synchronization.residuals import (
+    angles_of,
+    edge_turns,
+    offsets_of,
+    rotation_costs,
+)
+from sheafcoarsen.synchronization.reweighting import least_residuals, squared_residuals, weighted
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,7 +45,11 @@ class Synchronization(ReadOnly):
     edge_costs : ndarray, shape (m,)
         kappa norm(R_j - R_i R_ij)_F^2 + tau norm(t_j - t_i - R_i t_ij)^2.
     cost : float
-        Their sum, and that of the sightings of landmarks: the cost of SE-Sync.
+        Their sum, weighted by ``weights``, and that of the sightings of landmarks: the cost of
+        SE-Sync.
+    weights : ndarray, shape (m,), or None
+        0 for measurements that a robust fit leaves out, 1 for the others, in between where it did
+        not decide; None without ``robust``.
     gap : float or None
         The (d + 1)-th lowest eigenvalue of the connection minus the d-th, the smallest over
         components: measurement errors much smaller than it hardly change the frames. None if no
@@ -81,6 +97,7 @@ class Synchronization(ReadOnly):
     group: str
     measurements: CellularSheaf | PoseGraph
     vertex_labels: tuple | None = None
+    weights: np.ndarray | None = None
 
     @property
     def n_vertices(self) -> int:
@@ -97,15 +114,61 @@ class Synchronization(ReadOnly):
         """Number of connected components, each with a frame of its own."""
         return int(self.component.max(initial=-1)) + 1
 
-    def outliers(self) -> np.ndarray:
-        """Return all edges, ranked by how badly they fit the others, the worst first.
+    @property
+    def spots(self) -> np.ndarray | None:
+        """The places of poses, then of landmarks; None without translations."""
+        if self.translations is None or self.landmarks is None:
+            return self.translations
+        return np.concatenate([self.translations, self.landmarks])
 
-        By their costs in a robust fit that starts at these poses: least squares would spread the
-        error of an outlier over all edges of its cycles. An edge on no cycle always fits.
+    def cochain(self) -> np.ndarray:
+        """Return the poses as d cochains of ``G.joint_sheaf()``, or of the sheaf that was given.
 
         Returns
         -------
-        ndarray of int, shape (m,)
+        ndarray, shape (dim_c0, d)
+            Blocks [R_i^T; t_i^T], then rows t_l^T of landmarks; blocks R_i^* for a sheaf. The
+            energies of all columns add up to the cost of all measurements.
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> F = sc.gallery.cycle(6, 0.6)
+        >>> S = sc.synchronize(F)
+        >>> round(float(sc.energy(F, S.cochain()).sum()), 6), round(S.cost, 6)
+        (0.1199, 0.1199)
+        """
+        spots = self.spots
+        if spots is None:
+            return self.rotations.conj().swapaxes(1, 2).reshape(-1, self.rotations.shape[1])
+        return joint_cochain(self.rotations, spots)
+
+    @cached_property
+    def suspicion(self) -> np.ndarray:
+        """The residual (m,) of each edge under a robust fit, in standard deviations.
+
+        The fit minimizes about the sum of residuals, not of squares: least squares would spread the
+        error of an outlier over all edges of its cycles. After ``robust="tls"`` it is the residual
+        at these poses. An edge on no cycle always fits.
+        """
+        connection, places = connection_from(self.measurements), places_of(self.measurements)
+        if self.weights is None:
+            squares = least_residuals(connection, places)
+        else:
+            squares = squared_residuals(connection, places, self.rotations, self.spots)
+        return read_only(np.sqrt(squares))
+
+    def outliers(self, threshold: float | None = None) -> np.ndarray:
+        """Return all edges, ranked by ``suspicion``, the worst first; or those above a threshold.
+
+        Parameters
+        ----------
+        threshold : float, optional
+            In standard deviations.
+
+        Returns
+        -------
+        ndarray of int, shape (m,) or fewer
 
         Examples
         --------
@@ -115,14 +178,56 @@ class Synchronization(ReadOnly):
         >>> F = sc.gallery.bundle(nx.grid_2d_graph(8, 8), dim=2, noise=0.02, seed=0)
         >>> head = F.head_data.reshape(-1, 2, 2).copy()
         >>> head[17] = head[17] @ [[0.0, -1.0], [1.0, 0.0]]
-        >>> int(sc.synchronize(F.with_maps(F.tail_data, head)).outliers()[0])
-        17
+        >>> S = sc.synchronize(F.with_maps(F.tail_data, head))
+        >>> S.outliers(threshold=1.0).tolist()
+        [17]
         """
-        spots = self.translations
-        if spots is not None and self.landmarks is not None:
-            spots = np.concatenate([spots, self.landmarks])
-        costs = robust_costs(self.measurements, self.rotations, spots)
-        return np.argsort(-costs, kind="stable")
+        ranked = np.argsort(-self.suspicion, kind="stable")
+        if threshold is None:
+            return ranked
+        return ranked[self.suspicion[ranked] > real_number("threshold", threshold)]
+
+    @cached_property
+    def _certificates(self) -> dict[float, PoseCertificate]:
+        return {}
+
+    def certify(self, tol: float = 1e-6) -> PoseCertificate:
+        """Return a lower bound of the least cost, and whether these poses reach it.
+
+        The poses are first refined until they are critical to rounding, as far as they are
+        rotations of the plane or of space; their Lagrange multipliers give the bound (Rosen et al.,
+        IJRR 2019), for measurements weighted by ``weights`` if there are any. It may be below the
+        least cost, and an optimum not recognized, if the relaxation is not tight; an optimum is
+        never claimed wrongly. Computed once for each tolerance.
+
+        Parameters
+        ----------
+        tol : float
+            Gap that counts as none, relative to the cost.
+
+        Returns
+        -------
+        PoseCertificate
+
+        Examples
+        --------
+        >>> import sheafcoarsen as sc
+        >>> sc.synchronize(sc.gallery.cycle(6, 0.6), refine=True).certify()
+        PoseCertificate(optimal, cost=0.1199, lower_bound=0.1199)
+        """
+        tol = tolerance("tol", tol, eps_of(np.float64))
+        if tol not in self._certificates:
+            connection, places = connection_from(self.measurements), places_of(self.measurements)
+            if self.weights is not None:
+                connection, places = weighted(connection, places, self.weights)
+            rotations, spots = self.rotations, self.spots
+            if unrefinable(connection, rotations) is None:
+                there = refined_poses(connection, places, rotations, spots, CRITICAL)
+                rotations, spots = there.rotations, there.translations
+            self._certificates[tol] = certificate(
+                connection, places, rotations, spots, self.cost, tol
+            )
+        return self._certificates[tol]
 
     def _words(self) -> str:
         count = self.n_components
@@ -130,10 +235,18 @@ class Synchronization(ReadOnly):
 
     def __repr__(self) -> str:
         gap = "" if self.gap is None else f", gap={self.gap:.4g}"
+        refined = "" if len(self.costs) == 1 else f", {self._verdict()}"
         return (
             f"Synchronization(n_vertices={self.n_vertices}, n_edges={self.n_edges}, "
-            f"{self.group}, {self._words()}{gap}, cost={self.cost:.6g})"
+            f"{self.group}, {self._words()}{gap}, cost={self.cost:.6g}{refined})"
         )
+
+    def _verdict(self) -> str:
+        """Return what is known of the optimum."""
+        known = list(self._certificates.values())
+        if not known:
+            return "refined, not certified"
+        return "certified" if known[-1].is_optimal else f"gap {known[-1].gap:.3g} to the bound"
 
     def _repr_html_(self) -> str:
         rows = [
@@ -151,5 +264,55 @@ class Synchronization(ReadOnly):
             ("method", self.method),
             ("steps of refinement", len(self.costs) - 1),
             ("converged", self.converged),
+            ("optimum", self._verdict()),
         ]
         return tables.table(rows, caption="Synchronization")
+
+
+def result_at(
+    F: CellularSheaf | PoseGraph,
+    connection: Connection,
+    places: Places | None,
+    rotations: np.ndarray,
+    spots: np.ndarray | None,
+    method: str,
+    weights: np.ndarray | None = None,
+) -> Synchronization:
+    """Return the result at given poses: residuals of every edge and the cost."""
+    n, m = connection.n_vertices, len(connection.edges)
+    angles = angles_of(edge_turns(connection, rotations))
+    angles[connection.weights == 0] = np.nan
+    costs = rotation_costs(connection, rotations)
+    component = connection.component
+    distances = translations = landmarks = None
+    seen = 0.0
+    if places is not None and spots is not None:
+        offsets = offsets_of(places.ends, places.points, rotations, spots)
+        squares = np.square(offsets).sum(axis=1)
+        distances = read_only(np.sqrt(squares[:m]))
+        costs += places.tau[:m] * squares[:m]
+        seen = float(places.tau[m:] @ squares[m:])
+        translations = read_only(spots[:n])
+        landmarks = read_only(spots[n:]) if places.n_vertices > n else None
+        component = component_labels(places.n_vertices, places.ends)[:n]
+    cost = float(costs.sum() if weights is None else weights @ costs) + seen
+    return Synchronization(
+        rotations=read_only(rotations),
+        translations=translations,
+        landmarks=landmarks,
+        edges=connection.edges,
+        measurements=F,
+        angles=read_only(angles),
+        distances=distances,
+        edge_costs=read_only(costs),
+        cost=cost,
+        gap=None,
+        eigenvalues=None,
+        component=read_only(component),
+        costs=read_only(np.array([cost])),
+        converged=True,
+        method=method,
+        group=connection.group,
+        vertex_labels=F.vertex_labels,
+        weights=weights,
+    )

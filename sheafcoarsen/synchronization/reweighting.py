@@ -1,69 +1,167 @@
-"""Robust fit of poses by iteratively reweighted least squares, to rank outliers."""
+"""Robust fits of poses: measurements that contradict the others are refitted with less weight."""
 
 import numpy as np
+from scipy.special import chdtri
 
-from sheafcoarsen.sheaf import CellularSheaf
-from sheafcoarsen.synchronization._pose_graph import PoseGraph
-from sheafcoarsen.synchronization.connection import Connection, connection_from
-from sheafcoarsen.synchronization.frames import anchored_frames, nearest_rotations
+from sheafcoarsen.sheaf import component_labels
+from sheafcoarsen.synchronization.connection import Connection
+from sheafcoarsen.synchronization.frames import (
+    anchored_frames,
+    joint_frames,
+    nearest_rotations,
+    placed,
+)
+from sheafcoarsen.synchronization.joint_sheaf import Places
 from sheafcoarsen.synchronization.residuals import offsets_of, rotation_costs
-from sheafcoarsen.synchronization.translations import measured_points, place_roots, places
 
 ROUNDS = 10
-"""Number of reweighted fits; on planted outliers 5 rank nearly as well, 20 no better."""
+"""Number of fits to the sum of residuals; on planted outliers 5 rank nearly as well, 20 no better.
+"""
 
 SMALLEST = 1e-3
 """Residual relative to the largest below which the weight of an edge no longer grows."""
 
+EXCEEDED = 1e-3
+"""Share of right measurements with a residual that counts as an outlier's, if errors are Gaussian.
+"""
 
-def robust_costs(
-    measurements: CellularSheaf | PoseGraph, rotations: np.ndarray, translations: np.ndarray | None
-) -> np.ndarray:
-    """Return the costs (m,) of edges at poses that approximately minimize the sum of residuals.
+GROWTH = 1.4
+"""Factor of the convexity parameter from fit to fit, that of Yang et al. and of gtsam."""
 
-    Least squares spreads the error of an outlier over all edges of its cycles. Here rotations and
-    translations are refitted with every edge weighted by the inverse of its last residual. A
-    rotation is also weighted by the residual of its translation: outliers usually have both wrong.
+MOST_FITS = 100
+"""Largest number of such fits; residuals over ten decades take 70."""
 
-    ``translations`` are those of poses and landmarks, None if only rotations are measured.
-    """
-    graph = measurements if isinstance(measurements, PoseGraph) else None
-    connection = connection_from(measurements)
-    turn_costs, move_costs = _costs(connection, graph, rotations, translations)
-    m = len(connection.edges)
-    for _ in range(ROUNDS):
-        turn_trust = _trust(turn_costs)
-        move_trust = None
-        if move_costs is not None:
-            move_trust = _trust(move_costs)
-            turn_trust = turn_trust * move_trust[:m]
-        weighted = connection._replace(weights=connection.weights * turn_trust)
-        rotations = nearest_rotations(anchored_frames(weighted), weighted)
-        if graph is not None and move_trust is not None:
-            translations = places(graph, rotations, place_roots(graph), move_trust)
-        turn_costs, move_costs = _costs(connection, graph, rotations, translations)
-    return turn_costs if move_costs is None else turn_costs + move_costs[:m]
+BRIDGE = 1e-9
+"""Least weight of an edge without which the graph would fall apart."""
 
 
-def _costs(
+def squared_residuals(
     connection: Connection,
-    graph: PoseGraph | None,
+    places: Places | None,
     rotations: np.ndarray,
-    translations: np.ndarray | None,
+    spots: np.ndarray | None,
+) -> np.ndarray:
+    """Return those of measurements (m,), in units of variance: chi squared for Gaussian errors."""
+    turns, moves = _squares(connection, places, rotations, spots)
+    return turns if moves is None else turns + moves[: len(turns)]
+
+
+def _squares(
+    connection: Connection,
+    places: Places | None,
+    rotations: np.ndarray,
+    spots: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the costs of rotations and of translations, edges before sightings."""
-    turns = rotation_costs(connection, rotations)
-    if graph is None or translations is None:
+    """Return squared residuals of rotations (m,) and of places (m + s,), sightings last.
+
+    kappa norm(R_j - R_i R_ij)_F^2 is twice the square of the angle over its variance in the plane,
+    where kappa is 1 over the variance, and this square in space, where kappa is half of that.
+    """
+    turns = rotation_costs(connection, rotations) * (0.5 if connection.dim == 2 else 1.0)
+    if places is None or spots is None:
         return turns, None
-    ends, points, tau = measured_points(graph)
-    offsets = offsets_of(ends, points, rotations, translations)
-    return turns, tau * np.square(offsets).sum(axis=1)
+    offsets = offsets_of(places.ends, places.points, rotations, spots)
+    return turns, places.tau * np.square(offsets).sum(axis=1)
 
 
-def _trust(costs: np.ndarray) -> np.ndarray:
-    """Return the inverse residuals, scaled to the maximum 1."""
-    largest = costs.max(initial=0.0)
-    if largest == 0:
-        return np.ones(len(costs))
-    trust = 1 / np.sqrt(costs / largest + SMALLEST**2)
-    return trust / trust.max()
+def least_residuals(connection: Connection, places: Places | None) -> np.ndarray:
+    """Return squared residuals (m,) where the sum of residuals, not of squares, is about least.
+
+    Least squares spreads the error of an outlier over all edges of its cycles. Here poses are
+    refitted with every edge weighted by the inverse of its last residual. A rotation is also
+    weighted by the residual of its translation: outliers usually have both wrong.
+    """
+    poses = fit(connection, places)
+    for _ in range(ROUNDS):
+        turns, moves = _squares(connection, places, *poses)
+        weights, trusted = _inverse_roots(turns), places
+        if places is not None and moves is not None:
+            by_place = _inverse_roots(moves)
+            weights = weights * by_place[: len(turns)]
+            trusted = places._replace(tau=places.tau * by_place)
+        poses = fit(connection._replace(weights=connection.weights * weights), trusted)
+    return squared_residuals(connection, places, *poses)
+
+
+def _inverse_roots(squares: np.ndarray) -> np.ndarray:
+    """Return the inverse residuals, at most 1 over ``SMALLEST``, relative to the largest."""
+    largest = squares.max(initial=0.0)
+    return 1 / np.sqrt(squares / (largest or 1.0) + SMALLEST**2)
+
+
+def fit(connection: Connection, places: Places | None) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return rotations and places of least energy, extended from fixed poses."""
+    if places is None:
+        return nearest_rotations(anchored_frames(connection), connection), None
+    sighted = len(places.ends) > len(connection.edges)
+    frames = joint_frames(connection, places) if sighted else anchored_frames(connection)
+    rotations = nearest_rotations(frames, connection)
+    return rotations, placed(places, rotations)
+
+
+def weighted(
+    connection: Connection, places: Places | None, weights: np.ndarray
+) -> tuple[Connection, Places | None]:
+    """Return the measurements with weights (m,), without edges of weight 0.
+
+    Such edges stay, with a tiny weight, where the graph would fall apart without them.
+    """
+    edges = connection.edges
+    parts = component_labels(connection.n_vertices, edges[weights > 0])
+    bridges = parts[edges[:, 0]] != parts[edges[:, 1]]
+    weights = np.where(bridges, np.maximum(weights, BRIDGE), weights)
+    kept = np.flatnonzero(weights > 0)
+    connection = connection._replace(
+        edges=edges[kept],
+        transports=connection.transports[kept],
+        weights=connection.weights[kept] * weights[kept],
+    )
+    if places is None:
+        return connection, None
+    rows = np.concatenate([kept, np.arange(len(edges), len(places.ends))])
+    scales = np.concatenate([weights[kept], np.ones(len(rows) - len(kept))])
+    return connection, places._replace(
+        ends=places.ends[rows], points=places.points[rows], tau=places.tau[rows] * scales
+    )
+
+
+def truncation(connection: Connection, places: Places | None) -> float:
+    """Return the squared residual above which a measurement counts as an outlier."""
+    d = connection.dim
+    freedom = d**2 if connection.transports.dtype.kind == "c" else d * (d - 1) // 2
+    return float(chdtri(max(freedom, 1) + (0 if places is None else d), EXCEEDED))
+
+
+def truncated_weights(
+    connection: Connection, places: Places | None, trusted: np.ndarray
+) -> np.ndarray:
+    """Return weights (m,) in [0, 1] of a fit of least truncated squares, 1 where trusted (m,).
+
+    By graduated non-convexity (Yang et al., RA-L 2020): surrogates of min(r^2, c^2), at first
+    convex, each fitted by an extension of least energy with the weights of the last residuals.
+    """
+    c2 = truncation(connection, places)
+    weights = np.ones(len(trusted))
+    mu = 0.0
+    for _ in range(MOST_FITS):
+        poses = fit(*weighted(connection, places, weights))
+        squares = squared_residuals(connection, places, *poses)
+        if mu == 0:
+            largest = squares[~trusted].max(initial=0.0)
+            if largest <= c2:
+                return np.ones(len(trusted))
+            mu = c2 / (2 * largest - c2)
+        weights = surrogate_weights(squares, c2, mu)
+        weights[trusted] = 1.0
+        if ((weights == 0) | (weights == 1)).all():
+            break
+        mu *= GROWTH
+    return weights
+
+
+def surrogate_weights(squares: np.ndarray, c2: float, mu: float) -> np.ndarray:
+    """Return the weights of the surrogate with the parameter mu; as it grows, r^2 <= c^2."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weights = np.sqrt(c2 * mu * (mu + 1) / squares) - mu
+        low, high = c2 * mu / (mu + 1), c2 * (mu + 1) / mu
+    return np.where(squares <= low, 1.0, np.where(squares >= high, 0.0, weights))

@@ -27,6 +27,8 @@ GONE_NAMES = {"LocalModes.half_edges"}  # what kernels read, and nobody else
 NEW_DEFAULTS = {
     # spectral clustering took minutes where others take a second; it stays an option
     "HiSP": {"method": "'auto'"},
+    # of pose graphs it also tries the joint sheaf of poses and landmarks
+    "synchronize": {"method": "'auto'"},
 }
 
 

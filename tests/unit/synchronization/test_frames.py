@@ -1,5 +1,6 @@
 """Frames by modes and by anchors, and their rounding."""
 
+import dataclasses
 import warnings
 
 import networkx as nx
@@ -8,9 +9,14 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen.synchronization.connection import read_connection
-from sheafcoarsen.synchronization.frames import anchored_frames, nearest_rotations, spectral_frames
-from tests.support.helpers import assert_residual
-from tests.unit.synchronization.conftest import pose_graph, ring_with_chords
+from sheafcoarsen.synchronization.frames import (
+    anchored_frames,
+    nearest_rotations,
+    placed,
+    spectral_frames,
+)
+from tests.support.helpers import assert_residual, subspace_difference
+from tests.unit.synchronization.conftest import cost_by_hand, pose_graph, ring_with_chords
 
 
 def test_both_find_the_true_rotations(dim):
@@ -149,3 +155,59 @@ def test_frames_are_undetermined_where_eigenvalues_are_the_same_to_a_millionth(n
         S = sc.synchronize(F)
     assert [w.category for w in caught] == [sc.SingularProblemWarning] * told
     assert 0.5 < S.gap / S.eigenvalues[2] / (4 * miss / np.pi) < 2
+
+
+GRAPHS = {
+    "grid": nx.convert_node_labels_to_integers(nx.grid_2d_graph(14, 11)),
+    "random": nx.connected_watts_strogatz_graph(120, 4, 0.2, seed=2),
+}
+
+
+@pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
+@pytest.mark.parametrize("reflects", [False, True])
+@pytest.mark.parametrize(("dim", "noise"), [(1, 0), (2, 0.2), (3, 0.0), (3, 0.2)])
+def test_modes_and_gap_are_those_of_dense_algebra(graph, dim, noise, reflects):
+    """With loops, which may turn, and where one edge reflects."""
+    edges = np.concatenate([np.array(graph.edges), [[3, 3], [7, 7]]])
+    F = sc.gallery.bundle(edges, dim=dim, noise=noise, seed=0)
+    if reflects:
+        head = F.head_data.reshape(-1, dim, dim).copy()
+        head[5, :, 0] *= -1
+        F = F.with_maps(F.tail_data, head)
+    frames, values = spectral_frames(read_connection(F), 0)
+    dense, vectors = np.linalg.eigh(sc.laplacian(F).toarray())
+    assert_residual(values - dense[: dim + 1], dense[-1], n=len(dense))
+    if dense[dim] - dense[dim - 1] > 1e-6 * dense[-1]:
+        assert subspace_difference(frames.reshape(-1, dim), vectors[:, :dim]) <= 1e-6
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_gap_where_weights_differ_by_twelve_decades(seed, dim):
+    edges = ring_with_chords(140, 200, seed=seed)
+    G, _ = pose_graph(dim, edges, seed=seed, noise=0.01)
+    weight = 10 ** np.random.default_rng(seed).uniform(-6, 6, len(edges))
+    F = sc.CellularSheaf.connection(edges, G.rotations, weight=weight)
+    values = np.linalg.eigvalsh(sc.laplacian(F).toarray())
+    assert values[dim] > 1e-12 * values[-1]  # or it says nothing
+    found = sc.synchronize(F).eigenvalues
+    assert found[dim] == pytest.approx(values[dim], rel=2e-3)
+
+
+def test_true_places_come_back_and_landmarks_join_components(dim):
+    G, (R, t) = pose_graph(dim, [[0, 1], [2, 3]])
+    mark = np.arange(1.0, dim + 1)
+    sees = [0, 1, 2]
+    points = np.array([R[i].T @ (mark - t[i]) for i in sees])
+    H = dataclasses.replace(G, sightings=sc.Sightings([[i, 0] for i in sees], points, 2.0))
+    assert G.places.roots.tolist() == [0, 2]
+    assert H.places.roots.tolist() == [0]
+    assert abs(placed(H.places, R) - np.vstack([t, mark])).max() < 1e-8
+
+
+def test_places_are_those_of_least_cost(dim):
+    G, (R, _) = pose_graph(dim, ring_with_chords(12, 8), noise=0.3)
+    S = sc.synchronize(G, start=R)
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        t = S.translations + 1e-3 * rng.standard_normal(S.translations.shape)
+        assert cost_by_hand(G, R, t) > S.cost

@@ -35,4 +35,5 @@ def test_what_is_not_positive_definite_is_told_block_by_block(dim):
     matrices[3, 0, -1] = matrices[3, -1, 0] = 2  # each block is, the whole is not
     found = concentrations(matrices, dim)
     assert found.rotation_fails.tolist() == [False, False, True, False]
-    assert found.fails.tolist() == [False, True, True, True]
+    assert found.fails.tolist() == [False, True, True, False]
+    assert found.indefinite.tolist() == [False, False, False, True]

@@ -8,7 +8,6 @@ import pytest
 import sheafcoarsen as sc
 from sheafcoarsen.synchronization.connection import read_connection
 from sheafcoarsen.synchronization.linearization import PoseSheaf
-from sheafcoarsen.synchronization.translations import measured_points
 from tests.support.helpers import assert_residual
 from tests.unit.synchronization.conftest import cost_by_hand, pose_graph, random_rotations
 
@@ -19,13 +18,10 @@ SEEN = [[0, 0], [3, 0], [1, 1]]
 def problem(dim, landmarks):
     G, _ = pose_graph(dim, EDGES, noise=0.4)
     rng = np.random.default_rng(11)
-    seen = np.zeros((0, 2), np.int64)
     if landmarks:
         points = rng.standard_normal((3, dim))
         G = dataclasses.replace(G, sightings=sc.Sightings(SEEN, points, [1.0, 2.0, 3.0]))
-        seen = G.sightings.edges + np.array([0, 4])
-    _, points, tau = measured_points(G)
-    sheaf = PoseSheaf(read_connection(G.sheaf), points, tau, seen, 2 if landmarks else 0)
+    sheaf = PoseSheaf(read_connection(G.sheaf), G.places)
     places = rng.standard_normal((6 if landmarks else 4, dim))
     return G, sheaf, random_rotations(4, dim, rng), places
 
@@ -57,7 +53,7 @@ def test_the_coboundary_is_the_derivative(dim, landmarks):
 
 def test_rotations_alone(dim):
     G, _ = pose_graph(dim, EDGES, noise=0.4)
-    poses = PoseSheaf(read_connection(G.sheaf), None, None, np.zeros((0, 2), int), 0)
+    poses = PoseSheaf(read_connection(G.sheaf), None)
     R = random_rotations(4, dim, np.random.default_rng(1))
     sheaf, r = poses.at(R, None)
     assert set(sheaf.vertex_dims.tolist()) == {1 if dim == 2 else 3}

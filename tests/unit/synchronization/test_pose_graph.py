@@ -72,7 +72,10 @@ BAD = {
     "negative": ({"edges": [[0, 1], [1, -2], [0, 2]]}, "`edges[1]` must not be negative"),
     "poses": ({"poses": (np.zeros((3, 2, 2)), np.zeros((3, 2)))}, "`poses[0][0]` must be a rota"),
     "few-poses": ({"poses": (np.zeros((2, 2, 2)), np.zeros((2, 2)))}, "`poses[0]` must have shape"),
-    "indefinite": ({"information": np.zeros((3, 3, 3))}, "`information[0]` must be positive def"),
+    "indefinite": (
+        {"information": np.zeros((3, 3, 3))},
+        "`information[0]` must have positive definite blocks",
+    ),
     "contradiction": (
         {"information": isotropic_information(np.ones(3), np.ones(3), 2)},
         "`kappa[0]` = ",

@@ -1,6 +1,7 @@
 """Edges that fit the others worst."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -69,3 +70,99 @@ def test_edges_without_outliers_and_without_edges_are_ranked_too():
         np.zeros((0, 2), int), np.zeros((0, 2, 2)), np.zeros((0, 2)), n_vertices=3
     )
     assert sc.synchronize(lonely, refine=True).outliers().tolist() == []
+
+
+def with_random_loops(dim, count=40, seed=0):
+    """Return a graph whose last measurements are random, and the graph without them."""
+    rng = np.random.default_rng(seed)
+    G, _ = pose_graph(dim, ring_with_chords(100, 100, seed), seed, noise=0.05)
+    weights = {2: (1 / 0.05**2, 1 / 0.05**2), 3: (0.5 / 0.05**2, 1 / 0.05**2)}[dim]
+    clean = dataclasses.replace(G, kappa=weights[0], tau=weights[1])
+    i, j = rng.choice(100, (2, count))
+    H = sc.PoseGraph(
+        np.concatenate([G.edges, np.stack([i, j], axis=1)]),
+        np.concatenate([G.rotations, random_rotations(count, dim, rng)]),
+        np.concatenate([G.translations, 5 * rng.standard_normal((count, dim))]),
+        *weights,
+    )
+    return H, clean
+
+
+@pytest.mark.parametrize("trusted", [None, "mask", "none"])
+@pytest.mark.parametrize("seed", range(2))
+def test_truncated_least_squares_leave_random_loops_out(dim, trusted, seed):
+    H, clean = with_random_loops(dim, seed=seed)
+    given = {"mask": np.arange(240) < 100, "none": []}.get(trusted)
+    S = sc.synchronize(H, robust="tls", refine=True, trusted=given)
+    assert (S.weights[200:] < 0.5).all()
+    assert (S.weights[:200] < 0.5).sum() <= 2
+    best = sc.synchronize(clean.subset(S.weights[:200] > 0), refine=True)
+    assert S.cost == pytest.approx(best.cost, rel=1e-6)
+    assert S.cost == pytest.approx(S.weights @ S.edge_costs)
+    assert S.certify().lower_bound == pytest.approx(best.cost, rel=1e-6)
+    limit = S.suspicion[S.weights > 0].max()
+    assert sorted(S.outliers(threshold=limit)) == np.flatnonzero(S.weights == 0).tolist()
+    scaled = dataclasses.replace(H, translations=1e3 * H.translations, tau=1e-6 * H.tau)
+    T = sc.synchronize(scaled, robust="tls", refine=True, trusted=given)
+    np.testing.assert_array_equal(S.weights, T.weights)
+
+
+def test_suspicion_counts_standard_deviations(dim):
+    """For Gaussian errors its squares are chi squared, of d (d + 1) / 2 degrees of freedom."""
+    _, clean = with_random_loops(dim)
+    degrees = dim * (dim + 1) // 2
+    S = sc.synchronize(clean, robust="tls", refine=True)
+    assert S.weights.min() == 1
+    mean = np.square(S.suspicion).mean() / degrees  # half of them: 200 edges, 100 poses
+    assert 0.1 < mean < 0.6
+    by_rank = S.suspicion[S.outliers()]
+    assert (np.diff(by_rank) <= 0).all()
+    assert S.outliers(threshold=by_rank[5]).tolist() == S.outliers()[:5].tolist()
+    assert S.suspicion is S.suspicion
+
+
+def test_rotations_of_a_sheaf_are_truncated_too():
+    F = sc.gallery.bundle(ring_with_chords(60, 80), dim=3, noise=0.02, seed=0)
+    head = F.head_data.reshape(-1, 3, 3).copy()
+    bad = 60 + np.arange(0, 80, 8)
+    head[bad] = head[bad] @ random_rotations(10, 3, np.random.default_rng(0))
+    weight = 1e3
+    F = F.with_maps(F.tail_data * weight**0.5, head * weight**0.5)
+    S = sc.synchronize(F, robust="tls")
+    assert np.flatnonzero(S.weights == 0).tolist() == bad.tolist()
+    assert S.cost == pytest.approx(S.weights @ S.edge_costs)
+    assert S.translations is None
+
+
+def test_a_pose_that_only_outliers_hold_keeps_a_place():
+    """Its only two measurements contradict trusted ones; they go, with a tiny weight left."""
+    G, _ = pose_graph(2, ring_with_chords(10, 5), noise=0.01)
+    turn = random_rotations(2, 2, np.random.default_rng(1))
+    H = sc.PoseGraph(
+        np.concatenate([G.edges, [[3, 10], [7, 10]]]),
+        np.concatenate([G.rotations, turn]),
+        np.concatenate([G.translations, [[40.0, 0.0], [0.0, -50.0]]]),
+        100.0,
+        100.0,
+    )
+    S = sc.synchronize(H, robust="tls", refine=True)
+    assert np.isfinite(S.rotations).all()
+    assert np.isfinite(S.translations).all()
+    assert S.weights[:15].min() == 1
+    assert S.weights[15:].min() == 0
+
+
+WRONG = {
+    "robust": ({"robust": "huber"}, ValueError, "`robust` must be"),
+    "start": ({"robust": "tls", "start": np.zeros((5, 2, 2))}, ValueError, "`start` has no effect"),
+    "alone": ({"trusted": [0]}, ValueError, "`trusted` has no effect"),
+    "far": ({"robust": "tls", "trusted": [5]}, ValueError, "`trusted[0]` must be"),
+    "mask": ({"robust": "tls", "trusted": np.ones(3, bool)}, ValueError, "`trusted` must be"),
+}
+
+
+@pytest.mark.parametrize(("options", "error", "message"), WRONG.values(), ids=WRONG)
+def test_bad_options_are_named(options, error, message):
+    G, _ = pose_graph(2, ring_with_chords(5, 0))
+    with pytest.raises(error, match=re.escape(message)):
+        sc.synchronize(G, **options)

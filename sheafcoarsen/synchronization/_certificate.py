@@ -1,0 +1,164 @@
+"""A lower bound of the cost that all poses have, which certifies the best ones."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
+
+from sheafcoarsen._support import EPS, ReadOnly, tables
+from sheafcoarsen.operators import (
+    Factors,
+    apply_coboundary,
+    coboundary,
+    elimination_order,
+    laplacian,
+)
+from sheafcoarsen.synchronization.connection import Connection, sheaf_of
+from sheafcoarsen.synchronization.joint_sheaf import Places, joint_cochain, joint_sheaf
+
+DENSE = 200
+"""Rows of rotations up to which all eigenvalues are computed."""
+
+GROWTH = 100.0
+"""Factor from shift to shift until the shifted matrix is positive definite."""
+
+ROUNDING = 8 * EPS
+"""Least shift, and least cost, relative to the norm of Q: what is smaller is rounding."""
+
+
+@dataclass(frozen=True, repr=False)
+class PoseCertificate(ReadOnly):
+    """A lower bound of the cost of all poses; ``S.certify()`` computes it.
+
+    Attributes
+    ----------
+    cost : float
+        That of the poses, S.cost.
+    lower_bound : float
+        At most the least cost of all poses.
+    smallest_eigenvalue : float
+        mu, of the certificate matrix Q - Lambda on the rows of rotations: not below 0, but for
+        rounding, where the relaxation is tight.
+    is_optimal : bool
+        Whether the cost is at most the lower bound times 1 + tol, or rounding.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F = sc.gallery.bundle(nx.grid_2d_graph(8, 8), dim=3, noise=0.1, seed=0)
+    >>> Z = sc.synchronize(F, refine=True).certify()
+    >>> Z
+    PoseCertificate(optimal, cost=3.44472, lower_bound=3.44472)
+    >>> bool(Z.gap <= 1e-6 * Z.cost)
+    True
+    """
+
+    cost: float
+    lower_bound: float
+    smallest_eigenvalue: float
+    is_optimal: bool
+
+    @property
+    def gap(self) -> float:
+        """The cost minus the lower bound."""
+        return self.cost - self.lower_bound
+
+    def __repr__(self) -> str:
+        verdict = "optimal" if self.is_optimal else "not certified"
+        return (
+            f"PoseCertificate({verdict}, cost={self.cost:.6g}, lower_bound={self.lower_bound:.6g})"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("certified optimal", self.is_optimal),
+            ("cost", f"{self.cost:.9g}"),
+            ("lower bound of all costs", f"{self.lower_bound:.9g}"),
+            ("smallest eigenvalue", self.smallest_eigenvalue),
+        ]
+        return tables.table(rows, caption="PoseCertificate")
+
+
+def certificate(
+    connection: Connection,
+    places: Places | None,
+    rotations: np.ndarray,
+    spots: np.ndarray | None,
+    cost: float,
+    tol: float,
+) -> PoseCertificate:
+    """Return the certificate of a cost by the Lagrange multipliers at poses that are critical.
+
+    With Q the Laplacian of the joint sheaf, X its cochain, and Lambda_i the symmetric part of
+    (Q X)_i R_i, every cost is at least the sum of the traces of Lambda_i plus n d min(mu, 0), mu
+    the smallest eigenvalue of Q - Lambda with the rows of places minimized out (Rosen et al. 2019).
+    That holds wherever Lambda comes from; the bound is sharp at a minimum.
+    """
+    n, d = connection.n_vertices, connection.dim
+    if places is None or spots is None:
+        sheaf, roots = sheaf_of(connection), np.zeros(0, np.int64)
+        X = rotations.conj().swapaxes(1, 2).reshape(-1, d)
+    else:
+        sheaf = joint_sheaf(n, connection.transports, connection.weights, places)
+        roots = places.roots
+        X = joint_cochain(rotations, spots)
+    stalk = X.shape[0] // n if places is None else d + 1
+    turned = np.zeros(len(X), bool)  # rows of rotations
+    turned[: n * stalk].reshape(n, stalk)[:, :d] = True
+    delta = coboundary(sheaf)
+    QX = delta.conj().T @ apply_coboundary(sheaf, X)  # accurate where delta X is small
+    multipliers = QX[turned].reshape(n, d, d) @ rotations
+    multipliers = (multipliers + multipliers.conj().swapaxes(1, 2)) / 2
+    trace = float(np.einsum("vii->", multipliers).real)
+    Q = laplacian(sheaf)
+    norm = float(abs(Q).sum(axis=1).max()) if Q.nnz else 0.0
+    blocks = np.zeros((n, stalk, stalk), multipliers.dtype)
+    blocks[:, :d, :d] = multipliers
+    diagonal = scipy.sparse.bsr_array(
+        (blocks, np.arange(n), np.arange(n + 1)), shape=(n * stalk,) * 2
+    )
+    rest = scipy.sparse.csr_array((len(X) - n * stalk,) * 2)
+    M = scipy.sparse.csr_array(Q - scipy.sparse.block_diag([diagonal, rest], format="csr"))
+    free = np.ones(len(X), bool)  # a place of each component is held: all may move together
+    if places is not None:
+        free[sheaf.vertex_offsets[roots + 1] - 1] = False
+    least = max(tol * cost / (4 * n * d), ROUNDING * norm)
+    mu = _smallest(M[free][:, free], turned[free], least) if norm else 0.0
+    bound = min(max(trace + n * d * min(mu, 0.0), 0.0), cost)
+    rounding = ROUNDING**2 * norm * float(np.vdot(X, X).real)
+    return PoseCertificate(cost, bound, mu, bool(cost - bound <= tol * cost or cost <= rounding))
+
+
+def _smallest(M: scipy.sparse.csr_array, turned: np.ndarray, shift: float) -> float:
+    """Return the smallest t with M x = t B x, B the diagonal matrix of the mask ``turned``.
+
+    Factors of M + shift B with positive pivots alone prove that no eigenvalue is below -shift. With
+    them the inverse is iterated.
+    """
+    order = elimination_order(M)
+    marks = scipy.sparse.diags_array(turned.astype(float), format="csr")
+    while True:
+        factors = Factors(scipy.sparse.csr_array(M + shift * marks), 0.0, order)
+        if factors.count_negative() == 0:
+            break
+        shift *= GROWTH
+    rows = np.flatnonzero(turned)
+
+    def inverse(x: np.ndarray) -> np.ndarray:
+        padded = np.zeros((len(turned), *x.shape[1:]), np.result_type(x, M.dtype))
+        padded[rows] = x
+        return factors.solve(padded)[rows]
+
+    if len(rows) <= DENSE:
+        small = inverse(np.eye(len(rows)))
+        return float(1 / scipy.linalg.eigvalsh((small + small.conj().T) / 2)[-1] - shift)
+    start = np.random.default_rng(0).standard_normal(len(rows)).astype(M.dtype)
+    operator = LinearOperator((len(rows),) * 2, matvec=inverse, dtype=M.dtype)
+    try:
+        largest = eigsh(operator, 1, which="LA", return_eigenvectors=False, tol=1e-6, v0=start)
+    except (ArpackNoConvergence, ArpackError):
+        return -shift  # a bound is certain, a value is not
+    return float(1 / largest[0] - shift)

@@ -1,0 +1,199 @@
+"""The joint sheaf, and certificates that poses are the best."""
+
+import dataclasses
+import pickle
+
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from tests.support.helpers import assert_residual
+from tests.unit.synchronization.conftest import (
+    cost_by_hand,
+    pose_graph,
+    random_rotations,
+    ring_with_chords,
+)
+
+
+def landmark_graph(dim, noise=0.1, n=20, n_landmarks=6, seed=0):
+    """Return a chain of poses that all see most landmarks."""
+    rng = np.random.default_rng(seed)
+    chain = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    G, (R, t) = pose_graph(dim, chain, seed=seed, noise=noise)
+    marks = 3 * rng.standard_normal((n_landmarks, dim))
+    i, k = np.array([[i, k] for i in range(n) for k in range(n_landmarks) if (i + k) % 4]).T
+    points = np.einsum("eji,ej->ei", R[i], marks[k] - t[i])
+    points += noise * rng.standard_normal(points.shape)
+    seen = sc.Sightings(np.stack([i, k], axis=1), points, rng.uniform(1, 5, len(i)))
+    return dataclasses.replace(G, sightings=seen)
+
+
+def whole_cost(G, R, t, marks):
+    i, k = G.sightings.edges.T
+    off = marks[k] - t[i] - np.einsum("eij,ej->ei", R[i], G.sightings.points)
+    return cost_by_hand(G, R, t) + float(G.sightings.tau @ (off**2).sum(axis=1))
+
+
+def test_the_energy_of_the_joint_sheaf_is_the_cost(dim):
+    G = landmark_graph(dim)
+    F = G.joint_sheaf()
+    assert F.vertex_dims.tolist() == [dim + 1] * 20 + [1] * 6
+    S = sc.synchronize(G)
+    wanted = whole_cost(G, S.rotations, S.translations, S.landmarks)
+    assert_residual(S.cost - wanted, wanted, n=F.n_edges)
+    assert_residual(sc.energy(F, S.cochain()).sum() - wanted, wanted, n=F.n_edges)
+    H, _ = pose_graph(dim, ring_with_chords(15, 10), noise=0.2)
+    alone = sc.synchronize(H.sheaf)
+    assert_residual(sc.energy(H.sheaf, alone.cochain()).sum() - alone.cost, alone.cost, n=20)
+
+
+@pytest.mark.parametrize("scale", [1e-60, 1.0, 1e60])
+@pytest.mark.parametrize("unit", [1e-3, 1e4])
+def test_a_certified_optimum_is_one_in_any_unit(dim, scale, unit):
+    G = landmark_graph(dim)
+    H = dataclasses.replace(
+        G,
+        translations=unit * G.translations,
+        kappa=scale * G.kappa,
+        tau=scale * G.tau / unit**2,
+        sightings=sc.Sightings(
+            G.sightings.edges, unit * G.sightings.points, scale * G.sightings.tau / unit**2
+        ),
+    )
+    S, T = sc.synchronize(G, refine=True), sc.synchronize(H, refine=True)
+    assert T.cost == pytest.approx(scale * S.cost, rel=1e-8)
+    Z = T.certify()
+    assert Z.is_optimal
+    assert (Z.lower_bound, Z.gap) == (pytest.approx(T.cost, rel=1e-6), T.cost - Z.lower_bound)
+    assert T.certify() is Z
+    assert "certified" in repr(T)
+    assert "not certified" in repr(pickle.loads(pickle.dumps(T)))
+
+
+def test_the_bound_holds_for_all_poses_and_is_the_minimum(dim):
+    """Whatever start it was computed from: it is refined first."""
+    G, (R, _) = pose_graph(dim, ring_with_chords(15, 12), noise=0.3)
+    best = sc.synchronize(G, refine=True)
+    rng = np.random.default_rng(3)
+    for spread in (0.0, 0.2, 1.0):
+        S = sc.synchronize(G, start=R @ random_rotations(15, dim, rng, spread))
+        Z = S.certify()
+        assert Z.lower_bound <= best.cost * (1 + 1e-9)
+        assert not Z.is_optimal
+        if spread < 1:
+            assert Z.lower_bound == pytest.approx(best.cost, rel=1e-6)
+
+
+def half_turned_ring(n=40, turns=1):
+    """Return a ring of equal poses, and rotations that wind around it."""
+    edges = np.stack([np.arange(n), (np.arange(n) + 1) % n], axis=1)
+    G = sc.PoseGraph(edges, np.tile(np.eye(2), (n, 1, 1)), np.zeros((n, 2)))
+    angles = 2 * np.pi * turns * np.arange(n) / n
+    c, s = np.cos(angles), np.sin(angles)
+    return G, np.stack([c, -s, s, c], axis=1).reshape(-1, 2, 2)
+
+
+@pytest.mark.parametrize("what", ["poses", "rotations"])
+@pytest.mark.parametrize("turns", [1, 3])
+def test_a_local_minimum_is_not_certified(what, turns):
+    """A ring wound once too often: mu = -2 (1 - cos(2 pi turns / n)), and the optimum is 0."""
+    G, wound = half_turned_ring(turns=turns)
+    S = sc.synchronize(G if what == "poses" else G.sheaf, refine=True, start=wound)
+    turn = 2 * np.pi * turns / 40
+    assert S.cost == pytest.approx(40 * 4 * (1 - np.cos(turn)), rel=1e-9)
+    Z = S.certify()
+    assert not Z.is_optimal
+    assert Z.lower_bound < 1e-9 * S.cost
+    assert Z.smallest_eigenvalue == pytest.approx(-2 * (1 - np.cos(turn)), rel=1e-6)
+    assert "to the bound" in repr(S)
+
+
+def test_a_local_minimum_of_landmarks_from_rotations_first_is_not_certified():
+    """Odometry that drifts by turns: the joint start finds the optimum, rotations first do not."""
+    rng = np.random.default_rng(0)
+    n = 120
+    angles = np.full(n - 1, 2 * np.pi / 60)
+    R = [np.eye(2)]
+    for a in angles:
+        R.append(R[-1] @ [[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]])
+    R = np.array(R)
+    t = np.cumsum(np.concatenate([np.zeros((1, 2)), R[:-1, :, 0]]), axis=0)
+    marks = 12 * rng.standard_normal((8, 2)) + t.mean(axis=0)
+    i, k = np.array([[i, k] for i in range(n) for k in range(8) if (i + k) % 20 == 0]).T
+    points = np.einsum("eji,ej->ei", R[i], marks[k] - t[i])
+    drift = angles + 0.1
+    c, s = np.cos(drift), np.sin(drift)
+    G = sc.PoseGraph(
+        np.stack([np.arange(n - 1), np.arange(1, n)], axis=1),
+        np.stack([c, -s, s, c], axis=1).reshape(-1, 2, 2),
+        np.tile([1.0, 0.0], (n - 1, 1)),
+        kappa=20_000.0,
+        tau=100.0,
+        sightings=sc.Sightings(np.stack([i, k], axis=1), points, 10.0),
+    )
+    S, T = (sc.synchronize(G, method, refine=True) for method in ("auto", "spectral"))
+    assert S.certify().is_optimal
+    assert T.cost > 1.4 * S.cost
+    Z = T.certify()
+    assert not Z.is_optimal
+    assert Z.lower_bound <= S.cost
+    assert Z.smallest_eigenvalue < 0
+
+
+def test_what_has_no_contradictions_is_certified(dim):
+    chain, _ = pose_graph(dim, [[0, 1], [1, 2], [3, 4]])
+    lonely = sc.PoseGraph(
+        np.zeros((0, 2), int), np.zeros((0, dim, dim)), np.zeros((0, dim)), n_vertices=2
+    )
+    once = dataclasses.replace(
+        chain, sightings=sc.Sightings([[1, 0]], np.ones((1, dim)), 1.0, places=np.zeros((2, dim)))
+    )
+    for G in (chain, lonely, once):
+        for method in ("auto", "joint", "spectral", "anchored"):
+            for refine in (False, True):
+                S = sc.synchronize(G, method, refine)
+                assert S.certify().is_optimal
+                assert S.certify().lower_bound <= S.cost < 1e-20
+
+
+@pytest.mark.parametrize(("d", "scalars"), [(1, float), (4, float), (2, complex)])
+def test_other_groups_have_bounds_too(d, scalars):
+    """They are not refined, and the bound is a little lower."""
+    rng = np.random.default_rng(4)
+    edges = ring_with_chords(12, 5)
+    g = rng.standard_normal((12 + 17, d, d)).astype(scalars)
+    if scalars is complex:
+        g += 1j * rng.standard_normal(g.shape)
+    g = np.linalg.qr(g)[0]
+    near = np.eye(d) + 0.02 * g[12:] * (d > 1)
+    u, _, v = np.linalg.svd(g[edges[:, 0]].conj().swapaxes(1, 2) @ g[edges[:, 1]] @ near)
+    S = sc.synchronize(sc.CellularSheaf.connection(edges, u @ v))
+    Z = S.certify()
+    assert 0.99 * S.cost <= Z.lower_bound <= S.cost
+    assert S.cost > 1e-3 or d == 1
+
+
+@pytest.mark.parametrize("bad", [0, 1, -1e-6, "small"])
+def test_a_tolerance_out_of_range_is_refused(bad):
+    G, _ = half_turned_ring()
+    with pytest.raises((ValueError, TypeError), match="`tol`"):
+        sc.synchronize(G).certify(bad)
+
+
+@pytest.mark.parametrize("which", ["indices", "mask"])
+def test_a_subset_keeps_measurements_and_poses(dim, which):
+    G = landmark_graph(dim)
+    kept = np.array([4, 2, 7])
+    if which == "mask":
+        kept = np.sort(kept)
+        H = G.subset(np.isin(np.arange(G.n_edges), kept))
+    else:
+        H = G.subset(kept)
+    assert (H.n_vertices, H.n_edges) == (20, 3)
+    for name in ("edges", "rotations", "translations", "kappa", "tau"):
+        np.testing.assert_array_equal(getattr(H, name), getattr(G, name)[kept])
+    assert H.sightings is G.sightings
+    for bad in ([19], [-1], [1, 1], np.ones(3, bool), [0.5]):
+        with pytest.raises((ValueError, TypeError), match="`edges"):
+            G.subset(bad)
