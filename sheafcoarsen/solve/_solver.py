@@ -35,7 +35,7 @@ from sheafcoarsen.solve.block_scaling import adjoint, in_blocks, scaled, unit_ro
 from sheafcoarsen.solve.conjugate_gradients import Iterated, conjugate_gradients
 from sheafcoarsen.solve.deflation import refined_kernel
 from sheafcoarsen.solve.dirichlet import grounded
-from sheafcoarsen.solve.multigrid import Multigrid
+from sheafcoarsen.solve.multigrid import NEAR_SINGULAR, Multigrid
 
 Method = Literal["auto", "direct", "multigrid", "jacobi"]
 
@@ -49,10 +49,6 @@ SHARE = 0.1
 
 MOST_GROWTH = 1e8
 """Largest growth of rounding in an elimination that is used: half the digits are left."""
-
-NEAR_SINGULAR = {"direct": 1e-6, "multigrid": 1e-2, "jacobi": 1.0}
-"""Smallest pivot, or eigenvalue of the coarsest level, relative to the largest, at or below which
-the kernel is computed."""
 
 
 class Solver:
@@ -165,7 +161,8 @@ class Solver:
             )
             self._approximate = self._multigrid.cycle
             self.levels = tuple(self._multigrid.dims)
-            lowest = 0.0 if self._multigrid.unseen else self._multigrid.lowest
+            # zeros of L outside of what the clusters keep are no zeros of the coarsest level
+            lowest = self._multigrid.lowest if self._multigrid.holds_kernel else 0.0
         else:
             roots = unit_roots(in_blocks(A, left.vertex_dims, left.vertex_dims), left.vertex_dims)[
                 0
@@ -179,7 +176,7 @@ class Solver:
         self._exact = reduced is not None and (self.method == "direct" or size == 0)
         self._kernel: Any = None
         coarse = self._multigrid if reduced is None else None
-        if shift == 0 and lowest <= NEAR_SINGULAR[self.method]:
+        if shift == 0 and lowest <= NEAR_SINGULAR:
             basis = coarse.kernel() if coarse is not None else None
             if basis is None:
                 basis = global_sections(self._unit_sheaf).basis

@@ -87,6 +87,10 @@ DEGREE, SPREAD = 2, 6.0
 NOTHING = 1e-8
 """Eigenvalue of the coarsest operator, relative to the largest, at or below which it is zero."""
 
+NEAR_SINGULAR = 1e-6
+"""Smallest pivot, or eigenvalue of the coarsest level, relative to the largest, at or below which
+the kernel is computed before the iteration."""
+
 LEAST_DISCARDED = 1e-6
 """Eigenvalue of a discarded mode of a normalized sheaf at or below which it may be zero."""
 

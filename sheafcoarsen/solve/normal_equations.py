@@ -110,7 +110,7 @@ class NormalEquations:
     def solve(self, r: np.ndarray) -> np.ndarray:
         """Return the y of least norm that minimizes norm(D y - r), column by column.
 
-        Rounds end when the gradient is rounding or is not halved: the remainder would be divided
+        Rounds end when the gradient is rounding or does not fall: the remainder would be divided
         by small singular values.
         """
         y = np.zeros((self.D.shape[1], r.shape[1]), np.result_type(self.D.dtype, r.dtype))
@@ -126,7 +126,7 @@ class NormalEquations:
             step[:, wanted] = self.correction(g[:, wanted], ROUND)
             trial = y + step
             after = self.gradient(r, trial)
-            better = column_norms(after) < sizes / 2
+            better = column_norms(after) < sizes
             y, g = np.where(better, trial, y), np.where(better, after, g)
             if not better[wanted].any():
                 break

@@ -169,6 +169,13 @@ def test_a_direction_that_no_map_sees_is_told_and_stays_zero():
     np.testing.assert_allclose(x, [6.0, 5.0, 0.0, 2.0], rtol=1e-14, atol=0)
 
 
+def test_the_first_free_vertex_may_have_the_smallest_entries():
+    """The kernel is (1e-3, 1) on vertices 1 and 2."""
+    F = CellularSheaf([[0, 0], [1, 2]], [[[1.0]], [[1.0]]], [[[0.0]], [[1e-3]]])
+    with pytest.warns(sc.SingularProblemWarning, match="leave 1 of 2 .* first at vertex 1:"):
+        sc.harmonic_extension(F, [0], [[1.0]])
+
+
 def test_without_given_values():
     loop = CellularSheaf([[0, 0]], [np.eye(2)], [-np.eye(2)])
     np.testing.assert_array_equal(sc.harmonic_extension(loop, [], []), np.zeros(2))

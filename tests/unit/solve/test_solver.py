@@ -427,6 +427,30 @@ def test_leaves_and_chains_are_eliminated_first(method, monkeypatch):
     assert sc.Solver(F, method="direct", fixed=[0]).levels == (2999,)
 
 
+def test_new_maps_along_which_rounding_grows_are_not_eliminated(monkeypatch):
+    """The path of 20 vertices at the grid is eliminated with the first maps only."""
+    monkeypatch.setattr(_solver, "DIRECT_BELOW", 0)
+    F = CellularSheaf.constant([*GRID.edges, *((i, i + 1) for i in range(55, 75))])
+    G = F.with_maps(np.where(F.edges[:, 1] > 55, 10.0, 1.0) * F.tail_data, F.head_data)
+    solve = sc.Solver(F, method="multigrid", fixed=[0])
+    before = solve.levels
+    solve.update(G)
+    assert solve.levels == sc.Solver(G, method="multigrid", fixed=[0]).levels != before
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_residual_at_the_level_of_rounding_is_reached(method):
+    """The solution is 1e9 times as large as b: rounding of L x alone is above the tolerance."""
+    F = SHEAVES["consistent bundle"]
+    b = np.random.default_rng(0).standard_normal(F.dim_c0)
+    L, unit = dense(F)
+    solve = sc.Solver(F, method=method, shift=1e-9)
+    x = solve(b, tol=1e-12)
+    assert 1e-12 < solve.residual < 1e-6
+    wanted = np.linalg.solve(unit**2 * L + 1e-9 * np.eye(len(L)), b)
+    assert np.linalg.norm(x - wanted) <= 1e-6 * np.linalg.norm(wanted)
+
+
 @pytest.mark.parametrize("maps", [np.float32, np.complex64, np.float64])
 @pytest.mark.parametrize("method", METHODS)
 def test_a_right_side_rounded_in_single_precision_lies_in_the_range(method, maps):
