@@ -11,7 +11,6 @@ import scipy.sparse
 
 from sheafcoarsen._kernels.sections import Cut
 from sheafcoarsen._support import (
-    EPS,
     RESIDUAL_LIMIT,
     ReadOnly,
     eps_of,
@@ -27,7 +26,6 @@ from sheafcoarsen.sections.forests import forest_sections
 from sheafcoarsen.sections.full_rank import FullRank, sections_of_full_rank
 from sheafcoarsen.sections.lifting import lift_sections, section_residual
 from sheafcoarsen.sections.rank_decision import (
-    LARGE_ZERO,
     doubt,
     exceeds_bound,
     real_bytes,
@@ -369,8 +367,7 @@ def _count_zeros(
     weigh = functools.cache(functools.partial(_weight, stalks, levels, Z))
     while zeros < len(sigma) and sigma[zeros] <= threshold * weigh(zeros):
         zeros += 1
-    doubtful = zeros > 0 and sigma[zeros - 1] > LARGE_ZERO * EPS
-    return zeros, max(weigh(zeros - 1), 1.0) if doubtful else 1.0
+    return zeros, max(weigh(zeros - 1), 1.0) if zeros else 1.0
 
 
 def _weight(stalks: Stalks, levels: list[Level], Z: np.ndarray, column: int) -> float:
