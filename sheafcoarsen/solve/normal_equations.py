@@ -10,7 +10,6 @@ import scipy.sparse
 from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._support import EPS, RESIDUAL_LIMIT, eps_of, inf_norm, single_threaded_blas
 from sheafcoarsen.exceptions import NotConverged, SingularProblemWarning
-from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve._solver import Method, Solver, approximate_inverse, column_norms
 from sheafcoarsen.solve.conjugate_gradients import conjugate_gradients
@@ -91,12 +90,6 @@ class NormalEquations:
         except np.linalg.LinAlgError:  # the kernel or the factors cannot be computed
             return
         self._inverse, self.kernel = approximate_inverse(solve)
-        if self.sheaf.dtype.itemsize < self.D.dtype.itemsize:
-            # the precision of the maps decides what is zero
-            basis = global_sections(self.sheaf).basis.astype(self.D.dtype)
-            if not scipy.sparse.issparse(basis):
-                basis = np.linalg.qr(basis)[0]
-            self.kernel = basis if basis.shape[1] else None
         self.method = solve.method
 
     def project(self, X: np.ndarray) -> np.ndarray:

@@ -171,3 +171,10 @@ def test_zeros_of_the_coarsest_level_that_are_no_sections(monkeypatch):
     x = sc.Solver(F, method="multigrid")(b)
     assert abs(x.reshape(60, 10).sum(axis=1)).max() <= 1e-8 * np.linalg.norm(x)
     assert np.linalg.norm(sc.laplacian(F) @ x - b) <= 1e-8 * np.linalg.norm(b)
+
+
+def test_levels_end_where_clusters_cannot_be_joined():
+    """Single edges become isolated vertices, of which no level has fewer."""
+    edges = np.arange(120).reshape(-1, 2)
+    cycle = Multigrid(sc.CellularSheaf.constant(edges, 2))
+    assert cycle.dims == [240, 120]

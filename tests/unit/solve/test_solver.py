@@ -290,6 +290,15 @@ def test_a_right_side_out_of_range_at_eliminated_vertices():
         sc.Solver(F)(np.ones(F.dim_c0))
 
 
+def test_regular_systems_are_known_to_be_regular(monkeypatch):
+    """Clusters have more sections than they keep, and none of them is one of the whole."""
+    monkeypatch.setattr(_solver, "global_sections", None)
+    F = CellularSheaf.random(nx.random_regular_graph(5, 100, seed=0), 2, 1, seed=0)
+    b = np.random.default_rng(1).standard_normal(F.dim_c0)
+    L, unit = dense(F)
+    assert_solves(sc.Solver(F, method="multigrid")(b, tol=TOL) * unit**2, *solution(L, b))
+
+
 def test_a_sheaf_of_zeros():
     F = CellularSheaf([[0, 1]], np.zeros((1, 2, 2)), np.zeros((1, 2, 2)))
     assert not sc.Solver(F)(np.zeros(4)).any()
