@@ -75,9 +75,6 @@ COARSEST = 400
 LARGEST_DENSE = 3000
 """Dimension up to which the coarsest level is solved densely if coarsening stalls."""
 
-SHRINKS = 0.8
-"""Largest dimension of a level relative to the one before it."""
-
 THICK = 30
 """Cost of P* A P, relative to the entries of A, above which P stays unsmoothed (hubs)."""
 
@@ -248,7 +245,7 @@ class Multigrid:
     def _coarsened(
         self, h: CellularSheaf, product: BlockMatrix, top: float, like: "Multigrid | None"
     ) -> Coarsening | None:
-        """Return the coarsening to the next level, None if it hardly reduces the dimension."""
+        """Return the coarsening to the next level, None if a cluster has all vertices."""
         with warnings.catch_warnings():  # any choice among tied modes will do
             warnings.simplefilter("ignore", TiedModesWarning)
             return self._clusters_kept(h, product, top, like)
@@ -274,8 +271,6 @@ class Multigrid:
                 P = Partition(find_clusters(h, count, "balls", "sheaf")[1])
                 ranks = local_modes(h, P, below(LOW_BELOW)).ranks.clip(d, LOW_MOST * d)
                 modes = local_modes(h, P, ranks)
-        if modes.ranks.sum() > SHRINKS * h.dim_c0:
-            return None
         return coarsen(h, P, modes, compress=True)
 
     def cycle(self, X: np.ndarray) -> np.ndarray:

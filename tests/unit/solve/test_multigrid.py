@@ -98,7 +98,7 @@ def test_a_hub_does_not_fill_the_next_level():
 
 
 def test_where_coarsening_gets_no_further_the_last_level_is_factored(monkeypatch):
-    monkeypatch.setattr(multigrid, "SHRINKS", 0.0)
+    monkeypatch.setattr(multigrid, "CLUSTERS", (1e6,))
     monkeypatch.setattr(multigrid, "LARGEST_DENSE", 30)
     F = SHEAVES["noisy bundle"]
     M = Multigrid(F)
@@ -171,10 +171,3 @@ def test_zeros_of_the_coarsest_level_that_are_no_sections(monkeypatch):
     x = sc.Solver(F, method="multigrid")(b)
     assert abs(x.reshape(60, 10).sum(axis=1)).max() <= 1e-8 * np.linalg.norm(x)
     assert np.linalg.norm(sc.laplacian(F) @ x - b) <= 1e-8 * np.linalg.norm(b)
-
-
-def test_levels_end_where_clusters_cannot_be_joined():
-    """Single edges become isolated vertices, of which no level has fewer."""
-    edges = np.arange(120).reshape(-1, 2)
-    cycle = Multigrid(sc.CellularSheaf.constant(edges, 2))
-    assert cycle.dims == [240, 120]
