@@ -165,7 +165,7 @@ class Multigrid:
         self.operators, self.prolongations, self.coarsenings = [A], [], []
         products = [BlockMatrix(A, np.float32)]
         tops = [largest_eigenvalue(A) or 1.0]
-        self.holds_kernel = self.unseen == 0
+        self.holds_kernel = True
         with bar(0, "multigrid levels", progress) as shown:
             while A.shape[0] > COARSEST:
                 C = self._coarsened(h, products[-1], tops[-1], like)
