@@ -81,9 +81,6 @@ THICK = 30
 DEGREE, SPREAD = 2, 6.0
 """Degree of the Chebyshev smoother, and ratio of the ends of the interval that it smooths."""
 
-NOTHING = 1e-8
-"""Eigenvalue of the coarsest operator, relative to the largest, at or below which it is zero."""
-
 NEAR_SINGULAR = 1e-6
 """Smallest pivot, or eigenvalue of the coarsest level, relative to the largest, at or below which
 the kernel is computed before the iteration."""
@@ -97,7 +94,8 @@ dropped from the next level."""
 
 FLOOR = 1e-6
 """Lower bound of the coarsest eigenvalues, relative to the largest: the cycle is positive definite
-for any kernel, and amplifies rounding errors in the kernel by at most its inverse."""
+for any kernel, and amplifies rounding errors in the kernel by at most its inverse. At or below it
+an eigenvalue may be zero."""
 
 
 class Level(NamedTuple):
@@ -204,8 +202,8 @@ class Multigrid:
             return
         with single_threaded_blas():
             values, vectors = scipy.linalg.eigh(A.toarray(), driver="evd")
-        largest = max(float(values[-1]), NOTHING)
-        zero = values <= NOTHING * largest
+        largest = max(float(values[-1]), FLOOR)
+        zero = values <= FLOOR * largest
         self._zeros = vectors[:, zero]
         self.lowest = max(float(values[0]), 0.0) / largest
         divisors = np.maximum(values, FLOOR * largest)

@@ -204,6 +204,17 @@ def test_directions_that_are_hardly_determined_are_told(small, warns):
     assert ["hardly determine" in str(w.message) for w in caught] == [True] * warns
 
 
+@pytest.mark.parametrize(("turn", "warns"), [(1e-5, True), (1e-3, False)])
+def test_what_rounding_of_the_maps_decides_is_told(turn, warns):
+    """The rounding of single precision may make the holonomy of the triangle 1."""
+    maps = np.array([[[0.0]], [[1.0]], [[1.0]], [[1.0 + turn]]], np.float32)
+    F = CellularSheaf([[0, 0], [1, 2], [2, 3], [3, 1]], np.ones_like(maps), maps)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        sc.harmonic_extension(F, [0], [[2.0]])
+    assert ["decided by rounding" in str(w.message) for w in caught] == [True] * warns
+
+
 # ---------------------------------------------------------------- guides
 
 
