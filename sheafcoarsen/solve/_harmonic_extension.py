@@ -27,6 +27,9 @@ from sheafcoarsen.solve.normal_equations import NormalEquations, column_units, m
 WEAK = 4 * EPS**0.5
 """Singular value of delta_I, over its norm, below which L_II, its square, is lost in rounding."""
 
+PROBES = 2
+"""Random cochains whose projections on a kernel show its support if no basis is computed."""
+
 TOUCHED = 1e-6
 """Entries of kernel vectors below this, relative to the largest, count as rounding."""
 
@@ -236,8 +239,8 @@ def _free_coordinates(problem: NormalEquations) -> tuple[str, np.ndarray]:
     """Return the number of directions without energy, in words, and the mask of their support."""
     n = problem.D.shape[1]
     if problem.method == "plain" and problem.bound:
-        random = np.random.default_rng(0).standard_normal((n, 1)).astype(problem.D.dtype)
-        weight = abs(problem.kernel_part(random)[:, 0])  # of a random cochain: its support
+        random = np.random.default_rng(0).standard_normal((n, PROBES)).astype(problem.D.dtype)
+        weight = np.linalg.norm(problem.kernel_part(random), axis=1)
         count = f"at least {max(n - problem.D.shape[0], 0)}"
     elif problem.kernel is None:
         return str(n * (problem.bound == 0)), np.arange(n * (problem.bound == 0))
