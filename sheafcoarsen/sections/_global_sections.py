@@ -329,7 +329,6 @@ def _descend(sheaf: CellularSheaf, dtype: np.dtype) -> _Descent:
         levels.append(level._replace(split=split))
         slow = coarse.dim_c0 > max(SLOW * sheaf.dim_c0, clustering.LAST)
         limit = sheaf.dim_c0 - clustering.LAST if is_cut else STALLED * sheaf.dim_c0
-        several = partition.n_clusters > 1
         sheaf = coarse
         if slow and looks < LOOKS:
             looks += 1
@@ -339,7 +338,7 @@ def _descend(sheaf: CellularSheaf, dtype: np.dtype) -> _Descent:
                 return _Descent(levels, sheaf, zero, dropped, full)
         if sheaf.dim_c0 <= limit:
             continue
-        if several and growth < MOST_GROWTH:
+        if growth < MOST_GROWTH:
             growth *= 2
         elif eps / keep < MOST_LEAKED:
             keep /= 10  # a finer cut leaks more, and ``dropped`` says so
