@@ -384,8 +384,9 @@ def test_auto_goes_on_with_factors_where_iterating_does_not_converge(monkeypatch
     assert E.n_zero == 1
     values, _, _, unit = reference(F)
     assert np.abs(E.values[1:] / unit**2 / values[1:6] - 1).max() <= 1e-6
-    with pytest.raises(sc.NotConverged, match="method 'multilevel'"):
+    with pytest.raises(sc.NotConverged, match="method 'multilevel'") as failed:
         sc.eigenmodes(F, 6, method="multilevel")
+    assert E.iterations > failed.value.result.iterations
     monkeypatch.setattr(_eigenmodes, "AFFORDABLE", 1e-9)
     with pytest.raises(sc.NotConverged, match="method 'multilevel'"):
         sc.eigenmodes(F, 6)
@@ -462,3 +463,13 @@ def test_slow_pairs_get_more_columns(seed, monkeypatch):
     values = np.linalg.eigvalsh(sc.laplacian(F).toarray())
     found = sc.eigenmodes(F, 6, method="multilevel")
     np.testing.assert_allclose(found.values, values[:6], atol=1e-12 * values[-1])
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e100])
+def test_masses_with_which_eigenvalues_overflow_are_refused(scale):
+    F = CellularSheaf.constant(nx.path_graph(5))
+    F = F.with_maps(scale * F.tail_data, scale * F.head_data)
+    lightest = scale * scale * 1e-300
+    assert np.isfinite(sc.eigenmodes(F, 5, mass=np.full(5, lightest)).values).all()
+    with pytest.raises(ValueError, match="beyond double precision"):
+        sc.eigenmodes(F, 5, mass=np.full(5, 1e-10 * lightest))
