@@ -14,7 +14,7 @@ from sheafcoarsen._support import eps_of, offsets, ranges
 from sheafcoarsen.elimination.substitution import backward, forward, prolongation_matrix
 from sheafcoarsen.operators import Factors
 
-ROUNDS = 3
+ROUNDS = 2
 """Projections orthogonal to the sections: iterative refinement of the Gram system."""
 
 TOGETHER = 64

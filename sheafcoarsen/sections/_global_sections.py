@@ -11,7 +11,6 @@ import scipy.sparse
 
 from sheafcoarsen._kernels.sections import Cut
 from sheafcoarsen._support import (
-    EPS,
     RESIDUAL_LIMIT,
     ReadOnly,
     eps_of,
@@ -27,7 +26,6 @@ from sheafcoarsen.sections.forests import forest_sections
 from sheafcoarsen.sections.full_rank import FullRank, sections_of_full_rank
 from sheafcoarsen.sections.lifting import lift_sections, section_residual
 from sheafcoarsen.sections.rank_decision import (
-    LARGE_ZERO,
     doubt,
     exceeds_bound,
     real_bytes,
@@ -331,7 +329,6 @@ def _descend(sheaf: CellularSheaf, dtype: np.dtype) -> _Descent:
         levels.append(level._replace(split=split))
         slow = coarse.dim_c0 > max(SLOW * sheaf.dim_c0, clustering.LAST)
         limit = sheaf.dim_c0 - clustering.LAST if is_cut else STALLED * sheaf.dim_c0
-        several = partition.n_clusters > 1
         sheaf = coarse
         if slow and looks < LOOKS:
             looks += 1
@@ -341,7 +338,7 @@ def _descend(sheaf: CellularSheaf, dtype: np.dtype) -> _Descent:
                 return _Descent(levels, sheaf, zero, dropped, full)
         if sheaf.dim_c0 <= limit:
             continue
-        if several and growth < MOST_GROWTH:
+        if growth < MOST_GROWTH:
             growth *= 2
         elif eps / keep < MOST_LEAKED:
             keep /= 10  # a finer cut leaks more, and ``dropped`` says so
@@ -369,8 +366,7 @@ def _count_zeros(
     weigh = functools.cache(functools.partial(_weight, stalks, levels, Z))
     while zeros < len(sigma) and sigma[zeros] <= threshold * weigh(zeros):
         zeros += 1
-    doubtful = zeros > 0 and sigma[zeros - 1] > LARGE_ZERO * EPS
-    return zeros, max(weigh(zeros - 1), 1.0) if doubtful else 1.0
+    return zeros, max(weigh(zeros - 1), 1.0) if zeros else 1.0
 
 
 def _weight(stalks: Stalks, levels: list[Level], Z: np.ndarray, column: int) -> float:

@@ -71,7 +71,7 @@ def diffuse(
     better than with an assembled L. All is computed in double precision.
 
     With fixed vertices the rows of L at them are left out. T_k of that matrix grows like k at most,
-    and so may the values themselves, like sqrt(t beta): on most sheaves neither does.
+    and so may the values and errors, like sqrt(t beta): on most sheaves neither does.
 
     Examples
     --------
@@ -115,8 +115,6 @@ def diffuse(
             adjoint = scipy.sparse.csr_array(keep @ adjoint)
         x = as_columns(X).astype(np.result_type(X.dtype, np.float64))
         eps = eps_of(X.dtype)
-        if stays.any():  # what T_k may grow by
-            eps /= 1 + 6 * np.sqrt(longest)
         begin = 0.0
         for stop in [*(stop for stop in STAGES if stop < longest), longest]:
             here = np.flatnonzero((reaches > begin) & (reaches <= stop))

@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen._support import (
-    RESIDUAL_LIMIT,
     ReadOnly,
     choice,
     eps_of,
@@ -23,7 +22,7 @@ from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
 from sheafcoarsen.solve._solver import tolerance
 from sheafcoarsen.solve.complex_structure import ComplexLine, complex_line
-from sheafcoarsen.solve.deflation import independent, weighted
+from sheafcoarsen.solve.deflation import independent
 from sheafcoarsen.solve.eigensolver import (
     METHODS,
     Eigenpairs,
@@ -31,7 +30,6 @@ from sheafcoarsen.solve.eigensolver import (
     Method,
     lowest_eigenpairs,
 )
-from sheafcoarsen.solve.lobpcg import rayleigh_ritz
 from sheafcoarsen.solve.pencil import Pencil, resolved
 
 AFFORDABLE = 30.0
@@ -239,7 +237,6 @@ def _finished(
     if found.method != "dense":
         values, X = resolved(pencil.delta, values, X, problem.count_near(values, X))
     values, X = np.append(np.zeros(n_zero), values), np.hstack([found.sections, X])
-    values, X = _orthonormal(pencil, values, X)
     k = problem.k
     following = values[k] if len(values) > k else np.inf
     values, X = values[:k], X[:, :k]
@@ -262,22 +259,6 @@ def _finished(
         sheaf,
     )
     return result, int((residuals <= tol * np.sqrt(squares)).sum())
-
-
-def _orthonormal(
-    pencil: Pencil, values: np.ndarray, X: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return Ritz pairs of span X if its columns have lost orthonormality, else the input."""
-    G = X.conj().T @ weighted(pencil.mass, X)
-    drift = float(abs(G - np.eye(len(G))).max(initial=0.0))
-    if drift <= RESIDUAL_LIMIT * len(X) * eps_of(X.dtype):
-        return values, X
-    zeros = int((values == 0).sum())
-    again, C = rayleigh_ritz(X.conj().T @ pencil.apply(X), G, len(G))
-    if len(again) < len(values):
-        return values, X
-    again[:zeros] = 0
-    return again, X @ C
 
 
 def _unit_mass(sheaf: CellularSheaf, mass: npt.ArrayLike | None) -> tuple[np.ndarray | None, float]:

@@ -211,7 +211,7 @@ def _minimized(
             break
     sizes = (abs(adjoint) @ (abs(delta) @ abs(x) + abs(b)))[free]
     terms = max(int(np.diff(A.indptr).max(initial=0)) for A in (delta, adjoint))
-    missed = residuals > tol + RESIDUAL_LIMIT * terms * eps_of(x.dtype) * measure(sizes)
+    missed = ~(residuals <= tol + RESIDUAL_LIMIT * terms * eps_of(x.dtype) * measure(sizes))
     residual = float(residuals.max(initial=0.0))
     if missed.any():
         raise NotConverged(

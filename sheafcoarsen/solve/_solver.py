@@ -35,7 +35,7 @@ from sheafcoarsen.solve.block_scaling import adjoint, in_blocks, scaled, unit_ro
 from sheafcoarsen.solve.conjugate_gradients import Iterated, conjugate_gradients
 from sheafcoarsen.solve.deflation import refined_kernel
 from sheafcoarsen.solve.dirichlet import grounded
-from sheafcoarsen.solve.multigrid import Multigrid
+from sheafcoarsen.solve.multigrid import NEAR_SINGULAR, Multigrid
 
 Method = Literal["auto", "direct", "multigrid", "jacobi"]
 
@@ -49,10 +49,6 @@ SHARE = 0.1
 
 MOST_GROWTH = 1e8
 """Largest growth of rounding in an elimination that is used: half the digits are left."""
-
-NEAR_SINGULAR = {"direct": 1e-6, "multigrid": 1e-2, "jacobi": 1.0}
-"""Smallest pivot, or eigenvalue of the coarsest level, relative to the largest, at or below which
-the kernel is computed."""
 
 
 class Solver:
@@ -165,7 +161,7 @@ class Solver:
             )
             self._approximate = self._multigrid.cycle
             self.levels = tuple(self._multigrid.dims)
-            lowest = 0.0 if self._multigrid.unseen else self._multigrid.lowest
+            lowest = self._multigrid.lowest
         else:
             roots = unit_roots(in_blocks(A, left.vertex_dims, left.vertex_dims), left.vertex_dims)[
                 0
@@ -173,19 +169,31 @@ class Solver:
             self._approximate = scipy.sparse.csr_array(roots @ adjoint(roots)).__matmul__
             lowest = 0.0
         if reduced is not None:
-            self._approximate = put_back(reduced, self._approximate)
+            on_left = self._approximate
+            self._approximate = lambda X: reduced.solution_from(X, on_left)
             self.levels = (L.shape[0], *(self.levels if self._multigrid else (A.shape[0],)))
             lowest *= min(size / (self._norm or 1.0), 1.0) * reduced.is_determined
         self._exact = reduced is not None and (self.method == "direct" or size == 0)
         self._kernel: Any = None
         coarse = self._multigrid if reduced is None else None
-        if shift == 0 and lowest <= NEAR_SINGULAR[self.method]:
+        # zeros of L that clusters did not keep are no zeros of the coarsest level
+        sees_all = self._multigrid is None or self._multigrid.holds_kernel
+        if shift == 0 and (lowest <= NEAR_SINGULAR or not (sees_all or self._is_regular())):
             basis = coarse.kernel() if coarse is not None else None
             if basis is None:
                 basis = global_sections(self._unit_sheaf).basis
             if free.dtype != self._unit_sheaf.dtype:
                 basis = self._with_rounded(basis, free)
             self._kernel = basis if basis.shape[1] else None
+
+    def _is_regular(self) -> bool:
+        """Whether iterating on L x = 0 from a random start ends, and far from a kernel."""
+        x = np.random.default_rng(0).standard_normal((self._L.shape[0], 1)).astype(self._L.dtype)
+        target = NEAR_SINGULAR / 100 * column_norms(self._L @ x)
+        found = conjugate_gradients(self._L.__matmul__, self._approximate, 0 * x, x, target)
+        energy = float(np.vdot(found.x, self._L @ found.x).real)
+        least = NEAR_SINGULAR * self._norm * float(np.vdot(found.x, found.x).real)
+        return bool(found.residuals[0] <= target[0]) and energy > least
 
     def _with_rounded(self, basis: Any, free: CellularSheaf) -> Any:
         """Return a basis of ker L with the sections of maps rounded to single precision."""
@@ -196,9 +204,7 @@ class Solver:
 
     def _chosen(self, L: scipy.sparse.csr_array) -> Method:
         """Return the method that "auto" takes: direct if factors are cheap, else multigrid."""
-        if L.shape[0] <= DIRECT_BELOW or fills_little(L):
-            return "direct"
-        return "multigrid"
+        return "direct" if L.shape[0] <= DIRECT_BELOW or fills_little(L) else "multigrid"
 
     def _precondition(self, X: np.ndarray) -> np.ndarray:
         return self._in_range(self._approximate(X))
@@ -464,13 +470,6 @@ def _factored(
     factors = Factors(unit, max(len(dims), 10) * eps * inf_norm(unit))
     pivots, roots_adjoint = np.abs(factors.pivots), adjoint(roots)
     return lambda X: roots @ factors.solve(roots_adjoint @ X), float(pivots.min() / pivots.max())
-
-
-def put_back(
-    K: Elimination, inverse: Callable[[np.ndarray], np.ndarray]
-) -> Callable[[np.ndarray], np.ndarray]:
-    """Return the inverse of L given an inverse on the vertices that the elimination retains."""
-    return lambda X: K.solution_from(X, inverse)
 
 
 def approximate_inverse(solve: Solver) -> tuple[Callable[[np.ndarray], np.ndarray], Any]:

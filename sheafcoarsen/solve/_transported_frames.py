@@ -70,7 +70,7 @@ def transported_frames(sheaf: CellularSheaf) -> np.ndarray:
         transports[child] = np.linalg.pinv(near) @ far
         exponents = np.zeros(n, np.int64)
         kernels.carry_frames(order, parents, transports, frames, exponents)
-        largest = np.full(component.max() + 1, exponents.min())
+        largest = np.zeros(component.max() + 1, np.int64)
         np.maximum.at(largest, component, exponents)
         most = np.finfo(frames.dtype).maxexp // 2  # so that their squares do not overflow
         beyond = np.maximum(largest - most, 0)[component]

@@ -68,7 +68,8 @@ def conjugate_gradients(
                 p = z + p * beta
             q = apply(p)
             curvature = _dots(p, q)
-            usable = curvature > 0  # rounding is all that is left where it is not
+            # rounding is all that is left where they are not
+            usable = (curvature > 0) & (inner > 0)
             alpha = np.where(usable, inner / np.where(usable, curvature, 1), 0)
             x[:, active] += p * alpha
             before, inner_before = residual, inner

@@ -12,8 +12,6 @@ from sheafcoarsen.solve.conjugate_gradients import conjugate_gradients
 Basis = Any
 """Orthonormal columns: a dense array, or a sparse one where there are many."""
 
-SHARPENINGS = 2
-
 
 def deflated(precondition: Callable, *bases: Basis, mass: np.ndarray | None = None) -> Callable:
     """Return a preconditioner projected on the M-orthogonal complement of given bases.
@@ -60,19 +58,17 @@ def refined_kernel(apply: Callable, precondition: Callable, basis: Basis) -> np.
     single precision are such a basis, and solving with A would amplify their error.
     """
     N = np.linalg.qr(basis if isinstance(basis, np.ndarray) else basis.toarray())[0]
-    for _ in range(SHARPENINGS):
-        inside = deflated(lambda X: X, N)
-        right = inside(apply(N))
-        target = np.sqrt(np.finfo(right.dtype).eps) * np.linalg.norm(right, axis=0)
-        Z = conjugate_gradients(
-            lambda X, inside=inside: inside(apply(X)),
-            lambda X, inside=inside: inside(precondition(X)),
-            right,
-            np.zeros_like(right),
-            target,
-        ).x
-        N = np.linalg.qr(N - Z)[0]
-    return N
+    inside = deflated(lambda X: X, N)
+    right = inside(apply(N))
+    target = np.sqrt(np.finfo(right.dtype).eps) * np.linalg.norm(right, axis=0)
+    Z = conjugate_gradients(
+        lambda X: inside(apply(X)),
+        lambda X: inside(precondition(X)),
+        right,
+        np.zeros_like(right),
+        target,
+    ).x
+    return np.linalg.qr(N - Z)[0]
 
 
 def _adjoint(Q: Basis) -> Basis:

@@ -70,9 +70,6 @@ is doubled once: slow convergence usually means that the columns split a multipl
 LOW = 0.1
 """Eigenvalue relative to norm(L, inf) up to which rounding may mix eigenvectors with the kernel."""
 
-OUTSIDE_SECTIONS = 1e-6
-"""Relative norm above which a vector projected orthogonally to the sections is not rounding."""
-
 
 @dataclass(frozen=True)
 class EigenProblem:
@@ -311,9 +308,8 @@ def _unseen_vectors(problem: EigenProblem, sections: Basis, rng: np.random.Gener
     columns = min(pencil.cycle.unseen, problem.k + 1)
     Y = random_columns(rng, (pencil.n, columns), pencil.L.dtype)
     Y = Y - T @ (S @ Y)
-    sizes = norms(Y)
     Y = Y - sections @ (sections.conj().T @ weighted(pencil.mass, Y))
-    return Y[:, norms(Y) > OUTSIDE_SECTIONS * sizes]
+    return Y[:, norms(Y) > 0]
 
 
 def _lifted(pencil: Pencil, m: int) -> np.ndarray:

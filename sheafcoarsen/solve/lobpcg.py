@@ -30,9 +30,6 @@ DEPENDENT = 1e-6
 With 1e-10 a tenth of multiplets that k splits, at tol = 1e-12, got spurious Ritz values.
 """
 
-HIDDEN = 1e-10
-"""Squared norm of a unit step orthogonal to X below which the direction is dropped as rounding."""
-
 ROWS = 1024
 """Rows of the pieces in which tall matrices are processed."""
 
@@ -254,16 +251,15 @@ def _directions(C: np.ndarray, GB: np.ndarray, active: np.ndarray) -> np.ndarray
     """Return the steps of some columns as unit directions orthogonal to the new X."""
     D = C[:, active]
     D[: C.shape[1]] = 0
-    D = _normal(D, GB)[0]
+    D = _normal(D, GB)
     D = D - C @ (C.conj().T @ (GB @ D))
-    D, squares = _normal(D, GB)
-    return D[:, squares > HIDDEN]
+    return _normal(D, GB)
 
 
-def _normal(D: np.ndarray, GB: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the normalized directions, and the squares of their former norms."""
+def _normal(D: np.ndarray, GB: np.ndarray) -> np.ndarray:
+    """Return the normalized directions."""
     squares = np.einsum("ij,ij->j", D.conj(), GB @ D).real
-    return D / np.sqrt(np.where(squares > 0, squares, 1)), squares
+    return D / np.sqrt(np.where(squares > 0, squares, 1))
 
 
 def _hermitian(G: np.ndarray) -> np.ndarray:

@@ -75,17 +75,15 @@ COARSEST = 400
 LARGEST_DENSE = 3000
 """Dimension up to which the coarsest level is solved densely if coarsening stalls."""
 
-SHRINKS = 0.8
-"""Largest dimension of a level relative to the one before it."""
-
 THICK = 30
 """Cost of P* A P, relative to the entries of A, above which P stays unsmoothed (hubs)."""
 
 DEGREE, SPREAD = 2, 6.0
 """Degree of the Chebyshev smoother, and ratio of the ends of the interval that it smooths."""
 
-NOTHING = 1e-8
-"""Eigenvalue of the coarsest operator, relative to the largest, at or below which it is zero."""
+NEAR_SINGULAR = 1e-6
+"""Smallest pivot, or eigenvalue of the coarsest level, relative to the largest, at or below which
+the kernel is computed before the iteration."""
 
 LEAST_DISCARDED = 1e-6
 """Eigenvalue of a discarded mode of a normalized sheaf at or below which it may be zero."""
@@ -96,7 +94,8 @@ dropped from the next level."""
 
 FLOOR = 1e-6
 """Lower bound of the coarsest eigenvalues, relative to the largest: the cycle is positive definite
-for any kernel, and amplifies rounding errors in the kernel by at most its inverse."""
+for any kernel, and amplifies rounding errors in the kernel by at most its inverse. At or below it
+an eigenvalue may be zero."""
 
 
 class Level(NamedTuple):
@@ -164,7 +163,7 @@ class Multigrid:
         self.operators, self.prolongations, self.coarsenings = [A], [], []
         products = [BlockMatrix(A, np.float32)]
         tops = [largest_eigenvalue(A) or 1.0]
-        self.holds_kernel = self.unseen == 0
+        self.holds_kernel = True
         with bar(0, "multigrid levels", progress) as shown:
             while A.shape[0] > COARSEST:
                 C = self._coarsened(h, products[-1], tops[-1], like)
@@ -203,8 +202,8 @@ class Multigrid:
             return
         with single_threaded_blas():
             values, vectors = scipy.linalg.eigh(A.toarray(), driver="evd")
-        largest = max(float(values[-1]), NOTHING)
-        zero = values <= NOTHING * largest
+        largest = max(float(values[-1]), FLOOR)
+        zero = values <= FLOOR * largest
         self._zeros = vectors[:, zero]
         self.lowest = max(float(values[0]), 0.0) / largest
         divisors = np.maximum(values, FLOOR * largest)
@@ -244,7 +243,7 @@ class Multigrid:
     def _coarsened(
         self, h: CellularSheaf, product: BlockMatrix, top: float, like: "Multigrid | None"
     ) -> Coarsening | None:
-        """Return the coarsening to the next level, None if it hardly reduces the dimension."""
+        """Return the coarsening to the next level, None if a cluster has all vertices."""
         with warnings.catch_warnings():  # any choice among tied modes will do
             warnings.simplefilter("ignore", TiedModesWarning)
             return self._clusters_kept(h, product, top, like)
@@ -270,8 +269,6 @@ class Multigrid:
                 P = Partition(find_clusters(h, count, "balls", "sheaf")[1])
                 ranks = local_modes(h, P, below(LOW_BELOW)).ranks.clip(d, LOW_MOST * d)
                 modes = local_modes(h, P, ranks)
-        if modes.ranks.sum() > SHRINKS * h.dim_c0:
-            return None
         return coarsen(h, P, modes, compress=True)
 
     def cycle(self, X: np.ndarray) -> np.ndarray:

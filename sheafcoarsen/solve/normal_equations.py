@@ -10,7 +10,6 @@ import scipy.sparse
 from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._support import EPS, RESIDUAL_LIMIT, eps_of, inf_norm, single_threaded_blas
 from sheafcoarsen.exceptions import NotConverged, SingularProblemWarning
-from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve._solver import Method, Solver, approximate_inverse, column_norms
 from sheafcoarsen.solve.conjugate_gradients import conjugate_gradients
@@ -91,12 +90,6 @@ class NormalEquations:
         except np.linalg.LinAlgError:  # the kernel or the factors cannot be computed
             return
         self._inverse, self.kernel = approximate_inverse(solve)
-        if self.sheaf.dtype.itemsize < self.D.dtype.itemsize:
-            # the precision of the maps decides what is zero
-            basis = global_sections(self.sheaf).basis.astype(self.D.dtype)
-            if not scipy.sparse.issparse(basis):
-                basis = np.linalg.qr(basis)[0]
-            self.kernel = basis if basis.shape[1] else None
         self.method = solve.method
 
     def project(self, X: np.ndarray) -> np.ndarray:
@@ -110,7 +103,7 @@ class NormalEquations:
     def solve(self, r: np.ndarray) -> np.ndarray:
         """Return the y of least norm that minimizes norm(D y - r), column by column.
 
-        Rounds end when the gradient is rounding or is not halved: the remainder would be divided
+        Rounds end when the gradient is rounding or does not fall: the remainder would be divided
         by small singular values.
         """
         y = np.zeros((self.D.shape[1], r.shape[1]), np.result_type(self.D.dtype, r.dtype))
@@ -126,7 +119,7 @@ class NormalEquations:
             step[:, wanted] = self.correction(g[:, wanted], ROUND)
             trial = y + step
             after = self.gradient(r, trial)
-            better = column_norms(after) < sizes / 2
+            better = column_norms(after) < sizes
             y, g = np.where(better, trial, y), np.where(better, after, g)
             if not better[wanted].any():
                 break

@@ -14,7 +14,7 @@ from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve.block_matrix import BlockMatrix, complex_columns, real_columns
 from sheafcoarsen.solve.block_scaling import Matrix, block_size, norms
 from sheafcoarsen.solve.deflation import Basis, refined_kernel, weighted
-from sheafcoarsen.solve.multigrid import Multigrid
+from sheafcoarsen.solve.multigrid import NEAR_SINGULAR, Multigrid
 
 STEPS = 10
 """Solves with the factors per column that "direct" takes, for its cost."""
@@ -24,11 +24,6 @@ GUARDS = 3
 
 SHIFT = 1e-12
 """Shift of the factors of L, relative to norm(L, inf)."""
-
-NEAR_SINGULAR = 1e-6
-"""Smallest pivot, or eigenvalue of the coarsest level, relative to the largest, at or below which
-the kernel is computed before the iteration.
-"""
 
 
 class Pencil:

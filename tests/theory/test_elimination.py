@@ -139,7 +139,7 @@ def test_trivial_holonomy_leaves_no_rounding_behind(known):
     assert not ((sigma > 0) & (sigma < 1e-8)).any()
 
 
-@pytest.mark.parametrize("spread", [0, 4])
+@pytest.mark.parametrize("spread", [0, 4, 8])
 @pytest.mark.parametrize("dim", [1, 2])
 def test_long_cycles_without_holonomy_leave_nothing(dim, spread):
     """Rounding comes together from all steps, and all of it is known to be rounding."""

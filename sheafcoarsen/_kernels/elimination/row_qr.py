@@ -100,24 +100,20 @@ def swap_rows(data, noise, i, k, stride):
 
 @inlined
 def add_rounding(data, noise, i, stride):
-    """Count one more rounding of the entries of row i."""
+    """Count the roundings of one reflection of row i: of the sum, and of what it changes."""
     largest = 0.0
     for j in range(i * stride, (i + 1) * stride):
         largest = max(largest, size_of(data[j]))
-    noise[i] += EPS * largest
+    noise[i] += 4 * EPS * largest
 
 
 @inlined
 def turn_noise(data, noise, place, turn):
-    """Turn the noise by |I - turn v v*|, in the sense of squares; each row gets a rounding more."""
+    """Turn the noise by |I - turn v v*|, in the sense of squares."""
     top, height, stride, column = place
     largest, total = 0.0, 0.0
     for i in range(top, height):
-        v = float(abs(data[i * stride + column]))
-        if v > 0:
-            if i > top:
-                add_rounding(data, noise, i, stride)
-            largest = max(largest, v * noise[i])
+        largest = max(largest, float(abs(data[i * stride + column])) * noise[i])
     if largest == 0:
         return
     for i in range(top, height):
@@ -139,6 +135,9 @@ def reflect(rows, top, height, stride, column):
     """
     data, noise = rows
     first = top * stride + column
+    for i in range(top, height):
+        if data[i * stride + column] != 0:
+            add_rounding(data, noise, i, stride)
     scale, size, rest = power_of_two(size_of(data[first])), 0.0, 0.0
     for i in range(top, height):
         x = data[i * stride + column] / scale
@@ -167,11 +166,8 @@ def reflect(rows, top, height, stride, column):
         for i in range(top + 1, height):
             data[i * stride + j] -= data[i * stride + column] * s
     for i in range(top + 1, height):
-        if data[i * stride + column] != 0:
-            data[i * stride + column] = 0
-            add_rounding(data, noise, i, stride)
+        data[i * stride + column] = 0
     data[first] = beta * scale
-    add_rounding(data, noise, top, stride)
 
 
 @subkernel

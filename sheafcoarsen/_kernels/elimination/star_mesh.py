@@ -39,9 +39,8 @@ def isometry(rows, height, stride, d, order, eps):
         return 0.0, 0
     if rank < d:
         return -1.0, rank
-    largest, noise = 0.0, 0.0
+    largest = 0.0
     for i in range(d):
-        noise = max(noise, rows.noise[i])
         for j in range(d):
             largest = max(largest, size_of(data[i * stride + j]))
     scale, trace, off = power_of_two(largest), 0.0, 0.0
@@ -58,7 +57,7 @@ def isometry(rows, height, stride, d, order, eps):
                 else:
                     off = max(off, float(abs(x)))
     m = scale * math.sqrt(trace)
-    if off > ISOMETRY * d * max(eps, noise / m) * trace:
+    if off > ISOMETRY * d * eps * trace:
         return -1.0, rank
     return m, rank
 

@@ -204,7 +204,7 @@ def fill_kept_space(a, r, f, c, k, room):
     """Fill room.z, n x k, with an orthonormal basis of {x : delta_I* delta_a x = 0}.
 
     I are the r eliminated coordinates, J the others, and ker delta_a lies in that space. x_I =
-    -L_II^{-1} L_IJ x_J, and then two steps of refinement with products of delta_a itself bring the
+    -L_II^{-1} L_IJ x_J, and then a step of refinement with products of delta_a itself brings the
     error from eps / g^2 down to eps / g, g the smallest singular value of delta_I. Returns
     LAPACK's info.
     """
@@ -220,13 +220,12 @@ def fill_kept_space(a, r, f, c, k, room):
         for i in range(k):
             z[x + i] = 1 if i == j else 0
     solve_adjoint(r, n, lapack, z, k)
-    for _ in range(2):
-        put_normal_product(a, f, c, k, room)
-        solve_factored(r, n, lapack, t, k)
-        for i in range(r):
-            x = (place[i] - 1) * k
-            for j in range(k):
-                z[x + j] -= t[x + j]
+    put_normal_product(a, f, c, k, room)
+    solve_factored(r, n, lapack, t, k)
+    for i in range(r):
+        x = (place[i] - 1) * k
+        for j in range(k):
+            z[x + j] -= t[x + j]
     for _ in range(2):
         info = factor_gram(z, n, k, gram, lapack)
         if info != 0:

@@ -126,9 +126,7 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, room, kept):
             factor[i] = stack[i]
             size += float(abs(stack[i])) ** 2
         zero = ZERO_ROUNDING * max(eps, n * EPS)  # errors of single precision are in the maps alone
-        if math.sqrt(size) > zero:
-            size = 0.0
-        else:
+        if math.sqrt(size) <= zero:
             rows = 0
         filled = stack_crossing(a, f, c, crossing, rows, k, room)
         for i in range(filled * k):
@@ -139,6 +137,6 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, room, kept):
             sigma = float(lapack.w[j]) if j < filled else 0.0
             if sigma <= zero / min(dropped[a], 1.0):
                 peeled[a] += 1
-                zeros[a] = max(zeros[a], sigma, math.sqrt(size))
+                zeros[a] = max(zeros[a], sigma)
         loop_rows[a] = put_carried(a, n, rows, room, kept)
     return -1

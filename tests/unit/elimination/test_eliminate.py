@@ -172,6 +172,18 @@ def test_new_maps_go_through_star_mesh_too():
     assert R.refresh(star).sheaf.tail_data.tolist() == K.sheaf.tail_data.tolist()
 
 
+def test_what_new_maps_keep_stays_kept():
+    """A loop with a holonomy keeps the hub of a star, and so does what is refreshed from there."""
+    edges = [[0, 0], [0, 1], [0, 2], [0, 3]]
+    F = CellularSheaf.constant(edges, 3)
+    turned = F.tail_data.reshape(-1, 3, 3).copy()
+    turned[0] = [[0, -1, 0], [1, 0, 0], [0, 0, 1]]
+    K = sc.eliminate(F, keep=[1, 2, 3], max_neighbors=3)
+    R = K.refresh(F.with_maps(turned, F.head_data))
+    assert K.kept.tolist() == [1, 2, 3]
+    assert R.kept.tolist() == R.refresh(F).kept.tolist() == [0, 1, 2, 3]
+
+
 def test_new_maps_on_another_graph_are_refused():
     K = sc.eliminate(path(5))
     with pytest.raises(ValueError, match=r"its edges differ.*use eliminate for another graph"):

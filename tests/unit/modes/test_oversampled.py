@@ -514,3 +514,16 @@ def test_patches_too_large_for_a_dense_matrix(monkeypatch):
         ),
     ):
         oversampled(F, P, 2)
+
+
+@pytest.mark.parametrize("dim", [1, 2])
+def test_scores_of_responses_below_rounding_are_finite(dim):
+    """Weights over six decades: most eigenvalues of the response are rounding, of either sign."""
+    F = CellularSheaf.constant(nx.star_graph(30), dim)
+    weights = np.repeat(10.0 ** np.random.default_rng(4).uniform(-3, 3, 30), dim**2)
+    F = F.with_maps(F.tail_data * weights, F.head_data * weights)
+    P = Partition(np.arange(31) * 2 // 31)
+    M = sc.local_modes(F, P, 15 * dim, "oversampled", rings=1, target=1.0)
+    assert np.isfinite(M.scores).all()
+    for scores in np.split(M.scores, np.cumsum(M.ranks)[:-1]):
+        assert (np.diff(scores) >= 0).all()

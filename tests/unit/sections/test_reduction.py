@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
+from sheafcoarsen._kernels.sections import Cut
+from sheafcoarsen.sections.reduction import reduce_level
 from tests.support.helpers import (
     assert_residual,
 )
@@ -60,3 +62,14 @@ def test_a_holonomy_that_counts_as_zero_inside_a_cluster_is_told():
     assert S.h0 == 600
     assert len(S.levels) > 1
     assert 1e-14 < S.largest_zero < 1e-12
+
+
+def test_sections_are_removed_up_to_what_eliminated_directions_leak():
+    """Crossing maps see a direction of singular value g = 2e-3, and eps / g of it in a section."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        Q, U = (np.linalg.qr(rng.standard_normal((d, d)))[0] for d in (3, 2))
+        inner, crossing = U @ np.diag([1, 2e-3]) @ Q[:2], (Q[0] + Q[1])[None]
+        F = sc.CellularSheaf([[0, 0], [0, 1]], [inner, crossing], [0 * inner, np.ones((1, 1))])
+        level = reduce_level(F, sc.Partition([0, 1]), Cut(1e-3, 2.0**-52))[0]
+        assert level.P.ranks.tolist() == [1, 0]

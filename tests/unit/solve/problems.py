@@ -31,6 +31,9 @@ SHEAVES = {
     "complex mixed stalks": _mixed(complex, 6),
     "loops, parallel edges": CellularSheaf.random(MULTIGRAPH, 2, 3, seed=7),
     "large kernel": CellularSheaf.random(GRID, 3, 1, seed=8),
+    "sections of clusters": CellularSheaf.random(
+        nx.random_regular_graph(3, 80, seed=14), 2, 1, seed=14
+    ),
     "isolated vertices": CellularSheaf.constant(
         np.array([[i, i + 1] for i in range(40)]), 2, n_vertices=60, weight=None
     ),

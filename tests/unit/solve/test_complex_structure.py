@@ -67,3 +67,14 @@ def test_a_band_with_one_side():
     assert complex_line(F) is None
     head[4, 1, 1] = -1
     assert complex_line(F.with_maps(tail, head)) is not None
+
+
+def test_an_edge_with_a_zero_map_mirrors_nothing():
+    """A cycle of three with one reflection, at whose other end the map is zero."""
+    F = CellularSheaf.constant(nx.cycle_graph(3), 2)
+    tail, head = (data.reshape(-1, 2, 2).copy() for data in (F.tail_data, F.head_data))
+    tail[0], head[0] = np.diag([1.0, -1.0]), 0
+    line = complex_line(F.with_maps(tail, head))
+    wanted = np.linalg.eigvalsh(sc.laplacian(F.with_maps(tail, head)).toarray())
+    found = np.linalg.eigvalsh(sc.laplacian(line.sheaf).toarray())
+    np.testing.assert_allclose(np.repeat(found, 2), wanted, atol=1e-14)

@@ -101,3 +101,11 @@ def test_a_preconditioner_may_change_from_step_to_step():
 
     target = 1e-10 * np.linalg.norm(b, axis=0)
     assert conjugate_gradients(lambda X: d * X, changing, b, 0 * b, target).steps < 60
+
+
+def test_what_is_orthogonal_to_all_steps_ends_the_iteration():
+    """The residual lies in the kernel, and rounding of the preconditioner does not."""
+    A, step = np.diag([2.0, 3.0, 0.0]), np.array([[1.0], [0.0], [0.0]])
+    b, zero = np.array([[0.0], [0.0], [1.0]]), np.zeros((3, 1))
+    found = conjugate_gradients(A.__matmul__, lambda R: step, b, zero, np.array([1e-3]))
+    assert (found.x.tolist(), found.residuals.tolist()) == (zero.tolist(), [1.0])

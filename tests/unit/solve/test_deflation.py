@@ -3,7 +3,12 @@ import pytest
 import scipy.sparse
 
 from sheafcoarsen.solve.block_matrix import complex_columns, real_columns
-from sheafcoarsen.solve.deflation import deflated, orthonormal_complement, random_columns
+from sheafcoarsen.solve.deflation import (
+    deflated,
+    independent,
+    orthonormal_complement,
+    random_columns,
+)
 
 EPS = np.finfo(float).eps
 
@@ -28,3 +33,26 @@ def test_an_empty_basis_changes_nothing():
     X = np.eye(5)[:, :2]
     assert deflated(np.negative, none)(X) is not X
     assert (deflated(np.negative, none)(X) == -X).all()
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_a_preconditioner_is_projected_in_the_metric_of_the_mass(dtype):
+    """P B P* for the M-orthogonal projection P on the complement: Hermitian, orthogonal to Q."""
+    rng = np.random.default_rng(1)
+    mass = 10.0 ** rng.uniform(-3, 3, 20)
+    Q = orthonormal_complement(random_columns(rng, (20, 3), dtype), mass=mass)
+    B = np.diag(rng.uniform(1, 2, 20))
+    as_real, back = (real_columns, complex_columns) if dtype is complex else (np.array, np.array)
+    identity = as_real(np.eye(20).astype(dtype))
+    found = back(deflated(lambda R: as_real(B @ back(R)), Q, mass=mass)(identity))
+    P = np.eye(20) - Q @ (Q.conj().T * mass)
+    assert abs(found - P @ B @ P.conj().T).max() <= 1e3 * EPS * np.linalg.norm(P) ** 2
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_dependent_columns_are_dropped(dtype):
+    rng = np.random.default_rng(2)
+    X = random_columns(rng, (30, 2), dtype)
+    Q = independent(np.hstack([X, X @ random_columns(rng, (2, 3), dtype), 1e-12 * X[::-1]]))
+    assert Q.shape == (30, 2)
+    assert abs(X - Q @ (Q.conj().T @ X)).max() <= 1e-10

@@ -384,8 +384,9 @@ def test_auto_goes_on_with_factors_where_iterating_does_not_converge(monkeypatch
     assert E.n_zero == 1
     values, _, _, unit = reference(F)
     assert np.abs(E.values[1:] / unit**2 / values[1:6] - 1).max() <= 1e-6
-    with pytest.raises(sc.NotConverged, match="method 'multilevel'"):
+    with pytest.raises(sc.NotConverged, match="method 'multilevel'") as failed:
         sc.eigenmodes(F, 6, method="multilevel")
+    assert E.iterations > failed.value.result.iterations
     monkeypatch.setattr(_eigenmodes, "AFFORDABLE", 1e-9)
     with pytest.raises(sc.NotConverged, match="method 'multilevel'"):
         sc.eigenmodes(F, 6)
@@ -439,3 +440,36 @@ def test_what_does_not_converge_is_an_error_with_what_there_is(monkeypatch):
 def test_bad_input(k, options, error, message):
     with pytest.raises(error, match=message):
         sc.eigenmodes(SHEAVES["graph"], k, **options)
+
+
+@pytest.mark.parametrize("dim", [1, 2])
+def test_pairs_are_counted_away_from_a_multiplet_that_k_splits(dim):
+    """Pivots of factors within tol of a multiplet would have any sign."""
+    F = CellularSheaf.constant(nx.grid_graph([4, 4, 4]), dim)
+    values = np.linalg.eigvalsh(sc.laplacian(F).toarray())
+    for k in range(9 * dim - 1, 11 * dim + 1):
+        found = sc.eigenmodes(F, k, method="direct", tol=1e-12)
+        np.testing.assert_allclose(found.values, values[:k], atol=1e-11)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 4, 6])
+def test_slow_pairs_get_more_columns(seed, monkeypatch):
+    """Weights over four decades along a path: with two more columns they would not converge."""
+    monkeypatch.setattr(multigrid, "COARSEST", 20)
+    graph = nx.cycle_graph(63) if seed % 2 else nx.path_graph(55)
+    weights = 10.0 ** np.random.default_rng(seed).uniform(-2, 2, (graph.number_of_edges(), 1, 1))
+    F = CellularSheaf.constant(graph, 2)
+    F = F.with_maps(*(data.reshape(-1, 2, 2) * weights for data in (F.tail_data, F.head_data)))
+    values = np.linalg.eigvalsh(sc.laplacian(F).toarray())
+    found = sc.eigenmodes(F, 6, method="multilevel")
+    np.testing.assert_allclose(found.values, values[:6], atol=1e-12 * values[-1])
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e100])
+def test_masses_with_which_eigenvalues_overflow_are_refused(scale):
+    F = CellularSheaf.constant(nx.path_graph(5))
+    F = F.with_maps(scale * F.tail_data, scale * F.head_data)
+    lightest = scale * scale * 1e-300
+    assert np.isfinite(sc.eigenmodes(F, 5, mass=np.full(5, lightest)).values).all()
+    with pytest.raises(ValueError, match="beyond double precision"):
+        sc.eigenmodes(F, 5, mass=np.full(5, 1e-10 * lightest))

@@ -6,7 +6,7 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen.solve import EigenProblem, Pencil, lowest_eigenpairs, multigrid
+from sheafcoarsen.solve import EigenProblem, Pencil, eigensolver, lowest_eigenpairs, multigrid
 from sheafcoarsen.solve import pencil as pencil_module
 from tests.support.helpers import subspace_difference
 from tests.unit.solve.problems import SHEAVES
@@ -108,3 +108,11 @@ def test_what_factors_cost_decides_whatever_the_size():
     ):
         F = sc.gallery.bundle(graph, 3, noise=0.02, seed=1)
         assert problem(F, 10).chosen() == method
+
+
+def test_pairs_beyond_what_factors_count_are_an_error(monkeypatch):
+    monkeypatch.setattr(eigensolver, "_counted", lambda *_: (9, 0.5, 1))
+    problem = EigenProblem(Pencil(SHEAVES["noisy bundle"]), 9, 1e-8)
+    message = "found 9 eigenvalues below 0.5 where inertia counts 1"
+    with pytest.raises(sc.NotConverged, match=message):
+        lowest_eigenpairs(problem, "direct")

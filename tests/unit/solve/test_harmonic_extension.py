@@ -169,6 +169,13 @@ def test_a_direction_that_no_map_sees_is_told_and_stays_zero():
     np.testing.assert_allclose(x, [6.0, 5.0, 0.0, 2.0], rtol=1e-14, atol=0)
 
 
+def test_the_first_free_vertex_may_have_the_smallest_entries():
+    """The kernel is (1e-3, 1) on vertices 1 and 2."""
+    F = CellularSheaf([[0, 0], [1, 2]], [[[1.0]], [[1.0]]], [[[0.0]], [[1e-3]]])
+    with pytest.warns(sc.SingularProblemWarning, match="leave 1 of 2 .* first at vertex 1:"):
+        sc.harmonic_extension(F, [0], [[1.0]])
+
+
 def test_without_given_values():
     loop = CellularSheaf([[0, 0]], [np.eye(2)], [-np.eye(2)])
     np.testing.assert_array_equal(sc.harmonic_extension(loop, [], []), np.zeros(2))
@@ -195,6 +202,17 @@ def test_directions_that_are_hardly_determined_are_told(small, warns):
         warnings.simplefilter("always")
         sc.harmonic_extension(F, [0], [[2.0]])
     assert ["hardly determine" in str(w.message) for w in caught] == [True] * warns
+
+
+@pytest.mark.parametrize(("turn", "warns"), [(1e-5, True), (1e-3, False)])
+def test_what_rounding_of_the_maps_decides_is_told(turn, warns):
+    """The rounding of single precision may make the holonomy of the triangle 1."""
+    maps = np.array([[[0.0]], [[1.0]], [[1.0]], [[1.0 + turn]]], np.float32)
+    F = CellularSheaf([[0, 0], [1, 2], [2, 3], [3, 1]], np.ones_like(maps), maps)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        sc.harmonic_extension(F, [0], [[2.0]])
+    assert ["decided by rounding" in str(w.message) for w in caught] == [True] * warns
 
 
 # ---------------------------------------------------------------- guides

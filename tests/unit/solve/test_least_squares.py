@@ -212,3 +212,19 @@ def test_gradients_are_taken_anew_where_some_edges_weigh_far_more():
     x = sc.least_squares(F, b, vertices=[0], values=[[0.0]]).x[1:]
     wanted = np.linalg.lstsq(sc.coboundary(F).toarray()[:, 1:], b, rcond=None)[0]
     assert np.linalg.norm(x - wanted) <= 1e-7 * np.linalg.norm(wanted)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("spread", [2, 3])
+def test_tolerances_near_rounding_never_give_nan(spread, method, monkeypatch):
+    """Of two columns the first is zero, and the second takes several rounds."""
+    monkeypatch.setattr("sheafcoarsen.solve._least_squares.DENSE_BELOW", 0)
+    monkeypatch.setattr("sheafcoarsen.solve.multigrid.COARSEST", 20)
+    F = SHEAVES["graph"]
+    weights = 10.0 ** np.random.default_rng(1).uniform(-spread, spread, F.n_edges)
+    F = F.with_maps(F.tail_data * weights, F.head_data * weights)
+    b = np.random.default_rng(2).standard_normal((F.dim_c1, 2)) * [0, 1]
+    wanted = np.linalg.lstsq(sc.coboundary(F).toarray(), b, rcond=1e-12)[0]
+    both, alone = (sc.least_squares(F, B, method=method, tol=1e-13) for B in (b, b[:, 1]))
+    assert np.linalg.norm(both.x - wanted) <= 1e-5 * np.linalg.norm(wanted)
+    assert both.residual <= max(10 * alone.residual, 1e-13)

@@ -98,7 +98,7 @@ def test_a_hub_does_not_fill_the_next_level():
 
 
 def test_where_coarsening_gets_no_further_the_last_level_is_factored(monkeypatch):
-    monkeypatch.setattr(multigrid, "SHRINKS", 0.0)
+    monkeypatch.setattr(multigrid, "CLUSTERS", (1e6,))
     monkeypatch.setattr(multigrid, "LARGEST_DENSE", 30)
     F = SHEAVES["noisy bundle"]
     M = Multigrid(F)

@@ -14,7 +14,8 @@ from sheafcoarsen import CellularSheaf, gallery
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.sections import fills_little
 from sheafcoarsen.solve._harmonic_extension import _free_coordinates
-from sheafcoarsen.solve.normal_equations import NormalEquations
+from sheafcoarsen.solve.dirichlet import grounded
+from sheafcoarsen.solve.normal_equations import NormalEquations, square_bound
 from tests.support import reference
 from tests.support.helpers import assert_residual, size
 
@@ -245,3 +246,23 @@ def test_a_projection_that_takes_all_but_a_millionth_is_repeated(monkeypatch):
     x = np.random.default_rng(0).standard_normal((30, 2))
     assert_residual(problem.kernel_part(x) - x.mean(axis=0), x, n=30)
     assert 2 <= len(calls) <= 4
+
+
+@pytest.mark.parametrize("graph", [nx.star_graph(30), nx.path_graph(9), nx.complete_graph(7)])
+def test_the_bound_of_the_norm_holds(graph):
+    D = sc.coboundary(CellularSheaf.random(graph, 3, 2, seed=0, dtype=complex))
+    norm = np.linalg.norm(D.toarray(), 2)
+    for A in (D, scipy.sparse.csr_array(D.T)):
+        assert norm**2 <= square_bound(A) <= norm**2 * len(graph) * 3
+
+
+@pytest.mark.parametrize("small", [1e-2, 1e-5])
+def test_the_smallest_singular_value_is_estimated(small):
+    F = CellularSheaf.constant(nx.path_graph(40))
+    maps = np.where(np.arange(39) == 20, small, 1.0)
+    F = F.with_maps(maps, maps)
+    D = scipy.sparse.csr_array(sc.coboundary(F)[:, 1:])
+    rest = grounded(F, np.arange(40) == 0)
+    sigma = np.linalg.svd(D.toarray(), compute_uv=False)
+    found = NormalEquations(D, rest, method="jacobi").smallest() * np.sqrt(square_bound(D))
+    assert sigma[-1] * (1 - 1e-6) <= found <= 3 * sigma[-1]

@@ -52,3 +52,17 @@ def test_large_graphs_with_cycles_are_not_counted(monkeypatch):
         problem = EigenProblem(Pencil(sc.sheaf.unit_sheaf(F)[0]), 3, 1e-8)
         assert problem.chosen() == method
         assert len(counted) == looks
+
+
+@pytest.mark.parametrize("m", [2, 5, 8])
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_pairs_of_more_columns_than_rows_are_resolved(dtype, m):
+    """Of 3 rows and 8 columns, the first m of which are the lowest pairs in another basis."""
+    delta = np.random.default_rng(0).standard_normal((2, 3, 8)) * [1, 0.1, 1e-4, 1, 1, 1, 1, 1]
+    delta = delta[0] + 1j * delta[1] if dtype is complex else delta[0]
+    values, X = np.linalg.eigh(delta.conj().T @ delta)
+    Q = np.linalg.qr(np.random.default_rng(1).standard_normal((m, m)))[0]
+    found, Y = pencil_module.resolved(delta, values, np.hstack([X[:, :m] @ Q, X[:, m:]]), m)
+    assert (np.diff(found[:m]) >= 0).all()
+    assert abs(np.linalg.norm(delta @ Y, axis=0) ** 2 - found).max() <= 1e-13 * values[-1]
+    assert abs(found - values).max() <= 1e-13 * values[-1]

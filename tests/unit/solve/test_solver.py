@@ -278,6 +278,11 @@ def test_a_right_side_out_of_range(method):
     ):
         solve(b)
     assert not solve(b[:, 0]).any()
+    b = SHEAVES["graph"].edges[:, 0] @ sc.coboundary(SHEAVES["graph"])
+    b = b / np.linalg.norm(b) + 1e-5 / np.sqrt(56)
+    with pytest.raises(ValueError, match="a share of 1e-05 of its norm lies in ker L"):
+        solve(b)
+    assert np.linalg.norm(sc.laplacian(SHEAVES["graph"]) @ solve(b, tol=1e-4) - b) <= 1e-4
 
 
 def test_a_right_side_out_of_range_at_eliminated_vertices():
@@ -288,6 +293,15 @@ def test_a_right_side_out_of_range_at_eliminated_vertices():
     F = CellularSheaf.random(edges, [1] * n + [2] * leaves, 1, seed=1)
     with pytest.raises(ValueError, match="lies in ker L .dimension 150."):
         sc.Solver(F)(np.ones(F.dim_c0))
+
+
+def test_regular_systems_are_known_to_be_regular(monkeypatch):
+    """Clusters have more sections than they keep, and none of them is one of the whole."""
+    monkeypatch.setattr(_solver, "global_sections", None)
+    F = CellularSheaf.random(nx.random_regular_graph(5, 100, seed=0), 2, 1, seed=0)
+    b = np.random.default_rng(1).standard_normal(F.dim_c0)
+    L, unit = dense(F)
+    assert_solves(sc.Solver(F, method="multigrid")(b, tol=TOL) * unit**2, *solution(L, b))
 
 
 def test_a_sheaf_of_zeros():
@@ -425,6 +439,30 @@ def test_leaves_and_chains_are_eliminated_first(method, monkeypatch):
     assert np.linalg.norm(4 * L @ solve(b)[1:] - b[1:]) < 1e-8 * np.linalg.norm(b)
     monkeypatch.setattr("sheafcoarsen.solve._solver.SHARE", 2.0)
     assert sc.Solver(F, method="direct", fixed=[0]).levels == (2999,)
+
+
+def test_new_maps_along_which_rounding_grows_are_not_eliminated(monkeypatch):
+    """The path of 20 vertices at the grid is eliminated with the first maps only."""
+    monkeypatch.setattr(_solver, "DIRECT_BELOW", 0)
+    F = CellularSheaf.constant([*GRID.edges, *((i, i + 1) for i in range(55, 75))])
+    G = F.with_maps(np.where(F.edges[:, 1] > 55, 10.0, 1.0) * F.tail_data, F.head_data)
+    solve = sc.Solver(F, method="multigrid", fixed=[0])
+    before = solve.levels
+    solve.update(G)
+    assert solve.levels == sc.Solver(G, method="multigrid", fixed=[0]).levels != before
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_residual_at_the_level_of_rounding_is_reached(method):
+    """The solution is 1e9 times as large as b: rounding of L x alone is above the tolerance."""
+    F = SHEAVES["consistent bundle"]
+    b = np.random.default_rng(0).standard_normal(F.dim_c0)
+    L, unit = dense(F)
+    solve = sc.Solver(F, method=method, shift=1e-9)
+    x = solve(b, tol=1e-12)
+    assert 1e-12 < solve.residual < 1e-6
+    wanted = np.linalg.solve(unit**2 * L + 1e-9 * np.eye(len(L)), b)
+    assert np.linalg.norm(x - wanted) <= 1e-6 * np.linalg.norm(wanted)
 
 
 @pytest.mark.parametrize("maps", [np.float32, np.complex64, np.float64])

@@ -1,0 +1,34 @@
+"""Ranks of rows that are known up to their noise."""
+
+import numpy as np
+import pytest
+
+from sheafcoarsen._kernels.elimination import row_qr
+from tests.support.kernels import from_python
+from tests.support.strategies import DTYPES
+
+reduce_rows = from_python(row_qr.reduce_rows)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("spread", [0, 6])
+def test_noise_of_rows_is_no_rank(spread, dtype):
+    """Rows of sizes over 2 spread decades, each off by up to 1e-3 of its own size."""
+    double = np.result_type(dtype, np.float64)
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+
+        def normal(*shape, rng=rng):
+            X = rng.standard_normal((2, *shape))
+            return X[0] + 1j * X[1] if np.dtype(dtype).kind == "c" else X[0]
+
+        height, width = rng.integers(2, 12), rng.integers(2, 7)
+        rank = int(rng.integers(1, min(height, width) + 1))
+        rows = normal(height, rank) @ np.linalg.qr(normal(width, rank))[0].conj().T
+        sizes = 10.0 ** rng.uniform(-spread, spread, height)
+        rows *= (sizes / np.abs(rows).max(axis=1))[:, None]
+        noise = sizes * 10.0 ** rng.uniform(-15, -3, height)
+        rows += noise[:, None] * np.sign(rng.standard_normal((height, width)))
+        stack = row_qr.Rows(rows.astype(double).reshape(-1), noise)
+        order = np.empty(width, np.int64)
+        assert reduce_rows(stack, height, width, width, order) == rank
