@@ -478,6 +478,19 @@ def test_a_basis_whose_coarse_maps_would_overflow_is_refused(block):
         sc.coarsen(F, Partition([0, 0, 1, 1]), basis=[np.eye(2, 1), block])
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_longest_column_whose_energy_has_a_laplacian(dtype):
+    """A column may be as long as squares allow, however many entries share its length."""
+    n, limit = 400, 100 * np.sqrt(float(np.finfo(dtype).max)) / 1e4
+    F = CellularSheaf.constant(nx.star_graph(n - 1))
+    F = F.with_maps(F.tail_data.astype(dtype), 0 * F.head_data.astype(dtype))
+    block = np.full((n, 1), limit / np.sqrt(n))
+    C = sc.coarsen(F, Partition([0] * n), basis=[0.99 * block])
+    assert np.isfinite(sc.laplacian(C.sheaf).toarray()).all()
+    with pytest.raises(ValueError, match="rescale the basis"):
+        sc.coarsen(F, Partition([0] * n), basis=[1.01 * block])
+
+
 @pytest.mark.parametrize("operator", ["internal", "oversampled"])
 def test_a_coarse_sheaf_without_any_dimension_is_told(operator):
     noisy = sc.gallery.bundle(nx.grid_2d_graph(6, 6), 2, noise=0.1, seed=3)
