@@ -143,15 +143,16 @@ def retained_energy(lo, hi, f, c, R, out):
 
 
 @kernel
-def factor(lo, hi, ranks, energy, sizes, rounding, eps, s, rows):
+def factor(lo, hi, ranks, energy, zero, eps, s, rows):
     """H_a = B_a* B_a for clusters lo .. hi: B_a = diag(sqrt(mu)) V*, rows[a] rows.
 
-    mu is above rounding[a] times sizes[a], and times norm(H_a), which is larger where columns of
-    R_a are dependent. B_a takes the place of H_a, zeros below it. ``sizes`` are in units of the
-    cluster, B_a is not. Returns -1, or the first cluster at which LAPACK failed.
+    ``zero`` are 4 n eps and the sizes that it is relative to, in units of the cluster. mu is above
+    it, relative to norm(H_a) as well, which is larger where columns of R_a are dependent. B_a takes
+    the place of H_a, zeros below it. Returns -1, or the first cluster at which LAPACK failed.
     """
     matrices, starts, map_units = energy.matrices, energy.starts, energy.map_units
     block_units, matrix, w, z, reduction = energy.block_units, s.a, s.w, s.z, s.reduction
+    rounding, sizes = zero
     for a in range(lo, hi):
         r, at = ranks[a], starts[a]
         rows[a] = 0
