@@ -138,6 +138,18 @@ def test_empty_and_disconnected_parts_of_metis_are_repaired(monkeypatch, recent)
     assert options["options"]["seed"] != other["options"]["seed"]
 
 
+@pytest.mark.parametrize("values", [[2**40, 2**39, 1], [1e-300, 2e-300, 0.0], [1e300, 5e299]])
+def test_weights_for_metis_fit_into_31_bits_and_keep_their_ratio(values):
+    for copies in (1, 10_000):
+        many = np.tile(values, copies)
+        found = methods._small_integers(many).astype(np.int64)
+        assert found.min() >= 1
+        assert found.sum() < 2**31
+        wanted = many * (found.max() / many.max())
+        np.testing.assert_allclose(found, wanted, rtol=0.01, atol=1)
+    assert methods._small_integers(np.array([3, 5, 2**20])).tolist() == [3, 5, 2**20]
+
+
 def test_metis_without_pymetis_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "pymetis", None)
     with pytest.raises(ImportError, match=r"pip install sheafcoarsen\[metis\]"):
