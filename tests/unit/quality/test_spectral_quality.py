@@ -212,6 +212,7 @@ def test_what_lost_sections_became_is_not_compared():
     C = coarsen(F, sc.select(F, 4), 6, local_operator="principal")
     Q = sc.spectral_quality(C, 4)
     assert (Q.kernel_fine, Q.kernel_coarse) == (3, 0)
+    assert Q.section_residual == 0  # of no section
     count = len(Q.fine)
     assert_residual(
         Q.fine - np.linalg.eigvalsh(reference.laplacian(F))[3 : 3 + count], 8.0, n=F.dim_c0
