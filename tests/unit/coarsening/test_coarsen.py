@@ -271,6 +271,19 @@ def test_modes_whose_matrix_was_given_other_arrays_are_refused(damage):
         sc.coarsen(F, P, M)
 
 
+def test_modes_whose_matrix_was_written_to_are_refused():
+    F, P = CellularSheaf.random(nx.path_graph(4), 2, 3, seed=3), Partition([0, 0, 1, 1])
+    M = sc.local_modes(F, P, 2)
+    M.prolongation.indptr.setflags(write=True)
+    M.prolongation.indptr[-1] = 1
+    with pytest.raises(ValueError, match="LocalModes: R must hold a full block"):
+        sc.coarsen(F, P, M)
+    M = sc.local_modes(F, P, 2)
+    M.prolongation.data = M.prolongation.data[:-1]
+    with pytest.raises(ValueError, match="LocalModes: R must hold a full block"):
+        sc.coarsen(F, P, M)
+
+
 def test_exactly_one_of_rank_and_basis():
     F, P = CellularSheaf.constant(nx.path_graph(2)), Partition([0, 1])
     with pytest.raises(

@@ -67,6 +67,17 @@ def test_clusters_too_large_for_a_dense_matrix(name, local_operator, dtype, monk
     assert len(called) == (0 if name == "nothing" else 4)
 
 
+@pytest.mark.parametrize("dim", [2, 3, 4])
+def test_zeros_that_rounding_lifts_do_not_drown_the_others(dim):
+    """The inverse of what is barely above rounding is so large that no other value is seen."""
+    A = sc.laplacian(CellularSheaf.constant(nx.grid_2d_graph(6, 7), dim))
+    expected = np.linalg.eigvalsh(A.toarray())
+    for count in range(3, 8):
+        values, X = sparse.lowest_sparse(A, count, eps_of(float))
+        assert_residual(values - expected[:count], 8.0, n=A.shape[0])
+        assert_residual(A @ X - X * values, 8.0, n=A.shape[0])
+
+
 @pytest.mark.parametrize("scale", [1e-100, 1e100])
 def test_large_clusters_by_the_sparse_method_at_any_scale(scale, monkeypatch):
     monkeypatch.setattr("sheafcoarsen.modes.problems.SPARSE_ABOVE", 35)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse
 
 from sheafcoarsen._kernels import partition as kernels
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
@@ -183,6 +184,14 @@ def test_spectral_cuts_a_long_path_evenly():
 
 
 # ---------------------------------------------------------------- arguments
+
+
+def test_spectral_finds_blocks_of_vertices_of_very_different_degrees():
+    rng = np.random.default_rng(0)
+    size, block = 10.0 ** rng.uniform(0, 3, 60), np.arange(60) // 20
+    A = np.outer(size, size) * np.where(block[:, None] == block, 1.0, 0.02)
+    labels = select(scipy.sparse.csr_array(A), 3, method="spectral").labels
+    assert [len(np.unique(labels[block == b])) for b in range(3)] == [1, 1, 1]
 
 
 def test_spectral_refuses_many_clusters_and_names_balls():
