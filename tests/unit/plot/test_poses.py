@@ -75,7 +75,9 @@ def test_components_stand_side_by_side(ax):
 def test_landmarks_stand_with_the_poses_that_saw_them(ax):
     """Also where they alone join what measurements do not."""
     G, _ = pose_graph(2, [[0, 1], [1, 2], [3, 4], [4, 5]])
-    seen = sc.Sightings([[0, 0], [5, 1], [0, 2]], [[1, 2], [3, 4], [40, 0]], 1, labels=tuple("abcd"))
+    seen = sc.Sightings(
+        [[0, 0], [5, 1], [0, 2]], [[1, 2], [3, 4], [40, 0]], 1, labels=tuple("abcd")
+    )
     S = sc.synchronize(dataclasses.replace(G, sightings=seen))
     plot.poses(S, ax=ax)
     ways, marks = segments(ax, "odometry"), collections(ax)["landmarks"].get_offsets()
