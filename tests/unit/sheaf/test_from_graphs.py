@@ -251,7 +251,9 @@ BAD_ARGUMENTS = {
         "an entry of U* U - I is 2e-06, allowed is 1e-08",
     ),
     "transports whose squares overflow": (
-        lambda: CellularSheaf.connection([[0, 1]], [[[1e200, 1e200], [1e200, -1e200]]]),
+        lambda: CellularSheaf.connection(
+            [[0, 1]], 1e200 * np.array([[[1 + 1j, 1 - 1j], [1 - 2j, 2 + 1j]]])
+        ),
         ValueError,
         "must be orthogonal or unitary",
     ),
