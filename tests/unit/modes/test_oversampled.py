@@ -503,6 +503,7 @@ def test_rings_and_target_are_for_modes_that_are_computed():
         ({"target": np.nan}, "`target` must be positive and finite"),
         ({"rings": -1}, "`rings` must be at least 0"),
         ({"over_budget": -1}, "`over_budget` must be at least 0"),
+        ({"ranks": np.full(4, 99)}, r"`ranks\[0\]` = 99 is more than the cluster's dimension"),
         ({"operator_norms": np.full(4, np.inf)}, "`operator_norms` must be finite, got inf"),
         ({"next_eigenvalues": np.full(4, np.nan)}, "`next_eigenvalues` must be finite, got nan"),
         ({"local_operator": "internal"}, '`rings` is for `local_operator` = "oversampled"'),
