@@ -73,7 +73,7 @@ def _turned_alike(faces: np.ndarray, keys: np.ndarray, order: np.ndarray) -> np.
     joined = csr_array((np.ones(2 * len(f), bool), tuple(ends)), shape=(2 * count, 2 * count))
     side = connected_components(joined, directed=False)[1].reshape(2, count)
     _, first, component = np.unique(side.min(axis=0), return_index=True, return_inverse=True)
-    turned = (side[0] != side[0, first[component.reshape(-1)]]) & (side[0] != side[1])
+    turned = side[0] != side[0, first[component.reshape(-1)]]
     faces = faces.copy()
     faces[turned, 1:] = faces[turned, :0:-1]
     return faces

@@ -64,13 +64,13 @@ def factored_loops(R: Prolongation, least: np.ndarray) -> Loops:
     traces, sizes, eps = np.zeros(sheaf.n_vertices), np.zeros(K), eps_of(energy.matrices.dtype)
     kernels.internal_traces(f, clusters, energy.map_units, traces)
     np.maximum.at(sizes, clusters.labels, traces)
-    levels = zero_level(np.maximum(dims, ranks), eps, sizes * energy.columns)
+    zero = zero_level(np.maximum(dims, ranks), eps, 1.0), sizes * energy.columns
     rows = np.zeros(K, np.int64)
 
     def work(lo: int, hi: int) -> Any:
         largest = int(ranks[lo:hi].max())
         room = workspace(largest, largest, energy.matrices.dtype)
-        return kernels.factor(lo, hi, ranks, energy, levels, eps, room, rows)
+        return kernels.factor(lo, hi, ranks, energy, zero, eps, room, rows)
 
     with single_threaded_blas():
         failed = run_ranges(work, (ranks + 1.0) ** 3, serial_below=SERIAL_BELOW)

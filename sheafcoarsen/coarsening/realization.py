@@ -139,6 +139,6 @@ def shortest_columns(R: Prolongation) -> np.ndarray:
     """Return the least over columns of R_a of their largest entry, 0 without columns, (K,)."""
     largest = np.zeros(int(R.offsets[-1]))
     np.maximum.at(largest, R.indices, np.abs(R.data))
-    shortest = np.full(len(R.ranks), np.finfo(np.float64).max)
+    shortest = np.where(R.ranks > 0, np.inf, 0.0)
     np.minimum.at(shortest, np.repeat(np.arange(len(R.ranks)), R.ranks), largest)
-    return np.where(R.ranks > 0, shortest, 0.0)
+    return shortest

@@ -38,10 +38,6 @@ STEPS = 4
 """Of inverse iteration for the shares of the ends, each of which gains half the digits."""
 
 
-SWEEPS = 20
-"""Of power iteration after it, so that small entries are as exact as large ones."""
-
-
 class SheafData(NamedTuple):
     """What a sheaf is built of."""
 
@@ -326,8 +322,6 @@ def _lowest_positive(pairs: np.ndarray, sizes: np.ndarray, n: int) -> np.ndarray
         y = solve(y)
         if not (np.isfinite(y).all() and (y > 0).all()):
             return None
-    for _ in range(SWEEPS):
-        y = (y + N @ y) / 2
     return y
 
 

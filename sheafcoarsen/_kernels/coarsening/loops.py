@@ -143,14 +143,16 @@ def retained_energy(lo, hi, f, c, R, out):
 
 
 @kernel
-def factor(lo, hi, ranks, energy, levels, eps, s, rows):
-    """H_a = B_a* B_a for clusters lo .. hi: B_a = diag(sqrt(mu)) V*, rows[a] rows, mu > levels[a].
+def factor(lo, hi, ranks, energy, zero, eps, s, rows):
+    """H_a = B_a* B_a for clusters lo .. hi: B_a = diag(sqrt(mu)) V*, rows[a] rows.
 
-    B_a takes the place of H_a, zeros below it. ``levels`` are in units of the cluster, B_a is not.
-    Returns -1, or the first cluster at which LAPACK failed.
+    ``zero`` are 4 n eps and the sizes that it is relative to, in units of the cluster. mu is above
+    it, relative to norm(H_a) as well, which is larger where columns of R_a are dependent. B_a takes
+    the place of H_a, zeros below it. Returns -1, or the first cluster at which LAPACK failed.
     """
     matrices, starts, map_units = energy.matrices, energy.starts, energy.map_units
     block_units, matrix, w, z, reduction = energy.block_units, s.a, s.w, s.z, s.reduction
+    rounding, sizes = zero
     for a in range(lo, hi):
         r, at = ranks[a], starts[a]
         rows[a] = 0
@@ -162,9 +164,10 @@ def factor(lo, hi, ranks, energy, levels, eps, s, rows):
             continue
         if eigh_lowest(r, r, eps, s, reduction) != 0:
             return a
+        level = rounding[a] * max(sizes[a], float(w[r - 1]) * scale)
         for j in range(r):
             mu = float(w[j]) * scale
-            if not mu > levels[a]:
+            if not mu > level:
                 continue
             root = math.sqrt(mu) / map_units[a] / block_units[a]
             to = at + rows[a] * r

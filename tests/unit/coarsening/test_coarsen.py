@@ -271,6 +271,19 @@ def test_modes_whose_matrix_was_given_other_arrays_are_refused(damage):
         sc.coarsen(F, P, M)
 
 
+def test_modes_whose_matrix_was_written_to_are_refused():
+    F, P = CellularSheaf.random(nx.path_graph(4), 2, 3, seed=3), Partition([0, 0, 1, 1])
+    M = sc.local_modes(F, P, 2)
+    M.prolongation.indptr.setflags(write=True)
+    M.prolongation.indptr[-1] = 1
+    with pytest.raises(ValueError, match="LocalModes: R must hold a full block"):
+        sc.coarsen(F, P, M)
+    M = sc.local_modes(F, P, 2)
+    M.prolongation.data = M.prolongation.data[:-1]
+    with pytest.raises(ValueError, match="LocalModes: R must hold a full block"):
+        sc.coarsen(F, P, M)
+
+
 def test_exactly_one_of_rank_and_basis():
     F, P = CellularSheaf.constant(nx.path_graph(2)), Partition([0, 1])
     with pytest.raises(
@@ -476,6 +489,19 @@ def test_a_basis_whose_coarse_maps_would_overflow_is_refused(block):
     F = F.with_maps(F.tail_data * 1e100, F.head_data * 1e100)
     with pytest.raises(ValueError, match=r"`basis\[1\]` has entries up to .*rescale the basis"):
         sc.coarsen(F, Partition([0, 0, 1, 1]), basis=[np.eye(2, 1), block])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_longest_column_whose_energy_has_a_laplacian(dtype):
+    """A column may be as long as squares allow, however many entries share its length."""
+    n, limit = 400, 100 * np.sqrt(float(np.finfo(dtype).max)) / 1e4
+    F = CellularSheaf.constant(nx.star_graph(n - 1))
+    F = F.with_maps(F.tail_data.astype(dtype), 0 * F.head_data.astype(dtype))
+    block = np.full((n, 1), limit / np.sqrt(n))
+    C = sc.coarsen(F, Partition([0] * n), basis=[0.99 * block])
+    assert np.isfinite(sc.laplacian(C.sheaf).toarray()).all()
+    with pytest.raises(ValueError, match="rescale the basis"):
+        sc.coarsen(F, Partition([0] * n), basis=[1.01 * block])
 
 
 @pytest.mark.parametrize("operator", ["internal", "oversampled"])

@@ -135,6 +135,13 @@ def test_piece_by_piece_at_every_scale(dtype, scale, chunk, monkeypatch):
     assert sc.verify(D).passed, str(sc.verify(D))
 
 
+def test_the_stalk_of_an_edge_may_be_taller_than_a_piece():
+    F = CellularSheaf.random([[0, 1], [1, 0], [0, 1]], 2, [400, 1, 300], seed=3)
+    C, D = (sc.coarsen(F, Partition([0, 1]), 2, compress=compress) for compress in (False, True))
+    assert D.sheaf.edge_dims.tolist() == [4]
+    assert_compressed(C, D)
+
+
 def test_columns_whose_squares_leave_the_range():
     """Norms are taken of scaled columns: 1e-200 beside 1 keeps its relative accuracy."""
     F = CellularSheaf.random([[0, 1]] * 5, 1, 1, seed=3)

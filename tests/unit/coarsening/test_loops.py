@@ -1,5 +1,6 @@
 """Loop-cells hold the retained energy, without rows of zero energy."""
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +10,7 @@ import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, residual, ties_allowed
-from tests.support.strategies import bases, mode_counts, sheaves_with_partitions
+from tests.support.strategies import DTYPES, bases, mode_counts, sheaves_with_partitions
 from tests.unit.coarsening.test_realization import (
     BUNDLE,
     THREE_BALLS,
@@ -122,17 +123,32 @@ def test_without_loops_the_coarse_sheaf_is_that_of_the_crossing_edges(C):
 
 @pytest.mark.parametrize("scale", [1.0, 1e-100, 1e100])
 @pytest.mark.parametrize("column", [1.0, 2.0**-20, 2.0**20])
-def test_what_is_zero_is_measured_against_the_maps_that_meet_and_the_columns(scale, column):
+@pytest.mark.parametrize("n", [2, 128])
+def test_what_is_zero_is_measured_against_the_maps_that_meet_and_the_columns(n, scale, column):
     """A thousand parallel edges keep the constant; a half-edge beside them gives it energy.
 
-    To working accuracy that is zero up to 4 n eps times the trace at a vertex, of about 1000.
+    To working accuracy that is zero up to 4 n eps times the trace at a vertex, of about 1000. The
+    column is as long however many vertices share it.
     """
     m = 1000
-    zero = 4 * 2 * eps_of(np.float64) * m
+    zero = 4 * n * eps_of(np.float64) * m
     for energy, rows in ((0.1 * zero, 0), (10 * zero, 1)):
         ends = np.array([[0, 1]] * (m + 1))
         tail, head = np.full((m + 1, 1, 1), scale), np.full((m + 1, 1, 1), scale)
-        tail[m], head[m] = scale * np.sqrt(2 * energy), 0.0
-        F = CellularSheaf(ends, tail, head)
-        C = sc.coarsen(F, Partition([0, 0]), basis=[np.full((2, 1), column / np.sqrt(2))])
+        tail[m], head[m] = scale * np.sqrt(n * energy), 0.0
+        F = CellularSheaf(ends, tail, head, vertex_dims=[1] * n)
+        C = sc.coarsen(F, Partition([0] * n), basis=[np.full((n, 1), column / np.sqrt(n))])
         assert C.sheaf.edge_dims.sum() == rows, (energy, rows)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_dependent_columns_make_one_row(dtype, scale):
+    """All are multiples of the vector of the largest energy, so that H_a is as large as can be."""
+    rng, n = np.random.default_rng(0), 16
+    F = CellularSheaf.constant(nx.complete_bipartite_graph(n, n))
+    F = F.with_maps((scale * F.tail_data).astype(dtype), (scale * F.head_data).astype(dtype))
+    factors = rng.uniform(0.5, 1.0, 2 * n) * np.exp(1j * rng.uniform(0, np.pi, 2 * n))
+    factors = factors if np.dtype(dtype).kind == "c" else factors.real
+    block = np.outer(np.repeat([1, -1], n), factors).astype(dtype)
+    assert sc.coarsen(F, Partition([0] * 2 * n), basis=[block]).sheaf.edge_dims.tolist() == [1]

@@ -69,6 +69,11 @@ def assert_lowest_eigenpairs(M, a, local=None):
     else:
         assert_residual(M.next_eigenvalues[a] - expected[r], factor, factor, n=N, eps=eps)
         assert r == 0 or M.next_eigenvalues[a] >= values[-1]
+    norm = np.abs(A).sum(axis=1).max(initial=0.0)
+    assert_residual(M.operator_norms[a] - norm, norm, n=N, eps=eps)
+    gap = M.next_eigenvalues[a] - values[-1] if r else np.inf
+    level = np.sqrt(eps) * M.operator_norms[a]
+    assert M.tied[a] == (gap <= level) or np.isclose(gap, level, rtol=1e-2)
     assert_residual(A @ U - U * values, factor, factor, U, n=N, eps=eps)
     assert_residual(U.conj().T @ U - np.eye(r), n=N, eps=eps)
     if 0 < r < N and expected[r] > expected[r - 1]:

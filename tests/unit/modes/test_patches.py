@@ -29,11 +29,13 @@ def test_a_hub_does_not_make_its_patch_large():
     assert sc.verify(oversampled(F, P, 2)).passed
 
 
-def test_the_most_strongly_coupled_neighbours_come_first():
+@pytest.mark.parametrize("scale", [1e-140, 1.0, 1e140])
+def test_the_most_strongly_coupled_neighbours_come_first(scale):
     """Vertex 0 with neighbours of strengths 1, 9, 4: one fits."""
     F = CellularSheaf.constant(
         np.array([[0, 1], [2, 0], [0, 3]]), weight=[1.0, 9.0, 4.0], n_vertices=4
     )
+    F = F.with_maps(scale * F.tail_data, scale * F.head_data)
     P = Partition([0, 1, 2, 3])
     patches = patches_of(F, P, 1).arrays
     members = [

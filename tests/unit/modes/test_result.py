@@ -16,9 +16,12 @@ from tests.support.helpers import (
 
 def test_oversampled_modes_that_leave_sections_out_are_not_said_to_hold_them():
     """A warning, which is an error here, would say that there is no local section."""
-    F, P = CellularSheaf.constant(nx.path_graph(6)), Partition([0, 0, 0, 1, 1, 1])
-    none = sc.local_modes(F, P, 0, "oversampled")
-    assert sc.coarsen(F, P, none).sheaf.dim_c0 == 0
+    edges = [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (2, 3)]
+    for sign in (1, -1):  # a triangle whose signs do not agree has none
+        F = CellularSheaf.signed(edges, [sign, 1, 1, 1, 1, 1, 1])
+        P = Partition([0, 0, 0, 1, 1, 1])
+        none = sc.local_modes(F, P, 0, "oversampled", rings=0)
+        assert sc.coarsen(F, P, none).sheaf.dim_c0 == 0
 
 
 def test_the_result_cannot_be_changed_but_replaced():

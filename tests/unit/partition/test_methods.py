@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse
 
 from sheafcoarsen._kernels import partition as kernels
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
@@ -138,6 +139,18 @@ def test_empty_and_disconnected_parts_of_metis_are_repaired(monkeypatch, recent)
     assert options["options"]["seed"] != other["options"]["seed"]
 
 
+@pytest.mark.parametrize("values", [[2**40, 2**39, 1], [1e-300, 2e-300, 0.0], [1e300, 5e299]])
+def test_weights_for_metis_fit_into_31_bits_and_keep_their_ratio(values):
+    for copies in (1, 10_000):
+        many = np.tile(values, copies)
+        found = methods._small_integers(many).astype(np.int64)
+        assert found.min() >= 1
+        assert found.sum() < 2**31
+        wanted = many * (found.max() / many.max())
+        np.testing.assert_allclose(found, wanted, rtol=0.01, atol=1)
+    assert methods._small_integers(np.array([3, 5, 2**20])).tolist() == [3, 5, 2**20]
+
+
 def test_metis_without_pymetis_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "pymetis", None)
     with pytest.raises(ImportError, match=r"pip install sheafcoarsen\[metis\]"):
@@ -171,6 +184,14 @@ def test_spectral_cuts_a_long_path_evenly():
 
 
 # ---------------------------------------------------------------- arguments
+
+
+def test_spectral_finds_blocks_of_vertices_of_very_different_degrees():
+    rng = np.random.default_rng(0)
+    size, block = 10.0 ** rng.uniform(0, 3, 60), np.arange(60) // 20
+    A = np.outer(size, size) * np.where(block[:, None] == block, 1.0, 0.02)
+    labels = select(scipy.sparse.csr_array(A), 3, method="spectral").labels
+    assert [len(np.unique(labels[block == b])) for b in range(3)] == [1, 1, 1]
 
 
 def test_spectral_refuses_many_clusters_and_names_balls():

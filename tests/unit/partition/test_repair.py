@@ -59,6 +59,21 @@ def test_repair_splits_heavy_clusters_and_merges_light_ones_instead():
     assert np.bincount(repair_labels(links, labels, 10, False)).max() == 24
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_a_cluster_is_split_in_no_more_parts_than_it_has_vertices(method):
+    """One or two vertices outweigh all others, which still make as many clusters as there are."""
+    rng = np.random.default_rng(0)
+    for seed in range(40):
+        n = int(rng.integers(4, 14))
+        graph = nx.random_labeled_tree(n, seed=seed)
+        graph.add_edges_from(rng.integers(0, n, (n // 2, 2)).tolist())
+        dims = rng.integers(1, 4, n)
+        dims[rng.integers(0, n, 2)] = rng.integers(20, 200, 2)
+        n_clusters, edges = int(rng.integers(2, n)), list(graph.edges)
+        F = sheaf_on(edges, dims, np.ones(len(edges), int))
+        assert_guarantees(sc.select(F, n_clusters, method=method), n_clusters, n, edges)
+
+
 def test_repair_leaves_no_light_cluster_beside_a_neighbour():
     """Of 30 vertices in three clusters one has two: it joins its neighbour, the rest is split."""
     labels = np.repeat(np.arange(3), [2, 17, 11]).astype(np.int32)
@@ -106,16 +121,17 @@ def test_components_that_are_all_small_are_packed_evenly(method):
     assert partition.sizes.min() == partition.sizes.max() == 10
 
 
-def test_components_heavier_than_the_mean_cluster_stay_alone():
-    """20 single vertices, five components of 15 and one of 105; 20 clusters of 10 in the mean."""
-    sizes = [1] * 20 + [15] * 5 + [105]
+@pytest.mark.parametrize(("single", "bins"), [(20, 2), (24, 2), (26, 3)])
+def test_components_heavier_than_the_mean_cluster_stay_alone(single, bins):
+    """Single vertices, five components of 15 and one of 105; 20 clusters of 10 in the mean."""
+    sizes = [1] * single + [15] * 5 + [105]
     graph = nx.disjoint_union_all([nx.path_graph(n) for n in sizes])
     labels = sc.select(graph, 20).labels
-    component = np.repeat(np.arange(26), sizes)
-    for c in range(20, 26):
+    component = np.repeat(np.arange(single + 6), sizes)
+    for c in range(single, single + 6):
         inside = labels[component == c]
         assert not np.isin(labels[component != c], inside).any()
-    assert len(np.unique(labels[component < 20])) == 2
+    assert len(np.unique(labels[component < single])) == bins  # their weight over the mean, rounded
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -60,6 +60,9 @@ def test_the_certificate_is_made_of_its_definitions(C):
             B.gamma - max(min(gaps), 0.0), max(levels) / eps if max(levels) else 1.0, n=1, eps=eps
         )
         assert B.gamma <= min(gaps) or B.gamma - min(gaps) <= 4 * max(levels)
+    # at least that of a dense solver on R* L R
+    norm = np.linalg.norm(reference.coboundary(F), 2) ** 2 if F.dim_c1 and F.dim_c0 else 0.0
+    assert B.rounding >= 0.99 * 30 * C.sheaf.dim_c0 * eps * norm
     if B.gamma == 0:
         assert B.kappa == B.mu == np.inf
     else:

@@ -121,6 +121,7 @@ def test_zeros_are_counted_whoever_tells_them(monkeypatch, method, strict):
         D, 2, EPS, EPS, sheaf_of=lambda: F, kernel_of=lambda F: sc.global_sections(F).basis
     )
     assert (found.kernel, found.end) == (2, 4)
+    assert found.zero < 1e-12  # of no vector that was refused
     np.testing.assert_allclose(found.sigma[:4] ** 2, 2 - 2 * np.cos(np.pi / 25), rtol=1e-9)
 
 

@@ -14,6 +14,7 @@ from sheafcoarsen import CellularSheaf, Partition, gallery
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.quality import smallest_singular_values
 from sheafcoarsen.quality._spectral_quality import principal_angles
+from sheafcoarsen.sheaf import random_orthonormal
 from sheafcoarsen.solve import eigensolver
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, ties_allowed
@@ -203,6 +204,18 @@ def test_a_lost_section_makes_the_similarity_infinite():
     assert kept.restricted_similarity < np.inf
 
 
+def test_all_of_a_multiple_coarse_eigenvalue_counts_for_the_angles():
+    """Two paths in a stalk whose coarse eigenvalues are both 1, the fine ones 0.59 and 0.98."""
+    gauge = random_orthonormal(np.random.default_rng(0), 4, 2, 2, np.dtype(float))
+    maps = np.array([np.diag(row) for row in ([1.0, 10.0], [1.0, 1.0], [1.0, 10.0])])
+    F = CellularSheaf([[0, 1], [1, 2], [2, 3]], maps @ gauge[:3], maps @ gauge[1:])
+    Q = sc.spectral_quality(coarsen(F, Partition([0, 0, 1, 1]), sc.ranks.kernel()), 1)
+    assert_residual(Q.fine - (2 - np.sqrt(2)), 2.0, n=8)
+    assert_residual(Q.coarse - 1, 2.0, n=8)
+    u = np.linalg.eigh(reference.laplacian(CellularSheaf.constant(nx.path_graph(4))))[1][:, 1]
+    assert Q.angles == pytest.approx(np.arccos(np.abs(u).sum() / 2), abs=1e-12)
+
+
 def test_what_lost_sections_became_is_not_compared():
     """By their numbers, so that no error is negative.
 
@@ -212,6 +225,7 @@ def test_what_lost_sections_became_is_not_compared():
     C = coarsen(F, sc.select(F, 4), 6, local_operator="principal")
     Q = sc.spectral_quality(C, 4)
     assert (Q.kernel_fine, Q.kernel_coarse) == (3, 0)
+    assert Q.section_residual == 0  # of no section
     count = len(Q.fine)
     assert_residual(
         Q.fine - np.linalg.eigvalsh(reference.laplacian(F))[3 : 3 + count], 8.0, n=F.dim_c0
@@ -372,9 +386,22 @@ def test_a_multiplet_of_many_components_is_cut():
     np.testing.assert_allclose(Q.fine, 2.0, rtol=1e-9)
 
 
+@pytest.mark.parametrize("dim", [1, 2])
+def test_sections_in_single_precision_are_counted(dim):
+    F = gallery.bundle(nx.grid_2d_graph(10, 10), dim, seed=1)
+    F = F.with_maps(F.tail_data.astype(np.float32), F.head_data.astype(np.float32))
+    for clusters in (1, 3):
+        Q = sc.spectral_quality(coarsen(F, sc.select(F, clusters), 4), 1)
+        assert (Q.kernel_fine, Q.kernel_coarse) == (dim, dim)
+
+
 def test_fine_pairs_of_something_else_are_refused():
     F = CellularSheaf.constant(nx.path_graph(30), 2)
     C = coarsen(F, Partition(np.arange(30) // 5), 2)
+    E = sc.eigenmodes(F, 9)
+    same = dataclasses.replace(E, vectors=E.vectors[:, [0, 1, 2, 2, 4, 5, 6, 7, 8]])
+    with pytest.raises(ValueError, match="its vectors are not orthonormal"):
+        sc.spectral_quality(C, 3, fine=same)  # each is an eigenvector
     other = CellularSheaf.constant(nx.cycle_graph(30), 2)
     for fine in (sc.eigenmodes(other, 9), sc.eigenmodes(F, 9, mass=np.arange(1.0, 31))):
         with pytest.raises(ValueError, match="must be eigenmodes of C.fine, without mass, but"):

@@ -250,6 +250,13 @@ BAD_ARGUMENTS = {
         ValueError,
         "an entry of U* U - I is 2e-06, allowed is 1e-08",
     ),
+    "transports whose squares overflow": (
+        lambda: CellularSheaf.connection(
+            [[0, 1]], 1e200 * np.array([[[1 + 1j, 1 - 1j], [1 - 2j, 2 + 1j]]])
+        ),
+        ValueError,
+        "must be orthogonal or unitary",
+    ),
     "transports a wrong transpose": (  # U^T U = I, but U* U is not
         lambda: CellularSheaf.connection([[0, 1]], [[[np.sqrt(2), 1j], [-1j, np.sqrt(2)]]]),
         ValueError,

@@ -121,3 +121,15 @@ def test_offsets_that_are_known_are_shared_and_the_labels_are_kept():
     F = sc.CellularSheaf([[0, 1]], [[[2.0]]], [[[2.0]]])
     starts = F.tail_offsets
     assert unit_sheaf(F)[0].tail_offsets is starts
+
+
+@pytest.mark.parametrize(("size", "beyond"), [(1e149, 1e152), (1e-149, 1e-152)])
+def test_a_coarse_sheaf_keeps_its_own_range(size, beyond):
+    """Its maps may be beyond the limits for a caller's own ones, but then no farther beyond."""
+    F = sc.CellularSheaf.constant([[0, 1]])
+    F = F.with_maps(size * F.tail_data, size * F.head_data)
+    G = sc.coarsen(F, sc.Partition([0, 1]), basis=[[[beyond / size]], [[beyond / size]]]).sheaf
+    assert G.with_maps(G.tail_data, G.head_data).equals(G)
+    factor = beyond / size
+    with pytest.raises(ValueError, match="where squares of float64 are safe"):
+        G.with_maps(factor * G.tail_data, factor * G.head_data)

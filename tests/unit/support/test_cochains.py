@@ -73,6 +73,9 @@ def test_entries_beside_which_energies_overflow_are_refused():
     large = CellularSheaf([[0, 1]], np.full((1, 1, 1), 1e3), np.ones((1, 1, 1)))
     with refuses("with maps up to 1e+03 energies"):
         cochain(large, np.full(2, high))
+    small = CellularSheaf([[0, 1]], np.full((1, 1, 1), 1e-100), np.ones((1, 1, 1)) * 1e-100)
+    with refuses("with maps up to 1e-100 energies"):  # squares of cochains are taken alone, too
+        cochain(small, np.full(2, 1e160))
 
 
 def test_right_sides_may_be_as_large_as_the_laplacian():

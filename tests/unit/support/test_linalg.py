@@ -85,6 +85,11 @@ class TestResidualRatio:
         assert ratio(1e-15, 1, 1e-15, scale, scale, 1 / scale, 1 / scale) == pytest.approx(1.0)
 
 
+def test_what_doubles_do_not_resolve_is_no_error():
+    assert residual_ratio(1e-322, 2, 1e-15, 1e-165, 1e-165) == 0.0
+    assert residual_ratio(1e-320, 2, 1e-15, 1e-165, 1e-165) > 1e20
+
+
 def test_residual_ratio_judges_many_blocks_at_once():
     error, sizes = np.array([1e-15, 0.0, 4e-15]), np.array([1.0, 0.0, 2.0])
     assert residual_ratio(error, np.array([1, 5, 2]), 1e-15, sizes) == pytest.approx(

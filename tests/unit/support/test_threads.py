@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sheafcoarsen._support import bar, run_ranges
 from sheafcoarsen._support import threads as threads_module
-from sheafcoarsen._support.threads import thread_count
+from sheafcoarsen._support.threads import thread_count, thread_limit
 
 
 @pytest.fixture
@@ -146,3 +146,13 @@ def test_without_the_widgets_of_notebooks_it_is_a_plain_one(capsys, monkeypatch)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     run(True)
     assert "local modes: 100%" in capsys.readouterr().err
+
+
+def test_a_limit_of_threads_ends_with_its_block(monkeypatch):
+    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 4)
+    with thread_limit(2):
+        assert thread_count() == 2
+        with thread_limit(None):
+            assert thread_count() == 4
+        assert thread_count() == 2
+    assert thread_count() == 4

@@ -68,10 +68,11 @@ def test_the_verdict_does_not_depend_on_the_size_of_a_piece(C, size, monkeypatch
 
 
 @pytest.mark.parametrize("size", [1, 10**9])
-def test_a_prolongation_between_clusters_is_refused(C, size, monkeypatch):
+@pytest.mark.parametrize(("cluster", "column"), [(1, 0), (0, -1)])
+def test_a_prolongation_between_clusters_is_refused(C, size, cluster, column, monkeypatch):
     monkeypatch.setattr(cluster_batches, "PIECE", size)
     R = C.prolongation.toarray()
-    R[C.fine.vertex_offsets[C.partition.cluster(1)[0]], 0] = 1e-3
+    R[C.fine.vertex_offsets[C.partition.cluster(cluster)[0]], column] = 1e-3
     damaged = scipy.sparse.csr_array(R)
     with pytest.raises(ValueError, match="R must hold a full block for every cluster"):
         dataclasses.replace(C, prolongation=damaged)

@@ -54,3 +54,8 @@ def test_roots_of_ragged_stalks_stand_where_their_vertices_do():
     D = np.where(vertex[:, None] == vertex, L, 0)
     assert_residual(D @ roots @ roots @ D - D, D, roots, roots, D, n=3)
     assert_residual(roots - roots.T, roots, n=3)
+
+
+def test_what_rounding_leaves_of_maps_that_cancel_has_no_root():
+    R = np.array([[[1e-17]], [[2.0]]])
+    assert inverse_roots(R, 2e-16, np.ones(2)).reshape(-1).tolist() == [0, 0.5]

@@ -360,6 +360,17 @@ def test_eigenvalues_nearer_than_the_root_of_eps_are_tied(spread):
     assert "section-2" in failed(dataclasses.replace(C, modes=untied))
 
 
+def test_a_discarded_zero_that_rounding_lifted_is_a_local_section(C):
+    rounding = np.full(len(C.ranks), 1e-17) * C.modes.operator_norms.max()
+    modes = dataclasses.replace(C.modes, next_eigenvalues=rounding)
+    check = next(
+        check
+        for check in sc.verify(dataclasses.replace(C, modes=modes)).checks
+        if check.name == "sections kept"
+    )
+    assert check.skipped_because == "a local section may be discarded, first in cluster 0"
+
+
 def test_catches_a_lost_section():
     """With a kernel direction left out, H^0 of the fine sheaf does not lie in im R.
 
