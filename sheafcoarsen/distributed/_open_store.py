@@ -142,11 +142,8 @@ class SheafStore(ReadOnly):
         edges = self.numbers("edges", self.n_vertices, (self.n_edges, 2))
         vertex_dims = self.vertex_dims()
         edge_dims = self.numbers("edge_dims", self.dim_c1 + 1, (self.n_edges,))
-        # as floats, because integers might wrap around
-        entries = sum(
-            np.einsum("i,i", edge_dims, vertex_dims[edges[:, end]], dtype=float) for end in (0, 1)
-        )
-        sizes = (int(edge_dims.sum(dtype=np.int64)), int(entries) * self.dtype.itemsize)
+        n_bytes = map_bytes(edges, vertex_dims, edge_dims, self.dtype)
+        sizes = (int(edge_dims.sum(dtype=np.int64)), n_bytes)
         if sizes != (said := (self.dim_c1, self.n_bytes)):
             raise StoreError(
                 f"{self.url}: `dim_c1` and `n_bytes` are {said} in zarr.json, but {sizes} in its "
@@ -317,6 +314,16 @@ class PartitionStore:
             f"PartitionStore({self.url!r}: {self.n_vertices} vertices in "
             f"{self.n_clusters} clusters)"
         )
+
+
+def map_bytes(
+    edges: np.ndarray, vertex_dims: np.ndarray, edge_dims: np.ndarray, dtype: np.dtype
+) -> int:
+    """Return the bytes of all maps."""
+    ends = (vertex_dims[edges[:, end]] for end in (0, 1))
+    # as floats, because integers of a damaged store might wrap around
+    entries = sum(np.einsum("i,i", edge_dims, dims, dtype=float) for dims in ends)
+    return int(entries) * dtype.itemsize
 
 
 def check_store(store: Any, name: str) -> SheafStore:

@@ -19,7 +19,7 @@ from sheafcoarsen._support import (
     real_number,
     scalar_array,
 )
-from sheafcoarsen.distributed._open_store import SheafStore
+from sheafcoarsen.distributed._open_store import SheafStore, map_bytes
 from sheafcoarsen.distributed.arrays import Root, write_array
 from sheafcoarsen.distributed.header import StoreHeader, is_unfinished
 from sheafcoarsen.distributed.location import Place, failures, optional, place_of
@@ -54,6 +54,7 @@ def seal(
     topology: tuple[np.ndarray, np.ndarray, np.ndarray],
     part_ptr: np.ndarray,
     edge_numbers: np.ndarray | None,
+    dtype: np.dtype,
     **attributes: Any,
 ) -> SheafStore:
     """Write the topology, and last the attributes without which nothing counts as a store."""
@@ -72,6 +73,8 @@ def seal(
         n_edges=len(edges),
         dim_c0=int(vertex_dims.sum(dtype=np.int64)),
         dim_c1=int(edge_dims.sum(dtype=np.int64)),
+        n_bytes=map_bytes(edges, vertex_dims, edge_dims, dtype),
+        dtype=dtype.str,
         permuted=edge_numbers is not None,
         **attributes,
     )
@@ -143,7 +146,7 @@ class Writer:
         self.names: list[str] = []
         self.counts: list[int] = []
         self.dtype: np.dtype | None = None
-        self.n_bytes, self.largest = 0, 0.0
+        self.largest = 0.0
 
     def add(self, number: int, piece: Piece) -> None:
         """Check a piece and write it as one part or more."""
@@ -177,7 +180,6 @@ class Writer:
             )
             write_part(self.root, self.names[-1], tail, head)
             self.counts.append(hi - lo)
-        self.n_bytes += total
         self.edges.append(edges.astype(index_type(len(self.vertex_dims))))
         self.edge_dims.append(edge_dims.astype(index_type(int(edge_dims.max(initial=0)))))
 
@@ -227,10 +229,9 @@ class Writer:
             (edges, self.vertex_dims, edge_dims),
             offsets(self.counts),
             None,
+            dtype=dtype,
             **{"kind": "sheaf", **attributes},
-            dtype=dtype.str,
             parts=self.names,
-            n_bytes=self.n_bytes,
             largest_entry=self.largest,
         )
 

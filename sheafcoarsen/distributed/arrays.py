@@ -14,7 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen._support import SCALARS
-from sheafcoarsen.distributed.location import Place, StoreError, crc32c, optional
+from sheafcoarsen.distributed.location import (
+    Place,
+    StoreError,
+    checksum,
+    crc32c,
+    optional,
+    without_checksum,
+)
 
 VERSION = 2
 """Version of the schema that this library writes; arrays of version 1 do not say whose they are."""
@@ -87,7 +94,7 @@ def write_array(root: Root, name: str, values: np.ndarray, *, packed: bool = Tru
         raw: Any = piece.reshape(-1).view(np.uint8)
         if packed:
             raw = np.frombuffer(optional("numcodecs.zstd").compress(raw, 1), np.uint8)
-        (here / _chunk(k, values.ndim)).put(raw.data, crc32c(raw).to_bytes(4, "little"))
+        (here / _chunk(k, values.ndim)).put(raw.data, checksum(raw))
 
 
 def read_array(
@@ -135,9 +142,7 @@ def _values(place: Place, name: str, found: Described, where: str) -> np.ndarray
         raw = (place / file).find()
         if raw is None:
             raise StoreError(f"{where}the chunk {file} is missing")
-        body = memoryview(raw)[:-4]
-        if crc32c(body) != int.from_bytes(raw[-4:], "little"):
-            raise StoreError(f"{where}the chunk {file} is damaged: its checksum is wrong")
+        body = without_checksum(raw, f"{where}the chunk {file}")
         try:
             if packed:
                 rows = values[k * chunk : (k + 1) * chunk]
@@ -199,15 +204,12 @@ def put_arrays(place: Place, arrays: dict[str, np.ndarray]) -> None:
         entries.append([name, values.dtype.str, values.shape, constant, len(pieces[-1])])
     head = json.dumps(entries).encode()
     body = b"".join([len(head).to_bytes(8, "little"), head, *pieces])
-    place.put(body, crc32c(body, _name_check(place)).to_bytes(4, "little"))
+    place.put(body, checksum(body, place.name))
 
 
 def get_arrays(place: Place) -> dict[str, np.ndarray]:
     """Read arrays that `put_arrays` wrote; they cannot be written to."""
-    data = place.get()
-    body = memoryview(data)[:-4]
-    if len(data) < 12 or crc32c(body, _name_check(place)) != int.from_bytes(data[-4:], "little"):
-        raise StoreError(f"{place.url} is damaged: its checksum is wrong")
+    body = without_checksum(place.get(), place.url, place.name)
     at = 8 + int.from_bytes(body[:8], "little")
     arrays = {}
     for name, dtype, shape, constant, size in json.loads(bytes(body[8:at])):
@@ -215,7 +217,3 @@ def get_arrays(place: Place) -> dict[str, np.ndarray]:
         arrays[name] = np.broadcast_to(values, shape) if constant else values.reshape(shape)
         at += size
     return arrays
-
-
-def _name_check(place: Place) -> int:
-    return crc32c(place.url.rpartition("/")[2].encode())

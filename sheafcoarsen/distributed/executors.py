@@ -30,13 +30,11 @@ class Engine:
             self.memory, self.where = least_memory(client), "a worker has, for each of its threads,"
             self.at_once = max(sum(client.nthreads().values()), 1)
 
-    def start(self, kind: str, i: int, function: Callable, *args: Any) -> Any:
-        """Return a task, whose arguments may be results of earlier ones.
-
-        Dask's dashboard groups tasks of a kind by their key.
-        """
+    def start(self, function: Callable, job: Any, i: int, *args: Any) -> Any:
+        """Return task ``i`` of a kind, whose arguments may be earlier tasks."""
+        kind = function.__name__.removesuffix("_task")  # by which Dask's dashboard groups tasks
         task = optional("dask").delayed(function, name=kind, pure=True)
-        return task(*args, dask_key_name=(f"{kind}-{self.run}", i))
+        return task(job, i, *args, dask_key_name=(f"{kind}-{self.run}", i))
 
     def check_seen(self, note: Place) -> None:
         """Refuse workers that do not see a note that this process has written."""

@@ -58,7 +58,7 @@ class StoreHeader:
             for name, value in self.__dict__.items()
             if name in REQUIRED[self.kind] or value != DEFAULTS[name]
         }
-        return {**found, "check": checksum(found)}
+        return {**found, "check": attributes_crc(found)}
 
 
 DEFAULTS = StoreHeader("").__dict__
@@ -102,7 +102,7 @@ def header_of(place: Place) -> StoreHeader:
         )
     required = REQUIRED[attributes["kind"]]
     check_attributes(place, attributes, [n for n in DEFAULTS if n in required or n in attributes])
-    if attributes.get("check", checksum(attributes)) != checksum(attributes):
+    if attributes.get("check", attributes_crc(attributes)) != attributes_crc(attributes):
         raise StoreError(
             f"{place.url}: zarr.json is damaged, since the checksum of its attributes is wrong: "
             f"{REMEDY}; after an edit by hand remove the attribute `check`"
@@ -110,7 +110,7 @@ def header_of(place: Place) -> StoreHeader:
     return StoreHeader(**{name: attributes[name] for name in DEFAULTS if name in attributes})
 
 
-def checksum(attributes: dict[str, Any]) -> int:
+def attributes_crc(attributes: dict[str, Any]) -> int:
     """Return the checksum of the attributes that this library writes, whoever adds others."""
     own = {name: attributes[name] for name in DEFAULTS if name in attributes}
     return crc32c(json.dumps(own, sort_keys=True).encode())

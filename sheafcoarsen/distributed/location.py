@@ -31,6 +31,20 @@ def crc32c(data: Any, begin: int = 0) -> int:
     return int(optional("google_crc32c").extend(begin, np.frombuffer(data, np.uint8)))
 
 
+def checksum(data: Any, name: str | None = None) -> bytes:
+    """Return the checksum that is written after bytes, of the name of their place too."""
+    begin = 0 if name is None else crc32c(name.encode())
+    return crc32c(data, begin).to_bytes(4, "little")
+
+
+def without_checksum(data: bytes, what: str, name: str | None = None) -> memoryview:
+    """Return bytes without the checksum that follows them, or refuse them as damaged."""
+    body = memoryview(data)[:-4]
+    if len(data) < 4 or checksum(body, name) != data[-4:]:
+        raise StoreError(f"{what} is damaged: its checksum is wrong")
+    return body
+
+
 class StoreError(ValueError):
     """A store that is missing, unfinished, damaged or of another version.
 
@@ -60,11 +74,22 @@ class Place:
         return optional("fsspec").core.url_to_fs(self.url, **self.options)
 
     @property
+    def name(self) -> str:
+        """The last part of the address."""
+        return self.url.rpartition("/")[2]
+
+    @property
     def local_path(self) -> str | None:
         """The local path, or None for an address."""
         if "://" not in self.url and "::" not in self.url:
             return self.url
         return None
+
+    @property
+    def folder(self) -> str:
+        """The resolved address of a folder, which is a prefix of all addresses in it."""
+        path = self.local_path
+        return (self.url if path is None else os.path.realpath(path)).rstrip("/") + "/"
 
     @property
     def origin(self) -> str:

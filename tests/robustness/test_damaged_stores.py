@@ -20,9 +20,8 @@ DATA = Path(__file__).parents[1] / "data"
 
 
 def chunks_of(folder):
-    """Return the chunks of a store; edges in its parts are what a run has put together."""
-    chunks = [path for path in Path(folder).rglob("*") if "c" in path.parts and path.is_file()]
-    return sorted(path for path in chunks if "parts" not in path.parts or "edge" not in str(path))
+    """Return the chunks of a store."""
+    return sorted(path for path in Path(folder).rglob("c/**/*") if path.is_file())
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from sheafcoarsen.distributed import tasks
 from sheafcoarsen.distributed.arrays import Root
 from sheafcoarsen.distributed.location import StoreError, place_of
 from sheafcoarsen.modes import Internal, Whole
-from tests.unit.distributed.cases import grid_sheaf, ragged_sheaf
+from tests.unit.distributed.cases import grid_sheaf
 
 
 def job_at(url, **options):
@@ -58,32 +58,6 @@ def test_a_task_that_fails_leaves_no_note(memory):
     for _ in range(2):
         with pytest.raises(np.linalg.LinAlgError, match="failing 7, clusters counted in it"):
             failing_task(job, 7)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
-def test_numbers_as_integers(dtype):
-    flat = np.arange(6).astype(dtype)
-    words, each = tasks.machine_words(flat)
-    assert len(words) == each * len(flat)
-    assert np.shares_memory(words, flat)
-
-
-def test_parts_of_a_sheaf():
-    F = ragged_sheaf()
-    edges = np.flatnonzero((F.edges < 20).all(axis=1))
-    G = tasks.part_of(F, edges, 20)
-    assert G.n_vertices == 20
-    for k, e in enumerate(edges):
-        assert np.array_equal(G.tail_map(k), F.tail_map(e))
-        assert np.array_equal(G.head_map(k), F.head_map(e))
-
-
-def test_little_is_read_at_once():
-    sizes = [3e6] * 5 + [2e7, 1e6] + [10] * 40
-    found = list(tasks.batches(sizes))
-    assert [k for some in found for k in some] == list(range(len(sizes)))
-    assert [len(some) for some in found] == [2, 2, 1, 1, 16, 16, 9]
-    assert list(tasks.batches([])) == []
 
 
 @pytest.fixture
