@@ -13,7 +13,7 @@ from sheafcoarsen._support import (
     counted,
     decode_labels,
     offsets,
-    ranges,
+    range_of_blocks,
     read_only,
 )
 from sheafcoarsen.distributed.arrays import Root, read_array
@@ -26,7 +26,25 @@ from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 ENDS: tuple[Literal["tail", "head"], ...] = ("tail", "head")
 
 
-class SheafStore(ReadOnly):
+class Store(ReadOnly):
+    """What is stored at a place: its header, and its arrays on request."""
+
+    def __init__(self, place: Place) -> None:
+        self.place, self.url, self.header = place, place.url, header_of(place)
+        self.root = Root(place, self.header.id, self.header.version)
+
+    def array(
+        self,
+        name: str,
+        dtype: npt.DTypeLike | None = None,
+        shape: tuple[int | None, ...] = (None,),
+        what: str = "",
+    ) -> np.ndarray:
+        """Read one of its arrays, see `read_array`."""
+        return read_array(self.root, name, dtype, shape, what)
+
+
+class SheafStore(Store):
     """A stored sheaf: sizes are at hand, the topology on request, the maps part by part.
 
     :func:`open_store`, :func:`to_store` and :func:`write_store` return it, and so does a coarsening
@@ -61,25 +79,14 @@ class SheafStore(ReadOnly):
     """
 
     def __init__(self, place: Place) -> None:
-        header = self.header = header_of(place)
+        super().__init__(place)
+        header = self.header
         if header.kind not in ("sheaf", "coarsening"):
             raise StoreError(f"{place.url}: holds a {header.kind}, not a sheaf")
-        self.place, self.url = place, place.url
-        self.root = Root(place, header.id, header.version)
         self.parts, self.dtype = header.parts, np.dtype(header.dtype).newbyteorder("=")
         self.n_vertices, self.n_edges = header.n_vertices, header.n_edges
         self.dim_c0, self.dim_c1 = header.dim_c0, header.dim_c1
         self.n_bytes, self.largest_entry = header.n_bytes, float(header.largest_entry)
-
-    def array(
-        self,
-        name: str,
-        dtype: npt.DTypeLike | None = None,
-        shape: tuple[int | None, ...] = (None,),
-        what: str = "",
-    ) -> np.ndarray:
-        """Read one of its arrays, see `read_array`."""
-        return read_array(self.root, name, dtype, shape, what)
 
     def numbers(self, name: str, below: int, shape: tuple[int | None, ...] = (None,)) -> np.ndarray:
         """Read an array of integers of at least 0 and less than ``below``."""
@@ -238,28 +245,23 @@ class SheafStore(ReadOnly):
             array.astype(np.int64, copy=False) for array in self.topology()
         )
         data = []
-        starts = [offsets(edge_dims * vertex_dims[edges[:, end]]) for end in (0, 1)]
-        flat = [np.empty(int(where[-1]), self.dtype) for where in starts]
-        for p in range(len(self.parts)):
-            numbers = self.edges_of(p)
-            for out, where, end in zip(flat, starts, ENDS, strict=True):
-                lengths = where[numbers + 1] - where[numbers]
-                maps = self.sized_maps_at(p, end, int(lengths.sum()))
+        for k, end in enumerate(ENDS):
+            starts = offsets(edge_dims * vertex_dims[edges[:, k]])
+            flat = np.empty(int(starts[-1]), self.dtype)
+            for p in range(len(self.parts)):
+                numbers = self.edges_of(p)
+                size = int((starts[numbers + 1] - starts[numbers]).sum())
+                maps = self.sized_maps_at(p, end, size)
                 if self.edge_numbers is None:
-                    lo = int(where[numbers[0]]) if len(numbers) else 0
-                    out[lo : lo + len(maps)] = maps
+                    flat[starts[self.part_ptr[p]] :][:size] = maps
                 else:
-                    out[ranges(where[numbers], lengths)] = maps
-        data = [read_only(values) for values in flat]
-        names = self._vertex_labels()
+                    flat[range_of_blocks(starts, numbers)] = maps
+            data.append(read_only(flat))
+        names = None
+        if self.header.vertex_labels:
+            with reading(self.url, StoreError):
+                names = decode_labels(self.array("vertex_labels").astype(np.uint8), self.n_vertices)
         return trusted_sheaf(edges, vertex_dims, edge_dims, data[0], data[1], names)
-
-    def _vertex_labels(self) -> tuple | None:
-        """Return the graph's own node names, where they were stored."""
-        if not self.header.vertex_labels:
-            return None
-        with reading(self.url, StoreError):
-            return decode_labels(self.array("vertex_labels").astype(np.uint8), self.n_vertices)
 
     def __repr__(self) -> str:
         parts = counted(len(self.parts), "part")
@@ -269,7 +271,7 @@ class SheafStore(ReadOnly):
         )
 
 
-class PartitionStore:
+class PartitionStore(Store):
     """A stored partition; :func:`to_store` and :func:`open_store` return it.
 
     :func:`coarsen` takes it in place of a partition.
@@ -290,7 +292,7 @@ class PartitionStore:
     """
 
     def __init__(self, place: Place) -> None:
-        self.place, self.url, self.header = place, place.url, header_of(place)
+        super().__init__(place)
         self.n_vertices, self.n_clusters = self.header.n_vertices, self.header.n_clusters
 
     def load(self) -> Partition:
@@ -305,8 +307,7 @@ class PartitionStore:
         StoreError
             For a chunk that is missing or damaged.
         """
-        root = Root(self.place, self.header.id, self.header.version)
-        labels = read_array(root, "labels", None, (self.n_vertices,))
+        labels = self.array("labels", None, (self.n_vertices,))
         return stored_partition(self.url, labels, self.n_clusters)
 
     def __repr__(self) -> str:

