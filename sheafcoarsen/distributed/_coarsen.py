@@ -21,7 +21,6 @@ from sheafcoarsen.distributed.arrays import Root, get_arrays, put_arrays, write_
 from sheafcoarsen.distributed.executors import Engine
 from sheafcoarsen.distributed.header import FORMAT, found_attributes, header_of
 from sheafcoarsen.distributed.location import Place, fresh_name, place_of
-from sheafcoarsen.distributed.streaming_operators import cluster_values
 from sheafcoarsen.distributed.write_lock import exclusive
 from sheafcoarsen.modes import (
     LocalOperatorLike,
@@ -129,9 +128,7 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     stacklevel = 3
     warn_if_tied_in(int(C.report.get("tied", 0)), stacklevel)
     if asked.rule.needs_kernels:
-        real = np.zeros(0, src.dtype).real.dtype
-        following = cluster_values(C.sheaf, "next_eigenvalues", real)
-        warn_if_empty_in(src.dim_c0, C.ranks, following, stacklevel)
+        warn_if_empty_in(src.dim_c0, C.ranks, C.spectral("next_eigenvalues"), stacklevel)
     return C
 
 
