@@ -20,12 +20,7 @@ from sheafcoarsen._support import (
     whole_number,
 )
 from sheafcoarsen.coarsening import Coarsening, EnergyLedger, ledger_over
-from sheafcoarsen.distributed._open_store import (
-    SheafStore,
-    amount,
-    check_entries,
-    stored_partition,
-)
+from sheafcoarsen.distributed._open_store import SheafStore, amount, check_entries
 from sheafcoarsen.distributed.header import header_of
 from sheafcoarsen.distributed.location import Place, StoreError, place_of
 from sheafcoarsen.distributed.streaming_operators import energy_of, laplacian_operator, parts_of
@@ -52,9 +47,11 @@ class InUnits(SheafStore):
         super().__init__(store.place)
         self.unit = unit
 
-    def maps_at(self, p: int, end: Literal["tail", "head"]) -> np.ndarray:
+    def maps_at(
+        self, p: int, end: Literal["tail", "head"], entries: int | None = None
+    ) -> np.ndarray:
         """Return the maps of one end of the edges of part ``p``, divided."""
-        maps = super().maps_at(p, end)
+        maps = super().maps_at(p, end, entries)
         real = np.zeros(0, self.dtype).real.dtype  # numpy divides complex ones by a reciprocal
         return (maps.view(real) / real.type(self.unit)).view(self.dtype)
 
@@ -105,8 +102,7 @@ class StoredCoarsening:
     @cached_property
     def partition(self) -> Partition:
         """The partition of the fine vertices."""
-        K, n = self.sheaf.n_vertices, self.fine.n_vertices
-        return stored_partition(self.sheaf.url, self.sheaf.numbers("labels", K, (n,)), K)
+        return self.sheaf.read_partition(self.fine.n_vertices, self.sheaf.n_vertices)
 
     @cached_property
     def fine_dims(self) -> np.ndarray:

@@ -1,10 +1,9 @@
 """Stored sheaves and partitions: topology in memory, maps read one part at a time."""
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from sheafcoarsen._kernels.arrays import scan
 from sheafcoarsen._support import (
@@ -33,15 +32,29 @@ class Store(ReadOnly):
         self.place, self.url, self.header = place, place.url, header_of(place)
         self.root = Root(place, self.header.id, self.header.version)
 
-    def array(
-        self,
-        name: str,
-        dtype: npt.DTypeLike | None = None,
-        shape: tuple[int | None, ...] = (None,),
-        what: str = "",
-    ) -> np.ndarray:
-        """Read one of its arrays, see `read_array`."""
-        return read_array(self.root, name, dtype, shape, what)
+        self.array = partial(read_array, self.root)
+
+    def numbers(self, name: str, below: int, shape: tuple[int | None, ...] = (None,)) -> np.ndarray:
+        """Read an array of integers of at least 0 and less than ``below``."""
+        values = self.array(name, None, shape)
+        if values.size and not 0 <= values.min() <= values.max() < below:
+            bad = np.flatnonzero((values < 0) | (values >= below))[0]
+            raise StoreError(
+                f"{self.url}: the array {name} holds {values.reshape(-1)[bad]} at index {bad}, "
+                f"outside of 0 .. {below - 1}"
+            )
+        return values
+
+    def read_partition(self, n_vertices: int, n_clusters: int) -> Partition:
+        """Read the partition of the array of labels."""
+        labels = self.numbers("labels", n_clusters, (n_vertices,))
+        with reading(self.url, StoreError):
+            P = Partition(labels)
+        if P.n_clusters != n_clusters:
+            raise StoreError(
+                f"{self.url}: the array labels has {P.n_clusters} clusters, not {n_clusters}"
+            )
+        return P
 
 
 class SheafStore(Store):
@@ -88,17 +101,6 @@ class SheafStore(Store):
         self.dim_c0, self.dim_c1 = header.dim_c0, header.dim_c1
         self.n_bytes, self.largest_entry = header.n_bytes, float(header.largest_entry)
 
-    def numbers(self, name: str, below: int, shape: tuple[int | None, ...] = (None,)) -> np.ndarray:
-        """Read an array of integers of at least 0 and less than ``below``."""
-        values = self.array(name, None, shape)
-        if values.size and not 0 <= values.min() <= values.max() < below:
-            bad = np.flatnonzero((values < 0) | (values >= below))[0]
-            raise StoreError(
-                f"{self.url}: the array {name} holds {values.reshape(-1)[bad]} at index {bad}, "
-                f"outside of 0 .. {below - 1}"
-            )
-        return values
-
     @cached_property
     def part_ptr(self) -> np.ndarray:
         """Where the edges of each part begin among those stored, shape (P + 1,)."""
@@ -120,17 +122,7 @@ class SheafStore(Store):
         return read_only(found)
 
     def edges_of(self, p: int) -> np.ndarray:
-        """Return the numbers of the edges of part ``p``, ascending.
-
-        Parameters
-        ----------
-        p : int
-            The part.
-
-        Returns
-        -------
-        ndarray of int
-        """
+        """Return the numbers of the edges of part ``p``, ascending."""
         lo, hi = self.part_ptr[self._part(p) : self._part(p) + 2]
         return np.arange(lo, hi) if self.edge_numbers is None else self.edge_numbers[lo:hi]
 
@@ -195,37 +187,18 @@ class SheafStore(Store):
         """
         return self.maps_at(p, "tail"), self.maps_at(p, "head")
 
-    def maps_at(self, p: int, end: Literal["tail", "head"]) -> np.ndarray:
-        """Return the maps of one end of the edges of part ``p``.
-
-        Parameters
-        ----------
-        p : int
-            The part.
-        end : {"tail", "head"}
-
-        Returns
-        -------
-        ndarray
-
-        Raises
-        ------
-        StoreError
-            For a chunk that is missing or damaged; it names the chunk.
-        """
+    def maps_at(
+        self, p: int, end: Literal["tail", "head"], entries: int | None = None
+    ) -> np.ndarray:
+        """Return the maps of one end of the edges of part ``p``: so many entries, where known."""
         part = self._part(p)
         name = f"parts/{self.parts[part]}/{end}"
-        values = self.array(name, self.dtype, what=f"part {part}")
-        check_entries(f"{self.url}: part {part}: the {end} maps", values)
-        return values
-
-    def sized_maps_at(self, p: int, end: Literal["tail", "head"], entries: int) -> np.ndarray:
-        """Return the maps of one end of part ``p``, of which there must be ``entries`` entries."""
-        maps = self.maps_at(p, end)
-        if len(maps) != entries:
+        maps = self.array(name, self.dtype, what=f"part {part}")
+        check_entries(f"{self.url}: part {part}: the {end} maps", maps)
+        if entries not in (None, len(maps)):
             raise StoreError(
-                f"{self.url}: part {p} holds {len(maps)} entries of {end} maps, but {entries} by "
-                f"its dimensions"
+                f"{self.url}: part {part} holds {len(maps)} entries of {end} maps, but {entries} "
+                f"by its dimensions"
             )
         return maps
 
@@ -251,7 +224,7 @@ class SheafStore(Store):
             for p in range(len(self.parts)):
                 numbers = self.edges_of(p)
                 size = int((starts[numbers + 1] - starts[numbers]).sum())
-                maps = self.sized_maps_at(p, end, size)
+                maps = self.maps_at(p, end, size)
                 if self.edge_numbers is None:
                     flat[starts[self.part_ptr[p]] :][:size] = maps
                 else:
@@ -307,8 +280,7 @@ class PartitionStore(Store):
         StoreError
             For a chunk that is missing or damaged.
         """
-        labels = self.array("labels", None, (self.n_vertices,))
-        return stored_partition(self.url, labels, self.n_clusters)
+        return self.read_partition(self.n_vertices, self.n_clusters)
 
     def __repr__(self) -> str:
         return (
@@ -340,15 +312,6 @@ def check_store(store: Any, name: str) -> SheafStore:
             f"with open_store"
         )
     return store
-
-
-def stored_partition(url: str, labels: np.ndarray, n_clusters: int) -> Partition:
-    """Return the partition of stored labels."""
-    with reading(url, StoreError):
-        P = Partition(labels)
-    if P.n_clusters != n_clusters:
-        raise StoreError(f"{url}: the array labels has {P.n_clusters} clusters, not {n_clusters}")
-    return P
 
 
 def check_entries(name: str, values: np.ndarray) -> None:

@@ -14,7 +14,6 @@ from sheafcoarsen.distributed._write_store import (
     free_root,
     mark,
     new_group,
-    new_root,
     write_basis,
 )
 from sheafcoarsen.distributed.arrays import Root, write_array
@@ -116,9 +115,7 @@ def write_coarsening(
     """
     url = "fine"
     if fine is None:
-        fine = write_sheaf(
-            Writer(new_root(root.place / url), C.fine.vertex_dims, part_bytes), C.fine
-        )
+        fine = write_sheaf(Writer(Root(root.place / url), C.fine.vertex_dims, part_bytes), C.fine)
     else:
         url = fine.url
     M = C.modes

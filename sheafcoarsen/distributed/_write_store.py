@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import uuid
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -17,13 +16,13 @@ from sheafcoarsen._support import (
     offsets,
     range_of_blocks,
     real_number,
-    scalar_array,
 )
 from sheafcoarsen.distributed._open_store import SheafStore, map_bytes
 from sheafcoarsen.distributed.arrays import Root, write_array
 from sheafcoarsen.distributed.header import StoreHeader, is_unfinished
 from sheafcoarsen.distributed.location import Place, failures, optional, place_of
 from sheafcoarsen.modes import LocalModes
+from sheafcoarsen.sheaf import edge_arrays
 
 PART_BYTES = 32e6
 """Bytes of maps in a part, unless a caller says otherwise."""
@@ -91,11 +90,6 @@ def mark(root: Root, **attributes: Any) -> None:
     group.attrs.update(StoreHeader(id=root.id, **attributes).attributes)
 
 
-def new_root(place: Place) -> Root:
-    """Return the root of a store that is written anew."""
-    return Root(place, uuid.uuid4().hex)
-
-
 def free_root(url: object, options: dict[str, Any]) -> Root:
     """Return the root of a new store, where nothing is stored yet."""
     place = place_of(url, options)
@@ -106,7 +100,7 @@ def free_root(url: object, options: dict[str, Any]) -> Root:
         )
     if place.names() or (place.local_path is not None and os.path.isfile(place.local_path)):
         raise FileExistsError(f"{place.url} exists: remove it, or give another path")
-    return new_root(place)
+    return Root(place)
 
 
 def write_basis(
@@ -150,73 +144,50 @@ class Writer:
 
     def add(self, number: int, piece: Piece) -> None:
         """Check a piece and write it as one part or more."""
-        edges, edge_dims, data = self.checked(number, piece)
-        sizes = [edge_dims * self.vertex_dims[edges[:, end]] for end in (0, 1)]
-        starts = [offsets(size) for size in sizes]
-        for values, where, end in zip(data, starts, ("tail", "head"), strict=True):
-            if values.shape != (where[-1],):
-                raise ValueError(
-                    f"`pieces[{number}]`: its {end} maps must have shape ({where[-1]},), the sum "
-                    f"of d_e d_v, got {values.shape}"
-                )
-            bad, largest = scan(values)
-            if bad >= 0:
-                e = int(np.searchsorted(where, bad, side="right")) - 1
-                raise ValueError(
-                    f"`pieces[{number}]`: the {end} map of its edge {e} must be finite, "
-                    f"got {values[bad]}"
-                )
-            self.largest = max(self.largest, largest)
-        itemsize = data[0].dtype.itemsize
-        weight = np.cumsum((sizes[0] + sizes[1]) * itemsize)
-        total = int(weight[-1]) if len(weight) else 0
-        n = max(1, min(len(edges), -(-total // int(min(self.part_bytes, max(total, 1))))))
-        inner = np.searchsorted(weight, total * np.arange(1, n) / n)
-        cuts = np.unique([0, *inner.tolist(), len(edges)]).tolist()
-        for lo, hi in itertools.pairwise(cuts):
-            self.names.append(f"{len(self.names):06d}")
-            tail, head = (
-                values[where[lo] : where[hi]] for values, where in zip(data, starts, strict=True)
-            )
-            write_part(self.root, self.names[-1], tail, head)
-            self.counts.append(hi - lo)
-        self.edges.append(edges.astype(index_type(len(self.vertex_dims))))
-        self.edge_dims.append(edge_dims.astype(index_type(int(edge_dims.max(initial=0)))))
-
-    def checked(self, number: int, piece: Piece) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-        """Return the checked edges, edge dimensions and maps of both ends of a piece."""
-        name = f"pieces[{number}]"
+        name = f"`pieces[{number}]`"
         try:
-            edges, edge_dims, *maps = piece
+            edges, edge_dims, tail, head = piece
         except (TypeError, ValueError):
-            maps = []
-        if len(maps) != 2:
             raise TypeError(
-                f"`{name}` must be (edges, edge_dims, tail_data, head_data), "
+                f"{name} must be (edges, edge_dims, tail_data, head_data), "
                 f"got {type(piece).__name__}"
+            ) from None
+        try:
+            edges, edge_dims, tail, head = edge_arrays(
+                edges, tail, head, self.vertex_dims, edge_dims
             )
-        edges = integer_array(f"{name}.edges", edges, ndim=2)
-        if edges.shape[1] != 2:
-            raise ValueError(f"`{name}`: edges must have shape (m, 2), got {edges.shape}")
-        outside = np.flatnonzero(((edges < 0) | (edges >= len(self.vertex_dims))).any(axis=1))
-        if outside.size:
-            e = int(outside[0])
-            raise ValueError(
-                f"`{name}`: its edge {e} joins {edges[e, 0]} and {edges[e, 1]}, but vertices are "
-                f"0 .. {len(self.vertex_dims) - 1}"
-            )
-        edge_dims = dimensions(f"{name}.edge_dims", edge_dims, len(edges), "edge")
-        ends = ("tail_data", "head_data")
-        data = [scalar_array(f"{name}: {end}", m) for end, m in zip(ends, maps, strict=True)]
-        dtype = np.result_type(*data)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{name}: {error}") from None
+        dtype = np.result_type(tail, head)
         if self.dtype is None:
             self.dtype = dtype
         if dtype != self.dtype:
             raise TypeError(
-                f"`{name}` holds {dtype}, but earlier ones hold {self.dtype}: a store has one "
+                f"{name} holds {dtype}, but earlier ones hold {self.dtype}: a store has one "
                 f"scalar type"
             )
-        return edges, edge_dims, [np.ascontiguousarray(values, dtype=dtype) for values in data]
+        data = [np.ascontiguousarray(values, dtype=dtype) for values in (tail, head)]
+        starts = [offsets(edge_dims * self.vertex_dims[edges[:, end]]) for end in (0, 1)]
+        for values, where, end in zip(data, starts, ("tail", "head"), strict=True):
+            bad, largest = scan(values)
+            if bad >= 0:
+                e = int(np.searchsorted(where, bad, side="right")) - 1
+                raise ValueError(
+                    f"{name}: the {end} map of its edge {e} must be finite, got {values[bad]}"
+                )
+            self.largest = max(self.largest, largest)
+        weight = (starts[0] + starts[1]) * dtype.itemsize
+        total = int(weight[-1])
+        n = max(1, min(len(edges), -(-total // int(min(self.part_bytes, max(total, 1))))))
+        inner = np.searchsorted(weight[1:], total * np.arange(1, n) / n)
+        cuts = np.unique([0, *inner.tolist(), len(edges)]).tolist()
+        for lo, hi in itertools.pairwise(cuts):
+            self.names.append(f"{len(self.names):06d}")
+            maps = (values[at[lo] : at[hi]] for values, at in zip(data, starts, strict=True))
+            write_part(self.root, self.names[-1], *maps)
+            self.counts.append(hi - lo)
+        self.edges.append(edges.astype(index_type(len(self.vertex_dims))))
+        self.edge_dims.append(edge_dims.astype(index_type(int(edge_dims.max(initial=0)))))
 
     def finished(self, **attributes: Any) -> SheafStore:
         """Write the topology and the attributes."""

@@ -8,7 +8,8 @@ memory twice, and chunks that are missing, or larger than they should be, are no
 import io
 import json
 import math
-from dataclasses import dataclass
+import uuid
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ class Root:
     """A store to which arrays belong: where it is, and the id of its writing."""
 
     place: Place
-    id: str
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
     version: int = VERSION
 
 

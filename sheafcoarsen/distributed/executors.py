@@ -4,6 +4,7 @@ from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
 import tqdm
 
 from sheafcoarsen._support import physical_memory
@@ -25,10 +26,17 @@ class Engine:
         self.memory, self.at_once, self.where = physical_memory(), 1, "this machine has"
         if client is not None:
             check_client(client)
-            check_workers(client)
-            self.threads = 1
-            self.memory, self.where = least_memory(client), "a worker has, for each of its threads,"
-            self.at_once = max(sum(client.nthreads().values()), 1)
+            workers = client.scheduler_info(n_workers=-1)["workers"].values()
+            memory = [
+                worker["memory_limit"] / max(worker["nthreads"], 1)
+                for worker in workers
+                if worker["memory_limit"]
+            ]
+            self.memory, self.where = (
+                float(min(memory, default=np.inf)),
+                "a worker has, for each of its threads,",
+            )
+            self.threads, self.at_once = 1, max(sum(client.nthreads().values()), 1)
 
     def start(self, function: Callable, job: Any, i: int, *args: Any) -> Any:
         """Return task ``i`` of a kind, whose arguments may be earlier tasks."""
@@ -70,7 +78,7 @@ def connect(address: str) -> Any:
 
 
 def check_client(client: Any) -> None:
-    """Refuse anything but a connected, synchronous client."""
+    """Refuse anything but a connected client whose workers have this version of the library."""
     if not isinstance(client, optional("distributed").Client):
         raise TypeError(
             f"`client` must be a dask.distributed.Client or None, got {type(client).__name__}"
@@ -79,10 +87,6 @@ def check_client(client: Any) -> None:
         raise ValueError("`client` is asynchronous: give one that is not, Client(address)")
     if client.status != "running":
         raise ValueError(f"`client` is {client.status}: give one that is connected")
-
-
-def check_workers(client: Any) -> None:
-    """Refuse workers that lack the library, or have another version of it."""
     wanted = version("sheafcoarsen")
 
     def look() -> str:  # goes to the workers as it is, since they may lack this module
@@ -108,14 +112,3 @@ def check_workers(client: Any) -> None:
             if "cannot" in there:
                 what = f"lacks sheafcoarsen, or what it needs; it {there}"
             raise RuntimeError(f"the worker {address} (and {others} others) {what}: {remedy}")
-
-
-def least_memory(client: Any) -> float:
-    """Return the bytes that a task may take on the smallest worker, as a share of its threads."""
-    workers = client.scheduler_info(n_workers=-1)["workers"].values()
-    shares = [
-        worker["memory_limit"] / max(worker["nthreads"], 1)
-        for worker in workers
-        if worker["memory_limit"]
-    ]
-    return float(min(shares, default=float("inf")))

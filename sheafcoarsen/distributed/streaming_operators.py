@@ -29,7 +29,7 @@ def parts_of(store: SheafStore) -> Iterator[Part]:
         rows = edge_dims[numbers].astype(np.int64)
         sizes = rows @ vertex_dims[edges[numbers]]
         tail, head = (
-            store.sized_maps_at(p, end, int(size)) for end, size in zip(ENDS, sizes, strict=True)
+            store.maps_at(p, end, int(size)) for end, size in zip(ENDS, sizes, strict=True)
         )
         vertices, ends = np.unique(edges[numbers], return_inverse=True)
         dims = vertex_dims[vertices].astype(np.int64)

@@ -132,7 +132,7 @@ def split_task(job: Job, p: int) -> dict[str, Any]:
         where = offsets(sizes)
         total = offsets(sizes[edges])
         to = total[:-1] + np.repeat(begin - total[ptr[:-1]], np.diff(ptr))
-        maps = store.sized_maps_at(p, end, int(where[-1]))
+        maps = store.maps_at(p, end, int(where[-1]))
         copy_maps(maps, where[edges], sizes[edges], to, bucket)
         begin += np.diff(total[ptr])
         del maps

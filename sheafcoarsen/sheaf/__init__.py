@@ -54,7 +54,13 @@ from sheafcoarsen.sheaf.comparison import (
 )
 from sheafcoarsen.sheaf.from_sheaves import sheaf_like, unit_sheaf
 from sheafcoarsen.sheaf.graphs import GraphLike, graph_arrays
-from sheafcoarsen.sheaf.maps import MapsLike, check_unitary, flat_maps, stalk_dims
+from sheafcoarsen.sheaf.maps import (
+    MapsLike,
+    check_unitary,
+    edge_arrays,
+    flat_maps,
+    stalk_dims,
+)
 from sheafcoarsen.sheaf.values import edge_weights, random_orthonormal
 
 __all__ = [
@@ -70,6 +76,7 @@ __all__ = [
     "component_labels",
     "components",
     "disjoint_union",
+    "edge_arrays",
     "edge_weights",
     "flat_maps",
     "graph_arrays",

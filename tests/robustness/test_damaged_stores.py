@@ -251,7 +251,7 @@ def test_oversampled_modes_with_wrong_settings_are_refused(settings, message, ur
 
 @pytest.mark.parametrize(
     ("labels", "message"),
-    [([0, 2, 2, 1], "3 clusters, not 2"), ([0, 0, 2, 2], "labels"), ([0, -1, 1, 1], "labels")],
+    [([0, 0, 0, 0], "1 clusters, not 2"), ([0, 2, 2, 1], "labels"), ([0, -1, 1, 1], "labels")],
 )
 def test_a_partition_that_is_none_is_refused(labels, message, memory):
     P = dist.to_store(memory("P"), sc.Partition([0, 0, 1, 1]))

@@ -79,11 +79,23 @@ GOOD = ([[0, 1]], 1, [1.0], [1.0])
 BAD = [
     (3, TypeError, r"`pieces\[1\]` must be \(edges, edge_dims, tail_data, head_data\)"),
     (GOOD[:3], TypeError, r"`pieces\[1\]` must be"),
-    (([[0, 5]], 1, [1.0], [1.0]), ValueError, "its edge 0 joins 0 and 5, but vertices are 0 .. 2"),
+    (
+        ([[0, 5]], 1, [1.0], [1.0]),
+        ValueError,
+        r"1\]`: `edges\[0\]` = \(0, 5\) is out of range for 3",
+    ),
     (([0, 1], 1, [1.0], [1.0]), ValueError, "2-dimensional"),
     (([[0, 1, 2]], 1, [1.0], [1.0]), ValueError, r"shape \(m, 2\)"),
-    (([[0, 1]], 2, [1.0], [1.0, 1.0]), ValueError, r"its tail maps must have shape \(2,\)"),
-    (([[0, 1]], 1, [1.0], [1.0, 1.0]), ValueError, r"its head maps must have shape \(1,\)"),
+    (
+        ([[0, 1]], 2, [1.0], [1.0, 1.0]),
+        ValueError,
+        r"1\]`: `tail_data` must have shape \(2,\)",
+    ),
+    (
+        ([[0, 1]], 1, [1.0], [1.0, 1.0]),
+        ValueError,
+        r"1\]`: `head_data` must have shape \(1,\)",
+    ),
     (([[0, 1]], -1, [1.0], [1.0]), ValueError, "at least 0"),
     (([[0, 1]], 1, [1.0], [np.nan]), ValueError, "the head map of its edge 0 must be finite"),
     (([[0, 1]], 1, [1.0], [1j]), TypeError, "holds complex128, but earlier ones hold float64"),
