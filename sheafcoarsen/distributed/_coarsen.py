@@ -4,8 +4,9 @@ import sys
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, replace
+from importlib.metadata import version
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -180,13 +181,15 @@ def finished(place: Place, asked: Request) -> StoredCoarsening | None:
 
 def claim(place: Place, asked: Request, *, check_only: bool = False) -> str:
     """Return the id of the store that this call writes to a place; refuse what holds another."""
-    note, mine = place / "work/claim.json", {"run": asked.run, "layout": 3}
+    note = place / "work/claim.json"
+    mine = {"run": asked.run, "library": version("sheafcoarsen"), "layout": 3}
     held = note.read_note()
     if held is not None and mine.items() <= held.items():
         return str(held.get("id"))
     names = set(place.names()) - {"work"} | set((place / "work").names()) - {"lock"}
     if held is not None or names:
-        what = "holds an unfinished run of another call" if held else "exists and is another's"
+        what = "holds an unfinished run of another call or version of the library"
+        what = what if held else "exists and is another's"
         raise FileExistsError(f"{place.url} {what}: remove it, or give another path")
     found = uuid.uuid4().hex
     if not check_only:
@@ -194,14 +197,12 @@ def claim(place: Place, asked: Request, *, check_only: bool = False) -> str:
     return found
 
 
-@dataclass(frozen=True)
-class RunPlan:
-    """Part of a plan that the driver needs, also when a run is resumed."""
+class RunPlan(NamedTuple):
+    """What the driver needs of a plan."""
 
-    shards: int
+    dims: np.ndarray  # of C^0 on each cluster
     providers: list[list[int]]  # the shards whose rows of R each border needs
-    reducing: bool
-    tallest: int
+    whole: Whole
     estimate: Estimate
 
 
@@ -227,11 +228,11 @@ class Run:
             singular=asked.rule.needs_kernels,
             loops=asked.loops,
             compress=asked.compress,
-            whole=Whole(plan.reducing, False, plan.tallest),
+            whole=plan.whole,
             threads=engine.threads,
         )
         engine.check_seen(self.work / "plan.json")
-        parts, shards = range(len(asked.source.parts)), range(plan.shards)
+        parts, shards = range(len(asked.source.parts)), range(plan.estimate.n_shards)
         borders = [s for s in shards if plan.providers[s]]
         total = len(parts) + len(shards) * (1 + self.needs_spectra) + len(borders)
         with bar(total, "coarsen", self.progress) as shown:
@@ -243,65 +244,56 @@ class Run:
             if self.needs_spectra:
                 found = [engine.start(tasks.spectra_task, job, s, buckets) for s in shards]
                 spectra = engine.results(found, shown)
-            ranks = self.choose_ranks(spectra)
-            inner = [engine.start(tasks.shard_task, job, s, buckets, ranks) for s in shards]
+            ranks = self.choose_ranks(plan.dims, spectra)
+            started = [engine.start(tasks.shard_task, job, s, buckets, ranks) for s in shards]
             at_borders = []
             for s in borders:
-                given = (s, buckets, ranks, [inner[t] for t in plan.providers[s]])
+                given = (s, buckets, ranks, [started[t] for t in plan.providers[s]])
                 at_borders.append(engine.start(tasks.border_task, job, *given))
-            coarse = engine.results([*inner, *at_borders], shown)
-        everything = [*split, *spectra, *coarse]
+            coarse = engine.results([*started, *at_borders], shown)
+        everything, inner = [*split, *spectra, *coarse], coarse[: len(shards)]
         n_found = sum(result.get("found", False) for result in everything)
         report = {
             "plan_seconds": plan_seconds,
-            "shards": plan.shards,
+            "shards": len(shards),
             "tasks_done": len(everything) - n_found,
             "tasks_found": n_found,
             "task_seconds": {
-                "shard": sum(result["seconds"] for result in coarse[: plan.shards]),
-                "border": sum(result["seconds"] for result in coarse[plan.shards :]),
+                "shard": sum(result["seconds"] for result in inner),
+                "border": sum(result["seconds"] for result in coarse[len(shards) :]),
             },
-            "halo_bytes": sum(result["halo"] for result in coarse[: plan.shards]),
-            "tied": sum(result["tied"] for result in coarse[: plan.shards]),
+            "halo_bytes": sum(result["halo"] for result in inner),
+            "tied": sum(result["tied"] for result in inner),
             "estimate": asdict(plan.estimate),
         }
-        return self.sealed(ranks, coarse[: plan.shards], coarse, report)
+        return self.sealed(ranks, inner, coarse, report)
 
     def plan(self) -> RunPlan:
-        """Return the plan of an earlier run, or make one."""
-        note = self.work / "plan.json"
-        known = note.read_note()
-        if known is None:
-            plan = self.new_plan()
-            note.note(asdict(plan))
-            return plan
-        plan = RunPlan(**{**known, "estimate": Estimate(**known["estimate"])})
-        wanted = self.asked.n_shards
-        if wanted is not None and min(wanted, max(self.asked.P.n_clusters, 1)) != plan.shards:
-            raise FileExistsError(
-                f"{self.place.url} holds an unfinished run of this call with {plan.shards} "
-                f"shards: leave `n_shards` out to go on with it, or remove it"
-            )
-        check_memory(plan.estimate, self.engine.memory, self.engine.where)
-        self.tell(f"going on with {self.place.url}\n{plan.estimate}")
-        return plan
-
-    def new_plan(self) -> RunPlan:
-        """Decide where everything goes, and write it for the tasks."""
-        plan, found = planned(self.asked, self.engine.memory, self.engine.at_once)
-        check_memory(found, self.engine.memory, self.engine.where)
+        """Decide where everything goes, as an earlier run did, and write it for the tasks."""
+        asked, engine, note = self.asked, self.engine, self.work / "plan.json"
+        known, wanted = note.read_note(), self.asked.n_shards
+        if known is not None:
+            self.tell(f"going on with {self.place.url}")
+            shards = known["shards"]
+            if wanted is not None and min(wanted, max(asked.P.n_clusters, 1)) != shards:
+                raise FileExistsError(
+                    f"{self.place.url} holds an unfinished run of this call with {shards} "
+                    f"shards: leave `n_shards` out to go on with it, or remove it"
+                )
+            asked = replace(asked, n_shards=shards)
+        plan, found = planned(asked, engine.memory, engine.at_once)
+        check_memory(found, engine.memory, engine.where)
         if self.needs_spectra:
             check_dense(plan.dims, "a rule that looks at whole spectra")
         self.tell(str(found))
         providers = plan.write(self.work / "plan")
-        put_arrays(self.work / "plan/dims", {"dims": plan.dims})
+        note.note({"shards": plan.n_shards})
         tallest = kernels.tallest_crossing(plan.edges, plan.labels, plan.edge_dims)
-        whole = Whole.of(plan.dims, None, int(tallest))
-        return RunPlan(plan.n_shards, providers, whole.spectra, whole.tallest, found)
+        return RunPlan(plan.dims, providers, Whole.of(plan.dims, None, int(tallest)), found)
 
-    def choose_ranks(self, results: list[dict[str, Any]]) -> str:
+    def choose_ranks(self, dims: np.ndarray, results: list[dict[str, Any]]) -> str:
         """Write the ranks that the rule chooses from the spectra of all shards; return the name."""
-        rule, dims = self.asked.rule, get_arrays(self.work / "plan/dims")["dims"]
+        rule = self.asked.rule
         starts = offsets(dims if rule.needs_scores else np.zeros(len(dims), np.int64))
         scores = np.zeros(int(starts[-1]), np.zeros(0, self.asked.source.dtype).real.dtype)
         ties, found = np.zeros(len(scores)), np.zeros(len(dims), np.int64)

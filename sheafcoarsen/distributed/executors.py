@@ -32,10 +32,8 @@ class Engine:
                 for worker in workers
                 if worker["memory_limit"]
             ]
-            self.memory, self.where = (
-                float(min(memory, default=np.inf)),
-                "a worker has, for each of its threads,",
-            )
+            self.memory = float(min(memory, default=np.inf))
+            self.where = "a worker has, for each of its threads,"
             self.threads, self.at_once = 1, max(sum(client.nthreads().values()), 1)
 
     def start(self, function: Callable, job: Any, i: int, *args: Any) -> Any:

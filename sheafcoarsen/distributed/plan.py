@@ -157,6 +157,7 @@ class Plan:
             "dims": self.vertex_dims[vertices],
             "labels": labels.astype(np.int32),
             "clusters": clusters.astype(np.int32),
+            "sizes": self.dims[clusters],
         }
 
     def border_arrays(self, s: int, supplies: dict[int, list]) -> dict[str, np.ndarray]:

@@ -301,7 +301,7 @@ def border_task(
     here = get_arrays(job.work / ranks)["ranks"][clusters]
     data = [get_arrays(job.work / f"halo/{shard['name']}-{s}")["R"] for shard in shards]
     R = prolongation(sheaf, P, here, np.concatenate(data))
-    noise = rounding_of(get_arrays(job.work / "plan/dims")["dims"][clusters], sheaf.dtype)
+    noise = rounding_of(told["sizes"], sheaf.dtype)  # of whole clusters
     tallest = job.whole.tallest
     coarse = realize(R, None, compress=job.compress, noise=noise, tallest=tallest)
     return write_coarse(job, fresh_name(f"border-{s:06d}"), clusters, coarse)
