@@ -15,7 +15,7 @@ import numpy.typing as npt
 from sheafcoarsen._support import counted, flag, physical_memory, real_number
 from sheafcoarsen.coarsening import realized
 from sheafcoarsen.distributed._coarsen import coarsen, finished, made_once, place_beside
-from sheafcoarsen.distributed._estimate import checked, checked_operator
+from sheafcoarsen.distributed._estimate import checked, checked_operator, loaded
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening, open_coarsening
 from sheafcoarsen.distributed._open_store import (
     PartitionStore,
@@ -29,14 +29,11 @@ from sheafcoarsen.distributed.header import header_of
 from sheafcoarsen.distributed.location import Place, StoreError, place_of
 from sheafcoarsen.exceptions import SingularProblemWarning, TiedModesWarning
 from sheafcoarsen.hierarchy import (
-    GivenPartitions,
     Hierarchy,
     LevelPlan,
     RankPerLevel,
-    SelectedPartitions,
     further_levels,
-    refuse_beside_partitions,
-    tuple_of,
+    partitions_of,
 )
 from sheafcoarsen.modes import LocalOperatorLike, compute_modes
 from sheafcoarsen.partition import Method, Partition
@@ -212,15 +209,7 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
         "method": method,
         "seed": seed,
     }
-    source: GivenPartitions | SelectedPartitions
-    if partitions is None:
-        source = SelectedPartitions(**selection, progress=progress)
-    else:
-        refuse_beside_partitions(selection)
-        given = tuple_of(partitions)  # type: ignore[arg-type]
-        loaded = tuple(P.load() if isinstance(P, PartitionStore) else P for P in given)
-        source = GivenPartitions(src, loaded)  # type: ignore[arg-type]
-    plan = LevelPlan(source, rank)
+    plan = LevelPlan(partitions_of(src, partitions, selection, progress, loaded), rank)  # type: ignore[arg-type]
     options: dict[str, Any] = {"local_operator": operator, "loops": loops, "compress": compress}
     stored: list[StoredCoarsening] = []
     rest: Hierarchy | None = None

@@ -73,8 +73,7 @@ def checked(
 ) -> Request:
     """Return the checked arguments of `coarsen`."""
     src = check_store(src, "src")
-    if isinstance(P, PartitionStore):
-        P = P.load()
+    P = loaded(P)
     if not isinstance(P, Partition):
         P = Partition(P)
     if P.n_vertices != src.n_vertices:
@@ -87,6 +86,11 @@ def checked(
         n_shards = whole_number("n_shards", n_shards, at_least=1)
     loops, compress = flag("loops", loops), flag("compress", compress)
     return Request(src, P, as_rule(rank, P.n_clusters), operator, loops, compress, n_shards)
+
+
+def loaded(P: Any) -> Any:
+    """Return a partition in memory if it is a stored one."""
+    return P.load() if isinstance(P, PartitionStore) else P
 
 
 def checked_operator(local_operator: LocalOperatorLike) -> LocalOperator:

@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
 from sheafcoarsen._kernels.dense import power_of_two
+from sheafcoarsen._kernels.operators import sum_products
 from sheafcoarsen._support import (
     cochain,
     eps_of,
@@ -38,22 +39,6 @@ class Blocks(NamedTuple):
     rows: np.ndarray  # their indices in R
     columns: np.ndarray
     clusters: np.ndarray
-
-
-class InUnits(SheafStore):
-    """A stored sheaf whose maps are read divided by a power of two, so that squares are safe."""
-
-    def __init__(self, store: SheafStore, unit: float) -> None:
-        super().__init__(store.place)
-        self.unit = unit
-
-    def maps_at(
-        self, p: int, end: Literal["tail", "head"], entries: int | None = None
-    ) -> np.ndarray:
-        """Return the maps of one end of the edges of part ``p``, divided."""
-        maps = super().maps_at(p, end, entries)
-        real = np.zeros(0, self.dtype).real.dtype  # numpy divides complex ones by a reciprocal
-        return (maps.view(real) / real.type(self.unit)).view(self.dtype)
 
 
 class StoredCoarsening:
@@ -237,7 +222,7 @@ class StoredCoarsening:
             sizes = self.spectral("operator_norms")
             gaps = self.spectral("next_eigenvalues"), sizes, self.fine.dtype
         return ledger_over(
-            ((part.sheaf, part.vertices, part.rows) for part in parts_of(self.fine)),
+            parts_of(self.fine),
             self.partition.labels,
             self.fine_dims,
             x,
@@ -274,8 +259,8 @@ class StoredCoarsening:
                 f"machine has {amount(have)}: give at most {int(have / column)}"
             )
         unit = power_of_two(self.fine.largest_entry)
-        C = StoredCoarsening(InUnits(self.sheaf, unit), InUnits(self.fine, unit))
-        return _verified(C, np.random.default_rng(seed), probes)
+        sheaf, fine = (SheafStore(store.place, unit) for store in (self.sheaf, self.fine))
+        return _verified(StoredCoarsening(sheaf, fine), np.random.default_rng(seed), probes)
 
     def load(self) -> Coarsening:
         """Return the coarsening in memory, with both sheaves, as ``sc.coarsen`` returns it.
@@ -289,10 +274,6 @@ class StoredCoarsening:
         StoreError
             For a chunk that is missing or damaged.
         """
-        with reading(self.sheaf.url, StoreError):
-            return self._loaded()
-
-    def _loaded(self) -> Coarsening:
         header, sheaf = self.sheaf.header, self.sheaf
         fine, coarse = self.fine.load(), sheaf.load()
         clusters = clusters_of(fine, self.partition)
@@ -324,7 +305,8 @@ class StoredCoarsening:
                 "tied": self.spectral("tied", np.int8).astype(np.bool_),
             }
             arrays |= {f"modes.{name}": np.asarray(values) for name, values in modes.items()}
-        return read_level(arrays, fine, coarse)
+        with reading(self.sheaf.url, StoreError):
+            return read_level(arrays, fine, coarse)
 
     def __repr__(self) -> str:
         operator = self.sheaf.header.local_operator
@@ -392,14 +374,12 @@ def _isometry(C: StoredCoarsening, dims: np.ndarray, eps: float) -> tuple[Judged
 def _bound(store: SheafStore) -> float:
     """Return a bound for norm(L): twice the largest sum of squared map entries at a vertex."""
     total = np.zeros(store.n_vertices)
-    for part in parts_of(store):
-        F = part.sheaf
-        for end, data, starts in (
-            (0, F.tail_data, F.tail_offsets),
-            (1, F.head_data, F.head_offsets),
-        ):
-            squares = np.concatenate([[0.0], np.cumsum(np.abs(data).astype(np.float64) ** 2)])
-            np.add.at(total, part.vertices[F.edges[:, end]], np.diff(squares[starts]))
+    for F, vertices, _ in parts_of(store):
+        ends = (F.tail_data, F.tail_offsets), (F.head_data, F.head_offsets)
+        for end, (data, starts) in enumerate(ends):
+            squares, column = np.empty((F.n_edges, 1)), data.reshape(-1, 1)
+            sum_products(starts, column, column, squares)
+            total += np.bincount(vertices[F.edges[:, end]], squares[:, 0], len(total))
     return 2 * float(total.max(initial=0.0))
 
 

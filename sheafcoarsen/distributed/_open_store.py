@@ -91,9 +91,9 @@ class SheafStore(Store):
     (60, (114,), True)
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, unit: float = 1.0) -> None:
         super().__init__(place)
-        header = self.header
+        header, self.unit = self.header, unit
         if header.kind not in ("sheaf", "coarsening"):
             raise StoreError(f"{place.url}: holds a {header.kind}, not a sheaf")
         self.parts, self.dtype = header.parts, np.dtype(header.dtype).newbyteorder("=")
@@ -200,7 +200,11 @@ class SheafStore(Store):
                 f"{self.url}: part {part} holds {len(maps)} entries of {end} maps, but {entries} "
                 f"by its dimensions"
             )
-        return maps
+        if self.unit == 1:
+            return maps
+        # a power of two, so that squares are safe; numpy divides complex ones by a reciprocal
+        real = np.zeros(0, self.dtype).real.dtype
+        return (maps.view(real) / real.type(self.unit)).view(self.dtype)
 
     def load(self) -> CellularSheaf:
         """Return the whole sheaf in memory.

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._kernels.arrays import scan
 from sheafcoarsen._support import (
     check_range,
     dimensions,
@@ -22,7 +21,7 @@ from sheafcoarsen.distributed.arrays import Root, write_array
 from sheafcoarsen.distributed.header import StoreHeader, is_unfinished
 from sheafcoarsen.distributed.location import Place, failures, optional, place_of
 from sheafcoarsen.modes import LocalModes
-from sheafcoarsen.sheaf import edge_arrays
+from sheafcoarsen.sheaf import CellularSheaf, checked_edges
 
 PART_BYTES = 32e6
 """Bytes of maps in a part, unless a caller says otherwise."""
@@ -127,84 +126,72 @@ def write_basis(
         write_array(root, f"basis/{name}/{array}", values, packed=values.dtype.kind == "i")
 
 
-class Writer:
-    """Writes parts one after the other and remembers their topology."""
-
-    def __init__(self, root: Root, vertex_dims: np.ndarray, part_bytes: float) -> None:
-        part_bytes = real_number("part_bytes", part_bytes)
-        if not part_bytes >= 1:
-            raise ValueError(f"`part_bytes` must be at least 1, got {part_bytes:g}")
-        self.root, self.vertex_dims, self.part_bytes = root, vertex_dims, part_bytes
-        self.edges: list[np.ndarray] = []
-        self.edge_dims: list[np.ndarray] = []
-        self.names: list[str] = []
-        self.counts: list[int] = []
-        self.dtype: np.dtype | None = None
-        self.largest = 0.0
-
-    def add(self, number: int, piece: Piece) -> None:
-        """Check a piece and write it as one part or more."""
-        name = f"`pieces[{number}]`"
-        try:
-            edges, edge_dims, tail, head = piece
-        except (TypeError, ValueError):
+def write_pieces(
+    root: Root,
+    vertex_dims: np.ndarray,
+    pieces: Iterable[Piece],
+    part_bytes: float,
+    labels: np.ndarray | None = None,
+    **attributes: Any,
+) -> SheafStore:
+    """Check pieces and write each as one part or more; then the topology and the attributes."""
+    part_bytes = real_number("part_bytes", part_bytes)
+    if not part_bytes >= 1:
+        raise ValueError(f"`part_bytes` must be at least 1, got {part_bytes:g}")
+    edges, edge_dims = [np.zeros((0, 2), np.int32)], [np.zeros(0, np.int32)]
+    names: list[str] = []
+    counts: list[int] = []
+    dtype, largest = None, 0.0
+    if labels is not None:
+        write_array(root, "vertex_labels", labels.astype(np.int16))
+    for number, piece in enumerate(pieces):
+        F = checked_piece(f"`pieces[{number}]`", piece, vertex_dims)
+        if dtype is not None and dtype != F.dtype:
             raise TypeError(
-                f"{name} must be (edges, edge_dims, tail_data, head_data), "
-                f"got {type(piece).__name__}"
-            ) from None
-        try:
-            edges, edge_dims, tail, head = edge_arrays(
-                edges, tail, head, self.vertex_dims, edge_dims
+                f"`pieces[{number}]` holds {F.dtype}, but earlier ones hold {dtype}: a store has "
+                f"one scalar type"
             )
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{name}: {error}") from None
-        dtype = np.result_type(tail, head)
-        if self.dtype is None:
-            self.dtype = dtype
-        if dtype != self.dtype:
-            raise TypeError(
-                f"{name} holds {dtype}, but earlier ones hold {self.dtype}: a store has one "
-                f"scalar type"
-            )
-        data = [np.ascontiguousarray(values, dtype=dtype) for values in (tail, head)]
-        starts = [offsets(edge_dims * self.vertex_dims[edges[:, end]]) for end in (0, 1)]
-        for values, where, end in zip(data, starts, ("tail", "head"), strict=True):
-            bad, largest = scan(values)
-            if bad >= 0:
-                e = int(np.searchsorted(where, bad, side="right")) - 1
-                raise ValueError(
-                    f"{name}: the {end} map of its edge {e} must be finite, got {values[bad]}"
-                )
-            self.largest = max(self.largest, largest)
-        weight = (starts[0] + starts[1]) * dtype.itemsize
+        dtype, largest = F.dtype, max(largest, F.largest_entry)
+        weight = (F.tail_offsets + F.head_offsets) * dtype.itemsize
         total = int(weight[-1])
-        n = max(1, min(len(edges), -(-total // int(min(self.part_bytes, max(total, 1))))))
+        n = max(1, min(F.n_edges, -(-total // int(min(part_bytes, max(total, 1))))))
         inner = np.searchsorted(weight[1:], total * np.arange(1, n) / n)
-        cuts = np.unique([0, *inner.tolist(), len(edges)]).tolist()
+        cuts = np.unique([0, *inner.tolist(), F.n_edges]).tolist()
         for lo, hi in itertools.pairwise(cuts):
-            self.names.append(f"{len(self.names):06d}")
-            maps = (values[at[lo] : at[hi]] for values, at in zip(data, starts, strict=True))
-            write_part(self.root, self.names[-1], *maps)
-            self.counts.append(hi - lo)
-        self.edges.append(edges.astype(index_type(len(self.vertex_dims))))
-        self.edge_dims.append(edge_dims.astype(index_type(int(edge_dims.max(initial=0)))))
+            names.append(f"{len(names):06d}")
+            counts.append(hi - lo)
+            tail = F.tail_data[F.tail_offsets[lo] : F.tail_offsets[hi]]
+            head = F.head_data[F.head_offsets[lo] : F.head_offsets[hi]]
+            write_part(root, names[-1], tail, head)
+        edges.append(F.edges.astype(index_type(len(vertex_dims))))
+        edge_dims.append(F.edge_dims.astype(index_type(int(F.edge_dims.max(initial=0)))))
+    dtype = np.dtype(np.float64) if dtype is None else dtype
+    check_range("the maps of all pieces", largest, dtype)
+    return seal(
+        root,
+        (np.concatenate(edges), vertex_dims, np.concatenate(edge_dims)),
+        offsets(counts),
+        None,
+        dtype=dtype,
+        **{"kind": "sheaf", **attributes},
+        parts=names,
+        largest_entry=largest,
+        vertex_labels=labels is not None,
+    )
 
-    def finished(self, **attributes: Any) -> SheafStore:
-        """Write the topology and the attributes."""
-        dtype = np.dtype(np.float64) if self.dtype is None else self.dtype
-        check_range("the maps of all pieces", self.largest, dtype)
-        edges = np.concatenate([*self.edges, np.zeros((0, 2), np.int32)])
-        edge_dims = np.concatenate([*self.edge_dims, np.zeros(0, np.int32)])
-        return seal(
-            self.root,
-            (edges, self.vertex_dims, edge_dims),
-            offsets(self.counts),
-            None,
-            dtype=dtype,
-            **{"kind": "sheaf", **attributes},
-            parts=self.names,
-            largest_entry=self.largest,
-        )
+
+def checked_piece(name: str, piece: Piece, vertex_dims: np.ndarray) -> CellularSheaf:
+    """Return the edges of a piece as a sheaf on all vertices; errors name the piece."""
+    try:
+        edges, edge_dims, tail, head = piece
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name} must be (edges, edge_dims, tail_data, head_data), got {type(piece).__name__}"
+        ) from None
+    try:
+        return checked_edges(edges, tail, head, vertex_dims, edge_dims)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from None
 
 
 def write_store(
@@ -261,7 +248,4 @@ def write_store(
             f"`pieces` must be an iterable of (edges, edge_dims, tail_data, head_data), "
             f"got {type(pieces).__name__}"
         )
-    writer = Writer(free_root(url, storage_options), dims, part_bytes)
-    for number, piece in enumerate(pieces):
-        writer.add(number, piece)
-    return writer.finished()
+    return write_pieces(free_root(url, storage_options), dims, pieces, part_bytes)

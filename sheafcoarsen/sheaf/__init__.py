@@ -45,7 +45,7 @@ from sheafcoarsen.sheaf._components import (
     spanning_forest,
 )
 from sheafcoarsen.sheaf._disjoint_union import disjoint_union, split
-from sheafcoarsen.sheaf.checks import check_sheaf, checked_sheaf
+from sheafcoarsen.sheaf.checks import check_sheaf, checked_edges, checked_sheaf
 from sheafcoarsen.sheaf.comparison import (
     Topology,
     check_same_topology,
@@ -57,7 +57,6 @@ from sheafcoarsen.sheaf.graphs import GraphLike, graph_arrays
 from sheafcoarsen.sheaf.maps import (
     MapsLike,
     check_unitary,
-    edge_arrays,
     flat_maps,
     stalk_dims,
 )
@@ -71,12 +70,12 @@ __all__ = [
     "check_same_topology",
     "check_sheaf",
     "check_unitary",
+    "checked_edges",
     "checked_sheaf",
     "component_count",
     "component_labels",
     "components",
     "disjoint_union",
-    "edge_arrays",
     "edge_weights",
     "flat_maps",
     "graph_arrays",
