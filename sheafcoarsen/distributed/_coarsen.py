@@ -182,7 +182,7 @@ def finished(place: Place, asked: Request) -> StoredCoarsening | None:
 def claim(place: Place, asked: Request, *, check_only: bool = False) -> str:
     """Return the id of the store that this call writes to a place; refuse what holds another."""
     note = place / "work/claim.json"
-    mine = {"run": asked.run, "library": version("sheafcoarsen"), "layout": 3}
+    mine = {"run": asked.run, "library": version("sheafcoarsen")}
     held = note.read_note()
     if held is not None and mine.items() <= held.items():
         return str(held.get("id"))

@@ -111,10 +111,7 @@ def write_basis(
     modes: LocalModes | None,
     own: np.ndarray,
 ) -> None:
-    """Write rows of R, vertex after vertex, and the spectral data of their clusters.
-
-    Those are the clusters ``own`` of the modes and ``clusters`` of the whole.
-    """
+    """Write rows of R, and spectra of ``clusters``, which are the clusters ``own`` of the modes."""
     new_group(root.place / f"basis/{name}")
     arrays = {"vertices": vertices, "clusters": clusters, "data": data}
     if modes is not None:

@@ -14,11 +14,7 @@ Result = dict[str, Any]
 
 
 class Engine:
-    """Executor of the tasks of a run, with the memory and threads of a task.
-
-    Without a client each task has the memory and all threads of this machine. On workers it has one
-    thread, as Dask counts them, and its share of the smallest worker's memory.
-    """
+    """Executor of tasks, each with all memory and threads here, or the share of a worker's thread."""
 
     def __init__(self, client: Any, run: str) -> None:
         self.client, self.run = client, run

@@ -102,10 +102,7 @@ class Place:
         return protocol if protocol == "memory" else f"{protocol}://{path.partition('/')[0]}"
 
     def remove(self) -> None:
-        """Remove the file, or the folder with all that it holds; one that is gone already is fine.
-
-        Not even a worker that is late may keep a run from ending well.
-        """
+        """Remove a file or a folder; a worker that is late may keep it, and no run from ending."""
         fs, path = self.file_system()
         try:
             if fs.exists(path):
@@ -175,15 +172,7 @@ class Place:
 
 
 def place_of(url: object, options: dict[str, Any] | None = None, name: str = "url") -> Place:
-    """Return the location that a caller names; paths become absolute, as workers need them.
-
-    Raises
-    ------
-    TypeError
-        For anything but a path or an address, and options that a disk does not take.
-    ValueError
-        An empty path, and a protocol that fsspec does not know.
-    """
+    """Return the location that a caller names; paths become absolute, as workers need them."""
     if isinstance(url, bytes) or not isinstance(url, str | os.PathLike):
         raise TypeError(f"`{name}` must be a path or an address, got {type(url).__name__}")
     text = os.fsdecode(url)

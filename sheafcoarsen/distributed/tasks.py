@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -69,14 +69,6 @@ class Job:
         if store.header.id != self.source.id:
             raise StoreError(f"{store.url} has been written again since it was opened")
         return store
-
-
-class Local(NamedTuple):
-    """A shard or a border as a sheaf of its own."""
-
-    sheaf: CellularSheaf
-    partition: Partition
-    clusters: np.ndarray  # their numbers in the whole
 
 
 Task = Callable[..., dict[str, Any]]
@@ -169,8 +161,10 @@ def gathered(
     return [read_only(values) for values in data]
 
 
-def local_sheaf(job: Job, told: dict[str, np.ndarray], buckets: str) -> Local:
-    """Return a shard or a border as a sheaf of its own, edges and clusters in the old order."""
+def local_sheaf(
+    job: Job, told: dict[str, np.ndarray], buckets: str
+) -> tuple[CellularSheaf, Partition, np.ndarray]:
+    """Return a shard or a border as a sheaf, its partition, and the numbers of its clusters."""
     dims, edge_dims = told["dims"].astype(np.int64), told["edge_dims"].astype(np.int64)
     edges, sequence = told["ends"].astype(np.int64), told["sequence"]
     data = gathered(job, job.opened().dtype, told, buckets)
@@ -181,7 +175,7 @@ def local_sheaf(job: Job, told: dict[str, np.ndarray], buckets: str) -> Local:
         held, data[end] = data[end], np.empty_like(data[end])
         copy_maps(held, offsets(read)[sequence], sizes, offsets(sizes)[:-1], data[end])
     sheaf = trusted_sheaf(edges, dims, edge_dims, data[0], data[1])
-    return Local(sheaf, Partition(told["labels"]), told["clusters"].astype(np.int64))
+    return sheaf, Partition(told["labels"]), told["clusters"].astype(np.int64)
 
 
 def own_part(sheaf: CellularSheaf, n_own: int) -> CellularSheaf:

@@ -17,16 +17,7 @@ LEASE, RENEWAL = 90.0, 20.0
 
 @contextlib.contextmanager
 def exclusive(place: Place) -> Iterator[None]:
-    """Hold a place alone.
-
-    On this machine's disks the system holds a lock on a file, and lets go when the process dies,
-    however it dies. Elsewhere a lease is renewed while the run lasts.
-
-    Raises
-    ------
-    BlockingIOError
-        Where another run holds it.
-    """
+    """Hold a place alone: a lock of the system on disks, elsewhere a lease that is renewed."""
     path = place.local_path
     if path is None:
         with _lease(place):
@@ -101,10 +92,7 @@ def _lease(place: Place) -> Iterator[None]:
 
 
 def age_of(place: Place) -> float:
-    """Return the seconds since a file was written, all by the clock of its file system.
-
-    Clocks of machines may differ by more than a lease. -inf if the file system keeps no times.
-    """
+    """Return the seconds since a file was written by its file system's clock; -inf without one."""
     now = Place(f"{place.url}-{uuid.uuid4().hex[:8]}", place.options)
     now.put(b"")
     try:

@@ -392,9 +392,10 @@ def test_an_unfinished_run_of_version_1_is_refused(version_1, memory):
     src = dist.open_store(f"{version_1}/sheaf")
     P = np.arange(src.n_vertices) // 3
     run = checked(src, P, 2).run
-    (place_of(memory("out")) / "work/claim.json").note({"run": run})
-    with pytest.raises(FileExistsError, match="unfinished run of another call"):
-        dist.coarsen(src, memory("out"), P, 2)
+    for note in ({"run": run}, {"run": run, "library": "0.1.0", "id": "it"}):
+        (place_of(memory("out")) / "work/claim.json").note(note)
+        with pytest.raises(FileExistsError, match="unfinished run of another call or version"):
+            dist.coarsen(src, memory("out"), P, 2)
 
 
 def test_damage_that_version_1_can_tell_is_told(version_1):
