@@ -14,7 +14,7 @@ Result = dict[str, Any]
 
 
 class Engine:
-    """Executor of tasks: each has all memory and threads here, or one thread's share of a worker."""
+    """Executor of tasks: each has all memory and threads here, or the share of one thread there."""
 
     def __init__(self, client: Any, run: str) -> None:
         self.client, self.run = client, run
