@@ -5,7 +5,6 @@ a run from store to store takes 1.5 times the processor time in shards of 3 MB, 
 memory twice, and chunks that are missing, or larger than they should be, are not refused.
 """
 
-import io
 import json
 import math
 import uuid
@@ -168,14 +167,18 @@ def _chunk(name: str, k: int, ndim: int) -> str:
 
 def put_arrays(place: Place, arrays: dict[str, np.ndarray]) -> None:
     """Write arrays as one blob, with a checksum of the file's name and of them."""
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)  # type: ignore[arg-type]
-    body = buffer.getbuffer()
+    head = json.dumps([(name, a.dtype.str, a.shape, a.nbytes) for name, a in arrays.items()])
+    pieces = [np.ascontiguousarray(values).tobytes() for values in arrays.values()]
+    body = b"".join([len(head).to_bytes(8, "little"), head.encode(), *pieces])
     place.put(body, checksum(body, place.name))
 
 
 def get_arrays(place: Place) -> dict[str, np.ndarray]:
-    """Read arrays that `put_arrays` wrote."""
+    """Read arrays that `put_arrays` wrote; as npz, blobs of a shard would take 30 times as long."""
     body = without_checksum(place.get(), place.url, place.name)
-    with np.load(io.BytesIO(body)) as arrays:
-        return dict(arrays)
+    begin, arrays = 8 + int.from_bytes(body[:8], "little"), {}
+    for name, dtype, shape, size in json.loads(bytes(body[8:begin])):
+        values = np.frombuffer(body[begin : begin + size], dtype)
+        arrays[name] = values.reshape(shape).copy()  # aligned, as kernels are compiled for
+        begin += size
+    return arrays
