@@ -29,7 +29,6 @@ from sheafcoarsen.elimination import Elimination, eliminate
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.html_report import (
     SMOOTHING_STEPS,
-    Origin,
     smooth_cochain,
     stage,
     write_report,
@@ -345,9 +344,9 @@ def _written(
             save(args.out, result)
     passed = True
     if args.report is not None:
-        origin = Origin(os.path.basename(args.input), args.typed, dict(times))
+        name, before = os.path.basename(args.input), dict(times)
         with stage(times, "report"):
-            passed = write_report(result, args.report, origin).passed
+            passed = write_report(result, args.report, name, args.typed, before).passed
     show()
     _show_times(times)
     if args.out is not None:

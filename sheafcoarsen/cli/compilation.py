@@ -12,14 +12,15 @@ import os
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import networkx as nx
 import numpy as np
 
 from sheafcoarsen._support import bar
 from sheafcoarsen.coarsening import coarsen, energy_ledger
-from sheafcoarsen.modes import local_modes
+from sheafcoarsen.modes import local_modes, local_operator_of
 from sheafcoarsen.operators import laplacian, normalize
 from sheafcoarsen.partition import Partition, select
 from sheafcoarsen.ranks import gap, kernel
@@ -55,26 +56,15 @@ def _select(scalar: str) -> None:
     select(_example(scalar)[0], 4, weights="sheaf")
 
 
-def _modes(scalar: str) -> None:
-    local_modes(*_example(scalar), 2)
-
-
-def _modes_of_large_problems(scalar: str) -> None:
-    local_modes(*_example(scalar, 3, (8, 12), 3), 2)
+def _modes(scalar: str, local_operator: str = "internal", *, large: bool = False) -> None:
+    example = _example(scalar, 3, (8, 12), 3) if large else _example(scalar)
+    local_modes(*example, 2, local_operator=local_operator_of(local_operator))
 
 
 def _modes_by_rules(scalar: str) -> None:
     sheaf, partition = _example(scalar)
     for rule in (kernel(), gap(3)):
         local_modes(sheaf, partition, rule)
-
-
-def _oversampled_modes(scalar: str) -> None:
-    local_modes(*_example(scalar), 2, local_operator="oversampled")
-
-
-def _oversampled_modes_of_large_problems(scalar: str) -> None:
-    local_modes(*_example(scalar, 3, (8, 12), 3), 2, local_operator="oversampled")
 
 
 def _coarse_sheaf(scalar: str) -> None:
@@ -108,21 +98,26 @@ def _sections(scalar: str) -> None:
     harmonic_extension(sheaf, [0], [np.ones(1)])
 
 
-USUAL: tuple[Callable[[str], None], ...] = (
+Job: TypeAlias = Callable[[str], None]
+
+USUAL: tuple[Job, ...] = (
     # the longest first, so that no process is left with one of them at the end
-    _oversampled_modes,
+    partial(_modes, local_operator="oversampled"),
     _sections,
-    _modes_of_large_problems,
+    partial(_modes, large=True),
     _coarse_sheaf,
     _modes,
     _statements,
     _select,
     _operators,
 )
-RARE = (_oversampled_modes_of_large_problems, _modes_by_rules)
+RARE: tuple[Job, ...] = (
+    partial(_modes, local_operator="oversampled", large=True),
+    _modes_by_rules,
+)
 
 
-def compile_one(job: Callable[[str], None], scalar: str) -> None:
+def compile_one(job: Job, scalar: str) -> None:
     """Run one job, without a word."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about the examples

@@ -30,10 +30,10 @@ The files, in the order in which data flows:
     requests, checked, and what it will take.
 ``tasks``, ``executors``, ``write_lock``, ``_coarsen``
     The kinds of task, each done once; where they run; one run at a time; the run as a whole.
-``streaming_operators``, ``streaming_checks``
-    Operators applied part by part; the ledger and the checks of a stored coarsening.
-``_open_coarsening``, ``_to_store``, ``_coarsen_levels``
-    The result; writing what is in memory; level after level, in memory once it fits.
+``streaming_operators``, ``_open_coarsening``
+    Operators applied part by part; the result, with its ledger and its checks.
+``_to_store``, ``_coarsen_levels``
+    Writing what is in memory; level after level, in memory once it fits.
 """
 
 from sheafcoarsen.distributed._coarsen import coarsen

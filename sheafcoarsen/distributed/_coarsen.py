@@ -1,42 +1,27 @@
 """Coarsens a store into a store: plan, split, shards, borders, seal."""
 
-import os
 import sys
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, replace
+from importlib.metadata import version
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import tqdm
 
 from sheafcoarsen._kernels import distributed as kernels
 from sheafcoarsen._support import bar, flag, offsets, range_of_blocks
 from sheafcoarsen.distributed import tasks
-from sheafcoarsen.distributed._estimate import (
-    Estimate,
-    Request,
-    check_memory,
-    checked,
-    planned,
-)
+from sheafcoarsen.distributed._estimate import Estimate, Request, check_memory, checked, planned
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening
 from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, amount
 from sheafcoarsen.distributed._write_store import new_group, seal
-from sheafcoarsen.distributed.arrays import (
-    VERSION,
-    Root,
-    get_arrays,
-    put_arrays,
-    read_array,
-    write_array,
-)
+from sheafcoarsen.distributed.arrays import Root, get_arrays, put_arrays, write_array
 from sheafcoarsen.distributed.executors import Engine
 from sheafcoarsen.distributed.header import FORMAT, found_attributes, header_of
 from sheafcoarsen.distributed.location import Place, fresh_name, place_of
-from sheafcoarsen.distributed.streaming_operators import cluster_values
 from sheafcoarsen.distributed.write_lock import exclusive
 from sheafcoarsen.modes import (
     LocalOperatorLike,
@@ -144,32 +129,23 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     stacklevel = 3
     warn_if_tied_in(int(C.report.get("tied", 0)), stacklevel)
     if asked.rule.needs_kernels:
-        real = np.zeros(0, src.dtype).real.dtype
-        following = cluster_values(C.sheaf, "next_eigenvalues", real)
-        warn_if_empty_in(src.dim_c0, C.ranks, following, stacklevel)
+        warn_if_empty_in(src.dim_c0, C.ranks, C.spectral("next_eigenvalues"), stacklevel)
     return C
 
 
 def place_beside(src: SheafStore, out: object, options: dict[str, Any] | None) -> Place:
     """Return the location of a result, by default with the storage options of ``src``."""
     place = place_of(out, {}, "out")
-    if options is None:
-        same = (place.local_path is None) == (src.place.local_path is None)
-        options = src.place.options if same else {}
     if place.url == src.url:
         raise FileExistsError(f"`out` = {place.url} is the source: give another path")
-    if folder_of(place).startswith(folder_of(src.place)):
+    if place.folder.startswith(src.place.folder):
         raise ValueError(
             f"`out` = {place.url} is inside the source {src.url} and would be removed with it: "
             f"give another path"
         )
+    if options is None and (place.local_path is None) == (src.place.local_path is None):
+        options = src.place.options
     return place_of(out, options, "out")
-
-
-def folder_of(place: Place) -> str:
-    """Return the resolved address of a folder, which is a prefix of all addresses in it."""
-    path = place.local_path
-    return (place.url if path is None else os.path.realpath(path)).rstrip("/") + "/"
 
 
 def made_once(
@@ -204,34 +180,29 @@ def finished(place: Place, asked: Request) -> StoredCoarsening | None:
 
 
 def claim(place: Place, asked: Request, *, check_only: bool = False) -> str:
-    """Mark a place as this call's, or refuse one that holds anything else.
-
-    Returns the id of the store that is written there.
-    """
+    """Return the id of the store that this call writes to a place; refuse what holds another."""
     note = place / "work/claim.json"
+    mine = {"run": asked.run, "library": version("sheafcoarsen")}
     held = note.read_note()
-    if held is not None and (held.get("run"), held.get("version")) == (asked.run, VERSION):
+    if held is not None and mine.items() <= held.items():
         return str(held.get("id"))
-    names = set(place.names())
-    work = [name for name in (place / "work").names() if not name.startswith("lock")]
-    if held is not None or names - {"work"} or work:
-        what = "holds an unfinished run of another call" if held else "exists and is another's"
+    names = set(place.names()) - {"work"} | set((place / "work").names()) - {"lock"}
+    if held is not None or names:
+        what = "holds an unfinished run of another call or version of the library"
+        what = what if held else "exists and is another's"
         raise FileExistsError(f"{place.url} {what}: remove it, or give another path")
     found = uuid.uuid4().hex
     if not check_only:
-        note.note({"run": asked.run, "version": VERSION, "id": found})
+        note.note({**mine, "id": found})
     return found
 
 
-@dataclass(frozen=True)
-class RunPlan:
-    """Part of a plan that the driver needs, also when a run is resumed."""
+class RunPlan(NamedTuple):
+    """What the driver needs of a plan."""
 
-    shards: int
+    dims: np.ndarray  # of C^0 on each cluster
     providers: list[list[int]]  # the shards whose rows of R each border needs
-    reducing: bool
-    tallest: int
-    ranks: str | None  # the blob that holds them; None: the rule must see spectra
+    whole: Whole
     estimate: Estimate
 
 
@@ -241,202 +212,133 @@ class Run:
     def __init__(self, asked: Request, root: Root, engine: Engine, progress: bool) -> None:
         self.asked, self.root, self.engine, self.progress = asked, root, engine, progress
         self.place, self.work = root.place, root.place / "work"
+        self.needs_spectra = asked.rule.needs_scores or asked.rule.needs_kernels
         self.start = time.perf_counter()
-        self.plan_seconds = 0.0
-        self.counts = {"done": 0, "found": 0}
 
     def done(self) -> StoredCoarsening:
         """Run the remaining tasks and return the result."""
-        plan = self.plan()
-        self.plan_seconds = time.perf_counter() - self.start
-        S, P = plan.shards, len(self.asked.source.parts)
+        asked, engine, plan = self.asked, self.engine, self.plan()
+        plan_seconds = time.perf_counter() - self.start
         job = tasks.Job(
-            source=self.asked.source.root,
+            source=asked.source.root,
             out=self.root,
-            run=self.asked.run,
-            operator=self.asked.operator,
-            rule=self.asked.rule if plan.ranks is None else None,
-            singular=self.asked.rule.needs_kernels,
-            loops=self.asked.loops,
-            compress=self.asked.compress,
-            whole=Whole(plan.reducing, False, plan.tallest),
-            threads=self.engine.threads,
+            run=asked.run,
+            operator=asked.operator,
+            rule=asked.rule if self.needs_spectra else None,
+            singular=asked.rule.needs_kernels,
+            loops=asked.loops,
+            compress=asked.compress,
+            whole=plan.whole,
+            threads=engine.threads,
         )
-        self.engine.check_seen(self.work / "plan.json")
-        borders = [s for s in range(S) if plan.providers[s]]
-        total = P + S * (1 + (plan.ranks is None)) + len(borders)
+        engine.check_seen(self.work / "plan.json")
+        parts, shards = range(len(asked.source.parts)), range(plan.estimate.n_shards)
+        borders = [s for s in shards if plan.providers[s]]
+        total = len(parts) + len(shards) * (1 + self.needs_spectra) + len(borders)
         with bar(total, "coarsen", self.progress) as shown:
-            split = self.all_of("split", tasks.split_task, job, [(p,) for p in range(P)], shown)
-            buckets = tasks.write_buckets(job, split)
-            ranks = plan.ranks
-            if ranks is None:
-                arguments = [(s, buckets) for s in range(S)]
-                spectra = self.all_of("spectra", tasks.spectra_task, job, arguments, shown)
-                ranks = self.chosen(spectra)
-            starting = self.engine.start
-            shards = [
-                starting("shard", s, tasks.shard_task, job, s, buckets, ranks) for s in range(S)
-            ]
-            at_borders = [
-                starting(
-                    "border",
-                    s,
-                    tasks.border_task,
-                    job,
-                    s,
-                    buckets,
-                    ranks,
-                    [shards[t] for t in plan.providers[s]],
-                )
-                for s in borders
-            ]
-            results = self.counted(self.engine.results([*shards, *at_borders], shown))
-        return self.sealed(plan, ranks, results[:S], results[S:])
-
-    def all_of(
-        self, kind: str, task: tasks.Task, job: tasks.Job, arguments: list, shown: tqdm.tqdm
-    ) -> list[dict[str, Any]]:
-        """Run tasks that depend on no other."""
-        started = [self.engine.start(kind, inputs[0], task, job, *inputs) for inputs in arguments]
-        return self.counted(self.engine.results(started, shown))
-
-    def counted(self, results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Count which tasks were done now and which had been done before."""
-        found = sum(result.get("found", False) for result in results)
-        self.counts["found"] += found
-        self.counts["done"] += len(results) - found
-        return results
-
-    # ------------------------------------------------------------ the plan
+            split = engine.results([engine.start(tasks.split_task, job, p) for p in parts], shown)
+            buckets = fresh_name("buckets")
+            names = np.array([result["name"] for result in split], str)
+            put_arrays(self.work / buckets, {"names": names})
+            spectra = []
+            if self.needs_spectra:
+                found = [engine.start(tasks.spectra_task, job, s, buckets) for s in shards]
+                spectra = engine.results(found, shown)
+            ranks = self.choose_ranks(plan.dims, spectra)
+            started = [engine.start(tasks.shard_task, job, s, buckets, ranks) for s in shards]
+            at_borders = []
+            for s in borders:
+                given = (s, buckets, ranks, [started[t] for t in plan.providers[s]])
+                at_borders.append(engine.start(tasks.border_task, job, *given))
+            coarse = engine.results([*started, *at_borders], shown)
+        everything, inner = [*split, *spectra, *coarse], coarse[: len(shards)]
+        n_found = sum(result.get("found", False) for result in everything)
+        report = {
+            "plan_seconds": plan_seconds,
+            "shards": len(shards),
+            "tasks_done": len(everything) - n_found,
+            "tasks_found": n_found,
+            "task_seconds": {
+                "shard": sum(result["seconds"] for result in inner),
+                "border": sum(result["seconds"] for result in coarse[len(shards) :]),
+            },
+            "halo_bytes": sum(result["halo"] for result in inner),
+            "tied": sum(result["tied"] for result in inner),
+            "estimate": asdict(plan.estimate),
+        }
+        return self.sealed(ranks, inner, coarse, report)
 
     def plan(self) -> RunPlan:
-        """Return the plan of an earlier run, or make one."""
-        note = self.work / "plan.json"
-        known = note.read_note()
-        if known is None:
-            plan = self.new_plan()
-            note.note(asdict(plan))
-            return plan
-        plan = RunPlan(**{**known, "estimate": Estimate(**known["estimate"])})
-        wanted = self.asked.n_shards
-        if wanted is not None and min(wanted, max(self.asked.P.n_clusters, 1)) != plan.shards:
-            raise FileExistsError(
-                f"{self.place.url} holds an unfinished run of this call with {plan.shards} "
-                f"shards: leave `n_shards` out to go on with it, or remove it"
-            )
-        check_memory(plan.estimate, self.engine.memory, self.engine.where)
-        self.tell(f"going on with {self.place.url}\n{plan.estimate}")
-        return plan
-
-    def new_plan(self) -> RunPlan:
-        """Decide where everything goes, and write it for the tasks."""
-        asked = self.asked
-        plan, found = planned(asked, self.engine.memory, self.engine.at_once)
-        check_memory(found, self.engine.memory, self.engine.where)
-        needs_spectra = asked.rule.needs_scores or asked.rule.needs_kernels
-        if needs_spectra:
+        """Decide where everything goes, as an earlier run did, and write it for the tasks."""
+        asked, engine, note = self.asked, self.engine, self.work / "plan.json"
+        known, wanted = note.read_note(), self.asked.n_shards
+        if known is not None:
+            self.tell(f"going on with {self.place.url}")
+            shards = known["shards"]
+            if wanted is not None and min(wanted, max(asked.P.n_clusters, 1)) != shards:
+                raise FileExistsError(
+                    f"{self.place.url} holds an unfinished run of this call with {shards} "
+                    f"shards: leave `n_shards` out to go on with it, or remove it"
+                )
+            asked = replace(asked, n_shards=shards)
+        plan, found = planned(asked, engine.memory, engine.at_once)
+        check_memory(found, engine.memory, engine.where)
+        if self.needs_spectra:
             check_dense(plan.dims, "a rule that looks at whole spectra")
         self.tell(str(found))
         providers = plan.write(self.work / "plan")
+        note.note({"shards": plan.n_shards})
         tallest = kernels.tallest_crossing(plan.edges, plan.labels, plan.edge_dims)
-        whole = Whole.of(plan.dims, None, int(tallest))
-        put_arrays(self.work / "plan/dims", {"dims": plan.dims})
-        ranks = None
-        if not needs_spectra:
-            nothing = np.zeros(0)
-            K = len(plan.dims)
-            spectra = Spectra(
-                plan.dims, np.zeros(K + 1, np.int64), nothing, np.zeros(K, np.int64), nothing
-            )
-            ranks = self.write_ranks(plan.dims, asked.rule.ranks(spectra))
-        return RunPlan(
-            shards=plan.n_shards,
-            providers=providers,
-            reducing=whole.spectra,
-            tallest=whole.tallest,
-            ranks=ranks,
-            estimate=found,
-        )
+        return RunPlan(plan.dims, providers, Whole.of(plan.dims, None, int(tallest)), found)
 
-    def write_ranks(self, dims: np.ndarray, ranks: np.ndarray) -> str:
-        """Write the ranks of all clusters; return the name of the blob."""
-        name = fresh_name("ranks")
-        reducing = Whole.of(dims, ranks, 0).modes
-        put_arrays(self.work / name, {"ranks": ranks, "reducing": np.array([reducing])})
-        return name
-
-    def chosen(self, results: list[dict[str, Any]]) -> str:
-        """Let the rule choose from the spectra of all shards, put together."""
-        dims = get_arrays(self.work / "plan/dims")["dims"]
-        K, starts = len(dims), offsets(dims)
-        count = int(starts[-1]) if self.asked.rule.needs_scores else 0
-        real = np.zeros(0, self.asked.source.dtype).real.dtype
-        scores, ties, found = np.zeros(count, real), np.zeros(count), np.zeros(K, np.int64)
+    def choose_ranks(self, dims: np.ndarray, results: list[dict[str, Any]]) -> str:
+        """Write the ranks that the rule chooses from the spectra of all shards; return the name."""
+        rule = self.asked.rule
+        starts = offsets(dims if rule.needs_scores else np.zeros(len(dims), np.int64))
+        scores = np.zeros(int(starts[-1]), np.zeros(0, self.asked.source.dtype).real.dtype)
+        ties, found = np.zeros(len(scores)), np.zeros(len(dims), np.int64)
         for result in results:
             arrays = get_arrays(self.work / result["name"])
-            clusters = arrays["clusters"]
-            found[clusters] = arrays["kernels"]
-            if count:
-                places = range_of_blocks(starts, clusters)
-                scores[places], ties[places] = arrays["scores"], arrays["ties"]
-        ranks = self.asked.rule.ranks(Spectra(dims, starts, scores, found, ties))
-        return self.write_ranks(dims, ranks)
-
-    # ------------------------------------------------------------ the result
+            found[arrays["clusters"]] = arrays["kernels"]
+            entries = range_of_blocks(starts, arrays["clusters"])
+            scores[entries], ties[entries] = arrays["scores"], arrays["ties"]
+        ranks = rule.ranks(Spectra(dims, starts, scores, found, ties))
+        reducing = np.array([Whole.of(dims, ranks, 0).modes])
+        name = fresh_name("ranks")
+        put_arrays(self.work / name, {"ranks": ranks, "reducing": reducing})
+        return name
 
     def sealed(
         self,
-        plan: RunPlan,
         ranks_name: str,
         shards: list[dict[str, Any]],
-        borders: list[dict[str, Any]],
+        coarse: list[dict[str, Any]],
+        report: dict[str, Any],
     ) -> StoredCoarsening:
         """Put the parts' topology together, in the order of the library, and write it last."""
-        ranks = get_arrays(self.work / ranks_name)["ranks"]
-        parts = [result for result in [*shards, *borders] if result["n_edges"]]
-        edges_, dims_ = [np.zeros((0, 2), np.int64)], [np.zeros(0, np.int64)]
-        for part in parts:
-            folder, count = f"parts/{part['name']}", part["n_edges"]
-            edges_.append(read_array(self.root, f"{folder}/edges", None, (count, 2)))
-            dims_.append(read_array(self.root, f"{folder}/edge_dims", None, (count,)))
-        edges, edge_dims = np.concatenate(edges_), np.concatenate(dims_)
+        asked, parts = self.asked, [result for result in coarse if result["n_edges"]]
+        topology = [get_arrays(self.work / f"topology/{part['name']}") for part in parts]
+        edges = np.concatenate([np.zeros((0, 2), np.int64), *(part["edges"] for part in topology)])
+        edge_dims = np.concatenate([np.zeros(0, np.int64), *(p["edge_dims"] for p in topology)])
+        # crossing edges by (a, b), then loops
         order = np.lexsort((edges[:, 1], edges[:, 0], edges[:, 0] == edges[:, 1]))
         numbers = np.empty_like(order)
         numbers[order] = np.arange(len(order))
-        part_ptr = offsets([part["n_edges"] for part in parts])
+        names = {"parts": [r["name"] for r in parts], "basis": [r["name"] for r in shards]}
+        for folder, used in names.items():  # of tasks that ran twice or were killed
+            for name in set((self.place / folder).names()) - {*used, "zarr.json"}:
+                (self.place / f"{folder}/{name}").remove()
         new_group(self.place / "basis")
-        write_array(self.root, "labels", self.asked.P.labels)
-        seconds = time.perf_counter() - self.start
-        report = {
-            "seconds": seconds,
-            "plan_seconds": self.plan_seconds,
-            "shards": plan.shards,
-            "tasks_done": self.counts["done"],
-            "tasks_found": self.counts["found"],
-            "task_seconds": {
-                "shard": sum(result["seconds"] for result in shards),
-                "border": sum(result["seconds"] for result in borders),
-            },
-            "halo_bytes": sum(result["halo"] for result in shards),
-            "tied": sum(result["tied"] for result in shards),
-            "estimate": asdict(plan.estimate),
-        }
-        asked = self.asked
-        dtype = np.dtype(next((part["dtype"] for part in parts), asked.source.dtype.str))
-        names = {
-            "parts": [part["name"] for part in parts],
-            "basis": [result["name"] for result in shards],
-        }
-        self.remove_orphans(names)
+        write_array(self.root, "labels", asked.P.labels)
+        report = {"seconds": time.perf_counter() - self.start, **report}
         sheaf = seal(
             self.root,
-            (edges[order], ranks, edge_dims[order]),
-            part_ptr,
+            (edges[order], get_arrays(self.work / ranks_name)["ranks"], edge_dims[order]),
+            offsets([part["n_edges"] for part in parts]),
             numbers,
+            dtype=asked.source.dtype,
             **names,
             kind="coarsening",
-            dtype=dtype.str,
-            n_bytes=sum(part["bytes"] for part in parts),
             largest_entry=max((part["largest_entry"] for part in parts), default=0.0),
             run=asked.run,
             source={"url": asked.source.url, "id": asked.source.header.id},
@@ -446,18 +348,12 @@ class Run:
             compress=asked.compress,
             report=report,
         )
-        moved = plan.estimate.bytes_moved
         self.tell(
-            f"{self.counts['done']} tasks done, {self.counts['found']} found done, in "
-            f"{seconds:.1f} s; about {amount(moved)} moved\n{sheaf}"
+            f"{report['tasks_done']} tasks done, {report['tasks_found']} found done, in "
+            f"{report['seconds']:.1f} s; about {amount(report['estimate']['bytes_moved'])} moved\n"
+            f"{sheaf}"
         )
         return StoredCoarsening(sheaf, asked.source)
-
-    def remove_orphans(self, used: dict[str, list[str]]) -> None:
-        """Remove files of tasks that ran twice or were killed."""
-        for folder, names in used.items():
-            for name in set((self.place / folder).names()) - {*names, "zarr.json"}:
-                (self.place / f"{folder}/{name}").remove()
 
     def tell(self, text: str) -> None:
         """Print a message, if progress is shown."""

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen._support import counted, flag, physical_memory, real_number
-from sheafcoarsen.coarsening import Coarsening, realized
+from sheafcoarsen.coarsening import realized
 from sheafcoarsen.distributed._coarsen import coarsen, finished, made_once, place_beside
-from sheafcoarsen.distributed._estimate import Request, checked, checked_operator
+from sheafcoarsen.distributed._estimate import checked, checked_operator, loaded
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening, open_coarsening
 from sheafcoarsen.distributed._open_store import (
     PartitionStore,
@@ -23,19 +23,17 @@ from sheafcoarsen.distributed._open_store import (
     check_store,
 )
 from sheafcoarsen.distributed._to_store import write_coarsening
-from sheafcoarsen.distributed._write_store import PART_BYTES, mark, new_group, new_root
+from sheafcoarsen.distributed._write_store import PART_BYTES, mark, new_group
+from sheafcoarsen.distributed.arrays import Root
 from sheafcoarsen.distributed.header import header_of
 from sheafcoarsen.distributed.location import Place, StoreError, place_of
 from sheafcoarsen.exceptions import SingularProblemWarning, TiedModesWarning
 from sheafcoarsen.hierarchy import (
-    GivenPartitions,
     Hierarchy,
     LevelPlan,
     RankPerLevel,
-    SelectedPartitions,
     further_levels,
-    refuse_beside_partitions,
-    tuple_of,
+    partitions_of,
 )
 from sheafcoarsen.modes import LocalOperatorLike, compute_modes
 from sheafcoarsen.partition import Method, Partition
@@ -104,9 +102,9 @@ class StoredHierarchy:
         -------
         ndarray, shape (dim_c0 of the finest sheaf,) or (that, h)
         """
-        x = np.asarray(z) if self.rest is None else self.rest.lift(z)
-        for C in reversed(self.stored):
-            x = C.lift(x)
+        x = np.asarray(z)
+        for i in reversed(range(len(self))):
+            x = self[i].lift(x)
         return x
 
     def pool(self, x: npt.ArrayLike) -> np.ndarray:
@@ -121,9 +119,9 @@ class StoredHierarchy:
         ndarray, shape (dim_c0 of the coarsest sheaf,) or (that, h)
         """
         z = np.asarray(x)
-        for C in self.stored:
-            z = C.pool(z)
-        return z if self.rest is None else self.rest.pool(z)
+        for i in range(len(self)):
+            z = self[i].pool(z)
+        return z
 
 
 def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
@@ -211,15 +209,7 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
         "method": method,
         "seed": seed,
     }
-    source: GivenPartitions | SelectedPartitions
-    if partitions is None:
-        source = SelectedPartitions(**selection, progress=progress)
-    else:
-        refuse_beside_partitions(selection)
-        given = tuple_of(partitions)  # type: ignore[arg-type]
-        loaded = tuple(P.load() if isinstance(P, PartitionStore) else P for P in given)
-        source = GivenPartitions(src, loaded)  # type: ignore[arg-type]
-    plan = LevelPlan(source, rank)
+    plan = LevelPlan(partitions_of(src, partitions, selection, progress, loaded), rank)  # type: ignore[arg-type]
     options: dict[str, Any] = {"local_operator": operator, "loops": loops, "compress": compress}
     stored: list[StoredCoarsening] = []
     rest: Hierarchy | None = None
@@ -253,7 +243,7 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     count = len(stored) + (len(rest) if rest is not None else 0)
     new_group(place)
     names = [f"level-{i}" for i in range(count)]
-    mark(new_root(place), kind="hierarchy", levels=names, stopped_because=why)
+    mark(Root(place), kind="hierarchy", levels=names, stopped_because=why)
     return StoredHierarchy(tuple(stored), rest, why)
 
 
@@ -282,15 +272,10 @@ def in_memory(
     for i, C in enumerate(levels, begin):
         rank = plan.rank(i)
         asked = checked(above, C.partition, rank, **options)  # type: ignore[arg-type]
-        above = stored_level(place / f"level-{i}", asked, C).sheaf
+        level = place / f"level-{i}"
+        write = partial(write_coarsening, C=C, part_bytes=PART_BYTES, fine=above, run=asked.run)
+        above = (finished(level, asked) or made_once(level, asked, write)).sheaf
     return Hierarchy(finest, tuple(levels), why)
-
-
-def stored_level(place: Place, asked: Request, C: Coarsening) -> StoredCoarsening:
-    """Return a level that was made in memory as a store, written where it is not yet."""
-    return finished(place, asked) or made_once(
-        place, asked, lambda root: write_coarsening(root, C, PART_BYTES, asked.source, asked.run)
-    )
 
 
 def open_levels(url: object, *, source: object = None, **storage_options: Any) -> StoredHierarchy:

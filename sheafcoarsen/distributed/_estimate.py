@@ -33,12 +33,6 @@ it makes: themselves, and as much on the way in or out."""
 USABLE = 0.8
 """The share of its memory at which Dask pauses a worker."""
 
-LEAST_SHARD = 4e6
-"""Bytes of maps of a shard that is worth a task of its own."""
-
-SHARD_BYTES = 64e6
-"""Bytes of maps in a shard, unless a caller or the memory of workers asks for fewer."""
-
 
 @dataclass(frozen=True)
 class Request:
@@ -79,8 +73,7 @@ def checked(
 ) -> Request:
     """Return the checked arguments of `coarsen`."""
     src = check_store(src, "src")
-    if isinstance(P, PartitionStore):
-        P = P.load()
+    P = loaded(P)
     if not isinstance(P, Partition):
         P = Partition(P)
     if P.n_vertices != src.n_vertices:
@@ -93,6 +86,11 @@ def checked(
         n_shards = whole_number("n_shards", n_shards, at_least=1)
     loops, compress = flag("loops", loops), flag("compress", compress)
     return Request(src, P, as_rule(rank, P.n_clusters), operator, loops, compress, n_shards)
+
+
+def loaded(P: Any) -> Any:
+    """Return a partition in memory if it is a stored one."""
+    return P.load() if isinstance(P, PartitionStore) else P
 
 
 def checked_operator(local_operator: LocalOperatorLike) -> LocalOperator:
@@ -258,7 +256,10 @@ def estimate_of(plan: Plan, rule: Rule) -> Estimate:
     crossing = np.zeros(len(plan.bytes), np.int64)
     kernels.crossing_entries(plan.edges, plan.labels, plan.edge_dims, ranks, plan.dest, crossing)
     made = size * np.concatenate([made + crossing[:S], crossing[S : 2 * S]])
-    dense = dense_entries(plan.dims, ranks, rule) * max(size, 8)
+    by_dense = plan.dims
+    if not (rule.needs_scores or rule.needs_kernels):
+        by_dense = np.where(is_large(plan.dims, np.minimum(ranks + 1, plan.dims)), 0, plan.dims)
+    dense = 5 * int(by_dense.max(initial=0)) ** 2 * max(size, 8)
     shard = NEED * (np.concatenate([held, border]) + made).max(initial=0) + dense
     out = int(made.sum())
     halo = min(rows, 2 * int(border.sum()))
@@ -283,25 +284,18 @@ def estimate_of(plan: Plan, rule: Rule) -> Estimate:
     )
 
 
-def dense_entries(dims: np.ndarray, ranks: np.ndarray, rule: Rule) -> int:
-    """Return the entries of the work space for the largest dense matrix."""
-    if not (rule.needs_scores or rule.needs_kernels):
-        dims = np.where(is_large(dims, np.minimum(ranks + 1, dims)), 0, dims)
-    return 5 * int(dims.max(initial=0)) ** 2
-
-
 def default_shards(n_bytes: int, memory: float, at_once: int = 1) -> int:
     """Return the number of shards for ``n_bytes`` of maps and tasks of ``memory`` bytes.
 
-    All of ``at_once`` tasks have work until the end, where shards are worth a task.
+    All of ``at_once`` tasks have work until the end, if shards of 4 MB or more allow it.
     """
-    shard = SHARD_BYTES
+    shard = 64e6  # bytes of maps
     if math.isfinite(memory):
-        # half of what would fit, since shards are not of one size, and room for what they make
+        # half of what would fit, since shards are not of one size, and as much for what they make
         shard = min(shard, max((USABLE * memory - BASE) / (6 * NEED), 1e6))
     count = max(1, math.ceil(n_bytes / shard))
     even = math.ceil(count / at_once) * at_once
-    return even if n_bytes >= even * LEAST_SHARD else count
+    return even if n_bytes >= even * 4e6 else count
 
 
 def check_memory(found: Estimate, memory: float, where: str) -> None:

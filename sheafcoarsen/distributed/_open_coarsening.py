@@ -1,29 +1,44 @@
 """Stored coarsenings: lift, pool, energy ledger, verification, loading."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 
-from sheafcoarsen._support import range_of_blocks, read_only
-from sheafcoarsen.coarsening import Coarsening, EnergyLedger
-from sheafcoarsen.distributed._open_store import SheafStore, stored_partition
+from sheafcoarsen._kernels.dense import power_of_two
+from sheafcoarsen._kernels.operators import sum_products
+from sheafcoarsen._support import (
+    cochain,
+    eps_of,
+    offsets,
+    physical_memory,
+    range_of_blocks,
+    read_only,
+    whole_number,
+)
+from sheafcoarsen.coarsening import Coarsening, EnergyLedger, ledger_over
+from sheafcoarsen.distributed._open_store import SheafStore, amount, check_entries
 from sheafcoarsen.distributed.header import header_of
 from sheafcoarsen.distributed.location import Place, StoreError, place_of
-from sheafcoarsen.distributed.streaming_checks import ledger_of, verified
-from sheafcoarsen.distributed.streaming_operators import (
-    blocks_of,
-    cluster_values,
-    labels_of,
-    lifted,
-    pooled,
-)
+from sheafcoarsen.distributed.streaming_operators import energy_of, laplacian_operator, parts_of
 from sheafcoarsen.io import read_level, reading
 from sheafcoarsen.modes import block_layout
+from sheafcoarsen.operators import as_columns, canonical_csr
 from sheafcoarsen.partition import Partition, clusters_of
-from sheafcoarsen.verification import Verification
+from sheafcoarsen.verification import Judged, Verification, check_of, judged, norms_by
+
+
+class Blocks(NamedTuple):
+    """The rows of R of one shard."""
+
+    R: scipy.sparse.csr_array  # (coordinates, sum of its ranks)
+    rows: np.ndarray  # their indices in R
+    columns: np.ndarray
+    clusters: np.ndarray
 
 
 class StoredCoarsening:
@@ -72,13 +87,73 @@ class StoredCoarsening:
     @cached_property
     def partition(self) -> Partition:
         """The partition of the fine vertices."""
-        labels = labels_of(self.sheaf, self.fine.n_vertices)
-        return stored_partition(self.sheaf.url, labels, self.sheaf.n_vertices)
+        return self.sheaf.read_partition(self.fine.n_vertices, self.sheaf.n_vertices)
+
+    @cached_property
+    def fine_dims(self) -> np.ndarray:
+        """Dimension of each fine stalk, shape (n,)."""
+        return read_only(self.fine.vertex_dims().astype(np.int64))
 
     @cached_property
     def ranks(self) -> np.ndarray:
         """Dimension r_a of each coarse stalk, shape (K,)."""
         return read_only(self.sheaf.vertex_dims().astype(np.int64))
+
+    def _shards(self) -> Iterator[tuple[str, np.ndarray]]:
+        """Yield the folder and the clusters of each shard, which must hold each cluster once."""
+        seen = np.zeros(self.sheaf.n_vertices, np.int64)
+        for name in self.sheaf.header.basis:
+            clusters = self.sheaf.numbers(f"basis/{name}/clusters", len(seen))
+            if (clusters[1:] <= clusters[:-1]).any():
+                raise StoreError(
+                    f"{self.sheaf.url}: the array basis/{name}/clusters does not ascend"
+                )
+            seen[clusters] += 1
+            yield f"basis/{name}", clusters
+        if (seen != 1).any():
+            raise StoreError(
+                f"{self.sheaf.url}: its shards hold cluster {np.argmax(seen != 1)} not once"
+            )
+
+    def _blocks(self) -> Iterator[Blocks]:
+        """Yield R shard by shard."""
+        sheaf, dims, ranks, labels = self.sheaf, self.fine_dims, self.ranks, self.partition.labels
+        row_starts, column_starts = offsets(dims), offsets(ranks)
+        count = 0
+        for folder, clusters in self._shards():
+            vertices = sheaf.numbers(f"{folder}/vertices", len(labels))
+            ascend = (vertices[1:] > vertices[:-1]).all()
+            if not ascend or not np.isin(labels[vertices], clusters).all():
+                raise StoreError(
+                    f"{sheaf.url}: the array {folder}/vertices does not hold vertices of its "
+                    f"clusters, ascending"
+                )
+            count += len(vertices)
+            local, starts = np.searchsorted(clusters, labels[vertices]), offsets(ranks[clusters])
+            widths = np.repeat(ranks[labels[vertices]], dims[vertices])
+            data = sheaf.array(f"{folder}/data", sheaf.dtype, (int(widths.sum()),))
+            check_entries(f"{sheaf.url}: the entries of R in {folder}", data)
+            indptr, column = offsets(widths), np.repeat(starts[local], dims[vertices])
+            indices = np.arange(len(data)) + np.repeat(column - indptr[:-1], widths)
+            R = canonical_csr(data, indices, indptr, (len(widths), int(starts[-1])))
+            rows = range_of_blocks(row_starts, vertices)
+            yield Blocks(R, rows, range_of_blocks(column_starts, clusters), clusters)
+        if count != len(labels):
+            raise StoreError(f"{sheaf.url}: its shards hold {count} of {len(labels)} fine vertices")
+
+    def spectral(
+        self, name: str, dtype: npt.DTypeLike | None = None, counts: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return an array over all clusters, with ``counts`` entries of each or one."""
+        starts = offsets(np.ones(self.sheaf.n_vertices, np.int64) if counts is None else counts)
+        real = np.zeros(0, self.sheaf.dtype).real.dtype
+        out: np.ndarray = np.empty(int(starts[-1]), dtype or real)
+        for folder, clusters in self._shards():
+            entries = range_of_blocks(starts, clusters)
+            out[entries] = self.sheaf.array(f"{folder}/{name}", out.dtype, (len(entries),))
+        if np.isnan(out).any():
+            raise StoreError(f"{self.sheaf.url}: the arrays basis/.../{name} hold NaN")
+        return out
 
     def lift(self, z: npt.ArrayLike) -> np.ndarray:
         """Return R z, a fine cochain, for a coarse one (``eq:local_lift``).
@@ -96,7 +171,11 @@ class StoredCoarsening:
         StoreError
             For a chunk that is missing or damaged.
         """
-        return lifted(self.sheaf, self.fine, z)
+        z = cochain(self.sheaf, z, "z", " of the coarse sheaf")
+        x = np.empty((self.fine.dim_c0, *z.shape[1:]), np.result_type(z, self.sheaf.dtype))
+        for part in self._blocks():
+            x[part.rows] = part.R @ z[part.columns]
+        return x
 
     def pool(self, x: npt.ArrayLike) -> np.ndarray:
         """Return R* x (``eq:local_pooling_adjoint``), a coarse cochain, for a fine one.
@@ -114,7 +193,11 @@ class StoredCoarsening:
         StoreError
             For a chunk that is missing or damaged.
         """
-        return pooled(self.sheaf, self.fine, x)
+        x = cochain(self.fine, x, "x", " of the fine sheaf")
+        z = np.empty((self.sheaf.dim_c0, *x.shape[1:]), np.result_type(x, self.sheaf.dtype))
+        for part in self._blocks():
+            z[part.columns] = part.R.conj().T @ x[part.rows]
+        return z
 
     def ledger(self, x: npt.ArrayLike) -> EnergyLedger:
         """Account for the energy norm(delta x)^2 of a fine cochain as a sum of six lines.
@@ -134,7 +217,18 @@ class StoredCoarsening:
         StoreError
             For a chunk that is missing or damaged.
         """
-        return ledger_of(self.sheaf, self.fine, x)
+        x, gaps = cochain(self.fine, x, "x", " of the fine sheaf"), None
+        if self.sheaf.header.local_operator == "internal":
+            sizes = self.spectral("operator_norms")
+            gaps = self.spectral("next_eigenvalues"), sizes, self.fine.dtype
+        return ledger_over(
+            parts_of(self.fine),
+            self.partition.labels,
+            self.fine_dims,
+            x,
+            self.lift(self.pool(as_columns(x))),
+            gaps,
+        )
 
     def verify(self, probes: int = 3, seed: int = 0) -> Verification:
         """Check on random cochains that the coarse Laplacian is R* L R, and what goes with it.
@@ -155,7 +249,18 @@ class StoredCoarsening:
         StoreError
             For a chunk that is missing or damaged.
         """
-        return verified(self.sheaf, self.fine, probes, seed)
+        probes = whole_number("probes", probes, at_least=1)
+        seed = whole_number("seed", seed, at_least=0)
+        # twelve fine cochains of each probe are in memory together
+        column, have = 12 * self.fine.dim_c0 * self.fine.dtype.itemsize, physical_memory()
+        if probes * column > have:
+            raise ValueError(
+                f"`probes` = {probes} random cochains take {amount(probes * column)}, but this "
+                f"machine has {amount(have)}: give at most {int(have / column)}"
+            )
+        unit = power_of_two(self.fine.largest_entry)
+        sheaf, fine = (SheafStore(store.place, unit) for store in (self.sheaf, self.fine))
+        return _verified(StoredCoarsening(sheaf, fine), np.random.default_rng(seed), probes)
 
     def load(self) -> Coarsening:
         """Return the coarsening in memory, with both sheaves, as ``sc.coarsen`` returns it.
@@ -169,20 +274,15 @@ class StoredCoarsening:
         StoreError
             For a chunk that is missing or damaged.
         """
-        with reading(self.sheaf.url, StoreError):
-            return self._loaded()
-
-    def _loaded(self) -> Coarsening:
         header, sheaf = self.sheaf.header, self.sheaf
         fine, coarse = self.fine.load(), sheaf.load()
-        P, ranks = self.partition, self.ranks
-        clusters = clusters_of(fine, P)
-        indptr, indices = block_layout(fine, clusters, ranks)
+        clusters = clusters_of(fine, self.partition)
+        indptr, indices = block_layout(fine, clusters, self.ranks)
         data = np.empty(len(indices), coarse.dtype)
-        for part in blocks_of(sheaf, fine.vertex_dims):
+        for part in self._blocks():
             data[range_of_blocks(indptr.astype(np.int64), part.rows)] = part.R.data
         arrays = {
-            "partition.labels": P.labels,
+            "partition.labels": self.partition.labels,
             "R.data": data,
             "R.indices": indices,
             "R.indptr": indptr,
@@ -194,19 +294,19 @@ class StoredCoarsening:
         if header.oversampled is not None:
             arrays["restored_loops"] = sheaf.array("restored_loops")
         if header.local_operator is not None:
-            real = np.zeros(0, fine.dtype).real.dtype
             modes: dict[str, npt.ArrayLike] = {
                 "local_operator": header.local_operator,
                 "singular": header.singular,
                 **(header.oversampled or {}),
-                "ranks": ranks,
-                "scores": cluster_values(sheaf, "scores", real, ranks),
-                "next_eigenvalues": cluster_values(sheaf, "next_eigenvalues", real),
-                "operator_norms": cluster_values(sheaf, "operator_norms", real),
-                "tied": cluster_values(sheaf, "tied", np.int8).astype(np.bool_),
+                "ranks": self.ranks,
+                "scores": self.spectral("scores", counts=self.ranks),
+                "next_eigenvalues": self.spectral("next_eigenvalues"),
+                "operator_norms": self.spectral("operator_norms"),
+                "tied": self.spectral("tied", np.int8).astype(np.bool_),
             }
             arrays |= {f"modes.{name}": np.asarray(values) for name, values in modes.items()}
-        return read_level(arrays, fine, coarse)
+        with reading(self.sheaf.url, StoreError):
+            return read_level(arrays, fine, coarse)
 
     def __repr__(self) -> str:
         operator = self.sheaf.header.local_operator
@@ -216,6 +316,71 @@ class StoredCoarsening:
             f"{self.fine.n_vertices} -> {self.sheaf.n_vertices} vertices, "
             f"dim C^0 {self.fine.dim_c0} -> {self.sheaf.dim_c0})"
         )
+
+
+def _verified(C: StoredCoarsening, rng: np.random.Generator, probes: int) -> Verification:
+    """Check the statements about R and the coarse sheaf on random cochains, streamed."""
+    sheaf, fine, eps = C.sheaf, C.fine, eps_of(C.fine.dtype)
+    columns = []
+    for store in (sheaf, fine):
+        x = rng.standard_normal((store.dim_c0, probes))
+        if store.dtype.kind == "c":
+            x = x + 1j * rng.standard_normal(x.shape)
+        columns.append(x.astype(store.dtype))
+    Z, X = columns
+    dims = np.bincount(C.partition.labels, C.fine_dims, sheaf.n_vertices)
+    n = int(dims.max(initial=1))
+    own_basis = "a basis of your own need not be orthonormal"
+    isometry = own_basis if sheaf.header.local_operator is None else _isometry(C, dims, eps)
+    lift = C.lift(Z)
+    galerkin, coarse = C.pool(laplacian_operator(fine) @ lift), laplacian_operator(sheaf) @ Z
+    bound, sizes, lengths = _bound(fine), np.linalg.norm(lift, axis=0), np.linalg.norm(X, axis=0)
+    stretch = sizes / np.maximum(np.linalg.norm(Z, axis=0), np.finfo(float).tiny)
+    pairing = np.abs(np.sum(X.conj() * lift, axis=0) - np.sum(C.pool(X).conj() * Z, axis=0))
+    missed = np.abs(np.real(np.sum(Z.conj() * galerkin, axis=0)) - energy_of(fine, lift))
+    error = np.linalg.norm(coarse - galerkin, axis=0)
+    realized: Any = "loops=False leaves out the retained internal energy"
+    if sheaf.header.loops:
+        realized = judged(error, n, eps, bound, sizes, stretch), "probe"
+    E = C.ledger(X)
+    lines = np.array(list(E.lines.values()))
+    factors = bound**0.5, lengths, np.maximum(stretch, 1) ** 2, np.sqrt(np.abs(lines).sum(axis=0))
+    gap = judged(np.abs(lines.sum(axis=0) - E.fine_energy), n, eps, *factors)
+    adjoint = judged(pairing, n, eps, lengths, sizes)
+    identity = judged(missed, n, eps, bound, sizes, sizes)
+    outcomes: list[tuple[str, str, Any]] = [
+        ("columns of R are orthonormal", "section-2", isometry),
+        ("pool is the adjoint of lift", "eq:local_pooling_adjoint", (adjoint, "probe")),
+        ("energy identity", "eq:galerkin_energy_identity", (identity, "probe")),
+        ("loop-cell realization", "thm:Galerkin_realization", realized),
+        ("the energy ledger closes", "section 4", (gap, "probe")),
+    ]
+    return Verification(tuple(check_of(*outcome) for outcome in outcomes))
+
+
+def _isometry(C: StoredCoarsening, dims: np.ndarray, eps: float) -> tuple[Judged, str]:
+    """Return the worst of norm(R_a* R_a - I) over all clusters, in units of rounding."""
+    worst = Judged(0.0, 0.0, 0.0)
+    for part in C._blocks():
+        ranks = C.ranks[part.clusters]
+        defect = part.R.conj().T @ part.R - scipy.sparse.eye_array(part.R.shape[1])
+        cluster = np.repeat(np.arange(len(ranks)), ranks)
+        errors = norms_by(defect, cluster, None, len(ranks))
+        found = judged(errors, dims[part.clusters], eps, np.maximum(ranks, 1))
+        worst = max(worst, found)
+    return worst, "exact"
+
+
+def _bound(store: SheafStore) -> float:
+    """Return a bound for norm(L): twice the largest sum of squared map entries at a vertex."""
+    total = np.zeros(store.n_vertices)
+    for F, vertices, _ in parts_of(store):
+        ends = (F.tail_data, F.tail_offsets), (F.head_data, F.head_offsets)
+        for end, (data, starts) in enumerate(ends):
+            squares, column = np.empty((F.n_edges, 1)), data.reshape(-1, 1)
+            sum_products(starts, column, column, squares)
+            total += np.bincount(vertices[F.edges[:, end]], squares[:, 0], len(total))
+    return 2 * float(total.max(initial=0.0))
 
 
 def open_coarsening(

@@ -1,10 +1,9 @@
 """Stored sheaves and partitions: topology in memory, maps read one part at a time."""
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from sheafcoarsen._kernels.arrays import scan
 from sheafcoarsen._support import (
@@ -13,7 +12,7 @@ from sheafcoarsen._support import (
     counted,
     decode_labels,
     offsets,
-    ranges,
+    range_of_blocks,
     read_only,
 )
 from sheafcoarsen.distributed.arrays import Root, read_array
@@ -26,7 +25,39 @@ from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 ENDS: tuple[Literal["tail", "head"], ...] = ("tail", "head")
 
 
-class SheafStore(ReadOnly):
+class Store(ReadOnly):
+    """What is stored at a place: its header, and its arrays on request."""
+
+    def __init__(self, place: Place) -> None:
+        self.place, self.url, self.header = place, place.url, header_of(place)
+        self.root = Root(place, self.header.id, self.header.version)
+
+        self.array = partial(read_array, self.root)
+
+    def numbers(self, name: str, below: int, shape: tuple[int | None, ...] = (None,)) -> np.ndarray:
+        """Read an array of integers of at least 0 and less than ``below``."""
+        values = self.array(name, None, shape)
+        if values.size and not 0 <= values.min() <= values.max() < below:
+            bad = np.flatnonzero((values < 0) | (values >= below))[0]
+            raise StoreError(
+                f"{self.url}: the array {name} holds {values.reshape(-1)[bad]} at index {bad}, "
+                f"outside of 0 .. {below - 1}"
+            )
+        return values
+
+    def read_partition(self, n_vertices: int, n_clusters: int) -> Partition:
+        """Read the partition of the array of labels."""
+        labels = self.numbers("labels", n_clusters, (n_vertices,))
+        with reading(self.url, StoreError):
+            P = Partition(labels)
+        if P.n_clusters != n_clusters:
+            raise StoreError(
+                f"{self.url}: the array labels has {P.n_clusters} clusters, not {n_clusters}"
+            )
+        return P
+
+
+class SheafStore(Store):
     """A stored sheaf: sizes are at hand, the topology on request, the maps part by part.
 
     :func:`open_store`, :func:`to_store` and :func:`write_store` return it, and so does a coarsening
@@ -60,37 +91,15 @@ class SheafStore(ReadOnly):
     (60, (114,), True)
     """
 
-    def __init__(self, place: Place) -> None:
-        header = self.header = header_of(place)
+    def __init__(self, place: Place, unit: float = 1.0) -> None:
+        super().__init__(place)
+        header, self.unit = self.header, unit
         if header.kind not in ("sheaf", "coarsening"):
             raise StoreError(f"{place.url}: holds a {header.kind}, not a sheaf")
-        self.place, self.url = place, place.url
-        self.root = Root(place, header.id, header.version)
         self.parts, self.dtype = header.parts, np.dtype(header.dtype).newbyteorder("=")
         self.n_vertices, self.n_edges = header.n_vertices, header.n_edges
         self.dim_c0, self.dim_c1 = header.dim_c0, header.dim_c1
         self.n_bytes, self.largest_entry = header.n_bytes, float(header.largest_entry)
-
-    def array(
-        self,
-        name: str,
-        dtype: npt.DTypeLike | None = None,
-        shape: tuple[int | None, ...] = (None,),
-        what: str = "",
-    ) -> np.ndarray:
-        """Read one of its arrays, see `read_array`."""
-        return read_array(self.root, name, dtype, shape, what)
-
-    def numbers(self, name: str, below: int, shape: tuple[int | None, ...] = (None,)) -> np.ndarray:
-        """Read an array of integers of at least 0 and less than ``below``."""
-        values = self.array(name, None, shape)
-        if values.size and not 0 <= values.min() <= values.max() < below:
-            bad = np.flatnonzero((values < 0) | (values >= below))[0]
-            raise StoreError(
-                f"{self.url}: the array {name} holds {values.reshape(-1)[bad]} at index {bad}, "
-                f"outside of 0 .. {below - 1}"
-            )
-        return values
 
     @cached_property
     def part_ptr(self) -> np.ndarray:
@@ -113,17 +122,7 @@ class SheafStore(ReadOnly):
         return read_only(found)
 
     def edges_of(self, p: int) -> np.ndarray:
-        """Return the numbers of the edges of part ``p``, ascending.
-
-        Parameters
-        ----------
-        p : int
-            The part.
-
-        Returns
-        -------
-        ndarray of int
-        """
+        """Return the numbers of the edges of part ``p``, ascending."""
         lo, hi = self.part_ptr[self._part(p) : self._part(p) + 2]
         return np.arange(lo, hi) if self.edge_numbers is None else self.edge_numbers[lo:hi]
 
@@ -142,11 +141,8 @@ class SheafStore(ReadOnly):
         edges = self.numbers("edges", self.n_vertices, (self.n_edges, 2))
         vertex_dims = self.vertex_dims()
         edge_dims = self.numbers("edge_dims", self.dim_c1 + 1, (self.n_edges,))
-        # as floats, because integers might wrap around
-        entries = sum(
-            np.einsum("i,i", edge_dims, vertex_dims[edges[:, end]], dtype=float) for end in (0, 1)
-        )
-        sizes = (int(edge_dims.sum(dtype=np.int64)), int(entries) * self.dtype.itemsize)
+        n_bytes = map_bytes(edges, vertex_dims, edge_dims, self.dtype)
+        sizes = (int(edge_dims.sum(dtype=np.int64)), n_bytes)
         if sizes != (said := (self.dim_c1, self.n_bytes)):
             raise StoreError(
                 f"{self.url}: `dim_c1` and `n_bytes` are {said} in zarr.json, but {sizes} in its "
@@ -191,39 +187,24 @@ class SheafStore(ReadOnly):
         """
         return self.maps_at(p, "tail"), self.maps_at(p, "head")
 
-    def maps_at(self, p: int, end: Literal["tail", "head"]) -> np.ndarray:
-        """Return the maps of one end of the edges of part ``p``.
-
-        Parameters
-        ----------
-        p : int
-            The part.
-        end : {"tail", "head"}
-
-        Returns
-        -------
-        ndarray
-
-        Raises
-        ------
-        StoreError
-            For a chunk that is missing or damaged; it names the chunk.
-        """
+    def maps_at(
+        self, p: int, end: Literal["tail", "head"], entries: int | None = None
+    ) -> np.ndarray:
+        """Return the maps of one end of the edges of part ``p``: so many entries, where known."""
         part = self._part(p)
         name = f"parts/{self.parts[part]}/{end}"
-        values = self.array(name, self.dtype, what=f"part {part}")
-        check_entries(f"{self.url}: part {part}: the {end} maps", values)
-        return values
-
-    def sized_maps_at(self, p: int, end: Literal["tail", "head"], entries: int) -> np.ndarray:
-        """Return the maps of one end of part ``p``, of which there must be ``entries`` entries."""
-        maps = self.maps_at(p, end)
-        if len(maps) != entries:
+        maps = self.array(name, self.dtype, what=f"part {part}")
+        check_entries(f"{self.url}: part {part}: the {end} maps", maps)
+        if entries not in (None, len(maps)):
             raise StoreError(
-                f"{self.url}: part {p} holds {len(maps)} entries of {end} maps, but {entries} by "
-                f"its dimensions"
+                f"{self.url}: part {part} holds {len(maps)} entries of {end} maps, but {entries} "
+                f"by its dimensions"
             )
-        return maps
+        if self.unit == 1:
+            return maps
+        # a power of two, so that squares are safe; numpy divides complex ones by a reciprocal
+        real = np.zeros(0, self.dtype).real.dtype
+        return (maps.view(real) / real.type(self.unit)).view(self.dtype)
 
     def load(self) -> CellularSheaf:
         """Return the whole sheaf in memory.
@@ -241,28 +222,23 @@ class SheafStore(ReadOnly):
             array.astype(np.int64, copy=False) for array in self.topology()
         )
         data = []
-        starts = [offsets(edge_dims * vertex_dims[edges[:, end]]) for end in (0, 1)]
-        flat = [np.empty(int(where[-1]), self.dtype) for where in starts]
-        for p in range(len(self.parts)):
-            numbers = self.edges_of(p)
-            for out, where, end in zip(flat, starts, ENDS, strict=True):
-                lengths = where[numbers + 1] - where[numbers]
-                maps = self.sized_maps_at(p, end, int(lengths.sum()))
+        for k, end in enumerate(ENDS):
+            starts = offsets(edge_dims * vertex_dims[edges[:, k]])
+            flat = np.empty(int(starts[-1]), self.dtype)
+            for p in range(len(self.parts)):
+                numbers = self.edges_of(p)
+                size = int((starts[numbers + 1] - starts[numbers]).sum())
+                maps = self.maps_at(p, end, size)
                 if self.edge_numbers is None:
-                    lo = int(where[numbers[0]]) if len(numbers) else 0
-                    out[lo : lo + len(maps)] = maps
+                    flat[starts[self.part_ptr[p]] :][:size] = maps
                 else:
-                    out[ranges(where[numbers], lengths)] = maps
-        data = [read_only(values) for values in flat]
-        names = self._vertex_labels()
+                    flat[range_of_blocks(starts, numbers)] = maps
+            data.append(read_only(flat))
+        names = None
+        if self.header.vertex_labels:
+            with reading(self.url, StoreError):
+                names = decode_labels(self.array("vertex_labels").astype(np.uint8), self.n_vertices)
         return trusted_sheaf(edges, vertex_dims, edge_dims, data[0], data[1], names)
-
-    def _vertex_labels(self) -> tuple | None:
-        """Return the graph's own node names, where they were stored."""
-        if not self.header.vertex_labels:
-            return None
-        with reading(self.url, StoreError):
-            return decode_labels(self.array("vertex_labels").astype(np.uint8), self.n_vertices)
 
     def __repr__(self) -> str:
         parts = counted(len(self.parts), "part")
@@ -272,7 +248,7 @@ class SheafStore(ReadOnly):
         )
 
 
-class PartitionStore:
+class PartitionStore(Store):
     """A stored partition; :func:`to_store` and :func:`open_store` return it.
 
     :func:`coarsen` takes it in place of a partition.
@@ -293,7 +269,7 @@ class PartitionStore:
     """
 
     def __init__(self, place: Place) -> None:
-        self.place, self.url, self.header = place, place.url, header_of(place)
+        super().__init__(place)
         self.n_vertices, self.n_clusters = self.header.n_vertices, self.header.n_clusters
 
     def load(self) -> Partition:
@@ -308,15 +284,23 @@ class PartitionStore:
         StoreError
             For a chunk that is missing or damaged.
         """
-        root = Root(self.place, self.header.id, self.header.version)
-        labels = read_array(root, "labels", None, (self.n_vertices,))
-        return stored_partition(self.url, labels, self.n_clusters)
+        return self.read_partition(self.n_vertices, self.n_clusters)
 
     def __repr__(self) -> str:
         return (
             f"PartitionStore({self.url!r}: {self.n_vertices} vertices in "
             f"{self.n_clusters} clusters)"
         )
+
+
+def map_bytes(
+    edges: np.ndarray, vertex_dims: np.ndarray, edge_dims: np.ndarray, dtype: np.dtype
+) -> int:
+    """Return the bytes of all maps."""
+    ends = (vertex_dims[edges[:, end]] for end in (0, 1))
+    # as floats, because integers of a damaged store might wrap around
+    entries = sum(np.einsum("i,i", edge_dims, dims, dtype=float) for dims in ends)
+    return int(entries) * dtype.itemsize
 
 
 def check_store(store: Any, name: str) -> SheafStore:
@@ -332,15 +316,6 @@ def check_store(store: Any, name: str) -> SheafStore:
             f"with open_store"
         )
     return store
-
-
-def stored_partition(url: str, labels: np.ndarray, n_clusters: int) -> Partition:
-    """Return the partition of stored labels."""
-    with reading(url, StoreError):
-        P = Partition(labels)
-    if P.n_clusters != n_clusters:
-        raise StoreError(f"{url}: the array labels has {P.n_clusters} clusters, not {n_clusters}")
-    return P
 
 
 def check_entries(name: str, values: np.ndarray) -> None:

@@ -10,12 +10,11 @@ from sheafcoarsen.distributed._open_coarsening import StoredCoarsening
 from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore
 from sheafcoarsen.distributed._write_store import (
     PART_BYTES,
-    Writer,
     free_root,
     mark,
     new_group,
-    new_root,
     write_basis,
+    write_pieces,
 )
 from sheafcoarsen.distributed.arrays import Root, write_array
 from sheafcoarsen.io import SETTINGS
@@ -89,17 +88,16 @@ def to_store(
             f"`sheaf` must be a CellularSheaf, a Partition or a Coarsening, "
             f"got {type(sheaf).__name__}"
         )
-    root = free_root(url, storage_options)
-    return write_sheaf(Writer(root, sheaf.vertex_dims, part_bytes), sheaf)
+    return write_sheaf(free_root(url, storage_options), sheaf, part_bytes)
 
 
-def write_sheaf(writer: Writer, sheaf: CellularSheaf, **attributes: Any) -> SheafStore:
+def write_sheaf(
+    root: Root, sheaf: CellularSheaf, part_bytes: float, **attributes: Any
+) -> SheafStore:
     """Write a sheaf, and further attributes of its store."""
     labels = None if sheaf.vertex_labels is None else encode_labels(sheaf.vertex_labels)
-    writer.add(0, (sheaf.edges, sheaf.edge_dims, sheaf.tail_data, sheaf.head_data))
-    if labels is not None:
-        write_array(writer.root, "vertex_labels", labels.astype(np.int16))
-    return writer.finished(vertex_labels=labels is not None, **attributes)
+    piece = sheaf.edges, sheaf.edge_dims, sheaf.tail_data, sheaf.head_data
+    return write_pieces(root, sheaf.vertex_dims, [piece], part_bytes, labels, **attributes)
 
 
 def write_coarsening(
@@ -116,9 +114,7 @@ def write_coarsening(
     """
     url = "fine"
     if fine is None:
-        fine = write_sheaf(
-            Writer(new_root(root.place / url), C.fine.vertex_dims, part_bytes), C.fine
-        )
+        fine = write_sheaf(Root(root.place / url), C.fine, part_bytes)
     else:
         url = fine.url
     M = C.modes
@@ -128,8 +124,9 @@ def write_coarsening(
     clusters = np.arange(C.partition.n_clusters)
     write_basis(root, "all", np.arange(C.fine.n_vertices), clusters, C.R.data, M, clusters)
     coarse = write_sheaf(
-        Writer(root, C.sheaf.vertex_dims, part_bytes),
+        root,
         C.sheaf,
+        part_bytes,
         kind="coarsening",
         run=run,
         source={"url": url, "id": fine.header.id},

@@ -2,14 +2,12 @@
 
 import itertools
 import os
-import uuid
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._kernels.arrays import scan
 from sheafcoarsen._support import (
     check_range,
     dimensions,
@@ -17,13 +15,13 @@ from sheafcoarsen._support import (
     offsets,
     range_of_blocks,
     real_number,
-    scalar_array,
 )
-from sheafcoarsen.distributed._open_store import SheafStore
+from sheafcoarsen.distributed._open_store import SheafStore, map_bytes
 from sheafcoarsen.distributed.arrays import Root, write_array
 from sheafcoarsen.distributed.header import StoreHeader, is_unfinished
 from sheafcoarsen.distributed.location import Place, failures, optional, place_of
 from sheafcoarsen.modes import LocalModes
+from sheafcoarsen.sheaf import CellularSheaf, checked_edges
 
 PART_BYTES = 32e6
 """Bytes of maps in a part, unless a caller says otherwise."""
@@ -54,6 +52,7 @@ def seal(
     topology: tuple[np.ndarray, np.ndarray, np.ndarray],
     part_ptr: np.ndarray,
     edge_numbers: np.ndarray | None,
+    dtype: np.dtype,
     **attributes: Any,
 ) -> SheafStore:
     """Write the topology, and last the attributes without which nothing counts as a store."""
@@ -72,6 +71,8 @@ def seal(
         n_edges=len(edges),
         dim_c0=int(vertex_dims.sum(dtype=np.int64)),
         dim_c1=int(edge_dims.sum(dtype=np.int64)),
+        n_bytes=map_bytes(edges, vertex_dims, edge_dims, dtype),
+        dtype=dtype.str,
         permuted=edge_numbers is not None,
         **attributes,
     )
@@ -88,11 +89,6 @@ def mark(root: Root, **attributes: Any) -> None:
     group.attrs.update(StoreHeader(id=root.id, **attributes).attributes)
 
 
-def new_root(place: Place) -> Root:
-    """Return the root of a store that is written anew."""
-    return Root(place, uuid.uuid4().hex)
-
-
 def free_root(url: object, options: dict[str, Any]) -> Root:
     """Return the root of a new store, where nothing is stored yet."""
     place = place_of(url, options)
@@ -103,7 +99,7 @@ def free_root(url: object, options: dict[str, Any]) -> Root:
         )
     if place.names() or (place.local_path is not None and os.path.isfile(place.local_path)):
         raise FileExistsError(f"{place.url} exists: remove it, or give another path")
-    return new_root(place)
+    return Root(place)
 
 
 def write_basis(
@@ -115,10 +111,7 @@ def write_basis(
     modes: LocalModes | None,
     own: np.ndarray,
 ) -> None:
-    """Write rows of R, vertex after vertex, and the spectral data of their clusters.
-
-    Those are the clusters ``own`` of the modes and ``clusters`` of the whole.
-    """
+    """Write rows of R, and spectra of ``clusters``, which are the clusters ``own`` of the modes."""
     new_group(root.place / f"basis/{name}")
     arrays = {"vertices": vertices, "clusters": clusters, "data": data}
     if modes is not None:
@@ -130,109 +123,72 @@ def write_basis(
         write_array(root, f"basis/{name}/{array}", values, packed=values.dtype.kind == "i")
 
 
-class Writer:
-    """Writes parts one after the other and remembers their topology."""
-
-    def __init__(self, root: Root, vertex_dims: np.ndarray, part_bytes: float) -> None:
-        part_bytes = real_number("part_bytes", part_bytes)
-        if not part_bytes >= 1:
-            raise ValueError(f"`part_bytes` must be at least 1, got {part_bytes:g}")
-        self.root, self.vertex_dims, self.part_bytes = root, vertex_dims, part_bytes
-        self.edges: list[np.ndarray] = []
-        self.edge_dims: list[np.ndarray] = []
-        self.names: list[str] = []
-        self.counts: list[int] = []
-        self.dtype: np.dtype | None = None
-        self.n_bytes, self.largest = 0, 0.0
-
-    def add(self, number: int, piece: Piece) -> None:
-        """Check a piece and write it as one part or more."""
-        edges, edge_dims, data = self.checked(number, piece)
-        sizes = [edge_dims * self.vertex_dims[edges[:, end]] for end in (0, 1)]
-        starts = [offsets(size) for size in sizes]
-        for values, where, end in zip(data, starts, ("tail", "head"), strict=True):
-            if values.shape != (where[-1],):
-                raise ValueError(
-                    f"`pieces[{number}]`: its {end} maps must have shape ({where[-1]},), the sum "
-                    f"of d_e d_v, got {values.shape}"
-                )
-            bad, largest = scan(values)
-            if bad >= 0:
-                e = int(np.searchsorted(where, bad, side="right")) - 1
-                raise ValueError(
-                    f"`pieces[{number}]`: the {end} map of its edge {e} must be finite, "
-                    f"got {values[bad]}"
-                )
-            self.largest = max(self.largest, largest)
-        itemsize = data[0].dtype.itemsize
-        weight = np.cumsum((sizes[0] + sizes[1]) * itemsize)
-        total = int(weight[-1]) if len(weight) else 0
-        n = max(1, min(len(edges), -(-total // int(min(self.part_bytes, max(total, 1))))))
-        inner = np.searchsorted(weight, total * np.arange(1, n) / n)
-        cuts = np.unique([0, *inner.tolist(), len(edges)]).tolist()
+def write_pieces(
+    root: Root,
+    vertex_dims: np.ndarray,
+    pieces: Iterable[Piece],
+    part_bytes: float,
+    labels: np.ndarray | None = None,
+    **attributes: Any,
+) -> SheafStore:
+    """Check pieces and write each as one part or more; then the topology and the attributes."""
+    part_bytes = real_number("part_bytes", part_bytes)
+    if not part_bytes >= 1:
+        raise ValueError(f"`part_bytes` must be at least 1, got {part_bytes:g}")
+    edges, edge_dims = [np.zeros((0, 2), np.int32)], [np.zeros(0, np.int32)]
+    names: list[str] = []
+    counts: list[int] = []
+    dtype, largest = None, 0.0
+    if labels is not None:
+        write_array(root, "vertex_labels", labels.astype(np.int16))
+    for number, piece in enumerate(pieces):
+        F = checked_piece(f"`pieces[{number}]`", piece, vertex_dims)
+        if dtype is not None and dtype != F.dtype:
+            raise TypeError(
+                f"`pieces[{number}]` holds {F.dtype}, but earlier ones hold {dtype}: a store has "
+                f"one scalar type"
+            )
+        dtype, largest = F.dtype, max(largest, F.largest_entry)
+        weight = (F.tail_offsets + F.head_offsets) * dtype.itemsize
+        total = int(weight[-1])
+        n = max(1, min(F.n_edges, -(-total // int(min(part_bytes, max(total, 1))))))
+        inner = np.searchsorted(weight[1:], total * np.arange(1, n) / n)
+        cuts = np.unique([0, *inner.tolist(), F.n_edges]).tolist()
         for lo, hi in itertools.pairwise(cuts):
-            self.names.append(f"{len(self.names):06d}")
-            tail, head = (
-                values[where[lo] : where[hi]] for values, where in zip(data, starts, strict=True)
-            )
-            write_part(self.root, self.names[-1], tail, head)
-            self.counts.append(hi - lo)
-        self.n_bytes += total
-        self.edges.append(edges.astype(index_type(len(self.vertex_dims))))
-        self.edge_dims.append(edge_dims.astype(index_type(int(edge_dims.max(initial=0)))))
+            names.append(f"{len(names):06d}")
+            counts.append(hi - lo)
+            tail = F.tail_data[F.tail_offsets[lo] : F.tail_offsets[hi]]
+            head = F.head_data[F.head_offsets[lo] : F.head_offsets[hi]]
+            write_part(root, names[-1], tail, head)
+        edges.append(F.edges.astype(index_type(len(vertex_dims))))
+        edge_dims.append(F.edge_dims.astype(index_type(int(F.edge_dims.max(initial=0)))))
+    dtype = np.dtype(np.float64) if dtype is None else dtype
+    check_range("the maps of all pieces", largest, dtype)
+    return seal(
+        root,
+        (np.concatenate(edges), vertex_dims, np.concatenate(edge_dims)),
+        offsets(counts),
+        None,
+        dtype=dtype,
+        **{"kind": "sheaf", **attributes},
+        parts=names,
+        largest_entry=largest,
+        vertex_labels=labels is not None,
+    )
 
-    def checked(self, number: int, piece: Piece) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-        """Return the checked edges, edge dimensions and maps of both ends of a piece."""
-        name = f"pieces[{number}]"
-        try:
-            edges, edge_dims, *maps = piece
-        except (TypeError, ValueError):
-            maps = []
-        if len(maps) != 2:
-            raise TypeError(
-                f"`{name}` must be (edges, edge_dims, tail_data, head_data), "
-                f"got {type(piece).__name__}"
-            )
-        edges = integer_array(f"{name}.edges", edges, ndim=2)
-        if edges.shape[1] != 2:
-            raise ValueError(f"`{name}`: edges must have shape (m, 2), got {edges.shape}")
-        outside = np.flatnonzero(((edges < 0) | (edges >= len(self.vertex_dims))).any(axis=1))
-        if outside.size:
-            e = int(outside[0])
-            raise ValueError(
-                f"`{name}`: its edge {e} joins {edges[e, 0]} and {edges[e, 1]}, but vertices are "
-                f"0 .. {len(self.vertex_dims) - 1}"
-            )
-        edge_dims = dimensions(f"{name}.edge_dims", edge_dims, len(edges), "edge")
-        ends = ("tail_data", "head_data")
-        data = [scalar_array(f"{name}: {end}", m) for end, m in zip(ends, maps, strict=True)]
-        dtype = np.result_type(*data)
-        if self.dtype is None:
-            self.dtype = dtype
-        if dtype != self.dtype:
-            raise TypeError(
-                f"`{name}` holds {dtype}, but earlier ones hold {self.dtype}: a store has one "
-                f"scalar type"
-            )
-        return edges, edge_dims, [np.ascontiguousarray(values, dtype=dtype) for values in data]
 
-    def finished(self, **attributes: Any) -> SheafStore:
-        """Write the topology and the attributes."""
-        dtype = np.dtype(np.float64) if self.dtype is None else self.dtype
-        check_range("the maps of all pieces", self.largest, dtype)
-        edges = np.concatenate([*self.edges, np.zeros((0, 2), np.int32)])
-        edge_dims = np.concatenate([*self.edge_dims, np.zeros(0, np.int32)])
-        return seal(
-            self.root,
-            (edges, self.vertex_dims, edge_dims),
-            offsets(self.counts),
-            None,
-            **{"kind": "sheaf", **attributes},
-            dtype=dtype.str,
-            parts=self.names,
-            n_bytes=self.n_bytes,
-            largest_entry=self.largest,
-        )
+def checked_piece(name: str, piece: Piece, vertex_dims: np.ndarray) -> CellularSheaf:
+    """Return the edges of a piece as a sheaf on all vertices; errors name the piece."""
+    try:
+        edges, edge_dims, tail, head = piece
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name} must be (edges, edge_dims, tail_data, head_data), got {type(piece).__name__}"
+        ) from None
+    try:
+        return checked_edges(edges, tail, head, vertex_dims, edge_dims)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from None
 
 
 def write_store(
@@ -289,7 +245,4 @@ def write_store(
             f"`pieces` must be an iterable of (edges, edge_dims, tail_data, head_data), "
             f"got {type(pieces).__name__}"
         )
-    writer = Writer(free_root(url, storage_options), dims, part_bytes)
-    for number, piece in enumerate(pieces):
-        writer.add(number, piece)
-    return writer.finished()
+    return write_pieces(free_root(url, storage_options), dims, pieces, part_bytes)

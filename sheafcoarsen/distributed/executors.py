@@ -4,6 +4,7 @@ from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
 import tqdm
 
 from sheafcoarsen._support import physical_memory
@@ -13,11 +14,7 @@ Result = dict[str, Any]
 
 
 class Engine:
-    """Executor of the tasks of a run, with the memory and threads of a task.
-
-    Without a client each task has the memory and all threads of this machine. On workers it has one
-    thread, as Dask counts them, and its share of the smallest worker's memory.
-    """
+    """Executor of tasks: each has all memory and threads here, or the share of one thread there."""
 
     def __init__(self, client: Any, run: str) -> None:
         self.client, self.run = client, run
@@ -25,18 +22,21 @@ class Engine:
         self.memory, self.at_once, self.where = physical_memory(), 1, "this machine has"
         if client is not None:
             check_client(client)
-            check_workers(client)
-            self.threads = 1
-            self.memory, self.where = least_memory(client), "a worker has, for each of its threads,"
-            self.at_once = max(sum(client.nthreads().values()), 1)
+            workers = client.scheduler_info(n_workers=-1)["workers"].values()
+            memory = [
+                worker["memory_limit"] / max(worker["nthreads"], 1)
+                for worker in workers
+                if worker["memory_limit"]
+            ]
+            self.memory = float(min(memory, default=np.inf))
+            self.where = "a worker has, for each of its threads,"
+            self.threads, self.at_once = 1, max(sum(client.nthreads().values()), 1)
 
-    def start(self, kind: str, i: int, function: Callable, *args: Any) -> Any:
-        """Return a task, whose arguments may be results of earlier ones.
-
-        Dask's dashboard groups tasks of a kind by their key.
-        """
+    def start(self, function: Callable, job: Any, i: int, *args: Any) -> Any:
+        """Return task ``i`` of a kind, whose arguments may be earlier tasks."""
+        kind = function.__name__.removesuffix("_task")  # by which Dask's dashboard groups tasks
         task = optional("dask").delayed(function, name=kind, pure=True)
-        return task(*args, dask_key_name=(f"{kind}-{self.run}", i))
+        return task(job, i, *args, dask_key_name=(f"{kind}-{self.run}", i))
 
     def check_seen(self, note: Place) -> None:
         """Refuse workers that do not see a note that this process has written."""
@@ -72,7 +72,7 @@ def connect(address: str) -> Any:
 
 
 def check_client(client: Any) -> None:
-    """Refuse anything but a connected, synchronous client."""
+    """Refuse anything but a connected client whose workers have this version of the library."""
     if not isinstance(client, optional("distributed").Client):
         raise TypeError(
             f"`client` must be a dask.distributed.Client or None, got {type(client).__name__}"
@@ -81,10 +81,6 @@ def check_client(client: Any) -> None:
         raise ValueError("`client` is asynchronous: give one that is not, Client(address)")
     if client.status != "running":
         raise ValueError(f"`client` is {client.status}: give one that is connected")
-
-
-def check_workers(client: Any) -> None:
-    """Refuse workers that lack the library, or have another version of it."""
     wanted = version("sheafcoarsen")
 
     def look() -> str:  # goes to the workers as it is, since they may lack this module
@@ -110,14 +106,3 @@ def check_workers(client: Any) -> None:
             if "cannot" in there:
                 what = f"lacks sheafcoarsen, or what it needs; it {there}"
             raise RuntimeError(f"the worker {address} (and {others} others) {what}: {remedy}")
-
-
-def least_memory(client: Any) -> float:
-    """Return the bytes that a task may take on the smallest worker, as a share of its threads."""
-    workers = client.scheduler_info(n_workers=-1)["workers"].values()
-    shares = [
-        worker["memory_limit"] / max(worker["nthreads"], 1)
-        for worker in workers
-        if worker["memory_limit"]
-    ]
-    return float(min(shares, default=float("inf")))

@@ -58,7 +58,7 @@ class StoreHeader:
             for name, value in self.__dict__.items()
             if name in REQUIRED[self.kind] or value != DEFAULTS[name]
         }
-        return {**found, "check": checksum(found)}
+        return {**found, "check": attributes_crc(found)}
 
 
 DEFAULTS = StoreHeader("").__dict__
@@ -81,14 +81,9 @@ REMEDY = "restore zarr.json from a copy, or write the store again"
 def header_of(place: Place) -> StoreHeader:
     """Return the header of a finished store of a version that this library reads."""
     attributes = found_attributes(place)
-    if attributes is None:
-        if is_unfinished(place):
-            raise StoreError(
-                f"{place.url}: a store whose writing did not end: make the same call of coarsen "
-                f"again if that began it, or else remove it and write it again"
-            )
+    if attributes is None and not is_unfinished(place):
         raise StoreError(f"{place.url}: there is no store")
-    if attributes.get("format") != FORMAT:
+    if attributes is None or attributes.get("format") != FORMAT:
         raise StoreError(
             f"{place.url}: not a store of this library, or one whose writing did not end: make the "
             f"same call of coarsen again if that began it, or else remove it and write it again"
@@ -102,7 +97,7 @@ def header_of(place: Place) -> StoreHeader:
         )
     required = REQUIRED[attributes["kind"]]
     check_attributes(place, attributes, [n for n in DEFAULTS if n in required or n in attributes])
-    if attributes.get("check", checksum(attributes)) != checksum(attributes):
+    if attributes.get("check", attributes_crc(attributes)) != attributes_crc(attributes):
         raise StoreError(
             f"{place.url}: zarr.json is damaged, since the checksum of its attributes is wrong: "
             f"{REMEDY}; after an edit by hand remove the attribute `check`"
@@ -110,7 +105,7 @@ def header_of(place: Place) -> StoreHeader:
     return StoreHeader(**{name: attributes[name] for name in DEFAULTS if name in attributes})
 
 
-def checksum(attributes: dict[str, Any]) -> int:
+def attributes_crc(attributes: dict[str, Any]) -> int:
     """Return the checksum of the attributes that this library writes, whoever adds others."""
     own = {name: attributes[name] for name in DEFAULTS if name in attributes}
     return crc32c(json.dumps(own, sort_keys=True).encode())
@@ -137,7 +132,6 @@ def _one_of(*choices: Any) -> tuple[str, Callable[[Any], bool]]:
 
 
 def _is_folders(value: Any) -> bool:
-    """Tell whether a value is a list of different names of folders in a folder."""
     return (
         isinstance(value, list)
         and all(isinstance(item, str) and re.fullmatch(r"[\w-]+", item) for item in value)
@@ -145,12 +139,8 @@ def _is_folders(value: Any) -> bool:
     )
 
 
-def _is_count(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 2**63
-
-
 EXPECTED: dict[Any, tuple[str, Callable[[Any], bool]]] = {
-    int: ("an integer of at least 0", _is_count),
+    int: ("an integer of at least 0", lambda value: type(value) is int and 0 <= value < 2**63),
     float: ("a finite number of at least 0", lambda v: type(v) in (int, float) and 0 <= v < inf),
     str: ("a string", lambda value: isinstance(value, str)),
     bool: ("true or false", lambda value: isinstance(value, bool)),
@@ -176,18 +166,9 @@ EXPECTED: dict[Any, tuple[str, Callable[[Any], bool]]] = {
 
 
 def found_attributes(place: Place) -> dict[str, Any] | None:
-    """Return the attributes of the group at a place; None where there is none.
-
-    Raises
-    ------
-    StoreError
-        Where they cannot be read.
-    """
-    try:
-        with failures(place, "opened"):
-            text = (place / "zarr.json").find()
-    except NotADirectoryError:
-        return None
+    """Return the attributes of the group at a place, or None; refuse what cannot be read."""
+    with failures(place, "opened"):
+        text = (place / "zarr.json").find()
     if text is None:
         return None
     try:

@@ -31,6 +31,20 @@ def crc32c(data: Any, begin: int = 0) -> int:
     return int(optional("google_crc32c").extend(begin, np.frombuffer(data, np.uint8)))
 
 
+def checksum(data: Any, name: str | None = None) -> bytes:
+    """Return the checksum that is written after bytes, of the name of their place too."""
+    begin = 0 if name is None else crc32c(name.encode())
+    return crc32c(data, begin).to_bytes(4, "little")
+
+
+def without_checksum(data: bytes, what: str, name: str | None = None) -> memoryview:
+    """Return bytes without the checksum that follows them, or refuse them as damaged."""
+    body = memoryview(data)[:-4]
+    if len(data) < 4 or checksum(body, name) != data[-4:]:
+        raise StoreError(f"{what} is damaged: its checksum is wrong")
+    return body
+
+
 class StoreError(ValueError):
     """A store that is missing, unfinished, damaged or of another version.
 
@@ -56,8 +70,15 @@ class Place:
         return Place(f"{self.url.rstrip('/')}/{name}", self.options)
 
     def file_system(self) -> tuple[Any, str]:
-        """Return the file system and the path in it."""
-        return optional("fsspec").core.url_to_fs(self.url, **self.options)
+        """Return the file system, which remembers no listing, and the path in it."""
+        fs, path = optional("fsspec").core.url_to_fs(self.url, **self.options)
+        fs.invalidate_cache()
+        return fs, path
+
+    @property
+    def name(self) -> str:
+        """The last part of the address."""
+        return self.url.rpartition("/")[2]
 
     @property
     def local_path(self) -> str | None:
@@ -65,6 +86,12 @@ class Place:
         if "://" not in self.url and "::" not in self.url:
             return self.url
         return None
+
+    @property
+    def folder(self) -> str:
+        """The resolved address of a folder, which is a prefix of all addresses in it."""
+        path = self.local_path
+        return (self.url if path is None else os.path.realpath(path)).rstrip("/") + "/"
 
     @property
     def origin(self) -> str:
@@ -75,12 +102,8 @@ class Place:
         return protocol if protocol == "memory" else f"{protocol}://{path.partition('/')[0]}"
 
     def remove(self) -> None:
-        """Remove the file, or the folder with all that it holds; one that is gone already is fine.
-
-        Not even a worker that is late may keep a run from ending well.
-        """
+        """Remove a file or a folder; a worker that is late may keep it, and no run from ending."""
         fs, path = self.file_system()
-        fs.invalidate_cache()
         try:
             if fs.exists(path):
                 fs.rm(path, recursive=True)
@@ -90,7 +113,6 @@ class Place:
     def names(self) -> list[str]:
         """Return the names in a folder; none if there is no folder."""
         fs, path = self.file_system()
-        fs.invalidate_cache()
         try:
             found = fs.ls(path, detail=False)
         except FileNotFoundError:
@@ -100,10 +122,7 @@ class Place:
     def modified(self) -> float:
         """Return when a file was written, in seconds by the clock of the file system."""
         fs, path = self.file_system()
-        fs.invalidate_cache()
         return float(fs.modified(path).timestamp())
-
-    # ------------------------------------------------------------ blobs
 
     def put(self, *pieces: Any) -> None:
         """Write a blob of one piece or more."""
@@ -138,36 +157,22 @@ class Place:
         except FileNotFoundError as error:
             raise StoreError(f"{self.url}: a blob is missing: {error}") from None
 
-    # ------------------------------------------------------------ notes
-
     def note(self, content: dict) -> None:
         """Write a JSON object with its checksum, after the files that it names."""
-        text = json.dumps(content)
-        self.put(json.dumps({"crc": crc32c(text.encode()), "note": text}).encode())
+        body = json.dumps(content).encode()
+        self.put(body, checksum(body, self.name))
 
     def read_note(self) -> dict | None:
         """Return the note, or None where there is none or only a part of one."""
-        fs, path = self.file_system()
-        fs.invalidate_cache()
         try:
-            outer = json.loads(fs.cat_file(path))
-            text = outer["note"]
-            note = json.loads(text) if crc32c(text.encode()) == outer["crc"] else None
-            return note if isinstance(note, dict) else None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            note: dict = json.loads(bytes(without_checksum(self.find() or b"", "", self.name)))
+        except ValueError:
             return None
+        return note
 
 
 def place_of(url: object, options: dict[str, Any] | None = None, name: str = "url") -> Place:
-    """Return the location that a caller names; paths become absolute, as workers need them.
-
-    Raises
-    ------
-    TypeError
-        For anything but a path or an address, and options that a disk does not take.
-    ValueError
-        An empty path, and a protocol that fsspec does not know.
-    """
+    """Return the location that a caller names; paths become absolute, as workers need them."""
     if isinstance(url, bytes) or not isinstance(url, str | os.PathLike):
         raise TypeError(f"`{name}` must be a path or an address, got {type(url).__name__}")
     text = os.fsdecode(url)

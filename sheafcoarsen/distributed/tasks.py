@@ -6,22 +6,30 @@ and the library does with it what it does in memory.
 """
 
 import functools
+import itertools
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from sheafcoarsen._kernels import distributed as kernels
 from sheafcoarsen._kernels.arrays import scan
-from sheafcoarsen._support import offsets, range_of_blocks, ranges, read_only, thread_limit
+from sheafcoarsen._support import blocks, offsets, range_of_blocks, read_only, thread_limit
 from sheafcoarsen.coarsening import realize, realized, rounding_of
 from sheafcoarsen.distributed._open_store import ENDS, SheafStore
 from sheafcoarsen.distributed._write_store import write_basis, write_part
-from sheafcoarsen.distributed.arrays import Root, get_arrays, put_arrays, write_array
-from sheafcoarsen.distributed.location import Place, StoreError, crc32c, fresh_name
+from sheafcoarsen.distributed.arrays import Root, get_arrays, put_arrays
+from sheafcoarsen.distributed.location import (
+    Place,
+    StoreError,
+    checksum,
+    fresh_name,
+    without_checksum,
+)
+from sheafcoarsen.distributed.plan import sorted_by
 from sheafcoarsen.modes import (
     LocalModes,
     LocalOperator,
@@ -33,9 +41,6 @@ from sheafcoarsen.modes import (
 from sheafcoarsen.partition import Partition, clusters_of
 from sheafcoarsen.ranks import Rule
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
-
-AT_ONCE, BYTES_AT_ONCE = 16, 8e6
-"""Most bucket ranges, and bytes of them, that are in memory while a shard is assembled."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +69,6 @@ class Job:
         if store.header.id != self.source.id:
             raise StoreError(f"{store.url} has been written again since it was opened")
         return store
-
-
-class Local(NamedTuple):
-    """A shard or a border as a sheaf of its own."""
-
-    sheaf: CellularSheaf
-    partition: Partition
-    clusters: np.ndarray  # their numbers in the whole
 
 
 Task = Callable[..., dict[str, Any]]
@@ -104,11 +101,13 @@ def once(work: Task) -> Task:
 # ---------------------------------------------------------------- the shuffle
 
 
-def machine_words(flat: np.ndarray) -> tuple[np.ndarray, int]:
-    """View numbers as integers, so that kernels that copy need not know them, and how many each."""
-    if flat.dtype.itemsize % 8:
-        return flat.view(np.int32), flat.dtype.itemsize // 4
-    return flat.view(np.int64), flat.dtype.itemsize // 8
+def copy_maps(
+    data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, to: np.ndarray, out: np.ndarray
+) -> None:
+    """Copy maps of the given starts and sizes in ``data`` to their starts in ``out``."""
+    words = data.itemsize // 4  # as integers, so that the kernel need not know scalar types
+    flat = data.view(np.int32), starts * words, sizes * words, to * words, out.view(np.int32)
+    kernels.copy_blocks(*flat)
 
 
 @once
@@ -116,142 +115,79 @@ def split_task(job: Job, p: int) -> dict[str, Any]:
     """Sort the maps of a part of the source by destination into one bucket file."""
     store = job.opened()
     told = get_arrays(job.work / f"plan/split-{p:06d}")
-    dest, starts = told["dest"], told["starts"]
-    counts = np.zeros(len(starts) - 1, np.int64)
-    kernels.count_keys(dest, counts)
-    ptr = offsets(counts)
-    order = np.empty(len(dest), np.int64)
-    kernels.sort_by_keys(dest, ptr[:-1].copy(), order)
-    edges = told["entries"][order] if len(told["entries"]) else order
-    bucket = np.empty(int(starts[-1]), store.dtype)
-    out, _ = machine_words(bucket)
-    begin = starts[:-1].copy()
+    order, ptr = sorted_by(told["dest"], len(told["starts"]) - 1)
+    edges = np.concatenate([np.arange(len(told["tails"])), told["copied"]])[order]
+    bucket = np.empty(int(told["starts"][-1]), store.dtype)
+    begin = told["starts"][:-1].copy()
     for end in ENDS:  # one in memory at a time
         sizes = told[f"{end}s"].astype(np.int64)
         where = offsets(sizes)
-        maps = store.sized_maps_at(p, end, int(where[-1]))
-        lengths = sizes[edges]
-        total = offsets(lengths)
-        flat, words = machine_words(maps)
-        to = total[:-1] + np.repeat(begin - total[ptr[:-1]], counts)
-        kernels.copy_blocks(flat, where[edges] * words, lengths * words, to * words, out)
+        total = offsets(sizes[edges])
+        to = total[:-1] + np.repeat(begin - total[ptr[:-1]], np.diff(ptr))
+        maps = store.maps_at(p, end, int(where[-1]))
+        copy_maps(maps, where[edges], sizes[edges], to, bucket)
         begin += np.diff(total[ptr])
-        del maps, flat
-    raw = bucket.view(np.uint8)
-    bounds = starts * store.dtype.itemsize
-    found = np.flatnonzero(np.diff(starts)).tolist()
-    checksums = [crc32c(raw[bounds[d] : bounds[d + 1]]) for d in found]
+        del maps
     name = fresh_name(f"{p:06d}")
-    (job.work / f"buckets/{name}").put(raw.data)
-    return {"name": name, "bytes": bucket.nbytes, "destinations": found, "checksums": checksums}
-
-
-class Buckets(NamedTuple):
-    """Names of the bucket files of all parts, and the checksums of their ranges."""
-
-    names: list[str]
-    checksums: np.ndarray  # (P, D)
-
-
-def write_buckets(job: Job, results: list[dict[str, Any]]) -> str:
-    """Write the names and checksums of all bucket files; return the name of the blob."""
-    last = max((d for result in results for d in result["destinations"]), default=-1)
-    checksums = np.zeros((len(results), last + 1), np.uint32)
-    for row, result in zip(checksums, results, strict=True):
-        row[result["destinations"]] = result["checksums"]
-    names = "\n".join(result["name"] for result in results)
-    name = fresh_name("buckets")
-    arrays: dict[str, np.ndarray] = {
-        "names": np.frombuffer(names.encode(), np.uint8),
-        "checksums": checksums,
-    }
-    put_arrays(job.work / name, arrays)
-    return name
-
-
-def read_buckets(job: Job, name: str) -> Buckets:
-    """Return what `write_buckets` wrote."""
-    arrays = get_arrays(job.work / name)
-    return Buckets(arrays["names"].tobytes().decode().split("\n"), arrays["checksums"])
-
-
-def batches(sizes: list[int]) -> Iterator[range]:
-    """Yield ranges of at most AT_ONCE sizes and BYTES_AT_ONCE bytes, or of one size."""
-    lo, total = 0, 0
-    for k, size in enumerate(sizes):
-        if k > lo and (k - lo == AT_ONCE or total + size > BYTES_AT_ONCE):
-            yield range(lo, k)
-            lo, total = k, 0
-        total += size
-    if lo < len(sizes):
-        yield range(lo, len(sizes))
+    raw, bounds = bucket.view(np.uint8), (told["starts"] * bucket.itemsize).tolist()
+    pieces: list[Any] = []
+    for d, (lo, hi) in enumerate(itertools.pairwise(bounds)):
+        pieces += [raw[lo:hi], checksum(raw[lo:hi], f"{name}/{d}")]
+    (job.work / f"buckets/{name}").put(*pieces)
+    return {"name": name, "bytes": bucket.nbytes}
 
 
 def gathered(
-    job: Job, dtype: np.dtype, told: dict[str, np.ndarray], buckets: Buckets
+    job: Job, dtype: np.dtype, told: dict[str, np.ndarray], buckets: str
 ) -> list[np.ndarray]:
     """Read the maps that a shard or a border is to have; return those of tails and of heads."""
-    parts, dest = told["parts"].tolist(), told["destinations"].tolist()
-    sizes = told["tails"] + told["heads"]
-    starts = (told["starts"] * dtype.itemsize).tolist()
-    stops = ((told["starts"] + sizes) * dtype.itemsize).tolist()
+    names = get_arrays(job.work / buckets)["names"][told["parts"]].tolist()
+    dest, n_tails = told["destinations"].tolist(), told["tails"].tolist()
+    sizes = (told["tails"] + told["heads"]) * dtype.itemsize
+    begin = told["starts"] * dtype.itemsize + 4 * told["destinations"]  # a checksum after each
     data = [np.empty(int(told[end].sum()), dtype) for end in ("tails", "heads")]
     at = [0, 0]
     folder = job.work / "buckets"
-    for some in batches((sizes * dtype.itemsize).tolist()):
-        names = [buckets.names[parts[k]] for k in some]
-        ranges_ = folder.slices(names, [starts[k] for k in some], [stops[k] for k in some])
-        for k, name, raw in zip(some, names, ranges_, strict=True):
-            if (
-                len(raw) != stops[k] - starts[k]
-                or crc32c(raw) != buckets.checksums[parts[k], dest[k]]
-            ):
-                raise StoreError(f"{folder.url}/{name} is damaged: a checksum is wrong")
-            values, n_tails = np.frombuffer(raw, dtype), int(told["tails"][k])
-            for end, piece in enumerate((values[:n_tails], values[n_tails:])):
+    batch = np.cumsum(sizes) // 8_000_000  # bytes, besides the maps themselves
+    for some in np.split(np.arange(len(sizes)), np.flatnonzero(np.diff(batch)) + 1):
+        lo, hi = begin[some].tolist(), (begin[some] + sizes[some] + 4).tolist()
+        pieces = folder.slices([names[k] for k in some], lo, hi)
+        for k, raw in zip(some, pieces, strict=True):
+            body = without_checksum(raw, f"{folder.url}/{names[k]}", f"{names[k]}/{dest[k]}")
+            values = np.frombuffer(body, dtype)
+            for end, piece in enumerate((values[: n_tails[k]], values[n_tails[k] :])):
                 data[end][at[end] : at[end] + len(piece)] = piece
                 at[end] += len(piece)
-            del raw, values, piece
-        del ranges_
     return [read_only(values) for values in data]
 
 
-def local_sheaf(job: Job, dtype: np.dtype, told: dict[str, np.ndarray], buckets: Buckets) -> Local:
-    """Return a shard or a border as a sheaf of its own, edges and clusters in the old order."""
+def local_sheaf(
+    job: Job, told: dict[str, np.ndarray], buckets: str
+) -> tuple[CellularSheaf, Partition, np.ndarray]:
+    """Return a shard or a border as a sheaf, its partition, and the numbers of its clusters."""
     dims, edge_dims = told["dims"].astype(np.int64), told["edge_dims"].astype(np.int64)
-    edges = told["ends"].astype(np.int64)
-    data = gathered(job, dtype, told, buckets)
-    sequence = told["sequence"]
-    if len(sequence):
-        for end in (0, 1):
-            sizes = edge_dims * dims[edges[:, end]]
-            read = np.empty_like(sizes)  # the sizes in the order in which they were read
-            read[sequence] = sizes
-            flat, words = machine_words(data[end])
-            sorted_ = np.empty_like(data[end])
-            kernels.copy_blocks(
-                flat,
-                offsets(read)[sequence] * words,
-                sizes * words,
-                offsets(sizes)[:-1] * words,
-                machine_words(sorted_)[0],
-            )
-            data[end] = sorted_
+    edges, sequence = told["ends"].astype(np.int64), told["sequence"]
+    data = gathered(job, job.opened().dtype, told, buckets)
+    for end in (0, 1) if len(sequence) else ():
+        sizes = edge_dims * dims[edges[:, end]]
+        read = np.empty_like(sizes)  # the sizes in the order in which they were read
+        read[sequence] = sizes
+        held, data[end] = data[end], np.empty_like(data[end])
+        copy_maps(held, offsets(read)[sequence], sizes, offsets(sizes)[:-1], data[end])
     sheaf = trusted_sheaf(edges, dims, edge_dims, data[0], data[1])
-    return Local(sheaf, Partition(told["labels"]), told["clusters"].astype(np.int64))
+    return sheaf, Partition(told["labels"]), told["clusters"].astype(np.int64)
 
 
-def part_of(sheaf: CellularSheaf, edges: np.ndarray, n_vertices: int) -> CellularSheaf:
-    """Return some edges of a sheaf on its first vertices."""
-    data = [
-        values[range_of_blocks(starts, edges)]
-        for values, starts in (
-            (sheaf.tail_data, sheaf.tail_offsets),
-            (sheaf.head_data, sheaf.head_offsets),
-        )
-    ]
-    dims = sheaf.vertex_dims[:n_vertices].copy()
-    return trusted_sheaf(sheaf.edges[edges], dims, sheaf.edge_dims[edges], data[0], data[1])
+def own_part(sheaf: CellularSheaf, n_own: int) -> CellularSheaf:
+    """Return the edges of a sheaf that join two of its first vertices."""
+    edges = np.flatnonzero((sheaf.edges < n_own).all(axis=1))
+    return trusted_sheaf(
+        sheaf.edges[edges],
+        sheaf.vertex_dims[:n_own].copy(),
+        sheaf.edge_dims[edges],
+        blocks(sheaf.tail_data, sheaf.tail_offsets, edges),
+        blocks(sheaf.head_data, sheaf.head_offsets, edges),
+    )
 
 
 # ---------------------------------------------------------------- shards
@@ -262,29 +198,23 @@ class Shard:
 
     def __init__(self, job: Job, s: int, buckets: str) -> None:
         self.job, self.told = job, get_arrays(job.work / f"plan/shard-{s:06d}")
-        dtype = job.opened().dtype
-        self.local = local_sheaf(job, dtype, self.told, read_buckets(job, buckets))
-        sheaf, P = self.local.sheaf, self.local.partition
+        self.sheaf, self.P, clusters = local_sheaf(job, self.told, buckets)
         self.n_own = len(self.told["vertices"])
-        self.own = np.unique(P.labels[: self.n_own])  # its clusters among those of ghosts
-        clusters = job.operator.index(sheaf, clusters_of(sheaf, P))
-        self.problems = local_problems(sheaf, P, clusters, job.operator)
-
-    @property
-    def clusters(self) -> np.ndarray:
-        """The numbers of its clusters in the whole."""
-        return self.local.clusters[self.own]
+        self.own = np.unique(self.P.labels[: self.n_own])  # its clusters among those of ghosts
+        self.clusters = clusters[self.own]
+        index = job.operator.index(self.sheaf, clusters_of(self.sheaf, self.P))
+        self.problems = local_problems(self.sheaf, self.P, index, job.operator)
 
     def spectra(self) -> dict[str, np.ndarray]:
         """Return the spectra of the shard's clusters, as rules need them."""
         assert self.job.rule is not None
         self.problems.whole = self.job.whole
         spectra = self.problems.spectra(self.job.rule)
-        seen = range_of_blocks(spectra.starts, self.own)
+        seen = range_of_blocks(spectra.starts, self.own) if self.job.rule.needs_scores else slice(0)
         return {
             "clusters": self.clusters,
-            "scores": spectra.scores[seen] if len(spectra.scores) else spectra.scores,
-            "ties": spectra.ties[seen] if len(spectra.ties) else spectra.ties,
+            "scores": spectra.scores[seen],
+            "ties": spectra.ties[seen],
             "kernels": spectra.kernels[self.own],
         }
 
@@ -292,24 +222,27 @@ class Shard:
         self, ranks: dict[str, np.ndarray]
     ) -> tuple[LocalModes, Prolongation, CellularSheaf]:
         """Return its modes, R on its own vertices, and its coarse sheaf."""
-        job, P = self.job, self.local.partition
+        job, P = self.job, self.P
         self.problems.whole = job.whole._replace(modes=bool(ranks["reducing"]))
         here = np.zeros(P.n_clusters, np.int64)  # ghosts keep nothing
         here[self.own] = ranks["ranks"][self.clusters]
         modes = self.problems.modes(here, singular=job.singular)
-        options: dict[str, Any] = {
-            "loops": job.loops,
-            "compress": job.compress,
-            "tallest": job.whole.tallest,
-        }
-        if "inner" not in self.told:
-            return modes, modes.R, realized(modes.R, P, modes, **options).sheaf
-        sheaf = part_of(self.local.sheaf, self.told["inner"], self.n_own)
-        P = Partition(np.searchsorted(self.own, P.labels[: self.n_own]))
-        clusters = clusters_of(sheaf, P)
-        indptr, indices = block_layout(sheaf, clusters, here[self.own])
-        R = Prolongation(sheaf, clusters, here[self.own], indptr, indices, modes.R.data)
-        return modes, R, realized(R, P, modes, **options).sheaf
+        R = modes.R
+        if self.n_own < self.sheaf.n_vertices:
+            sheaf, here = own_part(self.sheaf, self.n_own), here[self.own]
+            P = Partition(np.searchsorted(self.own, P.labels[: self.n_own]))
+            R = prolongation(sheaf, P, here, R.data)
+        tallest = job.whole.tallest
+        C = realized(R, P, modes, loops=job.loops, compress=job.compress, tallest=tallest)
+        return modes, R, C.sheaf
+
+
+def prolongation(
+    sheaf: CellularSheaf, P: Partition, ranks: np.ndarray, data: np.ndarray
+) -> Prolongation:
+    """Return R of which the entries are known."""
+    clusters = clusters_of(sheaf, P)
+    return Prolongation(sheaf, clusters, ranks, *block_layout(sheaf, clusters, ranks), data)
 
 
 @once
@@ -327,23 +260,15 @@ def shard_task(job: Job, s: int, buckets: str, ranks: str) -> dict[str, Any]:
     modes, R, coarse = shard.coarsened(get_arrays(job.work / ranks))
     name = fresh_name(f"inner-{s:06d}")
     result = write_coarse(job, name, shard.clusters, coarse)
-    own, vertices = shard.own, shard.told["vertices"]
-    write_basis(job.out, name, vertices, shard.clusters, R.data, modes, own)
-    # rows of R for each border that needs some, one after the other
-    starts = R.sheaf.vertex_offsets
-    rows = shard.told["supply"].astype(np.int64)
-    begin = R.indptr[starts[rows]].astype(np.int64)
-    size = R.indptr[starts[rows + 1]].astype(np.int64) - begin
-    halo = R.data[ranges(begin, size)]
-    bounds = offsets(size)[shard.told["supply_ptr"]]
-    raw = halo.view(np.uint8)
-    (job.work / f"halo/{name}").put(raw.data)
-    item = halo.dtype.itemsize
-    routes = {}
-    for k, border in enumerate(shard.told["consumers"].tolist()):
-        lo, hi = int(bounds[k]) * item, int(bounds[k + 1]) * item
-        routes[str(border)] = [lo, hi, crc32c(raw[lo:hi])]
-    return {**result, "tied": int(modes.tied[own].sum()), "routes": routes, "halo": halo.nbytes}
+    own, told = shard.own, shard.told
+    write_basis(job.out, name, told["vertices"], shard.clusters, R.data, modes, own)
+    row_ptr, halo = R.indptr[R.sheaf.vertex_offsets].astype(np.int64), 0
+    for k, border in enumerate(told["consumers"].tolist()):
+        rows = told["supply"][told["supply_ptr"][k] : told["supply_ptr"][k + 1]]
+        supplied = blocks(R.data, row_ptr, rows)
+        put_arrays(job.work / f"halo/{name}-{border}", {"R": supplied})
+        halo += supplied.nbytes
+    return {**result, "tied": int(modes.tied[own].sum()), "halo": halo}
 
 
 def write_coarse(
@@ -351,16 +276,10 @@ def write_coarse(
 ) -> dict[str, Any]:
     """Write a part of the coarse store, and the topology that only now is known."""
     write_part(job.out, name, coarse.tail_data, coarse.head_data)
-    write_array(job.out, f"parts/{name}/edges", clusters[coarse.edges])
-    write_array(job.out, f"parts/{name}/edge_dims", coarse.edge_dims)
-    sizes = [scan(values)[1] for values in (coarse.tail_data, coarse.head_data)]
-    return {
-        "name": name,
-        "n_edges": coarse.n_edges,
-        "bytes": coarse.tail_data.nbytes + coarse.head_data.nbytes,
-        "largest_entry": max(sizes),
-        "dtype": coarse.dtype.str,
-    }
+    topology = {"edges": clusters[coarse.edges], "edge_dims": coarse.edge_dims}
+    put_arrays(job.work / f"topology/{name}", topology)
+    largest = max(scan(values)[1] for values in (coarse.tail_data, coarse.head_data))
+    return {"name": name, "n_edges": coarse.n_edges, "largest_entry": largest}
 
 
 # ---------------------------------------------------------------- borders
@@ -372,21 +291,11 @@ def border_task(
 ) -> dict[str, Any]:
     """Write the coarse edges between a shard and others: fine maps times rows of R of both."""
     told = get_arrays(job.work / f"plan/border-{s:06d}")
-    dtype = job.opened().dtype
-    sheaf, P, clusters = local_sheaf(job, dtype, told, read_buckets(job, buckets))
+    sheaf, P, clusters = local_sheaf(job, told, buckets)
     here = get_arrays(job.work / ranks)["ranks"][clusters]
-    folder = job.work / "halo"
-    routes = [shard["routes"][str(s)] for shard in shards]
-    names = [shard["name"] for shard in shards]
-    pieces = folder.slices(names, [lo for lo, _, _ in routes], [hi for _, hi, _ in routes])
-    for name, (lo, hi, checksum), piece in zip(names, routes, pieces, strict=True):
-        if len(piece) != hi - lo or crc32c(piece) != checksum:
-            raise StoreError(f"{folder.url}/{name} is damaged: a checksum is wrong")
-    data = np.frombuffer(b"".join(pieces), dtype)
-    index = clusters_of(sheaf, P)
-    indptr, indices = block_layout(sheaf, index, here)
-    R = Prolongation(sheaf, index, here, indptr, indices, data)
-    noise = rounding_of(get_arrays(job.work / "plan/dims")["dims"][clusters], dtype)
+    data = [get_arrays(job.work / f"halo/{shard['name']}-{s}")["R"] for shard in shards]
+    R = prolongation(sheaf, P, here, np.concatenate(data))
+    noise = rounding_of(told["sizes"], sheaf.dtype)  # of whole clusters
     tallest = job.whole.tallest
     coarse = realize(R, None, compress=job.compress, noise=noise, tallest=tallest)
     return write_coarse(job, fresh_name(f"border-{s:06d}"), clusters, coarse)

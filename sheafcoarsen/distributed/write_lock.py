@@ -14,39 +14,15 @@ from sheafcoarsen.distributed.location import Place
 LEASE, RENEWAL = 90.0, 20.0
 """Seconds after which a lease that nobody renewed is void, and how often a run renews its own."""
 
-SETTLE = 1.0
-"""Seconds until every run sees what another one has written."""
-
 
 @contextlib.contextmanager
 def exclusive(place: Place) -> Iterator[None]:
-    """Hold a place alone.
-
-    On this machine's disks the system holds a lock on a file, and lets go when the process dies,
-    however it dies. Elsewhere a lease is renewed while the run lasts.
-
-    Raises
-    ------
-    BlockingIOError
-        Where another run holds it.
-    """
-    if place.local_path is not None:
-        with _file_lock(place.local_path):
-            yield
-    else:
+    """Hold a place alone: a lock of the system on disks, elsewhere a lease that is renewed."""
+    path = place.local_path
+    if path is None:
         with _lease(place):
             yield
-
-
-def _refused(url: str, what: str) -> BlockingIOError:
-    return BlockingIOError(
-        f"{url.removesuffix('/work/lock')}: another run is writing there{what}: let it end, "
-        f"or give another `out`"
-    )
-
-
-@contextlib.contextmanager
-def _file_lock(path: str) -> Iterator[None]:
+        return
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "ab") as file:
         try:
@@ -54,6 +30,13 @@ def _file_lock(path: str) -> Iterator[None]:
         except OSError:
             raise _refused(path, "") from None
         yield
+
+
+def _refused(url: str, what: str) -> BlockingIOError:
+    return BlockingIOError(
+        f"{url.removesuffix('/work/lock')}: another run is writing there{what}: let it end, "
+        f"or give another `out`"
+    )
 
 
 def _lock_file(descriptor: int) -> None:
@@ -69,40 +52,36 @@ def _lock_file(descriptor: int) -> None:
 
 @contextlib.contextmanager
 def _lease(place: Place) -> Iterator[None]:
-    mine = uuid.uuid4().hex
     holder = f"process {os.getpid()} on {socket.gethostname()}"
-
-    def renew() -> None:
-        place.note({"owner": mine, "holder": holder})
+    mine = f"{holder}\n{uuid.uuid4().hex}".encode()
 
     def check() -> None:
-        held = place.read_note()
-        if held is not None and held.get("owner") != mine:
-            age = age_of(place)
-            if age < LEASE:
-                died = f"the place is free {LEASE:.0f} s after that"
-                if age == -math.inf:
-                    died = f"remove {place.url}"
-                raise _refused(
-                    place.url,
-                    f" ({held.get('holder')}, last seen {max(age, 0):.0f} s ago; if it died, "
-                    f"{died})",
-                )
+        held = place.find()
+        if held in (None, mine):
+            return
+        age = age_of(place)
+        if age < LEASE:
+            died = f"the place is free {LEASE:.0f} s after that"
+            if age == -math.inf:
+                died = f"remove {place.url}"
+            other = held.decode(errors="replace").partition("\n")[0]
+            seen = f"last seen {max(age, 0):.0f} s ago; if it died, {died}"
+            raise _refused(place.url, f" ({other}, {seen})")
 
     check()
-    renew()
+    place.put(mine)
     # another run may have looked at the same moment: the last one has it
     if not place.url.startswith("memory://"):  # which only this process sees
-        time.sleep(SETTLE)
+        time.sleep(1.0)  # seconds until every run sees what another one has written
     check()
     ended = threading.Event()
 
-    def keep() -> None:
+    def renew() -> None:
         while not ended.wait(RENEWAL):
             with contextlib.suppress(OSError):
-                renew()
+                place.put(mine)
 
-    keeper = threading.Thread(target=keep, daemon=True)
+    keeper = threading.Thread(target=renew, daemon=True)
     keeper.start()
     try:
         yield
@@ -113,10 +92,7 @@ def _lease(place: Place) -> Iterator[None]:
 
 
 def age_of(place: Place) -> float:
-    """Return the seconds since a file was written, all by the clock of its file system.
-
-    Clocks of machines may differ by more than a lease. -inf if the file system keeps no times.
-    """
+    """Return the seconds since a file was written by its file system's clock; -inf without one."""
     now = Place(f"{place.url}-{uuid.uuid4().hex[:8]}", place.options)
     now.put(b"")
     try:

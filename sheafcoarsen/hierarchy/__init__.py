@@ -16,24 +16,14 @@ and what becomes of a cochain's energy on it.
 
 from sheafcoarsen.hierarchy._coarsen_levels import coarsen_levels, further_levels
 from sheafcoarsen.hierarchy._hierarchy import Hierarchy, HierarchyLedger
-from sheafcoarsen.hierarchy.level_plan import (
-    GivenPartitions,
-    LevelPlan,
-    RankPerLevel,
-    SelectedPartitions,
-    refuse_beside_partitions,
-    tuple_of,
-)
+from sheafcoarsen.hierarchy.level_plan import LevelPlan, RankPerLevel, partitions_of
 
 __all__ = [
-    "GivenPartitions",
     "Hierarchy",
     "HierarchyLedger",
     "LevelPlan",
     "RankPerLevel",
-    "SelectedPartitions",
     "coarsen_levels",
     "further_levels",
-    "refuse_beside_partitions",
-    "tuple_of",
+    "partitions_of",
 ]

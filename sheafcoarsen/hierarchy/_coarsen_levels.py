@@ -15,9 +15,7 @@ from sheafcoarsen.hierarchy.level_plan import (
     GivenPartitions,
     LevelPlan,
     RankPerLevel,
-    SelectedPartitions,
-    refuse_beside_partitions,
-    tuple_of,
+    partitions_of,
 )
 from sheafcoarsen.modes import (
     LocalModes,
@@ -144,12 +142,7 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     if flag("eliminate", eliminate):
         first = [elimination.eliminate(sheaf)]
         seconds, finest = [time.perf_counter() - start], first[0].sheaf
-    source: GivenPartitions | SelectedPartitions
-    if partitions is None:
-        source = SelectedPartitions(**options, progress=progress)
-    else:
-        refuse_beside_partitions(options)
-        source = GivenPartitions(finest, tuple_of(partitions))
+    source = partitions_of(finest, partitions, options, progress)
     make_modes = partial(compute_modes, operator=operator, progress=progress)
     realize = partial(realized, loops=loops, compress=compress)
     levels, why, more = further_levels(

@@ -1,7 +1,7 @@
 """Which partition and which ranks the next level takes, or why there is none."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -121,6 +121,20 @@ def refuse_beside_partitions(options: Mapping[str, object]) -> None:
     for name, value in options.items():
         if type(value) is not type(defaults[name]) or value != defaults[name]:
             raise ValueError(f"`partitions` says what the levels are: leave `{name}` out")
+
+
+def partitions_of(
+    fine: CellularSheaf,
+    given: Iterable | None,
+    selection: dict[str, Any],
+    progress: bool,
+    read: Callable[[Any], Any] = lambda P: P,
+) -> GivenPartitions | SelectedPartitions:
+    """Return given partitions, each as it is read, or those that the selection finds."""
+    if given is None:
+        return SelectedPartitions(**selection, progress=progress)
+    refuse_beside_partitions(selection)
+    return GivenPartitions(fine, tuple(read(P) for P in tuple_of(given)))
 
 
 RankPerLevel = int | Rule | Sequence  # one for all levels, or one entry per level

@@ -20,12 +20,11 @@
     The verdict: one sentence of these findings.
 """
 
-from sheafcoarsen.html_report._report import Origin, report, write_report
+from sheafcoarsen.html_report._report import report, write_report
 from sheafcoarsen.html_report.results import SMOOTHING_STEPS, smooth_cochain, stage
 
 __all__ = [
     "SMOOTHING_STEPS",
-    "Origin",
     "report",
     "smooth_cochain",
     "stage",

@@ -7,7 +7,6 @@ import io
 import os
 import platform
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,15 +83,6 @@ PAGE = """<!DOCTYPE html>
 """
 
 
-@dataclass(frozen=True)
-class Origin:
-    """What a caller knows of an object beyond the object itself."""
-
-    name: str | None = None  # of the input
-    command: str | None = None  # the line that was typed
-    times: dict[str, float] = field(default_factory=dict)  # seconds of stages before the report
-
-
 class Section(NamedTuple):
     """A heading, and HTML under it."""
 
@@ -146,13 +136,17 @@ def report(
     """
     if name is not None and not isinstance(name, str):
         raise TypeError(f"`name` must be a text, got {type(name).__name__}")
-    return write_report(C, path, Origin(name))
+    return write_report(C, path, name)
 
 
 def write_report(
-    C: Coarsening | Elimination, path: str | os.PathLike, origin: Origin
+    C: Coarsening | Elimination,
+    path: str | os.PathLike,
+    name: str | None = None,
+    command: str | None = None,
+    times: dict[str, float] | None = None,
 ) -> Verification:
-    """Write the page of `report`, with what is known of the origin."""
+    """Write the page of `report`; with the line that was typed, and seconds of stages before it."""
     if isinstance(C, Hierarchy):
         raise TypeError(
             "`C` must be a Coarsening or an Elimination, got a Hierarchy: write a page for each of "
@@ -176,12 +170,12 @@ def write_report(
         with stage(own, "pictures"):
             sections = _coarsening_sections(C, found)
     kind, coarse = type(C).__name__, C.sheaf.n_vertices
-    title = f"{origin.name or kind}: {C.fine.n_vertices:,} → {coarse:,} vertices"
+    title = f"{name or kind}: {C.fine.n_vertices:,} → {coarse:,} vertices"
     sections = [
-        Section("How it was made", _reproduction(origin, call, kind.lower())),
+        Section("How it was made", _reproduction(name, command, call, kind.lower())),
         *sections,
         Section("Verification", [_shown(verdict), note(_ABOUT_CHECKS)]),
-        Section("Times", _times(origin.times, own)),
+        Section("Times", _times(times or {}, own)),
     ]
     failed = f'<p class="failed">Verification: {tables.text(verdict.summary)}</p>'
     body = [] if verdict.passed else [failed]
@@ -274,13 +268,13 @@ def _cluster_table(C: Coarsening) -> str:
     return _wide(tables.table(rows, head=head, caption=caption))
 
 
-def _reproduction(origin: Origin, call: str, kind: str) -> list[str]:
+def _reproduction(name: str | None, command: str | None, call: str, kind: str) -> list[str]:
     """Say what to do for the same again: input, date, versions, command."""
     versions = [
-        f"{name} {importlib.metadata.version(name)}"
-        for name in ("sheafcoarsen", "numpy", "scipy", "numba")
+        f"{package} {importlib.metadata.version(package)}"
+        for package in ("sheafcoarsen", "numpy", "scipy", "numba")
     ]
-    rows = [("input", origin.name)] if origin.name else []
+    rows = [("input", name)] if name else []
     rows += [
         ("date", datetime.datetime.now().astimezone().isoformat(sep=" ", timespec="minutes")),
         ("made with", ", ".join([*versions, f"Python {platform.python_version()}"])),
@@ -288,8 +282,8 @@ def _reproduction(origin: Origin, call: str, kind: str) -> list[str]:
     said = f"The {kind} does not record where its sheaf came from."
     return [
         _wide(tables.table(rows)),
-        f'<pre class="wide">{tables.text(origin.command or call)}</pre>',
-        *([] if origin.command else [note(said)]),
+        f'<pre class="wide">{tables.text(command or call)}</pre>',
+        *([] if command else [note(said)]),
     ]
 
 

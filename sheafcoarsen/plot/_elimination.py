@@ -12,9 +12,8 @@ from sheafcoarsen.plot._partition import draw_frame, draw_lines
 from sheafcoarsen.plot.axes import (
     MARKERS,
     add_legend_below,
-    axes_or_new,
     check_kind,
-    square_points,
+    two_panels,
 )
 from sheafcoarsen.plot.layout import graph_layout
 from sheafcoarsen.plot.positions import LINES, vertex_places
@@ -75,11 +74,7 @@ def elimination(
     """
     check_kind("K", K, Elimination)
     places = _places(K, pos)
-    spread = np.ptp(places, axis=0) if len(places) else np.ones(2)
-    ax = axes_or_new(ax, 10, float(np.clip(5 * spread[1] / max(spread[0], 1e-300), 1.2, 5.5)) + 1.0)
-    ax.set_axis_off()
-    left, right = (ax.inset_axes((x, 0.12, 0.49, 0.80)) for x in (0, 0.51))
-    room = 1.3 * square_points(left) ** 2
+    ax, left, right, room = two_panels(ax, places, 1.0)
     size = float(np.clip(0.05 * room / max(len(places), 1), 0.5, 30))
     _draw_all(left, K, places, size)
     _draw_left(right, K, places, size)

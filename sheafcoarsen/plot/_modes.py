@@ -16,6 +16,7 @@ from sheafcoarsen.plot.axes import (
     check_kind,
     set_scale,
     square_points,
+    tick_whole_numbers,
 )
 from sheafcoarsen.plot.colors import number_colors
 from sheafcoarsen.plot.layout import graph_layout
@@ -114,8 +115,6 @@ def modes(
 
 def _draw_values(ax: Axes, E: Eigenmodes) -> None:
     """Draw the eigenvalues by number, zeros hollow, and that the last multiplet goes on."""
-    from matplotlib.ticker import MaxNLocator
-
     values = E.values.astype(np.float64)
     number = np.arange(1, len(values) + 1)
     style: dict = {"linestyle": "none", "marker": "o", "markersize": 5, "clip_on": False}
@@ -124,7 +123,7 @@ def _draw_values(ax: Axes, E: Eigenmodes) -> None:
     style |= {"markerfacecolor": "white", "markeredgecolor": MIDDLE, "markeredgewidth": 1.4}
     ax.plot(number[zero], values[zero], zorder=4, label="sections", **style)
     set_scale(ax, values)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    tick_whole_numbers(ax)
     ax.set_xlabel("i" + (", the last value goes on" if E.tied else ""), fontsize=9)
     ax.set_title(r"eigenvalue $\lambda_i$", fontsize=9, pad=3)
     ax.tick_params(labelsize=8)

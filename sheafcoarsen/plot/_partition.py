@@ -19,8 +19,7 @@ from sheafcoarsen.plot.axes import (
     MARKERS,
     NUMBERED,
     add_legend_below,
-    axes_or_new,
-    square_points,
+    two_panels,
 )
 from sheafcoarsen.plot.colors import cluster_colors
 from sheafcoarsen.plot.positions import (
@@ -129,13 +128,8 @@ def partition(
         places = flat_places(C, vertex_places(C.fine, pos), seen_from)
     else:
         places = computed_places(C)
-    spread = np.ptp(places.fine, axis=0) if len(places.fine) else np.ones(2)
-    ax = axes_or_new(ax, 10, float(np.clip(5 * spread[1] / max(spread[0], 1e-300), 1.2, 5.5)) + 1.4)
-    ax.set_axis_off()
-    left, right = (ax.inset_axes((x, 0.12, 0.49, 0.80)) for x in (0, 0.51))
+    ax, left, right, room = two_panels(ax, places.fine, 1.4)
     colors = cluster_colors(C.clusters.pairs, C.partition.n_clusters)
-    # about the area of a panel, of which the markers are to cover a share
-    room = 1.3 * square_points(left) ** 2
     _draw_fine(left, C, places, colors, room, scene)
     if scene is not None:
         fill_cells(left, scene, colors[C.partition.labels, :3])

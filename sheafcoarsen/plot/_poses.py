@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sheafcoarsen._support import check_matplotlib, counted, whole_number
+from sheafcoarsen._support import counted, whole_number
 from sheafcoarsen.plot._partition import draw_lines
 from sheafcoarsen.plot.axes import (
     DARK,
@@ -69,15 +69,7 @@ def poses(S: Synchronization | PoseGraph, *, outliers: int = 0, ax: Axes | None 
     outliers = whole_number("outliers", outliers, at_least=0)
     edges = S.edges
     places, marks, component, beside = _places(S)
-    given = ax is not None
-    if places.shape[1] == 3 and not given:
-        check_matplotlib()
-        from matplotlib import pyplot
-
-        new: dict[str, Any] = {"figsize": (6.5, 6), "layout": "constrained"}
-        ax = pyplot.subplots(subplot_kw={"projection": "3d"}, **new)[1]
-    else:
-        ax = axes_or_new(ax, 6.5, 6)
+    ax = axes_or_new(ax, 6.5, 6, projection="3d" if places.shape[1] == 3 else None)
     if places.shape[1] == 3 and ax.name != "3d":
         places, marks = _seen_flat(places, marks)
     places, marks = _side_by_side(places, marks, component, beside)

@@ -19,6 +19,7 @@ from sheafcoarsen.plot.axes import (
     axes_or_new,
     check_kind,
     set_scale,
+    tick_whole_numbers,
 )
 from sheafcoarsen.quality import Certificate, SpectralQuality
 
@@ -88,7 +89,7 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
     else:
         _draw_gaps(ax, S, size, style)
         ax.set_xlabel("cluster")
-        ax.xaxis.set_major_locator(_whole_number_ticks())
+        tick_whole_numbers(ax)
         ax.set_xlim(-0.6, max(K, 1) - 0.4)
     if K <= NUMBERED:
         near = np.sqrt(eps_of(C.fine.dtype)) * modes.operator_norms[S.cluster]
@@ -157,13 +158,6 @@ def _draw_sorted_gaps(ax: Axes, S: _LocalSpectra) -> None:
     area: dict = {"color": LIGHT, "linewidth": 0, "zorder": 1, "rasterized": len(S.after) > MARKERS}
     ax.fill_between(at, low, high, step="mid", label="gap", **area)
     ax.plot(at, high, color=MIDDLE, linewidth=2, label="first discarded", zorder=4)
-
-
-def _whole_number_ticks() -> Any:
-    """Return a locator of ticks at whole numbers."""
-    from matplotlib.ticker import MaxNLocator
-
-    return MaxNLocator(integer=True, min_n_ticks=1)
 
 
 def _write_multiplicities(ax: Axes, x: np.ndarray, values: np.ndarray, near: np.ndarray) -> None:
@@ -257,7 +251,7 @@ def quality(
     missing = int((~there).sum())
     if missing:
         ax.plot([], [], linestyle="none", label=f"{missing} have no coarse one")
-    ax.xaxis.set_major_locator(_whole_number_ticks())
+    tick_whole_numbers(ax)
     zeros = f"{Q.kernel_fine} of $L$, {Q.kernel_coarse} of $R^* L R$"
     ax.set_xlabel(f"i-th eigenvalue, counted with the zeros ({zeros})")
     ax.set_ylabel("eigenvalue")

@@ -307,13 +307,15 @@ def fill_faces(ax: Any, scene: Scene, colors: np.ndarray) -> None:
         ax.computed_zorder = False  # by mean depth, which hides all arrows behind the surface
         ax.add_collection(solid)
         return
+    _fill(ax, scene.view.project(scene.points)[scene.faces[scene.drawn]], lit[scene.drawn], "faces")
+
+
+def _fill(ax: Axes, polygons: Any, colors: np.ndarray, label: str) -> None:
+    """Draw polygons; outlines of their own colours close the hairlines between neighbours."""
     from matplotlib.collections import PolyCollection
 
-    corners = scene.view.project(scene.points)[scene.faces[scene.drawn]]
-    own = lit[scene.drawn]
-    # outlines of their own colour close the hairlines between neighbours
-    style: dict = {"facecolors": own, "edgecolors": own, "linewidths": 0.8, "label": "faces"}
-    ax.add_collection(PolyCollection(corners, rasterized=len(own) > MARKERS, zorder=0, **style))
+    style: dict = {"facecolors": colors, "edgecolors": colors, "linewidths": 0.8, "label": label}
+    ax.add_collection(PolyCollection(polygons, rasterized=len(colors) > MARKERS, zorder=0, **style))
 
 
 def fill_cells(ax: Axes, scene: Scene, colors: np.ndarray) -> None:
@@ -322,8 +324,6 @@ def fill_cells(ax: Axes, scene: Scene, colors: np.ndarray) -> None:
     Where those differ, each vertex has the part of the face that is nearest to its corner: up to
     the middles of both sides and of the face.
     """
-    from matplotlib.collections import PolyCollection
-
     faces = scene.faces[scene.drawn]
     k = faces.shape[1]
     corners = scene.view.project(scene.points)[faces]
@@ -342,9 +342,7 @@ def fill_cells(ax: Axes, scene: Scene, colors: np.ndarray) -> None:
         for polygons in (corners[whole], parts[mixed].reshape(-1, 4, 2))
     ]
     fill = np.concatenate([own[whole, 0], own[mixed].reshape(-1, 3)])[order]
-    style: dict = {"facecolors": fill, "edgecolors": fill, "linewidths": 0.8, "label": "cells"}
-    polygons: Any = np.concatenate(padded)[order]
-    ax.add_collection(PolyCollection(polygons, rasterized=len(fill) > MARKERS, zorder=0, **style))
+    _fill(ax, np.concatenate(padded)[order], fill, "cells")
 
 
 def _draw_arrows(

@@ -24,13 +24,14 @@ NUMBERED = 20
 """Clusters up to which each carries its number."""
 
 
-def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
+def axes_or_new(ax: Axes | None, width: float, height: float, **kind: Any) -> Axes:
     """Return the axes to draw into, new ones where none are given."""
     check_matplotlib()
     if ax is None:
         from matplotlib import pyplot
 
-        return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+        size: dict[str, Any] = {"figsize": (width, height), "layout": "constrained"}
+        return pyplot.subplots(subplot_kw=kind, **size)[1]
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes):
@@ -44,6 +45,26 @@ def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
 def square_points(ax: Axes) -> float:
     """Return the present width of the axes, in points."""
     return 72 * ax.bbox.width / ax.figure.dpi
+
+
+def two_panels(ax: Axes | None, places: np.ndarray, words: float) -> tuple[Axes, Axes, Axes, float]:
+    """Return axes, two inset axes that fit places, and about the area of one in square points.
+
+    ``words`` is the height of the texts below them, in inches.
+    """
+    spread = np.ptp(places, axis=0) if len(places) else np.ones(2)
+    height = float(np.clip(5 * spread[1] / max(spread[0], 1e-300), 1.2, 5.5)) + words
+    ax = axes_or_new(ax, 10, height)
+    ax.set_axis_off()
+    left, right = (ax.inset_axes((x, 0.12, 0.49, 0.80)) for x in (0, 0.51))
+    return ax, left, right, 1.3 * square_points(left) ** 2
+
+
+def tick_whole_numbers(ax: Axes) -> None:
+    """Have ticks of x at whole numbers alone."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
 
 
 def check_kind(name: str, value: object, kind: type | tuple[type, ...]) -> None:

@@ -45,7 +45,7 @@ from sheafcoarsen.sheaf._components import (
     spanning_forest,
 )
 from sheafcoarsen.sheaf._disjoint_union import disjoint_union, split
-from sheafcoarsen.sheaf.checks import check_sheaf, checked_sheaf
+from sheafcoarsen.sheaf.checks import check_sheaf, checked_edges, checked_sheaf
 from sheafcoarsen.sheaf.comparison import (
     Topology,
     check_same_topology,
@@ -54,7 +54,12 @@ from sheafcoarsen.sheaf.comparison import (
 )
 from sheafcoarsen.sheaf.from_sheaves import sheaf_like, unit_sheaf
 from sheafcoarsen.sheaf.graphs import GraphLike, graph_arrays
-from sheafcoarsen.sheaf.maps import MapsLike, check_unitary, flat_maps, stalk_dims
+from sheafcoarsen.sheaf.maps import (
+    MapsLike,
+    check_unitary,
+    flat_maps,
+    stalk_dims,
+)
 from sheafcoarsen.sheaf.values import edge_weights, random_orthonormal
 
 __all__ = [
@@ -65,6 +70,7 @@ __all__ = [
     "check_same_topology",
     "check_sheaf",
     "check_unitary",
+    "checked_edges",
     "checked_sheaf",
     "component_count",
     "component_labels",

@@ -6,7 +6,7 @@ import numpy.typing as npt
 import scipy.sparse
 
 from sheafcoarsen.sheaf._cellular_sheaf import CellularSheaf, trusted_sheaf
-from sheafcoarsen.sheaf.maps import flat_arrays
+from sheafcoarsen.sheaf.maps import edge_arrays, flat_arrays
 
 
 def check_sheaf(value: object, name: str = "sheaf") -> CellularSheaf:
@@ -37,5 +37,19 @@ def checked_sheaf(
     """
     arrays = flat_arrays(edges, tail_data, head_data, vertex_dims, edge_dims)
     sheaf = trusted_sheaf(*arrays, vertex_labels)
+    sheaf._check_finite()
+    return sheaf
+
+
+def checked_edges(
+    edges: npt.ArrayLike,
+    tail_data: npt.ArrayLike,
+    head_data: npt.ArrayLike,
+    vertex_dims: np.ndarray,
+    edge_dims: npt.ArrayLike,
+) -> CellularSheaf:
+    """Build of some edges on vertices whose dimensions are right; maps are not copied."""
+    edges, rows, tail, head = edge_arrays(edges, tail_data, head_data, vertex_dims, edge_dims)
+    sheaf = trusted_sheaf(edges, vertex_dims, rows, tail.view(), head.view())
     sheaf._check_finite()
     return sheaf

@@ -154,11 +154,24 @@ def flat_arrays(
         count = len(np.asarray(vertex_dims))
     vertex_count("edges", count)
     dims = dimensions("vertex_dims", vertex_dims, count, "vertex")
+    edges, rows, tail, head = edge_arrays(edges, tail_data, head_data, dims, edge_dims)
+    return edges, dims, rows, tail.copy(), head.copy()
+
+
+def edge_arrays(
+    edges: npt.ArrayLike,
+    tail_data: npt.ArrayLike,
+    head_data: npt.ArrayLike,
+    dims: np.ndarray,
+    edge_dims: npt.ArrayLike,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return edges, edge dims, tail data and head data that fit the dimensions of all vertices."""
+    edges = edge_array("edges", edges)
     check_endpoints(edges, len(dims))
     rows = dimensions("edge_dims", edge_dims, len(edges), "edge")
     data = []
     for name, given, end in (("tail_data", tail_data, 0), ("head_data", head_data, 1)):
-        flat = scalar_array(name, given).copy()
+        flat = scalar_array(name, given)
         # as floats, because integers might wrap around
         wanted = float((rows.astype(np.float64) * dims[edges[:, end]]).sum())
         if flat.shape != (wanted,):
@@ -166,4 +179,4 @@ def flat_arrays(
                 f"`{name}` must have shape ({wanted:.0f},), the sum of d_e d_v, got {flat.shape}"
             )
         data.append(flat)
-    return edges, dims, rows, data[0], data[1]
+    return edges, rows, data[0], data[1]

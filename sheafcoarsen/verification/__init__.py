@@ -14,14 +14,16 @@ normalized sheaf (``normalization``), with the norms of ``relative_residual``. `
 statements about an elimination.
 """
 
-from sheafcoarsen.verification._verify import verify
-from sheafcoarsen.verification.relative_residual import Judged, judged
+from sheafcoarsen.verification._verify import check_of, verify
+from sheafcoarsen.verification.relative_residual import Judged, judged, norms_by
 from sheafcoarsen.verification.result import Check, Verification
 
 __all__ = [
     "Check",
     "Judged",
     "Verification",
+    "check_of",
     "judged",
+    "norms_by",
     "verify",
 ]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from sheafcoarsen._support import RESIDUAL_LIMIT, single_threaded_blas, whole_number
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.elimination import Elimination
+from sheafcoarsen.verification.relative_residual import Judged
 from sheafcoarsen.verification.residuals import Evidence
 from sheafcoarsen.verification.result import Check, Verification
 from sheafcoarsen.verification.schur import STATEMENTS as SCHUR
@@ -66,13 +67,15 @@ def _judged(statements: Sequence[tuple[str, str, Callable]], evidence: object) -
     for name, label, statement in statements:
         with single_threaded_blas():
             outcome = statement(evidence)
-        if isinstance(outcome, str):
-            checks.append(Check(name, label, None, RESIDUAL_LIMIT, True, outcome, None))
-        else:
-            worst, how = outcome
-            passed = worst.ratio < RESIDUAL_LIMIT
-            sides = (worst.error, RESIDUAL_LIMIT * worst.rounding)
-            checks.append(
-                Check(name, label, worst.ratio, RESIDUAL_LIMIT, passed, None, how, *sides)
-            )
+        checks.append(check_of(name, label, outcome))
     return Verification(tuple(checks))
+
+
+def check_of(name: str, label: str, outcome: tuple[Judged, str] | str) -> Check:
+    """Return the check of a worst error and how it was found, or why there is none."""
+    if isinstance(outcome, str):
+        return Check(name, label, None, RESIDUAL_LIMIT, True, outcome, None)
+    worst, how = outcome
+    passed = worst.ratio < RESIDUAL_LIMIT
+    sides = (worst.error, RESIDUAL_LIMIT * worst.rounding)
+    return Check(name, label, worst.ratio, RESIDUAL_LIMIT, passed, None, how, *sides)

@@ -20,9 +20,8 @@ DATA = Path(__file__).parents[1] / "data"
 
 
 def chunks_of(folder):
-    """Return the chunks of a store; edges in its parts are what a run has put together."""
-    chunks = [path for path in Path(folder).rglob("*") if "c" in path.parts and path.is_file()]
-    return sorted(path for path in chunks if "parts" not in path.parts or "edge" not in str(path))
+    """Return the chunks of a store."""
+    return sorted(path for path in Path(folder).rglob("c/**/*") if path.is_file())
 
 
 @pytest.fixture
@@ -252,7 +251,7 @@ def test_oversampled_modes_with_wrong_settings_are_refused(settings, message, ur
 
 @pytest.mark.parametrize(
     ("labels", "message"),
-    [([0, 2, 2, 1], "3 clusters, not 2"), ([0, 0, 2, 2], "labels"), ([0, -1, 1, 1], "labels")],
+    [([0, 0, 0, 0], "1 clusters, not 2"), ([0, 2, 2, 1], "labels"), ([0, -1, 1, 1], "labels")],
 )
 def test_a_partition_that_is_none_is_refused(labels, message, memory):
     P = dist.to_store(memory("P"), sc.Partition([0, 0, 1, 1]))
@@ -393,9 +392,10 @@ def test_an_unfinished_run_of_version_1_is_refused(version_1, memory):
     src = dist.open_store(f"{version_1}/sheaf")
     P = np.arange(src.n_vertices) // 3
     run = checked(src, P, 2).run
-    (place_of(memory("out")) / "work/claim.json").note({"run": run})
-    with pytest.raises(FileExistsError, match="unfinished run of another call"):
-        dist.coarsen(src, memory("out"), P, 2)
+    for note in ({"run": run}, {"run": run, "library": "0.1.0", "id": "it"}):
+        (place_of(memory("out")) / "work/claim.json").note(note)
+        with pytest.raises(FileExistsError, match="unfinished run of another call or version"):
+            dist.coarsen(src, memory("out"), P, 2)
 
 
 def test_damage_that_version_1_can_tell_is_told(version_1):

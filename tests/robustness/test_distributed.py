@@ -323,7 +323,7 @@ def test_workers_of_several_threads(threads, stores, expected):
 def test_a_task_that_fails_once_is_tried_again(threads):
     calls = []
 
-    def flaky(limit):
+    def flaky_task(job, i, limit):
         calls.append(limit)
         if len(calls) < limit:
             raise OSError("no answer")
@@ -332,11 +332,11 @@ def test_a_task_that_fails_once_is_tried_again(threads):
     with tqdm.tqdm(total=1, disable=False) as shown:
         engine = Engine(threads, "flaky")
         assert (engine.threads, engine.at_once) == (1, 3)
-        assert engine.results([engine.start("flaky", 0, flaky, 2)], shown) == [{"calls": 2}]
+        assert engine.results([engine.start(flaky_task, None, 0, 2)], shown) == [{"calls": 2}]
         assert shown.n == 1
         calls.clear()
         with pytest.raises(OSError, match="no answer"):
-            engine.results([engine.start("flaky", 1, flaky, 3)], shown)
+            engine.results([engine.start(flaky_task, None, 1, 3)], shown)
 
 
 def test_workers_that_lack_the_library(stores):

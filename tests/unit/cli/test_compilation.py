@@ -8,7 +8,7 @@ from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.cli import compilation
 
 
-@pytest.mark.parametrize("job", compilation.USUAL + compilation.RARE, ids=lambda job: job.__name__)
+@pytest.mark.parametrize("job", compilation.USUAL + compilation.RARE, ids=str)
 def test_examples_run(job):
     compilation.compile_one(job, "float64")
 

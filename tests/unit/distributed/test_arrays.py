@@ -55,9 +55,11 @@ def test_a_chunk_that_is_lost_or_damaged_is_named(values, chunk, packed, url, mo
     for path in chunks:
         name = path.relative_to(place.url).as_posix()
         held = path.read_bytes()
-        path.write_bytes(held[:-6] + bytes([held[-6] ^ 1]) + held[-5:])
-        with pytest.raises(StoreError, match=f"{name} is damaged"):
-            read_array(root, "x", values.dtype, shape)
+        flipped = held[:-6] + bytes([held[-6] ^ 1]) + held[-5:]
+        for damaged in (flipped, held[: len(held) // 2], held[:4], held[:3], b""):
+            path.write_bytes(damaged)
+            with pytest.raises(StoreError, match=f"{name} is damaged"):
+                read_array(root, "x", values.dtype, shape)
         path.unlink()
         with pytest.raises(StoreError, match=f"the chunk {name} is missing"):
             read_array(root, "x", values.dtype, shape, "part 3")
@@ -119,16 +121,6 @@ def test_another_layout_is_refused(held, instead, message, url):
     for older in (root, replace(root, version=1)):
         with pytest.raises(StoreError, match=message):
             read_array(older, "x", float)
-
-
-def test_a_chunk_that_was_cut_off(url):
-    root = root_of(url("group"))
-    write_array(root, "x", np.arange(7.0), packed=False)
-    chunk = Path(url("group"), "x/c/0")
-    for length in (20, 4, 3, 0):
-        chunk.write_bytes(chunk.read_bytes()[:length])
-        with pytest.raises(StoreError, match="c/0 is damaged"):
-            read_array(root, "x", float)
 
 
 def test_an_array_that_is_lost(memory):
@@ -195,7 +187,7 @@ def test_no_memory_is_taken_for_what_a_chunk_or_a_header_claims(url):
 
 
 BLOB = {
-    "constant": np.full(10**6, 7, np.int32),
+    "names": np.array(["a", "longer"]),
     "rows": np.arange(6).reshape(3, 2),
     "none": np.zeros(0, np.int64),
     "one": np.array(True),
@@ -212,7 +204,6 @@ def test_arrays_of_a_blob_come_back(memory):
     for name, values in BLOB.items():
         assert found[name].dtype == values.dtype
         assert np.array_equal(found[name], values)
-    assert len(place.get()) < 1000  # a constant takes the space of one entry
 
 
 def test_a_blob_that_is_cut_altered_or_of_another_name_is_refused(memory):

@@ -9,22 +9,22 @@ from sheafcoarsen.distributed.executors import Engine
 def test_here_tasks_run_once_after_those_that_they_need():
     calls = []
 
-    def work(name, inputs):
-        calls.append(name)
-        return {"name": name, "inputs": [found["name"] for found in inputs]}
+    def work_task(job, i, inputs):
+        calls.append(i)
+        return {"job": job, "i": i, "inputs": [found["i"] for found in inputs]}
 
     here = Engine(None, "run")
-    first = here.start("work", 0, work, "first", [])
-    second = here.start("work", 1, work, "second", [first])
-    third = here.start("border", 0, work, "third", [first, second])
+    first = here.start(work_task, "job", 0, [])
+    second = here.start(work_task, "job", 1, [first])
+    third = here.start(work_task, "job", 2, [first, second])
     assert calls == []
     with tqdm.tqdm(total=3, disable=False) as shown:
         results = here.results([third, first, second], shown)
         assert shown.n == 3
         assert here.results([], shown) == []
-    assert calls == ["first", "second", "third"]
-    assert [result["name"] for result in results] == ["third", "first", "second"]
-    assert results[0]["inputs"] == ["first", "second"]
+    assert calls == [0, 1, 2]
+    assert [result["i"] for result in results] == [2, 0, 1]
+    assert results[0] == {"job": "job", "i": 2, "inputs": [0, 1]}
 
 
 def test_what_is_no_client():

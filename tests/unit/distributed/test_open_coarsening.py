@@ -1,11 +1,14 @@
-"""A coarsening in a store, opened again and loaded."""
+"""A coarsening in a store: opened again, loaded, lifted with, accounted for and verified."""
 
 import numpy as np
 import pytest
 
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
-from tests.unit.distributed.cases import differences, grid_sheaf
+from sheafcoarsen.distributed._open_coarsening import _bound
+from sheafcoarsen.distributed.arrays import write_array
+from tests.support.helpers import assert_residual, ties_allowed
+from tests.unit.distributed.cases import differences, grid_sheaf, ragged_sheaf
 
 
 @pytest.fixture
@@ -48,3 +51,160 @@ def test_a_source_that_was_written_again_is_refused(made, memory):
     dist.to_store(memory("src"), F)
     with pytest.raises(dist.StoreError, match="is not the store that"):
         dist.open_coarsening(memory("out"))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex128])
+def test_up_and_down_as_in_memory(dtype, memory):
+    F = ragged_sheaf(dtype)
+    P = sc.select(F, 6)
+    with ties_allowed():
+        C = sc.coarsen(F, P, 2)
+        D = dist.coarsen(dist.to_store(memory("src"), F), memory("out"), P, 2, n_shards=3)
+    rng = np.random.default_rng(0)
+    for shape in ((), (3,)):
+        z = rng.standard_normal((D.sheaf.dim_c0, *shape)).astype(dtype)
+        x = rng.standard_normal((F.dim_c0, *shape)).astype(dtype)
+        assert np.array_equal(D.lift(z), C.lift(z))
+        assert np.array_equal(D.pool(x), C.pool(x))
+        assert D.lift(z).dtype == C.lift(z).dtype
+
+
+def test_vectors_of_another_length(memory):
+    F = ragged_sheaf()
+    with ties_allowed():
+        D = dist.coarsen(dist.to_store(memory("src"), F), memory("out"), sc.select(F, 6), 2)
+    with pytest.raises(ValueError, match="`z` must have shape .* of the coarse sheaf"):
+        D.lift(np.zeros(3))
+    with pytest.raises(ValueError, match="`x` must have shape .* of the fine sheaf"):
+        D.pool(np.zeros(3))
+
+
+LINES = (
+    "retained_internal", "discarded_internal", "internal_coupling", "discarded_norm2",
+    "retained_crossing", "crossing_coupling", "discarded_crossing", "fine_energy",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("local_operator", "columns"), [("internal", (2,)), ("principal", ())])
+def test_the_ledger_is_that_of_memory(local_operator, columns, memory):
+    F = ragged_sheaf(np.complex128)
+    P = sc.select(F, 6)
+    with ties_allowed():
+        C = sc.coarsen(F, P, 3, local_operator=local_operator)
+        D = dist.coarsen(
+            dist.to_store(memory("src"), F, 3000),
+            memory("out"),
+            P,
+            3,
+            local_operator=local_operator,
+            n_shards=3,
+        )
+    x = np.random.default_rng(0).standard_normal((F.dim_c0, *columns))
+    one, other = sc.energy_ledger(C, x), D.ledger(x)
+    delta = sc.coboundary(F)
+    for name in LINES:
+        a, b = getattr(one, name), getattr(other, name)
+        assert np.shape(a) == np.shape(b)
+        assert_residual(a - b, delta, delta, x, x, n=F.dim_c0)
+    if local_operator == "internal":
+        finite = np.isfinite(one.truncation_bound)
+        assert np.array_equal(finite, np.isfinite(other.truncation_bound))
+        assert np.allclose(one.truncation_bound[finite], other.truncation_bound[finite])
+    else:
+        assert one.truncation_bound is other.truncation_bound is None
+
+
+@pytest.mark.parametrize(
+    ("dtype", "local_operator"), [(np.float32, "internal"), (np.complex128, "principal")]
+)
+def test_a_coarsening_passes(dtype, local_operator, memory):
+    F = ragged_sheaf(dtype)
+    with ties_allowed():
+        D = dist.coarsen(
+            dist.to_store(memory("src"), F, 3000),
+            memory("out"),
+            sc.select(F, 6),
+            3,
+            local_operator=local_operator,
+            n_shards=3,
+        )
+    V = D.verify()
+    assert V.passed, str(V)
+    assert len(V) == 5
+    assert V["thm:Galerkin_realization"].how == "probe"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scale"),
+    [(np.float64, 1e100), (np.float64, 1e-100), (np.complex64, 1e12), (np.complex64, 1e-12)],
+)
+def test_checks_hold_and_fail_at_any_scale(dtype, scale, tmp_path):
+    """Squares of squares of the maps must neither over- nor underflow."""
+    F = grid_sheaf(dtype=dtype)
+    F = F.with_maps(F.tail_data * F.tail_data.real.dtype.type(scale), F.head_data * dtype(scale))
+    D = dist.coarsen(dist.to_store(tmp_path / "src", F), tmp_path / "out", sc.select(F, 6), 3)
+    assert D.verify().passed, str(D.verify())
+    wrong = D.sheaf.maps(0)[0] * dtype(1.01)
+    write_array(D.sheaf.root, f"parts/{D.sheaf.parts[0]}/tail", wrong, packed=False)
+    V = D.verify()
+    assert [check.label for check in V.checks if not check.passed] == ["thm:Galerkin_realization"]
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_checks_hold_and_fail_for_any_basis(scale, memory):
+    F = grid_sheaf()
+    C = sc.coarsen(F, sc.select(F, 6), 3)
+    basis = [scale * C.block(a) for a in range(6)]
+    D = dist.to_store(memory("C"), sc.coarsen(F, C.partition, basis=basis))
+    assert D.verify().passed, str(D.verify())
+    wrong = D.sheaf.maps(0)[0] * (1 + 1e-9)
+    write_array(D.sheaf.root, f"parts/{D.sheaf.parts[0]}/tail", wrong, packed=False)
+    V = D.verify()
+    assert [check.label for check in V.checks if not check.passed] == ["thm:Galerkin_realization"]
+
+
+def test_without_loops_realization_does_not_apply(memory):
+    F = ragged_sheaf()
+    with ties_allowed():
+        D = dist.coarsen(
+            dist.to_store(memory("src"), F), memory("out"), sc.select(F, 6), 3, loops=False
+        )
+    V = D.verify(probes=1)
+    assert V.passed
+    assert V["thm:Galerkin_realization"].skipped_because.startswith("loops=False")
+    with pytest.raises(ValueError, match="`probes` must be at least 1"):
+        D.verify(probes=0)
+    with pytest.raises(ValueError, match=r"`probes` = 4294967296 .*: give at most \d+$"):
+        D.verify(probes=2**32)
+    assert D.verify(probes=50).passed
+
+
+@pytest.mark.parametrize("what", ["tail", "data"])
+def test_a_wrong_number_fails(what, url):
+    """A number that is wrong but not damaged, as a bug would leave it."""
+    F = grid_sheaf(6)
+    with ties_allowed():
+        D = dist.coarsen(dist.to_store(url("src"), F), url("out"), sc.select(F, 6), 3, n_shards=2)
+    parts, basis = D.sheaf.header.parts, D.sheaf.header.basis
+    name = f"parts/{parts[0]}/tail" if what == "tail" else f"basis/{basis[0]}/data"
+    values = D.sheaf.array(name, D.sheaf.dtype).copy()
+    values[np.argmax(np.abs(values))] *= 1 + 1e-9
+    write_array(D.sheaf.root, name, values, packed=False)
+    V = dist.open_coarsening(url("out")).verify()
+    assert not V.passed
+    wrong = {check.label for check in V if not check.passed}
+    assert "thm:Galerkin_realization" in wrong
+    assert ("section-2" in wrong) == (what == "data")
+    assert D.sheaf.n_edges
+
+
+def test_the_bound_of_the_norm_holds(memory):
+    F = ragged_sheaf()
+    bound = _bound(dist.to_store(memory("src"), F, 3000))
+    top = np.linalg.eigvalsh(sc.laplacian(F).toarray())[-1]
+    assert top <= bound < 20 * top
+    squares = np.zeros(F.n_vertices)
+    for e, (u, v) in enumerate(F.edges):
+        squares[u] += np.linalg.norm(F.tail_map(e)) ** 2
+        squares[v] += np.linalg.norm(F.head_map(e)) ** 2
+    assert np.isclose(bound, 2 * squares.max(), rtol=1e-14)

@@ -34,27 +34,34 @@ def test_another_process_holds_it_until_it_dies(url):
             pass
 
 
-def test_a_lease_is_held_and_given_back(memory):
+def test_a_lease_is_held_renewed_and_given_back(memory, monkeypatch):
+    monkeypatch.setattr(write_lock, "RENEWAL", 0.02)
     place = place_of(memory("out")) / "work/lock"
-    with (
-        write_lock.exclusive(place),
-        pytest.raises(BlockingIOError, match=r"process \d+ on .* last seen 0 s ago"),
-    ):
-        write_lock.exclusive(place).__enter__()
+    with write_lock.exclusive(place):
+        with pytest.raises(BlockingIOError, match=r"process \d+ on .* last seen 0 s ago"):
+            write_lock.exclusive(place).__enter__()
+        begin = place.modified()
+        deadline = time.monotonic() + 10
+        while place.modified() == begin:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
     assert place.find() is None
     with write_lock.exclusive(place):
         pass
 
 
-def test_a_lease_that_nobody_renewed_is_void(memory):
+@pytest.mark.parametrize("content", [b"it\nanother", b"", b'{"holder": "of another version"}'])
+def test_a_lease_that_nobody_renewed_is_void(content, memory):
+    """Whoever wrote it, by the clock of the file system."""
     place = place_of(memory("out")) / "work/lock"
-    place.note({"owner": "another", "holder": "it"})
+    place.put(content)
     written_ago(place, write_lock.LEASE - 2)
     with pytest.raises(BlockingIOError, match="last seen 8[789] s ago; if it died, .* free 90 s"):
         write_lock.exclusive(place).__enter__()
+    assert (place_of(memory("out")) / "work").names() == ["lock"]
     written_ago(place, write_lock.LEASE + 1)
     with write_lock.exclusive(place):
-        assert place.read_note()["owner"] != "another"
+        assert place.get() != content
 
 
 def written_ago(place, seconds):
@@ -62,61 +69,21 @@ def written_ago(place, seconds):
     fs.store[path].modified = datetime.now(UTC) - timedelta(seconds=seconds)
 
 
-def test_clocks_of_holders_do_not_matter(memory, monkeypatch):
-    """A holder that died, with its clock an hour ahead, is waited for as long as any other."""
-    place = place_of(memory("out")) / "work/lock"
-    with monkeypatch.context() as context:
-        now = time.time()
-        context.setattr(time, "time", lambda: now + 3600)
-        held = write_lock.exclusive(place)
-        held.__enter__()
-        note = place.read_note()
-        held.__exit__(None, None, None)
-    place.note(note)
-    written_ago(place, write_lock.LEASE + 1)
-    with write_lock.exclusive(place):
-        pass
-
-
-@pytest.mark.parametrize("note", [{}, {"owner": 3}, {"run": "of another version"}])
-def test_a_lease_of_another_version_counts(note, memory):
-    place = place_of(memory("out")) / "work/lock"
-    place.note(note)
-    with pytest.raises(BlockingIOError, match="another run is writing there"):
-        write_lock.exclusive(place).__enter__()
-    assert (place_of(memory("out")) / "work").names() == ["lock"]
-
-
 def test_a_file_system_without_times(memory, monkeypatch):
     place = place_of(memory("out")) / "work/lock"
-    place.note({"owner": "another", "holder": "it"})
+    place.put(b"it\nanother")
 
     def modified(*_):
         raise NotImplementedError
 
     monkeypatch.setattr(type(place.file_system()[0]), "modified", modified)
-    with pytest.raises(BlockingIOError, match=r"if it died, remove memory://.*work/lock\)"):
+    with pytest.raises(BlockingIOError, match=r"\(it, .*if it died, remove memory://.*work/lock\)"):
         write_lock.exclusive(place).__enter__()
-
-
-def test_a_lease_is_renewed(memory, monkeypatch):
-    monkeypatch.setattr(write_lock, "RENEWAL", 0.02)
-    place = place_of(memory("out")) / "work/lock"
-    with write_lock.exclusive(place):
-        begin = place.modified()
-        deadline = time.monotonic() + 10
-        while place.modified() == begin:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
 
 
 def test_of_two_at_the_same_moment_the_last_has_it(url, monkeypatch):
     place = Place(f"file://{url('out')}/work/lock")  # as an address, which gets a lease
-    monkeypatch.setattr(
-        write_lock.time,
-        "sleep",
-        lambda _: place.note({"owner": "another", "holder": "it"}),
-    )
+    monkeypatch.setattr(write_lock.time, "sleep", lambda _: place.put(b"it"))
     with pytest.raises(BlockingIOError, match="another run"), write_lock.exclusive(place):
         pass
-    assert place.read_note()["owner"] == "another"
+    assert place.get() == b"it"

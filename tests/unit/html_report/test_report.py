@@ -23,7 +23,7 @@ import sheafcoarsen as sc
 from sheafcoarsen._support import tables
 from sheafcoarsen.cli import main
 from sheafcoarsen.coarsening import growth_of
-from sheafcoarsen.html_report import Origin, write_report
+from sheafcoarsen.html_report import write_report
 from sheafcoarsen.html_report._report import STYLE, _cluster_table, call_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
@@ -81,7 +81,7 @@ def C():
 @pytest.fixture(scope="module")
 def page(C, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "karate.html"
-    assert write_report(C, path, Origin(times={"coarsen <it>": 1.25})).passed
+    assert write_report(C, path, times={"coarsen <it>": 1.25}).passed
     return Page(path.read_text(encoding="utf-8")), path
 
 
@@ -239,7 +239,7 @@ def test_what_is_the_users_own_has_a_name():
 
 @pytest.mark.usefixtures("without_drawing")
 def test_what_a_caller_says_is_escaped(C, tmp_path):
-    write_report(C, tmp_path / "r.html", Origin("<name>", "type <this>"))
+    write_report(C, tmp_path / "r.html", "<name>", "type <this>")
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     for text in ("<h1>&lt;name&gt;: 34", "<td>&lt;name&gt;</td>", "type &lt;this&gt;"):
         assert text in page

@@ -3,25 +3,8 @@
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from sheafcoarsen.plot.colors import cluster_colors, greedy_coloring, number_colors, palette
-
-
-@given(st.integers(1, 60), st.integers(0, 200), st.integers(0, 2**32))
-def test_neighbours_have_different_colors(n, m, seed):
-    pairs = np.random.default_rng(seed).integers(n, size=(m, 2))
-    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    which = greedy_coloring(pairs, n)
-    assert which.min() == 0
-    assert (which[pairs[:, 0]] != which[pairs[:, 1]]).all()
-    # greedy: each has a neighbour of every smaller number
-    neighbours = [set() for _ in range(n)]
-    for a, b in pairs.tolist():
-        neighbours[a].add(which[b])
-        neighbours[b].add(which[a])
-    assert all(set(range(which[v])) <= neighbours[v] for v in range(n))
+from sheafcoarsen.plot.colors import cluster_colors, number_colors, palette
 
 
 @pytest.mark.parametrize(
@@ -39,10 +22,9 @@ def test_neighbours_have_different_colors(n, m, seed):
 def test_few_colors_are_enough(graph, most):
     graph = nx.convert_node_labels_to_integers(graph)
     pairs = np.array(graph.edges, dtype=int).reshape(-1, 2)
-    which = greedy_coloring(pairs, len(graph))
-    assert which.max() < most
-    assert len(pairs) == 0 or (which[pairs[:, 0]] != which[pairs[:, 1]]).all()
-    colors = cluster_colors(pairs, len(graph))
+    loops = np.repeat(np.arange(3)[:, None], 2, axis=1)
+    colors = cluster_colors(np.concatenate([pairs, loops]), len(graph))
+    assert len(np.unique(colors, axis=0)) <= max(most, 6)
     differences = np.abs(colors[pairs[:, 0]] - colors[pairs[:, 1]]).max(axis=1)
     assert differences.min(initial=1) > 0.02
 
