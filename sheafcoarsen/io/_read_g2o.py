@@ -1,5 +1,6 @@
 """Pose graphs in g2o text: measured relative poses, and the rotations as a connection sheaf."""
 
+import warnings
 from typing import Literal, TypeAlias, get_args, overload
 
 import numpy as np
@@ -50,7 +51,8 @@ def read_g2o(
     Every ``EDGE`` line is an edge of its own, so that repeated measurements become parallel edges
     and i = j a loop. Vertices are numbered in the order in which ``VERTEX`` and ``EDGE`` lines
     first name them; ``vertex_labels`` holds their ids. Comments (``#``), ``FIX`` and
-    ``PARAMS_...`` lines are passed over.
+    ``PARAMS_...`` lines are passed over. ``VERTEX2`` and ``EDGE2`` lines are those of TORO, whose
+    information has another order.
 
     Parameters
     ----------
@@ -63,8 +65,10 @@ def read_g2o(
     poses : bool
         Return a :class:`PoseGraph`: that sheaf, translations, information, poses of ``VERTEX``
         lines, and landmarks (``VERTEX_XY``, ``EDGE_SE2_XY``, ``VERTEX_TRACKXYZ``,
-        ``EDGE_SE3_TRACKXYZ``). Its ``kappa`` is w, its ``tau`` is ``d / tr(inv(Omega_t))`` with
-        Omega_t the information of the translation, and 1 for unit weights.
+        ``EDGE_SE3_TRACKXYZ``; ``LANDMARK2 pose landmark x y`` with three entries of information,
+        whose landmarks are numbered apart from poses, and have no labels if some id is that of a
+        pose, too). Its ``kappa`` is w, its ``tau`` is ``d / tr(inv(Omega_t))`` with Omega_t the
+        information of the translation, and 1 for unit weights.
 
     Returns
     -------
@@ -77,8 +81,14 @@ def read_g2o(
     ValueError
         ``path:line: ...`` for landmarks and other tags that are not poses, SE2 mixed with SE3,
         wrong or missing numbers, a quaternion of length zero, or rotation information that is not
-        positive definite. With ``poses``, too: information that is not positive definite as a
-        whole, a vertex with two ``VERTEX`` lines, or with none where others have one.
+        positive definite. With ``poses``, too: information of the translation that is not, a vertex
+        with two ``VERTEX`` lines, or with none where others have one.
+
+    Warns
+    -----
+    UserWarning
+        With ``poses``: how many information matrices are not positive definite as a whole, though
+        both of their blocks are.
 
     Examples
     --------
@@ -116,7 +126,7 @@ def read_g2o(
     if weights == "information":
         information = _symmetric(lines.information, lines.group.n_information)
         found = concentrations(information, d)
-        _refuse_indefinite(lines, found, poses)
+        _check_definite(lines, found, poses)
         kappa, tau = found.kappa, found.tau
     try:
         sheaf = CellularSheaf.connection(edges, rotations, weight=kappa, n_vertices=len(index))
@@ -168,19 +178,28 @@ def _symmetric(source: Words, n_entries: int) -> np.ndarray:
     return matrices
 
 
-def _refuse_indefinite(lines: G2oLines, found: Concentrations, poses: bool) -> None:
-    for bad, what in (
-        (found.rotation_fails, "of the rotation "),
-        (found.fails & poses, ""),
-    ):
+def _check_definite(lines: G2oLines, found: Concentrations, poses: bool) -> None:
+    """Refuse matrices without weights; count those that are indefinite only as a whole."""
+    for bad, what in ((found.rotation_fails, "rotation"), (found.fails & poses, "translation")):
         edges = np.flatnonzero(bad)
         if edges.size:
             line = lines.information.line(int(edges[0]) * lines.group.n_information)
             message = (
-                f"the information matrix {what}must be positive definite, because the edge's "
-                "weight comes from it; weights='unit' does without"
+                f"the information matrix of the {what} must be positive definite, because the "
+                f"edge's weight comes from it; weights='unit' does without"
             )
             raise file_error(lines.path, line, message)
+    count = int(found.indefinite.sum())
+    if count and poses:
+        line = lines.information.line(int(found.indefinite.argmax()) * lines.group.n_information)
+        warnings.warn(
+            f"{lines.path}:{line}: the information matrix is indefinite as a whole, and so "
+            f"{'it is alone' if count == 1 else f'are {count:,}'} of {len(found.kappa):,}; kappa "
+            f"and tau come from its blocks of the rotation and the translation, which are "
+            f"positive definite",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _poses(
@@ -219,7 +238,10 @@ def _sightings(
     if not named and not sighted:
         return None
     lines.check_offsets()
-    for words, ids in ((lines.landmark_ids, named), (lines.sighted_ids, sighted)):
+    joined = [
+        None if apart else label for label, apart in zip(sighted, lines.numbered_apart, strict=True)
+    ]
+    for words, ids in ((lines.landmark_ids, named), (lines.sighted_ids, joined)):
         both = next((k for k, label in enumerate(ids) if label in index), None)
         if both is not None:
             message = f"{words.words[both]} is a landmark here and a pose elsewhere"
@@ -242,7 +264,8 @@ def _sightings(
     pose = vertices[np.array(lines.seen_from, dtype=np.int64)]
     mark = np.array([marks[label] for label in sighted], dtype=np.int64)
     points = lines.sighted.numbers().reshape(-1, d)
-    return Sightings(np.stack([pose, mark], axis=1), points, tau, tuple(marks), places)
+    names = None if marks.keys() & index.keys() else tuple(marks)
+    return Sightings(np.stack([pose, mark], axis=1), points, tau, names, places)
 
 
 def _about_landmarks(lines: G2oLines, named: list[int], sighted: list[int]) -> ValueError:

@@ -21,15 +21,22 @@ SE2 = Group("SE2", 2, 3, 6, 3)
 
 SE3 = Group("SE3", 3, 7, 21, 6)
 
-VERTEX_TAGS = {"VERTEX_SE2": SE2, "VERTEX_SE3:QUAT": SE3}
+VERTEX_TAGS = {"VERTEX_SE2": SE2, "VERTEX2": SE2, "VERTEX_SE3:QUAT": SE3}
 
-EDGE_TAGS = {"EDGE_SE2": SE2, "EDGE_SE3:QUAT": SE3}
+EDGE_TAGS = {"EDGE_SE2": SE2, "EDGE2": SE2, "EDGE_SE3:QUAT": SE3}
+
+TORO_ORDER = 0, 1, 4, 2, 5, 3
+"""Which entry of an ``EDGE2`` line is each of the upper triangle, row by row: TORO writes xx, xy,
+yy, then that of the angle, then those of x and y with it.
+"""
 
 LANDMARK_TAGS = {"VERTEX_XY": SE2, "VERTEX_TRACKXYZ": SE3}
 
-SIGHTING_TAGS = {"EDGE_SE2_XY": SE2, "EDGE_SE3_TRACKXYZ": SE3}
+SIGHTING_TAGS = {"EDGE_SE2_XY": SE2, "LANDMARK2": SE2, "EDGE_SE3_TRACKXYZ": SE3}
 
-TAGS = ", ".join([*VERTEX_TAGS, *EDGE_TAGS])
+POSE_TAGS = ", ".join([*VERTEX_TAGS, *EDGE_TAGS, "FIX"])
+
+ALL_TAGS = ", ".join([POSE_TAGS, *LANDMARK_TAGS, *SIGHTING_TAGS])
 
 OFFSET_TAG = "PARAMS_SE3OFFSET"
 """Where a sensor sits on its pose; sightings in space name one by its id."""
@@ -58,6 +65,7 @@ class G2oLines:
         self.landmark_ids = Words(path, "a landmark id")  # of VERTEX lines
         self.landmark_places = Words(path, "an entry of a place")
         self.sighted_ids = Words(path, "a landmark id")  # of sightings
+        self.numbered_apart: list[bool] = []  # whether its landmark's id is no id of a vertex
         self.sighted = Words(path, "an entry of a measurement")
         self.sighting_information = Words(path, "an entry of an information matrix")
         self._offsets = Words(path, "an entry of an offset")
@@ -76,7 +84,7 @@ class G2oLines:
             if found is None and self._landmarks:
                 found = LANDMARK_TAGS.get(tag) or SIGHTING_TAGS.get(tag)
             if found is None:
-                raise file_error(self.path, number, _about_unknown(tag))
+                raise file_error(self.path, number, _about_unknown(tag, self._landmarks))
             if group is None:
                 group = found
             elif found is not group:
@@ -86,7 +94,7 @@ class G2oLines:
                 raise file_error(self.path, number, message)
             self._take(number, tag, fields, group)
         if group is None:
-            message = f"not a g2o file: no line begins with one of {TAGS}"
+            message = f"not a g2o file: no line begins with one of {POSE_TAGS}"
             raise file_error(self.path, None, message)
         return group
 
@@ -96,6 +104,8 @@ class G2oLines:
             counts = (2, group.n_pose, group.n_information)
             ids, measured, information = _split(self.path, number, fields, counts, "pose")
             self.ends.append(len(self.ids.words))
+            if tag == "EDGE2":
+                information = [information[k] for k in TORO_ORDER]
             self.measured.add(number, measured)
             self.information.add(number, information)
             self.ids.add(number, ids)
@@ -114,6 +124,7 @@ class G2oLines:
             self.seen_from.append(len(self.ids.words))
             self.ids.add(number, ids[:1])
             self.sighted_ids.add(number, ids[1:2])
+            self.numbered_apart.append(tag == "LANDMARK2")
             self.sighted.add(number, place)
             self.sighting_information.add(number, information)
 
@@ -141,11 +152,13 @@ def _split(
     return fields[1 : 1 + n_ids], fields[1 + n_ids : pose_end], fields[pose_end:]
 
 
-def _about_unknown(tag: str) -> str:
-    if "XY" in tag:
-        hint = "" if tag not in (*LANDMARK_TAGS, *SIGHTING_TAGS) else "; poses=True reads them, too"
-        return f"landmarks ({shown(tag)}) are not poses; read_g2o reads {TAGS}{hint}"
-    return f"unknown tag {shown(tag)}; read_g2o reads {TAGS}"
+def _about_unknown(tag: str, landmarks: bool) -> str:
+    if landmarks:
+        return f"unknown tag {shown(tag)}; read_g2o(..., poses=True) reads {ALL_TAGS}"
+    if "XY" in tag or tag in SIGHTING_TAGS:
+        hint = "; poses=True reads them, too" if tag in (*LANDMARK_TAGS, *SIGHTING_TAGS) else ""
+        return f"landmarks ({shown(tag)}) are not poses; read_g2o reads {POSE_TAGS}{hint}"
+    return f"unknown tag {shown(tag)}; read_g2o reads {POSE_TAGS}"
 
 
 def _about_count(tag: str, counts: tuple[int, int, int], what: str, got: int) -> str:

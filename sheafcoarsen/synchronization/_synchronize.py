@@ -1,13 +1,16 @@
 """Synchronization: rotations first, then translations, then both by Gauss-Newton."""
 
 import dataclasses
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import choice, flag, read_only, scalar_array, whole_number
+from sheafcoarsen._support import choice, counted, flag, read_only, scalar_array, whole_number
+from sheafcoarsen.exceptions import SingularProblemWarning
+from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.synchronization._pose_graph import PoseGraph, edge_indices
 from sheafcoarsen.synchronization.connection import Connection, connection_from, places_of
@@ -19,6 +22,7 @@ from sheafcoarsen.synchronization.frames import (
     spectral_frames,
 )
 from sheafcoarsen.synchronization.joint_sheaf import Places
+from sheafcoarsen.synchronization.linearization import PoseSheaf
 from sheafcoarsen.synchronization.refinement import Refined, refined_poses
 from sheafcoarsen.synchronization.result import Synchronization, result_at
 from sheafcoarsen.synchronization.reweighting import (
@@ -37,12 +41,12 @@ Start: TypeAlias = tuple[str, np.ndarray, np.ndarray | None]
 """A name, frames, and the lowest eigenvalues where they were computed."""
 
 WIDE = 8.0
-"""Multiple of the truncation in the first refinement: extended poses fit worse than refined ones.
-With 64 wrong loops of intel come back and stay.
+"""Multiple of the truncation in the first of other refinements: extended poses fit worse than
+refined ones, and right measurements come back; on m3500 wrong ones, too, which cost more.
 """
 
 REWEIGHTED = 10
-"""Largest number of refinements with new weights after this one; two are enough at hand."""
+"""Largest number of refinements with new weights; three are enough on pose graphs at hand."""
 
 
 def synchronize(
@@ -102,7 +106,8 @@ def synchronize(
     Warns
     -----
     SingularProblemWarning
-        Where the frames are not determined, because there is no gap behind their eigenvalues.
+        Where the frames are not determined, because there is no gap behind their eigenvalues, or
+        because too few landmarks join parts of the graph.
 
     Examples
     --------
@@ -144,7 +149,26 @@ def synchronize(
     if refine:
         refined = refined_poses(connection, places, found.rotations, found.spots)
         found = _result(F, connection, places, refined, method=found.method)
+    _warn_if_loose(connection, places, found)
     return dataclasses.replace(found, **how)
+
+
+def _warn_if_loose(connection: Connection, places: Places | None, found: Synchronization) -> None:
+    """Warn where landmarks join parts of the graph, but leave them free to move."""
+    if places is None or found.n_components == len(connection.roots):
+        return
+    problem = PoseSheaf(connection, places)
+    sheaf, _ = problem.at(found.rotations, found.spots)
+    roots = places.roots
+    rigid = int(sheaf.vertex_dims[roots].sum())
+    free = global_sections(sheaf).h0 - rigid
+    if free > 0:
+        warnings.warn(
+            f"poses are not determined: parts of the graph that only landmarks join can move in "
+            f"{counted(free, 'way')} without a change of the cost",
+            SingularProblemWarning,
+            stacklevel=3,
+        )
 
 
 def _starts(
@@ -197,19 +221,37 @@ def _robust(
 ) -> Synchronization:
     """Return the fit of least truncated squares, with its weights."""
     weights = truncated_weights(connection, places, trusted)
-    c2 = truncation(connection, places)
     part, spots = weighted(connection, places, weights)
     poses = Refined(*fit(part, spots), [], True)
     if refine:
-        for width in (WIDE, *[1.0] * REWEIGHTED):
-            squares = squared_residuals(connection, places, poses.rotations, poses.translations)
-            right = trusted | (squares <= width * c2)
-            before, weights = weights, np.where(right, 1.0, 0.0)
-            if width == 1 and (weights == before).all():
-                break
-            part, spots = weighted(connection, places, weights)
-            poses = refined_poses(part, spots, poses.rotations, poses.translations)
+        found = [_refitted(connection, places, trusted, poses, first) for first in (1.0, WIDE)]
+        _, weights, poses = min(found, key=lambda one: one[0])
     return _result(F, connection, places, poses, method="tls", weights=read_only(weights))
+
+
+def _refitted(
+    connection: Connection,
+    places: Places | None,
+    trusted: np.ndarray,
+    poses: Refined,
+    width: float,
+) -> tuple[float, np.ndarray, Refined]:
+    """Return the sum of truncated squares, weights and poses of refinements that agree on weights.
+
+    The first refinement truncates at a multiple of the others' squared residual.
+    """
+    c2 = truncation(connection, places)
+    weights = None
+    for _ in range(REWEIGHTED):
+        squares = squared_residuals(connection, places, poses.rotations, poses.translations)
+        right = trusted | (squares <= width * c2)
+        if weights is not None and width == 1 and (right == (weights > 0)).all():
+            break
+        weights = np.where(right, 1.0, 0.0)
+        part, spots = weighted(connection, places, weights)
+        poses, width = refined_poses(part, spots, poses.rotations, poses.translations), 1.0
+    assert weights is not None
+    return float(np.where(trusted, squares, np.minimum(squares, c2)).sum()), weights, poses
 
 
 def _given_frames(start: npt.ArrayLike, connection: Connection) -> np.ndarray:

@@ -1,5 +1,7 @@
+import dataclasses
 import gzip
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -216,9 +218,9 @@ BAD = {
     "track": (GOOD_3D + "VERTEX_TRACKXYZ 5 1 2 3", 2, "landmarks ('VERTEX_TRACKXYZ')"),
     "track-edge": (GOOD_3D + "EDGE_SE3_TRACKXYZ 0 1 0 1 2 3", 2, "landmarks"),
     "unknown": (
-        GOOD + "EDGE2 0 1 0 0 0 1 0 1 1 0 0",
+        GOOD + "EDGE3 0 1 0 0 0 1 0 1 1 0 0",
         4,
-        "unknown tag 'EDGE2'; read_g2o reads VERTEX_SE2",
+        "unknown tag 'EDGE3'; read_g2o reads VERTEX_SE2, VERTEX2, ",
     ),
     "other-file": ("OFF\n8 6 0\n", 1, "unknown tag 'OFF'"),
     "mixed-edge": (GOOD + GOOD_3D, 4, "EDGE_SE3:QUAT in a file that began with SE2"),
@@ -535,6 +537,51 @@ def test_landmarks_are_read_where_poses_are(write):
     assert G.sightings.places.tolist() == [[5, 6], [7, 8]]
 
 
+def test_landmarks_of_gtsam_are_numbered_apart(write):
+    """Their ids may be those of poses; then they have no labels, and files are written again."""
+    text = (
+        "FIX 0\nEDGE_SE2 0 1 1 0 0 1 0 0 1 0 1\nLANDMARK2 0 1 1 2 2 0 2\nLANDMARK2 1 {} 3 4 1 0 3\n"
+    )
+    G = read_g2o(write(text.format(5)), poses=True)
+    assert G.n_vertices == 2
+    assert G.sightings.edges.tolist() == [[0, 0], [1, 1]]
+    assert G.sightings.points.tolist() == [[1, 2], [3, 4]]
+    assert_residual(G.sightings.tau - [2, 1.5], 2.0, n=2)
+    assert G.sightings.labels is None
+    assert read_g2o(write(text.format(1)), poses=True).sightings.edges.tolist() == [[0, 0], [1, 0]]
+    apart = text.replace("LANDMARK2 0 1", "LANDMARK2 0 7").format(5)
+    assert read_g2o(write(apart), poses=True).sightings.labels == (7, 5)
+
+
+def test_toro_writes_information_in_another_order(write):
+    toro = "VERTEX2 3 0 0 0\nVERTEX2 4 1 0 0.5\nEDGE2 3 4 1 0 0.5 11 12 22 33 13 23\n"
+    g2o = "VERTEX_SE2 3 0 0 0\nVERTEX_SE2 4 1 0 0.5\nEDGE_SE2 3 4 1 0 0.5 11 12 13 22 23 33\n"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        G, H = (read_g2o(write(text), poses=True) for text in (toro, g2o))
+    wanted = [[11, 12, 13], [12, 22, 23], [13, 23, 33]]
+    for one in (G, H):
+        assert one.information[0].tolist() == wanted
+        assert (one.kappa[0], one.vertex_labels) == (33, (3, 4))
+        np.testing.assert_array_equal(one.poses[1], [[0, 0], [1, 0]])
+
+
+def test_matrices_that_are_indefinite_as_a_whole_are_counted(write):
+    """Kappa and tau come from their blocks; without poses nothing but the angle is looked at."""
+    path = write(WHOLE + 2 * "EDGE_SE2 4 2 0 0 0 1 0 2 1 0 1\n")
+    with pytest.warns(
+        UserWarning, match=r":5: .* indefinite as a whole, and so are 2 of 3"
+    ) as told:
+        G = read_g2o(path, poses=True)
+    assert len(told) == 1
+    assert G.information[1].tolist() == [[1, 0, 2], [0, 1, 0], [2, 0, 1]]
+    assert (G.kappa[1], G.tau[1]) == (1, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_g2o(path)
+        dataclasses.replace(G, poses=None)
+
+
 BAD_GRAPHS = {
     "twice": (WHOLE + "VERTEX_SE2 4 0 0 0", 5, "vertex 4 has a VERTEX line already"),
     "missing": (
@@ -542,8 +589,18 @@ BAD_GRAPHS = {
         5,
         "vertex 6 has no VERTEX line, but 2 others have one",
     ),
-    "translation": (WHOLE + "EDGE_SE2 4 2 0 0 0 0 0 0 1 0 1", 5, "the information matrix must be"),
-    "whole": (WHOLE + "EDGE_SE2 4 2 0 0 0 1 0 2 1 0 1", 5, "the information matrix must be pos"),
+    "translation": (
+        WHOLE + "EDGE_SE2 4 2 0 0 0 0 0 0 1 0 1",
+        5,
+        "the information matrix of the translation must be positive definite",
+    ),
+    "unknown": (
+        WHOLE + "EDGE3 0 1",
+        5,
+        "unknown tag 'EDGE3'; read_g2o(..., poses=True) reads VERTEX_SE2, VERTEX2, VERTEX_SE3:QUAT,"
+        " EDGE_SE2, EDGE2, EDGE_SE3:QUAT, FIX, VERTEX_XY, VERTEX_TRACKXYZ, EDGE_SE2_XY, LANDMARK2,"
+        " EDGE_SE3_TRACKXYZ",
+    ),
     "mixed": (WHOLE + GOOD_3D, 5, "EDGE_SE3:QUAT in a file that began with SE2"),
     "cut": (WHOLE + "EDGE_SE2 4 2 0 0 0 1 0", 5, "EDGE_SE2 needs 11 numbers"),
     "nan": (WHOLE + f"EDGE_SE2 4 2 nan 0 0 {INFORMATION_2D}", 5, "must be finite, got 'nan'"),

@@ -3,6 +3,7 @@
 import dataclasses
 import gzip
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -103,6 +104,26 @@ def test_landmarks_turn_components_that_only_they_join(dim):
     start = R @ random_rotations(6, dim, np.random.default_rng(1), 0.3)
     S = sc.synchronize(H, refine=True, start=start)
     assert S.cost < 1e-6 * S.costs[0]
+
+
+@pytest.mark.parametrize("n_landmarks", [1, 2, 3, 4])
+def test_parts_that_landmarks_join_loosely_are_told(dim, n_landmarks):
+    """One landmark leaves all turns about it, two in space those about the line between them."""
+    G, (R, t) = pose_graph(dim, [[0, 1], [1, 2], [3, 4], [4, 5]])
+    marks = 3 * np.random.default_rng(5).standard_normal((n_landmarks, dim))
+    i, k = np.array([[i, k] for i in range(6) for k in range(n_landmarks)]).T
+    points = np.einsum("eji,ej->ei", R[i], marks[k] - t[i])
+    H = dataclasses.replace(G, sightings=sc.Sightings(np.stack([i, k], axis=1), points, 1.0))
+    free = {2: [1, 0, 0, 0], 3: [3, 1, 0, 0]}[dim][n_landmarks - 1]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        S = sc.synchronize(H, refine=True)
+    assert [w.category for w in caught] == [sc.SingularProblemWarning] * (free > 0)
+    if free:
+        assert f"can move in {free} way" in str(caught[0].message)
+        assert caught[0].filename == __file__
+    assert S.n_components == 1
+    assert S.certify().is_optimal
 
 
 BAD = {
