@@ -8,7 +8,10 @@ from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.cli import compilation
 
 
-@pytest.mark.parametrize("job", compilation.USUAL + compilation.RARE, ids=str)
+JOBS = compilation.USUAL + compilation.RARE
+
+
+@pytest.mark.parametrize("job", JOBS, ids=range(len(JOBS)))
 def test_examples_run(job):
     compilation.compile_one(job, "float64")
 
