@@ -7,7 +7,6 @@ import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.cli import compilation
 
-
 JOBS = compilation.USUAL + compilation.RARE
 
 
