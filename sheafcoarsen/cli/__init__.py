@@ -1,8 +1,13 @@
 """The command line, and what it compiles ahead of time.
 
 ``commands``
-    What a user types: ``sheafcoarsen coarsen | store | info | verify | compile | demo``. Exit
-    status 0; 1 where a check failed; 2 for bad input, with one line on standard error.
+    What a user types: ``sheafcoarsen coarsen | store | eliminate | synchronize | info | verify |
+    compile | demo``. Exit status 0; 1 where a check failed; 2 for bad input, with one line on
+    standard error.
+``poses``
+    From a file of relative poses to a certified map.
+``outputs``
+    Files that commands write, and what they say of them.
 ``stores``
     From store to store, shard by shard.
 ``compilation``

@@ -1,4 +1,4 @@
-"""``sheafcoarsen coarsen | store | eliminate | info | verify | compile | demo``: what is typed."""
+"""What is typed: ``coarsen | store | eliminate | synchronize | info | verify | compile | demo``."""
 
 import argparse
 import contextlib
@@ -14,8 +14,10 @@ from typing import NoReturn
 import networkx as nx
 import numpy as np
 
-from sheafcoarsen._support import check_matplotlib, counted, output_path, tables
+from sheafcoarsen._support import counted, tables
 from sheafcoarsen.cli.compilation import SCALARS, compile_kernels
+from sheafcoarsen.cli.outputs import check_outputs, show_files, show_times
+from sheafcoarsen.cli.poses import pose_options, synchronize_file
 from sheafcoarsen.cli.stores import (
     about_store,
     coarsen_store,
@@ -108,6 +110,10 @@ def _parser() -> argparse.ArgumentParser:
         help="how many neighbours a vertex may have that goes (default 2; more: connections alone)",
     )
     remove.set_defaults(run=_eliminate)
+
+    poses = commands.add_parser("synchronize", help="find and certify the poses of a pose graph")
+    pose_options(poses)
+    poses.set_defaults(run=synchronize_file)
 
     info = commands.add_parser("info", parents=[given], help="say what a file or a store holds")
     info.set_defaults(run=_info)
@@ -265,10 +271,6 @@ def _show(C: Coarsening) -> None:
     _show_losses(C)
 
 
-def _show_times(times: dict[str, float]) -> None:
-    print("time    " + ", ".join(f"{name} {seconds:.3f} s" for name, seconds in times.items()))
-
-
 def _show_losses(C: Coarsening) -> None:
     x = smooth_cochain(C.fine)
     E = energy_ledger(C, x)
@@ -312,24 +314,9 @@ def _coarsen(args: argparse.Namespace) -> int:
         if getattr(args, option) is not None:
             raise ValueError(f"--{option} goes with --store")
     times: dict[str, float] = {}
-    _check_outputs(args)
+    check_outputs(args, (".npz",))
     C = _make(args, times)
     return _written(args, C, times, lambda: _show(C))
-
-
-def _check_outputs(args: argparse.Namespace) -> None:
-    """Refuse outputs that cannot be written before the work is done."""
-    for option, path, ending in (("--out", args.out, ".npz"), ("--report", args.report, ".html")):
-        if path is None:
-            continue
-        if not path.endswith(ending):
-            raise ValueError(f"{option} must name an {ending} file, got {path!r}")
-        try:
-            output_path(path)
-        except OSError as error:
-            raise type(error)(f"{option} {error}") from None
-    if args.report is not None:
-        check_matplotlib()
 
 
 def _written(
@@ -346,13 +333,10 @@ def _written(
     if args.report is not None:
         name, before = os.path.basename(args.input), dict(times)
         with stage(times, "report"):
-            passed = write_report(result, args.report, name, args.typed, before).passed
+            passed = bool(write_report(result, args.report, name, args.typed, before))
     show()
-    _show_times(times)
-    if args.out is not None:
-        print(f"saved   {tables.printable(args.out)}")
-    if args.report is not None:
-        print(f"report  {tables.printable(args.report)}{'' if passed else ': a check FAILED'}")
+    show_times(times)
+    show_files(args, "" if passed else ": a check FAILED")
     return 0 if passed else 1
 
 
@@ -378,7 +362,7 @@ def _vertices_in(path: str, F: CellularSheaf) -> np.ndarray:
 
 def _eliminate(args: argparse.Namespace) -> int:
     times: dict[str, float] = {}
-    _check_outputs(args)
+    check_outputs(args, (".npz",))
     with stage(times, "read"):
         sheaf = _read_sheaf(args)
     keep = None if args.keep is None else _vertices_in(args.keep, sheaf)
@@ -459,7 +443,7 @@ def _demo(args: argparse.Namespace) -> int:
     times: dict[str, float] = {}
     C = _coarsened(CellularSheaf.constant(graph), 5, 2, "auto", "internal", 0, times)
     _show(C)
-    _show_times(times)
+    show_times(times)
     print("\nThe clusters, and which of the two clubs their members joined later:")
     for a in range(C.partition.n_clusters):
         members = C.partition.cluster(a).tolist()

@@ -20,13 +20,15 @@
     The verdict: one sentence of these findings.
 """
 
-from sheafcoarsen.html_report._report import report, write_report
+from sheafcoarsen.html_report._report import EDGE_HEAD, report, worst_edges, write_report
 from sheafcoarsen.html_report.results import SMOOTHING_STEPS, smooth_cochain, stage
 
 __all__ = [
+    "EDGE_HEAD",
     "SMOOTHING_STEPS",
     "report",
     "smooth_cochain",
     "stage",
+    "worst_edges",
     "write_report",
 ]

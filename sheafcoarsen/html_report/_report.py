@@ -7,6 +7,7 @@ import io
 import os
 import platform
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,8 @@ from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.html_report.results import SMOOTHING_STEPS, Findings, findings_of, stage
-from sheafcoarsen.html_report.summary import elimination_verdict, verdict_of
+from sheafcoarsen.html_report.summary import elimination_verdict, poses_verdict, verdict_of
+from sheafcoarsen.synchronization import PoseCertificate, PoseGraph, Synchronization
 from sheafcoarsen.verification import Verification, verify
 
 STYLE = """
@@ -91,27 +93,28 @@ class Section(NamedTuple):
 
 
 def report(
-    C: Coarsening | Elimination, path: str | os.PathLike, name: str | None = None
-) -> Verification:
-    """Write one self-contained HTML page about a coarsening or an elimination.
+    C: Coarsening | Elimination | Synchronization, path: str | os.PathLike, name: str | None = None
+) -> Verification | PoseCertificate:
+    """Write one self-contained HTML page about a coarsening, an elimination or poses.
 
     It begins with a verdict in one sentence: what is kept of a smooth cochain, how far the low
     spectrum is off, whether the Laplacian grew. Then it says how it was made, what went in and what
     came out, what is lost, how near the low spectra are, where the fine C^0 has dimension 100,000
     at most, and what :func:`verify` finds, with pictures. Of an elimination it says what went and
-    what is left, and how far right sides and rounding grow. The page is written beside ``path`` and
-    renamed, so that a file that was there stays whole where anything fails. It needs matplotlib.
+    what is left, and how far right sides and rounding grow. Of poses it has the certificate, the
+    map before and after, and the worst edges. The page is written beside ``path`` and renamed, so
+    that a file that was there stays whole where anything fails. It needs matplotlib.
 
     Parameters
     ----------
-    C : Coarsening or Elimination
+    C : Coarsening, Elimination or Synchronization
     path : str or path-like
     name : str, optional
         Of what went in, for the title.
 
     Returns
     -------
-    Verification
+    Verification or PoseCertificate
         The one in the page.
 
     Raises
@@ -140,24 +143,32 @@ def report(
 
 
 def write_report(
-    C: Coarsening | Elimination,
+    C: Coarsening | Elimination | Synchronization,
     path: str | os.PathLike,
     name: str | None = None,
     command: str | None = None,
     times: dict[str, float] | None = None,
-) -> Verification:
+) -> Verification | PoseCertificate:
     """Write the page of `report`; with the line that was typed, and seconds of stages before it."""
     if isinstance(C, Hierarchy):
         raise TypeError(
             "`C` must be a Coarsening or an Elimination, got a Hierarchy: write a page for each of "
             "its levels, report(H[i], path); print(H) tells of all"
         )
-    if not isinstance(C, Elimination):
+    if not isinstance(C, Elimination | Synchronization):
         check_coarsening(C)
     target = output_path(path)
     check_matplotlib()
     own: dict[str, float] = {}
-    if isinstance(C, Elimination):
+    verdict: Verification | PoseCertificate
+    if isinstance(C, Synchronization):
+        with stage(own, "certificate"):
+            verdict = C.certify()
+        sentence = poses_verdict(C)
+        call = "sc.synchronize(G, refine=True)"
+        with stage(own, "pictures"):
+            sections = _pose_sections(C)
+    elif isinstance(C, Elimination):
         with stage(own, "verification"):
             verdict = verify(C)
         sentence = elimination_verdict(C, verdict)
@@ -169,16 +180,21 @@ def write_report(
         verdict, sentence, call = found.verdict, verdict_of(C, found), call_of(C)
         with stage(own, "pictures"):
             sections = _coarsening_sections(C, found)
-    kind, coarse = type(C).__name__, C.sheaf.n_vertices
-    title = f"{name or kind}: {C.fine.n_vertices:,} → {coarse:,} vertices"
+    kind, body = type(C).__name__, []
+    if isinstance(C, Synchronization):
+        title = f"{name or kind}: {C.n_vertices:,} poses"
+        checks = Section("Certificate", [_shown(verdict), note(_ABOUT_CERTIFICATES)])
+    else:
+        title = f"{name or kind}: {C.fine.n_vertices:,} → {C.sheaf.n_vertices:,} vertices"
+        checks = Section("Verification", [_shown(verdict), note(_ABOUT_CHECKS)])
+    if isinstance(verdict, Verification) and not verdict.passed:
+        body.append(f'<p class="failed">Verification: {tables.text(verdict.summary)}</p>')
     sections = [
         Section("How it was made", _reproduction(name, command, call, kind.lower())),
         *sections,
-        Section("Verification", [_shown(verdict), note(_ABOUT_CHECKS)]),
+        checks,
         Section("Times", _times(times or {}, own)),
     ]
-    failed = f'<p class="failed">Verification: {tables.text(verdict.summary)}</p>'
-    body = [] if verdict.passed else [failed]
     body += [f'<p class="verdict">{tables.text(sentence)}</p>', note(repr(C))]
     for heading, parts in sections:
         body += [f"<h2>{tables.text(heading)}</h2>", *parts]
@@ -192,6 +208,12 @@ _ABOUT_CHECKS = (
     'Labels with a colon are those of "Hierarchical Pooling for Sheaf Neural Networks"; sections '
     "and facts are those of docs/conventions.md. Compared was everything (exact), random cochains "
     "or some clusters (probe), or dense matrices (dense)."
+)
+
+
+_ABOUT_CERTIFICATES = (
+    "No poses have a lower cost than the lower bound (Rosen et al., IJRR 2019). Where the two "
+    "differ the poses may be in a local minimum, or the bound is not sharp."
 )
 
 
@@ -245,6 +267,44 @@ def _elimination_sections(K: Elimination) -> list[Section]:
         Section("What went, and what is left", [_shown(K), picture]),
         Section("What is left", [_shown(K.sheaf)]),
     ]
+
+
+def _pose_sections(S: Synchronization) -> list[Section]:
+    """Return the measurements, the map before and after, and the worst edges."""
+    G = S.measurements
+    sections = [Section("What was measured", [_shown(G)])]
+    if isinstance(G, PoseGraph) and S.translations is not None:
+        maps = []
+        if G.poses is not None:
+            maps += [note("As the file has it:"), figure("map", "The map before", plot.poses, G)]
+            maps.append(note("As it was found, the worst edges in red:"))
+        draw = partial(plot.poses, outliers=min(WORST, S.n_edges))
+        maps.append(figure("map", "The map that was found", draw, S))
+        sections.append(Section("The map", maps))
+    return [
+        *sections,
+        Section("What was found", [_shown(S)]),
+        Section("Worst edges", [_wide(tables.table(worst_edges(S), head=EDGE_HEAD))]),
+    ]
+
+
+EDGE_HEAD = ("edge", "from", "to", "standard deviations", "angle (degrees)", "distance", "weight")
+
+WORST = 10
+"""Number of edges in a table."""
+
+
+def worst_edges(S: Synchronization) -> list[tuple]:
+    """Return a row for each of the edges that fit the others worst."""
+    names = range(S.n_vertices) if S.vertex_labels is None else S.vertex_labels
+    rows = []
+    for e in S.outliers()[:WORST].tolist():
+        i, j = S.edges[e].tolist()
+        off = "" if S.distances is None else f"{S.distances[e]:.3g}"
+        weight = "" if S.weights is None else f"{S.weights[e]:.3g}"
+        turn = f"{np.degrees(S.angles[e]):.3g}"
+        rows.append((e, names[i], names[j], f"{S.suspicion[e]:.3g}", turn, off, weight))
+    return rows
 
 
 def _cluster_table(C: Coarsening) -> str:

@@ -7,6 +7,7 @@ from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.html_report.results import Findings
 from sheafcoarsen.operators import count_nonzeros
+from sheafcoarsen.synchronization import Synchronization
 from sheafcoarsen.verification import Verification
 
 
@@ -15,6 +16,22 @@ def verdict_of(C: Coarsening, found: Findings) -> str:
     parts = [_kept(found), _spectrum(found), _size(C), _checks(found)]
     sentence = "; ".join(part for part in parts if part)
     return sentence[:1].upper() + sentence[1:] + "."
+
+
+def poses_verdict(S: Synchronization) -> str:
+    """Return the sentence for poses."""
+    Z = S.certify()
+    if Z.is_optimal:
+        known = f"no poses have a lower cost than these, {Z.cost:.6g}"
+    else:
+        known = (
+            f"the cost is {Z.cost:.6g}, and that of all poses at least "
+            f"{Z.lower_bound:.6g}: these may be the best or a local minimum"
+        )
+    if S.weights is not None:
+        out = int((S.weights < 0.5).sum())
+        known += f"; {out:,} of {S.n_edges:,} measurements were left out"
+    return f"{known[:1].upper()}{known[1:]}."
 
 
 def _kept(found: Findings) -> str:

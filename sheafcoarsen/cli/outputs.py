@@ -1,0 +1,36 @@
+"""Files that commands write, and what they say of them."""
+
+import argparse
+
+from sheafcoarsen._support import check_matplotlib, output_path, tables
+
+
+def check_outputs(args: argparse.Namespace, endings: tuple[str, ...]) -> None:
+    """Refuse outputs that cannot be written before the work is done."""
+    for option, path, allowed in (
+        ("--out", args.out, endings),
+        ("--report", args.report, (".html",)),
+    ):
+        if path is None:
+            continue
+        if not path.endswith(allowed):
+            raise ValueError(f"{option} must name an {' or '.join(allowed)} file, got {path!r}")
+        try:
+            output_path(path)
+        except OSError as error:
+            raise type(error)(f"{option} {error}") from None
+    if args.report is not None:
+        check_matplotlib()
+
+
+def show_times(times: dict[str, float]) -> None:
+    """Print how long each stage took."""
+    print("time    " + ", ".join(f"{name} {seconds:.3f} s" for name, seconds in times.items()))
+
+
+def show_files(args: argparse.Namespace, remark: str = "") -> None:
+    """Print what was written, with a remark on the report."""
+    if args.out is not None:
+        print(f"saved   {tables.printable(args.out)}")
+    if args.report is not None:
+        print(f"report  {tables.printable(args.report)}{remark}")

@@ -1,0 +1,90 @@
+"""``sheafcoarsen synchronize``."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+from sheafcoarsen.cli import main
+from tests.unit.synchronization.conftest import pose_graph, random_rotations, ring_with_chords
+
+
+@pytest.fixture
+def measured(tmp_path):
+    """Return a file of 60 poses whose edge 70 is wrong, and the graph."""
+    G, _ = pose_graph(2, ring_with_chords(60, 40), noise=0.02)
+    R, t = G.rotations.copy(), G.translations.copy()
+    R[70], t[70] = random_rotations(1, 2, np.random.default_rng(0))[0], [30.0, -20.0]
+    G = sc.PoseGraph(G.edges, R, t, 2500.0, 2500.0, vertex_labels=tuple(range(100, 160)))
+    sc.write_g2o(tmp_path / "in.g2o", G)
+    return tmp_path / "in.g2o", sc.read_g2o(tmp_path / "in.g2o", poses=True)
+
+
+@pytest.mark.parametrize("robust", [False, True])
+@pytest.mark.parametrize("ending", [".g2o", ".g2o.gz"])
+def test_it_writes_what_the_library_finds(measured, tmp_path, capsys, robust, ending):
+    path, G = measured
+    out = tmp_path / f"out{ending}"
+    assert main(["synchronize", str(path), "-o", str(out), *["--robust"] * robust]) == 0
+    said = capsys.readouterr().out
+    S = sc.synchronize(G, refine=True, robust="tls" if robust else None)
+    Z = S.certify()
+    assert f"{S.cost:.9g} after {len(S.costs) - 1} steps" in said
+    assert Z.is_optimal == robust
+    verdict = "no poses cost less" if robust else "NOT certified"
+    assert f"bound   {Z.lower_bound:.9g}: {verdict}" in said
+    assert ("left    1 of 100 measurements out" in said) == robust
+    row = next(line for line in said.splitlines() if line.split()[:1] == ["70"])
+    i, j = G.edges[70] + 100
+    assert row.split()[:4] == ["70", str(i), str(j), f"{S.suspicion[70]:.3g}"]
+    assert row.split()[-1] == ("0" if robust else f"{S.distances[70]:.3g}")
+    assert f"saved   {out}" in said
+    with (gzip.open if ending.endswith("gz") else open)(out, "rt") as stream:
+        assert stream.readline().startswith("VERTEX_SE2 ")
+    again = sc.read_g2o(out, poses=True)
+    assert abs(again.poses[1] - S.translations).max() < 1e-9
+    assert abs(again.poses[0] - S.rotations).max() < 1e-9
+
+
+def test_the_page_has_the_map_the_certificate_and_the_edges(measured, tmp_path):
+    pytest.importorskip("matplotlib")
+    path, G = measured
+    report = tmp_path / "map.html"
+    assert main(["synchronize", str(path), "--robust", "--report", str(report)]) == 0
+    page = report.read_text(encoding="utf-8")
+    for words in (
+        "<h1>in.g2o: 60 poses</h1>",
+        "1 of 100 measurements were left out.",
+        "The map that was found",
+        "<h2>Certificate</h2>",
+        "<h2>Worst edges</h2>",
+        "synchronize",
+        "--robust",
+    ):
+        assert words in page
+    assert "The map before" not in page  # the file has no poses
+    S = sc.synchronize(G, "anchored")
+    sc.write_g2o(path, G, S)
+    Z = sc.report(sc.synchronize(sc.read_g2o(path, poses=True)), report)
+    assert not Z.is_optimal
+    page = report.read_text(encoding="utf-8")
+    assert "The map before" in page
+    assert "a local minimum" in page
+    sc.report(sc.synchronize(G.sheaf), report)
+    assert "The map" not in report.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["-o", "out.npz"], "--out must name an .g2o or .g2o.gz file"),
+        (["--report", "out.txt"], "--report must name an .html file"),
+        (["-o", "no/such/folder.g2o"], "--out"),
+    ],
+)
+def test_bad_outputs_are_refused_before_the_work(measured, capsys, options, words):
+    assert main(["synchronize", str(measured[0]), *options]) == 2
+    said = capsys.readouterr()
+    assert words in said.err
+    assert said.out == ""
