@@ -1191,6 +1191,7 @@ def test_every_public_function_gets_junk():
         "LocalModes",
         "NotConverged",
         "Pooling",
+        "PoseCertificate",
         "SpectralQuality",
         "Synchronization",
         "Verification",

@@ -86,7 +86,8 @@ def test_landmarks_stand_with_the_poses_that_saw_them(ax):
     # no pose saw the last one
     assert_residual(marks - S.landmarks - [here, there, here, here], ways, n=6)
     one = sc.Sightings([[0, 0], [5, 0]], [[1, 2]] * 2, 1)
-    joined = sc.synchronize(dataclasses.replace(G, sightings=one))
+    with pytest.warns(sc.SingularProblemWarning, match="can move in 1 way"):
+        joined = sc.synchronize(dataclasses.replace(G, sightings=one))
     other = plot.poses(joined, ax=Figure().add_subplot())
     np.testing.assert_array_equal(segments(other, "odometry")[3, 1], joined.translations[5])
     np.testing.assert_array_equal(collections(other)["landmarks"].get_offsets(), joined.landmarks)
