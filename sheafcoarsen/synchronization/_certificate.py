@@ -25,7 +25,11 @@ GROWTH = 100.0
 """Factor from shift to shift until the shifted matrix is positive definite."""
 
 ROUNDING = 8 * EPS
-"""Least shift, and least cost, relative to the norm of Q: what is smaller is rounding."""
+"""Least shift relative to the norm of Q on the rows of rotations: smaller eigenvalues are rounding.
+"""
+
+SLACK = 1e-3
+"""Distance of a shift from the eigenvalue found, relative to that of the shift before it."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,7 +46,9 @@ class PoseCertificate(ReadOnly):
         mu, of the certificate matrix Q - Lambda on the rows of rotations: not below 0, but for
         rounding, where the relaxation is tight.
     is_optimal : bool
-        Whether the cost is at most the lower bound times 1 + tol, or rounding.
+        Whether the cost is above the lower bound by at most tol, relative to it, or every
+        measurement is met to rounding. Where costs are as small as rounding of the eigenvalue lets
+        bounds be, relative errors of 1e-5 and less, an optimum may not be recognized.
 
     Examples
     --------
@@ -89,13 +95,15 @@ def certificate(
     spots: np.ndarray | None,
     cost: float,
     tol: float,
+    agree: bool,
 ) -> PoseCertificate:
     """Return the certificate of a cost by the Lagrange multipliers at poses that are critical.
 
     With Q the Laplacian of the joint sheaf, X its cochain, and Lambda_i the symmetric part of
     (Q X)_i R_i, every cost is at least the sum of the traces of Lambda_i plus n d min(mu, 0), mu
     the smallest eigenvalue of Q - Lambda with the rows of places minimized out (Rosen et al. 2019).
-    That holds wherever Lambda comes from; the bound is sharp at a minimum.
+    That holds wherever Lambda comes from; the bound is sharp at a minimum. ``agree``: whether the
+    poses agree with all measurements to rounding, so that no others are better.
     """
     n, d = connection.n_vertices, connection.dim
     if places is None or spots is None:
@@ -114,7 +122,7 @@ def certificate(
     multipliers = (multipliers + multipliers.conj().swapaxes(1, 2)) / 2
     trace = float(np.einsum("vii->", multipliers).real)
     Q = laplacian(sheaf)
-    norm = float(abs(Q).sum(axis=1).max()) if Q.nnz else 0.0
+    norm = float(abs(Q[turned][:, turned]).sum(axis=1).max(initial=0.0))
     blocks = np.zeros((n, stalk, stalk), multipliers.dtype)
     blocks[:, :d, :d] = multipliers
     diagonal = scipy.sparse.bsr_array(
@@ -126,24 +134,29 @@ def certificate(
     if places is not None:
         free[sheaf.vertex_offsets[roots + 1] - 1] = False
     least = max(tol * cost / (4 * n * d), ROUNDING * norm)
-    mu = _smallest(M[free][:, free], turned[free], least) if norm else 0.0
-    bound = min(max(trace + n * d * min(mu, 0.0), 0.0), cost)
-    rounding = ROUNDING**2 * norm * float(np.vdot(X, X).real)
-    return PoseCertificate(cost, bound, mu, bool(cost - bound <= tol * cost or cost <= rounding))
+    mu, certain = _smallest(M[free][:, free], turned[free], least) if norm else (0.0, 0.0)
+    bound = min(max(trace + n * d * min(certain, 0.0), 0.0), cost)
+    return PoseCertificate(cost, bound, mu, bool(cost - bound <= tol * cost or agree))
 
 
-def _smallest(M: scipy.sparse.csr_array, turned: np.ndarray, shift: float) -> float:
-    """Return the smallest t with M x = t B x, B the diagonal matrix of the mask ``turned``.
+def _smallest(M: scipy.sparse.csr_array, turned: np.ndarray, shift: float) -> tuple[float, float]:
+    """Return the smallest t with M x = t B x, and a number that is certainly not above it.
 
-    Factors of M + shift B with positive pivots alone prove that no eigenvalue is below -shift. With
-    them the inverse is iterated.
+    B is the diagonal matrix of the mask ``turned``. Factors of M + shift B with positive pivots
+    alone prove that no eigenvalue is below -shift. With them the inverse is iterated; what it
+    finds may be too high, and is proved in the same way.
     """
     order = elimination_order(M)
     marks = scipy.sparse.diags_array(turned.astype(float), format="csr")
-    while True:
-        factors = Factors(scipy.sparse.csr_array(M + shift * marks), 0.0, order)
-        if factors.count_negative() == 0:
-            break
+
+    def factored(shift: float) -> Factors | None:
+        try:
+            factors = Factors(scipy.sparse.csr_array(M + shift * marks), 0.0, order)
+        except np.linalg.LinAlgError:
+            return None
+        return factors if factors.count_negative() == 0 else None
+
+    while (factors := factored(shift)) is None:
         shift *= GROWTH
     rows = np.flatnonzero(turned)
 
@@ -154,11 +167,14 @@ def _smallest(M: scipy.sparse.csr_array, turned: np.ndarray, shift: float) -> fl
 
     if len(rows) <= DENSE:
         small = inverse(np.eye(len(rows)))
-        return float(1 / scipy.linalg.eigvalsh((small + small.conj().T) / 2)[-1] - shift)
-    start = np.random.default_rng(0).standard_normal(len(rows)).astype(M.dtype)
-    operator = LinearOperator((len(rows),) * 2, matvec=inverse, dtype=M.dtype)
-    try:
-        largest = eigsh(operator, 1, which="LA", return_eigenvectors=False, tol=1e-6, v0=start)
-    except (ArpackNoConvergence, ArpackError):
-        return -shift  # a bound is certain, a value is not
-    return float(1 / largest[0] - shift)
+        largest = scipy.linalg.eigvalsh((small + small.conj().T) / 2)[-1:]
+    else:
+        start = np.random.default_rng(0).standard_normal(len(rows)).astype(M.dtype)
+        operator = LinearOperator((len(rows),) * 2, matvec=inverse, dtype=M.dtype)
+        try:
+            largest = eigsh(operator, 1, which="LA", return_eigenvectors=False, tol=1e-6, v0=start)
+        except (ArpackNoConvergence, ArpackError):
+            return -shift, -shift
+    above = float(1 / largest[0])  # of -shift
+    tight = shift - above * (1 - SLACK)
+    return above - shift, -tight if tight > 0 and factored(tight) is not None else -shift

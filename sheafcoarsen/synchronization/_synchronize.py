@@ -16,7 +16,7 @@ from sheafcoarsen.synchronization._pose_graph import PoseGraph, edge_indices
 from sheafcoarsen.synchronization.connection import Connection, connection_from, places_of
 from sheafcoarsen.synchronization.frames import (
     anchored_frames,
-    joint_frames,
+    joint_rotations,
     nearest_rotations,
     placed,
     spectral_frames,
@@ -28,6 +28,7 @@ from sheafcoarsen.synchronization.result import Synchronization, result_at
 from sheafcoarsen.synchronization.reweighting import (
     fit,
     squared_residuals,
+    truncated_cost,
     truncated_weights,
     truncation,
     weighted,
@@ -38,7 +39,7 @@ Method = Literal["auto", "joint", "spectral", "anchored"]
 METHODS = get_args(Method)
 
 Start: TypeAlias = tuple[str, np.ndarray, np.ndarray | None]
-"""A name, frames, and the lowest eigenvalues where they were computed."""
+"""A name, rotations, and the lowest eigenvalues where they were computed."""
 
 WIDE = 8.0
 """Multiple of the truncation in the first of other refinements: extended poses fit worse than
@@ -89,7 +90,8 @@ def synchronize(
         left out; ``S.weights`` tells which. It has starts of its own, and no ``method``.
     trusted : array_like of int or bool, optional
         Edges, by number or as a mask, that are never left out. By default those from a pose to the
-        next, i to i + 1, the odometry, if they connect a pose graph; [] trusts none.
+        next, i and i + 1, the odometry, if they connect a pose graph, and the first of parallel
+        ones; [] trusts none.
 
     Returns
     -------
@@ -126,17 +128,17 @@ def synchronize(
     places = places_of(F)
     if robust is not None:
         choice("robust", robust, ("tls",))
-        if start is not None:
-            raise ValueError("`start` has no effect with `robust`, which has starts of its own")
+        if start is not None or method != "auto":
+            given = "start" if start is not None else "method"
+            raise ValueError(f"`{given}` has no effect with `robust`, which has starts of its own")
         return _robust(F, connection, places, _trusted(F, trusted, connection), refine)
     if trusted is not None:
         raise ValueError("`trusted` has no effect without `robust`: pass robust='tls', too")
     starts: Iterable[Start] = _starts(connection, places, method, seed)
     if start is not None:
-        starts = [("start", _given_frames(start, connection), None)]
+        starts = [("start", _given_rotations(start, connection), None)]
     found, eigenvalues = None, None
-    for name, frames, values in starts:
-        rotations = nearest_rotations(frames, connection)
+    for name, rotations, values in starts:
         spots = None if places is None else placed(places, rotations)
         here = result_at(F, connection, places, rotations, spots, method=name)
         found = here if found is None or here.cost < found.cost else found
@@ -176,11 +178,12 @@ def _starts(
 ) -> Iterator[Start]:
     """Return the starts that a method takes."""
     if method in ("auto", "spectral"):
-        yield "spectral", *spectral_frames(connection, seed)
+        frames, values = spectral_frames(connection, seed)
+        yield "spectral", nearest_rotations(frames, connection), values
     if places is not None and method in ("auto", "joint"):
-        yield "joint", joint_frames(connection, places), None
+        yield "joint", joint_rotations(connection, places), None
     elif method in ("joint", "anchored"):
-        yield method, anchored_frames(connection), None
+        yield method, nearest_rotations(anchored_frames(connection), connection), None
 
 
 def _result(
@@ -205,10 +208,12 @@ def _trusted(
     if trusted is not None:
         mask[edge_indices("trusted", trusted, len(edges))] = True
     elif isinstance(F, PoseGraph):
-        odometry = edges[:, 1] - edges[:, 0] == 1
+        steps = np.flatnonzero(abs(edges[:, 1] - edges[:, 0]) == 1)
+        # of several measurements between the same poses the first is the odometry
+        odometry = steps[np.unique(edges[steps].min(axis=1), return_index=True)[1]]
         parts = component_labels(connection.n_vertices, edges[odometry])
         if parts.max(initial=0) == connection.component.max(initial=0):
-            mask = odometry
+            mask[odometry] = True
     return mask
 
 
@@ -226,7 +231,9 @@ def _robust(
     if refine:
         found = [_refitted(connection, places, trusted, poses, first) for first in (1.0, WIDE)]
         _, weights, poses = min(found, key=lambda one: one[0])
-    return _result(F, connection, places, poses, method="tls", weights=read_only(weights))
+    result = _result(F, connection, places, poses, method="tls", weights=read_only(weights))
+    _warn_if_loose(connection, places, result)
+    return result
 
 
 def _refitted(
@@ -251,11 +258,12 @@ def _refitted(
         part, spots = weighted(connection, places, weights)
         poses, width = refined_poses(part, spots, poses.rotations, poses.translations), 1.0
     assert weights is not None
-    return float(np.where(trusted, squares, np.minimum(squares, c2)).sum()), weights, poses
+    reached = (poses.rotations, poses.translations)
+    return truncated_cost(connection, places, trusted, reached), weights, poses
 
 
-def _given_frames(start: npt.ArrayLike, connection: Connection) -> np.ndarray:
-    """Return frames (n, d, d) to be rounded, given as rotations (transposed) or as a cochain."""
+def _given_rotations(start: npt.ArrayLike, connection: Connection) -> np.ndarray:
+    """Return rotations near those given, or near frames given as a cochain."""
     n, d = connection.n_vertices, connection.dim
     frames = scalar_array("start", start)
     if frames.dtype.kind == "c" and connection.transports.dtype.kind != "c":
@@ -272,4 +280,4 @@ def _given_frames(start: npt.ArrayLike, connection: Connection) -> np.ndarray:
     bad = np.flatnonzero(~np.isfinite(frames).all(axis=(1, 2)))
     if bad.size:
         raise ValueError(f"`start` must be finite, got {frames[bad[0]].tolist()} at {bad[0]}")
-    return frames
+    return nearest_rotations(frames, connection)

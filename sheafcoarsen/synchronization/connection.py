@@ -68,7 +68,7 @@ def read_connection(sheaf: CellularSheaf) -> Connection:
         )
     transports = tail.conj().swapaxes(1, 2) @ head / safe
     transports[weights == 0] = eye
-    return _with_components(sheaf.n_vertices, sheaf.edges, transports, weights * unit**2)
+    return with_components(sheaf.n_vertices, sheaf.edges, transports, weights * unit**2)
 
 
 def connection_from(F: CellularSheaf | PoseGraph) -> Connection:
@@ -82,7 +82,7 @@ def connection_from(F: CellularSheaf | PoseGraph) -> Connection:
         return read_connection(check_sheaf(F, "F"))
     if not F.n_vertices:
         raise ValueError("`F` must have poses, got a pose graph without any")
-    return _with_components(F.n_vertices, F.edges, F.rotations, np.asarray(F.kappa))
+    return with_components(F.n_vertices, F.edges, F.rotations, np.asarray(F.kappa))
 
 
 def places_of(F: CellularSheaf | PoseGraph) -> Places | None:
@@ -90,7 +90,7 @@ def places_of(F: CellularSheaf | PoseGraph) -> Places | None:
     return F.places if isinstance(F, PoseGraph) else None
 
 
-def _with_components(
+def with_components(
     n_vertices: int, edges: np.ndarray, transports: np.ndarray, weights: np.ndarray
 ) -> Connection:
     """Return the connection of conforming arrays, with its components."""

@@ -13,7 +13,7 @@ from sheafcoarsen.operators import (
     elimination_order,
     laplacian,
 )
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.solve import eigenmodes, harmonic_extension, least_squares
 from sheafcoarsen.synchronization.connection import Connection, determinants, sheaf_of
 from sheafcoarsen.synchronization.joint_sheaf import Places, joint_sheaf
@@ -107,11 +107,11 @@ def anchored_frames(connection: Connection) -> np.ndarray:
     return least_energy(sheaf, nothing, connection.roots, values).reshape(-1, d, d)
 
 
-def joint_frames(connection: Connection, places: Places) -> np.ndarray:
-    """Return frames of least whole cost with (I, 0) at the first pose of every component.
+def joint_rotations(connection: Connection, places: Places) -> np.ndarray:
+    """Return rotations near the frames of least whole cost with (I, 0) at the first pose.
 
-    Where landmarks join components of the connection, they may determine frames or not, and the
-    solution of least norm is taken.
+    Every component has one such pose. Where landmarks join components of the connection, they may
+    determine frames or not, and the solution of least norm is taken.
     """
     n, d = connection.n_vertices, connection.dim
     sheaf = joint_sheaf(n, connection.transports, connection.weights, places)
@@ -127,7 +127,13 @@ def joint_frames(connection: Connection, places: Places) -> np.ndarray:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SingularProblemWarning)
             x = harmonic_extension(sheaf, roots, np.split(values, ends))
-    return x[: n * (d + 1)].reshape(n, d + 1, d)[:, :d]
+    frames = x[: n * (d + 1)].reshape(n, d + 1, d)[:, :d]
+    joined = connection._replace(
+        component=component_labels(places.n_vertices, places.ends)[:n],
+        roots=poses,
+        turns_only=np.ones(len(poses), bool),
+    )
+    return nearest_rotations(frames, joined)
 
 
 def placed(places: Places, rotations: np.ndarray) -> np.ndarray:

@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from sheafcoarsen._support import EPS
 from sheafcoarsen.synchronization.connection import Connection, determinants
+from sheafcoarsen.synchronization.joint_sheaf import Places
 
 
 def edge_turns(connection: Connection, rotations: np.ndarray) -> np.ndarray:
@@ -38,3 +40,21 @@ def offsets_of(
     """Return t_j - t_i - R_i z for every edge (i, j) with the measured point z."""
     i, j = edges.T
     return places[j] - places[i] - np.einsum("eij,ej->ei", rotations[i], points)
+
+
+def agree_to_rounding(
+    connection: Connection,
+    places: Places | None,
+    rotations: np.ndarray,
+    spots: np.ndarray | None,
+) -> bool:
+    """Whether every measurement and sighting has a cost that is rounding of what it is made of."""
+    unit = (8 * EPS) ** 2
+    allowed = unit * connection.dim * connection.weights
+    agree = bool((rotation_costs(connection, rotations) <= 4 * allowed).all())
+    if places is None or spots is None:
+        return agree
+    i, j = places.ends.T
+    squares = np.square(offsets_of(places.ends, places.points, rotations, spots)).sum(axis=1)
+    sizes = sum(np.square(x).sum(axis=1) for x in (spots[i], spots[j], places.points))
+    return agree and bool((squares <= unit * sizes).all())

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from sheafcoarsen._support import ReadOnly, eps_of, read_only, real_number, tables
+from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.solve import tolerance
 from sheafcoarsen.synchronization._certificate import PoseCertificate, certificate
@@ -14,6 +15,7 @@ from sheafcoarsen.synchronization.connection import Connection, connection_from,
 from sheafcoarsen.synchronization.joint_sheaf import Places, joint_cochain
 from sheafcoarsen.synchronization.refinement import CRITICAL, refined_poses, unrefinable
 from sheafcoarsen.synchronization.residuals import (
+    agree_to_rounding,
     angles_of,
     edge_turns,
     offsets_of,
@@ -185,7 +187,10 @@ class Synchronization(ReadOnly):
         ranked = np.argsort(-self.suspicion, kind="stable")
         if threshold is None:
             return ranked
-        return ranked[self.suspicion[ranked] > real_number("threshold", threshold)]
+        threshold = real_number("threshold", threshold)
+        if np.isnan(threshold):
+            raise ValueError("`threshold` must be a number of standard deviations, got nan")
+        return ranked[self.suspicion[ranked] > threshold]
 
     @cached_property
     def _certificates(self) -> dict[float, PoseCertificate]:
@@ -217,17 +222,24 @@ class Synchronization(ReadOnly):
         """
         tol = tolerance("tol", tol, eps_of(np.float64))
         if tol not in self._certificates:
-            connection, places = connection_from(self.measurements), places_of(self.measurements)
-            if self.weights is not None:
-                connection, places = weighted(connection, places, self.weights)
-            rotations, spots = self.rotations, self.spots
-            if unrefinable(connection, rotations) is None:
+            self._certificates[tol] = self._certified(tol)
+        return self._certificates[tol]
+
+    def _certified(self, tol: float) -> PoseCertificate:
+        connection, places = connection_from(self.measurements), places_of(self.measurements)
+        if self.weights is not None:
+            connection, places = weighted(connection, places, self.weights)
+        double = np.result_type(self.rotations, np.float64)
+        connection = connection._replace(transports=connection.transports.astype(double))
+        rotations, spots = self.rotations.astype(double), self.spots
+        agree = agree_to_rounding(connection, places, rotations, spots)
+        if unrefinable(connection, rotations) is None:
+            try:
                 there = refined_poses(connection, places, rotations, spots, CRITICAL)
                 rotations, spots = there.rotations, there.translations
-            self._certificates[tol] = certificate(
-                connection, places, rotations, spots, self.cost, tol
-            )
-        return self._certificates[tol]
+            except NotConverged:  # any poses give a bound
+                pass
+        return certificate(connection, places, rotations, spots, self.cost, tol, agree)
 
     def _words(self) -> str:
         count = self.n_components

@@ -1,13 +1,15 @@
 """Robust fits of poses: measurements that contradict the others are refitted with less weight."""
 
 import numpy as np
+import scipy.sparse
+from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.special import chdtri
 
 from sheafcoarsen.sheaf import component_labels
-from sheafcoarsen.synchronization.connection import Connection
+from sheafcoarsen.synchronization.connection import Connection, with_components
 from sheafcoarsen.synchronization.frames import (
     anchored_frames,
-    joint_frames,
+    joint_rotations,
     nearest_rotations,
     placed,
 )
@@ -33,6 +35,19 @@ MOST_FITS = 100
 
 BRIDGE = 1e-9
 """Least weight of an edge without which the graph would fall apart."""
+
+
+def truncated_cost(
+    connection: Connection,
+    places: Places | None,
+    trusted: np.ndarray,
+    poses: tuple[np.ndarray, np.ndarray | None],
+) -> float:
+    """Return the sum of squared residuals, of measurements that are not trusted at most c^2."""
+    turns, moves = _squares(connection, places, *poses)
+    squares = squared_residuals(connection, places, *poses)
+    truncated = np.where(trusted, squares, np.minimum(squares, truncation(connection, places)))
+    return float(truncated.sum() + (0 if moves is None else moves[len(turns) :].sum()))
 
 
 def squared_residuals(
@@ -91,12 +106,11 @@ def _inverse_roots(squares: np.ndarray) -> np.ndarray:
 
 def fit(connection: Connection, places: Places | None) -> tuple[np.ndarray, np.ndarray | None]:
     """Return rotations and places of least energy, extended from fixed poses."""
-    if places is None:
-        return nearest_rotations(anchored_frames(connection), connection), None
-    sighted = len(places.ends) > len(connection.edges)
-    frames = joint_frames(connection, places) if sighted else anchored_frames(connection)
-    rotations = nearest_rotations(frames, connection)
-    return rotations, placed(places, rotations)
+    if places is not None and len(places.ends) > len(connection.edges):
+        rotations = joint_rotations(connection, places)
+    else:
+        rotations = nearest_rotations(anchored_frames(connection), connection)
+    return rotations, None if places is None else placed(places, rotations)
 
 
 def weighted(
@@ -104,23 +118,32 @@ def weighted(
 ) -> tuple[Connection, Places | None]:
     """Return the measurements with weights (m,), without edges of weight 0.
 
-    Such edges stay, with a tiny weight, where the graph would fall apart without them.
+    Where the graph would fall apart, one such edge for each missing link stays with a tiny weight.
     """
-    edges = connection.edges
-    parts = component_labels(connection.n_vertices, edges[weights > 0])
-    bridges = parts[edges[:, 0]] != parts[edges[:, 1]]
-    weights = np.where(bridges, np.maximum(weights, BRIDGE), weights)
+    edges, m = connection.edges, len(connection.edges)
+    weights = np.where(weights < BRIDGE, 0.0, weights)
+    joins = edges[weights > 0]
+    n = connection.n_vertices
+    if places is not None:
+        joins, n = np.concatenate([joins, places.ends[m:]]), places.n_vertices
+    parts = component_labels(n, joins)
+    ends = np.sort(parts[edges], axis=1)
+    cut = np.flatnonzero(ends[:, 0] < ends[:, 1])
+    pairs, first = np.unique(ends[cut], axis=0, return_index=True)
+    links = scipy.sparse.coo_array((cut[first] + 1.0, tuple(pairs.T)), shape=(n, n))
+    weights[minimum_spanning_tree(links.tocsr()).data.astype(np.int64) - 1] = BRIDGE
     kept = np.flatnonzero(weights > 0)
-    connection = connection._replace(
-        edges=edges[kept],
-        transports=connection.transports[kept],
-        weights=connection.weights[kept] * weights[kept],
+    part = with_components(
+        connection.n_vertices,
+        edges[kept],
+        connection.transports[kept],
+        connection.weights[kept] * weights[kept],
     )
     if places is None:
-        return connection, None
-    rows = np.concatenate([kept, np.arange(len(edges), len(places.ends))])
+        return part, None
+    rows = np.concatenate([kept, np.arange(m, len(places.ends))])
     scales = np.concatenate([weights[kept], np.ones(len(rows) - len(kept))])
-    return connection, places._replace(
+    return part, places._replace(
         ends=places.ends[rows], points=places.points[rows], tau=places.tau[rows] * scales
     )
 

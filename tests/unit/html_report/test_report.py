@@ -476,7 +476,7 @@ def test_without_matplotlib_the_command_line_does_nothing(
     def missing():
         raise ImportError('pictures need matplotlib: pip install "sheafcoarsen[plot]"')
 
-    monkeypatch.setattr("sheafcoarsen.cli.commands.check_matplotlib", missing)
+    monkeypatch.setattr("sheafcoarsen.cli.outputs.check_matplotlib", missing)
     assert run(graph_file, out) == 2
     said = 'sheafcoarsen: pictures need matplotlib: pip install "sheafcoarsen[plot]"\n'
     assert capsys.readouterr().err == said

@@ -197,3 +197,54 @@ def test_a_subset_keeps_measurements_and_poses(dim, which):
     for bad in ([19], [-1], [1, 1], np.ones(3, bool), [0.5]):
         with pytest.raises((ValueError, TypeError), match="`edges"):
             G.subset(bad)
+
+
+@pytest.mark.parametrize("tau", [1.0, 1e17])
+@pytest.mark.parametrize(("n", "turns"), [(101, 17), (151, 25), (301, 1)])
+def test_bounds_of_rings_wound_with_noise_are_below_the_optimum(n, turns, tau):
+    """Iterated eigenvalues may be too high, and weights of places hide those of rotations."""
+    G, wound = half_turned_ring(n, turns)
+    a = 1e-3 * np.random.default_rng(n).standard_normal(n)
+    R = np.stack([np.cos(a), -np.sin(a), np.sin(a), np.cos(a)], axis=1).reshape(-1, 2, 2)
+    G = dataclasses.replace(G, rotations=R, tau=tau)
+    best = sc.synchronize(G, refine=True).cost
+    Z = sc.synchronize(G, refine=True, start=wound).certify()
+    assert not Z.is_optimal
+    assert Z.lower_bound <= best * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("far", "weight"), [(1e8, 1.0), (1.0, 1e30)])
+def test_what_one_measurement_rounds_to_certifies_no_others(far, weight):
+    G, wound = half_turned_ring(12)
+    H = sc.PoseGraph(
+        np.concatenate([G.edges, [[0, 12]]]),
+        np.tile(np.eye(2), (13, 1, 1)),
+        np.concatenate([G.translations, [[far, 0.0]]]),
+        *np.repeat([[1.0, weight]], [12, 1], axis=1).repeat(2, axis=0),
+    )
+    S = sc.synchronize(H, refine=True, start=np.concatenate([wound, np.eye(2)[None]]))
+    assert S.cost > 6
+    assert not S.certify().is_optimal
+    assert sc.synchronize(H, start=np.tile(np.eye(2), (13, 1, 1))).certify().is_optimal
+
+
+def test_parts_that_landmarks_join_are_certified_without_the_edges_left_out(dim):
+    """Wrong edges between them are not needed to hold the graph together."""
+    G = landmark_graph(dim, noise=0.05)
+    weights = {"kappa": 100.0, "tau": 100.0}
+    chains = np.flatnonzero(G.edges[:, 0] != 9)
+    wrong = np.array([[2, 15], [4, 12]])
+    R = random_rotations(2, dim, np.random.default_rng(0))
+    H = sc.PoseGraph(
+        np.concatenate([G.edges[chains], wrong]),
+        np.concatenate([G.rotations[chains], R]),
+        np.concatenate([G.translations[chains], np.full((2, dim), 1e4)]),
+        **weights,
+        sightings=dataclasses.replace(G.sightings, tau=np.full(len(G.sightings.edges), 100.0)),
+    )
+    S = sc.synchronize(H, robust="tls", refine=True)
+    assert np.flatnonzero(S.weights == 0).tolist() == [18, 19]
+    best = sc.synchronize(H.subset(S.weights > 0), refine=True)
+    assert S.cost == pytest.approx(best.cost, rel=1e-6)
+    assert S.certify().is_optimal
+    assert S.certify().lower_bound <= best.cost * (1 + 1e-9)
