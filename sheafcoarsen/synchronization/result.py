@@ -172,6 +172,11 @@ class Synchronization(ReadOnly):
         -------
         ndarray of int, shape (m,) or fewer
 
+        Raises
+        ------
+        ValueError, TypeError
+            A threshold that is no number.
+
         Examples
         --------
         >>> import networkx as nx
