@@ -26,8 +26,10 @@ def match_levels(links: Links, n_clusters: int, rng: np.random.Generator) -> np.
         n = len(level.sizes)
         order = rng.permutation(n)
         order = order[np.argsort(level.sizes[order], kind="stable")]  # the lightest first
+        levels_left = np.ceil(np.log2(n / n_clusters))
+        aim = int(np.ceil(n * (n_clusters / n) ** (1 / levels_left)))  # alike, so that sizes are
         groups = np.empty(n, dtype=np.int32)
-        count = kernels.match(level, order, n_clusters, high, groups)
+        count = kernels.match(level, order, aim, high, groups)
         labels = groups[labels]
         if count > STALLED * n:  # the repair merges them
             break

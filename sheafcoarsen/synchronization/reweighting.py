@@ -130,7 +130,8 @@ def weighted(
     ends = np.sort(parts[edges], axis=1)
     cut = np.flatnonzero(ends[:, 0] < ends[:, 1])
     pairs, first = np.unique(ends[cut], axis=0, return_index=True)
-    links = scipy.sparse.coo_array((cut[first] + 1.0, tuple(pairs.T)), shape=(n, n))
+    rows, columns = pairs.T.astype(np.int32)  # scipy before 1.15 takes no others
+    links = scipy.sparse.coo_array((cut[first] + 1.0, (rows, columns)), shape=(n, n))
     weights[minimum_spanning_tree(links.tocsr()).data.astype(np.int64) - 1] = BRIDGE
     kept = np.flatnonzero(weights > 0)
     part = with_components(
