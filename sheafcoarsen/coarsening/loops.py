@@ -67,13 +67,13 @@ def factored_loops(R: Prolongation, least: np.ndarray) -> Loops:
     zero = zero_level(np.maximum(dims, ranks), eps, 1.0), sizes * energy.columns
     rows = np.zeros(K, np.int64)
 
-    def work(lo: int, hi: int) -> Any:
+    def factor(lo: int, hi: int) -> Any:
         largest = int(ranks[lo:hi].max())
-        room = workspace(largest, largest, energy.matrices.dtype)
-        return kernels.factor(lo, hi, ranks, energy, zero, eps, room, rows)
+        work = workspace(largest, largest, energy.matrices.dtype)
+        return kernels.factor(lo, hi, ranks, energy, zero, eps, work, rows)
 
     with single_threaded_blas():
-        failed = run_ranges(work, (ranks + 1.0) ** 3, serial_below=SERIAL_BELOW)
+        failed = run_ranges(factor, (ranks + 1.0) ** 3, serial_below=SERIAL_BELOW)
     for a in failed:
         if a >= 0:
             raise np.linalg.LinAlgError(

@@ -120,8 +120,8 @@ def write_crossing_maps(
             height = width + max(width, chunk)
             sizes = (height * width, height, width)
             stack, column, row = (np.empty(size, out.tail.dtype) for size in sizes)
-            room = kernels.RoomForFactors(stack, column, row, chunk, rounding)
-            kernels.compressed_maps(lo, hi, f, clusters, blocks, rows, out, room)
+            workspace = kernels.FactorWorkspace(stack, column, row, chunk, rounding)
+            kernels.compressed_maps(lo, hi, f, clusters, blocks, rows, out, workspace)
 
     cost = rows * widths * np.where(compressed, widths, 1.0) + 1.0
     run_ranges(work, cost, serial_below=SERIAL_BELOW)

@@ -129,9 +129,9 @@ class Estimate:
     bytes_moved : int
         Read and written in all.
     scratch_bytes : int
-        Room beside the result while it runs.
+        Bytes of temporary files while it runs, in addition to the result.
     out_bytes : int
-        Room for the result, at most; compression makes it smaller.
+        Bytes of the result, at most; compression makes it smaller.
 
     Examples
     --------

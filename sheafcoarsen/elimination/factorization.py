@@ -32,7 +32,7 @@ class Shrunk(NamedTuple):
     record: kernels.Record
     links: kernels.Links
     maps: kernels.Maps
-    room: kernels.Room
+    workspace: kernels.EliminationWorkspace
     kept: np.ndarray
     unit: float
 
@@ -63,8 +63,8 @@ def shrink(F: CellularSheaf, keep: np.ndarray, links: kernels.Links) -> Shrunk:
     maps = kernels.Maps(
         np.empty(_entries(F) + (1 << 12), dtype), np.empty(ids, np.int64), F.vertex_dims, counters
     )
-    room = _room(largest, tallest, dtype, eps_of(F.dtype))
-    mesh = _mesh_room(most, largest, dtype) if most > 2 else None
+    workspace = _workspace(largest, tallest, dtype, eps_of(F.dtype))
+    mesh = _mesh_workspace(most, largest, dtype) if most > 2 else None
     free = F.n_vertices - int(keep.sum())
     record = kernels.Record(
         np.empty(free, itype),
@@ -76,7 +76,7 @@ def shrink(F: CellularSheaf, keep: np.ndarray, links: kernels.Links) -> Shrunk:
         unit,
     )
     kernels.fill_pool(F.arrays, unit, eps_of(F.dtype), maps)
-    while status := kernels.eliminate_vertices(links, maps, record, room, mesh):
+    while status := kernels.eliminate_vertices(links, maps, record, workspace, mesh):
         if status == kernels.IDS:
             links = links._replace(edges=_larger(links.edges, SPARE))
             maps = maps._replace(place=_larger(maps.place, SPARE))
@@ -89,7 +89,7 @@ def shrink(F: CellularSheaf, keep: np.ndarray, links: kernels.Links) -> Shrunk:
                 blocks=_larger(record.blocks, most * largest**2),
             )
     kept = np.flatnonzero(links.vertices[:, kernels.DEGREE] >= kernels.KEPT)
-    return Shrunk(_trimmed(record), links, maps, room, kept, unit)
+    return Shrunk(_trimmed(record), links, maps, workspace, kept, unit)
 
 
 def _entries(F: CellularSheaf) -> int:
@@ -135,12 +135,14 @@ def _larger(array: np.ndarray, least: int) -> np.ndarray:
     return out
 
 
-def _room(largest: int, tallest: int, dtype: np.dtype, eps: float) -> kernels.Room:
+def _workspace(
+    largest: int, tallest: int, dtype: np.dtype, eps: float
+) -> kernels.EliminationWorkspace:
     """Return the workspace for a vertex with two neighbours, of stalks up to ``largest``."""
     width = max(2 * largest, 1)
     height = 2 * width + max(tallest, width) + 16
     lines = max(3 * largest, 1)
-    return kernels.Room(
+    return kernels.EliminationWorkspace(
         kernels.Rows(np.empty(height * width, dtype), np.empty(height)),
         kernels.Rows(np.empty(height * lines, dtype), np.empty(height)),
         np.empty(lines, np.int64),
@@ -148,9 +150,9 @@ def _room(largest: int, tallest: int, dtype: np.dtype, eps: float) -> kernels.Ro
     )
 
 
-def _mesh_room(most: int, largest: int, dtype: np.dtype) -> kernels.MeshRoom:
+def _mesh_workspace(most: int, largest: int, dtype: np.dtype) -> kernels.MeshWorkspace:
     with room_for_entries("max_neighbors", most * largest**2, dtype.itemsize):
-        return kernels.MeshRoom(
+        return kernels.MeshWorkspace(
             np.empty((most, largest**2), dtype),
             np.empty(most),
             np.empty(most),
@@ -178,7 +180,7 @@ def _cut(array: np.ndarray, length: int) -> np.ndarray:
 
 def sheaf_of(F: CellularSheaf, shrunk: Shrunk) -> CellularSheaf:
     """Return the remaining sheaf: edges sorted by (a, b), a < b, then loops sorted by a."""
-    links, maps, room, kept = shrunk.links, shrunk.maps, shrunk.room, shrunk.kept
+    links, maps, workspace, kept = shrunk.links, shrunk.maps, shrunk.workspace, shrunk.kept
     number = np.full(F.n_vertices, -1)
     number[kept] = np.arange(len(kept))
     chosen, pairs, rows = _bundles(links, kept, number)
@@ -186,10 +188,10 @@ def sheaf_of(F: CellularSheaf, shrunk: Shrunk) -> CellularSheaf:
     a, b = number[pairs].T
     heights = np.minimum(rows, dims[a] + dims[b])
     edges = _cells(heights, dims[a], dims[b], maps.pool.dtype)
-    kernels.put_pairs(links, maps, chosen, pairs, room, edges)
+    kernels.put_pairs(links, maps, chosen, pairs, workspace, edges)
     with_loop = np.flatnonzero(links.vertices[kept, kernels.LOOPS] >= 0)
     loops = _cells(dims[with_loop], dims[with_loop], dims[with_loop], maps.pool.dtype)
-    kernels.put_left_loops(links, maps, kept[with_loop], room, loops)
+    kernels.put_left_loops(links, maps, kept[with_loop], workspace, loops)
     at = with_loop[loops.heights > 0]
     ends = [np.stack([a, b], axis=1), np.stack([at, at], axis=1)]
     edge_dims = np.concatenate([edges.heights, loops.heights[loops.heights > 0]])

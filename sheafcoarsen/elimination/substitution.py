@@ -41,17 +41,17 @@ def prolongation_matrix(
     step_of = np.empty(n, np.int64)
     step_of[record.vertices] = np.arange(steps)
     step_of[kept] = -1 - np.arange(len(kept))
-    room = len(record.neighbors) + 16
+    workspace = len(record.neighbors) + 16
     while True:
         anchors = kernels.Anchors(
             step_of,
             np.empty(steps, np.int64),
             np.empty(steps, np.int64),
-            np.empty(room, np.int64),
+            np.empty(workspace, np.int64),
         )
         if kernels.find_anchors(record, anchors) >= 0:
             break
-        room *= 2
+        workspace *= 2
     columns = offsets(dims[kept])
     widths = np.ones(n, np.int64)  # entries in a row, for each vertex
     used = int((anchors.starts + anchors.counts).max(initial=0))

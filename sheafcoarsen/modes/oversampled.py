@@ -71,9 +71,9 @@ class OversampledProblems(LocalProblems):
             eps=self.eps,
             least=float(np.finfo(self.real).tiny),
         )
-        self.known = self.room_for_responses(np.zeros(0, np.int64))
+        self.known = self.allocate_responses(np.zeros(0, np.int64))
 
-    def room_for_responses(self, dims: np.ndarray) -> kernels.Responses:
+    def allocate_responses(self, dims: np.ndarray) -> kernels.Responses:
         """Allocate what spectra keep for the modes, for clusters of these dimensions."""
         starts = offsets(dims**2)
         return kernels.Responses(
@@ -84,12 +84,12 @@ class OversampledProblems(LocalProblems):
         )
 
     def run_patches(self, what: str, work: Callable, wanted: np.ndarray, reduction: bool) -> None:
-        """Call ``work(lo, hi, patch room)`` as ``run`` does."""
+        """Call ``work(lo, hi, patch workspace)`` as ``run`` does."""
         self.run(
             what,
             work,
             self.patches.dims,
-            lambda lo, hi: self.patches.room(lo, hi, self.map_size, wanted, reduction),
+            lambda lo, hi: self.patches.allocate(lo, hi, self.map_size, wanted, reduction),
         )
 
     def spectra(self, rule: Rule) -> Spectra:
@@ -100,13 +100,13 @@ class OversampledProblems(LocalProblems):
             none = np.zeros(0)
             return Spectra(c.dims, starts, none.astype(self.real), 0 * c.dims, none)
         if np.square(c.dims, dtype=np.float64).sum() <= KEEP_BELOW:
-            self.known = self.room_for_responses(c.dims)
+            self.known = self.allocate_responses(c.dims)
         known, scores = self.known, np.zeros(int(starts[-1]))
         out = kernels.SpectraOut(starts, scores, np.zeros(0))
         self.run_patches(
             "local spectra",
-            lambda lo, hi, room: kernels.oversampled_spectra(
-                lo, hi, self.problems, room, out, known
+            lambda lo, hi, workspace: kernels.oversampled_spectra(
+                lo, hi, self.problems, workspace, out, known
             ),
             np.ones(c.n_clusters),
             worth_reducing(c.dims, 1),
@@ -119,8 +119,8 @@ class OversampledProblems(LocalProblems):
         dims = self.clusters.dims
         self.run_patches(
             "local modes",
-            lambda lo, hi, room: kernels.oversampled_modes(
-                lo, hi, self.problems, room, self.known, out
+            lambda lo, hi, workspace: kernels.oversampled_modes(
+                lo, hi, self.problems, workspace, self.known, out
             ),
             dims,  # eigenvectors: K_C may be of any dimension
             worth_reducing(dims, np.minimum(out.blocks.ranks + 1, dims)),

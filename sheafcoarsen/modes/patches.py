@@ -46,10 +46,10 @@ class ClusterPatches:
         self.edge_bounds = reach[starts[:-1] + counts] - reach[starts[:-1]]
         self.dtype, self.n_vertices, self.cluster_dims = sheaf.dtype, n, clusters.dims
 
-    def room(
+    def allocate(
         self, lo: int, hi: int, map_size: int, wanted: np.ndarray, reduction: bool
-    ) -> kernels.PatchRoom:
-        """Allocate work space for the patches of clusters lo .. hi."""
+    ) -> kernels.PatchWorkspace:
+        """Allocate a workspace for the patches of clusters lo .. hi."""
         N, n = int(self.dims[lo:hi].max()), int(self.cluster_dims[lo:hi].max())
         most = int(wanted[lo:hi].max())
         index = kernels.PatchIndex(
@@ -60,7 +60,7 @@ class ClusterPatches:
             half_edges=np.zeros(0, np.int64),
             half_ptr=np.zeros(2, np.int64),
         )
-        return kernels.PatchRoom(
+        return kernels.PatchWorkspace(
             t=index,
             s=workspace(n, most, self.dtype, map_size, reduction=reduction),
             a=np.empty(N * N, self.dtype),

@@ -111,14 +111,14 @@ class LocalProblems:
         )
         return (rows + near).astype(np.int64)
 
-    def run(self, what: str, work: Callable, dims: np.ndarray, room: Callable) -> None:
-        """Call ``work(lo, hi, room(lo, hi))`` over all clusters with BLAS at one thread.
+    def run(self, what: str, task: Callable, dims: np.ndarray, allocate: Callable) -> None:
+        """Call ``task(lo, hi, allocate(lo, hi))`` over all clusters with BLAS at one thread.
 
         ``dims`` are the sizes of the dense problems. Names the cluster where LAPACK failed.
         """
         with single_threaded_blas():
             failed = run_ranges(
-                lambda lo, hi: work(lo, hi, room(lo, hi)),
+                lambda lo, hi: task(lo, hi, allocate(lo, hi)),
                 dims.astype(np.float64) ** 3 + 1e3,
                 serial_below=SERIAL_BELOW,
                 description=what,
@@ -130,7 +130,7 @@ class LocalProblems:
                     f"{what}: the problem of cluster {a} (dimension {dims[a]}) did not converge"
                 )
 
-    def room(self, dims: np.ndarray, wanted: np.ndarray, reduction: bool | None) -> Callable:
+    def allocate(self, dims: np.ndarray, wanted: np.ndarray, reduction: bool | None) -> Callable:
         """Return a function that allocates work space for a range of clusters.
 
         ``reduction`` is whether one is worth its while, None where that is to be decided here.
@@ -145,7 +145,7 @@ class LocalProblems:
             reduction=reduction,
         )
 
-    def svd_room(self, rows: np.ndarray) -> Callable:
+    def allocate_svd(self, rows: np.ndarray) -> Callable:
         """Return the same for singular value decompositions."""
         dims = self.clusters.dims
         return lambda lo, hi: svd_workspace(
@@ -166,7 +166,9 @@ class LocalProblems:
                 "local spectra",
                 lambda lo, hi, s: kernels.local_spectra(lo, hi, f, c, eps, s, out),
                 c.dims,
-                self.room(c.dims, np.ones(K), None if self.whole is None else self.whole.spectra),
+                self.allocate(
+                    c.dims, np.ones(K), None if self.whole is None else self.whole.spectra
+                ),
             )
         dims = np.zeros(K, np.int64)
         if rule.needs_kernels:
@@ -175,7 +177,7 @@ class LocalProblems:
                 "local kernels",
                 lambda lo, hi, s: kernels.kernel_dims(lo, hi, f, c, rows, eps, s, dims),
                 c.dims,
-                self.svd_room(rows),
+                self.allocate_svd(rows),
             )
         ties = np.sqrt(eps) * out.norms.astype(np.float64)
         ties = np.repeat(ties, c.dims) if rule.needs_scores else ties[:0]
@@ -236,7 +238,7 @@ class LocalProblems:
                 "local modes",
                 lambda lo, hi, s: kernels.singular_modes(lo, hi, f, c, rows, eps, s, out),
                 c.dims,
-                self.svd_room(rows),
+                self.allocate_svd(rows),
             )
             return settings
         wanted = np.minimum(ranks + 1, c.dims)
@@ -256,7 +258,7 @@ class LocalProblems:
             "local modes",
             lambda lo, hi, s: kernels.local_modes(lo, hi, f, c, large, eps, s, out),
             dense,
-            self.room(dense, wanted, None if self.whole is None else self.whole.modes),
+            self.allocate(dense, wanted, None if self.whole is None else self.whole.modes),
         )
         return settings
 

@@ -68,8 +68,8 @@ def _merge(
     if n_clusters >= K and (weight >= bounds[0]).all():
         return labels, weight
     following, (first, near) = np.empty(len(labels), np.int32), np.empty((2, K), np.int32)
-    room = following, first, near, np.empty(K), *np.empty((2, K), np.int64)
-    kernels.merge(links, labels, weight, main, n_clusters, bounds, room)
+    workspace = following, first, near, np.empty(K), *np.empty((2, K), np.int64)
+    kernels.merge(links, labels, weight, main, n_clusters, bounds, workspace)
     left = np.flatnonzero(weight)
     number = np.empty(len(weight), dtype=np.int32)
     number[left] = np.arange(len(left), dtype=np.int32)

@@ -15,7 +15,9 @@ from sheafcoarsen.partition import Clusters, Partition, clusters_of
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 
-def room_for(n: int, k: int, dtype: np.dtype, map_size: int = 0) -> kernels.Room:
+def cluster_workspace(
+    n: int, k: int, dtype: np.dtype, map_size: int = 0
+) -> kernels.ClusterWorkspace:
     """Allocate a workspace for clusters of dimension at most n that retain at most k.
 
     ``map_size``: entries of both maps of an edge, where operators are assembled.
@@ -24,7 +26,7 @@ def room_for(n: int, k: int, dtype: np.dtype, map_size: int = 0) -> kernels.Room
     n, k = max(n, 1), max(k, 1)
     rows = max(n, 2 * k, k + kernels.STACKED_ROWS)
     sizes = (rows * k, rows, k, k * k, n * k, n * k)
-    return kernels.Room(lapack, *(np.empty(size, dtype) for size in sizes))
+    return kernels.ClusterWorkspace(lapack, *(np.empty(size, dtype) for size in sizes))
 
 
 def check_status(failed: list[int], what: str) -> None:
@@ -134,8 +136,8 @@ def _vertex_bases(F: CellularSheaf, f: Any, eps: float) -> kernels.StalkBases:
 
     def find(lo: int, hi: int) -> Any:
         d = int(dims[lo:hi].max())
-        room = room_for(d, d, dtype)
-        return kernels.find_vertex_bases(lo, hi, f, incident, eps, room, bases)
+        workspace = cluster_workspace(d, d, dtype)
+        return kernels.find_vertex_bases(lo, hi, f, incident, eps, workspace, bases)
 
     rows = np.bincount(ends, np.repeat(F.edge_dims, 2), minlength=n)
     failed = run_ranges(find, dims**2 * (dims + rows) + 1.0, serial_below=SERIAL_BELOW)

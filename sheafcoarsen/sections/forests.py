@@ -39,9 +39,9 @@ def forest_sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array | N
     shapes = np.zeros((len(steps[0]), 3), np.int64)
     ends = dims[F.edges[steps[0]]]
     factors = np.empty(int((ends.sum(axis=1) * ends.max(axis=1, initial=0)).sum()), dtype)
-    places, room = (unit.tail_offsets, unit.head_offsets), _room(largest, tallest, dtype)
+    places, workspace = (unit.tail_offsets, unit.head_offsets), _workspace(largest, tallest, dtype)
     eps = eps_of(F.dtype)
-    if kernels.join_subtrees(unit.arrays, places, steps, eps, state, room, shapes, factors):
+    if kernels.join_subtrees(unit.arrays, places, steps, eps, state, workspace, shapes, factors):
         return None
     ranks = counts[roots]
     width = int(ranks.max(initial=0))
@@ -63,10 +63,10 @@ def _steps(F: CellularSheaf, loops: np.ndarray, roots: np.ndarray) -> tuple[np.n
     return order, np.concatenate([np.full(len(alone), -1), children])
 
 
-def _room(largest: int, tallest: int, dtype: np.dtype) -> kernels.ForestRoom:
-    """Return room for the rows of one edge."""
+def _workspace(largest: int, tallest: int, dtype: np.dtype) -> kernels.ForestWorkspace:
+    """Allocate a workspace for the rows of one edge."""
     both, square = 2 * largest, (2 * largest, 2 * largest)
-    return kernels.ForestRoom(
+    return kernels.ForestWorkspace(
         np.empty((both, max(both, tallest)), dtype),
         np.empty(both, np.int64),
         np.empty(square, dtype),

@@ -13,7 +13,7 @@ from sheafcoarsen.coarsening import SERIAL_BELOW
 from sheafcoarsen.modes import block_layout
 from sheafcoarsen.operators import coboundary, index_dtype
 from sheafcoarsen.partition import Partition
-from sheafcoarsen.sections.equilibration import Stalks, check_status, room_for
+from sheafcoarsen.sections.equilibration import Stalks, check_status, cluster_workspace
 from sheafcoarsen.sections.full_rank import FullRank
 from sheafcoarsen.sections.reduction import Level
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
@@ -150,8 +150,10 @@ def _orthonormalize(level: Level, metric: kernels.Ragged) -> Any:
 
     def work(lo: int, hi: int) -> Any:
         n, k = int(clusters.dims[lo:hi].max()), int(kept[lo:hi].max())
-        room = room_for(max(n, k), k, metric.data.dtype)
-        return kernels.orthonormalize_columns(lo, hi, f, clusters, (metric, new), columns, room)
+        workspace = cluster_workspace(max(n, k), k, metric.data.dtype)
+        return kernels.orthonormalize_columns(
+            lo, hi, f, clusters, (metric, new), columns, workspace
+        )
 
     cost = clusters.dims * kept * (kept + 1.0) + 1.0
     check_status(run_ranges(work, cost, serial_below=SERIAL_BELOW), "the sections of cluster")

@@ -13,7 +13,7 @@ from sheafcoarsen.coarsening import SERIAL_BELOW, realize
 from sheafcoarsen.modes import Prolongation
 from sheafcoarsen.partition import Clusters, Partition, clusters_of
 from sheafcoarsen.sections import clustering
-from sheafcoarsen.sections.equilibration import block_columns, check_status, room_for
+from sheafcoarsen.sections.equilibration import block_columns, check_status, cluster_workspace
 from sheafcoarsen.sections.hubs import Split
 from sheafcoarsen.sheaf import CellularSheaf
 
@@ -89,8 +89,8 @@ def _reduce(sheaf: CellularSheaf, clusters: Clusters, cut: kernels.Cut) -> kerne
 
     def reduce(lo: int, hi: int) -> Any:
         n, k = int(dims[lo:hi].max()), int(widths[lo:hi].max())
-        room = room_for(n, k, dtype, map_size)
-        return kernels.reduce_clusters(lo, hi, f, clusters, crossing, cut, room, kept)
+        workspace = cluster_workspace(n, k, dtype, map_size)
+        return kernels.reduce_clusters(lo, hi, f, clusters, crossing, cut, workspace, kept)
 
     cost = dims * (dims + widths) * (dims + 10.0 * widths) * (widths > 0) + 1.0
     check_status(run_ranges(reduce, cost, serial_below=SERIAL_BELOW), "cluster")

@@ -2,8 +2,8 @@
 
 from sheafcoarsen._kernels.coarsening.crossing import (
     CoarseMaps,
+    FactorWorkspace,
     Noise,
-    RoomForFactors,
     clear_rounding,
     compressed_maps,
     crossing_maps,
@@ -20,10 +20,10 @@ from sheafcoarsen._kernels.coarsening.loops import (
 
 __all__ = [
     "CoarseMaps",
+    "FactorWorkspace",
     "Loops",
     "Noise",
     "RetainedEnergy",
-    "RoomForFactors",
     "clear_rounding",
     "compressed_maps",
     "crossing_maps",

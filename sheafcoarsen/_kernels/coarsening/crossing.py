@@ -45,7 +45,7 @@ class Rows(NamedTuple):
     stride: int
 
 
-class RoomForFactors(NamedTuple):
+class FactorWorkspace(NamedTuple):
     """Workspace for the triangular factor of a coarse edge, ``chunk`` rows at a time."""
 
     stack: np.ndarray
@@ -209,17 +209,17 @@ def clear_rounding(lo, hi, f, c, R, noise, out):
 
 
 @kernel
-def compressed_maps(lo, hi, f, c, R, rows, out, room):
+def compressed_maps(lo, hi, f, c, R, rows, out, workspace):
     """Maps of the coarse edges lo .. hi, those that are to be lower than their ``rows`` compressed.
 
     [A | -B] of one edge goes through the stack, at least ``chunk`` rows at a time, and becomes the
     triangular factor of its QR, whose Gram matrix is the same; its diagonal is made non-negative.
     """
-    tail, head, m, norms = out.tail, out.head, room.stack, room.noise.norms
+    tail, head, m, norms = out.tail, out.head, workspace.stack, workspace.noise.norms
     for p in range(lo, hi):
         if rows[p] == out.heights[p]:
             crossing_maps(p, p + 1, f, c, R, out)
-            clear_rounding(p, p + 1, f, c, R, room.noise, out)
+            clear_rounding(p, p + 1, f, c, R, workspace.noise, out)
             continue
         a, b = c.pairs[p, 0], c.pairs[p, 1]
         ra, rb = R.ranks[a], R.ranks[b]
@@ -229,14 +229,16 @@ def compressed_maps(lo, hi, f, c, R, rows, out, room):
         filled, k, end = 0, c.pair_ptr[p], c.pair_ptr[p + 1]
         while k < end:
             begin, at = k, filled * w
-            while k < end and filled + f.edge_dims[c.crossing_edges[k]] <= w + max(w, room.chunk):
+            while k < end and filled + f.edge_dims[c.crossing_edges[k]] <= w + max(
+                w, workspace.chunk
+            ):
                 filled += f.edge_dims[c.crossing_edges[k]]
                 k += 1
             tail_rows, head_rows = Rows(m, at, ra, w), Rows(m, at + ra, rb, w)
             stack_pair(begin, k, f, c, R, -1.0, tail_rows, head_rows)
             clear_rows(begin, k, a, f, c, norms[a], tail_rows)
             clear_rows(begin, k, b, f, c, norms[b], head_rows)
-            triangular_factor(m, filled, w, room.column, room.row)
+            triangular_factor(m, filled, w, workspace.column, workspace.row)
             filled = min(filled, w)
         to_tail, to_head = out.tail_starts[p], out.head_starts[p]
         for q in range(w):

@@ -7,7 +7,7 @@ Matrices are row-major in flat arrays. From the bottom:
 ``triangular``
     Householder's triangular factor of stacked rows, and its inverse.
 ``workspaces``, ``lapack``
-    Room allocated once for a range of clusters; LAPACK in the way that numba can cache.
+    Workspace allocated once for a range of clusters; LAPACK in the way that numba can cache.
 ``scatter``
     Numbers without a pattern, to begin iterations with.
 ``tridiagonal``, ``hermitian``

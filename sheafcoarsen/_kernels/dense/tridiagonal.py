@@ -172,7 +172,7 @@ def worst_residual(n, d, e, w, z, first, last):
 def lowest_of_tridiagonal(t, n, wanted, eps):
     """The ``wanted`` lowest eigenpairs of T, to eps norm(T): values in t.w, vectors as rows of t.z.
 
-    ``t`` is a ``ReductionRoom`` with T in d and e. Returns whether the vectors hold what they
+    ``t`` is a ``ReductionWorkspace`` with T in d and e. Returns whether the vectors hold what they
     promise.
     """
     d, e, e2, w, z, lanes = t.d, t.e, t.e2, t.w, t.z, t.lanes

@@ -1,4 +1,4 @@
-"""Room for dense problems, allocated once for a range of clusters."""
+"""Workspace for dense problems, allocated once for a range of clusters."""
 
 from typing import NamedTuple
 
@@ -22,8 +22,8 @@ Below, LAPACK alone takes half a millisecond longer at most.
 """
 
 
-class ReductionRoom(NamedTuple):
-    """Room for a reduction to a tridiagonal T and for its eigenproblem, in double precision."""
+class ReductionWorkspace(NamedTuple):
+    """Arrays of a reduction to a tridiagonal T and of its eigenproblem, in double precision."""
 
     tau: np.ndarray  # (n,) scalars of the reflections
     panel: np.ndarray  # (2 PANEL, n) reflections that the matrix is behind by
@@ -37,14 +37,14 @@ class ReductionRoom(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Room for dense problems up to one size and one number of vectors; private to a thread."""
+    """Arrays of dense problems up to one size and one number of vectors; private to a thread."""
 
     a: np.ndarray  # (n * n,) the matrix, destroyed
-    spare: np.ndarray  # (n * n,) room for a copy of it
+    spare: np.ndarray  # (n * n,) space for a copy of it
     w: np.ndarray  # (n,) eigenvalues or singular values
     z: np.ndarray  # (wanted * n,) vectors as rows
     map: np.ndarray  # both maps of an edge
-    reduction: ReductionRoom | None  # None: LAPACK does it all, and nothing else is compiled
+    reduction: ReductionWorkspace | None  # None: LAPACK does it all, and nothing else is compiled
     work: np.ndarray  # this and what follows is LAPACK's
     rwork: np.ndarray
     iwork: np.ndarray
@@ -54,27 +54,27 @@ class Workspace(NamedTuple):
 
 
 def worth_reducing(dims, wanted) -> bool:
-    """Return whether so many eigenpairs of matrices of these sizes call for ``ReductionRoom``."""
+    """Return whether these sizes and numbers of eigenpairs want a ``ReductionWorkspace``."""
     dims = np.asarray(dims, dtype=np.float64)
     return bool((dims[DENSE_SHARE * np.asarray(wanted) <= dims] ** 3).sum() >= REDUCE_ABOVE)
 
 
 def svd_workspace(rows: int, columns: int, dtype, map_size: int) -> Workspace:
-    """Allocate room for singular values, and all right vectors, up to ``rows`` by ``columns``."""
+    """Allocate for all right singular vectors of matrices up to ``rows`` by ``columns``."""
     rows, columns = max(int(rows), 1), max(int(columns), 1)
-    room = workspace(columns, columns, dtype, map_size)
+    work = workspace(columns, columns, dtype, map_size)
     small, large = min(rows, columns), max(rows, columns)
-    return room._replace(
-        a=np.empty(max(rows * columns, columns * columns), room.a.dtype),
-        work=np.empty(small * small + 70 * (small + large) + 1024, room.a.dtype),
-        rwork=np.empty(5 * small + 1, room.w.dtype),
+    return work._replace(
+        a=np.empty(max(rows * columns, columns * columns), work.a.dtype),
+        work=np.empty(small * small + 70 * (small + large) + 1024, work.a.dtype),
+        rwork=np.empty(5 * small + 1, work.w.dtype),
     )
 
 
 def workspace(
     n: int, wanted: int, dtype, map_size: int = 0, *, reduction: bool = False
 ) -> Workspace:
-    """Allocate room for n x n matrices of which up to ``wanted`` eigenvectors are asked.
+    """Allocate a workspace for n x n matrices of which up to ``wanted`` eigenvectors are asked.
 
     ``map_size``: entries of both maps of an edge; ``reduction``: as ``worth_reducing`` says, the
     same for all that runs side by side, since kernels are compiled for either.
@@ -89,7 +89,7 @@ def workspace(
         w=np.empty(n, real),
         z=np.empty(wanted * n, dtype),
         map=np.empty(map_size, dtype),
-        reduction=reduction_room(n, wanted, dtype) if reduction else None,
+        reduction=reduction_workspace(n, wanted, dtype) if reduction else None,
         work=np.empty(square, dtype),
         rwork=np.empty(square if dtype.kind == "c" else 1, real),
         iwork=np.empty(5 * n + 64, np.int32),
@@ -99,9 +99,9 @@ def workspace(
     )
 
 
-def reduction_room(n: int, wanted: int, dtype) -> ReductionRoom:
-    """Allocate room for reductions of n x n matrices and ``wanted`` eigenvectors."""
-    return ReductionRoom(
+def reduction_workspace(n: int, wanted: int, dtype) -> ReductionWorkspace:
+    """Allocate a workspace for reductions of n x n matrices and ``wanted`` eigenvectors."""
+    return ReductionWorkspace(
         tau=np.empty(n, dtype),
         panel=np.empty((2 * PANEL, n), dtype),
         p=np.empty(n, dtype),

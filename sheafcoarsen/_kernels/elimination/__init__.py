@@ -21,7 +21,12 @@ from sheafcoarsen._kernels.elimination.cells import (
     put_left_loops,
     put_pairs,
 )
-from sheafcoarsen._kernels.elimination.gather import FREE_BLOCKS, Maps, Room, fill_pool
+from sheafcoarsen._kernels.elimination.gather import (
+    FREE_BLOCKS,
+    EliminationWorkspace,
+    Maps,
+    fill_pool,
+)
 from sheafcoarsen._kernels.elimination.half_edges import DEGREE, KEPT, LOOPS, Links, set_up
 from sheafcoarsen._kernels.elimination.prolongation import (
     Anchors,
@@ -38,7 +43,7 @@ from sheafcoarsen._kernels.elimination.record import (
     Record,
 )
 from sheafcoarsen._kernels.elimination.row_qr import ZERO_FACTOR, Rows, size_of
-from sheafcoarsen._kernels.elimination.star_mesh import MeshRoom
+from sheafcoarsen._kernels.elimination.star_mesh import MeshWorkspace
 from sheafcoarsen._kernels.elimination.steps import DONE, IDS, POOL, RECORD, eliminate_vertices
 from sheafcoarsen._kernels.elimination.substitution import (
     extend_backward,
@@ -62,11 +67,11 @@ __all__ = [
     "ZERO_FACTOR",
     "Anchors",
     "Cells",
+    "EliminationWorkspace",
     "Links",
     "Maps",
-    "MeshRoom",
+    "MeshWorkspace",
     "Record",
-    "Room",
     "Rows",
     "eliminate_vertices",
     "extend_backward",

@@ -75,9 +75,9 @@ def put_cell(rows, height, widths, at, out, signs):
 
 
 @borrowing_kernel
-def put_pairs(links, maps, chosen, pairs, room, out):
+def put_pairs(links, maps, chosen, pairs, workspace, out):
     """Write the maps of bundle ``chosen[p]`` between the vertices ``pairs[p]``, tail and head."""
-    edges, dims, place, bundle = links.edges, maps.dims, maps.place, room.bundle
+    edges, dims, place, bundle = links.edges, maps.dims, maps.place, workspace.bundle
     tail, head, heights = out.tail, out.head, out.heights
     to_tail, to_head = 0, 0
     for p in range(chosen.size):
@@ -91,7 +91,7 @@ def put_pairs(links, maps, chosen, pairs, room, out):
                 for j in range(dw):
                     head[to_head + k * dw + j] = -bundle.data[k * (du + dw) + du + j]
         else:
-            height = gather(edges, maps, e, u, room, True)
+            height = gather(edges, maps, e, u, workspace, True)
             put_cell(bundle, height, (du, dw), (to_tail, to_head), out, (1, -1))
         heights[p] = height
         to_tail += height * du
@@ -99,7 +99,7 @@ def put_pairs(links, maps, chosen, pairs, room, out):
 
 
 @borrowing_kernel
-def put_left_loops(links, maps, kept, room, out):
+def put_left_loops(links, maps, kept, workspace, out):
     """Write B / 2 and -B / 2 for the loops at each kept vertex, rows that are not zero."""
     vertices, dims = links.vertices, maps.dims
     at = 0
@@ -108,8 +108,8 @@ def put_left_loops(links, maps, kept, room, out):
         out.heights[p] = 0
         if dims[v] == 0:
             continue
-        height = gather(links.edges, maps, np.int64(vertices[v, LOOPS]), v, room, True)
-        put_cell(room.bundle, height, (dims[v], 0), (at, at), out, (0.5, 1))
+        height = gather(links.edges, maps, np.int64(vertices[v, LOOPS]), v, workspace, True)
+        put_cell(workspace.bundle, height, (dims[v], 0), (at, at), out, (0.5, 1))
         for i in range(at, at + height * dims[v]):
             out.head[i] = -out.tail[i]
         out.heights[p] = height

@@ -34,8 +34,8 @@ class Maps(NamedTuple):
     counters: np.ndarray  # (3 + 64,)
 
 
-class Room(NamedTuple):
-    """Room for the rows at one vertex."""
+class EliminationWorkspace(NamedTuple):
+    """Workspace for the rows at one vertex."""
 
     bundle: Rows  # of one edge
     stack: Rows  # of all
@@ -154,13 +154,13 @@ def put_edge(edges, maps, e, v, rows, row, place):
 
 
 @subkernel
-def gather(edges, maps, e, v, room, tidy):
-    """Write the rows of a bundle, or of all loops at v, to ``room.bundle``; return their number.
+def gather(edges, maps, e, v, workspace, tidy):
+    """Write the rows of a bundle, or of all loops at v, to ``workspace.bundle``; return how many.
 
     What multiplies x_v comes first. Rows are compressed where there are more than columns, and
     where ``tidy``, if they are of several edges or of one that was made here.
     """
-    dims, rows, order = maps.dims, room.bundle, room.order
+    dims, rows, order = maps.dims, workspace.bundle, workspace.order
     u = edges[e, END] + edges[e, END + 1] - v
     stride = width_of(edges, dims, e)
     if stride == 0:

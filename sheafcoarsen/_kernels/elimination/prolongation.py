@@ -32,7 +32,7 @@ def insert(kept, begin, count, k):
 
 @borrowing_kernel
 def find_anchors(record, anchors):
-    """Fill all but ``step``; return how many there are, or -1 where there is no room for them."""
+    """Fill all but ``step``; return how many there are, or -1 if the arrays are too small."""
     starts, neighbors = record.starts, record.neighbors
     step_of, begins, counts, kept = anchors
     at = 0

@@ -21,7 +21,7 @@ ISOMETRY = 30.0
 """M* M = m^2 I holds where it does up to so many times d eps m^2."""
 
 
-class MeshRoom(NamedTuple):
+class MeshWorkspace(NamedTuple):
     """What the energy at v is made of: the sum of norm(m_i x_v + U_i x_i)^2."""
 
     maps: np.ndarray  # (most, D D) U_i, d_v x d_i
@@ -76,19 +76,19 @@ def put_turned(rows, stride, d, width, m, out):
 
 
 @subkernel
-def loop_of_rest(links, maps, v, h, room):
+def loop_of_rest(links, maps, v, h, workspace):
     """Let what the rows of a bundle say of u alone, after x_v is eliminated, be a loop at u."""
-    u, d, bundle = other_end(links.edges, h), maps.dims[v], room.bundle
+    u, d, bundle = other_end(links.edges, h), maps.dims[v], workspace.bundle
     width = maps.dims[u]
     stride = d + width
-    height = gather(links.edges, maps, h >> 1, v, room, False)
-    rank = reduce_rows(bundle, height, stride, d, room.order)
-    rest, left = room.stack, height - rank
+    height = gather(links.edges, maps, h >> 1, v, workspace, False)
+    rank = reduce_rows(bundle, height, stride, d, workspace.order)
+    rest, left = workspace.stack, height - rank
     for k in range(left):
         for j in range(width):
             rest.data[k * width + j] = bundle.data[(rank + k) * stride + d + j]
         rest.noise[k] = bundle.noise[rank + k]
-    put_loop(links, maps, u, rest, left, room.order)
+    put_loop(links, maps, u, rest, left, workspace.order)
 
 
 @subkernel
@@ -115,10 +115,10 @@ def put_scaled(rows, row, place, source, size, factor):
 
 
 @subkernel
-def measure_hub(links, maps, v, seen, room, mesh):
+def measure_hub(links, maps, v, seen, workspace, mesh):
     """Fill ``mesh`` and return the size of the loops at v; -1 where star-mesh is not exact."""
     factors, sizes, noise, rest = mesh
-    dims, rows, order, eps = maps.dims, room.bundle, room.order, room.eps
+    dims, rows, order, eps = maps.dims, workspace.bundle, workspace.order, workspace.eps
     d, loop = dims[v], 0.0
     if d == 0:
         sizes[: seen.size] = 0
@@ -126,13 +126,13 @@ def measure_hub(links, maps, v, seen, room, mesh):
         return 0.0
     e = links.vertices[v, LOOPS]
     if e >= 0:
-        height = gather(links.edges, maps, e, v, room, False)
+        height = gather(links.edges, maps, e, v, workspace, False)
         loop, _ = isometry(rows, height, d, d, order, eps)
         if loop < 0:
             return -1.0
     for i in range(seen.size):
         width = dims[other_end(links.edges, seen[i])]
-        height = gather(links.edges, maps, seen[i] >> 1, v, room, False)
+        height = gather(links.edges, maps, seen[i] >> 1, v, workspace, False)
         m, rank = isometry(rows, height, d + width, d, order, eps)
         if m < 0:
             return -1.0
@@ -145,7 +145,7 @@ def measure_hub(links, maps, v, seen, room, mesh):
 
 
 @subkernel
-def eliminate_hub(links, maps, record, v, edges, room, mesh):
+def eliminate_hub(links, maps, record, v, edges, workspace, mesh):
     """Eliminate v by star-mesh; False where that is not exact, and then nothing has changed.
 
     ``edges``: half-edges at v, as many and more, and the vertices around.
@@ -153,9 +153,9 @@ def eliminate_hub(links, maps, record, v, edges, room, mesh):
     all_seen, around = edges
     seen = all_seen[: around.size]
     factors, sizes, noise, rest = mesh
-    dims, counters, rows = maps.dims, record.counters, room.bundle
+    dims, counters, rows = maps.dims, record.counters, workspace.bundle
     d, degree, width = dims[v], around.size, 0
-    loop = measure_hub(links, maps, v, seen, room, mesh)
+    loop = measure_hub(links, maps, v, seen, workspace, mesh)
     if loop < 0:
         return False
     total = loop
@@ -163,7 +163,7 @@ def eliminate_hub(links, maps, record, v, edges, room, mesh):
         total = math.hypot(total, sizes[i])
         width += dims[around[i]]
         if rest[i] > 0:
-            loop_of_rest(links, maps, v, seen[i], room)
+            loop_of_rest(links, maps, v, seen[i], workspace)
     G, W = record.blocks[counters[BLOCKS] :], record.inverses[counters[INVERSES] :]
     for i in range(d * width):
         G[i] = 0
@@ -195,7 +195,7 @@ def eliminate_hub(links, maps, record, v, edges, room, mesh):
             put_scaled(rows, 0, (du, 0), factors[i], (d, du), loop / total)
             for k in range(d):
                 rows.noise[k] = noise[i] * (loop / total)
-            put_loop(links, maps, u, rows, d, room.order)
+            put_loop(links, maps, u, rows, d, workspace.order)
         for k in range(i):
             w, n = around[k], sizes[k]
             dw = dims[w]

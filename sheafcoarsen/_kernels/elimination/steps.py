@@ -31,12 +31,12 @@ from sheafcoarsen._kernels.elimination.star_mesh import eliminate_hub
 from sheafcoarsen._kernels.jit import borrowing_kernel, pasted, subkernel
 
 DONE, IDS, POOL, RECORD = range(4)
-"""What ``eliminate_vertices`` returns: nothing is left, or of what there is not enough room."""
+"""What ``eliminate_vertices`` returns: DONE, or the array that is too small."""
 
 
 @pasted
 def demand(links, maps, record, d, around):
-    """Return what there is not enough room for to eliminate a vertex, or DONE."""
+    """Return the array that is too small to eliminate a vertex, or DONE."""
     dims, counters, degree = maps.dims, record.counters, around.size
     total, cells = 0, 0
     for i in range(degree):
@@ -59,15 +59,15 @@ def demand(links, maps, record, d, around):
 
 
 @subkernel
-def stack_bundle(edges, maps, e, v, place, room):
+def stack_bundle(edges, maps, e, v, place, workspace):
     """Put a bundle, or all loops at v, into the stack; return how many rows it has.
 
     ``place``: the first row, how long rows are, where those of the neighbour go, how long they are.
     """
     height, stride, column, width = place
-    data, noise, bundle = room.stack.data, room.stack.noise, room.bundle
+    data, noise, bundle = workspace.stack.data, workspace.stack.noise, workspace.bundle
     d = maps.dims[v]
-    count = gather(edges, maps, e, v, room, False)
+    count = gather(edges, maps, e, v, workspace, False)
     for k in range(count):
         at, source = (height + k) * stride, k * (d + width)
         for j in range(stride):
@@ -81,17 +81,17 @@ def stack_bundle(edges, maps, e, v, place, room):
 
 
 @pasted
-def stack_rows(links, maps, v, seen, around, room):
+def stack_rows(links, maps, v, seen, around, workspace):
     """Stack all rows that x_v is in, what multiplies it first; return their number and length."""
     edges, vertices, _, _ = links
-    dims, data = maps.dims, room.stack.data
+    dims, data = maps.dims, workspace.stack.data
     d, height = dims[v], np.int64(0)
     stride = d
     for i in range(around.size):
         stride += dims[around[i]]
     e = np.int64(vertices[v, LOOPS])
     if e >= 0:
-        height = stack_bundle(edges, maps, e, v, (height, stride, d, height), room)
+        height = stack_bundle(edges, maps, e, v, (height, stride, d, height), workspace)
     column = d
     for i in range(around.size):
         e, width = np.int64(seen[i] >> 1), dims[around[i]]
@@ -101,23 +101,23 @@ def stack_rows(links, maps, v, seen, around, room):
             count = np.int64(edges[e, HEIGHT])
             for j in range(height * stride, (height + count) * stride):
                 data[j] = 0
-            put_edge(edges, maps, e, v, room.stack, height, (stride, 0, column))
+            put_edge(edges, maps, e, v, workspace.stack, height, (stride, 0, column))
         else:
-            count = stack_bundle(edges, maps, e, v, (height, stride, column, width), room)
+            count = stack_bundle(edges, maps, e, v, (height, stride, column, width), workspace)
         height += count
         column += width
     return height, stride
 
 
 @pasted
-def solve(record, d, shape, rank, room):
+def solve(record, d, shape, rank, workspace):
     """Write G and W of the vertex whose rows are in the stack, reduced."""
     _, stride = shape
-    data, width = room.stack.data, stride - d
+    data, width = workspace.stack.data, stride - d
     blocks, inverses, counters = record.blocks, record.inverses, record.counters
     at, G = counters[INVERSES], counters[BLOCKS]
     out = inverses[at : at + d * d]
-    put_inverse(room.stack, stride, rank, d, room.order, out, room.bundle.data)
+    put_inverse(workspace.stack, stride, rank, d, workspace.order, out, workspace.bundle.data)
     for i in range(d):
         for j in range(width):
             blocks[G + i * width + j] = 0
@@ -133,39 +133,39 @@ def solve(record, d, shape, rank, room):
 
 
 @pasted
-def complement(shape, d, rank, room):
-    """Bring what is left of the rows to the front of ``room.bundle``; return how many they are."""
+def complement(shape, d, rank, workspace):
+    """Move the remaining rows to the front of ``workspace.bundle``; return their number."""
     height, stride = shape
     width, left = stride - d, 0
     if width == 0:
         return 0
-    data, noise, rest = room.stack.data, room.stack.noise, room.bundle
+    data, noise, rest = workspace.stack.data, workspace.stack.noise, workspace.bundle
     for k in range(rank, height):
         for j in range(width):
             rest.data[left * width + j] = data[k * stride + d + j]
         rest.noise[left] = noise[k]
         left += 1
     if left > width:
-        left = reduce_rows(rest, left, width, width, room.order)
+        left = reduce_rows(rest, left, width, width, workspace.order)
     return without_zero_rows(rest, 0, left, width, 0)
 
 
 @pasted
-def eliminate_one(links, maps, record, v, seen, around, room):
+def eliminate_one(links, maps, record, v, seen, around, workspace):
     """Eliminate v, which has up to two neighbours: a cell between them, or a loop at the one."""
     d = maps.dims[v]
-    shape = stack_rows(links, maps, v, seen, around, room)
-    rank = reduce_rows(room.stack, shape[0], shape[1], d, room.order)
-    solve(record, d, shape, rank, room)
-    left = complement(shape, d, rank, room)
+    shape = stack_rows(links, maps, v, seen, around, workspace)
+    rank = reduce_rows(workspace.stack, shape[0], shape[1], d, workspace.order)
+    solve(record, d, shape, rank, workspace)
+    left = complement(shape, d, rank, workspace)
     detach(links.edges, links.vertices, maps, v, seen[: around.size])
     if around.size == 2 or (around.size == 1 and left > 0):
-        add_edge(links, maps, around[0], around[around.size - 1], room.bundle, left)
+        add_edge(links, maps, around[0], around[around.size - 1], workspace.bundle, left)
 
 
 @borrowing_kernel
-def eliminate_vertices(links, maps, record, room, mesh):
-    """Eliminate all that can be; return DONE, or what there is not enough room for.
+def eliminate_vertices(links, maps, record, workspace, mesh):
+    """Eliminate every vertex that can be; return DONE, or the array that is too small.
 
     Call it again then, with more of that.
     """
@@ -189,9 +189,9 @@ def eliminate_vertices(links, maps, record, room, mesh):
             return status
         pull(vertices, heads, v, count)
         if count <= 2:
-            eliminate_one(links, maps, record, v, seen, around, room)
+            eliminate_one(links, maps, record, v, seen, around, workspace)
         elif mesh is not None and not eliminate_hub(
-            links, maps, record, v, (seen, around), room, mesh
+            links, maps, record, v, (seen, around), workspace, mesh
         ):
             vertices[v, DEGREE] = most  # until its edges change
             continue

@@ -29,7 +29,7 @@ from sheafcoarsen._kernels.modes.oversampled import (
     oversampled_modes,
     oversampled_spectra,
 )
-from sheafcoarsen._kernels.modes.patch_kernel import PatchRoom
+from sheafcoarsen._kernels.modes.patch_kernel import PatchWorkspace
 from sheafcoarsen._kernels.modes.patches import (
     Neighbours,
     Patches,
@@ -45,7 +45,7 @@ __all__ = [
     "Neighbours",
     "PatchIndex",
     "PatchProblems",
-    "PatchRoom",
+    "PatchWorkspace",
     "Patches",
     "Responses",
     "SpectraOut",

@@ -94,7 +94,7 @@ def leave_out(kernels, n, height, m):
 
 
 @subkernel
-def responses(n, target, border, kernels, room):
+def responses(n, target, border, kernels, workspace):
     """s.a = -(I - K K*) G (I - K K*) / scale - c K K*, lower triangle, entries near 1.
 
     With c above norm(G) / scale its lowest eigenvectors are K, then the leading ones of G in the
@@ -103,9 +103,9 @@ def responses(n, target, border, kernels, room):
     G = X_b* X_b + target^2 Y* Y with A = L_T + SHIFT target I, X = A^{-1} P_C*, Y = A^{-1} X, b the
     border. ``target`` comes in units of the scaled maps.
     """
-    s = room.s
-    N, k, nb = room.t.dims[0], kernels.shape[0], border.size
-    A, x, m = room.a, room.x, room.m
+    s = workspace.s
+    N, k, nb = workspace.t.dims[0], kernels.shape[0], border.size
+    A, x, m = workspace.a, workspace.x, workspace.m
     for i in range(N):
         A[i * N + i] += SHIFT * target
     info = potrf(A, N, s)
@@ -144,18 +144,18 @@ def responses(n, target, border, kernels, room):
 
 
 @pasted
-def prepare(a, problems, room):
+def prepare(a, problems, workspace):
     """Leave in s.a what ``responses`` leaves for cluster a.
 
     Returns the dimension of K_C, the scale of G, the unit of the maps, norm(L_T, inf) and LAPACK's
     info.
     """
-    f, p, t, s = problems.f, problems.p, room.t, room.s
+    f, p, t, s = problems.f, problems.p, workspace.t, workspace.s
     n, eps = problems.c.dims[a], problems.eps
     rows = enter(a, f, p, t)
-    N, local, out = t.dims[0], room.a, s.a
+    N, local, out = t.dims[0], workspace.a, s.a
     unit = cluster_unit(0, f, t)
-    assemble(0, f, t, unit, room.map, local)
+    assemble(0, f, t, unit, workspace.map, local)
     largest = 0.0
     for i in range(N):
         largest = max(largest, local[i * N + i].real)
@@ -169,12 +169,12 @@ def prepare(a, problems, room):
     top = inf_norm(local, N, np.empty(N))
     wanted = min(max(problems.target * unit * unit, 40 * N * EPS * largest), 1e8 * largest)
     scale = 1.0
-    kernels, info = patch_kernel(f, rows, unit, largest, top, eps, room)
+    kernels, info = patch_kernel(f, rows, unit, largest, top, eps, workspace)
     if info == 0 and kernels.shape[0] > 0:
         kernels, info = restriction(kernels, n, eps, s)
     if info == 0:
         border = border_of(a, problems, unit, largest, local)
-        scale, info = responses(n, wanted, border, kernels, room)
+        scale, info = responses(n, wanted, border, kernels, workspace)
     leave(a, p, t)
     return kernels.shape[0], scale, unit, top / unit / unit, info
 
@@ -192,12 +192,12 @@ def score(j, k, w, n, scale, unit, least):
 
 
 @kernel
-def oversampled_spectra(lo, hi, problems, room, out, responses_out):
+def oversampled_spectra(lo, hi, problems, workspace, out, responses_out):
     """All scores of clusters lo .. hi and the dimensions of K_C.
 
     What ``prepare`` finds is kept for ``oversampled_modes``, unless there is no room for it.
     """
-    s, least, dims = room.s, problems.least, problems.c.dims
+    s, least, dims = workspace.s, problems.least, problems.c.dims
     starts, scores, kept, matrix, w = out.starts, out.scores, responses_out.matrices, s.a, s.w
     places, reduction = responses_out.starts, s.reduction
     kernels, numbers = responses_out.kernels, responses_out.numbers
@@ -206,7 +206,7 @@ def oversampled_spectra(lo, hi, problems, room, out, responses_out):
         kernels[a] = 0
         if n == 0:
             continue
-        k, scale, unit, norm, info = prepare(a, problems, room)
+        k, scale, unit, norm, info = prepare(a, problems, workspace)
         if info != 0:
             return a
         kernels[a] = k
@@ -222,9 +222,9 @@ def oversampled_spectra(lo, hi, problems, room, out, responses_out):
 
 
 @kernel
-def oversampled_modes(lo, hi, problems, room, known, out):
+def oversampled_modes(lo, hi, problems, workspace, known, out):
     """The first modes of clusters lo .. hi; what ``oversampled_spectra`` kept is not repeated."""
-    f, c, s, least, eps = problems.f, problems.c, room.s, problems.least, problems.eps
+    f, c, s, least, eps = problems.f, problems.c, workspace.s, problems.least, problems.eps
     sqrt_eps, ranks, starts = math.sqrt(eps), out.blocks.ranks, out.starts
     scores, following, norms, tied = out.scores, out.following, out.norms, out.tied
     matrices, kernels, numbers, places = known.matrices, known.kernels, known.numbers, known.starts
@@ -241,7 +241,7 @@ def oversampled_modes(lo, hi, problems, room, known, out):
             for i in range(n * n):
                 matrix[i] = matrices[places[a] + i]
         else:
-            k, scale, unit, norms[a], info = prepare(a, problems, room)
+            k, scale, unit, norms[a], info = prepare(a, problems, workspace)
             if info != 0:
                 return a
         # the leading eigenvalue of G, number k, sets the level of rounding

@@ -28,8 +28,8 @@ APART = 100.0
 """Inverse iteration parts eigenvalues that are so many shifts from zero from a kernel."""
 
 
-class PatchRoom(NamedTuple):
-    """Room for the largest patch of a range."""
+class PatchWorkspace(NamedTuple):
+    """Workspace for the largest patch of a range."""
 
     t: PatchIndex
     s: Workspace  # LAPACK's, for the clusters
@@ -147,11 +147,11 @@ def right_vectors(rows, columns, matrix, s):
 
 
 @subkernel
-def kernel_by_svd(f, rows, tolerance, room):
+def kernel_by_svd(f, rows, tolerance, workspace):
     """Orthonormal basis of ker delta_T as rows, (dim, N), by all singular values; and the info."""
-    t, s = room.t, room.s
+    t, s = workspace.t, workspace.s
     n = t.dims[0]
-    matrix = np.empty(max(rows * n, 1), room.a.dtype)
+    matrix = np.empty(max(rows * n, 1), workspace.a.dtype)
     stack(0, f, t, rows, matrix)
     scale = normalized(matrix, rows * n)
     w, z, info = right_vectors(rows, n, matrix, s)
@@ -186,7 +186,7 @@ def shifted_copy(a, n, shift, out):
 
 
 @pasted
-def patch_kernel(f, rows, unit, largest, top, eps, room):
+def patch_kernel(f, rows, unit, largest, top, eps, workspace):
     """Orthonormal basis of ker delta_T as rows, (dim, N), by singular values; and LAPACK's info.
 
     A Cholesky factor of L_T - mu I proves that there is none. Else inverse iteration on L_T + mu I
@@ -194,9 +194,9 @@ def patch_kernel(f, rows, unit, largest, top, eps, room):
     them to eps norm(delta_T) and not to its square root. ``largest``: largest entry of unit^2 L_T;
     ``top``: its norm(., inf).
     """
-    t, s = room.t, room.s
+    t, s = workspace.t, workspace.s
     n = t.dims[0]
-    a, spare = room.a, room.spare
+    a, spare = workspace.a, workspace.spare
     tolerance = max(rows, n) * eps
     size = max(math.sqrt(top), largest_loop_entry(0, f, t) * unit)
     mu = max(64 * n * EPS * largest, 4 * tolerance * tolerance * size * size)
@@ -253,7 +253,7 @@ def patch_kernel(f, rows, unit, largest, top, eps, room):
         x = combinations(z, near - zeros, near, x, n)
         orthonormalize(x)
         return x, info
-    return kernel_by_svd(f, rows, tolerance, room)
+    return kernel_by_svd(f, rows, tolerance, workspace)
 
 
 @subkernel

@@ -39,9 +39,9 @@ def stacked_factors(lo, hi, f, half_ptr, half_edges, starts, out):
         widest = max(widest, f.vertex_dims[v])
         for k in range(half_ptr[v], half_ptr[v + 1]):
             most = max(most, f.edge_dims[half_edges[k] >> 1])
-    room = widest + max(most, AT_A_TIME)
-    m = np.empty(room * widest, out.dtype)
-    column, row = np.empty(room, out.dtype), np.empty(widest, out.dtype)
+    workspace = widest + max(most, AT_A_TIME)
+    m = np.empty(workspace * widest, out.dtype)
+    column, row = np.empty(workspace, out.dtype), np.empty(widest, out.dtype)
     for v in range(lo, hi):
         d, filled = f.vertex_dims[v], 0
         for k in range(half_ptr[v], half_ptr[v + 1]):
@@ -50,7 +50,7 @@ def stacked_factors(lo, hi, f, half_ptr, half_edges, starts, out):
             if d == 0 or (loop and end == 1):
                 continue
             rows = f.edge_dims[e]
-            if filled + rows > room:
+            if filled + rows > workspace:
                 triangular_factor(m, filled, d, column, row)
                 filled = min(filled, d)
             tail, head, at = f.tail_offsets[e], f.head_offsets[e], filled * d

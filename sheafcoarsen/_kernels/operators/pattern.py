@@ -51,7 +51,7 @@ def canonical_entries(edges, row_ptr, place, columns, codes):
         last_u, last_v = u, v
         place[v & NOT_NEGATIVE] += 1
     e, p = 0, 0
-    for u in range(n):  # lower half-edges get their room, upper ones are the next edges
+    for u in range(n):  # lower half-edges are counted, upper ones are the next edges
         row_ptr[u] = p
         lower = place[u]
         place[u] = p

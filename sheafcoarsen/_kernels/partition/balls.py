@@ -17,7 +17,7 @@ from sheafcoarsen._kernels.partition.heap import (
 
 
 @kernel
-def grow(links, n_clusters, start, labels, heap, room):
+def grow(links, n_clusters, start, labels, heap, workspace):
     """Cover the graph with connected balls of about equal weight; return how many.
 
     There are about ``n_clusters`` of them. A ball starts at the vertex that has waited longest next
@@ -25,12 +25,12 @@ def grow(links, n_clusters, start, labels, heap, room):
     total link into it, relative to the root of all its links (else balls run through hubs: 205
     balls instead of 283 where 293 are wanted, on a graph of degrees up to 2138), ties by waiting
     time. A ball that is stuck below a third of the mean joins a ball next to it. The weight aimed
-    at follows what is left to cover and how much such pockets have added. ``room`` is workspace for
+    at follows what is left to cover and how much such pockets have added. ``workspace`` holds
     each vertex: (3, n) floats, (6, n) 32-bit integers and (n,) 64-bit ones.
     """
     starts, ends, weights, sizes = links.starts, links.ends, links.weights, links.sizes
     n = labels.size
-    floats, integers, weight = room
+    floats, integers, weight = workspace
     link, scale, tally = floats[0], floats[1], floats[2]
     turn = integers[0]  # the ball that last touched a vertex, and which link[v] counts into
     place = integers[1]  # where a vertex stands among those touched by that ball
@@ -130,15 +130,15 @@ def grow(links, n_clusters, start, labels, heap, room):
 
 
 @kernel
-def refine(links, labels, weight, bounds, sweeps, room):
+def refine(links, labels, weight, bounds, sweeps, workspace):
     """Move vertices to the cluster they are linked to best, in place.
 
-    Clusters stay within the weights ``bounds``. ``room`` is workspace: a float and a 32-bit integer
+    Clusters stay within the weights ``bounds``. ``workspace`` holds a float and a 32-bit integer
     for each cluster, a byte for each vertex.
     """
     starts, ends, weights, sizes = links.starts, links.ends, links.weights, links.sizes
     n = labels.size
-    (low, high), (tally, near, active) = bounds, room
+    (low, high), (tally, near, active) = bounds, workspace
     for a in range(weight.size):
         tally[a] = -1.0
     for v in range(n):

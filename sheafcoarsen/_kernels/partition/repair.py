@@ -51,7 +51,7 @@ def fragments(links, labels, out, queue):
 
 
 @kernel
-def merge(links, labels, weight, main, n_clusters, bounds, room):
+def merge(links, labels, weight, main, n_clusters, bounds, workspace):
     """Merge connected clusters into neighbours: those below low, then down to ``n_clusters``.
 
     Pieces cut off from their cluster (not ``main``) come first, then the lightest; one that has no
@@ -64,7 +64,7 @@ def merge(links, labels, weight, main, n_clusters, bounds, room):
     takes no quadratic time.
     """
     n, count, total, none = labels.size, weight.size, 0, np.int64(0)
-    (low, high), (following, first, near, tally, heap, turn) = bounds, room
+    (low, high), (following, first, near, tally, heap, turn) = bounds, workspace
     for a in range(count):
         first[a], tally[a] = -1, -1.0
         turn[a] = weight[a]  # the weight by which a cluster waits

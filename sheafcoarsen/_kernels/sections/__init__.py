@@ -12,16 +12,16 @@ from sheafcoarsen._kernels.sections.equilibration import (
     scale_edges,
 )
 from sheafcoarsen._kernels.sections.forests import (
-    ForestRoom,
+    ForestWorkspace,
     join_subtrees,
     part_subtrees,
 )
 from sheafcoarsen._kernels.sections.layout import (
+    ClusterWorkspace,
     Cut,
     HalfEdges,
     Kept,
     Ragged,
-    Room,
     StalkBases,
 )
 from sheafcoarsen._kernels.sections.lifting import (
@@ -33,12 +33,12 @@ from sheafcoarsen._kernels.sections.reduction import ZERO_ROUNDING, reduce_clust
 __all__ = [
     "STACKED_ROWS",
     "ZERO_ROUNDING",
+    "ClusterWorkspace",
     "Cut",
-    "ForestRoom",
+    "ForestWorkspace",
     "HalfEdges",
     "Kept",
     "Ragged",
-    "Room",
     "StalkBases",
     "change_maps",
     "count_kept",

@@ -178,9 +178,9 @@ def put_edge_row(e, q, f, local, z, k, out, to):
 
 
 @kernel
-def put_normal_product(a, f, c, k, room):
+def put_normal_product(a, f, c, k, workspace):
     """T = delta_a* delta_a Z, without L_a: what is near the kernel keeps its digits."""
-    local, z, t, row = c.local_offsets, room.z, room.t, room.row
+    local, z, t, row = c.local_offsets, workspace.z, workspace.t, workspace.row
     for i in range(c.dims[a] * k):
         t[i] = 0
     for p in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
@@ -200,15 +200,15 @@ def put_normal_product(a, f, c, k, room):
 
 
 @kernel
-def fill_kept_space(a, r, f, c, k, room):
-    """Fill room.z, n x k, with an orthonormal basis of {x : delta_I* delta_a x = 0}.
+def fill_kept_space(a, r, f, c, k, workspace):
+    """Fill workspace.z, n x k, with an orthonormal basis of {x : delta_I* delta_a x = 0}.
 
     I are the r eliminated coordinates, J the others, and ker delta_a lies in that space. x_I =
     -L_II^{-1} L_IJ x_J, and then a step of refinement with products of delta_a itself brings the
     error from eps / g^2 down to eps / g, g the smallest singular value of delta_I. Returns
     LAPACK's info.
     """
-    lapack, z, t = room.lapack, room.z, room.t
+    lapack, z, t = workspace.lapack, workspace.z, workspace.t
     factor, place, gram = lapack.a, lapack.iwork, lapack.spare
     n = c.dims[a]
     for i in range(r):
@@ -220,7 +220,7 @@ def fill_kept_space(a, r, f, c, k, room):
         for i in range(k):
             z[x + i] = 1 if i == j else 0
     solve_adjoint(r, n, lapack, z, k)
-    put_normal_product(a, f, c, k, room)
+    put_normal_product(a, f, c, k, workspace)
     solve_factored(r, n, lapack, t, k)
     for i in range(r):
         x = (place[i] - 1) * k

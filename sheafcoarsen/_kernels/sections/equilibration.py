@@ -57,12 +57,12 @@ def scale_edges(lo, hi, f, tail, head):
 
 
 @kernel
-def stack_maps(v, f, incident, room):
-    """Triangular factor of the maps at vertex v, in ``room.stack``; return its rows and a size.
+def stack_maps(v, f, incident, workspace):
+    """Factor the maps at vertex v into ``workspace.stack``; return its rows and a size.
 
     The size is the squared Frobenius norm of the maps, of a loop's before they are subtracted.
     """
-    stack, column, row = room.stack, room.column, room.row
+    stack, column, row = workspace.stack, workspace.column, workspace.row
     d, filled, size = f.vertex_dims[v], 0, 0.0
     for k in range(incident.starts[v], incident.starts[v + 1]):
         e, end = incident.halves[k] >> 1, incident.halves[k] & 1
@@ -84,18 +84,18 @@ def stack_maps(v, f, incident, room):
 
 
 @kernel
-def find_vertex_bases(lo, hi, f, incident, eps, room, bases):
+def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
     """Bases W_v in which the maps at v, stacked, are an isometry, for vertices lo .. hi.
 
     W_v W_v* is D_v^+. W_v is the first ranks[v] columns of the d_v x d_v matrix W[starts[v] ...];
     the columns of the unitary V_v there span im W_v, those beyond them what all maps at v kill.
     Returns -1, or the first vertex at which LAPACK failed.
     """
-    lapack, stack = room.lapack, room.stack
+    lapack, stack = workspace.lapack, workspace.stack
     starts, ranks, W, V, sizes = bases.starts, bases.ranks, bases.W, bases.V, bases.sizes
     for v in range(lo, hi):
         d, at = f.vertex_dims[v], starts[v]
-        filled, size = stack_maps(v, f, incident, room)
+        filled, size = stack_maps(v, f, incident, workspace)
         ranks[v], sizes[v] = d, size
         for i in range(d * d):
             V[at + i] = 0

@@ -58,8 +58,8 @@ class Kept(NamedTuple):
     zeros: np.ndarray
 
 
-class Room(NamedTuple):
-    """Room for clusters of dimension n that keep k; private to a thread.
+class ClusterWorkspace(NamedTuple):
+    """Workspace for clusters of dimension n that keep k; private to a thread.
 
     lapack : for matrices n x n; stack : rows of a QR on their way; column, row : for its
     reflections; factor : (k, k); t, z : (n, k)

@@ -27,9 +27,9 @@ def write_stalk_metrics(vertex_dims, bases, out):
 
 
 @kernel
-def put_in_metric(a, f, c, metric, columns, room):
-    """room.z = the columns (P, R) of cluster a in the coordinates that ``metric`` leads to."""
-    (starts, factors), (P, R), z = metric, columns, room.z
+def put_in_metric(a, f, c, metric, columns, workspace):
+    """workspace.z = the columns (P, R) of cluster a in the coordinates that ``metric`` leads to."""
+    (starts, factors), (P, R), z = metric, columns, workspace.z
     p, r = P.ranks[a], R.ranks[a]
     k = p + r
     for q in range(c.member_ptr[a], c.member_ptr[a + 1]):
@@ -49,9 +49,9 @@ def put_in_metric(a, f, c, metric, columns, room):
 
 
 @kernel
-def take_back(a, f, c, columns, room):
-    """Write room.z to the columns (P, R) of cluster a."""
-    (P, R), z = columns, room.z
+def take_back(a, f, c, columns, workspace):
+    """Write workspace.z to the columns (P, R) of cluster a."""
+    (P, R), z = columns, workspace.z
     p, r = P.ranks[a], R.ranks[a]
     for q in range(c.member_ptr[a], c.member_ptr[a + 1]):
         v = c.members[q]
@@ -64,7 +64,7 @@ def take_back(a, f, c, columns, room):
 
 
 @kernel
-def orthonormalize_columns(lo, hi, f, c, metrics, columns, room):
+def orthonormalize_columns(lo, hi, f, c, metrics, columns, workspace):
     """Make [P_a | R_a] orthonormal in the metrics of the stalks, for clusters lo .. hi, in place.
 
     ``columns`` are P and R as ``Blocks``; ``metrics`` are the triangular factors of the stalks'
@@ -73,19 +73,19 @@ def orthonormalize_columns(lo, hi, f, c, metrics, columns, room):
     cluster at which LAPACK failed.
     """
     (P, R), (metric, new) = columns, metrics
-    z, factor, stack = room.z, room.factor, room.stack
+    z, factor, stack = workspace.z, workspace.factor, workspace.stack
     for a in range(lo, hi):
         n, r, p = c.dims[a], R.ranks[a], P.ranks[a]
         k = r + p
         if k == 0:
             continue
-        put_in_metric(a, f, c, metric, columns, room)
+        put_in_metric(a, f, c, metric, columns, workspace)
         for i in range(n * k):
             stack[i] = z[i]
-        triangular_factor(stack, n, k, room.column, room.row)
+        triangular_factor(stack, n, k, workspace.column, workspace.row)
         divide_by_upper(z, n, k, stack)
         # what was left of dependence goes in the second pass
-        if factor_gram(z, n, k, factor, room.lapack) != 0:
+        if factor_gram(z, n, k, factor, workspace.lapack) != 0:
             return a
         divide_by_adjoint(z, n, k, factor)
         for i in range(r):
@@ -94,5 +94,5 @@ def orthonormalize_columns(lo, hi, f, c, metrics, columns, room):
                 for h in range(i, j + 1):
                     x += np.conj(factor[(p + h) * k + p + i]) * stack[(p + h) * k + p + j]
                 new.data[new.starts[a] + i * r + j] = x
-        take_back(a, f, c, columns, room)
+        take_back(a, f, c, columns, workspace)
     return -1

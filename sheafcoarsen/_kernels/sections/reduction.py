@@ -24,33 +24,33 @@ ZERO_ROUNDING = 10.0
 
 
 @kernel
-def next_row(room, filled, k):
-    """Make room for one more row of the QR on its way; return where it goes."""
+def next_row(workspace, filled, k):
+    """Factor the stacked rows if they are as many as fit; return the index of the next row."""
     if filled == stack_height(k):
-        triangular_factor(room.stack, filled, k, room.column, room.row)
+        triangular_factor(workspace.stack, filled, k, workspace.column, workspace.row)
         filled = min(filled, k)
     return filled
 
 
 @kernel
-def stack_internal(a, f, c, k, room):
-    """Triangular factor of delta_a Z in ``room.stack``; return its rows."""
-    local, stack, z = c.local_offsets, room.stack, room.z
+def stack_internal(a, f, c, k, workspace):
+    """Factor delta_a Z into ``workspace.stack``; return its rows."""
+    local, stack, z = c.local_offsets, workspace.stack, workspace.z
     filled = 0
     for p in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
         e = c.internal_edges[p]
         for q in range(f.edge_dims[e]):
-            filled = next_row(room, filled, k)
+            filled = next_row(workspace, filled, k)
             put_edge_row(e, q, f, local, z, k, stack, filled * k)
             filled += 1
-    triangular_factor(stack, filled, k, room.column, room.row)
+    triangular_factor(stack, filled, k, workspace.column, workspace.row)
     return min(filled, k)
 
 
 @kernel
-def stack_crossing(a, f, c, crossing, filled, k, room):
-    """Add what crossing half-edges make of Z to the factor in ``room.stack``; return its rows."""
-    local, stack, z, halves = c.local_offsets, room.stack, room.z, crossing.halves
+def stack_crossing(a, f, c, crossing, filled, k, workspace):
+    """Add the maps of crossing half-edges times Z to ``workspace.stack``; return its rows."""
+    local, stack, z, halves = c.local_offsets, workspace.stack, workspace.z, crossing.halves
     for p in range(crossing.starts[a], crossing.starts[a + 1]):
         e, end = halves[p] >> 1, halves[p] & 1
         v = f.edges[e, end]
@@ -58,7 +58,7 @@ def stack_crossing(a, f, c, crossing, filled, k, room):
         data = f.tail_data if end == 0 else f.head_data
         begin = f.tail_offsets[e] if end == 0 else f.head_offsets[e]
         for q in range(f.edge_dims[e]):
-            filled = next_row(room, filled, k)
+            filled = next_row(workspace, filled, k)
             for j in range(k):
                 stack[filled * k + j] = 0
             for i in range(d):
@@ -66,17 +66,17 @@ def stack_crossing(a, f, c, crossing, filled, k, room):
                 for j in range(k):
                     stack[filled * k + j] += g * z[x + j]
             filled += 1
-    triangular_factor(stack, filled, k, room.column, room.row)
+    triangular_factor(stack, filled, k, workspace.column, workspace.row)
     return min(filled, k)
 
 
 @kernel
-def put_carried(a, n, rows, room, kept):
+def put_carried(a, n, rows, workspace, kept):
     """Write the columns that cluster a keeps and the factor of its loop; return the loop's rows.
 
     Where columns are peeled off, both are turned by the right singular vectors in ``lapack.z``.
     """
-    z, vectors, factor, stack = room.z, room.lapack.z, room.factor, room.stack
+    z, vectors, factor, stack = workspace.z, workspace.lapack.z, workspace.factor, workspace.stack
     columns, loops = kept.columns.data, kept.loops.data
     k, to, loop = kept.widths[a], kept.columns.starts[a], kept.loops.starts[a]
     if kept.peeled[a] == 0:
@@ -91,7 +91,7 @@ def put_carried(a, n, rows, room, kept):
     if rows == 0 or width == 0:
         return 0
     put_times(factor, 0, rows, turn, width, stack, 0)
-    triangular_factor(stack, rows, width, room.column, room.row)
+    triangular_factor(stack, rows, width, workspace.column, workspace.row)
     rows = min(rows, width)
     for i in range(rows * width):
         loops[loop + i] = stack[i]
@@ -99,7 +99,7 @@ def put_carried(a, n, rows, room, kept):
 
 
 @kernel
-def reduce_clusters(lo, hi, f, c, crossing, cut, room, kept):
+def reduce_clusters(lo, hi, f, c, crossing, cut, workspace, kept):
     """What clusters lo .. hi keep: N_a x widths[a] columns, last those that are sections already.
 
     loops: the factor of what delta_a makes of the others, loop_rows[a] rows, none where it is
@@ -108,7 +108,7 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, room, kept):
     cluster at which LAPACK failed.
     """
     keep, eps = cut
-    lapack, stack, factor = room.lapack, room.stack, room.factor
+    lapack, stack, factor = workspace.lapack, workspace.stack, workspace.factor
     widths, peeled, loop_rows = kept.widths, kept.peeled, kept.loop_rows
     dropped, zeros = kept.dropped, kept.zeros
     for a in range(lo, hi):
@@ -117,10 +117,10 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, room, kept):
         if k == 0:
             continue
         r = factor_with_pivots(a, f, c, keep, lapack)
-        dropped[a] = smallest_eliminated(r, n, lapack, room.t)
-        if fill_kept_space(a, r, f, c, k, room) != 0:
+        dropped[a] = smallest_eliminated(r, n, lapack, workspace.t)
+        if fill_kept_space(a, r, f, c, k, workspace) != 0:
             return a
-        rows = stack_internal(a, f, c, k, room)
+        rows = stack_internal(a, f, c, k, workspace)
         size = 0.0
         for i in range(rows * k):
             factor[i] = stack[i]
@@ -128,7 +128,7 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, room, kept):
         zero = ZERO_ROUNDING * max(eps, n * EPS)  # errors of single precision are in the maps alone
         if math.sqrt(size) <= zero:
             rows = 0
-        filled = stack_crossing(a, f, c, crossing, rows, k, room)
+        filled = stack_crossing(a, f, c, crossing, rows, k, workspace)
         for i in range(filled * k):
             lapack.a[i] = stack[i]
         if singular_rows(filled, k, True, lapack) != 0:
@@ -138,5 +138,5 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, room, kept):
             if sigma <= zero / min(dropped[a], 1.0):
                 peeled[a] += 1
                 zeros[a] = max(zeros[a], sigma)
-        loop_rows[a] = put_carried(a, n, rows, room, kept)
+        loop_rows[a] = put_carried(a, n, rows, workspace, kept)
     return -1

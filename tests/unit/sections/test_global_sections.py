@@ -229,8 +229,8 @@ def test_the_same_bits_with_any_number_of_threads(monkeypatch, always_sparse):
         monkeypatch.setattr(
             "sheafcoarsen._support.threads.thread_count", lambda threads=threads: threads
         )
-        for room in ("reduction", "lifting", "equilibration"):
-            monkeypatch.setattr(f"sheafcoarsen.sections.{room}.SERIAL_BELOW", 0.0)
+        for module in ("reduction", "lifting", "equilibration"):
+            monkeypatch.setattr(f"sheafcoarsen.sections.{module}.SERIAL_BELOW", 0.0)
         found.append(sc.global_sections(F))
         assert len(found[-1].levels) > 1
     one, two = found
