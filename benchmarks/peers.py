@@ -1,12 +1,14 @@
 """What the library is measured against.
 
-What a user of numpy, scipy, pyamg or METIS would write, as well as it can be written.
+What a user of numpy, scipy, pyamg or KaMinPar would write, as well as it can be written.
 
 Sheaves here have edges u < v without loops or parallel edges, as those of :mod:`workloads`.
 """
 
 import importlib
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -146,29 +148,28 @@ class BatchedRefill:
 # ---------------------------------------------------------------- partitions
 
 
-class Metis:
-    """METIS on a sheaf's graph, vertices weighing their dimension; neighbour lists are ready."""
+class KaMinPar:
+    """KaMinPar on a sheaf's graph, vertices weighing their dimension, read from a file before."""
 
-    def __init__(self, pymetis, F, n_clusters):
-        self.pymetis, self.n_clusters = pymetis, n_clusters
+    def __init__(self, kaminpar, F, n_clusters):
+        self.kaminpar, self.n_clusters = kaminpar, n_clusters
         u, v = F.edges.T
         ends = (np.concatenate([u, v]), np.concatenate([v, u]))
         graph = scipy.sparse.coo_array(
             (np.ones(2 * F.n_edges), ends), shape=(F.n_vertices,) * 2
         ).tocsr()
-        starts, neighbours = graph.indptr.astype(np.int32), graph.indices.astype(np.int32)
-        if hasattr(pymetis, "CSRAdjacency"):  # 2025.2 and later
-            self.graph = {"adjacency": pymetis.CSRAdjacency(starts, neighbours)}
-        else:
-            self.graph = {"xadj": starts, "adjncy": neighbours}
-        if not uniform(F):
-            self.graph["vweights"] = F.vertex_dims.astype(np.int32)
+        rows = np.split(graph.indices + 1, graph.indptr[1:-1])
+        weighted = zip(F.vertex_dims, rows, strict=True)
+        lines = (" ".join(map(str, [dim, *row])) for dim, row in weighted)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "graph.metis"
+            path.write_text("\n".join([f"{F.n_vertices} {graph.nnz // 2} 10", *lines, ""]))
+            self.graph = kaminpar.load_graph(str(path), kaminpar.GraphFileFormat.METIS)
 
-    def __call__(self, recursive):
-        """Return the labels, by recursive bisection or k-way."""
-        return np.asarray(
-            self.pymetis.part_graph(self.n_clusters, **self.graph, recursive=recursive)[1]
-        )
+    def __call__(self):
+        """Return the labels by the fast preset on one thread."""
+        solver = self.kaminpar.KaMinPar(1, self.kaminpar.fast_context())
+        return np.asarray(solver.compute_partition(self.graph, self.n_clusters))
 
 
 # ---------------------------------------------------------------- local modes

@@ -78,6 +78,9 @@ def heading():
     return "{:<78} {:<13} {:>8} {:>8} {:>8}  {:<9} {}".format(*names).rstrip()
 
 
+PACKAGES = ("numpy", "scipy", "numba", "pyamg", "kaminpar")
+
+
 def machine():
     """Return what the figures were measured on."""
     data = {
@@ -91,7 +94,7 @@ def machine():
         (pool["num_threads"] for pool in blas.info() if pool["user_api"] == "blas"), default=1
     )
     data["python"] = ".".join(map(str, sys.version_info[:3]))
-    for package in ("numpy", "scipy", "numba", "pyamg", "pymetis"):
+    for package in PACKAGES:
         try:
             data[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
@@ -104,9 +107,7 @@ def machine_line(data):
         f"{data['numba threads']} thread{'s' * (data['numba threads'] != 1)} of the library, "
         f"{data['BLAS threads']} of BLAS by default"
     )
-    versions = ", ".join(
-        f"{name} {data[name]}" for name in ("python", "numpy", "scipy", "numba", "pyamg", "pymetis")
-    )
+    versions = ", ".join(f"{name} {data[name]}" for name in ("python", *PACKAGES))
     return f"{data['processors']} processors ({data['architecture']}), {threads}; {versions}"
 
 

@@ -89,28 +89,36 @@ def assembly(case, rounds):
 
 
 def selection(case, rounds):
-    """Time select against METIS; both cuts are shown."""
-    claim, against = "select", "fastest pymetis"
-    pymetis = peers.installed("pymetis")
-    if pymetis is None:
-        yield case.row(claim, against, floor=8, note="not installed")
+    """Time select against KaMinPar, and compare the cuts."""
+    claim, against, F, k = "select", "KaMinPar, fast preset", case.F, case.n_clusters
+    kaminpar = peers.installed("kaminpar")
+    if kaminpar is None:
+        yield case.row(claim, against, floor=3, note="not installed")
         return
-    metis = peers.Metis(pymetis, case.F, case.n_clusters)
-    candidates = {"ours": case.select, "recursive": lambda: metis(True)}
-    if case.F.n_vertices <= 200_000:  # it takes 3 times as long, and half a minute for a million
-        candidates["k-way"] = lambda: metis(False)
-    times = paired(candidates, rounds)
-    P = times.answers["ours"]
-    checks.connected(P, case.F.edges)
-    if P.n_clusters != case.n_clusters:
-        raise checks.WrongAnswerError(f"{P.n_clusters} clusters instead of {case.n_clusters}")
-    best = times.fastest([name for name in candidates if name != "ours"])
-    labels = times.answers[best]
-    if labels.shape != (case.F.n_vertices,) or labels.min() < 0 or labels.max() >= case.n_clusters:
-        raise checks.WrongAnswerError("pymetis: labels out of range")
-    cuts = [np.mean(np.diff(found[case.F.edges], axis=1) != 0) for found in (P.labels, labels)]
-    note = f"cut {cuts[0]:.3f} : {cuts[1]:.3f}"
-    yield case.compare(claim, against, times, ("ours", best), floor=8, note=note)
+    times = paired({"ours": case.select, "theirs": peers.KaMinPar(kaminpar, F, k)}, rounds)
+    P, labels = times.answers["ours"], times.answers["theirs"]
+    checks.connected(P, F.edges)
+    if P.n_clusters != k:
+        raise checks.WrongAnswerError(f"{P.n_clusters} clusters instead of {k}")
+    if labels.shape != (F.n_vertices,) or labels.min() < 0 or labels.max() >= k:
+        raise checks.WrongAnswerError("KaMinPar: labels out of range")
+    cuts, largest = [], []
+    for found in (P.labels, labels):
+        weights = np.bincount(found, F.vertex_dims, k)
+        cuts.append(float(np.mean(np.diff(found[F.edges], axis=1) != 0)))
+        largest.append(weights.max() / weights.mean())
+    yield case.compare(claim, against, times, ("ours", "theirs"), floor=3)
+    yield case.row(
+        "edges cut by select",
+        against,
+        sense="<=",
+        floor=1.05,
+        ours=cuts[0],
+        theirs=cuts[1],
+        ratio=cuts[0] / cuts[1],
+        note=f"largest cluster {largest[0]:.2f} : {largest[1]:.2f} of the mean",
+        unit="",
+    )
 
 
 def local_modes(case, rounds):

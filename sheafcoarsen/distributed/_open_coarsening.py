@@ -69,7 +69,7 @@ class StoredCoarsening:
     >>> bool(abs(C.pool(C.lift(z)) - z).max() < 1e-14)  # R* R = I
     True
     >>> C.load().sheaf
-    CellularSheaf(n_vertices=6, n_edges=16, dim_c0=12, dim_c1=52, dtype=float64)
+    CellularSheaf(n_vertices=6, n_edges=16, dim_c0=12, dim_c1=49, dtype=float64)
     """
 
     def __init__(self, sheaf: SheafStore, fine: SheafStore) -> None:

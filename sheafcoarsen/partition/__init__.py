@@ -18,7 +18,7 @@ edges from the maps:
 >>> F = sc.CellularSheaf.random(nx.path_graph(40), np.repeat([3, 1], 20), 1, seed=1)
 >>> P = sc.select(F, 4)
 >>> P.sizes, np.bincount(P.labels, F.vertex_dims)
-(array([20,  7,  7,  6]), array([20., 21., 21., 18.]))
+(array([ 6,  5,  8, 21]), array([18., 15., 24., 23.]))
 
 The modules:
 

@@ -8,12 +8,12 @@ from sheafcoarsen._kernels import partition as kernels
 from sheafcoarsen._support import read_only
 from sheafcoarsen.sheaf import CellularSheaf, edge_weights, graph_arrays
 
-LIGHTEST, HEAVIEST = 1 / 3, 1.5
-"""Cluster weights that refinement and merging keep to where they can, relative to the mean."""
+LIGHTEST, HEAVIEST = 1 / 3, 1.35
+"""Weights that clusters keep to if they can, relative to the mean."""
 
 
 TOO_HEAVY = 2.0
-"""Clusters heavier than this, relative to the mean, are split where that helps."""
+"""Clusters heavier than this, relative to the mean, are split."""
 
 
 class Links(NamedTuple):

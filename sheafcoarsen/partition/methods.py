@@ -12,29 +12,51 @@ from scipy.cluster.vq import kmeans2
 from sheafcoarsen._kernels import partition as kernels
 from sheafcoarsen._support import EPS, read_only, single_threaded_blas
 from sheafcoarsen.partition.links import HEAVIEST, LIGHTEST, Links, grouped_sums, neighbour_lists
+from sheafcoarsen.partition.repair import repair_labels
 
 STALLED = 0.95
 """A level that keeps more than this of its groups is the last: stars of full clusters."""
 
 
 def match_levels(links: Links, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
-    """Return labels of groups matched until about ``n_clusters`` are left, refined."""
-    labels = np.arange(len(links.sizes), dtype=np.int32)
-    high = HEAVIEST * links.sizes.sum() / n_clusters
+    """Return labels of about ``n_clusters`` matched groups, refined on each level."""
+    levels, top = _matched(links, n_clusters, HEAVIEST * links.sizes.sum() / n_clusters, rng)
+    return _refined(levels, top, np.arange(len(top.sizes), dtype=np.int32), n_clusters)
+
+
+def _matched(
+    links: Links, n_groups: int, high: float, rng: np.random.Generator
+) -> tuple[list[tuple[Links, np.ndarray]], Links]:
+    """Return levels of about half the vertices each, with their groups, and the links of the last.
+
+    Groups are no heavier than ``high``; the last level has about ``n_groups``. (Karypis and Kumar,
+    A fast and high quality multilevel scheme for partitioning irregular graphs, 1998.)
+    """
+    levels: list[tuple[Links, np.ndarray]] = []
     level = links
-    while len(level.sizes) > n_clusters:
-        n = len(level.sizes)
+    while (n := len(level.sizes)) > n_groups:
         order = rng.permutation(n)
         order = order[np.argsort(level.sizes[order], kind="stable")]  # the lightest first
-        levels_left = np.ceil(np.log2(n / n_clusters))
-        aim = int(np.ceil(n * (n_clusters / n) ** (1 / levels_left)))  # alike, so that sizes are
+        levels_left = np.ceil(np.log2(n / n_groups))
+        aim = int(np.ceil(n * (n_groups / n) ** (1 / levels_left)))  # alike, so that sizes are
         groups = np.empty(n, dtype=np.int32)
         count = kernels.match(level, order, aim, high, groups)
-        labels = groups[labels]
+        levels.append((level, groups))
+        level = _grouped(level, groups)
         if count > STALLED * n:  # the repair merges them
             break
-        level = _grouped(level, groups)
-    refine(links, labels, n_clusters)
+    return levels, level
+
+
+def _refined(
+    levels: list[tuple[Links, np.ndarray]], top: Links, labels: np.ndarray, n_clusters: int
+) -> np.ndarray:
+    """Repair labels of the last level; return those of the first, refined on each level."""
+    labels = repair_labels(top, labels, n_clusters, balanced=True)
+    refine(top, labels, n_clusters)
+    for level, groups in reversed(levels):
+        labels = labels[groups]
+        refine(level, labels, n_clusters)
     return labels
 
 
@@ -48,21 +70,27 @@ def _grouped(level: Links, groups: np.ndarray) -> Links:
 
 
 SWEEPS = 4
-"""Refinement sweeps.
+"""Refinement sweeps on a level, after which hardly a vertex moves."""
 
-On a 3-D nearest-neighbour graph .226, .201, .197, .196 of the edges are cut after 0, 1, 2, 4.
+
+BALL_OF = 8
+"""Matched groups of vertices in a ball, if there are so many vertices.
+
+On a 3-D nearest-neighbour graph balls of 40 vertices cut .191 of the edges, of 16 groups .187, of
+10 .185, of 6 .183; a 3-D grid .326, .320, .316, .318.
 """
 
 
 def find_balls(links: Links, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
-    """Return labels of breadth-first balls, about ``n_clusters`` of them, refined."""
-    n = len(links.sizes)
+    """Return labels of breadth-first balls of matched groups, refined on each level."""
+    high = LIGHTEST * links.sizes.sum() / n_clusters
+    levels, top = _matched(links, BALL_OF * n_clusters, high, rng)
+    n = len(top.sizes)
     labels = np.empty(n, dtype=np.int32)
-    heap = np.empty(len(links.ends) + 1, dtype=np.int64)
+    heap = np.empty(len(top.ends) + 1, dtype=np.int64)
     workspace = np.empty((3, n)), np.empty((6, n), np.int32), np.empty(n, np.int64)
-    kernels.grow(links, n_clusters, int(rng.integers(n)), labels, heap, workspace)
-    refine(links, labels, n_clusters)
-    return labels
+    kernels.grow(top, n_clusters, int(rng.integers(n)), labels, heap, workspace)
+    return _refined(levels, top, labels, n_clusters)
 
 
 def refine(links: Links, labels: np.ndarray, n_clusters: int) -> None:

@@ -131,7 +131,7 @@ def grow(links, n_clusters, start, labels, heap, workspace):
 
 @kernel
 def refine(links, labels, weight, bounds, sweeps, workspace):
-    """Move vertices to the cluster they are linked to best, in place.
+    """Move vertices to the cluster they are linked to best, the lighter of equals, in place.
 
     Clusters stay within the weights ``bounds``. ``workspace`` holds a float and a 32-bit integer
     for each cluster, a byte for each vertex.
@@ -164,13 +164,13 @@ def refine(links, labels, weight, bounds, sweeps, workspace):
                     near[n_near] = t
                     n_near += 1
                 tally[t] += weights[p]
-            best = a
-            most = inside
+            # too heavy a cluster gives its vertices away
+            best, most, least = a, inside if weight[a] <= high else -1.0, weight[a]
             for i in range(n_near):
                 t = near[i]
-                if tally[t] > most and weight[t] + sizes[v] <= high:
-                    best = t
-                    most = tally[t]
+                load = weight[t] + sizes[v]
+                if load <= high and (tally[t] > most or (tally[t] == most and load < least)):
+                    best, most, least = t, tally[t], load
                 tally[t] = -1.0
             if best != a:
                 labels[v] = best

@@ -39,17 +39,37 @@ def test_a_group_takes_what_it_has_room_for():
 
 def test_levels_stop_where_groups_are_full():
     labels = match_levels(links_of(nx.star_graph(60), "graph"), 10, np.random.default_rng(1))
-    assert 10 < len(np.unique(labels)) < 61
+    assert len(np.unique(labels)) == 10
 
 
-def test_what_was_matched_is_refined(monkeypatch):
-    G = nx.random_geometric_graph(1500, 0.05, seed=13)
-    links, edges, cuts = links_of(G, "graph"), np.array(G.edges), []
-    for refine in (lambda links, labels, n_clusters: None, methods.refine):
-        monkeypatch.setattr(methods, "refine", refine)
-        labels = match_levels(links, 60, np.random.default_rng(0))
-        cuts.append((labels[edges[:, 0]] != labels[edges[:, 1]]).sum())
-    assert cuts[1] < 0.97 * cuts[0]
+@pytest.mark.parametrize("find", [find_balls, match_levels])
+def test_clusters_are_refined_on_each_level(monkeypatch, find):
+    G = nx.convert_node_labels_to_integers(nx.grid_graph((14, 14, 14)))
+    links, edges, refine, cuts = links_of(G, "graph"), np.array(G.edges), methods.refine, []
+    for least in (3000, 2744, 0):  # vertices of a level that is refined: none, the first, each
+        monkeypatch.setattr(
+            methods, "refine", lambda L, *args, n=least: len(L.sizes) >= n and refine(L, *args)
+        )
+        found = [find(links, 60, np.random.default_rng(seed)) for seed in range(3)]
+        cuts.append(sum((labels[edges[:, 0]] != labels[edges[:, 1]]).sum() for labels in found))
+    assert cuts[2] < 0.95 * cuts[1] < 0.9 * cuts[0]
+    assert max(np.bincount(found[0], minlength=60)) <= 1.35 * 2744 / 60
+
+
+def refined(G, labels, n_clusters):
+    labels = np.array(labels, np.int32)
+    methods.refine(links_of(G, "graph"), labels, n_clusters)
+    return labels.tolist()
+
+
+def test_refinement_moves_to_the_lighter_of_equals_and_out_of_what_is_too_heavy():
+    path = nx.path_graph(10)
+    assert refined(path, [0] * 6 + [1] * 4, 2) == [0] * 5 + [1] * 5  # equal links
+    cycle = nx.cycle_graph(6)
+    assert refined(cycle, [0, 0, 1, 1, 2, 2], 3) == [0, 0, 1, 1, 2, 2]
+    ladder = nx.convert_node_labels_to_integers(nx.grid_2d_graph(2, 6))  # 0 .. 5 over 6 .. 11
+    labels = [0] * 5 + [1] + [0] * 5 + [1]  # 10 and 2, each move cuts a link more
+    assert np.bincount(refined(ladder, labels, 2)).max() <= 1.35 * 6
 
 
 def workspace(n):
@@ -96,17 +116,6 @@ def test_heap_sorts():
             size = pop(heap, size)
         sign = 1 if code is heaps.ascending_code else -1
         assert order == np.argsort(sign * values, kind="stable").tolist()
-
-
-def test_balls_are_grown_and_then_refined():
-    links = links_of(nx.convert_node_labels_to_integers(nx.grid_2d_graph(20, 21)), "graph")
-    found = find_balls(links, 20, np.random.default_rng(3))
-    grown = np.empty(420, dtype=np.int32)
-    heap = np.empty(len(links.ends) + 1, dtype=np.int64)
-    start = int(np.random.default_rng(3).integers(420))
-    count = balls.grow(links, 20, start, grown, heap, workspace(420))
-    assert found.max() + 1 == count
-    assert 0 < (found != grown).sum() < 210
 
 
 def fake_metis(labels, calls, **more):

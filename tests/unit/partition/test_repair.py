@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.partition.links import links_of
-from sheafcoarsen.partition.repair import clusters_needed, repair_labels
+from sheafcoarsen.partition.repair import STARVED, clusters_needed, repair_labels
 from tests.unit.partition.test_select import METHODS, assert_guarantees, problems, sheaf_on
 
 FORKED = [(0, 0), (0, 0), (0, 1), (0, 2), (4, 5), (5, 7), (7, 9), (11, 13), (13, 0), (0, 3), (0, 4)]
@@ -187,7 +187,7 @@ def test_a_large_component_left_with_few_clusters_is_told_with_the_number_to_ask
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             sizes = sc.select(graph, better, method).sizes
-        assert sizes.max() <= 3 * sizes.mean() < P.sizes.max()
+        assert sizes.max() <= STARVED * sizes.mean() < P.sizes.max()
 
 
 def test_the_threshold_of_the_warning():
@@ -214,7 +214,7 @@ def test_what_cannot_be_cut_is_no_reason_to_warn():
     F = sc.CellularSheaf.from_flat([], [], [], [1000, *[1] * 10], [])
     assert sc.select(F, 11).n_clusters == 11
     graph = nx.disjoint_union(nx.path_graph(100), nx.empty_graph(2))
-    assert sc.select(graph, 3).sizes.tolist() == [100, 1, 1]  # three clusters: no mean to speak of
+    assert sorted(sc.select(graph, 3).sizes) == [1, 1, 100]  # three clusters: no mean to speak of
 
 
 def test_the_number_needed_is_the_least():
