@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.solve import Solver
 from sheafcoarsen.synchronization.connection import Connection
@@ -19,9 +20,6 @@ ENOUGH = 1e-9
 
 Extrapolated from the last two steps, whose decreases are about geometric.
 """
-
-CRITICAL = 1e-15
-"""The same before a certificate, which the gradient, about its root, makes worse."""
 
 HALVINGS = 20
 """Largest number of halvings of a step that would raise the cost."""
@@ -47,14 +45,13 @@ def refined_poses(
     places: Places | None,
     rotations: np.ndarray,
     spots: np.ndarray | None,
-    enough: float = ENOUGH,
 ) -> Refined:
     """Return poses of lower cost near the given ones; those of the first vertices are fixed."""
     bad = unrefinable(connection, rotations)
     if bad is not None:
         raise ValueError(f"`refine` needs {bad}: refine=False rounds the frames alone")
     roots = connection.roots if places is None else places.roots
-    return refine_poses(PoseSheaf(connection, places), rotations, spots, roots, enough)
+    return refine_poses(PoseSheaf(connection, places), rotations, spots, roots)
 
 
 def unrefinable(connection: Connection, rotations: np.ndarray) -> str | None:
@@ -77,7 +74,6 @@ def refine_poses(
     rotations: np.ndarray,
     translations: np.ndarray | None,
     roots: np.ndarray,
-    enough: float = ENOUGH,
 ) -> Refined:
     """Return poses of lower cost near the given ones; the poses of the roots are fixed.
 
@@ -94,10 +90,15 @@ def refine_poses(
         else:
             solve.update(sheaf)
         delta = coboundary(sheaf)
-        x = solve(delta.T @ r, tol=TOLERANCE)
+        try:
+            x = solve(delta.T @ r, tol=TOLERANCE)
+        except NotConverged as error:  # what was reached may lower the cost
+            x = np.asarray(error.result)
         along = delta @ x
         # norm(r - s delta x)^2 = cost - (2 s - s^2) gain for an exact step
         gain = float(2 * (r @ along) - along @ along)
+        if not gain >= 0:
+            return Refined(rotations, translations, costs, False)
         share, found = 1.0, None
         for _ in range(HALVINGS):
             there = problem.after(rotations, translations, share * x)
@@ -113,6 +114,6 @@ def refine_poses(
         before, fell, cost = fell, cost - new_cost, new_cost
         costs.append(cost)
         ratio = fell / before if share == 1 and before > 0 else 1.0
-        if fell <= enough * cost or fell * ratio <= enough * cost * (1 - ratio):
+        if fell <= ENOUGH * cost or fell * ratio <= ENOUGH * cost * (1 - ratio):
             return Refined(rotations, translations, costs, True)
     return Refined(rotations, translations, costs, False)

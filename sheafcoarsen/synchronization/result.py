@@ -6,14 +6,13 @@ from functools import cached_property
 import numpy as np
 
 from sheafcoarsen._support import ReadOnly, eps_of, read_only, real_number, tables
-from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.solve import tolerance
 from sheafcoarsen.synchronization._certificate import PoseCertificate, certificate
 from sheafcoarsen.synchronization._pose_graph import PoseGraph
 from sheafcoarsen.synchronization.connection import Connection, connection_from, places_of
 from sheafcoarsen.synchronization.joint_sheaf import Places, joint_cochain
-from sheafcoarsen.synchronization.refinement import CRITICAL, refined_poses, unrefinable
+from sheafcoarsen.synchronization.refinement import refined_poses, unrefinable
 from sheafcoarsen.synchronization.residuals import (
     agree_to_rounding,
     angles_of,
@@ -239,11 +238,8 @@ class Synchronization(ReadOnly):
         rotations, spots = self.rotations.astype(double), self.spots
         agree = agree_to_rounding(connection, places, rotations, spots)
         if unrefinable(connection, rotations) is None:
-            try:
-                there = refined_poses(connection, places, rotations, spots, CRITICAL)
-                rotations, spots = there.rotations, there.translations
-            except NotConverged:  # any poses give a bound
-                pass
+            there = refined_poses(connection, places, rotations, spots)
+            rotations, spots = there.rotations, there.translations
         return certificate(connection, places, rotations, spots, self.cost, tol, agree)
 
     def _words(self) -> str:
