@@ -17,7 +17,7 @@ from sheafcoarsen.operators import (
     laplacian,
 )
 from sheafcoarsen.synchronization.connection import Connection, sheaf_of
-from sheafcoarsen.synchronization.joint_sheaf import Places, joint_cochain, joint_sheaf
+from sheafcoarsen.synchronization.joint_sheaf import joint_cochain, joint_sheaf
 
 DENSE = 200
 """Rows of rotations up to which all eigenvalues are computed."""
@@ -91,9 +91,8 @@ class PoseCertificate(ReadOnly):
 
 def certificate(
     connection: Connection,
-    places: Places | None,
     rotations: np.ndarray,
-    spots: np.ndarray | None,
+    positions: np.ndarray | None,
     cost: float,
     tol: float,
     agree: bool,
@@ -110,14 +109,14 @@ def certificate(
     that no others are better.
     """
     n, d = connection.n_vertices, connection.dim
-    if places is None or spots is None:
-        sheaf, roots = sheaf_of(connection), connection.roots
+    measured, roots = connection.displacements, connection.fixed
+    if measured is None or positions is None:
+        sheaf = sheaf_of(connection)
         X = rotations.conj().swapaxes(1, 2).reshape(-1, d)
     else:
-        sheaf = joint_sheaf(n, connection.transports, connection.weights, places)
-        roots = places.roots
-        X = joint_cochain(rotations, spots)
-    stalk = X.shape[0] // n if places is None else d + 1
+        sheaf = joint_sheaf(n, connection.transports, connection.weights, measured)
+        X = joint_cochain(rotations, positions)
+    stalk = d + (measured is not None)
     turned = np.zeros(len(X), bool)  # rows of rotations
     turned[: n * stalk].reshape(n, stalk)[:, :d] = True
     delta = coboundary(sheaf)
@@ -148,11 +147,9 @@ def certificate(
         if below < energy:
             bound = min(energy - below, cost)
             return PoseCertificate(cost, bound, -below, bool(cost - bound <= tol * cost or agree))
-    if places is not None:  # a position of each component is held: all may move together
-        free = np.ones(len(X), bool)
+    free[:] = True
+    if measured is not None:  # a position of each component is held: all may move together
         free[sheaf.vertex_offsets[roots + 1] - 1] = False
-    else:
-        free[:] = True
     mu, certain = _smallest(M[free][:, free], turned[free], ROUNDING * norm) if norm else (0.0, 0.0)
     bound = min(max(trace + n * d * min(certain, 0.0), 0.0), cost)
     return PoseCertificate(cost, bound, mu, bool(cost - bound <= tol * cost or agree))
