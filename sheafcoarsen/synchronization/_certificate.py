@@ -44,12 +44,11 @@ class PoseCertificate(ReadOnly):
     lower_bound : float
         At most the least cost of all poses.
     smallest_eigenvalue : float
-        mu, of the certificate matrix Q - Lambda on the rows of rotations: not below 0, but for
-        rounding, where the relaxation is tight.
+        mu, of the certificate matrix Q - Lambda on the rows of rotations, or a number just below
+        it: not below 0, but for rounding, where the relaxation is tight.
     is_optimal : bool
         Whether the cost is above the lower bound by at most tol, relative to it, or every
-        measurement is met to rounding. Where costs are as small as rounding of the eigenvalue lets
-        bounds be, relative errors of 1e-5 and less, an optimum may not be recognized.
+        measurement is met to rounding.
 
     Examples
     --------
@@ -144,9 +143,8 @@ def certificate(
     energy = float(np.vdot(residuals, residuals).real)
     if factors is not None:
         below = float(np.vdot(E[free], factors.solve(E[free])).real)
-        if below < energy:
-            bound = min(energy - below, cost)
-            return PoseCertificate(cost, bound, -below, bool(cost - bound <= tol * cost or agree))
+        bound = min(max(0.0, energy - below), cost)
+        return PoseCertificate(cost, bound, -below, bool(cost - bound <= tol * cost or agree))
     free[:] = True
     if measured is not None:  # a position of each component is held: all may move together
         free[sheaf.vertex_offsets[roots + 1] - 1] = False
