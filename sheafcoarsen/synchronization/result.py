@@ -203,10 +203,11 @@ class Synchronization(ReadOnly):
     def certify(self, tol: float = 1e-6) -> PoseCertificate:
         """Return a lower bound of the least cost, and whether these poses reach it.
 
-        The poses are first refined, as far as they are rotations of the plane or of space; their Lagrange multipliers give the bound (Rosen et al.,
-        IJRR 2019), for measurements weighted by ``weights`` if there are any. It may be below the
-        least cost, and an optimum not recognized, if the relaxation is not tight; an optimum is
-        never claimed wrongly. Computed once for each tolerance.
+        The poses are first refined, as far as they are rotations of the plane or of space; their
+        Lagrange multipliers give the bound (Rosen et al., IJRR 2019), for measurements weighted by
+        ``weights`` if there are any. It may be below the least cost, and an optimum not recognized,
+        if the relaxation is not tight; an optimum is never claimed wrongly. Computed once for each
+        tolerance.
 
         Parameters
         ----------
