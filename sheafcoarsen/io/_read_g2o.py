@@ -246,6 +246,15 @@ def _sightings(
         if both is not None:
             message = f"{words.words[both]} is a landmark here and a pose elsewhere"
             raise file_error(lines.path, words.line(both), message)
+    apart = dict(zip(sighted, lines.numbered_apart, strict=True))
+    mixed = (k for k, label in enumerate(sighted) if apart[label] != lines.numbered_apart[k])
+    first = next(mixed, None)
+    if first is not None:
+        message = (
+            f"landmark {sighted[first]} is in LANDMARK2 lines and in EDGE_SE2_XY lines, which "
+            f"number landmarks in two ways: give it another id in one of them"
+        )
+        raise file_error(lines.path, lines.sighted_ids.line(first), message)
     d = lines.group.dim
     marks = {label: k for k, label in enumerate(dict.fromkeys([*named, *sighted]))}
     places = None

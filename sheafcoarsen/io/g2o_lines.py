@@ -94,7 +94,8 @@ class G2oLines:
                 raise file_error(self.path, number, message)
             self._take(number, tag, fields, group)
         if group is None:
-            message = f"not a g2o file: no line begins with one of {POSE_TAGS}"
+            tags = ", ".join([*VERTEX_TAGS, *EDGE_TAGS])
+            message = f"not a g2o file: no line begins with one of {tags}"
             raise file_error(self.path, None, message)
         return group
 

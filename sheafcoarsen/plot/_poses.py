@@ -37,7 +37,8 @@ def poses(S: Synchronization | PoseGraph, *, outliers: int = 0, ax: Axes | None 
     S : Synchronization or PoseGraph
         With translations; of a PoseGraph, the poses that it came with.
     outliers : int
-        How many of the worst edges, as ``S.outliers()`` ranks them, are drawn dashed and red.
+        How many of the worst edges, as ``S.outliers()`` ranks them, are drawn dashed and red,
+        with a ring around the middle of each.
     ax : matplotlib Axes, optional
 
     Returns
@@ -169,3 +170,5 @@ def _draw_outliers(
     style: dict = {"colors": "#B2182B", "linestyles": (0, (3, 2)), "linewidths": 1.0}
     if len(worst):
         draw_lines(ax, "worst edges", places, worst, **style)
+        rings: dict = {"s": 60, "facecolors": "none", "edgecolors": style["colors"], "zorder": 4}
+        ax.scatter(*places[worst].mean(axis=1).T, **rings)  # short ones would not be seen

@@ -82,6 +82,7 @@ def conjugate_gradients(
             keep = (sizes[active] > target[active]) & (since[active] < STALLED) & usable
             if not keep.all():  # the recursion has drifted from the residual: compute that
                 ends = active[~keep]
+                p[:, ~keep] = 0  # conjugate to the drifted residuals, not to these
                 r[:, ends] = b[:, ends] - apply(np.ascontiguousarray(x[:, ends]))
                 sizes[ends] = measure(r[:, ends], ends)
                 goes_on = (sizes[ends] > target[ends]) & (sizes[ends] < 0.5 * computed[ends])

@@ -7,16 +7,17 @@ import scipy.linalg
 import scipy.sparse
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
 
-from sheafcoarsen._support import EPS, ReadOnly, tables
+from sheafcoarsen._support import EPS, ReadOnly, range_of_blocks, tables
 from sheafcoarsen.operators import (
     Factors,
+    Order,
     apply_coboundary,
     coboundary,
     elimination_order,
     laplacian,
 )
 from sheafcoarsen.synchronization.connection import Connection, sheaf_of
-from sheafcoarsen.synchronization.joint_sheaf import Places, joint_cochain, joint_sheaf
+from sheafcoarsen.synchronization.joint_sheaf import joint_cochain, joint_sheaf
 
 DENSE = 200
 """Rows of rotations up to which all eigenvalues are computed."""
@@ -43,12 +44,11 @@ class PoseCertificate(ReadOnly):
     lower_bound : float
         At most the least cost of all poses.
     smallest_eigenvalue : float
-        mu, of the certificate matrix Q - Lambda on the rows of rotations: not below 0, but for
-        rounding, where the relaxation is tight.
+        mu, of the certificate matrix Q - Lambda on the rows of rotations, or a number just below
+        it: not below 0, but for rounding, where the relaxation is tight.
     is_optimal : bool
         Whether the cost is above the lower bound by at most tol, relative to it, or every
-        measurement is met to rounding. Where costs are as small as rounding of the eigenvalue lets
-        bounds be, relative errors of 1e-5 and less, an optimum may not be recognized.
+        measurement is met to rounding.
 
     Examples
     --------
@@ -90,34 +90,37 @@ class PoseCertificate(ReadOnly):
 
 def certificate(
     connection: Connection,
-    places: Places | None,
     rotations: np.ndarray,
-    spots: np.ndarray | None,
+    positions: np.ndarray | None,
     cost: float,
     tol: float,
     agree: bool,
 ) -> PoseCertificate:
-    """Return the certificate of a cost by the Lagrange multipliers at poses that are critical.
+    """Return the certificate of a cost by the Lagrange multipliers at given poses.
 
-    With Q the Laplacian of the joint sheaf, X its cochain, and Lambda_i the symmetric part of
-    (Q X)_i R_i, every cost is at least the sum of the traces of Lambda_i plus n d min(mu, 0), mu
-    the smallest eigenvalue of Q - Lambda with the rows of places minimized out (Rosen et al. 2019).
-    That holds wherever Lambda comes from; the bound is sharp at a minimum. ``agree``: whether the
-    poses agree with all measurements to rounding, so that no others are better.
+    With Q the Laplacian of the joint sheaf, X its cochain, Lambda_i the symmetric part of
+    (Q X)_i R_i, and S = Q - Lambda, the cost of other poses Z is the sum of the traces of Lambda_i
+    plus tr(Z* S Z). Turned and moved, Z - X is zero at the root of each component. Where S is
+    positive definite on such cochains, every cost is therefore at least that of X minus
+    tr(E* S^-1 E), E = S X: a bound of second order in the gradient. Elsewhere it is the sum of the
+    traces plus n d mu, mu the smallest eigenvalue of S with the rows of positions minimized out
+    (Rosen et al. 2019). ``agree``: whether the poses agree with all measurements to rounding, so
+    that no others are better.
     """
     n, d = connection.n_vertices, connection.dim
-    if places is None or spots is None:
-        sheaf, roots = sheaf_of(connection), np.zeros(0, np.int64)
+    measured, roots = connection.displacements, connection.fixed
+    if measured is None or positions is None:
+        sheaf = sheaf_of(connection)
         X = rotations.conj().swapaxes(1, 2).reshape(-1, d)
     else:
-        sheaf = joint_sheaf(n, connection.transports, connection.weights, places)
-        roots = places.roots
-        X = joint_cochain(rotations, spots)
-    stalk = X.shape[0] // n if places is None else d + 1
+        sheaf = joint_sheaf(n, connection.transports, connection.weights, measured)
+        X = joint_cochain(rotations, positions)
+    stalk = d + (measured is not None)
     turned = np.zeros(len(X), bool)  # rows of rotations
     turned[: n * stalk].reshape(n, stalk)[:, :d] = True
     delta = coboundary(sheaf)
-    QX = delta.conj().T @ apply_coboundary(sheaf, X)  # accurate where delta X is small
+    residuals = apply_coboundary(sheaf, X)
+    QX = delta.conj().T @ residuals  # accurate where they are small
     multipliers = QX[turned].reshape(n, d, d) @ rotations
     multipliers = (multipliers + multipliers.conj().swapaxes(1, 2)) / 2
     trace = float(np.einsum("vii->", multipliers).real)
@@ -130,13 +133,33 @@ def certificate(
     )
     rest = scipy.sparse.csr_array((len(X) - n * stalk,) * 2)
     M = scipy.sparse.csr_array(Q - scipy.sparse.block_diag([diagonal, rest], format="csr"))
-    free = np.ones(len(X), bool)  # a place of each component is held: all may move together
-    if places is not None:
+    E = QX.copy()
+    E[turned] -= (multipliers @ X[turned].reshape(n, d, d)).reshape(-1, d)
+    free = np.ones(len(X), bool)
+    free[range_of_blocks(sheaf.vertex_offsets, roots)] = False
+    marks = scipy.sparse.diags_array(turned.astype(float), format="csr")
+    shifted = scipy.sparse.csr_array(M - ROUNDING * norm * marks)
+    factors = _positive(shifted[free][:, free]) if free.any() else None
+    energy = float(np.vdot(residuals, residuals).real)
+    if factors is not None:
+        below = float(np.vdot(E[free], factors.solve(E[free])).real)
+        bound = min(max(0.0, energy - below), cost)
+        return PoseCertificate(cost, bound, -below, bool(cost - bound <= tol * cost or agree))
+    free[:] = True
+    if measured is not None:  # a position of each component is held: all may move together
         free[sheaf.vertex_offsets[roots + 1] - 1] = False
-    least = max(tol * cost / (4 * n * d), ROUNDING * norm)
-    mu, certain = _smallest(M[free][:, free], turned[free], least) if norm else (0.0, 0.0)
+    mu, certain = _smallest(M[free][:, free], turned[free], ROUNDING * norm) if norm else (0.0, 0.0)
     bound = min(max(trace + n * d * min(certain, 0.0), 0.0), cost)
     return PoseCertificate(cost, bound, mu, bool(cost - bound <= tol * cost or agree))
+
+
+def _positive(M: scipy.sparse.csr_array, order: Order | None = None) -> Factors | None:
+    """Return factors with positive pivots, None where M is not positive definite."""
+    try:
+        factors = Factors(M, 0.0, order or elimination_order(M))
+    except np.linalg.LinAlgError:
+        return None
+    return factors if factors.count_negative() == 0 else None
 
 
 def _smallest(M: scipy.sparse.csr_array, turned: np.ndarray, shift: float) -> tuple[float, float]:
@@ -150,11 +173,7 @@ def _smallest(M: scipy.sparse.csr_array, turned: np.ndarray, shift: float) -> tu
     marks = scipy.sparse.diags_array(turned.astype(float), format="csr")
 
     def factored(shift: float) -> Factors | None:
-        try:
-            factors = Factors(scipy.sparse.csr_array(M + shift * marks), 0.0, order)
-        except np.linalg.LinAlgError:
-            return None
-        return factors if factors.count_negative() == 0 else None
+        return _positive(scipy.sparse.csr_array(M + shift * marks), order)
 
     while (factors := factored(shift)) is None:
         shift *= GROWTH

@@ -21,7 +21,7 @@ from sheafcoarsen._support import (
 )
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.synchronization.information import concentrations
-from sheafcoarsen.synchronization.joint_sheaf import Places, joint_sheaf
+from sheafcoarsen.synchronization.joint_sheaf import Displacements, joint_sheaf
 
 AGREEMENT = 1e-6
 """Largest relative difference between kappa, tau and the means of the information matrices."""
@@ -297,14 +297,13 @@ class PoseGraph(ReadOnly):
         )
         return sheaf if self.vertex_labels is None else sheaf.with_labels(self.vertex_labels)
 
-    @cached_property
-    def places(self) -> Places:
-        """The measured places of poses and landmarks."""
+    @property
+    def _displacements(self) -> Displacements:
         n = int(self.n_vertices or 0)
         if self.sightings is None:
-            return Places(self.edges, self.translations, np.asarray(self.tau), n)
+            return Displacements(self.edges, self.translations, np.asarray(self.tau), n)
         seen = self.sightings
-        return Places(
+        return Displacements(
             np.concatenate([self.edges, seen.edges + np.array([0, n])]),
             np.concatenate([self.translations, seen.points]),
             np.concatenate([np.asarray(self.tau), seen.tau]),
@@ -314,7 +313,7 @@ class PoseGraph(ReadOnly):
     @cached_property
     def _joint_sheaf(self) -> CellularSheaf:
         n = int(self.n_vertices or 0)
-        return joint_sheaf(n, self.rotations, np.asarray(self.kappa), self.places)
+        return joint_sheaf(n, self.rotations, np.asarray(self.kappa), self._displacements)
 
     def joint_sheaf(self) -> CellularSheaf:
         """Return the sheaf of poses and landmarks whose energy is the whole cost.

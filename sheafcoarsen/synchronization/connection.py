@@ -8,11 +8,11 @@ import numpy as np
 from sheafcoarsen._support import eps_of
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, component_labels
 from sheafcoarsen.synchronization._pose_graph import PoseGraph
-from sheafcoarsen.synchronization.joint_sheaf import Places
+from sheafcoarsen.synchronization.joint_sheaf import Displacements
 
 
 class Connection(NamedTuple):
-    """Transports between stalks of one dimension d, with the connected components."""
+    """Transports between stalks of one dimension d, the components, and displacements."""
 
     n_vertices: int
     edges: np.ndarray  # (m, 2)
@@ -21,6 +21,7 @@ class Connection(NamedTuple):
     component: np.ndarray  # (n,), numbered in the order of their first vertices
     roots: np.ndarray  # (c,), the first vertex of every component
     turns_only: np.ndarray  # (c,) bool: no transport of the component reflects
+    displacements: Displacements | None = None  # None where rotations alone are measured
 
     @property
     def group(self) -> str:
@@ -28,6 +29,11 @@ class Connection(NamedTuple):
         if self.transports.dtype.kind == "c":
             return f"U({self.dim})"
         return f"{'SO' if self.turns_only.all() else 'O'}({self.dim})"
+
+    @property
+    def fixed(self) -> np.ndarray:
+        """The first vertex of every component that measurements and sightings connect."""
+        return self.roots if self.displacements is None else self.displacements.roots
 
     @property
     def dim(self) -> int:
@@ -82,16 +88,17 @@ def connection_from(F: CellularSheaf | PoseGraph) -> Connection:
         return read_connection(check_sheaf(F, "F"))
     if not F.n_vertices:
         raise ValueError("`F` must have poses, got a pose graph without any")
-    return with_components(F.n_vertices, F.edges, F.rotations, np.asarray(F.kappa))
-
-
-def places_of(F: CellularSheaf | PoseGraph) -> Places | None:
-    """Return the measured places of a pose graph; None for a sheaf."""
-    return F.places if isinstance(F, PoseGraph) else None
+    return with_components(
+        F.n_vertices, F.edges, F.rotations, np.asarray(F.kappa), F._displacements
+    )
 
 
 def with_components(
-    n_vertices: int, edges: np.ndarray, transports: np.ndarray, weights: np.ndarray
+    n_vertices: int,
+    edges: np.ndarray,
+    transports: np.ndarray,
+    weights: np.ndarray,
+    displacements: Displacements | None = None,
 ) -> Connection:
     """Return the connection of conforming arrays, with its components."""
     component = component_labels(n_vertices, edges[weights > 0])
@@ -100,7 +107,9 @@ def with_components(
     complex_scalars = transports.dtype.kind == "c"
     turns_only = np.full(len(roots), not complex_scalars)
     turns_only[component[edges[reflects, 0]]] = False
-    return Connection(n_vertices, edges, transports, weights, component, roots, turns_only)
+    return Connection(
+        n_vertices, edges, transports, weights, component, roots, turns_only, displacements
+    )
 
 
 def sheaf_of(connection: Connection) -> CellularSheaf:

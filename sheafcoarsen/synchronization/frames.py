@@ -1,4 +1,4 @@
-"""Frames of least energy: the lowest modes, or extended from a fixed vertex; places from them."""
+"""Frames of least energy: the lowest modes, or extended from a fixed vertex; then positions."""
 
 import warnings
 
@@ -16,7 +16,7 @@ from sheafcoarsen.operators import (
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.solve import eigenmodes, harmonic_extension, least_squares
 from sheafcoarsen.synchronization.connection import Connection, determinants, sheaf_of
-from sheafcoarsen.synchronization.joint_sheaf import Places, joint_sheaf
+from sheafcoarsen.synchronization.joint_sheaf import joint_sheaf
 
 ACCURATE = 1e-9
 """Tolerance of the modes; frames are wrong by about this over the relative gap, then rounded."""
@@ -107,15 +107,17 @@ def anchored_frames(connection: Connection) -> np.ndarray:
     return least_energy(sheaf, nothing, connection.roots, values).reshape(-1, d, d)
 
 
-def joint_rotations(connection: Connection, places: Places) -> np.ndarray:
+def joint_rotations(connection: Connection) -> np.ndarray:
     """Return rotations near the frames of least whole cost with (I, 0) at the first pose.
 
     Every component has one such pose. Where landmarks join components of the connection, they may
     determine frames or not, and the solution of least norm is taken.
     """
     n, d = connection.n_vertices, connection.dim
-    sheaf = joint_sheaf(n, connection.transports, connection.weights, places)
-    roots = places.roots
+    displacements = connection.displacements
+    assert displacements is not None
+    sheaf = joint_sheaf(n, connection.transports, connection.weights, displacements)
+    roots = displacements.roots
     poses = roots[roots < n]
     values = np.zeros((len(poses), d + 1, d))
     values[:, :d] = np.eye(d)
@@ -129,23 +131,27 @@ def joint_rotations(connection: Connection, places: Places) -> np.ndarray:
             x = harmonic_extension(sheaf, roots, np.split(values, ends))
     frames = x[: n * (d + 1)].reshape(n, d + 1, d)[:, :d]
     joined = connection._replace(
-        component=component_labels(places.n_vertices, places.ends)[:n],
+        component=component_labels(displacements.n_vertices, displacements.ends)[:n],
         roots=poses,
         turns_only=np.ones(len(poses), bool),
     )
     return nearest_rotations(frames, joined)
 
 
-def placed(places: Places, rotations: np.ndarray) -> np.ndarray:
-    """Return the places of poses, then landmarks, for given rotations; 0 at the roots.
+def positions_for(connection: Connection, rotations: np.ndarray) -> np.ndarray | None:
+    """Return the positions of poses, then landmarks, for given rotations; 0 at the roots.
 
     They minimize the sum of tau norm(t_j - t_i - R_i z)^2: for each of the d coordinates a
     least-squares problem on the weighted graph.
     """
-    steps = np.einsum("eij,ej->ei", rotations[places.ends[:, 0]], places.points)
-    sheaf = CellularSheaf.constant(places.ends, weight=places.tau, n_vertices=places.n_vertices)
-    data = -np.sqrt(places.tau)[:, None] * steps
-    return least_energy(sheaf, data, places.roots, np.zeros((len(places.roots), steps.shape[1])))
+    if connection.displacements is None:
+        return None
+    ends, points, tau, n = connection.displacements
+    steps = np.einsum("eij,ej->ei", rotations[ends[:, 0]], points)
+    sheaf = CellularSheaf.constant(ends, weight=tau, n_vertices=n)
+    roots = connection.fixed
+    data = -np.sqrt(tau)[:, None] * steps
+    return least_energy(sheaf, data, roots, np.zeros((len(roots), connection.dim)))
 
 
 def least_energy(

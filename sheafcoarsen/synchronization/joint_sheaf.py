@@ -1,8 +1,8 @@
 """Poses and landmarks as one sheaf, whose energy is the whole cost of SE-Sync.
 
 A pose has the stalk R^(d + 1) and holds X_i = [R_i^T; t_i^T], a landmark the stalk R and holds its
-place. With the tail map [[sqrt(kappa) R_ij^T, 0], [sqrt(tau) t_ij^T, sqrt(tau)]] and the head map
-diag(sqrt(kappa) I, sqrt(tau)) the energy of an edge is its cost; a sighting has the maps
+position. With the tail map [[sqrt(kappa) R_ij^T, 0], [sqrt(tau) t_ij^T, sqrt(tau)]] and the head
+map diag(sqrt(kappa) I, sqrt(tau)) the energy of an edge is its cost; a sighting has the maps
 [sqrt(nu) z^T, sqrt(nu)] and [sqrt(nu)].
 """
 
@@ -13,8 +13,8 @@ import numpy as np
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, trusted_sheaf
 
 
-class Places(NamedTuple):
-    """Measured places: vertex j is about at t_i + R_i z for a pair (i, j)."""
+class Displacements(NamedTuple):
+    """Measured displacements z: vertex j is about at t_i + R_i z for a pair (i, j)."""
 
     ends: np.ndarray  # (m + s, 2), measurements, then sightings; landmarks follow poses
     points: np.ndarray  # (m + s, d), z
@@ -28,19 +28,20 @@ class Places(NamedTuple):
 
 
 def joint_sheaf(
-    n_poses: int, transports: np.ndarray, kappa: np.ndarray, places: Places
+    n_poses: int, transports: np.ndarray, kappa: np.ndarray, displacements: Displacements
 ) -> CellularSheaf:
-    """Return the sheaf of measured rotations (m, d, d) and places."""
+    """Return the sheaf of measured rotations (m, d, d) and displacements."""
     m, d = transports.shape[:2]
-    s, n_landmarks = len(places.ends) - m, places.n_vertices - n_poses
-    turn, move = np.sqrt(kappa)[:, None], np.sqrt(places.tau)[:, None]
+    ends, points, tau, n_vertices = displacements
+    s, n_landmarks = len(ends) - m, n_vertices - n_poses
+    turn, move = np.sqrt(kappa)[:, None], np.sqrt(tau)[:, None]
     tail, head = np.zeros((2, m, d + 1, d + 1))
     tail[:, :d, :d] = turn[:, :, None] * transports.swapaxes(1, 2)
-    tail[:, d, :d], tail[:, d, d] = move[:m] * places.points[:m], move[:m, 0]
+    tail[:, d, :d], tail[:, d, d] = move[:m] * points[:m], move[:m, 0]
     head[:, range(d), range(d)], head[:, d, d] = turn, move[:m, 0]
-    seen = move[m:] * np.hstack([places.points[m:], np.ones((s, 1))])
+    seen = move[m:] * np.hstack([points[m:], np.ones((s, 1))])
     return trusted_sheaf(
-        places.ends,
+        ends,
         np.repeat([d + 1, 1], [n_poses, n_landmarks]),
         np.repeat([d + 1, 1], [m, s]),
         np.concatenate([tail.ravel(), seen.ravel()]),
@@ -48,8 +49,8 @@ def joint_sheaf(
     )
 
 
-def joint_cochain(rotations: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Return the blocks [R_i^T; t_i^T] of poses, then the places of landmarks, as (dim_c0, d)."""
+def joint_cochain(rotations: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """Return the blocks [R_i^T; t_i^T] of poses, then landmarks' positions, as (dim_c0, d)."""
     n, d = rotations.shape[:2]
-    poses = np.concatenate([rotations.swapaxes(1, 2), places[:n, None, :]], axis=1)
-    return np.concatenate([poses.reshape(-1, d), places[n:]])
+    poses = np.concatenate([rotations.swapaxes(1, 2), positions[:n, None, :]], axis=1)
+    return np.concatenate([poses.reshape(-1, d), positions[n:]])

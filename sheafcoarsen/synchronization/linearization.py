@@ -13,7 +13,6 @@ from scipy.spatial.transform import Rotation
 
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 from sheafcoarsen.synchronization.connection import Connection
-from sheafcoarsen.synchronization.joint_sheaf import Places
 from sheafcoarsen.synchronization.residuals import edge_turns
 
 QUARTER = np.array([[0.0, -1.0], [1.0, 0.0]])
@@ -27,28 +26,27 @@ class PoseSheaf:
     ----------
     connection : Connection
         Of rotations in the plane or in space.
-    places : Places or None
-        None where only rotations were measured.
 
     Attributes
     ----------
     length : float
         The unit of v, a power of two: turns and moves then change residuals about equally, whatever
-        units places were measured in.
+        units positions are measured in.
     """
 
-    def __init__(self, connection: Connection, places: Places | None) -> None:
+    def __init__(self, connection: Connection) -> None:
         self.connection = connection
         m = len(connection.edges)
-        self.points = None if places is None else places.points
-        self.sightings = np.zeros((0, 2), np.int64) if places is None else places.ends[m:]
-        self.n_landmarks = 0 if places is None else places.n_vertices - connection.n_vertices
+        moves = connection.displacements
+        self.points = None if moves is None else moves.points
+        self.sightings = np.zeros((0, 2), np.int64) if moves is None else moves.ends[m:]
+        self.n_landmarks = 0 if moves is None else moves.n_vertices - connection.n_vertices
         self.dim = connection.dim
         self.n_angles = 1 if self.dim == 2 else 3
-        self.stalk = self.n_angles + (0 if places is None else self.dim)
+        self.stalk = self.n_angles + (0 if moves is None else self.dim)
         self.rotation_roots = np.sqrt(8 * connection.weights)
-        self.translation_roots = np.sqrt(np.zeros(0) if places is None else places.tau)
-        self.length = 1.0 if places is None else self._unit_of_length(places.points)
+        self.translation_roots = np.sqrt(np.zeros(0) if moves is None else moves.tau)
+        self.length = 1.0 if moves is None else self._unit_of_length(moves.points)
         self._sheaf: CellularSheaf | None = None
 
     def _unit_of_length(self, points: np.ndarray) -> float:

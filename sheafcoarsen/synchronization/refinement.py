@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.solve import Solver
 from sheafcoarsen.synchronization.connection import Connection
-from sheafcoarsen.synchronization.joint_sheaf import Places
 from sheafcoarsen.synchronization.linearization import PoseSheaf
 from sheafcoarsen.synchronization.residuals import edge_turns
 
@@ -19,9 +19,6 @@ ENOUGH = 1e-9
 
 Extrapolated from the last two steps, whose decreases are about geometric.
 """
-
-CRITICAL = 1e-15
-"""The same before a certificate, which the gradient, about its root, makes worse."""
 
 HALVINGS = 20
 """Largest number of halvings of a step that would raise the cost."""
@@ -37,24 +34,60 @@ class Refined(NamedTuple):
     """Poses after refinement and the cost before every step and after the last."""
 
     rotations: np.ndarray
-    translations: np.ndarray | None
+    positions: np.ndarray | None
     costs: list[float]
     converged: bool
 
 
 def refined_poses(
-    connection: Connection,
-    places: Places | None,
-    rotations: np.ndarray,
-    spots: np.ndarray | None,
-    enough: float = ENOUGH,
+    connection: Connection, rotations: np.ndarray, positions: np.ndarray | None, steps: int = 0
 ) -> Refined:
-    """Return poses of lower cost near the given ones; those of the first vertices are fixed."""
+    """Return poses of lower cost near the given ones; those of ``connection.fixed`` are fixed.
+
+    Every step solves the least-squares problem min norm(delta x - r) of the pose sheaf, refilled at
+    the current poses, and is halved until the cost decreases.
+    """
     bad = unrefinable(connection, rotations)
     if bad is not None:
         raise ValueError(f"`refine` needs {bad}: refine=False rounds the frames alone")
-    roots = connection.roots if places is None else places.roots
-    return refine_poses(PoseSheaf(connection, places), rotations, spots, roots, enough)
+    problem = PoseSheaf(connection)
+    sheaf, r = problem.at(rotations, positions)
+    cost = float(r @ r)
+    costs = [cost]
+    solve, fell = None, 0.0
+    for _ in range(steps or MOST_STEPS):
+        if solve is None:
+            solve = Solver(sheaf, fixed=connection.fixed)
+        else:
+            solve.update(sheaf)
+        delta = coboundary(sheaf)
+        try:
+            x = solve(delta.T @ r, tol=TOLERANCE)
+        except NotConverged as error:  # what was reached may lower the cost
+            x = np.asarray(error.result)
+        along = delta @ x
+        # norm(r - s delta x)^2 = cost - (2 s - s^2) gain for an exact step
+        gain = float(2 * (r @ along) - along @ along)
+        if not gain >= 0:
+            return Refined(rotations, positions, costs, False)
+        share, found = 1.0, None
+        for _ in range(HALVINGS):
+            there = problem.after(rotations, positions, share * x)
+            new_sheaf, new_r = problem.at(*there)
+            new_cost = float(new_r @ new_r)
+            if new_cost <= cost - SUFFICIENT * share * gain:
+                found = there
+                break
+            share /= 2
+        if found is None:
+            return Refined(rotations, positions, costs, True)
+        (rotations, positions), sheaf, r = found, new_sheaf, new_r
+        before, fell, cost = fell, cost - new_cost, new_cost
+        costs.append(cost)
+        ratio = fell / before if share == 1 and before > 0 else 1.0
+        if fell <= ENOUGH * cost or fell * ratio <= ENOUGH * cost * (1 - ratio):
+            return Refined(rotations, positions, costs, True)
+    return Refined(rotations, positions, costs, False)
 
 
 def unrefinable(connection: Connection, rotations: np.ndarray) -> str | None:
@@ -70,49 +103,3 @@ def unrefinable(connection: Connection, rotations: np.ndarray) -> str | None:
             f"reflects"
         )
     return None
-
-
-def refine_poses(
-    problem: PoseSheaf,
-    rotations: np.ndarray,
-    translations: np.ndarray | None,
-    roots: np.ndarray,
-    enough: float = ENOUGH,
-) -> Refined:
-    """Return poses of lower cost near the given ones; the poses of the roots are fixed.
-
-    Every step solves the least-squares problem min norm(delta x - r) of the pose sheaf, refilled at
-    the current poses, and is halved until the cost decreases.
-    """
-    sheaf, r = problem.at(rotations, translations)
-    cost = float(r @ r)
-    costs = [cost]
-    solve, fell = None, 0.0
-    for _ in range(MOST_STEPS):
-        if solve is None:
-            solve = Solver(sheaf, fixed=roots)
-        else:
-            solve.update(sheaf)
-        delta = coboundary(sheaf)
-        x = solve(delta.T @ r, tol=TOLERANCE)
-        along = delta @ x
-        # norm(r - s delta x)^2 = cost - (2 s - s^2) gain for an exact step
-        gain = float(2 * (r @ along) - along @ along)
-        share, found = 1.0, None
-        for _ in range(HALVINGS):
-            there = problem.after(rotations, translations, share * x)
-            new_sheaf, new_r = problem.at(*there)
-            new_cost = float(new_r @ new_r)
-            if new_cost <= cost - SUFFICIENT * share * gain:
-                found = there
-                break
-            share /= 2
-        if found is None:
-            return Refined(rotations, translations, costs, True)
-        (rotations, translations), sheaf, r = found, new_sheaf, new_r
-        before, fell, cost = fell, cost - new_cost, new_cost
-        costs.append(cost)
-        ratio = fell / before if share == 1 and before > 0 else 1.0
-        if fell <= enough * cost or fell * ratio <= enough * cost * (1 - ratio):
-            return Refined(rotations, translations, costs, True)
-    return Refined(rotations, translations, costs, False)

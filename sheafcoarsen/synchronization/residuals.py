@@ -4,7 +4,6 @@ import numpy as np
 
 from sheafcoarsen._support import EPS
 from sheafcoarsen.synchronization.connection import Connection, determinants
-from sheafcoarsen.synchronization.joint_sheaf import Places
 
 
 def edge_turns(connection: Connection, rotations: np.ndarray) -> np.ndarray:
@@ -34,27 +33,39 @@ def rotation_costs(connection: Connection, rotations: np.ndarray) -> np.ndarray:
     return connection.weights * squares
 
 
-def offsets_of(
-    edges: np.ndarray, points: np.ndarray, rotations: np.ndarray, places: np.ndarray
+def squared_distances(
+    connection: Connection, rotations: np.ndarray, positions: np.ndarray | None
 ) -> np.ndarray:
-    """Return t_j - t_i - R_i z for every edge (i, j) with the measured point z."""
-    i, j = edges.T
-    return places[j] - places[i] - np.einsum("eij,ej->ei", rotations[i], points)
+    """Return norm(t_j - t_i - R_i z)^2 of displacements (m + s,), 0 (m,) where there are none."""
+    if connection.displacements is None or positions is None:
+        return np.zeros(len(connection.edges))
+    ends, points, *_ = connection.displacements
+    i, j = ends.T
+    offsets = positions[j] - positions[i] - np.einsum("eij,ej->ei", rotations[i], points)
+    return np.square(offsets).sum(axis=1)
+
+
+def costs_of(
+    connection: Connection, rotations: np.ndarray, positions: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the costs of rotations (m,) and of displacements (m + s,), sightings last."""
+    squares = squared_distances(connection, rotations, positions)
+    tau = 0.0 if connection.displacements is None else connection.displacements.tau
+    return rotation_costs(connection, rotations), tau * squares
 
 
 def agree_to_rounding(
     connection: Connection,
-    places: Places | None,
     rotations: np.ndarray,
-    spots: np.ndarray | None,
+    positions: np.ndarray | None,
 ) -> bool:
     """Whether every measurement and sighting has a cost that is rounding of what it is made of."""
     unit = (8 * EPS) ** 2
     allowed = unit * connection.dim * connection.weights
     agree = bool((rotation_costs(connection, rotations) <= 4 * allowed).all())
-    if places is None or spots is None:
+    if connection.displacements is None or positions is None:
         return agree
-    i, j = places.ends.T
-    squares = np.square(offsets_of(places.ends, places.points, rotations, spots)).sum(axis=1)
-    sizes = sum(np.square(x).sum(axis=1) for x in (spots[i], spots[j], places.points))
+    ends, points, *_ = connection.displacements
+    squares = squared_distances(connection, rotations, positions)
+    sizes = sum(np.square(x).sum(axis=1) for x in (*positions[ends.T], points))
     return agree and bool((squares <= unit * sizes).all())

@@ -6,20 +6,19 @@ from functools import cached_property
 import numpy as np
 
 from sheafcoarsen._support import ReadOnly, eps_of, read_only, real_number, tables
-from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.solve import tolerance
 from sheafcoarsen.synchronization._certificate import PoseCertificate, certificate
 from sheafcoarsen.synchronization._pose_graph import PoseGraph
-from sheafcoarsen.synchronization.connection import Connection, connection_from, places_of
-from sheafcoarsen.synchronization.joint_sheaf import Places, joint_cochain
-from sheafcoarsen.synchronization.refinement import CRITICAL, refined_poses, unrefinable
+from sheafcoarsen.synchronization.connection import Connection, connection_from
+from sheafcoarsen.synchronization.joint_sheaf import joint_cochain
+from sheafcoarsen.synchronization.refinement import refined_poses, unrefinable
 from sheafcoarsen.synchronization.residuals import (
     agree_to_rounding,
     angles_of,
+    costs_of,
     edge_turns,
-    offsets_of,
-    rotation_costs,
+    squared_distances,
 )
 from sheafcoarsen.synchronization.reweighting import least_residuals, squared_residuals, weighted
 
@@ -117,8 +116,8 @@ class Synchronization(ReadOnly):
         return int(self.component.max(initial=-1)) + 1
 
     @property
-    def spots(self) -> np.ndarray | None:
-        """The places of poses, then of landmarks; None without translations."""
+    def _positions(self) -> np.ndarray | None:
+        """The positions of poses, then of landmarks; None without translations."""
         if self.translations is None or self.landmarks is None:
             return self.translations
         return np.concatenate([self.translations, self.landmarks])
@@ -140,10 +139,10 @@ class Synchronization(ReadOnly):
         >>> round(float(sc.energy(F, S.cochain()).sum()), 6), round(S.cost, 6)
         (0.1199, 0.1199)
         """
-        spots = self.spots
-        if spots is None:
+        positions = self._positions
+        if positions is None:
             return self.rotations.conj().swapaxes(1, 2).reshape(-1, self.rotations.shape[1])
-        return joint_cochain(self.rotations, spots)
+        return joint_cochain(self.rotations, positions)
 
     @cached_property
     def suspicion(self) -> np.ndarray:
@@ -153,11 +152,11 @@ class Synchronization(ReadOnly):
         error of an outlier over all edges of its cycles. After ``robust="tls"`` it is the residual
         at these poses. An edge on no cycle always fits.
         """
-        connection, places = connection_from(self.measurements), places_of(self.measurements)
+        connection = connection_from(self.measurements)
         if self.weights is None:
-            squares = least_residuals(connection, places)
+            squares = least_residuals(connection)
         else:
-            squares = squared_residuals(connection, places, self.rotations, self.spots)
+            squares = squared_residuals(connection, self.rotations, self._positions)
         return read_only(np.sqrt(squares))
 
     def outliers(self, threshold: float | None = None) -> np.ndarray:
@@ -204,11 +203,11 @@ class Synchronization(ReadOnly):
     def certify(self, tol: float = 1e-6) -> PoseCertificate:
         """Return a lower bound of the least cost, and whether these poses reach it.
 
-        The poses are first refined until they are critical to rounding, as far as they are
-        rotations of the plane or of space; their Lagrange multipliers give the bound (Rosen et al.,
-        IJRR 2019), for measurements weighted by ``weights`` if there are any. It may be below the
-        least cost, and an optimum not recognized, if the relaxation is not tight; an optimum is
-        never claimed wrongly. Computed once for each tolerance.
+        The poses are first refined, as far as they are rotations of the plane or of space; their
+        Lagrange multipliers give the bound (Rosen et al., IJRR 2019), for measurements weighted by
+        ``weights`` if there are any. It may be below the least cost, and an optimum not recognized,
+        if the relaxation is not tight; an optimum is never claimed wrongly. Computed once for each
+        tolerance.
 
         Parameters
         ----------
@@ -231,20 +230,17 @@ class Synchronization(ReadOnly):
         return self._certificates[tol]
 
     def _certified(self, tol: float) -> PoseCertificate:
-        connection, places = connection_from(self.measurements), places_of(self.measurements)
+        connection = connection_from(self.measurements)
         if self.weights is not None:
-            connection, places = weighted(connection, places, self.weights)
+            connection = weighted(connection, self.weights)
         double = np.result_type(self.rotations, np.float64)
         connection = connection._replace(transports=connection.transports.astype(double))
-        rotations, spots = self.rotations.astype(double), self.spots
-        agree = agree_to_rounding(connection, places, rotations, spots)
+        rotations, positions = self.rotations.astype(double), self._positions
+        agree = agree_to_rounding(connection, rotations, positions)
         if unrefinable(connection, rotations) is None:
-            try:
-                there = refined_poses(connection, places, rotations, spots, CRITICAL)
-                rotations, spots = there.rotations, there.translations
-            except NotConverged:  # any poses give a bound
-                pass
-        return certificate(connection, places, rotations, spots, self.cost, tol, agree)
+            there = refined_poses(connection, rotations, positions)
+            rotations, positions = there.rotations, there.positions
+        return certificate(connection, rotations, positions, self.cost, tol, agree)
 
     def _words(self) -> str:
         count = self.n_components
@@ -289,9 +285,8 @@ class Synchronization(ReadOnly):
 def result_at(
     F: CellularSheaf | PoseGraph,
     connection: Connection,
-    places: Places | None,
     rotations: np.ndarray,
-    spots: np.ndarray | None,
+    positions: np.ndarray | None,
     method: str,
     weights: np.ndarray | None = None,
 ) -> Synchronization:
@@ -299,19 +294,16 @@ def result_at(
     n, m = connection.n_vertices, len(connection.edges)
     angles = angles_of(edge_turns(connection, rotations))
     angles[connection.weights == 0] = np.nan
-    costs = rotation_costs(connection, rotations)
-    component = connection.component
+    costs, moves = costs_of(connection, rotations, positions)
+    costs, seen = costs + moves[:m], float(moves[m:].sum())
+    component, measured = connection.component, connection.displacements
     distances = translations = landmarks = None
-    seen = 0.0
-    if places is not None and spots is not None:
-        offsets = offsets_of(places.ends, places.points, rotations, spots)
-        squares = np.square(offsets).sum(axis=1)
+    if measured is not None and positions is not None:
+        squares = squared_distances(connection, rotations, positions)
         distances = read_only(np.sqrt(squares[:m]))
-        costs += places.tau[:m] * squares[:m]
-        seen = float(places.tau[m:] @ squares[m:])
-        translations = read_only(spots[:n])
-        landmarks = read_only(spots[n:]) if places.n_vertices > n else None
-        component = component_labels(places.n_vertices, places.ends)[:n]
+        translations = read_only(positions[:n])
+        landmarks = read_only(positions[n:]) if measured.n_vertices > n else None
+        component = component_labels(measured.n_vertices, measured.ends)[:n]
     cost = float(costs.sum() if weights is None else weights @ costs) + seen
     return Synchronization(
         rotations=read_only(rotations),

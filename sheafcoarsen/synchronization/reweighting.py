@@ -11,10 +11,10 @@ from sheafcoarsen.synchronization.frames import (
     anchored_frames,
     joint_rotations,
     nearest_rotations,
-    placed,
+    positions_for,
 )
-from sheafcoarsen.synchronization.joint_sheaf import Places
-from sheafcoarsen.synchronization.residuals import offsets_of, rotation_costs
+from sheafcoarsen.synchronization.refinement import Refined, refined_poses
+from sheafcoarsen.synchronization.residuals import costs_of
 
 ROUNDS = 10
 """Number of fits to the sum of residuals; on planted outliers 5 rank nearly as well, 20 no better.
@@ -27,75 +27,60 @@ EXCEEDED = 1e-3
 """Share of right measurements with a residual that counts as an outlier's, if errors are Gaussian.
 """
 
-GROWTH = 1.4
-"""Factor of the convexity parameter from fit to fit, that of Yang et al. and of gtsam."""
+GROWTH = 2.0
+"""Factor of the convexity parameter from fit to fit; 1.4, that of gtsam, finds no more."""
 
-MOST_FITS = 100
-"""Largest number of such fits; residuals over ten decades take 70."""
+LEAST_CONVEX = 1e-3
+"""This parameter at first from refined poses: residuals up to 30 times the truncation count. Larger
+ones lose right loops of small graphs.
+"""
+
+REWEIGHTED = 10
+"""Largest number of refinements with new weights; three are enough on pose graphs at hand."""
 
 BRIDGE = 1e-9
 """Least weight of an edge without which the graph would fall apart."""
 
 
-def truncated_cost(
-    connection: Connection,
-    places: Places | None,
-    trusted: np.ndarray,
-    poses: tuple[np.ndarray, np.ndarray | None],
-) -> float:
-    """Return the sum of squared residuals, of measurements that are not trusted at most c^2."""
-    turns, moves = _squares(connection, places, *poses)
-    squares = squared_residuals(connection, places, *poses)
-    truncated = np.where(trusted, squares, np.minimum(squares, truncation(connection, places)))
-    return float(truncated.sum() + (0 if moves is None else moves[len(turns) :].sum()))
-
-
 def squared_residuals(
-    connection: Connection,
-    places: Places | None,
-    rotations: np.ndarray,
-    spots: np.ndarray | None,
+    connection: Connection, rotations: np.ndarray, positions: np.ndarray | None
 ) -> np.ndarray:
     """Return those of measurements (m,), in units of variance: chi squared for Gaussian errors."""
-    turns, moves = _squares(connection, places, rotations, spots)
-    return turns if moves is None else turns + moves[: len(turns)]
+    turns, moves = _squares(connection, rotations, positions)
+    return turns + moves[: len(turns)]
 
 
 def _squares(
-    connection: Connection,
-    places: Places | None,
-    rotations: np.ndarray,
-    spots: np.ndarray | None,
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return squared residuals of rotations (m,) and of places (m + s,), sightings last.
+    connection: Connection, rotations: np.ndarray, positions: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return squared residuals of rotations (m,) and of displacements (m + s,), sightings last.
 
     kappa norm(R_j - R_i R_ij)_F^2 is twice the square of the angle over its variance in the plane,
     where kappa is 1 over the variance, and this square in space, where kappa is half of that.
     """
-    turns = rotation_costs(connection, rotations) * (0.5 if connection.dim == 2 else 1.0)
-    if places is None or spots is None:
-        return turns, None
-    offsets = offsets_of(places.ends, places.points, rotations, spots)
-    return turns, places.tau * np.square(offsets).sum(axis=1)
+    turns, moves = costs_of(connection, rotations, positions)
+    return turns * (0.5 if connection.dim == 2 else 1.0), moves
 
 
-def least_residuals(connection: Connection, places: Places | None) -> np.ndarray:
+def least_residuals(connection: Connection) -> np.ndarray:
     """Return squared residuals (m,) where the sum of residuals, not of squares, is about least.
 
     Least squares spreads the error of an outlier over all edges of its cycles. Here poses are
     refitted with every edge weighted by the inverse of its last residual. A rotation is also
     weighted by the residual of its translation: outliers usually have both wrong.
     """
-    poses = fit(connection, places)
+    poses = fit(connection)
     for _ in range(ROUNDS):
-        turns, moves = _squares(connection, places, *poses)
-        weights, trusted = _inverse_roots(turns), places
-        if places is not None and moves is not None:
-            by_place = _inverse_roots(moves)
-            weights = weights * by_place[: len(turns)]
-            trusted = places._replace(tau=places.tau * by_place)
-        poses = fit(connection._replace(weights=connection.weights * weights), trusted)
-    return squared_residuals(connection, places, *poses)
+        turns, moves = _squares(connection, *poses)
+        weights, measured = _inverse_roots(turns), connection.displacements
+        if measured is not None:
+            by_move = _inverse_roots(moves)
+            weights = weights * by_move[: len(turns)]
+            measured = measured._replace(tau=measured.tau * by_move)
+        poses = fit(
+            connection._replace(weights=connection.weights * weights, displacements=measured)
+        )
+    return squared_residuals(connection, *poses)
 
 
 def _inverse_roots(squares: np.ndarray) -> np.ndarray:
@@ -104,28 +89,26 @@ def _inverse_roots(squares: np.ndarray) -> np.ndarray:
     return 1 / np.sqrt(squares / (largest or 1.0) + SMALLEST**2)
 
 
-def fit(connection: Connection, places: Places | None) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return rotations and places of least energy, extended from fixed poses."""
-    if places is not None and len(places.ends) > len(connection.edges):
-        rotations = joint_rotations(connection, places)
+def fit(connection: Connection) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return rotations and positions of least energy, extended from fixed poses."""
+    measured = connection.displacements
+    if measured is not None and len(measured.ends) > len(connection.edges):
+        rotations = joint_rotations(connection)
     else:
         rotations = nearest_rotations(anchored_frames(connection), connection)
-    return rotations, None if places is None else placed(places, rotations)
+    return rotations, positions_for(connection, rotations)
 
 
-def weighted(
-    connection: Connection, places: Places | None, weights: np.ndarray
-) -> tuple[Connection, Places | None]:
+def weighted(connection: Connection, weights: np.ndarray) -> Connection:
     """Return the measurements with weights (m,), without edges of weight 0.
 
     Where the graph would fall apart, one such edge for each missing link stays with a tiny weight.
     """
     edges, m = connection.edges, len(connection.edges)
     weights = np.where(weights < BRIDGE, 0.0, weights)
-    joins = edges[weights > 0]
-    n = connection.n_vertices
-    if places is not None:
-        joins, n = np.concatenate([joins, places.ends[m:]]), places.n_vertices
+    joins, n, measured = edges[weights > 0], connection.n_vertices, connection.displacements
+    if measured is not None:
+        joins, n = np.concatenate([joins, measured.ends[m:]]), measured.n_vertices
     parts = component_labels(n, joins)
     ends = np.sort(parts[edges], axis=1)
     cut = np.flatnonzero(ends[:, 0] < ends[:, 1])
@@ -134,53 +117,95 @@ def weighted(
     links = scipy.sparse.coo_array((cut[first] + 1.0, (rows, columns)), shape=(n, n))
     weights[minimum_spanning_tree(links.tocsr()).data.astype(np.int64) - 1] = BRIDGE
     kept = np.flatnonzero(weights > 0)
-    part = with_components(
+    if measured is not None:
+        rows = np.concatenate([kept, np.arange(m, len(measured.ends))])
+        scales = np.append(weights[kept], np.ones(len(rows) - len(kept)))
+        measured = measured._replace(
+            ends=measured.ends[rows], points=measured.points[rows], tau=measured.tau[rows] * scales
+        )
+    return with_components(
         connection.n_vertices,
         edges[kept],
         connection.transports[kept],
         connection.weights[kept] * weights[kept],
-    )
-    if places is None:
-        return part, None
-    rows = np.concatenate([kept, np.arange(m, len(places.ends))])
-    scales = np.concatenate([weights[kept], np.ones(len(rows) - len(kept))])
-    return part, places._replace(
-        ends=places.ends[rows], points=places.points[rows], tau=places.tau[rows] * scales
+        measured,
     )
 
 
-def truncation(connection: Connection, places: Places | None) -> float:
+def truncation(connection: Connection) -> float:
     """Return the squared residual above which a measurement counts as an outlier."""
     d = connection.dim
     freedom = d**2 if connection.transports.dtype.kind == "c" else d * (d - 1) // 2
-    return float(chdtri(max(freedom, 1) + (0 if places is None else d), EXCEEDED))
+    moves = 0 if connection.displacements is None else d
+    return float(chdtri(max(freedom, 1) + moves, EXCEEDED))
 
 
-def truncated_weights(
-    connection: Connection, places: Places | None, trusted: np.ndarray
-) -> np.ndarray:
-    """Return weights (m,) in [0, 1] of a fit of least truncated squares, 1 where trusted (m,).
+def truncated_fit(
+    connection: Connection, trusted: np.ndarray, refine: bool
+) -> tuple[np.ndarray, Refined]:
+    """Return weights (m,) in [0, 1] of least truncated squares, 1 where trusted (m,), and poses.
 
-    By graduated non-convexity (Yang et al., RA-L 2020): surrogates of min(r^2, c^2), at first
-    convex, each fitted by an extension of least energy with the weights of the last residuals.
+    By graduated non-convexity, first of extensions of least energy, which wrong loops bend least,
+    then, to find the right ones that bent extensions left out, of refined poses.
     """
-    c2 = truncation(connection, places)
+    weights, poses = _graduated(connection, trusted, None)
+    if not refine:
+        return weights, Refined(*fit(weighted(connection, weights)), [], True)
+    first = _refitted(connection, trusted, poses)
+    second = _refitted(connection, trusted, _graduated(connection, trusted, first[1])[1])
+    return min(first, second, key=lambda one: _truncated_cost(connection, trusted, one[1]))
+
+
+def _graduated(
+    connection: Connection, trusted: np.ndarray, poses: Refined | None
+) -> tuple[np.ndarray, Refined]:
+    """Return weights and poses by graduated non-convexity (Yang et al., RA-L 2020).
+
+    Surrogates of min(r^2, c^2), at first convex, or only less so from given poses. Each is fitted
+    by an extension of least energy; from given poses, by a Gauss-Newton step.
+    """
+    c2, extends = truncation(connection), poses is None
+    poses = poses or Refined(*fit(connection), [], True)
     weights = np.ones(len(trusted))
-    mu = 0.0
-    for _ in range(MOST_FITS):
-        poses = fit(*weighted(connection, places, weights))
-        squares = squared_residuals(connection, places, *poses)
-        if mu == 0:
-            largest = squares[~trusted].max(initial=0.0)
-            if largest <= c2:
-                return np.ones(len(trusted))
-            mu = c2 / (2 * largest - c2)
-        weights = surrogate_weights(squares, c2, mu)
-        weights[trusted] = 1.0
+    squares = squared_residuals(connection, *poses[:2])
+    largest = squares[~trusted].max(initial=0.0)
+    mu = (c2 / (2 * largest - c2) if extends else LEAST_CONVEX) if largest > c2 else np.inf
+    while mu < np.inf:
+        weights = np.where(trusted, 1.0, surrogate_weights(squares, c2, mu))
         if ((weights == 0) | (weights == 1)).all():
             break
+        part = weighted(connection, weights)
+        if extends:
+            poses = Refined(*fit(part), [], True)
+        else:
+            poses = refined_poses(part, *poses[:2], steps=1)
+        squares = squared_residuals(connection, *poses[:2])
         mu *= GROWTH
-    return weights
+    return weights, poses
+
+
+def _refitted(
+    connection: Connection, trusted: np.ndarray, poses: Refined
+) -> tuple[np.ndarray, Refined]:
+    """Return weights and refined poses that agree on which measurements are left out."""
+    c2 = truncation(connection)
+    weights = np.zeros(0)
+    for _ in range(REWEIGHTED):
+        right = trusted | (squared_residuals(connection, *poses[:2]) <= c2)
+        if np.array_equal(right, weights):
+            break
+        weights = right.astype(float)
+        poses = refined_poses(weighted(connection, weights), *poses[:2])
+    return weights, poses
+
+
+def _truncated_cost(connection: Connection, trusted: np.ndarray, poses: Refined) -> float:
+    """Return the sum of squared residuals, of measurements that are not trusted at most c^2."""
+    turns, moves = _squares(connection, *poses[:2])
+    squares, seen = turns + moves[: len(turns)], moves[len(turns) :]
+    return float(
+        np.where(trusted, squares, np.minimum(squares, truncation(connection))).sum() + seen.sum()
+    )
 
 
 def surrogate_weights(squares: np.ndarray, c2: float, mu: float) -> np.ndarray:

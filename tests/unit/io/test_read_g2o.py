@@ -537,6 +537,21 @@ def test_landmarks_are_read_where_poses_are(write):
     assert G.sightings.places.tolist() == [[5, 6], [7, 8]]
 
 
+def test_a_landmark_is_numbered_in_one_way(write):
+    text = "EDGE_SE2 0 1 1 0 0 1 0 0 1 0 1\n{} 0 5 1 2 2 0 2\n{} 1 5 3 4 1 0 3\n"
+    tags = "EDGE_SE2_XY", "LANDMARK2"
+    for first in (tags, tags[::-1]):
+        with pytest.raises(
+            ValueError, match=r":\d: landmark 5 is in LANDMARK2 lines and in EDGE_SE"
+        ):
+            read_g2o(write(text.format(*first)), poses=True)
+
+
+def test_fixed_poses_alone_are_no_graph(write):
+    with pytest.raises(ValueError, match=r"no line begins with one of .*, EDGE_SE3:QUAT$"):
+        read_g2o(write("FIX 0\n"))
+
+
 def test_landmarks_of_gtsam_are_numbered_apart(write):
     """Their ids may be those of poses; then they have no labels, and files are written again."""
     text = (

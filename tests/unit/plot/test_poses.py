@@ -42,13 +42,15 @@ def test_a_pose_graph_shows_the_poses_that_it_came_with(ax):
     np.testing.assert_array_equal(segments(ax, "odometry"), found[1][G.edges[:5]])
 
 
-def test_the_worst_edges_are_dashed(ax):
+def test_the_worst_edges_are_dashed_and_ringed(ax):
     G, _ = pose_graph(2, ring_with_chords(20, 20), noise=0.1)
     S = sc.synchronize(G)
     plot.poses(S, outliers=4, ax=ax)
     np.testing.assert_array_equal(
         segments(ax, "worst edges"), S.translations[G.edges[S.outliers()[:4]]]
     )
+    rings = ax.collections[-1].get_offsets()
+    np.testing.assert_allclose(rings, segments(ax, "worst edges").mean(axis=1), rtol=1e-12)
     other = Figure().add_subplot()
     plot.poses(S, ax=other)
     assert "worst edges" not in collections(other)

@@ -211,7 +211,7 @@ def test_gradients_are_taken_anew_where_some_edges_weigh_far_more():
     b = np.random.default_rng(0).standard_normal(len(edges))
     x = sc.least_squares(F, b, vertices=[0], values=[[0.0]]).x[1:]
     wanted = np.linalg.lstsq(sc.coboundary(F).toarray()[:, 1:], b, rcond=None)[0]
-    assert np.linalg.norm(x - wanted) <= 1e-7 * np.linalg.norm(wanted)
+    assert np.linalg.norm(x - wanted) <= 1e-5 * np.linalg.norm(wanted)
 
 
 @pytest.mark.parametrize("method", METHODS)

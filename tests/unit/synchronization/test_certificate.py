@@ -71,6 +71,17 @@ def test_a_certified_optimum_is_one_in_any_unit(dim, scale, unit):
     assert "not certified" in repr(pickle.loads(pickle.dumps(T)))
 
 
+@pytest.mark.parametrize("noise", [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1])
+@pytest.mark.parametrize("seed", range(2))
+def test_optima_are_certified_at_any_noise(dim, noise, seed):
+    """Though costs are rounded before they are optimal: the bound is off by squared gradients."""
+    loops, _ = pose_graph(dim, ring_with_chords(40, 30, seed), seed, noise)
+    for G in (loops, landmark_graph(dim, noise, seed=seed)):
+        S = sc.synchronize(G, refine=True)
+        assert S.cost < 1e3 * S.n_edges * noise**2
+        assert S.certify().is_optimal
+
+
 def test_the_bound_holds_for_all_poses_and_is_the_minimum(dim):
     """Whatever start it was computed from: it is refined first."""
     G, (R, _) = pose_graph(dim, ring_with_chords(15, 12), noise=0.3)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from sheafcoarsen.synchronization.connection import read_connection
+from sheafcoarsen.synchronization.connection import connection_from, read_connection
 from sheafcoarsen.synchronization.frames import (
     anchored_frames,
     nearest_rotations,
-    placed,
+    positions_for,
     spectral_frames,
 )
 from tests.support.helpers import assert_residual, subspace_difference
@@ -199,9 +199,9 @@ def test_true_places_come_back_and_landmarks_join_components(dim):
     sees = [0, 1, 2]
     points = np.array([R[i].T @ (mark - t[i]) for i in sees])
     H = dataclasses.replace(G, sightings=sc.Sightings([[i, 0] for i in sees], points, 2.0))
-    assert G.places.roots.tolist() == [0, 2]
-    assert H.places.roots.tolist() == [0]
-    assert abs(placed(H.places, R) - np.vstack([t, mark])).max() < 1e-8
+    assert connection_from(G).fixed.tolist() == [0, 2]
+    assert connection_from(H).fixed.tolist() == [0]
+    assert abs(positions_for(connection_from(H), R) - np.vstack([t, mark])).max() < 1e-8
 
 
 def test_places_are_those_of_least_cost(dim):

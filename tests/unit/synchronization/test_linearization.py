@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from sheafcoarsen.synchronization.connection import read_connection
+from sheafcoarsen.synchronization.connection import connection_from, read_connection
 from sheafcoarsen.synchronization.linearization import PoseSheaf
 from tests.support.helpers import assert_residual
 from tests.unit.synchronization.conftest import cost_by_hand, pose_graph, random_rotations
@@ -21,7 +21,7 @@ def problem(dim, landmarks):
     if landmarks:
         points = rng.standard_normal((3, dim))
         G = dataclasses.replace(G, sightings=sc.Sightings(SEEN, points, [1.0, 2.0, 3.0]))
-    sheaf = PoseSheaf(read_connection(G.sheaf), G.places)
+    sheaf = PoseSheaf(connection_from(G))
     places = rng.standard_normal((6 if landmarks else 4, dim))
     return G, sheaf, random_rotations(4, dim, rng), places
 
@@ -53,7 +53,7 @@ def test_the_coboundary_is_the_derivative(dim, landmarks):
 
 def test_rotations_alone(dim):
     G, _ = pose_graph(dim, EDGES, noise=0.4)
-    poses = PoseSheaf(read_connection(G.sheaf), None)
+    poses = PoseSheaf(read_connection(G.sheaf))
     R = random_rotations(4, dim, np.random.default_rng(1))
     sheaf, r = poses.at(R, None)
     assert set(sheaf.vertex_dims.tolist()) == {1 if dim == 2 else 3}

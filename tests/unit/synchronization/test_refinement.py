@@ -53,6 +53,22 @@ def test_unfinished_refinement_says_so(monkeypatch, dim):
     assert not S.converged
 
 
+@pytest.mark.parametrize("weight", [1e12, 1e14, 1e15, 1e16, 1e18])
+def test_a_pendant_edge_of_great_weight_does_not_stop_the_others(dim, weight):
+    """Rounding of its residual is larger than the residuals of the ring."""
+    G, (R, _) = pose_graph(dim, ring_with_chords(20, 0), noise=0.3)
+    F = sc.CellularSheaf.connection(
+        np.concatenate([G.edges, [[19, 20]]]),
+        np.concatenate([G.rotations, R[:1]]),
+        weight=np.append(np.ones(20), weight),
+    )
+    S = sc.synchronize(F, refine=True, start=np.concatenate([R, R[19:]]))
+    assert (np.diff(S.costs) <= 0).all()
+    if weight < 1e16:  # above, it may end before
+        best = sc.synchronize(F, refine=True).cost
+        assert S.cost == pytest.approx(best, rel=1e-3)
+
+
 def test_the_roots_stay(dim):
     G, _ = pose_graph(dim, [[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]], noise=0.2)
     S = sc.synchronize(G, refine=True)

@@ -107,6 +107,24 @@ def test_truncated_least_squares_leave_random_loops_out(dim, trusted, seed):
     np.testing.assert_array_equal(S.weights, T.weights)
 
 
+def test_small_graphs_keep_their_right_loops(dim):
+    """Of 20 loops of 25 poses 3 are wrong; extensions bend so much that right ones look wrong."""
+    lost = kept = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        chain = np.stack([np.arange(24), np.arange(1, 25)], axis=1)
+        loops = rng.integers(25, size=(20, 2))
+        G, _ = pose_graph(dim, np.concatenate([chain, loops]), seed, noise=0.07)
+        R, t = G.rotations.copy(), G.translations.copy()
+        R[-3:], t[-3:] = random_rotations(3, dim, rng), 5 * rng.standard_normal((3, dim))
+        H = sc.PoseGraph(G.edges, R, t, 600.0 if dim == 2 else 300.0, 200.0)
+        S = sc.synchronize(H, robust="tls", refine=True)
+        lost += (S.weights[:-3] < 0.5).sum()
+        kept += (S.weights[-3:] >= 0.5).sum()
+    assert lost <= 2
+    assert kept <= 1
+
+
 def test_suspicion_counts_standard_deviations(dim):
     """For Gaussian errors its squares are chi squared, of d (d + 1) / 2 degrees of freedom."""
     _, clean = with_random_loops(dim)

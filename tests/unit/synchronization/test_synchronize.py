@@ -25,6 +25,13 @@ def test_true_poses_come_back(dim, method, refine):
     assert (S.gap is None) == (method != "spectral")
 
 
+def test_a_sheaf_has_no_joint_start(dim):
+    G, _ = pose_graph(dim, ring_with_chords(12, 9), noise=0.2)
+    S = sc.synchronize(G.sheaf, "joint")
+    assert S.method == "anchored"
+    np.testing.assert_array_equal(S.rotations, sc.synchronize(G.sheaf, "anchored").rotations)
+
+
 def test_every_component_has_a_frame_of_its_own(dim):
     one, (R, t) = pose_graph(dim, ring_with_chords(8, 6), seed=1)
     two, (Q, s) = pose_graph(dim, ring_with_chords(7, 6), seed=2)
