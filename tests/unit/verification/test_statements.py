@@ -120,6 +120,13 @@ def test_catches_a_row_negated_in_both_maps(C):
     assert failed(with_sheaf(C, **data)) == {"thm:galerkin_energy_decomposition"}
 
 
+def test_catches_crossing_rows_that_name_other_rows(C):
+    rows = C.crossing_rows
+    for wrong in (rows[::-1], rows[:-1], rows + C.fine.dim_c1):
+        damaged = dataclasses.replace(C, crossing_rows=wrong)
+        assert failed(damaged) == {"thm:galerkin_energy_decomposition"}
+
+
 @pytest.fixture(scope="module")
 def compressed(C):
     result = sc.coarsen(C.fine, C.partition, C.modes, compress=True)
@@ -296,6 +303,16 @@ def test_catches_a_wrong_line_of_the_ledger(C, line, labels, monkeypatch):
 
     monkeypatch.setattr("sheafcoarsen.verification.residuals.energy_ledger", damaged)
     assert failed(C) == labels
+
+
+def test_catches_a_small_line_of_the_ledger_off_by_a_hundred_millionth(monkeypatch):
+    def damaged(C, x):
+        E = sc.energy_ledger(C, x)
+        return dataclasses.replace(E, retained_internal=E.retained_internal * (1 + 1e-8))
+
+    monkeypatch.setattr("sheafcoarsen.verification.residuals.energy_ledger", damaged)
+    F = sc.CellularSheaf.constant(nx.path_graph(600))
+    assert failed(sc.coarsen(F, sc.Partition(np.arange(600) // 60), 2)) == {LEDGER, LOSSES}
 
 
 def test_catches_lines_of_two_clusters_that_add_up_to_the_right_total(C, monkeypatch):
