@@ -167,6 +167,7 @@ def further_levels(
     given = isinstance(plan.partitions, GivenPartitions)
     levels: list[Coarsening] = []
     seconds: list[float] = []
+    target: float | None = None
     for i in itertools.count(begin):
         start, number = time.perf_counter(), i + before
         above = levels[-1].sheaf if levels else finest
@@ -175,7 +176,8 @@ def further_levels(
             if isinstance(step, str):
                 return levels, step, seconds
             P, ranks = step
-            modes = make_modes(above, P, ranks, found=_pilot_target(levels))
+            modes = make_modes(above, P, ranks, found=target)
+            target = modes.target  # of all levels, as the finest one's pilot found it
         where = f"level {number}: "
         if plan.looks_for_sections(i) and (i == 0 or given):
             warn_if_empty(modes, stacklevel=4, where=where)
@@ -187,9 +189,3 @@ def further_levels(
         levels.append(C)
         seconds.append(time.perf_counter() - start)
     raise AssertionError
-
-
-def _pilot_target(levels: list[Coarsening]) -> float | None:
-    """Return the target that a pilot on the finest level found, where one did."""
-    modes = levels[0].modes if levels else None
-    return modes.target if modes is not None and modes.pilot else None

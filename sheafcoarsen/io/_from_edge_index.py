@@ -199,7 +199,6 @@ def _paired(every: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarr
     begin = np.maximum.accumulate(np.where(same, 0, np.arange(len(columns))))
     rank = np.empty(len(columns), np.int64)
     rank[order] = np.arange(len(columns)) - begin
-    backward = np.where(loop, rank % 2 == 1, backward)
     rank = np.where(loop, rank // 2, rank)
     order = np.lexsort((backward, rank, high, low))  # the two columns of an edge are now neighbours
     key = np.stack([low, high, rank], axis=1)[order]

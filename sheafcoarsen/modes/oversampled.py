@@ -14,7 +14,7 @@ from sheafcoarsen._kernels.dense import worth_reducing
 from sheafcoarsen._support import eps_of, inf_norm, offsets, single_threaded_blas, zero_level
 from sheafcoarsen.modes.local_operators import Internal, Oversampled
 from sheafcoarsen.modes.patches import ClusterPatches
-from sheafcoarsen.modes.problems import MAX_DENSE, LocalProblems
+from sheafcoarsen.modes.problems import MAX_DENSE, LocalProblems, is_large
 from sheafcoarsen.modes.sparse import lowest_sparse
 from sheafcoarsen.operators import laplacian
 from sheafcoarsen.partition import Clusters, Partition, clusters_of
@@ -26,10 +26,6 @@ KEEP_BELOW = 2**26
 
 That is where a rule looks at spectra.
 """
-
-
-PILOT_DENSE = 600
-"""Dimension up to which a pilot is solved as a dense matrix."""
 
 
 class OversampledProblems(LocalProblems):
@@ -169,7 +165,7 @@ def pilot_target(sheaf: CellularSheaf, P: Partition) -> float:
     coarse = coarse / top
     level = zero_level(max(int(dims.max()), m), eps, 1.0)
     count = 2 * number
-    while m > PILOT_DENSE and 3 * count <= m:
+    while is_large(m, count):
         try:
             values = lowest_sparse(coarse, count, eps)[0]
         except np.linalg.LinAlgError:

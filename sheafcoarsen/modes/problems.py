@@ -1,7 +1,7 @@
 """The local eigenproblems of all clusters."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class Whole(NamedTuple):
         return cls(worth_reducing(dims, np.ones(len(dims))), modes, tallest)
 
 
-def is_large(dims: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def is_large(dims: Any, wanted: Any) -> Any:
     """Tell which clusters are too large for dense matrices where so few modes are wanted."""
     return (dims > SPARSE_ABOVE) & (SPARSE_SHARE * wanted <= dims)
 

@@ -53,8 +53,8 @@ def _shelves(sides: np.ndarray) -> np.ndarray:
     """Return centres of squares of these sides, the largest first, in rows of about one width."""
     order = np.argsort(-sides, kind="stable")
     ends = np.cumsum(sides[order])
-    width = max(np.sqrt((sides**2).sum()) * 1.1, sides.max(initial=0.0))
-    row = ((ends - sides[order]) // max(width, 1e-9)).astype(np.int64)
+    width = np.sqrt((sides**2).sum()) * 1.1
+    row = ((ends - sides[order]) // width).astype(np.int64)
     first = np.searchsorted(row, row)  # rows are consecutive in this order
     x = ends - sides[order] / 2 - (ends - sides[order])[first]
     heights = np.zeros(row.max(initial=-1) + 1)

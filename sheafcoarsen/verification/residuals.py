@@ -76,7 +76,7 @@ class Evidence:
             for name in ("identity", "decomposition", "realization", "laplacian", "loopless")
         }
         n_crossing = len(self.crossing)
-        self.edge_errors, self.edge_norms = np.zeros(n_crossing), np.zeros(n_crossing)
+        self.edge_errors, self.edge_norms = np.full(n_crossing, np.inf), np.zeros(n_crossing)
         self.mode_errors, self.mode_residuals = np.zeros(K), np.zeros(K)
         self.mode_norms = np.zeros(K)
         self.internal_energy = np.zeros((K, self.probes.shape[1]))
@@ -201,8 +201,7 @@ class Evidence:
             difference, of_row = grams[0][0] - grams[1][0], grams[0][1]
         else:
             named = self._named_rows(piece, numbers)
-            if named is None:
-                self.edge_errors[numbers] = np.inf
+            if named is None:  # their errors stay infinite
                 return False
             rows, of_fine_row = named, of_row
             difference = coarse - piece.delta_R[rows]

@@ -136,9 +136,12 @@ def test_every_option_of_coarsen_matters(graph_file, tmp_path):
     np.testing.assert_array_equal(coarsened("--seed", "0").partition.labels, plain.partition.labels)
 
 
-def test_verify_exits_1_on_a_damaged_coarsening(pose_file, tmp_path, capsys):
+def test_failed_checks_make_the_exit_status_1(pose_file, tmp_path, capsys, monkeypatch):
     path = tmp_path / "c.npz"
-    main(["coarsen", pose_file, "--clusters", "4", "--rank", "3", "--out", str(path)])
+    command = ["coarsen", pose_file, "--clusters", "4", "--rank", "3", "--out", str(path)]
+    monkeypatch.setattr("sheafcoarsen.cli.commands.write_report", lambda *given: False)
+    assert main([*command, "--report", str(tmp_path / "c.html")]) == 1
+    assert "c.html: a check FAILED" in capsys.readouterr().out
     with np.load(path) as archive:
         arrays = {name: archive[name] for name in archive.files}
     arrays["sheaf.tail_data"] = arrays["sheaf.tail_data"] * (1 + 1e-6)

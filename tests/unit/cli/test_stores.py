@@ -19,12 +19,17 @@ def files(tmp_path):
     return F, str(path), str(tmp_path / "src"), str(tmp_path / "out")
 
 
-def test_from_a_file_to_a_coarse_store(files, capsys):
+@pytest.mark.parametrize(
+    ("method", "seed", "operator"), [("balls", 0, "internal"), ("matching", 3, "principal")]
+)
+def test_from_a_file_to_a_coarse_store(method, seed, operator, files, capsys):
     F, path, src, out = files
     assert main(["store", path, src]) == 0
     assert "SheafStore" in capsys.readouterr().out
     assert np.array_equal(dist.open_store(src).load().tail_data, F.tail_data)
     arguments = ["coarsen", src, "--store", out, "--clusters", "4", "--rank", "2", "--shards", "2"]
+    if method != "balls":  # which are the defaults
+        arguments += ["--method", method, "--seed", str(seed), "--local-operator", operator]
     for _ in range(2):  # the second time it is finished
         assert main(arguments) == 0
         said = capsys.readouterr().out
@@ -33,7 +38,8 @@ def test_from_a_file_to_a_coarse_store(files, capsys):
         assert re.search(r"^shards +2,", said, re.MULTILINE)
     C = dist.open_coarsening(out)
     assert C.report["shards"] == 2
-    same = sc.coarsen(F, C.partition, 2, compress=True)
+    assert np.array_equal(C.partition.labels, sc.select(F, 4, method, seed=seed).labels)
+    same = sc.coarsen(F, C.partition, 2, local_operator=operator, compress=True)
     assert np.array_equal(C.sheaf.load().tail_data, same.sheaf.tail_data)
 
 

@@ -81,7 +81,8 @@ def test_an_estimate_adds_up(memory):
     assert E.n_shards == 3
     assert size / 3 / 1.5 < E.largest_shard < size / 3 * 1.5
     assert size / 9 < E.largest_cluster < E.largest_shard
-    assert 0 < E.border_share < 0.5
+    rows = dist.to_store(memory("rows"), grid_sheaf(4)), np.arange(16) // 4
+    assert dist.estimate(*rows, 1, 4).border_share == 0.5
     assert E.bytes_moved > 3 * size
     assert E.scratch_bytes > size
     C = sc.coarsen(F, sc.select(F, 9), 3)

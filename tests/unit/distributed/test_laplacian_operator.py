@@ -19,6 +19,7 @@ def test_the_laplacian_is_that_of_the_whole(dtype, memory):
     assert_residual(A @ X - L @ X, L, X, n=F.dim_c0)
     assert_residual(A @ X[:, 0] - L @ X[:, 0], L, X, n=F.dim_c0)
     assert_residual(A.adjoint() @ X - L @ X, L, X, n=F.dim_c0)
+    assert_residual(A @ (1j * X) - L @ (1j * X), L, X, n=F.dim_c0)
 
 
 def test_rayleigh_quotients_of_lifted_modes(memory):

@@ -7,6 +7,7 @@ import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
 from sheafcoarsen.distributed._open_coarsening import _bound
 from sheafcoarsen.distributed.arrays import write_array
+from sheafcoarsen.distributed.streaming_operators import energy_of
 from tests.support.helpers import assert_residual, ties_allowed
 from tests.unit.distributed.cases import differences, grid_sheaf, ragged_sheaf
 
@@ -117,7 +118,7 @@ def test_the_ledger_is_that_of_memory(local_operator, columns, memory):
 @pytest.mark.parametrize(
     ("dtype", "local_operator"), [(np.float32, "internal"), (np.complex128, "principal")]
 )
-def test_a_coarsening_passes(dtype, local_operator, memory):
+def test_a_coarsening_passes(dtype, local_operator, memory, monkeypatch):
     F = ragged_sheaf(dtype)
     with ties_allowed():
         D = dist.coarsen(
@@ -132,6 +133,11 @@ def test_a_coarsening_passes(dtype, local_operator, memory):
     assert V.passed, str(V)
     assert len(V) == 5
     assert V["thm:Galerkin_realization"].how == "probe"
+    ratios = [[check.ratio for check in D.verify(seed=seed)] for seed in (0, 0, 1)]
+    assert ratios[0] == ratios[1] != ratios[2]
+    name = "sheafcoarsen.distributed._open_coarsening.energy_of"
+    monkeypatch.setattr(name, lambda store, x: 2 * energy_of(store, x))
+    assert [c.label for c in D.verify() if not c.passed] == ["eq:galerkin_energy_identity"]
 
 
 @pytest.mark.parametrize(

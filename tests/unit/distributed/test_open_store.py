@@ -41,7 +41,9 @@ def test_parts_hold_consecutive_edges(memory):
     assert np.array_equal(numbers, np.arange(F.n_edges))
     tails = np.concatenate([src.maps(p)[0] for p in range(len(src.parts))])
     assert np.array_equal(tails, F.tail_data)
-    assert np.array_equal(src.maps(-1)[1], src.maps(len(src.parts) - 1)[1])
+    last = len(src.parts) - 1
+    assert np.array_equal(src.maps(-1)[1], src.maps(last)[1])
+    assert np.array_equal(src.edges_of(-1), src.edges_of(last))
 
 
 @pytest.mark.parametrize("bad", [True, 1.0, "0"])

@@ -29,6 +29,7 @@ def test_pieces_make_a_sheaf(cuts, part_bytes, memory):
     assert np.array_equal(F.tail_data, G.tail_data)
     assert np.array_equal(F.head_data, G.head_data)
     assert G.dtype == np.complex64
+    assert src.largest_entry == F.largest_entry
 
 
 def test_parts_keep_to_their_size(memory):

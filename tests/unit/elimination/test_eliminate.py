@@ -292,3 +292,8 @@ def test_maps_may_grow_and_decay_along_a_chain():
     assert np.isfinite(L).all()
     assert abs(L[0, 0]) < 1e-300
     assert abs(L[1, 1] - 3.0) < 1e-12  # x_v = 2^-k x_0 would be free of energy: the far end pays
+
+
+def test_more_neighbors_than_there_are_take_no_memory():
+    F = CellularSheaf.constant(nx.complete_graph(5))
+    assert sc.eliminate(F, keep=[0], max_neighbors=10**15).sheaf.n_vertices == 1

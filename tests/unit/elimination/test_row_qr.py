@@ -8,6 +8,7 @@ from tests.support.kernels import from_python
 from tests.support.strategies import DTYPES
 
 reduce_rows = from_python(row_qr.reduce_rows)
+reflect = from_python(row_qr.reflect)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -32,3 +33,18 @@ def test_noise_of_rows_is_no_rank(spread, dtype):
         stack = row_qr.Rows(rows.astype(double).reshape(-1), noise)
         order = np.empty(width, np.int64)
         assert reduce_rows(stack, height, width, width, order) == rank
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_noise_covers_what_a_reflection_rounds(seed):
+    """Also of rows that hardly enter the column but have larger entries elsewhere."""
+    rng, shape = np.random.default_rng(seed), (6, 3)
+    given = rng.standard_normal(shape) * 2.0 ** rng.integers(-40, 1, shape)
+    given = given[np.argsort(-np.abs(given[:, 0]))]
+    rows = row_qr.Rows(given.reshape(-1).copy(), np.zeros(6))
+    reflect(rows, 0, 6, 3, 0)
+    exact = given.astype(np.longdouble)
+    v = exact[:, 0].copy()
+    v[0] += np.copysign(np.sqrt(v @ v), v[0])
+    exact -= np.outer(2 * v / (v @ v), v @ exact)
+    assert (np.abs(rows.data.reshape(shape) - exact).max(axis=1) <= rows.noise).all()

@@ -55,7 +55,8 @@ def test_bar_framework_ignores_weights_and_keeps_names_and_scalar_type():
 
 @pytest.mark.parametrize("scale", [5e-324, 1e-300, 1.0, 1e308])
 def test_directions_at_every_scale(scale):
-    F = gallery.bar_framework([[0, 1]], np.array([[-1.0, 0.0], [0.0, 1.0]]) * scale)
+    points = np.array([[-scale, 0.0], [0.0, scale], [0.5, 0.0]])
+    F = gallery.bar_framework([[0, 1]], points)
     assert_residual(F.head_map(0) - np.sqrt([[0.5, 0.5]]), F.head_map(0), n=2)
 
 

@@ -254,14 +254,16 @@ def test_date_and_versions(page):
     assert "The coarsening does not record where its sheaf came from." in page[0].text
 
 
-def test_discarded_sections_have_the_eigenvalue_zero():
+@pytest.mark.parametrize("rank", [0, 1])
+def test_discarded_and_kept_sections_have_the_eigenvalue_zero(rank):
     """Not what rounding leaves of it, such as 8e-16."""
     G = sc.CellularSheaf.constant(nx.grid_2d_graph(12, 12), weight=None)
-    C = sc.coarsen(G, sc.select(G, 4), 0)
-    assert (C.modes.next_eigenvalues != 0).any()
+    C = sc.coarsen(G, sc.select(G, 4), rank)
+    assert ((C.modes.scores if rank else C.modes.next_eigenvalues) != 0).any()
     rows = re.findall(r"<tr><td>\d.*?</tr>", _cluster_table(C))
-    assert {re.findall("<td>(.*?)</td>", row)[5] for row in rows} == {"0"}
-    assert ("first discarded eigenvalues", "0") in C.modes._rows()
+    assert {re.findall("<td>(.*?)</td>", row)[5 - rank] for row in rows} == {"0"}
+    name = "kept eigenvalues" if rank else "first discarded eigenvalues"
+    assert (name, "0") in C.modes._rows()
 
 
 # ---------------------------------------------------------------- light and dark, wide and narrow
@@ -631,13 +633,6 @@ def test_cells():
     )
     assert tables.span(np.array([3, 3])) == "3"
     assert tables.span(np.zeros(0)) == "none"
-
-
-def test_an_eigenvalue_of_rounding_size_is_shown_as_zero():
-    F = sc.CellularSheaf.constant(nx.path_graph(3))
-    M = sc.local_modes(F, sc.Partition([0, 0, 0]), 1)
-    rows = dict(dataclasses.replace(M, scores=np.array([1e-16]))._rows())
-    assert rows["kept eigenvalues"] == "0"
 
 
 # ---------------------------------------------------------------- a coarse Laplacian that is fuller

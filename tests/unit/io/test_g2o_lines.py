@@ -46,6 +46,7 @@ def test_sensors_must_sit_on_their_poses(tmp_path):
     lines = G2oLines(str(path), landmarks=True)
     lines.check_offsets()
     assert lines.group is SE3
-    path.write_text(good + "PARAMS_SE3OFFSET 1 0 0 0.5 0 0 0 1\n")
-    with pytest.raises(ValueError, match=re.escape(f"{path}:3: sensors that are not at")):
-        G2oLines(str(path), landmarks=True).check_offsets()
+    for bad in ("0 0 0.5 0 0 0 1", "0 0 0 0 0 0.6 0.8"):
+        path.write_text(f"{good}PARAMS_SE3OFFSET 1 {bad}\n")
+        with pytest.raises(ValueError, match=re.escape(f"{path}:3: sensors that are not at")):
+            G2oLines(str(path), landmarks=True).check_offsets()

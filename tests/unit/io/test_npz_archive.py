@@ -32,6 +32,12 @@ def test_arrays_of_other_types_are_refused(file, array, message):
         sc.load(file)
 
 
+def test_arrays_may_stand_column_by_column(file):
+    edges = sc.load(file).fine.edges
+    rewrite(file, fine__edges=np.asfortranarray)
+    np.testing.assert_array_equal(sc.load(file).fine.edges, edges)
+
+
 class Harmful:
     def __reduce__(self):
         return (pytest.fail, ("something in a file was executed",))

@@ -750,6 +750,7 @@ def test_a_refresh_shares_the_index_work():
     assert again.coarsening.clusters is out.coarsening.clusters
     assert size(again.x - out.x) > 0.1 * size(out.x)
     assert again.lift(again.x).shape == out.lift(out.x).shape
+    assert (out.node_major, out.refresh(F, X.reshape(64, -1)).node_major) == (False, True)
 
 
 def test_refreshes_that_do_not_fit_are_refused():
@@ -773,3 +774,7 @@ def test_a_tied_cut_is_told_where_the_layer_is_called():
     with pytest.warns(sc.TiedModesWarning) as caught:
         HiSP(1, 1)(constant, np.ones((4, 2))).refresh(constant, np.ones((4, 2)))
     assert [warning.filename for warning in caught] == [__file__, __file__]
+    crumbs = CellularSheaf.constant(nx.disjoint_union(nx.path_graph(100), nx.empty_graph(20)))
+    with pytest.warns(sc.SmallComponentsWarning) as caught:
+        HiSP(1, 21)(crumbs, np.ones((120, 1)))
+    assert [warning.filename for warning in caught] == [__file__]

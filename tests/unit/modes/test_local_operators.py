@@ -30,7 +30,8 @@ def test_a_name_stands_for_an_operator():
     assert local_operator_of("oversampled") == Oversampled(rings=1, target=None)
     assert local_operator_of("oversampled", 2, 0.5) == Oversampled(rings=2, target=0.5)
     assert [operator.name for operator in OPERATORS.values()] == list(OPERATORS)
-    own = Oversampled(rings=3)
+    own = Oversampled(rings=30)
+    assert own.rings == 30
     assert local_operator_of(own) is own
 
 

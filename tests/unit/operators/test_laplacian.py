@@ -231,7 +231,10 @@ def test_fill_refuses_an_out_that_does_not_fit(format):
     emptier = sc.laplacian(CellularSheaf.random([[0, 1]], [2, 2, 2], 3, seed=11))
     apart = sc.laplacian(F, format)  # a copy of its numbers would be filled in
     apart.data = np.repeat(apart.data, 2, axis=-1)[..., ::2]
-    for out in (other_format, smaller, emptier, apart, np.zeros((6, 6)), 3):
+    frozen, moved = sc.laplacian(F, format), sc.laplacian(F, format)
+    frozen.data.setflags(write=False)
+    moved.indptr[1] -= 1
+    for out in (other_format, smaller, emptier, apart, frozen, moved, np.zeros((6, 6)), 3):
         with pytest.raises(ValueError, match="`out` must be an earlier result of this pattern"):
             _laplacian.fill(F, out=out)
     with pytest.raises(

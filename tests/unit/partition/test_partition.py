@@ -74,7 +74,7 @@ def test_no_vertices():
 
 def test_cluster_indices_count_from_the_end_and_have_bounds():
     P = Partition([0, 1, 0])
-    assert P.cluster(-1).tolist() == [1]
+    assert [P.cluster(a).tolist() for a in (-2, -1)] == [[0, 2], [1]]
     for a in (2, -3):
         with pytest.raises(IndexError, match=f"cluster {a} is out of range for 2 clusters"):
             P.cluster(a)

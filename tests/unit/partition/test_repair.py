@@ -57,6 +57,11 @@ def test_repair_splits_heavy_clusters_and_merges_light_ones_instead():
     links = links_of(nx.path_graph(60), "graph")
     assert np.bincount(repair_labels(links, labels, 10, True)).max() <= 9
     assert np.bincount(repair_labels(links, labels, 10, False)).max() == 24
+    dims = [3, 2, 1, 2, 1, 2, 1]  # parts of the first cluster outweigh the others
+    F = sheaf_on([(v, v + 1) for v in range(6)], dims, np.ones(6, int))
+    labels = np.array([0, 0, 0, 0, 0, 1, 2], dtype=np.int32)
+    repaired = repair_labels(links_of(F, "sheaf"), labels, 4, True)
+    assert np.bincount(repaired, dims).tolist() == [3] * 4
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -24,7 +24,9 @@ def test_places_are_finite_distinct_and_repeatable():
     assert len(np.unique(pos.round(6), axis=0)) == len(G)
     np.testing.assert_array_equal(graph_layout(edges, len(G)), pos)
     inside = np.linalg.norm(pos[edges[:, 0]] - pos[edges[:, 1]], axis=1).max()
-    assert inside < np.ptp(pos, axis=0).max() / 2
+    width, height = np.ptp(pos, axis=0)
+    assert inside < max(width, height) / 2
+    assert 0.5 < width / height < 2
 
 
 @pytest.mark.parametrize("side", [15, 40])

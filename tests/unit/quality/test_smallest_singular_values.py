@@ -125,6 +125,17 @@ def test_zeros_are_counted_whoever_tells_them(monkeypatch, method, strict):
     np.testing.assert_allclose(found.sigma[:4] ** 2, 2 - 2 * np.cos(np.pi / 25), rtol=1e-9)
 
 
+def test_the_largest_zero_may_be_of_a_small_component():
+    F = sc.CellularSheaf.constant(nx.disjoint_union(nx.grid_2d_graph(29, 29), nx.path_graph(2)))
+    maps = np.append(np.ones(F.n_edges - 1), 1e-13)
+    F = F.with_maps(maps, maps)
+    D = sc.coboundary(F)
+    found = low_pairs(
+        D, 2, EPS, EPS, sheaf_of=lambda: F, kernel_of=lambda F: sc.global_sections(F).basis
+    )
+    assert (found.kernel, found.zero) == (3, pytest.approx(np.sqrt(2) * 1e-13, abs=0))
+
+
 @pytest.mark.parametrize("rows", [5, 1024, 1025, 5000])
 @pytest.mark.parametrize("dtype", [float, complex])
 def test_singular_pairs_of_tall_matrices(rows, dtype):

@@ -108,3 +108,9 @@ ONES = [[1.0, 1.0], [1.0, 1.0]]
 def test_values_that_do_not_fit_are_refused(arguments, error, message):
     with pytest.raises(error, match=re.escape(message)):
         sc.harmonic_extension(PATH, *arguments)
+
+
+def test_the_first_entry_of_a_value_is_its_own():
+    F = sc.CellularSheaf.constant([[0, 1]], 2)
+    with pytest.raises(ValueError, match=r"`values\[1\]` must be finite, got nan"):
+        sc.harmonic_extension(F, [0, 1], [[0.0, 1.0], [np.nan, 1.0]])
