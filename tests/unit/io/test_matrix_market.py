@@ -57,6 +57,11 @@ def test_mtx_is_symmetric_up_to_rounding(write):
 def test_mirror_images_that_differ_by_more_than_rounding_are_refused(write, scale):
     text = GENERAL + f"2 2 2\n1 2 {scale!r}\n2 1 {scale * (1 + 1e-14)!r}\n"
     refuses(write(text, "g.mtx"), 3, "but its mirror image (2, 1) is")
+    # relative to the largest weight: 1.4e-15 of 1 / 8, as of a product A^T A
+    other = (
+        f"1 3 {scale!r}\n3 1 {scale!r}\n1 2 {scale / 8!r}\n2 1 {scale / 8 + 1.4e-15 * scale!r}\n"
+    )
+    read_graph(write(GENERAL + "3 3 4\n" + other, "g.mtx"))
     text = f"2 1 1\n2 {scale!r}\n1 {scale * (1 + 1e-14)!r}\n"
     refuses(write(text, "g.graph"), 2, "at its other end (line 3)")
 
