@@ -8,11 +8,12 @@ import numpy as np
 
 from sheafcoarsen._support import counted
 from sheafcoarsen.elimination import Elimination
-from sheafcoarsen.plot._partition import draw_frame, draw_lines
 from sheafcoarsen.plot.axes import (
     MARKERS,
     add_legend_below,
     check_kind,
+    draw_frame,
+    draw_lines,
     two_panels,
 )
 from sheafcoarsen.plot.layout import graph_layout

@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sheafcoarsen._support import counted
-from sheafcoarsen.plot._partition import disc_area, draw_frame, draw_lines
 from sheafcoarsen.plot.axes import (
     DARK,
     MARKERS,
     MIDDLE,
     axes_or_new,
     check_kind,
+    disc_area,
+    draw_frame,
+    draw_lines,
+    number_colors,
     set_scale,
     square_points,
     tick_whole_numbers,
 )
-from sheafcoarsen.plot.colors import number_colors
 from sheafcoarsen.plot.layout import graph_layout
 from sheafcoarsen.plot.positions import LINES, vertex_places
 from sheafcoarsen.plot.projection import spread_out, usual_gap, view_from

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from sheafcoarsen._support import counted
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
@@ -19,9 +18,12 @@ from sheafcoarsen.plot.axes import (
     MARKERS,
     NUMBERED,
     add_legend_below,
+    cluster_colors,
+    disc_area,
+    draw_frame,
+    draw_lines,
     two_panels,
 )
-from sheafcoarsen.plot.colors import cluster_colors
 from sheafcoarsen.plot.positions import (
     LINES,
     Places,
@@ -352,49 +354,9 @@ def _title(ax: Axes, what: str, counts: str, room: float) -> None:
     ax.set_title(f"{what}:{' ' if wide else chr(10)}{counts}", fontsize=11 if wide else 8)
 
 
-def disc_area(means: np.ndarray, room: float) -> float:
-    """Return an area for the largest disc, in square points, so that most do not overlap."""
-    largest = 500 * room / 1e5
-    if len(means) < 2:
-        return largest
-    gaps = cKDTree(means).query(means, k=2)[0][:, 1]
-    extent = float(np.ptp(means, axis=0).max())
-    diameter = 0.5 * np.sqrt(room) * float(np.quantile(gaps, 0.3)) / (extent or 1.0)
-    least = np.clip(0.05 * room / len(means), 0.3, 60)
-    return float(np.clip(diameter**2, least, max(largest, 60)))
-
-
-def draw_lines(ax: Axes, label: str, places: np.ndarray, edges: np.ndarray, **style: Any) -> None:
-    """Draw straight edges as one collection, in the plane or in space."""
-    style |= {"label": label, "rasterized": len(edges) > MARKERS}
-    if places.shape[1] == 3:
-        from mpl_toolkits.mplot3d.art3d import Line3DCollection
-
-        ax.add_collection3d(Line3DCollection(places[edges], **style))  # type: ignore[attr-defined]
-        return
-    from matplotlib.collections import LineCollection
-
-    ax.add_collection(LineCollection(list(places[edges]), **style))
-
-
 def _both_ends(values: np.ndarray) -> list[int]:
     """Return the smallest and the largest value, once where they are one."""
     return sorted({int(values.min()), int(values.max())}) if len(values) else []
-
-
-def draw_frame(ax: Axes, places: np.ndarray) -> None:
-    """Show all places with a margin, equal units in both directions, and no ticks."""
-    low, high = (
-        (places.min(axis=0), places.max(axis=0)) if len(places) else (np.zeros(2), np.ones(2))
-    )
-    middle, half = low / 2 + high / 2, max(float((high - low).max()) / 2, 1e-300)
-    half = 1.0 if half <= 1e-12 * float(np.abs(middle).max()) or half == 1e-300 else half
-    reach = np.maximum(high / 2 - low / 2, 0.2 * half) + 0.1 * half
-    ax.set_xlim(middle[0] - reach[0], middle[0] + reach[0])
-    ax.set_ylim(middle[1] - reach[1], middle[1] + reach[1])
-    ax.set_aspect("equal", adjustable="box")
-    ax.set_xticks([])
-    ax.set_yticks([])
 
 
 def _write_numbers(ax: Axes, which: np.ndarray, places: np.ndarray, shifts: np.ndarray) -> None:

@@ -6,7 +6,6 @@ from matplotlib.figure import Figure
 
 from sheafcoarsen.plot.projection import (
     checked_view,
-    outward_faces,
     shades,
     spread_out,
     usual_gap,
@@ -45,20 +44,6 @@ def test_views_that_are_none_are_refused(view):
         checked_view(view, "z")
     with pytest.raises(ValueError, match="`up` must be one of 'x', 'y', 'z'"):
         checked_view((0, 0), "w")
-
-
-def test_normals_of_a_closed_surface_point_outwards():
-    points, faces = icosphere(1)
-    middles = points[faces].mean(axis=1)
-    for turned in (faces, faces[:, ::-1]):
-        assert ((outward_faces(points, turned) * middles).sum(axis=1) > 0).all()
-    assert outward_faces(points, faces[1:]) is None  # open
-    mixed = faces.copy()
-    mixed[3] = mixed[3, ::-1]
-    assert outward_faces(points, mixed) is None
-    both = np.vstack([points, points + 5])
-    normals = outward_faces(both, np.vstack([faces, len(points) + faces[:, ::-1]]))
-    assert ((normals * np.vstack([middles, middles])).sum(axis=1) > 0).all()
 
 
 def test_light_falls_on_both_sides():
