@@ -123,23 +123,12 @@ def _entries(path: str, n: int, body: list[tuple[int, str]], banner: _Banner) ->
         weights.add(number, words[n_ends:])
     values = np.ones(len(body)) if banner.pattern else weights.numbers()
     if banner.coordinate:
-        rows, columns = _places(ends, n)
+        rows, columns = ends.indices(n).reshape(-1, 2).T
     else:
         columns, rows = np.divmod(np.arange(n * n), max(n, 1))  # column by column
         if banner.symmetric:
             columns, rows = columns[rows >= columns], rows[rows >= columns]
     return _Entries(rows, columns, values, [number for number, _ in body])
-
-
-def _places(ends: Words, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows and columns, from 0."""
-    numbers = ends.integers()
-    if numbers and not (min(numbers) >= 1 and max(numbers) <= n):
-        k = next(k for k, v in enumerate(numbers) if not 1 <= v <= n)
-        message = f"row or column {shown(ends.words[k])} is out of range; they count from 1 to {n}"
-        raise file_error(ends.path, ends.line(k), message)
-    places = np.array(numbers, dtype=np.int64).reshape(-1, 2) - 1
-    return places[:, 0], places[:, 1]
 
 
 def _upper_triangle(

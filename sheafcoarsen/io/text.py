@@ -137,6 +137,15 @@ class Words:
         """Return the words as Python integers of any size."""
         return self._convert(int, "a whole number")
 
+    def indices(self, n: int) -> np.ndarray:
+        """Return the words, which must count from 1 to n, as indices from 0."""
+        numbers = self.integers()
+        if numbers and not (min(numbers) >= 1 and max(numbers) <= n):
+            k = next(k for k, v in enumerate(numbers) if not 1 <= v <= n)
+            message = f"{self.what} is out of range, got {shown(self.words[k])}"
+            raise file_error(self.path, self.line(k), f"{message}; they count from 1 to {n}")
+        return np.array(numbers, dtype=np.int64) - 1
+
     def numbers(self) -> np.ndarray:
         """Return the words as finite float64."""
         values = np.array(self._convert(float, "a number"), dtype=np.float64)

@@ -138,9 +138,9 @@ BAD_MTX = {
     "range": (
         REAL + "3 3 1\n4 1 1.5\n",
         3,
-        "row or column '4' is out of range; they count from 1 to 3",
+        "a row or column is out of range, got '4'; they count from 1 to 3",
     ),
-    "zero": (REAL + "3 3 2\n2 1 1\n2 0 1.5\n", 4, "row or column '0' is out of range"),
+    "zero": (REAL + "3 3 2\n2 1 1\n2 0 1.5\n", 4, "a row or column is out of range, got '0'"),
     "huge": (REAL + "99999999999999999999 3 1\n1 1 1\n", 2, "square matrix"),
     "many": (REAL + "9999999999 9999999999 1\n1 1 1\n", 2, "9999999999 vertices are more than"),
     "rectangular": (GENERAL + "3 2 1\n1 2 5\n", 2, "square matrix, got 3 x 2"),
