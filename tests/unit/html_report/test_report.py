@@ -202,12 +202,12 @@ def test_any_coarsening_has_a_page(make, said, n_images, is_drawn, tmp_path, req
 
 @pytest.mark.usefixtures("without_drawing")
 def test_eigenvalues_of_large_sheaves_are_left_out_and_that_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.html_report.results.QUALITY_BELOW", 3000)
+    monkeypatch.setattr("sheafcoarsen.html_report.results.QUALITY_BELOW", 3999)
     v = np.arange(4000)
     F = sc.CellularSheaf.constant(np.stack([v, (v + 1) % 4000], axis=1))
     sc.report(sc.coarsen(F, sc.Partition(v // 40), 2), tmp_path / "r.html")
     parsed = Page((tmp_path / "r.html").read_text(encoding="utf-8"))
-    assert "left out, because dim C^0 = 4,000 is above 3,000" in parsed.text
+    assert "left out, because dim C^0 = 4,000 is above 3,999" in parsed.text
     assert "The first 20 of 100 clusters" in parsed.texts
 
 

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from sheafcoarsen.html_report import results
 from sheafcoarsen.html_report.results import (
     SMOOTHING_STEPS,
     findings_of,
@@ -32,15 +31,6 @@ def test_findings_are_those_of_the_library():
     np.testing.assert_array_equal(Q.fine, sc.spectral_quality(C, 8).fine)
     assert B.gamma == sc.certificate(C).gamma
     assert list(times) == ["verification", "losses", "eigenvalues"]
-
-
-def test_eigenvalues_are_left_out_beyond_a_size(monkeypatch):
-    monkeypatch.setattr(results, "QUALITY_BELOW", 12)
-    Q, B = findings_of(coarsening(), {}).quality
-    assert len(Q.fine) >= 8
-    assert B.gamma > 0
-    monkeypatch.setattr(results, "QUALITY_BELOW", 11)
-    assert "left out, because dim C^0 = 12 is above 11" in findings_of(coarsening(), {}).quality
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])

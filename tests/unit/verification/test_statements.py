@@ -103,15 +103,6 @@ def test_catches_a_wrong_first_discarded_eigenvalue(C):
     assert "thm:local_spectral_optimality" in failed(dataclasses.replace(C, modes=modes))
 
 
-@pytest.mark.parametrize("side", ["tail", "head"])
-def test_catches_one_negated_row(C, side):
-    data = {"tail": C.sheaf.tail_data.copy(), "head": C.sheaf.head_data.copy()}
-    starts = C.sheaf.tail_offsets if side == "tail" else C.sheaf.head_offsets
-    r = C.sheaf.vertex_dims[C.sheaf.edges[1, 0 if side == "tail" else 1]]
-    data[side][starts[1] : starts[1] + r] *= -1
-    assert "thm:Galerkin_realization" in failed(with_sheaf(C, **data))
-
-
 def test_catches_a_row_negated_in_both_maps(C):
     """The Laplacian does not see it, the rows of the coboundary do."""
     data = {"tail": C.sheaf.tail_data.copy(), "head": C.sheaf.head_data.copy()}
@@ -156,14 +147,6 @@ def test_catches_energy_at_the_wrong_compressed_edge(compressed):
     assert failed(with_sheaf(compressed, **data)) == {"thm:galerkin_energy_decomposition"}
 
 
-def test_catches_a_dropped_compressed_edge(compressed):
-    kept = np.delete(np.arange(compressed.sheaf.n_edges), 1)
-    assert failed(with_sheaf(compressed, edges=kept)) >= {
-        "thm:Galerkin_realization",
-        "thm:galerkin_energy_decomposition",
-    }
-
-
 def test_kernel_preservation_where_edges_are_compressed():
     bundle = sc.gallery.bundle(nx.grid_2d_graph(8, 8), 2, seed=5)
     C = sc.coarsen(bundle, sc.select(bundle, 4), 2, compress=True)
@@ -174,17 +157,15 @@ def test_kernel_preservation_where_edges_are_compressed():
     assert failed(with_sheaf(C, tail=tail)) >= {*LOOPLESS, "thm:galerkin_energy_decomposition"}
 
 
-def test_catches_a_dropped_loop(C):
+def test_catches_a_dropped_edge(C, compressed):
     kept = np.delete(np.arange(C.sheaf.n_edges), C.n_crossing_edges + 1)
-    assert failed(with_sheaf(C, edges=kept)) == {"thm:Galerkin_realization"}
-
-
-def test_catches_a_dropped_crossing_edge(C):
-    kept = np.delete(np.arange(C.sheaf.n_edges), 1)
-    assert failed(with_sheaf(C, edges=kept)) >= {
-        "thm:Galerkin_realization",
-        "thm:galerkin_energy_decomposition",
-    }
+    assert failed(with_sheaf(C, edges=kept)) == {"thm:Galerkin_realization"}  # a loop
+    for whole in (C, compressed):
+        kept = np.delete(np.arange(whole.sheaf.n_edges), 1)
+        assert failed(with_sheaf(whole, edges=kept)) >= {
+            "thm:Galerkin_realization",
+            "thm:galerkin_energy_decomposition",
+        }
 
 
 def test_catches_modes_two_to_r_plus_one(C):
@@ -209,13 +190,6 @@ def test_catches_a_scaled_column(C):
         "thm:Galerkin_realization",
         "thm:local_spectral_optimality",
     }
-
-
-def test_catches_a_vanished_coarse_sheaf(C):
-    zero = with_sheaf(
-        C, tail=np.zeros_like(C.sheaf.tail_data), head=np.zeros_like(C.sheaf.head_data)
-    )
-    assert failed(zero) >= {"thm:Galerkin_realization", "thm:galerkin_energy_decomposition"}
 
 
 def test_catches_wrong_principal_modes():
