@@ -23,8 +23,8 @@ The modules:
     One value; an array; cochains and entries whose squares must stay finite.
 ``linalg``, ``ragged``
     Norms and thresholds relative to rounding; offsets and blocks.
-``points``, ``surfaces``
-    Points in space; faces between them, with areas and normals.
+``surfaces``
+    Points in space, and faces between them with areas and normals.
 ``threads``, ``blas``
     Ranges of items in parallel, with a progress bar if requested; BLAS limited to one thread
     meanwhile.
@@ -84,12 +84,6 @@ from sheafcoarsen._support.linalg import (
     residual_ratio,
     zero_level,
 )
-from sheafcoarsen._support.points import (
-    pairs_of_keys,
-    point_array,
-    scaled_points,
-    unique_pairs,
-)
 from sheafcoarsen._support.ragged import (
     ReadOnly,
     blocks,
@@ -100,8 +94,12 @@ from sheafcoarsen._support.ragged import (
 )
 from sheafcoarsen._support.surfaces import (
     area_vectors,
+    pairs_of_keys,
+    point_array,
+    scaled_points,
     side_keys,
     surface_arrays,
+    unique_pairs,
     vertex_normals,
 )
 from sheafcoarsen._support.tables import counted

@@ -68,11 +68,7 @@ def scalar_type(name: str, value: npt.DTypeLike) -> np.dtype:
 
 
 def csr_matrix(name: str, matrix: Any) -> scipy.sparse.csr_array:
-    """Return a copy of a 2-dimensional sparse matrix as csr, its structure checked.
-
-    scipy checks indices where a matrix is made, not where its arrays are altered or replaced, and
-    its compiled loops read and write beyond memory then.
-    """
+    """Return a copy of a sparse matrix as csr; scipy checks the indices of new matrices alone."""
     if matrix.format == "lil":
         sizes = [len(row) for row in matrix.rows], [len(row) for row in matrix.data]
         _check_structure(name, sizes[0] == sizes[1], "rows of `rows` and `data` differ in length")
@@ -116,10 +112,7 @@ def _check_structure(name: str, holds: bool | np.bool_, message: str) -> None:
 
 
 def integer_array(name: str, value: npt.ArrayLike, *, ndim: int = 1, names: str = "") -> np.ndarray:
-    """Cast to int64; whole floats are accepted, other numbers name the first offender.
-
-    ``names`` is what the message adds where text is given, which may be meant as names.
-    """
+    """Cast to int64, also whole floats; ``names`` is the hint where text is given for numbers."""
     try:
         array = np.asarray(value)
     except ValueError as error:
@@ -195,10 +188,7 @@ def is_scalar(name: str, value: npt.ArrayLike) -> bool:
 
 
 def dimensions(name: str, value: npt.ArrayLike, count: int, what: str) -> np.ndarray:
-    """Return ``count`` int64 dimensions of stalks; a single integer serves for all.
-
-    ``what`` is what has them: "vertex" or "edge".
-    """
+    """Return ``count`` int64 dimensions; one integer serves for all; ``what`` has them."""
     if is_scalar(name, value):
         one = whole_number(name, value[()] if isinstance(value, np.ndarray) else value, at_least=0)
         value = np.full(count, min(one, MAX_DIMENSION + 1), dtype=np.int64)
@@ -220,10 +210,7 @@ def dimensions(name: str, value: npt.ArrayLike, count: int, what: str) -> np.nda
 
 
 def vertex_mask(name: str, value: npt.ArrayLike, n: int, *, once: bool = False) -> np.ndarray:
-    """Return which vertices are named, as a mask of shape (n,), from indices or from a mask.
-
-    ``once`` refuses an index that is named twice.
-    """
+    """Return a mask of shape (n,) from indices or a mask; ``once`` refuses repeated indices."""
     array = np.asarray(value)
     if array.dtype == bool:
         if array.shape != (n,):

@@ -53,10 +53,7 @@ def flag(name: str, value: object) -> bool:
 
 
 def choice(name: str, value: object, choices: Iterable[str]) -> str:
-    """Return ``value`` when it is one of the named choices.
-
-    They are best read off the ``Literal`` type in the signature, ``typing.get_args(Kind)``.
-    """
+    """Return ``value`` when it is one of the named choices."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(c) for c in choices)
         raise ValueError(f"`{name}` must be one of {listed}, got {value!r}")

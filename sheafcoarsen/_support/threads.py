@@ -26,11 +26,7 @@ _limit: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
 def thread_count() -> int:
-    """Return how many threads to use.
-
-    ``NUMBA_NUM_THREADS`` where it is set, else the processors that this process may use; no more
-    than a `thread_limit` around the call allows.
-    """
+    """Return ``NUMBA_NUM_THREADS`` or the number of processors, within a `thread_limit`."""
     count = max(1, int(numba.config.NUMBA_NUM_THREADS))
     limit = _limit.get()
     return count if limit is None else min(count, limit)
@@ -47,10 +43,7 @@ def thread_limit(limit: int | None) -> Iterator[None]:
 
 
 def interruptible(work: Callable, *args: Any, **options: Any) -> Any:
-    """Return ``work(*args, **options)``, computed in a thread: Ctrl-C does not wait for its end.
-
-    For long calls that release the GIL; an interrupted one goes on in the background, unheard.
-    """
+    """Return ``work(...)``, computed in another thread: Ctrl-C does not wait for its end."""
     result: Future = Future()
 
     def run() -> None:
@@ -163,10 +156,7 @@ def run_ranges(
 
 
 def bar(total: int, description: str, show: bool) -> tqdm.tqdm:
-    """Return a progress bar over ``total`` steps; a silent one unless ``show``.
-
-    In a notebook it is of the notebook's own kind.
-    """
+    """Return a progress bar over ``total`` steps, a silent one unless ``show``."""
     if not show:
         return tqdm.tqdm(total=total, disable=True)
     # a notebook's own kind needs them, and warns without

@@ -341,10 +341,7 @@ def _written(
 
 
 def _vertices_in(path: str, F: CellularSheaf) -> np.ndarray:
-    """Return the vertices named in a text file: numbers, or names of the graph, any white space.
-
-    What follows a # in a line is a comment.
-    """
+    """Return the vertices named in a text file, by number or name; # begins a comment."""
     with open(path, encoding="utf-8") as stream:
         words = [word for line in stream for word in line.partition("#")[0].split()]
     names = {str(label): v for v, label in enumerate(F.vertex_labels or ())}

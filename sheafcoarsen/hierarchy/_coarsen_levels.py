@@ -160,10 +160,7 @@ def further_levels(
     begin: int = 0,
     before: int = 0,
 ) -> tuple[list[Coarsening], str, list[float]]:
-    """Make the levels of a plan from ``begin`` on; return them, why they end, and their seconds.
-
-    ``before`` are levels that the plan does not count. Warnings point to the caller's caller.
-    """
+    """Make the levels of a plan from ``begin`` on; return them, why they end, and their seconds."""
     given = isinstance(plan.partitions, GivenPartitions)
     levels: list[Coarsening] = []
     seconds: list[float] = []

@@ -107,10 +107,7 @@ class SelectedPartitions:
 
 
 def cluster_count(components: np.ndarray, factor: float) -> int:
-    """Return how many clusters of ``factor`` vertices components of some sizes are cut into.
-
-    Small ones are a cluster each, so that they take none from those that can be cut.
-    """
+    """Return how many clusters of ``factor`` vertices components make, small ones one each."""
     rest = components[components > factor]
     return len(components) - len(rest) + math.ceil(rest.sum() / factor)
 

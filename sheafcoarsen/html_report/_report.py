@@ -24,8 +24,15 @@ from sheafcoarsen._support import (
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.hierarchy import Hierarchy
-from sheafcoarsen.html_report.results import SMOOTHING_STEPS, Findings, findings_of, stage
-from sheafcoarsen.html_report.summary import elimination_verdict, poses_verdict, verdict_of
+from sheafcoarsen.html_report.results import (
+    SMOOTHING_STEPS,
+    Findings,
+    elimination_verdict,
+    findings_of,
+    poses_verdict,
+    stage,
+    verdict_of,
+)
 from sheafcoarsen.synchronization import PoseCertificate, PoseGraph, Synchronization
 from sheafcoarsen.verification import Verification, verify
 

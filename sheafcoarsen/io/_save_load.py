@@ -148,10 +148,7 @@ def _kind(header: Arrays) -> str:
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
-    """Return one array, read-only.
-
-    Its bytes are looked at only where they are as many as its header says.
-    """
+    """Return one array, read-only, whose bytes are as many as its header says."""
     if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
         raise RefusedError(
             f"array {info.filename!r} is compressed: write it with numpy.savez, not "

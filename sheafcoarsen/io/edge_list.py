@@ -33,11 +33,7 @@ class EdgeList(NamedTuple):
 def read_edge_list(
     path: str, signed: bool = False, n_vertices: int | None = None, *, stacklevel: int = 2
 ) -> EdgeList:
-    """Read lines ``u v [weight]``; what names mean, :func:`read_graph` says.
-
-    ``signed`` allows negative weights. ``stacklevel`` is that of the warnings about names that are
-    too sparse for indices, or begin above 0.
-    """
+    """Read lines ``u v [weight]``; ``stacklevel`` is that of warnings about names."""
     ends, lines, weights = _lines(path, signed)
     spellings = dict.fromkeys(ends)
     number_of = {name: v for name in spellings if (v := _integer(name)) is not None}

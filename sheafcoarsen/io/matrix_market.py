@@ -40,10 +40,7 @@ IDLE = 2**20
 
 
 def read_matrix_market(path: str, signed: bool = False, n_vertices: int | None = None) -> EdgeList:
-    """Read the upper triangle, row by row; ``signed`` allows negative entries.
-
-    ``n_vertices`` confirms the number of vertices that the file claims.
-    """
+    """Read the upper triangle, row by row; ``n_vertices`` confirms what the file claims."""
     lines = read_lines(path)
     banner = _banner(path, next(lines, ""))
     numbered = [

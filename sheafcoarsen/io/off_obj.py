@@ -9,15 +9,12 @@ from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 Fields = Iterator[tuple[int, list[str]]]
 """Numbers of lines and their words."""
 
-HEADER = re.compile(r"(ST)?C?N?OFF")
-"""First word of an OFF file whose vertices begin with three coordinates."""
-
 
 def read_off(path: str) -> Polygons:
     """Read the text form of OFF."""
     lines = _fields(read_lines(path))
     number, fields = next(lines, (None, ["nothing"]))
-    if not HEADER.fullmatch(fields[0]):
+    if not re.fullmatch(r"(ST)?C?N?OFF", fields[0]):
         message = f"an OFF file begins with OFF, COFF or NOFF, got {shown(fields[0])}"
         raise file_error(path, number, message)
     if fields[1:2] == ["BINARY"]:

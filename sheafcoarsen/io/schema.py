@@ -44,13 +44,7 @@ Versions that do not know these refuse the operator by its name.
 
 
 def to_arrays(obj: Saved) -> tuple[str, Arrays]:
-    """Return the kind of an object and its named arrays.
-
-    Raises
-    ------
-    TypeError
-        For another object, or vertex labels that have no JSON.
-    """
+    """Return the kind of an object and its named arrays; a TypeError for another object."""
     if isinstance(obj, CellularSheaf):
         return "sheaf", sheaf_arrays(obj)
     if isinstance(obj, Partition):
@@ -74,10 +68,7 @@ def to_arrays(obj: Saved) -> tuple[str, Arrays]:
 
 @contextlib.contextmanager
 def reading(where: str, refusal: type[ValueError] = ValueError) -> Iterator[None]:
-    """Refuse arrays that are missing or contradict each other by one error, which names the file.
-
-    Errors of the type ``refusal``, if that is a type of its own, name it already.
-    """
+    """Refuse what is missing or contradictory by one error that names the file, if none has yet."""
     try:
         yield
     except (KeyError, TypeError, ValueError) as error:

@@ -27,10 +27,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-COLUMNS = 60
-"""Clusters up to which each has a column of eigenvalues of its own."""
-
-
 def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
     """Draw every cluster's kept eigenvalues, the first discarded one, and the gap between them.
 
@@ -81,7 +77,7 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
     kept, last, after = _local_spectra(C, modes)
     cluster, K = np.repeat(np.arange(len(after)), modes.ranks), len(after)
     cut = np.isfinite(after)  # clusters that discard something
-    place, many = np.arange(K), K > COLUMNS
+    place, many = np.arange(K), K > 60
     if many:
         place[np.lexsort((last, after))] = np.arange(K)
     at, size = place[cluster], float(np.clip(2000 / max(K, 1), 0.3, 30))

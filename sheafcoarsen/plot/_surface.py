@@ -313,11 +313,7 @@ def _fill(ax: Axes, polygons: Any, colors: np.ndarray, label: str) -> None:
 
 
 def fill_cells(ax: Axes, scene: Scene, colors: np.ndarray) -> None:
-    """Draw faces in the colours of their vertices, shape (n, 3).
-
-    Where those differ, each vertex has the part of the face that is nearest to its corner: up to
-    the middles of both sides and of the face.
-    """
+    """Draw faces in colours of their vertices, (n, 3); each takes what is nearest to its corner."""
     faces = scene.faces[scene.drawn]
     k = faces.shape[1]
     corners = scene.view.project(scene.points)[faces]
@@ -342,10 +338,7 @@ def fill_cells(ax: Axes, scene: Scene, colors: np.ndarray) -> None:
 def _draw_arrows(
     ax: Axes, scene: Scene, vectors: np.ndarray, n_arrows: int, unit: bool, halo: bool
 ) -> int:
-    """Draw arrows at vertices that can be seen, evenly spread, and return at how many.
-
-    A halo lets them be seen on dark faces, too.
-    """
+    """Draw arrows at visible vertices, evenly spread, with a halo on dark faces; count them."""
     used = np.unique(scene.faces)
     at = used[visible_points(used, scene.points, scene.faces, scene.view)]
     feet = at[spread_out(scene.points[at], n_arrows)]

@@ -52,10 +52,7 @@ def square_points(ax: Axes) -> float:
 
 
 def two_panels(ax: Axes | None, places: np.ndarray, words: float) -> tuple[Axes, Axes, Axes, float]:
-    """Return axes, two inset axes that fit places, and about the area of one in square points.
-
-    ``words`` is the height of the texts below them, in inches.
-    """
+    """Return axes, two insets for places above ``words`` inches of text, and the area of one."""
     spread = np.ptp(places, axis=0) if len(places) else np.ones(2)
     height = float(np.clip(5 * spread[1] / max(spread[0], 1e-300), 1.2, 5.5)) + words
     ax = axes_or_new(ax, 10, height)
@@ -180,11 +177,7 @@ PALETTE = ("#440154", "#FDE725", "#31688E", "#8FD744", "#443A83", "#35B779")
 
 
 def cluster_colors(pairs: np.ndarray, n: int) -> np.ndarray:
-    """Return a colour for each of n clusters, shape (n, 4): never that of a neighbour.
-
-    ``pairs`` are the clusters that an edge joins, shape (p, 2). As many clusters as the palette has
-    colours have one of their own; of more, colours repeat where clusters are no neighbours.
-    """
+    """Return a colour for each of n clusters, (n, 4), other than its neighbours' in ``pairs``."""
     which = np.arange(n)
     if n > len(PALETTE):
         graph = nx.empty_graph(n)

@@ -75,10 +75,7 @@ def _all_of(C: Coarsening, pos: np.ndarray, order: np.ndarray, how: str) -> Plac
 
 
 def surface_places(C: Coarsening, scene: Scene) -> Places:
-    """Return places on a surface as it is seen; clusters that are hidden are left out.
-
-    A cluster stands at the vertex nearest to the mean of those that can be seen.
-    """
+    """Place each cluster at the vertex nearest to the mean of its visible ones; omit others."""
     flat, labels = scene.view.project(scene.points), C.partition.labels
     K = C.partition.n_clusters
     front = np.unique(scene.faces)

@@ -111,10 +111,7 @@ def _is_behind(
 
 
 def spread_out(points: np.ndarray, count: int) -> np.ndarray:
-    """Return so many of the points, far from each other.
-
-    The first is the one farthest from the mean, and each next one the farthest from all before it.
-    """
+    """Return ``count`` points, each the farthest from all before it, the first from the mean."""
     if not len(points):
         return np.zeros(0, dtype=np.int64)
     chosen = [int(((points - points.mean(axis=0)) ** 2).sum(axis=1).argmax())]

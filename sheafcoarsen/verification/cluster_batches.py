@@ -69,10 +69,7 @@ class Pieces:
         return np.unique(ends)
 
     def each(self, measure: Callable[["Piece"], Any]) -> list:
-        """Call ``measure`` on every piece and return what it returned, in the pieces' order.
-
-        What it writes must belong to the piece alone.
-        """
+        """Return ``measure(piece)`` of every piece, in order; it may write what is its own."""
 
         def work(first: int, last: int) -> list:
             # pieces are what threads share: inside of one there is nothing to win

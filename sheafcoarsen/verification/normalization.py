@@ -93,10 +93,7 @@ class Degrees:
 
 
 def inverse_roots(R: np.ndarray, eps: float, sizes: np.ndarray) -> np.ndarray:
-    """Return (R* R)^{-1/2} of many matrices of one size, pseudo-inverted.
-
-    Singular values are zero against the largest one and ``sizes``, those of the loops' maps.
-    """
+    """Return (R* R)^{-1/2}, pseudo-inverted; ``sizes`` are the norms of the maps of loops."""
     _, w, V = np.linalg.svd(R)
     zero = w <= zero_level(R.shape[1], eps, np.maximum(w[:, 0], sizes)[:, None])
     inverse = np.where(zero, 0, 1 / np.where(zero, 1, w))

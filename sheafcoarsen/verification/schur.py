@@ -15,13 +15,10 @@ from sheafcoarsen._support import eps_of, range_of_blocks
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, sheaf_like, unit_sheaf
-from sheafcoarsen.verification.relative_residual import WRONG, Judged, judged, norms_by
+from sheafcoarsen.verification.relative_residual import WRONG, Judged, Outcome, judged, norms_by
 
 DENSE = 1000
 """Dimension up to which kernels are compared, by dense decompositions."""
-
-Outcome = tuple[Judged, str] | str
-"""The worst error and how it was found, or the reason why the statement does not apply."""
 
 
 class SchurEvidence:
@@ -51,10 +48,7 @@ class SchurEvidence:
         return np.maximum(self.largest_around(sizes * self.is_gone), F.vertex_dims).astype(int) + 1
 
     def largest_around(self, values: np.ndarray) -> np.ndarray:
-        """Return the largest value in the eliminated component that a vertex is in or touches.
-
-        Rounding is passed on in there, from large rows to small ones.
-        """
+        """Return the largest value in the eliminated component that a vertex is in or touches."""
         out = np.array(values, dtype=float)
         largest = np.zeros(len(values))
         np.maximum.at(largest, self.part[self.is_gone], out[self.is_gone])

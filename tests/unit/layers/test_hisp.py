@@ -423,6 +423,25 @@ def test_select_never_joins_two_members_of_a_batch(method):
         np.testing.assert_array_equal(alone.x, out.x[home == i])
 
 
+def test_one_round_with_maps_learned_elsewhere():
+    """Maps made of features fill L, take a step and are pooled, as in a training loop."""
+    d, h, rng = 2, 3, np.random.default_rng(0)
+    topology = CellularSheaf.constant(nx.random_regular_graph(3, 20, seed=1), d)
+    X, weights = rng.standard_normal((20, d * h)), rng.standard_normal((2 * d * h, d * d))
+    ends = X[topology.edges]
+    maps = [np.tanh(x.reshape(-1, 2 * d * h) @ weights) for x in (ends, ends[:, ::-1])]
+    F = topology.with_maps(*(phi.reshape(-1, d, d) for phi in maps))
+    delta, L = reference.coboundary(F), sc.LaplacianPattern(topology).fill(F)
+    assert_residual(L.toarray() - delta.T @ delta, delta, delta, n=40)
+    W1, W2, x = rng.standard_normal((d, d)), rng.standard_normal((h, h)), X.reshape(-1, h)
+    y = sc.diffusion_step(F, x, W1, W2)
+    _, root = reference.normalized(F)
+    expected = reference.diffusion_step(F, x, W1, W2, np.tanh)
+    assert_residual(y - expected, root, root, delta, delta, W1, W2, x, n=40)
+    out = HiSP(n_modes=4, n_clusters=4)(F, y)
+    assert_residual(out.x - reference.pooled(F, out.partition, blocks(out), 4, y), y, n=40)
+
+
 # ---------------------------------------------------------------- readout
 
 
