@@ -46,11 +46,16 @@ def real_array(name: str, value: npt.ArrayLike, shapes: Sequence | None, what: s
         )
     if shapes is not None and array.shape not in shapes:
         raise ValueError(f"`{name}` must {what}, got shape {array.shape}")
+    return finite(f"`{name}`", array)
+
+
+def finite(what: str, array: np.ndarray, remedy: str = "") -> np.ndarray:
+    """Return an array, and refuse the first entry that is not finite."""
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         where = tuple(bad[0].tolist())
         at = f" at {_place(where)}" if where else ""
-        raise ValueError(f"`{name}` must be finite, got {array[where]}{at}")
+        raise ValueError(f"{what} must be finite, got {array[where]}{at}{remedy}")
     return array
 
 

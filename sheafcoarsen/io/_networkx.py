@@ -5,7 +5,7 @@ from collections.abc import Hashable
 import networkx as nx
 import numpy as np
 
-from sheafcoarsen._support import MAX_DIMENSION, dimensions, scalar_array, scalar_type
+from sheafcoarsen._support import MAX_DIMENSION, dimensions, finite, scalar_array, scalar_type
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 
@@ -155,11 +155,7 @@ def _map(u: Hashable, v: Hashable, data: dict, name: str) -> np.ndarray:
         raise type(error)(f"edge {u!r} -> {v!r}: {error}") from None
     if array.ndim != 2:
         raise ValueError(f"edge {u!r} -> {v!r}: `{name}` must be 2-D, got shape {array.shape}")
-    if not np.isfinite(array).all():
-        raise ValueError(
-            f"edge {u!r} -> {v!r}: `{name}` must be finite, got {array[~np.isfinite(array)][0]}"
-        )
-    return array
+    return finite(f"edge {u!r} -> {v!r}: `{name}`", array)
 
 
 def _dims(graph: nx.DiGraph, edges: list, maps: list) -> dict:

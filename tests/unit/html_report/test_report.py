@@ -20,7 +20,6 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from sheafcoarsen._support import tables
 from sheafcoarsen.cli import main
 from sheafcoarsen.coarsening import growth_of
 from sheafcoarsen.html_report import write_report
@@ -142,12 +141,6 @@ def test_sizes_losses_and_times_are_told(page, C):
     assert "coarsen <it>" in page[0].texts
     assert "1.250 s" in page[0].texts
     assert "this report: verification" in page[0].texts
-
-
-def test_themes_of_the_reader_are_followed(page):
-    source = page[1].read_text(encoding="utf-8")
-    assert "color-scheme: light dark" in source
-    assert "prefers-color-scheme: dark" in source
 
 
 @pytest.fixture
@@ -622,15 +615,6 @@ def test_tables_stay_small_for_large_objects():
         sc.spectral_quality(C, 40),
     ):
         assert len(obj._repr_html_()) < 6000
-
-
-def test_cells():
-    assert tables.table([("<a>", 1234567, 0.123456, True)], head=("&", "", "", "")) == (
-        "<table><thead><tr><th>&amp;</th><th></th><th></th><th></th></tr></thead>"
-        "<tbody><tr><td>&lt;a&gt;</td><td>1,234,567</td><td>0.1235</td><td>yes</td></tr></tbody></table>"
-    )
-    assert tables.span(np.array([3, 3])) == "3"
-    assert tables.span(np.zeros(0)) == "none"
 
 
 def test_an_eigenvalue_of_rounding_size_is_shown_as_zero():

@@ -154,22 +154,6 @@ def test_the_path_is_used_as_it_is(tmp_path):
     assert sc.load(tmp_path / "no_ending").n_clusters == 1
 
 
-def test_a_crash_leaves_the_old_file_whole(tmp_path, monkeypatch):
-    path = tmp_path / "f.npz"
-    sc.save(path, sc.Partition([0, 1, 0]))
-    before = path.read_bytes()
-
-    def crash(stream, **arrays):
-        stream.write(b"half")
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(np, "savez", crash)
-    with pytest.raises(KeyboardInterrupt):
-        sc.save(path, sc.Partition([0]))
-    assert path.read_bytes() == before
-    assert [p.name for p in tmp_path.iterdir()] == ["f.npz"]
-
-
 def test_no_such_folder(tmp_path):
     with pytest.raises(FileNotFoundError):
         sc.save(tmp_path / "none" / "f.npz", sc.Partition([0]))

@@ -477,7 +477,7 @@ def test_single_precision_is_summed_in_double():
         ((np.ones(3),), ValueError, "`x` must be 2-dimensional, got shape (3,): x[:, None]"),
         ((np.ones((0, 3)), "mean"), ValueError, "`x` has no rows, of which there is no mean"),
         ((np.ones((0, 3)), "max"), ValueError, "`x` has no rows, of which there is no max"),
-        (([[1.0], [np.nan]],), ValueError, "`x` must be finite, got nan in row 1"),
+        (([[1.0], [np.nan]],), ValueError, "`x` must be finite, got nan at index (1, 0)"),
         (
             (1j * np.ones((2, 2)), "max"),
             TypeError,
@@ -576,7 +576,7 @@ def asymmetric(i, j, value):
         (
             (F, np.where(np.eye(4, 6) * [[0], [1], [0], [0]], np.inf, 1)),
             ValueError,
-            "`X` must be finite, got inf in row 1",
+            "`X` must be finite, got inf at index (1, 1)",
         ),
         ((F, X.astype(object)), TypeError, "`X` must hold float32"),
         ((F, X * 1e300), ValueError, "`X` has entries up to 1e+300"),
@@ -660,7 +660,7 @@ def test_too_many_clusters_are_refused():
         ),
         (np.ones((3, 4)), ValueError, "`x` must have shape (K, M g) = (2, 2 g)"),
         (np.ones(4), ValueError, "`x` must be 2-dimensional"),
-        ([[0.0, 1.0], [np.nan, 0.0]], ValueError, "`x` must be finite, got nan in row 1"),
+        ([[0.0, 1.0], [np.nan, 0.0]], ValueError, "`x` must be finite, got nan at index (1, 0)"),
     ],
 )
 def test_lifts_that_do_not_fit_are_refused(x, error, message):
