@@ -29,12 +29,7 @@ from sheafcoarsen.cli.stores import (
 from sheafcoarsen.coarsening import Coarsening, coarsen, energy_ledger, growth_of
 from sheafcoarsen.elimination import Elimination, eliminate
 from sheafcoarsen.hierarchy import Hierarchy
-from sheafcoarsen.html_report import (
-    SMOOTHING_STEPS,
-    smooth_cochain,
-    stage,
-    write_report,
-)
+from sheafcoarsen.html_report import SMOOTHING_STEPS, smooth_cochain, stage, write_report
 from sheafcoarsen.io import load, read_g2o, read_graph, save
 from sheafcoarsen.modes import OPERATORS, compute_modes, local_operator_of
 from sheafcoarsen.partition import METHODS, Method, Partition, select

@@ -111,10 +111,7 @@ USUAL: tuple[Job, ...] = (
     _select,
     _operators,
 )
-RARE: tuple[Job, ...] = (
-    partial(_modes, local_operator="oversampled", large=True),
-    _modes_by_rules,
-)
+RARE: tuple[Job, ...] = (partial(_modes, local_operator="oversampled", large=True), _modes_by_rules)
 
 
 def compile_one(job: Job, scalar: str) -> None:

@@ -33,12 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-def modes(
-    E: Eigenmodes,
-    pos: ArrayLike | Mapping | None = None,
-    *,
-    ax: Axes | None = None,
-) -> Axes:
+def modes(E: Eigenmodes, pos: ArrayLike | Mapping | None = None, *, ax: Axes | None = None) -> Axes:
     """Draw eigenvalues, and beside them the lowest six modes on the places of the vertices.
 
     Where stalks have dimension 1, a mode is drawn in colours, with zero in the middle; real stalks

@@ -150,12 +150,7 @@ def partition(
 
 
 def _draw_fine(
-    ax: Axes,
-    C: Coarsening,
-    places: Places,
-    colors: np.ndarray,
-    room: float,
-    scene: Scene | None,
+    ax: Axes, C: Coarsening, places: Places, colors: np.ndarray, room: float, scene: Scene | None
 ) -> None:
     n, labels = C.fine.n_vertices, C.partition.labels
     edges = C.fine.edges[C.fine.edges[:, 0] != C.fine.edges[:, 1]]
@@ -230,10 +225,7 @@ def _draw_coarse(
     shown = places.seen
     area = disc_area(places.coarse[shown], room)
     sizes = np.maximum(area * C.ranks / largest, 0.04 * area)
-    handles = [
-        *_draw_crossing_edges(ax, C, places, area),
-        *_draw_loops(ax, C, places, sizes, area),
-    ]
+    handles = [*_draw_crossing_edges(ax, C, places, area), *_draw_loops(ax, C, places, sizes, area)]
     faces = np.where((C.ranks > 0)[:, None], colors, 1.0)
     outline = 0.5 if K <= 2000 else 0
     _draw_discs(ax, places.coarse[shown], sizes[shown], faces[shown], outline)

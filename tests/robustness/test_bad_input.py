@@ -439,7 +439,7 @@ REFUSED: dict = {
         (
             lambda: in_folder(lambda folder: sc.save(folder / "no" / "c.npz", C)),
             "there is no folder ",
-        ),
+        )
     ],
     IsADirectoryError: [
         (lambda: in_folder(lambda folder: sc.save(folder, C)), "is a folder, not a file"),
@@ -688,10 +688,7 @@ CALLS = {
     "global_sections": (sc.global_sections, SHEAF),
     "cohomology_dims": (sc.cohomology_dims, SHEAF),
     "report": (sc.report, {"C": C, "path": "c.html", "times": {"select": 0.1}}),
-    "nearest_section": (
-        sc.nearest_section,
-        {**SHEAF, "x": X, "progress": False},
-    ),
+    "nearest_section": (sc.nearest_section, {**SHEAF, "x": X, "progress": False}),
     "eigenmodes": (
         sc.eigenmodes,
         {
@@ -780,10 +777,7 @@ CALLS = {
         sc.Sightings,
         {"edges": [[0, 0], [1, 0]], "points": np.eye(2), "tau": [1.0, 2.0]},
     ),
-    "synchronize": (
-        sc.synchronize,
-        {"F": POSES, "method": "anchored", "refine": True, "seed": 0},
-    ),
+    "synchronize": (sc.synchronize, {"F": POSES, "method": "anchored", "refine": True, "seed": 0}),
     "write_g2o": (sc.write_g2o, {"path": "w.g2o", "G": POSES, "S": sc.synchronize(POSES)}),
     "eliminate": (sc.eliminate, {**SHEAF, "keep": [0, 3], "max_neighbors": 2}),
     "gallery.bar_framework": (gallery.bar_framework, {"graph": PATH, "points": TETRAHEDRON}),

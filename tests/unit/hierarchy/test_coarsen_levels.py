@@ -11,11 +11,7 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
 from tests.support import reference
-from tests.support.strategies import (
-    mode_counts,
-    partitions,
-    sheaves,
-)
+from tests.support.strategies import mode_counts, partitions, sheaves
 from tests.unit.coarsening.test_coarsen import blocks_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")

@@ -37,12 +37,7 @@ def test_edge_list_comments(write):
 
 def test_edge_list_line_ends(write):
     for end in ("\n", "\r\n", "\r"):
-        check(
-            read_graph(write(f"0 1{end}{end}1 2{end}", "g.txt")),
-            [[0, 1], [1, 2]],
-            [1, 1],
-            n=3,
-        )
+        check(read_graph(write(f"0 1{end}{end}1 2{end}", "g.txt")), [[0, 1], [1, 2]], [1, 1], n=3)
 
 
 # ---------------------------------------------------------------- integers are indices

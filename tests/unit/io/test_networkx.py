@@ -55,10 +55,7 @@ def test_what_the_attributes_say():
     assert [
         (u, v, d["index"], d["tail_map"].tolist(), d["head_map"].tolist())
         for u, v, d in G.edges(data=True)
-    ] == [
-        (1, 0, 0, [[1, 2], [3, 4]], [[7], [8]]),
-        (1, 1, 1, [[5, 6]], [[9, 10]]),
-    ]
+    ] == [(1, 0, 0, [[1, 2], [3, 4]], [[7], [8]]), (1, 1, 1, [[5, 6]], [[9, 10]])]
 
 
 def own_graph():
