@@ -15,11 +15,9 @@ import numpy as np
 from sheafcoarsen import plot
 from sheafcoarsen._support import (
     check_matplotlib,
-    eps_of,
     output_path,
     replacing,
     tables,
-    zero_level,
 )
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.elimination import Elimination
@@ -318,18 +316,16 @@ def _cluster_table(C: Coarsening) -> str:
     """Return a row for each of the first clusters, eigenvalues of rounding size as 0."""
     K, rows, limit = C.partition.n_clusters, [], 20
     names = range(C.fine.n_vertices) if C.fine.vertex_labels is None else C.fine.vertex_labels
+    kept, after = [""] * K, [""] * K
+    if C.modes is not None:
+        scores, following = C.modes._without_rounding()
+        kept = list(map(tables.span, np.split(scores, C.modes.rank_offsets[1:-1])))
+        after = ["none" if value == np.inf else tables.text(value) for value in following]
     for a in range(min(K, limit)):
         members = C.partition.cluster(a)
-        kept, after = "", ""
-        if C.modes is not None:
-            dims, sizes = C.clusters.dims[a], C.modes.operator_norms[a]
-            level = zero_level(dims, eps_of(C.fine.dtype), sizes)
-            values, discarded = C.modes.eigenvalues(a), C.modes.next_eigenvalues[a]
-            kept = tables.span(np.where(values <= level, 0, values))
-            after = tables.text(discarded * (discarded > level)) if discarded < np.inf else "none"
         first = tables.names([names[v] for v in members[: tables.SHOWN].tolist()])
         first += ", …" if len(members) > tables.SHOWN else ""
-        rows.append((a, len(members), C.clusters.dims[a], C.ranks[a], kept, after, first))
+        rows.append((a, len(members), C.clusters.dims[a], C.ranks[a], kept[a], after[a], first))
     head = ("cluster", "vertices", "dim", "modes", "kept eigenvalues", "first discarded", "members")
     caption = f"The first {limit} of {K:,} clusters" if limit < K else "The clusters"
     return _wide(tables.table(rows, head=head, caption=caption))

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sheafcoarsen._support import eps_of, zero_level
+from sheafcoarsen._support import eps_of
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
-from sheafcoarsen.modes import LocalModes
 from sheafcoarsen.plot.axes import (
     DARK,
     LIGHT,
@@ -74,8 +73,10 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
             "`C` must be made of local modes: a basis of your own has no local spectra"
         )
     ax = axes_or_new(ax, 7, 4)
-    kept, last, after = _local_spectra(C, modes)
+    kept, after = modes._without_rounding()
     cluster, K = np.repeat(np.arange(len(after)), modes.ranks), len(after)
+    last, some = np.zeros(K), modes.ranks > 0  # the last kept one of each cluster
+    last[some] = kept[modes.rank_offsets[1:][some] - 1]
     cut = np.isfinite(after)  # clusters that discard something
     place, many = np.arange(K), K > 60
     if many:
@@ -110,22 +111,6 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
     ax.set_title("local spectra: what is kept, and the gap to what is not", fontsize=10)
     add_legend(ax)
     return ax
-
-
-def _local_spectra(C: Coarsening, modes: LocalModes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return all kept eigenvalues, the last one of each cluster and the first discarded one.
-
-    Zero to working accuracy is 0; where none is kept the last one is 0, and where none is discarded
-    the first is inf.
-    """
-    sizes = modes.operator_norms.astype(np.float64)
-    level = zero_level(C.clusters.dims, eps_of(C.fine.dtype), sizes)
-    kept, after = modes.scores.astype(np.float64), modes.next_eigenvalues.astype(np.float64)
-    kept = np.where(kept <= np.repeat(level, modes.ranks), 0.0, kept)
-    last = np.zeros(len(after))
-    some = modes.ranks > 0
-    last[some] = kept[modes.rank_offsets[1:][some] - 1]
-    return kept, last, np.where(after <= level, 0.0, after)
 
 
 def _write_multiplicities(ax: Axes, x: np.ndarray, values: np.ndarray, near: np.ndarray) -> None:
