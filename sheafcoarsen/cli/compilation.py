@@ -73,9 +73,6 @@ def _coarse_sheaf(scalar: str) -> None:
         for compress in (False, True):
             C = coarsen(sheaf, partition, basis=_own_basis(sheaf, partition), compress=compress)
         C.recoarsen(sheaf)
-
-
-def _statements(scalar: str) -> None:
     sheaf, partition = _example(scalar)
     C = coarsen(sheaf, partition, basis=_own_basis(sheaf, partition))
     verify(C)
@@ -107,7 +104,6 @@ USUAL: tuple[Job, ...] = (
     partial(_modes, large=True),
     _coarse_sheaf,
     _modes,
-    _statements,
     _select,
     _operators,
 )

@@ -26,6 +26,7 @@ from sheafcoarsen.modes import (
     warn_if_tied,
 )
 from sheafcoarsen.partition import Method, Partition
+from sheafcoarsen.ranks import Rule
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 
@@ -172,9 +173,12 @@ def further_levels(
             if isinstance(step, str):
                 return levels, step, seconds
             P, ranks = step
-            modes = make_modes(above, P, ranks, found=_pilot_target(levels))
+            finest_modes = levels[0].modes if levels else None
+            found = finest_modes.target if finest_modes and finest_modes.pilot else None
+            modes = make_modes(above, P, ranks, found=found)
         where = f"level {number}: "
-        if plan.looks_for_sections(i) and (i == 0 or given):
+        seeks_sections = isinstance(ranks, Rule) and ranks.needs_kernels
+        if seeks_sections and (i == 0 or given):
             warn_if_empty(modes, stacklevel=4, where=where)
         if not given and not modes.ranks.any():
             return levels, f"level {number} would keep no mode of any cluster", seconds
@@ -184,9 +188,3 @@ def further_levels(
         levels.append(C)
         seconds.append(time.perf_counter() - start)
     raise AssertionError
-
-
-def _pilot_target(levels: list[Coarsening]) -> float | None:
-    """Return the target that a pilot on the finest level found, where one did."""
-    modes = levels[0].modes if levels else None
-    return modes.target if modes is not None and modes.pilot else None

@@ -20,6 +20,7 @@ from sheafcoarsen.plot.axes import (
     add_legend_below,
     cluster_colors,
     disc_area,
+    draw_discs,
     draw_frame,
     draw_lines,
     two_panels,
@@ -163,13 +164,9 @@ def _draw_fine(
     else:
         what = _draw_edges(ax, places.fine, edges, labels, colors)
     if scene is None:
-        _draw_discs(
-            ax,
-            places.fine[places.order],
-            np.clip(0.12 * room / max(n, 1), 0.3, 60 * room / 1e5),
-            colors[labels[places.order]],
-            0.4 if n <= 2000 else 0,
-        )
+        order, area = places.order, np.clip(0.12 * room / max(n, 1), 0.3, 60 * room / 1e5)
+        outline = 0.4 if n <= 2000 else 0
+        draw_discs(ax, "vertices", places.fine[order], area, colors[labels[order]], outline)
     loops = C.fine.n_edges - len(edges)
     if loops:
         what += f"; {counted(loops, 'loop')} not drawn"
@@ -201,15 +198,8 @@ def _draw_links(ax: Axes, C: Coarsening, places: Places, n_edges: int) -> str:
     counts = np.diff(C.clusters.pair_ptr)
     kept = counts[places.links]
     widths = 0.4 + 3.5 * np.sqrt(kept / max(int(kept.max(initial=1)), 1))
-    draw_lines(
-        ax,
-        "links",
-        places.coarse,
-        C.clusters.pairs[places.links],
-        colors="0.6",
-        linewidths=widths,
-        zorder=1,
-    )
+    style: dict = {"colors": "0.6", "linewidths": widths, "zorder": 1}
+    draw_lines(ax, "links", places.coarse, C.clusters.pairs[places.links], **style)
     between, inside = int(counts.sum()), n_edges - int(counts.sum())
     share = f"{int(kept.sum()):,} of " if len(kept) < len(counts) else ""
     return f"lines: {share}{between:,} edges between clusters\n{inside:,} edges inside not drawn"
@@ -228,7 +218,7 @@ def _draw_coarse(
     handles = [*_draw_crossing_edges(ax, C, places, area), *_draw_loops(ax, C, places, sizes, area)]
     faces = np.where((C.ranks > 0)[:, None], colors, 1.0)
     outline = 0.5 if K <= 2000 else 0
-    _draw_discs(ax, places.coarse[shown], sizes[shown], faces[shown], outline)
+    draw_discs(ax, "vertices", places.coarse[shown], sizes[shown], faces[shown], outline)
     handles += [
         _disc_handle(
             f"vertex stalk dim {d}",
@@ -239,12 +229,8 @@ def _draw_coarse(
         )
         for d in _both_ends(C.ranks[shown])
     ]
-    counts = (
-        counted(K, "vertex", "vertices"),
-        counted(crossing, "edge"),
-        counted(len(loops), "loop"),
-    )
-    _title(ax, "coarse graph", ", ".join(counts), room)
+    counts = f"{counted(K, 'vertex', 'vertices')}, {counted(crossing, 'edge')}"
+    _title(ax, "coarse graph", f"{counts}, {counted(len(loops), 'loop')}", room)
     kept = int(places.links.sum())
     notes = [f"{crossing:,} crossing edges"] if kept > LINES else []
     if K > MARKERS and len(loops):
@@ -298,20 +284,13 @@ def _draw_loops(ax: Axes, C: Coarsening, places: Places, sizes: np.ndarray, area
     loops, dims = loops[places.seen[loops]], dims[places.seen[loops]]
     rings = _line_widths(C, dims, area)
     gap = min(4.0, 0.35 * np.sqrt(area))
-    ax.scatter(
-        means[loops, 0],
-        means[loops, 1],
-        s=(np.sqrt(sizes[loops]) + gap + rings) ** 2,
-        facecolors="none",
-        edgecolors="0.3",
-        linewidths=np.maximum(rings, 0.3),
-        zorder=2,
-        rasterized=len(loops) > MARKERS,
-        label="loop-cells",
-    )
+    style: dict = {"facecolors": "none", "edgecolors": "0.3", "linewidths": np.maximum(rings, 0.3)}
+    style |= {"zorder": 2, "rasterized": len(loops) > MARKERS, "label": "loop-cells"}
+    style["s"] = (np.sqrt(sizes[loops]) + gap + rings) ** 2
+    ax.scatter(*means[loops].T, **style)
     ends = _both_ends(dims)
     widths = np.maximum(_line_widths(C, ends, area), 0.3)
-    style: dict = {"markersize": 11, "markerfacecolor": "none", "markeredgecolor": "0.3"}
+    style = {"markersize": 11, "markerfacecolor": "none", "markeredgecolor": "0.3"}
     return [
         _disc_handle(f"loop-cell, dim {d}", markeredgewidth=width, **style)
         for d, width in zip(ends, widths.tolist(), strict=True)
@@ -323,22 +302,6 @@ def _disc_handle(label: str, **style: Any) -> Any:
     from matplotlib.lines import Line2D
 
     return Line2D([], [], linestyle="none", marker="o", label=label, **style)
-
-
-def _draw_discs(
-    ax: Axes, places: np.ndarray, areas: np.ndarray, colors: np.ndarray, outline: float
-) -> None:
-    """Draw the vertices, as pixels where they are many."""
-    style: dict = {"zorder": 3, "rasterized": len(places) > MARKERS, "label": "vertices"}
-    ax.scatter(
-        places[:, 0],
-        places[:, 1],
-        s=areas,
-        c=colors,
-        edgecolors="0.15",
-        linewidths=outline,
-        **style,
-    )
 
 
 def _title(ax: Axes, what: str, counts: str, room: float) -> None:

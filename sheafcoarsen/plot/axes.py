@@ -142,6 +142,15 @@ def draw_lines(ax: Axes, label: str, places: np.ndarray, edges: np.ndarray, **st
     ax.add_collection(LineCollection(list(places[edges]), **style))
 
 
+def draw_discs(
+    ax: Axes, label: str, places: np.ndarray, areas: Any, colors: Any, outline: float = 0
+) -> Any:
+    """Draw vertices of these areas, as pixels where they are many, and return them."""
+    style: dict = {"rasterized": len(places) > MARKERS, "edgecolors": "0.15", "zorder": 3}
+    style |= {"s": areas, "c": colors, "linewidths": outline, "label": label}
+    return ax.scatter(*places.T, **style)
+
+
 def draw_frame(ax: Axes, places: np.ndarray) -> None:
     """Show all places with a margin, equal units in both directions, and no ticks."""
     low, high = (

@@ -253,13 +253,6 @@ def test_frames_are_tangent_orthonormal_and_turn_with_the_normal():
     assert gallery.tangent_frames(points.astype(np.float32), faces).dtype == np.float32
 
 
-def test_the_frames_that_are_given_by_default_change_nothing():
-    points, faces = icosphere(1)
-    F = gallery.tangent_bundle(points, faces)
-    G = gallery.tangent_bundle(points, faces, gallery.tangent_frames(points, faces))
-    np.testing.assert_array_equal(F.head_data, G.head_data)
-
-
 @pytest.mark.parametrize("power", [1, 2, 4])
 def test_cochains_are_coordinates_in_the_given_frames(power):
     """Frames turned by angles g_v turn coordinates by -k g_v, mirrored ones mirror them."""

@@ -617,13 +617,6 @@ def test_tables_stay_small_for_large_objects():
         assert len(obj._repr_html_()) < 6000
 
 
-def test_an_eigenvalue_of_rounding_size_is_shown_as_zero():
-    F = sc.CellularSheaf.constant(nx.path_graph(3))
-    M = sc.local_modes(F, sc.Partition([0, 0, 0]), 1)
-    rows = dict(dataclasses.replace(M, scores=np.array([1e-16]))._rows())
-    assert rows["kept eigenvalues"] == "0"
-
-
 # ---------------------------------------------------------------- a coarse Laplacian that is fuller
 
 

@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import io
-import os
 import tracemalloc
 import zipfile
 
@@ -147,35 +146,24 @@ def test_members_that_share_their_bytes_are_refused(file):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"PK", b"not a zip at all", b"PK\x03\x04 and then rubbish"]
+    ("content", "message"),
+    [
+        (b"", "not a sheafcoarsen file"),
+        (b"PK", "not a sheafcoarsen file"),
+        (b"0 1\n1 2\n", "not a sheafcoarsen file .*; read_graph and read_g2o read graphs"),
+        (b"PK\x03\x04 and then rubbish", "truncated or damaged"),
+        (b"PK\x05\x06" + bytes(18), "not a sheafcoarsen file"),
+    ],
 )
-def test_foreign_files(tmp_path, content):
+def test_foreign_files(tmp_path, content, message):
     path = tmp_path / "f.npz"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"f\.npz: (not a sheafcoarsen file|truncated or damaged)"):
+    with pytest.raises(ValueError, match=rf"f\.npz: {message}"):
         sc.load(path)
-
-
-def test_a_graph_file(tmp_path):
-    path = tmp_path / "g.txt"
-    path.write_text("0 1\n1 2\n")
-    with pytest.raises(
-        ValueError, match=r"g\.txt: not a sheafcoarsen file .*; read_graph and read_g2o read graphs"
-    ):
-        sc.load(path)
-
-
-def test_a_zip_of_something_else(tmp_path):
-    path = tmp_path / "f.npz"
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("readme.txt", "hello")
+        archive.writestr("readme.txt", content)
     with pytest.raises(ValueError, match="not a sheafcoarsen file"):
         sc.load(path)
-
-
-def test_a_folder(tmp_path):
-    with pytest.raises(OSError, match=os.strerror(21) if os.name == "posix" else ""):
-        sc.load(tmp_path)
 
 
 @pytest.mark.parametrize("inside", [False, True], ids=["file", "member"])

@@ -40,10 +40,15 @@ def all_pictures(C):
         "ledger": lambda ax: plot.ledger(sc.energy_ledger(C, cochain(C)), ax=ax),
         "quality": lambda ax: plot.quality(sc.spectral_quality(C, 2), sc.certificate(C), ax=ax),
         "hierarchy": lambda ax: plot.hierarchy(H, ax=ax),
+        "modes": lambda ax: plot.modes(sc.eigenmodes(C.fine, 1), ax=ax),
+        "elimination": lambda ax: plot.elimination(sc.eliminate(C.fine), ax=ax),
+        "surface": lambda ax: plot.surface(np.eye(3), [[0, 1, 2]], ax=ax),
+        "field": lambda ax: plot.field(np.eye(3), [[0, 1, 2]], np.eye(3), ax=ax),
     }
 
 
 PICTURES = ("partition", "spectra", "ledger", "quality", "hierarchy")
+MORE = ("modes", "elimination", "surface", "field")
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -61,7 +66,7 @@ def test_the_axes_given_are_drawn_into_labelled_and_returned(name, C, ax):
         getattr(plot, name)("C")
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("name", PICTURES + MORE)
 def test_without_axes_a_figure_is_made(name, C):
     from matplotlib import pyplot
 
@@ -179,7 +184,7 @@ def test_importing_the_library_does_not_load_matplotlib():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("name", PICTURES + MORE)
 def test_without_matplotlib_the_error_says_what_to_install(name, C, monkeypatch):
     picture = all_pictures(C)[name]
     for module in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:

@@ -143,15 +143,6 @@ def test_axes_that_can_be_turned_hold_all_faces():
     assert arrows.get_zorder() > solid.get_zorder()
 
 
-def test_new_axes_are_made_where_none_are_given():
-    from matplotlib import pyplot
-
-    ax = plot.surface(*icosphere(0))
-    assert pyplot.fignum_exists(ax.figure.number)
-    draw(ax)
-    pyplot.close(ax.figure)
-
-
 @pytest.mark.parametrize("scale", [1e-150, 1e150])
 def test_surfaces_at_every_scale(scale):
     points, faces = icosphere(1)
