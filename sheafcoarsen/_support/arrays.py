@@ -51,11 +51,15 @@ def real_array(name: str, value: npt.ArrayLike, shapes: Sequence | None, what: s
 
 def finite(what: str, array: np.ndarray, remedy: str = "") -> np.ndarray:
     """Return an array, and refuse the first entry that is not finite."""
-    bad = np.argwhere(~np.isfinite(array))
-    if len(bad):
-        where = tuple(bad[0].tolist())
+    return _all(f"{what} must be finite", np.isfinite(array), array, remedy)
+
+
+def _all(what: str, holds: np.ndarray, array: np.ndarray, remedy: str = "") -> np.ndarray:
+    """Return an array, and refuse the first entry for which a condition does not hold."""
+    if not np.all(holds):
+        where = tuple(np.argwhere(~holds)[0].tolist())
         at = f" at {_place(where)}" if where else ""
-        raise ValueError(f"{what} must be finite, got {array[where]}{at}{remedy}")
+        raise ValueError(f"{what}, got {array[where]}{at}{remedy}")
     return array
 
 
@@ -130,32 +134,18 @@ def integer_array(name: str, value: npt.ArrayLike, *, ndim: int = 1, names: str 
         raise ValueError(f"`{name}` must be {ndim}-dimensional, got shape {array.shape}")
     if array.dtype.kind == "f":
         with np.errstate(invalid="ignore"):
-            bad = np.flatnonzero(
-                ~np.isfinite(array.ravel()) | (array.ravel() != np.floor(array.ravel()))
-            )
-        if bad.size:
-            where = np.unravel_index(bad[0], array.shape)
-            raise ValueError(
-                f"`{name}` must hold whole numbers, got {array[where]} at {_place(where)}"
-            )
-        bad = np.flatnonzero(np.abs(array.ravel().astype(np.float64)) >= 2.0**62)
-        if bad.size:
-            where = np.unravel_index(bad[0], array.shape)
-            raise ValueError(
-                f"`{name}` must hold 64-bit integers, got {array[where]} at {_place(where)}"
-            )
+            whole = np.isfinite(array) & (array == np.floor(array))
+        _all(f"`{name}` must hold whole numbers", whole, array)
+        fits = np.abs(array.astype(np.float64)) < 2.0**62
     elif array.dtype.kind == "u" and array.dtype.itemsize == 8:
-        bad = np.flatnonzero(array.ravel() >= 2**62)
-        if bad.size:
-            where = np.unravel_index(bad[0], array.shape)
-            raise ValueError(
-                f"`{name}` must hold 64-bit integers, got {array[where]} at {_place(where)}"
-            )
-    elif array.dtype.kind not in "iu":
-        for i, item in enumerate(array.ravel().tolist() if array.dtype == object else []):
-            if isinstance(item, int) and not -(2**62) <= item < 2**62:
-                place = _place(np.unravel_index(i, array.shape))
-                raise ValueError(f"`{name}` must hold 64-bit integers, got {item} at {place}")
+        fits = array < 2**62
+    elif array.dtype == object:
+        inside = [not isinstance(v, int) or -(2**62) <= v < 2**62 for v in array.ravel().tolist()]
+        fits = np.array(inside, bool).reshape(array.shape)
+    else:
+        fits = np.array(True)
+    _all(f"`{name}` must hold 64-bit integers", fits, array)
+    if array.dtype.kind not in "fiu":
         hint = f": {names}" if names and array.dtype.kind == "U" else ""
         raise TypeError(f"`{name}` must hold integers, got dtype {array.dtype}{hint}")
     return array.astype(np.int64)
