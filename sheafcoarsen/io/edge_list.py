@@ -9,12 +9,6 @@ import numpy as np
 from sheafcoarsen._support import MAX_VERTICES, counted, eps_of, vertex_count
 from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 
-SPARSE = 4
-"""Integers are indices as long as there are fewer than this times as many vertices as names."""
-
-EXACT = 2.0**53
-"""From here on a number with a point or an exponent is no certain integer, and stays a name."""
-
 _SEPARATOR = re.compile(r"\s*,\s*|\s+")
 
 SIGNS = "CellularSheaf.signed takes signs, and so do read_graph(path, signed=True) and --signed"
@@ -48,7 +42,7 @@ def read_edge_list(
     low, high, named = min(integers), max(integers), len(set(integers))
     if n_vertices is not None:
         _refuse_beyond(path, integers, lines, n_vertices)
-    elif low < 0 or high >= SPARSE * named:
+    elif low < 0 or high >= 4 * named:  # too sparse for indices
         if low >= 0:
             message = (
                 f"{path}: {named} vertices have numbers up to {high}, too sparse for indices, so "
@@ -150,7 +144,8 @@ def _integer(word: str) -> int | None:
         value = float(word)
     except ValueError:
         return None
-    return int(value) if value.is_integer() and abs(value) < EXACT else None
+    # above, a number with a point or an exponent is no certain integer, and stays a name
+    return int(value) if value.is_integer() and abs(value) < 2.0**53 else None
 
 
 def first_unpaired(

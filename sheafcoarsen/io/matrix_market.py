@@ -8,15 +8,6 @@ from sheafcoarsen._support import MAX_VERTICES, counted
 from sheafcoarsen.io.edge_list import SIGNS, EdgeList, first_unpaired
 from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 
-FIELDS = {
-    "real": False,
-    "double": False,
-    "integer": False,
-    "unsigned-integer": False,
-    "pattern": True,
-}
-"""What entries may be -> whether they have no weights."""
-
 
 class _Banner(NamedTuple):
     """What the first line says."""
@@ -77,12 +68,12 @@ def _banner(path: str, line: str) -> _Banner:
     if layout not in ("coordinate", "array") or (layout == "array" and field == "pattern"):
         message = f"not a MatrixMarket matrix: unknown layout {shown(f'{layout} {field}')}"
         raise file_error(path, 1, message)
-    if field not in FIELDS:
+    if field not in ("real", "double", "integer", "unsigned-integer", "pattern"):
         raise file_error(path, 1, f"weights must be real, integer or pattern, got {shown(field)}")
     if symmetry not in ("symmetric", "general"):
         message = "an adjacency is symmetric (or general with symmetric entries), got"
         raise file_error(path, 1, f"{message} {shown(symmetry)}")
-    return _Banner(layout == "coordinate", FIELDS[field], symmetry == "symmetric")
+    return _Banner(layout == "coordinate", field == "pattern", symmetry == "symmetric")
 
 
 def _sizes(path: str, line: int, text: str, banner: _Banner) -> tuple[int, int]:
