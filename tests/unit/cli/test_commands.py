@@ -194,6 +194,9 @@ def test_demo(capsys):
     assert "that apply hold" in out
 
 
+SMALL = ["coarsen", "GRAPH", "--clusters", "2", "--rank", "1"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -207,25 +210,13 @@ def test_demo(capsys):
             ["coarsen", "GRAPH", "--clusters", "2", "--rank", "-1"],
             "`rank` must be at least 0, got -1",
         ),
-        (
-            ["coarsen", "GRAPH", "--clusters", "2", "--rank", "1", "--dim", "-2"],
-            "`dim` must be at least 0",
-        ),
-        (
-            ["coarsen", "GRAPH", "--clusters", "2", "--rank", "1", "--method", "magic"],
-            "invalid choice: 'magic'",
-        ),
+        ([*SMALL, "--dim", "-2"], "`dim` must be at least 0"),
+        ([*SMALL, "--method", "magic"], "invalid choice: 'magic'"),
         (["coarsen", "missing.mtx", "--clusters", "2", "--rank", "1"], "missing.mtx"),
         (["coarsen", "picture.png", "--clusters", "2", "--rank", "1"], "picture.png"),
         (["verify", "GRAPH"], "does not hold a coarsening: give --clusters and --rank"),
-        (
-            ["coarsen", "GRAPH", "--clusters", "2", "--rank", "1", "--out", ""],
-            "--out must name an .npz file",
-        ),
-        (
-            ["coarsen", "GRAPH", "--clusters", "2", "--rank", "1", "--out", "nowhere/c.npz"],
-            "no folder nowhere",
-        ),
+        ([*SMALL, "--out", ""], "--out must name an .npz file"),
+        ([*SMALL, "--out", "nowhere/c.npz"], "no folder nowhere"),
         (
             ["coarsen", "POSE", "--clusters", "2", "--rank", "1", "--dim", "3"],
             "--dim is the stalk dimension for a graph",
