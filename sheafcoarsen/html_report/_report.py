@@ -8,7 +8,7 @@ import os
 import platform
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -90,11 +90,7 @@ PAGE = """<!DOCTYPE html>
 """
 
 
-class Section(NamedTuple):
-    """A heading, and HTML under it."""
-
-    heading: str
-    parts: list[str]
+Section = tuple[str, list[str]]  # a heading, and HTML under it
 
 
 def report(
@@ -188,17 +184,17 @@ def write_report(
     kind, body = type(C).__name__, []
     if isinstance(C, Synchronization):
         title = f"{name or kind}: {C.n_vertices:,} poses"
-        checks = Section("Certificate", [_shown(verdict), note(_ABOUT_CERTIFICATES)])
+        checks = ("Certificate", [_shown(verdict), note(_ABOUT_CERTIFICATES)])
     else:
         title = f"{name or kind}: {C.fine.n_vertices:,} → {C.sheaf.n_vertices:,} vertices"
-        checks = Section("Verification", [_shown(verdict), note(_ABOUT_CHECKS)])
+        checks = ("Verification", [_shown(verdict), note(_ABOUT_CHECKS)])
     if isinstance(verdict, Verification) and not verdict.passed:
         body.append(f'<p class="failed">Verification: {tables.text(verdict.summary)}</p>')
     sections = [
-        Section("How it was made", _reproduction(name, command, call, kind.lower())),
+        ("How it was made", _reproduction(name, command, call, kind.lower())),
         *sections,
         checks,
-        Section("Times", _times(times or {}, own)),
+        ("Times", _times(times or {}, own)),
     ]
     body += [f'<p class="verdict">{tables.text(sentence)}</p>', note(repr(C))]
     for heading, parts in sections:
@@ -249,11 +245,11 @@ def _coarsening_sections(C: Coarsening, found: Findings) -> list[Section]:
         spectra = [_shown(Q) for Q in found.quality if Q is not None]
         spectra.append(figure("quality", alt, plot.quality, *found.quality))
     return [
-        Section("What went in", [_shown(C.fine)]),
-        Section("What came out", sheaves),
-        Section("Clusters and their modes", clusters),
-        Section("What was lost", losses),
-        Section("Low eigenvalues", spectra),
+        ("What went in", [_shown(C.fine)]),
+        ("What came out", sheaves),
+        ("Clusters and their modes", clusters),
+        ("What was lost", losses),
+        ("Low eigenvalues", spectra),
     ]
 
 
@@ -269,15 +265,15 @@ def _elimination_sections(K: Elimination) -> list[Section]:
     alt = "The fine graph, and the graph that is left"
     picture = figure("partition", alt, plot.elimination, K, size=(12.5, 7))
     return [
-        Section("What went, and what is left", [_shown(K), picture]),
-        Section("What is left", [_shown(K.sheaf)]),
+        ("What went, and what is left", [_shown(K), picture]),
+        ("What is left", [_shown(K.sheaf)]),
     ]
 
 
 def _pose_sections(S: Synchronization) -> list[Section]:
     """Return the measurements, the map before and after, and the worst edges."""
     G = S.measurements
-    sections = [Section("What was measured", [_shown(G)])]
+    sections = [("What was measured", [_shown(G)])]
     if isinstance(G, PoseGraph) and S.translations is not None:
         maps = []
         if G.poses is not None:
@@ -285,11 +281,11 @@ def _pose_sections(S: Synchronization) -> list[Section]:
             maps.append(note("As it was found, the worst edges in red:"))
         draw = partial(plot.poses, outliers=min(WORST, S.n_edges))
         maps.append(figure("map", "The map that was found", draw, S))
-        sections.append(Section("The map", maps))
+        sections.append(("The map", maps))
     return [
         *sections,
-        Section("What was found", [_shown(S)]),
-        Section("Worst edges", [_wide(tables.table(worst_edges(S), head=EDGE_HEAD))]),
+        ("What was found", [_shown(S)]),
+        ("Worst edges", [_wide(tables.table(worst_edges(S), head=EDGE_HEAD))]),
     ]
 
 
