@@ -79,25 +79,11 @@ def run_ranges(
     description: str = "",
     progress: bool = False,
 ) -> list:
-    """Call ``work(lo, hi)`` on consecutive ranges that cover all items.
+    """Call ``work(lo, hi)`` on ranges that cover all items; return what it returned, in order.
 
-    Parameters
-    ----------
-    work : callable
-        Takes a range of items; must release the GIL to run side by side. What it writes belongs to
-        its items alone, so that the result does not depend on the number of threads.
-    cost : ndarray, shape (n_items,)
-        Relative cost of each item; ranges get about equal shares.
-    cumulative : bool
-        Whether ``cost`` has shape (n_items + 1,) and holds offsets instead, the cost of item i
-        being cost[i + 1] - cost[i].
-    serial_below : float
-        Total cost below which everything runs in the calling thread.
-
-    Returns
-    -------
-    list
-        What the calls returned, in the order of the ranges.
+    ``work`` must release the GIL to run side by side, and write what belongs to its items alone.
+    Ranges get about equal shares of ``cost``, one number for each item, or offsets of them where it
+    is ``cumulative``; below ``serial_below`` in all, the calling thread does everything.
     """
     n_items = len(cost) - cumulative
     if n_items <= 0:

@@ -128,19 +128,7 @@ def compile_kernels(
     processes: int | None = None,
     progress: bool = False,
 ) -> None:
-    """Compile kernels into numba's cache on disk, in processes of their own.
-
-    Parameters
-    ----------
-    scalars : tuple of str
-        Scalar types, of ``SCALARS``.
-    rare : bool
-        Whether to compile also what few calls need.
-    processes : int, optional
-        How many run side by side; as many as there are processors where not given.
-    progress : bool
-        Show a progress bar.
-    """
+    """Compile kernels into the cache on disk, ``rare``: those of few calls too, by processes."""
     jobs = [(job, scalar) for scalar in scalars for job in USUAL + (RARE if rare else ())]
     count = min(processes or os.cpu_count() or 1, len(jobs))
     context = multiprocessing.get_context("spawn")

@@ -124,11 +124,7 @@ RankPerLevel = int | Rule | Sequence  # one for all levels, or one entry per lev
 
 @dataclass(frozen=True)
 class LevelPlan:
-    """A partition and ranks for every level.
-
-    ``ranks`` is one rule for all levels, or a list of one entry per level: a rule, or ranks per
-    cluster, which the level will check.
-    """
+    """A partition and ranks for every level: one rule for all, or one entry per level."""
 
     partitions: GivenPartitions | SelectedPartitions
     ranks: RankPerLevel

@@ -107,14 +107,7 @@ def _with_newlines(text: str) -> str:
 
 
 class Words:
-    """Words of one kind gathered over the lines of a file, converted to numbers in one go.
-
-    Parameters
-    ----------
-    path : str
-    what : str
-        What a message calls such a word.
-    """
+    """Words of one kind over the lines of a file; ``what`` is what a message calls one."""
 
     def __init__(self, path: str, what: str):
         self.path = path

@@ -23,11 +23,7 @@ from sheafcoarsen.verification.relative_residual import (
 
 
 class Degrees:
-    """The blocks D_v on the diagonal of L and their inverse square roots, piece by piece.
-
-    The roots come from factors R_v with R_v* R_v = D_v, which is checked against L: D_v itself
-    resolves its square root to sqrt(eps) only.
-    """
+    """The blocks D_v of L and D_v^{-1/2}, by factors R_v* R_v = D_v checked against L."""
 
     def __init__(self, C: Coarsening, eps: float, dtype: Any) -> None:
         F = C.fine

@@ -267,12 +267,6 @@ def test_every_colour_has_its_dark_one():
     assert set(re.findall(r"var\((--\w+)\)", STYLE)) <= names
 
 
-def test_narrow_screens_and_dark_pictures_have_rules():
-    assert "@media (max-width" in STYLE
-    assert re.search(r"prefers-color-scheme: dark\) \{\s*figure img \{ filter: invert", STYLE)
-    assert STYLE.count("{") == STYLE.count("}")
-
-
 # ---------------------------------------------------------------- eliminations
 
 KARATE = sc.CellularSheaf.constant(nx.karate_club_graph())
