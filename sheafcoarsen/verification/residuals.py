@@ -120,7 +120,7 @@ class Evidence:
         self.isometry_errors[here] = norms_by(defect, columns[: own.shape[1]], None, k)
         every = np.concatenate([rows, np.full(len(piece.coordinates) - len(rows), -1)])
         self.principal_norms[here] = norms_by(piece.L, rows, every, k)
-        inside = piece.internal_row_cluster
+        inside = np.repeat(piece.internal_cluster, piece.sheaf.edge_dims[piece.internal])
         internal = piece.delta[piece.internal_rows]
         self.internal_delta_norms[here] = norms_by(internal, inside, None, k)
         self.internal_row_errors[here] = norms_by(piece.internal_delta_R, inside, None, k)
@@ -134,10 +134,11 @@ class Evidence:
         G = piece.galerkin
         piece.forget("L", "galerkin")
         self._put("identity", piece, G - piece.lifted)
-        crossing = piece.gram(piece.crossing_delta)
+        crossing = piece.gram(piece.coarse_rows(loops=False))
         self._put("decomposition", piece, G - (crossing + piece.retained))
         if self.C.loops or loopless:
-            self._put("realization", piece, G - (crossing + piece.gram(piece.loop_delta)))
+            loops = piece.gram(piece.coarse_rows(loops=True))
+            self._put("realization", piece, G - (crossing + loops))
             self._put("laplacian", piece, G - laplacian(piece.coarse)[: piece.n_columns])
         if loopless:
             self._put("loopless", piece, G - crossing)
@@ -229,7 +230,7 @@ class Evidence:
         if len(keys):
             at = order[np.minimum(at, len(keys) - 1)]
             found = keys[at] == wanted
-        rows = range_of_blocks(piece.edge_rows, crossing[found])
+        rows = range_of_blocks(piece.sheaf.edge_offsets, crossing[found])
         place = np.repeat(at[found], piece.sheaf.edge_dims[crossing[found]])
         return rows, place, not bool(found.all())
 

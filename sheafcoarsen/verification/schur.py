@@ -30,7 +30,9 @@ class SchurEvidence:
         self.eps = eps_of(F.dtype)
         self.fine, self.unit = unit_sheaf(F)
         self.L = laplacian(self.fine)
-        self.products = laplacian(with_moduli(self.fine))
+        # of abs(delta)* abs(delta): L without what cancels in it
+        sizes = sheaf_like(self.fine, abs(self.fine.tail_data), -abs(self.fine.head_data))
+        self.products = laplacian(sizes)
         self.S = laplacian(scaled(K.sheaf, self.unit))
         self.kept = range_of_blocks(F.vertex_offsets, K.kept)
         self.gone = range_of_blocks(F.vertex_offsets, K.eliminated)
@@ -75,11 +77,6 @@ class SchurEvidence:
             shape=(len(self.kept), len(self.vertex)),
         )
         return scipy.sparse.csr_array(place.T @ rows)
-
-
-def with_moduli(F: CellularSheaf) -> CellularSheaf:
-    """Return the sheaf whose Laplacian is abs(delta)* abs(delta): L without what cancels in it."""
-    return sheaf_like(F, abs(F.tail_data), -abs(F.head_data))
 
 
 def scaled(F: CellularSheaf, unit: float) -> CellularSheaf:
