@@ -525,20 +525,3 @@ def test_the_smoothest_field_of_a_cow(data_folder):
     found, _ = indices(faces, gallery.tangent_bundle(points, faces), E.vectors[:, 0])
     assert found.sum() == 2
     assert np.abs(found).sum() < 20
-
-
-@pytest.mark.real_data
-def test_a_surface_with_a_boundary(data_folder):
-    points, faces = sc.read_mesh(data_folder / "mesh_cat_head.off")
-    areas = gallery.vertex_areas(points, faces)
-    assert (areas > 0).all()
-    E = sc.eigenmodes(gallery.tangent_bundle(points, faces, weights="cotan"), 2, mass=areas)
-    assert E.values[0] > 0
-
-
-@pytest.mark.real_data
-def test_cotan_weights_of_a_one_sided_surface(data_folder):
-    points, quads = sc.read_mesh(data_folder / "mesh_moebius.off")
-    faces = np.vstack([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
-    F = gallery.tangent_bundle(points, faces, weights="cotan", power=2)
-    assert sc.eigenmodes(F, 1, mass=gallery.vertex_areas(points, faces)).values[0] > 0
