@@ -23,8 +23,8 @@ The modules:
     One value; an array; cochains and entries whose squares must stay finite.
 ``linalg``, ``ragged``
     Norms and thresholds relative to rounding; offsets and blocks.
-``points``, ``surfaces``
-    Points in space; faces between them, with areas and normals.
+``surfaces``
+    Points in space, and faces between them with areas and normals.
 ``threads``, ``blas``
     Ranges of items in parallel, with a progress bar if requested; BLAS limited to one thread
     meanwhile.
@@ -39,6 +39,7 @@ from sheafcoarsen._support.arrays import (
     SCALARS,
     csr_matrix,
     dimensions,
+    finite,
     integer_array,
     is_scalar,
     items,
@@ -56,7 +57,6 @@ from sheafcoarsen._support.checks import (
     Seed,
     check_matplotlib,
     choice,
-    entry_count,
     file_path,
     flag,
     physical_memory,
@@ -84,12 +84,6 @@ from sheafcoarsen._support.linalg import (
     residual_ratio,
     zero_level,
 )
-from sheafcoarsen._support.points import (
-    pairs_of_keys,
-    point_array,
-    scaled_points,
-    unique_pairs,
-)
 from sheafcoarsen._support.ragged import (
     ReadOnly,
     blocks,
@@ -100,8 +94,12 @@ from sheafcoarsen._support.ragged import (
 )
 from sheafcoarsen._support.surfaces import (
     area_vectors,
+    pairs_of_keys,
+    point_array,
+    scaled_points,
     side_keys,
     surface_arrays,
+    unique_pairs,
     vertex_normals,
 )
 from sheafcoarsen._support.tables import counted
@@ -132,9 +130,9 @@ __all__ = [
     "decode_labels",
     "dimensions",
     "encode_labels",
-    "entry_count",
     "eps_of",
     "file_path",
+    "finite",
     "flag",
     "inf_norm",
     "integer_array",

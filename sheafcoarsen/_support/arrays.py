@@ -46,11 +46,20 @@ def real_array(name: str, value: npt.ArrayLike, shapes: Sequence | None, what: s
         )
     if shapes is not None and array.shape not in shapes:
         raise ValueError(f"`{name}` must {what}, got shape {array.shape}")
-    bad = np.argwhere(~np.isfinite(array))
-    if len(bad):
-        where = tuple(bad[0].tolist())
+    return finite(f"`{name}`", array)
+
+
+def finite(what: str, array: np.ndarray, remedy: str = "") -> np.ndarray:
+    """Return an array, and refuse the first entry that is not finite."""
+    return _all(f"{what} must be finite", np.isfinite(array), array, remedy)
+
+
+def _all(what: str, holds: np.ndarray, array: np.ndarray, remedy: str = "") -> np.ndarray:
+    """Return an array, and refuse the first entry for which a condition does not hold."""
+    if not np.all(holds):
+        where = tuple(np.argwhere(~holds)[0].tolist())
         at = f" at {_place(where)}" if where else ""
-        raise ValueError(f"`{name}` must be finite, got {array[where]}{at}")
+        raise ValueError(f"{what}, got {array[where]}{at}{remedy}")
     return array
 
 
@@ -68,11 +77,7 @@ def scalar_type(name: str, value: npt.DTypeLike) -> np.dtype:
 
 
 def csr_matrix(name: str, matrix: Any) -> scipy.sparse.csr_array:
-    """Return a copy of a 2-dimensional sparse matrix as csr, its structure checked.
-
-    scipy checks indices where a matrix is made, not where its arrays are altered or replaced, and
-    its compiled loops read and write beyond memory then.
-    """
+    """Return a copy of a sparse matrix as csr; scipy checks the indices of new matrices alone."""
     if matrix.format == "lil":
         sizes = [len(row) for row in matrix.rows], [len(row) for row in matrix.data]
         _check_structure(name, sizes[0] == sizes[1], "rows of `rows` and `data` differ in length")
@@ -116,10 +121,7 @@ def _check_structure(name: str, holds: bool | np.bool_, message: str) -> None:
 
 
 def integer_array(name: str, value: npt.ArrayLike, *, ndim: int = 1, names: str = "") -> np.ndarray:
-    """Cast to int64; whole floats are accepted, other numbers name the first offender.
-
-    ``names`` is what the message adds where text is given, which may be meant as names.
-    """
+    """Cast to int64, also whole floats; ``names`` is the hint where text is given for numbers."""
     try:
         array = np.asarray(value)
     except ValueError as error:
@@ -132,32 +134,18 @@ def integer_array(name: str, value: npt.ArrayLike, *, ndim: int = 1, names: str 
         raise ValueError(f"`{name}` must be {ndim}-dimensional, got shape {array.shape}")
     if array.dtype.kind == "f":
         with np.errstate(invalid="ignore"):
-            bad = np.flatnonzero(
-                ~np.isfinite(array.ravel()) | (array.ravel() != np.floor(array.ravel()))
-            )
-        if bad.size:
-            where = np.unravel_index(bad[0], array.shape)
-            raise ValueError(
-                f"`{name}` must hold whole numbers, got {array[where]} at {_place(where)}"
-            )
-        bad = np.flatnonzero(np.abs(array.ravel().astype(np.float64)) >= 2.0**62)
-        if bad.size:
-            where = np.unravel_index(bad[0], array.shape)
-            raise ValueError(
-                f"`{name}` must hold 64-bit integers, got {array[where]} at {_place(where)}"
-            )
+            whole = np.isfinite(array) & (array == np.floor(array))
+        _all(f"`{name}` must hold whole numbers", whole, array)
+        fits = np.abs(array.astype(np.float64)) < 2.0**62
     elif array.dtype.kind == "u" and array.dtype.itemsize == 8:
-        bad = np.flatnonzero(array.ravel() >= 2**62)
-        if bad.size:
-            where = np.unravel_index(bad[0], array.shape)
-            raise ValueError(
-                f"`{name}` must hold 64-bit integers, got {array[where]} at {_place(where)}"
-            )
-    elif array.dtype.kind not in "iu":
-        for i, item in enumerate(array.ravel().tolist() if array.dtype == object else []):
-            if isinstance(item, int) and not -(2**62) <= item < 2**62:
-                place = _place(np.unravel_index(i, array.shape))
-                raise ValueError(f"`{name}` must hold 64-bit integers, got {item} at {place}")
+        fits = array < 2**62
+    elif array.dtype == object:
+        inside = [not isinstance(v, int) or -(2**62) <= v < 2**62 for v in array.ravel().tolist()]
+        fits = np.array(inside, bool).reshape(array.shape)
+    else:
+        fits = np.array(True)
+    _all(f"`{name}` must hold 64-bit integers", fits, array)
+    if array.dtype.kind not in "fiu":
         hint = f": {names}" if names and array.dtype.kind == "U" else ""
         raise TypeError(f"`{name}` must hold integers, got dtype {array.dtype}{hint}")
     return array.astype(np.int64)
@@ -195,10 +183,7 @@ def is_scalar(name: str, value: npt.ArrayLike) -> bool:
 
 
 def dimensions(name: str, value: npt.ArrayLike, count: int, what: str) -> np.ndarray:
-    """Return ``count`` int64 dimensions of stalks; a single integer serves for all.
-
-    ``what`` is what has them: "vertex" or "edge".
-    """
+    """Return ``count`` int64 dimensions; one integer serves for all; ``what`` has them."""
     if is_scalar(name, value):
         one = whole_number(name, value[()] if isinstance(value, np.ndarray) else value, at_least=0)
         value = np.full(count, min(one, MAX_DIMENSION + 1), dtype=np.int64)
@@ -220,10 +205,7 @@ def dimensions(name: str, value: npt.ArrayLike, count: int, what: str) -> np.nda
 
 
 def vertex_mask(name: str, value: npt.ArrayLike, n: int, *, once: bool = False) -> np.ndarray:
-    """Return which vertices are named, as a mask of shape (n,), from indices or from a mask.
-
-    ``once`` refuses an index that is named twice.
-    """
+    """Return a mask of shape (n,) from indices or a mask; ``once`` refuses repeated indices."""
     array = np.asarray(value)
     if array.dtype == bool:
         if array.shape != (n,):

@@ -53,10 +53,7 @@ def flag(name: str, value: object) -> bool:
 
 
 def choice(name: str, value: object, choices: Iterable[str]) -> str:
-    """Return ``value`` when it is one of the named choices.
-
-    They are best read off the ``Literal`` type in the signature, ``typing.get_args(Kind)``.
-    """
+    """Return ``value`` when it is one of the named choices."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(c) for c in choices)
         raise ValueError(f"`{name}` must be one of {listed}, got {value!r}")
@@ -89,25 +86,17 @@ def vertex_count(name: str, count: int) -> None:
         )
 
 
-def entry_count(name: str, entries: float, itemsize: int = 8) -> None:
-    """Refuse more map entries than memory holds before they are allocated."""
-    if entries > MAX_ENTRIES or entries * itemsize > physical_memory():
-        raise ValueError(_too_many(name, entries, itemsize))
-
-
 @contextlib.contextmanager
 def room_for_entries(name: str, entries: float, itemsize: int = 8) -> Iterator[None]:
     """Refuse more map entries than memory holds, also where the system finds that out."""
-    entry_count(name, entries, itemsize)
+    size = _gigabytes(entries * itemsize)
+    message = f"`{name}` asks for {_amount(entries)} map entries, {size}, more than memory holds"
+    if entries > MAX_ENTRIES or entries * itemsize > physical_memory():
+        raise ValueError(message)
     try:
         yield
     except MemoryError:
-        raise ValueError(_too_many(name, entries, itemsize)) from None
-
-
-def _too_many(name: str, entries: float, itemsize: int) -> str:
-    size = _gigabytes(entries * itemsize)
-    return f"`{name}` asks for {_amount(entries)} map entries, {size}, more than memory holds"
+        raise ValueError(message) from None
 
 
 def _amount(number: float) -> str:

@@ -10,10 +10,7 @@ from sheafcoarsen._support.arrays import scalar_array
 
 
 def range_limits(dtype: npt.DTypeLike) -> tuple[float, float]:
-    """Return how small and how large a sheaf's largest entry may be.
-
-    L squares the maps (docs/conventions.md, section 1).
-    """
+    """Return limits of a sheaf's largest entry, whose square is in L (docs/conventions.md, 1)."""
     info = np.finfo(dtype)
     return float(np.sqrt(info.tiny)) * 1e4, float(np.sqrt(info.max)) / 1e4
 
@@ -30,10 +27,7 @@ def check_range(name: str, largest: float, dtype: npt.DTypeLike) -> None:
 
 
 def check_squares(name: str, largest: float, dtype: npt.DTypeLike) -> None:
-    """Refuse stored entries whose squares overflow.
-
-    A coarse sheaf may be outside the limits for a caller's own maps.
-    """
+    """Refuse stored entries whose squares overflow; a coarse sheaf may exceed `range_limits`."""
     if largest > 1e3 * range_limits(dtype)[1]:
         raise ValueError(
             f"{name} have entries up to {largest:.3g}, whose squares overflow in {np.dtype(dtype)}"
@@ -61,10 +55,7 @@ class Stalks(Protocol):
 
 
 def cochain(sheaf: Stalks, x: npt.ArrayLike, name: str = "x", what: str = "") -> np.ndarray:
-    """Return a 0-cochain, C-ordered of shape (dim_c0,) or (dim_c0, h), in the common scalar type.
-
-    ``what`` tells in a message which sheaf's dimension is meant.
-    """
+    """Return a C-ordered 0-cochain in the common scalar type; ``what`` says of which sheaf."""
     array, size = _columns(sheaf, x, name, what)
     if size * max(sheaf.largest_entry, 1.0) > 100 * range_limits(array.dtype)[1]:
         raise ValueError(

@@ -7,24 +7,12 @@ import numpy as np
 
 
 def encode_labels(labels: Iterable[Hashable]) -> np.ndarray:
-    """Return vertex labels as the bytes of a JSON list; a tuple becomes {"tuple": [...]}.
-
-    Raises
-    ------
-    TypeError
-        For a label that is not a number, string, boolean, None or a tuple of them.
-    """
+    """Return labels as the bytes of a JSON list, a tuple as {"tuple": [...]}; or a TypeError."""
     return np.frombuffer(json.dumps([_plain(label) for label in labels]).encode(), np.uint8)
 
 
 def decode_labels(data: np.ndarray, n_vertices: int) -> tuple[Hashable, ...]:
-    """Return the labels that `encode_labels` wrote.
-
-    Raises
-    ------
-    ValueError
-        For bytes that are not distinct labels of ``n_vertices`` vertices.
-    """
+    """Return the labels that `encode_labels` wrote; a ValueError unless they are distinct names."""
     try:
         labels = tuple(map(_label, json.loads(data.tobytes().decode())))
     except (ValueError, TypeError, RecursionError) as error:

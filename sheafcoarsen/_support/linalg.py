@@ -42,22 +42,14 @@ def inf_norm(A: Any) -> float:
 
 
 def zero_level(n: Any, eps: float, size: Any) -> Any:
-    """Return the level at or below which a number is zero to working accuracy.
-
-    ``size`` is the norm that the number is measured against; it and ``n`` may be arrays.
-    """
+    """Return the level below which a number is zero relative to ``size``; arrays broadcast."""
     return ZERO_FACTOR * n * eps * size
 
 
 def residual_ratio(
     error: npt.ArrayLike, n: npt.ArrayLike, eps: float, *norms: npt.ArrayLike
 ) -> np.ndarray:
-    """Return ``error / (n eps product of norms)``; 0/0 is 0.
-
-    ``error``, ``n`` and ``norms`` are numbers or arrays that broadcast.
-
-    The norms are divided out one after the other, so that no product overflows.
-    """
+    """Return ``error / (n eps product of norms)``, 0/0 being 0; arguments broadcast."""
     ratio = np.asarray(error, dtype=np.float64) / (np.maximum(n, 1) * eps)
     # below what doubles resolve
     zero = np.asarray(error) <= 64 * np.maximum(n, 1) * np.finfo(np.float64).smallest_subnormal

@@ -41,12 +41,7 @@ def read_only(array: np.ndarray) -> np.ndarray:
 
 
 class ReadOnly:
-    """What holds read-only arrays: copies and what was pickled hold such, too.
-
-    numpy forgets that on the way, and who writes into a copy would leave behind what was computed
-    from it before. Cached properties are left out: what was pickled does not depend on what was
-    looked at.
-    """
+    """Keep arrays read-only in copies and pickles, which leave cached properties out."""
 
     def __getstate__(self) -> dict[str, Any]:
         kind = type(self)

@@ -1,4 +1,4 @@
-"""Surfaces of polygons: checked points and faces, areas, normals."""
+"""Points in space, pairs of them, and surfaces of polygons: checks, areas, normals."""
 
 from collections.abc import Sized
 
@@ -7,22 +7,12 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from sheafcoarsen._support.arrays import integer_array
+from sheafcoarsen._support.arrays import integer_array, scalar_array
 from sheafcoarsen._support.linalg import eps_of, zero_level
-from sheafcoarsen._support.points import (
-    pair_keys,
-    pairs_of_keys,
-    point_array,
-    scaled_points,
-)
 
 
 def surface_arrays(points: npt.ArrayLike, faces: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Return points (n, 3) and faces (f, k) of a surface: polygons with areas, at most two a side.
-
-    Vertices without a face, boundaries, several components and one-sided surfaces are allowed.
-    Faces are returned turned alike (see :func:`_turned_alike`).
-    """
+    """Return points (n, 3) and faces (f, k), at most two at a side, see :func:`_turned_alike`."""
     points = point_array(points, columns=3)
     faces = _faces(faces, len(points))
     scaled, _ = scaled_points(points)
@@ -55,11 +45,7 @@ def surface_arrays(points: npt.ArrayLike, faces: npt.ArrayLike) -> tuple[np.ndar
 
 
 def _turned_alike(faces: np.ndarray, keys: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Return faces of which two with a common side run through it in opposite directions.
-
-    Of each component, joined by sides, the first face stays as it is, and of a one-sided one all
-    stay. ``order`` sorts the sides, and ``keys`` are theirs in that order.
-    """
+    """Turn faces as the first of their component, if two-sided; ``order`` sorts the sides."""
     count, k = faces.shape
     shared = np.flatnonzero(keys[1:] == keys[:-1])
     f, g = order[shared] // k, order[shared + 1] // k
@@ -127,3 +113,40 @@ def vertex_normals(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
     normals[vanishes] = (0.0, 0.0, 1.0)
     length[vanishes] = 1.0
     return normals / length[:, None]
+
+
+# ---------------------------------------------------------------- points and pairs
+
+
+def point_array(value: npt.ArrayLike, columns: int | None = None) -> np.ndarray:
+    """Return finite real points, shape (n, d); ``columns`` fixes d."""
+    points = scalar_array("points", value)
+    if points.dtype.kind == "c":
+        raise TypeError(f"`points` must be real, got dtype {points.dtype}")
+    if points.ndim != 2 or points.shape[1] == 0 or columns not in (None, points.shape[1]):
+        raise ValueError(f"`points` must have shape (n, {columns or 'd'}), got {points.shape}")
+    bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
+    if bad.size:
+        raise ValueError(f"`points` must be finite, got {points[bad[0]].tolist()} in row {bad[0]}")
+    return points
+
+
+def scaled_points(points: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return float64 points over the power of two that makes squares safe, and its exponent."""
+    _, exponent = np.frexp(np.abs(points).max(initial=0))
+    return np.ldexp(points.astype(np.float64), -int(exponent)), int(exponent)
+
+
+def unique_pairs(u: np.ndarray, v: np.ndarray, n: int) -> np.ndarray:
+    """Return each unordered pair once, smaller vertex first, sorted."""
+    return pairs_of_keys(np.unique(pair_keys(u, v, n)), n)
+
+
+def pair_keys(u: np.ndarray, v: np.ndarray, n: int) -> np.ndarray:
+    """Return one integer for each unordered pair of vertices, in the order of the pairs."""
+    return np.minimum(u, v) * n + np.maximum(u, v)
+
+
+def pairs_of_keys(keys: np.ndarray, n: int) -> np.ndarray:
+    """Return the pairs that `pair_keys` stands for, smaller vertex first."""
+    return np.stack(np.divmod(keys, max(n, 1)), axis=1).astype(np.int64)

@@ -5,7 +5,7 @@ As HTML every text is escaped, and without colours, so that light and dark theme
 
 import html
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Number
 
 import numpy as np
@@ -58,6 +58,12 @@ def text(cell: object) -> str:
     if isinstance(cell, Number):
         return f"{cell:.4g}"
     return html.escape(printable(cell))
+
+
+def aligned(rows: Sequence[Sequence[str]], align: Callable[[str, int], str]) -> list[str]:
+    """Return a line of plain text for each row of cells, in columns of one width."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(align, row, widths)).rstrip() for row in rows]
 
 
 def span(values: np.ndarray) -> str:

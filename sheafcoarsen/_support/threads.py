@@ -26,11 +26,7 @@ _limit: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
 def thread_count() -> int:
-    """Return how many threads to use.
-
-    ``NUMBA_NUM_THREADS`` where it is set, else the processors that this process may use; no more
-    than a `thread_limit` around the call allows.
-    """
+    """Return ``NUMBA_NUM_THREADS`` or the number of processors, within a `thread_limit`."""
     count = max(1, int(numba.config.NUMBA_NUM_THREADS))
     limit = _limit.get()
     return count if limit is None else min(count, limit)
@@ -47,10 +43,7 @@ def thread_limit(limit: int | None) -> Iterator[None]:
 
 
 def interruptible(work: Callable, *args: Any, **options: Any) -> Any:
-    """Return ``work(*args, **options)``, computed in a thread: Ctrl-C does not wait for its end.
-
-    For long calls that release the GIL; an interrupted one goes on in the background, unheard.
-    """
+    """Return ``work(...)``, computed in another thread: Ctrl-C does not wait for its end."""
     result: Future = Future()
 
     def run() -> None:
@@ -86,25 +79,11 @@ def run_ranges(
     description: str = "",
     progress: bool = False,
 ) -> list:
-    """Call ``work(lo, hi)`` on consecutive ranges that cover all items.
+    """Call ``work(lo, hi)`` on ranges that cover all items; return what it returned, in order.
 
-    Parameters
-    ----------
-    work : callable
-        Takes a range of items; must release the GIL to run side by side. What it writes belongs to
-        its items alone, so that the result does not depend on the number of threads.
-    cost : ndarray, shape (n_items,)
-        Relative cost of each item; ranges get about equal shares.
-    cumulative : bool
-        Whether ``cost`` has shape (n_items + 1,) and holds offsets instead, the cost of item i
-        being cost[i + 1] - cost[i].
-    serial_below : float
-        Total cost below which everything runs in the calling thread.
-
-    Returns
-    -------
-    list
-        What the calls returned, in the order of the ranges.
+    ``work`` must release the GIL to run side by side, and write what belongs to its items alone.
+    Ranges get about equal shares of ``cost``, one number for each item, or offsets of them where it
+    is ``cumulative``; below ``serial_below`` in all, the calling thread does everything.
     """
     n_items = len(cost) - cumulative
     if n_items <= 0:
@@ -163,10 +142,7 @@ def run_ranges(
 
 
 def bar(total: int, description: str, show: bool) -> tqdm.tqdm:
-    """Return a progress bar over ``total`` steps; a silent one unless ``show``.
-
-    In a notebook it is of the notebook's own kind.
-    """
+    """Return a progress bar over ``total`` steps, a silent one unless ``show``."""
     if not show:
         return tqdm.tqdm(total=total, disable=True)
     # a notebook's own kind needs them, and warns without

@@ -29,12 +29,7 @@ from sheafcoarsen.cli.stores import (
 from sheafcoarsen.coarsening import Coarsening, coarsen, energy_ledger, growth_of
 from sheafcoarsen.elimination import Elimination, eliminate
 from sheafcoarsen.hierarchy import Hierarchy
-from sheafcoarsen.html_report import (
-    SMOOTHING_STEPS,
-    smooth_cochain,
-    stage,
-    write_report,
-)
+from sheafcoarsen.html_report import SMOOTHING_STEPS, smooth_cochain, stage, write_report
 from sheafcoarsen.io import load, read_g2o, read_graph, save
 from sheafcoarsen.modes import OPERATORS, compute_modes, local_operator_of
 from sheafcoarsen.partition import METHODS, Method, Partition, select
@@ -341,10 +336,7 @@ def _written(
 
 
 def _vertices_in(path: str, F: CellularSheaf) -> np.ndarray:
-    """Return the vertices named in a text file: numbers, or names of the graph, any white space.
-
-    What follows a # in a line is a comment.
-    """
+    """Return the vertices named in a text file, by number or name; # begins a comment."""
     with open(path, encoding="utf-8") as stream:
         words = [word for line in stream for word in line.partition("#")[0].split()]
     names = {str(label): v for v, label in enumerate(F.vertex_labels or ())}

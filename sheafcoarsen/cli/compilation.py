@@ -73,9 +73,6 @@ def _coarse_sheaf(scalar: str) -> None:
         for compress in (False, True):
             C = coarsen(sheaf, partition, basis=_own_basis(sheaf, partition), compress=compress)
         C.recoarsen(sheaf)
-
-
-def _statements(scalar: str) -> None:
     sheaf, partition = _example(scalar)
     C = coarsen(sheaf, partition, basis=_own_basis(sheaf, partition))
     verify(C)
@@ -107,14 +104,10 @@ USUAL: tuple[Job, ...] = (
     partial(_modes, large=True),
     _coarse_sheaf,
     _modes,
-    _statements,
     _select,
     _operators,
 )
-RARE: tuple[Job, ...] = (
-    partial(_modes, local_operator="oversampled", large=True),
-    _modes_by_rules,
-)
+RARE: tuple[Job, ...] = (partial(_modes, local_operator="oversampled", large=True), _modes_by_rules)
 
 
 def compile_one(job: Job, scalar: str) -> None:
@@ -135,19 +128,7 @@ def compile_kernels(
     processes: int | None = None,
     progress: bool = False,
 ) -> None:
-    """Compile kernels into numba's cache on disk, in processes of their own.
-
-    Parameters
-    ----------
-    scalars : tuple of str
-        Scalar types, of ``SCALARS``.
-    rare : bool
-        Whether to compile also what few calls need.
-    processes : int, optional
-        How many run side by side; as many as there are processors where not given.
-    progress : bool
-        Show a progress bar.
-    """
+    """Compile kernels into the cache on disk, ``rare``: those of few calls too, by processes."""
     jobs = [(job, scalar) for scalar in scalars for job in USUAL + (RARE if rare else ())]
     count = min(processes or os.cpu_count() or 1, len(jobs))
     context = multiprocessing.get_context("spawn")

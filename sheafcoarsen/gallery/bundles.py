@@ -5,6 +5,7 @@ import numpy.typing as npt
 
 from sheafcoarsen._support import (
     Seed,
+    finite,
     random_generator,
     real_number,
     room_for_entries,
@@ -132,18 +133,12 @@ def cycle(n: int, holonomy: npt.ArrayLike) -> CellularSheaf:
         if H.dtype.kind == "c":
             message = f"`holonomy` must be a real angle or a matrix, got {holonomy!r}"
             raise TypeError(f"{message}; for a phase z pass [[z]]")
-        angle = float(H)
-        if not np.isfinite(angle):
-            raise ValueError(f"`holonomy` must be finite, got {angle}")
+        angle = float(finite("`holonomy`", H))
         c, s = np.cos(angle), np.sin(angle)
         H = np.array([[c, -s], [s, c]])
     if H.ndim != 2 or H.shape[0] != H.shape[1]:
         raise ValueError(f"`holonomy` must be an angle or a square matrix, got shape {H.shape}")
-    bad = np.argwhere(~np.isfinite(H))
-    if len(bad):
-        i, j = bad[0].tolist()
-        raise ValueError(f"`holonomy` must be finite, got {H[i, j]} at index {(i, j)}")
-    check_unitary(H[None], lambda _: "`holonomy`")
+    check_unitary(finite("`holonomy`", H)[None], lambda _: "`holonomy`")
     with room_for_entries("n", n * H.size, H.itemsize):
         vertices = np.arange(n)
         transports = np.tile(np.eye(len(H), dtype=H.dtype), (n, 1, 1))

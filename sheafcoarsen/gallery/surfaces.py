@@ -20,7 +20,7 @@ from sheafcoarsen._support import (
     whole_number,
     zero_level,
 )
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sheaf import CellularSheaf, check_unitary
 
 SurfaceWeights: TypeAlias = Literal["uniform", "cotan"]
 """What the edges of a surface weigh."""
@@ -170,7 +170,9 @@ def tangent_bundle(
     if frames is None:
         T = _frames(vertex_normals(scaled, faces))
     else:
-        T = _checked_frames(frames, n).astype(np.float64)
+        T = real_array("frames", frames, [(n, 3, 2)], f"have shape (n, 3, 2) for n = {n} points")
+        check_unitary(T, lambda v: f"`frames[{v}]`")
+        T = T.astype(np.float64)
     products = T[edges[:, 0]].swapaxes(1, 2) @ T[edges[:, 1]]
     left, _, right = np.linalg.svd(products)
     transports = _power_of(left @ right, power).astype(points.dtype)
@@ -178,20 +180,6 @@ def tangent_bundle(
     if weights == "cotan":
         weight = np.maximum(_cotan_weights(scaled, faces, side.reshape(-1)), 0.0)
     return CellularSheaf.connection(edges, transports, weight=weight, n_vertices=n)
-
-
-def _checked_frames(value: npt.ArrayLike, n: int) -> np.ndarray:
-    what = f"have shape (n, 3, 2) for n = {n} points"
-    frames = real_array("frames", value, [(n, 3, 2)], what)
-    with np.errstate(over="ignore"):
-        errors = np.abs(frames.swapaxes(1, 2) @ frames - np.eye(2)).max(axis=(1, 2), initial=0)
-    bad = np.flatnonzero(errors > np.sqrt(eps_of(frames.dtype)))
-    if bad.size:
-        v = int(bad[0])
-        raise ValueError(
-            f"`frames[{v}]` must have orthonormal columns: an entry of T^T T - I is {errors[v]:.3g}"
-        )
-    return frames
 
 
 def _power_of(U: np.ndarray, k: int) -> np.ndarray:

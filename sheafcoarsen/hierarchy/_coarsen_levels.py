@@ -26,6 +26,7 @@ from sheafcoarsen.modes import (
     warn_if_tied,
 )
 from sheafcoarsen.partition import Method, Partition
+from sheafcoarsen.ranks import Rule
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 
@@ -160,10 +161,7 @@ def further_levels(
     begin: int = 0,
     before: int = 0,
 ) -> tuple[list[Coarsening], str, list[float]]:
-    """Make the levels of a plan from ``begin`` on; return them, why they end, and their seconds.
-
-    ``before`` are levels that the plan does not count. Warnings point to the caller's caller.
-    """
+    """Make the levels of a plan from ``begin`` on; return them, why they end, and their seconds."""
     given = isinstance(plan.partitions, GivenPartitions)
     levels: list[Coarsening] = []
     seconds: list[float] = []
@@ -179,7 +177,8 @@ def further_levels(
             modes = make_modes(above, P, ranks, found=target)
             target = modes.target  # of all levels, as the finest one's pilot found it
         where = f"level {number}: "
-        if plan.looks_for_sections(i) and (i == 0 or given):
+        seeks_sections = isinstance(ranks, Rule) and ranks.needs_kernels
+        if seeks_sections and (i == 0 or given):
             warn_if_empty(modes, stacklevel=4, where=where)
         if not given and not modes.ranks.any():
             return levels, f"level {number} would keep no mode of any cluster", seconds

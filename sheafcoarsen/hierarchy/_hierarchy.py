@@ -377,10 +377,10 @@ class Hierarchy:
             "",
             *("-" if math.isnan(total) else f"{s / (total or 1.0):.0%}" for s in self.seconds),
         ]
-        head = ("vertices", "edges", "dim C^0", "dim C^1", "nonzeros", "time")
+        head = ("sheaf", "vertices", "edges", "dim C^0", "dim C^1", "nonzeros", "time")
         rows: list[tuple[str, ...]] = [head]
-        for F, share in zip(self.sheaves, shares, strict=True):
-            counts = (F.n_vertices, F.n_edges, F.dim_c0, F.dim_c1, count_nonzeros(F))
+        for i, (F, share) in enumerate(zip(self.sheaves, shares, strict=True)):
+            counts = (i, F.n_vertices, F.n_edges, F.dim_c0, F.dim_c1, count_nonzeros(F))
             rows.append((*(str(count) for count in counts), share))
         return rows
 
@@ -403,24 +403,12 @@ class Hierarchy:
 
     def _repr_html_(self) -> str:
         head, *rows = self._rows()
-        shown = [(i, *row) for i, row in enumerate(rows)]
         remarks = "".join(f"<p>{tables.text(remark)}</p>" for remark in self._remarks())
-        return tables.table(shown, head=("sheaf", *head), caption=self._head()) + remarks
+        return tables.table(rows, head=head, caption=self._head()) + remarks
 
     def __repr__(self) -> str:
-        rows = self._rows()
-        widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-        table = [
-            "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
-            for row in rows
-        ]
-        numbers = ["sheaf", *map(str, range(len(rows) - 1))]
-        lines = [self._head()]
-        lines += [
-            f"  {number:>5}  {line}".rstrip() for number, line in zip(numbers, table, strict=True)
-        ]
-        lines += [f"  {remark}" for remark in self._remarks()]
-        return "\n".join(lines)
+        lines = [*tables.aligned(self._rows(), str.rjust), *self._remarks()]
+        return "\n".join([self._head(), *(f"  {line}" for line in lines)])
 
 
 def timed(H: Hierarchy, seconds: Iterable[float]) -> Hierarchy:

@@ -1,7 +1,7 @@
 """Which partition and which ranks the next level takes, or why there is none."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -47,16 +47,6 @@ class GivenPartitions:
         return f"`partitions` holds {len(self.partitions)}"
 
 
-def tuple_of(partitions: Iterable[Partition]) -> tuple[Partition, ...]:
-    """Return the items of a sequence of partitions, which a single one is not."""
-    what = "Partitions, one per level"
-    if isinstance(partitions, Partition):
-        raise TypeError(
-            f"`partitions` must be a sequence of {what}, got a single one: [P] makes one level"
-        )
-    return items("partitions", partitions, what)
-
-
 @dataclass(frozen=True)
 class SelectedPartitions:
     """Partitions by ``select``, until there are levels enough or vertices few enough."""
@@ -99,28 +89,12 @@ class SelectedPartitions:
         components = np.bincount(component_labels(n, sheaf.edges))
         if len(components) >= n:
             return f"{stuck}: none of its {n} vertices is linked to another"
-        count = cluster_count(components, self.factor)
+        rest = components[components > self.factor]  # the small ones are a cluster each
+        count = len(components) - len(rest) + math.ceil(rest.sum() / self.factor)
         if count >= n:
             return f"{stuck}: `factor` = {self.factor:g} makes {count} clusters of {n} vertices"
         _, labels = find_clusters(sheaf, count, self.method, seed=self.seed, progress=self.progress)
         return Partition(labels)
-
-
-def cluster_count(components: np.ndarray, factor: float) -> int:
-    """Return how many clusters of ``factor`` vertices components of some sizes are cut into.
-
-    Small ones are a cluster each, so that they take none from those that can be cut.
-    """
-    rest = components[components > factor]
-    return len(components) - len(rest) + math.ceil(rest.sum() / factor)
-
-
-def refuse_beside_partitions(options: Mapping[str, object]) -> None:
-    """Refuse options of `SelectedPartitions` that are not at their defaults."""
-    defaults = {field.name: field.default for field in fields(SelectedPartitions)}
-    for name, value in options.items():
-        if type(value) is not type(defaults[name]) or value != defaults[name]:
-            raise ValueError(f"`partitions` says what the levels are: leave `{name}` out")
 
 
 def partitions_of(
@@ -133,8 +107,16 @@ def partitions_of(
     """Return given partitions, each as it is read, or those that the selection finds."""
     if given is None:
         return SelectedPartitions(**selection, progress=progress)
-    refuse_beside_partitions(selection)
-    return GivenPartitions(fine, tuple(read(P) for P in tuple_of(given)))
+    defaults = {field.name: field.default for field in fields(SelectedPartitions)}
+    for name, value in selection.items():
+        if type(value) is not type(defaults[name]) or value != defaults[name]:
+            raise ValueError(f"`partitions` says what the levels are: leave `{name}` out")
+    what = "Partitions, one per level"
+    if isinstance(given, Partition):
+        raise TypeError(
+            f"`partitions` must be a sequence of {what}, got a single one: [P] makes one level"
+        )
+    return GivenPartitions(fine, tuple(read(P) for P in items("partitions", given, what)))
 
 
 RankPerLevel = int | Rule | Sequence  # one for all levels, or one entry per level
@@ -142,11 +124,7 @@ RankPerLevel = int | Rule | Sequence  # one for all levels, or one entry per lev
 
 @dataclass(frozen=True)
 class LevelPlan:
-    """A partition and ranks for every level.
-
-    ``ranks`` is one rule for all levels, or a list of one entry per level: a rule, or ranks per
-    cluster, which the level will check.
-    """
+    """A partition and ranks for every level: one rule for all, or one entry per level."""
 
     partitions: GivenPartitions | SelectedPartitions
     ranks: RankPerLevel
@@ -168,11 +146,6 @@ class LevelPlan:
         if not isinstance(self.ranks, list):
             return self.ranks
         return self.ranks[level] if level < len(self.ranks) else None
-
-    def looks_for_sections(self, level: int) -> bool:
-        """Tell whether a level keeps local sections, so that keeping nothing is a surprise."""
-        rank = self.rank(level)
-        return isinstance(rank, Rule) and rank.needs_kernels
 
 
 def _checked_ranks(rank: Any, count: int | None) -> Rule | list:

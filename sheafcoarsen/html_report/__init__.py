@@ -15,9 +15,7 @@
     `report`, and the page: what objects show of themselves in notebooks, with pictures, in one
     template; written at once or not at all.
 ``results``
-    What is computed for it: ledgers of two cochains, low spectra, checks.
-``summary``
-    The verdict: one sentence of these findings.
+    What is computed for it: ledgers of two cochains, low spectra, checks; the verdict on them.
 """
 
 from sheafcoarsen.html_report._report import EDGE_HEAD, report, worst_edges, write_report

@@ -8,24 +8,29 @@ import os
 import platform
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from sheafcoarsen import plot
 from sheafcoarsen._support import (
     check_matplotlib,
-    eps_of,
     output_path,
     replacing,
     tables,
-    zero_level,
 )
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.hierarchy import Hierarchy
-from sheafcoarsen.html_report.results import SMOOTHING_STEPS, Findings, findings_of, stage
-from sheafcoarsen.html_report.summary import elimination_verdict, poses_verdict, verdict_of
+from sheafcoarsen.html_report.results import (
+    SMOOTHING_STEPS,
+    Findings,
+    elimination_verdict,
+    findings_of,
+    poses_verdict,
+    stage,
+    verdict_of,
+)
 from sheafcoarsen.synchronization import PoseCertificate, PoseGraph, Synchronization
 from sheafcoarsen.verification import Verification, verify
 
@@ -85,11 +90,7 @@ PAGE = """<!DOCTYPE html>
 """
 
 
-class Section(NamedTuple):
-    """A heading, and HTML under it."""
-
-    heading: str
-    parts: list[str]
+Section = tuple[str, list[str]]  # a heading, and HTML under it
 
 
 def report(
@@ -183,17 +184,17 @@ def write_report(
     kind, body = type(C).__name__, []
     if isinstance(C, Synchronization):
         title = f"{name or kind}: {C.n_vertices:,} poses"
-        checks = Section("Certificate", [_shown(verdict), note(_ABOUT_CERTIFICATES)])
+        checks = ("Certificate", [_shown(verdict), note(_ABOUT_CERTIFICATES)])
     else:
         title = f"{name or kind}: {C.fine.n_vertices:,} → {C.sheaf.n_vertices:,} vertices"
-        checks = Section("Verification", [_shown(verdict), note(_ABOUT_CHECKS)])
+        checks = ("Verification", [_shown(verdict), note(_ABOUT_CHECKS)])
     if isinstance(verdict, Verification) and not verdict.passed:
         body.append(f'<p class="failed">Verification: {tables.text(verdict.summary)}</p>')
     sections = [
-        Section("How it was made", _reproduction(name, command, call, kind.lower())),
+        ("How it was made", _reproduction(name, command, call, kind.lower())),
         *sections,
         checks,
-        Section("Times", _times(times or {}, own)),
+        ("Times", _times(times or {}, own)),
     ]
     body += [f'<p class="verdict">{tables.text(sentence)}</p>', note(repr(C))]
     for heading, parts in sections:
@@ -244,11 +245,11 @@ def _coarsening_sections(C: Coarsening, found: Findings) -> list[Section]:
         spectra = [_shown(Q) for Q in found.quality if Q is not None]
         spectra.append(figure("quality", alt, plot.quality, *found.quality))
     return [
-        Section("What went in", [_shown(C.fine)]),
-        Section("What came out", sheaves),
-        Section("Clusters and their modes", clusters),
-        Section("What was lost", losses),
-        Section("Low eigenvalues", spectra),
+        ("What went in", [_shown(C.fine)]),
+        ("What came out", sheaves),
+        ("Clusters and their modes", clusters),
+        ("What was lost", losses),
+        ("Low eigenvalues", spectra),
     ]
 
 
@@ -264,15 +265,15 @@ def _elimination_sections(K: Elimination) -> list[Section]:
     alt = "The fine graph, and the graph that is left"
     picture = figure("partition", alt, plot.elimination, K, size=(12.5, 7))
     return [
-        Section("What went, and what is left", [_shown(K), picture]),
-        Section("What is left", [_shown(K.sheaf)]),
+        ("What went, and what is left", [_shown(K), picture]),
+        ("What is left", [_shown(K.sheaf)]),
     ]
 
 
 def _pose_sections(S: Synchronization) -> list[Section]:
     """Return the measurements, the map before and after, and the worst edges."""
     G = S.measurements
-    sections = [Section("What was measured", [_shown(G)])]
+    sections = [("What was measured", [_shown(G)])]
     if isinstance(G, PoseGraph) and S.translations is not None:
         maps = []
         if G.poses is not None:
@@ -280,11 +281,11 @@ def _pose_sections(S: Synchronization) -> list[Section]:
             maps.append(note("As it was found, the worst edges in red:"))
         draw = partial(plot.poses, outliers=min(WORST, S.n_edges))
         maps.append(figure("map", "The map that was found", draw, S))
-        sections.append(Section("The map", maps))
+        sections.append(("The map", maps))
     return [
         *sections,
-        Section("What was found", [_shown(S)]),
-        Section("Worst edges", [_wide(tables.table(worst_edges(S), head=EDGE_HEAD))]),
+        ("What was found", [_shown(S)]),
+        ("Worst edges", [_wide(tables.table(worst_edges(S), head=EDGE_HEAD))]),
     ]
 
 
@@ -311,18 +312,16 @@ def _cluster_table(C: Coarsening) -> str:
     """Return a row for each of the first clusters, eigenvalues of rounding size as 0."""
     K, rows, limit = C.partition.n_clusters, [], 20
     names = range(C.fine.n_vertices) if C.fine.vertex_labels is None else C.fine.vertex_labels
+    kept, after = [""] * K, [""] * K
+    if C.modes is not None:
+        scores, following = C.modes._without_rounding()
+        kept = list(map(tables.span, np.split(scores, C.modes.rank_offsets[1:-1])))
+        after = ["none" if value == np.inf else tables.text(value) for value in following]
     for a in range(min(K, limit)):
         members = C.partition.cluster(a)
-        kept, after = "", ""
-        if C.modes is not None:
-            dims, sizes = C.clusters.dims[a], C.modes.operator_norms[a]
-            level = zero_level(dims, eps_of(C.fine.dtype), sizes)
-            values, discarded = C.modes.eigenvalues(a), C.modes.next_eigenvalues[a]
-            kept = tables.span(np.where(values <= level, 0, values))
-            after = tables.text(discarded * (discarded > level)) if discarded < np.inf else "none"
         first = tables.names([names[v] for v in members[: tables.SHOWN].tolist()])
         first += ", …" if len(members) > tables.SHOWN else ""
-        rows.append((a, len(members), C.clusters.dims[a], C.ranks[a], kept, after, first))
+        rows.append((a, len(members), C.clusters.dims[a], C.ranks[a], kept[a], after[a], first))
     head = ("cluster", "vertices", "dim", "modes", "kept eigenvalues", "first discarded", "members")
     caption = f"The first {limit} of {K:,} clusters" if limit < K else "The clusters"
     return _wide(tables.table(rows, head=head, caption=caption))

@@ -5,10 +5,8 @@ from collections.abc import Hashable
 import networkx as nx
 import numpy as np
 
-from sheafcoarsen._support import MAX_DIMENSION, dimensions, scalar_array, scalar_type
+from sheafcoarsen._support import MAX_DIMENSION, dimensions, finite, scalar_array, scalar_type
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
-
-MAPS = ("tail_map", "head_map")
 
 
 def to_networkx(sheaf: CellularSheaf) -> nx.MultiDiGraph:
@@ -90,9 +88,7 @@ def from_networkx(graph: nx.DiGraph) -> CellularSheaf:
 
     Examples
     --------
-    >>> from collections.abc import Hashable
-
-    import networkx as nx
+    >>> import networkx as nx
     >>> import sheafcoarsen as sc
     >>> G = nx.DiGraph()
     >>> G.add_edge("a", "b", tail_map=[[1, 0]], head_map=[[2]])
@@ -105,7 +101,7 @@ def from_networkx(graph: nx.DiGraph) -> CellularSheaf:
         raise TypeError(f"`graph` must be a networkx graph, got {type(graph).__name__}")
     labels = tuple(graph.nodes)
     edges = _in_order(list(graph.edges(data=True)))
-    maps = [[_map(u, v, data, name) for name in MAPS] for u, v, data in edges]
+    maps = [[_map(u, v, data, name) for name in ("tail_map", "head_map")] for u, v, data in edges]
     if edges and not graph.is_directed():
         raise ValueError(
             "`graph` is undirected, so that it does not say which end of an edge is its tail: use "
@@ -114,9 +110,8 @@ def from_networkx(graph: nx.DiGraph) -> CellularSheaf:
     dims = _dims(graph, edges, maps)
     number = {label: v for v, label in enumerate(labels)}
     ends = np.array([(number[u], number[v]) for u, v, _ in edges], dtype=np.int64).reshape(-1, 2)
-    vertex_dims = dimensions(
-        "dim", np.array([dims[label] for label in labels], np.int64), len(labels), "node"
-    )
+    given = np.array([dims[label] for label in labels], np.int64)
+    vertex_dims = dimensions("dim", given, len(labels), "node")
     sheaf = CellularSheaf(ends, [tail for tail, _ in maps], [head for _, head in maps], vertex_dims)
     unlabelled = graph.graph.get("unlabelled") is True and labels == tuple(range(len(labels)))
     if not edges:  # no map says what the scalar type is
@@ -160,11 +155,7 @@ def _map(u: Hashable, v: Hashable, data: dict, name: str) -> np.ndarray:
         raise type(error)(f"edge {u!r} -> {v!r}: {error}") from None
     if array.ndim != 2:
         raise ValueError(f"edge {u!r} -> {v!r}: `{name}` must be 2-D, got shape {array.shape}")
-    if not np.isfinite(array).all():
-        raise ValueError(
-            f"edge {u!r} -> {v!r}: `{name}` must be finite, got {array[~np.isfinite(array)][0]}"
-        )
-    return array
+    return finite(f"edge {u!r} -> {v!r}: `{name}`", array)
 
 
 def _dims(graph: nx.DiGraph, edges: list, maps: list) -> dict:

@@ -18,9 +18,6 @@ from sheafcoarsen.io.schema import KINDS, Arrays, Saved, reading, text_of, to_ar
 VERSION = 2
 """Of the format; higher ones are refused."""
 
-HEADER = ("format", "version", "kind")
-"""Arrays that every file begins with."""
-
 
 def save(path: PathLike, obj: Saved) -> None:
     """Save a sheaf, partition, coarsening, hierarchy or elimination to one ``.npz`` file.
@@ -115,8 +112,10 @@ def read_arrays(path: str) -> tuple[str, Arrays]:
                 )
             with zipfile.ZipFile(stream) as archive:
                 members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-                header = {
-                    name: _member(archive, members[name]) for name in HEADER if name in members
+                header: Arrays = {
+                    name: _member(archive, members[name])
+                    for name in ("format", "version", "kind")
+                    if name in members
                 }
                 kind = _kind(header)
                 claimed = sum(info.file_size for info in archive.infolist())
@@ -148,10 +147,7 @@ def _kind(header: Arrays) -> str:
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
-    """Return one array, read-only.
-
-    Its bytes are looked at only where they are as many as its header says.
-    """
+    """Return one array, read-only, whose bytes are as many as its header says."""
     if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
         raise RefusedError(
             f"array {info.filename!r} is compressed: write it with numpy.savez, not "

@@ -9,12 +9,6 @@ import numpy as np
 from sheafcoarsen._support import MAX_VERTICES, counted, eps_of, vertex_count
 from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 
-SPARSE = 4
-"""Integers are indices as long as there are fewer than this times as many vertices as names."""
-
-EXACT = 2.0**53
-"""From here on a number with a point or an exponent is no certain integer, and stays a name."""
-
 _SEPARATOR = re.compile(r"\s*,\s*|\s+")
 
 SIGNS = "CellularSheaf.signed takes signs, and so do read_graph(path, signed=True) and --signed"
@@ -33,11 +27,7 @@ class EdgeList(NamedTuple):
 def read_edge_list(
     path: str, signed: bool = False, n_vertices: int | None = None, *, stacklevel: int = 2
 ) -> EdgeList:
-    """Read lines ``u v [weight]``; what names mean, :func:`read_graph` says.
-
-    ``signed`` allows negative weights. ``stacklevel`` is that of the warnings about names that are
-    too sparse for indices, or begin above 0.
-    """
+    """Read lines ``u v [weight]``; ``stacklevel`` is that of warnings about names."""
     ends, lines, weights = _lines(path, signed)
     spellings = dict.fromkeys(ends)
     number_of = {name: v for name in spellings if (v := _integer(name)) is not None}
@@ -52,7 +42,7 @@ def read_edge_list(
     low, high, named = min(integers), max(integers), len(set(integers))
     if n_vertices is not None:
         _refuse_beyond(path, integers, lines, n_vertices)
-    elif low < 0 or high >= SPARSE * named:
+    elif low < 0 or high >= 4 * named:  # too sparse for indices
         if low >= 0:
             message = (
                 f"{path}: {named} vertices have numbers up to {high}, too sparse for indices, so "
@@ -154,7 +144,8 @@ def _integer(word: str) -> int | None:
         value = float(word)
     except ValueError:
         return None
-    return int(value) if value.is_integer() and abs(value) < EXACT else None
+    # above, a number with a point or an exponent is no certain integer, and stays a name
+    return int(value) if value.is_integer() and abs(value) < 2.0**53 else None
 
 
 def first_unpaired(

@@ -8,15 +8,6 @@ from sheafcoarsen._support import MAX_VERTICES, counted
 from sheafcoarsen.io.edge_list import SIGNS, EdgeList, first_unpaired
 from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 
-FIELDS = {
-    "real": False,
-    "double": False,
-    "integer": False,
-    "unsigned-integer": False,
-    "pattern": True,
-}
-"""What entries may be -> whether they have no weights."""
-
 
 class _Banner(NamedTuple):
     """What the first line says."""
@@ -40,10 +31,7 @@ IDLE = 2**20
 
 
 def read_matrix_market(path: str, signed: bool = False, n_vertices: int | None = None) -> EdgeList:
-    """Read the upper triangle, row by row; ``signed`` allows negative entries.
-
-    ``n_vertices`` confirms the number of vertices that the file claims.
-    """
+    """Read the upper triangle, row by row; ``n_vertices`` confirms what the file claims."""
     lines = read_lines(path)
     banner = _banner(path, next(lines, ""))
     numbered = [
@@ -80,12 +68,12 @@ def _banner(path: str, line: str) -> _Banner:
     if layout not in ("coordinate", "array") or (layout == "array" and field == "pattern"):
         message = f"not a MatrixMarket matrix: unknown layout {shown(f'{layout} {field}')}"
         raise file_error(path, 1, message)
-    if field not in FIELDS:
+    if field not in ("real", "double", "integer", "unsigned-integer", "pattern"):
         raise file_error(path, 1, f"weights must be real, integer or pattern, got {shown(field)}")
     if symmetry not in ("symmetric", "general"):
         message = "an adjacency is symmetric (or general with symmetric entries), got"
         raise file_error(path, 1, f"{message} {shown(symmetry)}")
-    return _Banner(layout == "coordinate", FIELDS[field], symmetry == "symmetric")
+    return _Banner(layout == "coordinate", field == "pattern", symmetry == "symmetric")
 
 
 def _sizes(path: str, line: int, text: str, banner: _Banner) -> tuple[int, int]:
@@ -123,23 +111,12 @@ def _entries(path: str, n: int, body: list[tuple[int, str]], banner: _Banner) ->
         weights.add(number, words[n_ends:])
     values = np.ones(len(body)) if banner.pattern else weights.numbers()
     if banner.coordinate:
-        rows, columns = _places(ends, n)
+        rows, columns = ends.indices(n).reshape(-1, 2).T
     else:
         columns, rows = np.divmod(np.arange(n * n), max(n, 1))  # column by column
         if banner.symmetric:
             columns, rows = columns[rows >= columns], rows[rows >= columns]
     return _Entries(rows, columns, values, [number for number, _ in body])
-
-
-def _places(ends: Words, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows and columns, from 0."""
-    numbers = ends.integers()
-    if numbers and not (min(numbers) >= 1 and max(numbers) <= n):
-        k = next(k for k, v in enumerate(numbers) if not 1 <= v <= n)
-        message = f"row or column {shown(ends.words[k])} is out of range; they count from 1 to {n}"
-        raise file_error(ends.path, ends.line(k), message)
-    places = np.array(numbers, dtype=np.int64).reshape(-1, 2) - 1
-    return places[:, 0], places[:, 1]
 
 
 def _upper_triangle(

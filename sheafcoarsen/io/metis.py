@@ -99,20 +99,9 @@ def _neighbours(path: str, header: _Header, body: list[tuple[int, str]]) -> _Nei
             weights.add(number, words[header.skip + 1 :: step])
     skipped.numbers()  # they are not needed, but a damaged file should not pass
     rows = np.repeat(np.arange(header.n), degrees)
-    columns = _columns(neighbours, header.n)
+    columns = neighbours.indices(header.n)
     values = weights.numbers() if header.weighted else np.ones(len(rows))
     return _Neighbours(neighbours, rows, columns, values)
-
-
-def _columns(neighbours: Words, n: int) -> np.ndarray:
-    """Return the neighbours, from 0."""
-    numbers = neighbours.integers()
-    if numbers and not (min(numbers) >= 1 and max(numbers) <= n):
-        k = next(k for k, v in enumerate(numbers) if not 1 <= v <= n)
-        word = shown(neighbours.words[k])
-        message = f"neighbour {word} is out of range; vertices count from 1 to {n}"
-        raise file_error(neighbours.path, neighbours.line(k), message)
-    return np.array(numbers, dtype=np.int64) - 1
 
 
 def _check_pairs(found: _Neighbours, n: int, body: list[tuple[int, str]], signed: bool) -> None:

@@ -3,23 +3,18 @@
 import re
 from collections.abc import Iterable, Iterator
 
-import numpy as np
-
-from sheafcoarsen.io.polygons import Polygons
+from sheafcoarsen.io.polygons import FaceLines, Polygons
 from sheafcoarsen.io.text import Words, file_error, read_lines, shown
 
 Fields = Iterator[tuple[int, list[str]]]
 """Numbers of lines and their words."""
-
-HEADER = re.compile(r"(ST)?C?N?OFF")
-"""First word of an OFF file whose vertices begin with three coordinates."""
 
 
 def read_off(path: str) -> Polygons:
     """Read the text form of OFF."""
     lines = _fields(read_lines(path))
     number, fields = next(lines, (None, ["nothing"]))
-    if not HEADER.fullmatch(fields[0]):
+    if not re.fullmatch(r"(ST)?C?N?OFF", fields[0]):
         message = f"an OFF file begins with OFF, COFF or NOFF, got {shown(fields[0])}"
         raise file_error(path, number, message)
     if fields[1:2] == ["BINARY"]:
@@ -36,55 +31,42 @@ def read_off(path: str) -> Polygons:
         message = "numbers of vertices, faces and edges must follow the word OFF"
         raise file_error(path, number, message)
     n, f = sizes[:2]
-    points = Words(path, "a coordinate")
+    mesh = FaceLines(path)
     for number, fields in _exactly(path, lines, n, "vertices"):
         if len(fields) < 3:
             raise file_error(path, number, f"a vertex needs 3 coordinates, got {len(fields)}")
-        points.add(number, fields[:3])
-    corners = Words(path, "a corner of a face")
-    lengths = Words(path, "the number of corners of a face")
+        mesh.points.add(number, fields[:3])
     for number, fields in _exactly(path, lines, f, "faces"):
-        lengths.add(number, fields[:1])
-        # what is no number at all gets its message below
-        k = int(fields[0]) if fields[0].isascii() and fields[0].isdigit() else 0
-        if len(fields) <= k:
-            message = f"a face of {k} corners needs as many vertices, got {len(fields) - 1}"
-            raise file_error(path, number, message)
-        corners.add(number, fields[1 : 1 + k])
+        mesh.add_face(number, fields)
     extra = next(lines, None)
     if extra is not None:
         message = f"{n} vertices and {f} faces were announced, but more lines follow"
         raise file_error(path, extra[0], message)
-    return _polygons(points, corners, lengths.integers(), lengths.lines)
+    return mesh.polygons()
 
 
 def read_obj(path: str) -> Polygons:
     """Read the vertices and faces of an OBJ file."""
-    points = Words(path, "a coordinate")
-    corners = Words(path, "a corner of a face")
-    sizes: list[int] = []
-    known: list[int] = []  # how many vertices there were before each face
-    lines: list[int] = []
+    mesh = FaceLines(path)
+    before: list[int] = []  # how many vertices there were before each corner
     for number, fields in _fields(_joined(list(read_lines(path)))):
         if fields[0] == "v":
             if len(fields) < 4:
                 message = f"a vertex needs 3 coordinates, got {len(fields) - 1}"
                 raise file_error(path, number, message)
-            points.add(number, fields[1:4])
+            mesh.points.add(number, fields[1:4])
         elif fields[0] == "f":
-            sizes.append(len(fields) - 1)
-            known.append(len(points.lines))
-            lines.append(number)
-            corners.add(number, [word.partition("/")[0] for word in fields[1:]])
-    if not points.words:
+            corners = [word.partition("/")[0] for word in fields[1:]]
+            before += [len(mesh.points.lines)] * len(corners)
+            mesh.add_face(number, [str(len(corners)), *corners])
+    if not mesh.points.words:
         raise file_error(path, None, "not an OBJ file, or one without vertices: no line is v x y z")
-    numbers = corners.integers()
+    numbers = mesh.corners.integers()
     if 0 in numbers:
         message = "vertices count from 1, got 0"
-        raise file_error(path, corners.line(numbers.index(0)), message)
-    before = np.repeat(known, sizes).tolist()
+        raise file_error(path, mesh.corners.line(numbers.index(0)), message)
     vertices = [v - 1 if v > 0 else count + v for v, count in zip(numbers, before, strict=True)]
-    return _polygons(points, corners, sizes, lines, vertices, first=1)
+    return mesh.polygons(vertices, first=1)
 
 
 def _fields(lines: Iterable[str]) -> Fields:
@@ -108,29 +90,10 @@ def _joined(lines: list[str]) -> list[str]:
 
 
 def _exactly(path: str, lines: Fields, count: int, what: str) -> Fields:
-    """Yield so many lines, or say that the file ends too early."""
+    """Yield ``count`` lines, or say that the file ends too early."""
     for i in range(count):
         found = next(lines, None)
         if found is None:
             message = f"the file ends after {i} of {count} {what}: fetch or write it again"
             raise file_error(path, None, message)
         yield found
-
-
-def _polygons(
-    points: Words,
-    corners: Words,
-    sizes: list[int],
-    lines: list[int],
-    vertices: list[int] | None = None,
-    first: int = 0,
-) -> Polygons:
-    """Return words as numbers; vertices beyond 64 bits are certainly out of range."""
-    numbers = corners.integers() if vertices is None else vertices
-    return Polygons(
-        points.numbers().reshape(-1, 3),
-        np.array([min(max(v, -1), 2**62) for v in numbers], dtype=np.int64),
-        np.array([min(max(k, 0), 2**62) for k in sizes], dtype=np.int64),
-        np.array(lines, dtype=np.int64),
-        first,
-    )

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen.io.polygons import Polygons
-from sheafcoarsen.io.text import Words, file_error, read_bytes, shown
+from sheafcoarsen.io.polygons import FaceLines, Polygons
+from sheafcoarsen.io.text import file_error, read_bytes, shown
 
 TYPES = {
     **dict.fromkeys(("char", "int8"), "i1"),
@@ -151,9 +151,7 @@ def _from_text(path: str, content: bytes, header: _Header) -> Polygons:
     text = content[header.length :].decode("ascii", "replace")
     lines = enumerate(text.split("\n"), start=header.lines + 1)
     rows = ((number, line.split()) for number, line in lines if line.strip())
-    points = Words(path, "a coordinate")
-    corners = Words(path, "a corner of a face")
-    lengths = Words(path, "the number of corners of a face")
+    mesh = FaceLines(path)
     for element in header.elements:
         axes = [element.place(axis) or 0 for axis in "xyz"]
         at = element.place(*CORNERS) or 0
@@ -165,25 +163,13 @@ def _from_text(path: str, content: bytes, header: _Header) -> Polygons:
                 if len(words) != len(element.properties):
                     message = f"a vertex has {len(element.properties)} numbers, got {len(words)}"
                     raise file_error(path, number, message)
-                points.add(number, [words[axis] for axis in axes])
+                mesh.points.add(number, [words[axis] for axis in axes])
             elif element.name == "face":
-                lengths.add(number, words[at : at + 1])
-                # what is no number at all gets its message below
-                digits = words[at] if len(words) > at else ""
-                k = int(digits) if digits.isascii() and digits.isdigit() else 0
-                if len(words) <= at + k:
-                    message = f"a face of {k} corners needs as many vertices"
-                    raise file_error(path, number, f"{message}, got {len(words) - at - 1}")
-                corners.add(number, words[at + 1 : at + 1 + k])
+                mesh.add_face(number, words[at:])
     extra = next(rows, None)
     if extra is not None:
         raise file_error(path, extra[0], "more lines than the header announces")
-    return Polygons(
-        points.numbers().reshape(-1, 3),
-        np.array([min(max(v, -1), 2**62) for v in corners.integers()], dtype=np.int64),
-        np.array(lengths.integers(), dtype=np.int64),
-        np.array(lengths.lines, dtype=np.int64),
-    )
+    return mesh.polygons()
 
 
 # ---------------------------------------------------------------- binary

@@ -1,11 +1,11 @@
-"""What a mesh file holds: points and polygons of any size, with the lines where they stand."""
+"""What a mesh file holds: points and polygons of any size, with the lines that name them."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from sheafcoarsen._support import offsets, ranges
-from sheafcoarsen.io.text import file_error
+from sheafcoarsen.io.text import Words, file_error
 
 
 class Polygons(NamedTuple):
@@ -54,3 +54,34 @@ class Polygons(NamedTuple):
     def _refuse(self, path: str, f: int, message: str) -> None:
         line = None if self.lines is None else int(self.lines[f])
         raise file_error(path, line, f"face {f} {message}")
+
+
+class FaceLines:
+    """Points and faces of a mesh that is text, gathered line by line."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.points = Words(path, "a coordinate")
+        self.corners = Words(path, "a corner of a face")
+        self.lengths = Words(path, "the number of corners of a face")
+
+    def add_face(self, number: int, words: list[str]) -> None:
+        """Append a face: its number of corners and so many vertices; more words are passed over."""
+        self.lengths.add(number, words[:1])
+        # what is no number at all gets its message later
+        k = int(words[0]) if words and words[0].isascii() and words[0].isdigit() else 0
+        if len(words) <= k:
+            message = f"a face of {k} corners needs as many vertices, got {len(words) - 1}"
+            raise file_error(self.path, number, message)
+        self.corners.add(number, words[1 : 1 + k])
+
+    def polygons(self, corners: list[int] | None = None, first: int = 0) -> Polygons:
+        """Return words as numbers; indices are clipped, so that huge ones are out of range."""
+        corners = self.corners.integers() if corners is None else corners
+        return Polygons(
+            self.points.numbers().reshape(-1, 3),
+            np.array([min(max(v, -1), 2**62) for v in corners], dtype=np.int64),
+            np.array([min(max(k, 0), 2**62) for k in self.lengths.integers()], dtype=np.int64),
+            np.array(self.lengths.lines, dtype=np.int64),
+            first,
+        )

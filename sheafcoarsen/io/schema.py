@@ -44,19 +44,18 @@ Versions that do not know these refuse the operator by its name.
 
 
 def to_arrays(obj: Saved) -> tuple[str, Arrays]:
-    """Return the kind of an object and its named arrays.
-
-    Raises
-    ------
-    TypeError
-        For another object, or vertex labels that have no JSON.
-    """
+    """Return the kind of an object and its named arrays; a TypeError for another object."""
     if isinstance(obj, CellularSheaf):
         return "sheaf", sheaf_arrays(obj)
     if isinstance(obj, Partition):
         return "partition", {"labels": obj.labels}
     if isinstance(obj, Hierarchy):
-        return "hierarchy", hierarchy_arrays(obj)
+        arrays = {"n_levels": np.array(len(obj)), "stopped_because": np.array(obj.stopped_because)}
+        for i, sheaf in enumerate(obj.sheaves):
+            arrays |= sheaf_arrays(sheaf, f"sheaves.{i}.")
+        for i, level in enumerate(obj):
+            arrays |= between_arrays(level, f"levels.{i}.")
+        return "hierarchy", arrays
     if isinstance(obj, Coarsening | Elimination):
         sheaves = {**sheaf_arrays(obj.fine, "fine."), **sheaf_arrays(obj.sheaf, "sheaf.")}
         kind = "coarsening" if isinstance(obj, Coarsening) else "elimination"
@@ -69,10 +68,7 @@ def to_arrays(obj: Saved) -> tuple[str, Arrays]:
 
 @contextlib.contextmanager
 def reading(where: str, refusal: type[ValueError] = ValueError) -> Iterator[None]:
-    """Refuse arrays that are missing or contradict each other by one error, which names the file.
-
-    Errors of the type ``refusal``, if that is a type of its own, name it already.
-    """
+    """Refuse what is missing or contradictory by one error that names the file, if none has yet."""
     try:
         yield
     except (KeyError, TypeError, ValueError) as error:
@@ -118,25 +114,13 @@ def level_arrays(C: Coarsening) -> dict[str, np.ndarray]:
     return arrays
 
 
-def step_arrays(K: Elimination) -> dict[str, np.ndarray]:
-    """Return what an elimination holds beside its two sheaves."""
-    arrays = {f"steps.{name}": getattr(K.steps, name) for name in STEPS}
-    return arrays | {"kept": K.kept, "max_neighbors": np.array(K.max_neighbors)}
-
-
-def hierarchy_arrays(H: Hierarchy) -> dict[str, np.ndarray]:
-    """Return all sheaves of a hierarchy, and what lies between them."""
-    arrays = {"n_levels": np.array(len(H)), "stopped_because": np.array(H.stopped_because)}
-    for i, sheaf in enumerate(H.sheaves):
-        arrays.update(sheaf_arrays(sheaf, f"sheaves.{i}."))
-    for i, level in enumerate(H):
-        arrays.update(between_arrays(level, f"levels.{i}."))
-    return arrays
-
-
 def between_arrays(level: Coarsening | Elimination, prefix: str = "") -> dict[str, np.ndarray]:
     """Return what a coarsening or an elimination holds beside its two sheaves."""
-    own = step_arrays(level) if isinstance(level, Elimination) else level_arrays(level)
+    if isinstance(level, Elimination):
+        own = {f"steps.{name}": getattr(level.steps, name) for name in STEPS}
+        own |= {"kept": level.kept, "max_neighbors": np.array(level.max_neighbors)}
+    else:
+        own = level_arrays(level)
     return {prefix + name: array for name, array in own.items()}
 
 

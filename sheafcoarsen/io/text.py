@@ -107,14 +107,7 @@ def _with_newlines(text: str) -> str:
 
 
 class Words:
-    """Words of one kind gathered over the lines of a file, converted to numbers in one go.
-
-    Parameters
-    ----------
-    path : str
-    what : str
-        What a message calls such a word.
-    """
+    """Words of one kind over the lines of a file; ``what`` is what a message calls one."""
 
     def __init__(self, path: str, what: str):
         self.path = path
@@ -136,6 +129,15 @@ class Words:
     def integers(self) -> list[int]:
         """Return the words as Python integers of any size."""
         return self._convert(int, "a whole number")
+
+    def indices(self, n: int) -> np.ndarray:
+        """Return the words, which must count from 1 to n, as indices from 0."""
+        numbers = self.integers()
+        if numbers and not (min(numbers) >= 1 and max(numbers) <= n):
+            k = next(k for k, v in enumerate(numbers) if not 1 <= v <= n)
+            message = f"{self.what} is out of range, got {shown(self.words[k])}"
+            raise file_error(self.path, self.line(k), f"{message}; they count from 1 to {n}")
+        return np.array(numbers, dtype=np.int64) - 1
 
     def numbers(self) -> np.ndarray:
         """Return the words as finite float64."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import cochain, scalar_array
+from sheafcoarsen._support import cochain, finite, scalar_array
 from sheafcoarsen.operators import laplacian_operator, normalized
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
@@ -112,14 +112,13 @@ def diffusion_step(
     Delta = laplacian_operator(normalized(sheaf, stacklevel=3))
     with np.errstate(over="ignore", invalid="ignore"):
         Y = Delta @ ((W1 @ X.reshape(n, d, f)).reshape(n * d, f) @ W2)
-    _all_finite("Delta (I (x) W1) X W2", Y, "rescale the weights or X")
+    finite("Delta (I (x) W1) X W2", Y, ": rescale the weights or X")
     change = scalar_array("activation(...)", activation(Y))
     if change.shape != Y.shape:
         raise ValueError(
             f"`activation` must keep the shape of its argument, {Y.shape}, got {change.shape}"
         )
-    _all_finite("activation(...)", change, "it must be finite wherever its argument is")
-    return X - change
+    return X - finite("activation(...)", change, ": it must be finite wherever its argument is")
 
 
 def _weights(name: str, value: Any, size: int, what: str) -> np.ndarray:
@@ -128,12 +127,4 @@ def _weights(name: str, value: Any, size: int, what: str) -> np.ndarray:
         raise ValueError(
             f"`{name}` must have shape ({size}, {size}), {what} twice, got {array.shape}"
         )
-    _all_finite(f"`{name}`", array, "check where the weights come from")
-    return array
-
-
-def _all_finite(what: str, array: np.ndarray, remedy: str) -> None:
-    bad = np.argwhere(~np.isfinite(array))
-    if bad.size:
-        where = tuple(bad[0].tolist())
-        raise ValueError(f"{what} must be finite, got {array[where]} at {where}: {remedy}")
+    return finite(f"`{name}`", array, ": check where the weights come from")

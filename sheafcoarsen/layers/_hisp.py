@@ -15,6 +15,7 @@ from sheafcoarsen._support import (
     choice,
     cochain,
     csr_matrix,
+    finite,
     ranges,
     read_only,
     scalar_array,
@@ -403,10 +404,7 @@ def _feature_array(name: str, value: Any) -> np.ndarray:
             f"`{name}` must be 2-dimensional, got shape {np.shape(value)}: {name}[:, None] makes "
             "a single channel"
         )
-    bad = np.argwhere(~np.isfinite(array))
-    if bad.size:
-        raise ValueError(f"`{name}` must be finite, got {array[tuple(bad[0])]} in row {bad[0, 0]}")
-    return array
+    return finite(f"`{name}`", array)
 
 
 def _lifted(sheaf: CellularSheaf, X: Any) -> tuple[np.ndarray, bool]:

@@ -188,20 +188,26 @@ class LocalModes(ReadOnly):
     def _repr_html_(self) -> str:
         return tables.table(self._rows(), caption="LocalModes")
 
+    def _without_rounding(self) -> tuple[np.ndarray, np.ndarray]:
+        """Scores and next eigenvalues in double precision, zero below working accuracy."""
+        dims = np.bincount(self.partition.labels, self.sheaf.vertex_dims, len(self.ranks))
+        zero = zero_level(dims, eps_of(self.sheaf.dtype), self.operator_norms.astype(np.float64))
+        kept, after = self.scores.astype(np.float64), self.next_eigenvalues.astype(np.float64)
+        return (
+            np.where(kept <= np.repeat(zero, self.ranks), 0.0, kept),
+            np.where(after <= zero, 0.0, after),
+        )
+
     def _rows(self) -> list[tuple]:
         """What they are, in names and values."""
-        dims = np.bincount(self.partition.labels, self.sheaf.vertex_dims, len(self.ranks))
-        zero = zero_level(dims, eps_of(self.sheaf.dtype), self.operator_norms)
-        after = np.where(self.next_eigenvalues <= zero, 0, self.next_eigenvalues)
-        discarded = after[np.isfinite(after)]
-        kept = np.where(self.scores <= np.repeat(zero, self.ranks), 0, self.scores)
+        kept, after = self._without_rounding()
         return [
             ("clusters", len(self.ranks)),
             ("local operator", self.local_operator),
             ("modes per cluster", tables.span(self.ranks)),
             ("dimension kept", f"{self.prolongation.shape[1]:,} of {self.sheaf.dim_c0:,}"),
             ("kept eigenvalues", tables.span(kept)),
-            ("first discarded eigenvalues", tables.span(discarded)),
+            ("first discarded eigenvalues", tables.span(after[np.isfinite(after)])),
             ("clusters whose cut splits a multiple eigenvalue", int(self.tied.sum())),
         ]
 

@@ -26,7 +26,7 @@ The files, each one kind of picture:
     `poses`: the way that was taken, and what was measured across it.
 ``_ledger``, ``_hierarchy``
     `ledger`: energy, line by line; `hierarchy`: level after level.
-``axes``, ``colors``
+``axes``
     What they share.
 """
 

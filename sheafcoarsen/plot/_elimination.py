@@ -8,11 +8,13 @@ import numpy as np
 
 from sheafcoarsen._support import counted
 from sheafcoarsen.elimination import Elimination
-from sheafcoarsen.plot._partition import draw_frame, draw_lines
 from sheafcoarsen.plot.axes import (
     MARKERS,
     add_legend_below,
     check_kind,
+    draw_discs,
+    draw_frame,
+    draw_lines,
     two_panels,
 )
 from sheafcoarsen.plot.layout import graph_layout
@@ -100,8 +102,8 @@ def _draw_all(ax: Axes, K: Elimination, places: np.ndarray, size: float) -> None
     if loops:
         notes.append(f"{counted(loops, 'loop')} not drawn")
     handles = [
-        _draw_vertices(ax, "eliminated", places[K.eliminated], 0.5 * size, GREY),
-        _draw_vertices(ax, "kept", places[K.kept], size, DARK),
+        draw_discs(ax, "eliminated", places[K.eliminated], 0.5 * size, GREY),
+        draw_discs(ax, "kept", places[K.kept], size, DARK),
     ]
     n, gone = K.fine.n_vertices, len(K.eliminated)
     ax.set_title(f"{counted(n, 'vertex', 'vertices')}, {gone:,} eliminated", fontsize=10)
@@ -119,7 +121,7 @@ def _draw_left(ax: Axes, K: Elimination, places: np.ndarray, size: float) -> Non
     style: dict = {"colors": DARK, "linewidths": width, "linestyles": (0, (4, 2))}
     notes += _draw_edges(ax, "edges for what was between", places, edges[new], **style)
     handles = list(ax.collections)
-    handles.append(_draw_vertices(ax, "kept", places, size, DARK))
+    handles.append(draw_discs(ax, "kept", places, size, DARK))
     at = places[G.edges[loops, 0]]
     if len(at):
         rings: dict = {"s": 4 * size, "facecolors": "none", "edgecolors": DARK, "linewidths": 0.8}
@@ -149,12 +151,6 @@ def _draw_edges(
     if len(edges):
         draw_lines(ax, label, places, edges, zorder=1, **style)
     return []
-
-
-def _draw_vertices(ax: Axes, label: str, places: np.ndarray, size: float, color: str) -> Any:
-    style: dict = {"rasterized": len(places) > MARKERS, "zorder": 3, "linewidths": 0}
-    x, y = places.T
-    return ax.scatter(x, y, s=size, color=color, label=label, **style)
 
 
 def _finish(ax: Axes, handles: list, notes: list[str]) -> None:

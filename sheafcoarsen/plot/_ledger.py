@@ -68,7 +68,12 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax: Axes | None = None) -> Axes
             ax.barh(y[own], values[own], left=starts[own], **style)
     ax.vlines(ends, y[:-1], y[1:], color="0.4", linewidth=0.8, linestyle=":", zorder=0)
     right = np.maximum(starts, starts + values)
-    _write_values(ax, right, values, fine)
+    rounding = 1e3 * np.finfo(float).eps * float(np.abs(values).sum())
+    for at, (end, value) in enumerate(zip(right.tolist(), values.tolist(), strict=True)):
+        share = f"  ({round(100 * value / fine, 2) + 0.0:.2f} %)" if fine > 0 else ""
+        text = "0, to rounding" if 0 < abs(value) <= rounding else f"{value:.4g}{share}"
+        beside: dict = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}
+        ax.annotate(text, (end, at), fontsize=8, **beside)
     ax.axvline(0, color="black", linewidth=0.8)
     ax.set_yticks(y, names)
     ax.invert_yaxis()
@@ -82,16 +87,6 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax: Axes | None = None) -> Axes
     ax.set_title(r"energy ledger: the lines add up to $\|\delta x\|^2$", fontsize=10)
     add_legend(ax)
     return ax
-
-
-def _write_values(ax: Axes, right: np.ndarray, values: np.ndarray, fine: float) -> None:
-    """Write every line's energy, and its share of the fine energy, beside its bar."""
-    rounding = 1e3 * np.finfo(float).eps * float(np.abs(values).sum())
-    for at, (end, value) in enumerate(zip(right.tolist(), values.tolist(), strict=True)):
-        share = f"  ({round(100 * value / fine, 2) + 0.0:.2f} %)" if fine > 0 else ""
-        text = "0, to rounding" if 0 < abs(value) <= rounding else f"{value:.4g}{share}"
-        beside: dict = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}
-        ax.annotate(text, (end, at), fontsize=8, **beside)
 
 
 _BARS = {

@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sheafcoarsen._support import counted
-from sheafcoarsen.plot._partition import disc_area, draw_frame, draw_lines
 from sheafcoarsen.plot.axes import (
     DARK,
     MARKERS,
     MIDDLE,
     axes_or_new,
     check_kind,
+    disc_area,
+    draw_frame,
+    draw_lines,
+    number_colors,
     set_scale,
     square_points,
     tick_whole_numbers,
 )
-from sheafcoarsen.plot.colors import number_colors
 from sheafcoarsen.plot.layout import graph_layout
 from sheafcoarsen.plot.positions import LINES, vertex_places
 from sheafcoarsen.plot.projection import spread_out, usual_gap, view_from
@@ -31,12 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-def modes(
-    E: Eigenmodes,
-    pos: ArrayLike | Mapping | None = None,
-    *,
-    ax: Axes | None = None,
-) -> Axes:
+def modes(E: Eigenmodes, pos: ArrayLike | Mapping | None = None, *, ax: Axes | None = None) -> Axes:
     """Draw eigenvalues, and beside them the lowest six modes on the places of the vertices.
 
     Where stalks have dimension 1, a mode is drawn in colours, with zero in the middle; real stalks

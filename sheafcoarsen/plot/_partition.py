@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from sheafcoarsen._support import counted
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
@@ -19,9 +18,13 @@ from sheafcoarsen.plot.axes import (
     MARKERS,
     NUMBERED,
     add_legend_below,
+    cluster_colors,
+    disc_area,
+    draw_discs,
+    draw_frame,
+    draw_lines,
     two_panels,
 )
-from sheafcoarsen.plot.colors import cluster_colors
 from sheafcoarsen.plot.positions import (
     LINES,
     Places,
@@ -148,12 +151,7 @@ def partition(
 
 
 def _draw_fine(
-    ax: Axes,
-    C: Coarsening,
-    places: Places,
-    colors: np.ndarray,
-    room: float,
-    scene: Scene | None,
+    ax: Axes, C: Coarsening, places: Places, colors: np.ndarray, room: float, scene: Scene | None
 ) -> None:
     n, labels = C.fine.n_vertices, C.partition.labels
     edges = C.fine.edges[C.fine.edges[:, 0] != C.fine.edges[:, 1]]
@@ -166,13 +164,9 @@ def _draw_fine(
     else:
         what = _draw_edges(ax, places.fine, edges, labels, colors)
     if scene is None:
-        _draw_discs(
-            ax,
-            places.fine[places.order],
-            np.clip(0.12 * room / max(n, 1), 0.3, 60 * room / 1e5),
-            colors[labels[places.order]],
-            0.4 if n <= 2000 else 0,
-        )
+        order, area = places.order, np.clip(0.12 * room / max(n, 1), 0.3, 60 * room / 1e5)
+        outline = 0.4 if n <= 2000 else 0
+        draw_discs(ax, "vertices", places.fine[order], area, colors[labels[order]], outline)
     loops = C.fine.n_edges - len(edges)
     if loops:
         what += f"; {counted(loops, 'loop')} not drawn"
@@ -204,15 +198,8 @@ def _draw_links(ax: Axes, C: Coarsening, places: Places, n_edges: int) -> str:
     counts = np.diff(C.clusters.pair_ptr)
     kept = counts[places.links]
     widths = 0.4 + 3.5 * np.sqrt(kept / max(int(kept.max(initial=1)), 1))
-    draw_lines(
-        ax,
-        "links",
-        places.coarse,
-        C.clusters.pairs[places.links],
-        colors="0.6",
-        linewidths=widths,
-        zorder=1,
-    )
+    style: dict = {"colors": "0.6", "linewidths": widths, "zorder": 1}
+    draw_lines(ax, "links", places.coarse, C.clusters.pairs[places.links], **style)
     between, inside = int(counts.sum()), n_edges - int(counts.sum())
     share = f"{int(kept.sum()):,} of " if len(kept) < len(counts) else ""
     return f"lines: {share}{between:,} edges between clusters\n{inside:,} edges inside not drawn"
@@ -228,13 +215,10 @@ def _draw_coarse(
     shown = places.seen
     area = disc_area(places.coarse[shown], room)
     sizes = np.maximum(area * C.ranks / largest, 0.04 * area)
-    handles = [
-        *_draw_crossing_edges(ax, C, places, area),
-        *_draw_loops(ax, C, places, sizes, area),
-    ]
+    handles = [*_draw_crossing_edges(ax, C, places, area), *_draw_loops(ax, C, places, sizes, area)]
     faces = np.where((C.ranks > 0)[:, None], colors, 1.0)
     outline = 0.5 if K <= 2000 else 0
-    _draw_discs(ax, places.coarse[shown], sizes[shown], faces[shown], outline)
+    draw_discs(ax, "vertices", places.coarse[shown], sizes[shown], faces[shown], outline)
     handles += [
         _disc_handle(
             f"vertex stalk dim {d}",
@@ -245,12 +229,8 @@ def _draw_coarse(
         )
         for d in _both_ends(C.ranks[shown])
     ]
-    counts = (
-        counted(K, "vertex", "vertices"),
-        counted(crossing, "edge"),
-        counted(len(loops), "loop"),
-    )
-    _title(ax, "coarse graph", ", ".join(counts), room)
+    counts = f"{counted(K, 'vertex', 'vertices')}, {counted(crossing, 'edge')}"
+    _title(ax, "coarse graph", f"{counts}, {counted(len(loops), 'loop')}", room)
     kept = int(places.links.sum())
     notes = [f"{crossing:,} crossing edges"] if kept > LINES else []
     if K > MARKERS and len(loops):
@@ -304,20 +284,13 @@ def _draw_loops(ax: Axes, C: Coarsening, places: Places, sizes: np.ndarray, area
     loops, dims = loops[places.seen[loops]], dims[places.seen[loops]]
     rings = _line_widths(C, dims, area)
     gap = min(4.0, 0.35 * np.sqrt(area))
-    ax.scatter(
-        means[loops, 0],
-        means[loops, 1],
-        s=(np.sqrt(sizes[loops]) + gap + rings) ** 2,
-        facecolors="none",
-        edgecolors="0.3",
-        linewidths=np.maximum(rings, 0.3),
-        zorder=2,
-        rasterized=len(loops) > MARKERS,
-        label="loop-cells",
-    )
+    style: dict = {"facecolors": "none", "edgecolors": "0.3", "linewidths": np.maximum(rings, 0.3)}
+    style |= {"zorder": 2, "rasterized": len(loops) > MARKERS, "label": "loop-cells"}
+    style["s"] = (np.sqrt(sizes[loops]) + gap + rings) ** 2
+    ax.scatter(*means[loops].T, **style)
     ends = _both_ends(dims)
     widths = np.maximum(_line_widths(C, ends, area), 0.3)
-    style: dict = {"markersize": 11, "markerfacecolor": "none", "markeredgecolor": "0.3"}
+    style = {"markersize": 11, "markerfacecolor": "none", "markeredgecolor": "0.3"}
     return [
         _disc_handle(f"loop-cell, dim {d}", markeredgewidth=width, **style)
         for d, width in zip(ends, widths.tolist(), strict=True)
@@ -331,70 +304,14 @@ def _disc_handle(label: str, **style: Any) -> Any:
     return Line2D([], [], linestyle="none", marker="o", label=label, **style)
 
 
-def _draw_discs(
-    ax: Axes, places: np.ndarray, areas: np.ndarray, colors: np.ndarray, outline: float
-) -> None:
-    """Draw the vertices, as pixels where they are many."""
-    style: dict = {"zorder": 3, "rasterized": len(places) > MARKERS, "label": "vertices"}
-    ax.scatter(
-        places[:, 0],
-        places[:, 1],
-        s=areas,
-        c=colors,
-        edgecolors="0.15",
-        linewidths=outline,
-        **style,
-    )
-
-
 def _title(ax: Axes, what: str, counts: str, room: float) -> None:
     wide = room > NARROW
     ax.set_title(f"{what}:{' ' if wide else chr(10)}{counts}", fontsize=11 if wide else 8)
 
 
-def disc_area(means: np.ndarray, room: float) -> float:
-    """Return an area for the largest disc, in square points, so that most do not overlap."""
-    largest = 500 * room / 1e5
-    if len(means) < 2:
-        return largest
-    gaps = cKDTree(means).query(means, k=2)[0][:, 1]
-    extent = float(np.ptp(means, axis=0).max())
-    diameter = 0.5 * np.sqrt(room) * float(np.quantile(gaps, 0.3)) / (extent or 1.0)
-    least = np.clip(0.05 * room / len(means), 0.3, 60)
-    return float(np.clip(diameter**2, least, max(largest, 60)))
-
-
-def draw_lines(ax: Axes, label: str, places: np.ndarray, edges: np.ndarray, **style: Any) -> None:
-    """Draw straight edges as one collection, in the plane or in space."""
-    style |= {"label": label, "rasterized": len(edges) > MARKERS}
-    if places.shape[1] == 3:
-        from mpl_toolkits.mplot3d.art3d import Line3DCollection
-
-        ax.add_collection3d(Line3DCollection(places[edges], **style))  # type: ignore[attr-defined]
-        return
-    from matplotlib.collections import LineCollection
-
-    ax.add_collection(LineCollection(list(places[edges]), **style))
-
-
 def _both_ends(values: np.ndarray) -> list[int]:
     """Return the smallest and the largest value, once where they are one."""
     return sorted({int(values.min()), int(values.max())}) if len(values) else []
-
-
-def draw_frame(ax: Axes, places: np.ndarray) -> None:
-    """Show all places with a margin, equal units in both directions, and no ticks."""
-    low, high = (
-        (places.min(axis=0), places.max(axis=0)) if len(places) else (np.zeros(2), np.ones(2))
-    )
-    middle, half = low / 2 + high / 2, max(float((high - low).max()) / 2, 1e-300)
-    half = 1.0 if half <= 1e-12 * float(np.abs(middle).max()) or half == 1e-300 else half
-    reach = np.maximum(high / 2 - low / 2, 0.2 * half) + 0.1 * half
-    ax.set_xlim(middle[0] - reach[0], middle[0] + reach[0])
-    ax.set_ylim(middle[1] - reach[1], middle[1] + reach[1])
-    ax.set_aspect("equal", adjustable="box")
-    ax.set_xticks([])
-    ax.set_yticks([])
 
 
 def _write_numbers(ax: Axes, which: np.ndarray, places: np.ndarray, shifts: np.ndarray) -> None:

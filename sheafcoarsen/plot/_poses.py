@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sheafcoarsen._support import counted, whole_number
-from sheafcoarsen.plot._partition import draw_lines
 from sheafcoarsen.plot.axes import (
     DARK,
     LIGHT,
@@ -15,6 +14,7 @@ from sheafcoarsen.plot.axes import (
     add_legend,
     axes_or_new,
     check_kind,
+    draw_lines,
 )
 from sheafcoarsen.sheaf import component_labels
 from sheafcoarsen.synchronization import PoseGraph, Synchronization

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sheafcoarsen._support import eps_of, zero_level
+from sheafcoarsen._support import eps_of
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
-from sheafcoarsen.modes import LocalModes
 from sheafcoarsen.plot.axes import (
     DARK,
     LIGHT,
@@ -25,10 +24,6 @@ from sheafcoarsen.quality import Certificate, SpectralQuality
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-COLUMNS = 60
-"""Clusters up to which each has a column of eigenvalues of its own."""
 
 
 def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
@@ -78,86 +73,44 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
             "`C` must be made of local modes: a basis of your own has no local spectra"
         )
     ax = axes_or_new(ax, 7, 4)
-    S = _LocalSpectra.of(C, modes)
-    K, size = len(S.after), float(np.clip(2000 / max(len(S.after), 1), 0.3, 30))
-    style: dict = {"zorder": 3, "rasterized": len(S.kept) > MARKERS}
-    at = S.place[S.cluster]
-    ax.scatter(at, S.kept, s=size, color=DARK, linewidths=0, label="kept", **style)
-    if S.many:
-        _draw_sorted_gaps(ax, S)
+    kept, after = modes._without_rounding()
+    cluster, K = np.repeat(np.arange(len(after)), modes.ranks), len(after)
+    last, some = np.zeros(K), modes.ranks > 0  # the last kept one of each cluster
+    last[some] = kept[modes.rank_offsets[1:][some] - 1]
+    cut = np.isfinite(after)  # clusters that discard something
+    place, many = np.arange(K), K > 60
+    if many:
+        place[np.lexsort((last, after))] = np.arange(K)
+    at, size = place[cluster], float(np.clip(2000 / max(K, 1), 0.3, 30))
+    style: dict = {"zorder": 3, "rasterized": len(kept) > MARKERS}
+    ax.scatter(at, kept, s=size, color=DARK, linewidths=0, label="kept", **style)
+    if many:  # a line, and the gaps as the area below
+        order = np.argsort(place)
+        low, high = last[order[cut[order]]], after[order[cut[order]]]
+        area: dict = {"color": LIGHT, "linewidth": 0, "zorder": 1, "rasterized": K > MARKERS}
+        ax.fill_between(np.arange(len(low)), low, high, step="mid", label="gap", **area)
+        ax.plot(np.arange(len(low)), high, color=MIDDLE, lw=2, label="first discarded", zorder=4)
         ax.set_xlabel(f"{K:,} clusters, sorted by first discarded eigenvalue")
     else:
-        _draw_gaps(ax, S, size, style)
+        ring: dict = {"facecolors": "white", "edgecolors": MIDDLE, "linewidths": 1.3, **style}
+        ax.vlines(place[cut], last[cut], after[cut], color=LIGHT, lw=4, zorder=1, label="gap")
+        ax.scatter(place[cut], after[cut], s=size, label="first discarded", **ring)
         ax.set_xlabel("cluster")
         tick_whole_numbers(ax)
         ax.set_xlim(-0.6, max(K, 1) - 0.4)
     if K <= NUMBERED:
-        near = np.sqrt(eps_of(C.fine.dtype)) * modes.operator_norms[S.cluster]
-        _write_multiplicities(ax, at, S.kept, near)
-    tied = modes.tied & S.cut
+        near = np.sqrt(eps_of(C.fine.dtype)) * modes.operator_norms[cluster]
+        _write_multiplicities(ax, at, kept, near)
+    tied = modes.tied & cut
     if tied.any():
         label = f"the cut splits a multiple eigenvalue ({tied.sum():,})"
         style |= {"marker": "x", "color": "black", "linewidths": 1, "zorder": 5}
-        ax.scatter(S.place[tied], S.after[tied], s=max(size, 8), label=label, **style)
+        ax.scatter(place[tied], after[tied], s=max(size, 8), label=label, **style)
     ax.set_ylabel(f"eigenvalue of the\n{modes.operator.label}")
-    set_scale(ax, np.concatenate([S.kept, S.last[S.cut], S.after[S.cut]]))
+    set_scale(ax, np.concatenate([kept, last[cut], after[cut]]))
     ax.set_title("local spectra: what is kept, and the gap to what is not", fontsize=10)
     add_legend(ax)
     return ax
-
-
-class _LocalSpectra(NamedTuple):
-    """What the picture of local spectra shows."""
-
-    kept: np.ndarray  # all kept eigenvalues, ascending in each cluster
-    cluster: np.ndarray  # of each of them
-    last: np.ndarray  # (K,) the last kept one of each cluster, 0 where none is kept
-    after: np.ndarray  # (K,) the first discarded one, inf where nothing is discarded
-    place: np.ndarray  # (K,) where each cluster stands, from left to right
-
-    @classmethod
-    def of(cls, C: Coarsening, modes: LocalModes) -> _LocalSpectra:
-        """Read the spectra off a coarsening; what is zero to working accuracy is 0."""
-        K, sizes = len(modes.ranks), modes.operator_norms.astype(np.float64)
-        level = zero_level(C.clusters.dims, eps_of(C.fine.dtype), sizes)
-        cluster = np.repeat(np.arange(K), modes.ranks)
-        kept = _zeroed(modes.scores, level[cluster])
-        after = _zeroed(modes.next_eigenvalues, level)
-        last = np.zeros(K)
-        some = modes.ranks > 0
-        last[some] = kept[modes.rank_offsets[1:][some] - 1]
-        place = np.arange(K)
-        if K > COLUMNS:
-            place[np.lexsort((last, after))] = np.arange(K)
-        return cls(kept, cluster, last, after, place)
-
-    @property
-    def many(self) -> bool:
-        """Whether there are too many clusters for a column each."""
-        return len(self.after) > COLUMNS
-
-    @property
-    def cut(self) -> np.ndarray:
-        """Clusters that discard something, shape (K,) of bool."""
-        return np.isfinite(self.after)
-
-
-def _draw_gaps(ax: Axes, S: _LocalSpectra, size: float, style: dict) -> None:
-    """Draw a bar from the last kept eigenvalue of each cluster to the first discarded one."""
-    x, low, high = S.place[S.cut], S.last[S.cut], S.after[S.cut]
-    marker: dict = {"marker": "o", "facecolors": "white", "edgecolors": MIDDLE, "linewidths": 1.3}
-    ax.vlines(x, low, high, color=LIGHT, linewidth=4, zorder=1, label="gap")
-    ax.scatter(x, high, s=size, label="first discarded", **marker, **style)
-
-
-def _draw_sorted_gaps(ax: Axes, S: _LocalSpectra) -> None:
-    """Draw the first discarded eigenvalues, ascending, as a line, the gaps as the area below."""
-    order = np.argsort(S.place)
-    order = order[S.cut[order]]
-    low, high, at = S.last[order], S.after[order], np.arange(len(order))
-    area: dict = {"color": LIGHT, "linewidth": 0, "zorder": 1, "rasterized": len(S.after) > MARKERS}
-    ax.fill_between(at, low, high, step="mid", label="gap", **area)
-    ax.plot(at, high, color=MIDDLE, linewidth=2, label="first discarded", zorder=4)
 
 
 def _write_multiplicities(ax: Axes, x: np.ndarray, values: np.ndarray, near: np.ndarray) -> None:
@@ -175,12 +128,6 @@ def _write_multiplicities(ax: Axes, x: np.ndarray, values: np.ndarray, near: np.
                 va="center",
                 fontsize=7,
             )
-
-
-def _zeroed(values: np.ndarray, level: Any) -> np.ndarray:
-    """Return the values, those at or below the level as 0."""
-    values = values.astype(np.float64)
-    return np.where(values <= level, 0.0, values)
 
 
 def quality(

@@ -15,14 +15,12 @@ from sheafcoarsen._support import (
     whole_number,
 )
 from sheafcoarsen.gallery import tangent_frames
-from sheafcoarsen.plot.axes import MARKERS, axes_or_new
-from sheafcoarsen.plot.colors import number_colors
+from sheafcoarsen.plot.axes import MARKERS, axes_or_new, draw_frame, number_colors
 from sheafcoarsen.plot.projection import (
     UpAxis,
     View,
     checked_view,
     face_normals,
-    outward_faces,
     shades,
     spread_out,
     usual_gap,
@@ -45,7 +43,7 @@ class Scene(NamedTuple):
     points: np.ndarray  # (n, 3), scaled to about 1
     faces: np.ndarray  # (f, k)
     view: View
-    drawn: np.ndarray  # faces to be drawn, those behind first
+    drawn: np.ndarray  # faces, those behind first
     normals: np.ndarray  # (f, 3)
     angles: tuple[float, float, UpAxis]
 
@@ -62,9 +60,8 @@ def surface(
 ) -> Axes:
     """Draw a surface mesh, its faces filled and shaded, coloured by numbers.
 
-    Faces that are turned away are not drawn where the surface is closed; nearer ones cover those
-    behind them. Numbers of both signs get a diverging colour map with zero in its middle, others a
-    sequential one.
+    Nearer faces cover those behind them. Numbers of both signs get a diverging colour map with zero
+    in its middle, others a sequential one.
 
     Parameters
     ----------
@@ -113,7 +110,7 @@ def surface(
     >>> at = lambda i, j: i % 24 * 12 + j % 12
     >>> quads = np.stack([at(i, j), at(i + 1, j), at(i + 1, j + 1), at(i, j + 1)], axis=1)
     >>> ax = sc.plot.surface(torus, quads, np.cos(2 * a), ax=Figure().add_subplot())
-    >>> len(ax.collections[0].get_paths()) < len(quads)  # those behind are not drawn
+    >>> len(ax.collections[0].get_paths()) == len(quads)
     True
     """
     scene = scene_of(points, faces, view, up)
@@ -229,18 +226,15 @@ def field(  # noqa: PLR0913 (options by keyword)
 
 
 def scene_of(points: Any, faces: Any, view: Any, up: Any) -> Scene:
-    """Check a surface and from where it is seen, and find what of it is drawn in which order."""
+    """Check a surface and from where it is seen, and find the order in which it is drawn."""
     points, faces = surface_arrays(points, faces)
     scaled, _ = scaled_points(points)
     if len(scaled):
         scaled = scaled - (scaled.min(axis=0) / 2 + scaled.max(axis=0) / 2)
     angles = checked_view(view, up)
     seen = view_from(*angles)
-    outward = outward_faces(scaled, faces)
-    normals = face_normals(scaled, faces) if outward is None else outward
-    kept = np.arange(len(faces)) if outward is None else np.flatnonzero(outward @ seen.toward > 0)
-    order = np.argsort(seen.depth(scaled[faces[kept]].mean(axis=1)), kind="stable")
-    return Scene(scaled, faces, seen, kept[order], normals, angles)
+    order = np.argsort(seen.depth(scaled[faces].mean(axis=1)), kind="stable")
+    return Scene(scaled, faces, seen, order, face_normals(scaled, faces), angles)
 
 
 def _face_values(value: Any, scene: Scene) -> np.ndarray:
@@ -319,11 +313,7 @@ def _fill(ax: Axes, polygons: Any, colors: np.ndarray, label: str) -> None:
 
 
 def fill_cells(ax: Axes, scene: Scene, colors: np.ndarray) -> None:
-    """Draw faces in the colours of their vertices, shape (n, 3).
-
-    Where those differ, each vertex has the part of the face that is nearest to its corner: up to
-    the middles of both sides and of the face.
-    """
+    """Draw faces in colours of their vertices, (n, 3); each takes what is nearest to its corner."""
     faces = scene.faces[scene.drawn]
     k = faces.shape[1]
     corners = scene.view.project(scene.points)[faces]
@@ -348,12 +338,9 @@ def fill_cells(ax: Axes, scene: Scene, colors: np.ndarray) -> None:
 def _draw_arrows(
     ax: Axes, scene: Scene, vectors: np.ndarray, n_arrows: int, unit: bool, halo: bool
 ) -> int:
-    """Draw arrows at vertices that can be seen, evenly spread, and return at how many.
-
-    A halo lets them be seen on dark faces, too.
-    """
-    used = np.unique(scene.faces[scene.drawn])
-    at = used[visible_points(used, scene.points, scene.faces[scene.drawn], scene.view)]
+    """Draw arrows at visible vertices, evenly spread, with a halo on dark faces; count them."""
+    used = np.unique(scene.faces)
+    at = used[visible_points(used, scene.points, scene.faces, scene.view)]
     feet = at[spread_out(scene.points[at], n_arrows)]
     gap = usual_gap(scene.points[feet])
     arrows = vectors[feet]
@@ -396,17 +383,13 @@ def _draw_arrows(
 def _frame(ax: Any, scene: Scene) -> None:
     """Show all of the surface with a small margin, equal units in all directions, no ticks."""
     ax.set_axis_off()
+    if ax.name != "3d":
+        draw_frame(ax, scene.view.project(scene.points))
+        return
     ax.set_aspect("equal")
     reach = max(float(np.abs(scene.points).max(initial=0)), 1e-300)
-    if ax.name == "3d":
-        elevation, azimuth, up = scene.angles
-        ax.view_init(elevation, azimuth, vertical_axis=up)
-        for set_limits in (ax.set_xlim, ax.set_ylim, ax.set_zlim):
-            set_limits(-reach, reach)
-        ax.set_box_aspect((1, 1, 1), zoom=1.3)
-        return
-    flat = scene.view.project(scene.points)
-    low, high = (flat.min(axis=0), flat.max(axis=0)) if len(flat) else (np.zeros(2), np.ones(2))
-    margin = 0.04 * max(float((high - low).max()), 1e-300)
-    ax.set_xlim(low[0] - margin, high[0] + margin)
-    ax.set_ylim(low[1] - margin, high[1] + margin)
+    elevation, azimuth, up = scene.angles
+    ax.view_init(elevation, azimuth, vertical_axis=up)
+    for set_limits in (ax.set_xlim, ax.set_ylim, ax.set_zlim):
+        set_limits(-reach, reach)
+    ax.set_box_aspect((1, 1, 1), zoom=1.3)

@@ -1,15 +1,19 @@
-"""What several pictures share: axes, scales, legends, colours."""
+"""What several pictures share: axes, scales, lines, legends, colours."""
 
 from __future__ import annotations
 
+import colorsys
 from typing import TYPE_CHECKING, Any
 
+import networkx as nx
 import numpy as np
+from scipy.spatial import cKDTree
 
 from sheafcoarsen._support import check_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap, Normalize
     from matplotlib.legend import Legend
 
 
@@ -48,10 +52,7 @@ def square_points(ax: Axes) -> float:
 
 
 def two_panels(ax: Axes | None, places: np.ndarray, words: float) -> tuple[Axes, Axes, Axes, float]:
-    """Return axes, two inset axes that fit places, and about the area of one in square points.
-
-    ``words`` is the height of the texts below them, in inches.
-    """
+    """Return axes, two insets for places above ``words`` inches of text, and the area of one."""
     spread = np.ptp(places, axis=0) if len(places) else np.ones(2)
     height = float(np.clip(5 * spread[1] / max(spread[0], 1e-300), 1.2, 5.5)) + words
     ax = axes_or_new(ax, 10, height)
@@ -126,3 +127,96 @@ def add_legend_below(ax: Axes, handles: list, points: float, **style: Any) -> Le
         borderaxespad=0.2,
         **style,
     )
+
+
+def draw_lines(ax: Axes, label: str, places: np.ndarray, edges: np.ndarray, **style: Any) -> None:
+    """Draw straight edges as one collection, in the plane or in space."""
+    style |= {"label": label, "rasterized": len(edges) > MARKERS}
+    if places.shape[1] == 3:
+        from mpl_toolkits.mplot3d.art3d import Line3DCollection
+
+        ax.add_collection3d(Line3DCollection(places[edges], **style))  # type: ignore[attr-defined]
+        return
+    from matplotlib.collections import LineCollection
+
+    ax.add_collection(LineCollection(list(places[edges]), **style))
+
+
+def draw_discs(
+    ax: Axes, label: str, places: np.ndarray, areas: Any, colors: Any, outline: float = 0
+) -> Any:
+    """Draw vertices of these areas, as pixels where they are many, and return them."""
+    style: dict = {"rasterized": len(places) > MARKERS, "edgecolors": "0.15", "zorder": 3}
+    style |= {"s": areas, "c": colors, "linewidths": outline, "label": label}
+    return ax.scatter(*places.T, **style)
+
+
+def draw_frame(ax: Axes, places: np.ndarray) -> None:
+    """Show all places with a margin, equal units in both directions, and no ticks."""
+    low, high = (
+        (places.min(axis=0), places.max(axis=0)) if len(places) else (np.zeros(2), np.ones(2))
+    )
+    middle, half = low / 2 + high / 2, max(float((high - low).max()) / 2, 1e-300)
+    half = 1.0 if half <= 1e-12 * float(np.abs(middle).max()) or half == 1e-300 else half
+    reach = np.maximum(high / 2 - low / 2, 0.2 * half) + 0.1 * half
+    ax.set_xlim(middle[0] - reach[0], middle[0] + reach[0])
+    ax.set_ylim(middle[1] - reach[1], middle[1] + reach[1])
+    ax.set_aspect("equal", adjustable="box")
+    ax.set_xticks([])
+    ax.set_yticks([])
+
+
+def disc_area(means: np.ndarray, room: float) -> float:
+    """Return an area for the largest disc, in square points, so that most do not overlap."""
+    largest = 500 * room / 1e5
+    if len(means) < 2:
+        return largest
+    gaps = cKDTree(means).query(means, k=2)[0][:, 1]
+    extent = float(np.ptp(means, axis=0).max())
+    diameter = 0.5 * np.sqrt(room) * float(np.quantile(gaps, 0.3)) / (extent or 1.0)
+    least = np.clip(0.05 * room / len(means), 0.3, 60)
+    return float(np.clip(diameter**2, least, max(largest, 60)))
+
+
+# ---------------------------------------------------------------- colours
+
+
+PALETTE = ("#440154", "#FDE725", "#31688E", "#8FD744", "#443A83", "#35B779")
+"""Viridis, neighbours in the list of different lightness: it reads in grey, too."""
+
+
+def cluster_colors(pairs: np.ndarray, n: int) -> np.ndarray:
+    """Return a colour for each of n clusters, (n, 4), other than its neighbours' in ``pairs``."""
+    which = np.arange(n)
+    if n > len(PALETTE):
+        graph = nx.empty_graph(n)
+        graph.add_edges_from(pairs[pairs[:, 0] != pairs[:, 1]].tolist())
+        found = nx.greedy_color(graph, "largest_first")
+        which = np.array([found[a] for a in range(n)])
+    return palette(int(which.max(initial=-1)) + 1)[which]
+
+
+def palette(count: int) -> np.ndarray:
+    """Return so many different colours, shape (count, 4); beyond the palette by steps of hue."""
+    from matplotlib.colors import to_rgba_array
+
+    lightnesses = (0.72, 0.38, 0.55)
+    golden = (np.sqrt(5) - 1) / 2  # hues at multiples of it are spread evenly, however many
+    more = [
+        colorsys.hls_to_rgb((0.02 + i * golden) % 1, lightnesses[i % len(lightnesses)], 0.65)
+        for i in range(count - len(PALETTE))
+    ]
+    return to_rgba_array([*PALETTE[:count], *more]) if count else np.zeros((0, 4))
+
+
+def number_colors(values: np.ndarray) -> tuple[Colormap, Normalize]:
+    """Return a colour map and a scale: with zero in the middle where values have both signs."""
+    import matplotlib as mpl
+    from matplotlib.colors import Normalize
+
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    if low < 0 < high:
+        reach = max(-low, high)
+        return mpl.colormaps["RdBu_r"], Normalize(-reach, reach)
+    return mpl.colormaps["viridis"], Normalize(low, high if high > low else low + 1.0)

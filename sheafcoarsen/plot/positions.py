@@ -69,26 +69,17 @@ def computed_places(C: Coarsening) -> Places:
 def _all_of(C: Coarsening, pos: np.ndarray, order: np.ndarray, how: str) -> Places:
     seen = np.ones(C.partition.n_clusters, dtype=bool)
     links = np.ones(len(C.clusters.pairs), dtype=bool)
-    return Places(pos, _means(C, pos), order, seen, links, False, how)
-
-
-def _means(C: Coarsening, pos: np.ndarray) -> np.ndarray:
-    """Return the mean place of each cluster."""
-    sizes = np.maximum(C.partition.sizes, 1)
-    labels = C.partition.labels
-    return np.stack([np.bincount(labels, p, minlength=len(sizes)) / sizes for p in pos.T], axis=1)
+    sums = [np.bincount(C.partition.labels, p, minlength=len(seen)) for p in pos.T]
+    means = np.stack(sums, axis=1) / np.maximum(C.partition.sizes, 1)[:, None]
+    return Places(pos, means, order, seen, links, False, how)
 
 
 def surface_places(C: Coarsening, scene: Scene) -> Places:
-    """Return places on a surface as it is seen; clusters that are hidden are left out.
-
-    A cluster stands at the vertex nearest to the mean of those that can be seen.
-    """
+    """Place each cluster at the vertex nearest to the mean of its visible ones; omit others."""
     flat, labels = scene.view.project(scene.points), C.partition.labels
     K = C.partition.n_clusters
-    drawn = scene.faces[scene.drawn]
-    front = np.unique(drawn)
-    front = front[visible_points(front, scene.points, drawn, scene.view)]
+    front = np.unique(scene.faces)
+    front = front[visible_points(front, scene.points, scene.faces, scene.view)]
     sizes = np.bincount(labels[front], minlength=K)
     sums = [np.bincount(labels[front], p, minlength=K) for p in scene.points[front].T]
     means = np.stack(sums, axis=1) / np.maximum(sizes, 1)[:, None]

@@ -7,14 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 from scipy.spatial import cKDTree
 
-from sheafcoarsen._support import (
-    area_vectors,
-    choice,
-    pairs_of_keys,
-    real_number,
-    side_keys,
-)
-from sheafcoarsen.sheaf import component_labels
+from sheafcoarsen._support import area_vectors, choice, real_number
 
 UpAxis: TypeAlias = Literal["x", "y", "z"]
 """The coordinate axis that points up in a picture."""
@@ -56,22 +49,6 @@ def view_from(elevation: float, azimuth: float, up: UpAxis) -> View:
     turn = {"z": 0, "y": 2, "x": 1}[up]
     toward, right = np.roll(toward, turn), np.roll(right, turn)
     return View(right, np.cross(toward, right), toward)
-
-
-def outward_faces(points: np.ndarray, faces: np.ndarray) -> np.ndarray | None:
-    """Return unit normals that point out of a closed surface whose faces turn alike, else None."""
-    n = len(points)
-    keys = side_keys(faces, n)
-    forward = faces < np.roll(faces, -1, axis=1)
-    sides, at = np.unique(keys, return_inverse=True)
-    balance = np.bincount(at.reshape(-1), np.where(forward.reshape(-1), 1, -1))
-    if len(sides) * 2 != len(keys) or balance.any():
-        return None
-    area, _ = area_vectors(points, faces)
-    component = component_labels(n, pairs_of_keys(sides, n))[faces[:, 0]]
-    volumes = np.bincount(component, (area * points[faces].mean(axis=1)).sum(axis=1))
-    inward = volumes[component] < 0
-    return np.where(inward[:, None], -1.0, 1.0) * face_normals(points, faces)
 
 
 def face_normals(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
@@ -134,10 +111,7 @@ def _is_behind(
 
 
 def spread_out(points: np.ndarray, count: int) -> np.ndarray:
-    """Return so many of the points, far from each other.
-
-    The first is the one farthest from the mean, and each next one the farthest from all before it.
-    """
+    """Return ``count`` points, each the farthest from all before it, the first from the mean."""
     if not len(points):
         return np.zeros(0, dtype=np.int64)
     chosen = [int(((points - points.mean(axis=0)) ** 2).sum(axis=1).argmax())]

@@ -123,19 +123,18 @@ def _dims_of_maps(edges: np.ndarray, tail_cols: np.ndarray, head_cols: np.ndarra
 
 
 def check_unitary(maps: np.ndarray, name: Callable[[int], str]) -> None:
-    """Refuse (m, d, d) matrices of which one is not orthogonal or unitary to sqrt(eps).
-
-    ``name(e)`` is what the message calls matrix e.
-    """
-    eye = np.eye(maps.shape[1], dtype=maps.dtype)
+    """Refuse (m, d, k) matrices without orthonormal columns to sqrt(eps); ``name(e)`` names one."""
+    eye = np.eye(maps.shape[2], dtype=maps.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         errors = np.abs(maps.conj().swapaxes(1, 2) @ maps - eye).max(axis=(1, 2), initial=0)
     allowed = np.sqrt(eps_of(maps.dtype))
     bad = np.flatnonzero(~(errors <= allowed))
     if bad.size:
         e = int(bad[0])
+        square = maps.shape[1] == maps.shape[2]
+        what = "be orthogonal or unitary" if square else "have orthonormal columns"
         raise ValueError(
-            f"{name(e)} must be orthogonal or unitary: an entry of U* U - I is {errors[e]:.3g}, "
+            f"{name(e)} must {what}: an entry of U* U - I is {errors[e]:.3g}, "
             f"allowed is {allowed:.1g}"
         )
 

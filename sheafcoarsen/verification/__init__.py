@@ -18,12 +18,4 @@ from sheafcoarsen.verification._verify import check_of, verify
 from sheafcoarsen.verification.relative_residual import Judged, judged, norms_by
 from sheafcoarsen.verification.result import Check, Verification
 
-__all__ = [
-    "Check",
-    "Judged",
-    "Verification",
-    "check_of",
-    "judged",
-    "norms_by",
-    "verify",
-]
+__all__ = ["Check", "Judged", "Verification", "check_of", "judged", "norms_by", "verify"]

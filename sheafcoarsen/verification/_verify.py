@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from sheafcoarsen._support import RESIDUAL_LIMIT, single_threaded_blas, whole_number
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.elimination import Elimination
-from sheafcoarsen.verification.relative_residual import Judged
+from sheafcoarsen.verification.relative_residual import Outcome
 from sheafcoarsen.verification.residuals import Evidence
 from sheafcoarsen.verification.result import Check, Verification
 from sheafcoarsen.verification.schur import STATEMENTS as SCHUR
@@ -71,7 +71,7 @@ def _judged(statements: Sequence[tuple[str, str, Callable]], evidence: object) -
     return Verification(tuple(checks))
 
 
-def check_of(name: str, label: str, outcome: tuple[Judged, str] | str) -> Check:
+def check_of(name: str, label: str, outcome: Outcome) -> Check:
     """Return the check of a worst error and how it was found, or why there is none."""
     if isinstance(outcome, str):
         return Check(name, label, None, RESIDUAL_LIMIT, True, outcome, None)

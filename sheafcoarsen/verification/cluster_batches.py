@@ -69,10 +69,7 @@ class Pieces:
         return np.unique(ends)
 
     def each(self, measure: Callable[["Piece"], Any]) -> list:
-        """Call ``measure`` on every piece and return what it returned, in the pieces' order.
-
-        What it writes must belong to the piece alone.
-        """
+        """Return ``measure(piece)`` of every piece, in order; it may write what is its own."""
 
         def work(first: int, last: int) -> list:
             # pieces are what threads share: inside of one there is nothing to win
@@ -104,11 +101,6 @@ def part_of(
     )
 
 
-def outside(values: np.ndarray, lo: int, hi: int) -> np.ndarray:
-    """Return the values that are not in lo .. hi - 1, ascending, each once."""
-    return np.unique(values[(values < lo) | (values >= hi)])
-
-
 class Piece:
     """Clusters lo .. hi - 1 and what touches them; their own rows and columns come first."""
 
@@ -125,7 +117,8 @@ class Piece:
         self.vertices = np.concatenate([self.own, others])
         self.coarse_edges = whole.coarse_edges.touching(lo, hi)
         far = np.concatenate([labels[others], C.sheaf.edges[self.coarse_edges].reshape(-1)])
-        self.clusters = np.concatenate([np.arange(lo, hi), outside(far, lo, hi)])
+        beyond = np.unique(far[(far < lo) | (far >= hi)])
+        self.clusters = np.concatenate([np.arange(lo, hi), beyond])
         self.sheaf = part_of(C.fine, self.edges, self.vertices)
         self.internal = np.flatnonzero(away[:, 0] == away[:, 1])  # edges of the piece
         self.internal_cluster = away[self.internal, 0] - lo
@@ -167,26 +160,15 @@ class Piece:
         )
 
     @FoundOnce
-    def edge_rows(self) -> np.ndarray:
-        """Where the rows of C^1 of each edge begin in the piece, shape (number of edges + 1,)."""
-        return offsets(self.sheaf.edge_dims)
-
-    @FoundOnce
     def internal_rows(self) -> np.ndarray:
         """Rows of C^1 in the piece of edges inside one of its clusters."""
-        return range_of_blocks(self.edge_rows, self.internal)
+        return range_of_blocks(self.sheaf.edge_offsets, self.internal)
 
     @property
     def crossing_rows(self) -> np.ndarray:
         """All other rows of C^1 in the piece."""
-        crossing = np.ones(len(self.edges), bool)
-        crossing[self.internal] = False
-        return range_of_blocks(self.edge_rows, np.flatnonzero(crossing))
-
-    @FoundOnce
-    def internal_row_cluster(self) -> np.ndarray:
-        """The cluster of each of `internal_rows`."""
-        return np.repeat(self.internal_cluster, self.sheaf.edge_dims[self.internal])
+        crossing = np.delete(np.arange(len(self.edges)), self.internal)
+        return range_of_blocks(self.sheaf.edge_offsets, crossing)
 
     @FoundOnce
     def delta(self) -> scipy.sparse.csr_array:
@@ -244,17 +226,10 @@ class Piece:
         """Which coarse edges of the piece are crossing edges."""
         return np.flatnonzero(self.coarse.edges[:, 0] != self.coarse.edges[:, 1])
 
-    @property
-    def crossing_delta(self) -> scipy.sparse.csr_array:
-        """The coarse crossing coboundary delta_x, from the coarse sheaf."""
-        rows = range_of_blocks(self.coarse.edge_offsets, self.coarse_crossing)
-        return self.coarse_delta[rows]
-
-    @property
-    def loop_delta(self) -> scipy.sparse.csr_array:
-        """The other rows of the coarse coboundary, those of loops."""
-        loops = np.flatnonzero(self.coarse.edges[:, 0] == self.coarse.edges[:, 1])
-        return self.coarse_delta[range_of_blocks(self.coarse.edge_offsets, loops)]
+    def coarse_rows(self, loops: bool) -> scipy.sparse.csr_array:
+        """The coarse coboundary of loops, or of crossing edges: delta_x, from the coarse sheaf."""
+        edges = np.flatnonzero((self.coarse.edges[:, 0] == self.coarse.edges[:, 1]) == loops)
+        return self.coarse_delta[range_of_blocks(self.coarse.edge_offsets, edges)]
 
     @FoundOnce
     def internal_laplacian(self) -> scipy.sparse.csr_array:

@@ -35,10 +35,7 @@ def worst_eigenvalue(
     norms: np.ndarray,
     eps: float,
 ) -> Judged:
-    """Return the worst error of eigenvalues, retained or first discarded, against numpy's.
-
-    ``operator`` is block diagonal, ``checked`` are clusters of the piece, ``norms`` of all blocks.
-    """
+    """Return the worst error of ``checked`` eigenvalues and the first discarded against numpy's."""
     sizes = np.bincount(piece.row_cluster, minlength=piece.hi - piece.lo)
     starts, worst = offsets(sizes), NOTHING
     for size in np.unique(sizes[checked]).tolist():  # one batch per size of cluster
@@ -103,10 +100,7 @@ def worst_response(C: Coarsening, sample: np.ndarray, eps: float) -> Judged:
 
 
 def dense_sections(F: CellularSheaf, eps: float, dtype: Any) -> tuple[np.ndarray, float]:
-    """Return an orthonormal basis of ker delta and the smallest nonzero singular value of delta.
-
-    Rank is decided against the maps as given: what is left where two of them cancel is none.
-    """
+    """Return a basis of ker delta, rank against the maps as given, and the least nonzero sigma."""
     delta, largest = coboundary(F).astype(dtype), F.largest_entry
     m, n = delta.shape
     if n == 0 or largest == 0:

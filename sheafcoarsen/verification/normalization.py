@@ -23,11 +23,7 @@ from sheafcoarsen.verification.relative_residual import (
 
 
 class Degrees:
-    """The blocks D_v on the diagonal of L and their inverse square roots, piece by piece.
-
-    The roots come from factors R_v with R_v* R_v = D_v, which is checked against L: D_v itself
-    resolves its square root to sqrt(eps) only.
-    """
+    """The blocks D_v of L and D_v^{-1/2}, by factors R_v* R_v = D_v checked against L."""
 
     def __init__(self, C: Coarsening, eps: float, dtype: Any) -> None:
         F = C.fine
@@ -93,10 +89,7 @@ class Degrees:
 
 
 def inverse_roots(R: np.ndarray, eps: float, sizes: np.ndarray) -> np.ndarray:
-    """Return (R* R)^{-1/2} of many matrices of one size, pseudo-inverted.
-
-    Singular values are zero against the largest one and ``sizes``, those of the loops' maps.
-    """
+    """Return (R* R)^{-1/2}, pseudo-inverted; ``sizes`` are the norms of the maps of loops."""
     _, w, V = np.linalg.svd(R)
     zero = w <= zero_level(R.shape[1], eps, np.maximum(w[:, 0], sizes)[:, None])
     inverse = np.where(zero, 0, 1 / np.where(zero, 1, w))

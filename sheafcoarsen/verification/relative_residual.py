@@ -31,10 +31,7 @@ def norms_by(matrix: Any, row_group: np.ndarray, column_group: Any, count: int) 
 def block_norms(
     matrix: scipy.sparse.csr_array, row_group: np.ndarray, column_group: np.ndarray, width: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the row groups, column groups and Frobenius norms of all blocks with an entry.
-
-    Rows of a group follow one another, and so do columns; there are ``width`` column groups.
-    """
+    """Return row groups, column groups and norms of all nonzero blocks; groups are contiguous."""
     M = scipy.sparse.csr_array(matrix)
     M.sort_indices()
     if M.nnz == 0:
@@ -59,6 +56,9 @@ class Judged(NamedTuple):
     error: float
     rounding: float
 
+
+Outcome = tuple[Judged, str] | str
+"""The worst error and how it was found, or the reason why the statement does not apply."""
 
 NOTHING = Judged(0.0, 0.0, 0.0)
 WRONG = Judged(np.inf, np.inf, 0.0)

@@ -67,7 +67,10 @@ class Evidence:
         self.n = np.maximum(self.dims, C.ranks)
         self.double = np.result_type(C.fine.dtype, C.prolongation.dtype, np.float64)
         self.pieces = Pieces(C)
-        self.pairs = self._coarse_pairs()
+        # a K + b, ascending, for clusters a < b joined by a fine or a coarse edge
+        both = (C.partition.labels[C.fine.edges], C.sheaf.edges)
+        pairs = np.union1d(*(ends.min(axis=1) * K + ends.max(axis=1) for ends in both))
+        self.pairs = pairs[pairs // max(K, 1) != pairs % max(K, 1)]
         self.R_norms, self.isometry_errors = np.zeros(K), np.zeros(K)
         self.principal_norms = np.zeros(K)
         self.internal_delta_norms, self.internal_row_errors = np.zeros(K), np.zeros(K)
@@ -107,17 +110,8 @@ class Evidence:
         piece.forget("delta", "delta_R", "coarse_delta")
         return Measured(factors, delta_norm, loopless, edges_missing, self._measure_modes(piece))
 
-    def _coarse_pairs(self) -> np.ndarray:
-        """Return a K + b, ascending, for clusters a < b joined by a fine or a coarse edge."""
-        both = (self.C.partition.labels[self.C.fine.edges], self.C.sheaf.edges)
-        keys = np.union1d(*(ends.min(axis=1) * self.K + ends.max(axis=1) for ends in both))
-        return keys[keys // max(self.K, 1) != keys % max(self.K, 1)]
-
     def _measure_sizes(self, piece: Piece) -> float:
-        """Measure R, L and delta in each cluster and the rows of delta R inside it.
-
-        Return the norm of the piece's share of delta.
-        """
+        """Measure R, L, delta and internal rows of delta R; return the norm of this delta."""
         k, here = piece.hi - piece.lo, slice(piece.lo, piece.hi)
         rows, columns = piece.row_cluster, piece.column_cluster
         own = piece.own_R
@@ -126,7 +120,7 @@ class Evidence:
         self.isometry_errors[here] = norms_by(defect, columns[: own.shape[1]], None, k)
         every = np.concatenate([rows, np.full(len(piece.coordinates) - len(rows), -1)])
         self.principal_norms[here] = norms_by(piece.L, rows, every, k)
-        inside = piece.internal_row_cluster
+        inside = np.repeat(piece.internal_cluster, piece.sheaf.edge_dims[piece.internal])
         internal = piece.delta[piece.internal_rows]
         self.internal_delta_norms[here] = norms_by(internal, inside, None, k)
         self.internal_row_errors[here] = norms_by(piece.internal_delta_R, inside, None, k)
@@ -140,10 +134,11 @@ class Evidence:
         G = piece.galerkin
         piece.forget("L", "galerkin")
         self._put("identity", piece, G - piece.lifted)
-        crossing = piece.gram(piece.crossing_delta)
+        crossing = piece.gram(piece.coarse_rows(loops=False))
         self._put("decomposition", piece, G - (crossing + piece.retained))
         if self.C.loops or loopless:
-            self._put("realization", piece, G - (crossing + piece.gram(piece.loop_delta)))
+            loops = piece.gram(piece.coarse_rows(loops=True))
+            self._put("realization", piece, G - (crossing + loops))
             self._put("laplacian", piece, G - laplacian(piece.coarse)[: piece.n_columns])
         if loopless:
             self._put("loopless", piece, G - crossing)
@@ -179,11 +174,7 @@ class Evidence:
         )
 
     def _measure_crossing_edges(self, piece: Piece) -> bool:
-        """Measure what delta_x differs by from delta R, a coarse edge at a time.
-
-        Row by row; where edge stalks are compressed, by Gram matrices. Return whether a fine edge
-        crosses where no coarse edge does.
-        """
+        """Compare delta_x with delta R edge by edge; return whether a crossing edge is missing."""
         ends = piece.clusters[piece.coarse.edges[piece.coarse_crossing]]
         mine = ends.min(axis=1) >= piece.lo  # the others were in the piece of that end
         edges = piece.coarse_crossing[mine]  # of the piece
@@ -225,10 +216,7 @@ class Evidence:
         return at
 
     def _fine_rows(self, piece: Piece, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Return the rows of fine edges that cross as coarse ones do, and the place of these.
-
-        And whether some fine edge crosses where no coarse edge does.
-        """
+        """Return the rows of fine edges that cross, their coarse edges, whether one has none."""
         labels = piece.labels[piece.sheaf.edges]
         ends = np.sort(piece.clusters[labels], axis=1)
         crossing = np.flatnonzero((labels[:, 0] != labels[:, 1]) & (ends[:, 0] >= piece.lo))
@@ -241,7 +229,7 @@ class Evidence:
         if len(keys):
             at = order[np.minimum(at, len(keys) - 1)]
             found = keys[at] == wanted
-        rows = range_of_blocks(piece.edge_rows, crossing[found])
+        rows = range_of_blocks(piece.sheaf.edge_offsets, crossing[found])
         place = np.repeat(at[found], piece.sheaf.edge_dims[crossing[found]])
         return rows, place, not bool(found.all())
 
@@ -256,10 +244,7 @@ class Evidence:
         return judged(self.edge_errors, n, self.eps, *factors)
 
     def _measure_modes(self, piece: Piece) -> Judged:
-        """Measure how well the modes are the lowest of their operator, and that R holds them.
-
-        Return the worst error of their eigenvalues.
-        """
+        """Measure residuals of modes and how R differs from them; return the worst eigenvalue."""
         modes, here = self.C.modes, slice(piece.lo, piece.hi)
         if modes is None or not self.same_graph:
             return NOTHING
@@ -430,10 +415,7 @@ def pooled(R: scipy.sparse.csr_array, x: np.ndarray) -> np.ndarray:
 def edge_grams(
     piece: Piece, edges: np.ndarray, X: scipy.sparse.csr_array, edge: np.ndarray
 ) -> tuple[scipy.sparse.csr_array, np.ndarray]:
-    """Return blockdiag(X_e* X_e) over coarse edges, and the edge of each row.
-
-    X_e are the rows of X of edge e, in the coordinates of its two ends.
-    """
+    """Return blockdiag(X_e* X_e), X_e the rows of X of coarse edge e, and the edge of each row."""
     ends = piece.coarse.edges[edges]
     ranks = piece.coarse.vertex_dims[ends]
     starts = piece.coarse.vertex_offsets[:-1][ends]

@@ -151,16 +151,9 @@ class Verification:
         return shown
 
     def __str__(self) -> str:
-        rows = self._rows()
-        widths = [max(len(row[i]) for row in rows) for i in range(4)]
-        lines = [
-            "  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[4]])
-            for row in rows
-        ]
-        return "\n".join([*(line.rstrip() for line in lines), self.summary])
+        return "\n".join([*tables.aligned(self._rows(), str.ljust), self.summary])
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         head, *rows = self._rows()

@@ -15,13 +15,10 @@ from sheafcoarsen._support import eps_of, range_of_blocks
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, sheaf_like, unit_sheaf
-from sheafcoarsen.verification.relative_residual import WRONG, Judged, judged, norms_by
+from sheafcoarsen.verification.relative_residual import WRONG, Judged, Outcome, judged, norms_by
 
 DENSE = 1000
 """Dimension up to which kernels are compared, by dense decompositions."""
-
-Outcome = tuple[Judged, str] | str
-"""The worst error and how it was found, or the reason why the statement does not apply."""
 
 
 class SchurEvidence:
@@ -33,7 +30,9 @@ class SchurEvidence:
         self.eps = eps_of(F.dtype)
         self.fine, self.unit = unit_sheaf(F)
         self.L = laplacian(self.fine)
-        self.products = laplacian(with_moduli(self.fine))
+        # of abs(delta)* abs(delta): L without what cancels in it
+        sizes = sheaf_like(self.fine, abs(self.fine.tail_data), -abs(self.fine.head_data))
+        self.products = laplacian(sizes)
         self.S = laplacian(scaled(K.sheaf, self.unit))
         self.kept = range_of_blocks(F.vertex_offsets, K.kept)
         self.gone = range_of_blocks(F.vertex_offsets, K.eliminated)
@@ -51,10 +50,7 @@ class SchurEvidence:
         return np.maximum(self.largest_around(sizes * self.is_gone), F.vertex_dims).astype(int) + 1
 
     def largest_around(self, values: np.ndarray) -> np.ndarray:
-        """Return the largest value in the eliminated component that a vertex is in or touches.
-
-        Rounding is passed on in there, from large rows to small ones.
-        """
+        """Return the largest value in the eliminated component that a vertex is in or touches."""
         out = np.array(values, dtype=float)
         largest = np.zeros(len(values))
         np.maximum.at(largest, self.part[self.is_gone], out[self.is_gone])
@@ -81,11 +77,6 @@ class SchurEvidence:
             shape=(len(self.kept), len(self.vertex)),
         )
         return scipy.sparse.csr_array(place.T @ rows)
-
-
-def with_moduli(F: CellularSheaf) -> CellularSheaf:
-    """Return the sheaf whose Laplacian is abs(delta)* abs(delta): L without what cancels in it."""
-    return sheaf_like(F, abs(F.tail_data), -abs(F.head_data))
 
 
 def scaled(F: CellularSheaf, unit: float) -> CellularSheaf:

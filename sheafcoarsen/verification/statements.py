@@ -14,15 +14,18 @@ from sheafcoarsen.modes import Oversampled
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.partition import edge_clusters
 from sheafcoarsen.verification.dense import dense_sections
-from sheafcoarsen.verification.relative_residual import NOTHING, WRONG, Judged, judged, norms_by
+from sheafcoarsen.verification.relative_residual import (
+    NOTHING,
+    WRONG,
+    Judged,
+    Outcome,
+    judged,
+    norms_by,
+)
 from sheafcoarsen.verification.residuals import Evidence, pooled
 
 DENSE = 2000
 """Dimension up to which statements about whole spectra are checked on dense matrices."""
-
-
-Outcome = tuple[Judged, str] | str
-"""The worst error and how it was found, or the reason why the statement does not apply."""
 
 
 def _energy_identity(e: Evidence) -> Outcome:
@@ -283,11 +286,7 @@ def _sections_kept(e: Evidence) -> Outcome:
 
 
 def _are_local_sections(e: Evidence, sections: np.ndarray) -> np.ndarray:
-    """Tell on which clusters restricted sections are sections to the cluster's own rounding, (K,).
-
-    They are not where the maps of loops cancel: what rounding leaves of them is no rank against
-    the maps as given, which says what a global section is, but may be the cluster's largest map.
-    """
+    """Tell on which clusters sections have energy of rounding size; cancelling loops have more."""
     C = e.C
     of_edge = edge_clusters(C.fine, C.partition)
     rows = np.flatnonzero(np.repeat(of_edge >= 0, C.fine.edge_dims))

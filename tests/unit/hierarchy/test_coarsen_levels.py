@@ -1,4 +1,4 @@
-"""How many levels there are, where they end, and which options they take."""
+"""How many levels there are, where they end, which partitions, ranks and options they take."""
 
 import re
 import warnings
@@ -11,11 +11,7 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
 from tests.support import reference
-from tests.support.strategies import (
-    mode_counts,
-    partitions,
-    sheaves,
-)
+from tests.support.strategies import mode_counts, partitions, sheaves
 from tests.unit.coarsening.test_coarsen import blocks_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
@@ -168,25 +164,11 @@ def test_large_components_have_their_share_of_clusters(small):
     assert abs(len(sizes) - 150) <= 3  # where all are alike, a small one may be cut
     assert sizes.max() <= 25
     assert len(np.unique(H[0].partition.labels[1500:])) + len(sizes) == 450
+    exactly = sc.disjoint_union([CellularSheaf.constant(nx.path_graph(k)) for k in (10, 11)])[0]
+    assert sc.coarsen_levels(exactly, 10, 1, rank=1)[0].partition.n_clusters == 1 + 2
     larger = sc.disjoint_union([grid(4)] * 40)[0]  # 16 vertices each, more than `factor`
     H = sc.coarsen_levels(larger, factor=10, n_levels=1, rank=1)
     assert H[0].partition.n_clusters == 64
-
-
-def test_clusters_beyond_vertices_end_the_levels():
-    few = CellularSheaf.constant([[0, 1]], n_vertices=30)
-    H = sc.coarsen_levels(few, 1.5, rank=1, min_vertices=1)
-    assert H.levels == ()
-    assert H.stopped_because == (
-        "level 0 cannot shrink: `factor` = 1.5 makes 30 clusters of 30 vertices"
-    )
-
-
-def test_components_are_never_joined():
-    F = sc.disjoint_union([grid(3)] * 30)[0]
-    H = sc.coarsen_levels(F, 50, n_levels=1, rank=3)
-    assert [G.n_vertices for G in H.sheaves] == [270, 30]
-    assert H[0].sheaf.n_edges == 30  # loops
 
 
 def test_every_option_reaches_its_levels():
@@ -217,6 +199,37 @@ def test_a_progress_bar_is_shown_when_asked_for(capsys):
     assert capsys.readouterr().err == ""
     sc.coarsen_levels(grid(), 4, 1, rank=3, progress=True)
     assert "local modes" in capsys.readouterr().err
+
+
+def test_given_partitions():
+    F = grid()
+    first, second = Partition(np.arange(400) % 7), Partition([0, 0, 1, 1, 2, 2, 2])
+    rank = [3, sc.ranks.kernel()]
+    with pytest.warns(sc.SingularProblemWarning, match="level 1: no cluster has a local section"):
+        H = sc.coarsen_levels(F, partitions=iter((first, second)), rank=rank)
+    assert [C.partition for C in H] == [first, second]
+    assert H.stopped_because == "`partitions` holds 2"
+    everything = [Partition(np.arange(400)), Partition(np.zeros(400, int)), Partition([0])]
+    H = sc.coarsen_levels(F, partitions=everything, rank=5)
+    assert [G.n_vertices for G in H.sheaves] == [400, 400, 1, 1]
+    assert [G.dim_c0 for G in H.sheaves] == [800, 800, 5, 5]
+    # as asked for
+    assert sc.coarsen_levels(F, partitions=everything, rank=0).sheaves[-1].dim_c0 == 0
+    assert len(sc.coarsen_levels(F, partitions=[], rank=5)) == 0
+
+
+def test_ranks_level_by_level():
+    F, P, Q = grid(), Partition(np.arange(400) // 100), Partition([0, 0, 1, 1])
+    H = sc.coarsen_levels(F, partitions=[P, Q], rank=(2, [1, 3]))
+    assert [C.ranks.tolist() for C in H] == [[2] * 4, [1, 3]]
+    H = sc.coarsen_levels(F, partitions=[P, Q], rank=[np.array([4, 3, 2, 1]), sc.ranks.budget(3)])
+    assert H[0].ranks.tolist() == [4, 3, 2, 1]
+    assert H[1].ranks.sum() == 3
+    H = sc.coarsen_levels(F, 4, min_vertices=10, rank=[3, 4])
+    assert [set(C.ranks.tolist()) for C in H] == [{3}, {4}]
+    assert H.stopped_because == "`rank` has entries for 2 levels"
+    H = sc.coarsen_levels(F, 10, rank=[3, 4, 5])  # fewer vertices come first
+    assert (len(H), H.stopped_because) == (1, "40 vertices are at most `min_vertices` = 100")
 
 
 # ---------------------------------------------------------------- what is refused

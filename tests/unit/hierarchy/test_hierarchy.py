@@ -12,18 +12,8 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition
 from tests.support import reference
-from tests.support.helpers import (
-    assert_residual,
-    dense_kernel,
-    dense_rank,
-    eps_of,
-)
-from tests.support.strategies import (
-    DTYPES,
-    cochains,
-    known_sections,
-    sheaves,
-)
+from tests.support.helpers import assert_residual, dense_kernel, dense_rank, eps_of
+from tests.support.strategies import DTYPES, cochains, known_sections, sheaves
 from tests.unit.coarsening.test_coarsen import assert_is_galerkin
 from tests.unit.coarsening.test_refresh import NEW_MAPS, assert_shared, new_maps
 from tests.unit.hierarchy.test_coarsen_levels import (

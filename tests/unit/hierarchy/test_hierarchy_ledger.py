@@ -9,15 +9,8 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition
 from tests.support import reference
-from tests.support.helpers import (
-    assert_closes,
-    assert_residual,
-    eps_of,
-    size,
-)
-from tests.support.strategies import (
-    cochains,
-)
+from tests.support.helpers import assert_closes, assert_residual, eps_of, size
+from tests.support.strategies import cochains
 from tests.unit.hierarchy.test_coarsen_levels import block_size, composite, hierarchies
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")

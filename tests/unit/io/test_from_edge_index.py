@@ -202,11 +202,6 @@ def test_maps_of_several_sizes_do_not_say_what_isolated_vertices_have():
         sc.from_edge_index([[0, 1], [1, 0]], maps, n_vertices=3)
 
 
-def test_no_edges():
-    F = sc.from_edge_index(np.zeros((2, 0), int), np.zeros((0, 2, 2)), [2, 3])
-    assert (F.n_edges, F.dim_c0) == (0, 5)
-
-
 ONES = np.ones((2, 1, 1))
 
 

@@ -57,6 +57,11 @@ def test_mtx_is_symmetric_up_to_rounding(write):
 def test_mirror_images_that_differ_by_more_than_rounding_are_refused(write, scale):
     text = GENERAL + f"2 2 2\n1 2 {scale!r}\n2 1 {scale * (1 + 1e-14)!r}\n"
     refuses(write(text, "g.mtx"), 3, "but its mirror image (2, 1) is")
+    # relative to the largest weight: 1.4e-15 of 1 / 8, as of a product A^T A
+    other = (
+        f"1 3 {scale!r}\n3 1 {scale!r}\n1 2 {scale / 8!r}\n2 1 {scale / 8 + 1.4e-15 * scale!r}\n"
+    )
+    read_graph(write(GENERAL + "3 3 4\n" + other, "g.mtx"))
     text = f"2 1 1\n2 {scale!r}\n1 {scale * (1 + 1e-14)!r}\n"
     refuses(write(text, "g.graph"), 2, "at its other end (line 3)")
 
@@ -133,9 +138,9 @@ BAD_MTX = {
     "range": (
         REAL + "3 3 1\n4 1 1.5\n",
         3,
-        "row or column '4' is out of range; they count from 1 to 3",
+        "a row or column is out of range, got '4'; they count from 1 to 3",
     ),
-    "zero": (REAL + "3 3 2\n2 1 1\n2 0 1.5\n", 4, "row or column '0' is out of range"),
+    "zero": (REAL + "3 3 2\n2 1 1\n2 0 1.5\n", 4, "a row or column is out of range, got '0'"),
     "huge": (REAL + "99999999999999999999 3 1\n1 1 1\n", 2, "square matrix"),
     "many": (REAL + "9999999999 9999999999 1\n1 1 1\n", 2, "9999999999 vertices are more than"),
     "rectangular": (GENERAL + "3 2 1\n1 2 5\n", 2, "square matrix, got 3 x 2"),

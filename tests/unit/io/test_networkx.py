@@ -11,14 +11,7 @@ from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from tests.support.strategies import multigraphs, sheaves
-
-
-def assert_same(F, G):
-    assert F.dtype == G.dtype
-    assert F.vertex_labels == G.vertex_labels
-    for name in ("edges", "vertex_dims", "edge_dims", "tail_data", "head_data"):
-        np.testing.assert_array_equal(getattr(F, name), getattr(G, name))
-        assert not getattr(G, name).flags.writeable
+from tests.unit.io.test_save_load import same_sheaf
 
 
 @given(sheaves())
@@ -26,7 +19,7 @@ def test_the_round_trip_is_exact(F):
     G = sc.to_networkx(F)
     assert isinstance(G, nx.MultiDiGraph)
     assert (G.number_of_nodes(), G.number_of_edges()) == (F.n_vertices, F.n_edges)
-    assert_same(F, sc.from_networkx(G))
+    same_sheaf(F, sc.from_networkx(G))
 
 
 @given(multigraphs(), st.integers(0, 2))
@@ -34,7 +27,7 @@ def test_node_names_are_kept(graph, dim):
     F = sc.CellularSheaf.constant(graph, dim)
     G = sc.to_networkx(F)
     assert tuple(G.nodes) == F.vertex_labels
-    assert_same(F, sc.from_networkx(G))
+    same_sheaf(F, sc.from_networkx(G))
 
 
 def test_names_that_are_the_vertices_own_numbers_are_still_names():
@@ -55,10 +48,7 @@ def test_what_the_attributes_say():
     assert [
         (u, v, d["index"], d["tail_map"].tolist(), d["head_map"].tolist())
         for u, v, d in G.edges(data=True)
-    ] == [
-        (1, 0, 0, [[1, 2], [3, 4]], [[7], [8]]),
-        (1, 1, 1, [[5, 6]], [[9, 10]]),
-    ]
+    ] == [(1, 0, 0, [[1, 2], [3, 4]], [[7], [8]]), (1, 1, 1, [[5, 6]], [[9, 10]])]
 
 
 def own_graph():
@@ -88,9 +78,11 @@ def test_edges_may_be_taken_out():
     np.testing.assert_array_equal(rest.head_map(2), F.head_map(3))
 
 
-def change(G, *edge, **attributes):
-    G.edges[edge].update(attributes)
-    return G
+def changed(graph=None, **attributes):
+    """Return a graph, the user's own by default, whose edge a -> b has other attributes."""
+    graph = own_graph() if graph is None else graph
+    graph.edges["a", "b", 0].update(attributes)
+    return graph
 
 
 def with_node(**attributes):
@@ -106,45 +98,21 @@ def with_node(**attributes):
             nx.path_graph(3),
             r"edge 0 -> 1 has no attribute 'tail_map'.*CellularSheaf\.constant\(graph\)",
         ),
-        (
-            change(own_graph(), "a", "b", 0, head_map=None),
-            "edge 'a' -> 'b' has no attribute 'head_map'",
-        ),
+        (changed(head_map=None), "edge 'a' -> 'b' has no attribute 'head_map'"),
         (nx.Graph(own_graph()), "`graph` is undirected.*MultiDiGraph"),
+        (changed(head_map=[5]), r"edge 'a' -> 'b': `head_map` must be 2-D, got shape \(1,\)"),
+        (changed(head_map=[[5, np.nan]]), "edge 'a' -> 'b': `head_map` must be finite, got nan"),
+        (changed(head_map=[[5], [1, 2]]), "edge 'a' -> 'b': `head_map` must be a rectangular"),
+        (changed(head_map=[[5]]), "`head_map` has 1 columns, but node 'b' has dimension 2"),
+        (changed(tail_map=[[5, 1]]), "`tail_map` has 2 columns, but node 'a' has dimension 1"),
+        (changed(tail_map=[[5], [1]]), "`tail_map` has 2 rows and `head_map` has 1"),
+        (changed(tail_map=[[1e200]]), "rescale the maps"),
+        (changed(index=4), "edge 'b' -> 'a' has the attribute 'index' = None"),
         (
-            change(own_graph(), "a", "b", 0, head_map=[5]),
-            r"edge 'a' -> 'b': `head_map` must be 2-D, got shape \(1,\)",
-        ),
-        (
-            change(own_graph(), "a", "b", 0, head_map=[[5, np.nan]]),
-            "edge 'a' -> 'b': `head_map` must be finite, got nan",
-        ),
-        (
-            change(own_graph(), "a", "b", 0, head_map=[[5], [1, 2]]),
-            "edge 'a' -> 'b': `head_map` must be a rectangular",
-        ),
-        (
-            change(own_graph(), "a", "b", 0, head_map=[[5]]),
-            "`head_map` has 1 columns, but node 'b' has dimension 2",
-        ),
-        (
-            change(own_graph(), "a", "b", 0, tail_map=[[5, 1]]),
-            "`tail_map` has 2 columns, but node 'a' has dimension 1",
-        ),
-        (
-            change(own_graph(), "a", "b", 0, tail_map=[[5], [1]]),
-            "`tail_map` has 2 rows and `head_map` has 1",
-        ),
-        (change(own_graph(), "a", "b", 0, tail_map=[[1e200]]), "rescale the maps"),
-        (
-            change(own_graph(), "a", "b", 0, index=4),
-            "edge 'b' -> 'a' has the attribute 'index' = None",
-        ),
-        (
-            change(sc.to_networkx(sc.from_networkx(own_graph())), "a", "b", 0, index=0),
+            changed(sc.to_networkx(sc.from_networkx(own_graph())), index=0),
             "have the same attribute 'index', 0",
         ),
-        (change(own_graph(), "a", "b", 0, index=True), "'index' = "),
+        (changed(index=True), "'index' = "),
         (with_node(), "node 'c' touches no edge and has no attribute 'dim'"),
         (with_node(dim=-1), "node 'c': `dim` must be an integer of at least 0, got -1"),
         (with_node(dim=1.5), "node 'c': `dim` must be an integer of at least 0, got 1.5"),
@@ -159,7 +127,7 @@ def test_other_types_are_refused():
     with pytest.raises(TypeError, match="`graph` must be a networkx graph, got list"):
         sc.from_networkx([[0, 1]])
     with pytest.raises(TypeError, match="edge 'a' -> 'b': `tail_map` must hold float32"):
-        sc.from_networkx(change(own_graph(), "a", "b", 0, tail_map=[["x"]]))
+        sc.from_networkx(changed(tail_map=[["x"]]))
     with pytest.raises(TypeError, match=r"graph\.graph\['dtype'\].* must be float32"):
         sc.from_networkx(nx.DiGraph(dtype="int8"))
     with pytest.raises(TypeError, match="`sheaf` must be a CellularSheaf, got MultiDiGraph"):

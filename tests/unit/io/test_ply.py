@@ -71,11 +71,7 @@ BAD = {
     "no-vertex": (text(FACES, ""), None, "no element vertex with properties x, y and z"),
     "no-z": (text(VERTICES.replace(" z", " w"), ROWS), None, "no element vertex with"),
     "vertex-list": (text(VERTICES, "property list uchar int a\n", ROWS), None, "vertex has lists"),
-    "no-list": (
-        text(VERTICES, "element face 1\nproperty int a\n", ROWS),
-        None,
-        "no list vertex_",
-    ),
+    "no-list": (text(VERTICES, "element face 1\nproperty int a\n", ROWS), None, "no list vertex_"),
     "float": (
         text(VERTICES, "element face 1\nproperty list uchar float vertex_index\n", ROWS),
         None,

@@ -157,38 +157,6 @@ def test_the_path_is_used_as_it_is(tmp_path):
     assert sc.load(tmp_path / "no_ending").n_clusters == 1
 
 
-def test_a_crash_leaves_the_old_file_whole(tmp_path, monkeypatch):
-    path = tmp_path / "f.npz"
-    sc.save(path, sc.Partition([0, 1, 0]))
-    before = path.read_bytes()
-
-    def crash(stream, **arrays):
-        stream.write(b"half")
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(np, "savez", crash)
-    with pytest.raises(KeyboardInterrupt):
-        sc.save(path, sc.Partition([0]))
-    assert path.read_bytes() == before
-    assert [p.name for p in tmp_path.iterdir()] == ["f.npz"]
-
-
-def test_no_such_folder(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        sc.save(tmp_path / "none" / "f.npz", sc.Partition([0]))
-    with pytest.raises(FileNotFoundError):
-        sc.load(tmp_path / "none.npz")
-
-
-def test_what_cannot_be_saved(tmp_path):
-    with pytest.raises(
-        TypeError,
-        match="`obj` must be a CellularSheaf, a Partition, a Coarsening, a Hierarchy or an "
-        "Elimination, got nd",
-    ):
-        sc.save(tmp_path / "f.npz", np.zeros(3))
-
-
 def rewrite(path, **changes):
     with np.load(path) as archive:
         arrays = {name: archive[name] for name in archive.files}

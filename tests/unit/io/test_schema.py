@@ -296,10 +296,14 @@ def test_entries_of_r_that_are_stored_in_parts_are_added(tmp_path):
 
 
 def test_labels_of_every_kind(tmp_path):
-    graph = nx.Graph([((0, "a"), 3), (3, "three"), ("three", (1.5, (True, None)))])
+    graph = nx.Graph(
+        [((0, "a"), 3), (3, "thr\u00e9e"), (True, (1.5, (True, None))), ("", np.int64(7))]
+    )
     F = sc.CellularSheaf.constant(graph)
     sc.save(tmp_path / "f.npz", F)
-    assert sc.load(tmp_path / "f.npz").vertex_labels == tuple(graph.nodes)
+    found = sc.load(tmp_path / "f.npz").vertex_labels
+    assert found == tuple(graph.nodes)
+    assert [type(label) for label in found] == [tuple, int, str, bool, tuple, str, int]
 
 
 def test_labels_that_cannot_be_saved(tmp_path):

@@ -145,7 +145,7 @@ I2 = np.eye(2)
         (
             (PATH, X, I2, [[1.0, np.nan], [0, 1]]),
             ValueError,
-            "`W2` must be finite, got nan at (0, 1)",
+            "`W2` must be finite, got nan at index (0, 1)",
         ),
         ((PATH, X, I2, [["a"]]), TypeError, "`W2` must hold float32, float64"),
         ((PATH, X, I2, [[1.0], [1.0, 2.0]]), ValueError, "`W2` must be a rectangular array"),

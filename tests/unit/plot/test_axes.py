@@ -1,4 +1,4 @@
-"""What all pictures share, read back from the artists, never from pixels."""
+"""What all pictures share, read back from the artists, never from pixels; colours."""
 
 import subprocess
 import sys
@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 import sheafcoarsen as sc
 from sheafcoarsen import plot
+from sheafcoarsen.plot.axes import cluster_colors, number_colors, palette
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -39,22 +40,33 @@ def all_pictures(C):
         "ledger": lambda ax: plot.ledger(sc.energy_ledger(C, cochain(C)), ax=ax),
         "quality": lambda ax: plot.quality(sc.spectral_quality(C, 2), sc.certificate(C), ax=ax),
         "hierarchy": lambda ax: plot.hierarchy(H, ax=ax),
+        "modes": lambda ax: plot.modes(sc.eigenmodes(C.fine, 1), ax=ax),
+        "elimination": lambda ax: plot.elimination(sc.eliminate(C.fine), ax=ax),
+        "surface": lambda ax: plot.surface(np.eye(3), [[0, 1, 2]], ax=ax),
+        "field": lambda ax: plot.field(np.eye(3), [[0, 1, 2]], np.eye(3), ax=ax),
     }
 
 
 PICTURES = ("partition", "spectra", "ledger", "quality", "hierarchy")
+MORE = ("modes", "elimination", "surface", "field")
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_the_axes_given_are_drawn_into_and_returned(name, C, ax):
+def test_the_axes_given_are_drawn_into_labelled_and_returned(name, C, ax):
     before = dict(mpl.rcParams)
     assert all_pictures(C)[name](ax) is ax
-    assert ax.get_children()
     draw(ax)
     assert dict(mpl.rcParams) == before
+    for panel in ax.child_axes or [ax]:
+        assert panel.get_title()
+        if name != "partition":
+            assert panel.get_xlabel()
+            assert panel.get_ylabel() or [label.get_text() for label in panel.get_yticklabels()]
+    with pytest.raises(TypeError, match="must be an? .*, got str"):
+        getattr(plot, name)("C")
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("name", PICTURES + MORE)
 def test_without_axes_a_figure_is_made(name, C):
     from matplotlib import pyplot
 
@@ -65,22 +77,6 @@ def test_without_axes_a_figure_is_made(name, C):
         draw(ax)
     finally:
         pyplot.close(ax.figure)
-
-
-@pytest.mark.parametrize("name", PICTURES)
-def test_axes_carry_labels(name, C, ax):
-    all_pictures(C)[name](ax)
-    for panel in ax.child_axes or [ax]:
-        assert panel.get_title()
-        if name != "partition":
-            assert panel.get_xlabel()
-            assert panel.get_ylabel() or [label.get_text() for label in panel.get_yticklabels()]
-
-
-@pytest.mark.parametrize("name", PICTURES)
-def test_wrong_objects_are_refused(name):
-    with pytest.raises(TypeError, match="must be an? .*, got str"):
-        getattr(plot, name)("C")
 
 
 def test_articles():
@@ -99,14 +95,12 @@ def test_something_else_than_axes_is_refused(C):
 # ---------------------------------------------------------------- sizes
 
 
-def test_one_cluster(ax):
+def test_one_cluster():
     C = sc.coarsen(sc.CellularSheaf.constant(nx.path_graph(5)), sc.Partition([0] * 5), 2)
     for picture in all_pictures(C).values():
         own = Figure().subplots()
         picture(own)
         draw(own)
-    plot.partition(C, ax=ax)
-    assert len(collections(ax.child_axes[1])["vertices"].get_offsets()) == 1
 
 
 def test_many_clusters_are_one_collection_and_pixels(ax):
@@ -129,6 +123,59 @@ def test_many_clusters_are_one_collection_and_pixels(ax):
     draw(own)
 
 
+# ---------------------------------------------------------------- colours
+
+
+@pytest.mark.parametrize(
+    ("graph", "most"),
+    [
+        (nx.complete_graph(30), 30),
+        (nx.star_graph(5000), 2),
+        (nx.path_graph(5000), 3),
+        (nx.grid_2d_graph(70, 70), 5),
+        (nx.barabasi_albert_graph(3000, 4, seed=3), 12),
+        (nx.empty_graph(4), 1),
+    ],
+    ids=["complete", "star", "path", "grid", "scale-free", "empty"],
+)
+def test_few_colors_are_enough(graph, most):
+    graph = nx.convert_node_labels_to_integers(graph)
+    pairs = np.array(graph.edges, dtype=int).reshape(-1, 2)
+    loops = np.repeat(np.arange(3)[:, None], 2, axis=1)
+    colors = cluster_colors(np.concatenate([pairs, loops]), len(graph))
+    assert len(np.unique(colors, axis=0)) <= max(most, 6)
+    differences = np.abs(colors[pairs[:, 0]] - colors[pairs[:, 1]]).max(axis=1)
+    assert differences.min(initial=1) > 0.02
+
+
+def test_the_palette_never_repeats():
+    colors = palette(200)
+    assert colors.shape == (200, 4)
+    distances = np.abs(colors[:, None] - colors[None]).max(axis=2) + np.eye(200)
+    assert distances.min() > 0.004
+    assert distances[:30, :30].min() > 0.03
+    np.testing.assert_array_equal(palette(3), colors[:3])
+    assert palette(0).shape == (0, 4)
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1.0, 3.0), (-5.0, 1e-3), (-1e-300, 1e-300)])
+def test_numbers_of_both_signs_have_zero_in_the_middle(low, high):
+    cmap, norm = number_colors(np.array([low, high, 0.0, np.nan]))
+    assert cmap.name == "RdBu_r"
+    assert norm(0.0) == 0.5
+    assert min(norm(low), 1 - norm(high)) == 0
+    assert norm(low) < 0.5 < norm(high)
+
+
+@pytest.mark.parametrize("values", [[0.0, 2.0], [3.0, 4.0], [-2.0, -1.0], [-1.0, 0.0]])
+def test_other_numbers_have_a_sequential_map(values):
+    cmap, norm = number_colors(np.array(values))
+    assert cmap.name == "viridis"
+    assert [norm(value) for value in values] == [0, 1]
+    assert np.isfinite(number_colors(np.array([2.0, 2.0]))[1](2.0))
+    assert np.isfinite(number_colors(np.zeros(0))[1](2.0))
+
+
 # ---------------------------------------------------------------- without matplotlib
 
 
@@ -137,7 +184,7 @@ def test_importing_the_library_does_not_load_matplotlib():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("name", PICTURES + MORE)
 def test_without_matplotlib_the_error_says_what_to_install(name, C, monkeypatch):
     picture = all_pictures(C)[name]
     for module in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:

@@ -85,16 +85,6 @@ def toward():
     return np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])
 
 
-def test_a_figure_of_its_own():
-    from matplotlib import pyplot
-
-    E = sc.eigenmodes(sc.CellularSheaf.constant(nx.path_graph(4)), 1)
-    ax = plot.modes(E)
-    draw(ax)
-    assert ax.get_title().startswith("1 lowest mode, 1 section")
-    pyplot.close(ax.figure)
-
-
 def test_what_cannot_be_drawn_is_refused(ax):
     E = sc.eigenmodes(sc.CellularSheaf.constant(GRID), 2)
     with pytest.raises(TypeError, match="`E` must be an Eigenmodes, got CellularSheaf"):

@@ -4,15 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from sheafcoarsen.plot.projection import (
-    checked_view,
-    outward_faces,
-    shades,
-    spread_out,
-    usual_gap,
-    view_from,
-    visible_points,
-)
+from sheafcoarsen.plot.projection import shades, spread_out, usual_gap, view_from, visible_points
 from tests.support.helpers import assert_residual
 from tests.unit.gallery.test_surfaces import icosphere
 
@@ -37,28 +29,6 @@ def test_the_view_is_that_of_matplotlib(up, elevation, azimuth):
     ratio = (theirs * ours).sum() / (ours * ours).sum()
     assert ratio > 0
     assert np.abs(theirs - ratio * ours).max() < 1e-6 * np.abs(theirs).max()
-
-
-@pytest.mark.parametrize("view", ["20", (1, 2, 3), (np.nan, 0), ("a", 0), None])
-def test_views_that_are_none_are_refused(view):
-    with pytest.raises((ValueError, TypeError), match="`view` must"):
-        checked_view(view, "z")
-    with pytest.raises(ValueError, match="`up` must be one of 'x', 'y', 'z'"):
-        checked_view((0, 0), "w")
-
-
-def test_normals_of_a_closed_surface_point_outwards():
-    points, faces = icosphere(1)
-    middles = points[faces].mean(axis=1)
-    for turned in (faces, faces[:, ::-1]):
-        assert ((outward_faces(points, turned) * middles).sum(axis=1) > 0).all()
-    assert outward_faces(points, faces[1:]) is None  # open
-    mixed = faces.copy()
-    mixed[3] = mixed[3, ::-1]
-    assert outward_faces(points, mixed) is None
-    both = np.vstack([points, points + 5])
-    normals = outward_faces(both, np.vstack([faces, len(points) + faces[:, ::-1]]))
-    assert ((normals * np.vstack([middles, middles])).sum(axis=1) > 0).all()
 
 
 def test_light_falls_on_both_sides():

@@ -2,7 +2,6 @@
 
 import re
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +11,6 @@ from sheafcoarsen._support import (
     MAX_VERTICES,
     check_matplotlib,
     choice,
-    entry_count,
-    file_path,
     flag,
     random_generator,
     real_number,
@@ -25,6 +22,11 @@ from sheafcoarsen._support import (
 
 def refuses(error, message):
     return pytest.raises(error, match=re.escape(message))
+
+
+def entry_count(*entries, **options):
+    with room_for_entries(*entries, **options):
+        pass
 
 
 @pytest.mark.parametrize("value", [7, np.int32(7), np.uint64(7), np.array(7)[()]])
@@ -133,36 +135,6 @@ def test_a_system_short_of_memory_is_refused_in_the_same_words():
         room_for_entries("dim", 10),
     ):
         raise MemoryError
-
-
-def test_paths_are_text_or_path_objects():
-    assert file_path("a.npz") == file_path(Path("a.npz")) == "a.npz"
-    for value in (3, b"a.npz", None):
-        with refuses(TypeError, "`path` must be a path, got "):
-            file_path(value)
-    with refuses(ValueError, "got an empty path"):
-        file_path("")
-    with refuses(ValueError, "must not hold a null character"):
-        file_path("a\0b")
-
-
-def test_a_package_that_is_there_is_no_matter():
-    pytest.importorskip("matplotlib")
-    check_matplotlib()
-
-
-def test_a_package_that_is_missing_is_named_with_its_extra(monkeypatch):
-    class Missing:
-        @staticmethod
-        def find_spec(name, path=None, target=None):
-            if name.split(".")[0] == "matplotlib":
-                raise ModuleNotFoundError(f"No module named {name!r}", name="matplotlib")
-
-    for module in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
-        monkeypatch.delitem(sys.modules, module)
-    monkeypatch.setattr(sys, "meta_path", [Missing(), *sys.meta_path])
-    with pytest.raises(ImportError, match=r'pip install "sheafcoarsen\[plot\]"'):
-        check_matplotlib()
 
 
 def test_another_error_inside_the_package_is_not_hidden(monkeypatch):

@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 
-from sheafcoarsen._support import files, output_path, replacing
+from sheafcoarsen._support import files, replacing
 
 
 def test_the_new_file_takes_the_place_of_the_old_when_all_has_gone_well(tmp_path):
@@ -74,16 +74,6 @@ def test_what_the_caller_is_busy_with_is_no_interrupt_of_ours(tmp_path):
     with pytest.raises(ValueError, match="own error"):
         while_handling_one()
     assert list(tmp_path.iterdir()) == []
-
-
-def test_places_that_no_file_can_have_are_refused(tmp_path):
-    assert output_path(str(tmp_path / "a")) == tmp_path / "a"
-    with pytest.raises(FileNotFoundError, match=r"there is no folder .*missing"):
-        output_path(tmp_path / "missing" / "a")
-    with pytest.raises(IsADirectoryError, match="is a folder, not a file"):
-        output_path(tmp_path)
-    with pytest.raises(TypeError, match="`path` must be a path, got int"):
-        output_path(3)
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o400])

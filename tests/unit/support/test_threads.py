@@ -105,10 +105,6 @@ def test_an_error_stops_ranges_that_have_not_begun(four_threads):
     assert sum(run_ranges(lambda lo, hi: hi - lo, np.ones(8))) == 8  # and nothing is left behind
 
 
-def test_no_items_no_call():
-    assert run_ranges(lambda lo, hi: 1 / 0, np.zeros(0)) == []
-
-
 @pytest.mark.parametrize("serial_below", [0.0, np.inf], ids=["threads", "serial"])
 def test_an_error_in_one_range_reaches_the_caller(four_threads, serial_below):
     def work(lo, hi):

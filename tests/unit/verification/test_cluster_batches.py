@@ -5,7 +5,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import networkx as nx
-import numpy as np
 import pytest
 import scipy.sparse
 
@@ -13,48 +12,9 @@ import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen._support import thread_limit
 from sheafcoarsen.verification import cluster_batches
-from sheafcoarsen.verification.cluster_batches import EdgeIndex, FoundOnce, Pieces
-from tests.support.helpers import assert_residual
+from sheafcoarsen.verification.cluster_batches import FoundOnce, Pieces
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
-
-
-def whole_rows(matrix, rows):
-    return matrix.toarray()[rows]
-
-
-@pytest.mark.parametrize("size", [1, 40, 10**9])
-def test_pieces_hold_the_rows_of_their_clusters(C, size, monkeypatch):
-    monkeypatch.setattr(cluster_batches, "PIECE", size)
-    L, G, D = sc.laplacian(C.fine), C.galerkin(), sc.coboundary(C.sheaf)
-
-    def compare(piece):
-        rows = piece.coordinates[: piece.n_rows]
-        spread = np.zeros((piece.n_rows, C.fine.dim_c0))
-        spread[:, piece.coordinates] = piece.L.toarray()
-        assert_residual(spread - whole_rows(L, rows), L.toarray(), n=4)
-        starts = C.sheaf.vertex_offsets
-        columns = np.concatenate([np.arange(*starts[a : a + 2]) for a in piece.clusters])
-        spread = np.zeros((piece.n_columns, C.sheaf.dim_c0))
-        spread[:, columns] = piece.galerkin.toarray()
-        assert_residual(spread - whole_rows(G, columns[: piece.n_columns]), G.toarray(), n=4)
-        gram = piece.gram(piece.coarse_delta).toarray()
-        spread[:, columns] = gram
-        assert_residual(
-            spread - whole_rows(D.T @ D, columns[: piece.n_columns]), D.toarray(), D.toarray(), n=4
-        )
-        return range(piece.lo, piece.hi)
-
-    seen = [a for clusters in Pieces(C).each(compare) for a in clusters]
-    assert seen == list(range(C.partition.n_clusters))
-
-
-def test_edges_are_found_from_both_ends():
-    ends = np.array([[0, 2], [1, 1], [2, 0], [3, 1], [2, 3]])
-    index = EdgeIndex(ends, 4)
-    assert index.touching(0, 1).tolist() == [0, 2]
-    assert index.touching(1, 3).tolist() == [0, 1, 2, 3, 4]
-    assert index.touching(3, 4).tolist() == [3, 4]
 
 
 @pytest.mark.parametrize("size", [1, 40])

@@ -1,4 +1,4 @@
-"""What the checks rest on: samples of clusters, large clusters, bounded memory."""
+"""What the checks rest on: samples, bounded memory, norms of groups, sections, normalization."""
 
 import dataclasses
 import tracemalloc
@@ -6,11 +6,16 @@ import tracemalloc
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse
 
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen.verification import cluster_batches, normalization
+from sheafcoarsen.verification.dense import dense_sections
+from sheafcoarsen.verification.normalization import inverse_roots
+from sheafcoarsen.verification.relative_residual import judged, norms_by, scaled_norms
 from sheafcoarsen.verification.residuals import Evidence
-from tests.support.helpers import eps_of
+from tests.support.helpers import assert_residual, eps_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -61,3 +66,83 @@ def test_global_sections_of_few_coordinates_and_many_edges_take_little_memory():
     tracemalloc.stop()
     assert V.passed, str(V)
     assert peak < 50e6  # a square factor of the rows would be 512 MB
+
+
+# ---------------------------------------------------------------- norms of groups, and ratios
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1.0, 1e300])
+def test_norms_of_groups_of_any_size(scale):
+    moduli = np.array([3.0, 1.0, 4.0]) * scale
+    norms = scaled_norms(moduli, np.array([2, 0, 2]), 4)
+    np.testing.assert_allclose(norms, np.array([1.0, 0.0, 5.0, 0.0]) * scale, rtol=1e-15)
+
+
+def test_groups_of_very_different_size_do_not_hide_each_other():
+    norms = scaled_norms(np.array([1e300, 3e-300, 4e-300]), np.array([0, 1, 1]), 2)
+    np.testing.assert_allclose(norms, [1e300, 5e-300], rtol=1e-15)
+
+
+@pytest.mark.parametrize("form", [scipy.sparse.csr_array, scipy.sparse.coo_array])
+def test_row_groups_and_diagonal_blocks(form):
+    A = np.array([[3.0, 1.0, 0.0], [4.0j, 0.0, 2.0], [0.0, 5.0, 12.0]])
+    rows, columns = np.array([0, 0, 1]), np.array([0, 1, 1])
+    whole = [np.linalg.norm(A[:2]), np.linalg.norm(A[2:])]
+    np.testing.assert_allclose(norms_by(form(A), rows, None, 2), whole)
+    np.testing.assert_allclose(norms_by(form(A), rows, columns, 2), [5.0, 13.0])
+
+
+def test_the_worst_error_hides_no_nan():
+    assert judged([], 3, 1.0).ratio == 0.0
+    assert judged([1.5, 6.0], 3, 1.0, [1.0, 1.0]) == (2.0, 6.0, 3.0)
+    assert judged([1.5, np.nan], 3, 1.0).ratio == np.inf
+
+
+# ---------------------------------------------------------------- sections and normalization
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+def test_maps_that_cancel_to_rounding_leave_no_rank(scale):
+    """The loop's tail - head of 2e-16 is measured against the maps, not against itself."""
+    tail, head = scale * np.eye(2), scale * np.diag([1, 1 + 3e-16])
+    F = sc.CellularSheaf([[0, 0]], [tail], [head])
+    sections, gap = dense_sections(F, np.finfo(float).eps, np.dtype(float))
+    assert sections.shape == (2, 2)
+    assert gap == 0
+
+
+LABELS = {"fact-5", "fact-6"}
+
+
+def ratios(C):
+    return {check.label: check.ratio for check in sc.verify(C).checks if check.label in LABELS}
+
+
+@pytest.mark.parametrize("size", [30, 10**9])
+def test_catches_a_wrong_normalization(C, size, monkeypatch):
+    monkeypatch.setattr(cluster_batches, "PIECE", size)
+    assert max(ratios(C).values()) < 5
+
+    def wrong(F):
+        G = sc.normalize(F)
+        return G.with_maps(G.tail_data * (1 + 1e-6), G.head_data)
+
+    monkeypatch.setattr(normalization, "normalize", wrong)
+    assert min(ratios(C).values()) > 30
+
+
+def test_roots_of_ragged_stalks_stand_where_their_vertices_do():
+    F = sc.CellularSheaf.random(nx.path_graph(5), [2, 0, 3, 1, 2], 2, seed=5)
+    C = sc.coarsen(F, sc.Partition([0, 1, 0, 1, 0]), 2)
+    degrees = Evidence(C, 0).degrees
+    roots = degrees.root_matrix(np.arange(5)).toarray()
+    L = sc.laplacian(F).toarray()
+    vertex = np.repeat(np.arange(5), F.vertex_dims)
+    D = np.where(vertex[:, None] == vertex, L, 0)
+    assert_residual(D @ roots @ roots @ D - D, D, roots, roots, D, n=3)
+    assert_residual(roots - roots.T, roots, n=3)
+
+
+def test_what_rounding_leaves_of_maps_that_cancel_has_no_root():
+    R = np.array([[[1e-17]], [[2.0]]])
+    assert inverse_roots(R, 2e-16, np.ones(2)).reshape(-1).tolist() == [0, 0.5]

@@ -99,15 +99,6 @@ def test_catches_a_wrong_first_discarded_eigenvalue(C):
     assert "thm:local_spectral_optimality" in failed(dataclasses.replace(C, modes=modes))
 
 
-@pytest.mark.parametrize("side", ["tail", "head"])
-def test_catches_one_negated_row(C, side):
-    data = {"tail": C.sheaf.tail_data.copy(), "head": C.sheaf.head_data.copy()}
-    starts = C.sheaf.tail_offsets if side == "tail" else C.sheaf.head_offsets
-    r = C.sheaf.vertex_dims[C.sheaf.edges[1, 0 if side == "tail" else 1]]
-    data[side][starts[1] : starts[1] + r] *= -1
-    assert "thm:Galerkin_realization" in failed(with_sheaf(C, **data))
-
-
 def test_catches_a_row_negated_in_both_maps(C):
     """The Laplacian does not see it, the rows of the coboundary do."""
     data = {"tail": C.sheaf.tail_data.copy(), "head": C.sheaf.head_data.copy()}
@@ -202,13 +193,6 @@ def test_catches_a_scaled_column(C):
         "thm:Galerkin_realization",
         "thm:local_spectral_optimality",
     }
-
-
-def test_catches_a_vanished_coarse_sheaf(C):
-    zero = with_sheaf(
-        C, tail=np.zeros_like(C.sheaf.tail_data), head=np.zeros_like(C.sheaf.head_data)
-    )
-    assert failed(zero) >= {"thm:Galerkin_realization", "thm:galerkin_energy_decomposition"}
 
 
 def test_catches_wrong_principal_modes():

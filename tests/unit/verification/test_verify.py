@@ -9,7 +9,6 @@ from hypothesis import given
 
 import sheafcoarsen as sc
 from tests.support.helpers import same_subspace
-from tests.support.strategies import sheaves_with_partitions
 from tests.theory.test_theorems import coarsenings
 from tests.unit.verification.test_statements import ALWAYS, applied
 
@@ -21,16 +20,6 @@ def test_passes_on_every_coarsening(case):
     V = sc.verify(case[0])
     assert V.passed, str(V)
     assert applied(V) >= ALWAYS
-
-
-@given(sheaves_with_partitions())
-def test_passes_two_levels_deep(case):
-    F, P = case
-    C = sc.coarsen(F, P, 3)
-    coarse = C.sheaf
-    deeper = sc.coarsen(coarse, sc.Partition(np.arange(coarse.n_vertices) // 2), 2)
-    V = sc.verify(deeper)
-    assert V.passed, str(V)
 
 
 def test_seed_chooses_the_probes(C):
