@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def poses(S: Synchronization | PoseGraph, *, outliers: int = 0, ax: Axes | None = None) -> Axes:
+def poses(
+    S: Synchronization | PoseGraph, *, outliers: int | None = None, ax: Axes | None = None
+) -> Axes:
     """Draw where the poses are: the way from each to the next, and measurements across it.
 
     Dark lines join poses with consecutive numbers that were measured from each other (odometry),
@@ -36,9 +38,10 @@ def poses(S: Synchronization | PoseGraph, *, outliers: int = 0, ax: Axes | None 
     ----------
     S : Synchronization or PoseGraph
         With translations; of a PoseGraph, the poses that it came with.
-    outliers : int
+    outliers : int, optional
         How many of the worst edges, as ``S.outliers()`` ranks them, are drawn dashed and red,
-        with a ring around the middle of each.
+        with a ring around the middle of each. By default the edges that a robust fit left out,
+        those with ``S.weights`` below 1/2.
     ax : matplotlib Axes, optional
 
     Returns
@@ -67,7 +70,8 @@ def poses(S: Synchronization | PoseGraph, *, outliers: int = 0, ax: Axes | None 
     '4 poses, 4 measurements'
     """
     check_kind("S", S, (Synchronization, PoseGraph))
-    outliers = whole_number("outliers", outliers, at_least=0)
+    if outliers is not None:
+        outliers = whole_number("outliers", outliers, at_least=0)
     edges = S.edges
     places, marks, component, beside = _places(S)
     ax = axes_or_new(ax, 6.5, 6, projection="3d" if places.shape[1] == 3 else None)
@@ -75,8 +79,9 @@ def poses(S: Synchronization | PoseGraph, *, outliers: int = 0, ax: Axes | None 
         places, marks = _seen_flat(places, marks)
     places, marks = _side_by_side(places, marks, component, beside)
     _draw_ways(ax, places, edges)
-    if outliers:
-        _draw_outliers(ax, places, edges, S, outliers)
+    worst = _worst(S, outliers)
+    if len(worst):
+        _draw_worst(ax, places, edges[worst])
     if len(marks):
         style: dict = {"marker": "x", "color": DARK, "s": 14, "linewidths": 0.8, "zorder": 3}
         ax.scatter(*marks.T, label="landmarks", rasterized=len(marks) > MARKERS, **style)
@@ -161,14 +166,20 @@ def _draw_ways(ax: Axes, places: np.ndarray, edges: np.ndarray) -> None:
             draw_lines(ax, label, places, some, colors=color, linewidths=factor * width)
 
 
-def _draw_outliers(
-    ax: Axes, places: np.ndarray, edges: np.ndarray, S: Synchronization | PoseGraph, count: int
-) -> None:
-    if not isinstance(S, Synchronization):
+def _worst(S: Synchronization | PoseGraph, count: int | None) -> np.ndarray:
+    """Return the edges of largest suspicion, or those that a robust fit left out."""
+    if isinstance(S, Synchronization):
+        if count:
+            return S.outliers()[:count]
+        if count is None and S.weights is not None:
+            return np.flatnonzero(S.weights < 0.5)
+    elif count:
         raise TypeError("`outliers` are ranked by a Synchronization, got a PoseGraph as `S`")
-    worst = edges[S.outliers()[:count]]
+    return np.zeros(0, np.int64)
+
+
+def _draw_worst(ax: Axes, places: np.ndarray, edges: np.ndarray) -> None:
     style: dict = {"colors": "#B2182B", "linestyles": (0, (3, 2)), "linewidths": 1.0}
-    if len(worst):
-        draw_lines(ax, "worst edges", places, worst, **style)
-        rings: dict = {"s": 60, "facecolors": "none", "edgecolors": style["colors"], "zorder": 4}
-        ax.scatter(*places[worst].mean(axis=1).T, **rings)  # short ones would not be seen
+    draw_lines(ax, "worst edges", places, edges, **style)
+    rings: dict = {"s": 60, "facecolors": "none", "edgecolors": style["colors"], "zorder": 4}
+    ax.scatter(*places[edges].mean(axis=1).T, **rings)  # short ones would not be seen
