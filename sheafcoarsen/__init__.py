@@ -9,6 +9,8 @@ Sheaves
     disjoint_union          several sheaves side by side as one
     split                   the parts of such a union again
     components              which vertices are connected
+    fit_connection          orthogonal maps fitted to signals
+    fit_maps                maps with orthonormal rows fitted to signals, on the best edges
 
 Operators
     coboundary              delta as a sparse matrix
@@ -144,7 +146,14 @@ from sheafcoarsen.operators import (
 from sheafcoarsen.partition import Partition, select
 from sheafcoarsen.quality import Certificate, SpectralQuality, certificate, spectral_quality
 from sheafcoarsen.sections import GlobalSections, cohomology_dims, global_sections
-from sheafcoarsen.sheaf import CellularSheaf, components, disjoint_union, split
+from sheafcoarsen.sheaf import (
+    CellularSheaf,
+    components,
+    disjoint_union,
+    fit_connection,
+    fit_maps,
+    split,
+)
 from sheafcoarsen.solve import (
     Eigenmodes,
     LeastSquares,
@@ -210,6 +219,8 @@ __all__ = [
     "eliminate",
     "energy",
     "energy_ledger",
+    "fit_connection",
+    "fit_maps",
     "from_edge_index",
     "from_networkx",
     "gallery",

@@ -700,6 +700,7 @@ SHEAF = {"sheaf": F}
 MODES = {**SHEAF, "P": P, "rank": 2, "local_operator": "internal", "progress": False}
 BASIS = [np.eye(4, 2), np.eye(4, 1)]
 ON_EDGES = {"graph": EDGES, "n_vertices": 5}
+SIGNALS = np.random.default_rng(0).standard_normal((5, 2, 9))
 
 
 def _networkx_with(dim, **attributes):
@@ -727,6 +728,8 @@ CALLS = {
     "CellularSheaf.equals": (F.equals, {"other": F}),
     "CellularSheaf.allclose": (F.allclose, {"other": F, "rtol": 1e-3}),
     "components": (sc.components, SHEAF),
+    "fit_connection": (sc.fit_connection, {"X": SIGNALS, "edges": EDGES}),
+    "fit_maps": (sc.fit_maps, {"X": SIGNALS, "edges": EDGES, "edge_dim": 2, "n_edges": 2}),
     "CellularSheaf.from_flat": (CellularSheaf.from_flat, FLAT),
     "CellularSheaf.constant": (
         CellularSheaf.constant,
