@@ -36,6 +36,11 @@ Vertices eliminated
     eliminate               leaves and chains solved for: the Schur complement as a sheaf
     Elimination             what it returns, and how they are put back
 
+Fewer edges
+    leverages               weight times effective resistance, for every edge and any maps
+    sparsify                some of the edges, with nearly the same Laplacian
+    Sparsification          what it returns, with computed bounds
+
 Losses, checks, quality
     energy_ledger           norm of delta x squared: what is kept and what is lost
     EnergyLedger            what it returns
@@ -158,11 +163,14 @@ from sheafcoarsen.solve import (
     Eigenmodes,
     LeastSquares,
     Solver,
+    Sparsification,
     diffuse,
     eigenmodes,
     harmonic_extension,
     least_squares,
+    leverages,
     nearest_section,
+    sparsify,
     transported_frames,
 )
 from sheafcoarsen.synchronization import (
@@ -201,6 +209,7 @@ __all__ = [
     "SingularProblemWarning",
     "SmallComponentsWarning",
     "Solver",
+    "Sparsification",
     "SpectralQuality",
     "Synchronization",
     "TiedModesWarning",
@@ -229,6 +238,7 @@ __all__ = [
     "laplacian",
     "laplacian_operator",
     "least_squares",
+    "leverages",
     "load",
     "local_modes",
     "nearest_section",
@@ -242,6 +252,7 @@ __all__ = [
     "report",
     "save",
     "select",
+    "sparsify",
     "spectral_quality",
     "split",
     "synchronize",

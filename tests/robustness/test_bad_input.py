@@ -728,6 +728,8 @@ CALLS = {
     "CellularSheaf.equals": (F.equals, {"other": F}),
     "CellularSheaf.allclose": (F.allclose, {"other": F, "rtol": 1e-3}),
     "components": (sc.components, SHEAF),
+    "leverages": (sc.leverages, {**SHEAF, "method": "sketch", "eps": 0.5, "seed": 0}),
+    "sparsify": (sc.sparsify, {**SHEAF, "eps": 0.5, "seed": 0}),
     "fit_connection": (sc.fit_connection, {"X": SIGNALS, "edges": EDGES}),
     "fit_maps": (sc.fit_maps, {"X": SIGNALS, "edges": EDGES, "edge_dim": 2, "n_edges": 2}),
     "CellularSheaf.from_flat": (CellularSheaf.from_flat, FLAT),
@@ -1090,6 +1092,8 @@ def assert_valid(result, name=""):
         assert_valid([result.levels, result.lines, result.closure])
     elif isinstance(result, sc.EnergyLedger):
         assert_valid({**vars(result), **result.lines, "closure": result.closure})
+    elif isinstance(result, sc.Sparsification):
+        assert_valid([result.sheaf, result.edges, result.weights, result.bounds()])
     elif isinstance(result, sc.Solver):
         assert_valid(result(np.zeros(result.sheaf.dim_c0)))
     elif isinstance(
@@ -1195,6 +1199,7 @@ def test_every_public_function_gets_junk():
         "NotConverged",
         "Pooling",
         "PoseCertificate",
+        "Sparsification",
         "SpectralQuality",
         "Synchronization",
         "Verification",
