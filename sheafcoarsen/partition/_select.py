@@ -8,7 +8,7 @@ import numpy as np
 
 from sheafcoarsen._support import Seed, bar, choice, flag, whole_number
 from sheafcoarsen.partition._partition import Partition
-from sheafcoarsen.partition.links import Links, links_of
+from sheafcoarsen.partition.links import Links, is_plain, links_of
 from sheafcoarsen.partition.methods import (
     MOST_SPECTRAL,
     cluster_spectrally,
@@ -88,7 +88,8 @@ def select(
             Spectral clustering on the adjacency, as in the paper: k-means on the rows, normalized,
             of the lowest eigenvectors of the normalized graph Laplacian, component by component,
             then disconnected clusters are repaired. At most 500 clusters; balance is left to the
-            eigenvectors.
+            eigenvectors. Of a sheaf whose maps are more than weights, the sheaf's own low modes are
+            taken: camps of a signed graph, and clusters of consistent transports, are found.
         "metis"
             METIS, through the optional package pymetis; its empty and disconnected parts are
             repaired.
@@ -155,7 +156,11 @@ def find_clusters(
         _check_count(n_clusters, len(links.sizes), finder)
         shown.update()
 
-        cluster = functools.partial(_cluster, FINDERS[finder], rng, finder != "spectral")
+        find = FINDERS[finder]
+        is_sheaf = isinstance(F_or_graph, CellularSheaf)
+        if finder == "spectral" and is_sheaf and not is_plain(F_or_graph):
+            find = functools.partial(cluster_spectrally, sheaf=F_or_graph)
+        cluster = functools.partial(_cluster, find, rng, finder != "spectral")
         labels = cluster(links, n_clusters)
         if labels.max() >= n_clusters:  # whole components, and too many of them
             labels = pack_small_components(links, labels, n_clusters, cluster)

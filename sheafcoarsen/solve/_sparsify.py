@@ -278,12 +278,13 @@ def _every_second(edges: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def _thinned(F: CellularSheaf, edges: np.ndarray, weights: np.ndarray) -> Sparsification:
     """Return the sparsification with given edges and weights."""
-    maps = []
-    for end, data, starts in ((0, F.tail_data, F.tail_offsets), (1, F.head_data, F.head_offsets)):
-        sizes = F.edge_dims[edges] * F.vertex_dims[F.edges[edges, end]]
-        roots = np.repeat(np.sqrt(weights), sizes).astype(data.real.dtype)
-        maps.append(blocks(data, starts, edges) * roots)
-    G = trusted_sheaf(F.edges[edges], F.vertex_dims, F.edge_dims[edges], *maps, F.vertex_labels)
+    tail, head = (
+        blocks(data, starts, edges)
+        * np.repeat(np.sqrt(weights), np.diff(starts)[edges]).astype(data.real.dtype)
+        for data, starts in ((F.tail_data, F.tail_offsets), (F.head_data, F.head_offsets))
+    )
+    dims = F.vertex_dims, F.edge_dims[edges]
+    G = trusted_sheaf(F.edges[edges], *dims, tail, head, F.vertex_labels)
     return Sparsification(F, G, read_only(edges), read_only(weights))
 
 
@@ -323,7 +324,10 @@ def extreme_ratios(
         size = energy_norm(q)
         if size == 0:  # no range
             return 1.0, 1.0
-        Q, LQ, alpha, beta = [], [], [], []
+        Q: list[np.ndarray] = []
+        LQ: list[np.ndarray] = []
+        alpha: list[float] = []
+        beta: list[float] = []
         for _ in range(STEPS):
             q = q / size
             p = L @ q

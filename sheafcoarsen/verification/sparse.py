@@ -60,7 +60,7 @@ def _bounds(e: SparseEvidence) -> Outcome:
     if e.fine.dim_c0 <= DENSE:
         K, _ = dense_sections(e.fine, eps_of(e.Z.fine.dtype), e.fine.dtype)
         C = np.linalg.qr(K, mode="complete")[0][:, K.shape[1] :]
-        R, S = (np.linalg.qr(coboundary(F) @ C, mode="r") for F in (e.fine, e.sparse))
+        R, S = (np.linalg.qr(coboundary(F) @ C).R for F in (e.fine, e.sparse))
         if not C.shape[1]:
             return NOTHING, "dense"
         ratios = np.linalg.svd(np.linalg.solve(R.T, S.T), compute_uv=False) ** 2
