@@ -157,9 +157,9 @@ def find_clusters(
         shown.update()
 
         find = FINDERS[finder]
-        is_sheaf = isinstance(F_or_graph, CellularSheaf)
-        if finder == "spectral" and is_sheaf and not is_plain(F_or_graph):
-            find = functools.partial(cluster_spectrally, sheaf=F_or_graph)
+        own = F_or_graph if isinstance(F_or_graph, CellularSheaf) else None
+        if finder == "spectral" and own is not None and not is_plain(own):
+            find = functools.partial(cluster_spectrally, sheaf=own)
         cluster = functools.partial(_cluster, find, rng, finder != "spectral")
         labels = cluster(links, n_clusters)
         if labels.max() >= n_clusters:  # whole components, and too many of them

@@ -212,7 +212,7 @@ def sparsify(sheaf: CellularSheaf, eps: float, *, seed: Seed = 0) -> Sparsificat
     delta = coboundary(unit_sheaf(F)[0])
     with single_threaded_blas():
         shares = by_edge(F, sketched(solve, delta, SKETCH_COLUMNS, SKETCH_TOL, rng))
-    shares /= np.maximum(F.edge_dims, 1)
+    shares /= np.minimum(F.edge_dims, F.vertex_dims[F.edges].sum(axis=1)).clip(min=1)  # the rank
     oversampling = FIRST / eps**2
     limits = 1 - eps + CLOSE, 1 + eps - CLOSE
     while True:
