@@ -37,7 +37,7 @@ ENTRIES = 2**24
 COLUMNS = 64
 """Largest number of right sides that are solved at once."""
 
-EXACT_TOL, SKETCH_TOL = 1e-12, 1e-6
+EXACT_TOL, SKETCH_TOL = 1e-14, 1e-6
 """Relative residuals of the solves."""
 
 
