@@ -9,6 +9,8 @@ Sheaves
     disjoint_union          several sheaves side by side as one
     split                   the parts of such a union again
     components              which vertices are connected
+    fit_connection          orthogonal maps fitted to signals
+    fit_maps                maps with orthonormal rows fitted to signals, on the best edges
 
 Operators
     coboundary              delta as a sparse matrix
@@ -33,6 +35,11 @@ Modes and coarsening
 Vertices eliminated
     eliminate               leaves and chains solved for: the Schur complement as a sheaf
     Elimination             what it returns, and how they are put back
+
+Fewer edges
+    leverages               weight times effective resistance, for every edge and any maps
+    sparsify                some of the edges, with nearly the same Laplacian
+    Sparsification          what it returns, with computed bounds
 
 Losses, checks, quality
     energy_ledger           norm of delta x squared: what is kept and what is lost
@@ -144,16 +151,26 @@ from sheafcoarsen.operators import (
 from sheafcoarsen.partition import Partition, select
 from sheafcoarsen.quality import Certificate, SpectralQuality, certificate, spectral_quality
 from sheafcoarsen.sections import GlobalSections, cohomology_dims, global_sections
-from sheafcoarsen.sheaf import CellularSheaf, components, disjoint_union, split
+from sheafcoarsen.sheaf import (
+    CellularSheaf,
+    components,
+    disjoint_union,
+    fit_connection,
+    fit_maps,
+    split,
+)
 from sheafcoarsen.solve import (
     Eigenmodes,
     LeastSquares,
     Solver,
+    Sparsification,
     diffuse,
     eigenmodes,
     harmonic_extension,
     least_squares,
+    leverages,
     nearest_section,
+    sparsify,
     transported_frames,
 )
 from sheafcoarsen.synchronization import (
@@ -192,6 +209,7 @@ __all__ = [
     "SingularProblemWarning",
     "SmallComponentsWarning",
     "Solver",
+    "Sparsification",
     "SpectralQuality",
     "Synchronization",
     "TiedModesWarning",
@@ -210,6 +228,8 @@ __all__ = [
     "eliminate",
     "energy",
     "energy_ledger",
+    "fit_connection",
+    "fit_maps",
     "from_edge_index",
     "from_networkx",
     "gallery",
@@ -218,6 +238,7 @@ __all__ = [
     "laplacian",
     "laplacian_operator",
     "least_squares",
+    "leverages",
     "load",
     "local_modes",
     "nearest_section",
@@ -231,6 +252,7 @@ __all__ = [
     "report",
     "save",
     "select",
+    "sparsify",
     "spectral_quality",
     "split",
     "synchronize",

@@ -8,7 +8,7 @@ import numpy as np
 
 from sheafcoarsen._support import Seed, bar, choice, flag, whole_number
 from sheafcoarsen.partition._partition import Partition
-from sheafcoarsen.partition.links import HEAVIEST, Links, grouped_sums, links_of
+from sheafcoarsen.partition.links import HEAVIEST, Links, grouped_sums, is_plain, links_of
 from sheafcoarsen.partition.methods import (
     MOST_SPECTRAL,
     cluster_spectrally,
@@ -90,7 +90,8 @@ def select(
             Spectral clustering on the adjacency, as in the paper: k-means on the rows, normalized,
             of the lowest eigenvectors of the normalized graph Laplacian, component by component,
             then disconnected clusters are repaired. At most 500 clusters; balance is left to the
-            eigenvectors.
+            eigenvectors. Of a sheaf whose maps are more than weights, the sheaf's own low modes are
+            taken: camps of a signed graph, and clusters of consistent transports, are found.
         "metis"
             METIS, through the optional package pymetis; its empty and disconnected parts are
             repaired.
@@ -157,7 +158,11 @@ def find_clusters(
         _check_count(n_clusters, len(links.sizes), finder)
         shown.update()
 
-        cluster = functools.partial(_cluster, FINDERS[finder], rng, finder != "spectral")
+        find = FINDERS[finder]
+        own = F_or_graph if isinstance(F_or_graph, CellularSheaf) else None
+        if finder == "spectral" and own is not None and not is_plain(own):
+            find = functools.partial(cluster_spectrally, sheaf=own)
+        cluster = functools.partial(_cluster, find, rng, finder != "spectral")
         labels = cluster(links, n_clusters)
         if labels.max() >= n_clusters:  # whole components, and too many of them
             labels = pack_small_components(links, labels, n_clusters, cluster)

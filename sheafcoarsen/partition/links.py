@@ -3,10 +3,11 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse
 
 from sheafcoarsen._kernels import partition as kernels
-from sheafcoarsen._support import read_only
-from sheafcoarsen.sheaf import CellularSheaf, edge_weights, graph_arrays
+from sheafcoarsen._support import offsets, ranges, read_only
+from sheafcoarsen.sheaf import CellularSheaf, edge_weights, graph_arrays, unit_sheaf
 
 LIGHTEST, HEAVIEST = 1 / 3, 1.35
 """Weights that clusters keep to if they can, relative to the mean."""
@@ -66,6 +67,39 @@ def relative_strengths(sheaf: CellularSheaf) -> np.ndarray:
 def edge_strengths(sheaf: CellularSheaf) -> np.ndarray:
     """Return norm(F_u* F_v)_F of every edge, 0 of loops."""
     return relative_strengths(sheaf) * sheaf.largest_entry**2
+
+
+def relative_coboundary(sheaf: CellularSheaf) -> scipy.sparse.csr_array:
+    """Return the coboundary in double precision, of maps scaled to the largest entry about 1."""
+    F = unit_sheaf(sheaf)[0]
+    rows = np.repeat(np.arange(F.n_edges), F.edge_dims)
+    total = scipy.sparse.csr_array((F.dim_c1, F.dim_c0), dtype=F.dtype)
+    inner = np.arange(F.dim_c1) - F.edge_offsets[rows]
+    for end, data, starts, sign in (
+        (0, F.tail_data, F.tail_offsets, 1),
+        (1, F.head_data, F.head_offsets, -1),
+    ):
+        vertex = F.edges[rows, end]
+        width = F.vertex_dims[vertex]
+        columns = ranges(F.vertex_offsets[vertex], width)
+        entries = data[ranges(starts[rows] + inner * width, width)]
+        total = total + scipy.sparse.csr_array(
+            (sign * entries, columns, offsets(width)), shape=total.shape
+        )
+    return total
+
+
+def is_plain(sheaf: CellularSheaf) -> bool:
+    """Whether every edge has one multiple of the identity at both ends: no more than a graph."""
+    shape = sheaf.map_shape
+    if (
+        shape is None
+        or shape[0] != shape[1]
+        or not np.array_equal(sheaf.tail_data, sheaf.head_data)
+    ):
+        return shape is None and not sheaf.n_edges
+    maps = sheaf.tail_data.reshape(-1, *shape)
+    return not shape[0] or np.array_equal(maps, maps[:, :1, :1] * np.eye(shape[0]))
 
 
 def neighbour_lists(edges: np.ndarray, values: np.ndarray, sizes: np.ndarray) -> Links:

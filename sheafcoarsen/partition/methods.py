@@ -11,8 +11,16 @@ from scipy.cluster.vq import kmeans2
 
 from sheafcoarsen._kernels import partition as kernels
 from sheafcoarsen._support import EPS, read_only, single_threaded_blas
-from sheafcoarsen.partition.links import HEAVIEST, LIGHTEST, Links, grouped_sums, neighbour_lists
+from sheafcoarsen.partition.links import (
+    HEAVIEST,
+    LIGHTEST,
+    Links,
+    grouped_sums,
+    neighbour_lists,
+    relative_coboundary,
+)
 from sheafcoarsen.partition.repair import repair_labels
+from sheafcoarsen.sheaf import CellularSheaf
 
 STALLED = 0.95
 """A level that keeps more than this of its groups is the last: stars of full clusters."""
@@ -145,8 +153,17 @@ DENSE_SPECTRAL = 1000
 """Vertices of a component up to which all of its eigenvectors are cheaper than a few."""
 
 
-def cluster_spectrally(links: Links, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
-    """Return labels of spectral clustering, component by component."""
+MOST_FACTORS = 24
+"""Columns to which the modes at a vertex are projected before their Gram matrix is a feature."""
+
+
+def cluster_spectrally(
+    links: Links, n_clusters: int, rng: np.random.Generator, sheaf: CellularSheaf | None = None
+) -> np.ndarray:
+    """Return labels of spectral clustering, component by component.
+
+    Rows of eigenvectors are those of the graph, or of the sheaf on the same vertices.
+    """
     n = len(links.sizes)
     weights = np.maximum(links.weights, EPS)  # keeps what is linked by zeros together
     matrix = scipy.sparse.csr_array((weights, links.ends, links.starts), shape=(n, n))
@@ -159,36 +176,77 @@ def cluster_spectrally(links: Links, n_clusters: int, rng: np.random.Generator) 
     kernels.apportion(weight, limits, n_clusters, parts, np.empty_like(parts))
     first = np.cumsum(parts) - parts
     for c in range(n_components):  # fewer than MOST_SPECTRAL
-        members = np.flatnonzero(component == c)
-        labels[members] = first[c] + _spectral_clusters(
-            matrix[members][:, members], int(parts[c]), rng
-        )
+        members, k = np.flatnonzero(component == c), int(parts[c])
+        if k in (1, len(members)):
+            labels[members] = first[c] + np.arange(len(members)) * (k > 1)
+            continue
+        if sheaf is None or len(sheaf.vertex_dims) != n:  # small components were left out
+            rows = _graph_rows(matrix[members][:, members], k, rng)
+        else:
+            rows = _sheaf_rows(sheaf.subsheaf(members), k, rng)
+        labels[members] = first[c] + _clustered(rows, k, rng)
     return labels
 
 
 @single_threaded_blas()
-def _spectral_clusters(
-    matrix: scipy.sparse.csr_array, k: int, rng: np.random.Generator
-) -> np.ndarray:
-    """Cluster a connected graph by its k lowest eigenvectors.
+def _clustered(rows: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
+    """Return k-means labels of the normalized rows.
 
     (von Luxburg, A tutorial on spectral clustering, 2007, after Ng, Jordan and Weiss.)
     """
-    n = matrix.shape[0]
-    if k in (1, n):
-        return np.arange(n) * (k > 1)
-    roots = scipy.sparse.diags_array(1 / np.sqrt(matrix.sum(axis=1)))
-    normalized = scipy.sparse.csr_array(roots @ matrix @ roots)  # I - the normalized Laplacian
-    if n <= DENSE_SPECTRAL:
-        vectors = scipy.linalg.eigh(normalized.toarray(), subset_by_index=[n - k, n - 1])[1]
-    else:
-        vectors = _largest_eigenvectors(normalized, k, rng)
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    rows = vectors / np.where(norms == 0, 1, norms)
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    rows = rows / np.where(norms == 0, 1, norms)
     with warnings.catch_warnings():
         # the repair makes up for it
         warnings.filterwarnings("ignore", "One of the clusters is empty")
         return kmeans2(rows, k, iter=30, minit="++", seed=rng)[1]
+
+
+def _graph_rows(matrix: scipy.sparse.csr_array, k: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the k lowest eigenvectors of a connected graph's normalized Laplacian."""
+    roots = scipy.sparse.diags_array(1 / np.sqrt(matrix.sum(axis=1)))
+    return _leading_eigenvectors(scipy.sparse.csr_array(roots @ matrix @ roots), k, rng)
+
+
+def _sheaf_rows(sheaf: CellularSheaf, k: int, rng: np.random.Generator) -> np.ndarray:
+    """Return what the low modes of a sheaf are at each vertex, for its k clusters.
+
+    On real stalks of dimension 1 these are their values: the signs tell camps apart. On others the
+    Gram matrix of the modes at a vertex, which no change of the vertex's basis alters: k clusters
+    with consistent transports have k d low modes.
+    """
+    dims, n = sheaf.vertex_dims, sheaf.n_vertices
+    signs = bool((dims == 1).all()) and sheaf.dtype.kind != "c"
+    delta = relative_coboundary(sheaf)
+    vertex = np.repeat(np.arange(n), dims)
+    squares = np.bincount(vertex, (abs(delta) ** 2).sum(axis=0), n)
+    degree = squares / np.maximum(dims, 1)
+    roots = scipy.sparse.diags_array(np.where(degree > 0, degree, 1)[vertex] ** -0.5)
+    delta = scipy.sparse.csr_array(delta @ roots)
+    N = delta.shape[1]
+    shifted = scipy.sparse.csr_array(scipy.sparse.eye_array(N) - delta.conj().T @ delta)
+    count = min(k * (1 if signs else int(dims.max())), N - 1)
+    if count < 1:
+        return np.zeros((n, 1))
+    V = _leading_eigenvectors(shifted, count, rng)
+    if signs:
+        return V
+    if count > MOST_FACTORS:
+        V = V @ rng.standard_normal((count, MOST_FACTORS))
+    grams = np.zeros((n, V.shape[1] ** 2), V.dtype)
+    np.add.at(grams, vertex, (V.conj()[:, :, None] * V[:, None, :]).reshape(N, -1))
+    return np.hstack([grams.real, grams.imag]) if V.dtype.kind == "c" else grams
+
+
+def _leading_eigenvectors(
+    matrix: scipy.sparse.csr_array, k: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Return the k leading eigenvectors of I - L, L normalized, by all or by a few of them."""
+    n = matrix.shape[0]
+    if n > DENSE_SPECTRAL:
+        return _largest_eigenvectors(matrix, k, rng)
+    with single_threaded_blas():
+        return scipy.linalg.eigh(matrix.toarray(), subset_by_index=[n - k, n - 1])[1]
 
 
 def _largest_eigenvectors(

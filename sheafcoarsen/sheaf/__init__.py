@@ -32,6 +32,8 @@ The modules, in the order in which data flows:
     The class: ``FromGraphs`` has the class methods that take a graph, ``Views`` the properties of
     its arrays, ``FromSheaves`` the methods that return another sheaf, ``CellularSheaf`` the arrays.
     `trusted_sheaf` and `sheaf_like` build one of arrays that need no check.
+``_fit_maps``
+    Maps fitted to signals: `fit_connection` and `fit_maps`.
 ``checks``, ``comparison``, ``_components``, ``_disjoint_union``
     Functions on sheaves; ``comparison`` compares two bit for bit, up to rounding, or by their graph
     and stalks alone.
@@ -45,6 +47,7 @@ from sheafcoarsen.sheaf._components import (
     spanning_forest,
 )
 from sheafcoarsen.sheaf._disjoint_union import disjoint_union, split
+from sheafcoarsen.sheaf._fit_maps import fit_connection, fit_maps
 from sheafcoarsen.sheaf.checks import check_sheaf, checked_edges, checked_sheaf
 from sheafcoarsen.sheaf.comparison import (
     Topology,
@@ -77,6 +80,8 @@ __all__ = [
     "components",
     "disjoint_union",
     "edge_weights",
+    "fit_connection",
+    "fit_maps",
     "flat_maps",
     "graph_arrays",
     "random_orthonormal",

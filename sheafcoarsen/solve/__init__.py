@@ -42,14 +42,18 @@ Modules, lowest layer first:
     complex numbers; the public function.
 ``_diffuse``
     the flow exp(-t L).
+``_leverages``, ``_sparsify``
+    leverages of edges; some of the edges with nearly the same Laplacian.
 """
 
 from sheafcoarsen.solve._diffuse import diffuse
 from sheafcoarsen.solve._eigenmodes import Eigenmodes, eigenmodes
 from sheafcoarsen.solve._harmonic_extension import harmonic_extension
 from sheafcoarsen.solve._least_squares import LeastSquares, least_squares
+from sheafcoarsen.solve._leverages import leverages
 from sheafcoarsen.solve._nearest_section import nearest_section
 from sheafcoarsen.solve._solver import Solver, tolerance
+from sheafcoarsen.solve._sparsify import Sparsification, sparsify
 from sheafcoarsen.solve._transported_frames import transported_frames
 from sheafcoarsen.solve.complex_structure import complex_line
 from sheafcoarsen.solve.deflation import independent
@@ -64,6 +68,7 @@ __all__ = [
     "LeastSquares",
     "Pencil",
     "Solver",
+    "Sparsification",
     "complex_line",
     "diffuse",
     "eigenmodes",
@@ -71,8 +76,10 @@ __all__ = [
     "harmonic_extension",
     "independent",
     "least_squares",
+    "leverages",
     "lowest_eigenpairs",
     "nearest_section",
+    "sparsify",
     "tolerance",
     "transported_frames",
 ]

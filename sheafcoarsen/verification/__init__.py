@@ -11,7 +11,7 @@
 for each label of the paper; they compare the numbers of ``residuals``, computed by batches of
 clusters (``cluster_batches``), by dense solvers on small clusters (``dense``) and for the
 normalized sheaf (``normalization``), with the norms of ``relative_residual``. ``schur`` has the
-statements about an elimination.
+statements about an elimination, ``sparse`` those about a sparsification.
 """
 
 from sheafcoarsen.verification._verify import check_of, verify

@@ -5,19 +5,23 @@ from collections.abc import Callable, Sequence
 from sheafcoarsen._support import RESIDUAL_LIMIT, single_threaded_blas, whole_number
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.elimination import Elimination
+from sheafcoarsen.solve import Sparsification
 from sheafcoarsen.verification.relative_residual import Outcome
 from sheafcoarsen.verification.residuals import Evidence
 from sheafcoarsen.verification.result import Check, Verification
 from sheafcoarsen.verification.schur import STATEMENTS as SCHUR
 from sheafcoarsen.verification.schur import SchurEvidence
+from sheafcoarsen.verification.sparse import STATEMENTS as SPARSE
+from sheafcoarsen.verification.sparse import SparseEvidence
 from sheafcoarsen.verification.statements import STATEMENTS
 
 
-def verify(C: Coarsening | Elimination, seed: int = 0) -> Verification:
+def verify(C: Coarsening | Elimination | Sparsification, seed: int = 0) -> Verification:
     """Check every statement of the theory that applies to a coarsening, on that coarsening.
 
     Of an elimination: that the Laplacian that is left is the Schur complement, that solutions come
-    back, and that sections are kept.
+    back, and that sections are kept. Of a sparsification: that maps are scaled by their weights,
+    that its bounds hold, and that sections are kept.
 
     Each is judged by ``norm(error) / (n eps norms)`` below 30, n the size of the block compared,
     and the worst block counts (docs/conventions.md, section 3), so the verdict does not depend on
@@ -25,7 +29,7 @@ def verify(C: Coarsening | Elimination, seed: int = 0) -> Verification:
 
     Parameters
     ----------
-    C : Coarsening or Elimination
+    C : Coarsening, Elimination or Sparsification
     seed : int
         For random cochains and sampled clusters.
 
@@ -54,6 +58,9 @@ def verify(C: Coarsening | Elimination, seed: int = 0) -> Verification:
     if isinstance(C, Elimination):
         with single_threaded_blas():
             return _judged(SCHUR, SchurEvidence(C, seed))
+    if isinstance(C, Sparsification):
+        with single_threaded_blas():
+            return _judged(SPARSE, SparseEvidence(C, seed))
     check_coarsening(C)
     # small dense blocks: more threads would only wait for each other
     with single_threaded_blas():

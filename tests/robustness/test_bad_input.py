@@ -494,6 +494,7 @@ SHEAF = {"sheaf": F}
 MODES = {**SHEAF, "P": P, "rank": 2, "local_operator": "internal", "progress": False}
 BASIS = [np.eye(4, 2), np.eye(4, 1)]
 ON_EDGES = {"graph": EDGES, "n_vertices": 5}
+SIGNALS = np.random.default_rng(0).standard_normal((5, 2, 9))
 
 
 def _networkx_with(dim, **attributes):
@@ -521,6 +522,10 @@ CALLS = {
     "CellularSheaf.equals": (F.equals, {"other": F}),
     "CellularSheaf.allclose": (F.allclose, {"other": F, "rtol": 1e-3}),
     "components": (sc.components, SHEAF),
+    "leverages": (sc.leverages, {**SHEAF, "method": "sketch", "eps": 0.5, "seed": 0}),
+    "sparsify": (sc.sparsify, {**SHEAF, "eps": 0.5, "seed": 0}),
+    "fit_connection": (sc.fit_connection, {"X": SIGNALS, "edges": EDGES}),
+    "fit_maps": (sc.fit_maps, {"X": SIGNALS, "edges": EDGES, "edge_dim": 2, "n_edges": 2}),
     "CellularSheaf.from_flat": (CellularSheaf.from_flat, FLAT),
     "CellularSheaf.constant": (
         CellularSheaf.constant,
@@ -854,6 +859,8 @@ def assert_valid(result, name=""):
     elif isinstance(result, sc.HiSP):
         if result.n_modes < 1000:  # a row of x is as long as that
             assert_valid(result(F, np.ones((4, 6)), partition=P))
+    elif isinstance(result, sc.Sparsification):
+        assert_valid([result.sheaf, result.edges, result.weights, result.bounds()])
     elif isinstance(result, sc.Verification):
         assert result.passed, str(result)
     elif isinstance(result, sc.Solver):
@@ -964,6 +971,7 @@ def test_every_public_function_gets_junk():
         "NotConverged",
         "Pooling",
         "PoseCertificate",
+        "Sparsification",
         "SpectralQuality",
         "Synchronization",
         "Verification",

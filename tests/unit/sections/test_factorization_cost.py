@@ -55,3 +55,12 @@ def test_surfaces_are_factored_for_the_sake_of_their_narrow_levels(monkeypatch):
     ):
         L = sc.laplacian(sc.CellularSheaf.constant(graph))
         assert factorization_cost.fills_little(L) == little
+
+
+def test_small_matrices_with_full_rows_are_iterated_on():
+    """Factors of a dense network fill up: 22 s instead of 1 s for 5000 vertices, 200 edges each."""
+    dense = sc.CellularSheaf.constant(np.random.default_rng(0).integers(0, 3000, (150_000, 2)))
+    assert not factorization_cost.fills_little(sc.laplacian(dense))
+    assert sc.Solver(dense).method == "multigrid"
+    few = sc.CellularSheaf.constant(np.random.default_rng(0).integers(0, 3000, (30_000, 2)))
+    assert factorization_cost.fills_little(sc.laplacian(few))

@@ -1,0 +1,330 @@
+"""Sheaves fitted to signals: the maps of least energy, edge by edge."""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sheafcoarsen._support import (
+    eps_of,
+    items,
+    offsets,
+    range_of_blocks,
+    scalar_array,
+    single_threaded_blas,
+    whole_number,
+    zero_level,
+)
+from sheafcoarsen.exceptions import SingularProblemWarning, TiedModesWarning
+from sheafcoarsen.sheaf._cellular_sheaf import CellularSheaf, trusted_sheaf
+from sheafcoarsen.sheaf.graphs import edge_array
+from sheafcoarsen.sheaf.maps import check_endpoints
+
+CHUNK = 2**18
+"""Signal entries that are gathered at once, 2 MB in double precision: they stay in the cache."""
+
+
+def fit_connection(X: npt.ArrayLike, edges: npt.ArrayLike) -> CellularSheaf:
+    """Return the connection of least energy for given signals on given edges.
+
+    The tail map of an edge (u, v) is the orthogonal (unitary) matrix O_e that minimizes
+    norm(O X_u - X_v)_F, its head map the identity. That is the orthogonal Procrustes problem:
+    O_e = U V* of the singular vectors of X_v X_u* = U S V*.
+
+    Parameters
+    ----------
+    X : array_like, shape (n, d, s)
+        s signals on n stalks of dimension d, real or complex. O_e does not depend on the scale of
+        the signals at a vertex.
+    edges : array_like of int, shape (m, 2)
+        Without loops. For an unknown graph see the notes of :func:`fit_maps`.
+
+    Returns
+    -------
+    CellularSheaf
+        On the given edges, in the scalar type of X.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Signals of another shape or not finite, vertices out of range, a loop.
+
+    Warns
+    -----
+    SingularProblemWarning
+        X_v X_u* of an edge is singular, as with fewer than d signals, so O_e is not unique.
+
+    Examples
+    --------
+    Sections of a bundle, taken as signals, determine its transports:
+
+    >>> import networkx as nx
+    >>> import sheafcoarsen as sc
+    >>> F = sc.gallery.bundle(nx.cycle_graph(5), 2, seed=0)
+    >>> G = sc.fit_connection(sc.global_sections(F).basis.reshape(5, 2, 2), F.edges)
+    >>> bool(abs(G.tail_map(0) - F.head_map(0).T).max() < 1e-14)
+    True
+    """
+    array = scalar_array("X", X)
+    if array.ndim != 3:
+        raise ValueError(
+            f"`X` must have shape (n, d, s), s signals on n stalks of dimension d, got shape "
+            f"{array.shape}"
+        )
+    signals = _signals(array)
+    edges = _edges_without_loops(edges, len(array))
+    m, (n, d, s) = len(edges), array.shape
+    transports = np.empty((m, d, d), signals.data.dtype)
+    unique = np.ones(m, bool)
+    with single_threaded_blas():
+        for part in _parts(np.arange(m), 2 * d * s):
+            A, B = (signals.at(edges[part, end]) for end in (0, 1))
+            U, sigma, V = np.linalg.svd(B @ A.conj().swapaxes(1, 2))
+            transports[part] = U @ V
+            sizes = np.linalg.norm(A, axis=(1, 2)) * np.linalg.norm(B, axis=(1, 2))
+            level = zero_level(max(d, s), eps_of(array.dtype), sizes)
+            unique[part] = (sigma > level[:, None]).all(axis=1)
+    _warn(
+        SingularProblemWarning,
+        edges[~unique],
+        f"have orthogonal maps that are not unique: signals at their ends do not correlate in all "
+        f"{d} directions; {d} or more independent signals are needed",
+    )
+    heads = np.tile(np.eye(d, dtype=array.dtype), (m, 1, 1))
+    dims = np.full(n, d, np.int64), np.full(m, d, np.int64)
+    return trusted_sheaf(
+        edges, *dims, transports.astype(array.dtype).reshape(-1), heads.reshape(-1)
+    )
+
+
+def fit_maps(
+    X: npt.ArrayLike | Sequence[npt.ArrayLike],
+    edges: npt.ArrayLike,
+    edge_dim: int,
+    n_edges: int | None = None,
+) -> CellularSheaf:
+    """Return the sheaf of least energy for given signals, with orthonormal rows [A | -B].
+
+    Of all maps A at the tail and B at the head of an edge such that the ``edge_dim`` rows of
+    [A | -B] are orthonormal, those of least energy norm(A X_u - B X_v)_F^2 are the lowest
+    eigenvectors of the Gram matrix of the stacked signals [X_u; X_v]. They are unique up to a
+    rotation of the edge's stalk.
+
+    Parameters
+    ----------
+    X : array_like, shape (n, d, s), or sequence of n arrays of shape (d_v, s)
+        s signals on the stalks of n vertices, real or complex.
+    edges : array_like of int, shape (m, 2)
+        Candidates, without loops.
+    edge_dim : int
+        Dimension of every edge's stalk, at most d_u + d_v.
+    n_edges : int, optional
+        How many of the edges are kept, those of least energy; by default all. No other choice has
+        a smaller total.
+
+    Returns
+    -------
+    CellularSheaf
+        In the scalar type of X; kept edges are in the order given.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Signals of another shape or not finite, vertices out of range, a loop; more rows than
+        d_u + d_v; more edges to be kept than given.
+
+    Warns
+    -----
+    SingularProblemWarning
+        There are too few signals: at a kept edge more than ``edge_dim`` rows have no energy.
+    TiedModesWarning
+        At a kept edge the last eigenvalue equals the next one, or an edge that is not kept has the
+        energy of one that is.
+
+    Notes
+    -----
+    Where the graph is unknown, nearest neighbours of the signals are candidates for stalks of
+    equal dimension::
+
+        near = scipy.spatial.cKDTree(X.reshape(len(X), -1)).query(X.reshape(len(X), -1), k + 1)[1]
+        pairs = np.stack([np.repeat(np.arange(len(X)), k), near[:, 1:].ravel()], axis=1)
+        edges = np.unique(np.sort(pairs, axis=1), axis=0)
+
+    That compares coordinates of stalks as they are. Where stalks have frames of their own, take
+    what frames do not change, such as the Gram matrices X_v* X_v, or all pairs.
+
+    Examples
+    --------
+    Of all pairs of vertices, those that a bundle on a cycle relates:
+
+    >>> import itertools
+    >>> import networkx as nx
+    >>> import numpy as np
+    >>> import sheafcoarsen as sc
+    >>> F = sc.gallery.bundle(nx.cycle_graph(6), 2, seed=0)
+    >>> signals = sc.diffuse(F, np.random.default_rng(0).standard_normal((12, 50)), 0.5)
+    >>> pairs = list(itertools.combinations(range(6), 2))
+    >>> sc.fit_maps(signals.reshape(6, 2, 50), pairs, edge_dim=2, n_edges=6).edges.tolist()
+    [[0, 1], [0, 5], [1, 2], [2, 3], [3, 4], [4, 5]]
+    """
+    signals = _signals(X)
+    dims, s, eps = signals.dims, signals.data.shape[1], signals.eps
+    edges = _edges_without_loops(edges, len(dims))
+    rows = whole_number("edge_dim", edge_dim, at_least=1)
+    sums = dims[edges].sum(axis=1)
+    if (sums < rows).any():
+        e = int(np.flatnonzero(sums < rows)[0])
+        u, v = edges[e].tolist()
+        raise ValueError(
+            f"`edge_dim` must be at most d_u + d_v for orthonormal rows, got {rows} for "
+            f"`edges[{e}]` = {(u, v)}, whose stalks have dimensions {dims[u]} and {dims[v]}"
+        )
+    m = len(edges)
+    kept = m if n_edges is None else whole_number("n_edges", n_edges, at_least=0)
+    if kept > m:
+        raise ValueError(f"`n_edges` must be at most the number of `edges`, {m}, got {kept}")
+    starts = [offsets(rows * dims[edges[:, end]]) for end in (0, 1)]
+    data = [np.empty(int(ends[-1]), signals.data.dtype) for ends in starts]
+    # root of the energy, and norm of the signals, in units of the largest signal
+    energy, size = np.empty(m), np.empty(m)
+    few, tied = np.zeros((2, m), bool)
+    shapes, shape_of = np.unique(dims[edges], axis=0, return_inverse=True)
+    with single_threaded_blas():
+        for k, (d, _) in enumerate(shapes.tolist()):
+            for part in _parts(np.flatnonzero(shape_of.reshape(-1) == k), s * int(shapes[k].sum())):
+                ends = edges[part]
+                exponent = signals.exponents[ends].max(axis=1)
+                Z = np.concatenate([signals.at(ends[:, end], exponent) for end in (0, 1)], axis=1)
+                values, vectors = np.linalg.eigh(Z @ Z.conj().swapaxes(1, 2))
+                C = vectors[:, :, :rows].conj().swapaxes(1, 2)
+                for flat, start, block in zip(
+                    data, starts, (C[:, :, :d], -C[:, :, d:]), strict=True
+                ):
+                    flat[range_of_blocks(start, part)] = block.reshape(-1)
+                shift = exponent - signals.exponents.max()
+                # more exact than the eigenvalues where these are small
+                energy[part] = np.ldexp(np.linalg.norm(C @ Z, axis=(1, 2)), shift)
+                size[part] = np.ldexp(np.linalg.norm(Z, axis=(1, 2)), shift)
+                if rows < values.shape[1]:
+                    level = zero_level(max(values.shape[1], s), eps, values[:, -1])
+                    few[part] = values[:, rows] <= level
+                    tied[part] = (values[:, rows] - values[:, rows - 1] <= level) & ~few[part]
+    order = np.argsort(energy, kind="stable")
+    chosen = np.sort(order[:kept])
+    _warn(
+        SingularProblemWarning,
+        edges[chosen[few[chosen]]],
+        f"have maps that are not unique: {s} signals leave more than {rows} rows of [A | -B] "
+        f"without energy; give more signals, or a larger `edge_dim`",
+    )
+    _warn(
+        TiedModesWarning,
+        edges[chosen[tied[chosen]]],
+        f"have maps that are not unique: eigenvalues {rows} and {rows + 1} of the Gram matrix of "
+        f"their signals are equal; take another `edge_dim`",
+    )
+    if 0 < kept < m:
+        last, following = order[kept - 1 : kept + 1]
+        level = zero_level(max(int(sums.max()), s), eps, max(size[last], size[following]))
+        if energy[following] - energy[last] <= level:
+            _warn(
+                TiedModesWarning,
+                edges[[last, following]],
+                f"have the same energy, and only one of them is among the {kept} kept: take "
+                f"another `n_edges`",
+            )
+    maps = [
+        values[range_of_blocks(begin, chosen)].astype(signals.dtype)
+        for values, begin in zip(data, starts, strict=True)
+    ]
+    return trusted_sheaf(edges[chosen], dims, np.full(kept, rows, np.int64), *maps)
+
+
+class _Signals(NamedTuple):
+    """Signals in double precision; those at vertex v are divided by 2**exponents[v]."""
+
+    data: np.ndarray  # (sum of d_v, s)
+    dims: np.ndarray  # (n,)
+    starts: np.ndarray  # (n + 1,)
+    exponents: np.ndarray  # (n,)
+    dtype: np.dtype
+
+    @property
+    def eps(self) -> float:
+        return eps_of(self.dtype)
+
+    def at(self, vertices: np.ndarray, exponents: np.ndarray | None = None) -> np.ndarray:
+        """Return the signals at vertices of one dimension, (k, d, s), perhaps in a common unit."""
+        d = int(self.dims[vertices[0]]) if len(vertices) else 0
+        stack = self.data[self.starts[vertices][:, None] + np.arange(d)]
+        if exponents is None:
+            return stack
+        return stack * np.exp2(self.exponents[vertices] - exponents)[:, None, None]
+
+
+def _signals(X: Any) -> _Signals:
+    """Check signals of all vertices, and scale them to norms of about 1."""
+    X = np.asarray(X) if hasattr(X, "__array__") else X
+    if isinstance(X, np.ndarray) and X.dtype != object:
+        if X.ndim != 3:
+            raise ValueError(
+                f"`X` must have shape (n, d, s) or be a list of n arrays of shape (d_v, s), got "
+                f"shape {X.shape}"
+            )
+        stalks = list(scalar_array("X", X))
+    else:
+        stalks = [
+            scalar_array(f"X[{v}]", x) for v, x in enumerate(items("X", X, "arrays (d_v, s)"))
+        ]
+    if not stalks:
+        raise ValueError("`X` must hold the signals of at least one vertex, got none")
+    for v, stalk in enumerate(stalks):
+        if stalk.ndim != 2 or stalk.shape[1] != stalks[0].shape[-1] or not stalk.shape[1]:
+            raise ValueError(
+                f"`X[{v}]` must have shape (d_v, s), at least one signal and as many as at the "
+                f"other vertices, got shape {stalk.shape}"
+            )
+        if not np.isfinite(stalk).all():
+            at = tuple(np.argwhere(~np.isfinite(stalk))[0].tolist())
+            raise ValueError(f"`X[{v}]` must be finite, got {stalk[at]} at index {at}")
+    dtype = np.result_type(*stalks)
+    data = np.concatenate(stalks).astype(np.result_type(dtype, np.float64))
+    dims = np.array([len(stalk) for stalk in stalks], np.int64)
+    vertex = np.repeat(np.arange(len(dims)), dims)
+    parts = data.view(np.float64)
+    largest = np.zeros(len(dims))
+    np.maximum.at(largest, vertex, np.abs(parts).max(axis=1))
+    exponents = np.frexp(largest)[1]
+    data = np.ldexp(parts, -exponents[vertex][:, None]).view(data.dtype)
+    return _Signals(data, dims, offsets(dims), exponents, dtype)
+
+
+def _edges_without_loops(edges: npt.ArrayLike, n: int) -> np.ndarray:
+    """Return edges of n vertices, refusing loops, whose maps signals do not determine."""
+    array = edge_array("edges", edges)
+    check_endpoints(array, n)
+    loops = np.flatnonzero(array[:, 0] == array[:, 1])
+    if loops.size:
+        e = int(loops[0])
+        raise ValueError(
+            f"`edges[{e}]` = {tuple(array[e].tolist())} is a loop: maps are fitted between two "
+            f"vertices; leave it out"
+        )
+    return array
+
+
+def _parts(edges: np.ndarray, entries: int) -> Iterator[np.ndarray]:
+    """Yield edges, of which each has that many signal entries, in parts that fit into the cache."""
+    step = max(CHUNK // max(entries, 1), 1)
+    return (edges[first : first + step] for first in range(0, len(edges), step))
+
+
+def _warn(category: type[Warning], edges: np.ndarray, message: str) -> None:
+    """Warn of edges, if there are any."""
+    if len(edges):
+        first = ", ".join(str(tuple(edge)) for edge in edges[:2].tolist())
+        listed = first if len(edges) < 3 else f"{first}, ..."
+        count = "1 edge" if len(edges) == 1 else f"{len(edges)} edges"
+        warnings.warn(f"{count} ({listed}) {message}", category, stacklevel=3)

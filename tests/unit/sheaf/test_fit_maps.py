@@ -1,0 +1,172 @@
+"""Sheaves fitted to signals: planted maps come back, and no other maps have less energy."""
+
+import itertools
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.linalg
+
+import sheafcoarsen as sc
+from tests.support.helpers import assert_residual
+
+SCALARS = ["float32", "float64", "complex64", "complex128"]
+SCALES = {"float32": 1e-30, "float64": 1e200, "complex64": 1e30, "complex128": 1e-300}
+EDGES = np.array([[0, 1], [2, 1], [2, 3], [3, 0], [1, 3]])
+
+
+def normal(rng, shape, dtype):
+    X = rng.standard_normal(shape)
+    if np.dtype(dtype).kind == "c":
+        X = X + 1j * rng.standard_normal(shape)
+    return X.astype(dtype)
+
+
+def signals(F, s, seed=0):
+    """Return (1 + 10 L)^{-1} g as an array (n, d, s)."""
+    g = np.random.default_rng(seed).standard_normal((F.dim_c0, s))
+    L = sc.laplacian(F).toarray()
+    return np.linalg.solve(np.eye(len(L)) + 10 * L, g).reshape(F.n_vertices, -1, s)
+
+
+def planted(dtype, d=3, s=7, noise=0.0):
+    """Return orthonormal frames g_v and signals g_v c with noise."""
+    rng = np.random.default_rng(3)
+    g = np.linalg.qr(normal(rng, (4, d, d), dtype))[0]
+    X = g @ normal(rng, (d, s), dtype)
+    return g, X + noise * normal(rng, X.shape, dtype)
+
+
+@pytest.mark.parametrize("dtype", SCALARS)
+def test_planted_transports_come_back_at_any_scale(dtype):
+    g, X = planted(dtype)
+    X = (
+        X
+        * np.array([1, SCALES[dtype], 1, SCALES[dtype] ** 0.5]).astype(X.real.dtype)[:, None, None]
+    )
+    F = sc.fit_connection(X, EDGES)
+    assert F.dtype == dtype
+    assert F.edges.tolist() == EDGES.tolist()
+    for e, (u, v) in enumerate(EDGES):
+        assert_residual(F.tail_map(e) - g[v] @ g[u].conj().T, n=7, eps=np.finfo(dtype).eps)
+        np.testing.assert_array_equal(F.head_map(e), np.eye(3))
+
+
+def test_a_noisy_connection_has_the_least_energy_of_all_orthogonal_maps():
+    _, X = planted(float, noise=0.3)
+    F = sc.fit_connection(X, EDGES)
+    found = sc.edge_energy(F, X.reshape(12, 7)).sum(axis=1)
+    for e, (u, v) in enumerate(EDGES):
+        R = scipy.linalg.orthogonal_procrustes(X[u].T, X[v].T)[0].T
+        least = np.linalg.norm(R @ X[u] - X[v]) ** 2
+        assert abs(found[e] - least) <= 1e-12 * least
+
+
+@pytest.mark.parametrize("dtype", SCALARS)
+def test_fitted_maps_have_orthonormal_rows_and_the_least_energy(dtype):
+    rng = np.random.default_rng(0)
+    X = [normal(rng, (d, 9), dtype) * SCALES[dtype] for d in (1, 2, 3, 2)]
+    F = sc.fit_maps(X, EDGES, 2)
+    assert F.dtype == dtype
+    assert F.vertex_dims.tolist() == [1, 2, 3, 2]
+    for e, (u, v) in enumerate(EDGES):
+        C = np.hstack([F.tail_map(e), -F.head_map(e)])
+        assert_residual(C @ C.conj().T - np.eye(2), n=5, eps=np.finfo(dtype).eps)
+        Z = np.vstack([X[u], X[v]]).astype(complex) / SCALES[dtype]
+        least = np.linalg.norm(np.linalg.svd(Z)[1][-2:] if len(Z) <= 9 else 0)
+        assert abs(np.linalg.norm(C @ Z) - least) <= 100 * np.finfo(dtype).eps * np.linalg.norm(Z)
+
+
+def test_small_noise_is_resolved_where_the_gram_matrix_has_only_rounding():
+    _, X = planted(float, noise=1e-9)
+    F = sc.fit_maps(X, EDGES, 3)
+    for e, (u, v) in enumerate(EDGES):
+        least = np.linalg.svd(np.vstack([X[u], X[v]]))[1][3:]
+        energy = np.linalg.norm(F.tail_map(e) @ X[u] - F.head_map(e) @ X[v])
+        assert energy <= (1 + 1e-4) * np.linalg.norm(least)
+
+
+def test_the_chosen_edges_have_the_least_total_energy_of_all_choices():
+    graph = nx.gnm_random_graph(7, 8, seed=4)
+    X = signals(sc.gallery.bundle(graph, 3, noise=0.1, seed=0), 100)
+    pairs = np.array(list(itertools.combinations(range(7), 2)))
+    F = sc.fit_maps(X, pairs, 3, n_edges=8)
+    energies = [
+        (np.linalg.svd(np.vstack([X[u], X[v]]))[1][3:] ** 2).sum() for u, v in pairs.tolist()
+    ]
+    choices = np.array(list(itertools.combinations(range(len(pairs)), 8)))
+    least = np.array(energies)[choices].sum(axis=1).min()
+    assert abs(sc.energy(F, X.reshape(21, 100)).sum() - least) <= 1e-8 * least
+    assert F.n_edges == 8
+    assert len({*map(tuple, F.edges.tolist())} & {*graph.edges}) >= 6
+
+
+def test_energies_are_compared_in_one_unit():
+    """An edge of tiny signals has less energy than one whose large signals nearly agree."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((6, 2, 9))
+    X[:2] *= 1e-180
+    X[3] = X[2] + 1e-3 * X[3]
+    edges = [[4, 5], [2, 3], [0, 1]]
+    assert sc.fit_maps(X, edges, 2, n_edges=1).edges.tolist() == [[0, 1]]
+    assert sc.fit_maps(X, edges, 2, n_edges=2).edges.tolist() == [[2, 3], [0, 1]]
+    X[4] *= 1e-200
+    X[5] *= 1e150  # all rows are those of vertex 4
+    F = sc.fit_maps(X, edges, 2)
+    assert_residual(F.tail_map(0) @ F.tail_map(0).T - np.eye(2), n=2, eps=np.finfo(float).eps)
+    assert abs(F.head_map(0)).max() < 1e-15
+
+
+def test_answers_that_are_not_unique_warn():
+    _, X = planted(float, s=2)
+    with pytest.warns(sc.SingularProblemWarning, match=r"5 edges \(\(0, 1\), \(2, 1\), ...\)"):
+        sc.fit_connection(X, EDGES)
+    with pytest.warns(sc.SingularProblemWarning, match="2 signals leave more than 3 rows"):
+        sc.fit_maps(X, EDGES, 3)
+    sc.fit_maps(X, EDGES, 4)  # all that has no energy
+    X = np.eye(4).reshape(2, 2, 4)
+    with pytest.warns(sc.TiedModesWarning, match="eigenvalues 1 and 2"):
+        sc.fit_maps(X, [[0, 1]], 1)
+    sc.fit_maps(X, [[0, 1]], 4)
+    _, X = planted(float)
+    with pytest.warns(sc.TiedModesWarning, match="only one of them is among the 2 kept"):
+        sc.fit_maps(X, EDGES, 3, n_edges=2)
+
+
+X = np.random.default_rng(0).standard_normal((4, 3, 7))
+BAD = {
+    "two axes": ((X[0], EDGES), r"`X` must have shape \(n, d, s\)"),
+    "not finite": ((np.where(X > 2, np.nan, X), EDGES), r"`X\[\d\]` must be finite, got nan"),
+    "out of range": ((X[:3], EDGES), r"`edges\[2\]` = \(2, 3\) is out of range for 3 vertices"),
+    "a loop": ((X, [[0, 1], [2, 2]]), r"`edges\[1\]` = \(2, 2\) is a loop"),
+    "no signal": ((X[:, :, :0], EDGES), r"`X\[0\]` must have shape \(d_v, s\), at least one"),
+    "no vertex": ((X[:0], np.zeros((0, 2), int)), "`X` must hold the signals of at least one"),
+}
+BAD_MAPS = {
+    "other signals": (([X[0], X[1], X[2], X[3, :, :2]], EDGES, 1), r"`X\[3\]` must have shape"),
+    "too many rows": ((X, EDGES, 7), r"`edge_dim` must be at most d_u \+ d_v .* `edges\[0\]`"),
+    "too many edges": ((X, EDGES, 3, 6), "`n_edges` must be at most the number of `edges`, 5"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_signals_and_edges_are_refused(case):
+    arguments, message = BAD[case]
+    with pytest.raises(ValueError, match=message):
+        sc.fit_connection(*arguments)
+    with pytest.raises(ValueError, match=message):
+        sc.fit_maps(*arguments, 1)
+
+
+@pytest.mark.parametrize("case", BAD_MAPS)
+def test_bad_dimensions_are_refused(case):
+    arguments, message = BAD_MAPS[case]
+    with pytest.raises(ValueError, match=message):
+        sc.fit_maps(*arguments)
+
+
+def test_no_edges_and_empty_stalks_are_fine():
+    assert sc.fit_maps(X, np.zeros((0, 2), int), 2).dim_c1 == 0
+    assert sc.fit_connection(X, np.zeros((0, 2), int)).n_vertices == 4
+    F = sc.fit_maps([np.zeros((0, 3)), np.eye(3)], [[0, 1]], 3)
+    assert F.tail_map(0).shape == (3, 0)

@@ -1,0 +1,99 @@
+"""Leverages against the diagonal of a dense projection, and against effective resistances."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf
+from sheafcoarsen.solve import _leverages
+from tests.support.strategies import graphs, sheaves
+from tests.unit.solve.problems import SHEAVES
+
+
+def by_projection(F):
+    """Return the diagonal of delta delta^+, summed over the rows of each edge."""
+    U, sigma, _ = np.linalg.svd(sc.coboundary(F).toarray().astype(complex), full_matrices=False)
+    rows = (abs(U[:, sigma > 1e-5 * sigma.max(initial=0)]) ** 2).sum(axis=1)
+    return np.bincount(np.repeat(np.arange(F.n_edges), F.edge_dims), rows, F.n_edges)
+
+
+@pytest.fixture(params=["dense", "solves"])
+def exact(request, monkeypatch):
+    """Compute exact leverages by a decomposition, or by solves for a few columns at a time."""
+    if request.param == "solves":
+        monkeypatch.setattr(_leverages, "DENSE_BELOW", 0)
+        monkeypatch.setattr(_leverages, "COLUMNS", 7)
+    return lambda F: sc.leverages(F, method="exact")
+
+
+@given(F=sheaves(graph=graphs(max_vertices=8), spread=False))
+def test_the_sum_is_the_rank_of_the_coboundary(F):
+    assert abs(sc.leverages(F).sum() - (F.dim_c0 - sc.global_sections(F).h0)) <= 1e-10
+
+
+@pytest.mark.parametrize("name", SHEAVES)
+def test_exact_leverages_are_the_diagonal_of_the_projection(name, exact):
+    F = SHEAVES[name]
+    found = exact(F)
+    assert found.dtype == float
+    np.testing.assert_allclose(found, by_projection(F), atol=1e-9 if F.dtype.itemsize > 8 else 1e-4)
+
+
+def test_a_weak_bridge_counts_in_full():
+    """Its weight in L, 1e-14, is near rounding; the singular value of delta is not."""
+    part = nx.gnm_random_graph(40, 150, seed=1)
+    edges = np.array([*nx.disjoint_union(part, part).edges, (3, 47)])
+    F = sc.gallery.bundle(edges, 2, seed=0)
+    weak = np.append(np.ones(300), 1e-7).repeat(4)
+    found = sc.leverages(F.with_maps(weak * F.tail_data, weak * F.head_data))
+    assert abs(found[-1] - 2) < 1e-10
+    assert abs(found.sum() - 158) < 1e-10
+
+
+def test_scale_does_not_matter(exact):
+    F = CellularSheaf.random(nx.gnm_random_graph(12, 30, seed=0), 2, 1, seed=0)
+    for scale in (1e-140, 1e140):
+        G = F.with_maps(scale * F.tail_data, scale * F.head_data)
+        np.testing.assert_allclose(exact(G), exact(F), rtol=1e-10)
+
+
+@pytest.mark.parametrize("graph", [nx.karate_club_graph(), nx.les_miserables_graph()])
+def test_of_a_constant_sheaf_they_are_weights_times_resistances(graph, exact):
+    resistances = nx.resistance_distance(graph, weight="weight", invert_weight=False)
+    wanted = [w * resistances[u][v] for u, v, w in graph.edges.data("weight")]
+    np.testing.assert_allclose(exact(CellularSheaf.constant(graph)), wanted, rtol=1e-10)
+
+
+def test_of_a_complete_graph_they_are_two_over_n(exact):
+    F = CellularSheaf.constant(nx.complete_graph(20), dim=3)
+    np.testing.assert_allclose(exact(F), 3 * 2 / 20, rtol=1e-12)
+
+
+@pytest.mark.parametrize("eps", [0.1, 0.3])
+@pytest.mark.parametrize("dtype", [float, np.complex64])
+def test_nine_of_ten_sketched_ones_are_within_eps(eps, dtype):
+    F = CellularSheaf.random(
+        nx.gnm_random_graph(40, 150, seed=0), 2, [1, 2] * 75, seed=0, dtype=dtype
+    )
+    exact = sc.leverages(F, method="exact")
+    found = sc.leverages(F, method="sketch", eps=eps, seed=1)
+    errors = abs(found - exact) / exact
+    assert (errors <= eps).mean() >= 0.9
+    assert errors.max() > eps / 10  # it is a sketch
+    assert not np.array_equal(found, sc.leverages(F, method="sketch", eps=eps, seed=2))
+
+
+def test_auto_sketches_where_that_takes_fewer_solves(monkeypatch):
+    monkeypatch.setattr(_leverages, "DENSE_BELOW", 10)
+    F = CellularSheaf.constant(nx.grid_2d_graph(5, 8))
+    exact, sketch = (sc.leverages(F, method=method, eps=0.5) for method in ("exact", "sketch"))
+    np.testing.assert_array_equal(sc.leverages(F, eps=0.5), sketch)
+    np.testing.assert_array_equal(sc.leverages(F, eps=0.4), exact)
+
+
+@pytest.mark.parametrize("eps", [0, 1, -0.1, np.nan])
+def test_eps_outside_of_the_unit_interval_is_refused(eps):
+    with pytest.raises(ValueError, match="`eps` must be above 0 and below 1"):
+        sc.leverages(SHEAVES["graph"], eps=eps)

@@ -1,0 +1,149 @@
+"""Sparsifications: bounds hold by a dense reference, for all kinds of sheaves at any scale."""
+
+import copy
+import dataclasses
+import pickle
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf
+from sheafcoarsen.solve import _sparsify
+from tests.support.strategies import graphs, sheaves
+
+DENSE_GRAPH = nx.gnm_random_graph(100, 2400, seed=0)
+LOPSIDED = nx.compose(nx.barbell_graph(60, 3), nx.star_graph(122))
+SHEAVES = {
+    "graph": CellularSheaf.constant(nx.gnm_random_graph(500, 30_000, seed=2)),
+    "weights": CellularSheaf.constant(
+        np.array(DENSE_GRAPH.edges), weight=np.random.default_rng(0).lognormal(0, 2, 2400)
+    ),
+    "bridges": CellularSheaf.constant(LOPSIDED, dim=2),
+    "bundle": sc.gallery.bundle(nx.gnm_random_graph(120, 4000, seed=1), 2, seed=0),
+    "connection": sc.gallery.bundle(DENSE_GRAPH, 3, noise=0.3, seed=0),
+    "float32": CellularSheaf.random(DENSE_GRAPH, 2, 2, seed=0, dtype=np.float32),
+    "complex64": CellularSheaf.random(DENSE_GRAPH, 2, [1, 3] * 1200, seed=0, dtype=np.complex64),
+    "complex128": CellularSheaf.random(
+        DENSE_GRAPH, [0, 1, 2, 3] * 25, 2, seed=0, dtype=np.complex128
+    ),
+    "loops, two components": sc.disjoint_union(
+        [CellularSheaf.random(nx.gnm_random_graph(40, 700, seed=s), 2, 2, seed=s) for s in range(2)]
+        + [CellularSheaf.random(np.zeros((200, 2), int), 2, 1, seed=3)]
+    )[0],
+}
+
+
+def ratios(F, G):
+    """Return all generalized eigenvalues of (L', L) on the range of L, by singular values."""
+    unit = F.largest_entry
+    fine, sparse = (
+        np.linalg.qr(sc.coboundary(H).toarray().astype(np.result_type(H.dtype, float)) / unit, "r")
+        for H in (F, G)
+    )
+    _, sigma, V = np.linalg.svd(fine)
+    rank = int((sigma > 1e-6 * sigma.max(initial=0)).sum())
+    W = V[:rank].conj().T / sigma[:rank]
+    return np.linalg.eigvalsh((sparse @ W).conj().T @ (sparse @ W)), V[rank:]
+
+
+@pytest.mark.parametrize(("eps", "scale"), [(0.3, 1), (0.5, 1e12), (0.8, 1e-12)])
+@pytest.mark.parametrize("name", SHEAVES)
+def test_all_generalized_eigenvalues_are_within_eps(name, eps, scale):
+    F = SHEAVES[name]
+    F = F.with_maps(F.tail_data * F.dtype.type(scale), F.head_data * F.dtype.type(scale))
+    Z = sc.sparsify(F, eps, seed=1)
+    values, kernel = ratios(F, Z.sheaf)
+    assert 1 - eps <= values.min()
+    assert values.max() <= 1 + eps
+    single = np.finfo(F.dtype).eps > 1e-10
+    np.testing.assert_allclose(Z.bounds(), values[[0, -1]], rtol=1e-5 if single else 1e-7)
+    assert Z.sheaf.dtype == F.dtype
+    assert sc.global_sections(Z.sheaf).h0 == len(kernel)
+    assert (np.diff(Z.edges) > 0).all()
+    for i in range(0, len(Z.edges), 37):
+        root = F.dtype.type(np.sqrt(Z.weights[i]))
+        np.testing.assert_array_equal(Z.sheaf.tail_map(i), root * F.tail_map(Z.edges[i]))
+        np.testing.assert_array_equal(Z.sheaf.head_map(i), root * F.head_map(Z.edges[i]))
+    assert sc.verify(Z).passed
+
+
+def test_dense_networks_keep_few_edges():
+    for name, share in (("graph", 0.3), ("bundle", 0.55), ("weights", 0.7)):
+        F = SHEAVES[name]
+        assert sc.sparsify(F, 0.5).sheaf.n_edges <= share * F.n_edges, name
+
+
+def test_edges_no_section_can_do_without_keep_their_weight():
+    Z = sc.sparsify(SHEAVES["bridges"], 0.7)
+    lost = sorted(set(range(SHEAVES["bridges"].n_edges)) - set(Z.edges.tolist()))
+    assert lost
+    bridges = np.flatnonzero(sc.leverages(SHEAVES["bridges"]) > 2 - 1e-9)
+    assert set(bridges.tolist()) <= set(Z.edges.tolist())
+    assert (Z.weights[np.isin(Z.edges, bridges)] == 1).all()
+
+
+@given(F=sheaves(graph=graphs(max_vertices=8), spread=False), eps=st.floats(0.05, 0.95))
+def test_it_holds_for_all_kinds_of_sheaves(F, eps):
+    Z = sc.sparsify(F, eps)
+    assert sc.verify(Z).passed
+    lo, hi = Z.bounds()
+    assert 1 - eps <= lo <= hi <= 1 + eps
+
+
+def test_every_second_edge_is_kept_half_of_the_times_and_at_every_vertex():
+    edges = np.array([*DENSE_GRAPH.edges, (0, 0), (1, 1), (2, 3), (2, 3)])
+    rng, total = np.random.default_rng(0), np.zeros(len(edges))
+    for _ in range(400):
+        kept = _sparsify._every_second(edges, rng)
+        total += kept
+        ends = edges[(edges[:, 0] != edges[:, 1])]
+        degrees = np.bincount(ends.reshape(-1), minlength=100)
+        inside = kept[: len(DENSE_GRAPH.edges)]
+        left = np.bincount(np.array(DENSE_GRAPH.edges)[inside].reshape(-1), minlength=100)
+        assert abs(2 * left - degrees).max() <= 8
+    assert abs(total / 400 - 0.5).max() < 0.13
+
+
+def test_more_edges_are_drawn_until_the_bounds_hold(monkeypatch):
+    monkeypatch.setattr(_sparsify, "FIRST", 0.05)
+    Z = sc.sparsify(SHEAVES["connection"], 0.5)
+    values, _ = ratios(Z.fine, Z.sheaf)
+    assert 0.5 <= values.min() < values.max() <= 1.5
+
+
+def test_seeds_repeat_and_differ():
+    F = SHEAVES["connection"]
+    draws = [sc.sparsify(F, 0.6, seed=seed).edges.tolist() for seed in (0, 0, 1)]
+    assert draws[0] == draws[1] != draws[2]
+
+
+def test_results_are_immutable_pickle_and_show_themselves():
+    Z = sc.sparsify(SHEAVES["connection"], 0.6)
+    lo, hi = Z.bounds()
+    assert repr(Z) == (
+        f"Sparsification(2400 -> {len(Z.edges)} edges, {lo:.3g} L <= L' <= {hi:.3g} L)"
+    )
+    assert "largest weight" in Z._repr_html_()
+    for other in (Z, pickle.loads(pickle.dumps(Z)), copy.deepcopy(Z)):
+        assert other.bounds() == Z.bounds()
+        with pytest.raises(ValueError, match="read-only"):
+            other.weights[0] = 2
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Z.edges = Z.edges
+    again = dataclasses.replace(Z)
+    np.testing.assert_allclose(again.bounds(), (lo, hi), rtol=1e-12)
+    for change in ({"edges": Z.edges[::-1]}, {"weights": Z.weights[1:]}, {"fine": Z.sheaf}):
+        with pytest.raises(ValueError, match="does not fit together"):
+            dataclasses.replace(Z, **change)
+
+
+@pytest.mark.parametrize("eps", [0, 1, -1, np.inf, np.nan])
+def test_eps_outside_of_the_unit_interval_is_refused(eps):
+    with pytest.raises(ValueError, match="`eps` must be above 0 and below 1"):
+        sc.sparsify(SHEAVES["connection"], eps)
+    with pytest.raises(TypeError, match="`sheaf` must be a CellularSheaf"):
+        sc.sparsify(DENSE_GRAPH, 0.5)

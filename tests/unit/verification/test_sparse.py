@@ -1,0 +1,50 @@
+"""The checks of a sparsification notice what is wrong."""
+
+import dataclasses
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import sheafcoarsen as sc
+
+LABELS = ["fact-12-maps", "fact-12", "fact-12-sections"]
+F = sc.gallery.bundle(nx.gnm_random_graph(60, 1200, seed=0), 2, seed=0)
+LARGE = sc.CellularSheaf.constant(nx.random_regular_graph(60, 1200, seed=0))
+
+
+def other(Z, what):
+    """Return a sparsification in which something is wrong."""
+    G, weights = Z.sheaf, Z.weights
+    tail, head = G.tail_data.copy(), G.head_data.copy()
+    if what == "maps":
+        weights = weights * (1 + 1e-9)
+    else:  # one edge is no longer consistent
+        tail[:4] *= 1 + 1e-4
+    return dataclasses.replace(Z, sheaf=G.with_maps(tail, head), weights=weights)
+
+
+@pytest.mark.parametrize("fine", [F, LARGE], ids=["dense", "probe"])
+def test_they_hold_and_say_how(fine):
+    V = sc.verify(sc.sparsify(fine, 0.6))
+    assert V.passed, str(V)
+    assert [check.label for check in V] == LABELS
+    assert V["fact-12"].how == ("dense" if fine is F else "probe")
+
+
+def test_they_notice_maps_and_sections_that_changed():
+    Z = sc.sparsify(F, 0.6)
+    assert not sc.verify(other(Z, "maps"))["fact-12-maps"].passed
+    assert not sc.verify(other(Z, "sections"))["fact-12-sections"].passed
+
+
+@pytest.mark.parametrize("fine", [F, LARGE], ids=["dense", "probe"])
+@pytest.mark.parametrize("factor", [0.7, 1.4])
+def test_they_notice_wrong_bounds(fine, factor):
+    Z = sc.sparsify(fine, 0.6)
+    lo, hi = Z.bounds()
+    middle = (lo + hi) / 2 if factor > 1 or fine is LARGE else lo
+    wrong = dataclasses.replace(Z)
+    wrong.__dict__["_bounds"] = (middle, hi) if factor > 1 else (lo, (lo + hi) / 2)
+    assert not sc.verify(wrong)["fact-12"].passed
+    assert np.isfinite(sc.verify(wrong)["fact-12"].ratio)
