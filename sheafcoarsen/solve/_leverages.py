@@ -1,5 +1,6 @@
 """Leverages of edges, which generalize effective resistances times weights."""
 
+import functools
 from typing import Literal, get_args
 
 import numpy as np
@@ -139,12 +140,12 @@ def _by_decomposition(F: CellularSheaf, delta: scipy.sparse.csr_array) -> np.nda
     W = X[:, -rank:] / np.sqrt(np.maximum(values[-rank:], EPS * values[-1]))
     step = max(ENTRIES // rank, 1)
     parts = [unit[first : first + step] for first in range(0, unit.shape[0], step)]
-    if values[-rank] <= LOW * values[-1]:
-        # delta W is not orthonormal to 1e-10; that W has a part in ker L does not matter
-        G = sum((part @ W).conj().T @ (part @ W) for part in parts)
-        factor = scipy.linalg.cholesky(G, lower=True)
-        W = scipy.linalg.solve_triangular(factor, W.conj().T, lower=True).conj().T
-    return np.concatenate([_row_squares(part @ W) for part in parts])
+    if values[-rank] > LOW * values[-1]:
+        return np.concatenate([_row_squares(part @ W) for part in parts])
+    # delta W is not orthonormal to 1e-10; that W has a part in ker L does not matter
+    factor = scipy.linalg.cholesky(sum((part @ W).conj().T @ (part @ W) for part in parts))
+    solve = functools.partial(scipy.linalg.solve_triangular, factor, trans="T", check_finite=False)
+    return np.concatenate([_row_squares(solve((part @ W).T).T) for part in parts])
 
 
 def _by_solves(solve: Solver, delta: scipy.sparse.csr_array) -> np.ndarray:

@@ -52,6 +52,16 @@ def test_a_weak_bridge_counts_in_full():
     assert abs(found.sum() - 158) < 1e-10
 
 
+def test_eigenvalues_near_rounding_count_in_full():
+    """Of a bundle that is almost flat: three eigenvalues of L are 4e-15 of the largest."""
+    rng = np.random.default_rng(0)
+    frames = np.linalg.qr(rng.standard_normal((30, 3, 3)))[0]
+    noise = 1e-3 * rng.standard_normal((30, 3, 40))
+    X = frames @ rng.standard_normal((3, 40)) + noise
+    F = sc.fit_connection(X, np.array(nx.gnm_random_graph(30, 90, seed=1).edges))
+    assert abs(sc.leverages(F).sum() - (90 - sc.global_sections(F).h0)) <= 1e-10
+
+
 def test_scale_does_not_matter(exact):
     F = CellularSheaf.random(nx.gnm_random_graph(12, 30, seed=0), 2, 1, seed=0)
     for scale in (1e-140, 1e140):
