@@ -298,7 +298,7 @@ def _check_range(norm: float, unit: float, weights: np.ndarray, weight_unit: flo
         raise ValueError(
             f"`mass` is as small as {weights.min() * weight_unit:g}, with which eigenvalues may be "
             "as large as 1e"
-            f"{exponent:.0f}, beyond double precision: take masses in a smaller unit"
+            f"{exponent:.0f}, above the range of doubles: use masses in a smaller unit"
         )
 
 
