@@ -66,7 +66,7 @@ MOST_GROWTH = 8
 
 
 LARGE, LEAST_REMOVED = 2000, 0.25
-"""Dimension above which leaves and chains are eliminated first, and least fraction they must be."""
+"""Dimension, and fraction of it in leaves and chains, above which these are eliminated first."""
 
 
 LARGEST_GROWTH = 1e3
