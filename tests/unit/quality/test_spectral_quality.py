@@ -441,7 +441,7 @@ def test_a_sheaf_without_energy():
     ("k", "error", "message"),
     [
         (0, ValueError, "`k` must be at least 1, got 0"),
-        (5, ValueError, "`k` = 5 is more than the dimension 2 of the coarse C\\^0: ask for fewer"),
+        (5, ValueError, "`k` = 5 is more than the dimension 2 of the coarse C\\^0: use a smaller"),
         (1.0, TypeError, "`k` must be an integer, got 1.0"),
     ],
 )
