@@ -1,21 +1,20 @@
-"""One level: a sheaf and a partition go in, a prolongation and a coarse sheaf come out.
+"""One level of coarsening: a prolongation and a coarse sheaf from a sheaf and a partition.
 
 ``_coarsen``
-    :func:`coarsen` and its result, :class:`Coarsening`, which knows the way up and down and
-    coarsens new maps again;
+    :func:`coarsen` and its result, :class:`Coarsening`, which also coarsens new maps;
 ``realization``
     the coarse sheaf of an R, whose Laplacian is R* L R (``thm:Galerkin_realization``): first the
-    maps of crossing edges, fine maps times blocks of R, compressed where asked; then
-    ``loops``, a loop at each coarse vertex for the energy kept inside its cluster;
+    maps of crossing edges, fine maps times blocks of R, optionally compressed; then
+    ``loops``, a loop at each coarse vertex for the energy retained in its cluster;
 ``views``
-    what a coarsening shows: the way up and down, operators, the graph of clusters;
+    lift and pool, operators, the graph of clusters;
 ``checks``
-    whether what a caller brings fits together, and whether a sheaf may take another's place;
+    checks of arguments and of conforming parts;
 ``_energy_ledger``
-    what the energy of a cochain becomes, line by line, so that the lines add up.
+    the energy of a cochain as a sum of retained, discarded and coupling terms.
 
-Whatever R is, crossing rows of the coarse coboundary are rows of the fine one, and the loops hold
-the rest of the energy:
+For any R, crossing rows of the coarse coboundary are rows of the fine one times R, and the loops
+contain the other energy:
 
 >>> import networkx as nx
 >>> import numpy as np

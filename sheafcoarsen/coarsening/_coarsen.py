@@ -1,4 +1,4 @@
-"""One level: a sheaf and a partition go in, a prolongation and a coarse sheaf come out."""
+"""One level of coarsening: a prolongation and a coarse sheaf from a sheaf and a partition."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -36,34 +36,32 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, sheaf_rows
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Coarsening(Views, ReadOnly):
-    """A coarsened sheaf and how it came about; :func:`coarsen` makes it.
+    """A coarse sheaf with its prolongation; :func:`coarsen` computes it.
 
-    ``sheaf`` is a :class:`CellularSheaf` again, so that everything, coarsening included, runs on
-    it.
+    ``sheaf`` is again a :class:`CellularSheaf`, which may be coarsened further.
 
     Attributes
     ----------
     fine : CellularSheaf
     partition : Partition
     modes : LocalModes or None
-        None with a basis of the user's own.
+        None for a user's own basis.
     prolongation : csr_array, shape (dim_c0, sum r_a)
         R = blockdiag(R_a), rows in the order of the fine C^0 (``eq:global_block_prolongation``,
         ``eq:global_prolongation_problem``).
     sheaf : CellularSheaf
         The coarse sheaf: crossing edges sorted by (a, b), then loops sorted by a; its C^0 is the
-        direct sum of the coarse stalks (``eq:global_coarse_cochain_space``). With the
-        coarsening of a coarsening, ``C.prolongation @ D.prolongation`` leads from the coarsest
-        cochains to the finest.
+        direct sum of the coarse stalks (``eq:global_coarse_cochain_space``). For a coarsening D of
+        ``C.sheaf``, ``C.prolongation @ D.prolongation`` maps the coarsest cochains to the finest.
     crossing_rows : ndarray of int or None
-        The row of C^1(fine) that each crossing row of C^1(sheaf) comes from, so that the coarse
-        crossing coboundary is these rows of delta R (``eq:crossing_coboundary_domain``,
-        ``eq:crossing_coboundary``); None where edge stalks are compressed.
+        The row of C^1(fine) of each crossing row of C^1(sheaf), so that the coarse crossing
+        coboundary is these rows of delta R (``eq:crossing_coboundary_domain``,
+        ``eq:crossing_coboundary``); None if edge stalks are compressed.
     loops : bool
-        Whether loop-cells were asked for; there is none where a cluster keeps no internal energy.
+        Whether loop-cells were requested; clusters without retained internal energy have none.
     restored_loops : ndarray of int
-        After :meth:`recoarsen`: the clusters whose loop gained rows because the new maps give them
-        energy.
+        After :meth:`recoarsen`: the clusters whose loop has more rows, because the new maps have
+        energy there.
 
     Examples
     --------
@@ -94,19 +92,18 @@ class Coarsening(Views, ReadOnly):
         object.__setattr__(self, "prolongation", self.R.matrix)
 
     def recoarsen(self, sheaf: CellularSheaf) -> "Coarsening":
-        """Coarsen another sheaf on the same graph in the same way: new maps, nothing else.
+        """Return the same coarsening of another sheaf on the same graph.
 
-        Index work is not repeated, and patterns survive: the result shares the index arrays of this
-        coarsening, its loops keep their rows even where the new maps leave them zero, so
-        ``LaplacianPattern(C.sheaf)`` fills the new coarse sheaf. Exactness comes first: where the
-        new maps give energy to a loop row that was left out, it is put back, and ``restored_loops``
-        names the cluster.
+        The result shares the index arrays of this coarsening, and its loops have the same rows,
+        even if they are zero for the new maps, so that ``LaplacianPattern(C.sheaf)`` also fits the
+        new coarse sheaf. If the new maps have energy in an omitted loop row, the row is restored,
+        and ``restored_loops`` contains the cluster.
 
         Parameters
         ----------
         sheaf : CellularSheaf
-            On the graph of ``fine``, with stalks of the same dimensions; its scalar type may be
-            another.
+            On the graph of ``fine``, with stalks of the same dimensions; its scalar type may
+            differ.
 
         Returns
         -------
@@ -115,12 +112,12 @@ class Coarsening(Views, ReadOnly):
         Raises
         ------
         ValueError
-            For a sheaf on another graph or with other stalks.
+            If the graph or the stalks differ.
 
         Warns
         -----
         TiedModesWarning
-            As :func:`coarsen` does.
+            As in :func:`coarsen`.
 
         Examples
         --------
@@ -130,7 +127,7 @@ class Coarsening(Views, ReadOnly):
         >>> C = sc.coarsen(F, sc.Partition([0, 0, 0, 1, 1, 1]), rank=1)
         >>> C.recoarsen(F.with_maps(2 * F.tail_data, 2 * F.head_data))
         Coarsening(internal modes: 6 -> 2 vertices, dim C^0 6 -> 2, 15 -> 1 edges + 0 loops)
-        >>> with_energy = F.with_maps(F.tail_data, 2 * F.head_data)  # constants are no sections now
+        >>> with_energy = F.with_maps(F.tail_data, 2 * F.head_data)  # constants are not sections
         >>> C.recoarsen(with_energy).restored_loops
         array([0, 1])
         """
@@ -172,9 +169,9 @@ class Coarsening(Views, ReadOnly):
 
 
 def growth_of(C: Coarsening) -> str | None:
-    """Say by how much the Laplacian grew and what helps; None if it did not grow.
+    """Return a note if the coarse Laplacian has more entries than the fine one, else None.
 
-    From graphs and dimensions alone: neither Laplacian is formed.
+    It is computed from graphs and dimensions, without either Laplacian.
     """
     before, after = count_nonzeros(C.fine), count_nonzeros(C.sheaf)
     if after <= before:
@@ -187,7 +184,7 @@ def growth_of(C: Coarsening) -> str | None:
 
 
 def check_coarsening(C: object) -> Coarsening:
-    """Refuse what is not a coarsening."""
+    """Return C; raise if it is not a Coarsening."""
     if not isinstance(C, Coarsening):
         raise TypeError(f"`C` must be a Coarsening, got {type(C).__name__}: coarsen makes one")
     return C
@@ -206,35 +203,34 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     compress: bool = False,
     progress: bool = False,
 ) -> Coarsening:
-    """Coarsen a sheaf: one coarse vertex per cluster, whose stalk holds the cluster's lowest modes.
+    """Coarsen a sheaf: one coarse vertex per cluster, whose stalk is spanned by its lowest modes.
 
     With R = blockdiag(R_a), the coarse sheaf's Laplacian is exactly the Galerkin operator R* L R
     (``thm:Galerkin_realization``, which answers ``eq:coarse_sheaf_realization_problem``): a coarse
     edge between two clusters stacks the fine edges that cross
     (``eq:coarse_crossing_edge_stalk``), and a loop at each coarse vertex carries the energy H_a =
-    R_a* L_a R_a that the kept modes have inside their cluster
-    (``thm:galerkin_energy_decomposition``).
+    R_a* L_a R_a of the retained modes inside their cluster (``thm:galerkin_energy_decomposition``).
 
     Parameters
     ----------
     sheaf : CellularSheaf
     P : Partition
     rank : int, array_like of int of shape (K,), rule from ``sc.ranks``, or LocalModes
-        Exactly one of ``rank`` and ``basis``. LocalModes bring their own local operator.
+        Exactly one of ``rank`` and ``basis``. LocalModes have their own local operator.
     basis : sequence of arrays, R_a of shape (N_a, r_a), optional
         Your own prolongation blocks; they need not be orthonormal. They are cast to the sheaf's
         precision.
     local_operator : {"internal", "principal", "oversampled"}
         See :func:`local_modes`.
     rings, target : int and float, optional
-        For "oversampled" alone; see :func:`local_modes`.
+        Only for "oversampled"; see :func:`local_modes`.
     loops : bool
-        False leaves the loop-cells out: the coarse sheaf then lacks the retained internal energy
+        False omits the loop-cells: the coarse sheaf then lacks the retained internal energy
         (realization loss).
     compress : bool
-        Replace the maps [A | -B] of every coarse edge of more than r_a + r_b rows by the triangular
-        factor of their QR, its diagonal non-negative: min(rows, r_a + r_b) rows, the same
-        Laplacian. ``crossing_rows`` is then None.
+        Replace the maps [A | -B] of every coarse edge of more than r_a + r_b rows by their
+        triangular QR factor with nonnegative diagonal, of r_a + r_b rows, with the same Laplacian.
+        ``crossing_rows`` is then None.
     progress : bool
         Show a progress bar.
 
@@ -245,15 +241,15 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     Raises
     ------
     ValueError, TypeError
-        Both or neither of ``rank`` and ``basis``, arrays whose shapes do not fit, a partition or
-        modes of another sheaf.
+        If both or neither of ``rank`` and ``basis`` are given, shapes do not conform, or the
+        partition or the modes are of another sheaf.
 
     Warns
     -----
     TiedModesWarning
-        Where the cut between kept and discarded modes splits a multiple eigenvalue.
+        If the cut between retained and discarded modes splits a multiple eigenvalue.
     SingularProblemWarning
-        Where ``ranks.kernel()`` finds no local section: the coarse sheaf then has dimension 0.
+        If ``ranks.kernel()`` retains no local section: the coarse sheaf then has dimension 0.
 
     Examples
     --------
@@ -300,7 +296,7 @@ def realized(
     like: Coarsening | None = None,
     tallest: int = 0,
 ) -> Coarsening:
-    """Build the coarse sheaf of R (`realize`); ``like`` is one whose pattern is to survive."""
+    """Return the coarsening by R (`realize`), with the pattern of ``like`` if given."""
     least = np.zeros(len(R.ranks), np.int64) if like is None else loop_rows(like.sheaf)
     factors = None
     if loops and modes is not None and modes.operator.spectral:
@@ -309,7 +305,7 @@ def realized(
         factors = factored_loops(R, least)
     pattern = None if like is None else like.sheaf
     noise = rounding_of(R.clusters.dims, np.result_type(R.sheaf.dtype, R.dtype))
-    if modes is None:  # columns of a user's basis have any norm
+    if modes is None:  # columns of a user's basis may have any norm
         noise = noise * shortest_columns(R)
     coarse = realize(R, factors, compress=compress, like=pattern, noise=noise, tallest=tallest)
     if compress:
@@ -333,7 +329,7 @@ def realized(
 
 
 def trusted_coarsening(R: Prolongation, **fields: Any) -> Coarsening:
-    """Return a coarsening that was just made, whose parts fit."""
+    """Return a coarsening without checks, of parts that conform."""
     C = object.__new__(Coarsening)
     C.__dict__.update(fine=R.sheaf, prolongation=R.matrix, R=R, clusters=R.clusters, **fields)
     return C
@@ -342,10 +338,10 @@ def trusted_coarsening(R: Prolongation, **fields: Any) -> Coarsening:
 def refresh_coarsening(
     C: Coarsening, sheaf: CellularSheaf, *, new_loops: bool = False, found: float | None = None
 ) -> Coarsening:
-    """Coarsen a sheaf in the way of ``C``, silent about ties.
+    """Return the coarsening of a sheaf in the same way as ``C``, without warning of ties.
 
-    It is on the graph of ``C.fine``, but for loops where ``new_loops``: then the index work is done
-    again, on which no crossing edge depends. ``found`` stands for a pilot's target.
+    The sheaf is on the graph of ``C.fine``; with ``new_loops`` its loops may differ, and index
+    arrays are recomputed. ``found`` replaces a pilot's target.
     """
     check_partition(sheaf, C.partition)
     if C.modes is not None:
@@ -355,7 +351,7 @@ def refresh_coarsening(
         R = modes.R
     else:
         if not C.R.is_held_by(C.prolongation):
-            C = replace(C)  # checks the matrix again, which was given other arrays
+            C = replace(C)  # checks the matrix, whose arrays were replaced
         modes = None
         R = C.R.on(sheaf, clusters_of(sheaf, C.partition) if new_loops else C.clusters)
     compress = C.crossing_rows is None

@@ -1,4 +1,4 @@
-"""What a cochain's energy becomes under coarsening, line by line, so that the lines add up."""
+"""The energy of a cochain as a sum of retained, discarded and coupling terms."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -26,16 +26,17 @@ from sheafcoarsen.sheaf import CellularSheaf
 
 
 class Ledger:
-    """Lines of an account that add up to the energy of a fine cochain, and their table."""
+    """Terms (lines) that add up to the energy of a fine cochain, and their table."""
 
     fine_energy: Any
     lines: Any
 
     @property
     def closure(self) -> float | np.ndarray:
-        """(sum of lines - fine energy) / (sum of their moduli), 0 where all vanish.
+        """(sum of lines - fine energy) / (sum of their absolute values), 0 if all are 0.
 
-        Near a global section every line is rounding and it says nothing; ``verify`` judges that.
+        Near a global section all lines are rounding and it is meaningless; ``verify`` uses
+        residuals relative to norms.
         """
         values = np.array(list(self.lines.values()))
         gap, size = values.sum(axis=0) - self.fine_energy, np.abs(values).sum(axis=0)
@@ -43,7 +44,7 @@ class Ledger:
         return result if result.ndim else float(result)
 
     def _shown(self) -> dict[str, float | np.ndarray]:
-        """The lines and what they add up to."""
+        """Return the lines, their sum and the closure."""
         return {**self.lines, "fine energy": self.fine_energy, "closure": self.closure}
 
     def __repr__(self) -> str:
@@ -55,38 +56,39 @@ class Ledger:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EnergyLedger(Ledger, ReadOnly):
-    """The energy of a fine cochain x, split into what the coarse space keeps and what it discards.
+    """The energy of a fine cochain x, split into retained, discarded and coupling terms.
 
-    Kept is x_ret = R R* x, discarded x_disc = x - x_ret (``eq:retained_discarded_definition``). For
-    internal modes the internal lines are sums over modes, ``lambda_i |alpha_i|^2`` each
-    (``eq:retained_internal_energy_modes``, ``eq:discarded_norm_truncation``,
+    x_ret = R R* x is the retained component, x_disc = x - x_ret the discarded one
+    (``eq:retained_discarded_definition``). For internal modes the internal lines are sums over
+    modes, ``lambda_i |alpha_i|^2`` each (``eq:retained_internal_energy_modes``,
+    ``eq:discarded_norm_truncation``,
     ``eq:discarded_energy_truncation``; ``prop:truncation_loss``).
 
     Per cluster, shape (K,) or (K, h)::
 
-        retained_internal    norm(delta_a x_ret)^2   what a crossing-only sheaf omits
+        retained_internal    norm(delta_a x_ret)^2   omitted by a sheaf without loops
                              (eq:loss_accounting_realization)
         discarded_internal   norm(delta_a x_disc)^2  truncation loss (eq:loss_accounting_truncation)
         internal_coupling    2 Re <delta_a x_ret, delta_a x_disc>, zero for spectral internal
-                             modes alone
+                             modes only
         discarded_norm2      norm(x_disc)^2 on the cluster
         truncation_bound     E_a / lambda_{r_a+1}, which bounds discarded_norm2
                              (eq:spectral_gap_truncation_bound); None unless the modes
                              are spectral and internal
 
-    Totals, float or (h,), delta_X being the rows of delta of edges that cross between clusters::
+    Totals, float or (h,), with delta_X the rows of delta of crossing edges::
 
         retained_crossing    norm(delta_X x_ret)^2
         crossing_coupling    2 Re <delta_X x_ret, delta_X x_disc>, either sign
         discarded_crossing   norm(delta_X x_disc)^2
         fine_energy          norm(delta x)^2, computed on its own: the six lines add up to it
-        galerkin_energy      norm(delta x_ret)^2, the energy of what is kept
+        galerkin_energy      norm(delta x_ret)^2, the energy of the retained component
         realization_loss     sum of retained_internal
         truncation_loss      sum of discarded_internal
-        closure              (sum of lines - fine_energy) / (sum of their moduli)
+        closure              (sum of lines - fine_energy) / (sum of absolute values)
 
-    Near a global section every line is rounding and ``closure`` says nothing; the gap is then to be
-    measured against norm(delta)^2 norm(x)^2.
+    Near a global section all lines are rounding and ``closure`` is meaningless; compare the gap
+    with norm(delta)^2 norm(x)^2.
 
     Attributes
     ----------
@@ -118,7 +120,7 @@ class EnergyLedger(Ledger, ReadOnly):
 
     @property
     def galerkin_energy(self) -> float | np.ndarray:
-        """The energy that is kept, z* L_Gal z = norm(delta x_ret)^2.
+        """The retained energy, z* L_Gal z = norm(delta x_ret)^2.
 
         See ``eq:galerkin_energy_identity``.
         """
@@ -126,12 +128,12 @@ class EnergyLedger(Ledger, ReadOnly):
 
     @property
     def realization_loss(self) -> float | np.ndarray:
-        """Retained internal energy, which a sheaf of crossing edges alone omits."""
+        """Retained internal energy, which a coarse sheaf without loops omits."""
         return _total(self.retained_internal)
 
     @property
     def truncation_loss(self) -> float | np.ndarray:
-        """Internal energy of the discarded part."""
+        """Internal energy of the discarded component."""
         return _total(self.discarded_internal)
 
     @property
@@ -157,7 +159,7 @@ def _total(per_cluster: np.ndarray) -> float | np.ndarray:
 
 
 def isometry_defect(C: Coarsening) -> np.ndarray:
-    """Return norm(R_a* R_a - I) in units of n eps norm(R_a)^2 for every cluster, shape (K,)."""
+    """Return norm(R_a* R_a - I) / (n eps norm(R_a)^2) for every cluster, shape (K,)."""
     R = C.prolongation
     gram = scipy.sparse.coo_array(
         R.conj().T @ R - scipy.sparse.eye_array(R.shape[1], dtype=R.dtype)
@@ -174,7 +176,7 @@ def isometry_defect(C: Coarsening) -> np.ndarray:
 
 
 def check_isometry(C: Coarsening, what: str) -> None:
-    """Refuse a coarsening whose R is not an isometry, for the sake of ``what``."""
+    """Raise if R is not an isometry, as ``what`` requires."""
     bad = np.flatnonzero(isometry_defect(C) > RESIDUAL_LIMIT)
     if bad.size:
         raise ValueError(
@@ -184,12 +186,12 @@ def check_isometry(C: Coarsening, what: str) -> None:
 
 
 def energy_ledger(C: Coarsening, x: npt.ArrayLike) -> EnergyLedger:
-    """Account for the energy norm(delta x)^2 of a fine cochain as a sum of six lines.
+    """Return the energy norm(delta x)^2 of a fine cochain as a sum of six terms.
 
-    The lines are those of docs/conventions.md, section 4.
-    With x_ret = R R* x and x_disc = x - x_ret, each line is computed from the cochains themselves,
-    none as a remainder, so that the closure is a check. For spectral internal modes the internal
-    lines are the paper's two losses (``cor:truncation_realization_errors``).
+    The terms are those of docs/conventions.md, section 4.
+    With x_ret = R R* x and x_disc = x - x_ret, each term is computed from the cochains, none as a
+    remainder, so that the closure is a check. For spectral internal modes the internal terms are
+    the paper's two losses (``cor:truncation_realization_errors``).
 
     Parameters
     ----------
@@ -204,7 +206,7 @@ def energy_ledger(C: Coarsening, x: npt.ArrayLike) -> EnergyLedger:
     Raises
     ------
     ValueError
-        For a basis that is not orthonormal.
+        If the basis is not orthonormal.
 
     Examples
     --------
@@ -221,9 +223,9 @@ def energy_ledger(C: Coarsening, x: npt.ArrayLike) -> EnergyLedger:
     gaps = None
     if modes is not None and modes.operator.spectral:
         gaps = modes.next_eigenvalues, modes.operator_norms, C.fine.dtype
-    whole = slice(None)
+    everything = slice(None)
     return ledger_over(
-        [(C.fine, whole, whole)],
+        [(C.fine, everything, everything)],
         C.partition.labels,
         C.fine.vertex_dims,
         x,
@@ -245,14 +247,14 @@ def ledger_over(
     Parameters
     ----------
     parts : iterable of (CellularSheaf, vertices, rows)
-        Some edges each, on some vertices; what of C^0 they hold.
+        Each part has some edges on some vertices; ``rows`` are their coordinates in C^0.
     labels, vertex_dims : ndarray of int, shape (n,)
         The cluster and the stalk dimension of each fine vertex.
     x : ndarray, shape (dim_c0,) or (dim_c0, h)
     retained : ndarray, shape (dim_c0, h)
         R R* x.
     gaps : (next eigenvalues, operator norms, dtype), optional
-        Of internal modes, for the truncation bound.
+        Those of internal modes, for the truncation bound.
     """
     columns, retained = as_columns(x), np.ascontiguousarray(retained)
     discarded = columns - retained
@@ -273,9 +275,9 @@ def ledger_over(
     sum_products(offsets(vertex_dims), discarded, discarded, norms)
     bound = None
     if gaps is not None:
-        following, sizes, dtype = gaps
+        next_eigenvalues, sizes, dtype = gaps
         dims = np.bincount(labels, vertex_dims, minlength=K)
-        bound = truncation_bound(inside[0], following, sizes, dims, dtype)
+        bound = truncation_bound(inside[0], next_eigenvalues, sizes, dims, dtype)
 
     def shaped(values: np.ndarray) -> np.ndarray:
         return read_only(values.reshape(values.shape[0], *x.shape[1:]))
@@ -298,8 +300,8 @@ def ledger_over(
 
 def sums_by(groups: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
     """Return the sum of the rows of each group, shape (count, h)."""
-    place = groups, np.arange(len(groups))
-    select = scipy.sparse.csr_array((np.ones(len(groups)), place), shape=(count, len(groups)))
+    indices = groups, np.arange(len(groups))
+    select = scipy.sparse.csr_array((np.ones(len(groups)), indices), shape=(count, len(groups)))
     return select @ values
 
 
@@ -310,7 +312,7 @@ def truncation_bound(
     dims: np.ndarray,
     dtype: npt.DTypeLike,
 ) -> np.ndarray:
-    """Return E_a / lambda_{r_a+1}: 0 where nothing is discarded, inf where that is zero."""
+    """Return E_a / lambda_{r_a+1}: 0 if nothing is discarded, inf if the eigenvalue is zero."""
     gap = next_eigenvalues.astype(np.float64)
     level = zero_level(dims, eps_of(dtype), operator_norms.astype(np.float64))
     gap = np.where(gap <= level, 0.0, gap)[:, None]

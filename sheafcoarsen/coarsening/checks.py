@@ -1,4 +1,4 @@
-"""Whether what a caller brings, or the parts of a coarsening, fit together."""
+"""Checks of arguments and of the parts of a coarsening."""
 
 from dataclasses import replace
 from typing import Any
@@ -12,14 +12,14 @@ from sheafcoarsen.sheaf import CellularSheaf, check_same_topology, check_sheaf
 
 
 def check_given(rank: Any, basis: Any, operator: LocalOperator, settings: dict) -> None:
-    """Refuse arguments that exclude each other; ``settings`` are those of oversampled modes."""
+    """Raise if arguments exclude each other; ``settings`` are those of oversampled modes."""
     given = None
     if basis is not None:
         given = "`basis`"
         if not isinstance(operator, Internal):
             raise ValueError(
                 f"`local_operator` = {operator.name!r} chooses modes, "
-                "but `basis` brings its own: leave it out"
+                "but `basis` replaces modes: leave it out"
             )
     elif isinstance(rank, LocalModes):
         given = "the LocalModes in `rank`"
@@ -38,7 +38,7 @@ def check_given(rank: Any, basis: Any, operator: LocalOperator, settings: dict) 
 def matching_modes(
     modes: LocalModes, sheaf: CellularSheaf, P: Partition, operator: LocalOperator
 ) -> LocalModes:
-    """Return a caller's modes; refuse those of another sheaf, partition or operator."""
+    """Return a caller's modes; raise if they are of another sheaf, partition or operator."""
     if modes.sheaf is not sheaf:
         raise ValueError(
             "`rank` holds LocalModes of another sheaf: "
@@ -55,7 +55,7 @@ def matching_modes(
             f"which are {modes.local_operator!r}: leave it out"
         )
     if not modes.R.is_held_by(modes.prolongation):
-        modes = replace(modes)  # checks the matrix again, which was given other arrays
+        modes = replace(modes)  # checks the matrix, whose arrays were replaced
     return modes
 
 
@@ -66,7 +66,7 @@ def check_parts(
     sheaf: CellularSheaf,
     loops: bool,
 ) -> None:
-    """Refuse a coarsening put together from parts that do not fit."""
+    """Raise if parts of a coarsening do not conform."""
     check_sheaf(fine, "fine")
     check_sheaf(sheaf, "sheaf")
     check_partition(fine, partition)
@@ -92,13 +92,13 @@ def check_parts(
 
 
 def check_topology(fine: CellularSheaf, sheaf: CellularSheaf, maker: str) -> None:
-    """Refuse a sheaf on another graph, or with other stalks, than what ``maker`` coarsened."""
+    """Raise if the graph or the stalks differ from those of the sheaf that was coarsened."""
     wanted = "the graph and the stalks of the sheaf that was coarsened"
     check_same_topology(fine, sheaf, wanted, f"use {maker} for another graph")
 
 
 def check_pattern(C: Any) -> None:
-    """Refuse a stored coarsening whose coarse sheaf its fine graph and partition do not make."""
+    """Raise if a stored coarse sheaf does not match the fine graph and the partition."""
     fine, coarse, clusters, restored = C.fine, C.sheaf, C.clusters, C.restored_loops
     if (restored[1:] <= restored[:-1]).any() or (
         restored.size and not 0 <= restored[0] <= restored[-1] < coarse.n_vertices

@@ -1,4 +1,4 @@
-"""Loop-cells: the retained internal energy, written as the maps of a loop."""
+"""Loop-cells: the retained internal energy as the maps of loops."""
 
 from typing import Any
 
@@ -16,8 +16,8 @@ from sheafcoarsen.sheaf import CellularSheaf
 def spectral_loops(modes: LocalModes, least: np.ndarray) -> Loops:
     """Return B_a = diag(sqrt(lambda)) of internal modes (``eq:retained_internal_energy_spectral``).
 
-    Rows whose eigenvalue is zero to working accuracy are left out, but for the last ``least[a]``
-    rows of a cluster, which stay, as zeros where they must.
+    Rows whose eigenvalue is zero to working accuracy are omitted, except for the last ``least[a]``
+    rows of a cluster.
     """
     ranks, clusters = modes.ranks, modes.clusters
     levels = zero_level(
@@ -41,10 +41,9 @@ def spectral_loops(modes: LocalModes, least: np.ndarray) -> Loops:
 def factored_loops(R: Prolongation, least: np.ndarray) -> Loops:
     """Return the factors of H_a = R_a* L_a R_a = B_a* B_a (``eq:local_residual_factorization``).
 
-    For any R. H_a comes straight from the maps, maps and R_a scaled by powers of two of their
-    cluster before anything is squared. Rows whose energy is zero to working accuracy, measured
-    against L_a and R_a, are left out, but a cluster has at least ``least[a]`` rows, the last of
-    them zero where they must.
+    For any R. H_a is computed from the maps; maps and R_a are scaled by powers of two per cluster,
+    so that squares do not overflow. Rows whose energy is zero to working accuracy, relative to L_a
+    and R_a, are omitted, but a cluster has at least ``least[a]`` rows, the last ones possibly zero.
     """
     sheaf, ranks, clusters = R.sheaf, R.ranks, R.clusters
     f, K, dims = sheaf.arrays, clusters.n_clusters, clusters.dims

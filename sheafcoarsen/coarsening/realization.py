@@ -1,4 +1,4 @@
-"""The coarse sheaf: crossing edges between clusters, and a loop-cell for what each retains."""
+"""The coarse sheaf: crossing edges between clusters, and loop-cells for internal energy."""
 
 import math
 
@@ -11,12 +11,12 @@ from sheafcoarsen.modes import Prolongation
 from sheafcoarsen.sheaf import CellularSheaf, Topology, same_array, same_topology, trusted_sheaf
 
 SERIAL_BELOW = 300_000.0
-"""Multiplications below which one thread does all."""
+"""Number of multiplications below which one thread is used."""
 
 CHUNK = 128
-"""Rows of a coarse edge that are compressed at a time.
+"""Number of rows of a coarse edge that are compressed at a time.
 
-Enough that the factor so far is no burden, few enough for the cache.
+They are many relative to the factor, but fit into the cache.
 """
 
 
@@ -32,22 +32,22 @@ def realize(
     """Return the coarse sheaf: crossing edges sorted by (a, b), then loops sorted by a.
 
     The edge stalk of eps_ab is the direct sum of the fine edge stalks between a and b
-    (``eq:coarse_crossing_edge_stalk``), or what compression leaves of it: min(rows, r_a + r_b) rows
-    with the same Gram matrix.
+    (``eq:coarse_crossing_edge_stalk``), or, compressed, min(rows, r_a + r_b) rows with the same
+    Gram matrix.
 
     Parameters
     ----------
     loops : Loops or None
         The factors B_a; the loop at a gets the maps B_a / 2 and -B_a / 2, so that its coboundary is
         B_a (``eq:loop_coboundary``), after the crossing ones (``eq:augmented_coboundary``), and the
-        Laplacian R* L R (``eq:augmented_exact_realization``). None leaves the loops out.
+        Laplacian R* L R (``eq:augmented_exact_realization``). None omits the loops.
     like : CellularSheaf, optional
-        An earlier result; its index arrays are shared where they are the same.
+        An earlier result, whose index arrays are shared if they are equal.
     noise : ndarray, shape (K,), optional
-        Coarse rows of at most this norm, relative to their fine row, are rounding and become zero
-        (`rounding_of`); by default none is.
+        Norm of coarse rows, relative to the fine row, at or below which they are set to zero
+        (`rounding_of`); by default no row is.
     tallest : int
-        The largest dimension of a crossing edge's stalk, where R is a part of a larger one.
+        Largest dimension of a crossing edge's stalk in the full sheaf, if R is a part.
     """
     sheaf, clusters, ranks = R.sheaf, R.clusters, R.ranks
     first, second = clusters.pairs.T
@@ -91,11 +91,10 @@ def write_crossing_maps(
     noise: np.ndarray | None = None,
     tallest: int = 0,
 ) -> None:
-    """Write the maps of the crossing edges, compressed where they are to be lower than ``rows``.
+    """Write the maps of the crossing edges, compressed if their height is less than ``rows``.
 
     They are ``eq:coarse_restriction_left`` and ``eq:coarse_restriction_right``. ``noise``
-    is that of `realize`; ``tallest`` is the largest dimension of a crossing edge's stalk in a
-    larger sheaf that R is a part of, so that chunks are the same.
+    is that of `realize`; ``tallest`` makes chunks equal to those of the full sheaf.
     """
     sheaf, clusters, ranks, blocks = R.sheaf, R.clusters, R.ranks, R.blocks
     f = sheaf.arrays
@@ -130,13 +129,13 @@ def write_crossing_maps(
 def rounding_of(dims: np.ndarray, dtype: npt.DTypeLike) -> np.ndarray:
     """Return n eps for clusters of dimension n, the error of orthonormal modes, shape (K,).
 
-    Setting rows of that norm to zero changes a block of R* L R by no more than rounding may.
+    Setting rows of this norm to zero changes a block of R* L R by at most rounding.
     """
     return eps_of(dtype) * dims
 
 
 def shortest_columns(R: Prolongation) -> np.ndarray:
-    """Return the least over columns of R_a of their largest entry, 0 without columns, (K,)."""
+    """Return the minimum over columns of R_a of the largest entry, 0 without columns, (K,)."""
     largest = np.zeros(int(R.offsets[-1]))
     np.maximum.at(largest, R.indices, np.abs(R.data))
     shortest = np.where(R.ranks > 0, np.inf, 0.0)

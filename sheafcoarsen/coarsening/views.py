@@ -1,4 +1,4 @@
-"""What a coarsening shows of its parts: the way up and down, operators, the quotient graph."""
+"""Methods of a coarsening: lift and pool, operators, the quotient graph."""
 
 from functools import cached_property
 
@@ -15,7 +15,7 @@ from sheafcoarsen.sheaf import CellularSheaf
 
 
 class Views:
-    """What a :class:`Coarsening` shows of its parts."""
+    """Methods of a :class:`Coarsening` that are derived from its parts."""
 
     fine: CellularSheaf
     partition: Partition
@@ -32,7 +32,7 @@ class Views:
 
     @cached_property
     def n_crossing_edges(self) -> int:
-        """How many of the coarse sheaf's edges are crossing edges; the rest are loops."""
+        """Number of crossing edges of the coarse sheaf; its other edges are loops."""
         return int((self.sheaf.edges[:, 0] != self.sheaf.edges[:, 1]).sum())
 
     @property
@@ -77,7 +77,7 @@ class Views:
     def internal_operator(self, a: int) -> np.ndarray:
         """Return H_a = R_a* L_a R_a (``eq:local_residual_operator``), shape (r_a, r_a).
 
-        It comes from the fine maps: the Gram matrix of delta_a R_a (``eq:internal_coboundary``).
+        It is the Gram matrix of delta_a R_a (``eq:internal_coboundary``), from the fine maps.
 
         Parameters
         ----------
@@ -153,8 +153,8 @@ class Views:
     def galerkin(self) -> scipy.sparse.csr_array:
         """Return L_Gal = R* L R (``eq:sheaf_galerkin_operator``), computed from R and the fine L.
 
-        It does not look at the coarse sheaf, so comparing it with ``laplacian(C.sheaf)`` means
-        something. On the constant sheaf of dimension 1, with the columns of an assignment matrix as
+        It does not use the coarse sheaf, so that it is a test of ``laplacian(C.sheaf)``. On the
+        constant sheaf of dimension 1, with the columns of an assignment matrix as
         ``basis``, it is S* L S (``eq:SLS``).
 
         Returns
@@ -177,31 +177,30 @@ class Views:
         return product
 
     def quotient(self, weight: npt.ArrayLike | str | None = None) -> nx.Graph:
-        """Return the graph of clusters, weighted, with the names of what went into each of them.
+        """Return the weighted graph of clusters, with the labels of their vertices.
 
-        It is for what networkx does with a small weighted graph: drawing, centrality, paths. The
-        coarse sheaf holds more than one number for two clusters; here it plays no part but by its
-        dimensions.
+        It is for networkx: drawing, centrality, paths. Of the coarse sheaf only the dimensions are
+        used.
 
         Parameters
         ----------
         weight : array_like, shape (m,), or "sheaf", optional
-            Of the fine edges, whose sums are the weights of the quotient. By default each counts 1,
-            so that weights are numbers of edges; "sheaf" stands for norm(F_u* F_v) of an edge, in
-            which a constant or a signed sheaf of dimension 1 has its weights; that of a loop is 0.
+            Weights of the fine edges, which are summed. By default each is 1, so that sums are
+            numbers of edges; "sheaf" is norm(F_u* F_v) of an edge, which is the weight for a
+            constant or signed sheaf of dimension 1, and 0 for loops.
 
         Returns
         -------
         networkx.Graph
-            Nodes 0 .. K-1, each with ``members``, the labels of its vertices in their order (their
-            numbers, where they have none), ``size``, how many they are, ``dim``, the dimension of
-            the coarse stalk, and ``inside``, the weight of the edges in the cluster. An edge has
-            ``weight`` and ``count``, the number of fine edges. No loops.
+            Nodes 0 .. K-1 with the attributes ``members``, the labels of the vertices (or their
+            numbers) in order; ``size``, their number; ``dim``, the dimension of the coarse stalk;
+            and ``inside``, the weight of the edges in the cluster. Edges have ``weight`` and
+            ``count``, the number of fine edges. There are no loops.
 
         Raises
         ------
         ValueError, TypeError
-            Weights that are not m finite real numbers.
+            If weights are not m finite real numbers.
 
         Examples
         --------
@@ -236,7 +235,7 @@ def _edge_weights(sheaf: CellularSheaf, weight: npt.ArrayLike | str | None) -> n
         if weight != "sheaf":
             raise ValueError(
                 f'`weight` must be None, "sheaf" or an array of {sheaf.n_edges} numbers, got '
-                f"{weight!r}: a sheaf holds no attributes of edges"
+                f"{weight!r}: a sheaf has no edge attributes"
             )
         return edge_strengths(sheaf)
     what = f"hold one number for each of the {sheaf.n_edges} fine edges"
@@ -244,6 +243,6 @@ def _edge_weights(sheaf: CellularSheaf, weight: npt.ArrayLike | str | None) -> n
 
 
 def _sums(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Return the sum of each range of values, 0 of an empty one."""
+    """Return the sum of each range of values, 0 for an empty one."""
     which = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     return np.bincount(which, weights=values, minlength=len(starts) - 1)

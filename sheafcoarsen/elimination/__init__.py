@@ -1,9 +1,9 @@
 """Exact elimination of vertices (Schur complement), with back substitution.
 
-A third of the vertices of real networks are leaves and chains. Where a vertex has at most two
-neighbours, what it does to them is an edge between them, or a loop, so that a sheaf without it is
-a sheaf again, whose Laplacian is the Schur complement. Galerkin coarsening keeps what low modes
-need; elimination keeps everything that follows from the kept vertices:
+A third of the vertices of real networks are in leaves and chains. If a vertex has at most two
+neighbours, its elimination gives an edge between them, or a loop: the Schur complement is the
+Laplacian of a sheaf again. Galerkin coarsening approximates low modes; elimination is exact for
+everything that the retained vertices determine:
 
 >>> import networkx as nx
 >>> import numpy as np
@@ -13,7 +13,7 @@ need; elimination keeps everything that follows from the kept vertices:
 >>> K
 Elimination(34 -> 22 vertices: 1 leaf, 11 in chains; dim C^0 34 -> 22, 78 -> 56 edges + 0 loops)
 
-A linear system is solved on what is left, and the rest comes back exactly:
+A linear system is solved on the retained vertices and extended exactly to the others:
 
 >>> b = np.zeros(34)
 >>> b[0], b[33] = 1.0, -1.0
@@ -27,13 +27,13 @@ The files:
 ``_eliminate``
     :func:`eliminate` and its result, :class:`Elimination`;
 ``factorization``
-    vertices taken out one by one; the sheaf on those that are left;
+    elimination vertex by vertex, and the sheaf on the retained ones;
 ``substitution``
-    cochains through the steps, forward and backward, and the prolongation;
+    forward and back substitution of cochains, and the prolongation;
 ``interior_kernel``
     the kernel of the eliminated block, to which extensions of least norm are orthogonal;
 ``checks``, ``summary``
-    whether star-mesh is exact and parts fit; what was saved.
+    checks of connections for star-mesh and of conforming parts; counts before and after.
 """
 
 from sheafcoarsen.elimination._eliminate import Elimination, eliminate

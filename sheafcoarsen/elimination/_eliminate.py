@@ -41,21 +41,21 @@ class Elimination(ReadOnly):
     """A sheaf without the eliminated vertices; :func:`eliminate` computes it.
 
     The Laplacian of ``sheaf`` is the generalized Schur complement of the fine one: systems with L
-    reduce to systems with it, and global sections correspond. Eigenvalues do not, since the
-    eliminated vertices have lost their mass.
+    reduce to systems with it, and global sections correspond. Eigenvalues differ, since the
+    eliminated vertices have no mass.
 
     Attributes
     ----------
     fine : CellularSheaf
     sheaf : CellularSheaf
         On the kept vertices: edges sorted by (a, b), at most one for each pair, then loops sorted
-        by a. Edges that no elimination touched have their former maps.
+        by a. Edges that no elimination changed have their original maps.
     kept : ndarray of int
         The vertices of ``sheaf`` as vertices of ``fine``, ascending.
     max_neighbors : int
         Largest number of neighbours of a vertex when it was eliminated.
     steps : NamedTuple of arrays
-        The eliminated vertices in order, with the maps that give them from their neighbours.
+        The eliminated vertices in order, with the maps that determine them from their neighbours.
 
     Examples
     --------
@@ -95,13 +95,13 @@ class Elimination(ReadOnly):
     def solution_from(
         self, right: np.ndarray, solve: Callable[[np.ndarray], np.ndarray]
     ) -> np.ndarray:
-        """Return extend(solve(reduce(right)), right), for trusted columns, there and back once.
+        """Return extend(solve(reduce(right)), right) for trusted columns, by one pass each way.
 
         Parameters
         ----------
         right : ndarray, shape (dim_c0, h)
         solve : callable
-            Solves for what is left, (dim, h) -> (dim, h).
+            Solver of the reduced system, (dim, h) -> (dim, h).
 
         Returns
         -------
@@ -116,23 +116,23 @@ class Elimination(ReadOnly):
         >>> K.solution_from(np.ones((5, 1)), lambda b: np.zeros_like(b)).round(12).ravel()
         array([0. , 1.5, 2. , 1.5, 0. ])
         """
-        passed = forward(self._stalks, self.steps, right)
-        x = np.empty_like(passed)
-        x[self._kept_coordinates] = solve(passed[self._kept_coordinates])
-        backward(self._stalks, self.steps, x, passed)
+        reduced = forward(self._stalks, self.steps, right)
+        x = np.empty_like(reduced)
+        x[self._kept_coordinates] = solve(reduced[self._kept_coordinates])
+        backward(self._stalks, self.steps, x, reduced)
         return x
 
     @property
     def is_determined(self) -> bool:
-        """Whether kept vertices and right side determine all others: no L_vv was singular."""
+        """Whether kept vertices and right side determine all others: no L_vv is singular."""
         return bool(self.steps.counters[FREE] == 0)
 
     @cached_property
     def growth(self) -> float:
-        """Growth of right sides by the elimination; rounding errors grow as much.
+        """Growth factor of right sides, and of rounding errors, by the elimination.
 
-        Modest for connections. If maps expand along hundreds of edges of a tree, extended values
-        have relative errors of this times eps, or are infinite.
+        It is modest for connections. If maps expand along hundreds of edges of a tree, extended
+        values have relative errors of ``growth`` eps, or are infinite.
         """
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (self.fine.dim_c0, 1))
         with np.errstate(over="ignore", invalid="ignore"):
@@ -153,26 +153,26 @@ class Elimination(ReadOnly):
     def _stalks(self) -> tuple[np.ndarray, np.ndarray]:
         return self.fine.vertex_dims, self.fine.vertex_offsets
 
-    def _passed(self, right: np.ndarray) -> np.ndarray:
-        """Return a right side, projected on the range of L_ee, after all steps."""
+    def _reduced_right(self, right: np.ndarray) -> np.ndarray:
+        """Return a right side after all steps, projected on the range of L_ee."""
         if self._free is None:
             return forward(self._stalks, self.steps, right)
         return self._free.forward(right)
 
     def extend(self, z: npt.ArrayLike, b: npt.ArrayLike | None = None) -> np.ndarray:
-        """Return the fine cochain of least energy, then least norm, with z on the kept vertices.
+        """Return the fine cochain of least energy, then least norm, that equals z on kept vertices.
 
-        With a right side b, x_v = L_vv^+ (b_v - L_vk z) on the eliminated vertices: where z solves
-        the reduced system with ``reduce(b)``, x solves L x = b. Along a tree every value follows
-        from the one before: where maps expand over hundreds of edges, so do values, and rounding;
-        ``growth`` says how much. The norm is least to eps times that, and not where sections on
-        eliminated vertices have become parallel to rounding on the way.
+        With a right side b, x_v = L_vv^+ (b_v - L_vk z) on the eliminated vertices: if z solves the
+        reduced system with ``reduce(b)``, x solves L x = b. Values along a tree follow from each
+        other, so that values and rounding errors grow by ``growth`` if maps expand over hundreds of
+        edges. The norm is least to ``growth`` eps, unless sections on eliminated vertices are
+        parallel up to rounding.
 
         Parameters
         ----------
         z : array_like, shape (dim,) or (dim, h), dim that of C^0 of ``sheaf``
         b : array_like, shape (dim_c0,) or (dim_c0, h), optional
-            Read at eliminated vertices and, to pass on, nowhere else.
+            Only its values at eliminated vertices are used.
 
         Returns
         -------
@@ -181,7 +181,7 @@ class Elimination(ReadOnly):
         Raises
         ------
         ValueError, TypeError
-            Arrays of another shape, or with entries that are not finite.
+            If arrays have another shape or entries that are not finite.
 
         Examples
         --------
@@ -191,7 +191,7 @@ class Elimination(ReadOnly):
         >>> K.extend([0.0, 1.0]).round(12)
         array([0.  , 0.25, 0.5 , 0.75, 1.  ])
         """
-        z = cochain(self.sheaf, z, "z", " of the sheaf that is left")
+        z = cochain(self.sheaf, z, "z", " of the reduced sheaf")
         right = None if b is None else right_side(self.fine, b, "b", " of the fine sheaf")
         if right is not None and right.shape[1:] != z.shape[1:]:
             raise ValueError(
@@ -202,13 +202,13 @@ class Elimination(ReadOnly):
         columns = as_columns(z)
         x = np.empty((self.fine.dim_c0, columns.shape[1]), double)
         x[self._kept_coordinates] = columns
-        passed = None
+        reduced = None
         if right is not None:
-            passed = self._passed(as_columns(right).astype(double, copy=False))
+            reduced = self._reduced_right(as_columns(right).astype(double, copy=False))
         if self._free is None:
-            backward(self._stalks, self.steps, x, passed)
+            backward(self._stalks, self.steps, x, reduced)
         else:
-            x = self._free.extend(x, passed)
+            x = self._free.extend(x, reduced)
         return x.reshape(len(x), *z.shape[1:]).astype(dtype, copy=False)
 
     def reduce(self, b: npt.ArrayLike) -> np.ndarray:
@@ -225,11 +225,11 @@ class Elimination(ReadOnly):
         Raises
         ------
         ValueError, TypeError
-            An array of another shape, or with entries that are not finite.
+            If the array has another shape or entries that are not finite.
 
         Examples
         --------
-        A current into the middle of a wire comes out at its ends:
+        A current into the middle of a path leaves at its ends:
 
         >>> import networkx as nx
         >>> import sheafcoarsen as sc
@@ -238,7 +238,7 @@ class Elimination(ReadOnly):
         array([0.75, 0.25])
         """
         right = right_side(self.fine, b, "b", " of the fine sheaf")
-        out = self._passed(as_columns(right))[self._kept_coordinates]
+        out = self._reduced_right(as_columns(right))[self._kept_coordinates]
         return out.reshape(len(out), *right.shape[1:]).astype(right.dtype, copy=False)
 
     @cached_property
@@ -249,36 +249,36 @@ class Elimination(ReadOnly):
         """
         P = prolongation_matrix(self.fine.vertex_dims, self.steps, self.kept)
         if self._free is not None:
-            P = self._free.taken_out_of_sparse(P)
+            P = self._free.project_sparse(P)
         P = P.astype(self.fine.dtype, copy=False)
         for array in (P.data, P.indices, P.indptr):
             read_only(array)
         return P
 
     def refresh(self, sheaf: CellularSheaf) -> "Elimination":
-        """Eliminate the same vertices from another sheaf on the same graph.
+        """Return the elimination of the same vertices of another sheaf on the same graph.
 
         Parameters
         ----------
         sheaf : CellularSheaf
-            On the graph of ``fine``, with stalks of the same dimensions; its scalar type may be
-            another.
+            On the graph of ``fine``, with stalks of the same dimensions; its scalar type may
+            differ.
 
         Returns
         -------
         Elimination
-            With the same ``kept``; after star-mesh it may have more of them, where the new maps
-            no longer allow it.
+            With the same ``kept`` vertices, or more of them if star-mesh is not exact for the new
+            maps.
 
         Raises
         ------
         ValueError
-            For a sheaf on another graph or with other stalks.
+            If the graph or the stalks differ.
 
         Notes
         -----
-        All steps are taken again, as in :func:`eliminate`. The lists of the graph are kept from the
-        first call on, for K and for what it returns.
+        All steps are repeated, as in :func:`eliminate`. The adjacency lists are cached from the
+        first call on, also for the result.
 
         Examples
         --------
@@ -308,20 +308,20 @@ class Elimination(ReadOnly):
         return f"Elimination({self.sizes.summary})"
 
     def _repr_html_(self) -> str:
-        return tables.table(self.sizes.rows, head=("", "fine", "left"), caption="Elimination")
+        return tables.table(self.sizes.rows, head=("", "fine", "reduced"), caption="Elimination")
 
 
 def eliminate(
     sheaf: CellularSheaf, keep: npt.ArrayLike | None = None, max_neighbors: int = 2
 ) -> Elimination:
-    """Eliminate vertices with few neighbours; the result has the Schur complement as Laplacian.
+    """Eliminate vertices with few neighbours; the Schur complement is the new sheaf's Laplacian.
 
     Let the rows of all edges and loops at a vertex v be A_u x_u + A_w x_w - M x_v, stacked, and Q
-    an orthonormal basis of the complement of im M. The least energy over x_v is
-    norm(Q* A_u x_u + Q* A_w x_w)^2: a cell between the neighbours u and w, for any maps, and a loop
-    where there is but one. It is taken at x_v = M^+ (A_u x_u + A_w x_w). So leaves and chains go,
-    until every vertex that is left has more neighbours, or is to be kept. Eliminated in any order
-    they leave the same Laplacian. docs/conventions.md, section 12, has the proof.
+    an orthonormal basis of the complement of im M. The least energy over x_v is norm(Q* A_u x_u +
+    Q* A_w x_w)^2: that of an edge between the neighbours u and w, for any maps, or of a loop at a
+    single neighbour. The minimizer is x_v = M^+ (A_u x_u + A_w x_w). Leaves and chains are
+    eliminated until all other vertices have more neighbours or are in ``keep``. The Laplacian does
+    not depend on the order (docs/conventions.md, section 12).
 
     Parameters
     ----------
@@ -329,10 +329,10 @@ def eliminate(
     keep : array_like of int or bool, optional
         Vertices that are never eliminated: their numbers, or a mask of shape (n,).
     max_neighbors : int
-        How many neighbours a vertex may have. Beyond 2 for connections alone, whose maps are scaled
-        isometries: there star-mesh is exact, with w_i w_j / sum w for each pair of neighbours,
-        until transports along different ways differ or loops have a holonomy; such vertices stay.
-        Vertices with fewest neighbours come first.
+        Largest number of neighbours of an eliminated vertex. Above 2 only for connections, whose
+        maps are scaled isometries: star-mesh is then exact, with w_i w_j / sum w for each pair of
+        neighbours, unless transports along different paths differ or loops have holonomy; such
+        vertices are kept. Vertices with fewest neighbours are eliminated first.
 
     Returns
     -------
@@ -341,19 +341,19 @@ def eliminate(
     Raises
     ------
     ValueError, TypeError
-        Vertices out of range or not whole numbers, a mask of another length; ``max_neighbors``
-        above 2 for maps that are no connection, with the edge.
+        If vertices are out of range or not whole numbers, a mask has another length, or
+        ``max_neighbors`` is above 2 for maps that are not a connection.
 
     Notes
     -----
-    The time is linear in the edges. Rows are stacked and reduced by Householder reflections in
-    double precision, so that L is not squared. The rank of M is decided row by row against the size
-    of the maps as given that a row came from: rows that cancelled leave rounding, which measured
-    against itself would have full rank.
+    The time is linear in the number of edges. Rows are stacked and reduced by Householder
+    reflections in double precision, which does not square the condition of the maps. The rank of M
+    is decided row by row relative to the given maps: rows that cancel to rounding would otherwise
+    have full rank.
 
     Examples
     --------
-    Trees vanish, cycles of a graph stay:
+    Trees are eliminated, cycles of a graph are not:
 
     >>> import networkx as nx
     >>> import sheafcoarsen as sc

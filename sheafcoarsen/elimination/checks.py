@@ -35,9 +35,9 @@ def check_connection(F: CellularSheaf, max_neighbors: int) -> None:
                 u, v = F.edges[e].tolist()
                 raise ValueError(
                     f"`max_neighbors` = {max_neighbors} is for connections, whose maps are scaled "
-                    f"isometries, but the {name} map of edge {e} ({u} -> {v}) is none: A* A "
+                    f"isometries, but the {name} map of edge {e} ({u} -> {v}) is not one: A* A "
                     f"differs from a^2 I by {off[bad[0]] / max(trace[bad[0]], 1e-300):.2g} a^2; "
-                    f"take `max_neighbors` = 2, which is exact for any maps"
+                    f"use `max_neighbors` = 2, which is exact for any maps"
                 )
 
 
@@ -61,7 +61,7 @@ def check_parts(
             "must be all vertices, each once, the kept ones ascending"
         )
     if not np.array_equal(fine.vertex_dims[kept], sheaf.vertex_dims):
-        raise ValueError(f"{wrong}the stalks that are left are not those of the kept vertices")
+        raise ValueError(f"{wrong}its stalks are not those of the kept vertices")
     _check_steps(fine, record, wrong)
 
 
@@ -76,11 +76,11 @@ def _check_steps(fine: CellularSheaf, record: Record, wrong: str) -> None:
         or around.min(initial=0) < 0
         or around.max(initial=-1) >= fine.n_vertices
     ):
-        raise ValueError(f"{wrong}`steps.starts` and `steps.neighbors` are no lists of neighbours")
-    turn = np.full(fine.n_vertices, steps)
-    turn[record.vertices] = np.arange(steps)
+        raise ValueError(f"{wrong}`steps.starts` and `steps.neighbors` are not lists of neighbours")
+    step_of = np.full(fine.n_vertices, steps)
+    step_of[record.vertices] = np.arange(steps)
     at = np.repeat(np.arange(steps), np.diff(starts))
-    if (turn[around] <= at).any():
+    if (step_of[around] <= at).any():
         raise ValueError(f"{wrong}a vertex follows from one that was eliminated before it")
     dims = fine.vertex_dims[record.vertices]
     sizes = int((dims[at] * fine.vertex_dims[around]).sum()), int((dims**2).sum())

@@ -1,4 +1,4 @@
-"""The steps of an elimination, with growing memory, and the remaining sheaf."""
+"""The steps of an elimination, in arrays that grow, and the remaining sheaf."""
 
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from sheafcoarsen._support import (
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 UNKNOWN = -1
-"""Kernel dimension in steps that were saved without it."""
+"""Value of the kernel dimension in saved steps, which do not contain it."""
 
 SPARE = 64
 """Initial number of spare edge ids."""
@@ -26,7 +26,7 @@ SPARE = 64
 class Shrunk(NamedTuple):
     """An elimination: the steps, and the scaled maps of the remaining sheaf.
 
-    ``kept`` are the vertices that are left, ascending.
+    ``kept`` are the remaining vertices, ascending.
     """
 
     record: kernels.Record

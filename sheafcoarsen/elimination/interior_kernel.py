@@ -1,8 +1,8 @@
 """Kernel of the eliminated block L_ee; extensions are made orthogonal to it, of minimum norm.
 
-Back substitution with x_v = M^+ c does not give a cochain of least norm: if an M has a kernel,
-there is a section supported on v and the vertices that depend on it. These sections span ker L_ee,
-and x_e = L_ee^+ (b_e - L_ek z) is orthogonal to them.
+Back substitution with x_v = M^+ c does not give a cochain of least norm: if M has a kernel, there
+is a section supported on v and the vertices that depend on it. These sections span ker L_ee, and
+x_e = L_ee^+ (b_e - L_ek z) is orthogonal to them.
 """
 
 import numpy as np
@@ -15,21 +15,21 @@ from sheafcoarsen.elimination.substitution import backward, forward, prolongatio
 from sheafcoarsen.operators import Factors
 
 ROUNDS = 2
-"""Projections orthogonal to the sections: iterative refinement of the Gram system."""
+"""Number of projections orthogonal to the sections: refinement of the Gram system."""
 
 TOGETHER = 64
-"""Largest number of connected overlapping sections that are made orthonormal."""
+"""Largest number of overlapping sections that are made orthonormal together."""
 
 ROUNDING = 100
-"""Least difference of nearly parallel sections, in units of rounding."""
+"""Least difference of nearly parallel sections, in units of eps."""
 
 
 class FreeSections:
     """The sections supported on eliminated vertices, as columns of norm 1 in ``basis``.
 
-    In the steps ``widened`` a vertex whose M has a kernel has one more neighbour, after all others,
-    which holds the coordinates of x_v in that kernel; the columns of ``change`` are the sections in
-    these coordinates, with their growth factors.
+    In the steps ``widened`` a vertex whose M has a kernel has an additional last neighbour with the
+    coordinates of x_v in that kernel; the columns of ``change`` are the sections in these
+    coordinates, with their growth factors.
     """
 
     def __init__(
@@ -50,50 +50,50 @@ class FreeSections:
         """Return ``forward`` of b, of shape (dim_c0, h), projected orthogonally to the sections.
 
         The component of b in the sections accumulates at vertices whose M has a kernel, with
-        rounding errors that grow as the sections do; it is removed there.
+        rounding errors that grow like the sections, and is removed there.
         """
         dim = len(b)
-        passed = self._forward(b)
+        reduced = self._forward(b)
         for _ in range(ROUNDS):
-            shares = self._solve(self.change.conj().T @ passed[dim:])
-            passed -= self._forward(self.basis @ shares)
-        return passed[:dim]
+            coefficients = self._solve(self.change.conj().T @ reduced[dim:])
+            reduced -= self._forward(self.basis @ coefficients)
+        return reduced[:dim]
 
     def _forward(self, b: np.ndarray) -> np.ndarray:
-        """Return the forward sums at all vertices, then those in the kernels."""
+        """Return the result of ``forward`` at all vertices, then in the kernels."""
         wide = np.concatenate([b, np.zeros((self.change.shape[0], b.shape[1]), b.dtype)])
         return forward((self._dims, self._starts), self._widened, wide)
 
-    def extend(self, x: np.ndarray, passed: np.ndarray | None) -> np.ndarray:
-        """Compute x as ``backward`` does, orthogonal to the sections.
+    def extend(self, x: np.ndarray, reduced: np.ndarray | None) -> np.ndarray:
+        """Return the result of ``backward``, orthogonal to the sections.
 
-        Without a final subtraction: every value follows from earlier ones that are small already.
+        The component is removed before substitution, so that values stay small.
         """
         dim = len(x)
         wide = np.concatenate([x, np.zeros((self.change.shape[0], x.shape[1]), x.dtype)])
-        backward((self._dims, self._starts), self._widened, wide, passed)
+        backward((self._dims, self._starts), self._widened, wide, reduced)
         for _ in range(ROUNDS):
-            shares = self._solve(self.adjoint @ wide[:dim])
-            wide[dim:] -= self.change @ shares
-            backward((self._dims, self._starts), self._widened, wide, passed)
+            coefficients = self._solve(self.adjoint @ wide[:dim])
+            wide[dim:] -= self.change @ coefficients
+            backward((self._dims, self._starts), self._widened, wide, reduced)
         x = wide[:dim]
-        shares = self._solve(self.adjoint @ x)  # of rounding on the way
+        coefficients = self._solve(self.adjoint @ x)  # rounding errors
         largest = abs(x).max(axis=0, initial=0.0)  # squares of x may overflow
         norms = largest * np.linalg.norm(x / np.where(largest > 0, largest, 1), axis=0)
-        shares[abs(shares) * self._sizes > norms] = 0  # sections are rougher
-        return x - self.basis @ shares
+        coefficients[abs(coefficients) * self._sizes > norms] = 0  # rounding errors
+        return x - self.basis @ coefficients
 
-    def taken_out_of_sparse(self, P: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+    def project_sparse(self, P: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
         """Return sparse columns projected orthogonally to the sections.
 
         Sections overlap only within one component of the eliminated vertices. Few columns are
         supported in one component (after leaves and chains those of at most two kept stalks), and
-        columns of different components share one dense column of the solve.
+        columns of different components are solved as one dense column.
         """
         part = connected_components(abs(self._gram), directed=False)[1]
         for _ in range(ROUNDS):
-            shares = scipy.sparse.csr_array(self.adjoint @ P)
-            P = scipy.sparse.csr_array(P - self.basis @ self._solve_sparse(shares, part))
+            coefficients = scipy.sparse.csr_array(self.adjoint @ P)
+            P = scipy.sparse.csr_array(P - self.basis @ self._solve_sparse(coefficients, part))
         P.sort_indices()
         return P
 
@@ -102,17 +102,17 @@ class FreeSections:
         return self._factors.solve(right) if right.size else right
 
     def _solve_sparse(
-        self, shares: scipy.sparse.csr_array, part: np.ndarray
+        self, coefficients: scipy.sparse.csr_array, part: np.ndarray
     ) -> scipy.sparse.csr_array:
         """Solve with the Gram matrix, with one block per component, for sparse columns."""
-        height, width = shares.shape
-        rows, columns = scipy.sparse.coo_array(shares).coords
+        height, width = coefficients.shape
+        rows, columns = scipy.sparse.coo_array(coefficients).coords
         pairs, which = np.unique(part[rows] * width + columns, return_inverse=True)
         owner = pairs // max(width, 1)
         starts = np.searchsorted(owner, np.arange(part.max(initial=-1) + 2))
         slot = np.arange(len(pairs)) - starts[owner]
-        dense = np.zeros((height, int(slot.max(initial=-1)) + 1), shares.dtype)
-        dense[rows, slot[which]] = shares.data
+        dense = np.zeros((height, int(slot.max(initial=-1)) + 1), coefficients.dtype)
+        dense[rows, slot[which]] = coefficients.data
         solved = self._solve(dense)
         counts = np.diff(starts)[part]
         row = np.repeat(np.arange(height), counts)
@@ -124,13 +124,13 @@ class FreeSections:
 def free_sections(dims: np.ndarray, record: Record, kept: np.ndarray) -> FreeSections | None:
     """Return the sections that vanish on kept vertices, or None if there are none.
 
-    None, too, if they overflow along the way or become parallel to rounding.
+    Also None if they overflow or are parallel up to rounding.
     """
     count, kernels = _kernels(dims, record)
     if not count.any():
         return None
     n, at = len(dims), np.flatnonzero(count)
-    pseudo = n + np.arange(len(at))  # its coordinates in the kernel of M
+    pseudo = n + np.arange(len(at))  # vertices for coordinates in the kernel of M
     widened = _with_neighbors(dims, record, (count, pseudo), kernels)
     all_kept = np.append(kept, pseudo)
     all_dims = np.append(dims, count[at])
@@ -141,38 +141,38 @@ def free_sections(dims: np.ndarray, record: Record, kept: np.ndarray) -> FreeSec
     if not (scales > 0).all():
         return None
     basis = scipy.sparse.csr_array(basis @ scipy.sparse.diags_array(scales))
-    turn = _orthonormalizing(basis)
-    sizes = np.sqrt((abs(turn) ** 2).sum(axis=0))
+    transform = _orthonormalizing(basis)
+    sizes = np.sqrt((abs(transform) ** 2).sum(axis=0))
     if sizes.max() * ROUNDING * eps_of(np.float64) >= 1:
         return None
-    change = scipy.sparse.csr_array(scipy.sparse.diags_array(scales) @ turn), sizes
-    return FreeSections(scipy.sparse.csr_array(basis @ turn), change, all_dims, widened)
+    change = scipy.sparse.csr_array(scipy.sparse.diags_array(scales) @ transform), sizes
+    return FreeSections(scipy.sparse.csr_array(basis @ transform), change, all_dims, widened)
 
 
 def _orthonormalizing(basis: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
     """Return the change of basis that makes unit sections orthonormal if few of them overlap.
 
-    If maps expand along a tree, all sections from its root approach the direction that expands
-    most, and their Gram matrix would lose their differences.
+    If maps expand along a tree, all sections from its root approach the direction of largest
+    growth, and their Gram matrix would be singular to rounding.
     """
-    turn = scipy.sparse.eye_array(basis.shape[1], format="csr", dtype=basis.dtype)
+    change = scipy.sparse.eye_array(basis.shape[1], format="csr", dtype=basis.dtype)
     for _ in range(ROUNDS):
-        turn = scipy.sparse.csr_array(turn @ _towards_orthonormal(basis @ turn))
-    return turn
+        change = scipy.sparse.csr_array(change @ _towards_orthonormal(basis @ change))
+    return change
 
 
 def _towards_orthonormal(basis: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-    """Return what takes overlapping columns nearer to orthonormal ones."""
+    """Return a change of basis after which overlapping columns are nearly orthonormal."""
     gram = scipy.sparse.csr_array(basis.conj().T @ basis)
-    gram.sum_duplicates()  # not later, in place
+    gram.sum_duplicates()  # else done in place later
     h, columns = gram.shape[0], gram.indices
     rows = np.repeat(np.arange(h), np.diff(gram.indptr))
     part = connected_components(abs(gram), directed=False)[1]
     sizes = np.bincount(part)
     few = (sizes > 1) & (sizes <= TOGETHER)
     order, starts = np.argsort(part, kind="stable"), offsets(sizes)
-    place = np.empty(h, np.int64)
-    place[order] = np.arange(h) - starts[part[order]]
+    index = np.empty(h, np.int64)
+    index[order] = np.arange(h) - starts[part[order]]
     alone = np.flatnonzero(~few[part])
     entries = [(np.ones(len(alone), gram.dtype), alone, alone)]
     for k in np.unique(sizes[few]).tolist():
@@ -181,7 +181,7 @@ def _towards_orthonormal(basis: scipy.sparse.csr_array) -> scipy.sparse.csr_arra
         number[parts] = np.arange(len(parts))
         own = np.flatnonzero(sizes[part[rows]] == k)
         blocks = np.zeros((len(parts), k, k), gram.dtype)
-        blocks[number[part[rows[own]]], place[rows[own]], place[columns[own]]] = gram.data[own]
+        blocks[number[part[rows[own]]], index[rows[own]], index[columns[own]]] = gram.data[own]
         values, vectors = np.linalg.eigh(blocks)
         values = np.maximum(values, k * eps_of(np.float64) * values[:, -1:])
         members = order[starts[parts][:, None] + np.arange(k)]
@@ -194,9 +194,9 @@ def _towards_orthonormal(basis: scipy.sparse.csr_array) -> scipy.sparse.csr_arra
 
 
 def _kernels(dims: np.ndarray, record: Record) -> tuple[np.ndarray, np.ndarray]:
-    """Return dim ker M of each step, and orthonormal bases, row by row, one after the other.
+    """Return dim ker M of each step, and orthonormal bases of ker M, flattened and concatenated.
 
-    (M* M)^+ = W W*, so that they are orthogonal to the columns of W, of which rank M are not zero.
+    They are orthogonal to the rank M nonzero columns of W, since (M* M)^+ = W W*.
     """
     d = dims[record.vertices].astype(np.int64)
     W = record.inverses
@@ -224,17 +224,17 @@ def _kernels(dims: np.ndarray, record: Record) -> tuple[np.ndarray, np.ndarray]:
 def _with_neighbors(
     dims: np.ndarray, record: Record, more: tuple[np.ndarray, np.ndarray], blocks: np.ndarray
 ) -> Record:
-    """Return the record in which steps have a neighbour more, with blocks of their own.
+    """Return the record in which some steps have an additional neighbour with given blocks.
 
-    ``more``: the dimension of the new neighbour of each step, 0 where there is none, and the
-    vertices that are the new ones.
+    ``more``: the dimension of the additional neighbour of each step, 0 without one, and these new
+    vertices.
     """
     count, vertices = more
     starts, neighbors = record.starts.astype(np.int64), record.neighbors
     d = dims[record.vertices].astype(np.int64)
     total = offsets(dims[neighbors])
     width = total[starts[1:]] - total[starts[:-1]]
-    # rows of G, and where each begins once the new columns stand behind the others
+    # starts of the rows of G with the new columns after the others
     wide, added = np.repeat(width, d), np.repeat(count, d)
     begin = offsets(wide + added)
     old = np.repeat(begin[:-1] - offsets(wide)[:-1], wide) + np.arange(len(record.blocks))

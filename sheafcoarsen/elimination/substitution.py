@@ -1,4 +1,4 @@
-"""Cochains taken through the steps of an elimination, and its prolongation as a sparse matrix."""
+"""Forward and back substitution of cochains, and the prolongation as a sparse matrix."""
 
 import numpy as np
 import scipy.sparse
@@ -10,9 +10,9 @@ from sheafcoarsen._support import offsets, range_of_blocks
 def forward(
     stalks: tuple[np.ndarray, np.ndarray], record: kernels.Record, b: np.ndarray
 ) -> np.ndarray:
-    """Return b, of shape (dim, h), with what eliminated vertices pass on to their neighbours.
+    """Return b, of shape (dim, h), after forward substitution from eliminated vertices.
 
-    ``stalks`` are their dimensions and where they begin.
+    ``stalks`` are the dimensions and offsets of the stalks.
     """
     b = np.array(b, dtype=np.result_type(b.dtype, record.blocks.dtype), order="C")
     kernels.reduce_forward(record, *stalks, b)
@@ -23,10 +23,10 @@ def backward(
     stalks: tuple[np.ndarray, np.ndarray],
     record: kernels.Record,
     x: np.ndarray,
-    passed: np.ndarray | None,
+    reduced: np.ndarray | None,
 ) -> None:
-    """Fill in x, of shape (dim, h), at eliminated vertices; `forward` left ``passed``."""
-    b = np.empty((0, x.shape[1]), x.dtype) if passed is None else passed
+    """Set x, of shape (dim, h), at eliminated vertices; ``reduced`` is the result of `forward`."""
+    b = np.empty((0, x.shape[1]), x.dtype) if reduced is None else reduced
     kernels.extend_backward(record, *stalks, x, b)
 
 

@@ -1,4 +1,4 @@
-"""What an elimination saved: counts before and after."""
+"""Counts before and after an elimination."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,9 +11,9 @@ from sheafcoarsen.sheaf import CellularSheaf
 
 
 class Sizes(NamedTuple):
-    """Counts, each a pair: of the fine sheaf, and of what is left.
+    """Counts, each for the fine and the reduced sheaf.
 
-    ``by_neighbors[k]`` is how many vertices had k neighbours when they were eliminated.
+    ``by_neighbors[k]`` is the number of vertices that had k neighbours when eliminated.
     """
 
     vertices: tuple[int, int]
@@ -26,7 +26,7 @@ class Sizes(NamedTuple):
 
     @property
     def rows(self) -> list[tuple]:
-        """A table: name, fine, left."""
+        """Rows of a table: name, fine, reduced."""
         names = {
             "vertices": self.vertices,
             "edges": self.edges,
@@ -41,27 +41,27 @@ class Sizes(NamedTuple):
     @property
     def summary(self) -> str:
         """The counts in one line."""
-        fine, left = self.vertices
+        fine, reduced = self.vertices
         what = self._eliminated()
         edges, loops = self.edges[1] - self.loops[1], self.loops[1]
         return (
-            f"{fine} -> {left} vertices{': ' if what else ''}{', '.join(what)}; dim C^0 "
+            f"{fine} -> {reduced} vertices{': ' if what else ''}{', '.join(what)}; dim C^0 "
             f"{self.dim_c0[0]} -> {self.dim_c0[1]}, {self.edges[0]} -> {edges} edges + {loops} "
             f"loops"
         )
 
     @property
     def remark(self) -> str:
-        """What was eliminated, in one line about a level."""
-        fine, left = self.vertices
+        """The eliminated vertices, in one line about a level."""
+        fine, reduced = self.vertices
         words = ", ".join(self._eliminated()) or "nothing"
         return (
-            f"{fine - left} of {fine} vertices eliminated exactly ({words}); dim C^0 "
+            f"{fine - reduced} of {fine} vertices eliminated exactly ({words}); dim C^0 "
             f"{self.dim_c0[0]} -> {self.dim_c0[1]}"
         )
 
     def _eliminated(self) -> list[str]:
-        """Return what was eliminated, in words."""
+        """Return the numbers of eliminated vertices, as texts."""
         words = []
         for k, count in enumerate(self.by_neighbors):
             if count == 0:
@@ -78,7 +78,7 @@ class Sizes(NamedTuple):
 
 
 def dim_of_few_edges(sheaf: CellularSheaf) -> int:
-    """Return the dimension of all stalks with at most two half-edges: leaves and chains, at least.
+    """Return the dimension of all stalks of vertices with at most two half-edges.
 
     Parameters
     ----------
@@ -100,11 +100,11 @@ def dim_of_few_edges(sheaf: CellularSheaf) -> int:
     return int(sheaf.vertex_dims[few].sum())
 
 
-def sizes_of(fine: CellularSheaf, left: CellularSheaf, record: Record) -> Sizes:
+def sizes_of(fine: CellularSheaf, reduced: CellularSheaf, record: Record) -> Sizes:
     """Return the counts of an elimination."""
 
     def both(count: Callable[[CellularSheaf], int]) -> tuple[int, int]:
-        return int(count(fine)), int(count(left))
+        return int(count(fine)), int(count(reduced))
 
     return Sizes(
         vertices=both(lambda F: F.n_vertices),

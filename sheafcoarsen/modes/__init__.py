@@ -1,19 +1,18 @@
 """The lowest modes of every cluster, which become the stalks of the coarse sheaf.
 
 ``result``
-    what comes out: :class:`LocalModes`, checked where it is made or altered;
+    the result, :class:`LocalModes`, checked when it is made or altered;
 ``local_operators``
-    whose modes are taken, as objects: ``Internal()`` is the paper's theory, ``Principal()`` its
-    layer, ``Oversampled(rings, target)`` describes best what the coarse sheaf is to keep; a string
-    names them, looked up once;
+    the operators: ``Internal()`` of the paper's theory, ``Principal()`` of its layer,
+    ``Oversampled(rings, target)`` for the lowest errors; strings name them;
 ``_local_modes``
-    :func:`local_modes`: a rule is shown the spectra, the modes it asks for are computed; the same
-    again for new maps;
+    :func:`local_modes`, which computes the modes that a rule selects from the spectra; also for
+    new maps;
 ``problems``
-    the dense eigenproblems of all clusters, range by range, in the kernels of
-    ``_kernels/modes/``; a cluster too large for that is the business of ``sparse``;
+    the dense eigenproblems of all clusters, by ``_kernels/modes/``; large clusters are solved by
+    ``sparse``;
 ``oversampled``
-    what a cluster answers to sources in a patch around it. Of docs/conventions.md, section 5.7,
+    responses of a cluster to sources in a patch around it. Of docs/conventions.md, section 5.7,
     the patches T are in ``patches``, the target s of a pilot is ``pilot_target``, and in
     ``_kernels/modes/`` ker L_T is ``patch_kernel``, and the border b, A, X, Y, G, the order of
     K_C before the rest, and the scores are ``oversampled``;
@@ -21,7 +20,7 @@
     :class:`Prolongation`, R = blockdiag(R_a) as dense blocks, from modes or from a basis of the
     user's own.
 
-A grid in four clusters; each keeps its three lowest modes, which R holds side by side:
+A grid in four clusters; each retains its three lowest modes, the columns of R:
 
 >>> import networkx as nx
 >>> import sheafcoarsen as sc

@@ -1,4 +1,4 @@
-"""Local modes: low eigenvectors of each cluster's own operator, which become the coarse stalk."""
+"""Local modes: low eigenvectors of each cluster's operator, which span the coarse stalk."""
 
 from typing import Any
 
@@ -29,35 +29,36 @@ def local_modes(
 ) -> LocalModes:
     """Return the lowest modes of every cluster's local operator.
 
-    ``"internal"`` takes the internal Laplacian L_a of the paper's theory
+    ``"internal"`` is the internal Laplacian L_a of the paper's theory
     (``eq:internal_sheaf_laplacian``): edges with both ends in the cluster. Its first r_a
     eigenvectors (``eq:internal_sheaf_spectrum``; of the constant sheaf, ``eq:graph_fourier_modes``)
     span the space of least energy (``eq:optimal_local_subspace``, by
-    ``thm:local_spectral_optimality``). ``"principal"`` takes the block L[C_a, C_a] of the paper's
-    layer (section 5.1, Reduce), which also holds the crossing edges' F* F on boundary vertices; it
-    loses global sections and the low spectrum (docs/conventions.md, section 2).
+    ``thm:local_spectral_optimality``). ``"principal"`` is the block L[C_a, C_a] of the paper's
+    layer (section 5.1, Reduce), which also contains F* F of the crossing edges on boundary
+    vertices; it loses global sections and the low spectrum (docs/conventions.md, section 2).
 
-    ``"oversampled"`` describes best what a cluster answers to sources at the border of a patch T
-    around it, and to sources inside of the size of the eigenvalues wanted (docs/conventions.md,
-    section 10): with A = L_T + 0.1 s I, X = A^{-1} P_C* and Y = A^{-1} X, first the sections of T
-    restricted to the cluster, then the leading eigenvectors of G = X_b* X_b + s^2 Y* Y in their
-    complement. The scores, and so ``eigenvalues``, are 0 and then (eigenvalue of G)^{-1/2}. The low
-    spectrum of the coarse sheaf is then closer, by orders of magnitude where many modes are kept,
-    most so with ``sc.ranks.budget`` (docs/fidelity.md).
+    ``"oversampled"`` modes approximate best the responses of a cluster to sources on the border of
+    a patch T around it, and to interior sources scaled by the wanted eigenvalues
+    (docs/conventions.md, section 10): with A = L_T + 0.1 s I, X = A^{-1} P_C* and Y = A^{-1} X,
+    first the sections of T restricted to the cluster, then the leading eigenvectors of G = X_b* X_b
+    + s^2 Y* Y in their complement. The scores, and so ``eigenvalues``, are 0 and then (eigenvalue
+    of G)^{-1/2}. The errors of the low spectrum are then smaller, by orders of magnitude if many
+    modes are retained, most so with ``sc.ranks.budget`` (docs/fidelity.md).
 
     Parameters
     ----------
     sheaf : CellularSheaf
     P : Partition
     rank : int, array_like of int of shape (K,), or rule from ``sc.ranks``
-        How many modes each cluster keeps, clipped to the cluster's dimension N_a.
+        Number of modes that each cluster retains, clipped to the cluster's dimension N_a.
     local_operator : {"internal", "principal", "oversampled"}
     rings : int, optional
-        For "oversampled", 1 by default: a patch is the cluster and so many rings of neighbours,
-        those most strongly coupled to it first, of at most twice its dimension.
+        For "oversampled", 1 by default: a patch is the cluster with at most this many rings of
+        neighbours, the most strongly coupled first, of at most twice its dimension.
     target : float, optional
-        For "oversampled": s, the largest eigenvalue of interest. By default that of a pilot: the
-        10th positive eigenvalue of a coarsening with N_a / 20 internal modes per cluster.
+        For "oversampled": s, the largest eigenvalue of interest. By default it is estimated by a
+        pilot: the 10th positive eigenvalue of a coarsening with N_a / 20 internal modes per
+        cluster.
     progress : bool
         Show a progress bar.
 
@@ -68,7 +69,7 @@ def local_modes(
     Warns
     -----
     TiedModesWarning
-        Where the cut splits a multiple eigenvalue: the kept space is then one of many.
+        If the cut splits a multiple eigenvalue: the retained space is then not unique.
 
     Examples
     --------
@@ -100,7 +101,7 @@ def compute_modes(
     found: float | None = None,
     progress: bool = False,
 ) -> LocalModes:
-    """Compute modes, silent about ties; ``found`` is what a pilot found on a finer level."""
+    """Return modes without warning of ties; ``found`` is a pilot's target from a finer level."""
     check_partition(sheaf, P)
     rule = as_rule(rank, P.n_clusters)
     clusters = operator.index(sheaf, clusters_of(sheaf, P))
@@ -113,9 +114,9 @@ def compute_modes(
 def refresh_modes(
     modes: LocalModes, sheaf: CellularSheaf, *, new_edges: bool = False, found: float | None = None
 ) -> LocalModes:
-    """Compute as many modes of the same operator for another sheaf on the same vertices.
+    """Return as many modes of the same operator for another sheaf on the same vertices.
 
-    Index arrays are shared unless it has ``new_edges``. ``found`` stands for a pilot's target.
+    Index arrays are shared unless it has ``new_edges``. ``found`` replaces a pilot's target.
     """
     operator, clusters = modes.operator, modes.clusters
     if new_edges:

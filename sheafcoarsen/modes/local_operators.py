@@ -1,4 +1,4 @@
-"""The operators whose low modes a cluster may keep: what they look at, and what holds."""
+"""The local operators of a cluster whose low modes may be retained."""
 
 import math
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from sheafcoarsen.sheaf import CellularSheaf
 
 @dataclass(frozen=True)
 class LocalOperator:
-    """Base of the three; a string names one of them (:func:`local_operator_of`)."""
+    """Base class of the local operators; strings name them (:func:`local_operator_of`)."""
 
     name: ClassVar[str] = ""
-    label: ClassVar[str] = ""  # for the axis of a picture
-    spectral: ClassVar[bool] = False  # U_a* L_a U_a = diag(lambda): the formulas with lambda hold
-    keeps_sections: ClassVar[bool] = False  # where all local sections are kept, H^0 survives
+    label: ClassVar[str] = ""  # axis label
+    spectral: ClassVar[bool] = False  # whether U_a* L_a U_a = diag(lambda)
+    keeps_sections: ClassVar[bool] = False  # whether all local sections give H^0
 
     def index(self, sheaf: CellularSheaf, clusters: Clusters) -> Clusters:
-        """Return the index structure with all that the operator holds of a cluster."""
+        """Return the index structure that the operator needs."""
         return clusters
 
 
@@ -52,9 +52,9 @@ class Oversampled(LocalOperator):
     Attributes
     ----------
     rings : int
-        Rings of neighbours that a patch may reach.
+        Largest number of rings of neighbours in a patch.
     target : float or None
-        The largest eigenvalue of interest; None lets a pilot find one.
+        The largest eigenvalue of interest; None uses a pilot's estimate.
     """
 
     name = "oversampled"
@@ -73,7 +73,7 @@ class Oversampled(LocalOperator):
         if not 0 < target < math.inf:
             raise ValueError(
                 f"`target` must be positive and finite, got {self.target!r}: "
-                "it is the largest eigenvalue of interest, and None finds one"
+                "it is the largest eigenvalue of interest, and None estimates it"
             )
         object.__setattr__(self, "target", target)
 
@@ -81,24 +81,24 @@ class Oversampled(LocalOperator):
 OPERATORS: dict[str, type[LocalOperator]] = {
     operator.name: operator for operator in (Internal, Principal, Oversampled)
 }
-"""By the string that stands for it with its settings left out."""
+"""Local operators by name."""
 
 
 LocalOperatorLike: TypeAlias = Literal["internal", "principal", "oversampled"] | LocalOperator
-"""What a caller may give: the name of an operator, or one with settings of its own."""
+"""Name of a local operator, or an operator with its settings."""
 
 
 def local_operator_of(
     local_operator: str | LocalOperator, rings: int | None = None, target: float | None = None
 ) -> LocalOperator:
-    """Return the operator that a string or an object names; refuse settings beside another one."""
+    """Return the operator of a name or object; raise for settings that do not belong to it."""
     given = {"rings": rings, "target": target}
     given = {name: value for name, value in given.items() if value is not None}
     if isinstance(local_operator, Internal | Principal | Oversampled):
         for name, value in given.items():
             raise ValueError(
                 f"`{name}` is part of a `local_operator` that is an object, got {value!r} "
-                f"beside {local_operator!r}: leave it out"
+                f"with {local_operator!r}: leave it out"
             )
         return local_operator
     operator = OPERATORS[choice("local_operator", local_operator, tuple(OPERATORS))]

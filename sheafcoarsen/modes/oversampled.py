@@ -1,7 +1,7 @@
-"""Local problems that see rings of neighbours (oversampled modes; docs/conventions.md, 5.7).
+"""Local problems with rings of neighbours (oversampled modes; docs/conventions.md, 5.7).
 
-What the cluster answers to sources at the border of its patch, and to sources inside of the size of
-the target, ordered by how strong the answer is; sections of the patch come first.
+The modes are the strongest responses of a cluster to sources on the border of its patch and to
+interior sources scaled by the target, after the sections of the patch.
 """
 
 from collections.abc import Callable
@@ -21,11 +21,8 @@ from sheafcoarsen.partition import Clusters, Partition, clusters_of
 from sheafcoarsen.ranks import Rule, Spectra
 from sheafcoarsen.sheaf import CellularSheaf
 
-KEEP_BELOW = 2**26
-"""Sum of N_a^2 up to which G of every cluster is kept for the modes, not computed twice.
-
-That is where a rule looks at spectra.
-"""
+STORED_BELOW = 2**26
+"""Sum of N_a^2 up to which G of all clusters is stored, for rules that need spectra."""
 
 
 class OversampledProblems(LocalProblems):
@@ -70,7 +67,7 @@ class OversampledProblems(LocalProblems):
         self.known = self.allocate_responses(np.zeros(0, np.int64))
 
     def allocate_responses(self, dims: np.ndarray) -> kernels.Responses:
-        """Allocate what spectra keep for the modes, for clusters of these dimensions."""
+        """Allocate the responses stored for the modes, for clusters of given dimensions."""
         starts = offsets(dims**2)
         return kernels.Responses(
             starts=starts,
@@ -89,13 +86,13 @@ class OversampledProblems(LocalProblems):
         )
 
     def spectra(self, rule: Rule) -> Spectra:
-        """Return what the rule must be shown."""
+        """Return the spectra that a rule needs."""
         c = self.clusters
         starts = offsets(c.dims)
         if not (rule.needs_scores or rule.needs_kernels):
             none = np.zeros(0)
             return Spectra(c.dims, starts, none.astype(self.real), 0 * c.dims, none)
-        if np.square(c.dims, dtype=np.float64).sum() <= KEEP_BELOW:
+        if np.square(c.dims, dtype=np.float64).sum() <= STORED_BELOW:
             self.known = self.allocate_responses(c.dims)
         known, scores = self.known, np.zeros(int(starts[-1]))
         out = kernels.SpectraOut(starts, scores, np.zeros(0))
@@ -111,14 +108,14 @@ class OversampledProblems(LocalProblems):
         return Spectra(c.dims, starts, scores, known.kernels, ties)
 
     def compute(self, singular: bool, out: kernels.ModesOut) -> dict:
-        """Fill ``out``; return the settings that the result names."""
+        """Fill ``out`` and return the settings of the result."""
         dims = self.clusters.dims
         self.run_patches(
             "local modes",
             lambda lo, hi, workspace: kernels.oversampled_modes(
                 lo, hi, self.problems, workspace, self.known, out
             ),
-            dims,  # eigenvectors: K_C may be of any dimension
+            dims,  # K_C may have any dimension
             worth_reducing(dims, np.minimum(out.blocks.ranks + 1, dims)),
         )
         return {
@@ -130,15 +127,15 @@ class OversampledProblems(LocalProblems):
 
 
 def pilot_target(sheaf: CellularSheaf, P: Partition) -> float:
-    """Return an upper estimate of the 10th positive eigenvalue of L; 0 where L = 0.
+    """Return an upper estimate of the 10th positive eigenvalue of L, or 0 if L = 0.
 
-    It is that of R* L R for R of N_a / 20 internal modes of each cluster, and at least its kernel
-    (interlacing). Of fewer positive ones the largest counts; where there is none, norm(L, inf).
+    It is that of R* L R, with N_a / 20 internal modes per cluster and at least its kernel
+    (interlacing). If there are fewer, it is the largest; if there are none, norm(L, inf).
     """
     local = LocalProblems(sheaf, P, clusters_of(sheaf, P), Internal())
     dims, eps = local.clusters.dims, eps_of(sheaf.dtype)
     least, number = -(-dims // 20), 10
-    # a few more, so that a cut need not split a multiplet, of which rounding would choose a part
+    # a few more, since splitting a multiplet would let rounding choose vectors
     more = max(int(sheaf.vertex_dims.max(initial=0)) - 1, 1)
     modes = local.modes(np.minimum(least + more, dims), singular=False)
     zero = zero_level(dims, eps, modes.operator_norms)
@@ -149,14 +146,14 @@ def pilot_target(sheaf: CellularSheaf, P: Partition) -> float:
         zeros = np.bincount(cluster[spectra.scores <= zero[cluster]], minlength=len(dims))
         modes = local.modes(np.maximum(modes.ranks, zeros), singular=False)
     cluster = np.repeat(np.arange(len(dims)), modes.ranks)
-    place = np.arange(len(cluster)) - modes.rank_offsets[cluster]
-    following = np.append(modes.scores[1:], 0)
-    following[place == modes.ranks[cluster] - 1] = modes.next_eigenvalues[modes.ranks > 0]
-    apart = following - modes.scores > np.sqrt(eps) * modes.operator_norms[cluster]
-    ends = np.flatnonzero(apart & (place >= least[cluster] - 1))
+    index = np.arange(len(cluster)) - modes.rank_offsets[cluster]
+    next_values = np.append(modes.scores[1:], 0)
+    next_values[index == modes.ranks[cluster] - 1] = modes.next_eigenvalues[modes.ranks > 0]
+    apart = next_values - modes.scores > np.sqrt(eps) * modes.operator_norms[cluster]
+    ends = np.flatnonzero(apart & (index >= least[cluster] - 1))
     cut = modes.ranks.copy()
-    np.minimum.at(cut, cluster[ends], place[ends] + 1)
-    L, R = laplacian(sheaf), modes.prolongation[:, np.flatnonzero(place < cut[cluster])]
+    np.minimum.at(cut, cluster[ends], index[ends] + 1)
+    L, R = laplacian(sheaf), modes.prolongation[:, np.flatnonzero(index < cut[cluster])]
     coarse = scipy.sparse.csr_array(R.conj().T @ (L @ R))
     top = inf_norm(L)
     m = coarse.shape[0]

@@ -1,4 +1,4 @@
-"""Patches: clusters with some of their neighbours, on which oversampled modes are found."""
+"""Patches: clusters with some of their neighbours, on which oversampled modes are computed."""
 
 import numpy as np
 
@@ -14,13 +14,13 @@ from sheafcoarsen.sheaf import CellularSheaf
 class ClusterPatches:
     """The patch T of every cluster C: ``rings`` rings of neighbours, cut to dim T <= 2 dim C.
 
-    The most strongly coupled come first. The sheaf is in double precision. The coupling of two
-    vertices is norm(F_{u->e}* F_{v->e})_F, summed over the edges between them.
+    The most strongly coupled neighbours are added first. The sheaf is in double precision. The
+    coupling of two vertices is norm(F_{u->e}* F_{v->e})_F, summed over the edges between them.
     """
 
     def __init__(self, sheaf: CellularSheaf, clusters: Clusters, rings: int):
         n, K, f = sheaf.n_vertices, clusters.n_clusters, sheaf.arrays
-        # a ring vertex has a stalk, and the stalks of all of them fit into N_a
+        # ring vertices have stalks of dimension at least 1, at most N_a in total
         starts = offsets(np.diff(clusters.member_ptr) + clusters.dims)
         degrees = np.bincount(sheaf.edges.reshape(-1), minlength=n)
         tails, heads = sheaf.edges.T
@@ -72,7 +72,7 @@ class ClusterPatches:
 
 
 def couplings(sheaf: CellularSheaf) -> kernels.Neighbours:
-    """Return the graph by vertex, with the strengths of its couplings."""
+    """Return the adjacency lists of the graph, with the strengths of its couplings."""
     n, m = sheaf.n_vertices, sheaf.n_edges
     of_edges = np.empty(m)
     strengths(sheaf.arrays, 1 / max(sheaf.largest_entry, np.finfo(float).tiny), of_edges)

@@ -27,24 +27,24 @@ from sheafcoarsen.sheaf import CellularSheaf
 MAX_DENSE = 12_000
 """Largest cluster dimension solved as a dense matrix.
 
-Five times its square of work space is 5.8 GB in double precision.
+The workspace of five times its square is 5.8 GB in double precision.
 """
 
 
 SERIAL_BELOW = 2e6
-"""Sum of N_a^3 below which one thread does all."""
+"""Sum of N_a^3 below which one thread is used."""
 
 
 class Whole(NamedTuple):
-    """What a part of a sheaf must know of the whole to give the bits that the whole would give."""
+    """Global decisions that make the results on a part of a sheaf equal those on all of it."""
 
-    spectra: bool  # whether spectra call for the reduction of `worth_reducing`
-    modes: bool  # whether modes do
+    spectra: bool  # whether `worth_reducing` holds for spectra
+    modes: bool  # and for modes
     tallest: int  # largest dimension of the stalk of a crossing edge
 
     @classmethod
     def of(cls, dims: np.ndarray, ranks: np.ndarray | None, tallest: int) -> "Whole":
-        """Return it for clusters of these dimensions that keep so many modes."""
+        """Return the decisions for clusters of given dimensions and numbers of modes."""
         modes = False
         if ranks is not None:
             wanted = np.minimum(ranks + 1, dims)
@@ -53,12 +53,12 @@ class Whole(NamedTuple):
 
 
 def is_large(dims: Any, wanted: Any) -> Any:
-    """Tell which clusters are too large for dense matrices where so few modes are wanted."""
+    """Return which clusters are too large for dense matrices, for a number of wanted modes."""
     return (dims > SPARSE_ABOVE) & (SPARSE_SHARE * wanted <= dims)
 
 
 def check_dense(dims: np.ndarray, why: str) -> None:
-    """Refuse a cluster that is too large for a dense matrix.
+    """Raise if a cluster is too large for a dense matrix.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def check_dense(dims: np.ndarray, why: str) -> None:
 class LocalProblems:
     """The local operators of all clusters, solved range by range in private workspaces.
 
-    ``whole`` is of the sheaf that this one is a part of, None where it is none.
+    ``whole`` has the decisions for the full sheaf if this one is a part of it, else None.
     """
 
     whole: Whole | None = None
@@ -91,14 +91,14 @@ class LocalProblems:
     ):
         self.sheaf, self.partition, self.clusters = sheaf, P, clusters
         self.operator, self.progress = operator, progress
-        self.work = sheaf  # in the precision of the work
+        self.work = sheaf  # in the working precision
         self.real = np.zeros(0, sheaf.dtype).real.dtype
         self.eps = eps_of(sheaf.dtype)
         map_sizes = np.diff(sheaf.tail_offsets) + np.diff(sheaf.head_offsets)
         self.map_size = int(map_sizes.max(initial=0))
 
     def stack_rows(self) -> np.ndarray:
-        """Return how many rows G_a has, of which G_a* G_a is the local operator, shape (K,)."""
+        """Return the number of rows of G_a, with G_a* G_a the local operator, shape (K,)."""
         f, c = self.sheaf, self.clusters
         rows = np.bincount(
             c.labels[f.edges[c.internal_edges, 0]],
@@ -114,7 +114,8 @@ class LocalProblems:
     def run(self, what: str, task: Callable, dims: np.ndarray, allocate: Callable) -> None:
         """Call ``task(lo, hi, allocate(lo, hi))`` over all clusters with BLAS at one thread.
 
-        ``dims`` are the sizes of the dense problems. Names the cluster where LAPACK failed.
+        ``dims`` are the sizes of the dense problems. An error names the cluster on which LAPACK
+        failed.
         """
         with single_threaded_blas():
             failed = run_ranges(
@@ -131,9 +132,9 @@ class LocalProblems:
                 )
 
     def allocate(self, dims: np.ndarray, wanted: np.ndarray, reduction: bool | None) -> Callable:
-        """Return a function that allocates work space for a range of clusters.
+        """Return a function that allocates a workspace for a range of clusters.
 
-        ``reduction`` is whether one is worth its while, None where that is to be decided here.
+        ``reduction`` is whether a reduction is cheaper; None decides it here.
         """
         if reduction is None:
             reduction = worth_reducing(dims, wanted)
@@ -146,14 +147,14 @@ class LocalProblems:
         )
 
     def allocate_svd(self, rows: np.ndarray) -> Callable:
-        """Return the same for singular value decompositions."""
+        """Return a function that allocates a workspace for singular value decompositions."""
         dims = self.clusters.dims
         return lambda lo, hi: svd_workspace(
             int(rows[lo:hi].max()), int(dims[lo:hi].max()), self.sheaf.dtype, self.map_size
         )
 
     def spectra(self, rule: Rule) -> Spectra:
-        """Return what the rule must be shown."""
+        """Return the spectra that a rule needs."""
         f, c, eps = self.sheaf.arrays, self.clusters, self.eps
         if rule.needs_scores or rule.needs_kernels:
             check_dense(c.dims, "a rule that looks at whole spectra")
@@ -191,10 +192,10 @@ class LocalProblems:
         layout: Prolongation | None = None,
         over_budget: int = 0,
     ) -> LocalModes:
-        """Compute the lowest modes: eigenvectors, or right singular vectors for exact kernels.
+        """Return the lowest modes: eigenvectors, or right singular vectors for exact kernels.
 
-        ``layout`` is an R of the same shape, whose index arrays are shared; ``over_budget`` is what
-        the result says.
+        ``layout`` is an R of the same shape, whose index arrays are shared; ``over_budget`` is
+        stored in the result.
         """
         K = self.clusters.n_clusters
         if layout is None:
@@ -229,7 +230,7 @@ class LocalProblems:
         )
 
     def compute(self, singular: bool, out: kernels.ModesOut) -> dict:
-        """Fill ``out``; return the settings that the result names."""
+        """Fill ``out`` and return the settings of the result."""
         f, c, eps, ranks = self.sheaf.arrays, self.clusters, self.eps, out.blocks.ranks
         settings = {"singular": singular, "rings": None, "target": None, "pilot": False}
         if singular:
@@ -243,9 +244,9 @@ class LocalProblems:
             return settings
         wanted = np.minimum(ranks + 1, c.dims)
         large = is_large(c.dims, wanted)
-        check_dense(np.where(large, 0, c.dims), "keeping so large a share of its modes")
+        check_dense(np.where(large, 0, c.dims), "retaining this fraction of its modes")
         with single_threaded_blas():
-            # each is larger than SPARSE_ABOVE, so they are few
+            # few, since each is larger than SPARSE_ABOVE
             for a in np.flatnonzero(large).tolist():
                 try:
                     self.large_modes(a, out)

@@ -1,9 +1,9 @@
 """The prolongation R = blockdiag(R_a) (``eq:global_block_prolongation``), K dense blocks.
 
-Row i of R belongs to a stalk coordinate of some vertex v and holds exactly r_a entries, a the
-cluster of v. So the csr data is the blocks themselves, row by row, the rows of vertex v
-consecutive: kernels read a vertex's d_v x r_a block at ``data[indptr[vertex_offsets[v]]]``, and the
-user gets the same memory as a sparse matrix.
+Row i of R belongs to a stalk coordinate of a vertex v and has exactly r_a entries, with a the
+cluster of v. So the csr data are the blocks row by row, with consecutive rows for vertex v: kernels
+read a vertex's d_v x r_a block at ``data[indptr[vertex_offsets[v]]]``, and users get the same
+memory as a sparse matrix.
 """
 
 from collections.abc import Sequence
@@ -26,8 +26,7 @@ from sheafcoarsen.sheaf import CellularSheaf
 class Prolongation:
     """R on C^0 of a sheaf, from the coarse stalks of dimensions r_a (``eq:coarse_stalk``).
 
-    Its arrays are its own, or frozen; :meth:`from_blocks` and :meth:`from_matrix` check what users
-    bring.
+    Its arrays are read-only; :meth:`from_blocks` and :meth:`from_matrix` check those of users.
     """
 
     sheaf: CellularSheaf
@@ -48,27 +47,27 @@ class Prolongation:
 
     @cached_property
     def offsets(self) -> np.ndarray:
-        """Where the columns of each cluster begin, shape (K + 1,)."""
+        """First column of each cluster, shape (K + 1,)."""
         return read_only(offsets(self.ranks))
 
     @cached_property
     def blocks(self) -> kernels.Blocks:
-        """What kernels see of it."""
+        """The arrays for kernels."""
         return kernels.Blocks(self.indptr, self.data, self.ranks)
 
     @cached_property
     def matrix(self) -> scipy.sparse.csr_array:
-        """R for users, shape (dim_c0, sum r_a), on the same memory."""
+        """R as a sparse matrix on the same memory, shape (dim_c0, sum r_a)."""
         shape = (len(self.indptr) - 1, int(self.offsets[-1]))
         return self._given(canonical_csr(self.data, self.indices, self.indptr, shape))
 
     def _given(self, matrix: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-        """Note the arrays of the matrix that users get: scipy lets them put others there."""
+        """Store the arrays of the matrix that users get, since scipy allows replacing them."""
         self.__dict__["_arrays"] = (matrix.indptr, matrix.indices, matrix.data)
         return matrix
 
     def is_held_by(self, matrix: scipy.sparse.csr_array) -> bool:
-        """Whether this is the matrix that users got, with the arrays that it had."""
+        """Return whether this is the matrix that users got, with its original arrays."""
         if matrix is not self.matrix:
             return False
         held = (matrix.indptr, matrix.indices, matrix.data)
@@ -81,7 +80,7 @@ class Prolongation:
     def from_matrix(
         cls, sheaf: CellularSheaf, clusters: Clusters, ranks: np.ndarray, R: Any, what: str
     ) -> "Prolongation":
-        """Take R from a matrix that a user may have altered; refuse all but whole blocks."""
+        """Return R from a matrix that a user may have altered; raise unless all blocks are full."""
         if not isinstance(R, scipy.sparse.csr_array) or R.dtype.type not in SCALARS:
             raise TypeError(
                 f"{what}: R must be a csr_array of one of the four scalar types, "
@@ -112,7 +111,7 @@ class Prolongation:
     def from_blocks(
         cls, sheaf: CellularSheaf, clusters: Clusters, basis: Sequence
     ) -> "Prolongation":
-        """Build R from a user's blocks, R_a of shape (N_a, r_a), in the sheaf's precision."""
+        """Return R from a user's blocks R_a, of shape (N_a, r_a), in the sheaf's precision."""
         blocks = _checked_blocks(sheaf, clusters, basis)
         ranks = np.array([block.shape[1] for block in blocks], dtype=np.int64)
         dtype = blocks[0].dtype if blocks else sheaf.dtype
@@ -138,7 +137,7 @@ class Prolongation:
     def on(self, sheaf: CellularSheaf, clusters: Clusters) -> "Prolongation":
         """Return the same blocks on another sheaf of the same stalks, in that sheaf's precision.
 
-        Complex zeros beside real numbers do not count: they may come from the old sheaf's maps.
+        Zero imaginary parts are dropped: they may be due to the old sheaf's maps.
         """
         dtype, data = sheaf.dtype, self.data
         if data.dtype.kind == "c" and dtype.kind != "c":
@@ -159,14 +158,14 @@ class Prolongation:
 
 
 def frozen(array: np.ndarray) -> np.ndarray:
-    """Return the array where nobody can change it, else a frozen copy."""
+    """Return the array if it is read-only, else a read-only copy."""
     return read_only(array.copy()) if array.flags.writeable else array
 
 
 def block_layout(
     sheaf: CellularSheaf, clusters: Clusters | Partition, ranks: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return (indptr, indices) of R for the given ranks, frozen."""
+    """Return (indptr, indices) of R for the given ranks, read-only."""
     labels, dims = clusters.labels, sheaf.vertex_dims
     count = int((ranks[labels] * dims).sum())
     itype = index_dtype(max(count, int(ranks.sum()), sheaf.dim_c0))
@@ -176,7 +175,7 @@ def block_layout(
 
 
 def cluster_number(partition: Partition, a: int) -> int:
-    """Return a valid cluster number, counting from the end where negative as sequences do."""
+    """Return a valid cluster number; negative ones count from the end, as in sequences."""
     K = partition.n_clusters
     if isinstance(a, bool) or not isinstance(a, int | np.integer):
         raise TypeError(f"a cluster is named by an integer, got {a!r}")
@@ -222,9 +221,9 @@ def _checked_blocks(sheaf: CellularSheaf, clusters: Clusters, basis: Any) -> lis
 
 
 def _check_size(sheaf: CellularSheaf, name: str, size: float, height: int, dtype: Any) -> None:
-    """Refuse blocks of such height and entries that the squares of the coarse maps might overflow.
+    """Raise if squares of the coarse maps might overflow, by the height and entries of blocks.
 
-    Coarse maps may grow beyond the limit for a caller's own.
+    Coarse maps may exceed the limit for a caller's maps.
     """
     limit, entry = 100 * range_limits(dtype)[1], sheaf.largest_entry
     if size * np.sqrt(max(height, 1)) * max(entry, 1.0) > limit:

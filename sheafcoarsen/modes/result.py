@@ -1,4 +1,4 @@
-"""What local modes are: the result, checked where it is made or altered."""
+"""The result of local modes, checked when it is made or altered."""
 
 import warnings
 from dataclasses import dataclass
@@ -28,37 +28,37 @@ from sheafcoarsen.sheaf import CellularSheaf
 class LocalModes(ReadOnly):
     """The first r_a modes of every cluster (``eq:local_spectral_basis``), and the next eigenvalue.
 
-    ``eigenvalues(a)`` and ``basis(a)`` give one cluster's; the arrays below hold those of all K
-    clusters.
+    ``eigenvalues(a)`` and ``basis(a)`` return those of one cluster; the arrays below hold those of
+    all K clusters.
 
     Attributes
     ----------
-    sheaf, partition : what the modes were computed for
+    sheaf, partition : CellularSheaf, Partition
     local_operator : {"internal", "principal", "oversampled"}
     ranks : ndarray of int, shape (K,)
-        How many modes each cluster keeps, r_a.
+        Number of retained modes r_a of each cluster.
     scores : ndarray, shape (sum r_a,)
-        The kept eigenvalues, cluster after cluster, ascending inside each.
+        The retained eigenvalues, by cluster, ascending in each.
     next_eigenvalues : ndarray, shape (K,)
-        The first discarded eigenvalue, inf where nothing is discarded.
+        The first discarded eigenvalue, inf if nothing is discarded.
     tied : ndarray of bool, shape (K,)
-        Where the cut splits a multiple eigenvalue, so that the kept space is one of many.
+        Whether the cut splits a multiple eigenvalue, so that the retained space is not unique.
     operator_norms : ndarray, shape (K,)
-        norm(., inf) of the local operators, against which a tie is judged; of the patches' for
-        oversampled modes.
+        norm(., inf) of the local operators, relative to which ties are decided; for oversampled
+        modes, of the Laplacians of the patches.
     prolongation : csr_array, shape (dim_c0, sum r_a)
         R = blockdiag(U_a), rows in the order of C^0.
     singular : bool
         Whether the modes are singular vectors of the local coboundary, as for kernels, or
         eigenvectors.
     rings, target : int and float, or None
-        Of oversampled modes: rings of neighbours in a patch, and the largest eigenvalue of
+        For oversampled modes: rings of neighbours in a patch, and the largest eigenvalue of
         interest.
     pilot : bool
-        Whether a pilot found ``target``; :meth:`Coarsening.recoarsen` then finds it again for new
+        Whether ``target`` is a pilot's; :meth:`Coarsening.recoarsen` then recomputes it for new
         maps.
     over_budget : int
-        By how many modes the kernels of oversampled modes alone exceed ``ranks.budget``.
+        Number of modes by which the kernels alone exceed ``ranks.budget``.
 
     Examples
     --------
@@ -102,18 +102,18 @@ class LocalModes(ReadOnly):
 
     @cached_property
     def rank_offsets(self) -> np.ndarray:
-        """Where each cluster begins in ``scores`` and among the columns of R, shape (K + 1,)."""
+        """First index of each cluster in ``scores`` and the columns of R, shape (K + 1,)."""
         return read_only(offsets(self.ranks))
 
     @cached_property
     def clusters(self) -> Clusters:
-        """The index structure of the graph with its partition, as the local operator sees it."""
+        """The index structure of the partitioned graph for the local operator."""
         clusters = clusters_of(self.sheaf, self.partition)
         return self.operator.index(self.sheaf, clusters)
 
     @cached_property
     def operator(self) -> LocalOperator:
-        """The local operator as it was asked for."""
+        """The local operator as requested."""
         if self.local_operator != Oversampled.name:
             return local_operator_of(self.local_operator)
         assert self.rings is not None
@@ -126,7 +126,7 @@ class LocalModes(ReadOnly):
         return self.singular or (oversampled and bool((self.next_eigenvalues > 0).all()))
 
     def eigenvalues(self, a: int) -> np.ndarray:
-        """Return the r_a eigenvalues kept in cluster ``a``, ascending.
+        """Return the r_a eigenvalues retained in cluster ``a``, ascending.
 
         Parameters
         ----------
@@ -189,7 +189,7 @@ class LocalModes(ReadOnly):
         return tables.table(self._rows(), caption="LocalModes")
 
     def _without_rounding(self) -> tuple[np.ndarray, np.ndarray]:
-        """Scores and next eigenvalues in double precision, zero below working accuracy."""
+        """Return scores and next eigenvalues in double precision, zero below working accuracy."""
         dims = np.bincount(self.partition.labels, self.sheaf.vertex_dims, len(self.ranks))
         zero = zero_level(dims, eps_of(self.sheaf.dtype), self.operator_norms.astype(np.float64))
         kept, after = self.scores.astype(np.float64), self.next_eigenvalues.astype(np.float64)
@@ -199,7 +199,7 @@ class LocalModes(ReadOnly):
         )
 
     def _rows(self) -> list[tuple]:
-        """What they are, in names and values."""
+        """Return names and values for a table."""
         kept, after = self._without_rounding()
         return [
             ("clusters", len(self.ranks)),
@@ -213,7 +213,7 @@ class LocalModes(ReadOnly):
 
 
 def trusted_modes(R: Prolongation, **fields: Any) -> LocalModes:
-    """Return modes that were just computed, which need not be looked through again."""
+    """Return modes without checks, for arrays that were just computed."""
     modes = object.__new__(LocalModes)
     for array in (value for value in fields.values() if isinstance(value, np.ndarray)):
         read_only(array)
@@ -224,20 +224,20 @@ def trusted_modes(R: Prolongation, **fields: Any) -> LocalModes:
 
 
 def warn_if_tied(modes: LocalModes, stacklevel: int, where: str = "") -> None:
-    """Warn where a cut splits a multiple eigenvalue, in words that do not vary.
+    """Warn if a cut splits a multiple eigenvalue, with a constant message.
 
-    So Python shows it once for a line of code, however often that runs; the figures are in
-    ``tied`` and ``next_eigenvalues``. ``where`` comes first.
+    Python then shows it once per line of code; the values are in ``tied`` and ``next_eigenvalues``.
+    ``where`` is a prefix.
     """
     warn_if_tied_in(int(modes.tied.sum()), stacklevel + 1, where)
 
 
 def warn_if_tied_in(count: int, stacklevel: int, where: str = "") -> None:
-    """Warn where the cut splits a multiple eigenvalue in so many clusters."""
+    """Warn if the cut splits a multiple eigenvalue in ``count`` clusters."""
     if count:
         warnings.warn(
             f"{where}the cut splits a multiple eigenvalue in the clusters where `tied` of the "
-            f"modes is True: the coarse space is one of many there; "
+            f"modes is True: the coarse space is not unique there; "
             f"rank rules have .whole_multiplets(), which keeps multiplets whole",
             TiedModesWarning,
             stacklevel=stacklevel,
@@ -245,9 +245,9 @@ def warn_if_tied_in(count: int, stacklevel: int, where: str = "") -> None:
 
 
 def warn_if_empty(modes: LocalModes, stacklevel: int, where: str = "") -> None:
-    """Warn where a rule for local sections found none: the coarse sheaf has dimension 0.
+    """Warn if a rule for local sections retains none: the coarse sheaf has dimension 0.
 
-    ``where`` comes first.
+    ``where`` is a prefix.
     """
     warn_if_empty_in(modes.sheaf.dim_c0, modes.ranks, modes.next_eigenvalues, stacklevel + 1, where)
 
@@ -255,7 +255,7 @@ def warn_if_empty(modes: LocalModes, stacklevel: int, where: str = "") -> None:
 def warn_if_empty_in(
     dim: int, ranks: np.ndarray, next_eigenvalues: np.ndarray, stacklevel: int, where: str = ""
 ) -> None:
-    """Warn where no cluster of a sheaf of dimension ``dim`` has a local section."""
+    """Warn if no cluster of a sheaf of dimension ``dim`` has a local section."""
     if dim and not ranks.any():
         lowest = next_eigenvalues[np.isfinite(next_eigenvalues)]
         low, high = lowest.min(), lowest.max()
@@ -270,7 +270,7 @@ def warn_if_empty_in(
 
 
 def check_settings(modes: LocalModes) -> None:
-    """Refuse settings of modes that do not fit together."""
+    """Raise if settings of modes are inconsistent."""
     for name in ("singular", "pilot"):
         if not isinstance(getattr(modes, name), bool):
             raise TypeError(
@@ -278,7 +278,7 @@ def check_settings(modes: LocalModes) -> None:
             )
     oversampled = modes.local_operator == Oversampled.name
     try:
-        if not (oversampled and modes.target == 0):  # 0: a pilot found no energy at all
+        if not (oversampled and modes.target == 0):  # 0: L = 0 in a pilot
             local_operator_of(modes.local_operator, modes.rings, modes.target)
         if oversampled and (modes.rings is None or modes.target is None):
             raise ValueError("oversampled modes have `rings` and a `target`")
@@ -288,7 +288,7 @@ def check_settings(modes: LocalModes) -> None:
 
 
 def check_arrays(modes: LocalModes) -> None:
-    """Refuse arrays that are not as long as clusters and modes are many, or not finite."""
+    """Raise if arrays do not match the numbers of clusters and modes, or are not finite."""
     K, ranks = modes.partition.n_clusters, modes.ranks
     if (
         not isinstance(ranks, np.ndarray)

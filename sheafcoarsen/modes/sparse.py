@@ -1,4 +1,4 @@
-"""Local modes of a cluster too large for a dense matrix: Lanczos on the inverse, then polished."""
+"""Local modes of a cluster too large for a dense matrix: shift-invert Lanczos, then refinement."""
 
 import contextlib
 from collections.abc import Callable
@@ -15,43 +15,40 @@ from sheafcoarsen.partition import Clusters
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf, unit_sheaf
 
 SPARSE_ABOVE = 800
-"""Cluster dimension beyond which few modes are computed by a sparse method.
-
-Dense work takes as long there.
-"""
+"""Cluster dimension above which the sparse method is faster for few modes."""
 
 
 SPARSE_SHARE = 20
-"""The sparse method is worth it where at most one mode in so many is wanted."""
+"""Least ratio of dimension to wanted modes for which the sparse method is used."""
 
 
-POLISH = 12
-"""Rounds of inverse iteration after which a residual that is still too large is an error."""
+MOST_ROUNDS = 12
+"""Largest number of rounds of inverse iteration before a large residual is an error."""
 
 
 TOLERANCES = (1e-3, 1e-8, 1e-13)
-"""Of Lanczos, one after the other until the residuals hold.
+"""Tolerances of Lanczos, tried in order until the residuals are small.
 
-Inverse iteration makes up for a loose one where eigenvalues are apart.
+Inverse iteration corrects a loose one if eigenvalues are separated.
 """
 
 
 RESTARTS = 300
-"""Of Lanczos at most; it needs a few, or will need any number."""
+"""Largest number of restarts of Lanczos; few are needed unless it fails to converge."""
 
 
 def local_sheaf(sheaf: CellularSheaf, clusters: Clusters, a: int) -> tuple[CellularSheaf, float]:
-    """Return the sheaf whose Laplacian is cluster a's local operator, scaled, and its unit.
+    """Return the sheaf whose Laplacian is the scaled local operator of cluster a, and the scale.
 
-    That is a power of two, see ``unit_sheaf``. Half-edges are edges whose other end is one more
-    vertex, with a stalk of dimension 0. So are loops, with the difference of their maps. Computed
-    in double precision.
+    The scale is a power of two, see ``unit_sheaf``. Half-edges and loops (with the difference of
+    their maps) become edges to an additional vertex with a stalk of dimension 0. In double
+    precision.
     """
     members = clusters.members[clusters.member_ptr[a] : clusters.member_ptr[a + 1]]
     inner = clusters.internal_edges[clusters.internal_ptr[a] : clusters.internal_ptr[a + 1]]
     half_edges = clusters.half_edges[clusters.half_ptr[a] : clusters.half_ptr[a + 1]]
-    place = np.empty(sheaf.n_vertices, np.int64)
-    place[members] = np.arange(len(members))
+    index = np.empty(sheaf.n_vertices, np.int64)
+    index[members] = np.arange(len(members))
 
     def maps(edges: np.ndarray, end: int) -> np.ndarray:
         if end == 0:
@@ -60,14 +57,14 @@ def local_sheaf(sheaf: CellularSheaf, clusters: Clusters, a: int) -> tuple[Cellu
 
     at_loop = sheaf.edges[inner, 0] == sheaf.edges[inner, 1]
     loops, inner = inner[at_loop], inner[~at_loop]
-    ends, edges, tails = [place[sheaf.edges[inner]]], [inner], [maps(inner, 0)]
+    ends, edges, tails = [index[sheaf.edges[inner]]], [inner], [maps(inner, 0)]
     tail_ends, head_ends = (half_edges[(half_edges & 1) == end] >> 1 for end in (0, 1))
     for some, end, data in (
         (loops, 0, maps(loops, 0) - maps(loops, 1)),
         (tail_ends, 0, maps(tail_ends, 0)),
         (head_ends, 1, maps(head_ends, 1)),
     ):
-        at = place[sheaf.edges[some, end]]
+        at = index[sheaf.edges[some, end]]
         ends.append(np.stack([at, np.full_like(at, len(members))], axis=1))
         edges.append(some)
         tails.append(data)
@@ -87,25 +84,24 @@ def lowest_sparse(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ``count`` lowest eigenpairs of a sparse semidefinite matrix, ascending.
 
-    Lanczos (ARPACK) on (A + s I)^{-1} finds a multiple eigenvalue once, and more often only by
-    rounding. So it is run again orthogonal to what was found until nothing lower turns up, and
-    inverse iteration brings every residual to n eps norm(A).
+    Lanczos (ARPACK) on (A + s I)^{-1} finds copies of a multiple eigenvalue only by rounding. So it
+    is repeated orthogonally to known vectors until no lower value appears, and inverse iteration
+    reduces every residual to n eps norm(A).
 
     Raises
     ------
     numpy.linalg.LinAlgError
-        Where a residual does not come down.
+        If a residual does not decrease enough.
     """
     n = A.shape[0]
     bound = inf_norm(A)
-    # eigenvalues closer than this are one; a larger shift would merge more of them
+    # distance below which eigenvalues are equal; a larger shift would merge more of them
     level = n * eps * bound
     solve = Factors(A, level).solve
     for tol in TOLERANCES:
         with contextlib.suppress(np.linalg.LinAlgError):
             return _lowest(A, solve, count, level, tol)
-    # eigenvalues barely above the level, such as zeros lost to rounding, drown the others in the
-    # inverse unless it is shifted more
+    # eigenvalues barely above the level, such as perturbed zeros, dominate without a larger shift
     solve = Factors(A, 1e-4 * float(A.diagonal().real.mean())).solve
     return _lowest(A, solve, count, level, TOLERANCES[-1])
 
@@ -113,7 +109,7 @@ def lowest_sparse(
 def _lowest(
     A: scipy.sparse.csr_array, solve: Callable, count: int, level: float, tol: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compute what ``lowest_sparse`` returns, Lanczos to ``tol``, zeros being below ``level``."""
+    """Return the result of ``lowest_sparse`` with Lanczos to ``tol``; zeros are below ``level``."""
     rng = np.random.default_rng(0)
     n = A.shape[0]
     found = np.zeros((n, 0), A.dtype)
@@ -123,15 +119,15 @@ def _lowest(
             solve, found, max(count - len(values), 1 + count // 4), n, A.dtype, rng, tol
         )
         found = scipy.linalg.qr(np.hstack([found, fresh]), mode="economic")[0]
-        found, worst = _polish(A, solve, found, count, 2 * level)
+        found, worst = _refined(A, solve, found, count, 2 * level)
         if worst > 2 * level:
             raise np.linalg.LinAlgError(
-                f"residual {worst:.3g} after {POLISH} rounds of inverse iteration"
+                f"residual {worst:.3g} after {MOST_ROUNDS} rounds of inverse iteration"
             )
         before = values
-        values, turn = scipy.linalg.eigh(found.conj().T @ (A @ found))
-        found = found @ turn
-        # not the last of them alone: a copy of a multiple eigenvalue may take another's place
+        values, rotation = scipy.linalg.eigh(found.conj().T @ (A @ found))
+        found = found @ rotation
+        # compare all of them: a copy of a multiple eigenvalue may replace another value
         if len(before) >= count and (values[:count] >= before[:count] - level).all():
             return values[:count], np.ascontiguousarray(found[:, :count])
 
@@ -172,17 +168,17 @@ def _lanczos(
         ) from None
 
 
-def _polish(
+def _refined(
     A: scipy.sparse.csr_array, solve: Callable, X: Any, count: int, level: float
 ) -> tuple[np.ndarray, float]:
-    """Iterate with the inverse until the residuals of the lowest pairs are below ``level``."""
+    """Return X refined by inverse iteration, and the largest residual of the lowest pairs."""
     worst = np.inf
-    for _ in range(POLISH):
+    for _ in range(MOST_ROUNDS):
         X = scipy.linalg.qr(solve(X), mode="economic")[0]
         Y = A @ X
-        values, turn = scipy.linalg.eigh(X.conj().T @ Y)
-        residuals = np.linalg.norm(Y @ turn - (X @ turn) * values, axis=0)[:count]
-        X, worst = X @ turn, float(residuals.max())
+        values, rotation = scipy.linalg.eigh(X.conj().T @ Y)
+        residuals = np.linalg.norm(Y @ rotation - (X @ rotation) * values, axis=0)[:count]
+        X, worst = X @ rotation, float(residuals.max())
         if worst <= level:
             break
     return X, worst

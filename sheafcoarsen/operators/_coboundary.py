@@ -56,7 +56,7 @@ def coboundary(sheaf: CellularSheaf) -> scipy.sparse.csr_array:
 
 
 def as_columns(x: np.ndarray) -> np.ndarray:
-    """View a cochain of shape (dim,) or (dim, h) as (dim, h)."""
+    """Return a cochain of shape (dim,) or (dim, h) as a view of shape (dim, h)."""
     return x if x.ndim == 2 else x[:, None]
 
 
@@ -85,7 +85,7 @@ def apply_laplacian(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
 def _apply_laplacian(sheaf: CellularSheaf, arrays: SheafArrays, x: np.ndarray) -> np.ndarray:
     """Return L x with the arrays of ``without_loops``.
 
-    Threads share the columns, so that sums do not depend on their number.
+    Threads process different columns, so that sums do not depend on their number.
     """
     out = np.zeros(x.shape, np.result_type(sheaf.dtype, x.dtype))
     given, result = _as_the_maps(sheaf, x.astype(out.dtype, copy=False)), _as_the_maps(sheaf, out)
@@ -133,9 +133,9 @@ def _blocks(sheaf: CellularSheaf) -> tuple[tuple, tuple, tuple]:
 
 
 def _along_stalks(sheaf: CellularSheaf, out: np.ndarray) -> tuple[tuple, tuple] | None:
-    """Return tuples as long as a stalk, and non-empty if all stalks have one dimension.
+    """Return tuples as long as a stalk, the second empty unless all stalks have the same dimension.
 
-    None if a stalk is too long.
+    Returns None if a stalk is too long.
     """
     longest = int(sheaf.vertex_dims.max(initial=0))
     uniform = sheaf.map_shape is not None and longest > 0
@@ -145,7 +145,7 @@ def _along_stalks(sheaf: CellularSheaf, out: np.ndarray) -> tuple[tuple, tuple] 
 
 
 def _as_the_maps(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
-    """View complex columns on real maps as twice as many real ones."""
+    """Return complex columns for real maps as a view on twice as many real ones."""
     if x.dtype.kind == "c" and sheaf.dtype.kind != "c":
         return x.reshape(-1).view(x.real.dtype).reshape(x.shape[0], 2 * x.shape[1])
     return x
@@ -175,7 +175,7 @@ def laplacian_operator(sheaf: CellularSheaf) -> LinearOperator:
 
 
 class LaplacianOperator(LinearOperator):
-    """The result of :func:`laplacian_operator`; its pickle holds the sheaf alone."""
+    """The result of :func:`laplacian_operator`; its pickle contains only the sheaf."""
 
     def __init__(self, sheaf: CellularSheaf) -> None:
         super().__init__(sheaf.dtype, (sheaf.dim_c0, sheaf.dim_c0))

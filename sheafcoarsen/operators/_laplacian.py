@@ -22,10 +22,9 @@ SERIAL_BELOW = 200_000.0
 
 
 def block_pattern(edges: np.ndarray, n: int) -> assembly.BlockPattern:
-    """Return the block sparsity pattern of L by a counting sort, or two for unsorted edges.
+    """Return the block sparsity pattern of L by a counting sort, or by two for unsorted edges.
 
-    Columns are always read-only, since they may be the indices of L: kernels are compiled for one
-    kind.
+    Columns are always read-only, so that kernels are compiled once: they may be the indices of L.
     """
     m = len(edges)
     columns = np.empty(n + 2 * m, np.int32)
@@ -46,8 +45,8 @@ def block_pattern(edges: np.ndarray, n: int) -> assembly.BlockPattern:
     return assembly.BlockPattern(row_ptr, codes[: n + count], block_ptr, columns)
 
 
-def check_one_size(dims: np.ndarray) -> None:
-    """Raise unless all vertex stalks have one dimension, as bsr needs."""
+def check_equal_dims(dims: np.ndarray) -> None:
+    """Raise unless all vertex stalks have the same dimension, as bsr needs."""
     if not len(dims):
         had = "there are no vertices"
     elif dims[0] == 0 or (dims != dims[0]).any():
@@ -56,7 +55,7 @@ def check_one_size(dims: np.ndarray) -> None:
     else:
         return
     raise ValueError(
-        f'`format` = "bsr" needs all vertex stalks of one size, at least 1; {had}: use "csr"'
+        f'`format` = "bsr" needs vertex stalks of the same dimension, at least 1; {had}: use "csr"'
     )
 
 
@@ -108,17 +107,16 @@ Format: TypeAlias = Literal["csr", "bsr"]
 class LaplacianPattern:
     """The sparsity pattern of L, determined by the graph and the stalk dimensions.
 
-    Computed once, it serves any number of sheaves on the same graph: ``fill`` writes values only.
-    Uniform stalks of dimension 1, 2 and 3 on a graph without loops and parallel edges have kernels
-    of their own, compiled on first use. Vertices numbered so that neighbours are near each other
-    fill faster.
+    It is computed once for any number of sheaves on the same graph: ``fill`` writes values only.
+    Uniform stalks of dimension 1, 2 and 3 on a graph without loops and parallel edges have special
+    kernels, compiled on first use. ``fill`` is faster if neighbours have near numbers.
 
     Parameters
     ----------
     sheaf : CellularSheaf
         Only its graph and dimensions are read.
     format : {"csr", "bsr"}
-        "bsr" needs all vertex stalks of one size, at least 1.
+        "bsr" needs vertex stalks of the same dimension, at least 1.
 
     Examples
     --------
@@ -138,7 +136,7 @@ class LaplacianPattern:
         dims = sheaf.vertex_dims
         one_size = len(dims) > 0 and bool((dims == dims[0]).all())
         if format == "bsr":
-            check_one_size(dims)
+            check_equal_dims(dims)
         self._topology = Topology.of(sheaf)
         self._blocks = blocks = block_pattern(sheaf.edges, sheaf.n_vertices)
         self._row_starts = row_starts(blocks, dims, one_size)
@@ -166,8 +164,8 @@ class LaplacianPattern:
         sheaf : CellularSheaf
             The same edges and dimensions as the pattern's.
         out : sparse, optional
-            An earlier result of this pattern with the same scalar type; its memory is reused and it
-            is returned. New memory takes longer to fill: the system hands it out page by page.
+            An earlier result of this pattern with the same scalar type, which is overwritten and
+            returned. This is faster than new memory.
 
         Returns
         -------
@@ -176,7 +174,7 @@ class LaplacianPattern:
         Raises
         ------
         ValueError, TypeError
-            A sheaf with another topology, or an ``out`` that this pattern did not make.
+            If the sheaf has another topology, or ``out`` is not a result of this pattern.
 
         Examples
         --------
@@ -276,7 +274,7 @@ def laplacian(
     ----------
     sheaf : CellularSheaf
     format : {"csr", "bsr"}
-        "bsr" where all vertex stalks have one size.
+        "bsr" needs vertex stalks of the same dimension.
 
     Returns
     -------
@@ -294,7 +292,7 @@ def laplacian(
     """
     pattern = LaplacianPattern(sheaf, format)
     matrix = pattern.fill(sheaf)
-    # not shared; a view that scipy may hold stays read-only
+    # the arrays are not shared, so make them writeable
     for name in ("indices", "indptr"):
         own = getattr(pattern, name)
         own.setflags(write=True)

@@ -25,7 +25,7 @@ SERIAL_BELOW = 200_000.0
 """Number of multiplications below which one thread is used."""
 
 Singular: TypeAlias = Literal["pinv", "regularize", "augment"]
-"""What to do about a singular block of D."""
+"""Treatment of singular blocks of D."""
 
 
 def normalize(
@@ -33,19 +33,17 @@ def normalize(
 ) -> CellularSheaf:
     """Return the sheaf with maps F_{v->e} D_v^{-1/2}, whose Laplacian is D^{-1/2} L D^{-1/2}.
 
-    That is the normalized sheaf Laplacian (``eq:app-normalized-sheaf-laplacian``), of the constant
-    sheaf the normalized graph Laplacian (``eq:app-graph-normalized-laplacian``); D_v is the
-    diagonal block of L (``eq:app-sheaf-degree``), loops included, so everything else in the library
-    runs on the normalized sheaf as on any other.
+    This is the normalized sheaf Laplacian (``eq:app-normalized-sheaf-laplacian``); for the constant
+    sheaf, the normalized graph Laplacian (``eq:app-graph-normalized-laplacian``). D_v is the
+    diagonal block of L (``eq:app-sheaf-degree``), loops included.
 
     Parameters
     ----------
     sheaf : CellularSheaf
     singular : {"pinv", "regularize", "augment"}
-        What to do about singular D_v: take the pseudo-inverse; use D + eps max_v norm(D_v) I; or
-        use D + I.
+        Treatment of singular D_v: use the pseudo-inverse, D + eps max_v norm(D_v) I, or D + I.
     eps : float
-        For "regularize", relative to the largest Frobenius norm of a block.
+        Shift for "regularize", relative to the largest Frobenius norm of a block.
 
     Returns
     -------
@@ -54,7 +52,7 @@ def normalize(
     Warns
     -----
     SingularDegreeWarning
-        With "pinv", where a block is singular to working accuracy.
+        If a block is singular to working accuracy, for "pinv".
 
     Examples
     --------
@@ -70,7 +68,7 @@ def normalize(
 def normalized(
     sheaf: CellularSheaf, singular: Singular = "pinv", eps: float = 1e-8, *, stacklevel: int
 ) -> CellularSheaf:
-    """Return what ``normalize`` returns; a warning points ``stacklevel`` calls up."""
+    """Return the result of ``normalize``, with a given ``stacklevel`` of warnings."""
     check_sheaf(sheaf)
     choice("singular", singular, get_args(Singular))
     if not 0 < real_number("eps", eps) < np.inf:
@@ -104,7 +102,7 @@ def normalized(
     if bad.size and singular == "pinv":
         warnings.warn(
             f"the diagonal block of the Laplacian is singular at {bad.size} of {sheaf.n_vertices} "
-            f"vertices, first at vertex {bad.min()}: the pseudo-inverse was taken "
+            f"vertices, first at vertex {bad.min()}: the pseudo-inverse is used "
             f'(normalize(..., singular="regularize") or "augment" would shift it; an isolated '
             f"vertex always counts)",
             SingularDegreeWarning,
@@ -126,8 +124,8 @@ def normalized(
 def degree_factors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
     """Return the offsets of the factors, and the triangular R_v with R_v* R_v = D_v.
 
-    The singular values of R_v are those of the maps stacked at v, which resolves them to eps of the
-    largest; those of D_v would be resolved to sqrt(eps). In double precision.
+    The singular values of R_v are those of the stacked maps at v, accurate to eps times the
+    largest; from D_v they would be accurate to sqrt(eps). In double precision.
     """
     n, m = sheaf.n_vertices, sheaf.n_edges
     starts = offsets(sheaf.vertex_dims**2)
@@ -147,7 +145,7 @@ def degree_factors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
 
 
 def loop_sizes(sheaf: CellularSheaf) -> np.ndarray:
-    """Return the largest entry of the loops' maps at each vertex: their difference may cancel."""
+    """Return the largest entry of the loops' maps at each vertex; their difference may cancel."""
     sizes = np.zeros(sheaf.n_vertices)
     loops = np.flatnonzero(sheaf.edges[:, 0] == sheaf.edges[:, 1])
     for data, begin in (

@@ -7,14 +7,14 @@ import scipy.sparse
 
 
 def index_dtype(largest: int) -> Any:
-    """Return the index type scipy uses for matrices of this many entries: int32 while it fits."""
+    """Return scipy's index type for values up to ``largest``: int32 if it fits, else int64."""
     return np.int32 if largest <= np.iinfo(np.int32).max else np.int64
 
 
 def canonical_csr(
     data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]
 ) -> scipy.sparse.csr_array:
-    """Wrap arrays that are known to have sorted indices and no duplicates."""
+    """Return the matrix of arrays that are known to have sorted indices and no duplicates."""
     matrix = scipy.sparse.csr_array((data, indices, indptr), shape=shape)
     matrix.has_sorted_indices = True
     matrix.has_canonical_format = True

@@ -10,23 +10,25 @@ from sheafcoarsen._kernels.operators import solve_factored
 from sheafcoarsen._support import by_real_columns, interruptible
 from sheafcoarsen.operators.ordering import Order, elimination_order
 
-SOLVED_HERE_ABOVE, ORDERED_ABOVE = 5000, 20_000
-"""Dimensions above which own triangular solves (3 times as fast for 16 columns) and own orders
-replace SuperLU's, whose minimum degree takes 2 to 3 times as long to factor on 3-D grids.
+OWN_SOLVE_ABOVE, OWN_ORDER_ABOVE = 5000, 20_000
+"""Dimensions above which triangular solves of this package (3 times as fast for 16 columns) and its
+orders replace those of SuperLU, with whose minimum degree factorizations of 3-D grids take 2 to 3
+times as long.
 """
 
 RELAX = 1
-"""SuperLU's relaxed supernodes. More columns take ten times as long for a pose graph of 100,000
-vertices in such an order.
+"""Size of SuperLU's relaxed supernodes. Larger ones take ten times as long for a pose graph of
+100,000 vertices in such an order.
 """
 
 FEW, PANEL = 2e4, 2
-"""Operations per row up to which SuperLU's panel size is the second. The default of 20 takes 10 to
-40 % longer on pose graphs, and a quarter less on 3-D grids, with 7e4 operations per row and more.
+"""Number of operations per row up to which SuperLU's panel size is the second number. The default
+of 20 takes 10 to 40 % longer on pose graphs, and a quarter less on 3-D grids, with 7e4 operations
+per row and more.
 """
 
 LANES = (16, 4, 1), (4, 1)
-"""Numbers of right sides that kernels process at once, real and complex."""
+"""Numbers of right sides that kernels process at once, for real and complex scalars."""
 
 
 class Factors:
@@ -35,7 +37,7 @@ class Factors:
     def __init__(self, A: scipy.sparse.csr_array, shift: float, order: Order | None = None) -> None:
         n = A.shape[0]
         shifted = scipy.sparse.csr_array(A + shift * scipy.sparse.eye_array(n, format="csr"))
-        if order is None and n > ORDERED_ABOVE:
+        if order is None and n > OWN_ORDER_ABOVE:
             order = elimination_order(shifted)
         if order is not None:
             shifted = shifted[order.rows][:, order.rows]
@@ -57,7 +59,7 @@ class Factors:
         self._rows = None if order is None else order.rows
         self._factors: Any = factors
         self._lower: Any = None
-        if n > SOLVED_HERE_ABOVE and not self._has_pivoted:
+        if n > OWN_SOLVE_ABOVE and not self._has_pivoted:
             rows = np.argsort(factors.perm_c)
             self._rows = rows if order is None else order.rows[rows]
             self._lower, self._pivots = factors.L, factors.U.diagonal()
@@ -70,13 +72,13 @@ class Factors:
         if self._rows is None:
             return self._factors.solve(np.ascontiguousarray(b))
         y = np.ascontiguousarray(b[self._rows])
-        y = self._factors.solve(y) if self._lower is None else self._solve_here(y)
+        y = self._factors.solve(y) if self._lower is None else self._solve_triangular(y)
         x = np.empty_like(y)
         x[self._rows] = y
         return x
 
-    def _solve_here(self, y: np.ndarray) -> np.ndarray:
-        """Overwrite y, rows in the order of elimination, with the solutions."""
+    def _solve_triangular(self, y: np.ndarray) -> np.ndarray:
+        """Return the solution for y in the order of elimination, which may be overwritten."""
         L = self._lower
         y = y.astype(np.result_type(y, L.dtype), copy=False)
         columns = y.reshape(len(y), -1)
@@ -97,6 +99,6 @@ class Factors:
     def count_negative(self) -> int:
         """Return the number of eigenvalues of A below -shift, by Sylvester's law of inertia.
 
-        -1 if the factorization had to pivot.
+        It is -1 if the factorization pivoted.
         """
         return -1 if self._has_pivoted else int((self.pivots.real < 0).sum())

@@ -14,22 +14,22 @@ from sheafcoarsen._kernels.operators import (
 )
 from sheafcoarsen._support import offsets, ranges
 
-WORTH = 100
+DEGREE_ABOVE = 100
 """Operations per vertex of nested dissection above which minimum degree is tried as well.
 
 Minimum degree takes a third to all of the operations of dissection on pose graphs, a ninth on a
 chain of poses with chords, twice as many on 3-D grids.
 """
 
-HOPELESS = 16
-"""Operations of dissection, relative to the affordable ones, above which minimum degree is skipped.
+TOO_EXPENSIVE = 16
+"""Operations of dissection, over the affordable ones, above which minimum degree is skipped.
 """
 
-DEGREES_UP_TO = 2e11
+DEGREE_UP_TO = 2e11
 """Operations of dissection above which minimum degree, which then takes a second, is skipped."""
 
 MOST = 2**62
-"""Largest number of operations that is counted."""
+"""Largest number of operations that are counted."""
 
 PER_OPERATION, PER_ENTRY, PER_SOLVE = 2e-10, 5e-8, 1e-9
 """Seconds of a factorization per operation and per entry, and of a solve per entry and column, as
@@ -56,62 +56,62 @@ class Order(NamedTuple):
 
 
 def factorization_cost(A: scipy.sparse.csr_array, seconds: float = np.inf) -> Order:
-    """Return an order of elimination with its cost; counting stops at that many seconds."""
+    """Return an order of elimination with its cost; counting stops at ``seconds``."""
     return elimination_order(A, seconds / PER_OPERATION)
 
 
 def elimination_order(A: scipy.sparse.csr_array, most: float = np.inf) -> Order:
     """Return a fill-reducing order for a matrix with a symmetric pattern, diagonal included.
 
-    The search and the count stop at ``most`` operations. Rows with the same pattern, as those of a
-    stalk, are ordered as one vertex.
+    The search and the count stop at ``most`` operations. Rows with the same pattern, such as those
+    of a stalk, are ordered as one vertex.
     """
     starts, Q = quotient(A)
     widths = np.diff(starts)
     rows = np.repeat(np.arange(len(widths)), np.diff(Q.indptr))
     other = Q.indices != rows
     indptr = offsets(np.bincount(rows[other], minlength=len(widths)))
-    order = order_of_graph((indptr, Q.indices[other].astype(np.int64)), widths, WORTH, most)
+    order = order_of_graph((indptr, Q.indices[other].astype(np.int64)), widths, DEGREE_ABOVE, most)
     return order._replace(rows=ranges(starts[order.rows], widths[order.rows]))
 
 
 def order_of_graph(
     graph: tuple[np.ndarray, np.ndarray],
     widths: np.ndarray,
-    worth: float,
+    least: float,
     most: float = np.inf,
 ) -> Order:
     """Return vertices in a fill-reducing order; vertex v represents widths[v] rows.
 
-    ``graph``: indptr and indices, int64, without loops. Leaves and chains come first, then the
-    better of nested dissection and minimum degree; the latter is tried if the former takes more
-    than ``worth`` operations per vertex.
+    ``graph``: indptr and indices, int64, without loops. Leaves and chains are first, then the
+    cheaper order of nested dissection and minimum degree; the latter is tried if the former takes
+    more than ``least`` operations per vertex.
     """
     indptr, indices = graph
     n, most = len(widths), float(min(most, MOST))
     first, degrees, neighbors = np.empty(n, np.int64), np.diff(indptr), indices.copy()
     first = first[: order_chains(indptr, neighbors, degrees, first)]
-    left = np.flatnonzero(degrees >= 0)
-    number, degrees = np.cumsum(degrees >= 0) - 1, degrees[left]
-    core = offsets(degrees), number[neighbors[ranges(indptr[left], degrees)]]
+    core_vertices = np.flatnonzero(degrees >= 0)
+    number, degrees = np.cumsum(degrees >= 0) - 1, degrees[core_vertices]
+    core = offsets(degrees), number[neighbors[ranges(indptr[core_vertices], degrees)]]
 
     def counted(vertices: np.ndarray, limit: float) -> Order:
-        order = np.concatenate([first, left[vertices]])
-        place, counts = np.empty(n, np.int64), np.zeros(2, np.int64)
-        place[order] = np.arange(n)
-        count_operations(indptr, indices, widths, place, int(limit), counts)
+        order = np.concatenate([first, core_vertices[vertices]])
+        position, counts = np.empty(n, np.int64), np.zeros(2, np.int64)
+        position[order] = np.arange(n)
+        count_operations(indptr, indices, widths, position, int(limit), counts)
         return Order(order, float(counts[0]), float(counts[1]))
 
     width = float(widths.sum()) / max(n, 1)
-    limit = min(max(HOPELESS * most, 1.0), DEGREES_UP_TO * width**3, MOST)
+    limit = min(max(TOO_EXPENSIVE * most, 1.0), DEGREE_UP_TO * width**3, MOST)
     best = counted(nested_dissection(*core), max(most, limit))
-    if worth * n < best.operations <= limit:
+    if least * n < best.operations <= limit:
         best = min(best, counted(_minimum_degree(*core), most), key=lambda each: each.operations)
     return best
 
 
 def quotient(A: scipy.sparse.csr_array) -> tuple[np.ndarray, scipy.sparse.csr_array]:
-    """Return the starts of runs of rows with one pattern, and the pattern of these runs."""
+    """Return the starts of runs of rows with the same pattern, and the pattern of these runs."""
     A = scipy.sparse.csr_array((np.ones(A.nnz), A.indices, A.indptr), shape=A.shape)
     A.sort_indices()
     begins = np.zeros(A.shape[0], bool)

@@ -1,4 +1,4 @@
-"""How good a coarsening is: its low spectrum beside the fine one, or without it.
+"""Quality of a coarsening: its low spectrum compared with the fine one, or certified without it.
 
 >>> import networkx as nx
 >>> import sheafcoarsen as sc
@@ -11,8 +11,8 @@ array([0.042, 0.   ])
 True
 
 ``_spectral_quality`` compares eigenvalues and eigenspaces, which ``smallest_singular_values``
-finds, small components (``small_components``) apart; ``_certificate`` encloses every fine
-eigenvalue from the coarse ones alone.
+computes, separately for small components (``small_components``); ``_certificate`` encloses every
+fine eigenvalue by the coarse ones alone.
 """
 
 from sheafcoarsen.quality._certificate import Certificate, certificate

@@ -30,18 +30,17 @@ class Certificate:
     Attributes
     ----------
     gamma : float
-        The smallest first discarded eigenvalue over the clusters that discard any, its rounding
-        taken off: inf where none does, 0 where it is zero to working accuracy.
+        Lower bound of the first discarded eigenvalues of all clusters: inf if nothing is discarded,
+        0 if one is zero to working accuracy.
     beta : float
-        An upper bound of norm(delta_X), the fine coboundary's rows of edges that cross between
-        clusters.
+        Upper bound of norm(delta_X), with delta_X the rows of delta of crossing edges.
     kappa : float
         beta^2 / gamma.
     mu : float
         1 + (kappa + sqrt(kappa^2 + 4 kappa)) / 2.
     rounding : float
-        How far from an eigenvalue of R* L R rounding may carry a computed one; the enclosure holds
-        up to as much.
+        Largest rounding error of a computed eigenvalue of R* L R; the enclosure holds up to this
+        error.
 
     Examples
     --------
@@ -69,26 +68,25 @@ class Certificate:
         )
 
     def interval(self, nu: npt.ArrayLike) -> tuple:
-        """Return nu / (mu + nu / gamma) and nu, between which the i-th eigenvalue of L lies.
+        """Return nu / (mu + nu / gamma) and nu, which enclose the i-th eigenvalue of L.
 
         nu is the i-th eigenvalue of R* L R.
 
         Parameters
         ----------
         nu : float or array_like of them
-            Eigenvalues of ``C.galerkin()``, which is the Laplacian of a coarse sheaf with loops.
-            Zeros that rounding made negative have the lower end 0 and the upper end 0.
+            Eigenvalues of ``C.galerkin()``, the Laplacian of a coarse sheaf with loops. Zeros that
+            are negative by rounding get the interval [0, 0].
 
         Returns
         -------
         lower, upper : float or ndarray
-            As many as nu.
+            Of the shape of nu.
 
         Raises
         ------
         ValueError, TypeError
-            For what cannot be eigenvalues of ``C.galerkin()``: not real, not finite, or negative
-            beyond rounding.
+            If nu is not real, not finite, or negative by more than rounding.
 
         Examples
         --------
@@ -116,7 +114,7 @@ class Certificate:
 
 
 def certificate(C: Coarsening) -> Certificate:
-    """Enclose every eigenvalue of L from the coarse ones alone.
+    """Return constants that enclose every eigenvalue of L by the coarse ones alone.
 
     With gamma the smallest first discarded eigenvalue, beta at least norm(delta_X), kappa = beta^2
     / gamma and mu = 1 + (kappa + sqrt(kappa^2 + 4 kappa)) / 2, the i-th eigenvalues nu_i of R* L R
@@ -126,7 +124,7 @@ def certificate(C: Coarsening) -> Certificate:
     Parameters
     ----------
     C : Coarsening
-        Of internal modes.
+        A coarsening by internal modes.
 
     Returns
     -------
@@ -135,7 +133,7 @@ def certificate(C: Coarsening) -> Certificate:
     Raises
     ------
     ValueError
-        For principal modes or a basis of your own.
+        For other modes or a basis of your own.
 
     Examples
     --------
@@ -178,8 +176,8 @@ def certificate(C: Coarsening) -> Certificate:
 def _crossing_norm(C: Coarsening) -> float:
     """Return an upper bound of norm(delta_X).
 
-    For N, the spectral norms of the blocks of delta_X* delta_X, norm(delta_X)^2 <= rho(N) <= max_i
-    (N y)_i / y_i with any positive y (Collatz and Wielandt); powers of N make y a good one.
+    With N the spectral norms of the blocks of delta_X* delta_X, norm(delta_X)^2 <= rho(N) <= max_i
+    (N y)_i / y_i for any positive y (Collatz and Wielandt), here by power iteration.
     """
     F, crossing = C.fine, C.clusters.crossing_edges
     tail = blocks(F.tail_data, F.tail_offsets, crossing)
@@ -194,7 +192,7 @@ def _crossing_norm(C: Coarsening) -> float:
     for _ in range(60):
         z = N @ y
         square = min(square, float((z / y).max()))
-        y = z / z.max() + y  # positive: of its largest entry at least 2^-60 in the end
+        y = z / z.max() + y  # stays positive
         y /= y.max()
     rows = np.bincount(X.edges.reshape(-1), np.repeat(X.edge_dims, 2), minlength=1).max()
     rounding = 8 * EPS * (rows + 2) ** 1.5 * max(int(X.vertex_dims.max()), 1)
@@ -206,10 +204,8 @@ def _block_norms(X: CellularSheaf) -> scipy.sparse.csr_array:
     L = laplacian(X).tocoo()
     stalk = np.repeat(np.arange(X.n_vertices), X.vertex_dims)
     row, column = (stalk[at] for at in L.coords)
-    blocks, place = np.unique(row * X.n_vertices + column, return_inverse=True)
-    entries = L.data[
-        np.argsort(place, kind="stable")
-    ]  # block after block, each row by row, for every entry is stored
+    blocks, index = np.unique(row * X.n_vertices + column, return_inverse=True)
+    entries = L.data[np.argsort(index, kind="stable")]  # by blocks, row by row, all stored
     rows, columns = blocks // X.n_vertices, blocks % X.n_vertices
     shapes = np.stack([X.vertex_dims[rows], X.vertex_dims[columns]], axis=1)
     starts = offsets(shapes.prod(axis=1))

@@ -1,4 +1,4 @@
-"""How good a coarse space is: the low spectrum of L beside that of R* L R."""
+"""Quality of a coarse space: the low spectra of L and of R* L R."""
 
 import warnings
 from dataclasses import dataclass
@@ -32,29 +32,29 @@ from sheafcoarsen.solve import Eigenmodes
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SpectralQuality(ReadOnly):
-    """The first k positive eigenpairs of L beside those of R* L R, and the global sections of both.
+    """The first k positive eigenpairs of L and of R* L R, and the global sections of both.
 
     Attributes
     ----------
     fine, coarse : ndarray, shape (k,)
-        The lowest positive eigenvalues of L, and those of R* L R of the same numbers i, ascending;
-        inf in ``coarse`` where the coarse space has no more. What global sections have become that
-        were lost is thus left out.
+        The lowest positive eigenvalues of L, and those of R* L R with the same indices, ascending;
+        inf in ``coarse`` if the coarse space has fewer. So coarse eigenvalues of lost global
+        sections are not compared.
     relative_errors : ndarray, shape (k,)
-        (coarse - fine) / fine, not negative (interlacing, docs/conventions.md, section 8): what
-        rounding alone makes so is 0.
+        (coarse - fine) / fine, not negative (interlacing, docs/conventions.md, section 8); values
+        that are negative by rounding are set to 0.
     angles : ndarray, shape (k,)
-        Principal angles between the span of the fine eigenvectors and the lifts R z of these coarse
-        ones, ascending, pi / 2 for each that is missing. Where k splits a multiple coarse
-        eigenvalue, the whole of it counts.
+        Principal angles between the spans of the fine eigenvectors and of the lifts R z of the
+        coarse ones, ascending, pi / 2 for missing ones. A multiple coarse eigenvalue split by k is
+        included completely.
     restricted_similarity : float
-        norm(L^{1/2} (I - R R*) U_k Lambda_k^{-1/2}); inf where a global section is lost.
+        norm(L^{1/2} (I - R R*) U_k Lambda_k^{-1/2}); inf if a global section is lost.
     kernel_fine, kernel_coarse : int
-        Number of zero eigenvalues, decided on singular values of delta and of delta R.
+        Number of zero eigenvalues, decided by singular values of delta and of delta R.
     section_residual : float
-        The largest norm(delta R z) of the coarse sections z, in units of norm(delta): rounding.
+        Largest norm(delta R z) / norm(delta) of coarse sections z: rounding.
     fine_vectors : ndarray, shape (dim_c0, k)
-        Orthonormal eigenvectors of the ``fine`` eigenvalues; None in one made by hand.
+        Orthonormal eigenvectors of the ``fine`` eigenvalues, if stored.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class SpectralQuality(ReadOnly):
     def _repr_html_(self) -> str:
         columns = (self.fine, self.coarse, self.relative_errors, self.angles)
         rows: list[tuple] = [
-            (self.kernel_fine + 1 + i, *row)  # counted with the zeros, as pictures and pages do
+            (self.kernel_fine + 1 + i, *row)  # numbered with the zeros
             for i, row in enumerate(zip(*(c[:10].tolist() for c in columns), strict=True))
         ]
         if len(self.fine) > 10:
@@ -111,8 +111,8 @@ class SpectralQuality(ReadOnly):
 def principal_angles(U: np.ndarray, V: np.ndarray) -> np.ndarray:
     """Return the angles between two column spaces, ascending, small ones by their sines.
 
-    As Bjorck and Golub have it (Math. Comp. 27, 1973). scipy's ``subspace_angles`` takes the cosine
-    of some small angles where there are large ones too, and is off by sqrt(eps) there.
+    Bjorck and Golub (Math. Comp. 27, 1973). scipy's ``subspace_angles`` uses cosines for some small
+    angles if there are also large ones, with errors of sqrt(eps).
     """
     U, V = (scipy.linalg.qr(X, mode="economic")[0] for X in (U, V))
     if U.shape[1] < V.shape[1]:
@@ -133,12 +133,11 @@ def spectral_quality(
 ) -> SpectralQuality:
     """Compare the first k positive eigenpairs of L with those of L_Gal = R* L R.
 
-    L_Gal is that of ``eq:sheaf_galerkin_operator``.
-    Zero eigenvalues are compared by number, the others one by one: the i-th of L with the i-th of
-    R* L R. Where k splits a multiple eigenvalue of L, k is widened to its end, by fewer than 100;
-    where L has fewer positive eigenvalues, all are compared. Every pair is converged, or there is
-    an error: large problems are solved as :func:`eigenmodes` solves them, which looks for what it
-    may have missed.
+    L_Gal is the operator of ``eq:sheaf_galerkin_operator``.
+    Zero eigenvalues are counted, and of the others the i-th of L is compared with the i-th of R* L
+    R. If k splits a multiple eigenvalue of L, k is increased to its end, by less than 100; if L has
+    fewer positive eigenvalues, all are compared. All pairs have converged, or an error is raised:
+    large problems are solved as by :func:`eigenmodes`, which searches for missing pairs.
 
     Parameters
     ----------
@@ -147,10 +146,10 @@ def spectral_quality(
     k : int
         At least 1, at most dim C^0 of the coarse sheaf.
     fine : Eigenmodes or SpectralQuality, optional
-        Eigenmodes of ``C.fine``, or the quality of another coarsening of it: what was found there
-        is used, and completed where it is not enough.
+        Eigenmodes of ``C.fine``, or the quality of another coarsening of it, whose pairs are reused
+        and completed if necessary.
     progress : bool
-        Show a bar: the eigenpairs of L, then those of R* L R.
+        Show a progress bar.
 
     Returns
     -------
@@ -159,17 +158,17 @@ def spectral_quality(
     Raises
     ------
     ValueError
-        For a k out of range, a basis that is not orthonormal, or a ``fine`` of another sheaf.
+        If k is out of range, the basis is not orthonormal, or ``fine`` is of another sheaf.
     TypeError
-        For a ``fine`` of another kind.
+        If ``fine`` has another type.
     numpy.linalg.LinAlgError
-        Where an eigenpair does not converge.
+        If an eigenpair does not converge.
 
     Warns
     -----
     SingularProblemWarning
-        Where k splits an eigenvalue of L or of R* L R that is multiple beyond that, as those of
-        stars are: k pairs are compared, with some of its vectors.
+        If k splits an eigenvalue of L or of R* L R of larger multiplicity, as on stars: k pairs are
+        compared, with some of its vectors.
 
     Examples
     --------
@@ -183,8 +182,8 @@ def spectral_quality(
     k, progress = whole_number("k", k, at_least=1), flag("progress", progress)
     if k > check_coarsening(C).sheaf.dim_c0:
         raise ValueError(
-            f"`k` = {k} is more than the dimension {C.sheaf.dim_c0} of the coarse C^0: ask for "
-            "fewer eigenvalues or keep more modes"
+            f"`k` = {k} is more than the dimension {C.sheaf.dim_c0} of the coarse C^0: use "
+            "a smaller `k` or keep more modes"
         )
     check_isometry(C, "spectral quality")
     F, unit = unit_sheaf(C.fine)
@@ -204,7 +203,7 @@ def spectral_quality(
     pairs = solve(delta, k, sheaf_of=lambda: F, known=known)
     sigma, U = pairs.sigma[: pairs.end], pairs.vectors[:, : pairs.end]
     count, lost = len(sigma), pairs.kernel - coarse.kernel
-    first = max(lost, 0)  # the eigenvalue of number i stands farther up
+    first = max(lost, 0)  # lost sections shift the indices
     if coarse.end < count + first:
         coarse = of_coarse(count + first)
     steps.update()
@@ -214,7 +213,7 @@ def spectral_quality(
         value = float(cut.sigma[cut.end - 1] * unit) ** 2
         warnings.warn(
             f"`k` = {k} splits {value:.6g}, an eigenvalue of {'L' if cut is pairs else 'R* L R'} "
-            f"with {WIDENED} more copies at least: {k} pairs are compared, and angles and "
+            f"with at least {WIDENED} more copies: {k} pairs are compared, and angles and "
             "similarity depend on which of them",
             SingularProblemWarning,
             stacklevel=2,
@@ -251,7 +250,7 @@ def spectral_quality(
 def _reused(
     fine: Eigenmodes | SpectralQuality, sheaf: CellularSheaf, delta: Any, unit: float
 ) -> KnownPairs:
-    """Return earlier fine pairs in the units of ``delta``, refused where they are not of it."""
+    """Return given fine pairs in the units of ``delta``; raise if they are not pairs of it."""
     if isinstance(fine, Eigenmodes):
         values, U, zeros, more = fine.values, fine.vectors, 0, not fine.tied
     elif isinstance(fine, SpectralQuality) and fine.fine_vectors is not None:
@@ -272,7 +271,7 @@ def _reused(
     bound = inf_norm(L)
     bad = np.flatnonzero(errors > 1e-5 * bound * np.maximum(np.linalg.norm(U, axis=0), 1))
     if bad.size or abs(U.conj().T @ U - np.eye(U.shape[1])).max(initial=0.0) > 1e-5:
-        where = f"pair {bad[0]} is none of it" if bad.size else "its vectors are not orthonormal"
+        where = f"pair {bad[0]} is not one" if bad.size else "its vectors are not orthonormal"
         raise ValueError(
             f"`fine` must be eigenmodes of C.fine, without mass, but {where}: "
             "eigenmodes(C.fine, k) makes them"
@@ -281,7 +280,7 @@ def _reused(
 
 
 def _sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array:
-    """Return an orthonormal basis of the global sections; whether it is one is checked later."""
+    """Return an orthonormal basis of the global sections, without warnings; it is checked later."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SingularProblemWarning)
         return global_sections(F).basis
@@ -296,6 +295,6 @@ def _coarse_sheaf(C: Coarsening, F: CellularSheaf) -> CellularSheaf:
 
 
 def _nonnegative(errors: np.ndarray, values: np.ndarray, size: float, eps: float) -> np.ndarray:
-    """Return errors with those clipped at 0 that interlacing rules out, down to rounding."""
+    """Return errors with negative ones set to 0 if they are rounding (interlacing)."""
     rounding = RESIDUAL_LIMIT * eps * size * size / values
     return np.where((errors < 0) & (errors >= -rounding), 0.0, errors)

@@ -1,4 +1,4 @@
-"""Small components, all of whose singular values are computed at once, and what is left."""
+"""Singular values of all small components by dense decompositions, and the remaining sheaf."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.solve import grounded
 
 SMALL = 100
-"""Dimension up to which a component is decomposed densely, with as many rows four times."""
+"""Dimension up to which a component is decomposed densely, with at most four times as many rows."""
 
 
 class Group(NamedTuple):
@@ -21,17 +21,17 @@ class Group(NamedTuple):
 
 
 class SmallComponents(NamedTuple):
-    """All singular values of small components, ascending, and where their vectors are."""
+    """All singular values of small components, ascending, and the indices of their vectors."""
 
     sigma: np.ndarray  # (N,)
-    places: np.ndarray  # (N, 3) group, component, row
+    indices: np.ndarray  # (N, 3) group, component, row
     groups: list[Group]
     dim: int
 
     def vectors(self, which: np.ndarray) -> np.ndarray:
         """Return vectors as columns, shape (dim, len(which))."""
         X = np.zeros((self.dim, len(which)), self.groups[0].vectors.dtype)
-        group, component, row = self.places[which].T
+        group, component, row = self.indices[which].T
         for g, (coordinates, vectors) in enumerate(self.groups):
             here = np.flatnonzero(group == g)
             X[coordinates[component[here]], here[:, None]] = vectors[
@@ -45,7 +45,7 @@ def split_components(
 ) -> tuple[SmallComponents, np.ndarray, CellularSheaf] | None:
     """Return small components of D, the other coordinates as a mask, and the sheaf on these.
 
-    None where there is no small component. The columns of D are those of the sheaf's coboundary.
+    Returns None without small components. The columns of D are those of the sheaf's coboundary.
     """
     labels = component_labels(sheaf.n_vertices, sheaf.edges)
     count = int(labels.max(initial=-1)) + 1
@@ -67,7 +67,7 @@ def split_components(
     row_inside = np.empty(D.shape[0], np.int64)
     row_inside[by_row] = np.arange(D.shape[0]) - np.append(row_starts, 0)[row_label[by_row]]
     groups: list[Group] = []
-    sigma, places = [], []
+    sigma, indices = [], []
     of_entry = row_label[entries.coords[0]]
     for d, r in np.unique(np.stack([dims, rows], axis=1)[small & (dims > 0)], axis=0).tolist():
         members = np.flatnonzero((dims == d) & (rows == r))
@@ -77,17 +77,17 @@ def split_components(
         blocks = np.zeros((len(members), r, d), D.dtype)
         at = [coordinate[mine] for coordinate in entries.coords]
         blocks[number[of_entry[mine]], row_inside[at[0]], inside[at[1]]] = entries.data[mine]
-        _, found, vectors = np.linalg.svd(blocks, full_matrices=True)
+        _, computed, vectors = np.linalg.svd(blocks, full_matrices=True)
         values = np.zeros((len(members), d))
-        values[:, : found.shape[1]] = found
+        values[:, : computed.shape[1]] = computed
         coordinates = order[ranges(starts[members], dims[members])].reshape(-1, d)
         which = np.indices(values.shape).reshape(2, -1).T
-        places.append(np.column_stack([np.full(len(which), len(groups)), which]))
+        indices.append(np.column_stack([np.full(len(which), len(groups)), which]))
         sigma.append(values.ravel())
         groups.append(Group(coordinates, vectors))
     if not groups:
         return None
-    sigmas, where = np.concatenate(sigma), np.concatenate(places)
+    sigmas, where = np.concatenate(sigma), np.concatenate(indices)
     ascending = np.argsort(sigmas, kind="stable")
-    found_all = SmallComponents(sigmas[ascending], where[ascending], groups, D.shape[1])
-    return found_all, ~small[label], grounded(sheaf, small[labels])
+    small_ones = SmallComponents(sigmas[ascending], where[ascending], groups, D.shape[1])
+    return small_ones, ~small[label], grounded(sheaf, small[labels])

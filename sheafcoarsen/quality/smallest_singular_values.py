@@ -1,7 +1,7 @@
-"""The lowest singular values of a coboundary: how many are zero, and the first positive ones.
+"""The smallest singular values of a coboundary: the number of zeros, and the first positive ones.
 
-Small problems are solved densely. Others are those of a sheaf: global sections are counted and put
-aside, and the pairs beside them are iterated.
+Small problems are solved densely; for large ones, the pairs orthogonal to the global sections of a
+sheaf are iterated.
 """
 
 from collections.abc import Callable
@@ -26,42 +26,41 @@ from sheafcoarsen.solve import (
 EPS = eps_of(np.float64)
 
 CONVERGED = 1e-4
-"""Residual of a positive eigenpair, in units of its eigenvalue, beyond which it has not converged.
+"""Largest residual of a converged positive eigenpair, relative to its eigenvalue.
 
-Its eigenvalue is off by about the square of this.
+The relative error of the eigenvalue is about the square of this.
 """
 
 ACCURATE, ENOUGH = 1e-6, 1e-5
-"""What is aimed at in units of the lowest, and what will do where that is near rounding, ``TINY``.
+"""Residual target relative to the lowest eigenvalue, and the accepted residual near rounding
+(``TINY``).
 """
 
 TOL, TINY = 1e-8, 1e-13
-"""Residuals at most, relative to norm(L), and what iterating hardly reaches."""
+"""Largest residual relative to norm(L), and the residual at rounding level."""
 
 ROWS = 1024
-"""Of the pieces that a tall matrix is decomposed in, which stay in the cache."""
+"""Number of rows of a tall matrix that are decomposed at a time, to stay in the cache."""
 
-AGAIN = 3
-"""Further iterations at most, for pairs that are not as accurate."""
+MOST_REPEATS = 3
+"""Largest number of further iterations for inaccurate pairs."""
 
-WHOLE = 20_000_000
-"""Entries of a dense coboundary up to which all singular vectors are computed."""
-
-ROOM = 4
-"""Dimensions beside a known kernel, per pair wanted, that iterating needs."""
+ALL_VECTORS_BELOW = 20_000_000
+"""Number of entries of a dense coboundary up to which all singular vectors are computed."""
 
 WIDENED = 100
-"""Pairs after the k-th that are computed at most, to see where its multiplet ends: a star's is as
-large as the graph, and costs its cube.
+"""Largest number of pairs after the k-th that are computed to complete its multiplet.
+
+On a star the multiplet is as large as the graph.
 """
 
 
 class LowPairs(NamedTuple):
     """The lowest positive singular values of a coboundary D, ascending, and their right vectors.
 
-    ``end`` of them reach to the end of the multiplet of the k-th, or to the k-th itself where the
+    The first ``end`` of them include the multiplet of the k-th, or end with the k-th if the
     multiplet ``is_cut``; ``kernel`` is the number of singular values that count as zero, ``zero``
-    the largest of these, and ``size`` the norm against which they do.
+    the largest of these, and ``size`` the norm to which they are compared.
     """
 
     sigma: np.ndarray
@@ -74,14 +73,14 @@ class LowPairs(NamedTuple):
 
 
 class KnownPairs(NamedTuple):
-    """Lowest eigenvectors that were found before.
+    """Known lowest eigenvectors.
 
-    Among them stand all zeros but ``zeros``; ``whole`` says that the last one ends a multiplet.
+    They contain all but ``zeros`` zeros; ``complete`` is whether the last one ends a multiplet.
     """
 
     vectors: np.ndarray
     zeros: int
-    whole: bool
+    complete: bool
 
 
 @single_threaded_blas()
@@ -95,12 +94,12 @@ def low_pairs(
     kernel_of: Callable[[CellularSheaf], Any] | None = None,
     known: KnownPairs | np.ndarray | None = None,
 ) -> LowPairs:
-    """Return the first k positive singular values of D, or more: to the end of the last multiplet.
+    """Return the first k positive singular values of D, or more, to the end of a multiplet.
 
-    ``accuracy`` times ``size``, by default a bound of norm(D), is the level of zero. ``sheaf_of``
-    returns a sheaf with the Laplacian D* D, up to a factor, and ``kernel_of`` an orthonormal basis
-    of its global sections; without them all is dense. ``known`` are pairs, or just vectors near
-    which they lie.
+    ``accuracy`` times ``size``, by default a bound of norm(D), is the threshold of zero.
+    ``sheaf_of`` returns a sheaf with the Laplacian D* D, up to a factor, and ``kernel_of`` an
+    orthonormal basis of its global sections; without them the computation is dense. ``known`` are
+    pairs or approximate vectors.
     """
     n = D.shape[1]
     if size is None:
@@ -116,10 +115,10 @@ def low_pairs(
         sheaf = sheaf_of()
         parts = split_components(D, sheaf)
         if parts is not None:
-            share = level / size, eps, size
-            return _beside_small(D, k, share, parts, kernel_of)
+            measures = level / size, eps, size
+            return _with_small(D, k, measures, parts, kernel_of)
         sheaf_of = lambda: sheaf  # noqa: E731
-    all_at_once = n <= SPARSE_ABOVE and n * D.shape[0] <= WHOLE
+    all_at_once = n <= SPARSE_ABOVE and n * D.shape[0] <= ALL_VECTORS_BELOW
     m = n if all_at_once else min(n, k)
     start = known.vectors if isinstance(known, KnownPairs) else known
     iterated = None
@@ -136,19 +135,19 @@ def low_pairs(
             if n > MAX_DENSE:
                 raise np.linalg.LinAlgError(
                     f"k, the zero eigenvalues and the multiple ones together need more than "
-                    f"{n // SPARSE_SHARE} of {n} eigenpairs, beyond what a dense solver is for: "
-                    "ask for a smaller k"
+                    f"{n // SPARSE_SHARE} of {n} eigenpairs, too many for a dense solver: "
+                    "use a smaller k"
                 )
             A = (D.conj().T @ D).toarray()
             X = scipy.linalg.eigh(A, subset_by_index=[0, min(m, n - 1)])[1]
-        left = n - kernel  # dimensions beside the known kernel
+        remaining = n - kernel  # dimension orthogonal to the known kernel
         sigma, X = singular_pairs(D, X)
         zeros = int((sigma <= level).sum())
         values = sigma**2
-        end, is_cut = _end(values, zeros, k, 4 * eps * size * size, len(sigma) == left)
+        end, is_cut = _end(values, zeros, k, 4 * eps * size * size, len(sigma) == remaining)
         if end is not None:
             break
-        m = min(left, 2 * m + zeros, zeros + k + WIDENED)
+        m = min(remaining, 2 * m + zeros, zeros + k + WIDENED)
     if m < n:
         _check_converged(D, values[zeros:end], X[:, zeros:end])
     zero = max(zero, float(sigma[:zeros].max(initial=0.0)))
@@ -163,26 +162,26 @@ def _from_known(
     known: KnownPairs,
     size: float,
 ) -> LowPairs | None:
-    """Return pairs that were found before; None where there are too few, or they are too rough."""
+    """Return known pairs, or None if they are too few or too inaccurate."""
     sigma, X = singular_pairs(D, known.vectors)
     values, zeros = sigma**2, int((sigma <= level).sum())
-    is_whole = known.whole and len(values) >= zeros + k
-    end, is_cut = _end(values, zeros, k, 4 * EPS * size * size, is_whole)
-    if end is None or _roughness(D, values[zeros:end], X[:, zeros:end]) > CONVERGED:
+    is_complete = known.complete and len(values) >= zeros + k
+    end, is_cut = _end(values, zeros, k, 4 * EPS * size * size, is_complete)
+    if end is None or _relative_residual(D, values[zeros:end], X[:, zeros:end]) > CONVERGED:
         return None
     zero = float(sigma[:zeros].max(initial=0.0))
     sigma, X = sigma[zeros:], X[:, zeros:]
     return LowPairs(sigma, X, end - zeros, known.zeros + zeros, zero, size, is_cut)
 
 
-def _beside_small(
+def _with_small(
     D: scipy.sparse.csr_array,
     k: int,
     measures: tuple[float, float, float],
     parts: tuple[SmallComponents, np.ndarray, CellularSheaf],
     kernel_of: Callable[[CellularSheaf], Any] | None,
 ) -> LowPairs:
-    """Return the pairs of a sheaf with small components, ``low_pairs`` of the rest among theirs.
+    """Return the pairs of small components merged with ``low_pairs`` of the others.
 
     ``measures`` are accuracy, eps and size.
     """
@@ -194,12 +193,12 @@ def _beside_small(
     wanted = k
     while True:
         found = low_pairs(R, wanted, accuracy, eps, size, lambda: rest, kernel_of)
-        whole = found.kernel + len(found.sigma) == R.shape[1]
-        limit = np.inf if whole else found.sigma[-1]
+        is_all = found.kernel + len(found.sigma) == R.shape[1]
+        limit = np.inf if is_all else found.sigma[-1]
         own = np.arange(zeros, int(np.searchsorted(small.sigma, limit, side="right")))
         sigma = np.concatenate([found.sigma, small.sigma[own]])
         order = np.argsort(sigma, kind="stable")
-        end, is_cut = _end(sigma[order] ** 2, 0, k, 4 * eps * size * size, whole)
+        end, is_cut = _end(sigma[order] ** 2, 0, k, 4 * eps * size * size, is_all)
         if end is None and found.is_cut:
             end, is_cut = k, True
         if end is not None:
@@ -231,11 +230,11 @@ class _Iterated:
         self.sections: Any = None
 
     def _expanded(self, X: Any) -> Any:
-        """Return columns of the sheaf."""
+        """Return columns on the given sheaf."""
         return X if self.line is None else self.line.expand(X)
 
     def _targets(self, values: np.ndarray) -> np.ndarray:
-        """Return the residuals to iterate down to for Ritz values, ascending."""
+        """Return the residual targets for ascending Ritz values."""
         norm = self.pencil.norm
         zeros = int((values <= TOL * norm).sum())
         targets = np.full(len(values), TOL * norm / 2)
@@ -243,23 +242,23 @@ class _Iterated:
         return targets
 
     def _kernel(self, method: str) -> Any:
-        """Return sections, and count them; none of them if one is no zero."""
+        """Return the sections and count them; none if one exceeds the threshold of zero."""
         if self.sections is None:
             sheaf = self.pencil.sheaf
             none = np.zeros((sheaf.dim_c0, 0))
             Z = none if self.kernel_of is None else self.kernel_of(sheaf)
             X = self._expanded(Z)
             self.zero, self.known = largest_column(self.D @ X), X.shape[1]
-            self.refused = self.zero > self.level  # rounding makes it none
+            self.refused = self.zero > self.level
             if self.refused:
                 Z, self.zero, self.known = Z[:, :0], 0.0, 0
             self.sections = Z
         return self.sections
 
     def pairs(self, m: int, start: np.ndarray | None) -> tuple[np.ndarray, int, float] | None:
-        """Return vectors of the m lowest pairs and the next; known zeros and the largest of them.
+        """Return vectors of the m + 1 lowest pairs, the number of zeros and the largest zero.
 
-        None if these leave little, which is better decomposed densely.
+        Returns None if the complement of the kernel is small: it is then decomposed densely.
         """
         count = m if self.line is None else (m + 1) // 2
         problem = EigenProblem(
@@ -269,14 +268,14 @@ class _Iterated:
             start = independent(self.line.contract(start))
         method = "multilevel" if problem.chosen() == "multilevel" else "direct"
         found = lowest_eigenpairs(problem, method, start, self.sections)
-        for _ in range(AGAIN):
+        for _ in range(MOST_REPEATS):
             if found is None or (self.refused and self.pencil.n <= MAX_DENSE):
                 return None
             residuals = self.pencil.residuals(found.values, found.vectors)[:count]
             enough = np.maximum(ENOUGH * found.values, self._targets(found.values))[:count]
             if (residuals <= enough).all():
                 break
-            # factors converge on anything
+            # converges for any spectrum
             found = lowest_eigenpairs(problem, "direct", found.vectors, self.sections)
         if found is None:
             return None
@@ -284,21 +283,21 @@ class _Iterated:
 
 
 def _accurate(values: Any, norm: float) -> Any:
-    """Return the residuals that are aimed at for positive eigenvalues."""
+    """Return the residual targets for positive eigenvalues."""
     return np.maximum(ACCURATE * values, np.minimum(TINY * norm, ENOUGH * values))
 
 
 def _is_sparse(n: int, m: int) -> bool:
-    """Whether m of n pairs are found by the sparse method."""
+    """Return whether m of n pairs are computed by the sparse method."""
     return n > SPARSE_ABOVE and (m * SPARSE_SHARE <= n or n > MAX_DENSE)
 
 
 def _end(
     values: np.ndarray, zeros: int, k: int, least: float, is_all: bool
 ) -> tuple[int | None, bool]:
-    """Return where the multiplet of the k-th positive value ends, and whether it is cut there.
+    """Return the end of the multiplet of the k-th positive value, and whether it is cut there.
 
-    None where more values are needed to tell; ``is_all`` says that there are none.
+    The end is None if more values are needed; ``is_all`` is whether there are none.
     """
     tie = np.sqrt(EPS) * values[1:] + least
     ends = np.flatnonzero(np.diff(values) > tie) + 1
@@ -312,7 +311,7 @@ def _end(
 
 
 def largest_column(Y: Any) -> float:
-    """Return the largest norm of a column, 0 where there is none."""
+    """Return the largest norm of a column, 0 without columns."""
     squares = abs(Y).power(2) if scipy.sparse.issparse(Y) else np.abs(Y) ** 2
     return float(np.sqrt(squares.sum(axis=0).max(initial=0.0)))
 
@@ -324,7 +323,7 @@ def singular_pairs(D: scipy.sparse.csr_array, X: np.ndarray) -> tuple[np.ndarray
     """
     Y = D @ X
     m = X.shape[1]
-    if Y.shape[0] < m:  # so that there are m singular values
+    if Y.shape[0] < m:  # for m singular values
         Y = np.vstack([Y, np.zeros((m - Y.shape[0], m), Y.dtype)])
     pieces = [np.linalg.qr(Y[row : row + ROWS], mode="r") for row in range(0, len(Y), ROWS)]
     _, sigma, V = np.linalg.svd(np.linalg.qr(np.vstack(pieces), mode="r"))
@@ -336,17 +335,17 @@ def norm_bound(A: scipy.sparse.csr_array) -> float:
     return float(np.sqrt(inf_norm(A)))
 
 
-def _roughness(D: scipy.sparse.csr_array, values: np.ndarray, U: np.ndarray) -> float:
-    """Return the largest residual in units of its eigenvalue."""
+def _relative_residual(D: scipy.sparse.csr_array, values: np.ndarray, U: np.ndarray) -> float:
+    """Return the largest residual relative to its eigenvalue."""
     residuals = np.linalg.norm(D.conj().T @ (D @ U) - U * values, axis=0)
     return float((residuals / values).max(initial=0.0))
 
 
 def _check_converged(D: scipy.sparse.csr_array, values: np.ndarray, U: np.ndarray) -> None:
-    """Refuse pairs that have not converged."""
-    worst = _roughness(D, values, U)
+    """Raise if pairs have not converged."""
+    worst = _relative_residual(D, values, U)
     if worst > CONVERGED:
         raise np.linalg.LinAlgError(
             f"an eigenpair has not converged: residual {worst:.3g} times its eigenvalue; "
-            "the low spectrum is too near zero"
+            "the low spectrum is too close to zero"
         )

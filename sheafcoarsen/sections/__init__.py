@@ -5,7 +5,7 @@ stalks have dimensions; one with nontrivial holonomy has fewer, or none:
 
 >>> import numpy as np
 >>> import sheafcoarsen as sc
->>> F = sc.gallery.cycle(2000, 0.0)  # rotations of the plane along a ring, and none over all
+>>> F = sc.gallery.cycle(2000, 0.0)  # rotations of the plane, without holonomy
 >>> S = sc.global_sections(F)
 >>> S.h0
 2
@@ -16,18 +16,18 @@ stalks have dimensions; one with nontrivial holonomy has fewer, or none:
 restrictions of all sections; these subspaces are the stalks of a coarse sheaf with the same H^0.
 The number of levels is logarithmic, the work linear. The steps, each with its function:
 
-(a) ``equilibration.equilibrate``: every edge's [A | -B] is brought to norm 1 and every stalk to a
-    basis in which the maps at the vertex, stacked, are an isometry. Zero is decided against 1.
+(a) ``equilibration.equilibrate``: every edge's [A | -B] is scaled to norm 1 and every stalk gets a
+    basis in which the stacked maps at the vertex are an isometry: zero is decided relative to 1.
 (b) ``clustering.choose_clusters``, ``reduction.reduce_level``: in each cluster coordinates are
-    eliminated, largest pivot first, while a pivot exceeds keep^2. Retained is {x : delta_I* delta_a
-    x = 0}, I being the eliminated coordinates; it contains the local sections, and loop cells carry
-    the energy of the others.
+    eliminated, largest pivot first, while a pivot exceeds keep^2. The retained subspace is {x :
+    delta_I* delta_a x = 0}, with I the eliminated coordinates; it contains the local sections, and
+    loop cells carry the energy of the others.
 (c) ``reduction.reduce_level``: the common kernel of all crossing maps and the loop consists of
     sections supported in one cluster. They are removed, so that few dimensions remain if there are
     many sections.
 (d) ``coarsening.realize`` compresses the edges, and (b) begins again, until
     ``rank_decision.right_singular_vectors`` can decompose the rest; ``zero_threshold`` is the level
-    of zero there and ``doubt`` says whether the decision is clear. If coarsening stalls, as on
+    of zero there and ``doubt`` checks whether the decision is clear. If coarsening stalls, as on
     expanders, ``full_rank`` checks whether delta has independent rows or columns.
 
 For forests ``forests.forest_sections`` proceeds from the leaves to the roots, with accuracy
@@ -36,7 +36,7 @@ graphs, and the sections are extended to them at the end.
 
 ``lifting.lift_sections`` lifts the sections through the levels and makes them orthonormal.
 
-Two modules serve :mod:`sheafcoarsen.solve`: ``boundary`` reads values given at vertices,
+Two modules serve :mod:`sheafcoarsen.solve`: ``boundary`` checks values given at vertices,
 ``factorization_cost.fills_little`` compares the cost of sparse factors with that of iterating.
 """
 

@@ -39,38 +39,38 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, component_labels
 KEEP = {8: 1e-3, 4: 3e-2}
 """Singular value inside a cluster at or below which a direction is retained, by bytes of a real.
 
-Eliminated directions leak eps over this number.
+The rounding error of an elimination is eps over this number.
 """
 
 
-MOST_LEAKED = 1e-11
-"""Largest leak for which a stalled level of large clusters is followed by one that retains less."""
+LARGEST_ERROR = 1e-11
+"""Largest rounding error of a level at which the threshold may be lowered if coarsening stalls."""
 
 
 SLOW = 0.5
-"""Dimension of a level relative to the one before it above which the rank of delta is checked:
-larger clusters get slower, and independent rows or columns determine the sections.
+"""Dimension of a level, relative to the previous one, above which the rank of delta is checked:
+independent rows or columns determine the sections.
 """
 
 
-LOOKS = 2
-"""Largest number of these checks; unclear cases are left to coarsening."""
+MOST_CHECKS = 2
+"""Largest number of these checks."""
 
 
 STALLED = 0.9
-"""Dimension of a level relative to the one before it above which clusters are enlarged."""
+"""Dimension of a level, relative to the previous one, above which clusters are enlarged."""
 
 
 MOST_GROWTH = 8
 """Largest factor by which clusters are enlarged."""
 
 
-LARGE, SHARE = 2000, 0.25
-"""Dimension above which leaves and chains are eliminated first, if that removes this fraction."""
+LARGE, LEAST_REMOVED = 2000, 0.25
+"""Dimension, and fraction of it in leaves and chains, above which these are eliminated first."""
 
 
-MOST_PASSED = 1e3
-"""Largest growth of right sides along chains, and of rounding in extensions, for elimination."""
+LARGEST_GROWTH = 1e3
+"""Largest growth of rounding errors in an elimination that is used."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,7 +88,7 @@ class GlobalSections(ReadOnly):
         as zero (0 if there is none), and the smallest other (inf if there is none). No singular
         value decides for forests.
     residual : float
-        norm(delta S) / norm(delta) in Frobenius norms, S being the basis.
+        norm(delta S) / norm(delta) in Frobenius norms, for the basis S.
     levels : tuple of int
         Dimension of C^0 on each level, from the equilibrated sheaf to the one that was decomposed
         densely; one number for a forest. The first is that of the input if leaves and chains were
@@ -97,8 +97,8 @@ class GlobalSections(ReadOnly):
     Examples
     --------
     >>> import sheafcoarsen as sc
-    >>> turn = [[0.0, -1.0], [1.0, 0.0]]  # a quarter turn on the way round
-    >>> sc.global_sections(sc.gallery.cycle(6, turn))
+    >>> rotation = [[0.0, -1.0], [1.0, 0.0]]  # by pi / 2 around the cycle
+    >>> sc.global_sections(sc.gallery.cycle(6, rotation))
     GlobalSections(h0=0, dense basis, largest_zero=0, smallest_nonzero=0.18, residual=0)
     """
 
@@ -141,10 +141,11 @@ def global_sections(sheaf: CellularSheaf) -> GlobalSections:
     ``eq:app-zero-energy-kernel``), those of ``normalize(sheaf)`` the harmonic space of the
     normalized flow (``eq:app-harmonic-space-normalized``).
 
-    Clusters keep their local sections, and all that is nearly one with the energy it has; sections
-    that live in one cluster are peeled off; the rest is a small sheaf with the same H^0
-    (``prop:kernel_preservation_loopless``), and so on. Forests go from leaves to roots, edge by
-    edge: with square invertible maps there are d for each tree, at any length.
+    Clusters retain their local sections, and near sections with their energy; sections supported in
+    one cluster are removed; the others are those of a small sheaf
+    (``prop:kernel_preservation_loopless``), which is coarsened again. Forests are solved edge by
+    edge from the leaves to the roots: with invertible d x d maps each tree has d sections, at any
+    length.
 
     Parameters
     ----------
@@ -153,31 +154,30 @@ def global_sections(sheaf: CellularSheaf) -> GlobalSections:
     Returns
     -------
     GlobalSections
-        ``basis`` in the scalar type of the sheaf, ``h0``, the two singular values between which
-        zero was decided, and the residual.
+        The ``basis`` in the scalar type of the sheaf, ``h0``, the singular values next to the
+        threshold of zero, and the residual.
 
     Raises
     ------
     numpy.linalg.LinAlgError
-        Where coarsening stalls at more than 6000 dimensions, as it may on expanders with edge
-        stalks smaller than the vertex stalks, or one stalk alone has more.
+        If coarsening stalls at more than 6000 dimensions, as it may on expanders with edge stalks
+        smaller than the vertex stalks, or if a single stalk has more.
 
     Warns
     -----
     SingularProblemWarning
-        Where rounding may have decided: the smallest nonzero singular value is less than 1000 times
+        If rounding may have decided h0: the smallest nonzero singular value is less than 1000 times
         the largest zero or the threshold (3 times, in single precision), or the largest zero is
-        above 100 eps and a thousandth of the threshold; or there are more sections than
-        elimination along a spanning tree leaves room for, as along long ways on which maps grow
-        and decay.
+        above 100 eps and a thousandth of the threshold; or h0 exceeds an upper bound from a
+        spanning tree, as it may if maps grow and decay along long paths.
 
     Notes
     -----
     Edges and stalks are equilibrated first, so that every [A | -B] has norm 1 and the maps at every
-    vertex, stacked, are an isometry; zero is then decided against 1: singular values up to ``10 eps
-    n / g``, n the dimension of the last sheaf and g the smallest singular value of what was left
-    out on the way. All is computed in double precision, so that for maps in single precision their
-    own eps takes the place of ``eps n``.
+    vertex, stacked, are an isometry; zero is then decided relative to 1: singular values up to ``10
+    eps n / g`` count as zero, with n the dimension of the last sheaf and g the smallest eliminated
+    singular value. The computation uses double precision; for maps in single precision, ``eps n``
+    is replaced by their eps.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def cohomology_dims(sheaf: CellularSheaf) -> tuple[int, int]:
     Warns
     -----
     SingularProblemWarning
-        As :func:`global_sections`.
+        If rounding may have decided, as in :func:`global_sections`.
 
     Examples
     --------
@@ -227,49 +227,49 @@ def cohomology_dims(sheaf: CellularSheaf) -> tuple[int, int]:
 
 
 def find_sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
-    """Find the sections of a forest, or of F after elimination if that is cheaper."""
+    """Return the sections of F, by forests, elimination or coarsening."""
     check_sheaf(F)
     with single_threaded_blas():
-        whole = forest_sections(F)
-        if whole is not None:
-            h0 = whole.shape[1]
-            return GlobalSections(whole, h0, 0.0, np.inf, section_residual(F, whole), (F.dim_c0,))
+        full = forest_sections(F)
+        if full is not None:
+            h0 = full.shape[1]
+            return GlobalSections(full, h0, 0.0, np.inf, section_residual(F, full), (F.dim_c0,))
         K = without_chains(F)
         if K is not None:
-            left = find_sections(K.sheaf, stacklevel + 1)
-            basis = put_back(K, left.basis) if isinstance(left.basis, np.ndarray) else None
+            reduced = find_sections(K.sheaf, stacklevel + 1)
+            is_dense = isinstance(reduced.basis, np.ndarray)
+            basis = extended_basis(K, reduced.basis) if is_dense else None
             if basis is not None:
-                residual, levels = section_residual(F, basis), (F.dim_c0, *left.levels)
-                return dataclasses.replace(left, basis=basis, residual=residual, levels=levels)
+                residual, levels = section_residual(F, basis), (F.dim_c0, *reduced.levels)
+                return dataclasses.replace(reduced, basis=basis, residual=residual, levels=levels)
         return _coarsened(F, stacklevel + 1)
 
 
 def without_chains(F: CellularSheaf) -> Elimination | None:
-    """Return the elimination of leaves and chains, None if it removes little.
+    """Return the elimination of leaves and chains, or None if it removes little.
 
-    Much is removed then, and the rest is not decomposed densely. A vertex of each component stays,
-    one with most neighbours, so that trees leave their root. Where the kept vertices fix all
+    One vertex of each component, of the highest degree, is kept. If the kept vertices determine all
     others, H^0 is mapped isomorphically: docs/conventions.md, section 12.
     """
-    if F.dim_c0 <= LARGE or dim_of_few_edges(F) < SHARE * F.dim_c0:
+    if F.dim_c0 <= LARGE or dim_of_few_edges(F) < LEAST_REMOVED * F.dim_c0:
         return None
     n = F.n_vertices
     labels = component_labels(n, F.edges)
     order = np.lexsort((-np.bincount(F.edges.reshape(-1), minlength=n), labels))
     K = eliminate(F, keep=order[np.diff(labels[order], prepend=-1) > 0])
-    pays = clustering.LAST < K.sheaf.dim_c0 <= (1 - SHARE) * F.dim_c0 and K.is_determined
-    return K if pays and K.growth < MOST_PASSED else None
+    fits = clustering.LAST < K.sheaf.dim_c0 <= (1 - LEAST_REMOVED) * F.dim_c0
+    return K if fits and K.is_determined and K.growth < LARGEST_GROWTH else None
 
 
-def put_back(K: Elimination, basis: np.ndarray) -> np.ndarray | None:
+def extended_basis(K: Elimination, basis: np.ndarray) -> np.ndarray | None:
     """Return an orthonormal basis of the extended sections, None if rounding errors have grown."""
-    whole = np.linalg.qr(K.extend(basis))[0]
-    good = section_residual(K.fine, whole) <= RESIDUAL_LIMIT * eps_of(K.fine.dtype)
-    return whole if good else None
+    full = np.linalg.qr(K.extend(basis))[0]
+    good = section_residual(K.fine, full) <= RESIDUAL_LIMIT * eps_of(K.fine.dtype)
+    return full if good else None
 
 
 def _coarsened(F: CellularSheaf, stacklevel: int) -> GlobalSections:
-    """Run steps (a) to (d) of the package's docstring."""
+    """Return the sections by steps (a) to (d) of the package's docstring."""
     eps = eps_of(F.dtype)
     sheaf, stalks = equilibrate(F, eps)  # (a)
     descent = _descend(sheaf, F.dtype)  # (b), (c)
@@ -285,27 +285,26 @@ def _coarsened(F: CellularSheaf, stacklevel: int) -> GlobalSections:
         zero, nonzero, weight = descent.zero, descent.full.smallest, 1.0
         basis = lift_sections(stalks, levels, last, descent.full)
     reason = doubt(zero, nonzero, threshold, weight, F.dtype)
-    _warn_of_doubt(F, basis.shape[1], reason, stacklevel + 1)
+    _warn_if_unclear(F, basis.shape[1], reason, stacklevel + 1)
     dims = (sheaf.dim_c0, *(level.R.offsets[-1] for level in levels))
     residual = section_residual(F, basis)
     return GlobalSections(basis, basis.shape[1], zero, nonzero, residual, tuple(map(int, dims)))
 
 
-def _warn_of_doubt(F: CellularSheaf, h0: int, reason: str | None, stacklevel: int) -> None:
+def _warn_if_unclear(F: CellularSheaf, h0: int, reason: str | None, stacklevel: int) -> None:
     """Warn if the rank decision is unclear, or h0 exceeds its bound."""
     if reason is None and exceeds_bound(F, h0):
         reason = (
-            f"there are {h0} cochains that are sections to rounding, but elimination from vertex "
-            f"to vertex leaves room for {section_bound(F)} sections at most: maps grow and decay "
-            "along long ways"
+            f"{h0} cochains are sections to rounding, but a spanning tree bounds h0 by "
+            f"{section_bound(F)}: maps grow and decay along long paths"
         )
     if reason is not None:
-        message = f"whether a section is one is decided by rounding: {reason}"
+        message = f"the number of sections is decided by rounding: {reason}"
         warnings.warn(message, SingularProblemWarning, stacklevel=stacklevel)
 
 
 class _Descent(NamedTuple):
-    """The levels, the last sheaf, the largest value removed as zero, the smallest one eliminated.
+    """Levels, last sheaf, largest singular value removed as zero, smallest one eliminated.
 
     full: the sections of the last sheaf if its coboundary has full rank.
     """
@@ -318,20 +317,20 @@ class _Descent(NamedTuple):
 
 
 def _descend(sheaf: CellularSheaf, dtype: np.dtype) -> _Descent:
-    """Coarsen until the dimension is at most ``LAST`` or coarsening stalls."""
+    """Return the levels down to dimension ``LAST``, or to where coarsening stalls."""
     levels: list[Level] = []
     keep, eps = KEEP[real_bytes(dtype)], eps_of(dtype)
-    zero, dropped, growth, looks = 0.0, 1.0, 1, 0
+    zero, dropped, growth, checks = 0.0, 1.0, 1, 0
     while sheaf.dim_c0 > clustering.LAST:
         given, partition, split, is_cut = choose_clusters(sheaf, growth)
-        level, coarse, zeros, left_out = reduce_level(given, partition, Cut(keep, eps))
-        zero, dropped = max(zero, zeros), min(dropped, left_out)
+        level, coarse, zeros, eliminated = reduce_level(given, partition, Cut(keep, eps))
+        zero, dropped = max(zero, zeros), min(dropped, eliminated)
         levels.append(level._replace(split=split))
         slow = coarse.dim_c0 > max(SLOW * sheaf.dim_c0, clustering.LAST)
         limit = sheaf.dim_c0 - clustering.LAST if is_cut else STALLED * sheaf.dim_c0
         sheaf = coarse
-        if slow and looks < LOOKS:
-            looks += 1
+        if slow and checks < MOST_CHECKS:
+            checks += 1
             full = sections_of_full_rank(sheaf)
             threshold = zero_threshold(sheaf.dim_c0, eps, dropped)
             if full is not None and doubt(zero, full.smallest, threshold, 1.0, dtype) is None:
@@ -340,15 +339,15 @@ def _descend(sheaf: CellularSheaf, dtype: np.dtype) -> _Descent:
             continue
         if growth < MOST_GROWTH:
             growth *= 2
-        elif eps / keep < MOST_LEAKED:
-            keep /= 10  # a finer cut leaks more, and ``dropped`` says so
+        elif eps / keep < LARGEST_ERROR:
+            keep /= 10  # rounding errors grow, which ``dropped`` records
         else:
             break
     if sheaf.dim_c0 > clustering.LARGEST_LAST:
         raise np.linalg.LinAlgError(
-            f"coarsening got no further than dimension {sheaf.dim_c0}, and a dense decomposition "
-            f"is taken up to {clustering.LARGEST_LAST}: the graph has no small separators, or the "
-            "sheaf no decay"
+            f"coarsening stalled at dimension {sheaf.dim_c0}, and dense decompositions are limited "
+            f"to {clustering.LARGEST_LAST}: the graph has no small separators, or the sheaf no "
+            "decay"
         )
     return _Descent(levels, sheaf, zero, dropped)
 

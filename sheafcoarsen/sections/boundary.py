@@ -20,19 +20,19 @@ def given_vertices(sheaf: CellularSheaf, vertices: npt.ArrayLike) -> np.ndarray:
             f"`vertices` must be numbers from 0 to {sheaf.n_vertices - 1}, "
             f"got {vertices[bad[0]]} at index {bad[0]}"
         )
-    _, first, place = np.unique(vertices, return_index=True, return_inverse=True)
-    again = np.flatnonzero(first[place] != np.arange(len(vertices)))
+    _, first, index = np.unique(vertices, return_index=True, return_inverse=True)
+    again = np.flatnonzero(first[index] != np.arange(len(vertices)))
     if again.size:
         i = int(again[0])
         raise ValueError(
-            f"`vertices` must not repeat, got vertex {vertices[i]} at index {first[place[i]]} "
+            f"`vertices` must not repeat, got vertex {vertices[i]} at index {first[index[i]]} "
             f"and again at {i}"
         )
     return vertices
 
 
 def given_values(sheaf: CellularSheaf, vertices: np.ndarray, values: Any) -> np.ndarray:
-    """Return the stalk values one after the other, (sum d_v,) or (sum d_v, h)."""
+    """Return the concatenated stalk values, (sum d_v,) or (sum d_v, h)."""
     if (
         scipy.sparse.issparse(values)
         or not hasattr(values, "__len__")
@@ -83,7 +83,7 @@ def _joined(sheaf: CellularSheaf, vertices: np.ndarray, values: Any) -> np.ndarr
         arrays = [np.asarray(value) for value in values]
     except ValueError as error:
         raise ValueError(f"`values` must hold rectangular arrays of numbers: {error}") from None
-    for i, array in enumerate(arrays):  # a sequence is read one by one whatever is done
+    for i, array in enumerate(arrays):  # sequences have no faster way
         v = vertices[i]
         if (
             array.size
@@ -100,7 +100,7 @@ def _joined(sheaf: CellularSheaf, vertices: np.ndarray, values: Any) -> np.ndarr
             )
         if array.shape[1:] != arrays[0].shape[1:]:
             raise ValueError(
-                "`values` must all have one number of columns, "
+                "`values` must all have the same number of columns, "
                 f"got shape {arrays[0].shape} at index 0 and {array.shape} at {i}"
             )
     types = {array.dtype.newbyteorder("=") for array in arrays if array.size}

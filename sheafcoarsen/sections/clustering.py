@@ -1,4 +1,4 @@
-"""Choose the clusters of the next level."""
+"""Clusters of the next level, of bounded size."""
 
 from typing import NamedTuple
 
@@ -17,15 +17,14 @@ LAST = 400
 LARGEST_LAST = 6000
 """Dimension up to which the last level is decomposed densely if coarsening stalls."""
 
-HEAVY = 4
+TOO_LARGE = 4
 """Dimension of a cluster relative to the mean above which it is split."""
 
 
 def cluster_count(sheaf: CellularSheaf, growth: int) -> int:
-    """Return the number of clusters, ``growth`` times as large as usual.
+    """Return the number of clusters, for clusters ``growth`` times as large as usual.
 
-    More than one for each component, since ``select`` would pack components and not split the
-    largest.
+    It exceeds the number of components, since ``select`` would otherwise merge components.
     """
     n = sheaf.n_vertices
     by_dimension = min(sheaf.dim_c0 / (DIMENSION * growth), n / 4)
@@ -43,27 +42,26 @@ class Choice(NamedTuple):
 
 
 def choose_clusters(sheaf: CellularSheaf, growth: int) -> Choice:
-    """Return the clusters of the next level, none far heavier than the mean.
+    """Return the clusters of the next level, none far larger than the mean.
 
-    Hubs are split first; then vertices are removed from clusters that are still too heavy.
+    Hubs are split first; then vertices are removed from clusters that are still too large.
     """
     labels = find_clusters(sheaf, cluster_count(sheaf, growth), "balls")[1]
     partition, split = Partition(labels), None
     mean = sheaf.dim_c0 // partition.n_clusters
-    largest = min(max(2 * LAST * growth, HEAVY * mean), LARGEST_LAST)
+    largest = min(max(2 * LAST * growth, TOO_LARGE * mean), LARGEST_LAST)
     if np.bincount(partition.labels, sheaf.vertex_dims).max() > largest:
         split = split_hubs(sheaf, partition, largest, DIMENSION * growth)
         sheaf, partition = (split.sheaf, split.partition) if split else (sheaf, partition)
-    partition, is_cut = cut_heaps(sheaf, partition, largest)
+    partition, is_cut = shrink_clusters(sheaf, partition, largest)
     return Choice(sheaf, partition, split, is_cut)
 
 
-def cut_heaps(sheaf: CellularSheaf, P: Partition, largest: int) -> tuple[Partition, bool]:
-    """Remove vertices from clusters heavier than ``largest``, those of lowest degree first.
+def shrink_clusters(sheaf: CellularSheaf, P: Partition, largest: int) -> tuple[Partition, bool]:
+    """Remove vertices from clusters larger than ``largest``, those of lowest degree first.
 
-    Returns whether there were any. The removed vertices become clusters of one vertex, which retain
-    their stalks and are joined on a later level. This is for hubs whose own stalks are too large to
-    be copied.
+    Returns the partition and whether it changed. Removed vertices become clusters of one vertex,
+    which are merged on a later level. This is for hubs whose stalks are too large to be copied.
     """
     labels, dims, K = P.labels, sheaf.vertex_dims, P.n_clusters
     if np.bincount(labels, dims).max() <= largest:

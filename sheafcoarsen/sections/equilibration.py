@@ -20,7 +20,7 @@ def cluster_workspace(
 ) -> kernels.ClusterWorkspace:
     """Allocate a workspace for clusters of dimension at most n that retain at most k.
 
-    ``map_size``: entries of both maps of an edge, where operators are assembled.
+    ``map_size``: number of entries of both maps of an edge, if operators are assembled.
     """
     lapack = svd_workspace(n, n, dtype, map_size)
     n, k = max(n, 1), max(k, 1)

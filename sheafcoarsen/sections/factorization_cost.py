@@ -17,7 +17,7 @@ FULL_ROWS = 50
 
 
 DIRECT_BEFORE = 20
-"""Affordable operations of a factorization over depth nnz(L), depth being the number of levels.
+"""Affordable operations of a factorization over depth nnz(L), with depth the number of levels.
 
 About 4 depth iterations cost a few nnz(L) each. Surfaces are factored; 3-D grids are iterated on
 from 30^3.
@@ -27,8 +27,8 @@ from 30^3.
 DIRECT_OPERATIONS = 1e9
 """Operations that are always affordable: a third of a second.
 
-The number of iterations depends on the maps, too: from one anchored frame of a pose graph of 6000
-poses and 1000 chords iterating does not converge, and factors take 5e8 operations.
+The number of iterations also depends on the maps: with one anchored frame, on a pose graph of 6000
+poses and 1000 chords, iterating does not converge, and factors take 5e8 operations.
 """
 
 

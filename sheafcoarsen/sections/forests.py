@@ -1,8 +1,8 @@
-"""Sections of forests, from the leaves to the roots and back: exact, and at any length.
+"""Sections of forests, from the leaves to the roots and back: exact at any length.
 
 The sections on a subtree are stored by orthonormal coordinates and by their values at its root; the
-edge to the root's parent decides which of them extend. So ranks are those of single edges and never
-of products of maps: see docs/conventions.md, section 6.
+edge to the root's parent decides which of them extend. So ranks are decided for single edges, never
+for products of maps: docs/conventions.md, section 6.
 """
 
 import numpy as np
@@ -17,8 +17,8 @@ from sheafcoarsen.sheaf import CellularSheaf, component_labels, spanning_forest,
 def forest_sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array | None:
     """Return an orthonormal basis of H^0, sparse if there are many trees.
 
-    None if there is a cycle, if the rank of an edge is unclear, or if more sections end at a vertex
-    than its stalk has dimensions.
+    Returns None if there is a cycle, the rank of an edge is unclear, or more sections end at a
+    vertex than its stalk has dimensions.
     """
     loops = F.edges[:, 0] == F.edges[:, 1]
     if len(loops) - loops.sum() >= max(F.n_vertices, 1):
@@ -39,9 +39,9 @@ def forest_sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array | N
     shapes = np.zeros((len(steps[0]), 3), np.int64)
     ends = dims[F.edges[steps[0]]]
     factors = np.empty(int((ends.sum(axis=1) * ends.max(axis=1, initial=0)).sum()), dtype)
-    places, workspace = (unit.tail_offsets, unit.head_offsets), _workspace(largest, tallest, dtype)
+    maps, workspace = (unit.tail_offsets, unit.head_offsets), _workspace(largest, tallest, dtype)
     eps = eps_of(F.dtype)
-    if kernels.join_subtrees(unit.arrays, places, steps, eps, state, workspace, shapes, factors):
+    if kernels.join_subtrees(unit.arrays, maps, steps, eps, state, workspace, shapes, factors):
         return None
     ranks = counts[roots]
     width = int(ranks.max(initial=0))
@@ -54,7 +54,7 @@ def forest_sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array | N
 
 
 def _steps(F: CellularSheaf, loops: np.ndarray, roots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the loops, then the other edges from the leaves on, and which end is the child."""
+    """Return the loops, then the other edges from the leaves on, and the child end of each."""
     found, _, at = spanning_forest(F.n_vertices, F.edges, roots)
     children = found[::-1]
     children = children[at[children] >= 0]
@@ -83,7 +83,7 @@ def _workspace(largest: int, tallest: int, dtype: np.dtype) -> kernels.ForestWor
 def _basis(
     F: CellularSheaf, z: np.ndarray, anchors: np.ndarray, ranks: np.ndarray
 ) -> np.ndarray | scipy.sparse.csr_array:
-    """Return the values, columns of z, as a matrix with columns of its own for each tree."""
+    """Return the columns of z as a matrix with separate columns for each tree."""
     tree = np.repeat(anchors, F.vertex_dims)
     mine = np.arange(z.shape[1]) < ranks[tree][:, None]
     indices = (offsets(ranks)[tree][:, None] + np.arange(z.shape[1]))[mine]
@@ -92,5 +92,5 @@ def _basis(
     basis = scipy.sparse.csr_array((z[mine], indices, offsets(ranks[tree])), shape=shape)
     if not is_sparse(F, h0):
         basis = basis.toarray()
-    # rounding of n factors moves the Gram matrix from I by n eps: one step to the polar factor
+    # products of n factors lose orthogonality by n eps: one step to the polar factor
     return 1.5 * basis - 0.5 * (basis @ (basis.conj().T @ basis))

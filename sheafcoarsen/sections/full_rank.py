@@ -19,22 +19,23 @@ CLEAR = 1e-7
 The estimate is right up to a factor of 10, and squaring loses singular values below 1e-8.
 """
 
-LOOKED_AT_ABOVE, LOOK, RESTARTS = 2000, 1e-5, 20
-"""Dimension above which Lanczos first estimates the smallest eigenvalue, and the value above which
-dense factors are computed: 0.1 seconds may save several.
+ESTIMATE_ABOVE, CLEAR_ESTIMATE, RESTARTS = 2000, 1e-5, 20
+"""Dimension above which Lanczos first estimates the smallest eigenvalue, the least estimate with
+which dense factors are computed, and the number of restarts: 0.1 seconds may save several.
 """
 
 BLOCK = 64
-"""Reflections that LAPACK applies at a time."""
+"""Number of reflections that LAPACK applies at a time."""
 
 STEPS = 8
-"""Of inverse iteration for the smallest eigenvalue."""
+"""Number of steps of inverse iteration for the smallest eigenvalue."""
 
 
 class FullRank(NamedTuple):
     """The orthogonal complement of the rows of delta, and its smallest singular value.
 
-    ``adjoint`` has the rows as columns, of norm 1; or as many of them as there are coordinates.
+    The columns of ``adjoint`` are the rows of delta scaled to norm 1, at most as many as
+    coordinates.
     """
 
     adjoint: scipy.sparse.csr_array
@@ -42,14 +43,14 @@ class FullRank(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of a basis."""
+        """Shape of a basis."""
         n, k = self.adjoint.shape
         return n, n - k
 
     def basis(self, back: scipy.sparse.csr_array | None = None) -> np.ndarray:
-        """Return a basis of ker delta, orthonormal in coordinates that ``back`` takes to these.
+        """Return a basis of ker delta, orthonormal in the coordinates that ``back`` maps to these.
 
-        The basis itself is in those coordinates.
+        The basis is given in those coordinates.
         """
         n, h = self.shape
         if h == 0:
@@ -74,7 +75,7 @@ def sections_of_full_rank(sheaf: CellularSheaf) -> FullRank | None:
     D = scipy.sparse.csr_array(scale @ D if rows <= columns else D @ scale)
     adjoint = scipy.sparse.csr_array(D.conj().T)
     K = scipy.sparse.csr_array(D @ adjoint if rows <= columns else adjoint @ D)
-    if K.shape[0] > LOOKED_AT_ABOVE and not _looks_regular(K):
+    if K.shape[0] > ESTIMATE_ABOVE and not _looks_regular(K):
         return None
     K = K.toarray(order="F")
     try:
@@ -111,7 +112,7 @@ def _looks_regular(K: scipy.sparse.csr_array) -> bool:
         )
     except ArpackNoConvergence:
         return False
-    return bool(found[0] > LOOK)
+    return bool(found[0] > CLEAR_ESTIMATE)
 
 
 def _smallest(factor: np.ndarray) -> float:

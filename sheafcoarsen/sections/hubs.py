@@ -1,6 +1,6 @@
 """Splitting of hubs with more neighbours than a cluster can hold.
 
-Connected clusters cannot share the leaves of a hub, and one cluster of all of them would be a dense
+Leaves of a hub cannot be in several connected clusters, and in one cluster they would be a dense
 problem of their size. So the hub is replaced by several copies, joined by edges with identity maps;
 each copy is adjacent to a group of its neighbours. Sections correspond: the values at the k copies
 are equal, divided by sqrt(k) to preserve norms.
@@ -15,7 +15,7 @@ from sheafcoarsen._support import offsets, ranges
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, trusted_sheaf
 
-ROOM_BESIDE_HUBS = 4
+GROUP_OVER_HUBS = 4
 """Least dimension of a group of neighbours relative to that of the hubs copied for it."""
 
 
@@ -26,7 +26,7 @@ FAN = 8
 class Split(NamedTuple):
     """A clustered sheaf with split hubs, and its map of sections to the given sheaf.
 
-    owners : (n',) the vertex that each vertex of the new sheaf is, or is a copy of
+    owners : (n',) the given vertex of which each new vertex is a copy, or which it is
     J : (dim C^0, dim C^0 of the new sheaf), sections of that to sections of the given sheaf
     """
 
@@ -37,10 +37,10 @@ class Split(NamedTuple):
 
 
 def split_hubs(sheaf: CellularSheaf, P: Partition, largest: int, capacity: int) -> Split | None:
-    """Split the hubs of clusters of dimension more than ``largest``; None if there are none.
+    """Return the sheaf with split hubs of clusters larger than ``largest``, or None without hubs.
 
-    Their neighbours form groups of dimension about ``capacity``, or more if hubs are large
-    themselves. Clusters that remain connected without a few vertices are not split.
+    Their neighbours form groups of dimension about ``capacity``, more if hubs are large. Clusters
+    that remain connected without a few vertices are not split.
     """
     is_hub, pieces = _find_hubs(sheaf, P, largest)
     if not is_hub.any():
@@ -67,7 +67,7 @@ def _find_hubs(sheaf: CellularSheaf, P: Partition, largest: int) -> tuple[np.nda
     """Return the mask of hubs, and the components of heavy clusters without them.
 
     Hubs are the vertices of highest degree inside their cluster: one, two, four ... of them, until
-    no component is heavier than ``largest``. Vertices of other clusters are in component -1.
+    no component is larger than ``largest``. Vertices of other clusters are in component -1.
     """
     n, dims = sheaf.n_vertices, sheaf.vertex_dims
     is_hub, pieces = np.zeros(n, bool), np.full(n, -1)
@@ -81,14 +81,14 @@ def _find_hubs(sheaf: CellularSheaf, P: Partition, largest: int) -> tuple[np.nda
     while heavy.any():
         chosen = heavy[P.labels] & (rank < count)
         within = heavy[P.labels] & ~chosen
-        kept = ends[within[ends].all(axis=1)]
-        labels = component_labels(n, kept)
+        inner = ends[within[ends].all(axis=1)]
+        labels = component_labels(n, inner)
         weights = np.bincount(labels, dims * within)
         too_heavy = np.zeros(P.n_clusters, bool)
         too_heavy[P.labels[within & (weights[labels] > largest)]] = True
         # copies would be as large as their groups
         hub_dims = np.bincount(P.labels, dims * chosen, minlength=P.n_clusters)
-        hopeless = heavy & (hub_dims * (1 + ROOM_BESIDE_HUBS) > largest)
+        hopeless = heavy & (hub_dims * (1 + GROUP_OVER_HUBS) > largest)
         done = heavy & ~too_heavy & ~hopeless
         is_hub |= chosen & done[P.labels]
         mine = within & done[P.labels]
@@ -101,18 +101,18 @@ def _find_hubs(sheaf: CellularSheaf, P: Partition, largest: int) -> tuple[np.nda
 def _grouped(
     sheaf: CellularSheaf, P: Partition, is_hub: np.ndarray, pieces: np.ndarray, capacity: int
 ) -> np.ndarray:
-    """Return labels of clusters in which pieces are grouped; the first group has the hubs too."""
+    """Return labels of clusters in which pieces are grouped; the first group contains the hubs."""
     dims, labels = sheaf.vertex_dims, P.labels.copy()
     here = np.flatnonzero(pieces >= 0)
     first, piece = np.unique(pieces[here], return_index=True, return_inverse=True)[1:]
     home, weight = P.labels[here[first]], np.bincount(piece, dims[here]).astype(np.int64)
     hub_dims = np.bincount(P.labels, dims * is_hub, minlength=P.n_clusters).astype(np.int64)
-    room = np.maximum(capacity, ROOM_BESIDE_HUBS * hub_dims)
+    capacities = np.maximum(capacity, GROUP_OVER_HUBS * hub_dims)
     order = np.argsort(home, kind="stable")
     before = np.cumsum(weight[order]) - weight[order]
     start = np.searchsorted(home[order], home[order])
     group = np.empty(len(home), np.int64)
-    group[order] = (before - before[start]) // room[home[order]]
+    group[order] = (before - before[start]) // capacities[home[order]]
     key, new = np.unique(home * (group.max() + 1) + group, return_inverse=True)
     is_first = key % (group.max() + 1) == 0
     number = np.where(is_first, key // (group.max() + 1), 0)
@@ -125,12 +125,12 @@ def _split_sheaf(
     sheaf: CellularSheaf, edges: np.ndarray, owners: np.ndarray, partition: Partition
 ) -> Split:
     """Return the sheaf on ``edges``, in which hubs have copies, with the copies joined."""
-    share = 1 / np.sqrt(np.bincount(owners)[owners])
+    factor = 1 / np.sqrt(np.bincount(owners)[owners])
     joins = _joins(owners, sheaf.n_vertices)
     dims = sheaf.vertex_dims[owners]
     identity = _identities(dims[joins[:, 0]], sheaf.dtype)
     data = [
-        np.concatenate([old / np.repeat(share[edges[:, end]], np.diff(starts)), identity])
+        np.concatenate([old / np.repeat(factor[edges[:, end]], np.diff(starts)), identity])
         for end, old, starts in (
             (0, sheaf.tail_data, sheaf.tail_offsets),
             (1, sheaf.head_data, sheaf.head_offsets),
@@ -140,7 +140,7 @@ def _split_sheaf(
     edge_dims = np.concatenate([sheaf.edge_dims, dims[joins[:, 0]]])
     new = trusted_sheaf(new_edges, dims, edge_dims, data[0], data[1])
     rows = ranges(sheaf.vertex_offsets[owners], dims)
-    entries = np.repeat(share, dims).astype(sheaf.dtype), (rows, np.arange(len(rows)))
+    entries = np.repeat(factor, dims).astype(sheaf.dtype), (rows, np.arange(len(rows)))
     J = scipy.sparse.csr_array(entries, shape=(sheaf.dim_c0, len(rows)))
     return Split(new, partition, owners, J)
 

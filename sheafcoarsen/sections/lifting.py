@@ -23,7 +23,7 @@ DENSE_ENTRIES, DENSE_COLUMNS = 1 << 22, 16
 
 
 def is_sparse(F: CellularSheaf, h0: int) -> bool:
-    """Whether a basis of that shape is a sparse matrix."""
+    """Return whether a basis of this shape is stored as a sparse matrix."""
     return h0 > DENSE_COLUMNS and h0 * F.dim_c0 > DENSE_ENTRIES
 
 
@@ -42,11 +42,10 @@ def lift_sections(
         return _sparse_basis(stalks, levels, last, Z)
     Y = Z.basis() if isinstance(Z, FullRank) else Z
     for level in reversed(levels):
-        Y = np.concatenate([level.lift(Y), level.lift_peeled().toarray()], axis=1)
+        Y = np.concatenate([level.lift(Y), level.lift_removed().toarray()], axis=1)
     W = stalks.leading(stalks.bases.W)
     for _ in range(2 if Y.shape[1] else 0):
-        # in the coordinates where delta has norm 1, so that the residual does not suffer from the
-        # condition of W
+        # in coordinates where delta has norm 1: the residual does not depend on the condition of W
         triangle = np.linalg.qr(W @ Y, mode="r")
         Y = scipy.linalg.solve_triangular(triangle, Y.T, trans="T", lower=False).T
     return np.concatenate([W @ Y, stalks.alone().toarray()], axis=1).astype(F.dtype)
@@ -59,24 +58,24 @@ def _sparse_basis(
     steps, Q = _orthonormal_steps(stalks, levels, last, Z)
     E = stalks.leading(stalks.bases.V)
     for k, (R, P) in reversed(list(enumerate(steps))):
-        R, P = (R, P) if k else (E @ R, E @ P)  # few columns yet
-        Q = _product_beside(R, Q, P)
-    Q = _beside(Q if steps else E @ Q, stalks.alone())
+        R, P = (R, P) if k else (E @ R, E @ P)  # here with few columns
+        Q = _product_and_columns(R, Q, P)
+    Q = _hstack(Q if steps else E @ Q, stalks.alone())
     return scipy.sparse.csr_array(Q).astype(stalks.sheaf.dtype, copy=False)
 
 
-def _beside(A: Any, B: scipy.sparse.csr_array) -> Any:
+def _hstack(A: Any, B: scipy.sparse.csr_array) -> Any:
     return scipy.sparse.hstack([A, B], format="csr") if B.shape[1] else A
 
 
-def _product_beside(
+def _product_and_columns(
     R: scipy.sparse.csr_array, Q: Any, P: scipy.sparse.csr_array
 ) -> scipy.sparse.csr_array:
-    """Return [R Q | P], with a dense product R Q if Q is nearly dense: four times as fast."""
+    """Return [R Q | P], with a dense product R Q if Q is nearly dense, which is 4 times faster."""
     n, h = Q.shape
     if scipy.sparse.issparse(Q):
         if 2 * Q.nnz < n * h:
-            return _beside(R @ Q, P)
+            return _hstack(R @ Q, P)
         Q = Q.toarray()
     seen, width = np.diff(R.indptr) > 0, h + P.shape[1]
     dense, counts = R[np.flatnonzero(seen)] @ Q, np.diff(P.indptr)
@@ -98,8 +97,8 @@ def _orthonormal_steps(
     """Return R and P of each level, and Z, in orthonormal bases of im W_v.
 
     From the finest level up, every cluster makes the removed sections orthogonal to the retained
-    directions in the true metric, and passes on the triangular factor of the metric of the latter.
-    So sections are orthonormal and supported in their clusters.
+    directions in the metric of C^0, and the next level gets the triangular factor of the metric of
+    the latter. So sections are orthonormal and supported in their clusters.
     """
     metric = _squares(stalks.ranks, stalks.bases.W.dtype)
     kernels.write_stalk_metrics(stalks.sheaf.vertex_dims, stalks.bases, metric)
@@ -118,7 +117,7 @@ def _orthonormal_steps(
 
 
 def _inverses(metric: kernels.Ragged, sizes: np.ndarray) -> np.ndarray:
-    """Return the inverses of square blocks, one after the other."""
+    """Return the inverses of square blocks, concatenated."""
     out = np.empty_like(metric.data)
     for size in np.unique(sizes[sizes > 0]).tolist():
         entries = metric.starts[:-1][sizes == size][:, None] + np.arange(size * size)
@@ -135,27 +134,26 @@ def _squares(sizes: np.ndarray, dtype: np.dtype) -> kernels.Ragged:
 def _orthonormalize(level: Level, metric: kernels.Ragged) -> Any:
     """Return R and P of one level in orthonormal bases, and the metric of the retained directions.
 
-    The k copies of a hub have its metric: the value of a section there is that at the hub over
-    sqrt(k).
+    The k copies of a hub have its metric, since sections are divided by sqrt(k) there.
     """
     if level.split is not None:
         sizes = level.split.sheaf.vertex_dims
         owners, copies = level.split.owners, _squares(sizes, metric.data.dtype)
         metric = copies._replace(data=blocks(metric.data, metric.starts, owners))
-    carried, peeled = level.R.ranks, level.P.ranks
+    retained, removed = level.R.ranks, level.P.ranks
     R, P = level.R.matrix.copy(), level.P.matrix.copy()
-    columns = Blocks(P.indptr, P.data, peeled), Blocks(R.indptr, R.data, carried)
-    new = _squares(carried, metric.data.dtype)
-    f, clusters, kept = level.R.sheaf.arrays, level.R.clusters, carried + peeled
+    columns = Blocks(P.indptr, P.data, removed), Blocks(R.indptr, R.data, retained)
+    new = _squares(retained, metric.data.dtype)
+    f, clusters, counts = level.R.sheaf.arrays, level.R.clusters, retained + removed
 
     def work(lo: int, hi: int) -> Any:
-        n, k = int(clusters.dims[lo:hi].max()), int(kept[lo:hi].max())
+        n, k = int(clusters.dims[lo:hi].max()), int(counts[lo:hi].max())
         workspace = cluster_workspace(max(n, k), k, metric.data.dtype)
         return kernels.orthonormalize_columns(
             lo, hi, f, clusters, (metric, new), columns, workspace
         )
 
-    cost = clusters.dims * kept * (kept + 1.0) + 1.0
+    cost = clusters.dims * counts * (counts + 1.0) + 1.0
     check_status(run_ranges(work, cost, serial_below=SERIAL_BELOW), "the sections of cluster")
     if level.split is not None:
         R, P = level.split.J @ R, level.split.J @ P

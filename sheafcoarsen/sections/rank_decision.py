@@ -8,30 +8,31 @@ from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, spanning_forest, unit_sheaf
 
 DENSE_ROWS = 1000
-"""Least number of rows of delta that are made dense at once."""
+"""Least number of rows of delta that are converted to dense at a time."""
 
 
 LARGE_ZERO = 100
-"""Zero, in units of eps, above which a warning is given unless it is far below the level."""
+"""Largest zero, in units of eps, above which a warning is given unless it is far below the
+threshold."""
 
 
 CLEAR = {8: 1e3, 4: 3.0}
-"""Ratio of a singular value to the level of zero above which it is clearly positive, by bytes of a
-real.
+"""Ratio of a singular value to the threshold of zero above which it is clearly positive, by bytes
+of a real.
 
-Single precision rounds the maps only, and the effect of that is known more precisely.
+Single precision rounds the maps only, so that its effect is known more precisely.
 """
 
 
 SMALL_GAP = 1e3
-"""Least ratio of the level to clear zeros, and of other values to zeros."""
+"""Least ratio of the threshold to clear zeros, and of other values to zeros."""
 
 
 def right_singular_vectors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
     """Return the right singular vectors of delta as columns, and the singular values, ascending."""
     n = sheaf.dim_c0
     delta = coboundary(sheaf)
-    rows = max(DENSE_ROWS, 2 * n)  # so that dense rows never take more than a few times n^2
+    rows = max(DENSE_ROWS, 2 * n)  # dense rows take at most a few times n^2
     triangle = np.zeros((0, n), sheaf.dtype)
     for lo in range(0, delta.shape[0], rows):
         triangle = np.concatenate([triangle, delta[lo : lo + rows].toarray()])
@@ -48,7 +49,8 @@ def right_singular_vectors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray
 def zero_threshold(n: int, eps: float, dropped: float) -> float:
     """Return the singular value at or below which a unit cochain is a section, in dimension n.
 
-    Eliminated directions, of singular values at least ``dropped``, leak rounding over that.
+    Rounding errors of eliminated directions, of singular values at least ``dropped``, are divided
+    by it.
     """
     return ZERO_ROUNDING * max(eps, n * EPS) / dropped
 
@@ -58,9 +60,8 @@ def doubt(
 ) -> str | None:
     """Return why rounding may have decided the rank, or None if it is clear.
 
-    Rounding errors of the maps perturb zeros by ``weight`` times as much if these are
-    ill-conditioned. The decision is unclear if such errors may move a singular value across the
-    level.
+    Rounding errors of ill-conditioned maps perturb zeros by a factor of ``weight``. The decision is
+    unclear if such errors may move a singular value across the threshold.
     """
     largest = max(LARGE_ZERO * eps_of(dtype), threshold / SMALL_GAP) * weight
     smallest = max(CLEAR[real_bytes(dtype)] * threshold, SMALL_GAP * zero)
@@ -82,8 +83,8 @@ def section_bound(F: CellularSheaf) -> int:
     """Return an upper bound of h0 from the ranks of single maps.
 
     A section is determined by its values at the roots of a spanning forest and its components in
-    the kernels of the maps at the far ends of edges: F_{v->e} x_v = F_{u->e} x_u, u being nearer to
-    the root. No products of maps occur, so that nothing grows or decays along paths.
+    the kernels of the maps at the far ends of edges: F_{v->e} x_v = F_{u->e} x_u, with u nearer to
+    the root. No products of maps occur, which could grow or decay along paths.
     """
     labels = component_labels(F.n_vertices, F.edges)
     by_dimension = np.lexsort((F.vertex_dims, labels))
@@ -91,19 +92,19 @@ def section_bound(F: CellularSheaf) -> int:
     parent_edges = spanning_forest(F.n_vertices, F.edges, roots)[2]
     children = np.flatnonzero(parent_edges >= 0)
     edges = parent_edges[children]
-    killed = _nullities(F, edges, (F.edges[edges, 1] == children).astype(np.int64))
-    return int(F.vertex_dims[roots].sum() + killed.sum())
+    nullities = _nullities(F, edges, (F.edges[edges, 1] == children).astype(np.int64))
+    return int(F.vertex_dims[roots].sum() + nullities.sum())
 
 
 def exceeds_bound(F: CellularSheaf, h0: int) -> bool:
     """Return whether h0 exceeds its bound; ranks are computed only if it may."""
     if h0 <= max(F.dim_c0 - F.dim_c1, F.vertex_dims.min(initial=0)):
-        return False  # there are as many at least, or the bound is not less
+        return False  # h0 is at most a trivial bound
     return h0 > section_bound(F)
 
 
 def _nullities(F: CellularSheaf, edges: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Return the dimensions of the kernels of half-edge maps: clear ones, and possible ones."""
+    """Return the dimensions of the kernels of half-edge maps, with clear and possible zeros."""
     out = np.zeros(len(edges), np.int64)
     unit, _ = unit_sheaf(F)
     eps = eps_of(F.dtype)

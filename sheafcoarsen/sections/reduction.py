@@ -21,7 +21,7 @@ from sheafcoarsen.sheaf import CellularSheaf
 class Level(NamedTuple):
     """One level: the retained directions R and the removed sections P of the clusters.
 
-    split: the copies of hubs, where the clusters are those of a sheaf that has some.
+    split: the copies of hubs if the clusters are those of a sheaf with split hubs.
     """
 
     R: Prolongation
@@ -33,7 +33,7 @@ class Level(NamedTuple):
         y = self.R.matrix @ y
         return y if self.split is None else self.split.J @ y
 
-    def lift_peeled(self) -> scipy.sparse.csr_array:
+    def lift_removed(self) -> scipy.sparse.csr_array:
         """Return the removed sections as cochains of the level below."""
         return self.P.matrix if self.split is None else self.split.J @ self.P.matrix
 
@@ -41,20 +41,19 @@ class Level(NamedTuple):
 def reduce_level(
     sheaf: CellularSheaf, partition: Partition, cut: kernels.Cut
 ) -> tuple[Level, CellularSheaf, float, float]:
-    """Return level, coarse sheaf, largest value removed as zero and smallest one eliminated."""
+    """Return level, coarse sheaf, largest value removed as zero and smallest value eliminated."""
     clusters = clusters_of(sheaf, partition)
     if (largest := int(clusters.dims.max())) > clustering.LARGEST_LAST:
         raise np.linalg.LinAlgError(
-            f"a cluster of dimension {largest} would have to be factored densely, which is done "
-            f"up to {clustering.LARGEST_LAST}: it is a single stalk, of the sheaf or of what "
-            "coarsening kept"
+            f"a cluster of dimension {largest} would need a dense factorization, which is limited "
+            f"to {clustering.LARGEST_LAST}: it is a single stalk, of the sheaf or of a coarse level"
         )
     kept = _reduce(sheaf, clusters, cut)
-    carried = kept.widths - kept.peeled
+    retained = kept.widths - kept.peeled
     given = (sheaf, clusters, kept.widths, kept.columns)
     level = Level(
-        block_columns(*given, np.zeros_like(carried), carried),
-        block_columns(*given, carried, kept.peeled),
+        block_columns(*given, np.zeros_like(retained), retained),
+        block_columns(*given, retained, kept.peeled),
     )
     loops = Loops(kept.loop_rows, kept.loops.starts, kept.loops.data)
     coarse = realize(level.R, loops, compress=True)

@@ -28,7 +28,7 @@ Modules, lowest layer first:
 ``block_matrix``
     the product of a block-sparse matrix with several columns, plus other terms, in one pass.
 ``multigrid``
-    levels from the sheaf's own coarsening, and the V-cycle: about the inverse of L + shift I.
+    levels from the sheaf's own coarsening, and the V-cycle, an approximation of (L + shift I)^{-1}.
 ``conjugate_gradients``, ``_solver``
     linear systems to a requested residual, with fixed vertices (``dirichlet``) and kernels.
 ``_least_squares``

@@ -13,11 +13,11 @@ from sheafcoarsen.operators import as_columns, coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
 
 LONGEST = 1e6
-"""Largest t norm(L) that `diffuse` takes: about 7,000 products with L."""
+"""Largest t norm(L) that `diffuse` accepts: about 7,000 products with L."""
 
 
 STAGES = (1e2, 1e4)
-"""Values of t norm(L) at which `diffuse` starts anew.
+"""Values of t norm(L) at which `diffuse` restarts.
 
 Once the high modes are gone, later terms add no rounding of their size to the low ones. On a
 complete graph at t norm(L) = 1e6 that brings the error from 42 n eps to 0.06, for 10 % more
@@ -37,7 +37,7 @@ def diffuse(
     the constant sheaf, ``eq:app-graph-heat-diffusion``): ``diffuse(normalize(sheaf), X, t)``. In
     the limit of large t the flow projects on the global sections.
 
-    Vertices in ``fixed`` are stubborn: their values S stay, and the others I flow by
+    Vertices in ``fixed`` are stubborn: their values S do not change, and the others I follow
     dx_I/dt = -L_II x_I - L_IS x_S, towards the harmonic extension of those values.
 
     Parameters
@@ -45,10 +45,10 @@ def diffuse(
     sheaf : CellularSheaf
     X : array_like, shape (dim_c0,) or (dim_c0, h)
     t : float, or a sequence of them
-        At least 0. Several times cost what the longest does. With beta = norm(L, inf), t beta may
+        At least 0. Several times cost as much as the longest. With beta = norm(L, inf), t beta may
         be at most 1e6: the number of products with L grows like 6 sqrt(t beta).
     fixed : array_like of int, or of bool and shape (n,), optional
-        Vertices whose values stay, as numbers or as a mask. beta is then that of L_II.
+        Vertices whose values do not change, as numbers or as a mask. beta is then that of L_II.
 
     Returns
     -------
@@ -58,20 +58,20 @@ def diffuse(
     Raises
     ------
     ValueError
-        t negative, not finite, or so long that t beta exceeds 1e6; vertices in ``fixed`` that do
-        not exist.
+        If t is negative, not finite, or larger than 1e6 / beta, or if vertices in ``fixed`` do not
+        exist.
 
     Notes
     -----
     With tau = t beta / 2 and the modified Bessel functions I_k, ``exp(-t L) = sum_k c_k T_k(I - 2 L
     / beta)``, c_k = (2 - [k = 0]) exp(-tau) I_k(tau). The c_k are positive and sum to 1, and no T_k
-    exceeds 1 on the spectrum, so that the sum of the terms left out bounds the error: at most 2 eps
-    norm(X), in each of three stages. Rounding adds what changing the maps by a few eps would do.
-    Products are taken as delta* (delta x), with which global sections keep still a hundred times
-    better than with an assembled L. All is computed in double precision.
+    exceeds 1 on the spectrum, so that the sum of the omitted terms bounds the error: at most 2 eps
+    norm(X), in each of three stages. Rounding errors are those of maps changed by a few eps.
+    Products are computed as delta* (delta x), in double precision, which preserves global sections
+    a hundred times better than an assembled L.
 
-    With fixed vertices the rows of L at them are left out. T_k of that matrix grows like k at most,
-    and so may the values and errors, like sqrt(t beta): on most sheaves neither does.
+    With fixed vertices, their rows of L are omitted. T_k of that matrix grows at most like k, so
+    that values and errors may grow like sqrt(t beta); on most sheaves they do not.
 
     Examples
     --------
@@ -127,20 +127,20 @@ def diffuse(
 
 
 def _remedy(stays: np.ndarray) -> str:
-    """Return what to do instead of a flow that takes too long."""
+    """Return the advice for a time that is too long."""
     if stays.any():
         return (
-            "take the limit of long times, harmonic_extension(sheaf, fixed, values), which the "
-            "values come to wherever a fixed vertex is in reach"
+            "use the limit of long times, harmonic_extension(sheaf, fixed, values), to which the "
+            "values converge in every component with a fixed vertex"
         )
     return (
-        "diffuse on a coarse sheaf, C.lift(diffuse(C.sheaf, C.pool(X), t)), or take the limit of "
+        "diffuse on a coarse sheaf, C.lift(diffuse(C.sheaf, C.pool(X), t)), or use the limit of "
         "long times, nearest_section(sheaf, X)"
     )
 
 
 def _times(t: Any) -> np.ndarray:
-    """Return one time or several as an array of finite numbers, none of them negative."""
+    """Return one time or several as an array of finite, nonnegative numbers."""
     if np.ndim(t) == 0:
         named = {"t": t}
     elif np.ndim(t) == 1:
@@ -180,7 +180,7 @@ def _flow(
 
 
 def _coefficients(tau: float, eps: float) -> np.ndarray:
-    """Return the c_k of exp(-tau (1 - z)) = sum_k c_k T_k(z), but for a tail below 2 eps in all."""
+    """Return the c_k of exp(-tau (1 - z)) = sum_k c_k T_k(z), without a tail of sum below 2 eps."""
     # c_k is the chance that a random walk in continuous time is k steps away, left or right;
     # Bernstein's inequality
     decay = np.log(2 / eps)

@@ -48,7 +48,7 @@ class Eigenmodes(ReadOnly):
     values : ndarray, shape (k,)
         Ascending.
     vectors : ndarray, shape (dim_c0, k)
-        Columns orthonormal in M (I without ``mass``). Of a multiple eigenvalue any basis.
+        Columns orthonormal in M (I without ``mass``); for a multiple eigenvalue, any basis.
     residuals : ndarray, shape (k,)
         norm(L x - lambda M x) / norm(L, inf), recomputed from the returned pairs.
     n_zero : int
@@ -94,7 +94,7 @@ class Eigenmodes(ReadOnly):
             ("values", tables.span(self.values)),
             ("of them zero", self.n_zero),
             ("largest residual", f"{self.residuals.max(initial=0.0):.2g}"),
-            ("cuts a multiplet", self.tied),
+            ("splits a multiplet", self.tied),
             ("method", self.method),
             ("iterations", self.iterations),
             ("known to be complete by", self.completeness),
@@ -115,9 +115,9 @@ def eigenmodes(
 ) -> Eigenmodes:
     """Return the k lowest eigenpairs of the sheaf Laplacian, complete and with multiplicities.
 
-    Large sheaves are their own preconditioner: eigenvectors of the coarsest level are lifted and
-    improved level by level, the finest one by block conjugate gradients with the multigrid cycle
-    of the sheaf's coarsening; random columns then look for what the start did not contain.
+    For large sheaves, eigenvectors of the coarsest level are lifted and improved level by level, on
+    the finest by block conjugate gradients with the multigrid cycle of the sheaf's own coarsening;
+    random columns then search for eigenvectors that the start did not contain.
 
     Parameters
     ----------
@@ -126,19 +126,20 @@ def eigenmodes(
     k : int
         1 .. dim_c0.
     tol : float
-        Of norm(L x - lambda M x) / norm(x), relative to norm(L, inf); norm(x) is 1 without mass.
+        Bound of norm(L x - lambda M x) / norm(x), relative to norm(L, inf); norm(x) = 1 without
+        mass.
     method : {"auto", "dense", "direct", "multilevel"}
-        All eigenpairs; inverse iteration on a factorization, counted by inertia; or the sheaf's own
-        coarsening. "auto" counts what factors would cost, and takes them where they are cheaper, or
-        "multilevel" does not converge and they are affordable.
+        All eigenpairs; inverse iteration with a factorization, counted by inertia; or the sheaf's
+        own coarsening. "auto" estimates the cost of a factorization, and uses it if it is cheaper,
+        or if "multilevel" does not converge and it is affordable.
     mass : array_like, shape (n,), optional
-        Positive weights m_v of the vertices: L x = lambda M x with M = blockdiag(m_v I). The areas
-        of a mesh's vertices, say. They may differ by up to 20 orders of magnitude.
+        Positive weights m_v of the vertices: L x = lambda M x with M = blockdiag(m_v I). For
+        example, the areas of a mesh's vertices. They may differ by up to 20 orders of magnitude.
     start : array_like, shape (dim_c0, h), optional
-        Vectors near the wanted ones, to begin from; of complex ones for a real sheaf the real and
-        the imaginary parts.
+        Approximate eigenvectors; for a real sheaf, real and imaginary parts of complex ones are
+        used.
     seed : int
-        Of the random columns.
+        Seed of the random columns.
     progress : bool
 
     Returns
@@ -148,9 +149,9 @@ def eigenmodes(
     Raises
     ------
     ValueError, TypeError
-        k out of range, a mass that is not positive, a tolerance below rounding.
+        If k is out of range, a mass is not positive, or the tolerance is below rounding.
     NotConverged
-        Its ``result`` holds what was found.
+        If pairs do not reach ``tol``; ``result`` of the error holds the computed ones.
 
     Examples
     --------
@@ -174,9 +175,9 @@ def eigenmodes(
     pencil = Pencil(work, _of_stalks(work, weights), _rounded(sheaf, work), progress)
     if weights is not None:
         _check_range(pencil.norm, unit, weights, weight_unit)
-    whole = problem = EigenProblem(pencil, k, tol, seed=rng)
+    full = problem = EigenProblem(pencil, k, tol, seed=rng)
     line = None
-    if method != "dense" and not (method == "auto" and whole.prefers_dense()):
+    if method != "dense" and not (method == "auto" and full.prefers_dense()):
         line = complex_line(work)
     if line is not None:
         given = None if given is None else independent(line.contract(given))
@@ -184,27 +185,27 @@ def eigenmodes(
         problem = EigenProblem(half, (k + 1) // 2, tol, seed=rng)
     with single_threaded_blas():
         found = lowest_eigenpairs(problem, problem.chosen() if method == "auto" else method, given)
-        assert found is not None  # with the sections among the k there always is an answer
+        assert found is not None  # None only if ``positive``
         units = unit, weight_unit
-        result, reached = _finished(whole, _expanded(found, line), units, sheaf, tol)
+        result, reached = _finished(full, _expanded(found, line), units, sheaf, tol)
         if reached < k and method == "auto" and found.method == "multilevel":
             again = _by_factors(problem, found)
-            result, reached = _finished(whole, _expanded(again, line), units, sheaf, tol)
+            result, reached = _finished(full, _expanded(again, line), units, sheaf, tol)
     if reached < k:
         other = {"direct": "multilevel", "multilevel": "direct"}.get(result.method)
         raise NotConverged(
             f"{reached} of {k} pairs reached the residual `tol` = {tol:g} in "
-            f"{result.iterations} steps of method {result.method!r}, the worst stands at "
-            f"{result.residuals.max():.2g}: ask for a larger `tol`, for fewer pairs"
-            + (f', or take method="{other}"' if other else "")
-            + "; what was found is in the error's `result`",
+            f"{result.iterations} steps of method {result.method!r}; the largest residual is "
+            f"{result.residuals.max():.2g}: use a larger `tol` or fewer pairs"
+            + (f', or method="{other}"' if other else "")
+            + "; the error's `result` holds the computed pairs",
             result,
         )
     return result
 
 
 def _by_factors(problem: EigenProblem, found: Eigenpairs) -> Eigenpairs:
-    """Return unconverged pairs improved by "direct", or as they are if factors cost too much."""
+    """Return unconverged pairs improved by "direct", or unchanged if factors cost too much."""
     if not problem.pencil.is_factored_within(AFFORDABLE, problem.k):
         return found
     try:
@@ -238,7 +239,7 @@ def _finished(
         values, X = resolved(pencil.delta, values, X, problem.count_near(values, X))
     values, X = np.append(np.zeros(n_zero), values), np.hstack([found.sections, X])
     k = problem.k
-    following = values[k] if len(values) > k else np.inf
+    next_value = values[k] if len(values) > k else np.inf
     values, X = values[:k], X[:, :k]
     residuals = pencil.residuals(values, X) / (pencil.norm or 1.0)
     squares = pencil.squares(X)
@@ -252,7 +253,7 @@ def _finished(
         read_only((X / root).astype(dtype)),
         read_only(residuals / root),
         min(n_zero, k),
-        bool(following - values[-1] <= tie),
+        bool(next_value - values[-1] <= tie),
         found.method,
         found.iterations,
         found.completeness,
@@ -290,14 +291,14 @@ def _unit_mass(sheaf: CellularSheaf, mass: npt.ArrayLike | None) -> tuple[np.nda
 
 
 def _check_range(norm: float, unit: float, weights: np.ndarray, weight_unit: float) -> None:
-    """Refuse masses so small that eigenvalues overflow."""
+    """Raise if masses are so small that eigenvalues overflow."""
     exponent = math.log10(max(norm, 1e-300)) + 2 * math.log10(unit)
     exponent -= math.log10(weights.min()) + math.log10(weight_unit)
     if exponent > math.log10(np.finfo(np.float64).max):
         raise ValueError(
             f"`mass` is as small as {weights.min() * weight_unit:g}, with which eigenvalues may be "
             "as large as 1e"
-            f"{exponent:.0f}, beyond double precision: take masses in a smaller unit"
+            f"{exponent:.0f}, above the range of doubles: use masses in a smaller unit"
         )
 
 
@@ -307,7 +308,7 @@ def _of_stalks(sheaf: CellularSheaf, weights: np.ndarray | None) -> np.ndarray |
 
 
 def _rounded(given: CellularSheaf, sheaf: CellularSheaf) -> CellularSheaf | None:
-    """Return the sheaf in single precision if it was given so: its rounding decides the kernel."""
+    """Return the sheaf in single precision if the given one is, else None."""
     if eps_of(given.dtype) == eps_of(np.float64):
         return None
     dtype = np.complex64 if sheaf.dtype.kind == "c" else np.float32
@@ -315,7 +316,7 @@ def _rounded(given: CellularSheaf, sheaf: CellularSheaf) -> CellularSheaf | None
 
 
 def _start(sheaf: CellularSheaf, start: npt.ArrayLike) -> np.ndarray:
-    """Return the start vectors made orthonormal, real for a real sheaf."""
+    """Return an orthonormal basis of the start vectors, real for a real sheaf."""
     X = scalar_array("start", start)
     if X.ndim != 2 or X.shape[0] != sheaf.dim_c0:
         raise ValueError(

@@ -25,13 +25,13 @@ from sheafcoarsen.solve.dirichlet import grounded
 from sheafcoarsen.solve.normal_equations import NormalEquations, column_units, minimize
 
 WEAK = 4 * EPS**0.5
-"""Singular value of delta_I, over its norm, below which L_II, its square, is lost in rounding."""
+"""Singular value of delta_I, relative to its norm, whose square in L_II is lost in rounding."""
 
 PROBES = 2
-"""Random cochains whose projections on a kernel show its support if no basis is computed."""
+"""Number of random cochains whose projections show the support of a kernel without a basis."""
 
 TOUCHED = 1e-6
-"""Entries of kernel vectors below this, relative to the largest, count as rounding."""
+"""Entry of a kernel vector, relative to the largest, below which it counts as rounding."""
 
 
 def harmonic_extension(
@@ -44,54 +44,53 @@ def harmonic_extension(
 ) -> np.ndarray:
     """Return the cochain of least energy norm(delta x)^2 with the given values at some vertices.
 
-    With a ``weight`` the values are guides, which x need not hold: of least energy is then
-    norm(delta x)^2 plus the sum of w_v norm(x_v - value_v)^2 over the given vertices.
+    With a ``weight`` the values are not constraints but penalties: x minimizes norm(delta x)^2 plus
+    the sum of w_v norm(x_v - value_v)^2 over the given vertices.
 
     With B the given vertices and I the others, x_I solves L_II x_I = -L_IB x_B, the normal
-    equations of min norm(delta_I x_I + delta_B x_B). Where that leaves x_I undetermined, it is the
-    solution of least norm.
+    equations of min norm(delta_I x_I + delta_B x_B). If x_I is not unique, it is the solution of
+    least norm.
 
     Parameters
     ----------
     sheaf : CellularSheaf
     vertices : array_like of int, shape (k,)
-        No vertex twice.
+        Distinct vertices.
     values : sequence of k arrays, or one array of shape (k, d) or (k, d, h)
         One value for each vertex, of shape (d_v,) or (d_v, h) with the same h.
     weight : float or array_like, shape (k,), optional
-        Of all values or of each, above 0: how much it costs to miss them, in units of the squares
-        of the maps. Infinity, as no weight, means that a value is held, and so does a weight that
-        would let it change by less than rounding.
+        Positive penalty weight of all values or of each, in units of the squares of the maps. A
+        value is a constraint if its weight is infinite, or so large that it would change by less
+        than rounding.
     progress : bool
         Show a progress bar.
 
     Returns
     -------
     x : ndarray, shape (dim_c0,) or (dim_c0, h)
-        In the common scalar type of the sheaf and the values, which it holds unchanged where they
-        have no weight.
+        In the common scalar type of the sheaf and the values; values without a weight are
+        unchanged.
 
     Raises
     ------
     ValueError
-        Vertices that are repeated or do not exist, values of another number or shape, weights that
-        are not above 0, or no vertices at all where L is singular: every global section is then an
-        answer.
+        If vertices are repeated or do not exist, values have another number or shape, weights are
+        not positive, or no vertices are given although L is singular.
     NotConverged
-        A numpy.linalg.LinAlgError, where the iteration does not get there.
+        If the iteration does not converge (a numpy.linalg.LinAlgError).
 
     Warns
     -----
     SingularProblemWarning
-        Where L_II is singular: a component without given values, or directions of a stalk that no
-        map sees; or so nearly singular that rounding decides: maps of which some are 1e-7 of the
+        If L_II is singular, as for a component without given values or stalk vectors that all maps
+        send to 0; or so nearly singular that rounding decides, as for maps 1e-7 times as large as
         others.
 
     Notes
     -----
-    :class:`Solver` with the vertices fixed, made exact: residuals are taken as delta* (delta x) in
-    double precision until they are rounding. Which directions are free :func:`global_sections`
-    decides, for the sheaf on the other vertices.
+    Like :class:`Solver` with the vertices fixed, but residuals are computed as delta* (delta x) in
+    double precision and reduced to rounding level. :func:`global_sections` of the sheaf on the
+    other vertices determines the free directions.
 
     Examples
     --------
@@ -101,7 +100,7 @@ def harmonic_extension(
     >>> sc.harmonic_extension(F, [0, 4], [[0.0], [1.0]]).round(12)
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
 
-    With weights of the same size as those of the edges, both ends give way:
+    With weights equal to those of the edges, both ends are approximated only:
 
     >>> sc.harmonic_extension(F, [0, 4], [[0.0], [1.0]], weight=1.0).round(12)
     array([0.16666667, 0.33333333, 0.5       , 0.66666667, 0.83333333])
@@ -131,7 +130,7 @@ def harmonic_extension(
     units = column_units(work)
     work = work / units
     y, problem = minimize(D, rest, -(delta @ work), progress)
-    _warn_of_doubt(sheaf, vertices, inside, problem)
+    _warn_if_undetermined(sheaf, vertices, inside, problem)
     x[inside] = (y * units).astype(x.dtype).reshape(len(inside), *x.shape[1:])
     return x[:dim_c0]
 
@@ -164,9 +163,9 @@ def _guide_weights(
 
 
 def _held(sheaf: CellularSheaf, vertices: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return a mask of the soft values with weights so large that they are held to rounding.
+    """Return a mask of the values whose weights are so large that they are constraints to rounding.
 
-    Next to such a weight the maps of the sheaf would be lost in rounding.
+    Added to such a weight, the squares of the maps would be lost in rounding.
     """
     entries = np.bincount(
         sheaf.edges.ravel(), np.repeat(sheaf.edge_dims, 2), minlength=sheaf.n_vertices
@@ -178,10 +177,9 @@ def _held(sheaf: CellularSheaf, vertices: np.ndarray, weights: np.ndarray) -> np
 def _with_guides(
     sheaf: CellularSheaf, vertices: np.ndarray, weights: np.ndarray
 ) -> tuple[CellularSheaf, np.ndarray]:
-    """Return the sheaf with one more vertex for each soft value, and which values are held.
+    """Return the sheaf with a new vertex for each weighted value, and the fixed vertices.
 
-    The new vertex holds the value, and an edge with maps sqrt(w) I leads to it: the energy of the
-    edge is what it costs to miss the value.
+    The new vertex has the given value and an edge with maps sqrt(w) I, whose energy is the penalty.
     """
     soft = np.flatnonzero(np.isfinite(weights))
     guided = vertices[soft]
@@ -204,31 +202,31 @@ def _with_guides(
     return with_guides, held
 
 
-def _warn_of_doubt(
+def _warn_if_undetermined(
     sheaf: CellularSheaf, vertices: np.ndarray, inside: np.ndarray, problem: NormalEquations
 ) -> None:
-    """Warn if interior directions are free or nearly so; raise if all of them are free."""
+    """Warn if interior directions are free or nearly so; raise if also no values are given."""
     count, free = _free_coordinates(problem)
     if free.size:
         first = int(np.searchsorted(sheaf.vertex_offsets, inside[free[0]], side="right")) - 1
         if not len(vertices):
             raise ValueError(
                 f"`vertices` is empty and L is singular, first at vertex {first}: any global "
-                "section is an answer. Give some vertices, or take the section nearest to a "
+                "section is a solution. Give some vertices, or use the section nearest to a "
                 "cochain: nearest_section(sheaf, x)"
             )
         message = (
             f"the given values leave {count} of {len(inside)} dimensions free, first at vertex "
-            f"{first}: the extension of least norm was taken (give a value in every component; see "
-            "that maps leave no direction of a stalk out)"
+            f"{first}: the extension of least norm is returned (give a value in every component; "
+            "check that the maps at a vertex have no common kernel)"
         )
-    elif problem.doubt is not None and len(vertices):
-        message = f"the given values hardly determine the others: {problem.doubt}"
+    elif problem.rank_warning is not None and len(vertices):
+        message = f"the given values hardly determine the others: {problem.rank_warning}"
     elif len(vertices) and len(inside) and (smallest := problem.smallest()) < WEAK:
         message = (
-            "the given values hardly determine the others: some direction changes norm(delta x) "
-            f"by {smallest:.3g} of norm(delta) only, and rounding decides how much of it the "
-            "extension has (are some maps far smaller than the others?)"
+            "the given values hardly determine the others: in some direction delta has only "
+            f"{smallest:.3g} of its norm, and rounding decides the extension there "
+            "(are some maps far smaller than the others?)"
         )
     else:
         return
@@ -236,7 +234,7 @@ def _warn_of_doubt(
 
 
 def _free_coordinates(problem: NormalEquations) -> tuple[str, np.ndarray]:
-    """Return the number of directions without energy, in words, and the mask of their support."""
+    """Return the dimension of the kernel, as text, and the coordinates of its support."""
     n = problem.D.shape[1]
     if problem.method == "plain" and problem.bound:
         random = np.random.default_rng(0).standard_normal((n, PROBES)).astype(problem.D.dtype)

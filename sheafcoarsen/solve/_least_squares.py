@@ -37,7 +37,7 @@ from sheafcoarsen.solve._solver import (
 )
 
 DENSE_BELOW = 100_000
-"""Entries of delta up to which it is decomposed densely, in about 10 milliseconds."""
+"""Number of entries of delta up to which it is decomposed densely, in about 10 milliseconds."""
 
 ROUNDS = 4
 """Largest number of refinement rounds; each recomputes the gradient from the maps."""
@@ -51,7 +51,7 @@ class LeastSquares(ReadOnly):
     ----------
     x : ndarray, shape (dim_c0,) or (dim_c0, h)
     edge_residuals : ndarray, shape (m,) or (m, h)
-        norm of (delta x - b)_e squared.
+        norm((delta x - b)_e)^2.
     residual : float
         norm(delta* (delta x - b)) / norm(delta* (b - delta x_given)) over the free coordinates, or
         the same ratio after stalks are scaled as in :class:`Solver` if that is larger; the maximum
@@ -104,7 +104,8 @@ def least_squares(
     """Return the 0-cochain x of least norm among those that minimize norm(delta x - b).
 
     Small problems are solved by a QR decomposition of delta; for others the normal equations L x =
-    delta* b are solved by :class:`Solver`. With values given at some vertices, for the others.
+    delta* b are solved by :class:`Solver`. If values are given at some vertices, only the others
+    are computed.
 
     Parameters
     ----------
@@ -114,7 +115,8 @@ def least_squares(
     vertices, values : optional
         Values given at some vertices, as in :func:`harmonic_extension`.
     tol : float
-        Of the residual. What rounding of the products with delta does not allow counts as reached.
+        Bound of the residual; a residual at the rounding level of products with delta counts as
+        converged.
     method : {"auto", "direct", "multigrid", "jacobi"}
         As in :class:`Solver`.
     progress : bool
@@ -126,13 +128,14 @@ def least_squares(
     Raises
     ------
     ValueError, TypeError
-        Data of another shape or not finite; one of ``vertices`` and ``values`` without the other.
+        If data have another shape or are not finite, or only one of ``vertices`` and ``values`` is
+        given.
     NotConverged
-        Where the iteration does not reach ``tol``.
+        If the iteration does not reach ``tol``.
 
     Examples
     --------
-    Heights from noisy differences, each edge saying how much higher its tail is than its head:
+    Heights from noisy differences, the height of each edge's tail above its head:
 
     >>> import sheafcoarsen as sc
     >>> F = sc.CellularSheaf.constant([[0, 1], [1, 2], [0, 2]])
@@ -216,14 +219,14 @@ def _minimized(
     if missed.any():
         raise NotConverged(
             f"the residual is {residual:.2g} after {iterations} iterations, with `tol` = {tol:g}: "
-            f"ask for a larger `tol`, or try another `method`",
+            f"use a larger `tol` or another `method`",
             x[:, 0] if x.shape[1] == 1 else x,
         )
     return x, residual, iterations
 
 
 def _fit_densely(D: np.ndarray, r: np.ndarray, kernel: Any) -> np.ndarray:
-    """Return the y of least norm that minimizes norm(D y - r), by QR with pivots.
+    """Return the y of least norm that minimizes norm(D y - r), by QR with column pivoting.
 
     ``kernel`` is an orthonormal basis of ker D.
     """

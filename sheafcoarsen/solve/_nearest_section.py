@@ -31,20 +31,20 @@ def nearest_section(
     Raises
     ------
     numpy.linalg.LinAlgError
-        Where neither a basis of the sections is found nor the iteration converges.
+        If neither a basis of the sections can be computed nor the iteration converges.
 
     Warns
     -----
     SingularProblemWarning
-        As :func:`global_sections`: where rounding may have decided what a section is.
+        If rounding may have decided what a section is, as in :func:`global_sections`.
 
     Notes
     -----
-    By the basis of :func:`global_sections`. Where the dimensions alone leave thousands of sections,
-    or none are found in this way, no basis is formed: conjugate gradients solve min norm(delta z -
-    delta x) for the z of least norm, and x - z is the section. The rows of delta are then scaled to
-    the same size, which changes no section; a unit cochain u with norm(delta u) <= max(delta.shape)
-    eps norm(delta) counts as one, eps being that of the sheaf.
+    The basis of :func:`global_sections` is used. If the dimensions imply thousands of sections, or
+    the basis cannot be computed, conjugate gradients solve min norm(delta z - delta x) for the z of
+    least norm, and x - z is the section. The rows of delta are then scaled to about the same norm,
+    which changes no section; a unit cochain u with norm(delta u) <= max(delta.shape) eps
+    norm(delta) counts as a section, with the sheaf's eps.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def _projected(sheaf: CellularSheaf, work: np.ndarray) -> np.ndarray:
 
 
 def _equal_rows(delta: scipy.sparse.csr_array, eps: float) -> scipy.sparse.csr_array:
-    """Return delta with rows scaled by powers of two to entries of the size of 1.
+    """Return delta with rows scaled by powers of two to largest entries in 1/2 .. 1.
 
     Rows of rounding size keep their scale, so that they stay negligible.
     """

@@ -44,11 +44,11 @@ METHODS = get_args(Method)
 DIRECT_BELOW = 2000
 """Dimension up to which "auto" factors without counting the fill-in."""
 
-SHARE = 0.1
-"""Leaves and chains are eliminated first where they are at least this share of the dimension."""
+LEAST_REMOVED = 0.1
+"""Fraction of the dimension from which leaves and chains are eliminated first."""
 
 MOST_GROWTH = 1e8
-"""Largest growth of rounding in an elimination that is used: half the digits are left."""
+"""Largest growth of rounding errors in an elimination that is used: half the digits remain."""
 
 
 class Solver:
@@ -56,40 +56,40 @@ class Solver:
 
     Set up once: a sparse factorization ("direct"), the sheaf's own coarsening as multigrid
     ("multigrid"), or the inverse diagonal blocks ("jacobi"); each is the preconditioner of
-    conjugate gradients, so that every answer is as exact as asked for. Singular systems are solved
-    in the range of L, with the solution of least norm: ker L comes from :func:`global_sections`.
+    conjugate gradients, so that every solution reaches the requested residual. Singular systems are
+    solved in the range of L, with the solution of least norm, and ker L by :func:`global_sections`.
 
     Parameters
     ----------
     sheaf : CellularSheaf
     method : {"auto", "direct", "multigrid", "jacobi"}
-        "auto" factors where the dimension is small or factors stay sparse, and takes multigrid
-        elsewhere. "jacobi" is the best there is for well conditioned sheaves, such as random maps.
-        "multigrid" may raise NotConverged where clusters have many more sections than stalks have
+        "auto" factors if the dimension is small or factors stay sparse, and uses multigrid
+        otherwise. "jacobi" is fastest for well conditioned sheaves, such as random maps.
+        "multigrid" may raise NotConverged if clusters have many more sections than stalks have
         dimensions, as on trees with maps 3 -> 1; "auto" factors those.
     shift : float
         At least 0, in the units of L.
     fixed : array_like of int or bool, optional
-        Vertices at which x is 0 and b is not read: L is restricted to the others.
+        Vertices at which x is 0 and b is ignored: L is restricted to the others.
     progress : bool
         Show a progress bar.
 
     Attributes
     ----------
     method : str
-        What "auto" chose.
+        The method that is used, chosen by "auto" or given.
     iterations : int
-        Of the last call.
+        Number of iterations of the last call.
     residual : float
         The larger of norm(r) / norm(b) and norm(S* r) / norm(S* b) of the last call, r = b - A x
-        computed afresh and S S* the inverse diagonal blocks of A; the largest over the columns.
+        recomputed and S S* the inverse diagonal blocks of A; the largest over the columns.
     levels : tuple of int
         Dimension of every level, the finest first.
 
     Raises
     ------
     ValueError, TypeError
-        A negative shift, vertices out of range, an unknown method.
+        If the shift is negative, vertices are out of range, or the method is unknown.
 
     Examples
     --------
@@ -176,7 +176,7 @@ class Solver:
         self._exact = reduced is not None and (self.method == "direct" or size == 0)
         self._kernel: Any = None
         coarse = self._multigrid if reduced is None else None
-        # zeros of L that clusters did not keep are no zeros of the coarsest level
+        # zeros of L that clusters discarded do not occur on the coarsest level
         sees_all = self._multigrid is None or self._multigrid.holds_kernel
         if shift == 0 and (lowest <= NEAR_SINGULAR or not (sees_all or self._is_regular())):
             basis = coarse.kernel() if coarse is not None else None
@@ -187,7 +187,7 @@ class Solver:
             self._kernel = basis if basis.shape[1] else None
 
     def _is_regular(self) -> bool:
-        """Whether iterating on L x = 0 from a random start ends, and far from a kernel."""
+        """Return whether the iteration for L x = 0, from a random start, finds no kernel vector."""
         x = np.random.default_rng(0).standard_normal((self._L.shape[0], 1)).astype(self._L.dtype)
         target = NEAR_SINGULAR / 100 * column_norms(self._L @ x)
         found = conjugate_gradients(self._L.__matmul__, self._approximate, 0 * x, x, target)
@@ -203,7 +203,7 @@ class Solver:
         return refined_kernel(self._L.__matmul__, self._approximate, rounded.astype(self._L.dtype))
 
     def _chosen(self, L: scipy.sparse.csr_array) -> Method:
-        """Return the method that "auto" takes: direct if factors are cheap, else multigrid."""
+        """Return the method that "auto" uses: direct if factors are cheap, else multigrid."""
         return "direct" if L.shape[0] <= DIRECT_BELOW or fills_little(L) else "multigrid"
 
     def _precondition(self, X: np.ndarray) -> np.ndarray:
@@ -220,8 +220,8 @@ class Solver:
     ) -> np.ndarray:
         """Return x with norm(b - (L + shift I) x) <= tol norm(b), column by column.
 
-        The residual is as small in the units of every stalk (see ``residual``), so that maps of
-        very different norms may occur in one sheaf.
+        The same bound holds after scaling every stalk (see ``residual``), so that one sheaf may
+        have maps of very different norms.
 
         Parameters
         ----------
@@ -250,7 +250,7 @@ class Solver:
     def _solved(
         self, given: np.ndarray, tol: float, x0: npt.ArrayLike | None, outside: float
     ) -> np.ndarray:
-        """Solve for b of which a relative norm ``outside`` may lie outside the range of L."""
+        """Solve for b, whose component in ker L may have relative norm ``outside``."""
         tol = tolerance("tol", tol, self._eps)
         columns = as_columns(given).astype(np.result_type(given, self._L.dtype))
         B = np.ascontiguousarray(columns[self._free])
@@ -258,14 +258,15 @@ class Solver:
         scales = np.where(sizes > 0, sizes, 1)
         B = B / scales
         if self._kernel is not None:
-            beyond = column_norms(np.asarray(self._kernel.conj().T @ B))
-            worst = int(beyond.argmax()) if beyond.size else 0
-            if beyond.size and beyond[worst] > max(tol, outside):
+            in_kernel = column_norms(np.asarray(self._kernel.conj().T @ B))
+            worst = int(in_kernel.argmax()) if in_kernel.size else 0
+            if in_kernel.size and in_kernel[worst] > max(tol, outside):
                 which = f" (column {worst})" if given.ndim == 2 else ""
                 raise ValueError(
-                    f"`b`{which} must lie in the range of L, but a share of {beyond[worst]:.3g} of "
-                    f"its norm lies in ker L (dimension {self._kernel.shape[1]}): subtract "
-                    f"nearest_section(sheaf, b), fix vertices, or give a positive `shift`"
+                    f"`b`{which} must lie in the range of L, but a fraction of "
+                    f"{in_kernel[worst]:.3g} of its norm lies in ker L (dimension "
+                    f"{self._kernel.shape[1]}): subtract nearest_section(sheaf, b), fix "
+                    f"vertices, or give a positive `shift`"
                 )
             B = self._in_range(B)
         start = self._precondition(B) if self._exact and x0 is None else np.zeros_like(B)
@@ -295,8 +296,8 @@ class Solver:
         if missed.size:
             raise NotConverged(
                 f"{len(sizes) - missed.size} of {len(sizes)} right sides reached `tol` = {tol:g} "
-                f"in {found.steps} iterations of method {self.method!r}; the worst stands at "
-                f"{self.residual:.2g}: ask for a larger `tol`, or try another `method`",
+                f"in {found.steps} iterations of method {self.method!r}; the largest residual is "
+                f"{self.residual:.2g}: use a larger `tol` or another `method`",
                 out,
             )
         return out
@@ -320,7 +321,7 @@ class Solver:
         return found, RESIDUAL_LIMIT * self._eps * measure(sizes)
 
     def update(self, sheaf: CellularSheaf) -> None:
-        """Take new maps on the same graph: partitions and ranks stay, no index work is repeated.
+        """Replace the maps, on the same graph; partitions, ranks and index structures are reused.
 
         Parameters
         ----------
@@ -330,7 +331,7 @@ class Solver:
         Raises
         ------
         ValueError
-            For a sheaf on another graph or with other stalks.
+            If the graph or the stalks differ.
 
         Examples
         --------
@@ -355,7 +356,7 @@ class Solver:
         vars(self).update(vars(fresh))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the arguments alone: factors cannot be pickled and are recomputed."""
+        """Return the arguments only: factors cannot be pickled and are recomputed."""
         names = ("_asked", "shift", "_progress", "fixed", "iterations", "residual", "sheaf")
         return {name: vars(self)[name] for name in names}
 
@@ -365,7 +366,7 @@ class Solver:
             self._set_up(self.sheaf, None)
 
     def as_preconditioner(self) -> LinearOperator:
-        """Return about (L + shift I)^{-1} as a scipy operator: for cg, minres, lobpcg.
+        """Return an approximate inverse of L + shift I as a scipy operator, for cg, minres, lobpcg.
 
         Zero at fixed vertices and on ker L. Hermitian up to the single precision of a V-cycle, or
         to a few percent if clusters have many more sections than stalks have dimensions.
@@ -411,7 +412,7 @@ class Solver:
 
 
 def solve_in_range(solve: Solver, b: np.ndarray, tol: float) -> np.ndarray:
-    """Solve for the projection on the range of L of a right side at the free coordinates.
+    """Return the solution for b at the free coordinates, projected on the range of L.
 
     For least squares, whose right sides are in the range up to rounding.
     """
@@ -444,13 +445,13 @@ def relative_measure(solve: Solver, B: np.ndarray) -> Callable[..., np.ndarray]:
 
 
 def without_leaves(sheaf: CellularSheaf) -> Elimination | None:
-    """Return the elimination of leaves and chains, None if there are few.
+    """Return the elimination of leaves and chains, or None if there are few.
 
-    None, too, if maps expand along them so much that rounding errors would grow.
+    Also None if maps along them would amplify rounding errors.
     """
     if sheaf.dim_c0 <= DIRECT_BELOW:
         return None
-    if dim_of_few_edges(sheaf) < SHARE * sheaf.dim_c0:
+    if dim_of_few_edges(sheaf) < LEAST_REMOVED * sheaf.dim_c0:
         return None
     K = eliminate(sheaf)
     return K if K.growth < MOST_GROWTH else None
@@ -493,7 +494,7 @@ def tolerance(name: str, value: float, eps: float) -> float:
     least = 10 * eps
     if not least <= tol < 1:
         raise ValueError(
-            f"`{name}` must be at least {least:.1g}, what rounding lets be reached, and below 1, "
+            f"`{name}` must be at least {least:.1g}, the level of rounding, and below 1, "
             f"got {tol:g}"
         )
     return tol

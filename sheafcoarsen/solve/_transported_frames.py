@@ -13,15 +13,14 @@ def transported_frames(sheaf: CellularSheaf) -> np.ndarray:
     """Return the identity at one vertex of every component, transported to the others along a tree.
 
     Along an edge e = (v, w) of a breadth-first tree a frame X_v becomes X_w = F_{w->e}^+ F_{v->e}
-    X_v, which the edge does not tell from X_v. Where no holonomy disturbs it, the columns span the
-    global sections; near that they are what algebraic multigrid (pyamg) asks for as near-kernel
-    candidates ``B``. Where they grow beyond the range of the scalar type, the whole component is
-    scaled down.
+    X_v. Without holonomy the columns span the global sections; with little holonomy they are the
+    near-kernel candidates ``B`` that algebraic multigrid (pyamg) needs. If they would overflow the
+    scalar type, the full component is scaled down.
 
     Parameters
     ----------
     sheaf : CellularSheaf
-        With one size of vertex stalks, d, and one size of edge stalks.
+        All vertex stalks have the same dimension d, and all edge stalks have the same dimension.
 
     Returns
     -------
@@ -30,7 +29,7 @@ def transported_frames(sheaf: CellularSheaf) -> np.ndarray:
     Raises
     ------
     ValueError
-        Stalks of several sizes.
+        If dimensions of vertex stalks or of edge stalks differ.
 
     Examples
     --------
@@ -50,7 +49,7 @@ def transported_frames(sheaf: CellularSheaf) -> np.ndarray:
         other = np.flatnonzero(dims != dims[:1])
         if other.size:
             raise ValueError(
-                f"`sheaf` must have one size of {what} stalks for frames to be carried, but {what} "
+                f"`sheaf` must have {what} stalks of the same dimension, but {what} "
                 f"{other[0]} has dimension {dims[other[0]]} and {what} 0 has {dims[0]}"
             )
     frames = np.zeros((n, d, d), sheaf.dtype)
@@ -73,7 +72,7 @@ def transported_frames(sheaf: CellularSheaf) -> np.ndarray:
         largest = np.zeros(component.max() + 1, np.int64)
         np.maximum.at(largest, component, exponents)
         most = np.finfo(frames.dtype).maxexp // 2  # so that their squares do not overflow
-        beyond = np.maximum(largest - most, 0)[component]
-        powers = np.ldexp(1.0, np.maximum(exponents - beyond, LEAST))
+        excess = np.maximum(largest - most, 0)[component]
+        powers = np.ldexp(1.0, np.maximum(exponents - excess, LEAST))
         frames *= powers[:, None, None].astype(frames.real.dtype)
     return frames.reshape(n * d, d)

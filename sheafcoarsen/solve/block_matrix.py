@@ -27,7 +27,7 @@ Term = tuple[float, np.ndarray]
 class BlockMatrix:
     """A block-sparse matrix: its product with C-ordered columns plus other terms, in one pass.
 
-    A complex matrix stands for the real one that has a 2 x 2 block for each entry.
+    A complex matrix is stored as the real one with a 2 x 2 block for each entry.
 
     Parameters
     ----------
@@ -57,11 +57,11 @@ class BlockMatrix:
         Parameters
         ----------
         Y, out : ndarray, shape (n, h)
-            In C order, float32 or float64. Columns that only one of them has are left alone.
+            In C order, float32 or float64. Columns that only one of them has are ignored.
         by : float or array_like
-            One number for each column.
+            Factor of all columns, or of each.
         plus : tuple of (float, ndarray)
-            Of the shape of out; one of them may be out where h is 1 or a multiple of 8.
+            Each T has the shape of out; one may be out if h is 1 or a multiple of 8.
         """
         arrays, (p, q) = self._arrays, self._block
         h = min(Y.shape[1], out.shape[1])

@@ -20,8 +20,8 @@ def inverse_roots(
 ) -> scipy.sparse.csr_array:
     """Return D^{-1/2}, or another power, of D = the diagonal blocks of A on stalks ``dims``.
 
-    The pseudo-inverse is taken: directions in which D is zero to working accuracy or at most
-    ``least`` are in the kernel of A, which is semidefinite.
+    This is a pseudo-inverse: eigenvectors of D with eigenvalues that are zero to working accuracy
+    or at most ``least`` are mapped to 0.
     """
     A = scipy.sparse.csr_array(A)
     n, starts = len(dims), np.concatenate([[0], np.cumsum(dims)])
@@ -55,12 +55,12 @@ def inverse_roots(
 
 
 def block_size(dims: np.ndarray) -> int | None:
-    """Return the dimension of all stalks, None if they differ."""
+    """Return the common dimension of all stalks, or None if they differ."""
     return int(dims[0]) if len(dims) and dims.min() == dims.max() and dims[0] > 0 else None
 
 
 def in_blocks(A: Matrix, row_dims: np.ndarray, column_dims: np.ndarray) -> Matrix:
-    """Return a matrix as bsr if all stalks have one dimension, else as csr."""
+    """Return a matrix as bsr if all stalks have the same dimension, else as csr."""
     rows, columns = block_size(row_dims), block_size(column_dims)
     if A.format == "bsr" and A.blocksize == (rows, columns):
         return A
@@ -73,8 +73,8 @@ def unit_roots(A: Matrix, dims: np.ndarray, least: float = 0.0) -> tuple[Matrix,
     """Return S, block diagonal with S* A S of unit diagonal blocks, and T = S^{-1}.
 
     If a diagonal block D has eigenvalues that are zero to working accuracy or at most ``least``,
-    S* D S and T S are the projection on the other eigenvectors. S is triangular if stalks have one
-    dimension and D is well conditioned, else D^{-1/2}.
+    S* D S and T S are the projection on the other eigenvectors. S is triangular if stalks have the
+    same dimension and D is well conditioned, else D^{-1/2}.
     """
     d = block_size(dims)
     if d is None:
@@ -100,7 +100,7 @@ def unit_roots(A: Matrix, dims: np.ndarray, least: float = 0.0) -> tuple[Matrix,
 
 
 def scaled(left: Matrix | None, A: Matrix, right: Matrix | None) -> Matrix:
-    """Return left* A right for block diagonal matrices; None stands for the identity.
+    """Return left* A right for block diagonal matrices; None means the identity.
 
     All are in the format of ``in_blocks``.
     """

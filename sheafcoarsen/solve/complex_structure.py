@@ -45,7 +45,7 @@ class ComplexLine(NamedTuple):
 
 
 def complex_line(sheaf: CellularSheaf) -> ComplexLine | None:
-    """Return the complex line sheaf of a real sheaf, None if there is none.
+    """Return the complex line sheaf of a real sheaf, or None if there is none.
 
     All maps must be scaled rotations after some vertices and edges are reflected. Its eigenvalues
     are those of the real sheaf with half the multiplicity.
@@ -56,12 +56,13 @@ def complex_line(sheaf: CellularSheaf) -> ComplexLine | None:
     numbers, reflects = [], []
     for data in (sheaf.tail_data, sheaf.head_data):
         (a, b), (c, d) = data.reshape(-1, 2, 2).transpose(1, 2, 0)
-        turn, mirror = (a + d + 1j * (c - b)) / 2, (a - d + 1j * (c + b)) / 2  # z x + w conj(x)
-        sizes = np.sort([abs(turn), abs(mirror)], axis=0)
+        # z x + w conj(x)
+        rotation, reflection = (a + d + 1j * (c - b)) / 2, (a - d + 1j * (c + b)) / 2
+        sizes = np.sort([abs(rotation), abs(reflection)], axis=0)
         if (sizes[0] > ROUNDING * eps_of(sheaf.dtype) * sizes[1]).any():
             return None
-        reflects.append(abs(mirror) > abs(turn))
-        numbers.append(np.where(reflects[-1], mirror, turn))
+        reflects.append(abs(reflection) > abs(rotation))
+        numbers.append(np.where(reflects[-1], reflection, rotation))
     mirrored = np.zeros(n, bool)
     joins = (numbers[0] != 0) & (numbers[1] != 0)
     differ = (reflects[0] != reflects[1])[joins]

@@ -8,16 +8,17 @@ import numpy as np
 from sheafcoarsen._support import bar
 
 STALLED = 2000
-"""Steps without the residual coming below half of the best one after which a column is given up."""
+"""Number of steps without halving the best residual after which a column is no longer iterated."""
 
 MOST_STEPS = 20_000
+"""Largest number of steps."""
 
 
 class Iterated(NamedTuple):
     """Result of ``conjugate_gradients``."""
 
     x: np.ndarray  # (n, h)
-    residuals: np.ndarray  # (h,) norm(b - A x), computed afresh
+    residuals: np.ndarray  # (h,) norm(b - A x), recomputed
     steps: int
 
 
@@ -33,18 +34,19 @@ def conjugate_gradients(
     """Solve A x = b column by column until norm(b - A x) <= target or the residual stagnates.
 
     The flexible variant (Notay, SIAM J. Sci. Comput. 22, 2000): beta with the difference of
-    residuals, because a cycle in single precision is not quite the same operator every time.
+    residuals, because a cycle in single precision is not exactly a linear operator.
 
     Parameters
     ----------
     apply, precondition : callable
-        X (n, h) -> A X and -> about A^{-1} X; A Hermitian and semidefinite, b in its range.
+        X (n, h) -> A X, and X -> an approximation of A^{-1} X; A is Hermitian and semidefinite, and
+        b is in its range.
     b, x : ndarray, shape (n, h)
-        x is the start and is not changed.
+        x is the initial guess and is not modified.
     target : ndarray, shape (h,)
     measure : callable, optional
-        (R, columns) -> what is compared with the targets instead of the norms of the residuals R of
-        these columns.
+        (R, columns) -> the size of the residuals R of these columns, compared with the targets; by
+        default the norms.
     """
     measure = measure or (lambda R, columns: np.linalg.norm(R, axis=0))
     x = x.copy()
@@ -68,7 +70,7 @@ def conjugate_gradients(
                 p = z + p * beta
             q = apply(p)
             curvature = _dots(p, q)
-            # rounding is all that is left where they are not
+            # elsewhere only rounding errors remain
             usable = (curvature > 0) & (inner > 0)
             alpha = np.where(usable, inner / np.where(usable, curvature, 1), 0)
             x[:, active] += p * alpha
@@ -80,7 +82,7 @@ def conjugate_gradients(
             best[halved], since[halved] = sizes[halved], 0
             since[~halved] += 1
             keep = (sizes[active] > target[active]) & (since[active] < STALLED) & usable
-            if not keep.all():  # the recursion has drifted from the residual: compute that
+            if not keep.all():  # the recursion may have drifted: recompute the residual
                 ends = active[~keep]
                 p[:, ~keep] = 0  # conjugate to the drifted residuals, not to these
                 r[:, ends] = b[:, ends] - apply(np.ascontiguousarray(x[:, ends]))

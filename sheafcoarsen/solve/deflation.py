@@ -10,7 +10,7 @@ from sheafcoarsen.solve.block_matrix import complex_columns, real_columns
 from sheafcoarsen.solve.conjugate_gradients import conjugate_gradients
 
 Basis = Any
-"""Orthonormal columns: a dense array, or a sparse one where there are many."""
+"""Orthonormal columns: a dense array, or a sparse one if there are many."""
 
 
 def deflated(precondition: Callable, *bases: Basis, mass: np.ndarray | None = None) -> Callable:
@@ -36,7 +36,7 @@ def deflated(precondition: Callable, *bases: Basis, mass: np.ndarray | None = No
 
 
 def weighted(mass: np.ndarray | None, X: np.ndarray) -> np.ndarray:
-    """Return M X for the diagonal of M; None stands for the identity."""
+    """Return M X for the diagonal of M; None means the identity."""
     return X if mass is None else mass[:, None] * X
 
 

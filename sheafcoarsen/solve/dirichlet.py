@@ -1,4 +1,4 @@
-"""Dirichlet conditions: the block of L at free vertices is the Laplacian of a sheaf again."""
+"""Dirichlet conditions: the block of L at free vertices is again the Laplacian of a sheaf."""
 
 import numpy as np
 

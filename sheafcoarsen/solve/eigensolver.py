@@ -34,23 +34,24 @@ Method = Literal["auto", "dense", "direct", "multilevel"]
 METHODS = get_args(Method)
 
 DENSE_BELOW = 800
-"""Dimension up to which "auto" takes "dense"."""
+"""Dimension up to which "auto" uses "dense"."""
 
 SETTING_UP, PER_PAIR = 5e-6, 1e-6
 """Seconds of "multilevel" per dimension, and per dimension and pair, as measured."""
 
 COUNTED_UP_TO, NEIGHBOURS = 20_000, 4.5
-"""Number of vertices, and mean number of blocks in a row of L, above which factors are too full.
+"""Number of vertices, and mean number of blocks in a row of L, above which "auto" is "multilevel".
 
-They are not counted there: finding an order takes a sixth of the time of "multilevel".
+Factors are too full there, and estimating their cost takes a sixth of the time of "multilevel".
 """
 
 AIM = 0.8
 """Residual at which iterating stops, relative to the tolerance."""
 
 APART = 100
-"""The residual of the pair after the k-th is at most its distance from it over this number, which
-tells whether k splits a multiplet.
+"""Ratio of the gap after the k-th eigenvalue to the largest residual of the next pairs.
+
+This accuracy decides whether k splits a multiplet.
 """
 
 PER_COLUMN = 4
@@ -63,8 +64,9 @@ PROBE_STEPS, ROUNDS = 8, 4
 """Least number of steps with random columns; largest number of restarts."""
 
 SLOW = 8, 0.1
-"""If residuals need more steps than the first to fall by the second factor, the number of columns
-is doubled once: slow convergence usually means that the columns split a multiplet.
+"""Number of steps in which residuals must fall by the factor, or the columns are doubled once.
+
+Slow convergence usually means that the columns split a multiplet.
 """
 
 LOW = 0.1
@@ -80,7 +82,7 @@ class EigenProblem:
     pencil : Pencil
     k : int
     tol : float
-        Of the residuals norm(L x - t M x), relative to norm(L, inf) norm(x).
+        Bound of the residuals norm(L x - t M x), relative to norm(L, inf) norm(x).
     positive : bool
         Whether only pairs orthogonal to the kernel count among the k.
     kernel : callable, optional
@@ -88,7 +90,7 @@ class EigenProblem:
     targets : callable, optional
         Ritz values -> residual targets, relative to norm(x); by default the tolerance.
     seed : Generator or int
-        Of the random columns.
+        Seed of the random columns.
     """
 
     pencil: Pencil
@@ -104,17 +106,17 @@ class EigenProblem:
         return self.k if self.positive else max(self.k - h0, 1)
 
     def is_small(self, h0: int = 0) -> bool:
-        """Whether the complement of h0 sections is too small to iterate in."""
+        """Return whether the complement of h0 sections is too small to iterate in."""
         return (
             self.pencil.norm == 0 or PER_COLUMN * (self.wanted(h0) + GUARDS) >= self.pencil.n - h0
         )
 
     def prefers_dense(self) -> bool:
-        """Whether "auto" computes all pairs."""
+        """Return whether "auto" computes all pairs."""
         return self.pencil.n <= DENSE_BELOW or self.is_small()
 
     def chosen(self) -> str:
-        """Return the method that "auto" takes."""
+        """Return the method that "auto" uses."""
         pencil = self.pencil
         if self.prefers_dense():
             return "dense"
@@ -126,25 +128,25 @@ class EigenProblem:
 
     @property
     def target(self) -> float:
-        """The residual at which a pair counts as converged."""
+        """Residual at which a pair counts as converged."""
         return AIM * self.tol * self.pencil.norm
 
     @property
     def near(self) -> float:
-        """The level of t / norm(x)^2 up to which an eigenvalue may be zero."""
+        """Value of t / norm(x)^2 up to which an eigenvalue may be zero."""
         return max(self.tol, 1e-10) * self.pencil.norm
 
     def count_near(self, values: np.ndarray, X: np.ndarray) -> int:
         """Return the number of ascending eigenvalues that may be zero, for any M."""
         return int(np.cumprod(values <= self.near * self.pencil.squares(X)).sum())
 
-    def goals(self, values: np.ndarray, wanted: int) -> np.ndarray:
-        """Return the residual targets of the wanted pairs and those after them."""
-        goals = self.targets(values) if self.targets else np.full(len(values), self.target)
+    def residual_targets(self, values: np.ndarray, wanted: int) -> np.ndarray:
+        """Return the residual targets of the wanted pairs and the next ones."""
+        targets = self.targets(values) if self.targets else np.full(len(values), self.target)
         if self.pencil.mass is None:
             apart = (values[wanted:] - values[wanted - 1 : wanted]) / APART
-            goals[wanted:] = np.maximum(goals[wanted:], apart)
-        return goals
+            targets[wanted:] = np.maximum(targets[wanted:], apart)
+        return targets
 
 
 @dataclass(frozen=True)
@@ -167,8 +169,8 @@ def lowest_eigenpairs(
 ) -> Eigenpairs | None:
     """Return the lowest pairs, with a basis of the kernel unless L is clearly regular.
 
-    ``sections`` is that basis if it is known. None if the complement of the kernel is too small to
-    iterate in: the caller decomposes it densely.
+    ``sections`` is that basis if it is known. Returns None if the complement of the kernel is too
+    small to iterate in; the caller then uses a dense decomposition.
     """
     pencil, rng = problem.pencil, np.random.default_rng(problem.seed)
     if method == "dense" or (not problem.positive and problem.is_small()):
@@ -244,7 +246,7 @@ def shift_invert(
         cut, shift, below = _counted(problem, found, h0)
         steps += found.steps
         if below < 0:  # no factors to count with
-            found = _iterated(problem, inverse, sections, found.vectors, rng, seeks=True)
+            found = _iterated(problem, inverse, sections, found.vectors, rng, probe=True)
             steps += found.steps
         if below in (cut, -1):
             completeness = "inertia" if below == cut else "probe"
@@ -252,7 +254,7 @@ def shift_invert(
             return Eigenpairs(*vectors, sections, completeness, "direct", steps)
         if below < cut:
             break  # rounding has duplicated a pair, or the count is wrong
-        # iterated on their own: among converged pairs no step would be taken
+        # only the missing pairs: with converged ones no step would be taken
         known = sections, found.vectors[:, :wanted]
         columns = min(below - cut + GUARDS, pencil.n - h0 - wanted)
         Y = random_columns(rng, (pencil.n, columns), pencil.L.dtype)
@@ -287,13 +289,13 @@ def multilevel(
 ) -> Eigenpairs:
     """Return pairs by LOBPCG with the multigrid cycle; random columns search for missing ones.
 
-    At least one more column than were ``given`` must converge away from the wanted pairs.
+    More columns than were ``given`` must converge: the given ones may miss eigenvectors.
     """
     pencil = problem.pencil
     if pencil.cycle.unseen:
         start = np.hstack([_unseen_vectors(problem, sections, rng), start])
     inverse = pencil.inverse("multilevel")
-    found = _iterated(problem, inverse, sections, start, rng, seeks=True, least=given + 1)
+    found = _iterated(problem, inverse, sections, start, rng, probe=True, least=given + 1)
     vectors = found.values, found.vectors
     return Eigenpairs(*vectors, sections, "probe", "multilevel", found.steps)
 
@@ -302,7 +304,7 @@ SOLVERS = {"direct": shift_invert, "multilevel": multilevel}
 
 
 def _unseen_vectors(problem: EigenProblem, sections: Basis, rng: np.random.Generator) -> np.ndarray:
-    """Return vectors orthogonal to the sections that diagonal blocks of L map to rounding."""
+    """Return random vectors in kernels of diagonal blocks of L, orthogonal to the sections."""
     pencil = problem.pencil
     S, T = unit_roots(pencil.L, pencil.sheaf.vertex_dims)
     columns = min(pencil.cycle.unseen, problem.k + 1)
@@ -315,7 +317,7 @@ def _unseen_vectors(problem: EigenProblem, sections: Basis, rng: np.random.Gener
 def _lifted(pencil: Pencil, m: int) -> np.ndarray:
     """Return the m lowest eigenvectors of the coarsest level, lifted and improved on each level."""
     cycle, roots = pencil.cycle, pencil.cycle.roots
-    # M on each level; without these LOBPCG steps the finest level takes 3 more
+    # M on each level, for LOBPCG steps there that save 3 steps on the finest level
     massive = roots
     if pencil.mass is not None:
         massive = scipy.sparse.csr_array(scipy.sparse.diags_array(pencil.mass) @ roots)
@@ -341,7 +343,7 @@ def _lifted(pencil: Pencil, m: int) -> np.ndarray:
 
 
 def _width(wanted: int) -> int:
-    """Return the number of columns that are iterated for a number of wanted pairs."""
+    """Return the number of columns iterated for a number of wanted pairs."""
     return padded(wanted + max(GUARDS, wanted // 5))
 
 
@@ -354,7 +356,7 @@ def _lobpcg(
     least: int = 0,
     **limits: Any,
 ) -> Pairs:
-    """Return the lowest pairs orthogonal to known vectors, and the next to see multiplets."""
+    """Return the lowest pairs orthogonal to known vectors, and the next, which shows multiplets."""
     pencil, mass = problem.pencil, None
     if pencil.mass is not None:
         lanes = 1 + (pencil.L.dtype.kind == "c")
@@ -364,7 +366,7 @@ def _lobpcg(
         deflated(inverse, *known, mass=pencil.mass),
         X,
         max(wanted + 1, least),
-        lambda values: problem.goals(values, wanted),
+        lambda values: problem.residual_targets(values, wanted),
         mass=mass,
         **limits,
     )
@@ -376,21 +378,21 @@ def _iterated(
     sections: Basis,
     X: np.ndarray,
     rng: np.random.Generator,
-    seeks: bool = False,
+    probe: bool = False,
     least: int = 0,
 ) -> Pairs:
-    """Return the lowest pairs orthogonal to the sections; ``seeks`` looks for missing ones."""
+    """Return the lowest pairs orthogonal to the sections; ``probe`` searches for missing ones."""
     pencil, wanted = problem.pencil, problem.wanted(sections.shape[1])
     dtype, mass, steps, slow = pencil.L.dtype, pencil.mass, 0, {"stalled": SLOW}
     more = max(_width(wanted) - X.shape[1], 1)
     for _ in range(ROUNDS):
         X = np.hstack([X, random_columns(rng, (pencil.n, more), dtype)])
         X = orthonormal_complement(X, sections, mass=mass)
-        limits = {"steps": (PROBE_STEPS * seeks, 60), **slow}
+        limits = {"steps": (PROBE_STEPS * probe, 60), **slow}
         found = _lobpcg(problem, inverse, X, wanted, (sections,), least, **limits)
         steps += found.steps
         lost = max(wanted + 1 - len(found.values), 0)
-        allowed = np.maximum(problem.goals(found.values, wanted), problem.target)
+        allowed = np.maximum(problem.residual_targets(found.values, wanted), problem.target)
         if not (lost or (found.residuals > allowed)[:wanted].any()):
             break
         more = lost + (_width(wanted) if slow else 2)

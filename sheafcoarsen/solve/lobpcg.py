@@ -16,7 +16,7 @@ import scipy.linalg
 from sheafcoarsen.solve.block_matrix import complex_columns, real_columns
 
 FRESH = 10
-"""Steps after which the Gram matrices are recomputed."""
+"""Number of steps after which the Gram matrices are recomputed."""
 
 HARM = 100
 """Growth of the residuals over their minimum above which the best pairs are returned.
@@ -31,7 +31,7 @@ With 1e-10 a tenth of multiplets that k splits, at tol = 1e-12, got spurious Rit
 """
 
 ROWS = 1024
-"""Rows of the pieces in which tall matrices are processed."""
+"""Number of rows of tall matrices that are processed at a time."""
 
 Parts = tuple[np.ndarray, ...]
 """Blocks of columns such as X, W, P: each (n, 1, h), or (n, 2, h) for real and imaginary parts."""
@@ -57,24 +57,24 @@ def lowest_pairs(
     steps: tuple[int, int] = (0, 60),
     stalled: tuple[int, float] = (8, 0.7),
 ) -> Pairs:
-    """Iterate from X (n, m) until the first ``wanted`` residuals are at or below ``target``.
+    """Return Ritz pairs, from X (n, m) on, with ``wanted`` residuals at or below ``target``.
 
-    Columns that rounding makes dependent are left out; there may be fewer than m in the end.
+    Columns that become dependent up to rounding are dropped, so there may be fewer than m pairs.
 
     Parameters
     ----------
     apply, precondition : callable
-        X -> A X, and R -> about A^{-1} R; where X is complex they get ``real_columns``.
+        X -> A X, and R -> an approximation of A^{-1} R; for complex X they get ``real_columns``.
     X : ndarray, shape (n, m)
         In C order; it is overwritten.
     target : float or callable
-        One for all columns, or the Ritz values (m,) -> one for each.
+        Residual of all columns, or Ritz values (m,) -> the residual of each.
     mass : matrix, optional
         B, Hermitian positive definite; by default the identity.
     steps : tuple of int
-        Least number of steps, for columns after the wanted ones, and the largest.
+        Least number of steps, for columns after the wanted ones, and largest number of steps.
     stalled : tuple of int and float
-        It ends after this many steps in which the worst residual does not fall by this factor.
+        Number of steps in which the largest residual must fall by the factor; else iterating ends.
     """
     is_complex = X.dtype.kind == "c"
     lanes = 1 + is_complex
@@ -86,7 +86,7 @@ def lowest_pairs(
         Y = pairs.vectors.reshape(len(X) * lanes, -1)
         return pairs._replace(vectors=complex_columns(Y) if is_complex else Y, steps=step)
 
-    goals_of = target if callable(target) else np.ones_like
+    targets_of = target if callable(target) else np.ones_like
     aim = 1.0 if callable(target) else target
     ritz = rayleigh_ritz if mass is None else graded_ritz
     values, X = _fresh(apply, weigh, X, X, ritz)
@@ -99,12 +99,12 @@ def lowest_pairs(
         residuals = _subtract(R, BX, values)
         if mass is not None:
             residuals /= np.linalg.norm(X, axis=(0, 1))
-        sizes = residuals / goals_of(values)
+        sizes = residuals / targets_of(values)
         worst = float(sizes[:wanted].max(initial=0.0))
         since += 1
         if worst < stalled[1] * mark:
             mark, since = worst, 0
-        if worst < best:  # near rounding further steps may do harm
+        if worst < best:  # near rounding level, residuals may grow again
             spare = [] if kept.vectors is X else [kept.vectors]
             best, kept = worst, Pairs(values, X, residuals, step)
         active = np.flatnonzero(sizes > aim)
@@ -123,12 +123,12 @@ def lowest_pairs(
             P, known, m = X[..., :0], _unit(values, lanes), X.shape[2]
             continue
         E = np.hstack([C, _directions(C, GB, active)])
-        following = X
+        next_X = X
         if X is kept.vectors:
             fits = spare and spare[0].shape == X.shape  # columns may have been lost
-            following = spare.pop() if fits else np.empty_like(X)
-        P = _combined((X, W, P), E, following)
-        X = following
+            next_X = spare.pop() if fits else np.empty_like(X)
+        P = _combined((X, W, P), E, next_X)
+        X = next_X
         if step % FRESH == 0:
             values, X = _fresh(apply, weigh, X, X, ritz)
             m = X.shape[2]
@@ -222,12 +222,12 @@ def _gram(
     others = np.r_[:m, m + w : total]
     found = []
     for G, new in zip(known, (measured[:, :w], measured[:, w:]), strict=True):
-        whole = np.empty((total, total), G.dtype)
-        whole[np.ix_(others, others)] = G
-        whole[:, m : m + w] = new
-        whole[m : m + w] = new.conj().T
-        whole[m : m + w, m : m + w] = _hermitian(new[m : m + w])
-        found.append(whole)
+        full = np.empty((total, total), G.dtype)
+        full[np.ix_(others, others)] = G
+        full[:, m : m + w] = new
+        full[m : m + w] = new.conj().T
+        full[m : m + w, m : m + w] = _hermitian(new[m : m + w])
+        found.append(full)
     return found[0], found[1]
 
 
@@ -248,7 +248,7 @@ def _combined(S: Parts, E: np.ndarray, X: np.ndarray) -> np.ndarray:
 
 
 def _directions(C: np.ndarray, GB: np.ndarray, active: np.ndarray) -> np.ndarray:
-    """Return the steps of some columns as unit directions orthogonal to the new X."""
+    """Return the steps of active columns as unit directions orthogonal to the new X."""
     D = C[:, active]
     D[: C.shape[1]] = 0
     D = _normal(D, GB)
@@ -311,7 +311,7 @@ def _inverse_factor(G: np.ndarray) -> np.ndarray | None:
 def _ritz_orthogonal(
     GA: np.ndarray, GB: np.ndarray, m: int, ritz: Callable
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return Ritz pairs after the other columns are made orthogonal to the first m, orthonormal."""
+    """Return Ritz pairs, with columns first made orthogonal to the m orthonormal ones."""
     Q = np.eye(len(GA), dtype=GA.dtype)
     Q[:m, m:] = -GB[:m, m:]
     values, C = ritz(Q.conj().T @ GA @ Q, Q.conj().T @ GB @ Q, m)

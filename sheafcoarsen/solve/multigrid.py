@@ -1,7 +1,7 @@
-"""Multigrid from the sheaf's own coarsening: smoothed aggregation that keeps local modes.
+"""Multigrid from the sheaf's own coarsening: smoothed aggregation with local modes.
 
 Level by level: the sheaf is normalized, so that every diagonal block of its Laplacian is I; small
-clusters keep their lowest local modes (:func:`sheafcoarsen.local_modes`); one Jacobi step smooths
+clusters retain their lowest local modes (:func:`sheafcoarsen.local_modes`); one Jacobi step smooths
 the prolongation, P = (I - 4 / (3 rho) A) P_0 (Vanek, Mandel, Brezina 1996); and P* A P is scaled to
 unit blocks again. The modes of the next level are those of the *unsmoothed* coarse sheaf with its
 loops. The cycle runs in single precision; its callers iterate in double precision.
@@ -54,20 +54,21 @@ CLUSTERS = (10, 8)
 """Mean number of vertices of a cluster on the finest level, and on the others."""
 
 MIXED_BELOW, MIXED_MOST = 0.25, 8
-"""If stalk dimensions differ, a cluster keeps its modes with eigenvalues below the first (of a
-normalized sheaf), at most the second number of them."""
+"""Eigenvalue of a normalized sheaf below which modes are retained if stalk dimensions differ, and
+their largest number per cluster."""
 
 LOW_BELOW, LOW_MOST = 0.1, 6
-"""If d modes of clusters with equal stalks of dimension d do not suffice, clusters follow strong
-edges and keep their modes below the first, at least d and at most the second times d."""
+"""Eigenvalue below which modes are retained if d modes per cluster do not suffice for stalks of
+dimension d, and their largest number over d; they are at least d, and clusters follow strong
+edges."""
 
 MISSED = 10
 """Approximation error of smooth vectors by d modes per cluster, relative to their energy, above
-which more modes are kept: 4 to 8 on grids and meshes (10 to 25 iterations in all cases), 12 to 40
-on corridors with few loops, which took 40 to 240 iterations with d modes and take 13 to 30."""
+which more are retained: 4 to 8 on grids and meshes (10 to 25 iterations in all cases), 12 to 40 on
+corridors with few loops, which took 40 to 240 iterations with d modes and take 13 to 30."""
 
 SMOOTHINGS, PROBES = 10, 4
-"""Jacobi steps that smooth random vectors, and number of these vectors."""
+"""Number of Jacobi steps that smooth random vectors, and number of these vectors."""
 
 COARSEST = 400
 """Dimension at or below which a level is solved densely."""
@@ -76,7 +77,7 @@ LARGEST_DENSE = 3000
 """Dimension up to which the coarsest level is solved densely if coarsening stalls."""
 
 THICK = 30
-"""Cost of P* A P, relative to the entries of A, above which P stays unsmoothed (hubs)."""
+"""Cost of P* A P, relative to the entries of A, above which P is not smoothed (hubs)."""
 
 DEGREE, SPREAD = 2, 6.0
 """Degree of the Chebyshev smoother, and ratio of the ends of the interval that it smooths."""
@@ -116,26 +117,26 @@ class Multigrid:
         With maps of norm about 1 (``unit_sheaf``), in double precision, of positive dimension.
     shift : float
     L : sparse matrix, optional
-        L + shift I, if it was computed before.
+        L + shift I, if it is known.
     like : Multigrid, optional
-        Of a sheaf on the same graph, whose partitions and ranks are reused.
+        Multigrid of a sheaf on the same graph, whose partitions and ranks are reused.
     skip_kernel : bool
-        Whether the coarsest level leaves out ker L, for callers that project the result
-        orthogonally to ker L.
+        Whether the coarsest level maps ker L to 0, for callers that project the result orthogonally
+        to ker L.
 
     Attributes
     ----------
     dims : list of int
         Dimension of every level, the finest first.
     unseen : int
-        Dimension of the stalk vectors that all maps send to 0; there the cycle returns 0.
+        Dimension of the space of stalk vectors that all maps send to 0; the cycle maps it to 0.
     lowest : float
         Ratio of the smallest to the largest eigenvalue of the coarsest operator; 0 if unknown.
     holds_kernel : bool
-        Whether every cluster kept all its modes of zero energy: then ker L is in the range of the
-        prolongations, and the coarsest operator has as many zeros as L.
+        Whether every cluster retained all its modes of zero energy: then ker L is in the range of
+        the prolongations, and the coarsest operator has as many zeros as L.
     operators, prolongations : list of sparse matrices
-        A_l and P_l in double precision, unit diagonal blocks; ``roots`` leads from A_0 to L.
+        A_l, with unit diagonal blocks, and P_l in double precision; A_0 = roots* L roots.
     """
 
     def __init__(
@@ -175,8 +176,8 @@ class Multigrid:
                 products.append(BlockMatrix(A, np.float32))
                 self.prolongations.append(P)
                 self.coarsenings.append(C)
-                following = C.modes.next_eigenvalues if C.modes is not None else np.zeros(1)
-                self.holds_kernel &= bool((following > LEAST_DISCARDED).all())
+                discarded = C.modes.next_eigenvalues if C.modes is not None else np.zeros(1)
+                self.holds_kernel &= bool((discarded > LEAST_DISCARDED).all())
                 tops.append(largest_eigenvalue(A) or 1.0)
                 shown.update(1)
         self.dims = [A.shape[0] for A in self.operators]
@@ -216,13 +217,13 @@ class Multigrid:
         self._inverse = (real_form(inverse) if A.dtype.kind == "c" else inverse).astype(np.float32)
 
     def forget(self) -> None:
-        """Free what neither the cycle nor the transfer to coarser levels needs: half the memory."""
+        """Free half the memory: the coarsenings and A_0, which the cycle does not need."""
         self.coarsenings = []
         if len(self.operators) > 1:
             self.operators[0] = None
 
     def kernel(self) -> np.ndarray | None:
-        """Return an orthonormal basis of ker L, or None if the coarsest level cannot tell.
+        """Return an orthonormal basis of ker L, or None if coarsening does not determine it.
 
         Its zero vectors are prolonged to the finest level, where delta must vanish on them.
         """
@@ -243,12 +244,12 @@ class Multigrid:
     def _coarsened(
         self, h: CellularSheaf, product: BlockMatrix, top: float, like: "Multigrid | None"
     ) -> Coarsening | None:
-        """Return the coarsening to the next level, None if a cluster has all vertices."""
-        with warnings.catch_warnings():  # any choice among tied modes will do
+        """Return the coarsening to the next level, or None if there is no further one."""
+        with warnings.catch_warnings():  # any choice among tied modes is valid
             warnings.simplefilter("ignore", TiedModesWarning)
-            return self._clusters_kept(h, product, top, like)
+            return self._choose_coarsening(h, product, top, like)
 
-    def _clusters_kept(
+    def _choose_coarsening(
         self, h: CellularSheaf, product: BlockMatrix, top: float, like: "Multigrid | None"
     ) -> Coarsening | None:
         level = len(self.coarsenings)
@@ -264,8 +265,8 @@ class Multigrid:
             modes = local_modes(h, P, ranks)
         else:
             modes = local_modes(h, P, d)
-            zeros_kept = (modes.next_eigenvalues > LEAST_DISCARDED).all()
-            if zeros_kept and _missed(product, top, modes.prolongation) > MISSED:
+            has_all_zeros = (modes.next_eigenvalues > LEAST_DISCARDED).all()
+            if has_all_zeros and _missed(product, top, modes.prolongation) > MISSED:
                 P = Partition(find_clusters(h, count, "balls", "sheaf")[1])
                 ranks = local_modes(h, P, below(LOW_BELOW)).ranks.clip(d, LOW_MOST * d)
                 modes = local_modes(h, P, ranks)
@@ -304,15 +305,15 @@ class Multigrid:
 
         Real columns, ``padded(h)`` of them; ``real_form`` columns for complex operators.
         """
-        here = self._levels[level]
-        if here.prolongation is None or here.restriction is None:
+        this = self._levels[level]
+        if this.prolongation is None or this.restriction is None:
             return self._solve_coarsest(B)
-        X, spare = _smooth(here, B, None)
-        R = here.operator.combine(X, spare, -1.0, ((1.0, B),))
-        below_ = np.empty((here.restriction.shape[0], B.shape[1]), B.dtype)
-        below_ = self.descend(level + 1, here.restriction.combine(R, below_))
-        here.prolongation.combine(below_, X, 1.0, ((1.0, X),))
-        return _smooth(here, B, X, R)[0]
+        X, spare = _smooth(this, B, None)
+        R = this.operator.combine(X, spare, -1.0, ((1.0, B),))
+        below_ = np.empty((this.restriction.shape[0], B.shape[1]), B.dtype)
+        below_ = self.descend(level + 1, this.restriction.combine(R, below_))
+        this.prolongation.combine(below_, X, 1.0, ((1.0, X),))
+        return _smooth(this, B, X, R)[0]
 
     def _solve_coarsest(self, B: np.ndarray) -> np.ndarray:
         if self._factors is None:
@@ -323,7 +324,7 @@ class Multigrid:
 
 
 def padded(h: int) -> int:
-    """Return the number of columns that a cycle processes for h of them."""
+    """Return h, rounded up to the number of columns that a cycle processes at once."""
     return h if h <= 1 else -(-h // LANES[0]) * LANES[0]
 
 
@@ -390,11 +391,11 @@ def _smooth(
         X = A.combine(before, spare, -1 / theta, ((1.0, before), (1 / theta, B)))
         spare = before
     for _ in range(DEGREE - 1):
-        following = 1 / (2 * sigma - rho)  # 6
-        keep, step = following * rho, 2 * following / delta
+        next_rho = 1 / (2 * sigma - rho)  # 6
+        keep, step = next_rho * rho, 2 * next_rho / delta
         last = () if before is None else ((-keep, before),)
         terms = ((step, B), (1 + keep, X), *last)  # 5, 7
         before, X = X, A.combine(X, spare, -step, terms)
         spare = before
-        rho = following
+        rho = next_rho
     return X, spare

@@ -21,7 +21,7 @@ That takes at most minutes and a few gigabytes.
 """
 
 MANY = 2000
-"""Number of sections, by counting rows and columns, from which no basis of them is computed."""
+"""Lower bound of the number of sections, columns minus rows, from which no basis is computed."""
 
 ROUNDS = 8
 """Largest number of refinement rounds."""
@@ -30,11 +30,11 @@ ROUND = 1e-9
 """Relative residual of one round."""
 
 ROUGH = 1e-2
-"""Relative residual of a round that needs the order of magnitude only."""
+"""Relative residual of a solve if only the order of magnitude is needed."""
 
 
 def column_units(x: np.ndarray) -> np.ndarray:
-    """Return the power of two for each column that scales its largest entry to 1/2 .. 1."""
+    """Return for each column the power of two that scales its largest entry to 1/2 .. 1."""
     return np.array([power_of_two(size) for size in np.abs(x).max(axis=0, initial=0.0)])
 
 
@@ -44,12 +44,12 @@ def square_bound(D: scipy.sparse.csr_array) -> float:
 
 
 def has_many_sections(sheaf: CellularSheaf) -> bool:
-    """Return whether there must be too many sections to compute a basis."""
+    """Return whether the dimensions imply too many sections to compute a basis."""
     return sheaf.dim_c0 - sheaf.dim_c1 >= max(MANY, sheaf.dim_c0 // 10)
 
 
 class NormalEquations:
-    """Solutions of least norm of min norm(D y - r), D up to a factor the coboundary of a sheaf.
+    """Least-norm solutions of min norm(D y - r); D is the coboundary of a sheaf up to a factor.
 
     A :class:`Solver` of the sheaf preconditions. Products are computed as D* (D y), whose rounding
     preserves small singular values of D. If there are very many sections and no ``method`` is
@@ -59,8 +59,8 @@ class NormalEquations:
     ----------
     kernel : ndarray or sparse array, shape (n, h0), or None
         An orthonormal basis of ker D.
-    doubt : str or None
-        Why rounding may have decided the dimension of ker D.
+    rank_warning : str or None
+        Warning that rounding may have decided the dimension of ker D.
     """
 
     def __init__(
@@ -75,14 +75,14 @@ class NormalEquations:
         self.bound = square_bound(D)
         self.method = "plain"
         self.kernel: Any = None
-        self.doubt: str | None = None
+        self.rank_warning: str | None = None
         self._inverse: Callable[[np.ndarray], np.ndarray] = lambda X: X / (self.bound or 1.0)
         if method is not None and sheaf.dim_c0 and not has_many_sections(sheaf):
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 self._set_up(method)
-            doubts = [w for w in caught if issubclass(w.category, SingularProblemWarning)]
-            self.doubt = str(doubts[0].message) if doubts else None
+            warned = [w for w in caught if issubclass(w.category, SingularProblemWarning)]
+            self.rank_warning = str(warned[0].message) if warned else None
 
     def _set_up(self, method: Method) -> None:
         try:
@@ -103,8 +103,8 @@ class NormalEquations:
     def solve(self, r: np.ndarray) -> np.ndarray:
         """Return the y of least norm that minimizes norm(D y - r), column by column.
 
-        Rounds end when the gradient is rounding or does not fall: the remainder would be divided
-        by small singular values.
+        Refinement ends when the gradient is at rounding level or does not decrease: solving with
+        the remainder would amplify it.
         """
         y = np.zeros((self.D.shape[1], r.shape[1]), np.result_type(self.D.dtype, r.dtype))
         if self.bound == 0 or not r.size:
@@ -128,10 +128,10 @@ class NormalEquations:
         return y
 
     @single_threaded_blas()
-    def correction(self, g: np.ndarray, share: float) -> np.ndarray:
-        """Return (D* D)^+ g to a relative residual ``share``."""
+    def correction(self, g: np.ndarray, tol: float) -> np.ndarray:
+        """Return (D* D)^+ g to a relative residual ``tol``."""
         sizes = column_norms(g)
-        target = share * np.ones_like(sizes)
+        target = tol * np.ones_like(sizes)
         unit = np.where(sizes > 0, sizes, 1)
         found = conjugate_gradients(
             lambda X: self.project(self.adjoint @ (self.D @ X)),
@@ -162,7 +162,7 @@ class NormalEquations:
             if (np.linalg.norm(self.D @ x, axis=0) <= level).all():
                 return x
             x = x - self.correction(self.adjoint @ (self.D @ x), ROUND)
-        raise NotConverged("the iteration stopped before what it left of delta x was rounding", x)
+        raise NotConverged("the iteration stopped before delta x reached rounding level", x)
 
     def _scale(self, r: np.ndarray, y: np.ndarray) -> np.ndarray:
         return self.bound * column_norms(y) + np.sqrt(self.bound) * column_norms(r)
@@ -186,7 +186,7 @@ def minimize(
 ) -> tuple[np.ndarray, NormalEquations]:
     """Return the y of least norm that minimizes norm(D y - r), and its ``NormalEquations``.
 
-    By factors if iterating fails and the problem is small enough.
+    If iterating fails and the problem is small enough, L is factored.
     """
     problem = NormalEquations(D, sheaf, progress, "auto")
     try:

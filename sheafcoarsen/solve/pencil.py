@@ -17,7 +17,7 @@ from sheafcoarsen.solve.deflation import Basis, refined_kernel, weighted
 from sheafcoarsen.solve.multigrid import NEAR_SINGULAR, Multigrid
 
 STEPS = 10
-"""Solves with the factors per column that "direct" takes, for its cost."""
+"""Number of solves per column with the factors, for the cost of "direct"."""
 
 GUARDS = 3
 """Least number of columns iterated in addition to the wanted ones."""
@@ -35,7 +35,7 @@ class Pencil:
     mass : ndarray, shape (dim_c0,), optional
         The diagonal of M, the identity by default.
     rounded : CellularSheaf, optional
-        The sheaf in single precision if its maps were given so; its sections are the kernel.
+        The sheaf in single precision if its maps are; its sections are then the kernel.
     """
 
     def __init__(
@@ -75,12 +75,12 @@ class Pencil:
 
     @property
     def zero(self) -> float:
-        """The singular value of delta at or below which it is zero, by the rounding of the maps."""
+        """Threshold of zero for singular values of delta, by the rounding of the maps."""
         size, n = np.sqrt(self.norm), max(self.sheaf.dim_c0, self.sheaf.dim_c1)
         computed = zero_level(n, eps_of(np.float64), size)
         if self.rounded is None:
             return computed
-        return max(computed, zero_level(1, eps_of(np.float32), size))  # as global_sections has it
+        return max(computed, zero_level(1, eps_of(np.float32), size))  # as in global_sections
 
     def kernel(self, method: str) -> Basis:
         """Return a basis of ker L, orthonormal for M = I, with the solver of a method.
@@ -96,7 +96,7 @@ class Pencil:
         return refined_kernel(self.apply, lambda X: self._on_real(self.inverse(method), X), basis)
 
     def looks_singular(self, method: str) -> bool:
-        """Whether the kernel must be computed before the iteration."""
+        """Return whether the kernel must be computed before the iteration."""
         if method == "direct":
             pivots = np.abs(self.factors.pivots)
             return bool(pivots.min() <= NEAR_SINGULAR * pivots.max())
@@ -137,7 +137,7 @@ class Pencil:
         return Factors(scipy.sparse.csr_array(A - t * M), 0.0, self._order)
 
     def is_factored_within(self, seconds: float, k: int) -> bool:
-        """Return whether "direct" takes at most that time for k pairs; keep the order if so."""
+        """Return whether "direct" takes at most that time for k pairs; if so, store the order."""
         order = factorization_cost(scipy.sparse.csr_array(self.L), seconds)
         needed = 2 * order.seconds + STEPS * (k + GUARDS) * order.solve_seconds
         if needed <= seconds:

@@ -1,46 +1,46 @@
 r"""Pose synchronization: rotations by the lowest modes, translations by least squares.
 
-A robot measures relative poses: from one pose to the next and, in loop closures, to earlier ones.
+A robot measures relative poses, from each pose to the next and, in loop closures, to earlier ones.
 The relative rotations form a connection sheaf whose global sections are the absolute rotations that
 agree with all measurements. Noisy measurements have no section; the lowest modes approximate one:
 
 >>> import numpy as np
 >>> import sheafcoarsen as sc
->>> turn = [[0.0, -1.0], [1.0, 0.0]]
+>>> rotation = [[0.0, -1.0], [1.0, 0.0]]
 >>> ahead = [[1.2, 0.0], [1.0, 0.0], [1.0, 0.0], [1.0, 0.0]]
->>> G = sc.PoseGraph([[0, 1], [1, 2], [2, 3], [3, 0]], [turn] * 4, ahead)
+>>> G = sc.PoseGraph([[0, 1], [1, 2], [2, 3], [3, 0]], [rotation] * 4, ahead)
 >>> S = sc.synchronize(G, refine=True)
 >>> S.translations.round(2) + 0.0
 array([[0.  , 0.  ],
        [1.16, 0.  ],
        [1.1 , 1.  ],
        [0.06, 1.  ]])
->>> S.distances.round(2)  # the first side said 0.2 too much; all four share the error, and turn
+>>> S.distances.round(2)  # the error 0.2 of the first side is distributed
 array([0.04, 0.04, 0.04, 0.04])
 
-Each connected component has a frame of its own, which no measurement determines. The modules, in
-the order of the computation:
+Each connected component has its own frame, which no measurement determines. The modules, in the
+order of the computation:
 
 ``information``, ``_pose_graph``
     Information matrices and their means kappa and tau; the measurements, checked.
 ``connection``
-    Transports and weights of a sheaf; an error names the first edge that is not a connection's.
+    Transports and weights of a sheaf, checked to be a connection.
 ``joint_sheaf``
-    Poses and landmarks as one sheaf, whose energy is the whole cost.
+    Poses and landmarks as one sheaf, whose energy is the total cost.
 ``frames``
     Frames by the lowest modes or extended from a fixed vertex, rounded to the nearest rotations;
-    places for given rotations.
+    positions for given rotations.
 ``residuals``
     Angles, offsets and costs of every edge.
 ``linearization``, ``refinement``
     The sheaf of the linearized residuals; Gauss-Newton steps on it until the cost stagnates.
 ``reweighting``
-    Robust fits: by sums of residuals instead of squares, which ranks outliers, and by truncated
-    least squares.
+    Robust fits: by sums of residuals instead of squares, to rank outliers, and by truncated least
+    squares.
 ``_certificate``
-    The lower bound of all costs.
+    A lower bound of the least cost.
 ``result``, ``_synchronize``
-    The result, and `synchronize`, which runs these steps.
+    The result, and `synchronize`.
 """
 
 from sheafcoarsen.synchronization._certificate import PoseCertificate

@@ -1,4 +1,4 @@
-"""A lower bound of the cost that all poses have, which certifies the best ones."""
+"""A lower bound of the least cost, which certifies optimal poses."""
 
 from dataclasses import dataclass
 
@@ -20,35 +20,35 @@ from sheafcoarsen.synchronization.connection import Connection, sheaf_of
 from sheafcoarsen.synchronization.joint_sheaf import joint_cochain, joint_sheaf
 
 DENSE = 200
-"""Rows of rotations up to which all eigenvalues are computed."""
+"""Number of rows of rotations up to which all eigenvalues are computed."""
 
 GROWTH = 100.0
-"""Factor from shift to shift until the shifted matrix is positive definite."""
+"""Factor by which shifts grow until the shifted matrix is positive definite."""
 
 ROUNDING = 8 * EPS
 """Least shift relative to the norm of Q on the rows of rotations: smaller eigenvalues are rounding.
 """
 
 SLACK = 1e-3
-"""Distance of a shift from the eigenvalue found, relative to that of the shift before it."""
+"""Distance of a shift from the computed eigenvalue, relative to that of the previous shift."""
 
 
 @dataclass(frozen=True, repr=False)
 class PoseCertificate(ReadOnly):
-    """A lower bound of the cost of all poses; ``S.certify()`` computes it.
+    """A lower bound of the least cost; ``S.certify()`` computes it.
 
     Attributes
     ----------
     cost : float
-        That of the poses, S.cost.
+        Cost of the poses, S.cost.
     lower_bound : float
-        At most the least cost of all poses.
+        Lower bound of the least cost.
     smallest_eigenvalue : float
-        mu, of the certificate matrix Q - Lambda on the rows of rotations, or a number just below
-        it: not below 0, but for rounding, where the relaxation is tight.
+        Smallest eigenvalue mu of the certificate matrix Q - Lambda on the rows of rotations, or a
+        number just below it: nonnegative up to rounding if the relaxation is tight.
     is_optimal : bool
-        Whether the cost is above the lower bound by at most tol, relative to it, or every
-        measurement is met to rounding.
+        Whether the gap is at most tol times the cost, or every measurement is satisfied to
+        rounding.
 
     Examples
     --------
@@ -96,16 +96,16 @@ def certificate(
     tol: float,
     agree: bool,
 ) -> PoseCertificate:
-    """Return the certificate of a cost by the Lagrange multipliers at given poses.
+    """Return the certificate by the Lagrange multipliers at given poses.
 
     With Q the Laplacian of the joint sheaf, X its cochain, Lambda_i the symmetric part of
     (Q X)_i R_i, and S = Q - Lambda, the cost of other poses Z is the sum of the traces of Lambda_i
-    plus tr(Z* S Z). Turned and moved, Z - X is zero at the root of each component. Where S is
-    positive definite on such cochains, every cost is therefore at least that of X minus
-    tr(E* S^-1 E), E = S X: a bound of second order in the gradient. Elsewhere it is the sum of the
-    traces plus n d mu, mu the smallest eigenvalue of S with the rows of positions minimized out
-    (Rosen et al. 2019). ``agree``: whether the poses agree with all measurements to rounding, so
-    that no others are better.
+    plus tr(Z* S Z). After a rigid motion of each component, Z - X is zero at its root. If S is
+    positive definite on such cochains, every cost is therefore at least that of X minus tr(E* S^-1
+    E), E = S X: a bound of second order in the gradient. Otherwise the bound is the sum of the
+    traces plus n d mu, with mu the smallest eigenvalue of S after minimization over the rows of
+    positions (Rosen et al. 2019). ``agree``: whether the poses agree with all measurements to
+    rounding, so that they are optimal.
     """
     n, d = connection.n_vertices, connection.dim
     measured, roots = connection.displacements, connection.fixed
@@ -116,16 +116,16 @@ def certificate(
         sheaf = joint_sheaf(n, connection.transports, connection.weights, measured)
         X = joint_cochain(rotations, positions)
     stalk = d + (measured is not None)
-    turned = np.zeros(len(X), bool)  # rows of rotations
-    turned[: n * stalk].reshape(n, stalk)[:, :d] = True
+    marked = np.zeros(len(X), bool)  # rows of rotations
+    marked[: n * stalk].reshape(n, stalk)[:, :d] = True
     delta = coboundary(sheaf)
     residuals = apply_coboundary(sheaf, X)
-    QX = delta.conj().T @ residuals  # accurate where they are small
-    multipliers = QX[turned].reshape(n, d, d) @ rotations
+    QX = delta.conj().T @ residuals  # accurate for small residuals
+    multipliers = QX[marked].reshape(n, d, d) @ rotations
     multipliers = (multipliers + multipliers.conj().swapaxes(1, 2)) / 2
     trace = float(np.einsum("vii->", multipliers).real)
     Q = laplacian(sheaf)
-    norm = float(abs(Q[turned][:, turned]).sum(axis=1).max(initial=0.0))
+    norm = float(abs(Q[marked][:, marked]).sum(axis=1).max(initial=0.0))
     blocks = np.zeros((n, stalk, stalk), multipliers.dtype)
     blocks[:, :d, :d] = multipliers
     diagonal = scipy.sparse.bsr_array(
@@ -134,10 +134,10 @@ def certificate(
     rest = scipy.sparse.csr_array((len(X) - n * stalk,) * 2)
     M = scipy.sparse.csr_array(Q - scipy.sparse.block_diag([diagonal, rest], format="csr"))
     E = QX.copy()
-    E[turned] -= (multipliers @ X[turned].reshape(n, d, d)).reshape(-1, d)
+    E[marked] -= (multipliers @ X[marked].reshape(n, d, d)).reshape(-1, d)
     free = np.ones(len(X), bool)
     free[range_of_blocks(sheaf.vertex_offsets, roots)] = False
-    marks = scipy.sparse.diags_array(turned.astype(float), format="csr")
+    marks = scipy.sparse.diags_array(marked.astype(float), format="csr")
     shifted = scipy.sparse.csr_array(M - ROUNDING * norm * marks)
     factors = _positive(shifted[free][:, free]) if free.any() else None
     energy = float(np.vdot(residuals, residuals).real)
@@ -146,15 +146,15 @@ def certificate(
         bound = min(max(0.0, energy - below), cost)
         return PoseCertificate(cost, bound, -below, bool(cost - bound <= tol * cost or agree))
     free[:] = True
-    if measured is not None:  # a position of each component is held: all may move together
+    if measured is not None:  # fix a position of each component
         free[sheaf.vertex_offsets[roots + 1] - 1] = False
-    mu, certain = _smallest(M[free][:, free], turned[free], ROUNDING * norm) if norm else (0.0, 0.0)
+    mu, certain = _smallest(M[free][:, free], marked[free], ROUNDING * norm) if norm else (0.0, 0.0)
     bound = min(max(trace + n * d * min(certain, 0.0), 0.0), cost)
     return PoseCertificate(cost, bound, mu, bool(cost - bound <= tol * cost or agree))
 
 
 def _positive(M: scipy.sparse.csr_array, order: Order | None = None) -> Factors | None:
-    """Return factors with positive pivots, None where M is not positive definite."""
+    """Return factors with positive pivots, or None if M is not positive definite."""
     try:
         factors = Factors(M, 0.0, order or elimination_order(M))
     except np.linalg.LinAlgError:
@@ -162,25 +162,25 @@ def _positive(M: scipy.sparse.csr_array, order: Order | None = None) -> Factors 
     return factors if factors.count_negative() == 0 else None
 
 
-def _smallest(M: scipy.sparse.csr_array, turned: np.ndarray, shift: float) -> tuple[float, float]:
-    """Return the smallest t with M x = t B x, and a number that is certainly not above it.
+def _smallest(M: scipy.sparse.csr_array, marked: np.ndarray, shift: float) -> tuple[float, float]:
+    """Return the smallest t with M x = t B x, and a guaranteed lower bound of it.
 
-    B is the diagonal matrix of the mask ``turned``. Factors of M + shift B with positive pivots
-    alone prove that no eigenvalue is below -shift. With them the inverse is iterated; what it
-    finds may be too high, and is proved in the same way.
+    B is the diagonal matrix of the mask ``marked``. Factors of M + shift B with only positive
+    pivots prove that no eigenvalue is below -shift. They are used for inverse iteration, whose
+    result may be too high, and is proved in the same way.
     """
     order = elimination_order(M)
-    marks = scipy.sparse.diags_array(turned.astype(float), format="csr")
+    marks = scipy.sparse.diags_array(marked.astype(float), format="csr")
 
     def factored(shift: float) -> Factors | None:
         return _positive(scipy.sparse.csr_array(M + shift * marks), order)
 
     while (factors := factored(shift)) is None:
         shift *= GROWTH
-    rows = np.flatnonzero(turned)
+    rows = np.flatnonzero(marked)
 
     def inverse(x: np.ndarray) -> np.ndarray:
-        padded = np.zeros((len(turned), *x.shape[1:]), np.result_type(x, M.dtype))
+        padded = np.zeros((len(marked), *x.shape[1:]), np.result_type(x, M.dtype))
         padded[rows] = x
         return factors.solve(padded)[rows]
 
@@ -194,6 +194,6 @@ def _smallest(M: scipy.sparse.csr_array, turned: np.ndarray, shift: float) -> tu
             largest = eigsh(operator, 1, which="LA", return_eigenvectors=False, tol=1e-6, v0=start)
         except (ArpackNoConvergence, ArpackError):
             return -shift, -shift
-    above = float(1 / largest[0])  # of -shift
+    above = float(1 / largest[0])  # distance from -shift
     tight = shift - above * (1 - SLACK)
     return above - shift, -tight if tight > 0 and factored(tight) is not None else -shift

@@ -31,8 +31,8 @@ AGREEMENT = 1e-6
 class Sightings(ReadOnly):
     """Landmarks observed from poses: points without an orientation.
 
-    A sighting (i, l) says that landmark l stands at t_i + R_i z, and has the cost
-    tau norm(t_l - t_i - R_i z)^2.
+    A sighting (i, l) measures the position t_l = t_i + R_i z of landmark l, with the cost tau
+    norm(t_l - t_i - R_i z)^2.
 
     Parameters
     ----------
@@ -41,11 +41,11 @@ class Sightings(ReadOnly):
     points : array_like, shape (s, d)
         z, in the frame of the pose.
     tau : array_like, shape (s,)
-        Positive.
+        Positive weights.
     labels : tuple, optional
         Names of the landmarks.
     places : array_like, shape (L, d), optional
-        Where to begin.
+        Initial positions.
 
     Examples
     --------
@@ -104,8 +104,8 @@ class PoseGraph(ReadOnly):
 
         sum over e of kappa_e norm(R_j - R_i R_ij)_F^2 + tau_e norm(t_j - t_i - R_i t_ij)^2
 
-    :func:`read_g2o` with ``poses=True`` reads one, :func:`synchronize` finds poses of low cost;
-    ``dataclasses.replace`` gives one with other measurements.
+    :func:`read_g2o` with ``poses=True`` reads one, :func:`synchronize` computes poses of low cost;
+    ``dataclasses.replace`` replaces measurements.
 
     Parameters
     ----------
@@ -117,13 +117,13 @@ class PoseGraph(ReadOnly):
     kappa, tau : array_like, shape (m,), or float
         Concentrations of rotations and translations, positive.
     information : array_like, shape (m, p, p), optional
-        Information matrices, p = d + d (d - 1) / 2, translations first: what `write_g2o` writes.
-        ``kappa`` and ``tau`` are their means in the sense of SE-Sync.
+        Information matrices, p = d + d (d - 1) / 2, translations first, for `write_g2o`. ``kappa``
+        and ``tau`` are their means as in SE-Sync.
     poses : (array_like of shape (n, d, d), array_like of shape (n, d)), optional
-        Poses that came with the measurements.
+        Poses given with the measurements.
     vertex_labels : tuple, optional
     n_vertices : int, optional
-        For isolated last vertices.
+        Number of vertices, if the last ones are isolated.
     sightings : Sightings, optional
         Landmarks.
 
@@ -131,21 +131,21 @@ class PoseGraph(ReadOnly):
     ----------
     sheaf : CellularSheaf
         The rotations as a connection, weighted by kappa: its sections are the transposed rotations
-        of poses that agree with all measurements.
+        of poses that satisfy all measurements.
 
     Raises
     ------
     ValueError, TypeError
-        Arrays of other shapes, entries that are not finite, rotations that are none, weights that
-        are not positive; the message names the first.
+        If shapes do not conform, entries are not finite, matrices are not rotations, or weights are
+        not positive.
 
     Examples
     --------
-    A square, each side of it ahead and then a quarter turn:
+    A square, whose sides are one step ahead and a rotation by pi / 2:
 
     >>> import sheafcoarsen as sc
-    >>> turn = [[0.0, -1.0], [1.0, 0.0]]
-    >>> G = sc.PoseGraph([[0, 1], [1, 2], [2, 3], [3, 0]], [turn] * 4, [[1.0, 0.0]] * 4)
+    >>> rotation = [[0.0, -1.0], [1.0, 0.0]]
+    >>> G = sc.PoseGraph([[0, 1], [1, 2], [2, 3], [3, 0]], [rotation] * 4, [[1.0, 0.0]] * 4)
     >>> S = sc.synchronize(G)
     >>> S.translations.round(9) + 0.0
     array([[0., 0.],
@@ -250,7 +250,7 @@ class PoseGraph(ReadOnly):
             if bad.size:
                 e = int(bad[0])
                 raise ValueError(
-                    f"`{name}[{e}]` = {given[e]:.6g}, but `information[{e}]` says {own[e]:.6g}: "
+                    f"`{name}[{e}]` = {given[e]:.6g}, but `information[{e}]` gives {own[e]:.6g}: "
                     f"pass information=None with weights of your own"
                 )
         return read_only(information)
@@ -316,7 +316,7 @@ class PoseGraph(ReadOnly):
         return joint_sheaf(n, self.rotations, np.asarray(self.kappa), self._displacements)
 
     def joint_sheaf(self) -> CellularSheaf:
-        """Return the sheaf of poses and landmarks whose energy is the whole cost.
+        """Return the sheaf of poses and landmarks whose energy is the total cost.
 
         The vertices are the poses, with stalks of dimension d + 1, then the landmarks, with stalks
         of dimension 1; the edges are the measurements, then the sightings. Blocks [R_i^T; t_i^T] of
@@ -330,8 +330,8 @@ class PoseGraph(ReadOnly):
         Examples
         --------
         >>> import sheafcoarsen as sc
-        >>> turn = [[0.0, -1.0], [1.0, 0.0]]
-        >>> G = sc.PoseGraph([[0, 1], [1, 2], [2, 0]], [turn] * 3, [[1.0, 0.0]] * 3)
+        >>> rotation = [[0.0, -1.0], [1.0, 0.0]]
+        >>> G = sc.PoseGraph([[0, 1], [1, 2], [2, 0]], [rotation] * 3, [[1.0, 0.0]] * 3)
         >>> S = sc.synchronize(G)
         >>> energy = sc.energy(G.joint_sheaf(), S.cochain()).sum()
         >>> round(float(energy), 6), round(S.cost, 6)
@@ -354,13 +354,13 @@ class PoseGraph(ReadOnly):
         Raises
         ------
         ValueError, TypeError
-            Indices out of range or repeated, or a mask of another length.
+            If indices are out of range or repeated, or a mask has another length.
 
         Examples
         --------
         >>> import sheafcoarsen as sc
-        >>> turn = [[0.0, -1.0], [1.0, 0.0]]
-        >>> G = sc.PoseGraph([[0, 1], [1, 2], [2, 0]], [turn] * 3, [[1.0, 0.0]] * 3)
+        >>> rotation = [[0.0, -1.0], [1.0, 0.0]]
+        >>> G = sc.PoseGraph([[0, 1], [1, 2], [2, 0]], [rotation] * 3, [[1.0, 0.0]] * 3)
         >>> G.subset([0, 2]).edges.tolist()
         [[0, 1], [2, 0]]
         """
@@ -402,7 +402,7 @@ class PoseGraph(ReadOnly):
 
 
 def edge_indices(name: str, value: npt.ArrayLike, n_edges: int) -> np.ndarray:
-    """Return the indices of edges that are given by indices or by a mask."""
+    """Return the indices of edges given by indices or by a mask."""
     given = np.asarray(value)
     if given.dtype == bool:
         if given.shape != (n_edges,):
@@ -434,7 +434,7 @@ def _ends(name: str, value: npt.ArrayLike) -> np.ndarray:
 
 
 def _real_array(name: str, value: Any, shape: tuple[int | str, ...]) -> np.ndarray:
-    """Return a finite float64 copy, checked against a shape in which a letter is any length."""
+    """Return a finite float64 copy, checked against a shape, in which letters are free."""
     array = scalar_array(name, value)
     if array.dtype.kind == "c":
         raise TypeError(f"`{name}` must be real, got dtype {array.dtype}")

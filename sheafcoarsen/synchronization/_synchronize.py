@@ -31,7 +31,7 @@ Method = Literal["auto", "joint", "spectral", "anchored"]
 METHODS = get_args(Method)
 
 Start: TypeAlias = tuple[str, np.ndarray, np.ndarray | None]
-"""A name, rotations, and the lowest eigenvalues where they were computed."""
+"""Name, rotations, and the lowest eigenvalues if they were computed."""
 
 
 def synchronize(
@@ -44,13 +44,13 @@ def synchronize(
     robust: Literal["tls"] | None = None,
     trusted: npt.ArrayLike | None = None,
 ) -> Synchronization:
-    """Find rotations, and positions where translations are measured, that agree with the edges.
+    """Return rotations, and positions if translations are measured, that fit the edges.
 
-    Frames that the edges agree on, n blocks of d x d, are rounded to the nearest rotations by their
-    singular value decompositions. Positions follow from a linear least-squares problem with these
-    rotations. Gauss-Newton then lowers the cost of both together: each step is a least-squares
-    problem on the sheaf of small turns and moves, with stalks of dimension 3 in the plane and 6 in
-    space. ``S.certify()`` tells whether what was found is the best.
+    Frames of low energy, n blocks of d x d, are rounded to the nearest rotations by singular value
+    decompositions. Positions solve a linear least-squares problem with these rotations.
+    Gauss-Newton then reduces the total cost: each step is a least-squares problem on the sheaf of
+    infinitesimal rigid motions, with stalks of dimension 3 in the plane and 6 in space.
+    ``S.certify()`` checks whether the result is optimal.
 
     Parameters
     ----------
@@ -59,25 +59,26 @@ def synchronize(
     method : {"auto", "joint", "spectral", "anchored"}
         "spectral": the d lowest eigenvectors of every component. "anchored": the frames of least
         energy among those with the identity at the component's first vertex. "joint": the same on
-        ``G.joint_sheaf()``, with translations and sightings; a sheaf gets "anchored". "auto":
-        "spectral" for a sheaf, for a pose graph this or "joint", whichever has the lower cost.
+        ``G.joint_sheaf()``, with translations and sightings; for a sheaf, "anchored". "auto":
+        "spectral" for a sheaf; for a pose graph, "spectral" or "joint", whichever has the lower
+        cost.
     refine : bool
-        Run Gauss-Newton: in the plane and in space, where no edge reflects the frames found.
+        Run Gauss-Newton, in the plane or in space, if no edge reflects the frames.
     seed : int
-        Of the eigensolver.
+        Seed of the eigensolver.
     start : array_like, shape (n, d, d) or (dim_c0, d), optional
-        Where to begin instead: rotations R_i, or frames as a cochain with d columns, which are
-        rounded. ``C.lift`` of a coarse sheaf's low modes gives such frames.
+        Initial rotations R_i, or frames as a cochain with d columns, such as ``C.lift`` of a coarse
+        sheaf's low modes, which are rounded.
     robust : {None, "tls"}
         "tls": truncated least squares, by graduated non-convexity (Yang et al. 2020). Measurements
-        with residuals that errors of their information would exceed once in a thousand times are
-        left out; ``S.weights`` tells which. It has starts of its own, and no ``method``. Weights
-        must be inverse variances: of rotations alone, none is ever left out where kappa is below
-        2.7 in the plane or 2 in space, as unit weights are.
+        with residuals that Gaussian errors exceed with probability 0.001 are discarded; their
+        ``S.weights`` are 0. It computes its own start and has no ``method``. Weights must be
+        inverse variances: a measured rotation alone is never discarded if kappa is below 2.7 in the
+        plane or 2 in space, as unit weights are.
     trusted : array_like of int or bool, optional
-        Edges, by number or as a mask, that are never left out. By default those from a pose to the
-        next, i and i + 1, the odometry, if they connect a pose graph, and the first of parallel
-        ones; [] trusts none.
+        Edges, by number or as a mask, that are never discarded. By default the odometry,
+        between poses i and i + 1 (the first of parallel edges), if it connects the pose graph; []
+        trusts none.
 
     Returns
     -------
@@ -86,16 +87,16 @@ def synchronize(
     Raises
     ------
     ValueError, TypeError
-        A sheaf that is no connection, with the first edge that shows it; reflections or other
-        dimensions where refinement is asked for; ``start`` with ``robust``, ``trusted`` without.
+        If a sheaf is not a connection; if refinement is requested with reflections or in other
+        dimensions; for ``start`` with ``robust``, or ``trusted`` without it.
     NotConverged
-        Where the eigensolver or a linear solver does not converge.
+        If the eigensolver or a linear solver does not converge.
 
     Warns
     -----
     SingularProblemWarning
-        Where the frames are not determined, because there is no gap behind their eigenvalues, or
-        because too few landmarks join parts of the graph.
+        If the frames are not determined, because there is no gap after their eigenvalues, or
+        because too few landmarks connect parts of the graph.
 
     Examples
     --------
@@ -115,10 +116,10 @@ def synchronize(
         choice("robust", robust, ("tls",))
         if start is not None or method != "auto":
             given = "start" if start is not None else "method"
-            raise ValueError(f"`{given}` has no effect with `robust`, which has starts of its own")
+            raise ValueError(f"`{given}` has no effect with `robust`, which computes its own start")
         return _robust(F, connection, _trusted(F, trusted, connection), refine)
     if trusted is not None:
-        raise ValueError("`trusted` has no effect without `robust`: pass robust='tls', too")
+        raise ValueError("`trusted` has no effect without `robust`: also pass robust='tls'")
     starts: Iterable[Start] = _starts(connection, method, seed)
     if start is not None:
         starts = [("start", _given_rotations(start, connection), None)]
@@ -136,19 +137,19 @@ def synchronize(
     if refine:
         refined = refined_poses(connection, found.rotations, found._positions)
         found = _result(F, connection, refined, method=found.method)
-    _warn_if_loose(connection, found)
+    _warn_if_undetermined(connection, found)
     return dataclasses.replace(found, **how)
 
 
-def _warn_if_loose(connection: Connection, found: Synchronization) -> None:
-    """Warn where landmarks join parts of the graph, but leave them free to move."""
+def _warn_if_undetermined(connection: Connection, found: Synchronization) -> None:
+    """Warn if landmarks connect parts of the graph without determining their relative poses."""
     if found.n_components == len(connection.roots):
         return
     sheaf, _ = PoseSheaf(connection).at(found.rotations, found._positions)
     free = global_sections(sheaf).h0 - int(sheaf.vertex_dims[connection.fixed].sum())
     if free > 0:
         warnings.warn(
-            f"poses are not determined: parts of the graph that only landmarks join can move in "
+            f"poses are not determined: parts of the graph that only landmarks connect can move in "
             f"{counted(free, 'way')} without a change of the cost",
             SingularProblemWarning,
             stacklevel=3,
@@ -156,7 +157,7 @@ def _warn_if_loose(connection: Connection, found: Synchronization) -> None:
 
 
 def _starts(connection: Connection, method: Method, seed: int) -> Iterator[Start]:
-    """Return the starts that a method takes."""
+    """Yield the starts of a method."""
     if method in ("auto", "spectral"):
         frames, values = spectral_frames(connection, seed)
         yield "spectral", nearest_rotations(frames, connection), values
@@ -181,7 +182,7 @@ def _result(
 def _trusted(
     F: CellularSheaf | PoseGraph, trusted: npt.ArrayLike | None, connection: Connection
 ) -> np.ndarray:
-    """Return the mask of trusted edges; by default the odometry, where it connects the poses."""
+    """Return the mask of trusted edges; by default the odometry, if it connects the poses."""
     edges = connection.edges
     mask = np.zeros(len(edges), bool)
     if trusted is not None:
@@ -202,10 +203,10 @@ def _robust(
     trusted: np.ndarray,
     refine: bool,
 ) -> Synchronization:
-    """Return the fit of least truncated squares, with its weights."""
+    """Return the fit by truncated least squares, with its weights."""
     weights, poses = truncated_fit(connection, trusted, refine)
     result = _result(F, connection, poses, method="tls", weights=read_only(weights))
-    _warn_if_loose(connection, result)
+    _warn_if_undetermined(connection, result)
     return result
 
 
@@ -214,7 +215,7 @@ def _given_rotations(start: npt.ArrayLike, connection: Connection) -> np.ndarray
     n, d = connection.n_vertices, connection.dim
     frames = scalar_array("start", start)
     if frames.dtype.kind == "c" and connection.transports.dtype.kind != "c":
-        raise TypeError("`start` must be real, as the connection is, got complex numbers")
+        raise TypeError("`start` must be real like the connection, got complex numbers")
     if frames.shape == (n, d, d):
         frames = frames.conj().swapaxes(1, 2)
     elif frames.shape == (n * d, d):

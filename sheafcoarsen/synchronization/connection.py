@@ -12,7 +12,7 @@ from sheafcoarsen.synchronization.joint_sheaf import Displacements
 
 
 class Connection(NamedTuple):
-    """Transports between stalks of one dimension d, the components, and displacements."""
+    """Transports between stalks of dimension d, the components, and displacements."""
 
     n_vertices: int
     edges: np.ndarray  # (m, 2)
@@ -21,7 +21,7 @@ class Connection(NamedTuple):
     component: np.ndarray  # (n,), numbered in the order of their first vertices
     roots: np.ndarray  # (c,), the first vertex of every component
     turns_only: np.ndarray  # (c,) bool: no transport of the component reflects
-    displacements: Displacements | None = None  # None where rotations alone are measured
+    displacements: Displacements | None = None  # None if only rotations are measured
 
     @property
     def group(self) -> str:
@@ -68,7 +68,7 @@ def read_connection(sheaf: CellularSheaf) -> Connection:
         e = int(bad[0])
         u, v = sheaf.edges[e].tolist()
         raise ValueError(
-            f"`F` must be a connection, but edge {e} ({u} -> {v}) is none: its two maps must be "
+            f"`F` must be a connection, but edge {e} ({u} -> {v}) is not one: its maps must be "
             f"one multiple of orthogonal or unitary matrices, and an entry of A* A / w - I is "
             f"{worst[e]:.3g}, allowed is {allowed:.1g}. CellularSheaf.connection builds one"
         )
@@ -141,7 +141,7 @@ def _stalk_dimension(sheaf: CellularSheaf) -> int:
         other = np.flatnonzero(dims != sheaf.vertex_dims[:1])
         if other.size:
             raise ValueError(
-                f"`F` must be a connection, with stalks of one dimension, but {what} {other[0]} "
+                f"`F` must be a connection, with stalks of equal dimension, but {what} {other[0]} "
                 f"has dimension {dims[other[0]]} and vertex 0 has {sheaf.vertex_dims[0]}"
             )
     if not sheaf.n_vertices or not sheaf.vertex_dims[0]:

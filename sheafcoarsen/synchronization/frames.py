@@ -19,14 +19,14 @@ from sheafcoarsen.synchronization.connection import Connection, determinants, sh
 from sheafcoarsen.synchronization.joint_sheaf import joint_sheaf
 
 ACCURATE = 1e-9
-"""Tolerance of the modes; frames are wrong by about this over the relative gap, then rounded."""
+"""Tolerance of the modes; errors of frames are about this over the relative gap."""
 
 OPERATIONS = 2e10
-"""Operations of a factorization above which an extension is iterated instead, about 10 s."""
+"""Number of operations of a factorization, about 10 s, above which an extension is iterated."""
 
 
 def spectral_frames(connection: Connection, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return frames (n, d, d) by the d lowest modes of every component, and d + 1 eigenvalues.
+    """Return frames (n, d, d) by the d lowest modes of each component, and d + 1 eigenvalues.
 
     The eigenvalues are those of the component with the smallest gap after the d-th; the gap of a
     vertex without edges is inf. Two vertices with one edge between them need no eigensolver.
@@ -108,10 +108,10 @@ def anchored_frames(connection: Connection) -> np.ndarray:
 
 
 def joint_rotations(connection: Connection) -> np.ndarray:
-    """Return rotations near the frames of least whole cost with (I, 0) at the first pose.
+    """Return rotations near the frames of least total cost with (I, 0) at the first pose.
 
-    Every component has one such pose. Where landmarks join components of the connection, they may
-    determine frames or not, and the solution of least norm is taken.
+    Every component has one such pose. If landmarks connect components of the connection, frames may
+    be undetermined, and the solution of least norm is used.
     """
     n, d = connection.n_vertices, connection.dim
     displacements = connection.displacements
@@ -141,8 +141,8 @@ def joint_rotations(connection: Connection) -> np.ndarray:
 def positions_for(connection: Connection, rotations: np.ndarray) -> np.ndarray | None:
     """Return the positions of poses, then landmarks, for given rotations; 0 at the roots.
 
-    They minimize the sum of tau norm(t_j - t_i - R_i z)^2: for each of the d coordinates a
-    least-squares problem on the weighted graph.
+    They minimize the sum of tau norm(t_j - t_i - R_i z)^2, a least-squares problem on the weighted
+    graph for each of the d coordinates.
     """
     if connection.displacements is None:
         return None
@@ -157,11 +157,10 @@ def positions_for(connection: Connection, rotations: np.ndarray) -> np.ndarray |
 def least_energy(
     sheaf: CellularSheaf, b: np.ndarray, roots: np.ndarray, values: np.ndarray
 ) -> np.ndarray:
-    """Return the x, (dim_c0, h), of least norm(delta x - b), given at a root of each component.
+    """Return x (dim_c0, h) that minimizes norm(delta x - b), given at a root of each component.
 
-    ``values``, of as many rows as the stalks of the roots have dimensions, are stacked. Normal
-    equations are factored in double precision; if that is too expensive, :func:`least_squares`
-    solves them.
+    ``values`` are stacked over the stalks of the roots. Normal equations are factored in double
+    precision or, if that is too expensive, solved by :func:`least_squares`.
     """
     dtype = np.result_type(sheaf.dtype, b)
     double = np.result_type(sheaf.dtype, np.float64)
@@ -187,7 +186,7 @@ def least_energy(
 
 
 def nearest_rotations(frames: np.ndarray, connection: Connection) -> np.ndarray:
-    """Return the nearest rotations to the transposed frames, identity at every root.
+    """Return the nearest rotations to the transposed frames, the identity at every root.
 
     If no transport of a component reflects, its frames are reflected if most have negative
     determinant, then rounded to SO(d); otherwise to O(d) or U(d).

@@ -12,9 +12,9 @@ class Concentrations(NamedTuple):
 
     kappa: np.ndarray  # (m,) of rotations
     tau: np.ndarray  # (m,) of translations
-    rotation_fails: np.ndarray  # (m,) bool: that block is not positive definite
-    fails: np.ndarray  # (m,) bool: this block or that of the translation is not
-    indefinite: np.ndarray  # (m,) bool: both blocks are, but the whole matrix is not
+    rotation_fails: np.ndarray  # (m,) bool: block not positive definite
+    fails: np.ndarray  # (m,) bool: this or the translation's block
+    indefinite: np.ndarray  # (m,) bool: only the full matrix
 
 
 def concentrations(information: np.ndarray, dim: int) -> Concentrations:
@@ -31,9 +31,9 @@ def concentrations(information: np.ndarray, dim: int) -> Concentrations:
         kappa, rotation_fails = harmonic_means(information[:, dim:, dim:])
         kappa = kappa / 2
     tau, translation_fails = harmonic_means(information[:, :dim, :dim])
-    _, whole_fails = _scaled(information)
+    _, matrix_fails = _scaled(information)
     fails = rotation_fails | translation_fails
-    return Concentrations(kappa, tau, rotation_fails, fails, whole_fails & ~fails)
+    return Concentrations(kappa, tau, rotation_fails, fails, matrix_fails & ~fails)
 
 
 def isotropic_information(kappa: np.ndarray, tau: np.ndarray, dim: int) -> np.ndarray:
@@ -52,16 +52,16 @@ def harmonic_means(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     diagonal = np.einsum("eii->ei", blocks)
     smallest = np.where(fails, 1.0, diagonal.min(axis=1, initial=np.inf))
     inverse = np.einsum("eii->ei", np.linalg.inv(scaled))
-    shares = np.where(
+    ratios = np.where(
         fails[:, None], 1.0, smallest[:, None] / np.where(fails[:, None], 1, diagonal)
     )
-    return k * smallest / (inverse * shares).sum(axis=1), fails
+    return k * smallest / (inverse * ratios).sum(axis=1), fails
 
 
 def _scaled(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return D^-1/2 B D^-1/2 with a unit diagonal, and which B are not positive definite.
 
-    Scaling keeps matrices whose axes have very different units from looking singular. The identity
+    After scaling, matrices with very different units are not singular to rounding. The identity
     replaces a B that is not positive definite.
     """
     k = blocks.shape[1]

@@ -1,9 +1,9 @@
-"""Poses and landmarks as one sheaf, whose energy is the whole cost of SE-Sync.
+"""Poses and landmarks as one sheaf, whose energy is the total cost of SE-Sync.
 
-A pose has the stalk R^(d + 1) and holds X_i = [R_i^T; t_i^T], a landmark the stalk R and holds its
-position. With the tail map [[sqrt(kappa) R_ij^T, 0], [sqrt(tau) t_ij^T, sqrt(tau)]] and the head
-map diag(sqrt(kappa) I, sqrt(tau)) the energy of an edge is its cost; a sighting has the maps
-[sqrt(nu) z^T, sqrt(nu)] and [sqrt(nu)].
+A pose has the stalk R^(d + 1) with the value X_i = [R_i^T; t_i^T], a landmark the stalk R with its
+position as value. With the tail map [[sqrt(kappa) R_ij^T, 0], [sqrt(tau) t_ij^T, sqrt(tau)]] and
+the head map diag(sqrt(kappa) I, sqrt(tau)) the energy of an edge is its cost; a sighting has the
+maps [sqrt(nu) z^T, sqrt(nu)] and [sqrt(nu)].
 """
 
 from typing import NamedTuple
@@ -34,18 +34,18 @@ def joint_sheaf(
     m, d = transports.shape[:2]
     ends, points, tau, n_vertices = displacements
     s, n_landmarks = len(ends) - m, n_vertices - n_poses
-    turn, move = np.sqrt(kappa)[:, None], np.sqrt(tau)[:, None]
+    rotation_roots, translation_roots = np.sqrt(kappa)[:, None], np.sqrt(tau)[:, None]
     tail, head = np.zeros((2, m, d + 1, d + 1))
-    tail[:, :d, :d] = turn[:, :, None] * transports.swapaxes(1, 2)
-    tail[:, d, :d], tail[:, d, d] = move[:m] * points[:m], move[:m, 0]
-    head[:, range(d), range(d)], head[:, d, d] = turn, move[:m, 0]
-    seen = move[m:] * np.hstack([points[m:], np.ones((s, 1))])
+    tail[:, :d, :d] = rotation_roots[:, :, None] * transports.swapaxes(1, 2)
+    tail[:, d, :d], tail[:, d, d] = translation_roots[:m] * points[:m], translation_roots[:m, 0]
+    head[:, range(d), range(d)], head[:, d, d] = rotation_roots, translation_roots[:m, 0]
+    seen = translation_roots[m:] * np.hstack([points[m:], np.ones((s, 1))])
     return trusted_sheaf(
         ends,
         np.repeat([d + 1, 1], [n_poses, n_landmarks]),
         np.repeat([d + 1, 1], [m, s]),
         np.concatenate([tail.ravel(), seen.ravel()]),
-        np.concatenate([head.ravel(), move[m:].ravel()]),
+        np.concatenate([head.ravel(), translation_roots[m:].ravel()]),
     )
 
 

@@ -20,18 +20,18 @@ QUARTER = np.array([[0.0, -1.0], [1.0, 0.0]])
 
 
 class PoseSheaf:
-    """A sheaf that is refilled with the derivatives of all residuals at given poses.
+    """The sheaf of the derivatives of all residuals, refilled at given poses.
 
     Parameters
     ----------
     connection : Connection
-        Of rotations in the plane or in space.
+        A connection of rotations in the plane or in space.
 
     Attributes
     ----------
     length : float
-        The unit of v, a power of two: turns and moves then change residuals about equally, whatever
-        units positions are measured in.
+        The unit of v, a power of two, such that rotations and translations change residuals about
+        equally in any units of positions.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -50,7 +50,7 @@ class PoseSheaf:
         self._sheaf: CellularSheaf | None = None
 
     def _unit_of_length(self, points: np.ndarray) -> float:
-        """Return the length of a translation that weighs as much as a rotation by one radian."""
+        """Return the length of a translation that costs as much as a rotation by one radian."""
         moves = self.translation_roots.mean() if len(points) else 0.0
         if not moves > 0:
             return 1.0
@@ -65,9 +65,9 @@ class PoseSheaf:
         m, a, k = len(self.connection.edges), self.n_angles, self.stalk
         tail, head = np.zeros((m, k, k)), np.zeros((m, k, k))
         residual = np.zeros((m, k))
-        sines, cosines = self._half_turns(rotations)
+        sines, cosines = self._half_angles(rotations)
         residual[:, :a] = self.rotation_roots[:, None] * sines
-        self._fill_turns(tail, head, sines, cosines)
+        self._fill_rotations(tail, head, sines, cosines)
         if self.points is None or translations is None:
             return self._filled(tail.ravel(), head.ravel()), residual.ravel()
         i, j = self.connection.edges.T
@@ -96,17 +96,17 @@ class PoseSheaf:
     def after(
         self, rotations: np.ndarray, translations: np.ndarray | None, step: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return poses, and landmarks behind them, after a step of the sheaf at them."""
+        """Return poses, then landmarks, after a step."""
         n, d, a = len(rotations), self.dim, self.n_angles
         poses = step[: n * self.stalk].reshape(n, self.stalk)
-        turned = rotations @ _exponential(poses[:, :a])
+        rotated = rotations @ _exponential(poses[:, :a])
         if translations is None:
-            return turned, None
+            return rotated, None
         moves = np.einsum("vij,vj->vi", rotations, poses[:, a:])
         marks = step[n * self.stalk :].reshape(-1, d)
-        return turned, translations + self.length * np.concatenate([moves, marks])
+        return rotated, translations + self.length * np.concatenate([moves, marks])
 
-    def _half_turns(self, rotations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _half_angles(self, rotations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return sin(angle / 2) axis and cos(angle / 2) of the residual rotation of each edge."""
         turns = edge_turns(self.connection, rotations)
         if self.dim == 2:
@@ -117,7 +117,7 @@ class PoseSheaf:
         quaternions = Rotation.from_matrix(np.array(turns)).as_quat(canonical=True)
         return quaternions[:, :3], quaternions[:, 3]
 
-    def _fill_turns(
+    def _fill_rotations(
         self, tail: np.ndarray, head: np.ndarray, sines: np.ndarray, cosines: np.ndarray
     ) -> None:
         """Write the derivatives of the rotations' residuals; delta x = tail x_i - head x_j."""
@@ -163,7 +163,7 @@ def _cross(vectors: np.ndarray) -> np.ndarray:
 
 
 def _moment(points: np.ndarray) -> np.ndarray:
-    """Return the derivative of exp(-omega) p by omega at 0."""
+    """Return the derivative of exp(-omega) p with respect to omega at 0."""
     if points.shape[1] == 2:
         return -(points @ QUARTER.T)[:, :, None]
     return _cross(points)

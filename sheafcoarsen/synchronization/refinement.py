@@ -27,11 +27,11 @@ SUFFICIENT = 1e-4
 """Least decrease of the cost relative to that of the linear model (Armijo)."""
 
 TOLERANCE = 1e-6
-"""Tolerance of the linear solver; a step need not be exact."""
+"""Tolerance of the linear solver; steps need not be exact."""
 
 
 class Refined(NamedTuple):
-    """Poses after refinement and the cost before every step and after the last."""
+    """Poses after refinement, and the costs before every step and after the last."""
 
     rotations: np.ndarray
     positions: np.ndarray | None
@@ -42,7 +42,7 @@ class Refined(NamedTuple):
 def refined_poses(
     connection: Connection, rotations: np.ndarray, positions: np.ndarray | None, steps: int = 0
 ) -> Refined:
-    """Return poses of lower cost near the given ones; those of ``connection.fixed`` are fixed.
+    """Return poses of lower cost near the given ones; those at ``connection.fixed`` are fixed.
 
     Every step solves the least-squares problem min norm(delta x - r) of the pose sheaf, refilled at
     the current poses, and is halved until the cost decreases.
@@ -54,7 +54,7 @@ def refined_poses(
     sheaf, r = problem.at(rotations, positions)
     cost = float(r @ r)
     costs = [cost]
-    solve, fell = None, 0.0
+    solve, decrease = None, 0.0
     for _ in range(steps or MOST_STEPS):
         if solve is None:
             solve = Solver(sheaf, fixed=connection.fixed)
@@ -63,35 +63,35 @@ def refined_poses(
         delta = coboundary(sheaf)
         try:
             x = solve(delta.T @ r, tol=TOLERANCE)
-        except NotConverged as error:  # what was reached may lower the cost
+        except NotConverged as error:  # its result may still reduce the cost
             x = np.asarray(error.result)
         along = delta @ x
         # norm(r - s delta x)^2 = cost - (2 s - s^2) gain for an exact step
         gain = float(2 * (r @ along) - along @ along)
         if not gain >= 0:
             return Refined(rotations, positions, costs, False)
-        share, found = 1.0, None
+        length, found = 1.0, None
         for _ in range(HALVINGS):
-            there = problem.after(rotations, positions, share * x)
+            there = problem.after(rotations, positions, length * x)
             new_sheaf, new_r = problem.at(*there)
             new_cost = float(new_r @ new_r)
-            if new_cost <= cost - SUFFICIENT * share * gain:
+            if new_cost <= cost - SUFFICIENT * length * gain:
                 found = there
                 break
-            share /= 2
+            length /= 2
         if found is None:
             return Refined(rotations, positions, costs, True)
         (rotations, positions), sheaf, r = found, new_sheaf, new_r
-        before, fell, cost = fell, cost - new_cost, new_cost
+        before, decrease, cost = decrease, cost - new_cost, new_cost
         costs.append(cost)
-        ratio = fell / before if share == 1 and before > 0 else 1.0
-        if fell <= ENOUGH * cost or fell * ratio <= ENOUGH * cost * (1 - ratio):
+        ratio = decrease / before if length == 1 and before > 0 else 1.0
+        if decrease <= ENOUGH * cost or decrease * ratio <= ENOUGH * cost * (1 - ratio):
             return Refined(rotations, positions, costs, True)
     return Refined(rotations, positions, costs, False)
 
 
 def unrefinable(connection: Connection, rotations: np.ndarray) -> str | None:
-    """Return what Gauss-Newton needs and does not have, or None."""
+    """Return the requirement of Gauss-Newton that is not satisfied, or None."""
     if connection.dim not in (2, 3) or connection.transports.dtype.kind == "c":
         return f"rotations of the plane or of space, got {connection.group}"
     reflects = np.linalg.det(edge_turns(connection, rotations)) < 0

@@ -7,7 +7,7 @@ from sheafcoarsen.synchronization.connection import Connection, determinants
 
 
 def edge_turns(connection: Connection, rotations: np.ndarray) -> np.ndarray:
-    """Return U* R_i* R_j for every edge: the identity where the edge agrees."""
+    """Return U* R_i* R_j for every edge, the identity if the edge is satisfied."""
     i, j = connection.edges.T
     seen = rotations[i].conj().swapaxes(1, 2) @ rotations[j]
     return connection.transports.conj().swapaxes(1, 2) @ seen
@@ -36,7 +36,7 @@ def rotation_costs(connection: Connection, rotations: np.ndarray) -> np.ndarray:
 def squared_distances(
     connection: Connection, rotations: np.ndarray, positions: np.ndarray | None
 ) -> np.ndarray:
-    """Return norm(t_j - t_i - R_i z)^2 of displacements (m + s,), 0 (m,) where there are none."""
+    """Return norm(t_j - t_i - R_i z)^2 of displacements (m + s,), or zeros (m,) without them."""
     if connection.displacements is None or positions is None:
         return np.zeros(len(connection.edges))
     ends, points, *_ = connection.displacements
@@ -59,7 +59,7 @@ def agree_to_rounding(
     rotations: np.ndarray,
     positions: np.ndarray | None,
 ) -> bool:
-    """Whether every measurement and sighting has a cost that is rounding of what it is made of."""
+    """Return whether the costs of all measurements and sightings are at rounding level."""
     unit = (8 * EPS) ** 2
     allowed = unit * connection.dim * connection.weights
     agree = bool((rotation_costs(connection, rotations) <= 4 * allowed).all())

@@ -27,8 +27,8 @@ from sheafcoarsen.synchronization.reweighting import least_residuals, squared_re
 class Synchronization(ReadOnly):
     """Absolute poses fitted to measured relative poses; :func:`synchronize` computes them.
 
-    Each connected component has a frame of its own: its first vertex has the identity as rotation
-    and is at the origin.
+    Each connected component has its own frame, in which its first vertex has the identity as
+    rotation and is at the origin.
 
     Attributes
     ----------
@@ -39,36 +39,35 @@ class Synchronization(ReadOnly):
     landmarks : ndarray, shape (L, d), or None
     edges : ndarray of int, shape (m, 2)
     angles : ndarray, shape (m,)
-        Rotation angle between R_i R_ij and R_j in radians, 0 .. pi. (For d > 3 the largest of its
-        rotation angles.)
+        Rotation angle between R_i R_ij and R_j in radians, 0 .. pi; for d > 3 the largest one.
     distances : ndarray, shape (m,), or None
         norm(t_j - t_i - R_i t_ij), in the units of the translations.
     edge_costs : ndarray, shape (m,)
         kappa norm(R_j - R_i R_ij)_F^2 + tau norm(t_j - t_i - R_i t_ij)^2.
     cost : float
-        Their sum, weighted by ``weights``, and that of the sightings of landmarks: the cost of
+        Sum of the edge costs, weighted by ``weights``, and of the costs of sightings: the cost of
         SE-Sync.
     weights : ndarray, shape (m,), or None
-        0 for measurements that a robust fit leaves out, 1 for the others, in between where it did
-        not decide; None without ``robust``.
+        0 for measurements that a robust fit discards, 1 for the others, between for undecided ones;
+        None without ``robust``.
     gap : float or None
         The (d + 1)-th lowest eigenvalue of the connection minus the d-th, the smallest over
-        components: measurement errors much smaller than it hardly change the frames. None if no
-        modes were computed; inf if there are no edges.
+        components: much smaller measurement errors hardly change the frames. None if no modes were
+        computed; inf without edges.
     eigenvalues : ndarray, shape (d + 1,), or None
         The lowest eigenvalues of the component with that gap, the last to about five digits; the
         first d are 0 for consistent rotations.
     component : ndarray of int, shape (n,)
         The connected component of every vertex.
     costs : ndarray
-        The cost before refinement and after each of its steps; it never rises.
+        The cost before refinement and after each of its steps, which does not increase.
     converged : bool
         Whether refinement converged; True without refinement.
     method : str
     group : str
-        "SO(2)", "SO(3)", ..., or "O(d)" and "U(d)" where transports reflect or are complex.
+        "SO(2)", "SO(3)", ..., or "O(d)" and "U(d)" if transports reflect or are complex.
     measurements : CellularSheaf or PoseGraph
-        What was synchronized.
+        The input.
     vertex_labels : tuple or None
 
     Examples
@@ -112,7 +111,7 @@ class Synchronization(ReadOnly):
 
     @property
     def n_components(self) -> int:
-        """Number of connected components, each with a frame of its own."""
+        """Number of connected components, each with its own frame."""
         return int(self.component.max(initial=-1)) + 1
 
     @property
@@ -123,7 +122,7 @@ class Synchronization(ReadOnly):
         return np.concatenate([self.translations, self.landmarks])
 
     def cochain(self) -> np.ndarray:
-        """Return the poses as d cochains of ``G.joint_sheaf()``, or of the sheaf that was given.
+        """Return the poses as d cochains of ``G.joint_sheaf()``, or of the given sheaf.
 
         Returns
         -------
@@ -148,9 +147,9 @@ class Synchronization(ReadOnly):
     def suspicion(self) -> np.ndarray:
         """The residual (m,) of each edge under a robust fit, in standard deviations.
 
-        The fit minimizes about the sum of residuals, not of squares: least squares would spread the
-        error of an outlier over all edges of its cycles. After ``robust="tls"`` it is the residual
-        at these poses. An edge on no cycle always fits.
+        The fit approximately minimizes the sum of residuals, not of squares: least squares would
+        distribute the error of an outlier over all edges of its cycles. After ``robust="tls"`` it
+        is the residual at these poses. It is 0 for edges on no cycle.
         """
         connection = connection_from(self.measurements)
         if self.weights is None:
@@ -160,7 +159,7 @@ class Synchronization(ReadOnly):
         return read_only(np.sqrt(squares))
 
     def outliers(self, threshold: float | None = None) -> np.ndarray:
-        """Return all edges, ranked by ``suspicion``, the worst first; or those above a threshold.
+        """Return the edges, or those above a threshold, by descending ``suspicion``.
 
         Parameters
         ----------
@@ -174,7 +173,7 @@ class Synchronization(ReadOnly):
         Raises
         ------
         ValueError, TypeError
-            A threshold that is no number.
+            If the threshold is not a number.
 
         Examples
         --------
@@ -201,18 +200,17 @@ class Synchronization(ReadOnly):
         return {}
 
     def certify(self, tol: float = 1e-6) -> PoseCertificate:
-        """Return a lower bound of the least cost, and whether these poses reach it.
+        """Return a lower bound of the least cost, and whether these poses attain it.
 
-        The poses are first refined, as far as they are rotations of the plane or of space; their
-        Lagrange multipliers give the bound (Rosen et al., IJRR 2019), for measurements weighted by
-        ``weights`` if there are any. It may be below the least cost, and an optimum not recognized,
-        if the relaxation is not tight; an optimum is never claimed wrongly. Computed once for each
-        tolerance.
+        Poses in the plane or in space are first refined; their Lagrange multipliers give the bound
+        (Rosen et al., IJRR 2019), for measurements weighted by ``weights`` if given. If the
+        relaxation is not tight, the bound may be below the least cost, and an optimum may not be
+        recognized; a certified optimum is always one. The result is cached for each tolerance.
 
         Parameters
         ----------
         tol : float
-            Gap that counts as none, relative to the cost.
+            Largest gap of certified poses, relative to the cost.
 
         Returns
         -------
@@ -255,7 +253,7 @@ class Synchronization(ReadOnly):
         )
 
     def _verdict(self) -> str:
-        """Return what is known of the optimum."""
+        """Return whether the poses are certified, as text."""
         known = list(self._certificates.values())
         if not known:
             return "refined, not certified"
@@ -272,7 +270,7 @@ class Synchronization(ReadOnly):
         if self.distances is not None:
             rows.append(("distances", tables.span(self.distances)))
         if self.gap is not None:
-            rows.append(("gap behind the frames' eigenvalues", self.gap))
+            rows.append(("gap after the frames' eigenvalues", self.gap))
         rows += [
             ("method", self.method),
             ("steps of refinement", len(self.costs) - 1),

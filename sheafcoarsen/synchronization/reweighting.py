@@ -17,35 +17,35 @@ from sheafcoarsen.synchronization.refinement import Refined, refined_poses
 from sheafcoarsen.synchronization.residuals import costs_of
 
 ROUNDS = 10
-"""Number of fits to the sum of residuals; on planted outliers 5 rank nearly as well, 20 no better.
+"""Number of reweighted fits; on planted outliers 5 rank nearly as well, and 20 no better.
 """
 
 SMALLEST = 1e-3
 """Residual relative to the largest below which the weight of an edge no longer grows."""
 
 EXCEEDED = 1e-3
-"""Share of right measurements with a residual that counts as an outlier's, if errors are Gaussian.
+"""Probability that a measurement with Gaussian errors is classified as an outlier.
 """
 
 GROWTH = 2.0
-"""Factor of the convexity parameter from fit to fit; 1.4, that of gtsam, finds no more."""
+"""Factor of the convexity parameter between fits; 1.4, as in gtsam, is not better."""
 
 LEAST_CONVEX = 1e-3
-"""This parameter at first from refined poses: residuals up to 30 times the truncation count. Larger
-ones lose right loops of small graphs.
+"""Initial convexity parameter from refined poses: residuals up to 30 times the truncation have
+positive weights. Larger values lose correct loops of small graphs.
 """
 
 REWEIGHTED = 10
-"""Largest number of refinements with new weights; three are enough on pose graphs at hand."""
+"""Largest number of refinements with new weights; the tested pose graphs need three."""
 
 BRIDGE = 1e-9
-"""Least weight of an edge without which the graph would fall apart."""
+"""Weight of edges that are needed to connect the graph; smaller weights are set to 0."""
 
 
 def squared_residuals(
     connection: Connection, rotations: np.ndarray, positions: np.ndarray | None
 ) -> np.ndarray:
-    """Return those of measurements (m,), in units of variance: chi squared for Gaussian errors."""
+    """Return squared residuals (m,) in units of variance: chi squared for Gaussian errors."""
     turns, moves = _squares(connection, rotations, positions)
     return turns + moves[: len(turns)]
 
@@ -55,19 +55,19 @@ def _squares(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return squared residuals of rotations (m,) and of displacements (m + s,), sightings last.
 
-    kappa norm(R_j - R_i R_ij)_F^2 is twice the square of the angle over its variance in the plane,
-    where kappa is 1 over the variance, and this square in space, where kappa is half of that.
+    kappa norm(R_j - R_i R_ij)_F^2 is about twice the squared angle over its variance in the plane,
+    with kappa = 1 / variance, and once in space, with kappa half of that.
     """
     turns, moves = costs_of(connection, rotations, positions)
     return turns * (0.5 if connection.dim == 2 else 1.0), moves
 
 
 def least_residuals(connection: Connection) -> np.ndarray:
-    """Return squared residuals (m,) where the sum of residuals, not of squares, is about least.
+    """Return squared residuals (m,) at poses with nearly the least sum of residuals.
 
-    Least squares spreads the error of an outlier over all edges of its cycles. Here poses are
-    refitted with every edge weighted by the inverse of its last residual. A rotation is also
-    weighted by the residual of its translation: outliers usually have both wrong.
+    Least squares distributes the error of an outlier over all edges of its cycles. Here poses are
+    refitted with edges weighted by the inverse of the last residual. Rotations are also weighted by
+    the residuals of their translations, since outliers usually have errors in both.
     """
     poses = fit(connection)
     for _ in range(ROUNDS):
@@ -102,7 +102,7 @@ def fit(connection: Connection) -> tuple[np.ndarray, np.ndarray | None]:
 def weighted(connection: Connection, weights: np.ndarray) -> Connection:
     """Return the measurements with weights (m,), without edges of weight 0.
 
-    Where the graph would fall apart, one such edge for each missing link stays with a tiny weight.
+    If the graph would become disconnected, edges that connect its parts have the weight BRIDGE.
     """
     edges, m = connection.edges, len(connection.edges)
     weights = np.where(weights < BRIDGE, 0.0, weights)
@@ -113,7 +113,7 @@ def weighted(connection: Connection, weights: np.ndarray) -> Connection:
     ends = np.sort(parts[edges], axis=1)
     cut = np.flatnonzero(ends[:, 0] < ends[:, 1])
     pairs, first = np.unique(ends[cut], axis=0, return_index=True)
-    rows, columns = pairs.T.astype(np.int32)  # scipy before 1.15 takes no others
+    rows, columns = pairs.T.astype(np.int32)  # scipy before 1.15 needs int32
     links = scipy.sparse.coo_array((cut[first] + 1.0, (rows, columns)), shape=(n, n))
     weights[minimum_spanning_tree(links.tocsr()).data.astype(np.int64) - 1] = BRIDGE
     kept = np.flatnonzero(weights > 0)
@@ -143,10 +143,10 @@ def truncation(connection: Connection) -> float:
 def truncated_fit(
     connection: Connection, trusted: np.ndarray, refine: bool
 ) -> tuple[np.ndarray, Refined]:
-    """Return weights (m,) in [0, 1] of least truncated squares, 1 where trusted (m,), and poses.
+    """Return weights (m,) in [0, 1] by truncated least squares, 1 if trusted (m,), and poses.
 
-    By graduated non-convexity, first of extensions of least energy, which wrong loops bend least,
-    then, to find the right ones that bent extensions left out, of refined poses.
+    By graduated non-convexity, first with extensions of least energy, which are least sensitive to
+    wrong loops, then with refined poses, which recover correct loops.
     """
     weights, poses = _graduated(connection, trusted, None)
     if not refine:
@@ -161,8 +161,8 @@ def _graduated(
 ) -> tuple[np.ndarray, Refined]:
     """Return weights and poses by graduated non-convexity (Yang et al., RA-L 2020).
 
-    Surrogates of min(r^2, c^2), at first convex, or only less so from given poses. Each is fitted
-    by an extension of least energy; from given poses, by a Gauss-Newton step.
+    Surrogates of min(r^2, c^2) are fitted, the first one convex, by extensions of least energy;
+    from given poses, from LEAST_CONVEX on, by Gauss-Newton steps.
     """
     c2, extends = truncation(connection), poses is None
     poses = poses or Refined(*fit(connection), [], True)
@@ -187,14 +187,14 @@ def _graduated(
 def _refitted(
     connection: Connection, trusted: np.ndarray, poses: Refined
 ) -> tuple[np.ndarray, Refined]:
-    """Return weights and refined poses that agree on which measurements are left out."""
+    """Return refined poses and weights, 0 for measurements with large residuals at these poses."""
     c2 = truncation(connection)
     weights = np.zeros(0)
     for _ in range(REWEIGHTED):
-        right = trusted | (squared_residuals(connection, *poses[:2]) <= c2)
-        if np.array_equal(right, weights):
+        inliers = trusted | (squared_residuals(connection, *poses[:2]) <= c2)
+        if np.array_equal(inliers, weights):
             break
-        weights = right.astype(float)
+        weights = inliers.astype(float)
         poses = refined_poses(weighted(connection, weights), *poses[:2])
     return weights, poses
 
@@ -209,7 +209,7 @@ def _truncated_cost(connection: Connection, trusted: np.ndarray, poses: Refined)
 
 
 def surrogate_weights(squares: np.ndarray, c2: float, mu: float) -> np.ndarray:
-    """Return the weights of the surrogate with the parameter mu; as it grows, r^2 <= c^2."""
+    """Return the weights of the surrogate with parameter mu; as mu grows, those of r^2 <= c^2."""
     with np.errstate(divide="ignore", invalid="ignore"):
         weights = np.sqrt(c2 * mu * (mu + 1) / squares) - mu
         low, high = c2 * mu / (mu + 1), c2 * (mu + 1) / mu

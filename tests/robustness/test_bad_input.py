@@ -296,7 +296,7 @@ REFUSED: dict = {
         # coarsening, and new maps
         (
             lambda: sc.coarsen(F, P, basis=[np.eye(4)] * 2, local_operator="principal"),
-            "`local_operator` = 'principal' chooses modes, but `basis` brings its own: leave",
+            "`local_operator` = 'principal' chooses modes, but `basis` replaces modes: leave",
         ),
         (lambda: sc.ranks.below(10**400), "`tau` must fit into double precision"),
         (lambda: sc.normalize(F, eps=10**400), "`eps` must fit into double precision"),

@@ -174,5 +174,5 @@ def test_what_cannot_be_asked():
     assert x.tolist() == [1, 2, 5]
     with pytest.raises(ValueError, match=r"`values\[1\]` must have shape \(1,\)"):
         sc.least_squares(F, [1.0, 2.0], vertices=[0, 1], values=[[0.0], [0.0, 1.0]])
-    with pytest.raises(ValueError, match="what rounding lets be reached"):
+    with pytest.raises(ValueError, match="the level of rounding"):
         sc.least_squares(F, [1.0, 2.0], tol=1e-20)

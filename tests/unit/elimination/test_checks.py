@@ -56,9 +56,9 @@ def test_steps_of_another_elimination_are_refused():
     [
         ({"kept": lambda K: K.kept[::-1]}, "the kept ones ascending"),
         ({"neighbors": lambda s: s.vertices}, "a vertex follows from one that was eliminated"),
-        ({"starts": lambda s: [0, 2, 1, 3]}, "are no lists of neighbours"),
-        ({"starts": lambda s: [0, 1, 2, 2]}, "are no lists of neighbours"),
-        ({"starts": lambda s: [1, 1, 2, 3]}, "are no lists of neighbours"),
+        ({"starts": lambda s: [0, 2, 1, 3]}, "are not lists of neighbours"),
+        ({"starts": lambda s: [0, 1, 2, 2]}, "are not lists of neighbours"),
+        ({"starts": lambda s: [1, 1, 2, 3]}, "are not lists of neighbours"),
         ({"blocks": lambda s: s.blocks[1:]}, "have other sizes"),
         ({"blocks": lambda s: np.nan * s.blocks}, "`steps` must be finite"),
         ({"inverses": lambda s: np.nan * s.inverses}, "`steps` must be finite"),

@@ -238,7 +238,7 @@ def test_cochains_of_another_shape_are_refused(call):
     K = sc.eliminate(KARATE)
     n = K.sheaf.dim_c0
     if call == "extend":
-        with pytest.raises(ValueError, match=rf"dim_c0 = {n} of the sheaf that is left"):
+        with pytest.raises(ValueError, match=rf"dim_c0 = {n} of the reduced sheaf"):
             K.extend(np.zeros(34))
     elif call == "reduce":
         with pytest.raises(ValueError, match="dim_c0 = 34 of the fine sheaf"):

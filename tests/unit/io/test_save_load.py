@@ -261,8 +261,8 @@ def changed(arrays, name, at, value):
     [
         (lambda a: changed(a, "kept", 0, 99), "`kept` must be vertices of a sheaf of 34"),
         (lambda a: changed(a, "steps.vertices", 0, a["steps.vertices"][1]), "each once"),
-        (lambda a: changed(a, "steps.starts", 3, 99), "no lists of neighbours"),
-        (lambda a: changed(a, "steps.neighbors", 0, -1), "no lists of neighbours"),
+        (lambda a: changed(a, "steps.starts", 3, 99), "not lists of neighbours"),
+        (lambda a: changed(a, "steps.neighbors", 0, -1), "not lists of neighbours"),
         (
             lambda a: changed(a, "steps.neighbors", -1, a["steps.vertices"][0]),
             "follows from one that was eliminated before it",

@@ -266,7 +266,7 @@ def test_what_spectra_keep_is_what_is_computed_again(dtype, monkeypatch):
     F = CellularSheaf.random(nx.grid_2d_graph(6, 6), 2, 2, seed=2, dtype=dtype)
     P = sc.select(F, 4)
     one = sc.local_modes(F, P, sc.ranks.budget(24), "oversampled")
-    monkeypatch.setattr("sheafcoarsen.modes.oversampled.KEEP_BELOW", 0)
+    monkeypatch.setattr("sheafcoarsen.modes.oversampled.STORED_BELOW", 0)
     two = sc.local_modes(F, P, sc.ranks.budget(24), "oversampled")
     three = sc.local_modes(F, P, one.ranks, "oversampled")
     for other in (two, three):

@@ -168,13 +168,13 @@ def test_a_tie_of_a_large_cluster_is_told(dtype, monkeypatch):
 
 def test_a_residual_above_rounding_is_an_error(monkeypatch):
     A = sc.laplacian(CellularSheaf.constant(nx.cycle_graph(60)))
-    polish = sparse._polish
+    polish = sparse._refined
 
     def polished(A, solve, X, count, level):
         return polish(A, solve, X, count, level)[0], 1.01 * level
 
     assert sparse.lowest_sparse(A, 3, eps_of(A.dtype))[0].shape == (3,)
-    monkeypatch.setattr(sparse, "_polish", polished)
+    monkeypatch.setattr(sparse, "_refined", polished)
     with pytest.raises(np.linalg.LinAlgError, match="residual"):
         sparse.lowest_sparse(A, 3, eps_of(A.dtype))
 
@@ -193,7 +193,7 @@ def test_a_multiple_eigenvalue_is_found_as_often_as_it_is_there(monkeypatch):
 
     monkeypatch.setattr(sparse, "_lanczos", one_of_each)
     # polishing alone must not find what Lanczos did not
-    monkeypatch.setattr(sparse, "_polish", lambda A, solve, X, count, level: (X, 0.0))
+    monkeypatch.setattr(sparse, "_refined", lambda A, solve, X, count, level: (X, 0.0))
     expected = np.linalg.eigvalsh(A.toarray())
     for count in (3, 5, 7):
         values = sparse.lowest_sparse(A, count, eps_of(A.dtype))[0]

@@ -75,8 +75,8 @@ def test_both_orders_solve_and_count(monkeypatch, graph, dtype):
     values = np.linalg.eigvalsh(L.toarray())
     b = np.random.default_rng(0).standard_normal((L.shape[0], 2)).astype(dtype)
     for above in (0, 10**9):
-        monkeypatch.setattr("sheafcoarsen.operators.factorization.SOLVED_HERE_ABOVE", above)
-        monkeypatch.setattr("sheafcoarsen.operators.ordering.WORTH", above)
+        monkeypatch.setattr("sheafcoarsen.operators.factorization.OWN_SOLVE_ABOVE", above)
+        monkeypatch.setattr("sheafcoarsen.operators.ordering.DEGREE_ABOVE", above)
         f = factorization.Factors(L, 0.1)
         x = f.solve(b)
         assert_residual(L @ x + 0.1 * x - b, L, x, n=10)
@@ -99,7 +99,7 @@ def test_what_cannot_be_factored_is_an_error():
 @pytest.mark.parametrize("complex_b", [False, True])
 @pytest.mark.parametrize("dtype", [float, complex])
 def test_any_number_of_columns_and_either_scalar_is_solved(monkeypatch, dtype, complex_b, h):
-    monkeypatch.setattr(factorization, "SOLVED_HERE_ABOVE", 0)
+    monkeypatch.setattr(factorization, "OWN_SOLVE_ABOVE", 0)
     F = CellularSheaf.random(nx.grid_2d_graph(7, 7), 2, 2, seed=1, dtype=dtype)
     L = sc.laplacian(F)
     f = factorization.Factors(L, 0.1)
@@ -112,7 +112,7 @@ def test_any_number_of_columns_and_either_scalar_is_solved(monkeypatch, dtype, c
 
 
 def test_what_had_to_pivot_is_solved_and_not_counted(monkeypatch):
-    monkeypatch.setattr(factorization, "SOLVED_HERE_ABOVE", 0)
+    monkeypatch.setattr(factorization, "OWN_SOLVE_ABOVE", 0)
     A = scipy.sparse.csr_array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 3.0]])
     f = factorization.Factors(A, 0.0)
     b = np.arange(1.0, 4)

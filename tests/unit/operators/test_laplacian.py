@@ -131,7 +131,7 @@ def test_blocks_of_mixed_stalks_are_refused():
     F = CellularSheaf([[0, 1]], [[[1.0, 2.0]]], [[[1.0]]])
     for build in (sc.laplacian, sc.LaplacianPattern):
         with pytest.raises(
-            ValueError, match="one size, at least 1; vertex 1 has dimension 1, vertex 0 has 2"
+            ValueError, match="dimension, at least 1; vertex 1 has dimension 1, vertex 0 has 2"
         ):
             build(F, format="bsr")
         with pytest.raises(

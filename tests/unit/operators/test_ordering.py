@@ -42,7 +42,7 @@ def test_operations_are_those_of_a_dense_cholesky_factor(seed):
 @pytest.mark.parametrize(("worth", "share"), [(0, 0.5), (10**9, 0.7)])
 def test_what_is_found_is_a_good_order_and_its_cost(monkeypatch, worth, share):
     """Both ways: with minimum degree, and by dissection alone."""
-    monkeypatch.setattr(ordering, "WORTH", worth)
+    monkeypatch.setattr(ordering, "DEGREE_ABOVE", worth)
     F = CellularSheaf.random(nx.grid_2d_graph(12, 12), 2, 2, seed=0)
     L = sc.laplacian(F)
     order = elimination_order(L)
@@ -62,10 +62,10 @@ def test_of_two_orders_the_better_one_is_taken(monkeypatch):
     L = sc.laplacian(CellularSheaf.constant(chords))
     best = elimination_order(L).operations
     assert elimination_order(L, best / 100).operations > best / 100  # dissection is hopeless
-    monkeypatch.setattr(ordering, "WORTH", np.inf)
+    monkeypatch.setattr(ordering, "DEGREE_ABOVE", np.inf)
     assert elimination_order(L).operations > 2 * best
     monkeypatch.undo()
-    monkeypatch.setattr(ordering, "DEGREES_UP_TO", 0)
+    monkeypatch.setattr(ordering, "DEGREE_UP_TO", 0)
     assert elimination_order(L).operations > 2 * best
 
 
@@ -73,7 +73,7 @@ def test_grids_in_space_are_dissected(monkeypatch):
     L = sc.laplacian(CellularSheaf.constant(nx.grid_graph((11, 11, 11))))
     best = elimination_order(L)
     assert best.operations < 0.8 * (np.diff(Factors(L, 1.0)._factors.L.indptr) ** 2.0).sum()
-    monkeypatch.setattr(ordering, "WORTH", np.inf)
+    monkeypatch.setattr(ordering, "DEGREE_ABOVE", np.inf)
     assert np.array_equal(elimination_order(L).rows, best.rows)
 
 

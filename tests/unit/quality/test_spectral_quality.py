@@ -380,7 +380,7 @@ def test_a_multiplet_of_many_components_is_cut():
     graphs = [nx.path_graph(2)] * 450
     F = CellularSheaf.constant(nx.disjoint_union_all(graphs))
     C = coarsen(F, Partition(np.arange(900) // 2), 2)
-    with pytest.warns(sc.SingularProblemWarning, match="with 100 more copies at least"):
+    with pytest.warns(sc.SingularProblemWarning, match="with at least 100 more copies"):
         Q = sc.spectral_quality(C, 3)
     assert (Q.kernel_fine, len(Q.fine)) == (450, 3)
     np.testing.assert_allclose(Q.fine, 2.0, rtol=1e-9)
@@ -441,7 +441,7 @@ def test_a_sheaf_without_energy():
     ("k", "error", "message"),
     [
         (0, ValueError, "`k` must be at least 1, got 0"),
-        (5, ValueError, "`k` = 5 is more than the dimension 2 of the coarse C\\^0: ask for fewer"),
+        (5, ValueError, "`k` = 5 is more than the dimension 2 of the coarse C\\^0: use a smaller"),
         (1.0, TypeError, "`k` must be an integer, got 1.0"),
     ],
 )

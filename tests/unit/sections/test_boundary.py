@@ -68,8 +68,8 @@ ONES = [[1.0, 1.0], [1.0, 1.0]]
             ([0, 1], [np.ones(2), np.ones((2, 1))]),
             ValueError,
             (
-                "`values` must all have one number of columns, got shape (2,) at index 0 and "
-                "(2, 1) at 1"
+                "`values` must all have the same number of columns, got shape (2,) at index 0 "
+                "and (2, 1) at 1"
             ),
         ),
         (

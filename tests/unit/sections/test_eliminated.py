@@ -6,7 +6,7 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen.sections import _global_sections
-from sheafcoarsen.sections._global_sections import put_back, without_chains
+from sheafcoarsen.sections._global_sections import extended_basis, without_chains
 from tests.support.helpers import assert_residual
 from tests.support.kernels import JIT_IS_OFF
 
@@ -74,8 +74,8 @@ def test_what_does_not_come_back_to_rounding_is_not_taken():
     F = sc.CellularSheaf.constant(streets(800))
     K = without_chains(F)
     basis = sc.global_sections(K.sheaf).basis
-    assert put_back(K, basis).shape == (F.dim_c0, 2)
-    assert put_back(K, basis + 1e-9 * np.arange(len(basis))[:, None]) is None
+    assert extended_basis(K, basis).shape == (F.dim_c0, 2)
+    assert extended_basis(K, basis + 1e-9 * np.arange(len(basis))[:, None]) is None
 
 
 @pytest.mark.parametrize("dim", [2, 3])

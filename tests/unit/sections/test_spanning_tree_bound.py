@@ -1,4 +1,4 @@
-"""Sections are at most as many as elimination along a spanning tree leaves room for."""
+"""The number of sections is at most a bound from the ranks along a spanning tree."""
 
 import warnings
 
@@ -112,7 +112,7 @@ def valley():
 
 @pytest.mark.usefixtures("by_coarsening")
 def test_counting_by_elimination_warns_where_singular_values_are_clear():
-    with pytest.warns(sc.SingularProblemWarning, match="room for 1 sections at most") as caught:
+    with pytest.warns(sc.SingularProblemWarning, match="a spanning tree bounds h0 by 1") as caught:
         S = sc.global_sections(valley())
     assert S.h0 == 2
     assert caught[0].filename == __file__

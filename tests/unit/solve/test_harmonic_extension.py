@@ -153,7 +153,7 @@ def test_scalar_types_are_the_common_ones(dtype):
 def test_a_component_without_values_is_told_and_stays_zero():
     F = CellularSheaf.constant(nx.disjoint_union(nx.path_graph(3), nx.path_graph(3)))
     message = (
-        r"leave 1 of 5 dimensions free, first at vertex 3: the extension of least norm was taken"
+        r"leave 1 of 5 dimensions free, first at vertex 3: the extension of least norm is returned"
     )
     with pytest.warns(sc.SingularProblemWarning, match=message):
         x = sc.harmonic_extension(F, [0], [[2.0]])

@@ -160,7 +160,7 @@ def test_where_iterating_does_not_get_there_factors_do(monkeypatch):
 
 def test_where_no_basis_of_sections_is_found_iterating_goes_on(monkeypatch):
     def stalls(*arguments, **options):
-        raise np.linalg.LinAlgError("coarsening got no further")
+        raise np.linalg.LinAlgError("coarsening stalled")
 
     for place in ("_solver.global_sections", "_nearest_section.find_sections"):
         monkeypatch.setattr(f"sheafcoarsen.solve.{place}", stalls)

@@ -277,13 +277,13 @@ def test_a_right_side_out_of_range(method):
     b = np.ones((56, 2))
     b[:, 0] = 0
     with pytest.raises(
-        ValueError, match=r"`b` \(column 1\) must lie in the range of L, but a share of 1 "
+        ValueError, match=r"`b` \(column 1\) must lie in the range of L, but a fraction of 1 "
     ):
         solve(b)
     assert not solve(b[:, 0]).any()
     b = SHEAVES["graph"].edges[:, 0] @ sc.coboundary(SHEAVES["graph"])
     b = b / np.linalg.norm(b) + 1e-5 / np.sqrt(56)
-    with pytest.raises(ValueError, match="a share of 1e-05 of its norm lies in ker L"):
+    with pytest.raises(ValueError, match="a fraction of 1e-05 of its norm lies in ker L"):
         solve(b)
     assert np.linalg.norm(sc.laplacian(SHEAVES["graph"]) @ solve(b, tol=1e-4) - b) <= 1e-4
 
@@ -440,7 +440,7 @@ def test_leaves_and_chains_are_eliminated_first(method, monkeypatch):
     assert np.linalg.norm(L @ x[1:] - b[1:]) < 1e-8 * np.linalg.norm(b)
     solve.update(F.with_maps(2 * F.tail_data, 2 * F.head_data))
     assert np.linalg.norm(4 * L @ solve(b)[1:] - b[1:]) < 1e-8 * np.linalg.norm(b)
-    monkeypatch.setattr("sheafcoarsen.solve._solver.SHARE", 2.0)
+    monkeypatch.setattr("sheafcoarsen.solve._solver.LEAST_REMOVED", 2.0)
     assert sc.Solver(F, method="direct", fixed=[0]).levels == (2999,)
 
 

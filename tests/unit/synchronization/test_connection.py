@@ -58,7 +58,7 @@ def test_the_edge_that_is_no_rotation_is_named(tail, head):
     tails[1], heads[1] = tail, head
     F = sc.CellularSheaf([[0, 1], [2, 1], [0, 2]], tails, heads)
     with pytest.raises(
-        ValueError, match=r"`F` must be a connection, but edge 1 \(2 -> 1\) is none"
+        ValueError, match=r"`F` must be a connection, but edge 1 \(2 -> 1\) is not one"
     ):
         sc.synchronize(F)
 
