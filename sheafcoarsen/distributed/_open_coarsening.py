@@ -29,7 +29,13 @@ from sheafcoarsen.io import read_level, reading
 from sheafcoarsen.modes import block_layout
 from sheafcoarsen.operators import as_columns, canonical_csr
 from sheafcoarsen.partition import Partition, clusters_of
-from sheafcoarsen.verification import Judged, Verification, check_of, judged, norms_by
+from sheafcoarsen.verification import (
+    RelativeResidual,
+    Verification,
+    check_of,
+    norms_by,
+    relative_residual,
+)
 
 
 class Blocks(NamedTuple):
@@ -341,13 +347,13 @@ def _verified(C: StoredCoarsening, rng: np.random.Generator, probes: int) -> Ver
     error = np.linalg.norm(coarse - galerkin, axis=0)
     realized: Any = "loops=False leaves out the retained internal energy"
     if sheaf.header.loops:
-        realized = judged(error, n, eps, bound, sizes, stretch), "probe"
+        realized = relative_residual(error, n, eps, bound, sizes, stretch), "probe"
     E = C.ledger(X)
     lines = np.array(list(E.lines.values()))
     factors = bound**0.5, lengths, np.maximum(stretch, 1) ** 2, np.sqrt(np.abs(lines).sum(axis=0))
-    gap = judged(np.abs(lines.sum(axis=0) - E.fine_energy), n, eps, *factors)
-    adjoint = judged(pairing, n, eps, lengths, sizes)
-    identity = judged(missed, n, eps, bound, sizes, sizes)
+    gap = relative_residual(np.abs(lines.sum(axis=0) - E.fine_energy), n, eps, *factors)
+    adjoint = relative_residual(pairing, n, eps, lengths, sizes)
+    identity = relative_residual(missed, n, eps, bound, sizes, sizes)
     outcomes: list[tuple[str, str, Any]] = [
         ("columns of R are orthonormal", "section-2", isometry),
         ("pool is the adjoint of lift", "eq:local_pooling_adjoint", (adjoint, "probe")),
@@ -358,15 +364,15 @@ def _verified(C: StoredCoarsening, rng: np.random.Generator, probes: int) -> Ver
     return Verification(tuple(check_of(*outcome) for outcome in outcomes))
 
 
-def _isometry(C: StoredCoarsening, dims: np.ndarray, eps: float) -> tuple[Judged, str]:
+def _isometry(C: StoredCoarsening, dims: np.ndarray, eps: float) -> tuple[RelativeResidual, str]:
     """Return the worst of norm(R_a* R_a - I) over all clusters, in units of rounding."""
-    worst = Judged(0.0, 0.0, 0.0)
+    worst = RelativeResidual(0.0, 0.0, 0.0)
     for part in C._blocks():
         ranks = C.ranks[part.clusters]
         defect = part.R.conj().T @ part.R - scipy.sparse.eye_array(part.R.shape[1])
         cluster = np.repeat(np.arange(len(ranks)), ranks)
         errors = norms_by(defect, cluster, None, len(ranks))
-        found = judged(errors, dims[part.clusters], eps, np.maximum(ranks, 1))
+        found = relative_residual(errors, dims[part.clusters], eps, np.maximum(ranks, 1))
         worst = max(worst, found)
     return worst, "exact"
 
