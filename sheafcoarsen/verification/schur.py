@@ -50,7 +50,7 @@ class SchurEvidence:
         self.n = self._sizes()
 
     def _sizes(self) -> np.ndarray:
-        """Return the largest dimension of the eliminated components at each vertex or of its stalk, plus 1."""
+        """Return n of each vertex: 1 + the dimension of its eliminated component or stalk."""
         F = self.K.fine
         sizes = np.bincount(self.part, F.vertex_dims * self.is_gone)[self.part]
         return np.maximum(self.largest_around(sizes * self.is_gone), F.vertex_dims).astype(int) + 1
