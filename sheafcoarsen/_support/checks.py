@@ -76,12 +76,12 @@ def vertex_count(name: str, count: int) -> None:
     if count > MAX_VERTICES:
         wanted = str(count) if count < 10**40 else _amount(count)
         raise ValueError(
-            f"`{name}` asks for {wanted} vertices, but there may be at most {MAX_VERTICES}"
+            f"`{name}` requires {wanted} vertices, but there may be at most {MAX_VERTICES}"
         )
     size = 16 * count  # bytes of a dimension and an offset for each
     if size > physical_memory():
         raise ValueError(
-            f"`{name}` asks for {count} vertices, {_gigabytes(size)} and more, which is beyond "
+            f"`{name}` requires {count} vertices, {_gigabytes(size)} and more, which is beyond "
             f"this machine's memory"
         )
 
@@ -90,7 +90,7 @@ def vertex_count(name: str, count: int) -> None:
 def room_for_entries(name: str, entries: float, itemsize: int = 8) -> Iterator[None]:
     """Raise an error for more map entries than memory holds, also if allocation fails inside."""
     size = _gigabytes(entries * itemsize)
-    message = f"`{name}` asks for {_amount(entries)} map entries, {size}, more than memory holds"
+    message = f"`{name}` requires {_amount(entries)} map entries, {size}, more than memory holds"
     if entries > MAX_ENTRIES or entries * itemsize > physical_memory():
         raise ValueError(message)
     try:
@@ -130,17 +130,17 @@ def file_path(value: object) -> str:
 
 
 def check_matplotlib() -> None:
-    """Say what to install where matplotlib is missing."""
+    """Raise an error with the install command if matplotlib is missing."""
     try:
         import matplotlib.axes  # noqa: F401
     except ModuleNotFoundError as error:
         if error.name != "matplotlib":
             raise
-        raise ImportError('pictures need matplotlib: pip install "sheafcoarsen[plot]"') from None
+        raise ImportError('plots need matplotlib: pip install "sheafcoarsen[plot]"') from None
 
 
 Seed: TypeAlias = int | np.random.Generator | None
-"""What ``numpy.random.default_rng`` is given; None draws anew each time."""
+"""Argument of ``numpy.random.default_rng``; None is not reproducible."""
 
 PathLike: TypeAlias = str | os.PathLike[str]
-"""A file's name."""
+"""Path of a file."""

@@ -174,15 +174,15 @@ def _read(
 ) -> CellularSheaf | Partition | Coarsening | Hierarchy | Elimination:
     path, dim = args.input, args.dim
     if is_store(path):
-        raise ValueError(f"{path}: is no file; a store goes with coarsen --store, info and verify")
+        raise ValueError(f"{path}: is not a file; for a store use coarsen --store, info or verify")
     plain = path.lower().removesuffix(".gz")
     ours = plain.endswith(".npz") or _is_zip(path)
     if dim is not None and (ours or plain.endswith(".g2o")):
-        raise ValueError(f"--dim is the stalk dimension for a graph; {path} brings its own")
+        raise ValueError(f"--dim is the stalk dimension for a graph; {path} has its own")
     if args.vertices is not None and (ours or plain.endswith(".g2o")):
-        raise ValueError(f"--vertices goes with an edge list; {path} says how many there are")
+        raise ValueError(f"--vertices is for edge lists; {path} has a number of vertices")
     if args.signed and (ours or plain.endswith(".g2o")):
-        raise ValueError(f"--signed goes with the weights of a graph; {path} brings its maps")
+        raise ValueError(f"--signed is for the weights of a graph; {path} has its own maps")
     if ours:
         return load(path)
     if plain.endswith(".g2o"):
@@ -307,7 +307,7 @@ def _coarsen(args: argparse.Namespace) -> int:
         return coarsen_store(args, args.seed or 0)
     for option in ("shards", "scheduler"):
         if getattr(args, option) is not None:
-            raise ValueError(f"--{option} goes with --store")
+            raise ValueError(f"--{option} requires --store")
     times: dict[str, float] = {}
     check_outputs(args, (".npz",))
     C = _make(args, times)
@@ -398,7 +398,7 @@ def _verify(args: argparse.Namespace) -> int:
     if args.clusters is None:
         for option in ("method", "local_operator", "seed"):
             if getattr(args, option) is not None:
-                raise ValueError(f"--{option.replace('_', '-')} goes with --clusters and --rank")
+                raise ValueError(f"--{option.replace('_', '-')} requires --clusters and --rank")
         if is_store(args.input):
             return about_store(args, verify=True)
         obj = _read(args)

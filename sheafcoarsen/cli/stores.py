@@ -39,7 +39,7 @@ def coarsen_store(args: argparse.Namespace, seed: int) -> int:
     """Coarsen a store into another store, and check the result."""
     for option in ("out", "report", "dim", "vertices", "signed"):
         if getattr(args, option) not in (None, False):
-            raise ValueError(f"--{option} does not go with --store, which names the result")
+            raise ValueError(f"--{option} cannot be combined with --store, which names the result")
     source = dist.open_store(args.input)
     if not isinstance(source, dist.SheafStore):
         raise ValueError(f"{args.input}: holds a partition, not a sheaf")
@@ -77,7 +77,7 @@ def about_store(args: argparse.Namespace, *, verify: bool = False) -> int:
     """Describe a store, or check its coarsening or levels with random probes."""
     for option in ("dim", "vertices", "signed"):
         if getattr(args, option) not in (None, False):
-            raise ValueError(f"--{option} goes with a graph, not with a store")
+            raise ValueError(f"--{option} is for graphs, not for stores")
     try:
         found = _coarsening(args.input)
     except dist.StoreError:  # not a coarsening, or its source no longer exists

@@ -127,7 +127,7 @@ def read_array(
         sought = ", ".join("any" if n is None else str(n) for n in shape)
         raise StoreError(
             f"{where}the array {name} must hold {'integers' if dtype is None else np.dtype(dtype)} "
-            f"of shape ({sought}), but its zarr.json says {kind}, {tuple(size)}"
+            f"of shape ({sought}), but according to its zarr.json it holds {kind}, {tuple(size)}"
         )
     try:
         values = np.empty(size if packed else (0, *size[1:]), kind)

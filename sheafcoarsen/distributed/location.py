@@ -192,7 +192,7 @@ def place_of(url: object, options: dict[str, Any] | None = None, name: str = "ur
         fsspec = optional("fsspec")
         if found and protocol not in {*fsspec.available_protocols(), *fsspec.registry}:
             raise ValueError(
-                f"`{name}` = {text!r}: fsspec knows no protocol {protocol!r}; a path without "
+                f"`{name}` = {text!r}: fsspec has no protocol {protocol!r}; a path without "
                 f"'://' is one on this machine's disks"
             )
     return Place(text, dict(options or {}))

@@ -110,7 +110,7 @@ def partitions_of(
     defaults = {field.name: field.default for field in fields(SelectedPartitions)}
     for name, value in selection.items():
         if type(value) is not type(defaults[name]) or value != defaults[name]:
-            raise ValueError(f"`partitions` says what the levels are: leave `{name}` out")
+            raise ValueError(f"`partitions` determines the levels: leave `{name}` out")
     what = "Partitions, one per level"
     if isinstance(given, Partition):
         raise TypeError(

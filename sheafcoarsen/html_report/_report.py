@@ -154,7 +154,7 @@ def write_report(
     if isinstance(C, Hierarchy):
         raise TypeError(
             "`C` must be a Coarsening or an Elimination, got a Hierarchy: write a page for each of "
-            "its levels, report(H[i], path); print(H) tells of all"
+            "its levels, report(H[i], path); print(H) describes all"
         )
     if not isinstance(C, Elimination | Synchronization):
         check_coarsening(C)
@@ -230,7 +230,7 @@ def _coarsening_sections(C: Coarsening, found: Findings) -> list[Section]:
     alt = "The fine graph in its clusters, and the coarse graph"
     sheaves = [_shown(C), figure("partition", alt, plot.partition, C, size=(12.5, 7))]
     if not C.loops:
-        sheaves.append(note("No loop-cells were asked for: retained internal energy is left out."))
+        sheaves.append(note("No loop-cells were requested: retained internal energy is omitted."))
     if isinstance(found.ledgers, str):
         losses = [note(found.ledgers)]
     else:
@@ -278,13 +278,13 @@ def _pose_sections(S: Synchronization) -> list[Section]:
         maps = []
         if G.poses is not None:
             maps += [note("As the file has it:"), figure("map", "The map before", plot.poses, G)]
-            maps.append(note("As it was found, the worst edges in red:"))
+            maps.append(note("The computed map, with the worst edges in red:"))
         draw = partial(plot.poses, outliers=min(WORST, S.n_edges))
-        maps.append(figure("map", "The map that was found", draw, S))
+        maps.append(figure("map", "The computed map", draw, S))
         sections.append(("The map", maps))
     return [
         *sections,
-        ("What was found", [_shown(S)]),
+        ("Result", [_shown(S)]),
         ("Worst edges", [_wide(tables.table(worst_edges(S), head=EDGE_HEAD))]),
     ]
 

@@ -164,7 +164,7 @@ def read_graph(
     if n_vertices is not None:
         n_vertices = whole_number("n_vertices", n_vertices, at_least=0)
         if reader not in (read_edge_list, read_matrix_market):
-            message = "`n_vertices` goes with an edge list; this format says how many there are"
+            message = "`n_vertices` is for edge lists; this format has a number of vertices"
             raise file_error(path, None, message)
     graph: EdgeList | nx.Graph
     if reader is read_edge_list:

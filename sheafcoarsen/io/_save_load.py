@@ -164,7 +164,7 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
         raise RefusedError(f"array {info.filename!r} holds {dtype}, not numbers or text")
     size = math.prod(shape)
     if min(shape, default=0) < 0 or stream.tell() + size * dtype.itemsize != len(content):
-        raise RefusedError(f"array {info.filename!r} is not as long as its shape {shape} says")
+        raise RefusedError(f"array {info.filename!r} is not as long as its shape {shape} requires")
     array = np.zeros(0, dtype)
     if size:
         array = np.frombuffer(content, dtype, size, stream.tell())

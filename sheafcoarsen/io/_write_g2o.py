@@ -176,6 +176,6 @@ def _check_different(ids: list[int], marks: list[int]) -> None:
             if number in seen:
                 raise ValueError(
                     f"`{name}[{k}]` = {number} is also the id of {seen[number]}, but a g2o file "
-                    f"tells vertices apart by their ids: give each its own, or no labels"
+                    f"identifies vertices by their ids: give each its own, or no labels"
                 )
             seen[number] = f"{kind} {k}"

@@ -35,7 +35,7 @@ def read_edge_list(
         _refuse_headings(path, ends, lines, number_of)
         if n_vertices is not None:
             k = next(k for k, word in enumerate(ends) if word not in number_of)
-            message = f"`n_vertices` goes with names that are integers, got {shown(ends[k])}"
+            message = f"`n_vertices` requires names that are integers, got {shown(ends[k])}"
             raise file_error(path, lines[k // 2], message)
         return _by_appearance(ends, spellings, weights)
     integers = [number_of[name] for name in ends]

@@ -44,7 +44,7 @@ def read_matrix_market(path: str, signed: bool = False, n_vertices: int | None =
     (header, size), body = numbered[0], numbered[1:]
     n, count = _sizes(path, header, size, banner)
     if n_vertices not in (None, n):
-        message = f"`n_vertices` = {n_vertices} contradicts the size line, which says {n}"
+        message = f"`n_vertices` = {n_vertices} contradicts the size line, {n}"
         raise file_error(path, header, message)
     if n_vertices is None and banner.coordinate and n > 2 * count + IDLE:
         message = f"{n} vertices, of which {count} entries name at most {2 * count}"

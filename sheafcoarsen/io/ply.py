@@ -117,7 +117,7 @@ def _header(path: str, content: bytes) -> _Header:
         elif text and text[0] not in ("ply", "comment", "obj_info"):
             raise file_error(path, number, f"unknown word {shown(text[0])} in the header")
     if order is None:
-        raise file_error(path, None, "the header says no format")
+        raise file_error(path, None, "the header has no format")
     empty = next((element for element in elements if not element.properties), None)
     if empty is not None:
         raise file_error(path, None, f"the element {shown(empty.name)} has no properties")

@@ -31,7 +31,7 @@ from sheafcoarsen.sheaf import CellularSheaf, checked_sheaf
 Arrays: TypeAlias = dict[str, np.ndarray]
 
 Saved: TypeAlias = CellularSheaf | Partition | Coarsening | Hierarchy | Elimination
-"""What has a schema."""
+"""Types of objects that can be saved."""
 
 STEPS = ("vertices", "starts", "neighbors", "blocks", "inverses")
 """Names of the arrays of an elimination's steps."""

@@ -119,8 +119,8 @@ def select(
     Warns
     -----
     SmallComponentsWarning
-        Small components use up so many clusters, one each, that a cluster of a large one must be
-        heavier than four times the mean.
+        Small components, one cluster each, leave too few clusters for a large one: one of its
+        clusters must be heavier than four times the mean.
 
     Examples
     --------

@@ -131,7 +131,7 @@ def _induced(links: Links, vertices: np.ndarray) -> Links:
 
 
 def warn_if_starved(links: Links, labels: np.ndarray, stacklevel: int) -> None:
-    """Warn if small components use up so many clusters that a large one gets too few.
+    """Warn if small components leave too few clusters for a large one.
 
     There must be enough clusters for all components, so that none are joined, but not enough for
     all clusters to be at most ``STARVED`` times the mean.

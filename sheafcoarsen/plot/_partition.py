@@ -119,11 +119,12 @@ def partition(
     scene = None
     if faces is not None:
         if pos is None:
-            raise ValueError("`faces` go with places in space: give `pos` of shape (n, 3)")
+            raise ValueError("`faces` require positions in space: give `pos` of shape (n, 3)")
         given = vertex_places(C.fine, pos)
         if given.shape[1] != 3:
             raise ValueError(
-                f"`faces` go with places in space: `pos` must have shape (n, 3), got {given.shape}"
+                "`faces` require positions in space: `pos` must have shape (n, 3), "
+                f"got {given.shape}"
             )
         scene = scene_of(given, faces, view, up)
         places = surface_places(C, scene)

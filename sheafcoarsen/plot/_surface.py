@@ -258,7 +258,7 @@ def _vectors(value: Any, scene: Scene, frames: Any, power: int) -> np.ndarray:
     if vectors.shape == (n, 3):
         if power > 1:
             raise ValueError(
-                "`power` above 1 goes with coordinates, shape (n, 2): vectors in space are "
+                "`power` above 1 requires coordinates, shape (n, 2): vectors in space are "
                 "directions already"
             )
         return vectors[:, None]

@@ -99,7 +99,7 @@ def check_same_topology(F: HasTopology, sheaf: Views, wanted: str, remedy: str) 
         what = f"there are {len(other)} of them, not {len(mine)}"
     else:
         i = int(np.argmax((mine != other).reshape(len(mine), -1).any(axis=1)))
-        what = f"first at index {i}, where {other[i].tolist()} stands for {mine[i].tolist()}"
+        what = f"first at index {i}, with {other[i].tolist()} instead of {mine[i].tolist()}"
     raise ValueError(f"`sheaf` must have {wanted}, but its {name} differ, {what}: {remedy}")
 
 

@@ -31,7 +31,7 @@ class GraphArrays(NamedTuple):
     edges: np.ndarray  # (m, 2) int64, row e = (tail, head)
     labels: tuple | None  # node names in vertex order
     attribute: Callable[[str], list | np.ndarray]
-    """Function from an attribute's name to its values on edges, None where an edge has none.
+    """Function from an attribute's name to its values on edges; None is a missing value.
 
     Raises KeyError if the graph has no attribute of that name.
     """
@@ -48,12 +48,12 @@ def graph_arrays(graph: GraphLike, n_vertices: int | None = None) -> GraphArrays
     if isinstance(graph, nx.Graph):
         if n_vertices is not None:
             raise ValueError(
-                "`n_vertices` goes with an edge array; a networkx graph knows its nodes"
+                "`n_vertices` is for edge arrays; a networkx graph has a list of nodes"
             )
         return _from_networkx(graph)
     if scipy.sparse.issparse(graph):
         if n_vertices is not None:
-            raise ValueError("`n_vertices` goes with an edge array; an adjacency knows its size")
+            raise ValueError("`n_vertices` is for edge arrays; an adjacency has a size")
         return _from_adjacency(graph)
     return _from_edges(graph, n_vertices)
 
