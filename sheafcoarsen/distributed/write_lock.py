@@ -61,7 +61,7 @@ def _lease(place: Place) -> Iterator[None]:
             return
         age = age_of(place)
         if age < LEASE:
-            died = f"the lease expires after {LEASE:.0f} s"
+            died = f"its lease expires {LEASE:.0f} s after that"
             if age == -math.inf:
                 died = f"remove {place.url}"
             other = held.decode(errors="replace").partition("\n")[0]
